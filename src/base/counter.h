@@ -1,0 +1,57 @@
+// Counter: a number that stands beside the decision it counts and shows up in
+// the CLI, the API and the metrics by itself.
+//
+// Declare counters as members after a CounterSet of the same object; each one
+// enters itself in the set. Whoever prints counters walks the set.
+//
+// Owner thread only; other threads are sent copies of the values.
+
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+namespace paravane {
+
+class Counter;
+
+class CounterSet {
+ public:
+  CounterSet() = default;
+  CounterSet(const CounterSet&) = delete;
+  CounterSet& operator=(const CounterSet&) = delete;
+
+  const std::vector<const Counter*>& all() const { return counters_; }
+
+ private:
+  friend class Counter;
+  std::vector<const Counter*> counters_;
+};
+
+class Counter {
+ public:
+  // `name` and `help` must be literals. Names are snake_case and unique in the
+  // set; `help` is a sentence without a full stop.
+  Counter(CounterSet& set, std::string_view name, std::string_view help)
+      : name_(name), help_(help) {
+    set.counters_.push_back(this);
+  }
+  Counter(const Counter&) = delete;
+  Counter& operator=(const Counter&) = delete;
+
+  void add(std::uint64_t n = 1) { value_ += n; }
+  // For "the longest" or "the most so far".
+  void raise_to(std::uint64_t n) { value_ = n > value_ ? n : value_; }
+
+  std::uint64_t value() const { return value_; }
+  std::string_view name() const { return name_; }
+  std::string_view help() const { return help_; }
+
+ private:
+  std::string_view name_;
+  std::string_view help_;
+  std::uint64_t value_ = 0;
+};
+
+}  // namespace paravane

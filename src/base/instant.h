@@ -1,0 +1,15 @@
+// Time as the rooms below daemon/ see it: a value that is handed in. Only
+// daemon/ reads a clock, so every test can say what time it is.
+
+#pragma once
+
+#include <chrono>
+
+namespace paravane {
+
+using Duration = std::chrono::nanoseconds;
+using Instant = std::chrono::time_point<std::chrono::steady_clock, Duration>;
+
+inline constexpr Instant kNever = Instant::max();
+
+}  // namespace paravane

@@ -1,0 +1,46 @@
+// LogLimit: keeps what a guest or a peer can cause repeatedly from flooding the
+// log. Ask allow() before the line; the first allowed line after a pause says
+// how many were kept back.
+//
+// Owner thread only.
+
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "base/instant.h"
+
+namespace paravane {
+
+class LogLimit {
+ public:
+  explicit LogLimit(Duration interval = std::chrono::seconds(10), unsigned burst = 3)
+      : interval_(interval), burst_(burst) {}
+
+  // The number of lines kept back since the last allowed one, or nullopt: say
+  // nothing now.
+  std::optional<std::uint64_t> allow(Instant now) {
+    if (now - window_start_ >= interval_) {
+      window_start_ = now;
+      used_ = 0;
+    }
+    if (used_ >= burst_) {
+      ++kept_back_;
+      return std::nullopt;
+    }
+    ++used_;
+    const std::uint64_t kept_back = kept_back_;
+    kept_back_ = 0;
+    return kept_back;
+  }
+
+ private:
+  Duration interval_;
+  unsigned burst_;
+  Instant window_start_{};
+  unsigned used_ = 0;
+  std::uint64_t kept_back_ = 0;
+};
+
+}  // namespace paravane

@@ -1,0 +1,18 @@
+// GuestAddr: a DMA address (IOVA) as the guest names it. Never a host pointer;
+// there is no conversion.
+
+#pragma once
+
+#include <compare>
+#include <cstdint>
+
+namespace paravane {
+
+inline constexpr std::uint64_t kPageBytes = 4096;  // PVRDMA guests have 4 KiB pages only
+
+struct GuestAddr {
+  std::uint64_t value = 0;
+  friend constexpr auto operator<=>(GuestAddr, GuestAddr) = default;
+};
+
+}  // namespace paravane

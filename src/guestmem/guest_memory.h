@@ -1,0 +1,148 @@
+// GuestMemory: the only door between our address space and one guest's.
+//
+// The guest may rewrite any byte at any time, from another core, on purpose. So
+// nothing outside this folder ever holds a pointer or reference to guest
+// memory. Callers copy a whole object in, decide on the copy, and copy a whole
+// object out. Reading the same guest address twice, to check and then to use
+// it, is a security bug.
+//
+// The VMM gives us files and says which IOVA ranges show which part of them
+// (vfio-user DMA_MAP). Each distinct file is mapped once and whole; a range is
+// only a window on it, so the dozens of re-maps that firmware causes cost
+// nothing and move nothing. Rights belong to the range.
+//
+// Every access fails while DMA is off (the guest's Bus Master Enable bit).
+//
+// Owner thread only.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <type_traits>
+#include <vector>
+
+#include "base/result.h"
+#include "base/unique_fd.h"
+#include "guestmem/extent.h"
+#include "guestmem/guest_addr.h"
+
+namespace paravane {
+
+class MemoryFile;
+
+// Types that may cross. No padding, so a write cannot leak host memory.
+template <typename T>
+concept GuestCopyable =
+    std::is_trivially_copyable_v<T> && std::has_unique_object_representations_v<T>;
+
+enum class Rights : std::uint8_t { kNone = 0, kRead = 1, kWrite = 2, kReadWrite = 3 };
+
+// What became of an attempt to reach guest memory. On the data path, so no text.
+enum class Reach : std::uint8_t {
+  kOk,
+  kOutside,  // beyond the object, or never mapped
+  kAbsent,   // was good, its range is unmapped now; may come back
+  kDenied,   // the range does not allow this
+  kFailed,   // the memory itself failed (SIGBUS): the device must go
+};
+
+class GuestMemory {
+ public:
+  struct Limits {
+    std::uint64_t bytes = std::uint64_t{1} << 40;  // of all files mapped for this VM together
+    std::uint32_t ranges = 65535;
+    std::uint32_t files = 64;
+  };
+
+  explicit GuestMemory(Limits limits);
+  GuestMemory();
+  ~GuestMemory();
+  GuestMemory(const GuestMemory&) = delete;
+  GuestMemory& operator=(const GuestMemory&) = delete;
+
+  // ---- The DMA map, told by the VMM ----
+
+  // Shows `size` bytes of `file` from `file_offset` at `iova`. Takes the
+  // descriptor; the file stays mapped while any range shows it. A descriptor
+  // that owns nothing (-1) makes a range that exists but cannot be reached.
+  // Errors: kInvalidArgument (wraps, empty, not page aligned, overlaps, beyond
+  // the end of the file), kUnsupported (not a regular file of tmpfs or
+  // hugetlbfs), kResourceExhausted (a limit), kIo.
+  Status map(UniqueFd file, std::uint64_t file_offset, GuestAddr iova, std::uint64_t size,
+             Rights rights);
+
+  // Range subtraction: whatever of [iova, iova+size) is mapped is unmapped;
+  // nothing mapped there is no error. size may reach or pass the top of the
+  // address space.
+  void unmap(GuestAddr iova, std::uint64_t size);
+  void unmap_all();
+
+  // The guest's Bus Master Enable bit. Off at the start.
+  void set_dma_enabled(bool enabled);
+  bool dma_enabled() const { return dma_enabled_; }
+
+  // Changes whenever an address may have a new answer.
+  std::uint64_t generation() const { return generation_; }
+
+  // True once any file of this guest failed under an access (SIGBUS).
+  bool failed() const;
+
+  // For diagnosis: a range above 1 MiB came without a file.
+  bool has_range_without_file() const;
+
+  struct Usage {
+    std::uint32_t ranges = 0;
+    std::uint32_t files = 0;
+    std::uint64_t mapped_file_bytes = 0;
+  };
+  Usage usage() const;
+
+  // ---- Access ----
+
+  template <GuestCopyable T>
+  Result<T> read(GuestAddr addr) const {
+    T copy;
+    Status status = copy_in(addr, std::as_writable_bytes(std::span(&copy, 1)));
+    if (!status) return std::unexpected(status.error());
+    return copy;
+  }
+
+  template <GuestCopyable T>
+  Status write(GuestAddr addr, const T& value) {
+    return copy_out(addr, std::as_bytes(std::span(&value, 1)));
+  }
+
+  // All or nothing: on failure `to` is unspecified but no byte outside the
+  // guest's ranges was touched. A span may straddle adjacent ranges.
+  Status copy_in(GuestAddr from, std::span<std::byte> to) const;
+  Status copy_out(GuestAddr to, std::span<const std::byte> from);
+
+  // Appends the extents of [addr, addr+length) to `out`; on anything but kOk
+  // `out` is as it was. For memory that is named by DMA address on each use
+  // (a DMA memory region).
+  Reach resolve(GuestAddr addr, std::uint64_t length, Rights need, ExtentList& out) const;
+
+ private:
+  friend class PageList;  // guestmem/page_list.h: pages resolved at registration
+
+  struct Range {
+    std::uint64_t size;
+    std::shared_ptr<MemoryFile> file;  // null: the VMM gave none; shared by the ranges of one file
+    std::uint64_t file_offset;
+    Rights rights;
+  };
+  // The range that holds `addr`, or end.
+  std::map<std::uint64_t, Range>::const_iterator find(std::uint64_t addr) const;
+
+  Limits limits_;
+  std::map<std::uint64_t, Range> ranges_;  // by first address; never overlap
+  std::vector<std::weak_ptr<MemoryFile>> files_;
+  std::uint64_t generation_ = 1;
+  bool dma_enabled_ = false;
+};
+
+}  // namespace paravane

@@ -1,0 +1,68 @@
+// RingConsumer: reads a ring that the guest produces (SQ, RQ, SRQ).
+//
+// Our index lives here; shared memory gets a copy that is never read back, so
+// the guest cannot move us. A slot must be copied before advance() gives it back.
+//
+// Owner thread only.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "guestmem/page_list.h"
+#include "guestmem/ring_index.h"
+
+namespace paravane {
+
+struct RingLayout {
+  std::uint64_t producer_at = 0;    // byte offset of prod_tail in the page list
+  std::uint64_t consumer_at = 0;    // byte offset of cons_head
+  std::uint64_t elements_at = 0;    // byte offset of element 0
+  std::uint32_t element_bytes = 0;  // stride
+  std::uint32_t elements = 0;       // n
+};
+
+class RingConsumer {
+ public:
+  enum class Next : std::uint8_t {
+    kEntry,   // there is an entry at the head
+    kEmpty,
+    kBroken,  // impossible index: this ring is dead until reset()
+    kAbsent,  // its memory is unmapped at the moment
+  };
+
+  // REQUIRES: `pages` outlives the ring; the layout lies inside it.
+  RingConsumer(PageList& pages, const RingLayout& layout);
+
+  // Whether there is an entry. Reads the producer index only when our copy of
+  // it is used up.
+  Next peek();
+
+  // Copies the first to.size() bytes of the head entry. REQUIRES: peek() said
+  // kEntry; to.size() <= element_bytes.
+  Reach copy_head(std::span<std::byte> to) const;
+  // The same from `offset` within the entry.
+  Reach copy_head(std::uint32_t offset, std::span<std::byte> to) const;
+
+  // Gives the head slot back to the guest, whether or not the entry in it was
+  // any good: a bad entry must not be seen twice.
+  Reach advance();
+
+  // Entries from the head to the guest's producer index; reads the index.
+  std::uint32_t available();
+
+  // For a QP that leaves RESET: the guest has zeroed both indices.
+  void reset();
+
+ private:
+  PageList* pages_;
+  RingLayout layout_;
+  RingIndex index_;
+  std::uint32_t head_ = 0;
+  std::uint32_t tail_ = 0;  // last producer index seen
+  bool broken_ = false;
+};
+
+}  // namespace paravane

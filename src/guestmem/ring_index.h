@@ -1,0 +1,43 @@
+// RingIndex: the index arithmetic of every PVRDMA ring, exactly as the guest
+// driver does it (device spec 6.2 and 6.3).
+//
+// For n elements an index lives modulo 2n and carries a generation bit. The two
+// device rings have an n that is not a power of two (3072 and 1536) and the
+// driver applies the same masks to it, so only the low run of one bits of the
+// masks has an effect: period() and depth() derive from that.
+
+#pragma once
+
+#include <bit>
+#include <cstdint>
+
+namespace paravane {
+
+class RingIndex {
+ public:
+  explicit constexpr RingIndex(std::uint32_t elements) : n_(elements) {}
+
+  constexpr std::uint32_t elements() const { return n_; }
+  constexpr bool valid(std::uint32_t index) const { return (index & ~(2 * n_ - 1)) == 0; }
+  constexpr std::uint32_t slot(std::uint32_t index) const { return index & (n_ - 1); }
+  constexpr std::uint32_t next(std::uint32_t index) const { return (index + 1) & (2 * n_ - 1); }
+
+  // Slots that are really used, and after how many steps an index returns.
+  constexpr std::uint32_t depth() const { return low_ones(n_ - 1); }
+  constexpr std::uint32_t period() const { return low_ones(2 * n_ - 1); }
+
+  // Elements between head and tail. More than depth() is impossible for an
+  // honest guest.
+  constexpr std::uint32_t used(std::uint32_t tail, std::uint32_t head) const {
+    return (tail - head) & (period() - 1);
+  }
+
+ private:
+  // 2^(number of consecutive one bits at the low end).
+  static constexpr std::uint32_t low_ones(std::uint32_t mask) {
+    return std::uint32_t{1} << std::countr_one(mask);
+  }
+  std::uint32_t n_;
+};
+
+}  // namespace paravane

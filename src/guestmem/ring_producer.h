@@ -1,0 +1,50 @@
+// RingProducer: fills a ring that the guest consumes (CQ, CQ notification ring,
+// async event ring). Never overwrites what the guest has not consumed, never
+// reads back what it wrote, never stores an index the driver would call invalid.
+//
+// Owner thread only.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "guestmem/page_list.h"
+#include "guestmem/ring_consumer.h"
+
+namespace paravane {
+
+class RingProducer {
+ public:
+  enum class Push : std::uint8_t {
+    kDone,
+    kFull,    // nothing was stored
+    kBroken,  // the guest's consumer index is impossible: this ring is dead
+    kAbsent,  // its memory is unmapped at the moment; nothing was stored
+  };
+
+  // REQUIRES: `pages` outlives the ring; the layout lies inside it.
+  RingProducer(PageList& pages, const RingLayout& layout);
+
+  // Writes one element, then the index (release). REQUIRES: element.size() is
+  // at most the stride.
+  Push push(std::span<const std::byte> element);
+
+  // What the guest has not consumed yet; reads its index. A broken ring counts
+  // as empty.
+  std::uint32_t unconsumed();
+
+  // The guest's consumer index as last read (for "did it move?").
+  std::uint32_t consumer_seen() const { return head_; }
+
+ private:
+  PageList* pages_;
+  RingLayout layout_;
+  RingIndex index_;
+  std::uint32_t tail_ = 0;
+  std::uint32_t head_ = 0;  // last consumer index seen
+  bool broken_ = false;
+};
+
+}  // namespace paravane

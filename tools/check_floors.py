@@ -1,0 +1,66 @@
+#!/usr/bin/env python3
+"""Fails if a folder includes from a folder it may not know about.
+
+The table is the architecture. A new arrow is a design decision: change the
+table in the same commit and say why in the commit message.
+Usage: tools/check_floors.py [src-root]
+"""
+import pathlib
+import re
+import sys
+
+# folder -> the folders whose headers it may include (besides its own).
+MAY_INCLUDE = {
+    "base": [],
+    "guestmem": ["base"],
+    "abi": ["base"],
+    "wire": ["base"],
+    "verbs": ["base", "guestmem"],
+    "vfio_user": ["base", "guestmem"],
+    "device": ["base", "guestmem", "abi", "verbs", "vfio_user"],
+    "transport/local": ["base", "guestmem", "verbs", "wire"],
+    "fabric": ["base", "verbs"],
+    "control": ["base"],
+    "cli": ["base", "control"],
+    "daemon": ["base", "guestmem", "abi", "verbs", "vfio_user", "device", "transport/local", "fabric", "control"],
+    "testing": ["base", "guestmem", "abi", "wire", "verbs", "vfio_user", "device", "transport/local", "fabric", "control"],
+}
+# A third-party header that only one folder may see.
+ONLY_IN = {"httplib.h": ("control", "daemon"), "sqlite3.h": ("control",), "CLI/CLI.hpp": ("cli", "daemon"), "toml++/toml.h": ("daemon",)}
+
+INCLUDE = re.compile(r'\s*#\s*include\s*[<"]([^>"]+)[>"]')
+
+
+def folder_of(path):
+    """The room a path belongs to: its first part, or two for transport/<name>."""
+    parts = path.split("/")
+    return "/".join(parts[:2]) if parts[0] == "transport" else parts[0]
+
+
+def problems(root):
+    for file in sorted(p for p in root.rglob("*") if p.suffix in (".h", ".cc")):
+        here = file.relative_to(root).as_posix()
+        folder = folder_of(here)
+        if folder not in MAY_INCLUDE:
+            yield f"{here}: unknown folder {folder}/: give it a row in {__file__}"
+            continue
+        is_test = file.stem.endswith("_test")
+        for number, line in enumerate(file.read_text().splitlines(), 1):
+            match = INCLUDE.match(line)
+            if not match:
+                continue
+            target = match.group(1)
+            top = folder_of(target)
+            if target in ONLY_IN and folder not in ONLY_IN[target]:
+                yield f"{here}:{number}: {folder}/ may not include {target}"
+            elif top == "testing" and folder != "testing" and not is_test:
+                yield f"{here}:{number}: only tests may include {target}"
+            elif top in MAY_INCLUDE and top not in (folder, "testing") and not is_test:
+                if top not in MAY_INCLUDE[folder]:
+                    yield f"{here}:{number}: {folder}/ may not include {target}"
+
+
+if __name__ == "__main__":
+    found = list(problems(pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else "src")))
+    print("\n".join(found) or "floors: ok")
+    sys.exit(bool(found))
