@@ -1,0 +1,100 @@
+// PciDevice: what a PCI function must be able to do for vfio_user::Server to
+// show it to a VMM. The server knows the protocol, config space, DMA ranges and
+// interrupts; the device knows its registers. Nothing here is about RDMA.
+//
+// Every call comes on the owner thread. No call may block. A call may put its
+// answer off: it returns kLater and someone calls Server::answer(token) soon
+// (a VMM waits 5 s for an answer, then drops the device for good).
+
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "guestmem/guest_addr.h"
+
+namespace paravane::vfio_user {
+
+// A part of a BAR that the VMM may map into the guest: the guest's loads and
+// stores there reach shared memory with no message. Page aligned.
+struct MmapArea {
+  std::uint64_t offset = 0;
+  std::uint64_t size = 0;
+};
+
+struct BarSpec {
+  std::uint64_t size = 0;  // a power of two; 0: no such BAR
+  bool is_64_bit = false;  // then the next BAR must be empty
+  std::vector<MmapArea> mmap_areas;
+  int mmap_fd = -1;  // borrowed; file offset = BAR offset. -1: no area is mapped
+};
+
+struct MsixSpec {
+  std::uint16_t vectors = 0;
+  std::uint8_t table_bar = 0;
+  std::uint32_t table_offset = 0;
+  std::uint8_t pba_bar = 0;
+  std::uint32_t pba_offset = 0;
+};
+
+struct DeviceSpec {
+  std::uint16_t vendor = 0;
+  std::uint16_t device = 0;
+  std::uint16_t subsystem_vendor = 0;
+  std::uint16_t subsystem = 0;
+  std::uint32_t class_code = 0;  // 24 bits: class, subclass, interface
+  std::uint8_t revision = 0;
+  std::array<BarSpec, 6> bars;
+  MsixSpec msix;
+};
+
+// Names a request whose answer was put off. Never reused within a connection;
+// an answer for a connection that is gone is ignored.
+enum class ReplyToken : std::uint64_t {};
+
+enum class Answer : std::uint8_t {
+  kNow,    // done: the server answers
+  kLater,  // someone will call Server::answer(token)
+};
+
+enum class ResetCause : std::uint8_t {
+  kMachineReset,   // VFIO DEVICE_RESET
+  kFunctionReset,  // Initiate Function Level Reset in config space
+  kDisconnect,     // the VMM is gone; guest memory is about to be unmapped
+};
+
+class PciDevice {
+ public:
+  virtual ~PciDevice() = default;
+
+  // Constant while a server exists.
+  virtual const DeviceSpec& spec() const = 0;
+
+  // A VMM has connected (nothing is mapped yet).
+  virtual void on_attach() {}
+
+  // BAR accesses of 1, 2, 4 or 8 bytes, or a larger span split by nobody:
+  // offset + size lies inside the BAR. The MSI-X table never gets here.
+  virtual void read_bar(unsigned bar, std::uint64_t offset, std::span<std::byte> out) = 0;
+
+  // `posted`: the VMM does not wait for an answer (kLater is then the same as
+  // kNow).
+  virtual Answer write_bar(unsigned bar, std::uint64_t offset, std::span<const std::byte> in,
+                           bool posted, ReplyToken token) = 0;
+
+  // The guest's Bus Master Enable bit moved. GuestMemory is switched already.
+  virtual void on_bus_master(bool enabled) = 0;
+
+  // Reset state afterwards; DMA stopped before the answer. DMA ranges and the
+  // connection stay (but not after kDisconnect).
+  virtual Answer on_reset(ResetCause cause, ReplyToken token) = 0;
+
+  // Ranges were taken out of the DMA map. GuestMemory has forgotten them
+  // already; the answer is our promise that nothing touches them any more.
+  virtual Answer on_dma_unmap(GuestAddr iova, std::uint64_t size, ReplyToken token) = 0;
+};
+
+}  // namespace paravane::vfio_user
