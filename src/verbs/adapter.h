@@ -1,0 +1,125 @@
+// Adapter: one RDMA adapter: its protection domains, memory regions, queue
+// pairs and GIDs, and the order in which its queue pairs get to work.
+//
+// It knows nothing of PVRDMA: the guest device is one customer, a service of
+// the host (IPoIB, SRP) would be another.
+//
+// Owner thread only.
+
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "base/counter.h"
+#include "base/instant.h"
+#include "base/result.h"
+#include "base/timers.h"
+#include "guestmem/guest_memory.h"
+#include "verbs/events.h"
+#include "verbs/fabric_port.h"
+#include "verbs/memory_region.h"
+#include "verbs/queue_pair.h"
+
+namespace paravane::verbs {
+
+struct AdapterLimits {
+  std::uint32_t queue_pairs = 16384;
+  std::uint32_t memory_regions = 262144;
+  std::uint32_t protection_domains = 65536;
+  std::uint32_t gids = 128;
+};
+
+struct AdapterCounters {
+  CounterSet set;
+  Counter sends{set, "sends", "send requests completed"};
+  Counter sent_bytes{set, "sent_bytes", "payload bytes sent or written to peers"};
+  Counter receives{set, "receives", "peers' requests placed"};
+  Counter received_bytes{set, "received_bytes", "payload bytes placed for peers"};
+  Counter read_bytes{set, "read_bytes", "payload bytes that peers read from here"};
+  Counter completion_errors{set, "completion_errors", "requests completed with an error"};
+  Counter flushed{set, "flushed", "requests flushed"};
+  Counter rnr_waits{set, "rnr_waits", "times a peer had no receive posted"};
+  Counter retries{set, "retries", "requests tried again for want of an answer"};
+  Counter remote_access_errors{set, "remote_access_errors", "peers' accesses refused"};
+  Counter remote_request_errors{set, "remote_request_errors", "peers' requests that made no sense"};
+  Counter local_protection_errors{set, "local_protection_errors", "own requests with a bad lkey or range"};
+  Counter malformed_requests{set, "malformed_requests", "own requests that made no sense"};
+  Counter datagrams_dropped{set, "datagrams_dropped", "datagrams that no receive took"};
+  Counter qkey_violations{set, "qkey_violations", "datagrams with a wrong Q_Key"};
+};
+
+class Adapter {
+ public:
+  // Everything handed in must outlive the adapter.
+  Adapter(AdapterId id, const AdapterLimits& limits, GuestMemory& memory, TimerQueue& timers,
+          FabricPort& fabric, QpEvents& events);
+  ~Adapter();
+  Adapter(const Adapter&) = delete;
+  Adapter& operator=(const Adapter&) = delete;
+
+  AdapterId id() const { return id_; }
+
+  // ---- Protection domains ----
+  Result<PdNumber> create_pd();                // numbers < limits.protection_domains
+  Status destroy_pd(PdNumber pd);              // kBadState while something is in it
+  bool has_pd(PdNumber pd) const;
+
+  // ---- Memory regions ----
+  MemoryRegionTable& regions() { return regions_; }
+
+  // ---- Queue pairs: the caller owns them ----
+  // Errors: kResourceExhausted, kNotFound (PD), kBadState (number in use).
+  Result<std::unique_ptr<QueuePair>> create_qp(const QueuePairSpec& spec);
+  // nullptr: none.
+  QueuePair* find_qp(std::uint32_t number) const;
+  std::uint32_t qp_count() const { return qp_count_; }
+
+  // ---- GIDs ----
+  // Overwriting is allowed; unbinding an empty index does nothing.
+  // Errors: kOutOfRange (index), kBadState (another adapter owns it).
+  Status bind_gid(std::uint32_t index, const Gid& gid, GidType type);
+  Status unbind_gid(std::uint32_t index);
+  struct BoundGid {
+    Gid gid;
+    GidType type = GidType::kRoceV2;
+  };
+  std::optional<BoundGid> gid(std::uint32_t index) const;
+  bool owns_gid(const Gid& gid, GidType type) const;
+
+  // ---- Work ----
+  // Lets queue pairs that were kicked work, in turn, within `budget`.
+  void run(Instant now, Budget& budget);
+  bool has_work() const { return !ready_.empty(); }
+
+  FabricPort& fabric() { return fabric_; }
+  TimerQueue& timers() { return timers_; }
+  QpEvents& events() { return events_; }
+  AdapterCounters& counters() { return counters_; }
+
+ private:
+  friend class QueuePair;
+  void schedule(QueuePair& qp);
+  void forget(QueuePair& qp);
+
+  const AdapterId id_;
+  const AdapterLimits limits_;
+  GuestMemory& memory_;
+  TimerQueue& timers_;
+  FabricPort& fabric_;
+  QpEvents& events_;
+  AdapterCounters counters_;
+  MemoryRegionTable regions_;
+  std::vector<bool> pds_;
+  std::uint32_t pd_cursor_ = 0;
+  std::vector<QueuePair*> qps_by_slot_;  // by number: see adapter.cc
+  std::uint32_t qp_count_ = 0;
+  std::uint32_t qp_cursor_ = 0;
+  std::vector<std::optional<BoundGid>> gids_;
+  std::deque<QueuePair*> ready_;
+};
+
+}  // namespace paravane::verbs

@@ -1,0 +1,41 @@
+// Completion: the outcome of one work request, and the queue it goes to.
+
+#pragma once
+
+#include <cstdint>
+
+#include "verbs/types.h"
+
+namespace paravane::verbs {
+
+enum class NetworkHeader : std::uint8_t { kRoceV1 = 0, kIpv4 = 1, kIpv6 = 2 };
+
+struct Completion {
+  std::uint64_t wr_id = 0;
+  std::uint32_t qp_tag = 0;  // QueuePairSpec::tag of the QP
+  WcOpcode opcode = WcOpcode::kSend;
+  WcStatus status = WcStatus::kSuccess;
+  bool with_imm = false;
+  bool with_grh = false;
+  bool solicited = false;  // a receive whose sender asked for an event
+  NetworkHeader network_header = NetworkHeader::kRoceV1;
+  std::uint8_t service_level = 0;
+  std::uint32_t byte_len = 0;
+  Immediate imm{};
+  std::uint32_t source_qpn = 0;
+};
+
+inline bool is_receive(WcOpcode opcode) {
+  return opcode == WcOpcode::kReceive || opcode == WcOpcode::kReceiveRdmaWithImm;
+}
+
+class CompletionQueue {
+ public:
+  virtual ~CompletionQueue() = default;
+
+  // False: the queue is full or dead (overrun). The completion is lost, the
+  // queue reports its own error, and the QP goes to ERR.
+  [[nodiscard]] virtual bool push(const Completion& completion) = 0;
+};
+
+}  // namespace paravane::verbs

@@ -1,0 +1,35 @@
+// FabricPort: one adapter's view of the network: which GIDs it may call its own
+// and along which path another GID is reached. Implemented by fabric/.
+
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "base/result.h"
+#include "verbs/types.h"
+
+namespace paravane::verbs {
+
+class Transport;
+
+enum class AdapterId : std::uint32_t {};
+
+struct Path {
+  Transport* transport = nullptr;  // how; outlives every adapter
+  AdapterId peer{};                // who, for transports that reach adapters of this host
+};
+
+class FabricPort {
+ public:
+  virtual ~FabricPort() = default;
+
+  // Errors: kBadState when another adapter owns the GID (the text names it).
+  virtual Status announce(const Gid& gid, GidType type) = 0;
+  virtual void withdraw(const Gid& gid, GidType type) = 0;
+
+  // nullopt: nobody has that GID now.
+  virtual std::optional<Path> find(const Gid& dgid, GidType type) const = 0;
+};
+
+}  // namespace paravane::verbs

@@ -1,0 +1,111 @@
+// QueuePair: one end of an RDMA connection, or a source and sink of datagrams.
+//
+// It holds the state (moved by modify() alone, or to an error state by the
+// engine), a requester, which takes send requests from the work source and has
+// a transport carry them, and a responder, which a transport asks to place a
+// peer's request in this adapter's memory. Which QP does what when:
+//
+//   RESET, INIT   the rings are never read (receives posted in INIT wait)
+//   RTR           the responder works; sends wait
+//   RTS           both work
+//   SQD           the send in progress ends, later ones wait
+//   SQE           (datagrams) sends are flushed, receives work
+//   ERR           everything posted is completed as flushed
+//
+// Owner thread only.
+
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+
+#include "base/instant.h"
+#include "base/result.h"
+#include "guestmem/extent.h"
+#include "verbs/completion.h"
+#include "verbs/memory_region.h"
+#include "verbs/qp_attributes.h"
+#include "verbs/transport.h"
+#include "verbs/types.h"
+#include "verbs/work_request.h"
+
+namespace paravane::verbs {
+
+class Adapter;
+class Requester;
+class Responder;
+
+struct QueuePairSpec {
+  QpType type = QpType::kReliableConnected;
+  PdNumber pd{};
+  std::uint32_t tag = 0;            // given back in completions and events
+  std::uint32_t number = 0;         // 24 bits; 0: the adapter chooses one
+  CompletionQueue* send_cq = nullptr;     // outlives the QP
+  CompletionQueue* receive_cq = nullptr;  // outlives the QP
+  WorkSource* work = nullptr;             // outlives the QP
+  bool signal_all = false;          // every send completes visibly
+};
+
+// What statistics show of one QP.
+struct QueuePairStats {
+  std::uint64_t sends = 0;       // requests completed as requester
+  std::uint64_t receives = 0;    // requests placed as responder
+  std::uint64_t sent_bytes = 0;
+  std::uint64_t received_bytes = 0;
+  std::uint64_t errors = 0;      // completions with an error other than flushed
+  std::uint64_t rnr_waits = 0;
+  std::uint64_t retries = 0;
+};
+
+class QueuePair {
+ public:
+  // Made by Adapter::create_qp(). Destroying it stops everything: no completion,
+  // event or memory access for it comes afterwards.
+  ~QueuePair();
+  QueuePair(const QueuePair&) = delete;
+  QueuePair& operator=(const QueuePair&) = delete;
+
+  std::uint32_t number() const;
+  QpType type() const;
+  QpState state() const;
+  const QueuePairSpec& spec() const;
+  // "local", "tcp", ... or "-" while unconnected.
+  std::string_view path_name() const;
+  const QueuePairStats& stats() const;
+
+  // Only the attributes in `mask` are looked at. All or nothing.
+  // Errors: as check_transition(); kInvalidArgument for a value out of range.
+  Status modify(const QpAttributes& attributes, QpAttrMask mask, Instant now);
+  QpAttributes query() const;
+
+  // The rings may have new work (a doorbell, a hint, a look): it is scheduled.
+  // Cheap, and harmless in any state.
+  void kick();
+
+  // ---- For the adapter's run() ----
+  // Executes what is posted, within `budget`. True: there may be more to do now.
+  bool run(Instant now, Budget& budget);
+
+  // ---- For transports, on the requester's side ----
+  Adapter& adapter() const;
+  void on_outcome(const Outcome& outcome, Instant now);
+  // The extents of bytes [offset, offset+length) of the request's SGEs. `need`
+  // is 0 to read them, kAccessLocalWrite to fill them (RDMA READ).
+  WcStatus gather(const SendRequest& request, std::uint64_t offset, std::uint64_t length,
+                  AccessMask need, ExtentList& out);
+
+  // ---- For transports, on the responder's side (verbs/responder.h) ----
+  Responder& responder();
+
+ private:
+  friend class Adapter;
+  friend class Requester;
+  friend class Responder;
+  QueuePair(Adapter& adapter, const QueuePairSpec& spec);
+
+  struct Impl;  // state, attributes, requester and responder: see queue_pair.cc
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace paravane::verbs

@@ -1,0 +1,81 @@
+// Transport: how the work of one queue pair reaches its peer.
+//
+// The interface lives in verbs/ because the engine is its customer; each way of
+// carrying work implements it in transport/<name>/: a memcpy, a TCP stream, our
+// own reliability over UDP, a real HCA. So it speaks of whole work requests,
+// never of packets.
+//
+// Owner thread only, in both directions. Nothing here blocks or reads a clock.
+
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "base/instant.h"
+#include "base/result.h"
+#include "verbs/fabric_port.h"
+#include "verbs/work_request.h"
+
+namespace paravane::verbs {
+
+class QueuePair;
+
+// What became of one try to carry one request.
+struct Outcome {
+  enum class Kind : std::uint8_t {
+    kDone,              // the peer has it
+    kNoAnswer,          // no such peer, or it is not listening: the retry timer decides
+    kReceiverNotReady,  // the peer has no receive posted; wait at least rnr_timer
+    kRefused,           // the peer's NAK: `status` is what our completion says
+    kLocalError,        // our own memory was at fault: `status`
+  };
+  Kind kind = Kind::kDone;
+  WcStatus status = WcStatus::kSuccess;
+  std::uint8_t rnr_timer = 0;  // IBTA encoding, 0..31
+};
+
+// What one turn may still do: keeps any one guest from holding up the others.
+struct Budget {
+  std::int64_t bytes = 0;
+  std::int32_t operations = 0;
+  bool spent() const { return bytes <= 0 || operations <= 0; }
+};
+
+// Where a datagram comes from; what the receiver's GRH and completion say.
+struct DatagramSource {
+  Gid sgid;
+  GidType gid_type = GidType::kRoceV2;
+  std::uint32_t qpn = 0;
+  std::uint32_t qkey = 0;  // resolved: the one to compare with the receiver's
+};
+
+class Transport {
+ public:
+  virtual ~Transport() = default;
+
+  // "local", "tcp", ...: what statistics show as the path.
+  virtual std::string_view name() const = 0;
+
+  // Starts to carry `request` of `qp` (connected, RTS). nullopt: not finished;
+  // qp.on_outcome() follows from poll(), and `request` stays valid and unchanged
+  // until then or until cancel(). At most one request of a QP is under way.
+  virtual std::optional<Outcome> submit(QueuePair& qp, const Path& path,
+                                        const SendRequest& request, Budget& budget) = 0;
+
+  // Gives up what is under way for `qp`; after it returns no outcome comes and
+  // no memory of either side is touched for it.
+  virtual void cancel(QueuePair& qp) = 0;
+
+  // A datagram is sent or dropped at once. The outcome is kDone also when it was
+  // dropped on the way; kLocalError when our own memory was at fault.
+  virtual Outcome send_datagram(QueuePair& qp, const Path& path, const DatagramSource& source,
+                                const SendRequest& request) = 0;
+
+  // Goes on with what is under way, within `budget`.
+  virtual void poll(Instant now, Budget& budget) = 0;
+  virtual bool has_work() const = 0;
+};
+
+}  // namespace paravane::verbs

@@ -1,0 +1,117 @@
+// The words of the InfiniBand Architecture (IBTA volume 1) as this engine uses
+// them. Numeric values are those of the Linux verbs interface where one exists,
+// so that rooms above can convert by name and a test can compare.
+
+#pragma once
+
+#include <array>
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace paravane::verbs {
+
+inline constexpr std::uint32_t kMaxSges = 32;             // per work request
+inline constexpr std::uint32_t kMaxMessageBytes = 1u << 30;
+inline constexpr std::uint32_t kGrhBytes = 40;            // in front of every datagram's payload
+inline constexpr std::uint32_t kGsiQpNumber = 1;
+inline constexpr std::uint32_t kQpNumberMask = 0xFFFFFF;  // 24 bits on the wire
+
+enum class QpType : std::uint8_t { kReliableConnected, kUnreliableDatagram, kGeneralServices };
+
+enum class QpState : std::uint8_t {
+  kReset,
+  kInit,
+  kReadyToReceive,
+  kReadyToSend,
+  kSendQueueDrain,
+  kSendQueueError,
+  kError,
+};
+inline constexpr int kQpStateCount = 7;
+std::string_view to_string(QpState state);
+
+struct Gid {
+  std::array<std::uint8_t, 16> raw{};  // network order
+  friend auto operator<=>(const Gid&, const Gid&) = default;
+};
+
+enum class GidType : std::uint8_t { kRoceV1 = 1, kRoceV2 = 2 };
+
+enum class WcStatus : std::uint8_t {
+  kSuccess = 0,
+  kLocalLengthError = 1,
+  kLocalQpOperationError = 2,
+  kLocalProtectionError = 4,
+  kFlushed = 5,
+  kMemoryWindowBindError = 6,
+  kBadResponse = 7,
+  kLocalAccessError = 8,
+  kRemoteInvalidRequest = 9,
+  kRemoteAccessError = 10,
+  kRemoteOperationError = 11,
+  kRetryExceeded = 12,
+  kRnrRetryExceeded = 13,
+  kRemoteAborted = 16,
+  kFatal = 19,
+  kGeneral = 21,
+};
+std::string_view to_string(WcStatus status);
+
+// Atomics, fast registration and invalidation are not executed yet; a request
+// that asks for them completes with kLocalQpOperationError.
+enum class WrOpcode : std::uint8_t {
+  kRdmaWrite,
+  kRdmaWriteWithImm,
+  kSend,
+  kSendWithImm,
+  kRdmaRead,
+  kCompareAndSwap,
+  kFetchAndAdd,
+  kSendWithInvalidate,
+  kLocalInvalidate,
+  kFastRegister,
+};
+
+enum class WcOpcode : std::uint8_t {
+  kSend,
+  kRdmaWrite,
+  kRdmaRead,
+  kCompareAndSwap,
+  kFetchAndAdd,
+  kLocalInvalidate,
+  kFastRegister,
+  kReceive,
+  kReceiveRdmaWithImm,
+};
+
+// Access rights of memory regions and queue pairs, one bit each.
+enum Access : std::uint32_t {
+  kAccessLocalWrite = 1,
+  kAccessRemoteWrite = 2,
+  kAccessRemoteRead = 4,
+  kAccessRemoteAtomic = 8,
+};
+using AccessMask = std::uint32_t;
+
+struct Sge {
+  std::uint64_t addr = 0;
+  std::uint32_t length = 0;
+  std::uint32_t lkey = 0;
+};
+
+// Where a datagram goes (per request), or a connection (per QP).
+struct AddressVector {
+  Gid dgid;
+  std::uint32_t flow_label = 0;  // 20 bits
+  std::uint8_t sgid_index = 0;
+  std::uint8_t hop_limit = 0;
+  std::uint8_t traffic_class = 0;
+  std::uint8_t service_level = 0;
+  std::array<std::uint8_t, 6> dmac{};
+};
+
+using Immediate = std::array<std::byte, 4>;  // as it stood in the sender's request
+
+}  // namespace paravane::verbs

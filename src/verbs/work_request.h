@@ -1,0 +1,66 @@
+// Work requests as trusted values: whoever fills one (the guest device's work
+// decoder) has copied it out of guest memory and checked every count. What is
+// wrong with it goes into `fault`, and the engine completes it with that.
+
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+
+#include "verbs/types.h"
+
+namespace paravane::verbs {
+
+struct SgeList {
+  std::uint32_t count = 0;  // <= kMaxSges
+  std::array<Sge, kMaxSges> entries;
+
+  std::span<const Sge> all() const { return {entries.data(), count}; }
+  std::uint64_t total_bytes() const {
+    std::uint64_t total = 0;
+    for (const Sge& sge : all()) total += sge.length;
+    return total;
+  }
+};
+
+struct SendRequest {
+  std::uint64_t wr_id = 0;
+  WrOpcode opcode = WrOpcode::kSend;
+  WcStatus fault = WcStatus::kSuccess;  // not kSuccess: malformed, complete it so
+  bool signaled = false;
+  bool solicited = false;
+  bool fence = false;
+  Immediate imm{};
+  std::uint64_t remote_addr = 0;  // RDMA
+  std::uint32_t rkey = 0;         // RDMA
+  std::uint32_t remote_qpn = 0;   // datagrams; 24 bits
+  std::uint32_t remote_qkey = 0;  // datagrams; bit 31 set: the QP's own
+  AddressVector av;               // datagrams
+  SgeList sges;
+};
+
+struct ReceiveRequest {
+  std::uint64_t wr_id = 0;
+  WcStatus fault = WcStatus::kSuccess;
+  SgeList sges;
+};
+
+// Where a queue pair gets its work. The guest's rings stay the only queue: a
+// request is taken when the engine is ready to execute it, one at a time.
+class WorkSource {
+ public:
+  enum class Fetch : std::uint8_t {
+    kTaken,   // `out` is filled, the slot is given back
+    kEmpty,
+    kBroken,  // the ring is dead: fatal for the QP
+    kAbsent,  // its memory is unmapped at the moment: try later
+  };
+  virtual ~WorkSource() = default;
+  virtual Fetch take_send(SendRequest& out) = 0;
+  virtual Fetch take_receive(ReceiveRequest& out) = 0;
+  // Leaving RESET: the guest has zeroed the ring indices.
+  virtual void restart() = 0;
+};
+
+}  // namespace paravane::verbs
