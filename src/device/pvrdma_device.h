@@ -1,0 +1,109 @@
+// PvrdmaDevice: the PVRDMA PCI function of one VM.
+//
+// It is a vfio_user::PciDevice towards the VMM and a customer of verbs::Adapter
+// towards the engine. Registers, the shared region, commands, rings, doorbells
+// and interrupts each live in a file of their own in this folder; this class
+// joins them and gives the worker its handles: what is there to do, and when.
+//
+// Owner thread only.
+
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "base/counter.h"
+#include "base/instant.h"
+#include "base/result.h"
+#include "base/timers.h"
+#include "device/device_config.h"
+#include "guestmem/guest_memory.h"
+#include "verbs/adapter.h"
+#include "verbs/fabric_port.h"
+#include "vfio_user/interrupts.h"
+#include "vfio_user/pci_device.h"
+
+namespace paravane::device {
+
+struct DeviceCounters {
+  CounterSet set;
+  Counter commands{set, "commands", "commands processed"};
+  Counter failed_commands{set, "failed_commands", "commands refused"};
+  Counter quota_refusals{set, "quota_refusals", "objects refused because a limit was reached"};
+  Counter trapped_doorbells{set, "trapped_doorbells", "doorbells that came as messages"};
+  Counter mapped_doorbells{set, "mapped_doorbells", "doorbell words taken from shared pages"};
+  Counter foreign_doorbells{set, "foreign_doorbells", "doorbells for an unknown or foreign handle"};
+  Counter arms{set, "arms_seen", "completion queue arms seen"};
+  Counter events{set, "completion_events", "completion events of armed queues"};
+  Counter late_events{set, "late_events", "completion events for arms that were not seen"};
+  Counter longest_wait_us{set, "longest_event_wait_us",
+                          "longest time a completion waited for a late event, in microseconds"};
+  Counter async_events{set, "async_events", "asynchronous events raised"};
+  Counter cq_overruns{set, "cq_overruns", "completion queues that overflowed"};
+  Counter broken_rings{set, "broken_rings", "rings with an impossible index"};
+  Counter posted_dsr_writes{set, "posted_dsr_writes", "DSRHIGH writes that the VMM posted"};
+};
+
+// What the device holds at the moment; all zero after a reset.
+struct DeviceObjects {
+  std::uint32_t contexts = 0;
+  std::uint32_t protection_domains = 0;
+  std::uint32_t memory_regions = 0;
+  std::uint32_t completion_queues = 0;
+  std::uint32_t queue_pairs = 0;
+  std::uint32_t gids = 0;
+};
+
+struct QueuePairView {
+  std::uint32_t handle = 0;
+  std::uint32_t number = 0;
+  verbs::QpType type = verbs::QpType::kReliableConnected;
+  verbs::QpState state = verbs::QpState::kReset;
+  std::uint32_t dest_qpn = 0;
+  std::string_view path;
+  verbs::QueuePairStats stats;
+};
+
+class PvrdmaDevice : public vfio_user::PciDevice {
+ public:
+  // Errors: kInvalidArgument (a limit that the guest ABI cannot express, with
+  // the name of the limit), kIo (no memory for the doorbell pages).
+  // Everything handed in must outlive the device.
+  static Result<std::unique_ptr<PvrdmaDevice>> create(const DeviceConfig& config,
+                                                      verbs::AdapterId id, GuestMemory& memory,
+                                                      vfio_user::Interrupts& interrupts,
+                                                      TimerQueue& timers,
+                                                      verbs::FabricPort& fabric);
+
+  // Lets the owner answer what was put off (vfio_user::Server::answer).
+  using AnswerFunction = std::function<void(vfio_user::ReplyToken)>;
+  virtual void set_answer(AnswerFunction answer) = 0;
+
+  // The time of this turn; call before anything else of the turn.
+  virtual void set_now(Instant now) = 0;
+
+  // One turn: looks at doorbell pages that are due, lets queue pairs work within
+  // `budget`, goes on with sliced commands and with events that did not fit.
+  virtual void poll(verbs::Budget& budget) = 0;
+
+  // True: call poll() again without sleeping.
+  virtual bool has_work() const = 0;
+  // Otherwise, when poll() is next needed even if nothing happens; kNever when
+  // no user context is open and nothing is under way. (Timers are apart.)
+  virtual Instant next_look() const = 0;
+
+  // The memory failed or the device cannot go on: the VM must lose it.
+  // Empty: all is well.
+  virtual std::string_view fatal_reason() const = 0;
+
+  virtual verbs::Adapter& adapter() = 0;
+  virtual const DeviceCounters& counters() const = 0;
+  virtual DeviceObjects objects() const = 0;
+  virtual std::vector<QueuePairView> queue_pairs() const = 0;
+  virtual bool active() const = 0;  // the guest driver has activated it
+};
+
+}  // namespace paravane::device
