@@ -1,0 +1,50 @@
+/* A port and the command that runs on it: lines in, frames out.
+ *
+ * Nothing here blocks. Everything is driven by session_pump(), which moves what
+ * can be moved: it is called after every event of the session, and it reads each
+ * descriptor until that has nothing more (the events are edge-triggered: a port
+ * without a host client would otherwise report its hang-up for ever).
+ */
+#ifndef LAB_AGENT_SESSION_H
+#define LAB_AGENT_SESSION_H
+
+#include <stddef.h>
+
+#include "command.h"
+#include "protocol.h"
+
+struct session {
+    int port;
+    int epoll;
+    int open;              /* HELLO was seen and the command has not ended */
+    struct command command;
+
+    char line[kLineBytes]; /* what has arrived of the current line */
+    size_t line_length;
+    int line_too_long;
+
+    char input[kLineBytes]; /* standard input that is not written yet */
+    size_t input_length;
+    size_t input_offset;
+    int input_ended;
+
+    char frame[kFrameHeaderBytes + kPayloadBytes]; /* being sent */
+    size_t frame_length;
+    size_t frame_offset;
+
+    int more;              /* the last pump stopped at its bound, not for want of work */
+
+    /* Small answers that wait for the frame's place, 0 when there is none. */
+    char pong_due;
+    char taken_due;
+    int failed_due;        /* errno of a start that failed */
+};
+
+void session_init(struct session *session, int port, int epoll);
+void session_pump(struct session *session);
+
+/* REQUIRES: an event with EPOLLHUP. If it was the port's and not a pipe's, the
+ * host client went away, and its command ends. */
+void session_check_hang_up(struct session *session);
+
+#endif
