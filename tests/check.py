@@ -1,0 +1,229 @@
+#!/usr/bin/env python3
+"""Runs every stage of scripts/check, shows progress, and closes with one line.
+
+A stage is a function that runs tests and returns a Tally. Its output goes to
+build/check/<stage>.log; what failed is shown again at the end.
+"""
+import argparse
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import time
+import xml.etree.ElementTree as ElementTree
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+LOGS = ROOT / "build" / "check"
+CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME", pathlib.Path.home() / ".cache")) / "paravane"
+
+
+class Tally:
+    """What a stage found: the names of what passed, failed and was skipped."""
+
+    def __init__(self):
+        self.passed, self.failed, self.skipped = [], [], []
+
+    def add(self, name, ok):
+        (self.passed if ok else self.failed).append(name)
+
+    def merge(self, other):
+        self.passed += other.passed
+        self.failed += other.failed
+        self.skipped += other.skipped
+
+
+class Stage:
+    """One stage's log file and the commands it runs."""
+
+    def __init__(self, name, options):
+        self.name, self.options = name, options
+        self.log = (LOGS / f"{name}.log").open("w")
+        self.tally = Tally()
+
+    def say(self, text):
+        print(f"    {text}", flush=True)
+
+    def run(self, *command, env=None, timeout=1800):
+        """Runs a command into the log; returns whether it succeeded."""
+        words = [str(word) for word in command]
+        self.log.write("$ " + " ".join(words) + "\n")
+        self.log.flush()
+        try:
+            done = subprocess.run(words, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=self.log,
+                                  stderr=subprocess.STDOUT, timeout=timeout, check=False,
+                                  env={**os.environ, **(env or {})})
+            return done.returncode == 0
+        except subprocess.TimeoutExpired:
+            self.log.write(f"\ntimed out after {timeout} s\n")
+            return False
+
+    def check(self, name, *command, **more):
+        """The same, counted as one test."""
+        ok = self.run(*command, **more)
+        self.tally.add(f"{self.name}: {name}", ok)
+        return ok
+
+    def build(self, preset, *targets):
+        """Configures and builds a preset; a failure counts as a failed test."""
+        self.say(f"building {preset}")
+        ok = self.run("cmake", "--preset", preset, "-DCMAKE_CXX_COMPILER_LAUNCHER=ccache")
+        ok = ok and self.run("cmake", "--build", "--preset", preset, *(["--target", *targets] if targets else []))
+        self.tally.add(f"{self.name}: builds without a warning ({preset})", ok)
+        return ok
+
+    def ctest(self, preset, *more, env=None):
+        """Runs the unit tests of a build and counts each."""
+        self.say(f"running tests of {preset}")
+        report = LOGS / f"{self.name}.xml"
+        report.unlink(missing_ok=True)
+        self.run("ctest", "--test-dir", f"build/{preset}", "-j2", "--output-on-failure", "--timeout", "300",
+                 "--output-junit", report, *more, env=env)
+        if not report.exists():
+            self.tally.add(f"{self.name}: ctest ran", False)
+            return
+        for case in ElementTree.parse(report).getroot().iter("testcase"):
+            name, state = f"{self.name}: {case.get('name')}", case.get("status")
+            if state == "run":
+                self.tally.passed.append(name)
+            elif state in ("notrun", "disabled"):
+                self.tally.skipped.append(f"{name} (not run)")
+            else:
+                self.tally.failed.append(name)
+
+
+def house(stage):
+    """Floors, format, shell scripts, man pages."""
+    sources = [str(p.relative_to(ROOT)) for d in ("src", "tests", "bench", "fuzz") for p in sorted((ROOT / d).rglob("*"))
+               if p.suffix in (".h", ".cc", ".c")]
+    scripts = [name for name in subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True,
+                                               check=True).stdout.split()
+               if (ROOT / name).is_file() and re.match(rb"#!.*\b(bash|sh|dash)\b", (ROOT / name).read_bytes()[:40])]
+    stage.check("floors", "tools/check_floors.py")
+    stage.check("format", "clang-format-19", "--dry-run", "--Werror", *sources)
+    stage.check("shell scripts", "shellcheck", *scripts)
+    for page in sorted((ROOT / "packaging" / "man").glob("*.[158]")):
+        stage.check(f"manual page {page.name}", "mandoc", "-T", "lint", "-W", "warning", page)
+    stage.check("words", "tools/check_words.py")
+
+
+def unit(stage):
+    """Unit, conformance and CVE tests, g++ release."""
+    if stage.build("release"):
+        stage.ctest("release")
+
+
+def sanitizers(stage):
+    """The same under address and undefined-behaviour sanitizers, clang 19."""
+    if stage.build("asan+ubsan"):
+        stage.ctest("asan+ubsan", env={"ASAN_OPTIONS": "detect_leaks=1"})
+
+
+def threads(stage):
+    """What has threads, under the thread sanitizer."""
+    targets = ["paravane_base_test", "paravane_guestmem_test", "paravane_daemon_test", "paravane_conformance_test"]
+    if stage.build("tsan", *targets):
+        for target in targets:
+            binary = next((ROOT / "build" / "tsan").rglob(target), None)
+            stage.check(target, binary or target)
+
+
+def tidy(stage):
+    """clang-tidy over every source file that changed since it was last clean."""
+    stage.check("clang-tidy", "tools/tidy.py", "--build", "build/asan+ubsan")
+
+
+def fuzz(stage):
+    """A few seconds of each fuzzer, and the lines each must reach."""
+    stage.say(f"{stage.options.fuzz_seconds} s of each fuzzer")
+    report = LOGS / "fuzz.json"
+    report.unlink(missing_ok=True)
+    stage.run("fuzz/run", "--seconds", stage.options.fuzz_seconds, "--json", report)
+    if not report.exists():
+        stage.tally.add("fuzz: ran", False)
+        return
+    for target in json.loads(report.read_text()):
+        stage.say(f"{target['name']}: {target['covered_lines']} lines reached, floor {target['floor']}")
+        stage.tally.add(f"fuzz: {target['name']}", target["ok"])
+
+
+def lab(stage):
+    """QEMU, guest kernel and initramfs; the lab's own test."""
+    stage.say("preparing QEMU and guests (the first time takes minutes)")
+    if stage.check("prepare", "lab/prepare"):
+        stage.check("selftest", "lab/selftest", timeout=300)
+
+
+def qtest(stage):
+    """The vfio-user server under a real QEMU with no guest."""
+    binary = ROOT / "build" / "release" / "bin" / "paravane_qtest"
+    stage.check("QEMU -accel qtest", binary, env={"PARAVANE_QEMU": str(CACHE / "bin" / "qemu")}, timeout=300)
+
+
+def guests(stage):
+    """Unmodified Linux guests."""
+    report = LOGS / "guests.json"
+    report.unlink(missing_ok=True)
+    words = ["python3", "tests/guests/run.py", "--json", report]
+    process = subprocess.Popen([str(w) for w in words], cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                               stderr=subprocess.STDOUT, text=True)
+    for line in process.stdout:
+        stage.log.write(line)
+        if line.startswith("guests: "):
+            stage.say(line.removeprefix("guests: ").rstrip())
+    process.wait()
+    if not report.exists():
+        stage.tally.add("guests: ran", False)
+        return
+    for case in json.loads(report.read_text()):
+        name = f"guests: {case['name']}"
+        if case["verdict"] == "skipped":
+            stage.tally.skipped.append(f"{name} ({case['reason']})")
+        else:
+            stage.tally.add(name, case["verdict"] == "passed")
+
+
+STAGES = [house, unit, sanitizers, fuzz, tidy, threads, lab, qtest, guests]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--only", help="comma-separated stages")
+    parser.add_argument("--list", action="store_true", help="name the stages and what they do")
+    parser.add_argument("--fuzz-seconds", type=int, default=5)
+    options = parser.parse_args()
+    if options.list:
+        for stage in STAGES:
+            print(f"{stage.__name__:12} {stage.__doc__}")
+        return 0
+    wanted = options.only.split(",") if options.only else [s.__name__ for s in STAGES]
+    unknown = set(wanted) - {s.__name__ for s in STAGES}
+    if unknown:
+        parser.error(f"no such stage: {', '.join(sorted(unknown))}; see --list")
+    LOGS.mkdir(parents=True, exist_ok=True)
+    total, start = Tally(), time.monotonic()
+    chosen = [s for s in STAGES if s.__name__ in wanted]
+    for number, function in enumerate(chosen, 1):
+        began = time.monotonic()
+        print(f"[{number}/{len(chosen)}] {function.__name__}: {function.__doc__}", flush=True)
+        stage = Stage(function.__name__, options)
+        function(stage)
+        stage.log.close()
+        found = stage.tally
+        print(f"    {len(found.passed)} passed, {len(found.failed)} failed in {time.monotonic() - began:.0f} s", flush=True)
+        if found.failed:
+            print(f"    see {stage.log.name}; its end:")
+            print("    | " + "\n    | ".join(pathlib.Path(stage.log.name).read_text(errors="replace").splitlines()[-25:]))
+        total.merge(found)
+    for name in total.skipped:
+        print(f"skipped {name}")
+    for name in total.failed:
+        print(f"FAILED {name}")
+    print(f"all stages took {(time.monotonic() - start) / 60:.1f} minutes")
+    print(f"{len(total.passed)} passed, {len(total.failed)} failed, {len(total.skipped)} skipped")
+    return 1 if total.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
