@@ -1,0 +1,182 @@
+#include "endpoint.h"
+
+#include <algorithm>
+#include <chrono>
+#include <string>
+
+namespace guest {
+namespace {
+
+constexpr std::uint8_t kPort = 1;
+constexpr std::uint8_t kGidIndex = 0;
+
+ibv_context* open_first_device() {
+  int count = 0;
+  ibv_device** devices = ibv_get_device_list(&count);
+  if (devices == nullptr || count == 0) die("no RDMA device in this guest");
+  ibv_context* context = ibv_open_device(devices[0]);
+  if (context == nullptr) die("ibv_open_device");
+  ibv_free_device_list(devices);
+  return context;
+}
+
+void modify(ibv_qp* qp, ibv_qp_attr attributes, int mask, const char* what) {
+  if (ibv_modify_qp(qp, &attributes, mask) != 0) die(std::string("ibv_modify_qp to ") + what);
+}
+
+}  // namespace
+
+Endpoint::Endpoint(std::size_t buffer_bytes)
+    : context_(open_first_device()), buffer_(buffer_bytes) {
+  pd_ = ibv_alloc_pd(context_);
+  if (pd_ == nullptr) die("ibv_alloc_pd");
+  cq_ = ibv_create_cq(context_, 64, nullptr, nullptr, 0);
+  if (cq_ == nullptr) die("ibv_create_cq");
+  mr_ = ibv_reg_mr(pd_, buffer_.data(), buffer_.size(),
+                   IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE);
+  if (mr_ == nullptr) die("ibv_reg_mr");
+  rc_ = make_qp(IBV_QPT_RC);
+  ud_ = make_qp(IBV_QPT_UD);
+}
+
+Endpoint::~Endpoint() {
+  if (ah_ != nullptr) ibv_destroy_ah(ah_);
+  ibv_destroy_qp(ud_);
+  ibv_destroy_qp(rc_);
+  ibv_dereg_mr(mr_);
+  ibv_destroy_cq(cq_);
+  ibv_dealloc_pd(pd_);
+  ibv_close_device(context_);
+}
+
+ibv_qp* Endpoint::make_qp(ibv_qp_type type) {
+  ibv_qp_init_attr init{};
+  init.send_cq = cq_;
+  init.recv_cq = cq_;
+  init.qp_type = type;
+  init.cap = {.max_send_wr = 16,
+              .max_recv_wr = 16,
+              .max_send_sge = 4,
+              .max_recv_sge = 4,
+              .max_inline_data = 0};
+  ibv_qp* qp = ibv_create_qp(pd_, &init);
+  if (qp == nullptr) die("ibv_create_qp");
+  to_init(qp);
+  return qp;
+}
+
+void Endpoint::to_init(ibv_qp* qp) {
+  ibv_qp_attr attributes{};
+  attributes.qp_state = IBV_QPS_INIT;
+  attributes.port_num = kPort;
+  int mask = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT;
+  if (qp->qp_type == IBV_QPT_RC) {
+    attributes.qp_access_flags = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE;
+    mask |= IBV_QP_ACCESS_FLAGS;
+  } else {
+    attributes.qkey = kQkey;
+    mask |= IBV_QP_QKEY;
+  }
+  modify(qp, attributes, mask, "INIT");
+}
+
+void Endpoint::connect(Rendezvous& peer) {
+  Address own{};
+  own.rc_qpn = rc_->qp_num;
+  own.ud_qpn = ud_->qp_num;
+  own.buffer = reinterpret_cast<std::uint64_t>(buffer_.data());
+  own.rkey = mr_->rkey;
+  if (ibv_query_gid(context_, kPort, kGidIndex, &own.gid) != 0) die("ibv_query_gid");
+  peer.tell(own);
+  other_ = peer.hear<Address>();
+  to_ready(other_.rc_qpn);
+  ibv_ah_attr attributes = route();
+  ah_ = ibv_create_ah(pd_, &attributes);
+  if (ah_ == nullptr) die("ibv_create_ah");
+}
+
+ibv_ah_attr Endpoint::route() const {
+  ibv_ah_attr attributes{};
+  attributes.is_global = 1;
+  attributes.port_num = kPort;
+  attributes.grh.dgid = other_.gid;
+  attributes.grh.sgid_index = kGidIndex;
+  attributes.grh.hop_limit = 64;
+  return attributes;
+}
+
+void Endpoint::to_ready(std::uint32_t dest_qpn) {
+  ibv_qp_attr attributes{};
+  attributes.qp_state = IBV_QPS_RTR;
+  modify(ud_, attributes, IBV_QP_STATE, "RTR (UD)");
+  attributes.path_mtu = IBV_MTU_1024;
+  attributes.dest_qp_num = dest_qpn;
+  attributes.max_dest_rd_atomic = 4;
+  attributes.min_rnr_timer = 12;
+  attributes.ah_attr = route();
+  modify(rc_, attributes,
+         IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+             IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER,
+         "RTR");
+  attributes = {};
+  attributes.qp_state = IBV_QPS_RTS;
+  modify(ud_, attributes, IBV_QP_STATE | IBV_QP_SQ_PSN, "RTS (UD)");
+  attributes.timeout = 14;
+  attributes.retry_cnt = 7;
+  attributes.rnr_retry = 7;
+  attributes.max_rd_atomic = 4;
+  modify(rc_, attributes,
+         IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
+             IBV_QP_MAX_QP_RD_ATOMIC,
+         "RTS");
+}
+
+std::vector<ibv_sge> Endpoint::cut(std::size_t at, std::uint32_t length, int parts) const {
+  std::vector<ibv_sge> sges;
+  const std::uint64_t base = reinterpret_cast<std::uint64_t>(buffer_.data()) + at;
+  const std::uint32_t piece = length / static_cast<std::uint32_t>(parts);
+  std::uint32_t done = 0;
+  for (int i = 0; i < parts; ++i) {
+    const std::uint32_t size = i + 1 == parts ? length - done : piece;
+    sges.push_back({.addr = base + done, .length = size, .lkey = mr_->lkey});
+    done += size;
+  }
+  return sges;
+}
+
+void Endpoint::post_receive(bool datagram, std::size_t at, std::uint32_t length, int parts) {
+  std::vector<ibv_sge> sges = cut(at, length, parts);
+  ibv_recv_wr request{};
+  request.sg_list = sges.data();
+  request.num_sge = static_cast<int>(sges.size());
+  ibv_recv_wr* bad = nullptr;
+  if (ibv_post_recv(datagram ? ud_ : rc_, &request, &bad) != 0) die("ibv_post_recv");
+}
+
+void Endpoint::post_send(bool datagram, ibv_send_wr request, std::size_t at, std::uint32_t length,
+                         int parts) {
+  std::vector<ibv_sge> sges = cut(at, length, parts);
+  request.sg_list = sges.data();
+  request.num_sge = static_cast<int>(sges.size());
+  request.send_flags |= IBV_SEND_SIGNALED;
+  if (datagram) {
+    request.wr.ud.ah = ah_;
+    request.wr.ud.remote_qpn = other_.ud_qpn;
+    request.wr.ud.remote_qkey = kQkey;
+  }
+  ibv_send_wr* bad = nullptr;
+  if (ibv_post_send(datagram ? ud_ : rc_, &request, &bad) != 0) die("ibv_post_send");
+}
+
+ibv_wc Endpoint::wait() {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+  ibv_wc completion{};
+  while (std::chrono::steady_clock::now() < end) {
+    const int n = ibv_poll_cq(cq_, 1, &completion);
+    if (n < 0) die("ibv_poll_cq");
+    if (n == 1) return completion;
+  }
+  die("no completion in 30 s");
+}
+
+}  // namespace guest

@@ -1,0 +1,67 @@
+// Endpoint: one RC and one UD queue pair with a buffer each way, on the first
+// RDMA device of the guest, connected to the same thing at the other end.
+
+#pragma once
+
+#include <infiniband/verbs.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "rendezvous.h"
+
+namespace guest {
+
+// What one end must know of the other.
+struct Address {
+  std::uint32_t rc_qpn;
+  std::uint32_t ud_qpn;
+  ibv_gid gid;
+  std::uint64_t buffer;
+  std::uint32_t rkey;
+  std::uint32_t padding;
+};
+
+class Endpoint {
+ public:
+  static constexpr std::uint32_t kQkey = 0x11111111;
+
+  explicit Endpoint(std::size_t buffer_bytes);
+  ~Endpoint();
+  Endpoint(const Endpoint&) = delete;
+  Endpoint& operator=(const Endpoint&) = delete;
+
+  void connect(Rendezvous& peer);
+
+  std::uint8_t* buffer() { return buffer_.data(); }
+  const Address& other() const { return other_; }
+  std::uint32_t own_ud_qpn() const { return ud_->qp_num; }
+
+  // `parts` SGEs over [at, at+length) of the buffer.
+  void post_receive(bool datagram, std::size_t at, std::uint32_t length, int parts);
+  void post_send(bool datagram, ibv_send_wr request, std::size_t at, std::uint32_t length,
+                 int parts);
+
+  // Spins for one completion, at most 30 s.
+  ibv_wc wait();
+
+ private:
+  std::vector<ibv_sge> cut(std::size_t at, std::uint32_t length, int parts) const;
+  ibv_qp* make_qp(ibv_qp_type type);
+  void to_init(ibv_qp* qp);
+  void to_ready(std::uint32_t dest_qpn);
+  ibv_ah_attr route() const;
+
+  ibv_context* context_ = nullptr;
+  ibv_pd* pd_ = nullptr;
+  ibv_cq* cq_ = nullptr;
+  ibv_mr* mr_ = nullptr;
+  ibv_qp* rc_ = nullptr;
+  ibv_qp* ud_ = nullptr;
+  ibv_ah* ah_ = nullptr;
+  std::vector<std::uint8_t> buffer_;
+  Address other_{};
+};
+
+}  // namespace guest

@@ -1,0 +1,203 @@
+// paravane-verify: moves known bytes with every operation between two ends and
+// compares each of them, and the bytes around them, at the receiver.
+//
+//   paravane-verify PORT            the end that receives
+//   paravane-verify PORT ADDRESS    the end that acts
+//
+// Sizes lie around page, MTU and cache-line edges; buffers start at odd places;
+// requests have one to three SGEs. Prints one line per operation.
+
+#include <arpa/inet.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "endpoint.h"
+#include "rendezvous.h"
+
+namespace {
+
+using guest::Endpoint;
+using guest::Rendezvous;
+
+constexpr std::size_t kBufferBytes = 4u << 20;
+constexpr std::uint32_t kGrh = 40;
+constexpr std::uint8_t kUntouched = 0xEE;
+constexpr std::size_t kGuard = 64;  // bytes on each side that must not change
+
+enum class Operation : std::uint32_t { kSend, kSendImm, kWrite, kWriteImm, kRead, kDatagram };
+constexpr std::array kOperations = {Operation::kSend,  Operation::kSendImm,
+                                    Operation::kWrite, Operation::kWriteImm,
+                                    Operation::kRead,  Operation::kDatagram};
+
+const char* name_of(Operation operation) {
+  switch (operation) {
+    case Operation::kSend: return "SEND";
+    case Operation::kSendImm: return "SEND with immediate";
+    case Operation::kWrite: return "RDMA WRITE";
+    case Operation::kWriteImm: return "RDMA WRITE with immediate";
+    case Operation::kRead: return "RDMA READ";
+    case Operation::kDatagram: return "UD SEND";
+  }
+  return "?";
+}
+
+struct Case {
+  Operation operation;
+  std::uint32_t length;
+  std::uint32_t at;  // where in both buffers
+  std::uint32_t parts;
+  std::uint32_t seed;
+};
+
+std::vector<Case> cases_of(Operation operation) {
+  constexpr std::array kLengths = {
+      0u,    1u,     2u,     7u,     8u,     63u,     64u,     65u,      255u,    256u,
+      257u,  1023u,  1024u,  1025u,  2047u,  2048u,   4095u,   4096u,    4097u,   8191u,
+      8193u, 12345u, 65535u, 65536u, 65537u, 262144u, 262145u, 1048576u, 1048579u};
+  constexpr std::array kStarts = {4096u, 4097u, 8191u, 4096u + 2048u};
+  std::vector<Case> cases;
+  std::uint32_t seed = 1 + 1000 * static_cast<std::uint32_t>(operation);
+  for (const std::uint32_t length : kLengths) {
+    if (operation == Operation::kDatagram && length > 1024)
+      continue;  // the port's MTU may be that small
+    for (const std::uint32_t start : kStarts) {
+      const std::uint32_t parts = length >= 3 ? 1 + seed % 3 : 1;
+      cases.push_back(
+          {.operation = operation, .length = length, .at = start, .parts = parts, .seed = seed++});
+    }
+  }
+  return cases;
+}
+
+// Bytes that depend on every bit of the seed and on their place.
+void fill(std::uint8_t* at, std::uint32_t length, std::uint32_t seed) {
+  std::uint32_t x = seed * 2654435761u + 1;
+  for (std::uint32_t i = 0; i < length; ++i) {
+    x = x * 1664525u + 1013904223u;
+    at[i] = static_cast<std::uint8_t>(x >> 24);
+  }
+}
+
+bool holds(const std::uint8_t* at, std::uint32_t length, std::uint32_t seed, const Case& c) {
+  std::vector<std::uint8_t> expected(length);
+  fill(expected.data(), length, seed);
+  if (length > 0 && std::memcmp(at, expected.data(), length) != 0) {
+    std::printf("%s, %u bytes at %u: wrong bytes\n", name_of(c.operation), c.length, c.at);
+    return false;
+  }
+  return true;
+}
+
+bool untouched(const std::uint8_t* from, const std::uint8_t* to, const Case& c) {
+  if (std::all_of(from, to, [](std::uint8_t b) { return b == kUntouched; })) return true;
+  std::printf("%s, %u bytes at %u: bytes outside were written\n", name_of(c.operation), c.length,
+              c.at);
+  return false;
+}
+
+bool expect(bool truth, const char* what, const Case& c) {
+  if (!truth) std::printf("%s, %u bytes at %u: %s\n", name_of(c.operation), c.length, c.at, what);
+  return truth;
+}
+
+bool is_datagram(Operation operation) {
+  return operation == Operation::kDatagram;
+}
+bool takes_receive(Operation operation) {
+  return operation != Operation::kWrite && operation != Operation::kRead;
+}
+bool has_imm(Operation operation) {
+  return operation == Operation::kSendImm || operation == Operation::kWriteImm;
+}
+
+// The receiving end of one case.
+bool receive(Endpoint& end, Rendezvous& peer, const Case& c) {
+  std::uint8_t* target = end.buffer() + c.at;
+  const std::uint32_t header = is_datagram(c.operation) ? kGrh : 0;
+  const std::uint32_t room = c.length + header;
+  std::memset(target - kGuard, kUntouched, room + 2 * kGuard);
+  if (c.operation == Operation::kRead) fill(target, c.length, c.seed);
+  if (takes_receive(c.operation)) {
+    end.post_receive(is_datagram(c.operation), c.at, room,
+                     room >= 3 ? static_cast<int>(1 + c.seed % 2) : 1);
+  }
+  peer.tell<std::uint32_t>(1);  // ready
+  bool good = true;
+  if (takes_receive(c.operation)) {
+    const ibv_wc wc = end.wait();
+    good &= expect(wc.status == IBV_WC_SUCCESS, ibv_wc_status_str(wc.status), c);
+    good &= expect(wc.byte_len == room, "wrong byte_len", c);
+    if (has_imm(c.operation)) {
+      good &= expect((wc.wc_flags & IBV_WC_WITH_IMM) != 0 && wc.imm_data == htonl(c.seed),
+                     "wrong immediate", c);
+    }
+    if (is_datagram(c.operation)) {
+      good &= expect((wc.wc_flags & IBV_WC_GRH) != 0 && wc.src_qp == end.other().ud_qpn,
+                     "wrong source", c);
+    }
+  }
+  peer.hear<std::uint32_t>();  // the other end has its completion
+  good &= holds(target + header, c.length, c.seed, c);
+  good &=
+      untouched(target - kGuard, target, c) && untouched(target + room, target + room + kGuard, c);
+  return good;
+}
+
+// The acting end of one case.
+bool act(Endpoint& end, Rendezvous& peer, const Case& c) {
+  std::uint8_t* source = end.buffer() + c.at;
+  std::memset(source - kGuard, kUntouched, c.length + 2 * kGuard);
+  if (c.operation != Operation::kRead) fill(source, c.length, c.seed);
+  ibv_send_wr request{};
+  switch (c.operation) {
+    case Operation::kSend:
+    case Operation::kDatagram: request.opcode = IBV_WR_SEND; break;
+    case Operation::kSendImm: request.opcode = IBV_WR_SEND_WITH_IMM; break;
+    case Operation::kWrite: request.opcode = IBV_WR_RDMA_WRITE; break;
+    case Operation::kWriteImm: request.opcode = IBV_WR_RDMA_WRITE_WITH_IMM; break;
+    case Operation::kRead: request.opcode = IBV_WR_RDMA_READ; break;
+  }
+  if (has_imm(c.operation)) request.imm_data = htonl(c.seed);
+  request.wr.rdma.remote_addr = end.other().buffer + c.at;
+  request.wr.rdma.rkey = end.other().rkey;
+  peer.hear<std::uint32_t>();  // the other end is ready
+  end.post_send(is_datagram(c.operation), request, c.at, c.length, static_cast<int>(c.parts));
+  const ibv_wc wc = end.wait();
+  bool good = expect(wc.status == IBV_WC_SUCCESS, ibv_wc_status_str(wc.status), c);
+  good &= holds(source, c.length, c.seed, c);
+  good &= untouched(source - kGuard, source, c) &&
+          untouched(source + c.length, source + c.length + kGuard, c);
+  peer.tell<std::uint32_t>(1);
+  return good;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 2 || argc > 3) guest::die("usage: paravane-verify PORT [ADDRESS]");
+  const auto port = static_cast<std::uint16_t>(std::atoi(argv[1]));
+  const bool acting = argc == 3;
+  Endpoint end(kBufferBytes);
+  Rendezvous peer = acting ? Rendezvous::reach(argv[2], port) : Rendezvous::serve(port);
+  end.connect(peer);
+  peer.tell<std::uint32_t>(0);
+  peer.hear<std::uint32_t>();
+  int bad = 0;
+  for (const Operation operation : kOperations) {
+    int done = 0;
+    int wrong = 0;
+    for (const Case& c : cases_of(operation)) {
+      wrong += (acting ? act(end, peer, c) : receive(end, peer, c)) ? 0 : 1;
+      ++done;
+    }
+    std::printf("%s: %d cases, %d wrong\n", name_of(operation), done, wrong);
+    bad += wrong;
+  }
+  return bad == 0 ? 0 : 1;
+}
