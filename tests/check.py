@@ -158,7 +158,7 @@ def lab(stage):
 def qtest(stage):
     """The vfio-user server under a real QEMU with no guest."""
     binary = ROOT / "build" / "release" / "bin" / "paravane_qtest"
-    stage.check("QEMU -accel qtest", binary, env={"PARAVANE_QEMU": str(CACHE / "bin" / "qemu")}, timeout=300)
+    stage.check("QEMU -accel qtest", binary, env={"PARAVANE_QEMU": str(CACHE / "lab" / "qemu" / "qemu-system-x86_64")}, timeout=300)
 
 
 def guests(stage):

@@ -1,0 +1,70 @@
+#!/usr/bin/env python3
+"""Runs the tests on real guests and writes each verdict to a file.
+
+Usage: tests/guests/run.py [--json FILE] [-k PATTERN]...
+"""
+import argparse
+import json
+import pathlib
+import sys
+import time
+import unittest
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
+
+
+class Verdicts(unittest.TestResult):
+    """Prints a line per test as it ends and keeps all of them."""
+
+    def __init__(self):
+        super().__init__()
+        self.cases, self.began = [], 0.0
+
+    def startTest(self, test):
+        super().startTest(test)
+        self.began = time.monotonic()
+
+    def _note(self, test, verdict, reason=""):
+        name = ".".join(test.id().split(".")[-2:])
+        print(f"guests: {verdict:7} {name} ({time.monotonic() - self.began:.1f} s)", flush=True)
+        if reason:
+            print(reason, flush=True)
+        self.cases.append({"name": name, "verdict": verdict, "reason": reason})
+
+    def addSuccess(self, test):
+        self._note(test, "passed")
+
+    def addFailure(self, test, err):
+        super().addFailure(test, err)
+        self._note(test, "failed", self.failures[-1][1])
+
+    def addError(self, test, err):
+        super().addError(test, err)
+        self._note(test, "failed", self.errors[-1][1])
+
+    def addSkip(self, test, reason):
+        self._note(test, "skipped", reason)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--json", type=pathlib.Path)
+    parser.add_argument("-k", action="append", default=[], metavar="PATTERN", help="only tests whose name has it")
+    options = parser.parse_args()
+    loader = unittest.TestLoader()
+    if options.k:
+        loader.testNamePatterns = [f"*{pattern}*" for pattern in options.k]
+    suite = loader.discover(str(HERE), pattern="test_*.py")
+    verdicts = Verdicts()
+    suite.run(verdicts)
+    if options.json:
+        options.json.write_text(json.dumps(verdicts.cases, indent=1))
+    failed = sum(case["verdict"] == "failed" for case in verdicts.cases)
+    passed = sum(case["verdict"] == "passed" for case in verdicts.cases)
+    print(f"{passed} passed, {failed} failed, {len(verdicts.cases) - passed - failed} skipped")
+    return 1 if failed or not verdicts.cases else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
