@@ -13,6 +13,10 @@
 //
 // Every access fails while DMA is off (the guest's Bus Master Enable bit).
 //
+// A file stays mapped for a while after its last range went (expire_files()):
+// firmware unmaps and maps all of RAM dozens of times. A file that grew, or that
+// may be written only now, is mapped again when a range comes that needs it.
+//
 // Owner thread only.
 
 #pragma once
@@ -21,12 +25,16 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <type_traits>
 #include <vector>
 
+#include "base/instant.h"
+#include "base/owner_thread.h"
 #include "base/result.h"
 #include "base/unique_fd.h"
+#include "guestmem/address_set.h"
 #include "guestmem/extent.h"
 #include "guestmem/guest_addr.h"
 
@@ -56,6 +64,9 @@ class GuestMemory {
     std::uint64_t bytes = std::uint64_t{1} << 40;  // of all files mapped for this VM together
     std::uint32_t ranges = 65535;
     std::uint32_t files = 64;
+    // How long a file without ranges stays mapped, and how long an address that
+    // was unmapped counts as "may come back".
+    Duration keep_idle = std::chrono::seconds(10);
   };
 
   explicit GuestMemory(Limits limits);
@@ -64,11 +75,15 @@ class GuestMemory {
   GuestMemory(const GuestMemory&) = delete;
   GuestMemory& operator=(const GuestMemory&) = delete;
 
+  // This thread is the owner from now on.
+  void rebind_owner() { owner_.rebind(); }
+
   // ---- The DMA map, told by the VMM ----
 
   // Shows `size` bytes of `file` from `file_offset` at `iova`. Takes the
   // descriptor; the file stays mapped while any range shows it. A descriptor
-  // that owns nothing (-1) makes a range that exists but cannot be reached.
+  // that owns nothing (-1) makes a range that exists but cannot be reached
+  // (kDenied). A file that may only be read takes the right to write away.
   // Errors: kInvalidArgument (wraps, empty, not page aligned, overlaps, beyond
   // the end of the file), kUnsupported (not a regular file of tmpfs or
   // hugetlbfs), kResourceExhausted (a limit), kIo.
@@ -77,9 +92,16 @@ class GuestMemory {
 
   // Range subtraction: whatever of [iova, iova+size) is mapped is unmapped;
   // nothing mapped there is no error. size may reach or pass the top of the
-  // address space.
+  // address space. A VMM that would split ranges beyond the limit loses the
+  // upper remainder as well.
   void unmap(GuestAddr iova, std::uint64_t size);
+
+  // Everything at once; files go at once too, unless a page list remembers them.
   void unmap_all();
+
+  // Unmaps files that had no range for Limits::keep_idle. Call now and then (a
+  // second is often enough).
+  void expire_files(Instant now);
 
   // The guest's Bus Master Enable bit. Off at the start.
   void set_dma_enabled(bool enabled);
@@ -128,6 +150,8 @@ class GuestMemory {
 
  private:
   friend class PageList;  // guestmem/page_list.h: pages resolved at registration
+  friend class PageListBuilder;
+  friend class GuestMemoryPeer;  // testing/guest_memory_peer.h
 
   struct Range {
     std::uint64_t size;
@@ -135,14 +159,49 @@ class GuestMemory {
     std::uint64_t file_offset;
     Rights rights;
   };
-  // The range that holds `addr`, or end.
-  std::map<std::uint64_t, Range>::const_iterator find(std::uint64_t addr) const;
+  using Ranges = std::map<std::uint64_t, Range>;  // by first address; never overlap
 
+  struct File {
+    std::shared_ptr<MemoryFile> file;
+    std::optional<Instant> idle_since;  // when expire_files() first saw it unused
+    bool idle() const { return file.use_count() == 1; }
+  };
+
+  // A part of a range, while it is being accessed.
+  struct Piece {
+    std::byte* host;
+    std::uint64_t size;
+    const MemoryFile* file;
+  };
+
+  // The range that holds `addr`, or end.
+  Ranges::const_iterator find(std::uint64_t addr) const;
+  Status check_new_range(std::uint64_t file_offset, std::uint64_t iova, std::uint64_t size) const;
+  Result<std::shared_ptr<MemoryFile>> file_for(int fd, std::uint64_t file_offset,
+                                               std::uint64_t size);
+  Status make_room_for(std::uint64_t new_bytes, std::uint32_t new_files);
+  std::uint64_t mapped_file_bytes() const;
+  // What of `range` lies in [first, last] is taken out.
+  void cut(Ranges::iterator range, std::uint64_t first, std::uint64_t last);
+  // Calls each(Piece) for the pieces of [addr, addr+length), in order, until one
+  // cannot be reached.
+  template <typename Each>
+  Reach walk(std::uint64_t addr, std::uint64_t length, Rights need, Each each) const;
+  Reach reach_whole(std::uint64_t addr, std::uint64_t length, Rights need) const;
+
+  OwnerThread owner_;
   Limits limits_;
-  std::map<std::uint64_t, Range> ranges_;  // by first address; never overlap
-  std::vector<std::weak_ptr<MemoryFile>> files_;
+  Ranges ranges_;
+  std::vector<File> files_;
+  AddressSet gone_;  // unmapped a while ago
+  std::optional<Instant> gone_since_;
   std::uint64_t generation_ = 1;
   bool dma_enabled_ = false;
 };
+
+// Whether `have` allows all that `need` asks for.
+constexpr bool allows(Rights have, Rights need) {
+  return (static_cast<unsigned>(need) & ~static_cast<unsigned>(have)) == 0;
+}
 
 }  // namespace paravane

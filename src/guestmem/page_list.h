@@ -3,10 +3,11 @@
 //
 // The page addresses are copied out of the guest's page directory, checked, and
 // merged into runs; later nobody walks guest tables. A run remembers which part
-// of which file it showed. When the VMM changes the DMA map (generation), runs
-// are looked at again before their next use: a run whose range is gone is
-// absent, and is good again when the same file and offset return at the same
-// address with the same rights.
+// of which file it showed. When the VMM changes the DMA map (generation), a run
+// is looked at again before its next use: a run whose range is gone is absent,
+// and is good again when the same file and offset return at the same address
+// with the same rights. Only the runs that are used are looked at, so a change
+// of the map never costs more than the work in hand.
 //
 // Page directory (PVRDMA): one directory page of 512 table addresses, each table
 // 512 page addresses; at most 262,144 pages = 1 GiB.
@@ -21,6 +22,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "base/wire_int.h"
 #include "guestmem/extent.h"
 #include "guestmem/guest_addr.h"
 #include "guestmem/guest_memory.h"
@@ -35,13 +37,18 @@ class PageList {
 
   // The whole directory at once. REQUIRES: `memory` outlives the list.
   // Errors: kOutOfRange (zero or too many pages, an address that is not mapped
-  // whole), kInvalidArgument (an address that is not page aligned, or a right
-  // that is missing).
+  // whole), kInvalidArgument (an address that is not page aligned, a missing
+  // table, or a right that is missing), kBadState (DMA is off, or the page
+  // was unmapped a moment ago), kIo (the memory
+  // failed).
   static Result<PageList> from_directory(GuestMemory& memory, GuestAddr directory,
                                          std::uint64_t pages, Rights need);
 
   std::uint64_t size_bytes() const { return size_bytes_; }
   std::size_t run_count() const { return runs_.size(); }
+
+  // Whether every byte can be reached at this moment; looks at every run.
+  Reach reach();
 
   // Appends the extents of [offset, offset+length) of the list to `out`; on
   // anything but kOk `out` is as it was.
@@ -66,21 +73,35 @@ class PageList {
     std::uint64_t first_byte;  // offset of the run in the list
     std::uint64_t iova;
     std::uint64_t size;
-    std::byte* host;                   // null while absent
-    std::shared_ptr<MemoryFile> file;  // kept mapped while the run remembers it
     std::uint64_t file_offset;
+    MemoryFile* file;          // one of files_
+    std::uint64_t generation;  // of the map when the run was last found good
   };
 
-  // Looks at all runs again if the DMA map changed since the last look.
-  void revalidate();
-  Reach find(std::uint64_t offset, std::uint64_t length, const Run*& run);
+  // What to access, while it is being accessed.
+  struct Piece {
+    std::byte* host;
+    std::uint64_t size;
+    const MemoryFile* file;
+  };
+
+  Run& run_at(std::uint64_t offset);
+  Reach check(Run& run);
+  Reach check_again(Run& run);
+  Reach check_arguments(std::uint64_t offset, std::uint64_t length, Rights need) const;
+  // Calls each(Piece) for the pieces of [offset, offset+length), in order, until
+  // one cannot be reached.
+  template <typename Each>
+  Reach walk(std::uint64_t offset, std::uint64_t length, Rights need, Each each);
+  // The four bytes of an index, in one piece.
+  Reach locate_index(std::uint64_t offset, Rights need, Piece& piece);
 
   GuestMemory* memory_ = nullptr;
   Rights rights_ = Rights::kNone;
-  std::vector<Run> runs_;
+  std::vector<Run> runs_;                           // by first_byte, without gaps
+  std::vector<std::shared_ptr<MemoryFile>> files_;  // kept mapped while runs remember them
   std::uint64_t size_bytes_ = 0;
-  std::uint64_t generation_ = 0;
-  bool any_absent_ = false;
+  std::size_t last_run_ = 0;  // where the last access was
 };
 
 // Builds a PageList in slices, so that registering a gigabyte does not hold up
@@ -100,10 +121,20 @@ class PageListBuilder {
  private:
   PageListBuilder() = default;
 
+  Status take_in_table(std::uint64_t table, std::uint64_t pages);
+  Status take_in_page(std::uint64_t page);
+  Status find_range(std::uint64_t page);
+
   PageList list_;
-  GuestAddr directory_{};
+  std::vector<Le64> tables_;  // copied once, from the directory
   std::uint64_t pages_ = 0;
   std::uint64_t done_ = 0;
+  // The range of the last page: the next one is usually in it.
+  std::uint64_t range_first_ = 0;
+  std::uint64_t range_size_ = 0;
+  std::uint64_t range_file_offset_ = 0;
+  MemoryFile* range_file_ = nullptr;
+  std::uint64_t range_generation_ = 0;
 };
 
 }  // namespace paravane

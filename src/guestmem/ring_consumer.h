@@ -22,18 +22,25 @@ struct RingLayout {
   std::uint64_t elements_at = 0;    // byte offset of element 0
   std::uint32_t element_bytes = 0;  // stride
   std::uint32_t elements = 0;       // n
+
+  // Whether all elements lie in a list of this size.
+  constexpr bool fits(std::uint64_t list_bytes) const {
+    const std::uint64_t bytes = std::uint64_t{elements} * element_bytes;
+    return elements > 0 && elements_at <= list_bytes && bytes <= list_bytes - elements_at;
+  }
 };
 
 class RingConsumer {
  public:
   enum class Next : std::uint8_t {
-    kEntry,   // there is an entry at the head
+    kEntry,  // there is an entry at the head
     kEmpty,
     kBroken,  // impossible index: this ring is dead until reset()
     kAbsent,  // its memory is unmapped at the moment
   };
 
-  // REQUIRES: `pages` outlives the ring; the layout lies inside it.
+  // REQUIRES: `pages` outlives the ring; the layout lies inside it; n is a power
+  // of two.
   RingConsumer(PageList& pages, const RingLayout& layout);
 
   // Whether there is an entry. Reads the producer index only when our copy of
@@ -47,22 +54,28 @@ class RingConsumer {
   Reach copy_head(std::uint32_t offset, std::span<std::byte> to) const;
 
   // Gives the head slot back to the guest, whether or not the entry in it was
-  // any good: a bad entry must not be seen twice.
+  // any good: a bad entry must not be seen twice. REQUIRES: peek() said kEntry.
+  // When the memory is absent we have advanced all the same, and the guest
+  // learns of it from the first peek() or advance() after its return.
   Reach advance();
 
-  // Entries from the head to the guest's producer index; reads the index.
+  // Entries from the head to the guest's producer index; reads the index. 0 if
+  // the ring is broken or absent.
   std::uint32_t available();
 
   // For a QP that leaves RESET: the guest has zeroed both indices.
   void reset();
 
  private:
+  Next look();
+
   PageList* pages_;
   RingLayout layout_;
   RingIndex index_;
   std::uint32_t head_ = 0;
   std::uint32_t tail_ = 0;  // last producer index seen
   bool broken_ = false;
+  bool owes_head_ = false;  // the guest has not been told our last head_
 };
 
 }  // namespace paravane

@@ -8,17 +8,21 @@
 
 #pragma once
 
-#include <bit>
 #include <cstdint>
 
 namespace paravane {
 
 class RingIndex {
  public:
+  // REQUIRES: 1 <= elements <= 2^30.
   explicit constexpr RingIndex(std::uint32_t elements) : n_(elements) {}
 
   constexpr std::uint32_t elements() const { return n_; }
+  // As the driver judges it.
   constexpr bool valid(std::uint32_t index) const { return (index & ~(2 * n_ - 1)) == 0; }
+  // Whether counting from 0 with next() ever gets there: stricter than valid()
+  // where n is not a power of two.
+  constexpr bool reachable(std::uint32_t index) const { return index < period(); }
   constexpr std::uint32_t slot(std::uint32_t index) const { return index & (n_ - 1); }
   constexpr std::uint32_t next(std::uint32_t index) const { return (index + 1) & (2 * n_ - 1); }
 
@@ -33,10 +37,8 @@ class RingIndex {
   }
 
  private:
-  // 2^(number of consecutive one bits at the low end).
-  static constexpr std::uint32_t low_ones(std::uint32_t mask) {
-    return std::uint32_t{1} << std::countr_one(mask);
-  }
+  // 2^(number of consecutive one bits at the low end): the lowest zero bit.
+  static constexpr std::uint32_t low_ones(std::uint32_t mask) { return ~mask & (mask + 1); }
   std::uint32_t n_;
 };
 

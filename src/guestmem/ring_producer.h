@@ -12,6 +12,7 @@
 
 #include "guestmem/page_list.h"
 #include "guestmem/ring_consumer.h"
+#include "guestmem/ring_index.h"
 
 namespace paravane {
 
@@ -27,18 +28,25 @@ class RingProducer {
   // REQUIRES: `pages` outlives the ring; the layout lies inside it.
   RingProducer(PageList& pages, const RingLayout& layout);
 
-  // Writes one element, then the index (release). REQUIRES: element.size() is
-  // at most the stride.
+  // Writes one element, then the index (release). The guest's index is read
+  // only when our copy of it says that the ring is full. REQUIRES:
+  // element.size() is at most the stride.
   Push push(std::span<const std::byte> element);
 
   // What the guest has not consumed yet; reads its index. A broken ring counts
-  // as empty.
+  // as empty; of an absent one we say what we knew last.
   std::uint32_t unconsumed();
+
+  // An impossible index was seen, by push() or unconsumed().
+  bool broken() const { return broken_; }
 
   // The guest's consumer index as last read (for "did it move?").
   std::uint32_t consumer_seen() const { return head_; }
 
  private:
+  // Reads the guest's consumer index into head_.
+  Push look();
+
   PageList* pages_;
   RingLayout layout_;
   RingIndex index_;

@@ -1,0 +1,311 @@
+#include "guestmem/guest_memory.h"
+
+#include <algorithm>
+#include <iterator>
+#include <limits>
+#include <string>
+#include <utility>
+
+#include "guestmem/extent_access.h"
+#include "guestmem/memory_file.h"
+#include "guestmem/raw_copy.h"
+
+namespace paravane {
+namespace {
+
+constexpr std::uint64_t kTop = std::numeric_limits<std::uint64_t>::max();
+constexpr std::uint64_t kRemarkableRange = std::uint64_t{1} << 20;
+
+constexpr bool page_aligned(std::uint64_t value) {
+  return value % kPageBytes == 0;
+}
+
+// The last address of a range. REQUIRES: size is not 0 and nothing wraps.
+constexpr std::uint64_t last_of(std::uint64_t first, std::uint64_t size) {
+  return first + (size - 1);
+}
+
+Status to_status(Reach reach) {
+  switch (reach) {
+    case Reach::kOk: return {};
+    case Reach::kOutside: return fail(Errc::kOutOfRange, "guest address is not mapped");
+    case Reach::kAbsent: return fail(Errc::kBadState, "guest address is unmapped, or DMA is off");
+    case Reach::kDenied: return fail(Errc::kInvalidArgument, "guest range does not allow this");
+    case Reach::kFailed: return fail(Errc::kIo, "guest memory failed");
+  }
+  return fail(Errc::kIo, "impossible");
+}
+
+}  // namespace
+
+GuestMemory::GuestMemory(Limits limits) : limits_(limits) {}
+GuestMemory::GuestMemory() : GuestMemory(Limits{}) {}
+GuestMemory::~GuestMemory() = default;
+
+// ---- The DMA map ----
+
+Status GuestMemory::map(UniqueFd file, std::uint64_t file_offset, GuestAddr iova,
+                        std::uint64_t size, Rights rights) {
+  owner_.check();
+  if (Status good = check_new_range(file_offset, iova.value, size); !good) return good;
+  std::shared_ptr<MemoryFile> shown;
+  if (file) {
+    Result<std::shared_ptr<MemoryFile>> found = file_for(file.get(), file_offset, size);
+    if (!found) return std::unexpected(found.error());
+    shown = std::move(*found);
+    if (!shown->facts().writable) {
+      rights = allows(rights, Rights::kRead) ? Rights::kRead : Rights::kNone;
+    }
+  }
+  ranges_.emplace(iova.value, Range{size, std::move(shown), file_offset, rights});
+  gone_.remove(iova.value, last_of(iova.value, size));
+  ++generation_;
+  return {};
+}
+
+Status GuestMemory::check_new_range(std::uint64_t file_offset, std::uint64_t iova,
+                                    std::uint64_t size) const {
+  if (size == 0) return fail(Errc::kInvalidArgument, "dma map: empty range");
+  if (!page_aligned(iova) || !page_aligned(size) || !page_aligned(file_offset)) {
+    return fail(Errc::kInvalidArgument, "dma map: range is not page aligned");
+  }
+  if (size - 1 > kTop - iova || size > kTop - file_offset) {
+    return fail(Errc::kInvalidArgument, "dma map: range wraps around");
+  }
+  const auto after = ranges_.upper_bound(iova);
+  const bool meets_next = after != ranges_.end() && after->first <= last_of(iova, size);
+  if (meets_next || find(iova) != ranges_.end()) {
+    return fail(Errc::kInvalidArgument, "dma map: range overlaps another");
+  }
+  if (ranges_.size() >= limits_.ranges) {
+    return fail(Errc::kResourceExhausted,
+                "dma map: more than " + std::to_string(limits_.ranges) + " ranges");
+  }
+  return {};
+}
+
+Result<std::shared_ptr<MemoryFile>> GuestMemory::file_for(int fd, std::uint64_t file_offset,
+                                                          std::uint64_t size) {
+  const Result<MemoryFile::Facts> facts = MemoryFile::examine(fd);
+  if (!facts) return std::unexpected(facts.error());
+  if (file_offset > facts->size || size > facts->size - file_offset) {
+    return fail(Errc::kInvalidArgument, "dma map: range reaches beyond the end of its file");
+  }
+  const auto known = std::ranges::find_if(
+      files_, [&](const File& entry) { return entry.file->facts().same_file(*facts); });
+  if (known == files_.end()) {
+    if (Status room = make_room_for(facts->mapped_bytes(), 1); !room) {
+      return std::unexpected(room.error());
+    }
+    Result<std::shared_ptr<MemoryFile>> mapped = MemoryFile::map(fd, *facts);
+    if (mapped) files_.push_back(File{*mapped, std::nullopt});
+    return mapped;
+  }
+
+  const std::shared_ptr<MemoryFile> file = known->file;
+  if (file->failed()) return fail(Errc::kIo, "dma map: memory of this file has failed");
+  known->idle_since.reset();
+  MemoryFile::Facts wanted = *facts;
+  // Older ranges may still show what a smaller file or a read-only descriptor
+  // of now would not.
+  wanted.size = std::max(wanted.size, file->facts().size);
+  const bool grew = wanted.size > file->facts().size;
+  if (!grew && (file->facts().writable || !wanted.writable)) return file;
+  wanted.writable = facts->writable;
+  if (!wanted.writable && file->facts().writable) {
+    return fail(Errc::kInvalidArgument, "dma map: a file grew but may only be read now");
+  }
+  const std::uint64_t more = wanted.mapped_bytes() - file->facts().mapped_bytes();
+  if (Status room = make_room_for(more, 0); !room) return std::unexpected(room.error());
+  if (Status moved = file->remap(fd, wanted); !moved) return std::unexpected(moved.error());
+  ++generation_;
+  return file;
+}
+
+// Files that nobody uses make room before anyone is refused.
+Status GuestMemory::make_room_for(std::uint64_t new_bytes, std::uint32_t new_files) {
+  const auto fits = [&] {
+    const std::uint64_t mapped = mapped_file_bytes();
+    return files_.size() + new_files <= limits_.files && mapped <= limits_.bytes &&
+           new_bytes <= limits_.bytes - mapped;
+  };
+  if (!fits()) {
+    std::erase_if(files_, [](const File& entry) { return entry.idle() && !entry.file->failed(); });
+  }
+  if (fits()) return {};
+  return fail(Errc::kResourceExhausted, "dma map: this VM's limit is " +
+                                            std::to_string(limits_.files) + " files of " +
+                                            std::to_string(limits_.bytes) + " bytes together");
+}
+
+void GuestMemory::unmap(GuestAddr iova, std::uint64_t size) {
+  owner_.check();
+  if (size == 0) return;
+  const std::uint64_t first = iova.value;
+  const std::uint64_t last = size - 1 > kTop - first ? kTop : last_of(first, size);
+
+  auto range = ranges_.upper_bound(first);
+  if (range != ranges_.begin()) --range;
+  while (range != ranges_.end() && range->first <= last) {
+    const auto current = range++;
+    if (last_of(current->first, current->second.size) < first) continue;
+    cut(current, first, last);
+    ++generation_;
+  }
+}
+
+void GuestMemory::cut(Ranges::iterator range, std::uint64_t first, std::uint64_t last) {
+  const std::uint64_t range_first = range->first;
+  const std::uint64_t range_last = last_of(range_first, range->second.size);
+  Range upper = range->second;
+  if (range_first < first) {
+    range->second.size = first - range_first;
+  } else {
+    ranges_.erase(range);
+  }
+  std::uint64_t gone_last = std::min(range_last, last);
+  if (range_last > last) {
+    if (ranges_.size() < limits_.ranges) {
+      upper.size = range_last - last;
+      upper.file_offset += last + 1 - range_first;
+      ranges_.emplace(last + 1, std::move(upper));
+    } else {
+      gone_last = range_last;
+    }
+  }
+  gone_.add(std::max(range_first, first), gone_last);
+  gone_since_.reset();
+}
+
+void GuestMemory::unmap_all() {
+  owner_.check();
+  for (const auto& [first, range] : ranges_) gone_.add(first, last_of(first, range.size));
+  gone_since_.reset();
+  ranges_.clear();
+  std::erase_if(files_, [](const File& entry) { return entry.idle(); });
+  ++generation_;
+}
+
+void GuestMemory::expire_files(Instant now) {
+  owner_.check();
+  const auto overdue = [&](std::optional<Instant>& since) {
+    if (!since) since = now;
+    return now - *since >= limits_.keep_idle;
+  };
+  std::erase_if(files_, [&](File& entry) {
+    if (!entry.idle() || entry.file->failed()) {
+      entry.idle_since.reset();
+      return false;
+    }
+    return overdue(entry.idle_since);
+  });
+  if (!gone_.empty() && overdue(gone_since_)) {
+    gone_.clear();
+    gone_since_.reset();
+  }
+}
+
+void GuestMemory::set_dma_enabled(bool enabled) {
+  owner_.check();
+  if (enabled == dma_enabled_) return;
+  dma_enabled_ = enabled;
+  ++generation_;
+}
+
+bool GuestMemory::failed() const {
+  return std::ranges::any_of(files_, [](const File& entry) { return entry.file->failed(); });
+}
+
+bool GuestMemory::has_range_without_file() const {
+  return std::ranges::any_of(ranges_, [](const auto& entry) {
+    return entry.second.file == nullptr && entry.second.size > kRemarkableRange;
+  });
+}
+
+std::uint64_t GuestMemory::mapped_file_bytes() const {
+  std::uint64_t sum = 0;
+  for (const File& entry : files_) sum += entry.file->facts().mapped_bytes();
+  return sum;
+}
+
+GuestMemory::Usage GuestMemory::usage() const {
+  return {.ranges = static_cast<std::uint32_t>(ranges_.size()),
+          .files = static_cast<std::uint32_t>(files_.size()),
+          .mapped_file_bytes = mapped_file_bytes()};
+}
+
+// ---- Access ----
+
+GuestMemory::Ranges::const_iterator GuestMemory::find(std::uint64_t addr) const {
+  const auto after = ranges_.upper_bound(addr);
+  if (after == ranges_.begin()) return ranges_.end();
+  const auto range = std::prev(after);
+  return addr - range->first < range->second.size ? range : ranges_.end();
+}
+
+template <typename Each>
+Reach GuestMemory::walk(std::uint64_t addr, std::uint64_t length, Rights need, Each each) const {
+  owner_.check();
+  if (!dma_enabled_) return Reach::kAbsent;
+  if (length == 0) return Reach::kOk;
+  if (length - 1 > kTop - addr) return Reach::kOutside;
+  auto range = find(addr);
+  while (true) {
+    if (range == ranges_.end() || addr - range->first >= range->second.size) {
+      return gone_.contains(addr) ? Reach::kAbsent : Reach::kOutside;
+    }
+    const Range& shown = range->second;
+    if (shown.file == nullptr || !allows(shown.rights, need)) return Reach::kDenied;
+    if (shown.file->failed()) return Reach::kFailed;
+    const std::uint64_t offset = addr - range->first;
+    const std::uint64_t size = std::min(length, shown.size - offset);
+    each(Piece{shown.file->at(shown.file_offset + offset), size, shown.file.get()});
+    length -= size;
+    if (length == 0) return Reach::kOk;
+    addr += size;  // cannot wrap: length bytes from here are below the top
+    ++range;
+    if (range != ranges_.end() && range->first != addr) range = ranges_.end();
+  }
+}
+
+Reach GuestMemory::reach_whole(std::uint64_t addr, std::uint64_t length, Rights need) const {
+  return walk(addr, length, need, [](const Piece&) {});
+}
+
+Status GuestMemory::copy_in(GuestAddr from, std::span<std::byte> to) const {
+  bool intact = true;
+  std::byte* next = to.data();
+  const Reach reach = walk(from.value, to.size(), Rights::kRead, [&](const Piece& piece) {
+    raw_copy::copy_bytes(next, piece.host, piece.size);
+    next += piece.size;
+    intact = intact && !piece.file->failed();
+  });
+  return to_status(reach == Reach::kOk && !intact ? Reach::kFailed : reach);
+}
+
+Status GuestMemory::copy_out(GuestAddr to, std::span<const std::byte> from) {
+  // The whole of it is looked at first: a half-written object helps nobody.
+  if (const Reach reach = reach_whole(to.value, from.size(), Rights::kWrite); reach != Reach::kOk) {
+    return to_status(reach);
+  }
+  bool intact = true;
+  const std::byte* next = from.data();
+  const Reach reach = walk(to.value, from.size(), Rights::kWrite, [&](const Piece& piece) {
+    raw_copy::copy_bytes(piece.host, next, piece.size);
+    next += piece.size;
+    intact = intact && !piece.file->failed();
+  });
+  return to_status(reach == Reach::kOk && !intact ? Reach::kFailed : reach);
+}
+
+Reach GuestMemory::resolve(GuestAddr addr, std::uint64_t length, Rights need,
+                           ExtentList& out) const {
+  const ExtentAccess::Mark mark = ExtentAccess::mark(out);
+  const Reach reach = walk(addr.value, length, need, [&](const Piece& piece) {
+    ExtentAccess::append(out, piece.host, piece.size, piece.file);
+  });
+  if (reach != Reach::kOk) ExtentAccess::rewind(out, mark);
+  return reach;
+}
+
+}  // namespace paravane

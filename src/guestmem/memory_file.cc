@@ -1,0 +1,102 @@
+#include "guestmem/memory_file.h"
+
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include <bit>
+#include <cerrno>
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include "guestmem/guest_addr.h"
+
+namespace paravane {
+namespace {
+
+std::unexpected<Error> system_failure(const char* what) {
+  const int error = errno;
+  return fail(Errc::kIo, std::string("guest memory: ") + what + ": " + std::strerror(error));
+}
+
+// Whether a mapping of this descriptor may be written.
+bool may_write(int fd, int seals) {
+  const int flags = fcntl(fd, F_GETFL);
+  return flags >= 0 && (flags & O_ACCMODE) == O_RDWR &&
+         (seals & (F_SEAL_WRITE | F_SEAL_FUTURE_WRITE)) == 0;
+}
+
+Result<std::byte*> map_whole(int fd, const MemoryFile::Facts& facts) {
+  const int protection = facts.writable ? PROT_READ | PROT_WRITE : PROT_READ;
+  void* base = mmap(nullptr, facts.mapped_bytes(), protection, MAP_SHARED | MAP_NORESERVE, fd, 0);
+  if (base == MAP_FAILED) return system_failure("cannot map the file");
+  // A crash of ours must not write guests' secrets to a disk. Only advice.
+  (void)madvise(base, facts.mapped_bytes(), MADV_DONTDUMP);
+  return static_cast<std::byte*>(base);
+}
+
+}  // namespace
+
+Result<MemoryFile::Facts> MemoryFile::examine(int fd) {
+  const int seals = fcntl(fd, F_GET_SEALS);
+  if (seals < 0) {
+    return fail(Errc::kUnsupported,
+                "guest memory is not a file of tmpfs or hugetlbfs (use memory-backend-memfd)");
+  }
+  struct stat status{};
+  if (fstat(fd, &status) != 0) return system_failure("fstat");
+  struct statfs system{};
+  if (fstatfs(fd, &system) != 0) return system_failure("fstatfs");
+  const bool huge = system.f_type == HUGETLBFS_MAGIC;
+  if (!S_ISREG(status.st_mode) || (system.f_type != TMPFS_MAGIC && !huge)) {
+    return fail(Errc::kUnsupported, "guest memory is not a regular file of tmpfs or hugetlbfs");
+  }
+  Facts facts;
+  facts.device = status.st_dev;
+  facts.inode = status.st_ino;
+  facts.size = static_cast<std::uint64_t>(status.st_size);
+  // tmpfs says a huge st_blksize too where it may use huge pages; it maps small ones.
+  facts.page_bytes = huge ? static_cast<std::uint64_t>(status.st_blksize)
+                          : static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+  if (!std::has_single_bit(facts.page_bytes) || facts.page_bytes < kPageBytes) {
+    return fail(Errc::kUnsupported, "guest memory has an impossible page size");
+  }
+  facts.writable = may_write(fd, seals);
+  return facts;
+}
+
+Result<std::shared_ptr<MemoryFile>> MemoryFile::map(int fd, const Facts& facts) {
+  Result<std::byte*> base = map_whole(fd, facts);
+  if (!base) return std::unexpected(base.error());
+  FailureWatch watch = FailureWatch::begin(
+      {.start = *base, .size = facts.mapped_bytes(), .page_bytes = facts.page_bytes});
+  if (!watch) {
+    munmap(*base, facts.mapped_bytes());
+    return fail(Errc::kResourceExhausted, "guest memory: too many files are mapped on this host");
+  }
+  return std::shared_ptr<MemoryFile>(new MemoryFile(*base, facts, std::move(watch)));
+}
+
+MemoryFile::MemoryFile(std::byte* base, const Facts& facts, FailureWatch watch)
+    : base_(base), facts_(facts), watch_(std::move(watch)) {}
+
+MemoryFile::~MemoryFile() {
+  watch_ = FailureWatch();
+  munmap(base_, facts_.mapped_bytes());
+}
+
+Status MemoryFile::remap(int fd, const Facts& facts) {
+  const Result<std::byte*> base = map_whole(fd, facts);
+  if (!base) return std::unexpected(base.error());
+  watch_.move_to({.start = *base, .size = facts.mapped_bytes(), .page_bytes = facts.page_bytes});
+  munmap(base_, facts_.mapped_bytes());
+  base_ = *base;
+  facts_ = facts;
+  return {};
+}
+
+}  // namespace paravane

@@ -1,0 +1,73 @@
+// MemoryFile: one file of guest memory, mapped once and whole.
+//
+// The descriptor comes from the VMM and may be anything. It is asked for its
+// seals first: only tmpfs (memfds are tmpfs) and hugetlbfs know seals, and the
+// kernel answers without asking a file system. So a descriptor of a FUSE or
+// network file system whose server never answers cannot stop us, neither here
+// nor later in a page fault.
+//
+// Nothing is pre-faulted or reserved, and nothing of it gets into a core dump.
+// If the memory fails under an access (memory_failure.h), failed() says so from
+// then on.
+//
+// Shared by the DMA ranges that show it and by the page lists that remember it,
+// which come and go in any order: so a shared_ptr holds it. Owner thread only.
+
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "base/result.h"
+#include "guestmem/memory_failure_table.h"
+
+namespace paravane {
+
+class MemoryFile {
+ public:
+  // What a descriptor shows at this moment.
+  struct Facts {
+    dev_t device = 0;
+    ino_t inode = 0;
+    std::uint64_t size = 0;
+    std::uint64_t page_bytes = 0;  // the huge page's on hugetlbfs
+    bool writable = false;
+
+    // What a mapping of the whole file takes.
+    std::uint64_t mapped_bytes() const { return (size + page_bytes - 1) & ~(page_bytes - 1); }
+    bool same_file(const Facts& other) const {
+      return device == other.device && inode == other.inode;
+    }
+  };
+
+  // Errors: kUnsupported (not a regular file of tmpfs or hugetlbfs), kIo.
+  static Result<Facts> examine(int fd);
+
+  // The descriptor is not needed afterwards. REQUIRES: `facts` are the file's;
+  // size is not 0. Errors: kIo, kResourceExhausted.
+  static Result<std::shared_ptr<MemoryFile>> map(int fd, const Facts& facts);
+
+  ~MemoryFile();
+  MemoryFile(const MemoryFile&) = delete;
+  MemoryFile& operator=(const MemoryFile&) = delete;
+
+  // Maps the file again because it grew or may be written now. Addresses move.
+  // On failure everything is as it was. Errors: kIo.
+  Status remap(int fd, const Facts& facts);
+
+  const Facts& facts() const { return facts_; }
+  std::byte* at(std::uint64_t offset) const { return base_ + offset; }
+  bool failed() const { return watch_.failed(); }
+
+ private:
+  MemoryFile(std::byte* base, const Facts& facts, FailureWatch watch);
+
+  std::byte* base_;
+  Facts facts_;
+  FailureWatch watch_;
+};
+
+}  // namespace paravane

@@ -1,0 +1,152 @@
+#include "guestmem/page_list.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "guestmem/extent_access.h"
+#include "guestmem/memory_file.h"
+#include "guestmem/raw_copy.h"
+
+namespace paravane {
+
+Result<PageList> PageList::from_directory(GuestMemory& memory, GuestAddr directory,
+                                          std::uint64_t pages, Rights need) {
+  Result<PageListBuilder> builder = PageListBuilder::start(memory, directory, pages, need);
+  if (!builder) return std::unexpected(builder.error());
+  const Result<bool> done = builder->advance(kMaxDirectoryPages / 512);
+  if (!done) return std::unexpected(done.error());
+  return builder->take();
+}
+
+// REQUIRES: offset < size_bytes_.
+PageList::Run& PageList::run_at(std::uint64_t offset) {
+  Run& last = runs_[last_run_];
+  if (offset - last.first_byte < last.size) return last;
+  const auto after = std::ranges::upper_bound(runs_, offset, {}, &Run::first_byte);
+  const auto run = std::prev(after);
+  last_run_ = static_cast<std::size_t>(run - runs_.begin());
+  return *run;
+}
+
+Reach PageList::check(Run& run) {
+  if (run.file->failed()) return Reach::kFailed;
+  if (run.generation == memory_->generation()) return Reach::kOk;
+  return check_again(run);
+}
+
+// Whether the map shows again what the run remembers: the same part of the same
+// file, with the rights, all of it. It may be in several ranges now.
+Reach PageList::check_again(Run& run) {
+  std::uint64_t checked = 0;
+  auto range = memory_->find(run.iova);
+  while (checked < run.size) {
+    const std::uint64_t addr = run.iova + checked;
+    if (range == memory_->ranges_.end() || addr - range->first >= range->second.size) {
+      return Reach::kAbsent;
+    }
+    const GuestMemory::Range& shown = range->second;
+    const std::uint64_t offset = addr - range->first;
+    const bool same = shown.file.get() == run.file && allows(shown.rights, rights_) &&
+                      shown.file_offset + offset == run.file_offset + checked;
+    if (!same) return Reach::kAbsent;
+    checked += std::min(run.size - checked, shown.size - offset);
+    ++range;
+    if (range != memory_->ranges_.end() && range->first != run.iova + checked) {
+      range = memory_->ranges_.end();
+    }
+  }
+  run.generation = memory_->generation();
+  return Reach::kOk;
+}
+
+Reach PageList::check_arguments(std::uint64_t offset, std::uint64_t length, Rights need) const {
+  if (offset > size_bytes_ || length > size_bytes_ - offset) return Reach::kOutside;
+  if (!allows(rights_, need)) return Reach::kDenied;
+  if (memory_ == nullptr) return Reach::kOk;  // an empty list, and so no bytes
+  return memory_->dma_enabled() ? Reach::kOk : Reach::kAbsent;
+}
+
+template <typename Each>
+Reach PageList::walk(std::uint64_t offset, std::uint64_t length, Rights need, Each each) {
+  if (const Reach good = check_arguments(offset, length, need); good != Reach::kOk) return good;
+  while (length > 0) {
+    Run& run = run_at(offset);
+    if (const Reach reach = check(run); reach != Reach::kOk) return reach;
+    const std::uint64_t skipped = offset - run.first_byte;
+    const std::uint64_t size = std::min(length, run.size - skipped);
+    each(Piece{run.file->at(run.file_offset + skipped), size, run.file});
+    offset += size;
+    length -= size;
+  }
+  return Reach::kOk;
+}
+
+Reach PageList::reach() {
+  return walk(0, size_bytes_, rights_, [](const Piece&) {});
+}
+
+Reach PageList::resolve(std::uint64_t offset, std::uint64_t length, Rights need, ExtentList& out) {
+  const ExtentAccess::Mark mark = ExtentAccess::mark(out);
+  const Reach reach = walk(offset, length, need, [&](const Piece& piece) {
+    ExtentAccess::append(out, piece.host, piece.size, piece.file);
+  });
+  if (reach != Reach::kOk) ExtentAccess::rewind(out, mark);
+  return reach;
+}
+
+Reach PageList::copy_in(std::uint64_t offset, std::span<std::byte> to) {
+  bool intact = true;
+  std::byte* next = to.data();
+  const Reach reach = walk(offset, to.size(), Rights::kRead, [&](const Piece& piece) {
+    raw_copy::copy_bytes(next, piece.host, piece.size);
+    next += piece.size;
+    intact = intact && !piece.file->failed();
+  });
+  return reach == Reach::kOk && !intact ? Reach::kFailed : reach;
+}
+
+Reach PageList::copy_out(std::uint64_t offset, std::span<const std::byte> from) {
+  // An object over several runs is looked at first: half of it helps nobody.
+  const bool inside = offset <= size_bytes_ && from.size() <= size_bytes_ - offset;
+  if (inside && !from.empty()) {
+    const Run& first = run_at(offset);
+    if (from.size() > first.size - (offset - first.first_byte)) {
+      const Reach whole = walk(offset, from.size(), Rights::kWrite, [](const Piece&) {});
+      if (whole != Reach::kOk) return whole;
+    }
+  }
+  bool intact = true;
+  const std::byte* next = from.data();
+  const Reach reach = walk(offset, from.size(), Rights::kWrite, [&](const Piece& piece) {
+    raw_copy::copy_bytes(piece.host, next, piece.size);
+    next += piece.size;
+    intact = intact && !piece.file->failed();
+  });
+  return reach == Reach::kOk && !intact ? Reach::kFailed : reach;
+}
+
+Reach PageList::locate_index(std::uint64_t offset, Rights need, Piece& piece) {
+  if (offset % sizeof(std::uint32_t) != 0) return Reach::kOutside;
+  // Aligned, so it lies within a page and is one piece.
+  return walk(offset, sizeof(std::uint32_t), need, [&](const Piece& found) { piece = found; });
+}
+
+Reach PageList::load_index(std::uint64_t offset, std::uint32_t& value) {
+  Piece piece{};
+  const Reach reach = locate_index(offset, Rights::kRead, piece);
+  if (reach != Reach::kOk) return reach;
+  const std::uint32_t loaded = raw_copy::load_index(piece.host);
+  if (piece.file->failed()) return Reach::kFailed;
+  value = loaded;
+  return Reach::kOk;
+}
+
+Reach PageList::store_index(std::uint64_t offset, std::uint32_t value) {
+  Piece piece{};
+  const Reach reach = locate_index(offset, Rights::kWrite, piece);
+  if (reach != Reach::kOk) return reach;
+  raw_copy::store_index(piece.host, value);
+  return piece.file->failed() ? Reach::kFailed : Reach::kOk;
+}
+
+}  // namespace paravane

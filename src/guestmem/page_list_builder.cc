@@ -1,0 +1,126 @@
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <utility>
+
+#include "guestmem/memory_file.h"
+#include "guestmem/page_list.h"
+
+namespace paravane {
+namespace {
+
+constexpr std::uint64_t kEntriesPerPage = 512;
+
+constexpr bool page_aligned(std::uint64_t value) {
+  return value % kPageBytes == 0;
+}
+
+}  // namespace
+
+Result<PageListBuilder> PageListBuilder::start(GuestMemory& memory, GuestAddr directory,
+                                               std::uint64_t pages, Rights need) {
+  if (pages == 0 || pages > kMaxDirectoryPages) {
+    return fail(Errc::kOutOfRange, "page directory: zero or too many pages");
+  }
+  if (!page_aligned(directory.value)) {
+    return fail(Errc::kInvalidArgument, "page directory: not page aligned");
+  }
+  PageListBuilder builder;
+  builder.pages_ = pages;
+  builder.tables_.resize((pages - 1) / kEntriesPerPage + 1);
+  const Status copied =
+      memory.copy_in(directory, std::as_writable_bytes(std::span(builder.tables_)));
+  if (!copied) return std::unexpected(copied.error());
+  builder.list_.memory_ = &memory;
+  builder.list_.rights_ = need;
+  return builder;
+}
+
+Result<bool> PageListBuilder::advance(std::uint32_t tables) {
+  for (std::uint32_t i = 0; i < tables && done_ < pages_; ++i) {
+    const std::uint64_t table = tables_[done_ / kEntriesPerPage].get();
+    const std::uint64_t count = std::min(kEntriesPerPage, pages_ - done_);
+    if (Status taken = take_in_table(table, count); !taken) return std::unexpected(taken.error());
+    done_ += count;
+  }
+  return done_ == pages_;
+}
+
+Status PageListBuilder::take_in_table(std::uint64_t table, std::uint64_t pages) {
+  if (table == 0 || !page_aligned(table)) {
+    return fail(Errc::kInvalidArgument, "page directory: a table is missing or not page aligned");
+  }
+  std::array<Le64, kEntriesPerPage> entries;
+  const std::span used = std::span(entries).first(pages);
+  const Status copied = list_.memory_->copy_in(GuestAddr{table}, std::as_writable_bytes(used));
+  if (!copied) return copied;
+  // The map may have changed since the last slice.
+  if (range_generation_ != list_.memory_->generation()) range_size_ = 0;
+  for (const Le64 entry : used) {
+    if (Status taken = take_in_page(entry.get()); !taken) return taken;
+  }
+  return {};
+}
+
+Status PageListBuilder::take_in_page(std::uint64_t page) {
+  if (!page_aligned(page)) {
+    return fail(Errc::kInvalidArgument, "page directory: a page is not page aligned");
+  }
+  const auto in_range = [&] {
+    const std::uint64_t offset = page - range_first_;
+    return offset < range_size_ && kPageBytes <= range_size_ - offset;
+  };
+  if (!in_range()) {
+    if (Status found = find_range(page); !found) return found;
+    if (!in_range()) return fail(Errc::kOutOfRange, "page directory: a page is not mapped whole");
+  }
+  const std::uint64_t file_offset = range_file_offset_ + (page - range_first_);
+  if (!list_.runs_.empty()) {
+    PageList::Run& last = list_.runs_.back();
+    const bool continues =
+        page > last.iova && page - last.iova == last.size && last.file == range_file_ &&
+        last.file_offset + last.size == file_offset && last.generation == range_generation_;
+    if (continues) {
+      last.size += kPageBytes;
+      list_.size_bytes_ += kPageBytes;
+      return {};
+    }
+  }
+  list_.runs_.push_back({.first_byte = list_.size_bytes_,
+                         .iova = page,
+                         .size = kPageBytes,
+                         .file_offset = file_offset,
+                         .file = range_file_,
+                         .generation = range_generation_});
+  list_.size_bytes_ += kPageBytes;
+  return {};
+}
+
+Status PageListBuilder::find_range(std::uint64_t page) {
+  const auto range = list_.memory_->find(page);
+  if (range == list_.memory_->ranges_.end()) {
+    return fail(Errc::kOutOfRange, "page directory: a page is not mapped");
+  }
+  const GuestMemory::Range& shown = range->second;
+  if (shown.file == nullptr || !allows(shown.rights, list_.rights_)) {
+    return fail(Errc::kInvalidArgument, "page directory: a page does not allow this");
+  }
+  if (shown.file->failed()) return fail(Errc::kIo, "page directory: the memory has failed");
+  if (std::ranges::find(list_.files_, shown.file) == list_.files_.end()) {
+    list_.files_.push_back(shown.file);
+  }
+  range_first_ = range->first;
+  range_size_ = shown.size;
+  range_file_offset_ = shown.file_offset;
+  range_file_ = shown.file.get();
+  range_generation_ = list_.memory_->generation();
+  return {};
+}
+
+PageList PageListBuilder::take() {
+  assert(pages_ != 0 && done_ == pages_);
+  list_.runs_.shrink_to_fit();
+  return std::move(list_);
+}
+
+}  // namespace paravane

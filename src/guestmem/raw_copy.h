@@ -1,0 +1,106 @@
+// The primitive copies of this folder: the only code that touches bytes which a
+// guest may be changing at the same moment.
+//
+// Payload and ring entries may race with the guest by design: whoever wins, the
+// bytes are only bytes. ThreadSanitizer must not follow these copies, so in its
+// builds they are made where it does not look. Ring indices are what orders
+// everything, and are real atomics.
+//
+// guestmem/ only.
+
+#pragma once
+
+#include <atomic>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "base/wire_int.h"
+
+#if defined(__SANITIZE_THREAD__)
+#define PARAVANE_THREAD_SANITIZER 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define PARAVANE_THREAD_SANITIZER 1
+#endif
+#endif
+
+#if defined(PARAVANE_THREAD_SANITIZER)
+#define PARAVANE_UNWATCHED __attribute__((no_sanitize("thread"), noinline))
+#else
+#define PARAVANE_UNWATCHED
+#endif
+
+namespace paravane::raw_copy {
+
+// Ranges may overlap (a guest may name the same memory twice).
+PARAVANE_UNWATCHED inline void copy_bytes(std::byte* to, const std::byte* from, std::size_t size) {
+#if defined(PARAVANE_THREAD_SANITIZER)
+  // Not memmove: that is watched wherever it is called from.
+  for (std::size_t i = 0; i < size; ++i) {
+    const volatile std::byte* source = from + i;
+    volatile std::byte* target = to + i;
+    *target = *source;
+  }
+#else
+  std::memmove(to, from, size);
+#endif
+  // From here on the compiler must use the copy and may not go back for more.
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+}
+
+// One aligned store that becomes visible after every store before it.
+template <typename T>
+PARAVANE_UNWATCHED inline void store_in_order(std::byte* to, const std::byte* from) {
+  T value;
+  __builtin_memcpy(&value, from, sizeof(T));
+#if defined(__x86_64__)
+  // Stores of one core are seen in program order; only the compiler must keep it.
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  *reinterpret_cast<volatile T*>(to) = value;
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+#else
+  __atomic_store_n(reinterpret_cast<T*>(to), value, __ATOMIC_RELEASE);
+#endif
+}
+
+// Ascending aligned stores: whoever sees the last byte sees all before it.
+PARAVANE_UNWATCHED inline void copy_ascending(std::byte* to, const std::byte* from,
+                                              std::size_t size) {
+  const std::byte* const end = to + size;
+  while (to != end) {
+    const auto left = static_cast<std::size_t>(end - to);
+    const auto where = reinterpret_cast<std::uintptr_t>(to);
+    std::size_t step = 1;
+    if (where % 8 == 0 && left >= 8) {
+      store_in_order<std::uint64_t>(to, from);
+      step = 8;
+    } else if (where % 4 == 0 && left >= 4) {
+      store_in_order<std::uint32_t>(to, from);
+      step = 4;
+    } else if (where % 2 == 0 && left >= 2) {
+      store_in_order<std::uint16_t>(to, from);
+      step = 2;
+    } else {
+      store_in_order<std::uint8_t>(to, from);
+    }
+    to += step;
+    from += step;
+  }
+}
+
+// REQUIRES: 4-byte aligned.
+inline std::uint32_t load_index(const std::byte* at) {
+  const std::uint32_t raw =
+      __atomic_load_n(reinterpret_cast<const std::uint32_t*>(at), __ATOMIC_ACQUIRE);
+  return std::bit_cast<Le32>(raw).get();
+}
+
+// REQUIRES: 4-byte aligned.
+inline void store_index(std::byte* at, std::uint32_t value) {
+  __atomic_store_n(reinterpret_cast<std::uint32_t*>(at), std::bit_cast<std::uint32_t>(Le32(value)),
+                   __ATOMIC_RELEASE);
+}
+
+}  // namespace paravane::raw_copy

@@ -1,0 +1,67 @@
+#include "guestmem/ring_consumer.h"
+
+#include <cassert>
+
+namespace paravane {
+RingConsumer::RingConsumer(PageList& pages, const RingLayout& layout)
+    : pages_(&pages), layout_(layout), index_(layout.elements) {
+  assert(layout.fits(pages.size_bytes()));
+}
+
+RingConsumer::Next RingConsumer::peek() {
+  if (broken_) return Next::kBroken;
+  if (owes_head_) owes_head_ = pages_->store_index(layout_.consumer_at, head_) != Reach::kOk;
+  return head_ != tail_ ? Next::kEntry : look();
+}
+
+RingConsumer::Next RingConsumer::look() {
+  std::uint32_t tail = 0;
+  const Reach reach = pages_->load_index(layout_.producer_at, tail);
+  if (reach == Reach::kAbsent) return Next::kAbsent;
+  // More than a ring full, or going back behind what was published before, is
+  // nothing that an honest guest can do.
+  const bool possible = reach == Reach::kOk && index_.reachable(tail) &&
+                        index_.used(tail, head_) <= index_.depth() &&
+                        index_.used(tail, head_) >= index_.used(tail_, head_);
+  if (!possible) {
+    broken_ = true;
+    return Next::kBroken;
+  }
+  tail_ = tail;
+  return head_ != tail_ ? Next::kEntry : Next::kEmpty;
+}
+
+Reach RingConsumer::copy_head(std::span<std::byte> to) const {
+  return copy_head(0, to);
+}
+
+Reach RingConsumer::copy_head(std::uint32_t offset, std::span<std::byte> to) const {
+  if (offset > layout_.element_bytes || to.size() > layout_.element_bytes - offset) {
+    return Reach::kOutside;
+  }
+  const std::uint64_t entry = std::uint64_t{index_.slot(head_)} * layout_.element_bytes;
+  return pages_->copy_in(layout_.elements_at + entry + offset, to);
+}
+
+Reach RingConsumer::advance() {
+  assert(head_ != tail_);
+  head_ = index_.next(head_);
+  const Reach reach = pages_->store_index(layout_.consumer_at, head_);
+  owes_head_ = reach != Reach::kOk;
+  return reach;
+}
+
+std::uint32_t RingConsumer::available() {
+  if (broken_) return 0;
+  const Next next = look();
+  return next == Next::kEntry ? index_.used(tail_, head_) : 0;
+}
+
+void RingConsumer::reset() {
+  head_ = 0;
+  tail_ = 0;
+  broken_ = false;
+  owes_head_ = false;
+}
+
+}  // namespace paravane
