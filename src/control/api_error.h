@@ -1,0 +1,57 @@
+// ApiError: a refusal as an operator reads it: what happened to which object,
+// why, and what to do about it. It travels as
+// {"error":{"code","message","remedy","vms"}} with an HTTP status.
+
+#pragma once
+
+#include <expected>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+
+namespace paravane::control {
+
+enum class ApiErrorCode : std::uint8_t {
+  kInvalidRequest,    // 400: not what docs/api.md says
+  kNotFound,          // 404
+  kMethodNotAllowed,  // 405
+  kTooLarge,          // 413
+  kExists,            // 409: the name is taken
+  kMacInUse,          // 409
+  kVmsAttached,       // 409: refused without force; `vms` names them
+  kLimitReached,      // 409: the daemon has as many VMs as it may
+  kBusy,              // 503: no answer in time; ask again
+  kNoSpace,           // 507: the disk of the state directory is full
+  kStore,             // 500: the state cannot be read or written
+  kSocket,            // 500: the VM's socket cannot be made
+  kInternal,          // 500
+};
+std::string_view to_string(ApiErrorCode code);
+int http_status(ApiErrorCode code);
+
+struct ApiError {
+  ApiErrorCode code = ApiErrorCode::kInternal;
+  std::string message;
+  std::string remedy;              // empty: nothing in particular
+  std::vector<std::string> vms{};  // kVmsAttached
+};
+
+template <typename T>
+using ApiResult = std::expected<T, ApiError>;
+
+inline std::unexpected<ApiError> refuse(ApiErrorCode code, std::string message,
+                                        std::string remedy = {}) {
+  return std::unexpected(
+      ApiError{.code = code, .message = std::move(message), .remedy = std::move(remedy)});
+}
+
+nlohmann::json to_json(const ApiError& error);
+// What a client makes of an answer that is no success. Never fails: an answer
+// that is not ours becomes kInternal with the text.
+ApiError api_error_from_body(int status, std::string_view body);
+
+}  // namespace paravane::control

@@ -1,0 +1,49 @@
+// ApiHandler: one request of the management API to its answer. It knows paths,
+// methods and JSON, and nothing of sockets or threads, so tests and a fuzzer call
+// it directly. docs/api.md is its description.
+//
+// Stateless: any number of threads may use one.
+
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "control/management.h"
+
+namespace paravane::control {
+
+inline constexpr std::size_t kMaxApiPath = 256;
+inline constexpr std::size_t kMaxApiBody = 64 * 1024;
+
+struct ApiRequest {
+  std::string method;  // "GET", "POST", "DELETE"
+  std::string path;    // without the query, percent-decoded
+  std::multimap<std::string, std::string> query{};
+  std::string body{};
+};
+
+struct ApiResponse {
+  int status = 200;
+  std::string body;  // JSON, ends with a newline
+};
+
+class ApiHandler {
+ public:
+  explicit ApiHandler(Management& management) : management_(management) {}
+
+  // Never fails: what cannot be done is an error answer.
+  ApiResponse handle(const ApiRequest& request);
+
+ private:
+  ApiResponse vms(const ApiRequest& request);
+  ApiResponse one_vm(const ApiRequest& request, const std::string& name);
+  ApiResponse stats(const ApiRequest& request);
+  ApiResponse stop(const ApiRequest& request);
+
+  Management& management_;
+};
+
+ApiResponse error_response(const ApiError& error);
+
+}  // namespace paravane::control

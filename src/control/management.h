@@ -1,0 +1,42 @@
+// Management: everything an operator can ask of one daemon. The API's request
+// handler is its customer; the daemon implements it, and so does a fake.
+//
+// Thread: that of the implementation's choice; calls may come from any of the
+// API's threads and return in bounded time (kBusy).
+
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "control/api_error.h"
+#include "control/stats.h"
+#include "control/vm.h"
+
+namespace paravane::control {
+
+class Management {
+ public:
+  virtual ~Management() = default;
+
+  // REQUIRES: check_spec(spec). A MAC that is not given is chosen.
+  // Errors: kExists, kMacInUse, kLimitReached, kNoSpace, kStore, kSocket.
+  virtual ApiResult<VmStatus> add_vm(const VmSpec& spec) = 0;
+
+  // Errors: kNotFound; kVmsAttached without `force`; kNoSpace, kStore.
+  virtual ApiResult<void> remove_vm(const std::string& name, bool force) = 0;
+
+  // In the order of names.
+  virtual ApiResult<std::vector<VmStatus>> list_vms() = 0;
+  virtual ApiResult<VmStatus> find_vm(const std::string& name) = 0;
+
+  virtual ApiResult<DaemonStatus> status() = 0;
+  // Of one VM, or of all. Errors: kNotFound.
+  virtual ApiResult<Stats> stats(const std::optional<std::string>& vm) = 0;
+
+  // The daemon ends soon after the answer. Errors: kVmsAttached without `force`.
+  virtual ApiResult<void> stop(bool force) = 0;
+};
+
+}  // namespace paravane::control

@@ -1,0 +1,168 @@
+#include "control/stats_json.h"
+
+#include <array>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "control/json_reader.h"
+
+namespace paravane::control {
+
+using nlohmann::json;
+
+namespace {
+
+constexpr std::uint64_t kMaxU32 = 0xFFFFFFFF;
+
+struct QpCounterField {
+  const char* name;
+  std::uint64_t QpStats::* member;
+};
+constexpr std::array kQpCounters = {
+    QpCounterField{"sends", &QpStats::sends},
+    QpCounterField{"receives", &QpStats::receives},
+    QpCounterField{"sent_bytes", &QpStats::sent_bytes},
+    QpCounterField{"received_bytes", &QpStats::received_bytes},
+    QpCounterField{"errors", &QpStats::errors},
+    QpCounterField{"rnr_waits", &QpStats::rnr_waits},
+    QpCounterField{"retries", &QpStats::retries},
+};
+
+json to_json(const CounterGroup& group) {
+  json counters = json::array();
+  for (const CounterValue& counter : group.counters) {
+    counters.push_back({{"name", counter.name}, {"help", counter.help}, {"value", counter.value}});
+  }
+  return {{"name", group.name}, {"counters", std::move(counters)}};
+}
+
+json to_json(const std::vector<CounterGroup>& groups) {
+  json result = json::array();
+  for (const CounterGroup& group : groups) result.push_back(to_json(group));
+  return result;
+}
+
+json to_json(const QpStats& qp) {
+  json result = {{"number", qp.number}, {"handle", qp.handle},     {"type", qp.type},
+                 {"state", qp.state},   {"dest_qpn", qp.dest_qpn}, {"path", qp.path}};
+  for (const QpCounterField& field : kQpCounters) result[field.name] = qp.*field.member;
+  return result;
+}
+
+// Reads each element of an array with `read`; the first problem is the answer.
+template <typename T>
+Result<std::vector<T>> read_all(const json* array, Result<T> (*read)(const json&)) {
+  std::vector<T> result;
+  if (array == nullptr) return result;
+  for (const json& element : *array) {
+    Result<T> one = read(element);
+    if (!one) return std::unexpected(one.error());
+    result.push_back(std::move(*one));
+  }
+  return result;
+}
+
+Result<CounterValue> read_counter(const json& value) {
+  JsonReader reader(value, "counter");
+  CounterValue counter{.name = reader.need_text("name"),
+                       .help = reader.need_text("help"),
+                       .value = reader.need_number("value")};
+  if (Status good = reader.finish_ignoring_unknown(); !good) return std::unexpected(good.error());
+  return counter;
+}
+
+Result<CounterGroup> read_group(const json& value) {
+  JsonReader reader(value, "group");
+  CounterGroup group{.name = reader.need_text("name"), .counters = {}};
+  auto counters = read_all(reader.array("counters"), read_counter);
+  if (!counters) return std::unexpected(counters.error());
+  group.counters = std::move(*counters);
+  if (Status good = reader.finish_ignoring_unknown(); !good) return std::unexpected(good.error());
+  return group;
+}
+
+Result<QpStats> read_qp(const json& value) {
+  JsonReader reader(value, "queue pair");
+  QpStats qp;
+  qp.number = static_cast<std::uint32_t>(reader.need_number("number", kMaxU32));
+  qp.handle = static_cast<std::uint32_t>(reader.need_number("handle", kMaxU32));
+  qp.dest_qpn = static_cast<std::uint32_t>(reader.need_number("dest_qpn", kMaxU32));
+  qp.type = reader.need_text("type");
+  qp.state = reader.need_text("state");
+  qp.path = reader.need_text("path");
+  for (const QpCounterField& field : kQpCounters) qp.*field.member = reader.need_number(field.name);
+  if (Status good = reader.finish_ignoring_unknown(); !good) return std::unexpected(good.error());
+  return qp;
+}
+
+Result<VmStats> read_vm(const json& value) {
+  JsonReader reader(value, "vm");
+  VmStats vm;
+  vm.name = reader.need_text("name");
+  auto groups = read_all(reader.array("groups"), read_group);
+  if (!groups) return std::unexpected(groups.error());
+  vm.groups = std::move(*groups);
+  if (const json* objects = reader.object("objects")) {
+    Result<CounterGroup> group = read_group(*objects);
+    if (!group) return std::unexpected(group.error());
+    vm.objects = std::move(*group);
+  }
+  auto qps = read_all(reader.array("queue_pairs"), read_qp);
+  if (!qps) return std::unexpected(qps.error());
+  vm.queue_pairs = std::move(*qps);
+  if (Status good = reader.finish_ignoring_unknown(); !good) return std::unexpected(good.error());
+  return vm;
+}
+
+}  // namespace
+
+json to_json(const Stats& stats) {
+  json vms = json::array();
+  for (const VmStats& vm : stats.vms) {
+    json qps = json::array();
+    for (const QpStats& qp : vm.queue_pairs) qps.push_back(to_json(qp));
+    vms.push_back({{"name", vm.name},
+                   {"groups", to_json(vm.groups)},
+                   {"objects", to_json(vm.objects)},
+                   {"queue_pairs", std::move(qps)}});
+  }
+  return {{"daemon", to_json(stats.daemon)}, {"vms", std::move(vms)}};
+}
+
+json to_json(const DaemonStatus& status) {
+  return {{"version", status.version},
+          {"pid", status.pid},
+          {"uptime_seconds", status.uptime_seconds},
+          {"vms", status.vms},
+          {"attached", status.attached},
+          {"state_dir", status.state_dir},
+          {"socket_dir", status.socket_dir},
+          {"config_file", status.config_file}};
+}
+
+Result<Stats> stats_from_json(const json& value) {
+  JsonReader reader(value, "stats");
+  auto groups = read_all(reader.array("daemon"), read_group);
+  if (!groups) return std::unexpected(groups.error());
+  auto vms = read_all(reader.array("vms"), read_vm);
+  if (!vms) return std::unexpected(vms.error());
+  if (Status good = reader.finish_ignoring_unknown(); !good) return std::unexpected(good.error());
+  return Stats{.daemon = std::move(*groups), .vms = std::move(*vms)};
+}
+
+Result<DaemonStatus> daemon_status_from_json(const json& value) {
+  JsonReader reader(value, "status");
+  DaemonStatus status;
+  status.version = reader.need_text("version");
+  status.pid = static_cast<int>(reader.need_number("pid", 0x7FFFFFFF));
+  status.uptime_seconds = reader.need_number("uptime_seconds");
+  status.vms = reader.need_number("vms");
+  status.attached = reader.need_number("attached");
+  status.state_dir = reader.need_text("state_dir");
+  status.socket_dir = reader.need_text("socket_dir");
+  status.config_file = reader.need_text("config_file");
+  if (Status good = reader.finish_ignoring_unknown(); !good) return std::unexpected(good.error());
+  return status;
+}
+
+}  // namespace paravane::control

@@ -1,0 +1,203 @@
+#include "control/store.h"
+
+#include <fmt/format.h>
+#include <sqlite3.h>
+
+#include <cerrno>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+
+#include "control/vm_json.h"
+
+namespace paravane::control {
+namespace {
+
+constexpr int kBusyTimeoutMs = 2000;
+
+// Rollback journal, flushed at each commit: a handful of small transactions, and
+// no side files that a full disk could leave half written.
+constexpr const char* kSetUp =
+    "PRAGMA journal_mode=DELETE; PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON;";
+
+constexpr const char* kSchema1 =
+    "BEGIN IMMEDIATE;"
+    "CREATE TABLE vm(name TEXT PRIMARY KEY NOT NULL, mac TEXT UNIQUE NOT NULL,"
+    "                spec TEXT NOT NULL) WITHOUT ROWID;"
+    "PRAGMA user_version=1;"
+    "COMMIT;";
+
+}  // namespace
+
+// One prepared statement; finalized when it goes.
+class Store::Statement {
+ public:
+  Statement(Store& store, std::string_view sql) {
+    result_ = sqlite3_prepare_v2(store.db_, sql.data(), static_cast<int>(sql.size()), &statement_,
+                                 nullptr);
+  }
+  ~Statement() { sqlite3_finalize(statement_); }
+  Statement(const Statement&) = delete;
+  Statement& operator=(const Statement&) = delete;
+
+  void bind(int index, const std::string& text) {
+    if (result_ != SQLITE_OK) return;
+    result_ = sqlite3_bind_text(statement_, index, text.data(), static_cast<int>(text.size()),
+                                SQLITE_TRANSIENT);
+  }
+  // SQLITE_ROW, SQLITE_DONE, or an error.
+  int step() { return result_ == SQLITE_OK ? sqlite3_step(statement_) : result_; }
+  std::string_view column(int index) const {
+    const auto* text = reinterpret_cast<const char*>(sqlite3_column_text(statement_, index));
+    return {text == nullptr ? "" : text,
+            static_cast<std::size_t>(sqlite3_column_bytes(statement_, index))};
+  }
+  int column_int(int index) const { return sqlite3_column_int(statement_, index); }
+
+ private:
+  sqlite3_stmt* statement_ = nullptr;
+  int result_ = SQLITE_OK;
+};
+
+ApiError Store::failure(const char* what) const {
+  const int code = sqlite3_errcode(db_) & 0xFF;
+  const int system_error = sqlite3_system_errno(db_);
+  const std::string directory = file_.parent_path().string();
+  if (code == SQLITE_FULL || (code == SQLITE_IOERR && system_error == ENOSPC)) {
+    return {
+        .code = ApiErrorCode::kNoSpace,
+        .message = fmt::format("cannot {}: no free disk space for {}", what, file_.string()),
+        .remedy = fmt::format("Free space in {} and try again; nothing was changed.", directory)};
+  }
+  std::string cause = sqlite3_errmsg(db_);
+  if (system_error != 0) cause += fmt::format(" ({})", std::strerror(system_error));
+  std::string remedy = "See that the file and its directory belong to the daemon's user.";
+  if (code == SQLITE_BUSY) remedy = "Another program holds the file open: end it and try again.";
+  if (code == SQLITE_CORRUPT || code == SQLITE_NOTADB) {
+    remedy = "The file is damaged: restore it from a backup, or move it away to start empty.";
+  }
+  return {.code = ApiErrorCode::kStore,
+          .message = fmt::format("cannot {}: {}: {}", what, file_.string(), cause),
+          .remedy = std::move(remedy)};
+}
+
+ApiResult<std::unique_ptr<Store>> Store::open(const std::filesystem::path& file) {
+  std::unique_ptr<Store> store(new Store(file));
+  if (auto connected = store->connect(); !connected) return std::unexpected(connected.error());
+  if (auto ready = store->prepare_schema(); !ready) return std::unexpected(ready.error());
+  return store;
+}
+
+Store::~Store() {
+  sqlite3_close(db_);
+}
+
+ApiResult<void> Store::connect() {
+  const int flags =
+      SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
+  if (sqlite3_open_v2(file_.c_str(), &db_, flags, nullptr) != SQLITE_OK) {
+    return std::unexpected(failure("open the state"));
+  }
+  sqlite3_busy_timeout(db_, kBusyTimeoutMs);
+  return execute(kSetUp);
+}
+
+ApiResult<void> Store::prepare_schema() {
+  int version = 0;
+  {
+    Statement query(*this, "PRAGMA user_version");
+    if (query.step() != SQLITE_ROW) return std::unexpected(failure("read the state"));
+    version = query.column_int(0);
+  }
+  if (version > kStoreVersion) {
+    return refuse(
+        ApiErrorCode::kStore,
+        fmt::format("{} was written by a newer version (schema {}, this program knows {})",
+                    file_.string(), version, kStoreVersion),
+        "Install that version again, or restore an older copy of the file.");
+  }
+  if (version == kStoreVersion) return {};
+  auto made = execute(kSchema1);
+  if (!made && sqlite3_get_autocommit(db_) == 0) {
+    sqlite3_exec(db_, "ROLLBACK", nullptr, nullptr, nullptr);
+  }
+  return made;
+}
+
+ApiResult<void> Store::execute(const char* sql) {
+  if (sqlite3_exec(db_, sql, nullptr, nullptr, nullptr) == SQLITE_OK) return {};
+  return std::unexpected(failure("write the state"));
+}
+
+ApiResult<std::vector<VmSpec>> Store::vms() {
+  std::vector<VmSpec> result;
+  Statement query(*this, "SELECT spec FROM vm ORDER BY name");
+  int step = query.step();
+  for (; step == SQLITE_ROW; step = query.step()) {
+    const Result<nlohmann::json> value = parse_json(query.column(0));
+    Result<VmSpec> spec =
+        value ? vm_spec_from_json(*value) : Result<VmSpec>(std::unexpected(value.error()));
+    if (spec && !spec->mac) spec = fail(Errc::kInvalidArgument, "vm: \"mac\" is missing");
+    if (!spec) {
+      return refuse(ApiErrorCode::kStore,
+                    fmt::format("{} holds a VM that cannot be read: {}", file_.string(),
+                                spec.error().message),
+                    "Restore the file from a backup.");
+    }
+    result.push_back(std::move(*spec));
+  }
+  if (step != SQLITE_DONE) return std::unexpected(failure("read the state"));
+  return result;
+}
+
+ApiResult<Store::Transaction> Store::begin() {
+  if (auto begun = execute("BEGIN IMMEDIATE"); !begun) return std::unexpected(begun.error());
+  return Transaction(*this);
+}
+
+Store::Transaction::Transaction(Transaction&& other) noexcept
+    : store_(std::exchange(other.store_, nullptr)) {}
+
+Store::Transaction::~Transaction() {
+  // Some failures (a full disk) have rolled back already.
+  if (store_ != nullptr && sqlite3_get_autocommit(store_->db_) == 0) {
+    sqlite3_exec(store_->db_, "ROLLBACK", nullptr, nullptr, nullptr);
+  }
+}
+
+ApiResult<void> Store::Transaction::insert(const VmSpec& spec) {
+  const std::string mac = format_mac(*spec.mac);
+  Statement statement(*store_, "INSERT INTO vm(name, mac, spec) VALUES(?, ?, ?)");
+  statement.bind(1, spec.name);
+  statement.bind(2, mac);
+  statement.bind(3, print_json(to_json(spec)));
+  if (statement.step() == SQLITE_DONE) return {};
+  switch (sqlite3_extended_errcode(store_->db_)) {
+    case SQLITE_CONSTRAINT_PRIMARYKEY:
+      return refuse(ApiErrorCode::kExists, fmt::format("vm {} exists already", spec.name),
+                    "Choose another name, or remove that VM first.");
+    case SQLITE_CONSTRAINT_UNIQUE:
+      return refuse(ApiErrorCode::kMacInUse,
+                    fmt::format("MAC address {} belongs to another VM", mac),
+                    "Choose another address, or leave it out to have one chosen.");
+    default: return std::unexpected(store_->failure("write the state"));
+  }
+}
+
+ApiResult<void> Store::Transaction::remove(const std::string& name) {
+  Statement statement(*store_, "DELETE FROM vm WHERE name = ?");
+  statement.bind(1, name);
+  if (statement.step() != SQLITE_DONE) return std::unexpected(store_->failure("write the state"));
+  if (sqlite3_changes(store_->db_) != 0) return {};
+  return refuse(ApiErrorCode::kNotFound, fmt::format("there is no vm {}", name),
+                "List the VMs there are with: paravane vm list");
+}
+
+ApiResult<void> Store::Transaction::commit() {
+  auto done = store_->execute("COMMIT");
+  if (done) store_ = nullptr;
+  return done;
+}
+
+}  // namespace paravane::control
