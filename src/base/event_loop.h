@@ -37,6 +37,9 @@ class EventLoop {
   // Any thread: makes the current or the next poll() return at once.
   void wake();
 
+  // Readable while poll() would run a callback: lets one loop watch another.
+  int fd() const { return epoll_.get(); }
+
  private:
   EventLoop(UniqueFd epoll, UniqueFd wake_event);
 
