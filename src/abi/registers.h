@@ -1,0 +1,50 @@
+// The PCI function as the guest driver finds it: identity, interrupt vectors and
+// the registers of BAR1 (docs/device-spec.md, "Registers").
+
+#pragma once
+
+#include <cstdint>
+
+namespace paravane::abi {
+
+inline constexpr std::uint16_t kVendorId = 0x15AD;
+inline constexpr std::uint16_t kDeviceId = 0x0820;
+inline constexpr std::uint32_t kClassCode = 0x028000;  // network controller, other
+
+inline constexpr unsigned kInterruptBar = 0;
+inline constexpr unsigned kRegisterBar = 1;
+inline constexpr unsigned kDoorbellBar = 2;
+
+// BAR1: 32-bit registers.
+enum Register : std::uint32_t {
+  kRegVersion = 0x00,
+  kRegDsrLow = 0x04,
+  kRegDsrHigh = 0x08,
+  kRegControl = 0x0C,
+  kRegRequest = 0x10,
+  kRegError = 0x14,
+  kRegInterruptCause = 0x18,
+  kRegInterruptMask = 0x1C,
+  kRegMacLow = 0x20,
+  kRegMacHigh = 0x24,
+};
+inline constexpr std::uint32_t kRegisterBytes = 0x28;
+
+enum Control : std::uint32_t { kControlActivate = 0, kControlUnquiesce = 1, kControlReset = 2 };
+
+enum Version : std::uint32_t {
+  kVersionRoceV1 = 17,
+  kVersionRoceV2 = 18,
+  kVersionPpn64 = 19,
+  kVersionQpHandle = 20,
+};
+
+// A vector's cause and mask bit is 1 << vector.
+enum InterruptVector : std::uint16_t {
+  kVectorResponse = 0,
+  kVectorAsync = 1,
+  kVectorCompletion = 2,
+};
+inline constexpr std::uint16_t kInterruptVectors = 3;
+
+}  // namespace paravane::abi

@@ -1,0 +1,59 @@
+// The first 16 bytes of the first page of every ring, and the elements of the
+// two device rings. A QP's header page holds SQ indices in `tx` and RQ indices in
+// `rx`; completion queues and device rings use `rx` alone.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/wire_int.h"
+
+namespace paravane::abi {
+
+struct Ring {
+  Le32 prod_tail;
+  Le32 cons_head;
+};
+
+struct RingState {
+  Ring tx;
+  Ring rx;
+};
+static_assert(sizeof(RingState) == 16);
+
+inline constexpr std::uint64_t kTxProducerAt = 0;
+inline constexpr std::uint64_t kTxConsumerAt = 4;
+inline constexpr std::uint64_t kRxProducerAt = 8;
+inline constexpr std::uint64_t kRxConsumerAt = 12;
+static_assert(offsetof(RingState, rx) == kRxProducerAt);
+static_assert(offsetof(RingState, rx) + offsetof(Ring, cons_head) == kRxConsumerAt);
+
+// Completion notification: one per fired arm.
+struct CompletionNotice {
+  Le32 cq_handle;
+};
+static_assert(sizeof(CompletionNotice) == 4);
+
+struct AsyncEvent {
+  Le32 type;
+  Le32 info;
+};
+static_assert(sizeof(AsyncEvent) == 8);
+
+enum AsyncEventType : std::uint32_t {
+  kEventCqError = 0,  // info: CQ handle
+  kEventQpFatal = 1,  // info: QP handle, also below
+  kEventQpRequestError = 2,
+  kEventQpAccessError = 3,
+  kEventCommEstablished = 4,
+  kEventSendQueueDrained = 5,
+  kEventDeviceFatal = 8,
+  kEventPortActive = 9,  // info: port number
+  kEventPortError = 10,
+  kEventSrqError = 14,  // info: SRQ handle
+  kEventSrqLimitReached = 15,
+  kEventLastWqeReached = 16,
+};
+
+}  // namespace paravane::abi
