@@ -6,6 +6,14 @@
 // away the device is reset, guest memory is unmapped and the server waits for
 // the next one.
 //
+// Requests are done and answered one after the other, in the order in which they
+// came: while an answer is owed (PciDevice returned kLater) the next request
+// waits. A device has at most one answer to give at any time.
+//
+// The worker has to call set_now(), TimerQueue::run_due() and EventLoop::poll()
+// each turn, with a timeout no longer than TimerQueue::next_deadline(): requests
+// that are buffered here have a timer that is due at once.
+//
 // Everything a client sends is checked; a broken message ends that connection
 // with one log line that names the socket and the reason, never the daemon.
 //
@@ -18,12 +26,12 @@
 #include <memory>
 #include <string>
 
-#include "base/counter.h"
 #include "base/event_loop.h"
 #include "base/instant.h"
 #include "base/result.h"
 #include "base/timers.h"
 #include "guestmem/guest_memory.h"
+#include "vfio_user/counters.h"
 #include "vfio_user/interrupts.h"
 #include "vfio_user/pci_device.h"
 
@@ -34,30 +42,15 @@ struct ServerConfig {
   std::filesystem::path socket_path;
   Duration handshake_timeout = std::chrono::seconds(5);
   unsigned messages_per_turn = 64;  // bound on what one client gets of a turn
-};
-
-struct ServerCounters {
-  CounterSet set;
-  Counter messages{set, "vfio_user_messages", "vfio-user messages received"};
-  Counter bar_reads{set, "bar_reads", "trapped BAR reads"};
-  Counter bar_writes{set, "bar_writes", "trapped BAR writes"};
-  Counter posted_writes{set, "posted_writes", "BAR writes that the VMM did not wait for"};
-  Counter config_accesses{set, "config_accesses", "config space reads and writes"};
-  Counter dma_maps{set, "dma_maps", "DMA ranges mapped"};
-  Counter dma_unmaps{set, "dma_unmaps", "DMA ranges unmapped"};
-  Counter dma_map_errors{set, "dma_map_errors", "DMA ranges that could not be mapped"};
-  Counter protocol_errors{set, "protocol_errors", "requests refused with an error"};
-  Counter broken_connections{set, "broken_connections", "connections ended for a broken message"};
-  Counter refused_clients{set, "refused_clients", "clients refused while another was attached"};
-  Counter attaches{set, "attaches", "VMMs that attached"};
-  Counter resets{set, "device_resets", "device resets by the VMM or the guest"};
+  std::uint32_t socket_mode = 0660;
 };
 
 class Server {
  public:
   // Binds and listens. A stale socket file (nobody listens) is replaced; a
   // live one is kBadState. Everything handed in must outlive the server.
-  // Errors: kIo with the path and the reason (directory missing, not writable).
+  // Errors: kIo with the path and the reason (directory missing, not writable);
+  // kInvalidArgument (the path is too long, the device's spec() cannot be).
   static Result<std::unique_ptr<Server>> listen(ServerConfig config, EventLoop& loop,
                                                 TimerQueue& timers, PciDevice& device,
                                                 GuestMemory& memory, Interrupts& interrupts);
@@ -70,10 +63,12 @@ class Server {
   virtual const ServerCounters& counters() const = 0;
 
   // Ends the connection as if the VMM had gone (quota, failed memory, forced
-  // removal). `reason` goes to the log.
+  // removal). `reason` goes to the log. It ends on the next turn, with
+  // on_reset(kDisconnect), so a device may call this from anywhere.
   virtual void disconnect(const std::string& reason) = 0;
 
-  // The answer that a device put off.
+  // The answer that a device put off. Tokens that nothing is owed for are
+  // ignored.
   virtual void answer(ReplyToken token) = 0;
 
   // The time for handshake limits and rate-limited log lines; call each turn.

@@ -1,0 +1,157 @@
+#include "vfio_user/connection.h"
+
+#include <sys/epoll.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+namespace paravane::vfio_user {
+namespace {
+
+constexpr std::uint32_t kGone = EPOLLHUP | EPOLLRDHUP | EPOLLERR;
+// This many bytes count as one request more: a turn has to stay short.
+constexpr std::size_t kBytesPerRequest = 4096;
+
+}  // namespace
+
+Connection::Connection(UniqueFd socket, EventLoop& loop, TimerQueue& timers, Owner& owner,
+                       unsigned requests_per_turn)
+    : socket_(std::move(socket)),
+      loop_(loop),
+      timers_(timers),
+      owner_(owner),
+      requests_per_turn_(requests_per_turn > 0 ? requests_per_turn : 1) {}
+
+Connection::~Connection() {
+  timers_.cancel(next_turn_);
+  loop_.unwatch(socket_.get());
+}
+
+Status Connection::start() {
+  return loop_.watch(socket_.get(), EPOLLIN | EPOLLRDHUP,
+                     [this](std::uint32_t events) { on_event(events); });
+}
+
+void Connection::send(std::span<const std::byte> message, int fd) {
+  turn_bytes_ += message.size();
+  switch (outbox_.send(socket_.get(), message, fd)) {
+    case Outbox::Sent::kAll: return;
+    case Outbox::Sent::kLater: update_interest(); return;
+    case Outbox::Sent::kFailed: end_for_errno("answering failed"); return;
+  }
+}
+
+void Connection::resume() {
+  held_ = false;
+  go_on_next_turn();
+}
+
+void Connection::close_soon(Ending ending) {
+  if (!ending_) ending_ = std::move(ending);
+  go_on_next_turn();
+}
+
+void Connection::on_event(std::uint32_t events) {
+  if (outbox_.pending()) flush();
+  if (next_turn_ != TimerId::kNone) return;  // the turn comes by timer
+  if (can_go_on() || ending_) {
+    take_turn();
+  } else if ((events & kGone) != 0) {
+    ending_ = Ending{.broken = false, .reason = "the client closed the connection"};
+    take_turn();
+  } else {
+    listen_for_input(false);  // level-triggered: it would wake us for nothing
+  }
+}
+
+void Connection::flush() {
+  switch (outbox_.flush(socket_.get())) {
+    case Outbox::Sent::kAll: update_interest(); return;
+    case Outbox::Sent::kLater: return;
+    case Outbox::Sent::kFailed: end_for_errno("answering failed"); return;
+  }
+}
+
+void Connection::take_turn() {
+  turn_bytes_ = 0;
+  if (can_go_on()) {
+    listen_for_input(true);
+    hand_over_requests();
+  }
+  if (ending_) {
+    const Ending ending = *std::exchange(ending_, Ending{});
+    owner_.on_ended(ending);  // this object may be gone now
+    return;
+  }
+  if (can_go_on() && stream_.has_next()) go_on_next_turn();
+}
+
+void Connection::hand_over_requests() {
+  unsigned handed_over = 0;
+  bool may_have_more = true;
+  while (can_go_on() && handed_over + turn_bytes_ / kBytesPerRequest < requests_per_turn_) {
+    if (hand_over_one()) {
+      ++handed_over;
+    } else if (may_have_more && !ending_) {
+      read_more(may_have_more);
+    } else {
+      return;
+    }
+  }
+}
+
+bool Connection::hand_over_one() {
+  auto next = stream_.next();
+  if (!next) {
+    ending_ = Ending{.broken = true, .reason = next.error()};
+    return false;
+  }
+  if (!*next) return false;
+  turn_bytes_ += (*next)->header.size.get();
+  owner_.on_request(**next);
+  return true;
+}
+
+void Connection::read_more(bool& may_have_more) {
+  switch (stream_.fill(socket_.get())) {
+    case MessageStream::Fill::kMore: return;
+    case MessageStream::Fill::kDrained:
+    case MessageStream::Fill::kEmpty: may_have_more = false; return;
+    case MessageStream::Fill::kClosed:
+      ending_ = Ending{.broken = false, .reason = "the client closed the connection"};
+      return;
+    case MessageStream::Fill::kFailed: end_for_errno("reading failed"); return;
+  }
+}
+
+void Connection::go_on_next_turn() {
+  if (next_turn_ != TimerId::kNone) return;
+  // One nanosecond: not in the round of timers that is running now.
+  next_turn_ = timers_.set(owner_.now() + Duration(1), [this](Instant) {
+    next_turn_ = TimerId::kNone;
+    take_turn();
+  });
+}
+
+void Connection::listen_for_input(bool wanted) {
+  if (wants_input_ == wanted) return;
+  wants_input_ = wanted;
+  update_interest();
+}
+
+void Connection::update_interest() {
+  const std::uint32_t events =
+      EPOLLRDHUP | (wants_input_ ? EPOLLIN : 0U) | (outbox_.pending() ? EPOLLOUT : 0U);
+  if (!loop_.change(socket_.get(), events)) end_for_errno("epoll failed");
+}
+
+void Connection::end_for_errno(const char* what) {
+  const int error = errno;
+  const bool gone = error == EPIPE || error == ECONNRESET;
+  close_soon(Ending{.broken = false,
+                    .reason = gone ? "the client closed the connection"
+                                   : std::string(what) + ": " + std::strerror(error)});
+}
+
+}  // namespace paravane::vfio_user

@@ -1,0 +1,55 @@
+#include "vfio_user/interrupts.h"
+
+#include <unistd.h>
+
+#include <cassert>
+#include <cerrno>
+#include <utility>
+
+namespace paravane::vfio_user {
+
+Interrupts::Interrupts(std::uint16_t vectors) : vectors_(vectors) {}
+
+void Interrupts::signal(std::uint16_t vector) {
+  assert(vector < vectors_.size());
+  Vector& v = vectors_[vector];
+  ++v.signalled;
+  v.pending = true;
+  deliver(v);
+}
+
+void Interrupts::attach(std::uint16_t vector, UniqueFd eventfd) {
+  assert(vector < vectors_.size());
+  vectors_[vector].eventfd = std::move(eventfd);
+  deliver(vectors_[vector]);
+}
+
+void Interrupts::detach(std::uint16_t vector) {
+  assert(vector < vectors_.size());
+  vectors_[vector].eventfd.reset();
+}
+
+void Interrupts::detach_all() {
+  for (Vector& v : vectors_) v.eventfd.reset();
+}
+
+void Interrupts::set_enabled(bool enabled) {
+  enabled_ = enabled;
+  if (!enabled) return;
+  for (Vector& v : vectors_) deliver(v);
+}
+
+void Interrupts::clear_pending() {
+  for (Vector& v : vectors_) v.pending = false;
+}
+
+void Interrupts::deliver(Vector& vector) {
+  if (!vector.pending || !enabled_ || !vector.eventfd) return;
+  vector.pending = false;
+  const std::uint64_t one = 1;
+  // EAGAIN says that the VMM has 2^64-2 events to look at: it will look anyway.
+  while (::write(vector.eventfd.get(), &one, sizeof one) < 0 && errno == EINTR) {
+  }
+}
+
+}  // namespace paravane::vfio_user

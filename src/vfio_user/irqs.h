@@ -1,0 +1,39 @@
+// Irqs: GET_IRQ_INFO and SET_IRQS, for a function with MSI-X only.
+//
+// The VMM keeps the MSI-X table and gives us an eventfd per vector, new ones
+// whenever it likes, through SET_IRQS:
+//
+//   trigger, no data, count 0        detach every vector
+//   trigger, eventfds                attach them to start, start+1, ...
+//   trigger, eventfds but none given detach [start, start+count)
+//   trigger, no data or bools        fire these vectors
+//
+// The error index takes an eventfd and never signals it: a VMM would stop the
+// whole VM. INTx, MSI and the request index have no vectors.
+//
+// Owner thread only.
+
+#pragma once
+
+#include "vfio_user/interrupts.h"
+#include "vfio_user/message.h"
+
+namespace paravane::vfio_user {
+
+class Irqs {
+ public:
+  explicit Irqs(Interrupts& interrupts) : interrupts_(interrupts) {}
+
+  Handled info(const Request& request, Reply& reply) const;
+  Handled set(Request& request);
+
+ private:
+  std::uint32_t vectors_of(IrqIndex index) const;
+  Handled set_msix(const SetIrqs& set, Request& request);
+  Handled attach(const SetIrqs& set, std::vector<UniqueFd>& fds);
+  void fire(const SetIrqs& set, std::span<const std::byte> which);
+
+  Interrupts& interrupts_;
+};
+
+}  // namespace paravane::vfio_user

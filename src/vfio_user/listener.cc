@@ -1,0 +1,142 @@
+#include "vfio_user/listener.h"
+
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+#include <cerrno>
+#include <cstring>
+#include <string>
+#include <utility>
+
+namespace paravane::vfio_user {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kBacklog = 16;
+
+sockaddr_un address_of(const fs::path& path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  path.native().copy(address.sun_path, sizeof address.sun_path - 1);
+  return address;
+}
+
+std::string cannot_listen(const fs::path& path) {
+  return "cannot listen on " + path.string() + ": ";
+}
+
+int bind_to(int socket, const sockaddr_un& address) {
+  return ::bind(socket, reinterpret_cast<const sockaddr*>(&address), sizeof address);
+}
+
+std::unexpected<Error> bind_failure(const fs::path& path, int error) {
+  const std::string directory = path.parent_path().string();
+  std::string cause = std::strerror(error);
+  if (error == ENOENT) {
+    cause = "the directory " + directory + " does not exist; create it, or choose another";
+  } else if (error == ENOTDIR) {
+    cause = directory + " is not a directory; choose another";
+  } else if (error == EACCES || error == EPERM) {
+    cause = "the directory " + directory +
+            " is not writable for this user; change its owner or mode, or choose another";
+  } else if (error == EROFS) {
+    cause = "the directory " + directory + " is on a read-only file system; choose another";
+  } else if (error == ENOSPC) {
+    cause = "no space left in " + directory + "; free some";
+  }
+  return fail(Errc::kIo, cannot_listen(path) + cause);
+}
+
+// Removes what stands at `path` if it is a socket that nobody listens on.
+Status remove_stale(const fs::path& path, const sockaddr_un& address) {
+  struct stat found{};
+  if (::lstat(path.c_str(), &found) != 0) return {};  // gone meanwhile
+  if (!S_ISSOCK(found.st_mode)) {
+    return fail(Errc::kIo, cannot_listen(path) +
+                               "a file that is not a socket is in the way; remove it, or choose "
+                               "another path");
+  }
+  const UniqueFd probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!probe) return fail(Errc::kIo, cannot_listen(path) + std::strerror(errno));
+  const int connected =
+      ::connect(probe.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address);
+  const int error = connected == 0 ? 0 : errno;
+  if (error == 0 || error == EAGAIN || error == EINPROGRESS) {
+    return fail(Errc::kBadState, cannot_listen(path) +
+                                     "another process listens there; stop it, or choose another "
+                                     "path");
+  }
+  if (error != ECONNREFUSED && error != ENOENT) return bind_failure(path, error);
+  if (::unlink(path.c_str()) != 0 && errno != ENOENT) return bind_failure(path, errno);
+  return {};
+}
+
+}  // namespace
+
+Result<Listener> Listener::bind(const fs::path& path, mode_t mode) {
+  const sockaddr_un address = address_of(path);
+  if (path.empty() || path.native().size() >= sizeof address.sun_path) {
+    return fail(Errc::kInvalidArgument, cannot_listen(path) + "the path of a socket has 1 to " +
+                                            std::to_string(sizeof address.sun_path - 1) +
+                                            " characters; shorten it");
+  }
+  UniqueFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!socket) return fail(Errc::kIo, cannot_listen(path) + std::strerror(errno));
+  if (bind_to(socket.get(), address) != 0) {
+    if (errno != EADDRINUSE) return bind_failure(path, errno);
+    if (const Status removed = remove_stale(path, address); !removed) {
+      return std::unexpected(removed.error());
+    }
+    if (bind_to(socket.get(), address) != 0) return bind_failure(path, errno);
+  }
+  Listener listener(std::move(socket), path);
+  // Before listen(): nobody can connect while the mode is still the umask's.
+  if (::chmod(path.c_str(), mode) != 0) return bind_failure(path, errno);
+  if (::listen(listener.fd(), kBacklog) != 0) return bind_failure(path, errno);
+  return listener;
+}
+
+Listener::Listener(UniqueFd socket, fs::path path)
+    : socket_(std::move(socket)), path_(std::move(path)) {
+  struct stat made{};
+  if (::lstat(path_.c_str(), &made) == 0) {
+    device_ = made.st_dev;
+    inode_ = made.st_ino;
+  }
+}
+
+Listener::Listener(Listener&& other) noexcept
+    : socket_(std::move(other.socket_)),
+      path_(std::exchange(other.path_, {})),
+      device_(other.device_),
+      inode_(other.inode_) {}
+
+Listener::~Listener() {
+  if (owns_file()) ::unlink(path_.c_str());
+}
+
+bool Listener::owns_file() const {
+  struct stat found{};
+  return socket_ && ::lstat(path_.c_str(), &found) == 0 && found.st_dev == device_ &&
+         found.st_ino == inode_;
+}
+
+Result<std::optional<UniqueFd>> Listener::accept() {
+  UniqueFd client(::accept4(fd(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+  if (client) return client;
+  switch (errno) {
+    case EAGAIN:
+    case EINTR:
+    case ECONNABORTED: return std::nullopt;
+    case EMFILE:
+    case ENFILE:
+    case ENOMEM:
+    case ENOBUFS: return fail(Errc::kResourceExhausted, std::strerror(errno));
+    default: return fail(Errc::kIo, std::strerror(errno));
+  }
+}
+
+}  // namespace paravane::vfio_user

@@ -1,0 +1,27 @@
+#include "vfio_user/server.h"
+
+#include "vfio_user/server_impl.h"
+#include "vfio_user/spec_check.h"
+
+namespace paravane::vfio_user {
+
+Result<std::unique_ptr<Server>> Server::listen(ServerConfig config, EventLoop& loop,
+                                               TimerQueue& timers, PciDevice& device,
+                                               GuestMemory& memory, Interrupts& interrupts) {
+  if (const Status spec = check_spec(device.spec()); !spec) return std::unexpected(spec.error());
+  if (interrupts.vectors() != device.spec().msix.vectors) {
+    return fail(Errc::kInvalidArgument, "MSI-X: the interrupts have another number of vectors");
+  }
+  Result<Listener> listener = Listener::bind(config.socket_path, config.socket_mode);
+  if (!listener) return std::unexpected(listener.error());
+  auto server = std::make_unique<ServerImpl>(std::move(config), std::move(*listener),
+                                             ServerImpl::Parts{.loop = loop,
+                                                               .timers = timers,
+                                                               .device = device,
+                                                               .memory = memory,
+                                                               .interrupts = interrupts});
+  if (const Status started = server->start(); !started) return std::unexpected(started.error());
+  return server;
+}
+
+}  // namespace paravane::vfio_user

@@ -1,0 +1,246 @@
+#include "vfio_user/server_impl.h"
+
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include <cassert>
+#include <cstring>
+#include <utility>
+
+#include "base/log.h"
+
+namespace paravane::vfio_user {
+namespace {
+
+// A VMM gives up after 5 s.
+constexpr Duration kLate = std::chrono::seconds(1);
+constexpr Duration kListenAgainAfter = std::chrono::seconds(1);
+constexpr int kAcceptsPerTurn = 16;
+
+int pid_of_peer(int socket) {
+  ucred peer{};
+  socklen_t size = sizeof peer;
+  return getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 ? peer.pid : 0;
+}
+
+// " (12 more like it)", or nothing.
+std::string and_kept_back(std::uint64_t lines) {
+  return lines == 0 ? "" : " (" + std::to_string(lines) + " more like it were not logged)";
+}
+
+}  // namespace
+
+ServerImpl::ServerImpl(ServerConfig config, Listener listener, const Parts& parts)
+    : config_(std::move(config)),
+      parts_(parts),
+      function_(parts.device, parts.memory, parts.interrupts, counters_),
+      listener_(std::move(listener)) {}
+
+ServerImpl::~ServerImpl() {
+  thread_.check();
+  parts_.timers.cancel(listen_again_);
+  parts_.loop.unwatch(listener_.fd());
+  if (client_) leave();
+  if (leaving_) left();  // nobody is left to wait for it
+  parts_.loop.unwatch(listener_.fd());
+}
+
+Status ServerImpl::start() {
+  return watch_listener();
+}
+
+Status ServerImpl::watch_listener() {
+  if (listening_) return {};
+  const Status watched =
+      parts_.loop.watch(listener_.fd(), EPOLLIN, [this](std::uint32_t) { on_listener_ready(); });
+  listening_ = watched.has_value();
+  return watched;
+}
+
+void ServerImpl::on_listener_ready() {
+  for (int i = 0; i < kAcceptsPerTurn && listening_; ++i) {
+    Result<std::optional<UniqueFd>> next = listener_.accept();
+    if (!next) {
+      log::error("{}: cannot accept a VMM: {}; trying again in a second", config_.name,
+                 next.error().message);
+      pause_listening();
+      return;
+    }
+    if (!*next) return;
+    if (client_) {
+      refuse_client(**next);
+    } else {
+      accept_client(std::move(**next));
+    }
+  }
+}
+
+// The socket stays readable while the reason lasts; without a pause we would
+// spin on it.
+void ServerImpl::pause_listening() {
+  parts_.loop.unwatch(listener_.fd());
+  listening_ = false;
+  parts_.timers.cancel(listen_again_);
+  listen_again_ = parts_.timers.set(now_ + kListenAgainAfter, [this](Instant) {
+    listen_again_ = TimerId::kNone;
+    if (leaving_) return;  // left() does it
+    if (const Status watched = watch_listener(); !watched) pause_listening();
+  });
+}
+
+void ServerImpl::refuse_client(const UniqueFd& socket) {
+  counters_.refused_clients.add();
+  if (const auto kept_back = refused_clients_.allow(now_)) {
+    log::warn("{}: refused a second client (pid {}): pid {} is attached{}", config_.name,
+              pid_of_peer(socket.get()), client_->pid, and_kept_back(*kept_back));
+  }
+}
+
+ServerImpl::Client::Client(UniqueFd socket, int peer, ServerImpl& server)
+    : pid(peer),
+      session(Session::Parts{.function = server.function_,
+                             .memory = server.parts_.memory,
+                             .interrupts = server.parts_.interrupts,
+                             .counters = server.counters_}),
+      connection(std::move(socket), server.parts_.loop, server.parts_.timers, server,
+                 server.config_.messages_per_turn) {}
+
+void ServerImpl::accept_client(UniqueFd socket) {
+  const int pid = pid_of_peer(socket.get());
+  client_.emplace(std::move(socket), pid, *this);
+  if (const Status started = client_->connection.start(); !started) {
+    log::error("{}: cannot serve the VMM (pid {}): {}", config_.name, pid, started.error().message);
+    client_.reset();
+    return;
+  }
+  client_->handshake_limit = parts_.timers.set(now_ + config_.handshake_timeout, [this](Instant) {
+    client_->connection.close_soon(
+        {.broken = true, .reason = "no vfio-user VERSION came within the time limit"});
+  });
+}
+
+void ServerImpl::on_request(Request& request) {
+  counters_.messages.add();
+  log::debug("{}: vfio-user command {}, id {:#x}, {} bytes", config_.name,
+             request.header.command.get(), request.header.id.get(), request.header.size.get());
+  Session& session = client_->session;
+  const bool was_negotiated = session.negotiated();
+  const ReplyToken token{++last_token_};
+  calling_ = Calling{.token = token};
+  const Handled handled = session.handle(request, reply_, token);
+  const bool answered = std::exchange(calling_, std::nullopt)->answered;
+
+  if (session.memory_is_private()) warn_of_private_memory();
+  if (handled && *handled == Answer::kLater) {
+    if (!answered) {
+      owed_ = Owed{.token = token, .request = request.header, .since = now_};
+      client_->connection.hold();
+      return;
+    }
+    function_.answered();
+  }
+  if (!handled) note_refusal(request);
+  finish(request.header, handled ? 0 : handled.error());
+  if (session.negotiated() && !was_negotiated) note_attached();
+  if (session.farewell()) {
+    client_->connection.close_soon({.broken = true, .reason = *session.farewell()});
+  }
+}
+
+void ServerImpl::finish(const Header& request, int error) {
+  const std::uint32_t flags = request.flags.get();
+  const bool wants_answer =
+      (flags & Header::kNoReply) == 0 && (flags & Header::kTypeMask) != Header::kTypeReply;
+  if (!wants_answer) {
+    if (error != 0) counters_.posted_errors.add();
+    return;
+  }
+  client_->connection.send(reply_.finish(request, error), reply_.fd());
+}
+
+void ServerImpl::note_refusal(const Request& request) {
+  counters_.protocol_errors.add();
+  if (const auto kept_back = refusals_.allow(now_)) {
+    const std::string& why = client_->session.why();
+    log::warn("{}: refused vfio-user command {} of the VMM{}{}{}", config_.name,
+              request.header.command.get(), why.empty() ? "" : ": ", why,
+              and_kept_back(*kept_back));
+  }
+}
+
+void ServerImpl::note_attached() {
+  parts_.timers.cancel(std::exchange(client_->handshake_limit, TimerId::kNone));
+  counters_.attaches.add();
+  if (const auto kept_back = comings_and_goings_.allow(now_)) {
+    log::info("{}: VMM attached (pid {}){}", config_.name, client_->pid, and_kept_back(*kept_back));
+  }
+  parts_.device.on_attach();
+}
+
+void ServerImpl::warn_of_private_memory() {
+  if (std::exchange(client_->warned_of_private_memory, true)) return;
+  log::error(
+      "{}: guest memory came without a file descriptor, so the device cannot reach it; start QEMU "
+      "with -object memory-backend-memfd,id=m0,size=SIZE,share=on -machine memory-backend=m0",
+      config_.name);
+}
+
+void ServerImpl::disconnect(const std::string& reason) {
+  thread_.check();
+  if (client_) client_->connection.close_soon({.broken = false, .reason = reason});
+}
+
+void ServerImpl::answer(ReplyToken token) {
+  thread_.check();
+  if (calling_ && calling_->token == token) {
+    calling_->answered = true;
+  } else if (leaving_ == token) {
+    left();
+  } else if (owed_ && owed_->token == token) {
+    const Owed owed = *std::exchange(owed_, std::nullopt);
+    function_.answered();
+    if (now_ - owed.since > kLate) counters_.late_answers.add();
+    finish(owed.request, 0);
+    client_->connection.resume();
+  }
+}
+
+void ServerImpl::on_ended(const Connection::Ending& ending) {
+  if (ending.broken) counters_.broken_connections.add();
+  if (const auto kept_back = comings_and_goings_.allow(now_)) {
+    log::info("{}: the connection of the VMM (pid {}) on {} ended: {}{}", config_.name,
+              client_->pid, config_.socket_path.string(), ending.reason, and_kept_back(*kept_back));
+  }
+  leave();
+}
+
+// The socket goes first: the VMM is told nothing any more, and a VMM that is
+// still there sees at once that its device has gone.
+void ServerImpl::leave() {
+  const bool was_attached = client_->session.negotiated();
+  parts_.timers.cancel(client_->handshake_limit);
+  client_.reset();
+  owed_.reset();
+  if (!was_attached) return;  // the device has not heard of it
+
+  const ReplyToken token{++last_token_};
+  leaving_ = token;
+  calling_ = Calling{.token = token};
+  const Answer answer = function_.reset(ResetCause::kDisconnect, token);
+  const bool answered = std::exchange(calling_, std::nullopt)->answered;
+  if (answer == Answer::kNow || answered) {
+    left();
+  } else {
+    parts_.loop.unwatch(listener_.fd());
+    listening_ = false;
+  }
+}
+
+void ServerImpl::left() {
+  leaving_.reset();
+  function_.forget_vmm();
+  if (listen_again_ != TimerId::kNone) return;
+  if (const Status watched = watch_listener(); !watched) pause_listening();
+}
+
+}  // namespace paravane::vfio_user

@@ -1,0 +1,113 @@
+// ServerImpl: the life of a server: wait for a client, serve it, take leave,
+// wait for the next.
+//
+//   waiting -> (accepted) -> handshake -> (VERSION) -> attached
+//      ^                        |                         |
+//      +---- memory unmapped <- leaving <- (socket closed)+
+//
+// Leaving lasts until the device has let go of guest memory; until then the next
+// client waits in the socket's queue.
+//
+// Owner thread only.
+
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/log_limit.h"
+#include "base/owner_thread.h"
+#include "vfio_user/connection.h"
+#include "vfio_user/function.h"
+#include "vfio_user/listener.h"
+#include "vfio_user/server.h"
+#include "vfio_user/session.h"
+
+namespace paravane::vfio_user {
+
+class ServerImpl final : public Server, private Connection::Owner {
+ public:
+  struct Parts {
+    EventLoop& loop;
+    TimerQueue& timers;
+    PciDevice& device;
+    GuestMemory& memory;
+    Interrupts& interrupts;
+  };
+  ServerImpl(ServerConfig config, Listener listener, const Parts& parts);
+  ~ServerImpl() override;
+
+  Status start();
+
+  bool attached() const override { return client_ && client_->session.negotiated(); }
+  int peer_pid() const override { return client_ ? client_->pid : 0; }
+  const ServerCounters& counters() const override { return counters_; }
+  void disconnect(const std::string& reason) override;
+  void answer(ReplyToken token) override;
+  void set_now(Instant now) override { now_ = now; }
+
+ private:
+  struct Client {
+    Client(UniqueFd socket, int peer, ServerImpl& server);
+    int pid;
+    Session session;
+    Connection connection;
+    TimerId handshake_limit = TimerId::kNone;
+    bool warned_of_private_memory = false;
+  };
+  struct Owed {  // an answer that the device has put off
+    ReplyToken token;
+    Header request;
+    Instant since;
+  };
+  struct Calling {  // a request that is in the device's hands right now
+    ReplyToken token;
+    bool answered = false;  // answer() came before kLater was returned
+  };
+
+  // ---- Clients come ----
+  Status watch_listener();
+  void on_listener_ready();
+  void accept_client(UniqueFd socket);
+  void refuse_client(const UniqueFd& socket);
+  void pause_listening();
+
+  // ---- Connection::Owner ----
+  void on_request(Request& request) override;
+  void on_ended(const Connection::Ending& ending) override;
+  Instant now() const override { return now_; }
+
+  // Answers with reply_, or with `error` alone.
+  void finish(const Header& request, int error);
+  void note_refusal(const Request& request);
+  void note_attached();
+  void warn_of_private_memory();
+
+  // ---- Clients leave ----
+  void leave();
+  void left();
+
+  ServerConfig config_;
+  Parts parts_;
+  ServerCounters counters_;
+  Function function_;
+  Listener listener_;
+  std::optional<Client> client_;
+  Reply reply_;
+
+  Instant now_{};
+  std::uint64_t last_token_ = 0;
+  std::optional<Calling> calling_;
+  std::optional<Owed> owed_;
+  std::optional<ReplyToken> leaving_;  // the device still has guest memory in hand
+  TimerId listen_again_ = TimerId::kNone;
+  bool listening_ = false;
+
+  LogLimit refused_clients_;
+  LogLimit refusals_;
+  LogLimit comings_and_goings_{std::chrono::seconds(10), 10};
+  OwnerThread thread_;
+};
+
+}  // namespace paravane::vfio_user

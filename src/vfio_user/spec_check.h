@@ -1,0 +1,23 @@
+// Is this a PCI function that can be shown to a VMM? Asked once, when a server
+// is made, so that the code behind it need not ask again.
+
+#pragma once
+
+#include "base/result.h"
+#include "vfio_user/pci_device.h"
+
+namespace paravane::vfio_user {
+
+inline constexpr std::uint64_t kMsixEntryBytes = 16;
+inline constexpr std::uint64_t msix_table_bytes(const MsixSpec& msix) {
+  return kMsixEntryBytes * msix.vectors;
+}
+// One bit per vector, in whole 64-bit words.
+inline constexpr std::uint64_t msix_pba_bytes(const MsixSpec& msix) {
+  return (msix.vectors + 63U) / 64 * 8;
+}
+
+// Errors: kInvalidArgument, naming the BAR or capability and what is wrong.
+Status check_spec(const DeviceSpec& spec);
+
+}  // namespace paravane::vfio_user
