@@ -1,0 +1,113 @@
+#include "testing/device_rig.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
+namespace paravane::fake {
+namespace {
+
+void demand(bool condition, const char* what) {
+  if (condition) return;
+  std::fprintf(stderr, "device rig: %s\n", what);
+  std::abort();
+}
+
+}  // namespace
+
+DeviceRig::DeviceRig(const RigOptions& options)
+    : budget_(options.budget), ceiling_(options.config.watch_ceiling) {
+  for (unsigned i = 0; i < options.vms; ++i) add_vm(i, options);
+}
+
+void DeviceRig::add_vm(unsigned index, const RigOptions& options) {
+  vms_.push_back(std::make_unique<Vm>());
+  Vm& vm = *vms_.back();
+  const auto id = verbs::AdapterId{index};
+  device::DeviceConfig config = options.config;
+  config.name = "vm" + std::to_string(index + 1);
+  vm.mac = {0x00, 0x50, 0x56, 0x01, 0x02, static_cast<std::uint8_t>(index + 1)};
+  config.mac = vm.mac;
+  vm.port = directory_.join(id, config.name, vm.mac);
+  auto device =
+      device::PvrdmaDevice::create(config, id, vm.memory, vm.interrupts, timers_, *vm.port);
+  demand(device.has_value(), device ? "" : device.error().message.c_str());
+  vm.device = std::move(*device);
+  local_.attach(vm.device->adapter());
+  vm.device->set_now(now_);
+  vm.machine = std::make_unique<GuestMachine>(vm.memory, vm.interrupts, options.ram_bytes,
+                                              [this] { step(); });
+  vm.device->set_answer([&vm](vfio_user::ReplyToken token) { vm.machine->on_answer(token); });
+  vm.machine->plug(*vm.device);
+  vm.guest = std::make_unique<FakeGuest>(*vm.machine, options.guest);
+  if (options.boot) demand(boot(index), "a fake guest does not boot");
+}
+
+DeviceRig::~DeviceRig() {
+  for (unsigned i = 0; i < size(); ++i) unplug(i);
+  for (auto& vm : vms_) {
+    local_.detach(vm->device->adapter());
+    vm->device.reset();
+  }
+}
+
+void DeviceRig::unplug(unsigned vm) {
+  if (!vms_[vm]->plugged) return;
+  vms_[vm]->plugged = false;
+  vms_[vm]->machine->unplug();
+}
+
+bool DeviceRig::boot(unsigned vm) {
+  return guest(vm).boot(mac(vm), static_cast<std::uint8_t>(vm + 1));
+}
+
+void DeviceRig::step() {
+  ++turns_;
+  timers_.run_due(now_);
+  for (auto& vm : vms_) {
+    vm->device->set_now(now_);
+    verbs::Budget budget = budget_;
+    vm->device->poll(budget);
+  }
+  verbs::Budget budget = budget_;
+  local_.poll(now_, budget);
+}
+
+bool DeviceRig::busy() const {
+  return local_.has_work() || std::ranges::any_of(vms_, [this](const auto& vm) {
+           return vm->device->has_work() || vm->device->next_look() <= now_;
+         });
+}
+
+bool DeviceRig::run_until_idle(unsigned limit) {
+  step();
+  for (unsigned turns = 0; busy(); ++turns) {
+    if (turns == limit) return false;
+    step();
+  }
+  return true;
+}
+
+Instant DeviceRig::next_wake() {
+  Instant next = timers_.next_deadline();
+  for (auto& vm : vms_) next = std::min(next, vm->device->next_look());
+  return next;
+}
+
+void DeviceRig::advance(Duration duration) {
+  const Instant end = now_ + duration;
+  run_until_idle();
+  for (Instant next = next_wake(); next <= end; next = next_wake()) {
+    now_ = std::max(now_ + Duration(1), next);
+    run_until_idle();
+  }
+  now_ = std::max(now_, end);
+  run_until_idle();
+}
+
+void DeviceRig::settle() {
+  advance(ceiling_ + std::chrono::microseconds(1));
+}
+
+}  // namespace paravane::fake

@@ -1,0 +1,96 @@
+// DeviceRig: some VMs of one host, with the real devices, local path, directory
+// and timers, and a fake guest in each; stepped by hand, in a time of its own.
+//
+// A step is one turn of the worker. Time moves only with advance(), which makes
+// a turn whenever a timer or a look at the doorbell pages is due, as the worker
+// would wake up for it.
+//
+// Owner thread only; the guests' user queues may be driven from another one.
+
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/timers.h"
+#include "device/pvrdma_device.h"
+#include "fabric/directory.h"
+#include "guestmem/guest_memory.h"
+#include "testing/fake_guest.h"
+#include "testing/fake_guest_machine.h"
+#include "transport/local/local_transport.h"
+#include "vfio_user/interrupts.h"
+
+namespace paravane::fake {
+
+struct RigOptions {
+  unsigned vms = 2;
+  device::DeviceConfig config;  // of every VM; name and MAC are filled in
+  GuestOptions guest;
+  std::uint64_t ram_bytes = std::uint64_t{512} << 20;  // sparse
+  bool boot = true;                                    // false: the test probes itself
+  // What each device may do in one turn, as the worker grants it.
+  verbs::Budget budget{.bytes = 4 << 20, .operations = 256};
+};
+
+class DeviceRig {
+ public:
+  explicit DeviceRig(const RigOptions& options = {});
+  ~DeviceRig();
+  DeviceRig(const DeviceRig&) = delete;
+  DeviceRig& operator=(const DeviceRig&) = delete;
+
+  FakeGuest& guest(unsigned vm = 0) { return *vms_[vm]->guest; }
+  GuestMachine& machine(unsigned vm = 0) { return *vms_[vm]->machine; }
+  device::PvrdmaDevice& device(unsigned vm = 0) { return *vms_[vm]->device; }
+  vfio_user::Interrupts& interrupts(unsigned vm = 0) { return vms_[vm]->interrupts; }
+  GuestMemory& memory(unsigned vm = 0) { return vms_[vm]->memory; }
+  const std::array<std::uint8_t, 6>& mac(unsigned vm = 0) const { return vms_[vm]->mac; }
+  unsigned size() const { return static_cast<unsigned>(vms_.size()); }
+  bool boot(unsigned vm);
+
+  Instant now() const { return now_; }
+  TimerQueue& timers() { return timers_; }
+
+  // One turn of the worker.
+  void step();
+  // Turns until nothing has work and no look is due. False: still busy after
+  // `limit` turns.
+  bool run_until_idle(unsigned limit = 100'000);
+  // Lets time pass, with every turn that falls due; then run_until_idle().
+  void advance(Duration duration);
+  // Long enough for every doorbell page to be looked at.
+  void settle();
+  // When the worker would next wake up.
+  Instant next_wake();
+  std::uint64_t turns() const { return turns_; }
+
+  // A VMM that goes away, and one that comes back with an empty machine.
+  void unplug(unsigned vm);
+
+ private:
+  struct Vm {
+    GuestMemory memory;
+    vfio_user::Interrupts interrupts{3};
+    std::array<std::uint8_t, 6> mac{};
+    std::unique_ptr<verbs::FabricPort> port;
+    std::unique_ptr<device::PvrdmaDevice> device;
+    std::unique_ptr<GuestMachine> machine;
+    std::unique_ptr<FakeGuest> guest;
+    bool plugged = true;
+  };
+  void add_vm(unsigned index, const RigOptions& options);
+  bool busy() const;
+
+  Instant now_ = Instant(std::chrono::hours(1));
+  TimerQueue timers_;
+  transport_local::LocalTransport local_;
+  fabric::Directory directory_{local_};
+  verbs::Budget budget_;
+  Duration ceiling_;
+  std::uint64_t turns_ = 0;
+  std::vector<std::unique_ptr<Vm>> vms_;
+};
+
+}  // namespace paravane::fake
