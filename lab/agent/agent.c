@@ -13,6 +13,7 @@
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "session.h"
@@ -22,6 +23,7 @@ struct agent {
     int signals;
     int wanted_ports;
     int port_count;
+    long long next_check_ms;
     struct session *sessions[kMaxPorts];
     char port_seen[kMaxPorts + 1];
 };
@@ -64,15 +66,30 @@ static void reap(struct agent *agent) {
     }
 }
 
-/* The second while a command runs is a safety net, no part of the design. */
+static long long now_ms(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * 1000LL + now.tv_nsec / 1000000;
+}
+
 static int patience_ms(const struct agent *agent) {
     int patience = agent->port_count < agent->wanted_ports ? 50 : -1;
 
     for (int i = 0; i < agent->port_count; i++) {
         if (agent->sessions[i]->more) return 0;
-        if (agent->sessions[i]->command.pid != 0 && patience < 0) patience = 1000;
+        if (agent->sessions[i]->open && patience < 0) patience = kCheckEveryMs;
     }
     return patience;
+}
+
+static void check_hosts(struct agent *agent) {
+    if (now_ms() < agent->next_check_ms) return;
+    agent->next_check_ms = now_ms() + kCheckEveryMs;
+    for (int i = 0; i < agent->port_count; i++) {
+        if (!agent->sessions[i]->open) continue;
+        session_check_host(agent->sessions[i]);
+        session_pump(agent->sessions[i]);
+    }
 }
 
 static void serve_once(struct agent *agent) {
@@ -80,15 +97,12 @@ static void serve_once(struct agent *agent) {
     int count = epoll_wait(agent->epoll, events, 32, patience_ms(agent));
 
     if (agent->port_count < agent->wanted_ports) open_new_ports(agent);
-    for (int i = 0; i < count; i++) {
-        struct session *session = events[i].data.ptr;
-        if (session == NULL) continue; /* the signals; see reap() */
-        if (events[i].events & EPOLLHUP) session_check_hang_up(session);
-        session_pump(session);
-    }
+    for (int i = 0; i < count; i++)
+        if (events[i].data.ptr != NULL) session_pump(events[i].data.ptr); /* else: reap() */
     reap(agent);
+    check_hosts(agent);
     for (int i = 0; i < agent->port_count; i++)
-        if (count == 0 || agent->sessions[i]->more) session_pump(agent->sessions[i]);
+        if (agent->sessions[i]->more) session_pump(agent->sessions[i]);
 }
 
 int main(int argc, char **argv) {

@@ -28,6 +28,17 @@ static void end_session(struct session *session) {
     session->open = 0;
 }
 
+void session_check_host(struct session *session) {
+    struct pollfd port = {.fd = session->port, .events = POLLIN};
+
+    if (poll(&port, 1, 0) < 1 || !(port.revents & POLLHUP)) {
+        session->away = 0;
+    } else if (++session->away == kAwayChecks) {
+        end_session(session);
+        session->frame_length = session->frame_offset = 0;
+    }
+}
+
 static void put_frame(struct session *session, char type, const char *payload, size_t length) {
     session->frame[0] = type;
     for (int i = 0; i < 4; i++) session->frame[1 + i] = (char)(length >> (8 * i) & 0xff);
@@ -66,6 +77,7 @@ static void obey(struct session *session, char *line) {
     if (strncmp(line, "HELLO ", 6) == 0) {
         end_session(session);
         session->open = 1;
+        session->away = 0;
         put_frame(session, kFrameHello, line + 6, strnlen(line + 6, 64));
     } else if (strcmp(line, "PING") == 0) {
         session->pong_due = session->open ? kFramePong : kFrameNoSession;
@@ -102,16 +114,6 @@ static void read_port(struct session *session) {
 
     while ((got = read(session->port, buffer, sizeof buffer)) > 0)
         for (ssize_t i = 0; i < got; i++) take_byte(session, buffer[i]);
-}
-
-void session_check_hang_up(struct session *session) {
-    struct pollfd port = {.fd = session->port, .events = POLLIN};
-
-    if (poll(&port, 1, 0) < 1 || !(port.revents & POLLHUP)) return;
-    read_port(session); /* what the client still said must not run for the next one */
-    end_session(session);
-    session->frame_length = session->frame_offset = 0;
-    session->line_length = 0;
 }
 
 static void write_input(struct session *session) {

@@ -34,6 +34,8 @@ struct session {
 
     int more;              /* the last pump stopped at its bound, not for want of work */
 
+    int away;              /* checks in a row that found no host client */
+
     /* Small answers that wait for the frame's place, 0 when there is none. */
     char pong_due;
     char taken_due;
@@ -43,8 +45,10 @@ struct session {
 void session_init(struct session *session, int port, int epoll);
 void session_pump(struct session *session);
 
-/* REQUIRES: an event with EPOLLHUP. If it was the port's and not a pipe's, the
- * host client went away, and its command ends. */
-void session_check_hang_up(struct session *session);
+/* To be called twice a second while a session is open: ends it when the host
+ * client has been away for kAwayChecks calls in a row. One look is not enough:
+ * the driver tells of data and of clients coming and going by different ways, so
+ * a new client's first words may be here before the news that it came. */
+void session_check_host(struct session *session);
 
 #endif

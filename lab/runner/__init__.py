@@ -1,0 +1,1 @@
+"""What lab/vm is made of: one module per concept, the standard library only."""

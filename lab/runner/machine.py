@@ -1,0 +1,125 @@
+"""One VM of a lab: its folder, its QEMU process, its boots."""
+
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import time
+
+from . import device_arguments, network, processes, qemu_command
+from .channel import Channel
+from .errors import LabError
+from .places import guest_image, tail
+
+READY = b"LAB-READY"
+BOOT_SECONDS = 120
+
+
+class Machine:
+    """May exist on disk only; nothing here is kept in memory between commands."""
+
+    def __init__(self, state, index):
+        self.state = state
+        self.index = index
+        self.name = f"vm{index}"
+        self.folder = state.vm_folder(index)
+        self.options = self._saved_options()
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def _saved_options(self):
+        try:
+            with open(self.path("options.json"), encoding="utf-8") as file:
+                return json.load(file)
+        except (OSError, ValueError):
+            return {}
+
+    def pid(self):
+        return processes.recall(self.path("pid"))
+
+    def require_running(self):
+        if self.pid() is None:
+            raise LabError(self.name, "not running", f"lab/vm up --first {self.index} 1",
+                           tail(self.path("qemu.log"), 5))
+
+    def start(self, options, accelerator):
+        """Starts QEMU and returns; wait_ready() tells when the guest is up."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+        os.makedirs(self.folder, mode=0o700)
+        self.options = options
+        with open(self.path("options.json"), "w", encoding="utf-8") as file:
+            json.dump(options, file)
+        self._append_overlays()
+        network.add_tap(self.state.namespace, self.index, options["mtu"])
+        command = qemu_command.command(self, accelerator, device_arguments.for_vm(self))
+        with open(self.path("qemu.log"), "wb") as log:
+            log.write((" ".join(command) + "\n").encode())
+            log.flush()
+            # Its own session: a Ctrl-C at the terminal is for lab/vm, not for the VMs.
+            qemu = subprocess.Popen(network.inside(self.state.namespace) + command,
+                                    cwd=self.folder, stdin=subprocess.DEVNULL, stdout=log,
+                                    stderr=subprocess.STDOUT, start_new_session=True)
+        processes.remember(self.path("pid"), qemu.pid)
+
+    def _append_overlays(self):
+        if not self.options["overlay"]:
+            return
+        with open(self.path("initramfs.cpio"), "wb") as image:
+            for part in (guest_image("initramfs.cpio"), *self.options["overlay"]):
+                with open(part, "rb") as file:
+                    shutil.copyfileobj(file, image)
+
+    def boots_seen(self):
+        try:
+            with open(self.path("console.log"), "rb") as file:
+                return file.read().count(READY)
+        except OSError:
+            return 0
+
+    def wait_ready(self, boots=1, seconds=BOOT_SECONDS):
+        """Until the guest said LAB-READY `boots` times and its agent answers."""
+        limit = time.monotonic() + seconds
+        while self.boots_seen() < boots:
+            processes.reap()
+            if self.pid() is None:
+                raise LabError(self.name, "its QEMU ended while the guest booted",
+                               "see the end of its log above",
+                               tail(self.path("qemu.log"), 10))
+            if time.monotonic() > limit:
+                raise LabError(self.name, f"no LAB-READY within {seconds} s",
+                               f"see the console above ({self.path('console.log')})",
+                               tail(self.path("console.log")) + tail(self.path("qemu.log"), 5))
+            time.sleep(0.05)
+        with Channel(self) as channel:
+            channel.hello()
+
+    def kill(self):
+        """As if the host's power failed: no device of the VM is told anything."""
+        processes.send(self.path("pid"), signal.SIGKILL)
+        if not processes.wait_gone(self.path("pid"), 10):
+            raise LabError(self.name, "its QEMU does not end after SIGKILL", "look at it with ps")
+
+    def down(self):
+        processes.stop(self.path("pid"))
+        network.remove_tap(self.state.namespace, self.index)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def monitor(self, command):
+        """One QMP command; its answer is waited for."""
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as qmp:
+            qmp.settimeout(30)
+            folder = os.open(self.folder, os.O_PATH | os.O_DIRECTORY)
+            try:
+                qmp.connect(f"/proc/self/fd/{folder}/qmp.sock")
+            finally:
+                os.close(folder)
+            answers = qmp.makefile("rb")
+            answers.readline()
+            for name in ("qmp_capabilities", command):
+                qmp.sendall(json.dumps({"execute": name}).encode() + b"\n")
+                while b'"return"' not in (line := answers.readline()):
+                    if not line or b'"error"' in line:
+                        raise LabError(self.name, f"QEMU refused {name}: {line.decode()}", "")

@@ -1,0 +1,88 @@
+"""Processes that outlive the command which started them.
+
+A process id alone may belong to somebody else after a while; it is kept with the
+process's start time, and only a process that has both is ever signalled.
+"""
+
+import os
+import signal
+import subprocess
+import time
+
+from .errors import LabError
+
+
+def start_time(pid):
+    """The kernel's start time of a process, None if it is gone (or a zombie)."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:
+            fields = file.read().rpartition(")")[2].split()
+    except OSError:
+        return None
+    return None if fields[0] in "ZX" else fields[19]
+
+
+def remember(path, pid):
+    with open(path + ".new", "w", encoding="ascii") as file:
+        file.write(f"{pid} {start_time(pid)}\n")
+    os.replace(path + ".new", path)
+
+
+def recall(path):
+    """The process id in `path` if that very process still runs, else None."""
+    try:
+        with open(path, encoding="ascii") as file:
+            pid, started = file.read().split()
+    except (OSError, ValueError):
+        return None
+    return int(pid) if start_time(int(pid)) == started else None
+
+
+def send(path, number):
+    """Signals the remembered process. Returns whether there was one."""
+    pid = recall(path)
+    if pid is None:
+        return False
+    try:
+        os.kill(pid, number)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def wait_gone(path, seconds):
+    limit = time.monotonic() + seconds
+    while recall(path) is not None:
+        if time.monotonic() > limit:
+            return False
+        reap()
+        time.sleep(0.02)
+    return True
+
+
+def reap():
+    """Collects our own ended children, so that they do not look alive."""
+    try:
+        while os.waitpid(-1, os.WNOHANG)[0] > 0:
+            continue
+    except ChildProcessError:
+        return
+
+
+def stop(path, seconds=10):
+    """SIGTERM, then SIGKILL. Returns when the process is gone."""
+    if send(path, signal.SIGTERM) and not wait_gone(path, seconds):
+        send(path, signal.SIGKILL)
+        if not wait_gone(path, seconds):
+            raise LabError(f"process {recall(path)}", "does not end after SIGKILL",
+                           "look at it with ps; the kernel may hold it")
+
+
+def run(*command, check=True):
+    """A short command of the host; its complaint becomes our error."""
+    done = subprocess.run(command, capture_output=True, text=True, check=False,
+                          timeout=60, stdin=subprocess.DEVNULL)
+    if check and done.returncode != 0:
+        raise LabError(" ".join(command), (done.stderr or done.stdout).strip(),
+                       "the lab needs root and a kernel with network namespaces, bridge and tun")
+    return done.stdout

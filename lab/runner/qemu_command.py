@@ -1,0 +1,65 @@
+"""The QEMU command line of one guest.
+
+Tuned for a guest without KVM: plain ELF kernel (PVH), uncompressed initramfs, no
+needless devices or probes, and a CPU model whose memcpy is not emulated byte by
+byte. Paths are relative to the VM's folder, QEMU's working directory, because a
+socket path may be only 107 bytes long.
+"""
+
+import os
+
+from . import network
+from .places import guest_image, qemu_binary
+
+AGENT_PORTS = 16
+
+KERNEL_LINE = (
+    "console=ttyS0 quiet loglevel=3 nokaslr mitigations=off panic=-1 cryptomgr.notests "
+    "init_on_alloc=0 rodata=off noreplace-smp audit=0 lsm= 8250.nr_uarts=2 tsc=reliable "
+    "no_timer_check i8042.noaux i8042.nokbd random.trust_cpu=on")
+
+CPU_MODELS = {"tcg": "Nehalem-v1,+rdrand,+pclmulqdq", "kvm": "host"}
+
+
+def guest_line(vm):
+    words = {"name": f"vm{vm.index}", "address": network.guest_address(vm.index),
+             "mtu": vm.options["mtu"], "ports": AGENT_PORTS,
+             "pvrdma": int(vm.options["rdma"])}
+    line = " ".join(f"lab.{name}={value}" for name, value in words.items())
+    return " ".join([KERNEL_LINE, line, vm.options["append"]]).strip()
+
+
+def agent_arguments():
+    arguments = ["-device", "virtio-serial-pci,id=agent,max_ports=32"]
+    for port in range(1, AGENT_PORTS + 1):
+        arguments += ["-chardev", f"socket,id=p{port},path=port{port}.sock,server=on,wait=off",
+                      "-device", f"virtserialport,bus=agent.0,chardev=p{port},name=lab.{port}"]
+    return arguments
+
+
+def memory_arguments(megabytes):
+    return ["-machine", "q35,memory-backend=ram0", "-m", str(megabytes),
+            "-object", f"memory-backend-memfd,id=ram0,size={megabytes}M,share=on"]
+
+
+def command(vm, accelerator, device_arguments):
+    """`device_arguments`: the NIC and the RDMA device, see device_arguments.py."""
+    initrd = os.path.join(vm.folder, "initramfs.cpio")
+    own_memory = any("memory-backend" in word for word in device_arguments)
+    memory = ["-m", str(vm.options["memory"])] if own_memory else \
+        memory_arguments(vm.options["memory"])
+    if own_memory and "-machine" not in device_arguments and "-M" not in device_arguments:
+        memory = ["-machine", "q35", *memory]
+    return [
+        qemu_binary(), "-name", f"vm{vm.index}", "-nodefaults", "-no-user-config",
+        "-display", "none", "-accel", accelerator, "-cpu", CPU_MODELS[accelerator],
+        "-smp", str(vm.options["smp"]), *memory,
+        "-kernel", guest_image("vmlinux"),
+        "-initrd", initrd if os.path.exists(initrd) else guest_image("initramfs.cpio"),
+        "-append", guest_line(vm),
+        "-chardev", "socket,id=console,path=console.sock,server=on,wait=off,"
+                    "logfile=console.log,logappend=on",
+        "-serial", "chardev:console",
+        "-qmp", "unix:qmp.sock,server=on,wait=off",
+        *agent_arguments(), *device_arguments, *vm.options["qemu"],
+    ]
