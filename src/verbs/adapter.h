@@ -21,6 +21,8 @@
 #include "guestmem/guest_memory.h"
 #include "verbs/events.h"
 #include "verbs/fabric_port.h"
+#include "verbs/gid_table.h"
+#include "verbs/index_pool.h"
 #include "verbs/memory_region.h"
 #include "verbs/queue_pair.h"
 
@@ -46,9 +48,12 @@ struct AdapterCounters {
   Counter retries{set, "retries", "requests tried again for want of an answer"};
   Counter remote_access_errors{set, "remote_access_errors", "peers' accesses refused"};
   Counter remote_request_errors{set, "remote_request_errors", "peers' requests that made no sense"};
-  Counter local_protection_errors{set, "local_protection_errors", "own requests with a bad lkey or range"};
+  Counter local_protection_errors{set, "local_protection_errors",
+                                  "own requests with a bad lkey or range"};
   Counter malformed_requests{set, "malformed_requests", "own requests that made no sense"};
   Counter datagrams_dropped{set, "datagrams_dropped", "datagrams that no receive took"};
+  Counter datagrams_unreachable{set, "datagrams_unreachable",
+                                "own datagrams that nobody was there for"};
   Counter qkey_violations{set, "qkey_violations", "datagrams with a wrong Q_Key"};
 };
 
@@ -64,15 +69,17 @@ class Adapter {
   AdapterId id() const { return id_; }
 
   // ---- Protection domains ----
-  Result<PdNumber> create_pd();                // numbers < limits.protection_domains
-  Status destroy_pd(PdNumber pd);              // kBadState while something is in it
+  Result<PdNumber> create_pd();    // numbers < limits.protection_domains
+  Status destroy_pd(PdNumber pd);  // kBadState while something is in it
   bool has_pd(PdNumber pd) const;
 
   // ---- Memory regions ----
   MemoryRegionTable& regions() { return regions_; }
 
   // ---- Queue pairs: the caller owns them ----
-  // Errors: kResourceExhausted, kNotFound (PD), kBadState (number in use).
+  // Errors: kResourceExhausted, kNotFound (PD), kBadState (number in use),
+  // kInvalidArgument (a number that the type cannot have: the GSI QP is number 1,
+  // no other is below 2).
   Result<std::unique_ptr<QueuePair>> create_qp(const QueuePairSpec& spec);
   // nullptr: none.
   QueuePair* find_qp(std::uint32_t number) const;
@@ -80,21 +87,24 @@ class Adapter {
 
   // ---- GIDs ----
   // Overwriting is allowed; unbinding an empty index does nothing.
-  // Errors: kOutOfRange (index), kBadState (another adapter owns it).
-  Status bind_gid(std::uint32_t index, const Gid& gid, GidType type);
-  Status unbind_gid(std::uint32_t index);
-  struct BoundGid {
-    Gid gid;
-    GidType type = GidType::kRoceV2;
-  };
-  std::optional<BoundGid> gid(std::uint32_t index) const;
-  bool owns_gid(const Gid& gid, GidType type) const;
+  // Errors: kOutOfRange (index), kBadState (another adapter owns it),
+  // kInvalidArgument (nobody can own it).
+  Status bind_gid(std::uint32_t index, const Gid& gid, GidType type) {
+    return gids_.bind(index, gid, type);
+  }
+  Status unbind_gid(std::uint32_t index) { return gids_.unbind(index); }
+  using BoundGid = verbs::BoundGid;
+  std::optional<BoundGid> gid(std::uint32_t index) const { return gids_.at(index); }
+  const GidTable& gids() const { return gids_; }
+  bool owns_gid(const Gid& gid, GidType type) const { return gids_.owns(gid, type); }
 
   // ---- Work ----
   // Lets queue pairs that were kicked work, in turn, within `budget`.
   void run(Instant now, Budget& budget);
   bool has_work() const { return !ready_.empty(); }
 
+  const AdapterLimits& limits() const { return limits_; }
+  GuestMemory& memory() { return memory_; }
   FabricPort& fabric() { return fabric_; }
   TimerQueue& timers() { return timers_; }
   QpEvents& events() { return events_; }
@@ -102,8 +112,18 @@ class Adapter {
 
  private:
   friend class QueuePair;
-  void schedule(QueuePair& qp);
+  friend class Requester;
+  friend class Responder;
+
+  struct PdEntry {
+    bool exists = false;
+    std::uint32_t queue_pairs = 0;
+  };
+
+  void schedule(QueuePair& qp) { ready_.push_back(&qp); }
   void forget(QueuePair& qp);
+  Result<std::uint32_t> choose_number(const QueuePairSpec& spec);
+  std::size_t slot_of(std::uint32_t number) const { return number & (qps_by_slot_.size() - 1); }
 
   const AdapterId id_;
   const AdapterLimits limits_;
@@ -113,13 +133,17 @@ class Adapter {
   QpEvents& events_;
   AdapterCounters counters_;
   MemoryRegionTable regions_;
-  std::vector<bool> pds_;
-  std::uint32_t pd_cursor_ = 0;
-  std::vector<QueuePair*> qps_by_slot_;  // by number: see adapter.cc
+  GidTable gids_;
+  IndexPool pd_numbers_;
+  std::vector<PdEntry> pds_;             // by number
+  std::vector<QueuePair*> qps_by_slot_;  // by the low bits of the number; a power of two
   std::uint32_t qp_count_ = 0;
-  std::uint32_t qp_cursor_ = 0;
-  std::vector<std::optional<BoundGid>> gids_;
+  std::uint32_t qp_cursor_ = 0;  // the last number chosen: numbers come back after 2^24 others
   std::deque<QueuePair*> ready_;
+  std::uint64_t last_session_ = 0;  // of Responder, unique in this adapter for ever
+  std::uint32_t waiting_ = 0;       // requesters that wait for a timer
+  ExtentList scratch_front_;        // for a datagram's header and payload: no allocation
+  ExtentList scratch_rest_;         // per message
 };
 
 }  // namespace paravane::verbs

@@ -9,8 +9,8 @@ namespace paravane::verbs {
 
 enum class QpEvent : std::uint8_t {
   kFatal,
-  kRequestError,   // the responder could not make sense of a request
-  kAccessError,    // the responder refused an access
+  kRequestError,  // the responder could not make sense of a request
+  kAccessError,   // the responder refused an access
   kCommunicationEstablished,
   kSendQueueDrained,
 };

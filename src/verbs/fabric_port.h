@@ -30,6 +30,10 @@ class FabricPort {
 
   // nullopt: nobody has that GID now.
   virtual std::optional<Path> find(const Gid& dgid, GidType type) const = 0;
+
+  // Changes whenever find() may answer differently, so that queue pairs need not
+  // ask for each message. 0: unknown, ask each time.
+  virtual std::uint64_t epoch() const { return 0; }
 };
 
 }  // namespace paravane::verbs

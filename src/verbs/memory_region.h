@@ -13,12 +13,14 @@
 
 #include <cstdint>
 #include <memory>
+#include <unordered_map>
 #include <vector>
 
 #include "base/result.h"
 #include "guestmem/extent.h"
 #include "guestmem/guest_memory.h"
 #include "guestmem/page_list.h"
+#include "verbs/index_pool.h"
 #include "verbs/types.h"
 
 namespace paravane::verbs {
@@ -29,11 +31,11 @@ enum class PdNumber : std::uint32_t {};
 // own protocol.
 enum class AccessVerdict : std::uint8_t {
   kOk,
-  kBadKey,      // no such key, another protection domain, or a stale one
+  kBadKey,  // no such key, another protection domain, or a stale one
   kOutOfRange,
   kNoRight,
-  kAbsent,      // its guest memory is unmapped at the moment
-  kFailed,      // its guest memory failed (SIGBUS)
+  kAbsent,  // its guest memory is unmapped at the moment
+  kFailed,  // its guest memory failed (SIGBUS)
 };
 
 class MemoryRegionTable {
@@ -50,6 +52,7 @@ class MemoryRegionTable {
                                  AccessMask access, PageList pages);
 
   // All of guest memory, by DMA address; never grants remote access.
+  // Errors: kResourceExhausted, kInvalidArgument (a remote right was asked for).
   Result<std::uint32_t> add_dma(PdNumber pd, AccessMask access);
 
   // Errors: kNotFound.
@@ -61,22 +64,26 @@ class MemoryRegionTable {
   AccessVerdict resolve(PdNumber pd, std::uint32_t key, std::uint64_t addr, std::uint64_t length,
                         AccessMask need, ExtentList& out);
 
-  // The same judgement without extents: for a whole message before its first slice.
+  // The same judgement without extents, and without asking whether the memory is
+  // there: for a whole message before its first slice.
   AccessVerdict check(PdNumber pd, std::uint32_t key, std::uint64_t addr, std::uint64_t length,
                       AccessMask need);
 
-  std::uint32_t count() const;
+  std::uint32_t count() const { return count_; }
   bool any_in(PdNumber pd) const;
 
  private:
   struct Region;
-  Region* find(std::uint32_t key);
+  Result<std::uint32_t> add(std::unique_ptr<Region> region);
+  AccessVerdict judge(PdNumber pd, std::uint32_t key, std::uint64_t addr, std::uint64_t length,
+                      AccessMask need, Region*& region);
 
   GuestMemory& memory_;
-  std::uint32_t max_regions_;
+  IndexPool indices_;
   std::vector<std::unique_ptr<Region>> regions_;  // by key index
+  std::unordered_map<std::uint32_t, std::uint32_t> count_by_pd_;
   std::uint32_t count_ = 0;
-  std::uint32_t cursor_ = 0;  // where the search for a free index goes on: late reuse
+  std::uint8_t next_low_byte_ = 0;  // varied, so that a stale key rarely fits its successor
 };
 
 }  // namespace paravane::verbs

@@ -49,9 +49,9 @@ struct QpAttributes {
   std::uint8_t max_reads = 0;       // outstanding as requester
   std::uint8_t max_dest_reads = 0;  // as responder
   std::uint8_t min_rnr_timer = 0;
-  std::uint8_t timeout = 0;     // 4.096 us * 2^timeout; 0: for ever
+  std::uint8_t timeout = 0;  // 4.096 us * 2^timeout; 0: for ever
   std::uint8_t retry_count = 0;
-  std::uint8_t rnr_retry = 0;   // 7: for ever
+  std::uint8_t rnr_retry = 0;  // 7: for ever
   AddressVector av;
 };
 

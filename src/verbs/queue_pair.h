@@ -33,27 +33,28 @@
 namespace paravane::verbs {
 
 class Adapter;
+class Connection;
 class Requester;
 class Responder;
 
 struct QueuePairSpec {
   QpType type = QpType::kReliableConnected;
   PdNumber pd{};
-  std::uint32_t tag = 0;            // given back in completions and events
-  std::uint32_t number = 0;         // 24 bits; 0: the adapter chooses one
+  std::uint32_t tag = 0;                  // given back in completions and events
+  std::uint32_t number = 0;               // 24 bits; 0: the adapter chooses one
   CompletionQueue* send_cq = nullptr;     // outlives the QP
   CompletionQueue* receive_cq = nullptr;  // outlives the QP
   WorkSource* work = nullptr;             // outlives the QP
-  bool signal_all = false;          // every send completes visibly
+  bool signal_all = false;                // every send completes visibly
 };
 
 // What statistics show of one QP.
 struct QueuePairStats {
-  std::uint64_t sends = 0;       // requests completed as requester
-  std::uint64_t receives = 0;    // requests placed as responder
+  std::uint64_t sends = 0;     // requests completed as requester
+  std::uint64_t receives = 0;  // requests placed as responder
   std::uint64_t sent_bytes = 0;
   std::uint64_t received_bytes = 0;
-  std::uint64_t errors = 0;      // completions with an error other than flushed
+  std::uint64_t errors = 0;  // completions with an error other than flushed
   std::uint64_t rnr_waits = 0;
   std::uint64_t retries = 0;
 };
@@ -70,6 +71,11 @@ class QueuePair {
   QpType type() const;
   QpState state() const;
   const QueuePairSpec& spec() const;
+  std::uint32_t dest_qpn() const;
+  // The two ends and the path between them: RC from RTR on.
+  const Connection& connection() const;
+  // nullptr: unconnected, or nobody has the peer's GID now.
+  const Path* path();
   // "local", "tcp", ... or "-" while unconnected.
   std::string_view path_name() const;
   const QueuePairStats& stats() const;
@@ -91,9 +97,10 @@ class QueuePair {
   Adapter& adapter() const;
   void on_outcome(const Outcome& outcome, Instant now);
   // The extents of bytes [offset, offset+length) of the request's SGEs. `need`
-  // is 0 to read them, kAccessLocalWrite to fill them (RDMA READ).
-  WcStatus gather(const SendRequest& request, std::uint64_t offset, std::uint64_t length,
-                  AccessMask need, ExtentList& out);
+  // is 0 to read them, kAccessLocalWrite to fill them (RDMA READ). On anything
+  // but kDone what was appended to `out` is unspecified.
+  Outcome gather(const SendRequest& request, std::uint64_t offset, std::uint64_t length,
+                 AccessMask need, ExtentList& out);
 
   // ---- For transports, on the responder's side (verbs/responder.h) ----
   Responder& responder();

@@ -4,7 +4,7 @@
 // placed slice by slice by the transport (extents), then made visible (finish):
 // a receive is taken and completed, or nothing shows but the bytes. The checks
 // stand in the order of the specification. A request that begin() refused has
-// had no effect.
+// placed no byte.
 //
 // Owner thread only.
 
@@ -12,10 +12,16 @@
 
 #include <cstdint>
 
+#include "base/instant.h"
+#include "base/timers.h"
 #include "guestmem/extent.h"
+#include "verbs/absence.h"
 #include "verbs/completion.h"
+#include "verbs/events.h"
+#include "verbs/memory_region.h"
 #include "verbs/transport.h"
 #include "verbs/types.h"
+#include "verbs/work_request.h"
 
 namespace paravane::verbs {
 
@@ -36,6 +42,8 @@ struct RemoteRequest {
 class Responder {
  public:
   explicit Responder(QueuePair& qp) : qp_(qp) {}
+  Responder(const Responder&) = delete;
+  Responder& operator=(const Responder&) = delete;
 
   // kDone: go on with extents() and finish(). Anything else is the answer to
   // the peer, and this side has drawn its own conclusions (error completion of
@@ -43,23 +51,64 @@ class Responder {
   Outcome begin(const RemoteRequest& request);
 
   // Where bytes [offset, offset+length) of the message go (or come from, for
-  // RDMA READ). kDone, or the answer to the peer.
+  // RDMA READ). kDone, or the answer to the peer; then what was appended to
+  // `out` is unspecified.
   Outcome extents(std::uint64_t offset, std::uint64_t length, ExtentList& out);
 
   // All bytes are in place.
   Outcome finish();
 
-  // The requester gave up in the middle. A receive that was taken is completed
-  // in error.
-  void abort();
-  bool busy() const;
+  // The requester gave up in the middle, or will begin again. A receive that was
+  // taken stays in hand: the next message uses it, or it is flushed.
+  void abort() { session_ = 0; }
+  bool busy() const { return session_ != 0; }
+
+  // Which request is under way, unique in this adapter for ever; 0: none. Who
+  // comes back after a turn sees whether it is still his.
+  std::uint64_t session() const { return session_; }
+
+  // This adapter's memory failed under a copy.
+  Outcome memory_failed();
 
   // One datagram; dropped and counted when it does not fit the state, the Q_Key
   // or the receive.
-  void datagram(const DatagramSource& source, const SendRequest& request, const ExtentList& payload);
+  void datagram(const DatagramSource& source, const SendRequest& request,
+                const ExtentList& payload);
+
+  // ---- For the queue pair ----
+
+  // Completes posted receives as flushed. True: there may be more to do now.
+  bool flush(Instant now, Budget& budget);
+  // For ERR: whatever a peer has under way here is at its end.
+  void stop() { abort(); }
+  // For RESET and the end of the queue pair: forgets everything.
+  void reset();
 
  private:
+  bool listens() const;
+  Outcome judge();
+  Outcome judge_receive();
+  Outcome judge_key();
+  // kDone: a receive is in hand.
+  Outcome want_receive();
+  Outcome answer_to(AccessVerdict verdict);
+  Outcome refuse(WcStatus status, QpEvent event);
+  Outcome fail_receive(WcStatus ours, WcStatus peers);
+  Completion completion_of_receive(WcStatus status) const;
+  void wait_for_ring(Instant now);
+  bool fits_datagram(const DatagramSource& source, std::uint64_t payload_bytes);
+  void complete_datagram(const DatagramSource& source, const SendRequest& request,
+                         std::uint64_t bytes);
+  void drop_datagram();
+
   QueuePair& qp_;
+  std::uint64_t session_ = 0;
+  bool has_receive_ = false;  // receive_ is taken and not completed
+  bool ring_dead_ = false;    // until reset()
+  TimerId flush_timer_ = TimerId::kNone;
+  Absence ring_absence_;
+  RemoteRequest request_;
+  ReceiveRequest receive_;
 };
 
 }  // namespace paravane::verbs

@@ -30,6 +30,8 @@ struct Outcome {
     kReceiverNotReady,  // the peer has no receive posted; wait at least rnr_timer
     kRefused,           // the peer's NAK: `status` is what our completion says
     kLocalError,        // our own memory was at fault: `status`
+    kMemoryAbsent,      // somebody's memory is unmapped at the moment: try again for a
+                        // bounded time, then complete with `status`
   };
   Kind kind = Kind::kDone;
   WcStatus status = WcStatus::kSuccess;
@@ -61,15 +63,16 @@ class Transport {
   // Starts to carry `request` of `qp` (connected, RTS). nullopt: not finished;
   // qp.on_outcome() follows from poll(), and `request` stays valid and unchanged
   // until then or until cancel(). At most one request of a QP is under way.
-  virtual std::optional<Outcome> submit(QueuePair& qp, const Path& path,
-                                        const SendRequest& request, Budget& budget) = 0;
+  virtual std::optional<Outcome> submit(QueuePair& qp, const Path& path, const SendRequest& request,
+                                        Budget& budget) = 0;
 
   // Gives up what is under way for `qp`; after it returns no outcome comes and
   // no memory of either side is touched for it.
   virtual void cancel(QueuePair& qp) = 0;
 
   // A datagram is sent or dropped at once. The outcome is kDone also when it was
-  // dropped on the way; kLocalError when our own memory was at fault.
+  // dropped on the way; kLocalError or kMemoryAbsent when our own memory was at
+  // fault.
   virtual Outcome send_datagram(QueuePair& qp, const Path& path, const DatagramSource& source,
                                 const SendRequest& request) = 0;
 

@@ -51,7 +51,7 @@ struct ReceiveRequest {
 class WorkSource {
  public:
   enum class Fetch : std::uint8_t {
-    kTaken,   // `out` is filled, the slot is given back
+    kTaken,  // `out` is filled, the slot is given back
     kEmpty,
     kBroken,  // the ring is dead: fatal for the QP
     kAbsent,  // its memory is unmapped at the moment: try later

@@ -7,31 +7,40 @@
 // the sender's RNR.
 //
 // A peer counts as present only while its adapter is attached and its QP is
-// connected back to ours (number and GID), in RTR or later; otherwise there is
-// no answer and the sender's retry timer decides, as it would on a wire.
+// connected back to ours (number and GIDs), in RTR or later; otherwise there is
+// no answer and the sender's retry timer decides, as it would on a wire. Nothing
+// here remembers a peer's queue pair by address: it is looked up for each slice.
+//
+// The responder never runs the peer's requester: completions may answer each
+// other for ever without one call inside another.
 //
 // Owner thread only: all adapters of one LocalTransport belong to one worker.
 
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <memory>
 #include <unordered_map>
 #include <vector>
 
 #include "guestmem/extent.h"
 #include "verbs/adapter.h"
+#include "verbs/responder.h"
 #include "verbs/transport.h"
 
 namespace paravane::transport_local {
 
 class LocalTransport final : public verbs::Transport {
  public:
-  LocalTransport();
-  ~LocalTransport() override;
+  static constexpr std::uint64_t kSliceBytes = 256 * 1024;
 
-  // REQUIRES: an attached adapter is detached before it is destroyed.
+  LocalTransport() = default;
+  LocalTransport(const LocalTransport&) = delete;
+  LocalTransport& operator=(const LocalTransport&) = delete;
+
+  // REQUIRES: an attached adapter is detached before it is destroyed; adapter
+  // ids are small numbers (they index a table).
   void attach(verbs::Adapter& adapter);
   void detach(verbs::Adapter& adapter);
 
@@ -43,14 +52,44 @@ class LocalTransport final : public verbs::Transport {
   verbs::Outcome send_datagram(verbs::QueuePair& qp, const verbs::Path& path,
                                const verbs::DatagramSource& source,
                                const verbs::SendRequest& request) override;
+
+  // Adapters in turn, and the messages of each in turn: one slice at a time.
   void poll(Instant now, verbs::Budget& budget) override;
-  bool has_work() const override;
+  bool has_work() const override { return !transfers_.empty(); }
 
  private:
-  struct Transfer;  // a message that did not end in its first slice
-  std::vector<verbs::Adapter*> adapters_;  // by AdapterId
-  std::vector<std::unique_ptr<Transfer>> transfers_;
-  ExtentList from_;  // scratch, to avoid an allocation per message
+  // A message that did not end in its first slice.
+  struct Transfer {
+    const verbs::SendRequest* request;
+    verbs::AdapterId peer;
+    std::uint32_t peer_number;
+    std::uint64_t session;  // of the peer's responder
+    std::uint64_t length;
+    std::uint64_t done;
+  };
+
+  struct Member {
+    verbs::Adapter* adapter = nullptr;        // null: not attached
+    std::deque<verbs::QueuePair*> under_way;  // its queue pairs with a Transfer
+  };
+
+  Member& member(verbs::AdapterId id);
+  verbs::Adapter* attached(verbs::AdapterId id) const;
+  verbs::QueuePair* connected_peer(const verbs::QueuePair& qp, const verbs::Path& path) const;
+  verbs::QueuePair* peer_of(const Transfer& transfer) const;
+  // nullopt: all is well so far and there is more to copy.
+  std::optional<verbs::Outcome> advance(verbs::QueuePair& qp, verbs::QueuePair& peer,
+                                        Transfer& transfer, verbs::Budget& budget);
+  verbs::Outcome copy_slice(verbs::QueuePair& qp, verbs::QueuePair& peer, const Transfer& transfer,
+                            std::uint64_t bytes);
+  verbs::Outcome blame(verbs::QueuePair& qp, verbs::QueuePair& peer);
+  void go_on(verbs::QueuePair& qp, Instant now, verbs::Budget& budget);
+
+  std::vector<Member> members_;  // by AdapterId
+  std::unordered_map<const verbs::QueuePair*, Transfer> transfers_;
+  std::size_t turn_ = 0;                          // whose member's turn it is
+  const verbs::QueuePair* working_on_ = nullptr;  // in go_on(); null: cancelled meanwhile
+  ExtentList from_;                               // scratch, to avoid an allocation per message
   ExtentList to_;
 };
 

@@ -1,0 +1,212 @@
+#include "transport/local/local_transport.h"
+
+#include <algorithm>
+#include <cassert>
+#include <utility>
+
+#include "guestmem/payload.h"
+#include "verbs/connection.h"
+
+namespace paravane::transport_local {
+
+using verbs::AdapterId;
+using verbs::Budget;
+using verbs::Outcome;
+using verbs::Path;
+using verbs::QueuePair;
+using verbs::SendRequest;
+using verbs::WrOpcode;
+
+namespace {
+
+constexpr Outcome kNoAnswer{.kind = Outcome::Kind::kNoAnswer};
+
+verbs::RemoteRequest remote_request(const QueuePair& qp, const SendRequest& request,
+                                    std::uint64_t length) {
+  return {.opcode = request.opcode,
+          .solicited = request.solicited,
+          .source_qpn = qp.number(),
+          .remote_addr = request.remote_addr,
+          .rkey = request.rkey,
+          .length = length,
+          .imm = request.imm};
+}
+
+bool is_done(const Outcome& outcome) {
+  return outcome.kind == Outcome::Kind::kDone;
+}
+
+}  // namespace
+
+LocalTransport::Member& LocalTransport::member(AdapterId id) {
+  const std::size_t index = std::to_underlying(id);
+  if (index >= members_.size()) members_.resize(index + 1);
+  return members_[index];
+}
+
+verbs::Adapter* LocalTransport::attached(AdapterId id) const {
+  const std::size_t index = std::to_underlying(id);
+  return index < members_.size() ? members_[index].adapter : nullptr;
+}
+
+void LocalTransport::attach(verbs::Adapter& adapter) {
+  assert(attached(adapter.id()) == nullptr);
+  member(adapter.id()).adapter = &adapter;
+}
+
+// What its queue pairs have under way ends at the next poll(), unanswered.
+void LocalTransport::detach(verbs::Adapter& adapter) {
+  member(adapter.id()).adapter = nullptr;
+}
+
+// Both ends must name each other, by number and by GID, and the fabric must lead
+// from each to the other: no adapter can speak for a GID that is not its own.
+QueuePair* LocalTransport::connected_peer(const QueuePair& qp, const Path& path) const {
+  verbs::Adapter* adapter = attached(path.peer);
+  if (adapter == nullptr || attached(qp.adapter().id()) == nullptr) return nullptr;
+  QueuePair* peer = adapter->find_qp(qp.dest_qpn());
+  if (peer == nullptr || peer->type() != verbs::QpType::kReliableConnected) return nullptr;
+  const verbs::Connection& ours = qp.connection();
+  const verbs::Connection& theirs = peer->connection();
+  if (peer->dest_qpn() != qp.number() || theirs.gid_type() != ours.gid_type() ||
+      theirs.dgid() != ours.sgid() || theirs.sgid() != ours.dgid()) {
+    return nullptr;
+  }
+  const Path* back = peer->path();
+  return back != nullptr && back->peer == qp.adapter().id() ? peer : nullptr;
+}
+
+std::optional<Outcome> LocalTransport::submit(QueuePair& qp, const Path& path,
+                                              const SendRequest& request, Budget& budget) {
+  QueuePair* peer = connected_peer(qp, path);
+  if (peer == nullptr) return kNoAnswer;
+  const std::uint64_t length = request.sges.total_bytes();
+  const Outcome begun = peer->responder().begin(remote_request(qp, request, length));
+  if (!is_done(begun)) return begun;
+  Transfer transfer{.request = &request,
+                    .peer = path.peer,
+                    .peer_number = peer->number(),
+                    .session = peer->responder().session(),
+                    .length = length,
+                    .done = 0};
+  const std::optional<Outcome> outcome = advance(qp, *peer, transfer, budget);
+  if (!outcome) {
+    transfers_.insert_or_assign(&qp, transfer);
+    member(qp.adapter().id()).under_way.push_back(&qp);
+  }
+  return outcome;
+}
+
+std::optional<Outcome> LocalTransport::advance(QueuePair& qp, QueuePair& peer, Transfer& transfer,
+                                               Budget& budget) {
+  const std::uint64_t bytes = std::min(kSliceBytes, transfer.length - transfer.done);
+  if (bytes > 0) {
+    budget.bytes -= static_cast<std::int64_t>(bytes);
+    const Outcome copied = copy_slice(qp, peer, transfer, bytes);
+    if (!is_done(copied)) {
+      peer.responder().abort();
+      return copied;
+    }
+    transfer.done += bytes;
+  }
+  if (transfer.done < transfer.length) return std::nullopt;
+  return peer.responder().finish();
+}
+
+Outcome LocalTransport::copy_slice(QueuePair& qp, QueuePair& peer, const Transfer& transfer,
+                                   std::uint64_t bytes) {
+  const bool reads = transfer.request->opcode == WrOpcode::kRdmaRead;
+  from_.clear();
+  to_.clear();
+  ExtentList& ours = reads ? to_ : from_;
+  ExtentList& theirs = reads ? from_ : to_;
+  const verbs::AccessMask need = reads ? verbs::AccessMask{verbs::kAccessLocalWrite} : 0;
+  const Outcome local = qp.gather(*transfer.request, transfer.done, bytes, need, ours);
+  if (!is_done(local)) return local;
+  const Outcome remote = peer.responder().extents(transfer.done, bytes, theirs);
+  if (!is_done(remote)) return remote;
+  return copy_payload(from_, to_) ? Outcome{} : blame(qp, peer);
+}
+
+// A copy failed: whose memory was it?
+Outcome LocalTransport::blame(QueuePair& qp, QueuePair& peer) {
+  Outcome outcome{.kind = Outcome::Kind::kLocalError, .status = verbs::WcStatus::kFatal};
+  if (peer.adapter().memory().failed()) {
+    const Outcome theirs = peer.responder().memory_failed();
+    if (!qp.adapter().memory().failed()) outcome = theirs;
+  }
+  return outcome;
+}
+
+void LocalTransport::cancel(QueuePair& qp) {
+  if (working_on_ == &qp) working_on_ = nullptr;
+  const auto found = transfers_.find(&qp);
+  if (found == transfers_.end()) return;
+  if (QueuePair* peer = peer_of(found->second)) peer->responder().abort();
+  transfers_.erase(found);
+  std::erase(member(qp.adapter().id()).under_way, &qp);
+}
+
+Outcome LocalTransport::send_datagram(QueuePair& qp, const Path& path,
+                                      const verbs::DatagramSource& source,
+                                      const SendRequest& request) {
+  from_.clear();
+  const Outcome local = qp.gather(request, 0, request.sges.total_bytes(), 0, from_);
+  if (!is_done(local)) return local;
+  verbs::Adapter* adapter = attached(path.peer);
+  QueuePair* peer = adapter != nullptr ? adapter->find_qp(request.remote_qpn) : nullptr;
+  if (peer == nullptr) {
+    qp.adapter().counters().datagrams_unreachable.add();
+    return {};
+  }
+  peer->responder().datagram(source, request, from_);
+  return qp.adapter().memory().failed()
+             ? Outcome{.kind = Outcome::Kind::kLocalError, .status = verbs::WcStatus::kFatal}
+             : Outcome{};
+}
+
+void LocalTransport::poll(Instant now, Budget& budget) {
+  std::size_t without_work = 0;
+  while (!budget.spent() && !transfers_.empty() && without_work < members_.size()) {
+    turn_ = (turn_ + 1) % members_.size();
+    std::deque<QueuePair*>& under_way = members_[turn_].under_way;
+    if (under_way.empty()) {
+      ++without_work;
+      continue;
+    }
+    without_work = 0;
+    QueuePair& qp = *under_way.front();
+    under_way.pop_front();
+    budget.operations -= 1;
+    go_on(qp, now, budget);
+  }
+}
+
+// Whether the peer is still the one that the message began with.
+QueuePair* LocalTransport::peer_of(const Transfer& transfer) const {
+  verbs::Adapter* adapter = attached(transfer.peer);
+  QueuePair* peer = adapter != nullptr ? adapter->find_qp(transfer.peer_number) : nullptr;
+  return peer != nullptr && peer->responder().session() == transfer.session ? peer : nullptr;
+}
+
+void LocalTransport::go_on(QueuePair& qp, Instant now, Budget& budget) {
+  auto node = transfers_.extract(&qp);
+  Transfer& transfer = node.mapped();
+  QueuePair* peer = peer_of(transfer);
+  const Path* path = qp.path();
+  if (peer != nullptr && (path == nullptr || connected_peer(qp, *path) != peer)) {
+    peer->responder().abort();
+    peer = nullptr;
+  }
+  working_on_ = &qp;
+  const std::optional<Outcome> outcome =
+      peer != nullptr ? advance(qp, *peer, transfer, budget) : kNoAnswer;
+  // Our own peer may be ourselves, and its failure cancels what we work on.
+  const bool cancelled = std::exchange(working_on_, nullptr) == nullptr;
+  if (cancelled) return;
+  if (outcome) return qp.on_outcome(*outcome, now);
+  transfers_.insert(std::move(node));
+  member(qp.adapter().id()).under_way.push_back(&qp);
+}
+
+}  // namespace paravane::transport_local

@@ -1,0 +1,48 @@
+// Connection: from which GID of ours to which GID of a peer's a queue pair
+// talks, and the path there. The path is asked for again only when the fabric
+// says that something changed: that keeps a look-up out of every message.
+//
+// Owner thread only.
+
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "verbs/fabric_port.h"
+#include "verbs/gid_table.h"
+#include "verbs/types.h"
+
+namespace paravane::verbs {
+
+class Adapter;
+
+class Connection {
+ public:
+  bool is_set() const { return is_set_; }
+  const Gid& sgid() const { return source_.gid; }
+  const Gid& dgid() const { return dgid_; }
+  GidType gid_type() const { return source_.type; }
+
+  // From now on: from `source`, a GID of the adapter, to `dgid`.
+  void set(const BoundGid& source, const Gid& dgid);
+  bool leads(const BoundGid& source, const Gid& dgid) const {
+    return is_set_ && source_ == source && dgid_ == dgid;
+  }
+  void clear() { *this = Connection(); }
+
+  // nullptr: nobody has the peer's GID now, or we lost our own.
+  const Path* path(const Adapter& adapter, const FabricPort& fabric);
+
+  // What path() said last.
+  const Path* last_path() const { return path_ ? &*path_ : nullptr; }
+
+ private:
+  bool is_set_ = false;
+  BoundGid source_;
+  Gid dgid_;
+  std::optional<Path> path_;
+  std::uint64_t epoch_ = 0;  // of the fabric, when path_ was found; 0: ask
+};
+
+}  // namespace paravane::verbs

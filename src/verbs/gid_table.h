@@ -1,0 +1,51 @@
+// GidTable: the GIDs of one adapter, by index. The fabric hears of a GID once,
+// when its first index is bound, and again when its last goes.
+//
+// Owner thread only.
+
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "base/result.h"
+#include "verbs/fabric_port.h"
+#include "verbs/types.h"
+
+namespace paravane::verbs {
+
+struct BoundGid {
+  Gid gid;
+  GidType type = GidType::kRoceV2;
+  friend bool operator==(const BoundGid&, const BoundGid&) = default;
+};
+
+class GidTable {
+ public:
+  // `fabric` outlives the table.
+  GidTable(FabricPort& fabric, std::uint32_t size) : fabric_(fabric), entries_(size) {}
+  ~GidTable();
+  GidTable(const GidTable&) = delete;
+  GidTable& operator=(const GidTable&) = delete;
+
+  std::uint32_t size() const { return static_cast<std::uint32_t>(entries_.size()); }
+
+  // Overwriting is allowed. On an error the table is as it was.
+  // Errors: kOutOfRange (index), and those of FabricPort::announce().
+  Status bind(std::uint32_t index, const Gid& gid, GidType type);
+  // Errors: kOutOfRange.
+  Status unbind(std::uint32_t index);
+
+  // nullopt: beyond the table, or nothing bound.
+  std::optional<BoundGid> at(std::uint32_t index) const;
+  bool owns(const Gid& gid, GidType type) const;
+
+ private:
+  void clear(std::optional<BoundGid>& entry);
+
+  FabricPort& fabric_;
+  std::vector<std::optional<BoundGid>> entries_;
+};
+
+}  // namespace paravane::verbs

@@ -1,0 +1,34 @@
+// The 40 bytes in front of every received datagram's payload: what a real
+// adapter would have seen of the network header. Programs and the kernel's CM
+// read the sender's address back from them.
+//
+//   RoCE v1          an InfiniBand GRH
+//   RoCE v2, IPv6    an IPv6 header
+//   RoCE v2, IPv4    20 zero bytes, then an IPv4 header (the zeroes keep a
+//                    reader from taking it for the other two)
+
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "verbs/completion.h"
+#include "verbs/types.h"
+
+namespace paravane::verbs {
+
+using GrhArea = std::array<std::byte, kGrhBytes>;
+
+// ::ffff:a.b.c.d, how an IPv4 address looks as a GID.
+bool is_ipv4_mapped(const Gid& gid);
+bool is_multicast(const Gid& gid);
+
+NetworkHeader network_header_of(GidType type, const Gid& sgid, const Gid& dgid);
+
+// `av` is the sender's: destination, flow label, traffic class, hop limit.
+// `payload_bytes` are the program's; `with_imm` adds the header they make.
+GrhArea build_grh(GidType type, const Gid& sgid, const AddressVector& av,
+                  std::uint32_t payload_bytes, bool with_imm);
+
+}  // namespace paravane::verbs

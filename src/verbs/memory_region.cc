@@ -1,0 +1,141 @@
+#include "verbs/memory_region.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+namespace paravane::verbs {
+namespace {
+
+constexpr std::uint32_t kIndexLimit = 1u << 24;  // an index is the upper 24 bits of a key
+constexpr AccessMask kRemoteRights = kAccessRemoteWrite | kAccessRemoteRead | kAccessRemoteAtomic;
+// Rights that let somebody change the memory.
+constexpr AccessMask kWritingRights = kAccessLocalWrite | kAccessRemoteWrite | kAccessRemoteAtomic;
+
+Rights memory_rights(AccessMask need) {
+  return (need & kWritingRights) != 0 ? Rights::kWrite : Rights::kRead;
+}
+
+AccessVerdict verdict_of(Reach reach) {
+  switch (reach) {
+    case Reach::kOk: return AccessVerdict::kOk;
+    case Reach::kOutside: return AccessVerdict::kOutOfRange;
+    case Reach::kAbsent: return AccessVerdict::kAbsent;
+    case Reach::kDenied: return AccessVerdict::kNoRight;
+    case Reach::kFailed: return AccessVerdict::kFailed;
+  }
+  return AccessVerdict::kFailed;
+}
+
+}  // namespace
+
+struct MemoryRegionTable::Region {
+  PdNumber pd{};
+  std::uint32_t key = 0;
+  AccessMask access = 0;
+  bool is_dma = false;
+  std::uint64_t start = 0;
+  std::uint64_t length = 0;
+  PageList pages;
+
+  bool holds(std::uint64_t addr, std::uint64_t bytes) const {
+    if (is_dma) return true;  // GuestMemory knows what is mapped
+    const std::uint64_t offset = addr - start;
+    return addr >= start && offset <= length && bytes <= length - offset;
+  }
+};
+
+MemoryRegionTable::MemoryRegionTable(GuestMemory& memory, std::uint32_t max_regions)
+    : memory_(memory), indices_(1, std::min(max_regions, kIndexLimit - 1) + 1) {}
+
+MemoryRegionTable::~MemoryRegionTable() = default;
+
+Result<std::uint32_t> MemoryRegionTable::add_user(PdNumber pd, std::uint64_t start,
+                                                  std::uint64_t length, AccessMask access,
+                                                  PageList pages) {
+  const std::uint64_t in_first_page = start % kPageBytes;
+  if (length == 0 || length > ~start || in_first_page > pages.size_bytes() ||
+      length > pages.size_bytes() - in_first_page) {
+    return fail(Errc::kInvalidArgument, "memory region: the pages do not cover it");
+  }
+  auto region = std::make_unique<Region>();
+  region->pd = pd;
+  region->access = access;
+  region->start = start;
+  region->length = length;
+  region->pages = std::move(pages);
+  return add(std::move(region));
+}
+
+Result<std::uint32_t> MemoryRegionTable::add_dma(PdNumber pd, AccessMask access) {
+  if ((access & kRemoteRights) != 0) {
+    return fail(Errc::kInvalidArgument, "memory region: all of memory is never open to peers");
+  }
+  auto region = std::make_unique<Region>();
+  region->pd = pd;
+  region->access = access;
+  region->is_dma = true;
+  return add(std::move(region));
+}
+
+Result<std::uint32_t> MemoryRegionTable::add(std::unique_ptr<Region> region) {
+  const std::optional<std::uint32_t> index = indices_.take();
+  if (!index) return fail(Errc::kResourceExhausted, "memory region: the table is full");
+  if (*index >= regions_.size()) regions_.resize(*index + 1);
+  region->key = (*index << 8) | next_low_byte_++;
+  ++count_by_pd_[std::to_underlying(region->pd)];
+  ++count_;
+  const std::uint32_t key = region->key;
+  regions_[*index] = std::move(region);
+  return key;
+}
+
+Status MemoryRegionTable::remove(std::uint32_t key) {
+  const std::uint32_t index = key >> 8;
+  if (index >= regions_.size() || !regions_[index] || regions_[index]->key != key) {
+    return fail(Errc::kNotFound, "memory region: no such key");
+  }
+  const auto in_pd = count_by_pd_.find(std::to_underlying(regions_[index]->pd));
+  if (--in_pd->second == 0) count_by_pd_.erase(in_pd);
+  regions_[index].reset();
+  indices_.give_back(index);
+  --count_;
+  return {};
+}
+
+// The checks of IBTA 10.6.3, in its order: the key names a region, the region
+// belongs to the protection domain, the range lies inside, the right was given.
+AccessVerdict MemoryRegionTable::judge(PdNumber pd, std::uint32_t key, std::uint64_t addr,
+                                       std::uint64_t length, AccessMask need, Region*& region) {
+  const std::uint32_t index = key >> 8;
+  if (index >= regions_.size() || !regions_[index]) return AccessVerdict::kBadKey;
+  region = regions_[index].get();
+  if (region->key != key || region->pd != pd) return AccessVerdict::kBadKey;
+  if (!region->holds(addr, length)) return AccessVerdict::kOutOfRange;
+  // A DMA region never carries a remote right, so no peer gets past this line.
+  return (need & ~region->access) != 0 ? AccessVerdict::kNoRight : AccessVerdict::kOk;
+}
+
+AccessVerdict MemoryRegionTable::check(PdNumber pd, std::uint32_t key, std::uint64_t addr,
+                                       std::uint64_t length, AccessMask need) {
+  Region* region = nullptr;
+  return judge(pd, key, addr, length, need, region);
+}
+
+AccessVerdict MemoryRegionTable::resolve(PdNumber pd, std::uint32_t key, std::uint64_t addr,
+                                         std::uint64_t length, AccessMask need, ExtentList& out) {
+  Region* region = nullptr;
+  const AccessVerdict verdict = judge(pd, key, addr, length, need, region);
+  if (verdict != AccessVerdict::kOk) return verdict;
+  if (region->is_dma) {
+    return verdict_of(memory_.resolve(GuestAddr{addr}, length, memory_rights(need), out));
+  }
+  const std::uint64_t offset = region->start % kPageBytes + (addr - region->start);
+  return verdict_of(region->pages.resolve(offset, length, memory_rights(need), out));
+}
+
+bool MemoryRegionTable::any_in(PdNumber pd) const {
+  return count_by_pd_.contains(std::to_underlying(pd));
+}
+
+}  // namespace paravane::verbs

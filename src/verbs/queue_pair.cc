@@ -1,0 +1,155 @@
+#include "verbs/queue_pair.h"
+
+#include <utility>
+
+#include "base/log.h"
+#include "verbs/queue_pair_impl.h"
+#include "verbs/sge_walk.h"
+
+namespace paravane::verbs {
+
+QueuePair::QueuePair(Adapter& adapter, const QueuePairSpec& spec)
+    : impl_(std::make_unique<Impl>(*this, adapter, spec)) {}
+
+QueuePair::~QueuePair() {
+  impl_->requester.reset();
+  impl_->responder.reset();
+  impl_->adapter.forget(*this);
+}
+
+std::uint32_t QueuePair::number() const {
+  return impl_->spec.number;
+}
+QpType QueuePair::type() const {
+  return impl_->spec.type;
+}
+QpState QueuePair::state() const {
+  return impl_->state;
+}
+const QueuePairSpec& QueuePair::spec() const {
+  return impl_->spec;
+}
+const QueuePairStats& QueuePair::stats() const {
+  return impl_->stats;
+}
+std::uint32_t QueuePair::dest_qpn() const {
+  return impl_->attributes.dest_qpn;
+}
+const Connection& QueuePair::connection() const {
+  return impl_->connection;
+}
+Adapter& QueuePair::adapter() const {
+  return impl_->adapter;
+}
+Responder& QueuePair::responder() {
+  return impl_->responder;
+}
+
+const Path* QueuePair::path() {
+  return impl_->connection.path(impl_->adapter, impl_->adapter.fabric());
+}
+
+std::string_view QueuePair::path_name() const {
+  const Path* path = impl_->connection.last_path();
+  return path != nullptr ? path->transport->name() : "-";
+}
+
+QpAttributes QueuePair::query() const {
+  QpAttributes attributes = impl_->attributes;
+  attributes.state = impl_->state;
+  attributes.current_state = impl_->state;
+  return attributes;
+}
+
+void QueuePair::kick() {
+  Impl& impl = *impl_;
+  if (impl.scheduled) return;
+  switch (impl.state) {
+    case QpState::kReset:
+    case QpState::kInit:
+    case QpState::kReadyToReceive: return;
+    case QpState::kReadyToSend:
+    case QpState::kSendQueueDrain:
+    case QpState::kSendQueueError:
+      if (!impl.requester.can_run()) return;
+      break;
+    case QpState::kError: break;
+  }
+  impl.scheduled = true;
+  impl.adapter.schedule(*this);
+}
+
+bool QueuePair::run(Instant now, Budget& budget) {
+  Impl& impl = *impl_;
+  if (impl.state != QpState::kError) {
+    const bool more = impl.requester.run(now, budget);
+    if (impl.state != QpState::kError) return more;
+    return true;
+  }
+  // Sends and receives are flushed independently: neither may wait for the other.
+  Budget for_sends{.bytes = budget.bytes, .operations = (budget.operations + 1) / 2};
+  const std::int32_t given = for_sends.operations;
+  const bool more_sends = impl.requester.run(now, for_sends);
+  budget.operations -= given - for_sends.operations;
+  const bool more_receives = impl.responder.flush(now, budget);
+  return more_sends || more_receives;
+}
+
+void QueuePair::on_outcome(const Outcome& outcome, Instant now) {
+  impl_->requester.on_outcome(outcome, now);
+}
+
+Outcome QueuePair::gather(const SendRequest& request, std::uint64_t offset, std::uint64_t length,
+                          AccessMask need, ExtentList& out) {
+  const AccessVerdict verdict = resolve_sges(impl_->adapter.regions(), impl_->spec.pd, request.sges,
+                                             offset, length, need, out);
+  switch (verdict) {
+    case AccessVerdict::kOk: return {};
+    case AccessVerdict::kAbsent:
+      return {.kind = Outcome::Kind::kMemoryAbsent, .status = WcStatus::kLocalProtectionError};
+    case AccessVerdict::kFailed:
+      return {.kind = Outcome::Kind::kLocalError, .status = WcStatus::kFatal};
+    case AccessVerdict::kBadKey:
+    case AccessVerdict::kOutOfRange:
+    case AccessVerdict::kNoRight: break;
+  }
+  return {.kind = Outcome::Kind::kLocalError, .status = WcStatus::kLocalProtectionError};
+}
+
+void QueuePair::Impl::set_state(QpState to) {
+  log::debug("adapter {}: qp {:#x}: {} -> {}", std::to_underlying(adapter.id()), spec.number,
+             to_string(state), to_string(to));
+  state = to;
+}
+
+void QueuePair::Impl::enter_error() {
+  if (state == QpState::kError) return;
+  requester.stop();
+  responder.stop();
+  set_state(QpState::kError);
+  self.kick();
+}
+
+void QueuePair::Impl::fail(QpEvent reason) {
+  if (state == QpState::kError) return;
+  enter_error();
+  adapter.events().on_qp_event(spec.tag, reason);
+}
+
+void QueuePair::Impl::send_failed() {
+  if (spec.type == QpType::kReliableConnected) return enter_error();
+  if (state == QpState::kError) return;
+  set_state(QpState::kSendQueueError);
+}
+
+void QueuePair::Impl::push(CompletionQueue& queue, const Completion& completion) {
+  if (!queue.push(completion)) fail(QpEvent::kFatal);
+}
+
+void QueuePair::Impl::note_drained() {
+  if (state != QpState::kSendQueueDrain || !wants_drained_event || requester.has_request()) return;
+  wants_drained_event = false;
+  adapter.events().on_qp_event(spec.tag, QpEvent::kSendQueueDrained);
+}
+
+}  // namespace paravane::verbs

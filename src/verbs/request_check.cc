@@ -1,0 +1,63 @@
+#include "verbs/request_check.h"
+
+#include "verbs/sge_walk.h"
+
+namespace paravane::verbs {
+namespace {
+
+bool is_supported(QpType type, WrOpcode opcode) {
+  switch (opcode) {
+    case WrOpcode::kSend:
+    case WrOpcode::kSendWithImm: return true;
+    case WrOpcode::kRdmaWrite:
+    case WrOpcode::kRdmaWriteWithImm:
+    case WrOpcode::kRdmaRead: return type == QpType::kReliableConnected;
+    case WrOpcode::kCompareAndSwap:
+    case WrOpcode::kFetchAndAdd:
+    case WrOpcode::kSendWithInvalidate:
+    case WrOpcode::kLocalInvalidate:
+    case WrOpcode::kFastRegister: return false;
+  }
+  return false;
+}
+
+}  // namespace
+
+AccessMask local_need(WrOpcode opcode) {
+  return opcode == WrOpcode::kRdmaRead ? AccessMask{kAccessLocalWrite} : 0;
+}
+
+WcOpcode completion_opcode(WrOpcode opcode) {
+  switch (opcode) {
+    case WrOpcode::kRdmaWrite:
+    case WrOpcode::kRdmaWriteWithImm: return WcOpcode::kRdmaWrite;
+    case WrOpcode::kSend:
+    case WrOpcode::kSendWithImm:
+    case WrOpcode::kSendWithInvalidate: return WcOpcode::kSend;
+    case WrOpcode::kRdmaRead: return WcOpcode::kRdmaRead;
+    case WrOpcode::kCompareAndSwap: return WcOpcode::kCompareAndSwap;
+    case WrOpcode::kFetchAndAdd: return WcOpcode::kFetchAndAdd;
+    case WrOpcode::kLocalInvalidate: return WcOpcode::kLocalInvalidate;
+    case WrOpcode::kFastRegister: return WcOpcode::kFastRegister;
+  }
+  return WcOpcode::kSend;
+}
+
+WcStatus check_send(QpType type, const QpAttributes& attributes, PdNumber pd,
+                    MemoryRegionTable& regions, const SendRequest& request) {
+  if (request.fault != WcStatus::kSuccess) return request.fault;
+  if (!is_supported(type, request.opcode)) return WcStatus::kLocalQpOperationError;
+  // No read may be outstanding, so none may be asked for.
+  if (request.opcode == WrOpcode::kRdmaRead && attributes.max_reads == 0) {
+    return WcStatus::kLocalQpOperationError;
+  }
+  const std::uint64_t length = request.sges.total_bytes();
+  const std::uint64_t longest =
+      type == QpType::kReliableConnected ? kMaxMessageBytes : kMaxDatagramBytes;
+  if (length > longest) return WcStatus::kLocalLengthError;
+  const AccessVerdict verdict =
+      check_sges(regions, pd, request.sges, length, local_need(request.opcode));
+  return verdict == AccessVerdict::kOk ? WcStatus::kSuccess : WcStatus::kLocalProtectionError;
+}
+
+}  // namespace paravane::verbs

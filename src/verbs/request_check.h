@@ -1,0 +1,26 @@
+// What a send request must be before anything of it is carried: the checks of
+// the requester, in the order of the specification (IBTA 10.8.3, 10.10.2).
+
+#pragma once
+
+#include <cstdint>
+
+#include "verbs/memory_region.h"
+#include "verbs/qp_attributes.h"
+#include "verbs/work_request.h"
+
+namespace paravane::verbs {
+
+// A datagram is one packet: its payload is at most the path MTU.
+inline constexpr std::uint64_t kMaxDatagramBytes = 4096;
+
+// The right that the request's own buffers must give.
+AccessMask local_need(WrOpcode opcode);
+
+WcOpcode completion_opcode(WrOpcode opcode);
+
+// kSuccess, or what the request completes with.
+WcStatus check_send(QpType type, const QpAttributes& attributes, PdNumber pd,
+                    MemoryRegionTable& regions, const SendRequest& request);
+
+}  // namespace paravane::verbs

@@ -1,0 +1,243 @@
+#include "verbs/requester.h"
+
+#include <algorithm>
+
+#include "verbs/ack_timing.h"
+#include "verbs/queue_pair_impl.h"
+#include "verbs/request_check.h"
+
+namespace paravane::verbs {
+namespace {
+
+constexpr std::uint8_t kRnrRetryForEver = 7;
+
+// With a timeout of 0 a connection waits for ever; we look now and then whether
+// the peer has come.
+constexpr Duration kLookForPeer = std::chrono::milliseconds(64);
+
+// The waits of one adapter come due at most 250,000 times a second together:
+// thousands of queue pairs with the shortest timers must not fill a worker.
+constexpr Duration kWaitPerWaiter = std::chrono::microseconds(4);
+
+}  // namespace
+
+bool Requester::run(Instant now, Budget& budget) {
+  while (!budget.spent() && can_run()) {
+    const QpState state = qp_.state();
+    const bool flushing = state == QpState::kError || state == QpState::kSendQueueError;
+    if (phase_ == Phase::kIdle) {
+      if (!flushing && state != QpState::kReadyToSend) return false;
+      if (!take(now)) return false;
+    }
+    budget.operations -= 1;
+    if (flushing) {
+      complete(WcStatus::kFlushed);
+    } else {
+      attempt(now, budget);
+    }
+  }
+  return can_run();
+}
+
+bool Requester::take(Instant now) {
+  if (ring_dead_) return false;
+  switch (qp_.spec().work->take_send(request_)) {
+    case WorkSource::Fetch::kTaken: break;
+    case WorkSource::Fetch::kEmpty: return false;
+    case WorkSource::Fetch::kBroken:
+      ring_dead_ = true;
+      qp_.impl_->fail(QpEvent::kFatal);
+      return false;
+    case WorkSource::Fetch::kAbsent: on_absent_ring(now); return false;
+  }
+  ring_absence_.clear();
+  memory_absence_.clear();
+  is_checked_ = false;
+  retries_exhausted_ = false;
+  retries_left_ = qp_.impl_->attributes.retry_count;
+  rnr_retries_left_ = qp_.impl_->attributes.rnr_retry;
+  phase_ = Phase::kReady;
+  return true;
+}
+
+void Requester::on_absent_ring(Instant now) {
+  if (const auto next_look = ring_absence_.next_look(now)) {
+    wait(*next_look, now, Phase::kRingAbsent);
+  } else {
+    ring_dead_ = true;
+    qp_.impl_->fail(QpEvent::kFatal);
+  }
+}
+
+void Requester::attempt(Instant now, Budget& budget) {
+  QueuePair::Impl& qp = *qp_.impl_;
+  if (retries_exhausted_) return complete(WcStatus::kRetryExceeded);
+  if (!is_checked_) {
+    const WcStatus status =
+        check_send(qp.spec.type, qp.attributes, qp.spec.pd, qp.adapter.regions(), request_);
+    if (status != WcStatus::kSuccess) return complete(status);
+    is_checked_ = true;
+  }
+  if (qp.spec.type == QpType::kReliableConnected) {
+    attempt_message(now, budget);
+  } else {
+    attempt_datagram(now, budget);
+  }
+}
+
+void Requester::attempt_message(Instant now, Budget& budget) {
+  const Path* path = qp_.path();
+  if (path == nullptr) return on_no_answer(now);
+  carrier_ = path->transport;
+  phase_ = Phase::kSubmitting;
+  const std::optional<Outcome> outcome = carrier_->submit(qp_, *path, request_, budget);
+  if (outcome) {
+    phase_ = Phase::kReady;
+    settle(*outcome, now);
+  } else if (qp_.state() == QpState::kError) {  // we were our own peer, and it failed
+    carrier_->cancel(qp_);
+    phase_ = Phase::kReady;
+  } else {
+    phase_ = Phase::kCarried;
+  }
+}
+
+void Requester::on_outcome(const Outcome& outcome, Instant now) {
+  if (phase_ != Phase::kCarried) return;
+  phase_ = Phase::kReady;
+  settle(outcome, now);
+  qp_.kick();
+}
+
+void Requester::settle(const Outcome& outcome, Instant now) {
+  const bool may_wait = qp_.state() != QpState::kError;  // else it is flushed by run()
+  if (outcome.kind != Outcome::Kind::kMemoryAbsent) memory_absence_.clear();
+  switch (outcome.kind) {
+    case Outcome::Kind::kDone: return complete(WcStatus::kSuccess);
+    case Outcome::Kind::kRefused:
+    case Outcome::Kind::kLocalError: return complete(outcome.status);
+    case Outcome::Kind::kNoAnswer:
+      if (may_wait) on_no_answer(now);
+      return;
+    case Outcome::Kind::kReceiverNotReady:
+      if (may_wait) on_receiver_not_ready(outcome, now);
+      return;
+    case Outcome::Kind::kMemoryAbsent:
+      if (may_wait) on_absent_memory(outcome, now);
+      return;
+  }
+}
+
+// IBTA 9.7.5.2.3: after the last retry an answer is waited for as long again.
+void Requester::on_no_answer(Instant now) {
+  const Duration timeout = ack_timeout(qp_.impl_->attributes.timeout);
+  if (timeout == Duration::zero()) return wait(kLookForPeer, now, Phase::kWaiting);
+  wait(timeout, now, Phase::kWaiting);
+  awaits_answer_ = true;
+}
+
+void Requester::on_receiver_not_ready(const Outcome& outcome, Instant now) {
+  QueuePair::Impl& qp = *qp_.impl_;
+  retries_left_ = qp.attributes.retry_count;  // it was an answer
+  if (qp.attributes.rnr_retry != kRnrRetryForEver) {
+    if (rnr_retries_left_ == 0) return complete(WcStatus::kRnrRetryExceeded);
+    --rnr_retries_left_;
+  }
+  ++qp.stats.rnr_waits;
+  qp.counters().rnr_waits.add();
+  wait(rnr_wait(outcome.rnr_timer), now, Phase::kWaiting);
+}
+
+void Requester::on_absent_memory(const Outcome& outcome, Instant now) {
+  if (const auto next_look = memory_absence_.next_look(now)) {
+    wait(*next_look, now, Phase::kWaiting);
+  } else {
+    complete(outcome.status);
+  }
+}
+
+void Requester::complete(WcStatus status) {
+  QueuePair::Impl& qp = *qp_.impl_;
+  phase_ = Phase::kIdle;
+  carrier_ = nullptr;
+  Completion completion{.wr_id = request_.wr_id,
+                        .qp_tag = qp.spec.tag,
+                        .opcode = completion_opcode(request_.opcode),
+                        .status = status};
+  if (status == WcStatus::kSuccess) {
+    const std::uint64_t bytes = request_.sges.total_bytes();
+    count_success(bytes);
+    completion.byte_len = static_cast<std::uint32_t>(bytes);
+    if (request_.signaled || qp.spec.signal_all) qp.push(*qp.spec.send_cq, completion);
+    qp.note_drained();
+    return;
+  }
+  if (status == WcStatus::kFlushed) {
+    qp.counters().flushed.add();
+    qp.push(*qp.spec.send_cq, completion);
+    return;
+  }
+  ++qp.stats.errors;
+  qp.counters().completion_errors.add();
+  if (status == WcStatus::kLocalProtectionError) qp.counters().local_protection_errors.add();
+  if (status == WcStatus::kLocalQpOperationError) qp.counters().malformed_requests.add();
+  qp.push(*qp.spec.send_cq, completion);
+  if (status == WcStatus::kFatal) return qp.fail(QpEvent::kFatal);
+  qp.send_failed();
+}
+
+void Requester::count_success(std::uint64_t bytes) {
+  QueuePair::Impl& qp = *qp_.impl_;
+  ++qp.stats.sends;
+  qp.counters().sends.add();
+  if (request_.opcode == WrOpcode::kRdmaRead) return;
+  qp.stats.sent_bytes += bytes;
+  qp.counters().sent_bytes.add(bytes);
+}
+
+void Requester::wait(Duration duration, Instant now, Phase phase) {
+  QueuePair::Impl& qp = *qp_.impl_;
+  phase_ = phase;
+  ++qp.adapter.waiting_;
+  const Duration shortest = qp.adapter.waiting_ * kWaitPerWaiter;
+  timer_ = qp.adapter.timers().set(now + std::max(duration, shortest), [this](Instant) {
+    end_wait();
+    qp_.kick();
+  });
+}
+
+void Requester::end_wait() {
+  QueuePair::Impl& qp = *qp_.impl_;
+  --qp.adapter.waiting_;
+  qp.adapter.timers().cancel(timer_);
+  timer_ = TimerId::kNone;
+  phase_ = phase_ == Phase::kRingAbsent ? Phase::kIdle : Phase::kReady;
+  if (!awaits_answer_) return;
+  awaits_answer_ = false;
+  if (retries_left_ == 0) {
+    retries_exhausted_ = true;
+    return;
+  }
+  --retries_left_;
+  ++qp.stats.retries;
+  qp.counters().retries.add();
+}
+
+void Requester::stop() {
+  if (phase_ == Phase::kWaiting || phase_ == Phase::kRingAbsent) end_wait();
+  if (phase_ == Phase::kCarried) {
+    carrier_->cancel(qp_);
+    phase_ = Phase::kReady;
+  }
+}
+
+void Requester::reset() {
+  stop();
+  phase_ = Phase::kIdle;
+  carrier_ = nullptr;
+  ring_dead_ = false;
+  ring_absence_.clear();
+  memory_absence_.clear();
+}
+
+}  // namespace paravane::verbs

@@ -1,0 +1,48 @@
+// The requester of datagram queue pairs: each request names its destination, and
+// one that nobody is there for is lost without a word, as on a wire.
+
+#include "verbs/grh.h"
+#include "verbs/queue_pair_impl.h"
+#include "verbs/requester.h"
+
+namespace paravane::verbs {
+namespace {
+
+// IBTA 10.2.5: a Q_Key whose upper bit is set in the request stands for the
+// queue pair's own, so that programs cannot use controlled ones.
+constexpr std::uint32_t kUseOwnQkey = 0x8000'0000;
+
+}  // namespace
+
+void Requester::attempt_datagram(Instant now, Budget& budget) {
+  if (qp_.impl_->adapter.gids().size() <= request_.av.sgid_index) {
+    return complete(WcStatus::kLocalQpOperationError);
+  }
+  settle(send_datagram(budget), now);
+}
+
+Outcome Requester::send_datagram(Budget& budget) {
+  QueuePair::Impl& qp = *qp_.impl_;
+  const std::optional<BoundGid> source = qp.adapter.gid(request_.av.sgid_index);
+  const Path* path = nullptr;
+  if (source && !is_multicast(request_.av.dgid)) {
+    if (!qp.connection.leads(*source, request_.av.dgid)) {
+      qp.connection.set(*source, request_.av.dgid);
+    }
+    path = qp_.path();
+  }
+  if (path == nullptr) {
+    qp.counters().datagrams_unreachable.add();
+    return {};
+  }
+  budget.bytes -= static_cast<std::int64_t>(request_.sges.total_bytes());
+  const DatagramSource from{.sgid = source->gid,
+                            .gid_type = source->type,
+                            .qpn = qp_.number(),
+                            .qkey = (request_.remote_qkey & kUseOwnQkey) != 0
+                                        ? qp.attributes.qkey
+                                        : request_.remote_qkey};
+  return path->transport->send_datagram(qp_, *path, from, request_);
+}
+
+}  // namespace paravane::verbs

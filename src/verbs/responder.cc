@@ -1,0 +1,252 @@
+#include "verbs/responder.h"
+
+#include "verbs/queue_pair_impl.h"
+#include "verbs/sge_walk.h"
+
+namespace paravane::verbs {
+namespace {
+
+// Placed here and told to the program: needs a posted receive.
+bool consumes_receive(WrOpcode opcode) {
+  return opcode == WrOpcode::kSend || opcode == WrOpcode::kSendWithImm ||
+         opcode == WrOpcode::kRdmaWriteWithImm;
+}
+
+bool is_send(WrOpcode opcode) {
+  return opcode == WrOpcode::kSend || opcode == WrOpcode::kSendWithImm;
+}
+
+bool has_immediate(WrOpcode opcode) {
+  return opcode == WrOpcode::kSendWithImm || opcode == WrOpcode::kRdmaWriteWithImm;
+}
+
+AccessMask remote_need(WrOpcode opcode) {
+  if (opcode == WrOpcode::kRdmaRead) return kAccessRemoteRead;
+  return is_send(opcode) ? 0 : AccessMask{kAccessRemoteWrite};
+}
+
+bool is_supported(WrOpcode opcode) {
+  return is_send(opcode) || opcode == WrOpcode::kRdmaWrite ||
+         opcode == WrOpcode::kRdmaWriteWithImm || opcode == WrOpcode::kRdmaRead;
+}
+
+constexpr Outcome kNoAnswer{.kind = Outcome::Kind::kNoAnswer};
+
+Outcome refused(WcStatus status) {
+  return {.kind = Outcome::Kind::kRefused, .status = status};
+}
+
+}  // namespace
+
+bool Responder::listens() const {
+  const QpState state = qp_.state();
+  return state == QpState::kReadyToReceive || state == QpState::kReadyToSend ||
+         state == QpState::kSendQueueDrain || state == QpState::kSendQueueError;
+}
+
+Outcome Responder::begin(const RemoteRequest& request) {
+  QueuePair::Impl& qp = *qp_.impl_;
+  session_ = 0;
+  if (qp.spec.type != QpType::kReliableConnected || !listens()) return kNoAnswer;
+  if (qp.state == QpState::kReadyToReceive && !qp.announced_established) {
+    qp.announced_established = true;
+    qp.adapter.events().on_qp_event(qp.spec.tag, QpEvent::kCommunicationEstablished);
+  }
+  request_ = request;
+  const Outcome outcome = judge();
+  if (outcome.kind == Outcome::Kind::kDone) session_ = ++qp.adapter.last_session_;
+  return outcome;
+}
+
+// The order of IBTA 9.7.4 and 9.9.3: is the operation one that this queue pair
+// takes, is there a receive for it, does it fit, does the key allow it. A queue
+// pair that was not given the right answers "invalid request"; "access error" is
+// the word for keys.
+Outcome Responder::judge() {
+  const QpAttributes& attributes = qp_.impl_->attributes;
+  const AccessMask need = remote_need(request_.opcode);
+  const bool reads = request_.opcode == WrOpcode::kRdmaRead;
+  if (!is_supported(request_.opcode) || request_.length > kMaxMessageBytes ||
+      (need & ~attributes.access) != 0 || (reads && attributes.max_dest_reads == 0)) {
+    return refuse(WcStatus::kRemoteInvalidRequest, QpEvent::kRequestError);
+  }
+  if (consumes_receive(request_.opcode)) {
+    if (const Outcome outcome = want_receive(); outcome.kind != Outcome::Kind::kDone) {
+      return outcome;
+    }
+  }
+  return is_send(request_.opcode) ? judge_receive() : judge_key();
+}
+
+Outcome Responder::judge_receive() {
+  if (request_.length > receive_.sges.total_bytes()) {
+    return fail_receive(WcStatus::kLocalLengthError, WcStatus::kRemoteInvalidRequest);
+  }
+  const AccessVerdict verdict = check_sges(qp_.impl_->adapter.regions(), qp_.spec().pd,
+                                           receive_.sges, request_.length, kAccessLocalWrite);
+  return answer_to(verdict);
+}
+
+// IBTA 9.7.4.1.5: the key of a request without bytes is not looked at.
+Outcome Responder::judge_key() {
+  if (request_.length == 0) return {};
+  return answer_to(qp_.impl_->adapter.regions().check(qp_.spec().pd, request_.rkey,
+                                                      request_.remote_addr, request_.length,
+                                                      remote_need(request_.opcode)));
+}
+
+Outcome Responder::want_receive() {
+  if (!has_receive_ && !ring_dead_) {
+    switch (qp_.spec().work->take_receive(receive_)) {
+      case WorkSource::Fetch::kTaken: has_receive_ = true; break;
+      case WorkSource::Fetch::kEmpty:
+        return {.kind = Outcome::Kind::kReceiverNotReady,
+                .rnr_timer = qp_.impl_->attributes.min_rnr_timer};
+      case WorkSource::Fetch::kBroken: ring_dead_ = true; break;
+      case WorkSource::Fetch::kAbsent: return answer_to(AccessVerdict::kAbsent);
+    }
+  }
+  if (!has_receive_) {
+    qp_.impl_->fail(QpEvent::kFatal);
+    return refused(WcStatus::kRemoteOperationError);
+  }
+  if (receive_.fault != WcStatus::kSuccess) {
+    return fail_receive(receive_.fault, WcStatus::kRemoteOperationError);
+  }
+  return {};
+}
+
+Outcome Responder::extents(std::uint64_t offset, std::uint64_t length, ExtentList& out) {
+  if (!busy()) return kNoAnswer;
+  QueuePair::Impl& qp = *qp_.impl_;
+  if (is_send(request_.opcode)) {
+    return answer_to(resolve_sges(qp.adapter.regions(), qp.spec.pd, receive_.sges, offset, length,
+                                  kAccessLocalWrite, out));
+  }
+  return answer_to(qp.adapter.regions().resolve(qp.spec.pd, request_.rkey,
+                                                request_.remote_addr + offset, length,
+                                                remote_need(request_.opcode), out));
+}
+
+// What the peer hears of a verdict on our memory: on a receive's buffers, or on
+// what its key names.
+Outcome Responder::answer_to(AccessVerdict verdict) {
+  switch (verdict) {
+    case AccessVerdict::kOk: return {};
+    case AccessVerdict::kAbsent:
+      return {.kind = Outcome::Kind::kMemoryAbsent, .status = WcStatus::kRemoteOperationError};
+    case AccessVerdict::kFailed: return memory_failed();
+    case AccessVerdict::kBadKey:
+    case AccessVerdict::kOutOfRange:
+    case AccessVerdict::kNoRight: break;
+  }
+  if (is_send(request_.opcode)) {
+    return fail_receive(WcStatus::kLocalProtectionError, WcStatus::kRemoteOperationError);
+  }
+  qp_.impl_->counters().remote_access_errors.add();
+  return refuse(WcStatus::kRemoteAccessError, QpEvent::kAccessError);
+}
+
+Outcome Responder::memory_failed() {
+  qp_.impl_->fail(QpEvent::kFatal);
+  return refused(WcStatus::kRemoteOperationError);
+}
+
+// IBTA 9.9.3, class C: no receive tells the program of it, so an event does, and
+// the queue pair goes to ERR.
+Outcome Responder::refuse(WcStatus status, QpEvent event) {
+  if (event == QpEvent::kRequestError) qp_.impl_->counters().remote_request_errors.add();
+  qp_.impl_->fail(event);
+  return refused(status);
+}
+
+// IBTA 9.9.3, class A: the receive completes in error, and the queue pair goes
+// to ERR.
+Outcome Responder::fail_receive(WcStatus ours, WcStatus peers) {
+  QueuePair::Impl& qp = *qp_.impl_;
+  has_receive_ = false;
+  ++qp.stats.errors;
+  qp.counters().completion_errors.add();
+  qp.push(*qp.spec.receive_cq, completion_of_receive(ours));
+  qp.enter_error();
+  return refused(peers);
+}
+
+Completion Responder::completion_of_receive(WcStatus status) const {
+  return {.wr_id = receive_.wr_id,
+          .qp_tag = qp_.spec().tag,
+          .opcode = WcOpcode::kReceive,
+          .status = status};
+}
+
+Outcome Responder::finish() {
+  if (!busy()) return kNoAnswer;
+  QueuePair::Impl& qp = *qp_.impl_;
+  session_ = 0;
+  ++qp.stats.receives;
+  qp.counters().receives.add();
+  if (request_.opcode == WrOpcode::kRdmaRead) {
+    qp.counters().read_bytes.add(request_.length);
+    return {};
+  }
+  qp.stats.received_bytes += request_.length;
+  qp.counters().received_bytes.add(request_.length);
+  if (!consumes_receive(request_.opcode)) return {};
+
+  has_receive_ = false;
+  Completion completion = completion_of_receive(WcStatus::kSuccess);
+  if (!is_send(request_.opcode)) completion.opcode = WcOpcode::kReceiveRdmaWithImm;
+  completion.with_imm = has_immediate(request_.opcode);
+  if (completion.with_imm) completion.imm = request_.imm;
+  completion.solicited = request_.solicited;
+  completion.byte_len = static_cast<std::uint32_t>(request_.length);
+  completion.source_qpn = request_.source_qpn;
+  completion.service_level = qp.attributes.av.service_level;
+  qp.push(*qp.spec.receive_cq, completion);
+  // The bytes are there, but nobody will ever hear of them.
+  return qp.state == QpState::kError ? refused(WcStatus::kRemoteOperationError) : Outcome{};
+}
+
+bool Responder::flush(Instant now, Budget& budget) {
+  QueuePair::Impl& qp = *qp_.impl_;
+  while (!budget.spent()) {
+    if (!has_receive_) {
+      if (ring_dead_ || flush_timer_ != TimerId::kNone) return false;
+      switch (qp.spec.work->take_receive(receive_)) {
+        case WorkSource::Fetch::kTaken: break;
+        case WorkSource::Fetch::kEmpty: return false;
+        case WorkSource::Fetch::kBroken: ring_dead_ = true; return false;
+        case WorkSource::Fetch::kAbsent: wait_for_ring(now); return false;
+      }
+      ring_absence_.clear();
+    }
+    has_receive_ = false;
+    budget.operations -= 1;
+    qp.counters().flushed.add();
+    qp.push(*qp.spec.receive_cq, completion_of_receive(WcStatus::kFlushed));
+  }
+  return true;
+}
+
+void Responder::wait_for_ring(Instant now) {
+  const auto next_look = ring_absence_.next_look(now);
+  if (!next_look) {
+    ring_dead_ = true;
+    return;
+  }
+  flush_timer_ = qp_.impl_->adapter.timers().set(now + *next_look, [this](Instant) {
+    flush_timer_ = TimerId::kNone;
+    qp_.kick();
+  });
+}
+
+void Responder::reset() {
+  abort();
+  has_receive_ = false;
+  ring_dead_ = false;
+  ring_absence_.clear();
+  qp_.impl_->adapter.timers().cancel(flush_timer_);
+  flush_timer_ = TimerId::kNone;
+}
+
+}  // namespace paravane::verbs

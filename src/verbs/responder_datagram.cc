@@ -1,0 +1,89 @@
+// The responder of datagram queue pairs. Whatever a peer sends can at most be
+// dropped: a datagram never harms the queue pair that it is for. (So one that is
+// too long for the receive is dropped as well, IBTA 9.9.3 class D, and takes no
+// receive: the kernel's QP 1 would lose a buffer for ever each time.)
+
+#include "guestmem/payload.h"
+#include "verbs/grh.h"
+#include "verbs/queue_pair_impl.h"
+#include "verbs/responder.h"
+#include "verbs/sge_walk.h"
+
+namespace paravane::verbs {
+
+void Responder::datagram(const DatagramSource& source, const SendRequest& request,
+                         const ExtentList& payload) {
+  QueuePair::Impl& qp = *qp_.impl_;
+  if (!fits_datagram(source, payload.total_bytes())) return drop_datagram();
+
+  const std::uint64_t bytes = payload.total_bytes();
+  const bool with_imm = request.opcode == WrOpcode::kSendWithImm;
+  const GrhArea grh = build_grh(source.gid_type, source.sgid, request.av,
+                                static_cast<std::uint32_t>(bytes), with_imm);
+  ExtentList& front = qp.adapter.scratch_front_;
+  ExtentList& rest = qp.adapter.scratch_rest_;
+  front.clear();
+  rest.clear();
+  MemoryRegionTable& regions = qp.adapter.regions();
+  AccessVerdict verdict =
+      resolve_sges(regions, qp.spec.pd, receive_.sges, 0, kGrhBytes, kAccessLocalWrite, front);
+  if (verdict == AccessVerdict::kOk) {
+    verdict =
+        resolve_sges(regions, qp.spec.pd, receive_.sges, kGrhBytes, bytes, kAccessLocalWrite, rest);
+  }
+  if (verdict == AccessVerdict::kAbsent) return drop_datagram();
+  if (verdict == AccessVerdict::kFailed) {
+    drop_datagram();
+    return qp.fail(QpEvent::kFatal);
+  }
+  if (verdict != AccessVerdict::kOk) {  // our own program's fault
+    drop_datagram();
+    fail_receive(WcStatus::kLocalProtectionError, WcStatus::kSuccess);
+    return;
+  }
+  if (!scatter_payload(grh, front) || !copy_payload(payload, rest)) {
+    drop_datagram();
+    if (qp.adapter.memory().failed()) qp.fail(QpEvent::kFatal);
+    return;
+  }
+  complete_datagram(source, request, bytes);
+}
+
+void Responder::complete_datagram(const DatagramSource& source, const SendRequest& request,
+                                  std::uint64_t bytes) {
+  QueuePair::Impl& qp = *qp_.impl_;
+  ++qp.stats.receives;
+  qp.stats.received_bytes += bytes;
+  qp.counters().receives.add();
+  qp.counters().received_bytes.add(bytes);
+  has_receive_ = false;
+  Completion completion = completion_of_receive(WcStatus::kSuccess);
+  completion.with_grh = true;
+  completion.with_imm = request.opcode == WrOpcode::kSendWithImm;
+  if (completion.with_imm) completion.imm = request.imm;
+  completion.solicited = request.solicited;
+  completion.network_header = network_header_of(source.gid_type, source.sgid, request.av.dgid);
+  completion.service_level = request.av.service_level;
+  completion.byte_len = static_cast<std::uint32_t>(kGrhBytes + bytes);
+  completion.source_qpn = source.qpn;
+  qp.push(*qp.spec.receive_cq, completion);
+}
+
+// On true a receive is in hand that the datagram and its header fit into.
+bool Responder::fits_datagram(const DatagramSource& source, std::uint64_t payload_bytes) {
+  QueuePair::Impl& qp = *qp_.impl_;
+  if (qp.spec.type == QpType::kReliableConnected || !listens()) return false;
+  if (source.qkey != qp.attributes.qkey) {
+    qp.counters().qkey_violations.add();
+    return false;
+  }
+  request_ = RemoteRequest{};
+  if (want_receive().kind != Outcome::Kind::kDone) return false;
+  return kGrhBytes + payload_bytes <= receive_.sges.total_bytes();
+}
+
+void Responder::drop_datagram() {
+  qp_.impl_->counters().datagrams_dropped.add();
+}
+
+}  // namespace paravane::verbs
