@@ -1,0 +1,81 @@
+// VfioServerRig: a vfio-user server with a FakePciDevice on a socket of its own,
+// stepped by hand, and the clients that connect to it.
+//
+// One thread. The clock moves only when the test says so.
+
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "base/event_loop.h"
+#include "base/timers.h"
+#include "guestmem/guest_memory.h"
+#include "testing/fake_pci_device.h"
+#include "testing/raw_vfio_client.h"
+#include "vfio_user/interrupts.h"
+#include "vfio_user/server.h"
+
+namespace paravane {
+
+// A directory that is gone with its owner.
+class TempDir {
+ public:
+  TempDir();
+  ~TempDir();
+  TempDir(const TempDir&) = delete;
+  TempDir& operator=(const TempDir&) = delete;
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+class VfioServerRig {
+ public:
+  struct Options {
+    FakePciDevice::Options device;
+    unsigned messages_per_turn = 64;
+  };
+  VfioServerRig() : VfioServerRig(Options{}) {}
+  explicit VfioServerRig(Options options);
+
+  // Ends the test program when the server does not come up.
+  void start_server();
+  void stop_server() { server_.reset(); }
+
+  // One turn of a worker: what is ready, what is due. Does not wait.
+  void step();
+  // The time moves; step() acts on it.
+  void pass(Duration time) { now_ += time; }
+
+  RawVfioClient connect();
+  // Connected and through VERSION.
+  RawVfioClient attach();
+
+  const std::filesystem::path& socket_path() const { return socket_path_; }
+  EventLoop& loop() { return *loop_; }
+  TimerQueue& timers() { return timers_; }
+  GuestMemory& memory() { return memory_; }
+  vfio_user::Interrupts& interrupts() { return interrupts_; }
+  FakePciDevice& device() { return device_; }
+  vfio_user::Server& server() { return *server_; }
+  const vfio_user::ServerCounters& counters() const { return server_->counters(); }
+  Instant now() const { return now_; }
+
+ private:
+  Options options_;
+  TempDir directory_;
+  std::filesystem::path socket_path_;
+  Instant now_ = Instant{} + std::chrono::hours(1);
+  std::unique_ptr<EventLoop> loop_;
+  TimerQueue timers_;
+  GuestMemory memory_;
+  vfio_user::Interrupts interrupts_{FakePciDevice::kVectors};
+  FakePciDevice device_;
+  std::unique_ptr<vfio_user::Server> server_;
+};
+
+}  // namespace paravane

@@ -1,0 +1,51 @@
+// QtestMachine: a q35 machine under `-accel qtest`: no CPU runs, the test does
+// what a CPU would, by text commands over a socket.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "qtest/qemu_process.h"
+
+namespace paravane {
+
+class QtestMachine {
+ public:
+  struct Options {
+    std::filesystem::path device_socket;
+    bool shared_memory = true;
+    std::vector<std::string> more;  // arguments for QEMU
+  };
+  static constexpr std::uint64_t kRamBytes = std::uint64_t{256} << 20;
+
+  QtestMachine(const std::filesystem::path& directory, const Options& options,
+               QemuProcess::Pump pump);
+
+  QemuProcess& process() { return process_; }
+  bool is_up() const { return process_.is_up(); }
+
+  // ---- What a CPU does ----
+  void out(unsigned bytes, std::uint16_t port, std::uint32_t value);
+  std::uint32_t in(unsigned bytes, std::uint16_t port);
+  void write(unsigned bytes, std::uint64_t address, std::uint64_t value);
+  std::uint64_t read(unsigned bytes, std::uint64_t address);
+
+  // ---- What an operator does ----
+  // A QMP command without arguments; waits for its answer.
+  void qmp(const std::string& command);
+  // Until this event has been seen, be it in the past; false when it does not
+  // come.
+  bool wait_for_event(const std::string& name);
+
+ private:
+  std::string command(const std::string& line);
+
+  QemuProcess process_;
+  std::vector<std::string> events_;  // lines of QMP that were no answers
+};
+
+}  // namespace paravane
