@@ -91,7 +91,7 @@ void FakeDriver::release_shared() {
   shared_at_ = 0;
 }
 
-std::uint32_t FakeDriver::submit(std::span<const std::byte> request) {
+std::uint32_t FakeDriver::submit_bytes(std::span<const std::byte> request) {
   if (machine_.take_interrupt(kVectorResponse) != 0) {
     surprise_("a command interrupt came that nobody waited for");
   }

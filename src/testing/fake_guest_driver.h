@@ -69,7 +69,7 @@ class FakeDriver {
     CommandOutcome<Response> outcome;
     outcome.opcode = Request::kOpcode;
     constexpr bool kWaits = !std::is_same_v<Response, NoResponse>;
-    outcome.err = submit(std::as_bytes(std::span(&request, 1)));
+    outcome.err = submit_bytes(std::as_bytes(std::span(&request, 1)));
     if (outcome.err == 0 && kWaits) {
       outcome.answered = await(std::as_writable_bytes(std::span(&outcome.response, 1)));
       check_cookie(outcome.accepted(), outcome.response.header.response);
@@ -81,10 +81,10 @@ class FakeDriver {
   template <typename Request>
   std::uint32_t submit(Request request) {
     request.header.cmd = Request::kOpcode;
-    return submit(std::as_bytes(std::span(&request, 1)));
+    return submit_bytes(std::as_bytes(std::span(&request, 1)));
   }
   // Raw bytes of the command slot, header included.
-  std::uint32_t submit(std::span<const std::byte> request);
+  std::uint32_t submit_bytes(std::span<const std::byte> request);
   // Waits for vector 0, then copies the response slot.
   bool await(std::span<std::byte> response);
   std::byte* command_slot() { return machine_.ram().at(shared().cmd_slot_dma); }
