@@ -1,6 +1,7 @@
 """What each word of lab/vm does."""
 
 import os
+import signal
 import sys
 import time
 
@@ -23,7 +24,8 @@ def machine(args, index):
 
 def options_of(args, index):
     return {"memory": args.memory, "smp": args.smp, "mtu": args.mtu,
-            "mac": args.mac or network.guest_mac(index), "rdma": not args.no_rdma,
+            "mac": args.mac or network.guest_mac(index), "mac_chosen": bool(args.mac),
+            "rdma": not args.no_rdma,
             "socket": args.socket.replace("%d", str(index)) if args.socket else None,
             "paravane": args.paravane, "api": args.api, "append": args.append,
             "overlay": args.overlay, "qemu": args.qemu}
@@ -39,6 +41,7 @@ def check_range(args):
 
 def up(args):
     """Starts what is not running; on any failure ends what it started itself."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     indices = check_range(args)
     if os.geteuid() != 0:
         raise LabError("lab/vm up", "not running as root", "it makes a network namespace and taps")
@@ -60,6 +63,7 @@ def up(args):
             say(f"{vm.name} ready after {time.monotonic() - start:.1f} s ({kind}, "
                 f"{network.guest_address(vm.index)})")
     except BaseException:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # nothing may stop the cleaning
         for vm in started:
             vm.down()
         clean(state)

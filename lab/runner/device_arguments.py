@@ -16,6 +16,12 @@ from .places import repository
 NIC_SLOT = "10"
 
 
+def memory_arguments(megabytes):
+    """Shared memory: the device reaches the guest's memory through its descriptor."""
+    return ["-machine", "memory-backend=ram0",
+            "-object", f"memory-backend-memfd,id=ram0,size={megabytes}M,share=on"]
+
+
 def nic_arguments(vm):
     tap = network.tap_name(vm.index)
     return ["-netdev", f"tap,id=net0,ifname={tap},script=no,downscript=no,vhost=off",
@@ -30,31 +36,45 @@ def socket_arguments(path):
 
 
 def paravane(options, *words):
-    """Runs our command line tool and returns what it prints."""
-    program = options["paravane"] or os.path.join(repository(), "build/release/src/cli/paravane")
-    command = [program]
-    if options["api"]:
-        command += ["--socket", options["api"]]
+    """Runs our command line tool. Returns (exit status, standard output, complaint)."""
+    program = options["paravane"] or os.path.join(repository(), "build/release/bin/paravane")
+    command = [program, *(["--socket", options["api"]] if options["api"] else []), *words]
     try:
-        done = subprocess.run([*command, *words], capture_output=True, text=True,
-                              timeout=30, check=False, stdin=subprocess.DEVNULL)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False,
+                              stdin=subprocess.DEVNULL)
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise LabError(program, str(error),
+        raise LabError(program, getattr(error, "strerror", None) or str(error),
                        "build it, name it with --paravane, or use --no-rdma") from error
-    if done.returncode != 0:
-        raise LabError(" ".join([*command, *words]), f"exit status {done.returncode}",
-                       "is the daemon running? see paravane status",
-                       done.stdout + done.stderr)
-    return done.stdout
+    return done.returncode, done.stdout, done.stderr.strip()
+
+
+def require_paravane(options, *words):
+    status, output, complaint = paravane(options, *words)
+    if status != 0:
+        raise LabError("paravane " + " ".join(words), complaint or f"exit status {status}",
+                       "is the daemon running? ask paravane status")
+    return output
+
+
+def printed_arguments(vm):
+    """What `paravane vm qemu-args` says; a VM it does not know yet is added."""
+    question = ("vm", "qemu-args", vm.name, "--tap", network.tap_name(vm.index),
+                "--memory", f"{vm.options['memory']}M", "--shell")
+    status, output, _ = paravane(vm.options, *question)
+    if status != 0:
+        require_paravane(vm.options, "vm", "add", vm.name, "--mac", vm.options["mac"])
+        output = require_paravane(vm.options, *question)
+    elif vm.options["mac_chosen"] and vm.options["mac"].lower() not in output.lower():
+        raise LabError(f"MAC address {vm.options['mac']}", f"{vm.name} has another one already",
+                       f"paravane vm remove {vm.name}, or leave --mac out")
+    return shlex.split(output)
 
 
 def for_vm(vm):
-    """All arguments for network and RDMA of one VM."""
-    if not vm.options["rdma"]:
-        return nic_arguments(vm)
+    """All arguments for memory, network and RDMA of one VM."""
+    if vm.options["rdma"] and not vm.options["socket"]:
+        return printed_arguments(vm)
+    arguments = memory_arguments(vm.options["memory"]) + nic_arguments(vm)
     if vm.options["socket"]:
-        return nic_arguments(vm) + socket_arguments(vm.options["socket"])
-    if vm.name not in paravane(vm.options, "--formatter=csv", "vm", "list"):
-        paravane(vm.options, "vm", "add", vm.name, "--mac", vm.options["mac"])
-    return shlex.split(paravane(vm.options, "vm", "qemu-args", vm.name,
-                                "--tap", network.tap_name(vm.index)))
+        arguments += socket_arguments(vm.options["socket"])
+    return arguments

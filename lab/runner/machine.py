@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import shutil
 import signal
 import socket
@@ -55,9 +56,9 @@ class Machine:
         self._append_overlays()
         network.add_tap(self.state.namespace, self.index, options["mtu"])
         command = qemu_command.command(self, accelerator, device_arguments.for_vm(self))
+        with open(self.path("qemu.command"), "w", encoding="utf-8") as file:
+            file.write(shlex.join(command) + "\n")
         with open(self.path("qemu.log"), "wb") as log:
-            log.write((" ".join(command) + "\n").encode())
-            log.flush()
             # Its own session: a Ctrl-C at the terminal is for lab/vm, not for the VMs.
             qemu = subprocess.Popen(network.inside(self.state.namespace) + command,
                                     cwd=self.folder, stdin=subprocess.DEVNULL, stdout=log,
@@ -91,7 +92,7 @@ class Machine:
             if time.monotonic() > limit:
                 raise LabError(self.name, f"no LAB-READY within {seconds} s",
                                f"see the console above ({self.path('console.log')})",
-                               tail(self.path("console.log")) + tail(self.path("qemu.log"), 5))
+                               tail(self.path("console.log"), 60) + tail(self.path("qemu.log"), 5))
             time.sleep(0.05)
         with Channel(self) as channel:
             channel.hello()

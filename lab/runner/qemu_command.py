@@ -37,23 +37,13 @@ def agent_arguments():
     return arguments
 
 
-def memory_arguments(megabytes):
-    return ["-machine", "q35,memory-backend=ram0", "-m", str(megabytes),
-            "-object", f"memory-backend-memfd,id=ram0,size={megabytes}M,share=on"]
-
-
 def command(vm, accelerator, device_arguments):
-    """`device_arguments`: the NIC and the RDMA device, see device_arguments.py."""
+    """`device_arguments`: memory, NIC and RDMA device, see device_arguments.py."""
     initrd = os.path.join(vm.folder, "initramfs.cpio")
-    own_memory = any("memory-backend" in word for word in device_arguments)
-    memory = ["-m", str(vm.options["memory"])] if own_memory else \
-        memory_arguments(vm.options["memory"])
-    if own_memory and "-machine" not in device_arguments and "-M" not in device_arguments:
-        memory = ["-machine", "q35", *memory]
     return [
         qemu_binary(), "-name", f"vm{vm.index}", "-nodefaults", "-no-user-config",
         "-display", "none", "-accel", accelerator, "-cpu", CPU_MODELS[accelerator],
-        "-smp", str(vm.options["smp"]), *memory,
+        "-machine", "q35", "-m", str(vm.options["memory"]), "-smp", str(vm.options["smp"]),
         "-kernel", guest_image("vmlinux"),
         "-initrd", initrd if os.path.exists(initrd) else guest_image("initramfs.cpio"),
         "-append", guest_line(vm),
