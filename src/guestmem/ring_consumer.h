@@ -63,6 +63,9 @@ class RingConsumer {
   // the ring is broken or absent.
   std::uint32_t available();
 
+  // An impossible index was seen; dead until reset().
+  bool broken() const { return broken_; }
+
   // For a QP that leaves RESET: the guest has zeroed both indices.
   void reset();
 
