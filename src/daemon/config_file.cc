@@ -1,0 +1,124 @@
+#include "daemon/config_file.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+#include "daemon/toml_reader.h"
+
+namespace paravane::daemon {
+namespace {
+
+constexpr std::uint64_t kSecondUs = 1'000'000;
+
+void read_api(TomlReader reader, ApiConfig& api) {
+  reader.file_path("socket", api.socket);
+  reader.file_mode("mode", api.mode);
+  reader.text("group", api.group);
+  reader.number("threads", 1, 64, api.threads);
+  reader.finish();
+}
+
+void read_vfio_user(TomlReader reader, VfioUserConfig& vfio_user) {
+  reader.file_path("socket_dir", vfio_user.socket_dir);
+  reader.file_mode("mode", vfio_user.mode);
+  reader.text("group", vfio_user.group);
+  std::uint64_t gib = vfio_user.max_guest_memory >> 30;
+  reader.number("max_guest_memory_gib", 1, 1u << 20, gib);
+  vfio_user.max_guest_memory = gib << 30;
+  reader.finish();
+}
+
+void read_log(TomlReader reader, LogConfig& log) {
+  static constexpr std::array kLevels = {"debug", "info", "warn", "error"};
+  std::size_t level = 1;
+  reader.word("level", {"debug", "info", "warn", "error"}, level);
+  log.level = kLevels.at(level);
+  std::size_t format = 0;
+  reader.word("format", {"text", "json"}, format);
+  log.format = format == 0 ? LogFormat::kText : LogFormat::kJson;
+  reader.finish();
+}
+
+void read_worker(TomlReader reader, WorkerConfig& worker) {
+  std::size_t spin = 0;
+  reader.word("spin", {"auto", "always", "never"}, spin);
+  worker.spin = static_cast<SpinMode>(spin);
+  reader.microseconds("spin_for_us", 10 * kSecondUs, worker.spin_for);
+  if (reader.has("cpu")) reader.number("cpu", 0, 1023, worker.cpu.emplace());
+  std::uint64_t share = 100;
+  reader.number("turn_us", 10, 10'000, share);
+  worker.turn.share = std::chrono::microseconds(share);
+  reader.finish();
+}
+
+void read_doorbells(TomlReader reader, device::DeviceConfig& doorbells) {
+  reader.microseconds("watch_ceiling_us", kSecondUs, doorbells.watch_ceiling);
+  reader.microseconds("late_event_after_us", kSecondUs, doorbells.late_event_after);
+  reader.number("late_event_budget", 0, 1'000'000, doorbells.late_event_budget);
+  reader.number("late_event_refill_per_second", 0, 1'000'000,
+                doorbells.late_event_refill_per_second);
+  reader.finish();
+}
+
+void read_debug(TomlReader reader, StallConfig& stall) {
+  std::uint64_t every_ms = 0;
+  reader.number("stall_every_ms", 0, 60'000, every_ms);
+  stall.every = std::chrono::milliseconds(every_ms);
+  reader.microseconds("stall_for_us", kSecondUs, stall.longest);
+  reader.number("stall_seed", 0, 0xFFFFFFFF, stall.seed);
+  reader.finish();
+}
+
+Config read_all(TomlReader& root) {
+  Config config;
+  root.file_path("state_dir", config.state_dir);
+  root.number("max_vms", 1, 4096, config.max_vms);
+  read_api(root.sub_table("api"), config.api);
+  read_vfio_user(root.sub_table("vfio_user"), config.vfio_user);
+  read_log(root.sub_table("log"), config.log);
+  read_worker(root.sub_table("worker"), config.worker);
+  read_doorbells(root.sub_table("doorbells"), config.doorbells);
+  read_debug(root.sub_table("debug"), config.worker.stall);
+  root.finish();
+  return config;
+}
+
+std::unexpected<Error> at_line(std::string_view name, std::uint32_t line, std::string_view reason) {
+  return fail(Errc::kInvalidArgument, fmt::format("{}:{}: {}", name, line, reason));
+}
+
+}  // namespace
+
+Result<Config> parse_config(std::string_view text, std::string_view name) {
+  toml::table table;
+  try {
+    table = toml::parse(text, name);
+  } catch (const toml::parse_error& error) {
+    return at_line(name, error.source().begin.line, error.description());
+  }
+  TomlReader::Problem problem;
+  TomlReader root(&table, "", problem);
+  Config config = read_all(root);
+  if (!problem.text.empty()) return at_line(name, problem.line, problem.text);
+  return config;
+}
+
+Result<Config> load_config(const std::filesystem::path& file) {
+  std::ifstream stream(file);
+  if (!stream) {
+    return fail(Errc::kIo, fmt::format("cannot read {}: {}", file.string(), std::strerror(errno)));
+  }
+  const std::string text{std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
+  if (stream.bad() || std::filesystem::is_directory(file)) {
+    return fail(Errc::kIo, fmt::format("cannot read {}: it is not a file", file.string()));
+  }
+  return parse_config(text, file.string());
+}
+
+}  // namespace paravane::daemon

@@ -1,0 +1,37 @@
+#include "daemon/directory_check.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <string>
+
+namespace paravane::daemon {
+
+Status check_directory(const std::filesystem::path& directory, std::string_view setting) {
+  std::error_code error;
+  const bool there = std::filesystem::is_directory(directory, error);
+  if (error && error != std::errc::no_such_file_or_directory) {
+    return fail(Errc::kIo, fmt::format("{} {} cannot be reached: {}", setting, directory.string(),
+                                       error.message()));
+  }
+  if (!there) {
+    const bool other = std::filesystem::exists(directory, error);
+    return fail(Errc::kIo,
+                fmt::format("{} {}: {}. Make it (install -d -m 0750 {}) or set {} in "
+                            "paravaned.toml; the systemd unit makes the usual ones.",
+                            setting, directory.string(),
+                            other ? "this is not a directory" : "there is no such directory",
+                            directory.string(), setting));
+  }
+  if (::access(directory.c_str(), W_OK | X_OK) != 0) {
+    return fail(Errc::kIo, fmt::format("{} {} is not writable for user {}: {}. Change its owner or "
+                                       "mode, or set {} in paravaned.toml.",
+                                       setting, directory.string(), ::geteuid(),
+                                       std::strerror(errno), setting));
+  }
+  return {};
+}
+
+}  // namespace paravane::daemon

@@ -1,0 +1,101 @@
+// Host: how it comes to life and goes, and how it makes ports on the worker.
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "base/log.h"
+#include "daemon/directory_check.h"
+#include "daemon/host.h"
+#include "daemon/port_config.h"
+#include "daemon/state_lock.h"
+
+namespace paravane::daemon {
+
+using control::ApiErrorCode;
+using control::ApiResult;
+using control::refuse;
+
+ApiResult<std::unique_ptr<Host>> Host::start(HostConfig config, std::function<void()> on_stop) {
+  std::unique_ptr<Host> host(new Host(std::move(config), std::move(on_stop)));
+  const VfioUserConfig& sockets = host->config_.config.vfio_user;
+  if (const Status good = check_directory(sockets.socket_dir, "vfio_user.socket_dir"); !good) {
+    return refuse(ApiErrorCode::kSocket, good.error().message);
+  }
+  if (auto opened = host->open_state(); !opened) return std::unexpected(opened.error());
+  auto worker = Worker::start(host->config_.config.worker);
+  if (!worker) return refuse(ApiErrorCode::kInternal, worker.error().message);
+  host->worker_ = std::move(*worker);
+  const auto made = host->worker_->ask([h = host.get()] {
+    h->ports_ = std::make_unique<PortTable>(*h->worker_);
+    return true;
+  });
+  if (!made) return refuse(ApiErrorCode::kInternal, "the worker does not run");
+  if (auto restored = host->restore_vms(); !restored) return std::unexpected(restored.error());
+  return host;
+}
+
+Host::Host(HostConfig config, std::function<void()> on_stop)
+    : config_(std::move(config)),
+      on_stop_(std::move(on_stop)),
+      started_(std::chrono::steady_clock::now()) {}
+
+Host::~Host() {
+  if (!worker_) return;
+  // Ports go on the thread that made them. Waits as long as it takes: nothing of
+  // the worker may be pulled away from under it.
+  worker_->post([this] { ports_.reset(); });
+  worker_.reset();
+}
+
+ApiResult<void> Host::open_state() {
+  auto lock = StateLock::take(config_.config.state_dir);
+  if (!lock) return std::unexpected(lock.error());
+  lock_ = std::make_unique<StateLock>(std::move(*lock));
+  auto store = control::Store::open(config_.config.state_dir / "paravane.db");
+  if (!store) return std::unexpected(store.error());
+  store_ = std::move(*store);
+  return {};
+}
+
+ApiResult<void> Host::restore_vms() {
+  const auto specs = store_->vms();
+  if (!specs) return std::unexpected(specs.error());
+  for (const control::VmSpec& spec : *specs) {
+    Vm vm{.spec = spec, .problem = {}};
+    if (const auto made = make_port(spec); !made) {
+      vm.problem = made.error().message;
+      log::error("{}: {}", spec.name, vm.problem);
+    }
+    vms_.emplace(spec.name, std::move(vm));
+  }
+  return {};
+}
+
+ApiResult<void> Host::make_port(const control::VmSpec& spec) {
+  const auto made =
+      worker_->ask([this, port = make_port_config(spec, config_)] { return ports_->add(port); });
+  if (!made) {
+    return refuse(ApiErrorCode::kBusy, "the worker did not answer in time", "Ask again.");
+  }
+  if (*made) return {};
+  const Error& error = made->error();
+  if (error.code == Errc::kInvalidArgument) {
+    return refuse(ApiErrorCode::kInvalidRequest, fmt::format("vm {}: {}", spec.name, error.message),
+                  "Choose other limits.");
+  }
+  return refuse(ApiErrorCode::kSocket, fmt::format("vm {}: {}", spec.name, error.message),
+                fmt::format("See that {} is a writable directory with free space, and that nobody "
+                            "else uses the socket.",
+                            config_.config.vfio_user.socket_dir.string()));
+}
+
+ApiResult<bool> Host::remove_port(const std::string& name, bool force) {
+  const auto removed = worker_->ask([this, name, force] { return ports_->remove(name, force); });
+  if (!removed) {
+    return refuse(ApiErrorCode::kBusy, "the worker did not answer in time", "Ask again.");
+  }
+  return *removed;
+}
+
+}  // namespace paravane::daemon

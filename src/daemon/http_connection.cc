@@ -1,0 +1,164 @@
+#include "daemon/http_connection.h"
+
+#include <httplib.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <string>
+
+namespace paravane::daemon {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// For a request to come in and, once more, for its answer to go out.
+constexpr auto kTransferTime = std::chrono::seconds(5);
+
+// A socket with a deadline for everything together, so that a client that sends
+// a byte now and then does not hold a thread.
+class TimedStream final : public httplib::Stream {
+ public:
+  explicit TimedStream(int fd) : fd_(fd), read_by_(Clock::now() + kTransferTime) {}
+
+  bool is_readable() const override { return true; }
+  bool is_writable() const override { return true; }
+
+  ssize_t read(char* out, std::size_t size) override {
+    if (next_ == end_ && !fill()) return -1;
+    const std::size_t count = std::min(size, end_ - next_);
+    std::copy_n(buffer_.data() + next_, count, out);
+    next_ += count;
+    return static_cast<ssize_t>(count);
+  }
+
+  ssize_t write(const char* data, std::size_t size) override {
+    if (write_by_ == Clock::time_point{}) write_by_ = Clock::now() + kTransferTime;
+    if (!wait(POLLOUT, write_by_)) return -1;
+    return ::send(fd_, data, size, MSG_NOSIGNAL | MSG_DONTWAIT);
+  }
+
+  void get_remote_ip_and_port(std::string& ip, int& port) const override {
+    ip.clear();
+    port = 0;
+  }
+  void get_local_ip_and_port(std::string& ip, int& port) const override {
+    ip.clear();
+    port = 0;
+  }
+  socket_t socket() const override { return fd_; }
+
+ private:
+  bool wait(short events, Clock::time_point until) const {
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(until - Clock::now());
+    if (left.count() <= 0) return false;
+    pollfd poll{.fd = fd_, .events = events, .revents = 0};
+    const int ready = ::poll(&poll, 1, static_cast<int>(left.count()));
+    return ready > 0 || (ready < 0 && errno == EINTR);
+  }
+
+  bool fill() {
+    ssize_t count = -1;
+    do {
+      if (!wait(POLLIN, read_by_)) return false;
+      count = ::recv(fd_, buffer_.data(), buffer_.size(), MSG_DONTWAIT);
+    } while (count < 0 && (errno == EAGAIN || errno == EINTR));
+    if (count <= 0) return false;
+    next_ = 0;
+    end_ = static_cast<std::size_t>(count);
+    return true;
+  }
+
+  int fd_;
+  Clock::time_point read_by_;
+  Clock::time_point write_by_{};
+  std::array<char, 4096> buffer_{};
+  std::size_t next_ = 0;
+  std::size_t end_ = 0;
+};
+
+void set_answer(httplib::Response& response, const control::ApiResponse& answer) {
+  response.status = answer.status;
+  response.set_content(answer.body, "application/json");
+}
+
+// What the parser must not even begin to unpack: we take plain bodies of a known
+// length only.
+const char* refused_form(const httplib::Request& request) {
+  if (request.path.size() > control::kMaxApiPath) return "the path is too long";
+  if (request.has_header("Transfer-Encoding")) return "a body needs a Content-Length";
+  if (request.has_header("Content-Encoding")) return "compressed requests are not taken";
+  const std::string type = request.get_header_value("Content-Type");
+  if (!type.empty() && !type.starts_with("application/json")) {
+    return "the Content-Type must be application/json";
+  }
+  return nullptr;
+}
+
+// httplib's parser and routing without its threads and sockets.
+class HttpServer final : private httplib::Server {
+ public:
+  explicit HttpServer(control::ApiHandler& handler) : handler_(handler) {
+    set_payload_max_length(control::kMaxApiBody);
+    set_pre_routing_handler([](const httplib::Request& request, httplib::Response& response) {
+      const char* reason = refused_form(request);
+      if (reason == nullptr) return HandlerResponse::Unhandled;
+      refuse(response, control::ApiErrorCode::kInvalidRequest, reason);
+      return HandlerResponse::Handled;
+    });
+    const auto handle = [this](const httplib::Request& request, httplib::Response& response) {
+      set_answer(response, handler_.handle({.method = request.method,
+                                            .path = request.path,
+                                            .query = request.params,
+                                            .body = request.body}));
+    };
+    Get(".*", handle);
+    Post(".*", handle);
+    Delete(".*", handle);
+    set_exception_handler([](const httplib::Request& /*request*/, httplib::Response& response,
+                             const std::exception_ptr& /*exception*/) {
+      refuse(response, control::ApiErrorCode::kInternal, "the request could not be handled");
+    });
+    set_error_handler([](const httplib::Request& /*request*/, httplib::Response& response) {
+      if (!response.body.empty()) return;  // one of our own answers
+      const bool large = response.status == 413 || response.status == 414;
+      const bool method = response.status == 404;  // every path of ours has a handler
+      refuse(response,
+             large    ? control::ApiErrorCode::kTooLarge
+             : method ? control::ApiErrorCode::kMethodNotAllowed
+                      : control::ApiErrorCode::kInvalidRequest,
+             large    ? "the request is too large"
+             : method ? "this method is not used by the API"
+                      : "this is not a request that paravaned understands");
+    });
+  }
+
+  void serve(httplib::Stream& stream) {
+    bool closed = false;
+    process_request(stream, true, closed, nullptr);
+  }
+
+ private:
+  static void refuse(httplib::Response& response, control::ApiErrorCode code, const char* message) {
+    set_answer(response,
+               control::error_response({.code = code,
+                                        .message = message,
+                                        .remedy = "See docs/api.md for the requests there are."}));
+  }
+
+  control::ApiHandler& handler_;
+};
+
+}  // namespace
+
+void serve_http(UniqueFd connection, control::ApiHandler& handler) {
+  TimedStream stream(connection.get());
+  HttpServer server(handler);
+  server.serve(stream);
+  ::shutdown(connection.get(), SHUT_RDWR);
+}
+
+}  // namespace paravane::daemon

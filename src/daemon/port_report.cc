@@ -1,0 +1,87 @@
+#include "daemon/port_report.h"
+
+#include <string_view>
+#include <utility>
+
+namespace paravane::daemon {
+namespace {
+
+using control::CounterGroup;
+using control::CounterValue;
+
+std::string_view type_name(verbs::QpType type) {
+  switch (type) {
+    case verbs::QpType::kReliableConnected: return "RC";
+    case verbs::QpType::kUnreliableDatagram: return "UD";
+    case verbs::QpType::kGeneralServices: return "GSI";
+  }
+  return "-";
+}
+
+control::QpStats report_qp(const device::QueuePairView& qp) {
+  return {.number = qp.number,
+          .handle = qp.handle,
+          .type = std::string(type_name(qp.type)),
+          .state = std::string(verbs::to_string(qp.state)),
+          .dest_qpn = qp.dest_qpn,
+          .path = std::string(qp.path),
+          .sends = qp.stats.sends,
+          .receives = qp.stats.receives,
+          .sent_bytes = qp.stats.sent_bytes,
+          .received_bytes = qp.stats.received_bytes,
+          .errors = qp.stats.errors,
+          .rnr_waits = qp.stats.rnr_waits,
+          .retries = qp.stats.retries};
+}
+
+CounterGroup report_objects(VmPort& port) {
+  const device::DeviceObjects held = port.device().objects();
+  const GuestMemory::Usage memory = port.memory().usage();
+  return {.name = "objects",
+          .counters = {
+              {"contexts", "programs that have the device open", held.contexts},
+              {"protection_domains", "protection domains", held.protection_domains},
+              {"memory_regions", "memory regions", held.memory_regions},
+              {"completion_queues", "completion queues", held.completion_queues},
+              {"queue_pairs", "queue pairs", held.queue_pairs},
+              {"gids", "addresses (GIDs) bound", held.gids},
+              {"dma_ranges", "ranges of guest memory", memory.ranges},
+              {"memory_files", "files of guest memory mapped", memory.files},
+              {"memory_bytes", "bytes of guest memory mapped", memory.mapped_file_bytes},
+          }};
+}
+
+}  // namespace
+
+PortState report_state(VmPort& port) {
+  if (!port.server().attached()) return {};
+  return {.state = port.device().active() ? control::VmState::kActive : control::VmState::kAttached,
+          .pid = port.server().peer_pid()};
+}
+
+CounterGroup report_counters(std::string name, const CounterSet& set) {
+  CounterGroup group{.name = std::move(name), .counters = {}};
+  for (const Counter* counter : set.all()) {
+    group.counters.push_back({.name = std::string(counter->name()),
+                              .help = std::string(counter->help()),
+                              .value = counter->value()});
+  }
+  return group;
+}
+
+control::VmStats report_stats(VmPort& port) {
+  control::VmStats stats{
+      .name = port.name(),
+      .groups = {report_counters("engine", port.device().adapter().counters().set),
+                 report_counters("device", port.device().counters().set),
+                 report_counters("vfio_user", port.server().counters().set),
+                 report_counters("share", port.turn_counters().set)},
+      .objects = report_objects(port),
+      .queue_pairs = {}};
+  for (const device::QueuePairView& qp : port.device().queue_pairs()) {
+    stats.queue_pairs.push_back(report_qp(qp));
+  }
+  return stats;
+}
+
+}  // namespace paravane::daemon

@@ -1,0 +1,108 @@
+#include "daemon/toml_reader.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+
+namespace paravane::daemon {
+
+const toml::node* TomlReader::find(const char* key) {
+  asked_.insert(key);
+  return table_ == nullptr ? nullptr : table_->get(key);
+}
+
+void TomlReader::complain(const toml::node& node, const char* key, std::string_view reason) {
+  if (!problem_.text.empty()) return;
+  problem_ = {.line = node.source().begin.line, .text = fmt::format("{}{} {}", path_, key, reason)};
+}
+
+TomlReader TomlReader::sub_table(const char* key) {
+  const toml::node* node = find(key);
+  if (node != nullptr && !node->is_table()) complain(*node, key, "must be a table");
+  return {node == nullptr ? nullptr : node->as_table(), path_ + key + ".", problem_};
+}
+
+void TomlReader::text(const char* key, std::string& value) {
+  const toml::node* node = find(key);
+  if (node == nullptr) return;
+  if (const auto* string = node->as_string()) {
+    value = string->get();
+  } else {
+    complain(*node, key, "must be a text in quotes");
+  }
+}
+
+void TomlReader::file_path(const char* key, std::filesystem::path& value) {
+  std::string as_text = value.string();
+  text(key, as_text);
+  value = as_text;
+  const toml::node* node = find(key);
+  if (node != nullptr && !value.is_absolute()) complain(*node, key, "must be an absolute path");
+}
+
+void TomlReader::number(const char* key, std::uint64_t min, std::uint64_t max,
+                        std::uint64_t& value) {
+  const toml::node* node = find(key);
+  if (node == nullptr) return;
+  const auto* integer = node->as_integer();
+  if (integer == nullptr) {
+    complain(*node, key, "must be a whole number");
+    return;
+  }
+  const std::int64_t given = integer->get();
+  if (given < 0 || static_cast<std::uint64_t>(given) < min ||
+      static_cast<std::uint64_t>(given) > max) {
+    complain(*node, key, fmt::format("is {}: it may be {} to {}", given, min, max));
+    return;
+  }
+  value = static_cast<std::uint64_t>(given);
+}
+
+void TomlReader::microseconds(const char* key, std::uint64_t max, Duration& value) {
+  auto count = static_cast<std::uint64_t>(
+      std::chrono::duration_cast<std::chrono::microseconds>(value).count());
+  number(key, 0, max, count);
+  value = std::chrono::microseconds(count);
+}
+
+void TomlReader::file_mode(const char* key, mode_t& value) {
+  const toml::node* node = find(key);
+  if (node == nullptr) return;
+  std::string digits;
+  text(key, digits);
+  mode_t mode = 0;
+  const char* end = digits.data() + digits.size();
+  const auto parsed = std::from_chars(digits.data(), end, mode, 8);
+  if (digits.empty() || parsed.ec != std::errc{} || parsed.ptr != end || mode > 0777) {
+    complain(*node, key, "must be a mode in octal, such as \"0660\"");
+    return;
+  }
+  value = mode;
+}
+
+void TomlReader::word(const char* key, std::initializer_list<std::string_view> words,
+                      std::size_t& value) {
+  const toml::node* node = find(key);
+  if (node == nullptr) return;
+  std::string given;
+  text(key, given);
+  const auto* found = std::ranges::find(words, given);
+  if (found == words.end()) {
+    complain(*node, key, fmt::format("is \"{}\": it may be {}", given, fmt::join(words, ", ")));
+    return;
+  }
+  value = static_cast<std::size_t>(found - words.begin());
+}
+
+void TomlReader::finish() {
+  if (table_ == nullptr) return;
+  for (const auto& [key, node] : *table_) {
+    if (!asked_.contains(key.str())) {
+      complain(node, std::string(key.str()).c_str(), "is not a setting of this program");
+    }
+  }
+}
+
+}  // namespace paravane::daemon

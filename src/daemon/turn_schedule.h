@@ -1,0 +1,57 @@
+// TurnSchedule: whose turn it is. Deficit round robin by time: in every round
+// each tenant that wants to work gets one turn with the same budget and the same
+// share of time; who overran its share (a long command, a flood of messages)
+// pays it back by letting later turns pass, so that no tenant can have more than
+// its part while others want theirs. Who starts a round changes with each round.
+//
+// Worker thread only. Reads time from the clock it is given.
+
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "base/instant.h"
+#include "daemon/tenant.h"
+
+namespace paravane::daemon {
+
+struct TurnLimits {
+  Duration share = std::chrono::microseconds(100);
+  std::int64_t bytes = std::int64_t{512} * 1024;  // about half a share of copying
+  std::int32_t operations = 256;
+};
+
+class TurnSchedule {
+ public:
+  using Clock = std::function<Instant()>;
+
+  TurnSchedule(TurnLimits limits, Clock clock) : limits_(limits), clock_(std::move(clock)) {}
+
+  // The tenant stays the caller's; remove it before it goes.
+  void add(Tenant& tenant);
+  void remove(Tenant& tenant);
+
+  // One round. True: somebody worked, or was put off.
+  bool round();
+
+  // The earliest time at which anyone wants a turn: <= now if somebody has work.
+  Instant next_look(Instant now);
+
+  std::size_t tenants() const { return entries_.size(); }
+
+ private:
+  struct Entry {
+    Tenant* tenant;
+    Duration credit;
+  };
+  bool give_turn(Entry& entry);
+
+  TurnLimits limits_;
+  Clock clock_;
+  std::vector<Entry> entries_;
+  std::size_t first_ = 0;
+};
+
+}  // namespace paravane::daemon

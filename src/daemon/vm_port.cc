@@ -1,0 +1,109 @@
+#include "daemon/vm_port.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "base/log.h"
+
+namespace paravane::daemon {
+namespace {
+
+// The Linux driver asks for command response, asynchronous events and completions.
+constexpr std::uint16_t kVectors = 3;
+
+constexpr std::size_t kTimersPerTurn = 256;
+
+}  // namespace
+
+Status apply_access(const std::filesystem::path& socket, const SocketAccess& access) {
+  if (access.group && ::chown(socket.c_str(), static_cast<uid_t>(-1), *access.group) != 0) {
+    return fail(Errc::kIo, fmt::format("cannot give {} to group {}: {}", socket.string(),
+                                       *access.group, std::strerror(errno)));
+  }
+  if (::chmod(socket.c_str(), access.mode) != 0) {
+    return fail(Errc::kIo, fmt::format("cannot set the mode of {}: {}", socket.string(),
+                                       std::strerror(errno)));
+  }
+  return {};
+}
+
+Result<std::unique_ptr<VmPort>> VmPort::create(const VmPortConfig& config, verbs::AdapterId id,
+                                               const PortNetwork& network) {
+  std::unique_ptr<VmPort> port(new VmPort(config, id, network));
+  if (Status built = port->build(); !built) return std::unexpected(built.error());
+  return port;
+}
+
+VmPort::VmPort(const VmPortConfig& config, verbs::AdapterId id, const PortNetwork& network)
+    : config_(config), id_(id), network_(network), memory_(config.memory), interrupts_(kVectors) {}
+
+Status VmPort::build() {
+  auto loop = EventLoop::create();
+  if (!loop) return std::unexpected(loop.error());
+  loop_ = std::move(*loop);
+  fabric_ = network_.directory.join(id_, name(), config_.device.mac);
+  auto device =
+      device::PvrdmaDevice::create(config_.device, id_, memory_, interrupts_, timers_, *fabric_);
+  if (!device) return std::unexpected(device.error());
+  device_ = std::move(*device);
+  network_.local.attach(device_->adapter());
+  on_transport_ = true;
+  auto server = vfio_user::Server::listen({.name = name(), .socket_path = config_.socket}, *loop_,
+                                          timers_, *device_, memory_, interrupts_);
+  if (!server) return std::unexpected(server.error());
+  server_ = std::move(*server);
+  device_->set_answer([this](vfio_user::ReplyToken token) {
+    if (server_) server_->answer(token);
+  });
+  return apply_access(config_.socket, config_.access);
+}
+
+VmPort::~VmPort() {
+  // The VMM leaves first: that resets the device while all of it is still there.
+  server_.reset();
+  if (on_transport_) network_.local.detach(device_->adapter());
+}
+
+void VmPort::set_now(Instant now) {
+  server_->set_now(now);
+  device_->set_now(now);
+}
+
+bool VmPort::has_work() const {
+  return readable_ || device_->has_work();
+}
+
+Instant VmPort::next_look() {
+  return std::min(device_->next_look(), timers_.next_deadline());
+}
+
+bool VmPort::turn(Instant now, verbs::Budget& budget) {
+  const verbs::Budget before = budget;
+  set_now(now);
+  bool worked = false;
+  if (readable_) {
+    readable_ = false;  // the worker's loop says so again while there is more
+    const Result<int> ran = loop_->poll(Duration::zero());
+    if (!ran) log::error("{}: {}", name(), ran.error().message);
+    worked = ran && *ran > 0;
+  }
+  worked = timers_.run_due(now, kTimersPerTurn) > 0 || worked;
+  device_->poll(budget);
+  end_if_fatal();
+  return worked || budget.operations != before.operations || budget.bytes != before.bytes ||
+         device_->has_work();
+}
+
+void VmPort::end_if_fatal() {
+  if (!server_->attached()) return;
+  if (const std::string_view reason = device_->fatal_reason(); !reason.empty()) {
+    server_->disconnect(std::string(reason));
+  }
+}
+
+}  // namespace paravane::daemon

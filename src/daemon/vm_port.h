@@ -1,0 +1,96 @@
+// VmPort: one VM's adapter with everything that belongs to it: guest memory,
+// interrupts, the PVRDMA device, its place in the fabric, and the vfio-user
+// socket that the VMM connects to. It has an event loop and timers of its own,
+// so that all that a VM causes is done in that VM's turns.
+//
+// Worker thread only.
+
+#pragma once
+
+#include <sys/types.h>
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/event_loop.h"
+#include "base/timers.h"
+#include "daemon/tenant.h"
+#include "device/pvrdma_device.h"
+#include "fabric/directory.h"
+#include "guestmem/guest_memory.h"
+#include "transport/local/local_transport.h"
+#include "vfio_user/interrupts.h"
+#include "vfio_user/server.h"
+
+namespace paravane::daemon {
+
+// Who may connect to a socket.
+struct SocketAccess {
+  mode_t mode = 0660;
+  std::optional<gid_t> group;
+};
+// Errors: kIo, with the path and the reason.
+Status apply_access(const std::filesystem::path& socket, const SocketAccess& access);
+
+struct VmPortConfig {
+  device::DeviceConfig device;
+  GuestMemory::Limits memory;
+  std::filesystem::path socket;
+  SocketAccess access;
+};
+
+// What the ports of one worker share.
+struct PortNetwork {
+  transport_local::LocalTransport& local;
+  fabric::Directory& directory;
+};
+
+class VmPort final : public Tenant {
+ public:
+  // `network` outlives the port. Errors: as PvrdmaDevice::create() and
+  // Server::listen().
+  static Result<std::unique_ptr<VmPort>> create(const VmPortConfig& config, verbs::AdapterId id,
+                                                const PortNetwork& network);
+  ~VmPort() override;
+
+  // ---- Tenant ----
+  void set_now(Instant now) override;
+  bool has_work() const override;
+  Instant next_look() override;
+  bool turn(Instant now, verbs::Budget& budget) override;
+
+  // Readable when the VMM has sent something; the worker then calls on_readable().
+  int fd() const { return loop_->fd(); }
+  void on_readable() { readable_ = true; }
+
+  const std::string& name() const { return config_.device.name; }
+  const VmPortConfig& config() const { return config_; }
+  verbs::AdapterId id() const { return id_; }
+  device::PvrdmaDevice& device() { return *device_; }
+  vfio_user::Server& server() { return *server_; }
+  const GuestMemory& memory() const { return memory_; }
+
+ private:
+  VmPort(const VmPortConfig& config, verbs::AdapterId id, const PortNetwork& network);
+  Status build();
+  void end_if_fatal();
+
+  VmPortConfig config_;
+  verbs::AdapterId id_;
+  PortNetwork network_;
+  bool readable_ = false;
+
+  // In the order in which they need each other.
+  std::unique_ptr<EventLoop> loop_;
+  TimerQueue timers_;
+  GuestMemory memory_;
+  vfio_user::Interrupts interrupts_;
+  std::unique_ptr<verbs::FabricPort> fabric_;
+  std::unique_ptr<device::PvrdmaDevice> device_;
+  bool on_transport_ = false;
+  std::unique_ptr<vfio_user::Server> server_;
+};
+
+}  // namespace paravane::daemon
