@@ -3,6 +3,6 @@
 #define LAB_AGENT_BASE64_H
 
 /* Returns the number of bytes now in `text`, or -1 if it is not base64. */
-long base64_decode_in_place(char *text);
+long base64_decode_in_place(char* text);
 
 #endif

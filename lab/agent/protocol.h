@@ -21,25 +21,25 @@
 #define LAB_AGENT_PROTOCOL_H
 
 enum {
-    kFrameHello = 'H',   /* the nonce */
-    kFrameStdout = 'O',
-    kFrameStderr = 'E',
-    kFrameExit = 'X',    /* "exit N" or "signal N": the last frame */
-    kFrameFailed = 'F',  /* the command could not be started: why */
-    kFrameTaken = 'T',   /* the last IN was written, or the command wants no more */
-    kFramePong = 'P',
-    kFrameNoSession = 'N' /* not this session: the guest was restarted */
+  kFrameHello = 'H', /* the nonce */
+  kFrameStdout = 'O',
+  kFrameStderr = 'E',
+  kFrameExit = 'X',   /* "exit N" or "signal N": the last frame */
+  kFrameFailed = 'F', /* the command could not be started: why */
+  kFrameTaken = 'T',  /* the last IN was written, or the command wants no more */
+  kFramePong = 'P',
+  kFrameNoSession = 'N' /* not this session: the guest was restarted */
 };
 
 enum {
-    kFrameHeaderBytes = 5,
-    kPayloadBytes = 16384,
-    kLineBytes = 65536, /* longest line; 48 KiB of arguments or input */
-    kFramesPerPump = 32,
-    kCheckEveryMs = 500,
-    kAwayChecks = 4,
-    kMaxPorts = 32,
-    kMaxArguments = 4096
+  kFrameHeaderBytes = 5,
+  kPayloadBytes = 16384,
+  kLineBytes = 65536, /* longest line; 48 KiB of arguments or input */
+  kFramesPerPump = 32,
+  kCheckEveryMs = 500,
+  kAwayChecks = 4,
+  kMaxPorts = 32,
+  kMaxArguments = 4096
 };
 
 #endif

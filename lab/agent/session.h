@@ -14,41 +14,41 @@
 #include "protocol.h"
 
 struct session {
-    int port;
-    int epoll;
-    int open;              /* HELLO was seen and the command has not ended */
-    struct command command;
+  int port;
+  int epoll;
+  int open; /* HELLO was seen and the command has not ended */
+  struct command command;
 
-    char line[kLineBytes]; /* what has arrived of the current line */
-    size_t line_length;
-    int line_too_long;
+  char line[kLineBytes]; /* what has arrived of the current line */
+  size_t line_length;
+  int line_too_long;
 
-    char input[kLineBytes]; /* standard input that is not written yet */
-    size_t input_length;
-    size_t input_offset;
-    int input_ended;
+  char input[kLineBytes]; /* standard input that is not written yet */
+  size_t input_length;
+  size_t input_offset;
+  int input_ended;
 
-    char frame[kFrameHeaderBytes + kPayloadBytes]; /* being sent */
-    size_t frame_length;
-    size_t frame_offset;
+  char frame[kFrameHeaderBytes + kPayloadBytes]; /* being sent */
+  size_t frame_length;
+  size_t frame_offset;
 
-    int more;              /* the last pump stopped at its bound, not for want of work */
+  int more; /* the last pump stopped at its bound, not for want of work */
 
-    int away;              /* checks in a row that found no host client */
+  int away; /* checks in a row that found no host client */
 
-    /* Small answers that wait for the frame's place, 0 when there is none. */
-    char pong_due;
-    char taken_due;
-    int failed_due;        /* errno of a start that failed */
+  /* Small answers that wait for the frame's place, 0 when there is none. */
+  char pong_due;
+  char taken_due;
+  int failed_due; /* errno of a start that failed */
 };
 
-void session_init(struct session *session, int port, int epoll);
-void session_pump(struct session *session);
+void session_init(struct session* session, int port, int epoll);
+void session_pump(struct session* session);
 
 /* To be called twice a second while a session is open: ends it when the host
  * client has been away for kAwayChecks calls in a row. One look is not enough:
  * the driver tells of data and of clients coming and going by different ways, so
  * a new client's first words may be here before the news that it came. */
-void session_check_host(struct session *session);
+void session_check_host(struct session* session);
 
 #endif

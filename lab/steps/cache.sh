@@ -23,10 +23,22 @@ recipe_key() {
 # is_made PRODUCT KEY: is the product there and from this very recipe?
 is_made() { [[ -f $1/.recipe && $(<"$1/.recipe") == "$2" ]]; }
 
+# discard PRODUCT...: out of sight at once, so that an interrupted removal leaves
+# nothing that looks finished either.
+discard() {
+  local product grave
+  for product in "$@"; do
+    [[ -e $product ]] || continue
+    grave=$(mktemp -d "$LAB_CACHE/making-room.XXXXXX")
+    mv "$product" "$grave/"
+    rm -rf --one-file-system "$grave"
+  done
+}
+
 # put_in_place TEMPORARY PRODUCT KEY
 put_in_place() {
   printf '%s\n' "$3" >"$1/.recipe"
-  rm -rf --one-file-system "$2"
+  discard "$2"
   mkdir -p "$(dirname "$2")"
   mv "$1" "$2"
 }

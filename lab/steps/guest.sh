@@ -1,4 +1,4 @@
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2034
 # Which guest is being made, and where its parts are kept.
 
 LAB_GUEST=${LAB_GUEST:-bookworm}
@@ -20,5 +20,6 @@ join_commas() { local IFS=,; printf '%s' "$*"; }
 in_build_tree() {
   local directory=$1
   shift
+  # shellcheck disable=SC2016
   chroot "$BUILD_TREE" /bin/sh -c 'cd "$0" && exec "$@"' "$directory" "$@"
 }

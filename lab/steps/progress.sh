@@ -29,11 +29,13 @@ with_progress() {
   mkdir -p "$LAB_CACHE/logs"
   start=$(now_ms)
   say "$what ..."
+  # A process group of its own, so that an interrupted run can end all of it.
+  set -m
   "$@" >"$log" 2>&1 </dev/null &
   pid=$!
-  # The trap keeps an interrupted run from leaving the child behind.
+  set +m
   # shellcheck disable=SC2064
-  trap "kill $pid 2>/dev/null || true; exit 130" INT TERM
+  trap "end_group $pid; exit 130" INT TERM
   while kill -0 "$pid" 2>/dev/null; do
     sleep 0.1
     ticks=$((ticks + 1))
@@ -46,6 +48,11 @@ with_progress() {
     die "$what" "exit status $status (whole log: $log)" "see the last lines above; then run the same command again"
   fi
   say "$what: done ($(seconds_since "$start"))"
+}
+
+end_group() {
+  kill -TERM -- "-$1" 2>/dev/null || true
+  wait "$1" 2>/dev/null || true
 }
 
 last_line() { tail -n 1 "$1" | tr '\r' '\n' | tail -n 1 | cut -c 1-90; }
