@@ -1,0 +1,102 @@
+#include "testing/engine_vm.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <utility>
+
+#include "guestmem/page_list.h"
+
+namespace paravane::fake {
+namespace {
+
+// A fake that cannot be set up ends the test program.
+template <typename T>
+T expect(Result<T> result) {
+  if (!result) {
+    std::fprintf(stderr, "engine vm: %s\n", result.error().message.c_str());
+    std::abort();
+  }
+  if constexpr (!std::is_void_v<T>) return std::move(*result);
+}
+
+}  // namespace
+
+EngineVm::EngineVm(verbs::AdapterId id, TimerQueue& timers, verbs::FabricPort& port,
+                   const verbs::Gid& gid, std::uint64_t ram_bytes,
+                   const verbs::AdapterLimits& limits)
+    : ram_(ram_bytes), gid_(gid) {
+  ram_.show(memory_);
+  adapter_ = std::make_unique<verbs::Adapter>(id, limits, memory_, timers, port, events_);
+  pd_ = expect(adapter_->create_pd());
+  expect(adapter_->bind_gid(0, gid_, verbs::GidType::kRoceV2));
+  expect(adapter_->bind_gid(1, gid_, verbs::GidType::kRoceV1));
+}
+
+EngineBuffer EngineVm::buffer(std::uint64_t length, verbs::AccessMask access, std::uint64_t offset,
+                              bool contiguous) {
+  const std::uint64_t pages = (offset + length + kPageBytes - 1) / kPageBytes;
+  EngineBuffer buffer;
+  buffer.pages = contiguous ? ram_.contiguous_pages(pages) : ram_.scattered_pages(pages);
+  buffer.start = next_start_ + offset;
+  buffer.length = length;
+  next_start_ += (pages + 1) * kPageBytes;
+  PageList list =
+      expect(PageList::from_directory(memory_, buffer.pages.directory, pages, Rights::kReadWrite));
+  buffer.key =
+      expect(adapter_->regions().add_user(pd_, buffer.start, length, access, std::move(list)));
+  return buffer;
+}
+
+void EngineVm::write(const EngineBuffer& buffer, std::uint64_t offset,
+                     std::span<const std::byte> bytes) {
+  for (std::uint64_t at = buffer.start % kPageBytes + offset; !bytes.empty();) {
+    const std::uint64_t part = std::min<std::uint64_t>(bytes.size(), kPageBytes - at % kPageBytes);
+    ram_.write_bytes(buffer.pages.at(at), bytes.first(part));
+    bytes = bytes.subspan(part);
+    at += part;
+  }
+}
+
+std::vector<std::byte> EngineVm::read(const EngineBuffer& buffer, std::uint64_t offset,
+                                      std::uint64_t length) const {
+  std::vector<std::byte> bytes(length);
+  std::span<std::byte> rest(bytes);
+  for (std::uint64_t at = buffer.start % kPageBytes + offset; !rest.empty();) {
+    const std::uint64_t part = std::min<std::uint64_t>(rest.size(), kPageBytes - at % kPageBytes);
+    ram_.read_bytes(buffer.pages.at(at), rest.first(part));
+    rest = rest.subspan(part);
+    at += part;
+  }
+  return bytes;
+}
+
+std::vector<std::byte> EngineVm::pattern(std::uint64_t length, std::uint8_t seed) {
+  std::vector<std::byte> bytes(length);
+  std::uint32_t state = 0x9E37'79B9u * (seed + 1u);
+  for (std::byte& byte : bytes) {
+    state = state * 1664525u + 1013904223u;
+    byte = static_cast<std::byte>(state >> 24);
+  }
+  return bytes;
+}
+
+void EngineVm::fill(const EngineBuffer& buffer, std::uint8_t seed) {
+  write(buffer, 0, pattern(buffer.length, seed));
+}
+
+std::unique_ptr<EngineQp> EngineVm::queue_pair(verbs::QpType type, bool signal_all,
+                                               std::uint32_t number) {
+  auto made = std::make_unique<EngineQp>();
+  made->qp = expect(adapter_->create_qp(verbs::QueuePairSpec{.type = type,
+                                                             .pd = pd_,
+                                                             .tag = next_tag_++,
+                                                             .number = number,
+                                                             .send_cq = &made->sends,
+                                                             .receive_cq = &made->receives,
+                                                             .work = &made->work,
+                                                             .signal_all = signal_all}));
+  return made;
+}
+
+}  // namespace paravane::fake

@@ -1,0 +1,111 @@
+// ScriptedTransport: carries nothing; answers each request as the test says, at
+// once or when told to.
+// ScriptedFabric: a fabric port on which every GID is reached along one path,
+// unless the test says that nobody is there.
+//
+// Owner thread only.
+
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "verbs/fabric_port.h"
+#include "verbs/queue_pair.h"
+#include "verbs/transport.h"
+
+namespace paravane::fake {
+
+class ScriptedTransport final : public verbs::Transport {
+ public:
+  // The answers to the next requests, in order; nullopt: carried until the test
+  // calls QueuePair::on_outcome(). After the last one the answer is kDone.
+  void answer(std::optional<verbs::Outcome> outcome) { answers_.push_back(outcome); }
+  // From now on every request without an answer of its own gets this one.
+  void answer_always(std::optional<verbs::Outcome> outcome) { default_answer_ = outcome; }
+
+  // wr_id of each request that was submitted, retries included.
+  const std::vector<std::uint64_t>& submitted() const { return submitted_; }
+  const std::vector<verbs::DatagramSource>& datagrams() const { return datagrams_; }
+  unsigned cancels() const { return cancels_; }
+
+  std::string_view name() const override { return "scripted"; }
+  std::optional<verbs::Outcome> submit(verbs::QueuePair&, const verbs::Path&,
+                                       const verbs::SendRequest& request,
+                                       verbs::Budget& budget) override {
+    submitted_.push_back(request.wr_id);
+    budget.bytes -= static_cast<std::int64_t>(request.sges.total_bytes());
+    return next_answer();
+  }
+  void cancel(verbs::QueuePair&) override { ++cancels_; }
+  verbs::Outcome send_datagram(verbs::QueuePair&, const verbs::Path&,
+                               const verbs::DatagramSource& source,
+                               const verbs::SendRequest& request) override {
+    submitted_.push_back(request.wr_id);
+    datagrams_.push_back(source);
+    return next_answer().value_or(verbs::Outcome{});
+  }
+  void poll(Instant, verbs::Budget&) override {}
+  bool has_work() const override { return false; }
+
+ private:
+  std::optional<verbs::Outcome> next_answer() {
+    if (answers_.empty()) return default_answer_;
+    const std::optional<verbs::Outcome> answer = answers_.front();
+    answers_.pop_front();
+    return answer;
+  }
+
+  std::deque<std::optional<verbs::Outcome>> answers_;
+  std::optional<verbs::Outcome> default_answer_ = verbs::Outcome{};
+  std::vector<std::uint64_t> submitted_;
+  std::vector<verbs::DatagramSource> datagrams_;
+  unsigned cancels_ = 0;
+};
+
+class ScriptedFabric final : public verbs::FabricPort {
+ public:
+  using Entry = std::pair<verbs::Gid, verbs::GidType>;
+
+  explicit ScriptedFabric(verbs::Transport& transport) : transport_(transport) {}
+
+  void refuse_announcements(bool refuse) { refuses_ = refuse; }
+  void set_reachable(bool reachable) {
+    reachable_ = reachable;
+    ++epoch_;
+  }
+  const std::vector<Entry>& announced() const { return announced_; }
+  const std::vector<Entry>& withdrawn() const { return withdrawn_; }
+  unsigned finds() const { return finds_; }
+
+  Status announce(const verbs::Gid& gid, verbs::GidType type) override {
+    if (refuses_) return fail(Errc::kBadState, "gid: belongs to somebody else");
+    announced_.emplace_back(gid, type);
+    ++epoch_;
+    return {};
+  }
+  void withdraw(const verbs::Gid& gid, verbs::GidType type) override {
+    withdrawn_.emplace_back(gid, type);
+    ++epoch_;
+  }
+  std::optional<verbs::Path> find(const verbs::Gid&, verbs::GidType) const override {
+    ++finds_;
+    if (!reachable_) return std::nullopt;
+    return verbs::Path{.transport = &transport_, .peer = verbs::AdapterId{1}};
+  }
+  std::uint64_t epoch() const override { return epoch_; }
+
+ private:
+  verbs::Transport& transport_;
+  std::vector<Entry> announced_;
+  std::vector<Entry> withdrawn_;
+  mutable unsigned finds_ = 0;
+  std::uint64_t epoch_ = 1;
+  bool reachable_ = true;
+  bool refuses_ = false;
+};
+
+}  // namespace paravane::fake

@@ -1,0 +1,68 @@
+// ScriptedWork: a queue pair's work source that a test fills.
+//
+// Like a guest's rings it keeps requests until they are taken, and it can be told
+// to be absent or broken.
+//
+// Owner thread only.
+
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+
+#include "verbs/work_request.h"
+
+namespace paravane::fake {
+
+class ScriptedWork final : public verbs::WorkSource {
+ public:
+  void post_send(const verbs::SendRequest& request) { sends_.push_back(request); }
+  void post_receive(const verbs::ReceiveRequest& request) { receives_.push_back(request); }
+
+  // What take_send() / take_receive() say instead of looking; nullopt: they look.
+  void set_send_answer(std::optional<Fetch> answer) { send_answer_ = answer; }
+  void set_receive_answer(std::optional<Fetch> answer) { receive_answer_ = answer; }
+
+  std::size_t sends_left() const { return sends_.size(); }
+  std::size_t receives_left() const { return receives_.size(); }
+  // How often the engine looked, successfully or not.
+  unsigned send_looks() const { return send_looks_; }
+  unsigned receive_looks() const { return receive_looks_; }
+  unsigned restarts() const { return restarts_; }
+
+  Fetch take_send(verbs::SendRequest& out) override {
+    ++send_looks_;
+    return take(send_answer_, sends_, out);
+  }
+  Fetch take_receive(verbs::ReceiveRequest& out) override {
+    ++receive_looks_;
+    return take(receive_answer_, receives_, out);
+  }
+  // The guest has zeroed its indices: what was posted before is gone.
+  void restart() override {
+    ++restarts_;
+    sends_.clear();
+    receives_.clear();
+  }
+
+ private:
+  template <typename Request>
+  static Fetch take(const std::optional<Fetch>& answer, std::deque<Request>& posted, Request& out) {
+    if (answer) return *answer;
+    if (posted.empty()) return Fetch::kEmpty;
+    out = posted.front();
+    posted.pop_front();
+    return Fetch::kTaken;
+  }
+
+  std::deque<verbs::SendRequest> sends_;
+  std::deque<verbs::ReceiveRequest> receives_;
+  std::optional<Fetch> send_answer_;
+  std::optional<Fetch> receive_answer_;
+  unsigned send_looks_ = 0;
+  unsigned receive_looks_ = 0;
+  unsigned restarts_ = 0;
+};
+
+}  // namespace paravane::fake

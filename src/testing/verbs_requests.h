@@ -1,0 +1,37 @@
+// Work requests and queue pair moves, as tests write them.
+
+#pragma once
+
+#include <cassert>
+#include <cstdint>
+#include <initializer_list>
+
+#include "verbs/queue_pair.h"
+#include "verbs/work_request.h"
+
+namespace paravane::fake {
+
+verbs::SendRequest send_request(std::uint64_t wr_id, std::initializer_list<verbs::Sge> sges);
+verbs::SendRequest write_request(std::uint64_t wr_id, std::initializer_list<verbs::Sge> sges,
+                                 std::uint64_t remote_addr, std::uint32_t rkey);
+verbs::SendRequest read_request(std::uint64_t wr_id, std::initializer_list<verbs::Sge> sges,
+                                std::uint64_t remote_addr, std::uint32_t rkey);
+verbs::ReceiveRequest receive_request(std::uint64_t wr_id, std::initializer_list<verbs::Sge> sges);
+
+// The same request with immediate data.
+verbs::SendRequest with_imm(verbs::SendRequest request, verbs::Immediate imm);
+
+// ---- Moves with the attributes that each requires ----
+
+// Everything a connection can be told; tests change single fields.
+verbs::QpAttributes default_attributes();
+
+// The required attributes of a move; 0 if there is no such move.
+verbs::QpAttrMask required_attributes(verbs::QpType type, verbs::QpState from, verbs::QpState to);
+
+Status move(verbs::QueuePair& qp, verbs::QpState to, const verbs::QpAttributes& attributes,
+            verbs::QpAttrMask extra = 0);
+// Through INIT and RTR to `to`, which is INIT, RTR or RTS.
+Status bring_up(verbs::QueuePair& qp, verbs::QpState to, const verbs::QpAttributes& attributes);
+
+}  // namespace paravane::fake
