@@ -23,6 +23,12 @@
 
 namespace paravane::vfio_user {
 
+// Neither to an answer nor to a command that says so.
+inline bool wants_answer(const Header& header) {
+  const std::uint32_t flags = header.flags.get();
+  return (flags & Header::kNoReply) == 0 && (flags & Header::kTypeMask) != Header::kTypeReply;
+}
+
 struct Request {
   Header header;
   std::span<const std::byte> payload;

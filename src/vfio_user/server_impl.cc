@@ -34,7 +34,8 @@ ServerImpl::ServerImpl(ServerConfig config, Listener listener, const Parts& part
     : config_(std::move(config)),
       parts_(parts),
       function_(parts.device, parts.memory, parts.interrupts, counters_),
-      listener_(std::move(listener)) {}
+      listener_(std::move(listener)),
+      refused_clients_(parts.loop, parts.timers, now_) {}
 
 ServerImpl::~ServerImpl() {
   thread_.check();
@@ -68,7 +69,7 @@ void ServerImpl::on_listener_ready() {
     }
     if (!*next) return;
     if (client_) {
-      refuse_client(**next);
+      refuse_client(std::move(**next));
     } else {
       accept_client(std::move(**next));
     }
@@ -88,11 +89,14 @@ void ServerImpl::pause_listening() {
   });
 }
 
-void ServerImpl::refuse_client(const UniqueFd& socket) {
+void ServerImpl::refuse_client(UniqueFd socket) {
   counters_.refused_clients.add();
-  if (const auto kept_back = refused_clients_.allow(now_)) {
-    log::warn("{}: refused a second client (pid {}): pid {} is attached{}", config_.name,
-              pid_of_peer(socket.get()), client_->pid, and_kept_back(*kept_back));
+  const int pid = pid_of_peer(socket.get());
+  const Status refused = refused_clients_.add(std::move(socket));
+  if (const auto kept_back = refusals_of_clients_.allow(now_)) {
+    log::warn("{}: refused a second client (pid {}): pid {} is being served{}{}", config_.name, pid,
+              client_->pid, refused ? "" : "; " + refused.error().message,
+              and_kept_back(*kept_back));
   }
 }
 
@@ -113,9 +117,14 @@ void ServerImpl::accept_client(UniqueFd socket) {
     client_.reset();
     return;
   }
-  client_->handshake_limit = parts_.timers.set(now_ + config_.handshake_timeout, [this](Instant) {
-    client_->connection.close_soon(
-        {.broken = true, .reason = "no vfio-user VERSION came within the time limit"});
+  limit_client(config_.handshake_timeout,
+               {.broken = true, .reason = "no vfio-user VERSION came within the time limit"});
+}
+
+void ServerImpl::limit_client(Duration time, Connection::Ending ending) {
+  parts_.timers.cancel(client_->limit);
+  client_->limit = parts_.timers.set(now_ + time, [this, ending = std::move(ending)](Instant) {
+    client_->connection.close_soon(ending);
   });
 }
 
@@ -142,16 +151,24 @@ void ServerImpl::on_request(Request& request) {
   if (!handled) note_refusal(request);
   finish(request.header, handled ? 0 : handled.error());
   if (session.negotiated() && !was_negotiated) note_attached();
-  if (session.farewell()) {
-    client_->connection.close_soon({.broken = true, .reason = *session.farewell()});
+  if (session.farewell()) say_farewell();
+}
+
+// The client has its error and closes the connection itself; a VMM that finds
+// it closed instead may crash (refused_clients.h).
+void ServerImpl::say_farewell() {
+  counters_.broken_connections.add();
+  if (const auto kept_back = comings_and_goings_.allow(now_)) {
+    log::warn("{}: refused the VMM (pid {}) on {}: {}{}", config_.name, client_->pid,
+              config_.socket_path.string(), *client_->session.farewell(),
+              and_kept_back(*kept_back));
   }
+  client_->connection.hold();
+  limit_client(RefusedClients::kPatience, {.broken = false, .reason = "it was refused"});
 }
 
 void ServerImpl::finish(const Header& request, int error) {
-  const std::uint32_t flags = request.flags.get();
-  const bool wants_answer =
-      (flags & Header::kNoReply) == 0 && (flags & Header::kTypeMask) != Header::kTypeReply;
-  if (!wants_answer) {
+  if (!wants_answer(request)) {
     if (error != 0) counters_.posted_errors.add();
     return;
   }
@@ -169,7 +186,7 @@ void ServerImpl::note_refusal(const Request& request) {
 }
 
 void ServerImpl::note_attached() {
-  parts_.timers.cancel(std::exchange(client_->handshake_limit, TimerId::kNone));
+  parts_.timers.cancel(std::exchange(client_->limit, TimerId::kNone));
   counters_.attaches.add();
   if (const auto kept_back = comings_and_goings_.allow(now_)) {
     log::info("{}: VMM attached (pid {}){}", config_.name, client_->pid, and_kept_back(*kept_back));
@@ -218,7 +235,7 @@ void ServerImpl::on_ended(const Connection::Ending& ending) {
 // still there sees at once that its device has gone.
 void ServerImpl::leave() {
   const bool was_attached = client_->session.negotiated();
-  parts_.timers.cancel(client_->handshake_limit);
+  parts_.timers.cancel(client_->limit);
   client_.reset();
   owed_.reset();
   if (!was_attached) return;  // the device has not heard of it

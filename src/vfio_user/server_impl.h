@@ -21,6 +21,7 @@
 #include "vfio_user/connection.h"
 #include "vfio_user/function.h"
 #include "vfio_user/listener.h"
+#include "vfio_user/refused_clients.h"
 #include "vfio_user/server.h"
 #include "vfio_user/session.h"
 
@@ -53,7 +54,7 @@ class ServerImpl final : public Server, private Connection::Owner {
     int pid;
     Session session;
     Connection connection;
-    TimerId handshake_limit = TimerId::kNone;
+    TimerId limit = TimerId::kNone;  // until VERSION, and after a farewell
     bool warned_of_private_memory = false;
   };
   struct Owed {  // an answer that the device has put off
@@ -70,8 +71,9 @@ class ServerImpl final : public Server, private Connection::Owner {
   Status watch_listener();
   void on_listener_ready();
   void accept_client(UniqueFd socket);
-  void refuse_client(const UniqueFd& socket);
+  void refuse_client(UniqueFd socket);
   void pause_listening();
+  void limit_client(Duration time, Connection::Ending ending);
 
   // ---- Connection::Owner ----
   void on_request(Request& request) override;
@@ -80,6 +82,7 @@ class ServerImpl final : public Server, private Connection::Owner {
 
   // Answers with reply_, or with `error` alone.
   void finish(const Header& request, int error);
+  void say_farewell();
   void note_refusal(const Request& request);
   void note_attached();
   void warn_of_private_memory();
@@ -93,6 +96,7 @@ class ServerImpl final : public Server, private Connection::Owner {
   ServerCounters counters_;
   Function function_;
   Listener listener_;
+  RefusedClients refused_clients_;
   std::optional<Client> client_;
   Reply reply_;
 
@@ -104,7 +108,7 @@ class ServerImpl final : public Server, private Connection::Owner {
   TimerId listen_again_ = TimerId::kNone;
   bool listening_ = false;
 
-  LogLimit refused_clients_;
+  LogLimit refusals_of_clients_;
   LogLimit refusals_;
   LogLimit comings_and_goings_{std::chrono::seconds(10), 10};
   OwnerThread thread_;

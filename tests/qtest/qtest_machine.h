@@ -26,7 +26,8 @@ class QtestMachine {
                QemuProcess::Pump pump);
 
   QemuProcess& process() { return process_; }
-  bool is_up() const { return process_.is_up(); }
+  // False when QEMU ended instead of coming up; the log says why.
+  bool is_up() const { return is_up_; }
 
   // ---- What a CPU does ----
   void out(unsigned bytes, std::uint16_t port, std::uint32_t value);
@@ -35,8 +36,8 @@ class QtestMachine {
   std::uint64_t read(unsigned bytes, std::uint64_t address);
 
   // ---- What an operator does ----
-  // A QMP command without arguments; waits for its answer.
-  void qmp(const std::string& command);
+  // A QMP command without arguments; waits for its answer. False: it failed.
+  bool qmp(const std::string& command);
   // Until this event has been seen, be it in the past; false when it does not
   // come.
   bool wait_for_event(const std::string& name);
@@ -45,6 +46,7 @@ class QtestMachine {
   std::string command(const std::string& line);
 
   QemuProcess process_;
+  bool is_up_ = false;
   std::vector<std::string> events_;  // lines of QMP that were no answers
 };
 

@@ -4,8 +4,10 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 
 #include <algorithm>
+#include <csignal>
 
 #include "qtest/pci_bus.h"
 #include "qtest/qtest_machine.h"
@@ -16,7 +18,6 @@ namespace {
 
 using ::testing::Contains;
 using ::testing::HasSubstr;
-using ::testing::Not;
 
 constexpr std::uint64_t kMessages = 0x500'0000;  // RAM that MSI-X writes to
 
@@ -37,6 +38,14 @@ class VfioUserQtest : public ::testing::Test {
       if (machine_->read(4, address) == value) return true;
     }
     return false;
+  }
+
+  bool vmm_leaves() {
+    for (int i = 0; i < 2000 && rig_.server().attached(); ++i) {
+      rig_.step();
+      ::poll(nullptr, 0, 1);
+    }
+    return !rig_.server().attached();
   }
 
   TempDir directory_;
@@ -205,7 +214,7 @@ TEST_F(VfioUserQtest, AMachineResetResetsTheDeviceAndKeepsTheConnection) {
   ASSERT_NO_FATAL_FAILURE(start());
   function_->enable();
   rig_.device().clear_log();
-  machine_->qmp("system_reset");
+  ASSERT_TRUE(machine_->qmp("system_reset"));
   ASSERT_TRUE(machine_->wait_for_event("RESET"));
   EXPECT_THAT(rig_.device().log(), Contains("reset machine"));
   EXPECT_FALSE(rig_.memory().dma_enabled());
@@ -246,10 +255,9 @@ TEST_F(VfioUserQtest, WaitsForAnAnswerThatIsPutOff) {
 TEST_F(VfioUserQtest, QuitGivesBackEverythingAndTheNextVmCanAttach) {
   ASSERT_NO_FATAL_FAILURE(start());
   function_->enable();
-  machine_->qmp("quit");
+  ASSERT_TRUE(machine_->qmp("quit"));
   EXPECT_EQ(machine_->process().wait(), 0);
-  for (int i = 0; i < 100 && rig_.server().attached(); ++i) rig_.step();
-  EXPECT_FALSE(rig_.server().attached());
+  EXPECT_TRUE(vmm_leaves());
   EXPECT_THAT(rig_.device().log(), Contains("reset disconnect"));
   EXPECT_EQ(rig_.memory().usage().ranges, 0U);
 
@@ -266,10 +274,29 @@ TEST_F(VfioUserQtest, ASecondVmIsRefusedAtOnceAndTheFirstGoesOn) {
   QtestMachine second(other.path(), {.device_socket = rig_.socket_path(), .more = {}},
                       [this] { rig_.step(); });
   EXPECT_FALSE(second.is_up());
-  EXPECT_EQ(second.process().wait(), 1) << second.process().log();
+  EXPECT_EQ(second.process().wait(), 1);
+  EXPECT_THAT(second.process().log(), HasSubstr("version reply: Device or resource busy"));
   EXPECT_EQ(rig_.counters().refused_clients.value(), 1U);
   machine_->write(4, PciFunction::kBar1, 7);
   EXPECT_EQ(machine_->read(4, PciFunction::kBar1), 7U);
+}
+
+TEST_F(VfioUserQtest, AVmThatIsKilledLeavesNothingBehind) {
+  ASSERT_NO_FATAL_FAILURE(start());
+  function_->enable();
+  ::kill(machine_->process().pid(), SIGKILL);
+  EXPECT_TRUE(vmm_leaves());
+  EXPECT_EQ(rig_.memory().usage().ranges, 0U);
+}
+
+TEST_F(VfioUserQtest, DroppingTheVmLeavesItRunning) {
+  ASSERT_NO_FATAL_FAILURE(start());
+  function_->enable();
+  rig_.server().disconnect("the operator removed it");
+  EXPECT_TRUE(vmm_leaves());
+  EXPECT_EQ(machine_->read(4, PciFunction::kBar1), 0xFFFFFFFFU);
+  machine_->write(4, PciFunction::kBar1, 1);
+  EXPECT_TRUE(machine_->qmp("query-status"));
 }
 
 TEST_F(VfioUserQtest, PrivateGuestMemoryIsUnreachableButHarmless) {

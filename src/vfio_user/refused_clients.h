@@ -1,0 +1,47 @@
+// RefusedClients: clients that came while another was being served.
+//
+// Just closing the door on one makes QEMU 11.1 abort (an assertion of its own),
+// so each gets an error as the answer to its first request, and is then left to
+// close the connection itself; QEMU does, and prints the reason. Those that do
+// not are dropped after a while, the oldest at once when there are too many.
+//
+// Owner thread only.
+
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <list>
+#include <memory>
+
+#include "base/event_loop.h"
+#include "base/timers.h"
+#include "base/unique_fd.h"
+#include "vfio_user/connection.h"
+
+namespace paravane::vfio_user {
+
+class RefusedClients {
+ public:
+  static constexpr std::size_t kMost = 8;
+  static constexpr Duration kPatience = std::chrono::seconds(2);
+
+  RefusedClients(EventLoop& loop, TimerQueue& timers, const Instant& now);
+  ~RefusedClients();
+  RefusedClients(const RefusedClients&) = delete;
+  RefusedClients& operator=(const RefusedClients&) = delete;
+
+  // Errors: kIo.
+  Status add(UniqueFd socket);
+  std::size_t size() const { return clients_.size(); }
+
+ private:
+  class Client;
+
+  EventLoop& loop_;
+  TimerQueue& timers_;
+  const Instant& now_;
+  std::list<std::unique_ptr<Client>> clients_;  // the oldest first
+};
+
+}  // namespace paravane::vfio_user
