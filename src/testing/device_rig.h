@@ -52,6 +52,7 @@ class DeviceRig {
 
   Instant now() const { return now_; }
   TimerQueue& timers() { return timers_; }
+  transport_local::LocalTransport& local() { return local_; }
 
   // One turn of the worker.
   void step();

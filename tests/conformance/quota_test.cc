@@ -1,0 +1,178 @@
+// Quotas: each limit of a device with a test at the limit and one above it. The
+// guest sees them as capabilities (device spec 4.1), a process can try to pass
+// them all the same (7.11).
+
+#include "test_rig.h"
+
+namespace paravane::fake {
+namespace {
+
+class Quota : public ::testing::Test {
+ protected:
+  static constexpr std::uint32_t kLimit = 8;
+
+  DeviceRig& with(const device::DeviceLimits& limits) {
+    RigOptions options;
+    options.vms = 1;
+    options.config.limits = limits;
+    rig_ = std::make_unique<TestRig>(options);
+    return *rig_;
+  }
+  FakeGuest& guest() { return rig_->guest(); }
+  std::uint64_t refusals() { return rig_->device().counters().quota_refusals.value(); }
+
+  // Runs `request` until it is refused; how many were accepted.
+  template <typename Request>
+  std::uint32_t accepted_until_refused(const Request& request, std::uint32_t at_most = 1000) {
+    std::uint32_t accepted = 0;
+    while (accepted < at_most && guest().run(request).accepted()) ++accepted;
+    return accepted;
+  }
+  std::unique_ptr<TestRig> rig_;
+};
+
+TEST_F(Quota, QueuePairs) {
+  with({.queue_pairs = kLimit});
+  FakePd& pd = guest().create_pd(guest().kernel());
+  FakeCq& cq = guest().create_cq(guest().kernel(), 4);
+  const QpSpec spec{.pd = &pd, .send_cq = &cq, .receive_cq = &cq};
+  PageSet pages = guest().ram().allocate_set(3, Layout::kContiguous);
+  // Handle 0 is never given out.
+  EXPECT_EQ(accepted_until_refused(guest().qp_request(spec, pages)), kLimit - 1);
+  EXPECT_EQ(refusals(), 1u);
+  EXPECT_EQ(guest().caps().max_qp, kLimit);
+}
+
+TEST_F(Quota, QueuePairRequests) {
+  with({.queue_pair_requests = 512});
+  FakePd& pd = guest().create_pd(guest().kernel());
+  FakeCq& cq = guest().create_cq(guest().kernel(), 4);
+  for (const bool sends : {true, false}) {
+    QpSpec spec{.pd = &pd, .send_cq = &cq, .receive_cq = &cq};
+    (sends ? spec.max_send_wr : spec.max_recv_wr) = 512;
+    PageSet fits = guest().ram().allocate_set(1 + spec.send_pages() + spec.receive_pages(),
+                                              Layout::kContiguous);
+    EXPECT_TRUE(guest().run(guest().qp_request(spec, fits)).accepted());
+    (sends ? spec.max_send_wr : spec.max_recv_wr) = 1024;
+    PageSet above = guest().ram().allocate_set(1 + spec.send_pages() + spec.receive_pages(),
+                                               Layout::kContiguous);
+    EXPECT_TRUE(guest().run(guest().qp_request(spec, above)).refused());
+  }
+  EXPECT_EQ(guest().caps().max_qp_wr, 512u);
+}
+
+TEST_F(Quota, Sges) {
+  with({.sges = 4});
+  FakePd& pd = guest().create_pd(guest().kernel());
+  FakeCq& cq = guest().create_cq(guest().kernel(), 4);
+  for (const bool sends : {true, false}) {
+    QpSpec spec{.pd = &pd, .send_cq = &cq, .receive_cq = &cq};
+    (sends ? spec.max_send_sge : spec.max_recv_sge) = 4;
+    PageSet fits = guest().ram().allocate_set(1 + spec.send_pages() + spec.receive_pages(),
+                                              Layout::kContiguous);
+    EXPECT_TRUE(guest().run(guest().qp_request(spec, fits)).accepted());
+    (sends ? spec.max_send_sge : spec.max_recv_sge) = 5;
+    PageSet above = guest().ram().allocate_set(1 + spec.send_pages() + spec.receive_pages(),
+                                               Layout::kContiguous);
+    EXPECT_TRUE(guest().run(guest().qp_request(spec, above)).refused());
+  }
+  EXPECT_EQ(guest().caps().max_sge, 4u);
+}
+
+TEST_F(Quota, CompletionQueues) {
+  with({.completion_queues = kLimit});
+  PageSet pages = guest().ram().allocate_set(2, Layout::kContiguous);
+  EXPECT_EQ(accepted_until_refused(guest().cq_request(guest().kernel(), 4, pages)), kLimit);
+  EXPECT_EQ(refusals(), 1u);
+}
+
+TEST_F(Quota, CompletionQueueEntries) {
+  with({.completion_queue_entries = 1024});
+  PageSet pages = guest().ram().allocate_set(1 + 2048 / 64, Layout::kContiguous);
+  CreateCq request = guest().cq_request(guest().kernel(), 1024, pages);
+  request.nchunks = 1 + 1024 / 64;
+  EXPECT_TRUE(guest().run(request).accepted());
+  EXPECT_TRUE(guest().run(guest().cq_request(guest().kernel(), 2048, pages)).refused());
+}
+
+TEST_F(Quota, MemoryRegions) {
+  with({.memory_regions = kLimit});
+  FakePd& pd = guest().create_pd(guest().kernel());
+  PageSet pages = guest().ram().allocate_set(1, Layout::kContiguous);
+  const CreateMr request = guest().mr_request(pd, 0, 64, pages);
+  const auto first = guest().run(request);
+  ASSERT_TRUE(first.accepted());
+  EXPECT_EQ(1 + accepted_until_refused(request), kLimit);
+  EXPECT_EQ(refusals(), 1u);
+  DestroyMr one{};
+  one.handle = first.response.mr_handle;
+  ASSERT_TRUE(guest().run(one).accepted());
+  EXPECT_TRUE(guest().run(request).accepted()) << "a place that was given back";
+}
+
+TEST_F(Quota, ProtectionDomains) {
+  with({.protection_domains = kLimit});
+  EXPECT_EQ(accepted_until_refused(CreatePd{}), kLimit);
+  EXPECT_EQ(refusals(), 1u);
+}
+
+TEST_F(Quota, Contexts) {
+  with({.contexts = kLimit});
+  for (std::uint32_t page = 1; page < kLimit; ++page) {
+    EXPECT_TRUE(guest().run(guest().context_request(page)).accepted()) << page;
+  }
+  EXPECT_TRUE(guest().run(guest().context_request(kLimit)).refused());
+  EXPECT_EQ(guest().caps().max_uar, kLimit);
+  EXPECT_EQ(rig_->device().spec().bars[2].size, std::uint64_t{kLimit} * kPage);
+}
+
+TEST_F(Quota, Gids) {
+  with({.gids = kLimit});
+  EXPECT_TRUE(guest().bind_gid(kLimit - 1, gid_of_ipv4({10, 9, 8, 7})));
+  EXPECT_FALSE(guest().bind_gid(kLimit, gid_of_ipv4({10, 9, 8, 6})));
+  EXPECT_EQ(guest().caps().gid_tbl_len, kLimit);
+}
+
+TEST_F(Quota, ReadsOutstandingAndAddressHandlesAreTold) {
+  with({.address_handles = 77, .reads_outstanding = 5});
+  EXPECT_EQ(guest().caps().max_ah, 77u);
+  EXPECT_EQ(guest().caps().max_qp_rd_atom, 5u);
+  EXPECT_EQ(guest().caps().max_qp_init_rd_atom, 5u);
+  FakeEnd end(guest());
+  EXPECT_TRUE(guest().connect(end.qp(), guest().gid(), end.qp().number, {.reads = 5}));
+  FakeEnd greedy(guest());
+  EXPECT_FALSE(guest().connect(greedy.qp(), guest().gid(), greedy.qp().number, {.reads = 6}));
+}
+
+TEST_F(Quota, LimitsTheGuestCannotExpressAreRefusedByName) {
+  struct Case {
+    device::DeviceLimits limits;
+    const char* name;
+  };
+  const Case cases[] = {
+      {{.queue_pairs = 65536}, "queue_pairs"},
+      {{.queue_pairs = 1}, "queue_pairs"},
+      {{.queue_pair_requests = 1000}, "queue_pair_requests"},
+      {{.sges = 3}, "sges"},
+      {{.sges = 64}, "sges"},
+      {{.completion_queues = 0}, "completion_queues"},
+      {{.completion_queue_entries = 3000}, "completion_queue_entries"},
+      {{.contexts = 3}, "contexts"},
+      {{.gids = 257}, "gids"},
+  };
+  DeviceRig& rig = with({});
+  for (const Case& c : cases) {
+    device::DeviceConfig config;
+    config.limits = c.limits;
+    fabric::Directory directory(rig.local());
+    const auto port = directory.join(verbs::AdapterId{9}, "x", {});
+    const auto made = device::PvrdmaDevice::create(config, verbs::AdapterId{9}, rig.memory(),
+                                                   rig.interrupts(), rig.timers(), *port);
+    ASSERT_FALSE(made.has_value()) << c.name;
+    EXPECT_EQ(made.error().code, Errc::kInvalidArgument);
+    EXPECT_NE(made.error().message.find(c.name), std::string::npos) << made.error().message;
+  }
+}
+
+}  // namespace
+}  // namespace paravane::fake
