@@ -1,0 +1,70 @@
+#include "bench/attached_vm.h"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "bench/question.h"
+#include "vfio_user/protocol.h"
+
+namespace paravane::bench {
+namespace {
+
+constexpr std::uint64_t kRam = std::uint64_t{32} << 20;
+constexpr timespec kShort{.tv_sec = 0, .tv_nsec = 100'000};
+constexpr int kPatience = 100'000;  // looks of a guest at its interrupt
+
+bool good(const std::optional<RawVfioClient::Reply>& reply) {
+  return reply.has_value() && !reply->is_error();
+}
+
+void sleep_shortly() {
+  ::nanosleep(&kShort, nullptr);
+}
+
+fake::GuestOptions patient() {
+  fake::GuestOptions options;
+  options.patience_turns = kPatience;
+  return options;
+}
+
+}  // namespace
+
+AttachedVm::AttachedVm(const std::filesystem::path& socket)
+    : client_(socket, sleep_shortly),
+      device_(client_),
+      machine_(memory_, interrupts_, kRam, [this] { wait(); }),
+      guest_(machine_, patient()) {
+  demand(client_.connected(), "nobody listens at a VM's socket");
+  demand(good(client_.negotiate()), "the daemon does not speak vfio-user");
+  const UniqueFd ram = machine_.ram().duplicate_fd();
+  demand(good(client_.dma_map(ram.get(), 0, fake::GuestRam::kBase, kRam)),
+         "the daemon does not take guest memory");
+  std::array<int, 3> wires{};
+  for (std::size_t i = 0; i < vectors_.size(); ++i) {
+    vectors_[i] = UniqueFd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    wires[i] = vectors_[i].get();
+  }
+  demand(good(client_.set_irqs(vfio_user::SetIrqs::kDataEventfd | vfio_user::SetIrqs::kTrigger,
+                               {.index = 2, .start = 0, .count = 3}, wires)),
+         "the daemon does not take interrupts");
+  machine_.plug(device_);
+}
+
+void AttachedVm::wait() {
+  for (std::uint16_t vector = 0; vector < vectors_.size(); ++vector) {
+    std::uint64_t count = 0;
+    if (::read(vectors_[vector].get(), &count, sizeof count) == sizeof count) {
+      interrupts_.signal(vector);
+    }
+  }
+  sleep_shortly();
+}
+
+bool AttachedVm::responds() {
+  fake::QueryPort request{};
+  request.port_num = 1;
+  return guest_.run(request).accepted();
+}
+
+}  // namespace paravane::bench

@@ -1,0 +1,46 @@
+// AttachedVm: a VM at a real daemon, over its vfio-user socket: a fake guest that
+// has loaded its driver and opened nothing.
+//
+// One thread.
+
+#pragma once
+
+#include <array>
+#include <filesystem>
+#include <memory>
+
+#include "base/unique_fd.h"
+#include "bench/socket_device.h"
+#include "guestmem/guest_memory.h"
+#include "testing/fake_guest.h"
+#include "testing/fake_guest_machine.h"
+#include "testing/raw_vfio_client.h"
+#include "vfio_user/interrupts.h"
+
+namespace paravane::bench {
+
+class AttachedVm {
+ public:
+  // Connects, shows its memory, wires its interrupts. Ends the program when the
+  // daemon does not do its part.
+  explicit AttachedVm(const std::filesystem::path& socket);
+
+  bool boot(const std::array<std::uint8_t, 6>& mac, std::uint8_t host) {
+    return guest_.boot(mac, host);
+  }
+  // The daemon still answers its commands.
+  bool responds();
+
+ private:
+  void wait();
+
+  RawVfioClient client_;
+  SocketDevice device_;
+  GuestMemory memory_;                   // the machine's own view; nobody reads through it
+  vfio_user::Interrupts interrupts_{3};  // towards the machine
+  std::array<UniqueFd, 3> vectors_;      // from the daemon
+  fake::GuestMachine machine_;
+  fake::FakeGuest guest_;
+};
+
+}  // namespace paravane::bench

@@ -1,0 +1,28 @@
+#include "bench/cores.h"
+
+#include <sched.h>
+
+#include <vector>
+
+namespace paravane::bench {
+
+std::optional<Cores> choose_cores() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (::sched_getaffinity(0, sizeof set, &set) != 0) return std::nullopt;
+  std::vector<unsigned> usable;
+  for (unsigned core = 0; core < CPU_SETSIZE; ++core) {
+    if (CPU_ISSET(core, &set)) usable.push_back(core);
+  }
+  if (usable.size() < 2) return std::nullopt;
+  return Cores{.guest = usable.front(), .worker = usable.back()};
+}
+
+void bind_this_thread(unsigned core) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  CPU_SET(core, &set);
+  ::sched_setaffinity(0, sizeof set, &set);
+}
+
+}  // namespace paravane::bench

@@ -1,0 +1,88 @@
+#include "bench/daemon_process.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <csignal>
+#include <fstream>
+#include <thread>
+
+#include "bench/question.h"
+
+namespace paravane::bench {
+namespace {
+
+constexpr auto kBetweenTries = std::chrono::milliseconds(20);
+constexpr int kTries = 500;
+
+std::uint64_t switches_of(const std::filesystem::path& status) {
+  std::ifstream file(status);
+  std::uint64_t sum = 0;
+  for (std::string line; std::getline(file, line);) {
+    const std::size_t colon = line.find(':');
+    if (line.contains("ctxt_switches") && colon != std::string::npos) {
+      sum += std::stoull(line.substr(colon + 1));
+    }
+  }
+  return sum;
+}
+
+}  // namespace
+
+DaemonProcess::DaemonProcess(const std::filesystem::path& program)
+    : api_((folder_.path() / "api.sock").string()) {
+  const std::filesystem::path config = folder_.path() / "paravaned.toml";
+  std::ofstream(config) << fmt::format(
+      "state_dir = \"{0}/state\"\n[api]\nsocket = \"{0}/api.sock\"\n"
+      "[vfio_user]\nsocket_dir = \"{0}/vms\"\n",
+      folder_.path().string());
+  const std::string log = (folder_.path() / "paravaned.log").string();
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, log.c_str(), O_WRONLY | O_CREAT, 0600);
+  posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
+  std::array<std::string, 3> words{program.string(), "--config", config.string()};
+  std::array<char*, 4> arguments{words[0].data(), words[1].data(), words[2].data(), nullptr};
+  const int failed =
+      ::posix_spawn(&pid_, program.c_str(), &actions, nullptr, arguments.data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  demand(failed == 0, "paravaned cannot be started; is it built?");
+  await_answer();
+}
+
+DaemonProcess::~DaemonProcess() {
+  ::kill(pid_, SIGKILL);
+  ::waitpid(pid_, nullptr, 0);
+}
+
+void DaemonProcess::await_answer() {
+  for (int i = 0; i < kTries; ++i) {
+    if (api_.status()) return;
+    std::this_thread::sleep_for(kBetweenTries);
+  }
+  demand(false, "paravaned does not answer");
+}
+
+control::VmStatus DaemonProcess::add_vm(const std::string& name) {
+  control::VmSpec spec;
+  spec.name = name;
+  auto added = api_.add_vm(spec);
+  demand(added.has_value(), "paravaned does not take a VM");
+  return *added;
+}
+
+std::uint64_t DaemonProcess::context_switches() const {
+  std::uint64_t sum = 0;
+  const std::filesystem::path tasks = fmt::format("/proc/{}/task", pid_);
+  for (const auto& task : std::filesystem::directory_iterator(tasks)) {
+    sum += switches_of(task.path() / "status");
+  }
+  demand(sum != 0, "paravaned is gone");
+  return sum;
+}
+
+}  // namespace paravane::bench

@@ -1,0 +1,40 @@
+// DaemonProcess: a paravaned of our own, with its state in a temporary folder,
+// gone with its owner.
+
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "control/api_client.h"
+#include "testing/vfio_server_rig.h"
+
+namespace paravane::bench {
+
+class DaemonProcess {
+ public:
+  // Starts the program and waits until it answers. Ends ours when it does not.
+  explicit DaemonProcess(const std::filesystem::path& program);
+  ~DaemonProcess();
+  DaemonProcess(const DaemonProcess&) = delete;
+  DaemonProcess& operator=(const DaemonProcess&) = delete;
+
+  // Adds a VM; where its VMM connects, and the MAC it got.
+  control::VmStatus add_vm(const std::string& name);
+
+  // Context switches of all its threads since it started.
+  std::uint64_t context_switches() const;
+
+ private:
+  void await_answer();
+
+  TempDir folder_;
+  control::ApiClient api_;
+  pid_t pid_ = -1;
+};
+
+}  // namespace paravane::bench

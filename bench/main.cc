@@ -1,0 +1,98 @@
+// paravane_bench: how fast it is, beside how fast this machine could be.
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "bench/cores.h"
+#include "bench/question.h"
+#include "bench/report.h"
+
+namespace paravane::bench {
+namespace {
+
+constexpr Question kQuestions[] = {
+    {"latency", "8 bytes to a peer's memory and back, worker spinning", write_latency},
+    {"bandwidth", "long writes of one queue pair, beside memcpy", write_bandwidth},
+    {"rate", "64 byte writes of one queue pair, posted 32 at a time", write_rate},
+    {"register", "a memory region of 1 GiB", register_memory},
+    {"setup", "queue pairs created and connected", queue_pair_setup},
+    {"idle", "what 32 attached VMs cost that do nothing", idle},
+};
+
+bool wanted(const std::vector<std::string>& only, const Question& question) {
+  return only.empty() || std::ranges::find(only, question.name) != only.end();
+}
+
+bool known(const std::string& name) {
+  return std::ranges::any_of(kQuestions, [&name](const auto& q) { return name == q.name; });
+}
+
+Figures answer(const Settings& settings, const std::vector<std::string>& only) {
+  Figures figures;
+  for (const Question& question : kQuestions) {
+    if (!wanted(only, question)) continue;
+    std::fprintf(stderr, "%s: %s\n", question.name, question.asks);
+    for (Figure& figure : question.answer(settings)) figures.push_back(std::move(figure));
+  }
+  return figures;
+}
+
+int run(int argc, char** argv) {
+  CLI::App app("How fast Paravane is, each figure beside its floor from the same run");
+  Settings settings;
+  std::vector<std::string> only;
+  std::string json;
+  bool list = false;
+  app.add_option("--only", only, "only these questions, by name")->delimiter(',');
+  app.add_option("--repetitions", settings.repetitions, "pairs of floor and figure")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  app.add_option("--json", json, "also write the figures to this file");
+  app.add_flag("--list", list, "name the questions and end");
+  CLI11_PARSE(app, argc, argv);
+  if (list) {
+    for (const Question& question : kQuestions)
+      std::printf("%-10s %s\n", question.name, question.asks);
+    return EXIT_SUCCESS;
+  }
+  for (const std::string& name : only) {
+    if (known(name)) continue;
+    std::fprintf(stderr, "paravane_bench: no question '%s'; see --list\n", name.c_str());
+    return EXIT_FAILURE;
+  }
+  const std::optional<Cores> cores = choose_cores();
+  if (!cores) {
+    std::fprintf(stderr,
+                 "paravane_bench: needs two processors: one for guests, one for the worker\n");
+    return EXIT_FAILURE;
+  }
+  settings.cores = *cores;
+  settings.programs = std::filesystem::path(argv[0]).parent_path();
+  const Figures figures = answer(settings, only);
+  print_table(figures);
+  if (!json.empty() && !write_json(figures, settings, json)) {
+    std::fprintf(stderr, "paravane_bench: cannot write %s\n", json.c_str());
+    return EXIT_FAILURE;
+  }
+  const bool all_met =
+      std::ranges::all_of(figures, [](const Figure& f) { return f.met().value_or(true); });
+  return all_met ? EXIT_SUCCESS : 3;
+}
+
+}  // namespace
+
+void demand(bool condition, const char* what) {
+  if (condition) return;
+  std::fprintf(stderr, "paravane_bench: %s\n", what);
+  std::exit(EXIT_FAILURE);
+}
+
+}  // namespace paravane::bench
+
+int main(int argc, char** argv) {
+  return paravane::bench::run(argc, argv);
+}

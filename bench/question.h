@@ -1,0 +1,38 @@
+// A question: what one file of this folder measures.
+
+#pragma once
+
+#include <filesystem>
+#include <vector>
+
+#include "bench/cores.h"
+#include "bench/figure.h"
+
+namespace paravane::bench {
+
+struct Settings {
+  Cores cores;
+  unsigned repetitions = 15;
+  std::filesystem::path programs;  // where paravaned and paravane are
+};
+
+using Figures = std::vector<Figure>;
+
+struct Question {
+  const char* name;
+  const char* asks;
+  Figures (*answer)(const Settings& settings);
+};
+
+Figures write_latency(const Settings& settings);
+Figures write_bandwidth(const Settings& settings);
+Figures write_rate(const Settings& settings);
+Figures register_memory(const Settings& settings);
+Figures queue_pair_setup(const Settings& settings);
+Figures idle(const Settings& settings);
+
+// A benchmark that computes nonsense quickly is worse than none: prints and ends
+// the program.
+void demand(bool condition, const char* what);
+
+}  // namespace paravane::bench

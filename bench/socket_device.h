@@ -1,0 +1,32 @@
+// SocketDevice: a PCI function at the other end of a vfio-user socket, as a fake
+// machine sees it. Every access is a message; nothing is mapped.
+//
+// One thread.
+
+#pragma once
+
+#include "testing/raw_vfio_client.h"
+#include "vfio_user/pci_device.h"
+
+namespace paravane::bench {
+
+class SocketDevice final : public vfio_user::PciDevice {
+ public:
+  // `client` outlives it.
+  explicit SocketDevice(RawVfioClient& client) : client_(client) {}
+
+  const vfio_user::DeviceSpec& spec() const override { return spec_; }
+  void read_bar(unsigned bar, std::uint64_t offset, std::span<std::byte> out) override;
+  vfio_user::Answer write_bar(unsigned bar, std::uint64_t offset, std::span<const std::byte> in,
+                              bool posted, vfio_user::ReplyToken token) override;
+  void on_bus_master(bool enabled) override { client_.set_bus_master(enabled); }
+  vfio_user::Answer on_reset(vfio_user::ResetCause cause, vfio_user::ReplyToken token) override;
+  vfio_user::Answer on_dma_unmap(GuestAddr iova, std::uint64_t size,
+                                 vfio_user::ReplyToken token) override;
+
+ private:
+  RawVfioClient& client_;
+  vfio_user::DeviceSpec spec_;  // no BAR can be mapped, which is all that is asked
+};
+
+}  // namespace paravane::bench

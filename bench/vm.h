@@ -1,0 +1,64 @@
+// Vm: a VM of the benchmark: the device that the daemon would make for it, and a
+// fake guest in place of the VMM and all behind it. It takes its turns as the
+// daemon's own VMs do, less the socket.
+//
+// Made, booted and destroyed on the worker's thread; between, the guest belongs
+// to the guest's thread.
+
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+
+#include "base/timers.h"
+#include "bench/remote_device.h"
+#include "daemon/tenant.h"
+#include "device/pvrdma_device.h"
+#include "fabric/directory.h"
+#include "guestmem/guest_memory.h"
+#include "testing/fake_guest.h"
+#include "testing/fake_guest_machine.h"
+#include "transport/local/local_transport.h"
+#include "vfio_user/interrupts.h"
+
+namespace paravane::bench {
+
+// What all VMs of a host share.
+struct Network {
+  transport_local::LocalTransport local;
+  fabric::Directory directory{local};
+};
+
+class Vm final : public daemon::Tenant {
+ public:
+  // `network` outlives it.
+  Vm(std::uint32_t index, std::uint64_t ram_bytes, Network& network);
+  ~Vm() override;
+
+  fake::FakeGuest& guest() { return *guest_; }
+  // Register accesses of the guest's thread.
+  std::uint64_t crossings() const { return remote_->crossings(); }
+
+  // ---- Tenant ----
+  void set_now(Instant now) override { device_->set_now(now); }
+  bool has_work() const override { return remote_->waiting() || device_->has_work(); }
+  Instant next_look() override;
+  bool turn(Instant now, verbs::Budget& budget) override;
+
+ private:
+  void wait_as_guest();
+
+  Network& network_;
+  TimerQueue timers_;
+  GuestMemory memory_;
+  vfio_user::Interrupts interrupts_{3};
+  std::thread::id worker_ = std::this_thread::get_id();
+  std::unique_ptr<verbs::FabricPort> port_;
+  std::unique_ptr<device::PvrdmaDevice> device_;
+  std::unique_ptr<RemoteDevice> remote_;
+  std::unique_ptr<fake::GuestMachine> machine_;
+  std::unique_ptr<fake::FakeGuest> guest_;
+};
+
+}  // namespace paravane::bench
