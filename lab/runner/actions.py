@@ -5,7 +5,7 @@ import signal
 import sys
 import time
 
-from . import accelerator, console as serial, network, overlay
+from . import accelerator, console as serial, network, overlay, own_daemon
 from .errors import LabError
 from .guest_command import GuestCommand
 from .machine import Machine
@@ -55,6 +55,8 @@ def up(args):
         os.makedirs(state.folder, exist_ok=True)
         args.overlay = overlay.archives(args.overlay, state)
         network.ensure(state.namespace, args.mtu)
+        if missing and not (args.no_rdma or args.socket or args.api):
+            args.api = own_daemon.ensure(state, args.paravane)
         for vm in missing:
             started.append(vm)
             vm.start(options_of(args, vm.index), kind)
@@ -72,9 +74,10 @@ def up(args):
 
 
 def clean(state):
-    """The last VM's end takes the network with it."""
+    """The last VM's end takes everything else with it."""
     if not state.indices():
         network.remove(state.namespace)
+        own_daemon.remove(state)
         overlay.remove(state)
         try:
             os.rmdir(state.folder)
@@ -140,4 +143,9 @@ def show(args):
 
 def namespace(args):
     print(State(args.state).namespace)
+    return 0
+
+
+def show_accelerator(_):
+    print(accelerator.choose(say))
     return 0

@@ -35,9 +35,13 @@ def socket_arguments(path):
     return ["-device", json.dumps(device)]
 
 
+def program_path(options):
+    return options["paravane"] or os.path.join(repository(), "build/release/bin/paravane")
+
+
 def paravane(options, *words):
     """Runs our command line tool. Returns (exit status, standard output, complaint)."""
-    program = options["paravane"] or os.path.join(repository(), "build/release/bin/paravane")
+    program = program_path(options)
     command = [program, *(["--socket", options["api"]] if options["api"] else []), *words]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False,

@@ -13,14 +13,8 @@ LOADER = "usr/lib64/ld-linux-x86-64.so.2"
 def is_dynamic_elf(path):
     with open(path, "rb") as file:
         head = file.read(65536)
-    return head.startswith(b"\x7fELF") and b"ld-linux" in head or \
-        head.startswith(b"\x7fELF") and path.endswith(".so") or ".so." in os.path.basename(path)
-
-
-def library_folders(tree):
-    """A few packages keep theirs in a folder of their own below the common one."""
-    top = os.path.join(tree, LIBRARY_FOLDER)
-    return [top]
+    shared = ".so" in os.path.basename(path)
+    return head.startswith(b"\x7fELF") and (shared or b"ld-linux" in head)
 
 
 def libraries_of(tree, program):
@@ -30,13 +24,16 @@ def libraries_of(tree, program):
     """
     loader = os.path.join(tree, LOADER)
     answer = subprocess.run(
-        [loader, "--library-path", ":".join(library_folders(tree)), "--list", program],
-        capture_output=True, text=True, check=False)
+        [loader, "--inhibit-cache", "--library-path", os.path.join(tree, LIBRARY_FOLDER),
+         "--list", program], capture_output=True, text=True, check=False)
     if answer.returncode != 0 or "not found" in answer.stdout:
         raise RuntimeError(f"{program}: {answer.stdout}{answer.stderr}")
     found = {loader}
     for line in answer.stdout.splitlines():
         path = line.split("=>")[-1].split("(")[0].strip()
-        if path.startswith("/") and os.path.basename(path) != os.path.basename(loader):
-            found.add(path)
+        if not path.startswith("/") or os.path.basename(path) == os.path.basename(loader):
+            continue  # the kernel's own, or the loader
+        if not path.startswith(tree):
+            raise RuntimeError(f"{program}: {path} is not in the unpacked packages")
+        found.add(path)
     return found

@@ -1,0 +1,70 @@
+"""A paravaned for this lab alone, for use by hand: started when nobody named a
+daemon (--api), ended with the lab's last VM.
+
+Tests start their own daemon, to see its log and to stop it, and name it.
+"""
+
+import os
+import shutil
+import subprocess
+import time
+
+from . import processes
+from .device_arguments import paravane, program_path
+from .errors import LabError
+from .places import tail
+
+START_SECONDS = 20
+
+CONFIG = """\
+[api]
+socket = "{folder}/api.sock"
+[state]
+directory = "{folder}/state"
+[vfio_user]
+socket_directory = "{folder}/vms"
+"""
+
+
+def folder_of(state):
+    return os.path.join(state.folder, "daemon")
+
+
+def ensure(state, paravane_option):
+    """Returns the API socket of a daemon that answers."""
+    folder = folder_of(state)
+    api = os.path.join(folder, "api.sock")
+    options = {"paravane": paravane_option, "api": api}
+    if processes.recall(os.path.join(folder, "pid")) is None:
+        start(folder, os.path.join(os.path.dirname(program_path(options)), "paravaned"))
+    limit = time.monotonic() + START_SECONDS
+    while paravane(options, "status")[0] != 0:
+        processes.reap()
+        if processes.recall(os.path.join(folder, "pid")) is None or time.monotonic() > limit:
+            raise LabError("the lab's paravaned", f"did not answer within {START_SECONDS} s",
+                           f"see its log above, and {folder}/paravaned.toml",
+                           tail(os.path.join(folder, "paravaned.log")))
+        time.sleep(0.05)
+    return api
+
+
+def start(folder, program):
+    os.makedirs(folder, mode=0o700, exist_ok=True)
+    config = os.path.join(folder, "paravaned.toml")
+    with open(config, "w", encoding="utf-8") as file:
+        file.write(CONFIG.format(folder=folder))
+    with open(os.path.join(folder, "paravaned.log"), "ab") as log:
+        try:
+            daemon = subprocess.Popen([program, "--config", config], stdin=subprocess.DEVNULL,
+                                      stdout=log, stderr=log, start_new_session=True)
+        except OSError as error:
+            raise LabError(program, error.strerror,
+                           "build it (cmake --preset release; cmake --build --preset release), "
+                           "name a running one with --api, or use --no-rdma") from error
+    processes.remember(os.path.join(folder, "pid"), daemon.pid)
+
+
+def remove(state):
+    folder = folder_of(state)
+    processes.stop(os.path.join(folder, "pid"))
+    shutil.rmtree(folder, ignore_errors=True)
