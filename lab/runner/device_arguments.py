@@ -6,7 +6,6 @@ device at function 1 of the same slot: the guest's driver looks for its NIC ther
 
 import json
 import os
-import shlex
 import subprocess
 
 from . import network
@@ -63,7 +62,7 @@ def require_paravane(options, *words):
 def printed_arguments(vm):
     """What `paravane vm qemu-args` says; a VM it does not know yet is added."""
     question = ("vm", "qemu-args", vm.name, "--tap", network.tap_name(vm.index),
-                "--memory", f"{vm.options['memory']}M", "--shell")
+                "--memory", f"{vm.options['memory']}M", "--json")
     status, output, _ = paravane(vm.options, *question)
     if status != 0:
         require_paravane(vm.options, "vm", "add", vm.name, "--mac", vm.options["mac"])
@@ -71,7 +70,11 @@ def printed_arguments(vm):
     elif vm.options["mac_chosen"] and vm.options["mac"].lower() not in output.lower():
         raise LabError(f"MAC address {vm.options['mac']}", f"{vm.name} has another one already",
                        f"paravane vm remove {vm.name}, or leave --mac out")
-    return shlex.split(output)
+    try:
+        return [str(word) for word in json.loads(output)]
+    except ValueError as error:
+        raise LabError("paravane vm qemu-args", f"its answer is not JSON ({error})",
+                       "use a paravane of this source tree") from error
 
 
 def for_vm(vm):
