@@ -19,30 +19,30 @@ enum class DoorbellMode : std::uint8_t {
 
 // Quotas that the guest also sees as capabilities.
 struct DeviceLimits {
-  std::uint32_t queue_pairs = 16384;        // 2..65535
+  std::uint32_t queue_pairs = 16384;          // 2..65535
   std::uint32_t queue_pair_requests = 16384;  // power of two
-  std::uint32_t sges = 32;                  // power of two, <= verbs::kMaxSges
+  std::uint32_t sges = 32;                    // power of two, <= verbs::kMaxSges
   std::uint32_t completion_queues = 65536;
   std::uint32_t completion_queue_entries = 1048576;  // power of two
   std::uint32_t memory_regions = 262144;
   std::uint32_t protection_domains = 65536;
   std::uint32_t address_handles = 65536;
-  std::uint32_t contexts = 1024;            // UAR pages, power of two
-  std::uint32_t gids = 128;                 // <= 256
+  std::uint32_t contexts = 1024;  // UAR pages, power of two
+  std::uint32_t gids = 128;       // <= 256
   std::uint32_t reads_outstanding = 16;
 };
 
 struct DeviceConfig {
-  std::string name;                       // of the VM, for log lines
-  std::array<std::uint8_t, 6> mac{};      // of the paired vmxnet3; GUIDs derive from it
-  std::uint32_t version = 20;             // 17..20, device spec 2.1
+  std::string name;                                   // of the VM, for log lines
+  std::array<std::uint8_t, 6> mac{};                  // of the paired vmxnet3; GUIDs derive from it
+  std::uint32_t version = 20;                         // 17..20, device spec 2.1
   verbs::GidType gid_type = verbs::GidType::kRoceV2;  // 17 forces RoCE v1
   DoorbellMode doorbells = DoorbellMode::kMapped;
   DeviceLimits limits;
-  std::uint32_t active_mtu = 5;           // enum ib_mtu: 4096
+  std::uint32_t active_mtu = 5;  // enum ib_mtu: 4096
 
   // Doorbell watch, design of ARCHITECTURE.md "Doorbells".
-  Duration watch_ceiling = std::chrono::milliseconds(1);     // slowest look at a quiet page
+  Duration watch_ceiling = std::chrono::milliseconds(1);      // slowest look at a quiet page
   Duration late_event_after = std::chrono::microseconds(50);  // a completion nobody has taken
   std::uint32_t late_event_budget = 1000;                     // per CQ, refilled by arms seen
   std::uint32_t late_event_refill_per_second = 10;

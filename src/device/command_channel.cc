@@ -1,0 +1,100 @@
+#include "device/command_channel.h"
+
+#include <algorithm>
+#include <span>
+
+#include "base/log.h"
+#include "device/registers.h"
+
+namespace paravane::device {
+namespace {
+
+constexpr std::uint8_t kErrInvalid = 22;
+
+std::uint32_t register_error(const Error& error) {
+  return error.code == Errc::kUnsupported ? kErrorUnsupported : kErrorInvalid;
+}
+
+}  // namespace
+
+CommandChannel::CommandChannel(const CommandScope& scope, InterruptLines& lines,
+                               const TurnClock& clock)
+    : scope_(scope), lines_(lines), clock_(clock) {
+  scope_.later = &long_command_;
+}
+
+std::uint32_t CommandChannel::submit() {
+  // Whoever waited for the last response has gone.
+  long_command_.reset();
+  lines_.forget(abi::kVectorResponse);
+
+  request_ = {};
+  response_ = {};
+  scope_.counters.commands.add();
+  if (!scope_.memory.copy_in(scope_.region.command_slot, request_.bytes)) {
+    scope_.counters.failed_commands.add();
+    return kErrorBadAddress;
+  }
+  const auto header = request_.as<abi::CommandHeader>();
+  const CommandRow* row = find_command(header.cmd.get());
+  if (row == nullptr) {
+    scope_.counters.failed_commands.add();
+    return kErrorInvalid;
+  }
+  std::ranges::fill(std::span(request_.bytes).subspan(row->request_bytes), std::byte{0});
+  return accept(*row);
+}
+
+std::uint32_t CommandChannel::accept(const CommandRow& row) {
+  row_ = &row;
+  scope_.now = clock_.now;
+  const Result<Progress> outcome = row.handler(scope_, request_, response_);
+  if (row.reply == Reply::kNone || row.reply == Reply::kRefused) {
+    if (outcome) return kErrorNone;
+    note_refusal(outcome.error());
+    return register_error(outcome.error());
+  }
+  finish(outcome);
+  return kErrorNone;
+}
+
+void CommandChannel::poll() {
+  if (long_command_ == nullptr) return;
+  const Result<Progress> outcome = long_command_->advance(response_);
+  if (outcome && *outcome == Progress::kLater) return;
+  long_command_.reset();
+  finish(outcome);
+}
+
+void CommandChannel::finish(const Result<Progress>& outcome) {
+  if (outcome && *outcome == Progress::kLater) return;
+  if (!outcome) {
+    note_refusal(outcome.error());
+    response_ = {};
+  }
+  const auto command = request_.as<abi::CommandHeader>();
+  auto header = abi::ResponseHeader{};
+  header.response = command.response;
+  if (outcome || row_->reply == Reply::kAckErr) header.ack.set(abi::kAckBit | command.cmd.get());
+  if (!outcome && row_->reply == Reply::kAckErr) header.err = kErrInvalid;
+  response_.set(header);
+  if (deliver() || !outcome || row_->undo == nullptr) return;
+  row_->undo(scope_, response_);  // the guest will never learn the handle
+}
+
+bool CommandChannel::deliver() {
+  if (!scope_.memory.copy_out(scope_.region.response_slot, response_.bytes)) return false;
+  lines_.raise(abi::kVectorResponse);
+  return true;
+}
+
+void CommandChannel::note_refusal(const Error& error) {
+  scope_.counters.failed_commands.add();
+  if (error.code == Errc::kResourceExhausted) scope_.counters.quota_refusals.add();
+  const auto kept_back = log_limit_.allow(clock_.now);
+  if (!kept_back) return;
+  log::warn("{}: {} refused: {} ({} lines kept back)", scope_.config.name, row_->name,
+            error.message, *kept_back);
+}
+
+}  // namespace paravane::device

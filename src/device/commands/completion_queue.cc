@@ -1,0 +1,62 @@
+#include "device/completion_queue.h"
+
+#include <fmt/format.h>
+
+#include <bit>
+#include <utility>
+
+#include "abi/completion.h"
+#include "device/commands/handlers.h"
+#include "device/objects.h"
+
+namespace paravane::device {
+namespace {
+
+Status check_geometry(const abi::CreateCqCommand& command, const DeviceLimits& limits) {
+  const std::uint32_t entries = command.cqe.get();
+  if (entries > limits.completion_queue_entries) {
+    return fail(Errc::kResourceExhausted, fmt::format("{} entries", entries));
+  }
+  if (!std::has_single_bit(entries)) {
+    return fail(Errc::kInvalidArgument, fmt::format("{} entries are no power of two", entries));
+  }
+  const std::uint64_t needed =
+      1 + (std::uint64_t{entries} * sizeof(abi::Cqe) + kPageBytes - 1) / kPageBytes;
+  if (command.nchunks.get() < needed || command.nchunks.get() > kMaxDirectoryPages) {
+    return fail(Errc::kInvalidArgument, fmt::format("{} pages for {} entries, which need {}",
+                                                    command.nchunks.get(), entries, needed));
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<Progress> create_cq(CommandScope& scope, const Request& request, Response& response) {
+  const auto command = request.as<abi::CreateCqCommand>();
+  if (Status fits = check_geometry(command, scope.config.limits); !fits) {
+    return std::unexpected(fits.error());
+  }
+  Result<PageList> pages = PageList::from_directory(scope.memory, {command.pdir_dma.get()},
+                                                    command.nchunks.get(), Rights::kReadWrite);
+  if (!pages) return std::unexpected(pages.error());
+  const Result<std::uint32_t> cq = scope.objects.create_cq(
+      command.ctx_handle.get(), command.cqe.get(), std::move(*pages), scope.completion_sink);
+  if (!cq) return std::unexpected(cq.error());
+  abi::CreateCqResponse answer{};
+  answer.cq_handle.set(*cq);
+  answer.cqe = command.cqe;
+  response.set(answer);
+  return Progress::kDone;
+}
+
+Result<Progress> destroy_cq(CommandScope& scope, const Request& request, Response&) {
+  const Status gone = scope.objects.destroy_cq(request.as<abi::HandleCommand>().handle.get());
+  if (!gone) return std::unexpected(gone.error());
+  return Progress::kDone;
+}
+
+void undo_create_cq(CommandScope& scope, const Response& response) {
+  static_cast<void>(scope.objects.destroy_cq(response.as<abi::CreateCqResponse>().cq_handle.get()));
+}
+
+}  // namespace paravane::device

@@ -1,0 +1,50 @@
+// The handlers of all commands; one file per object. Contract: command_scope.h.
+
+#pragma once
+
+#include "device/command_scope.h"
+
+namespace paravane::device {
+
+// port.cc
+Result<Progress> query_port(CommandScope& scope, const Request& request, Response& response);
+Result<Progress> query_pkey(CommandScope& scope, const Request& request, Response& response);
+
+// context.cc
+Result<Progress> create_uc(CommandScope& scope, const Request& request, Response& response);
+Result<Progress> destroy_uc(CommandScope& scope, const Request& request, Response& response);
+void undo_create_uc(CommandScope& scope, const Response& response);
+
+// protection_domain.cc
+Result<Progress> create_pd(CommandScope& scope, const Request& request, Response& response);
+Result<Progress> destroy_pd(CommandScope& scope, const Request& request, Response& response);
+void undo_create_pd(CommandScope& scope, const Response& response);
+
+// memory_region.cc
+Result<Progress> create_mr(CommandScope& scope, const Request& request, Response& response);
+Result<Progress> destroy_mr(CommandScope& scope, const Request& request, Response& response);
+void undo_create_mr(CommandScope& scope, const Response& response);
+
+// completion_queue.cc
+Result<Progress> create_cq(CommandScope& scope, const Request& request, Response& response);
+Result<Progress> destroy_cq(CommandScope& scope, const Request& request, Response& response);
+void undo_create_cq(CommandScope& scope, const Response& response);
+
+// create_qp.cc
+Result<Progress> create_qp(CommandScope& scope, const Request& request, Response& response);
+Result<Progress> destroy_qp(CommandScope& scope, const Request& request, Response& response);
+void undo_create_qp(CommandScope& scope, const Response& response);
+
+// modify_qp.cc
+Result<Progress> modify_qp(CommandScope& scope, const Request& request, Response& response);
+Result<Progress> query_qp(CommandScope& scope, const Request& request, Response& response);
+
+// bind.cc
+Result<Progress> create_bind(CommandScope& scope, const Request& request, Response& response);
+Result<Progress> destroy_bind(CommandScope& scope, const Request& request, Response& response);
+
+// unsupported.cc: CQ resizing, which carries no new pages, and shared receive
+// queues, which this device does not offer.
+Result<Progress> refuse(CommandScope& scope, const Request& request, Response& response);
+
+}  // namespace paravane::device

@@ -1,0 +1,136 @@
+// Memory regions. A large one names up to 262,144 pages; its tables are copied in
+// slices, a few per turn, so that registering it holds up nobody.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "device/commands/handlers.h"
+#include "device/limits.h"
+#include "device/objects.h"
+#include "guestmem/page_list.h"
+
+namespace paravane::device {
+namespace {
+
+constexpr std::uint32_t kTablesPerSlice = 8;  // of 512 pages each
+
+constexpr verbs::AccessMask kAccessKnown = verbs::kAccessLocalWrite | verbs::kAccessRemoteWrite |
+                                           verbs::kAccessRemoteRead | verbs::kAccessRemoteAtomic;
+constexpr verbs::AccessMask kAccessWrites =
+    verbs::kAccessLocalWrite | verbs::kAccessRemoteWrite | verbs::kAccessRemoteAtomic;
+
+Progress grant(Objects& objects, std::uint32_t pd, std::uint32_t key, Response& response) {
+  objects.add_mr(pd, key);
+  abi::CreateMrResponse answer{};
+  answer.mr_handle.set(key);
+  answer.lkey.set(key);
+  answer.rkey.set(key);
+  response.set(answer);
+  return Progress::kDone;
+}
+
+class Registration final : public LongCommand {
+ public:
+  Registration(CommandScope& scope, const abi::CreateMrCommand& command, PageListBuilder builder)
+      : adapter_(scope.adapter),
+        objects_(scope.objects),
+        command_(command),
+        builder_(std::move(builder)) {}
+
+  Result<Progress> advance(Response& response) override {
+    const Result<bool> done = builder_.advance(kTablesPerSlice);
+    if (!done) return std::unexpected(done.error());
+    if (!*done) return Progress::kLater;
+    const std::uint32_t pd = command_.pd_handle.get();
+    if (!objects_.has_pd(pd)) return fail(Errc::kNotFound, "no such protection domain");
+    const Result<std::uint32_t> key = adapter_.regions().add_user(
+        verbs::PdNumber{pd}, command_.start.get(), command_.length.get(),
+        command_.access_flags.get() & kAccessKnown, builder_.take());
+    if (!key) return std::unexpected(key.error());
+    return grant(objects_, pd, *key, response);
+  }
+
+ private:
+  verbs::Adapter& adapter_;
+  Objects& objects_;
+  abi::CreateMrCommand command_;
+  PageListBuilder builder_;
+};
+
+Result<Progress> create_dma(CommandScope& scope, const abi::CreateMrCommand& command,
+                            Response& response) {
+  if ((command.access_flags.get() & kAccessKnown & ~verbs::kAccessLocalWrite) != 0) {
+    return fail(Errc::kInvalidArgument, "a DMA region grants no remote access");
+  }
+  const std::uint32_t pd = command.pd_handle.get();
+  // It names all of guest memory: a process must never have one.
+  if (scope.objects.owner_of_pd(pd) != kKernelContext) {
+    return fail(Errc::kInvalidArgument, "a DMA region belongs to the guest's kernel");
+  }
+  const Result<std::uint32_t> key = scope.adapter.regions().add_dma(
+      verbs::PdNumber{pd}, command.access_flags.get() & kAccessKnown);
+  if (!key) return std::unexpected(key.error());
+  return grant(scope.objects, pd, *key, response);
+}
+
+Status check_user_geometry(const abi::CreateMrCommand& command) {
+  const std::uint64_t start = command.start.get();
+  const std::uint64_t length = command.length.get();
+  if (length == 0 || length > kMaxRegionBytes || start > UINT64_MAX - length) {
+    return fail(Errc::kInvalidArgument, fmt::format("{} bytes at {:#x}", length, start));
+  }
+  const std::uint64_t pages = (start % kPageBytes + length + kPageBytes - 1) / kPageBytes;
+  if (pages != command.nchunks.get() || pages > kMaxDirectoryPages) {
+    return fail(Errc::kInvalidArgument, fmt::format("{} pages where {} bytes at {:#x} have {}",
+                                                    command.nchunks.get(), length, start, pages));
+  }
+  if ((command.access_flags.get() & abi::kAccessZeroBased) != 0) {
+    return fail(Errc::kUnsupported, "zero-based regions are not offered");
+  }
+  return {};
+}
+
+Result<Progress> create_user(CommandScope& scope, const abi::CreateMrCommand& command,
+                             Response& response) {
+  if (Status fits = check_user_geometry(command); !fits) return std::unexpected(fits.error());
+  const bool writes = (command.access_flags.get() & kAccessWrites) != 0;
+  Result<PageListBuilder> builder =
+      PageListBuilder::start(scope.memory, {command.pdir_dma.get()}, command.nchunks.get(),
+                             writes ? Rights::kReadWrite : Rights::kRead);
+  if (!builder) return std::unexpected(builder.error());
+  auto registration = std::make_unique<Registration>(scope, command, std::move(*builder));
+  const Result<Progress> progress = registration->advance(response);
+  if (progress && *progress == Progress::kLater) *scope.later = std::move(registration);
+  return progress;
+}
+
+}  // namespace
+
+Result<Progress> create_mr(CommandScope& scope, const Request& request, Response& response) {
+  const auto command = request.as<abi::CreateMrCommand>();
+  if (!scope.objects.has_pd(command.pd_handle.get())) {
+    return fail(Errc::kNotFound, "no such protection domain");
+  }
+  if (scope.objects.mrs() >= scope.config.limits.memory_regions) {
+    return fail(Errc::kResourceExhausted, "too many memory regions");
+  }
+  switch (command.flags.get()) {
+    case 0: return create_user(scope, command, response);
+    case abi::kMrDma: return create_dma(scope, command, response);
+    default: return fail(Errc::kUnsupported, fmt::format("region flags {}", command.flags.get()));
+  }
+}
+
+Result<Progress> destroy_mr(CommandScope& scope, const Request& request, Response&) {
+  const Status gone = scope.objects.destroy_mr(request.as<abi::HandleCommand>().handle.get());
+  if (!gone) return std::unexpected(gone.error());
+  return Progress::kDone;
+}
+
+void undo_create_mr(CommandScope& scope, const Response& response) {
+  static_cast<void>(scope.objects.destroy_mr(response.as<abi::CreateMrResponse>().mr_handle.get()));
+}
+
+}  // namespace paravane::device

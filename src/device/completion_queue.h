@@ -1,0 +1,131 @@
+// CompletionQueue: one CQ of the guest: its ring, and whether the guest has armed
+// it. Full means overrun: nothing that the guest has not consumed is ever
+// overwritten; the queue reports itself once and takes nothing more.
+//
+// While its memory is unmapped, completions are held back here, in order, up to
+// the queue's own size, and written when the memory returns.
+//
+// Owner thread only.
+
+#pragma once
+
+#include <cstdint>
+#include <deque>
+
+#include "abi/completion.h"
+#include "base/instant.h"
+#include "device/completion_writer.h"
+#include "device/user_context.h"
+#include "guestmem/page_list.h"
+#include "guestmem/ring_producer.h"
+#include "verbs/completion.h"
+
+namespace paravane::device {
+
+class CompletionQueue;
+
+// Who hears about a queue: completion_events.h.
+class CompletionSink {
+ public:
+  virtual ~CompletionSink() = default;
+  // An element was written. `solicited`: one that a solicited arm waits for.
+  virtual void on_completion(CompletionQueue& cq, bool solicited) = 0;
+  // First element held back since the queue last had its memory.
+  virtual void on_held(CompletionQueue& cq) = 0;
+  // The queue is dead. `broken`: for an impossible index of the guest's.
+  virtual void on_overrun(CompletionQueue& cq, bool broken) = 0;
+};
+
+class CompletionQueue final : public verbs::CompletionQueue {
+ public:
+  enum class Arm : std::uint8_t { kNone, kSolicited, kAny };
+
+  struct Spec {
+    std::uint32_t handle = 0;
+    UserContext* owner = nullptr;  // outlives the queue; none: the guest's kernel
+    std::uint32_t entries = 0;     // a power of two
+  };
+
+  // What late_events.h keeps per queue.
+  struct LateState {
+    bool started = false;                 // has a budget
+    bool watched = false;                 // stands in one of the lines
+    bool rarely = false;                  // in the slow one
+    std::uint64_t ticket = 0;             // of its place in line
+    std::uint64_t consumed_at_start = 0;  // of the window
+    std::uint64_t words_at_start = 0;
+    Instant waiting_since{};             // first unconsumed completion of this position
+    std::uint64_t told_at = UINT64_MAX;  // consumed() when the last event was sent
+    std::uint32_t budget = 0;
+    Instant refilled{};
+  };
+
+  // REQUIRES: `pages` hold a header page and `entries` elements; `sink` outlives us.
+  CompletionQueue(const Spec& spec, PageList pages, CompletionSink& sink);
+  CompletionQueue(const CompletionQueue&) = delete;
+  CompletionQueue& operator=(const CompletionQueue&) = delete;
+
+  std::uint32_t handle() const { return spec_.handle; }
+  UserContext* owner() const { return spec_.owner; }
+  std::uint32_t context() const { return spec_.owner == nullptr ? 0 : spec_.owner->handle; }
+  bool of_user() const { return spec_.owner != nullptr; }
+
+  bool push(const verbs::Completion& completion) override;
+
+  // ---- Arming ----
+  Arm arm() const { return arm_; }
+  void set_arm(bool solicited_only);
+  void disarm() { arm_ = Arm::kNone; }
+  bool would_fire(bool solicited) const {
+    return arm_ == Arm::kAny || (arm_ == Arm::kSolicited && solicited);
+  }
+  // Whether completions that the arm waits for lie unconsumed already.
+  bool holds_what_arm_waits_for();
+
+  // ---- Position ----
+  // Reads the guest's index. A dead queue counts as empty.
+  std::uint32_t unconsumed();
+  // Elements that the guest has consumed since creation: moves when and only when
+  // cons_head does.
+  std::uint64_t consumed() { return pushed_ - unconsumed(); }
+
+  // ---- Held back ----
+  bool holding() const { return !held_.empty(); }
+  void retry_held();
+  // The queue waited too long for its memory.
+  void give_up();
+  // No completion of this QP appears any more.
+  void forget_qp(std::uint32_t qp_handle);
+
+  // Queue pairs that use it; a queue in use is not destroyed.
+  void add_user() { ++users_; }
+  void drop_user() { --users_; }
+  std::uint32_t users() const { return users_; }
+
+  bool dead() const { return dead_; }
+  LateState& late() { return late_; }
+
+ private:
+  struct Held {
+    abi::Cqe cqe;
+    bool solicited;
+  };
+  RingProducer::Push write(const abi::Cqe& cqe, bool solicited);
+  bool hold(const abi::Cqe& cqe, bool solicited);
+  void die(bool broken);
+
+  const Spec spec_;
+  const Reader reader_;
+  PageList pages_;
+  RingProducer producer_;
+  CompletionSink& sink_;
+  std::deque<Held> held_;
+  LateState late_;
+  std::uint64_t pushed_ = 0;
+  std::uint64_t last_solicited_ = 0;  // pushed_ after the last solicited one; 0: none
+  std::uint32_t users_ = 0;
+  Arm arm_ = Arm::kNone;
+  bool dead_ = false;
+};
+
+}  // namespace paravane::device

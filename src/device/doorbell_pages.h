@@ -1,0 +1,58 @@
+// DoorbellPages: the shared memory behind BAR2, one page per user context. The
+// guest's stores land here with no message to us. A word holds only the last
+// store, so taking it means an exchange with zero; a plain load first keeps a
+// quiet page's cache line where it is.
+//
+// The file is sealed: nobody can shrink it under us.
+//
+// Owner thread only (on our side).
+
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "abi/uar.h"
+#include "base/result.h"
+#include "base/unique_fd.h"
+
+namespace paravane::device {
+
+class DoorbellPages {
+ public:
+  // Errors: kIo.
+  static Result<std::unique_ptr<DoorbellPages>> create(std::uint32_t pages);
+  ~DoorbellPages();
+  DoorbellPages(const DoorbellPages&) = delete;
+  DoorbellPages& operator=(const DoorbellPages&) = delete;
+
+  int fd() const { return fd_.get(); }
+  std::uint64_t size() const { return size_; }
+
+  // REQUIRES: page < the number of pages. 0: nothing was stored.
+  std::uint32_t take_qp_word(std::uint32_t page) { return take(page, abi::kUarQpOffset); }
+  std::uint32_t take_cq_word(std::uint32_t page) { return take(page, abi::kUarCqOffset); }
+  void clear(std::uint32_t page);
+
+ private:
+  DoorbellPages(UniqueFd fd, std::byte* base, std::uint64_t size)
+      : fd_(std::move(fd)), base_(base), size_(size) {}
+
+  std::atomic_ref<std::uint32_t> word(std::uint32_t page, std::uint32_t offset) const {
+    std::byte* at = base_ + std::uint64_t{page} * abi::kUarPageBytes + offset;
+    return std::atomic_ref(*reinterpret_cast<std::uint32_t*>(at));
+  }
+  std::uint32_t take(std::uint32_t page, std::uint32_t offset) const {
+    const auto at = word(page, offset);
+    if (at.load(std::memory_order_relaxed) == 0) return 0;
+    return at.exchange(0, std::memory_order_acq_rel);
+  }
+
+  UniqueFd fd_;
+  std::byte* base_;
+  std::uint64_t size_;
+};
+
+}  // namespace paravane::device

@@ -1,0 +1,140 @@
+#include "device/doorbell_watch.h"
+
+#include <algorithm>
+
+namespace paravane::device {
+namespace {
+
+constexpr std::size_t kPagesPerTurn = 64;
+constexpr std::uint32_t kQueuePairsPerTurn = 1024;
+constexpr std::uint32_t kSlice = 256;  // of one context, before the next one's turn
+constexpr Duration kCloseWatch = std::chrono::microseconds(20);
+constexpr Duration kClosestLooks = std::chrono::nanoseconds(100);
+
+}  // namespace
+
+DoorbellWatch::DoorbellWatch(const DeviceConfig& config, DoorbellPages& pages, WordSink& sink,
+                             const TurnClock& clock, DeviceCounters& counters)
+    : config_(config), pages_(pages), sink_(sink), clock_(clock), counters_(counters) {}
+
+void DoorbellWatch::add(UserContext& context) {
+  if (config_.doorbells != DoorbellMode::kMapped) return;
+  pages_.clear(context.page);  // words of a context that had the page before
+  watched_.push_back(&context);
+  on_work(context);
+}
+
+void DoorbellWatch::remove(UserContext& context) {
+  if (config_.doorbells != DoorbellMode::kMapped) return;
+  std::erase(watched_, &context);
+  std::erase(sweeping_, &context);
+  pages_.clear(context.page);
+}
+
+void DoorbellWatch::forget(QueuePair& qp, UserContext* context) {
+  // The last one of the list takes its place there: none may be left out.
+  if (context != nullptr && context->sweep_left > 0) {
+    context->sweep_left = static_cast<std::uint32_t>(context->queue_pairs.size());
+  }
+  for (Hot& hot : hot_) {
+    if (hot.qp == &qp) hot = {};
+  }
+}
+
+void DoorbellWatch::poll() {
+  if (watched_.empty()) return;
+  look_at_hot();
+  if (next_due_ <= clock_.now) look_at_pages();
+  if (!sweeping_.empty()) sweep();
+}
+
+void DoorbellWatch::look_at_pages() {
+  const std::size_t count = watched_.size();
+  std::size_t looks = 0;
+  Instant next = kNever;
+  for (std::size_t i = 0; i < count; ++i) {
+    UserContext& context = *watched_[(cursor_ + i) % count];
+    if (context.next_look <= clock_.now) {
+      if (looks == kPagesPerTurn) {
+        cursor_ = (cursor_ + i) % count;
+        next_due_ = clock_.now;
+        return;
+      }
+      ++looks;
+      look(context);
+    }
+    next = std::min(next, context.next_look);
+  }
+  next_due_ = next;
+}
+
+void DoorbellWatch::look(UserContext& context) {
+  // The words first, the rings after: what was posted before a word was stored is
+  // seen behind it.
+  const std::uint32_t qp_word = pages_.take_qp_word(context.page);
+  const std::uint32_t cq_word = pages_.take_cq_word(context.page);
+  if ((qp_word | cq_word) != 0) {
+    counters_.mapped_doorbells.add((qp_word != 0 ? 1u : 0u) + (cq_word != 0 ? 1u : 0u));
+    if (context.sweep_left == 0 && !context.queue_pairs.empty()) sweeping_.push_back(&context);
+    context.sweep_left = static_cast<std::uint32_t>(context.queue_pairs.size());
+  }
+  if (cq_word != 0) {
+    ++context.completion_words;
+    sink_.on_cq_word(context, cq_word);
+  }
+  if (qp_word != 0) {
+    if (QueuePair* qp = sink_.resolve_qp_word(context, qp_word)) look_at(context, *qp);
+  }
+  context.next_look = clock_.now + interval(context);
+}
+
+void DoorbellWatch::look_at(UserContext& context, QueuePair& qp) {
+  if (!qp.look()) return;
+  on_work(context);
+  for (const Hot& hot : hot_) {
+    if (hot.qp == &qp) return;
+  }
+  hot_[next_hot_] = {&qp, &context};
+  next_hot_ = (next_hot_ + 1) % kHotQueuePairs;
+}
+
+void DoorbellWatch::look_at_hot() {
+  for (Hot& hot : hot_) {
+    if (hot.qp == nullptr) continue;
+    if (clock_.now - hot.context->last_work >= kCloseWatch) {
+      hot = {};
+    } else if (hot.qp->look()) {
+      on_work(*hot.context);
+    }
+  }
+}
+
+void DoorbellWatch::sweep() {
+  std::uint32_t left = kQueuePairsPerTurn;
+  for (std::size_t turns = sweeping_.size(); turns > 0 && left > 0; --turns) {
+    UserContext& context = *sweeping_.front();
+    sweeping_.erase(sweeping_.begin());
+    sweep(context, left);
+    if (context.sweep_left > 0) sweeping_.push_back(&context);
+  }
+}
+
+void DoorbellWatch::sweep(UserContext& context, std::uint32_t& left) {
+  const auto count = static_cast<std::uint32_t>(context.queue_pairs.size());
+  context.sweep_left = std::min(context.sweep_left, count);
+  std::uint32_t looks = std::min({context.sweep_left, kSlice, left});
+  left -= looks;
+  context.sweep_left -= looks;
+  for (; looks > 0; --looks) {
+    if (context.sweep_at >= count) context.sweep_at = 0;
+    look_at(context, *context.queue_pairs[context.sweep_at++]);
+  }
+}
+
+Duration DoorbellWatch::interval(const UserContext& context) const {
+  const Duration idle = clock_.now - context.last_work;
+  if (idle < kCloseWatch) return kClosestLooks;
+  return std::min(idle / 8, config_.watch_ceiling);
+}
+
+}  // namespace paravane::device

@@ -1,0 +1,96 @@
+// DoorbellWatch: looks at the doorbell pages of the open contexts.
+//
+// A word holds only the last store, so a doorbell is a hint and the ring's
+// producer index is the truth: any word that is not zero means that every ring of
+// the context may have work. All its queue pairs are then looked at, in slices,
+// before the page counts as quiet; queue pairs that had work lately are looked at
+// in between, with or without a word.
+//
+// How often a page is looked at follows from the time since the context last had
+// work (a request found, or a completion delivered): every turn at first, then at
+// an eighth of that time, up to a ceiling. Words that bring no work do not count,
+// so a page that is hammered costs one look per interval. With no open context
+// there is nothing to watch.
+//
+// Owner thread only.
+
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "device/doorbell_pages.h"
+#include "device/pvrdma_device.h"
+#include "device/queue_pair.h"
+#include "device/turn_clock.h"
+#include "device/user_context.h"
+
+namespace paravane::device {
+
+// What words mean: doorbells.h.
+class WordSink {
+ public:
+  virtual ~WordSink() = default;
+  // nullptr: no queue pair of this context.
+  virtual QueuePair* resolve_qp_word(UserContext& context, std::uint32_t word) = 0;
+  virtual void on_cq_word(UserContext& context, std::uint32_t word) = 0;
+};
+
+class DoorbellWatch {
+ public:
+  // In trapped mode contexts are never watched.
+  DoorbellWatch(const DeviceConfig& config, DoorbellPages& pages, WordSink& sink,
+                const TurnClock& clock, DeviceCounters& counters);
+
+  void add(UserContext& context);
+  void remove(UserContext& context);
+  // `context`: the queue pair's; none: the guest's kernel.
+  void forget(QueuePair& qp, UserContext* context);
+
+  // One turn: pages that are due, queue pairs that still have to be looked at.
+  void poll();
+
+  // Takes the words of one page now, due or not.
+  void look(UserContext& context);
+
+  // The context had work: its page is watched closely again.
+  void on_work(UserContext& context) {
+    context.last_work = clock_.now;
+    if (context.next_look > clock_.now) context.next_look = clock_.now;
+    if (next_due_ > clock_.now) next_due_ = clock_.now;
+  }
+
+  // Queue pairs still have to be looked at: call poll() without sleeping.
+  bool sweeping() const { return !sweeping_.empty(); }
+  // kNever: no context is open.
+  Instant next_due() const { return watched_.empty() ? kNever : next_due_; }
+
+ private:
+  static constexpr std::size_t kHotQueuePairs = 8;
+
+  void look_at_pages();
+  void look_at_hot();
+  void sweep();
+  void sweep(UserContext& context, std::uint32_t& left);
+  void look_at(UserContext& context, QueuePair& qp);
+  Duration interval(const UserContext& context) const;
+
+  const DeviceConfig& config_;
+  DoorbellPages& pages_;
+  WordSink& sink_;
+  const TurnClock& clock_;
+  DeviceCounters& counters_;
+  std::vector<UserContext*> watched_;
+  std::size_t cursor_ = 0;  // where the look at pages goes on when a turn's bound was met
+  std::vector<UserContext*> sweeping_;
+  struct Hot {
+    QueuePair* qp = nullptr;
+    UserContext* context = nullptr;
+  };
+  std::array<Hot, kHotQueuePairs> hot_{};
+  std::size_t next_hot_ = 0;
+  Instant next_due_ = kNever;
+};
+
+}  // namespace paravane::device

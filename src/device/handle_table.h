@@ -1,0 +1,79 @@
+// HandleTable: objects by the small numbers that the guest uses for them.
+//
+// A handle that was given back is given out again as late as possible (first
+// the ones never used, then the one that has been free longest): the guest
+// clears its own tables after DESTROY has completed and without a lock, so a
+// handle that came back at once would be cleared under its new owner.
+//
+// Owner thread only.
+
+#pragma once
+
+#include <cassert>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace paravane::device {
+
+template <typename T>
+class HandleTable {
+ public:
+  // Handles from `first` to `end` - 1 are given out.
+  HandleTable(std::uint32_t first, std::uint32_t end) : fresh_(first), end_(end) {}
+
+  // Takes a handle out of the free ones; nullopt: none is left. It is followed
+  // by put() or by give_back().
+  std::optional<std::uint32_t> take_handle() {
+    if (fresh_ < end_) return fresh_++;
+    if (free_.empty()) return std::nullopt;
+    const std::uint32_t handle = free_.front();
+    free_.pop_front();
+    return handle;
+  }
+  void give_back(std::uint32_t handle) { free_.push_back(handle); }
+
+  // Also for a handle outside the range that is given out, which its owner keeps.
+  void put(std::uint32_t handle, std::unique_ptr<T> object) {
+    if (handle >= objects_.size()) objects_.resize(std::size_t{handle} + 1);
+    assert(objects_[handle] == nullptr);
+    objects_[handle] = std::move(object);
+    ++count_;
+  }
+
+  T* find(std::uint32_t handle) const {
+    return handle < objects_.size() ? objects_[handle].get() : nullptr;
+  }
+
+  // Destroys the object; the handle becomes free if `reusable`.
+  void erase(std::uint32_t handle, bool reusable = true) {
+    assert(find(handle) != nullptr);
+    objects_[handle].reset();
+    --count_;
+    if (reusable) give_back(handle);
+  }
+
+  std::uint32_t count() const { return count_; }
+  // One above the highest handle ever used: for walks that are cut in slices.
+  std::uint32_t span() const { return static_cast<std::uint32_t>(objects_.size()); }
+
+  template <typename Each>
+  void for_each(Each each) const {
+    for (const auto& object : objects_) {
+      if (object) each(*object);
+    }
+  }
+
+ private:
+  std::uint32_t fresh_;
+  std::uint32_t end_;
+  std::deque<std::uint32_t> free_;
+  std::vector<std::unique_ptr<T>> objects_;
+  std::uint32_t count_ = 0;
+};
+
+}  // namespace paravane::device

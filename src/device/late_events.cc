@@ -1,0 +1,134 @@
+#include "device/late_events.h"
+
+#include <algorithm>
+
+namespace paravane::device {
+namespace {
+
+constexpr int kQueuesPerTurn = 128;
+
+std::uint64_t microseconds(Duration duration) {
+  return static_cast<std::uint64_t>(
+      std::chrono::duration_cast<std::chrono::microseconds>(duration).count());
+}
+
+}  // namespace
+
+LateEvents::LateEvents(const DeviceConfig& config, Objects& objects, DoorbellWatch& watch,
+                       Notifier& notifier, const TurnClock& clock, DeviceCounters& counters)
+    : config_(config),
+      mapped_(config.doorbells == DoorbellMode::kMapped),
+      objects_(objects),
+      watch_(watch),
+      notifier_(notifier),
+      clock_(clock),
+      counters_(counters) {}
+
+void LateEvents::on_arm(CompletionQueue& cq) {
+  cq.late().started = true;
+  cq.late().budget = config_.late_event_budget;
+  cq.late().refilled = clock_.now;
+}
+
+void LateEvents::on_completion(CompletionQueue& cq) {
+  if (!applies_to(cq)) return;
+  watch_.on_work(*cq.owner());
+  CompletionQueue::LateState& late = cq.late();
+  if (late.watched && !late.rarely) return;
+  const std::uint64_t consumed = cq.consumed();
+  if (late.watched && late.consumed_at_start == consumed) return;  // it has had its event
+  if (!late.started) on_arm(cq);  // a new queue starts with a full budget
+  late.waiting_since = clock_.now;
+  start_window(cq, consumed);
+  queue_up(cq, false);
+}
+
+void LateEvents::on_event(CompletionQueue& cq) {
+  if (applies_to(cq)) cq.late().told_at = cq.consumed();
+}
+
+void LateEvents::start_window(CompletionQueue& cq, std::uint64_t consumed) {
+  CompletionQueue::LateState& late = cq.late();
+  if (late.consumed_at_start != consumed) late.waiting_since = clock_.now;
+  late.consumed_at_start = consumed;
+  late.words_at_start = cq.owner()->completion_words;
+}
+
+void LateEvents::queue_up(CompletionQueue& cq, bool rarely) {
+  CompletionQueue::LateState& late = cq.late();
+  late.watched = true;
+  late.rarely = rarely;
+  late.ticket = ++last_ticket_;
+  if (rarely) {
+    rarely_.push_back({cq.handle(), late.ticket, clock_.now + config_.watch_ceiling});
+  } else {
+    soon_.push_back({cq.handle(), late.ticket, clock_.now + config_.late_event_after});
+  }
+}
+
+void LateEvents::poll() {
+  int left = kQueuesPerTurn;
+  run(soon_, left);
+  run(rarely_, left);
+}
+
+void LateEvents::run(std::deque<Waiting>& line, int& left) {
+  while (left > 0 && !line.empty() && line.front().due <= clock_.now) {
+    --left;
+    const Waiting waiting = line.front();
+    line.pop_front();
+    CompletionQueue* cq = objects_.find_cq(waiting.handle);
+    if (cq == nullptr || cq->late().ticket != waiting.ticket) continue;
+    switch (judge(*cq)) {
+      case Verdict::kDone: cq->late().watched = false; break;
+      case Verdict::kAgain: queue_up(*cq, false); break;
+      case Verdict::kRarely: queue_up(*cq, true); break;
+    }
+  }
+}
+
+LateEvents::Verdict LateEvents::judge(CompletionQueue& cq) {
+  UserContext& context = *cq.owner();
+  if (cq.dead() || cq.unconsumed() == 0) return Verdict::kDone;
+  watch_.look(context);  // what is in the word now was stored within the window
+  const std::uint64_t consumed = cq.consumed();
+  CompletionQueue::LateState& late = cq.late();
+  if (consumed != late.consumed_at_start || context.completion_words != late.words_at_start) {
+    start_window(cq, consumed);
+    return Verdict::kAgain;
+  }
+  if (late.told_at == consumed || !spend(cq)) return Verdict::kRarely;
+  late.told_at = consumed;
+  counters_.late_events.add();
+  counters_.longest_wait_us.raise_to(microseconds(clock_.now - late.waiting_since));
+  notifier_.completion(cq.handle());
+  return Verdict::kRarely;
+}
+
+bool LateEvents::spend(CompletionQueue& cq) {
+  CompletionQueue::LateState& late = cq.late();
+  const std::uint32_t rate = config_.late_event_refill_per_second;
+  if (rate > 0) {
+    const Duration per_event = Duration(std::chrono::seconds(1)) / rate;
+    const auto earned = (clock_.now - late.refilled) / per_event;
+    late.refilled += earned * per_event;
+    late.budget = static_cast<std::uint32_t>(std::min<std::int64_t>(
+        config_.late_event_budget, std::int64_t{late.budget} + std::max<std::int64_t>(earned, 0)));
+  }
+  if (late.budget == 0) return false;
+  --late.budget;
+  return true;
+}
+
+Instant LateEvents::next_due() const {
+  const Instant soon = soon_.empty() ? kNever : soon_.front().due;
+  const Instant rarely = rarely_.empty() ? kNever : rarely_.front().due;
+  return std::min(soon, rarely);
+}
+
+void LateEvents::clear() {
+  soon_.clear();
+  rarely_.clear();
+}
+
+}  // namespace paravane::device

@@ -1,0 +1,76 @@
+// LateEvents: completion events for arms that we have not seen.
+//
+// The provider stores POLL over ARM in the same word of its page, so most arms on
+// mapped pages are lost. A user queue with a completion that nobody has consumed
+// for `late_event_after`, while its page's CQ word stayed 0 (a spinning program
+// keeps storing POLL), gets one event as if it were armed. One per movement of
+// cons_head: a position that has had its event, late or not, gets no second one.
+// The guest's kernel queues events without bound, so each queue has a budget,
+// refilled by every arm seen and slowly by time.
+//
+// The guest's own queues and trapped doorbells never get a late event: there
+// every arm is seen.
+//
+// Queues wait in two lines, each in the order of their deadlines: those in their
+// window, and those that have had their event and must only be looked at now and
+// then. A queue has one place in line: tickets make older ones void, also those of
+// a destroyed queue.
+//
+// Owner thread only.
+
+#pragma once
+
+#include <cstdint>
+#include <deque>
+
+#include "device/completion_queue.h"
+#include "device/doorbell_watch.h"
+#include "device/notifier.h"
+#include "device/objects.h"
+#include "device/pvrdma_device.h"
+#include "device/turn_clock.h"
+
+namespace paravane::device {
+
+class LateEvents {
+ public:
+  LateEvents(const DeviceConfig& config, Objects& objects, DoorbellWatch& watch, Notifier& notifier,
+             const TurnClock& clock, DeviceCounters& counters);
+
+  void on_arm(CompletionQueue& cq);         // seen: the budget is full again
+  void on_completion(CompletionQueue& cq);  // an element was written
+  void on_event(CompletionQueue& cq);       // this position has had its event
+
+  // Judges queues whose time has come, a bounded number.
+  void poll();
+  Instant next_due() const;
+  void clear();
+
+ private:
+  struct Waiting {
+    std::uint32_t handle;
+    std::uint64_t ticket;  // the queue's last one; others are stale
+    Instant due;
+  };
+  enum class Verdict : std::uint8_t { kDone, kAgain, kRarely };
+
+  bool applies_to(const CompletionQueue& cq) const { return mapped_ && cq.of_user(); }
+  void start_window(CompletionQueue& cq, std::uint64_t consumed);
+  void queue_up(CompletionQueue& cq, bool rarely);
+  Verdict judge(CompletionQueue& cq);
+  bool spend(CompletionQueue& cq);
+  void run(std::deque<Waiting>& line, int& left);
+
+  const DeviceConfig& config_;
+  const bool mapped_;
+  Objects& objects_;
+  DoorbellWatch& watch_;
+  Notifier& notifier_;
+  const TurnClock& clock_;
+  DeviceCounters& counters_;
+  std::deque<Waiting> soon_;
+  std::deque<Waiting> rarely_;
+  std::uint64_t last_ticket_ = 0;
+};
+
+}  // namespace paravane::device

@@ -1,0 +1,43 @@
+// MapChangeWatch: notices that guest memory may be reachable again (the VMM has
+// re-mapped it, or bus mastering is on) and has every queue pair look at its rings:
+// no doorbell comes for work that was posted while they could not be read.
+//
+// Owner thread only.
+
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "device/objects.h"
+#include "guestmem/guest_memory.h"
+
+namespace paravane::device {
+
+class MapChangeWatch {
+ public:
+  MapChangeWatch(const GuestMemory& memory, Objects& objects)
+      : memory_(memory), objects_(objects) {}
+
+  void poll() {
+    if (seen_ != memory_.generation()) {
+      seen_ = memory_.generation();
+      next_ = 0;
+    }
+    const std::uint32_t end = std::min(objects_.qps().span(), next_ + kSlice);
+    for (; next_ < end; ++next_) {
+      if (QueuePair* qp = objects_.find_qp(next_)) qp->engine().kick();
+    }
+  }
+  bool has_work() const { return seen_ != memory_.generation() || next_ < objects_.qps().span(); }
+
+ private:
+  static constexpr std::uint32_t kSlice = 256;
+
+  const GuestMemory& memory_;
+  Objects& objects_;
+  std::uint64_t seen_ = 0;
+  std::uint32_t next_ = 0;
+};
+
+}  // namespace paravane::device

@@ -1,0 +1,126 @@
+// Objects: everything a guest has made on this device, by handle, and who owns
+// it. Handle 0 as a context means the guest's kernel. Objects of different
+// owners never meet: a queue pair uses completion queues and a protection domain
+// of its own context only.
+//
+// Owner thread only.
+
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "base/result.h"
+#include "device/completion_queue.h"
+#include "device/handle_table.h"
+#include "device/pvrdma_device.h"
+#include "device/queue_pair.h"
+#include "device/user_context.h"
+#include "verbs/adapter.h"
+
+namespace paravane::device {
+
+inline constexpr std::uint32_t kKernelContext = 0;
+
+// Whoever must know before an object goes.
+class ObjectWatcher {
+ public:
+  virtual ~ObjectWatcher() = default;
+  virtual void on_context_made(UserContext& context) = 0;
+  virtual void on_context_gone(UserContext& context) = 0;
+  virtual void on_queue_pair_gone(QueuePair& qp) = 0;
+  virtual void on_completion_queue_gone(CompletionQueue& cq) = 0;
+};
+
+class Objects {
+ public:
+  Objects(const DeviceConfig& config, verbs::Adapter& adapter, ObjectWatcher& watcher);
+  ~Objects();
+  Objects(const Objects&) = delete;
+  Objects& operator=(const Objects&) = delete;
+
+  // Before the first object: what the guest's driver understands decides which
+  // queue pair handles there are. REQUIRES: empty.
+  void start(std::uint32_t effective_version);
+  std::uint32_t effective_version() const { return effective_version_; }
+  // A QP's number is its handle as well (drivers before version 20).
+  bool number_is_handle() const { return effective_version_ < 20; }
+  // Destroys everything, GIDs included.
+  void clear();
+
+  // ---- Contexts ----
+  // REQUIRES: page > 0 and below the limit. A context that still has the page is
+  // dead in the guest and torn down first.
+  UserContext& create_context(std::uint32_t page);
+  Status destroy_context(std::uint32_t handle);
+  UserContext* find_context(std::uint32_t handle) const;
+  UserContext* context_of_page(std::uint32_t page) const;
+  std::uint32_t contexts() const { return static_cast<std::uint32_t>(contexts_.size()); }
+
+  // ---- Protection domains ----
+  Result<std::uint32_t> create_pd(std::uint32_t context);
+  Status destroy_pd(std::uint32_t pd);
+  bool has_pd(std::uint32_t pd) const { return domains_.contains(pd); }
+  // REQUIRES: has_pd(pd).
+  std::uint32_t owner_of_pd(std::uint32_t pd) const { return domains_.at(pd).context; }
+  std::uint32_t pds() const { return static_cast<std::uint32_t>(domains_.size()); }
+
+  // ---- Memory regions: the handle is the key ----
+  // REQUIRES: has_pd(pd); `key` is the engine's.
+  void add_mr(std::uint32_t pd, std::uint32_t key);
+  Status destroy_mr(std::uint32_t handle);
+  std::uint32_t mrs() const { return static_cast<std::uint32_t>(regions_.size()); }
+
+  // ---- Completion queues ----
+  // Errors: kResourceExhausted.
+  Result<std::uint32_t> create_cq(std::uint32_t context, std::uint32_t entries, PageList pages,
+                                  CompletionSink& sink);
+  Status destroy_cq(std::uint32_t handle);
+  CompletionQueue* find_cq(std::uint32_t handle) const { return cqs_.find(handle); }
+  std::uint32_t cqs() const { return cqs_.count(); }
+
+  // ---- Queue pairs ----
+  // `spec.handle` is chosen here. Errors: kResourceExhausted, kBadState (a second
+  // GSI queue pair).
+  Result<QueuePair*> create_qp(QueuePair::Spec spec, PageList pages, const QueueGeometry& geometry,
+                               bool signal_all, Counter& broken_rings);
+  Status destroy_qp(std::uint32_t handle);
+  QueuePair* find_qp(std::uint32_t handle) const { return qps_.find(handle); }
+  const HandleTable<QueuePair>& qps() const { return qps_; }
+
+  // ---- GIDs ----
+  Status bind_gid(std::uint32_t index, const verbs::Gid& gid, verbs::GidType type);
+  Status unbind_gid(std::uint32_t index);
+  std::uint32_t gids() const { return static_cast<std::uint32_t>(bound_gids_.size()); }
+
+  DeviceObjects counts() const;
+
+ private:
+  struct Domain {
+    std::uint32_t context = 0;
+    std::unordered_set<std::uint32_t> regions;
+  };
+  void destroy_context(UserContext& context);
+  void drop_pd(std::uint32_t pd);
+  void drop_qp(QueuePair& qp);
+  void drop_cq(CompletionQueue& cq);
+  bool reusable(const QueuePair& qp) const;
+
+  const DeviceConfig& config_;
+  verbs::Adapter& adapter_;
+  ObjectWatcher& watcher_;
+  std::uint32_t effective_version_ = 20;
+  std::unordered_map<std::uint32_t, std::unique_ptr<UserContext>> contexts_;
+  std::unordered_map<std::uint32_t, UserContext*> contexts_by_page_;
+  std::uint32_t last_context_ = 0;
+  std::unordered_map<std::uint32_t, Domain> domains_;
+  std::unordered_map<std::uint32_t, std::uint32_t> regions_;  // key -> protection domain
+  HandleTable<CompletionQueue> cqs_;
+  HandleTable<QueuePair> qps_;
+  std::unordered_set<std::uint32_t> bound_gids_;
+};
+
+}  // namespace paravane::device

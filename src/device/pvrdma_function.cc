@@ -1,0 +1,293 @@
+#include "device/pvrdma_function.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "abi/uar.h"
+#include "base/log.h"
+#include "base/wire_int.h"
+#include "device/activation.h"
+#include "device/limits.h"
+#include "device/pci_identity.h"
+
+namespace paravane::device {
+namespace {
+
+constexpr Duration kHeldRetry = std::chrono::milliseconds(1);
+
+verbs::AdapterLimits adapter_limits(const DeviceLimits& limits) {
+  return {.queue_pairs = limits.queue_pairs,
+          .memory_regions = limits.memory_regions,
+          .protection_domains = limits.protection_domains,
+          .gids = limits.gids};
+}
+
+abi::AsyncEventType event_type(verbs::QpEvent event) {
+  switch (event) {
+    case verbs::QpEvent::kFatal: return abi::kEventQpFatal;
+    case verbs::QpEvent::kRequestError: return abi::kEventQpRequestError;
+    case verbs::QpEvent::kAccessError: return abi::kEventQpAccessError;
+    case verbs::QpEvent::kCommunicationEstablished: return abi::kEventCommEstablished;
+    case verbs::QpEvent::kSendQueueDrained: return abi::kEventSendQueueDrained;
+  }
+  std::unreachable();
+}
+
+std::uint32_t word_at(std::span<const std::byte> bytes) {
+  Le32 word;
+  std::memcpy(&word, bytes.data(), sizeof(word));
+  return word.get();
+}
+
+}  // namespace
+
+Result<std::unique_ptr<PvrdmaDevice>> PvrdmaDevice::create(const DeviceConfig& config,
+                                                           verbs::AdapterId id, GuestMemory& memory,
+                                                           vfio_user::Interrupts& interrupts,
+                                                           TimerQueue& timers,
+                                                           verbs::FabricPort& fabric) {
+  if (Status fits = check_config(config); !fits) return std::unexpected(fits.error());
+  auto pages = DoorbellPages::create(doorbell_bar_pages(config));
+  if (!pages) return std::unexpected(pages.error());
+  const PvrdmaFunction::Surroundings around{id, memory, interrupts, timers, fabric};
+  return std::make_unique<PvrdmaFunction>(config, around, std::move(*pages));
+}
+
+PvrdmaFunction::PvrdmaFunction(const DeviceConfig& config, const Surroundings& around,
+                               std::unique_ptr<DoorbellPages> pages)
+    : config_(config),
+      memory_(around.memory),
+      pages_(std::move(pages)),
+      spec_(make_device_spec(config_, *pages_)),
+      caps_(make_caps(config_)),
+      region_error_(Error{Errc::kBadState, "no shared region"}),
+      lines_(around.interrupts),
+      registers_(config_.version, config_.mac, lines_, *this),
+      notifier_(lines_, around.timers, clock_, counters_),
+      adapter_(around.id, adapter_limits(config_.limits), around.memory, around.timers,
+               around.fabric, *this),
+      objects_(config_, adapter_, *this),
+      watch_(config_, *pages_, doorbells_, clock_, counters_),
+      late_events_(config_, objects_, watch_, notifier_, clock_, counters_),
+      completion_events_(notifier_, late_events_, clock_, counters_),
+      doorbells_(objects_, completion_events_, watch_, counters_),
+      map_changes_(memory_, objects_),
+      commands_({.config = config_,
+                 .memory = memory_,
+                 .adapter = adapter_,
+                 .objects = objects_,
+                 .completion_sink = completion_events_,
+                 .counters = counters_,
+                 .region = region_,
+                 .now = {},
+                 .later = nullptr},
+                lines_, clock_) {}
+
+PvrdmaFunction::~PvrdmaFunction() {
+  reset();
+}
+
+// ---- BARs ----
+
+void PvrdmaFunction::read_bar(unsigned bar, std::uint64_t offset, std::span<std::byte> out) {
+  thread_.check();
+  std::ranges::fill(out, std::byte{0});
+  if (bar != abi::kRegisterBar || out.size() != sizeof(Le32) || offset % sizeof(Le32) != 0) return;
+  const Le32 value(registers_.read(offset));
+  std::memcpy(out.data(), &value, sizeof(value));
+}
+
+vfio_user::Answer PvrdmaFunction::write_bar(unsigned bar, std::uint64_t offset,
+                                            std::span<const std::byte> in, bool posted,
+                                            vfio_user::ReplyToken) {
+  thread_.check();
+  if (bar == abi::kRegisterBar) write_registers(offset, in, posted);
+  if (bar == abi::kDoorbellBar) write_doorbells(offset, in, posted);
+  return vfio_user::Answer::kNow;
+}
+
+void PvrdmaFunction::write_registers(std::uint64_t offset, std::span<const std::byte> in,
+                                     bool posted) {
+  if (in.size() != sizeof(Le32) || offset % sizeof(Le32) != 0) return;
+  if (posted && offset == abi::kRegDsrHigh) warn_posted();
+  registers_.write(offset, word_at(in));
+}
+
+void PvrdmaFunction::write_doorbells(std::uint64_t offset, std::span<const std::byte> in,
+                                     bool posted) {
+  if (!running() || offset % sizeof(Le32) != 0) return;
+  for (; in.size() >= sizeof(Le32); in = in.subspan(sizeof(Le32)), offset += sizeof(Le32)) {
+    const std::uint64_t page = offset / abi::kUarPageBytes;
+    if (page >= config_.limits.contexts) return;
+    doorbells_.on_message(static_cast<std::uint32_t>(page),
+                          static_cast<std::uint32_t>(offset % abi::kUarPageBytes), word_at(in),
+                          posted);
+  }
+}
+
+void PvrdmaFunction::warn_posted() {
+  counters_.posted_dsr_writes.add();
+  if (!log_limit_.allow(clock_.now)) return;
+  log::warn(
+      "{}: the VMM posted the write to DSRHIGH: the guest's driver may read the capabilities "
+      "before they are there and fail to probe; add x-no-posted-writes=on to its vfio-user-pci "
+      "device",
+      config_.name);
+}
+
+// ---- Life ----
+
+std::uint32_t PvrdmaFunction::load_region(GuestAddr at) {
+  reset();
+  const Result<SharedRegion> region = load_shared_region(memory_, at, caps_);
+  if (region) {
+    region_ = *region;
+    region_error_.reset();
+    return kErrorAtReset;
+  }
+  region_error_ = region.error();
+  if (log_limit_.allow(clock_.now)) log::warn("{}: {}", config_.name, region.error().message);
+  return kErrorBadAddress;
+}
+
+std::uint32_t PvrdmaFunction::control(std::uint32_t value) {
+  switch (value) {
+    case abi::kControlActivate: return activate();
+    case abi::kControlUnquiesce:
+      if (!active_) return kErrorNoDevice;
+      notifier_.open_gate();
+      return kErrorNone;
+    case abi::kControlReset: reset(); return kErrorAtReset;
+    default: return kErrorInvalid;
+  }
+}
+
+std::uint32_t PvrdmaFunction::activate() {
+  if (active_) return kErrorNone;
+  Result<DeviceRings> rings = region_error_ ? Result<DeviceRings>(std::unexpected(*region_error_))
+                                            : map_device_rings(memory_, region_);
+  if (!rings) {
+    if (log_limit_.allow(clock_.now)) {
+      log::warn("{}: the guest's driver cannot be activated: {}", config_.name,
+                rings.error().message);
+    }
+    return kErrorInvalid;
+  }
+  objects_.start(region_.effective_version(config_.version));
+  notifier_.start(std::move(rings->completion), std::move(rings->async));
+  active_ = true;
+  log::info("{}: the guest's driver is active (level {})", config_.name, region_.driver_version);
+  return kErrorNone;
+}
+
+std::uint32_t PvrdmaFunction::request() {
+  return running() ? commands_.submit() : kErrorNoDevice;
+}
+
+void PvrdmaFunction::reset() {
+  commands_.reset();
+  objects_.clear();
+  late_events_.clear();
+  notifier_.stop();
+  registers_.reset();
+  region_ = {};
+  region_error_ = Error{Errc::kBadState, "no shared region"};
+  if (std::exchange(active_, false)) log::info("{}: reset", config_.name);
+}
+
+void PvrdmaFunction::on_bus_master(bool enabled) {
+  thread_.check();
+  // The only sign of a driver that is gone without a RESET (a failed probe, kexec):
+  // its memory may be anybody's when DMA is allowed again.
+  if (!enabled && active_) reset();
+}
+
+vfio_user::Answer PvrdmaFunction::on_reset(vfio_user::ResetCause cause, vfio_user::ReplyToken) {
+  thread_.check();
+  reset();
+  if (cause == vfio_user::ResetCause::kDisconnect) fatal_reason_.clear();
+  return vfio_user::Answer::kNow;
+}
+
+vfio_user::Answer PvrdmaFunction::on_dma_unmap(GuestAddr, std::uint64_t, vfio_user::ReplyToken) {
+  // Nothing holds on to guest memory between two turns (guestmem/extent.h).
+  thread_.check();
+  return vfio_user::Answer::kNow;
+}
+
+// ---- Turns ----
+
+void PvrdmaFunction::poll(verbs::Budget& budget) {
+  thread_.check();
+  check_memory();
+  if (!running()) return;
+  map_changes_.poll();
+  commands_.poll();
+  watch_.poll();
+  adapter_.run(clock_.now, budget);
+  completion_events_.retry_held();
+  late_events_.poll();
+  notifier_.flush();
+  check_memory();
+}
+
+void PvrdmaFunction::check_memory() {
+  if (!fatal_reason_.empty() || !memory_.failed()) return;
+  fatal_reason_ = "guest memory failed: the VMM shrank its file, or a page of it is bad";
+}
+
+bool PvrdmaFunction::has_work() const {
+  return running() &&
+         (adapter_.has_work() || commands_.busy() || watch_.sweeping() || map_changes_.has_work());
+}
+
+Instant PvrdmaFunction::next_look() const {
+  if (!running()) return kNever;
+  Instant next = std::min(watch_.next_due(), late_events_.next_due());
+  if (completion_events_.holding()) next = std::min(next, clock_.now + kHeldRetry);
+  return next;
+}
+
+std::vector<QueuePairView> PvrdmaFunction::queue_pairs() const {
+  std::vector<QueuePairView> views;
+  views.reserve(objects_.qps().count());
+  objects_.qps().for_each([&views](const QueuePair& qp) {
+    const verbs::QueuePair& engine = qp.engine();
+    views.push_back({.handle = qp.handle(),
+                     .number = engine.number(),
+                     .type = engine.type(),
+                     .state = engine.state(),
+                     .dest_qpn = engine.query().dest_qpn,
+                     .path = engine.path_name(),
+                     .stats = engine.stats()});
+  });
+  return views;
+}
+
+// ---- What the parts tell ----
+
+void PvrdmaFunction::on_context_made(UserContext& context) {
+  notifier_.open_gate();
+  watch_.add(context);
+}
+
+void PvrdmaFunction::on_context_gone(UserContext& context) {
+  watch_.remove(context);
+}
+
+void PvrdmaFunction::on_queue_pair_gone(QueuePair& qp) {
+  watch_.forget(qp, objects_.find_context(qp.context()));
+  notifier_.forget_qp(qp.handle());
+}
+
+void PvrdmaFunction::on_completion_queue_gone(CompletionQueue& cq) {
+  completion_events_.forget(cq);
+  notifier_.forget_cq(cq.handle());
+}
+
+void PvrdmaFunction::on_qp_event(std::uint32_t tag, verbs::QpEvent event) {
+  notifier_.async(event_type(event), tag);
+}
+
+}  // namespace paravane::device

@@ -1,0 +1,125 @@
+// PvrdmaFunction: the device behind the facade (pvrdma_device.h). It owns the
+// parts, hands each what it needs of the others, and decides about life and
+// death: activation, and everything that ends it.
+//
+// Owner thread only.
+
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/log_limit.h"
+#include "base/owner_thread.h"
+#include "device/command_channel.h"
+#include "device/completion_events.h"
+#include "device/doorbell_pages.h"
+#include "device/doorbell_watch.h"
+#include "device/doorbells.h"
+#include "device/interrupt_lines.h"
+#include "device/late_events.h"
+#include "device/map_change_watch.h"
+#include "device/notifier.h"
+#include "device/objects.h"
+#include "device/pvrdma_device.h"
+#include "device/registers.h"
+#include "device/shared_region.h"
+#include "device/turn_clock.h"
+#include "verbs/events.h"
+
+namespace paravane::device {
+
+class PvrdmaFunction final : public PvrdmaDevice,
+                             private RegisterActions,
+                             private ObjectWatcher,
+                             private verbs::QpEvents {
+ public:
+  struct Surroundings {
+    verbs::AdapterId id;
+    GuestMemory& memory;
+    vfio_user::Interrupts& interrupts;
+    TimerQueue& timers;
+    verbs::FabricPort& fabric;
+  };
+  PvrdmaFunction(const DeviceConfig& config, const Surroundings& around,
+                 std::unique_ptr<DoorbellPages> pages);
+  ~PvrdmaFunction() override;
+
+  // ---- vfio_user::PciDevice ----
+  const vfio_user::DeviceSpec& spec() const override { return spec_; }
+  void read_bar(unsigned bar, std::uint64_t offset, std::span<std::byte> out) override;
+  vfio_user::Answer write_bar(unsigned bar, std::uint64_t offset, std::span<const std::byte> in,
+                              bool posted, vfio_user::ReplyToken token) override;
+  void on_bus_master(bool enabled) override;
+  vfio_user::Answer on_reset(vfio_user::ResetCause cause, vfio_user::ReplyToken token) override;
+  vfio_user::Answer on_dma_unmap(GuestAddr iova, std::uint64_t size,
+                                 vfio_user::ReplyToken token) override;
+
+  // ---- PvrdmaDevice ----
+  void set_answer(AnswerFunction answer) override { answer_ = std::move(answer); }
+  void set_now(Instant now) override { clock_.now = now; }
+  void poll(verbs::Budget& budget) override;
+  bool has_work() const override;
+  Instant next_look() const override;
+  std::string_view fatal_reason() const override { return fatal_reason_; }
+  verbs::Adapter& adapter() override { return adapter_; }
+  const DeviceCounters& counters() const override { return counters_; }
+  DeviceObjects objects() const override { return objects_.counts(); }
+  std::vector<QueuePairView> queue_pairs() const override;
+  bool active() const override { return active_; }
+
+ private:
+  // ---- RegisterActions ----
+  std::uint32_t load_region(GuestAddr at) override;
+  std::uint32_t control(std::uint32_t value) override;
+  std::uint32_t request() override;
+
+  // ---- ObjectWatcher ----
+  void on_context_made(UserContext& context) override;
+  void on_context_gone(UserContext& context) override;
+  void on_queue_pair_gone(QueuePair& qp) override;
+  void on_completion_queue_gone(CompletionQueue& cq) override;
+
+  // ---- verbs::QpEvents ----
+  void on_qp_event(std::uint32_t tag, verbs::QpEvent event) override;
+
+  std::uint32_t activate();
+  void write_registers(std::uint64_t offset, std::span<const std::byte> in, bool posted);
+  void write_doorbells(std::uint64_t offset, std::span<const std::byte> in, bool posted);
+  void warn_posted();
+  void reset();
+  void check_memory();
+  bool running() const { return active_ && memory_.dma_enabled() && fatal_reason_.empty(); }
+
+  const DeviceConfig config_;
+  OwnerThread thread_;
+  TurnClock clock_;
+  DeviceCounters counters_;
+  GuestMemory& memory_;
+  std::unique_ptr<DoorbellPages> pages_;
+  const vfio_user::DeviceSpec spec_;
+  const abi::DeviceCaps caps_;
+  SharedRegion region_;
+  std::optional<Error> region_error_;  // why ACTIVATE cannot succeed
+  bool active_ = false;
+  std::string fatal_reason_;
+  LogLimit log_limit_;
+  AnswerFunction answer_;
+
+  // Each may use those above it; references to those below are kept, not used,
+  // while they are made.
+  InterruptLines lines_;
+  Registers registers_;
+  Notifier notifier_;
+  verbs::Adapter adapter_;
+  Objects objects_;
+  DoorbellWatch watch_;
+  LateEvents late_events_;
+  CompletionEvents completion_events_;
+  Doorbells doorbells_;
+  MapChangeWatch map_changes_;
+  CommandChannel commands_;
+};
+
+}  // namespace paravane::device

@@ -1,0 +1,56 @@
+#include "device/queue_geometry.h"
+
+#include <fmt/format.h>
+
+#include "abi/ring_state.h"
+
+namespace paravane::device {
+namespace {
+
+struct Side {
+  std::string_view name;
+  std::uint32_t requests;
+  std::uint32_t sges;
+};
+
+Status check_side(const Side& side, const DeviceLimits& limits) {
+  if (side.requests > limits.queue_pair_requests || side.sges > limits.sges) {
+    return fail(Errc::kResourceExhausted, fmt::format("{} requests with {} sges in the {} queue",
+                                                      side.requests, side.sges, side.name));
+  }
+  if (!std::has_single_bit(side.requests)) {
+    return fail(
+        Errc::kInvalidArgument,
+        fmt::format("{} requests in the {} queue are no power of two", side.requests, side.name));
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<QueueGeometry> queue_geometry(const abi::CreateQpCommand& command,
+                                     const DeviceLimits& limits) {
+  const Side send{"send", command.max_send_wr.get(), command.max_send_sge.get()};
+  const Side receive{"receive", command.max_recv_wr.get(), command.max_recv_sge.get()};
+  if (Status status = check_side(send, limits); !status) return std::unexpected(status.error());
+  if (Status status = check_side(receive, limits); !status) return std::unexpected(status.error());
+
+  const std::uint64_t send_pages = ring_pages(send.requests, send_stride(send.sges));
+  const std::uint64_t receive_pages = ring_pages(receive.requests, receive_stride(receive.sges));
+  const std::uint64_t total = 1 + send_pages + receive_pages;
+  if (send_pages != command.send_chunks.get() || total != command.total_chunks.get()) {
+    return fail(Errc::kInvalidArgument, fmt::format("{} send pages of {} where {} of {} are needed",
+                                                    command.send_chunks.get(),
+                                                    command.total_chunks.get(), send_pages, total));
+  }
+
+  QueueGeometry geometry;
+  geometry.pages = total;
+  geometry.send = {abi::kTxProducerAt, abi::kTxConsumerAt, kPageBytes, send_stride(send.sges),
+                   send.requests};
+  geometry.receive = {abi::kRxProducerAt, abi::kRxConsumerAt, kPageBytes * (1 + send_pages),
+                      receive_stride(receive.sges), receive.requests};
+  return geometry;
+}
+
+}  // namespace paravane::device

@@ -1,0 +1,101 @@
+// QueuePair: one QP of the guest: its pages and the two rings in them, and the
+// engine's queue pair that takes work from them. The rings are the only queue:
+// an entry is copied once, decoded by value and given back before it is executed.
+//
+// Owner thread only.
+
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "abi/work_queue.h"
+#include "base/counter.h"
+#include "device/completion_queue.h"
+#include "device/queue_geometry.h"
+#include "device/work_decoder.h"
+#include "guestmem/page_list.h"
+#include "guestmem/ring_consumer.h"
+#include "verbs/queue_pair.h"
+#include "verbs/work_request.h"
+
+namespace paravane::device {
+
+// What the guest asked for at creation; QUERY_QP returns it.
+struct QueueCaps {
+  std::uint32_t send_requests = 0;
+  std::uint32_t receive_requests = 0;
+  std::uint32_t send_sges = 0;
+  std::uint32_t receive_sges = 0;
+};
+
+class QueuePair final : public verbs::WorkSource {
+ public:
+  struct Spec {
+    std::uint32_t handle = 0;
+    std::uint32_t context = 0;  // of its protection domain; 0: the guest's kernel
+    std::uint32_t protection_domain = 0;
+    verbs::QpType type = verbs::QpType::kReliableConnected;
+    QueueCaps caps;
+    CompletionQueue* send_cq = nullptr;
+    CompletionQueue* receive_cq = nullptr;
+  };
+
+  // REQUIRES: `pages` hold what `geometry` says; `broken_rings` and the CQs
+  // outlive us.
+  QueuePair(const Spec& spec, PageList pages, const QueueGeometry& geometry, Counter& broken_rings);
+  ~QueuePair() override;
+  QueuePair(const QueuePair&) = delete;
+  QueuePair& operator=(const QueuePair&) = delete;
+
+  // The engine's half; set once.
+  void set_engine(std::unique_ptr<verbs::QueuePair> engine) { engine_ = std::move(engine); }
+  verbs::QueuePair& engine() const { return *engine_; }
+  bool has_engine() const { return engine_ != nullptr; }
+
+  std::uint32_t handle() const { return spec_.handle; }
+  std::uint32_t context() const { return spec_.context; }
+  const Spec& spec() const { return spec_; }
+
+  // Where its context lists it, so that it leaves that list at once.
+  std::size_t place() const { return place_; }
+  void set_place(std::size_t place) { place_ = place; }
+
+  // Looks at the producer indices without being asked. True: the guest has posted
+  // since the last look, and the engine has been told. Rings in RESET and INIT
+  // are never read.
+  bool look();
+
+  // ---- verbs::WorkSource ----
+  Fetch take_send(verbs::SendRequest& out) override;
+  Fetch take_receive(verbs::ReceiveRequest& out) override;
+  void restart() override;
+
+ private:
+  // How much has ever been posted to one ring, as far as we can see.
+  struct Posted {
+    std::uint64_t taken = 0;
+    std::uint64_t seen = 0;
+  };
+  static bool more_posted(RingConsumer& ring, Posted& posted, bool reported_broken);
+  Fetch peek(RingConsumer& ring, bool& reported_broken);
+  template <typename Request>
+  static Reach copy_sges(const RingConsumer& ring, std::uint32_t header_bytes, std::uint32_t count,
+                         std::span<const abi::Sge> at_hand, Request& out);
+
+  const Spec spec_;
+  const WorkDecoder decoder_;
+  PageList pages_;
+  RingConsumer send_;
+  RingConsumer receive_;
+  const std::uint32_t receive_entry_bytes_;
+  Counter& broken_rings_;
+  Posted send_posted_;
+  Posted receive_posted_;
+  std::size_t place_ = 0;
+  bool send_broken_ = false;
+  bool receive_broken_ = false;
+  std::unique_ptr<verbs::QueuePair> engine_;  // last: it stops before the rings go
+};
+
+}  // namespace paravane::device

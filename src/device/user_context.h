@@ -1,0 +1,32 @@
+// UserContext: one process of the guest that has opened the device: its doorbell
+// page, what it owns, and how closely its page is watched (doorbell_watch.h).
+
+#pragma once
+
+#include <cstdint>
+#include <unordered_set>
+#include <vector>
+
+#include "base/instant.h"
+
+namespace paravane::device {
+
+class QueuePair;
+
+struct UserContext {
+  std::uint32_t handle = 0;  // never 0: that means the guest's kernel
+  std::uint32_t page = 0;    // index in BAR2
+
+  std::vector<QueuePair*> queue_pairs;  // borrowed from the table
+  std::unordered_set<std::uint32_t> completion_queues;
+  std::unordered_set<std::uint32_t> protection_domains;
+
+  // ---- doorbell_watch.h ----
+  Instant last_work{};  // a request found, or a completion delivered
+  Instant next_look{};
+  std::uint64_t completion_words = 0;  // CQ words taken that were not zero
+  std::uint32_t sweep_at = 0;          // where the look at all queue pairs goes on
+  std::uint32_t sweep_left = 0;        // how many it still has to look at
+};
+
+}  // namespace paravane::device

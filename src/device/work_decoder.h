@@ -1,0 +1,49 @@
+// WorkDecoder: from the bytes of a work queue entry to a trusted value. This is
+// one of the two places where untrusted bytes become trusted ones: the entry has
+// been copied out of guest memory once, and everything is decided on that copy.
+//
+// Nothing is refused here: a request that makes no sense becomes a request with
+// a `fault`, so that it is completed in order and its slot is given back. Fields
+// that do not belong to the opcode are stale in entries from user space and are
+// not looked at.
+
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "abi/work_queue.h"
+#include "verbs/work_request.h"
+
+namespace paravane::device {
+
+// Who posts: the numbering of opcodes differs from 7 on.
+enum class Poster : std::uint8_t { kKernel, kUser };
+
+class WorkDecoder {
+ public:
+  struct Spec {
+    Poster poster = Poster::kUser;
+    bool datagrams = false;  // UD and GSI
+    std::uint32_t protection_domain = 0;
+    std::uint32_t max_send_sges = 0;     // <= verbs::kMaxSges
+    std::uint32_t max_receive_sges = 0;  // <= verbs::kMaxSges
+  };
+  explicit WorkDecoder(const Spec& spec) : spec_(spec) {}
+
+  // Everything but the SGEs. Returns how many SGEs to copy in (none for a
+  // request with a fault): at most the queue's maximum.
+  std::uint32_t decode_send(const abi::SendHeader& header, verbs::SendRequest& out) const;
+  std::uint32_t decode_receive(const abi::ReceiveHeader& header, verbs::ReceiveRequest& out) const;
+
+ private:
+  void decode_opcode(const abi::SendHeader& header, verbs::SendRequest& out) const;
+  void decode_datagram(const abi::SendHeader& header, verbs::SendRequest& out) const;
+
+  Spec spec_;
+};
+
+// REQUIRES: from.size() + list.count <= kMaxSges.
+void append_sges(std::span<const abi::Sge> from, verbs::SgeList& list);
+
+}  // namespace paravane::device
