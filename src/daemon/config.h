@@ -29,6 +29,7 @@ struct VfioUserConfig {
   std::filesystem::path socket_dir = "/run/paravane/vm";
   mode_t mode = 0660;
   std::string group;
+  unsigned max_vms = 256;
   std::uint64_t max_guest_memory = std::uint64_t{1} << 40;
 };
 
@@ -39,7 +40,6 @@ struct LogConfig {
 
 struct Config {
   std::filesystem::path state_dir = "/var/lib/paravane";
-  unsigned max_vms = 256;
   ApiConfig api;
   VfioUserConfig vfio_user;
   LogConfig log;

@@ -16,6 +16,11 @@ namespace {
 
 constexpr std::uint64_t kSecondUs = 1'000'000;
 
+void read_state(TomlReader reader, Config& config) {
+  reader.file_path("directory", config.state_dir);
+  reader.finish();
+}
+
 void read_api(TomlReader reader, ApiConfig& api) {
   reader.file_path("socket", api.socket);
   reader.file_mode("mode", api.mode);
@@ -25,11 +30,12 @@ void read_api(TomlReader reader, ApiConfig& api) {
 }
 
 void read_vfio_user(TomlReader reader, VfioUserConfig& vfio_user) {
-  reader.file_path("socket_dir", vfio_user.socket_dir);
+  reader.file_path("socket_directory", vfio_user.socket_dir);
   reader.file_mode("mode", vfio_user.mode);
   reader.text("group", vfio_user.group);
   std::uint64_t gib = vfio_user.max_guest_memory >> 30;
   reader.number("max_guest_memory_gib", 1, 1u << 20, gib);
+  reader.number("max_vms", 1, 4096, vfio_user.max_vms);
   vfio_user.max_guest_memory = gib << 30;
   reader.finish();
 }
@@ -77,8 +83,7 @@ void read_debug(TomlReader reader, StallConfig& stall) {
 
 Config read_all(TomlReader& root) {
   Config config;
-  root.file_path("state_dir", config.state_dir);
-  root.number("max_vms", 1, 4096, config.max_vms);
+  read_state(root.sub_table("state"), config);
   read_api(root.sub_table("api"), config.api);
   read_vfio_user(root.sub_table("vfio_user"), config.vfio_user);
   read_log(root.sub_table("log"), config.log);

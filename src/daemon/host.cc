@@ -70,9 +70,9 @@ ApiResult<void> Host::check_room(const VmSpec& spec) const {
     return refuse(ApiErrorCode::kExists, fmt::format("vm {} exists already", spec.name),
                   "Choose another name, or remove that VM first.");
   }
-  if (vms_.size() >= config_.config.max_vms) {
+  if (vms_.size() >= config_.config.vfio_user.max_vms) {
     return refuse(ApiErrorCode::kLimitReached, fmt::format("there are {} VMs already", vms_.size()),
-                  "Remove one, or raise max_vms in paravaned.toml.");
+                  "Remove one, or raise vfio_user.max_vms in paravaned.toml.");
   }
   if (spec.mac && mac_taken(*spec.mac)) {
     return refuse(

@@ -19,7 +19,8 @@ using control::refuse;
 ApiResult<std::unique_ptr<Host>> Host::start(HostConfig config, std::function<void()> on_stop) {
   std::unique_ptr<Host> host(new Host(std::move(config), std::move(on_stop)));
   const VfioUserConfig& sockets = host->config_.config.vfio_user;
-  if (const Status good = check_directory(sockets.socket_dir, "vfio_user.socket_dir"); !good) {
+  if (const Status good = check_directory(sockets.socket_dir, "vfio_user.socket_directory");
+      !good) {
     return refuse(ApiErrorCode::kSocket, good.error().message);
   }
   if (auto opened = host->open_state(); !opened) return std::unexpected(opened.error());

@@ -15,7 +15,7 @@ namespace paravane::daemon {
 using control::ApiErrorCode;
 
 control::ApiResult<StateLock> StateLock::take(const std::filesystem::path& directory) {
-  if (const Status good = check_directory(directory, "state_dir"); !good) {
+  if (const Status good = check_directory(directory, "state.directory"); !good) {
     return control::refuse(ApiErrorCode::kStore, good.error().message);
   }
   const std::filesystem::path file = directory / "lock";
@@ -28,7 +28,7 @@ control::ApiResult<StateLock> StateLock::take(const std::filesystem::path& direc
     return control::refuse(
         ApiErrorCode::kStore,
         fmt::format("another paravaned uses {}: {}", directory.string(), std::strerror(errno)),
-        "End it first (paravane daemon stop), or give this one a state_dir of its own.");
+        "End it first (paravane daemon stop), or give this one a state.directory of its own.");
   }
   return StateLock(std::move(fd));
 }

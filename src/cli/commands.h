@@ -1,0 +1,24 @@
+// The commands of paravane, as they hang in the command line parser. Each adds
+// itself under `parent`; when it was called, `run` is what to do.
+
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+
+#include "cli/context.h"
+
+namespace paravane::cli {
+
+// What the parsed command line asks for; set by the command's callback.
+using Run = std::function<ExitStatus(const Context&)>;
+
+void add_vm_commands(CLI::App& parent, Run& run);
+void add_vm_argument_commands(CLI::App& vm, Run& run);  // qemu-args, libvirt-xml
+void add_status_command(CLI::App& parent, Run& run);
+void add_stats_command(CLI::App& parent, Run& run);
+void add_daemon_commands(CLI::App& parent, Run& run);
+// `root` is walked when the command runs: what it completes is what there is.
+void add_completion_command(CLI::App& root, Run& run);
+
+}  // namespace paravane::cli

@@ -1,0 +1,33 @@
+// What every command of paravane works with: where the daemon is, how to print,
+// and how to say that something failed. Exit statuses are those of paravane(1).
+
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "control/api_client.h"
+#include "control/text_table.h"
+
+namespace paravane::cli {
+
+enum class ExitStatus : int {
+  kOk = 0,
+  kFailed = 1,       // the daemon refused, or it could not be done
+  kUsage = 2,        // the command line was wrong
+  kUnreachable = 3,  // no daemon answers at the socket
+  kAttached = 4,     // refused because VMs are attached; --force does it
+};
+
+struct Context {
+  std::string socket = control::kDefaultApiSocket;
+  control::TableFormat format = control::TableFormat::kTable;
+
+  control::ApiClient client() const { return control::ApiClient(socket); }
+};
+
+// Prints "paravane: what: why" and the remedy to stderr; the status to end with.
+ExitStatus report(const control::ApiError& error, const control::ApiClient& client);
+ExitStatus report_usage(std::string_view problem);
+
+}  // namespace paravane::cli

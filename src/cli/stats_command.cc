@@ -1,0 +1,98 @@
+// paravane stats.
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <thread>
+
+#include "cli/commands.h"
+#include "cli/stats_tables.h"
+#include "control/stats_json.h"
+#include "control/vm.h"
+
+namespace paravane::cli {
+namespace {
+
+struct StatsOptions {
+  std::string vm;
+  bool counters = false;
+  bool queue_pairs = false;
+  bool watch = false;
+  unsigned interval_s = 1;
+  unsigned count = 0;  // with --watch; 0: until interrupted
+};
+
+// CSV is one table: per queue pair or counter if asked for, else per VM with a
+// line for each queue pair below.
+std::string print_stats(const control::Stats& stats, const StatsOptions& options,
+                        const Context& context) {
+  using control::TableFormat;
+  if (context.format == TableFormat::kJson) {
+    return control::to_json(stats).dump(2, ' ', false, nlohmann::json::error_handler_t::replace) +
+           "\n";
+  }
+  if (options.counters) return counter_table(stats).print(context.format);
+  if (options.queue_pairs) return qp_table(stats).print(context.format);
+  if (context.format == TableFormat::kCsv) return vm_table(stats).print(context.format);
+  std::string text = vm_table(stats).print(context.format);
+  const control::TextTable qps = qp_table(stats);
+  if (!qps.empty()) text += "\n" + qps.print(context.format);
+  if (!options.vm.empty()) text += "\n" + counter_table(stats).print(context.format);
+  return text;
+}
+
+ExitStatus run_stats(const StatsOptions& options, const Context& context) {
+  std::optional<std::string> vm;
+  if (!options.vm.empty()) {
+    if (const Status good = control::check_name(options.vm); !good) {
+      return report_usage(fmt::format("vm {}: {}", options.vm, good.error().message));
+    }
+    vm = options.vm;
+  }
+  control::ApiClient client = context.client();
+  const bool terminal = ::isatty(STDOUT_FILENO) == 1;
+  for (unsigned round = 1;; ++round) {
+    const auto stats = client.stats(vm);
+    if (!stats) return report(stats.error(), client);
+    const std::string text = print_stats(*stats, options, context);
+    // On a terminal each round replaces the one before.
+    fmt::print("{}{}", options.watch && terminal ? "\033[H\033[2J" : "", text);
+    if (std::fflush(stdout) != 0) return ExitStatus::kFailed;
+    if (!options.watch || round == options.count) return ExitStatus::kOk;
+    std::this_thread::sleep_for(std::chrono::seconds(options.interval_s));
+  }
+}
+
+}  // namespace
+
+void add_stats_command(CLI::App& parent, Run& run) {
+  CLI::App* stats = parent.add_subcommand("stats", "Show what was done: per VM and queue pair");
+  auto options = std::make_shared<StatsOptions>();
+  stats->add_option("--vm", options->vm, "Of this VM only, with all its counters")
+      ->type_name("NAME");
+  CLI::Option* counters =
+      stats->add_flag("--counters", options->counters, "Every counter, one per line");
+  stats->add_flag("--qps", options->queue_pairs, "Queue pairs only")->excludes(counters);
+  stats->add_flag("--watch", options->watch, "Again and again");
+  stats->add_option("--interval", options->interval_s, "Seconds between two rounds (1)")
+      ->type_name("SECONDS")
+      ->check(CLI::Range(1u, 3600u));
+  stats->add_option("--count", options->count, "End after this many rounds")
+      ->type_name("NUMBER")
+      ->check(CLI::Range(1u, 1u << 31));
+  stats->footer(
+      "Examples:\n"
+      "  paravane stats\n"
+      "  paravane stats --vm db1 --watch\n"
+      "  paravane stats --counters --formatter=csv");
+  stats->callback([options, &run] {
+    run = [options](const Context& context) { return run_stats(*options, context); };
+  });
+}
+
+}  // namespace paravane::cli

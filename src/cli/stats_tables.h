@@ -1,0 +1,17 @@
+// Statistics as tables: per VM, per queue pair, and every counter there is.
+
+#pragma once
+
+#include "control/stats.h"
+#include "control/text_table.h"
+
+namespace paravane::cli {
+
+// One row per VM: operations, bytes, errors, path.
+control::TextTable vm_table(const control::Stats& stats);
+// One row per queue pair.
+control::TextTable qp_table(const control::Stats& stats);
+// One row per counter and object, of the daemon and of each VM.
+control::TextTable counter_table(const control::Stats& stats);
+
+}  // namespace paravane::cli

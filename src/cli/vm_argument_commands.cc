@@ -1,0 +1,140 @@
+// paravane vm qemu-args, libvirt-xml.
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "cli/commands.h"
+#include "cli/vmm_arguments.h"
+
+namespace paravane::cli {
+namespace {
+
+struct ArgumentOptions {
+  std::string name;
+  std::string slot = "10";
+  VmmOptions vmm;
+  bool shell = false;
+  bool json = false;
+};
+
+// Slots of a PCI bus are 1 to 31; hexadecimal, as QEMU writes them.
+Status read_slot(ArgumentOptions& options) {
+  std::uint32_t slot = 0;
+  const std::string& text = options.slot;
+  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), slot, 16);
+  if (parsed.ec != std::errc{} || parsed.ptr != text.data() + text.size() || slot < 1 ||
+      slot > 31) {
+    return fail(Errc::kInvalidArgument,
+                fmt::format("--addr {}: a PCI slot is 1 to 1f (hexadecimal)", text));
+  }
+  options.vmm.slot = slot;
+  return {};
+}
+
+// The VM, if all of the options are good.
+Result<control::VmStatus> find_vm(ArgumentOptions& options, const Context& context,
+                                  ExitStatus& status) {
+  if (Status good = read_slot(options); !good) {
+    status = report_usage(good.error().message);
+    return std::unexpected(good.error());
+  }
+  if (Status good = control::check_name(options.name); !good) {
+    status = report_usage(fmt::format("vm {}: {}", options.name, good.error().message));
+    return std::unexpected(good.error());
+  }
+  control::ApiClient client = context.client();
+  auto vm = client.find_vm(options.name);
+  if (vm && vm->spec.mac) return std::move(*vm);
+  if (vm) {
+    vm = control::refuse(control::ApiErrorCode::kInternal, "the daemon named no MAC address");
+  }
+  status = report(vm.error(), client);
+  return fail(Errc::kNotFound, vm.error().message);
+}
+
+void print_words(const std::vector<std::string>& words, const ArgumentOptions& options) {
+  if (options.json) {
+    const nlohmann::json array(words);
+    fmt::print("{}\n", array.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+    return;
+  }
+  std::string text;
+  for (const std::string& word : words) {
+    if (options.shell && !text.empty()) text += ' ';
+    text += options.shell ? shell_quote(word) : word + "\n";
+  }
+  fmt::print("{}{}", text, options.shell ? "\n" : "");
+}
+
+ExitStatus run_qemu_args(ArgumentOptions options, const Context& context) {
+  ExitStatus status = ExitStatus::kOk;
+  const auto vm = find_vm(options, context, status);
+  if (!vm) return status;
+  const auto words = qemu_arguments(*vm, options.vmm);
+  if (!words) return report_usage(words.error().message);
+  options.json = options.json || context.format == control::TableFormat::kJson;
+  print_words(*words, options);
+  return ExitStatus::kOk;
+}
+
+ExitStatus run_libvirt_xml(ArgumentOptions options, const Context& context) {
+  ExitStatus status = ExitStatus::kOk;
+  const auto vm = find_vm(options, context, status);
+  if (!vm) return status;
+  const auto xml = libvirt_xml(*vm, options.vmm);
+  if (!xml) return report_usage(xml.error().message);
+  fmt::print("{}", *xml);
+  return ExitStatus::kOk;
+}
+
+void add_shared_options(CLI::App& command, ArgumentOptions& options) {
+  command.add_option("NAME", options.name, "Name of the VM")->required();
+  command.add_option("--memory", options.vmm.memory, "Guest memory, such as 512M or 4G (1G)")
+      ->type_name("SIZE");
+  command.add_option("--addr", options.slot, "PCI slot of NIC and adapter, hexadecimal (10)")
+      ->type_name("SLOT");
+}
+
+}  // namespace
+
+void add_vm_argument_commands(CLI::App& vm, Run& run) {
+  auto options = std::make_shared<ArgumentOptions>();
+  CLI::App* qemu = vm.add_subcommand("qemu-args", "Print what QEMU needs to give a VM its adapter");
+  add_shared_options(*qemu, *options);
+  CLI::Option* netdev = qemu->add_option("--netdev", options->vmm.netdev,
+                                         "Put the NIC on your own -netdev with this id");
+  netdev->type_name("ID");
+  qemu->add_option("--tap", options->vmm.tap, "Put the NIC on this tap device (pv-NAME)")
+      ->type_name("IFNAME")
+      ->excludes(netdev);
+  CLI::Option* shell = qemu->add_flag("--shell", options->shell, "One line, quoted for a shell");
+  qemu->add_flag("--json", options->json, "A JSON array of words")->excludes(shell);
+  qemu->footer(
+      "Words are printed one per line. None holds a blank, so this works as it stands:\n"
+      "  qemu-system-x86_64 -machine q35 ... $(paravane vm qemu-args db1 --tap tap0 --memory 4G)\n"
+      "Examples:\n"
+      "  paravane vm qemu-args db1 --netdev net0 --shell\n"
+      "  paravane vm qemu-args db1 --json");
+  qemu->callback([options, &run] {
+    run = [options](const Context& context) { return run_qemu_args(*options, context); };
+  });
+
+  auto xml_options = std::make_shared<ArgumentOptions>();
+  CLI::App* xml = vm.add_subcommand("libvirt-xml", "Print what a libvirt domain needs");
+  add_shared_options(*xml, *xml_options);
+  xml->add_option("--bridge", xml_options->vmm.bridge, "Bridge that the NIC is put on (br0)")
+      ->type_name("BRIDGE");
+  xml->footer(
+      "Examples:\n"
+      "  paravane vm libvirt-xml db1\n"
+      "  paravane vm libvirt-xml db1 --bridge virbr0 --memory 4G");
+  xml->callback([xml_options, &run] {
+    run = [xml_options](const Context& context) { return run_libvirt_xml(*xml_options, context); };
+  });
+}
+
+}  // namespace paravane::cli
