@@ -5,6 +5,7 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <compare>
 #include <cstddef>
 #include <cstdint>
@@ -35,6 +36,13 @@ std::string_view to_string(QpState state);
 struct Gid {
   std::array<std::uint8_t, 16> raw{};  // network order
   friend auto operator<=>(const Gid&, const Gid&) = default;
+  // Compared for each message: as two words, not by a call of memcmp.
+  friend bool operator==(const Gid& a, const Gid& b) {
+    using Words = std::array<std::uint64_t, 2>;
+    const auto left = std::bit_cast<Words>(a.raw);
+    const auto right = std::bit_cast<Words>(b.raw);
+    return left[0] == right[0] && left[1] == right[1];
+  }
 };
 
 enum class GidType : std::uint8_t { kRoceV1 = 1, kRoceV2 = 2 };
