@@ -36,7 +36,7 @@ class TempDir {
 class VfioServerRig {
  public:
   struct Options {
-    FakePciDevice::Options device;
+    FakePciDevice::Options device = {};
     unsigned messages_per_turn = 64;
   };
   VfioServerRig() : VfioServerRig(Options{}) {}
