@@ -84,12 +84,14 @@ std::string TextTable::as_table() const {
 std::string TextTable::as_csv() const {
   std::string text;
   for (std::size_t i = 0; i < columns_.size(); ++i) {
-    text += (i == 0 ? "" : ",") + csv_field(columns_[i]);
+    if (i != 0) text += ',';
+    text += csv_field(columns_[i]);
   }
   text += "\n";
   for (const auto& row : rows_) {
     for (std::size_t i = 0; i < row.size(); ++i) {
-      text += (i == 0 ? "" : ",") + csv_field(to_text(row[i]));
+      if (i != 0) text += ',';
+      text += csv_field(to_text(row[i]));
     }
     text += "\n";
   }
