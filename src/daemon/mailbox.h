@@ -74,6 +74,10 @@ class Mailbox {
     for (Message& message : batch) message();
   }
 
+  // Owner thread: look before going to sleep; the wake for a message may have
+  // been used up by a look at the sockets.
+  bool waiting() const { return waiting_.load(std::memory_order_acquire); }
+
   // Later posts are dropped; what is there may still be delivered.
   void close() {
     const MutexLock lock(mutex_);

@@ -108,6 +108,7 @@ void Worker::rest(bool worked) {
       return;
     case Rest::Kind::kSleep: break;
   }
+  if (mailbox_.waiting()) return;
   counters_.sleeps.add();
   std::optional<Duration> wait;
   if (rest.until != kNever) wait = std::max(rest.until - now, Duration::zero());
