@@ -1,6 +1,6 @@
 // Conformance: doorbells and arming (device spec, C50-C56). Kernel queues ring by
 // message and are exact; user queues on mapped pages follow design rules of their
-// own (tests/cve/doorbell_watch_test.cc), and are exact in trapped mode.
+// own (doorbell_watch_test.cc), and are exact in trapped mode.
 
 #include "test_rig.h"
 
