@@ -20,12 +20,21 @@ Result<PageList> PageList::from_directory(GuestMemory& memory, GuestAddr directo
 
 // REQUIRES: offset < size_bytes_.
 PageList::Run& PageList::run_at(std::uint64_t offset) {
-  Run& last = runs_[last_run_];
-  if (offset - last.first_byte < last.size) return last;
-  const auto after = std::ranges::upper_bound(runs_, offset, {}, &Run::first_byte);
-  const auto run = std::prev(after);
-  last_run_ = static_cast<std::size_t>(run - runs_.begin());
-  return *run;
+  const std::uint64_t page = offset / kPageBytes;
+  if (runs_[last_run_].holds(page)) return runs_[last_run_];
+  // The next one, for who goes through the list; where it would be if all runs
+  // were of one size, as they are in a list of scattered pages; a search.
+  const std::size_t next = last_run_ + 1;
+  const std::size_t guess = page * runs_.size() / (size_bytes_ / kPageBytes);
+  if (next < runs_.size() && runs_[next].holds(page)) {
+    last_run_ = next;
+  } else if (runs_[guess].holds(page)) {
+    last_run_ = guess;
+  } else {
+    const auto after = std::ranges::upper_bound(runs_, page, {}, &Run::first_page);
+    last_run_ = static_cast<std::size_t>(std::prev(after) - runs_.begin());
+  }
+  return runs_[last_run_];
 }
 
 Reach PageList::check(Run& run) {
@@ -39,7 +48,7 @@ Reach PageList::check(Run& run) {
 Reach PageList::check_again(Run& run) {
   std::uint64_t checked = 0;
   auto range = memory_->find(run.iova);
-  while (checked < run.size) {
+  while (checked < run.size()) {
     const std::uint64_t addr = run.iova + checked;
     if (range == memory_->ranges_.end() || addr - range->first >= range->second.size) {
       return Reach::kAbsent;
@@ -49,7 +58,7 @@ Reach PageList::check_again(Run& run) {
     const bool same = shown.file.get() == run.file && allows(shown.rights, rights_) &&
                       shown.file_offset + offset == run.file_offset + checked;
     if (!same) return Reach::kAbsent;
-    checked += std::min(run.size - checked, shown.size - offset);
+    checked += std::min(run.size() - checked, shown.size - offset);
     ++range;
     if (range != memory_->ranges_.end() && range->first != run.iova + checked) {
       range = memory_->ranges_.end();
@@ -72,8 +81,8 @@ Reach PageList::walk(std::uint64_t offset, std::uint64_t length, Rights need, Ea
   while (length > 0) {
     Run& run = run_at(offset);
     if (const Reach reach = check(run); reach != Reach::kOk) return reach;
-    const std::uint64_t skipped = offset - run.first_byte;
-    const std::uint64_t size = std::min(length, run.size - skipped);
+    const std::uint64_t skipped = offset - run.first_byte();
+    const std::uint64_t size = std::min(length, run.size() - skipped);
     each(Piece{run.file->at(run.file_offset + skipped), size, run.file});
     offset += size;
     length -= size;
@@ -110,7 +119,7 @@ Reach PageList::copy_out(std::uint64_t offset, std::span<const std::byte> from) 
   const bool inside = offset <= size_bytes_ && from.size() <= size_bytes_ - offset;
   if (inside && !from.empty()) {
     const Run& first = run_at(offset);
-    if (from.size() > first.size - (offset - first.first_byte)) {
+    if (from.size() > first.size() - (offset - first.first_byte())) {
       const Reach whole = walk(offset, from.size(), Rights::kWrite, [](const Piece&) {});
       if (whole != Reach::kOk) return whole;
     }

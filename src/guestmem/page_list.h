@@ -69,13 +69,18 @@ class PageList {
  private:
   friend class PageListBuilder;
 
+  // Small: a scattered gigabyte has 262,144 of them.
   struct Run {
-    std::uint64_t first_byte;  // offset of the run in the list
     std::uint64_t iova;
-    std::uint64_t size;
     std::uint64_t file_offset;
     MemoryFile* file;          // one of files_
     std::uint64_t generation;  // of the map when the run was last found good
+    std::uint32_t first_page;  // of the list
+    std::uint32_t pages;
+
+    std::uint64_t first_byte() const { return first_page * kPageBytes; }
+    std::uint64_t size() const { return pages * kPageBytes; }
+    bool holds(std::uint64_t page) const { return page - first_page < pages; }
   };
 
   // What to access, while it is being accessed.
@@ -124,6 +129,7 @@ class PageListBuilder {
   Status take_in_table(std::uint64_t table, std::uint64_t pages);
   Status take_in_page(std::uint64_t page);
   Status find_range(std::uint64_t page);
+  void add_page(std::uint64_t page, std::uint64_t file_offset);
 
   PageList list_;
   std::vector<Le64> tables_;  // copied once, from the directory

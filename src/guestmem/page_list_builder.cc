@@ -41,6 +41,9 @@ Result<bool> PageListBuilder::advance(std::uint32_t tables) {
     const std::uint64_t table = tables_[done_ / kEntriesPerPage].get();
     const std::uint64_t count = std::min(kEntriesPerPage, pages_ - done_);
     if (Status taken = take_in_table(table, count); !taken) return std::unexpected(taken.error());
+    // After the first table it is known how scattered the guest's pages are;
+    // growing step by step would copy everything once more.
+    if (done_ == 0) list_.runs_.reserve(list_.runs_.size() * tables_.size());
     done_ += count;
   }
   return done_ == pages_;
@@ -74,26 +77,30 @@ Status PageListBuilder::take_in_page(std::uint64_t page) {
     if (Status found = find_range(page); !found) return found;
     if (!in_range()) return fail(Errc::kOutOfRange, "page directory: a page is not mapped whole");
   }
-  const std::uint64_t file_offset = range_file_offset_ + (page - range_first_);
+  add_page(page, range_file_offset_ + (page - range_first_));
+  return {};
+}
+
+// Joins the page to the last run if both addresses continue it.
+void PageListBuilder::add_page(std::uint64_t page, std::uint64_t file_offset) {
+  const auto number = static_cast<std::uint32_t>(list_.size_bytes_ / kPageBytes);
+  list_.size_bytes_ += kPageBytes;
   if (!list_.runs_.empty()) {
     PageList::Run& last = list_.runs_.back();
     const bool continues =
-        page > last.iova && page - last.iova == last.size && last.file == range_file_ &&
-        last.file_offset + last.size == file_offset && last.generation == range_generation_;
+        page > last.iova && page - last.iova == last.size() && last.file == range_file_ &&
+        last.file_offset + last.size() == file_offset && last.generation == range_generation_;
     if (continues) {
-      last.size += kPageBytes;
-      list_.size_bytes_ += kPageBytes;
-      return {};
+      ++last.pages;
+      return;
     }
   }
-  list_.runs_.push_back({.first_byte = list_.size_bytes_,
-                         .iova = page,
-                         .size = kPageBytes,
+  list_.runs_.push_back({.iova = page,
                          .file_offset = file_offset,
                          .file = range_file_,
-                         .generation = range_generation_});
-  list_.size_bytes_ += kPageBytes;
-  return {};
+                         .generation = range_generation_,
+                         .first_page = number,
+                         .pages = 1});
 }
 
 Status PageListBuilder::find_range(std::uint64_t page) {
@@ -119,7 +126,6 @@ Status PageListBuilder::find_range(std::uint64_t page) {
 
 PageList PageListBuilder::take() {
   assert(pages_ != 0 && done_ == pages_);
-  list_.runs_.shrink_to_fit();
   return std::move(list_);
 }
 
