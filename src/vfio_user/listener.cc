@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 #include <string>
+#include <system_error>
 #include <utility>
 
 namespace paravane::vfio_user {
@@ -35,7 +36,8 @@ int bind_to(int socket, const sockaddr_un& address) {
 std::unexpected<Error> bind_failure(const fs::path& path, int error) {
   const std::string directory = path.parent_path().string();
   std::string cause = std::strerror(error);
-  if (error == ENOENT) {
+  std::error_code ignored;
+  if (error == ENOENT && !fs::exists(path.parent_path(), ignored)) {
     cause = "the directory " + directory + " does not exist; create it, or choose another";
   } else if (error == ENOTDIR) {
     cause = directory + " is not a directory; choose another";

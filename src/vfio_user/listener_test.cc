@@ -105,10 +105,37 @@ TEST_F(ListenerTest, NamesADirectoryThatIsAFile) {
               HasSubstr("is not a directory"));
 }
 
+// Root may write anywhere, so it is somebody else for a moment.
+class AsNobody {
+ public:
+  AsNobody() {
+    if (was_root_) {
+      EXPECT_EQ(seteuid(65534), 0);
+    }
+  }
+  ~AsNobody() {
+    if (was_root_) {
+      EXPECT_EQ(seteuid(0), 0);
+    }
+  }
+
+ private:
+  bool was_root_ = geteuid() == 0;
+};
+
 TEST_F(ListenerTest, NamesADirectoryThatCannotBeWritten) {
-  // Root may write anywhere but here.
-  const std::filesystem::path directory = geteuid() == 0 ? "/proc" : "/";
-  EXPECT_THAT(error_of(directory / "vm.sock", Errc::kIo), HasSubstr("the directory "));
+  const std::filesystem::path directory = directory_.path() / "theirs";
+  std::filesystem::create_directory(directory);
+  std::filesystem::permissions(directory_.path(), std::filesystem::perms(0755));
+  std::filesystem::permissions(directory, std::filesystem::perms(0555));
+  const AsNobody nobody;
+  EXPECT_THAT(error_of(directory / "vm.sock", Errc::kIo),
+              AllOf(HasSubstr("the directory " + directory.string() + " is not writable"),
+                    HasSubstr("change its owner or mode")));
+}
+
+TEST_F(ListenerTest, NamesADirectoryThatTakesNoFiles) {
+  EXPECT_THAT(error_of("/proc/vm.sock", Errc::kIo), HasSubstr("cannot listen on /proc/vm.sock: "));
 }
 
 TEST_F(ListenerTest, RefusesAPathThatNoSocketCanHave) {
