@@ -15,6 +15,7 @@ from .errors import LabError
 from .places import guest_image, tail
 
 READY = b"LAB-READY"
+PANIC = b"Kernel panic"
 BOOT_SECONDS = 120
 
 
@@ -73,29 +74,38 @@ class Machine:
                 with open(part, "rb") as file:
                     shutil.copyfileobj(file, image)
 
-    def boots_seen(self):
+    def console_count(self, words):
+        """How often the guest's console showed these words."""
         try:
             with open(self.path("console.log"), "rb") as file:
-                return file.read().count(READY)
+                return file.read().count(words)
         except OSError:
             return 0
+
+    def boots_seen(self):
+        return self.console_count(READY)
 
     def wait_ready(self, boots=1, seconds=BOOT_SECONDS):
         """Until the guest said LAB-READY `boots` times and its agent answers."""
         limit = time.monotonic() + seconds
+        panics = self.console_count(PANIC) if boots > 1 else 0
         while self.boots_seen() < boots:
             processes.reap()
             if self.pid() is None:
                 raise LabError(self.name, "its QEMU ended while the guest booted",
                                "see the end of its log above",
                                tail(self.path("qemu.log"), 10))
+            if self.console_count(PANIC) > panics:
+                raise self._boot_error("its kernel panicked while it booted")
             if time.monotonic() > limit:
-                raise LabError(self.name, f"no LAB-READY within {seconds} s",
-                               f"see the console above ({self.path('console.log')})",
-                               tail(self.path("console.log"), 60) + tail(self.path("qemu.log"), 5))
+                raise self._boot_error(f"no LAB-READY within {seconds:g} s")
             time.sleep(0.05)
         with Channel(self) as channel:
             channel.hello()
+
+    def _boot_error(self, cause):
+        return LabError(self.name, cause, f"see the console above ({self.path('console.log')})",
+                        tail(self.path("console.log"), 60) + tail(self.path("qemu.log"), 5))
 
     def kill(self):
         """As if the host's power failed: no device of the VM is told anything."""
