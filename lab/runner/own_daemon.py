@@ -40,8 +40,10 @@ def ensure(state, paravane_option):
     limit = time.monotonic() + START_SECONDS
     while paravane(options, "status")[0] != 0:
         processes.reap()
-        if processes.recall(os.path.join(folder, "pid")) is None or time.monotonic() > limit:
-            raise LabError("the lab's paravaned", f"did not answer within {START_SECONDS} s",
+        ended = processes.recall(os.path.join(folder, "pid")) is None
+        if ended or time.monotonic() > limit:
+            raise LabError("the lab's paravaned", "ended at once" if ended else
+                           f"did not answer within {START_SECONDS} s",
                            f"see its log above, and {folder}/paravaned.toml",
                            tail(os.path.join(folder, "paravaned.log")))
         time.sleep(0.05)
@@ -49,7 +51,8 @@ def ensure(state, paravane_option):
 
 
 def start(folder, program):
-    os.makedirs(folder, mode=0o700, exist_ok=True)
+    for name in ("", "state", "vms"):  # the daemon makes no folders
+        os.makedirs(os.path.join(folder, name), mode=0o700, exist_ok=True)
     config = os.path.join(folder, "paravaned.toml")
     with open(config, "w", encoding="utf-8") as file:
         file.write(CONFIG.format(folder=folder))

@@ -24,7 +24,7 @@ CPU_MODELS = {"tcg": "Nehalem-v1,+rdrand,+pclmulqdq", "kvm": "host"}
 def guest_line(vm):
     words = {"name": f"vm{vm.index}", "address": network.guest_address(vm.index),
              "mtu": vm.options["mtu"], "ports": AGENT_PORTS,
-             "pvrdma": int(vm.options["rdma"])}
+             "rdma": int(vm.options["rdma"])}
     line = " ".join(f"lab.{name}={value}" for name, value in words.items())
     return " ".join([KERNEL_LINE, line, vm.options["append"]]).strip()
 
