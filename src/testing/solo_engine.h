@@ -60,8 +60,11 @@ class SoloEngine {
   TimerQueue timers_;
   ScriptedTransport transport_;
   ScriptedFabric fabric_{transport_};
-  EngineVm vm_{verbs::AdapterId{0}, timers_, fabric_,
-               verbs::Gid{{0xFE, 0x80, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0xFF, 0xFE, 0, 0, 1}}, 16 << 20,
+  EngineVm vm_{verbs::AdapterId{0},
+               timers_,
+               fabric_,
+               verbs::Gid{{0xFE, 0x80, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0xFF, 0xFE, 0, 0, 1}},
+               16 << 20,
                limits_};
 };
 

@@ -37,9 +37,7 @@ class QueuePairModifyTest : public testing::Test {
   static Status modify(EngineQp& qp, const QpAttributes& attributes, QpAttrMask mask) {
     return qp.qp->modify(attributes, mask, Instant{});
   }
-  static Errc error_of(const Status& status) {
-    return status ? Errc::kIo : status.error().code;
-  }
+  static Errc error_of(const Status& status) { return status ? Errc::kIo : status.error().code; }
 
   SoloEngine engine_;
 };

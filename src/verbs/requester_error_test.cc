@@ -83,8 +83,8 @@ TEST_F(RequesterErrorTest, C63KeyOfAnotherProtectionDomain) {
   const TestPages pages = engine_.vm().ram().contiguous_pages(1);
   PageList list =
       *PageList::from_directory(engine_.vm().memory(), pages.directory, 1, Rights::kReadWrite);
-  const std::uint32_t key =
-      *engine_.adapter().regions().add_user(other, 0x1000, 4096, kAccessLocalWrite, std::move(list));
+  const std::uint32_t key = *engine_.adapter().regions().add_user(
+      other, 0x1000, 4096, kAccessLocalWrite, std::move(list));
   expect_fault(send_request(1, {Sge{.addr = 0x1000, .length = 1, .lkey = key}}),
                WcStatus::kLocalProtectionError);
 }
@@ -108,8 +108,8 @@ TEST_F(RequesterErrorTest, MessageAboveTheLimit) {
 }
 
 TEST_F(RequesterErrorTest, C63DmaRegionServesLocalAccess) {
-  const std::uint32_t key = *engine_.adapter().regions().add_dma(engine_.vm().pd(),
-                                                                 kAccessLocalWrite);
+  const std::uint32_t key =
+      *engine_.adapter().regions().add_dma(engine_.vm().pd(), kAccessLocalWrite);
   const auto qp = engine_.ready();
   const std::uint64_t addr = engine_.vm().ram().base().value;
   qp->post(send_request(1, {Sge{.addr = addr, .length = 512, .lkey = key}}));

@@ -109,9 +109,9 @@ TEST_F(ResponderTest, ReadsNeedPermittedReads) {
 }
 
 TEST_F(ResponderTest, WhatIsNotExecutedIsAnInvalidRequest) {
-  for (const WrOpcode opcode : {WrOpcode::kCompareAndSwap, WrOpcode::kFetchAndAdd,
-                                WrOpcode::kSendWithInvalidate, WrOpcode::kLocalInvalidate,
-                                WrOpcode::kFastRegister}) {
+  for (const WrOpcode opcode :
+       {WrOpcode::kCompareAndSwap, WrOpcode::kFetchAndAdd, WrOpcode::kSendWithInvalidate,
+        WrOpcode::kLocalInvalidate, WrOpcode::kFastRegister}) {
     reconnect(default_attributes());
     expect_refused(begin(opcode, 8), WcStatus::kRemoteInvalidRequest);
   }
