@@ -36,8 +36,8 @@ enum {
   kPayloadBytes = 16384,
   kLineBytes = 65536, /* longest line; 48 KiB of arguments or input */
   kFramesPerPump = 32,
-  kCheckEveryMs = 500,
-  kAwayChecks = 4,
+  kCheckEveryMs = 200,
+  kAwayChecks = 3,
   kMaxPorts = 32,
   kMaxArguments = 4096
 };

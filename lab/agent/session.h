@@ -45,7 +45,7 @@ struct session {
 void session_init(struct session* session, int port, int epoll);
 void session_pump(struct session* session);
 
-/* To be called twice a second while a session is open: ends it when the host
+/* To be called every kCheckEveryMs while a session is open: ends it when the host
  * client has been away for kAwayChecks calls in a row. One look is not enough:
  * the driver tells of data and of clients coming and going by different ways, so
  * a new client's first words may be here before the news that it came. */

@@ -5,10 +5,12 @@ import signal
 import time
 
 from .channel import INPUT_BYTES, PING_EVERY_SECONDS, SILENCE_SECONDS, Channel
+from .errors import LabError
 
 EXIT_TIMEOUT = 124
 EXIT_NOT_STARTED = 127
 KILL_GRACE_SECONDS = 5
+LONGEST_COMMAND = 48000  # what fits a line of the channel
 
 
 class GuestCommand:
@@ -25,9 +27,12 @@ class GuestCommand:
 
     def run(self):
         """Returns the exit status; 128 + N for a signal; 124 after the timeout."""
+        vector = b"".join(os.fsencode(word) + b"\0" for word in self.arguments)
+        if len(vector) > LONGEST_COMMAND:
+            raise LabError("the command", f"{len(vector)} bytes long, at most {LONGEST_COMMAND}",
+                           "pass long input with -i")
         with Channel(self.vm) as channel:
             channel.hello()
-            vector = b"".join(os.fsencode(word) + b"\0" for word in self.arguments)
             channel.send_encoded(b"RUN", vector)
             if self.stdin is None:
                 channel.send(b"EOF")
