@@ -8,8 +8,10 @@ namespace {
 constexpr std::size_t kPagesPerTurn = 64;
 constexpr std::uint32_t kQueuePairsPerTurn = 1024;
 constexpr std::uint32_t kSlice = 256;  // of one context, before the next one's turn
-constexpr Duration kCloseWatch = std::chrono::microseconds(20);
-constexpr Duration kClosestLooks = std::chrono::nanoseconds(100);
+// Between looks of a close watch when nothing else makes the worker turn: after
+// work, and on request.
+constexpr Duration kAfterWorkInterval = std::chrono::nanoseconds(100);
+constexpr Duration kCloseInterval = std::chrono::microseconds(5);
 
 }  // namespace
 
@@ -44,7 +46,7 @@ void DoorbellWatch::forget(QueuePair& qp, UserContext* context) {
 void DoorbellWatch::poll() {
   if (watched_.empty()) return;
   look_at_hot();
-  if (next_due_ <= clock_.now) look_at_pages();
+  if (next_due_ <= clock_.now || clock_.now < close_until_) look_at_pages();
   if (!sweeping_.empty()) sweep();
 }
 
@@ -54,7 +56,7 @@ void DoorbellWatch::look_at_pages() {
   Instant next = kNever;
   for (std::size_t i = 0; i < count; ++i) {
     UserContext& context = *watched_[(cursor_ + i) % count];
-    if (context.next_look <= clock_.now) {
+    if (context.next_look <= clock_.now || clock_.now < context.close_until) {
       if (looks == kPagesPerTurn) {
         cursor_ = (cursor_ + i) % count;
         next_due_ = clock_.now;
@@ -101,7 +103,7 @@ void DoorbellWatch::look_at(UserContext& context, QueuePair& qp) {
 void DoorbellWatch::look_at_hot() {
   for (Hot& hot : hot_) {
     if (hot.qp == nullptr) continue;
-    if (clock_.now - hot.context->last_work >= kCloseWatch) {
+    if (clock_.now - hot.context->last_work >= kAfterWork) {
       hot = {};
     } else if (hot.qp->look()) {
       on_work(*hot.context);
@@ -133,7 +135,8 @@ void DoorbellWatch::sweep(UserContext& context, std::uint32_t& left) {
 
 Duration DoorbellWatch::interval(const UserContext& context) const {
   const Duration idle = clock_.now - context.last_work;
-  if (idle < kCloseWatch) return kClosestLooks;
+  if (idle < kAfterWork) return kAfterWorkInterval;
+  if (clock_.now < context.close_until) return kCloseInterval;
   return std::min(idle / 8, config_.watch_ceiling);
 }
 

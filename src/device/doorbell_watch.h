@@ -9,7 +9,8 @@
 // How often a page is looked at follows from the time since the context last had
 // work (a request found, or a completion delivered): every turn at first, then at
 // an eighth of that time, up to a ceiling. Words that bring no work do not count,
-// so a page that is hammered costs one look per interval. With no open context
+// so a page that is hammered costs one look per interval. Whoever must not miss
+// the next word (late_events.h) can ask for a closer watch. With no open context
 // there is nothing to watch.
 //
 // Owner thread only.
@@ -57,7 +58,14 @@ class DoorbellWatch {
   // The context had work: its page is watched closely again.
   void on_work(UserContext& context) {
     context.last_work = clock_.now;
-    if (context.next_look > clock_.now) context.next_look = clock_.now;
+    watch_closely(context, kAfterWork);
+  }
+
+  // Every turn for so long, work or not.
+  void watch_closely(UserContext& context, Duration how_long) {
+    const Instant until = clock_.now + how_long;
+    if (context.close_until < until) context.close_until = until;
+    if (close_until_ < until) close_until_ = until;
     if (next_due_ > clock_.now) next_due_ = clock_.now;
   }
 
@@ -68,6 +76,7 @@ class DoorbellWatch {
 
  private:
   static constexpr std::size_t kHotQueuePairs = 8;
+  static constexpr Duration kAfterWork = std::chrono::microseconds(20);
 
   void look_at_pages();
   void look_at_hot();
@@ -91,6 +100,7 @@ class DoorbellWatch {
   std::array<Hot, kHotQueuePairs> hot_{};
   std::size_t next_hot_ = 0;
   Instant next_due_ = kNever;
+  Instant close_until_{};  // the latest of all contexts
 };
 
 }  // namespace paravane::device

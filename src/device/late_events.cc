@@ -6,6 +6,7 @@ namespace paravane::device {
 namespace {
 
 constexpr int kQueuesPerTurn = 128;
+constexpr Duration kWakeUpTime = std::chrono::milliseconds(1);  // of a program, after its event
 
 std::uint64_t microseconds(Duration duration) {
   return static_cast<std::uint64_t>(
@@ -102,6 +103,9 @@ LateEvents::Verdict LateEvents::judge(CompletionQueue& cq) {
   counters_.late_events.add();
   counters_.longest_wait_us.raise_to(microseconds(clock_.now - late.waiting_since));
   notifier_.completion(cq.handle());
+  if (late.budget < config_.late_event_budget / 2) {
+    watch_.watch_closely(*cq.owner(), kWakeUpTime);
+  }
   return Verdict::kRarely;
 }
 

@@ -6,7 +6,9 @@
 // keeps storing POLL), gets one event as if it were armed. One per movement of
 // cons_head: a position that has had its event, late or not, gets no second one.
 // The guest's kernel queues events without bound, so each queue has a budget,
-// refilled by every arm seen and slowly by time.
+// refilled by every arm seen and slowly by time. When half of it is gone, the page
+// is watched closely after each event: a program that lives on events arms soon
+// after it woke up, and seeing that once fills the budget.
 //
 // The guest's own queues and trapped doorbells never get a late event: there
 // every arm is seen.

@@ -87,12 +87,14 @@ bool Notifier::waiting() const {
 void Notifier::publish(Channel& channel) {
   if (!channel.ring) return;
   const bool was_broken = channel.ring->broken();
-  if (channel.ring->flush()) lines_.raise(channel.vector);
+  const bool published = channel.ring->flush();
+  if (published) lines_.raise(channel.vector);
   if (channel.ring->broken() && !was_broken) counters_.broken_rings.add();
   // The driver drains the completion ring in its handler; only a backlog needs a
   // second look. Async events may have been raised before it was ready for them.
-  const bool remind = channel.ring->waiting() > 0 || channel.vector == abi::kVectorAsync;
-  if (remind && channel.timer == TimerId::kNone) remind_later(channel, clock_.now, kFirstReminder);
+  const bool unread = published && channel.vector == abi::kVectorAsync;
+  if ((channel.ring->waiting() > 0 || unread) && channel.timer == TimerId::kNone)
+    remind_later(channel, clock_.now, kFirstReminder);
 }
 
 void Notifier::remind_later(Channel& channel, Instant now, Duration delay) {

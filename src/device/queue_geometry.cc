@@ -18,6 +18,9 @@ Status check_side(const Side& side, const DeviceLimits& limits) {
     return fail(Errc::kResourceExhausted, fmt::format("{} requests with {} sges in the {} queue",
                                                       side.requests, side.sges, side.name));
   }
+  if (side.sges == 0) {
+    return fail(Errc::kInvalidArgument, fmt::format("no sges in the {} queue", side.name));
+  }
   if (!std::has_single_bit(side.requests)) {
     return fail(
         Errc::kInvalidArgument,

@@ -22,8 +22,9 @@ struct UserContext {
   std::unordered_set<std::uint32_t> protection_domains;
 
   // ---- doorbell_watch.h ----
-  Instant last_work{};  // a request found, or a completion delivered
-  Instant next_look{};
+  Instant last_work{};                 // a request found, or a completion delivered
+  Instant next_look{};                 // at the latest
+  Instant close_until{};               // until then it is looked at every turn
   std::uint64_t completion_words = 0;  // CQ words taken that were not zero
   std::uint32_t sweep_at = 0;          // where the look at all queue pairs goes on
   std::uint32_t sweep_left = 0;        // how many it still has to look at

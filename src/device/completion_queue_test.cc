@@ -1,0 +1,158 @@
+#include "device/completion_queue.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "abi/ring_state.h"
+#include "testing/test_memory.h"
+
+namespace paravane::device {
+namespace {
+
+struct RecordingSink final : CompletionSink {
+  void on_completion(CompletionQueue& cq, bool solicited) override {
+    if (cq.would_fire(solicited)) ++would_fire;
+    ++completions;
+  }
+  void on_held(CompletionQueue&) override { ++held; }
+  void on_overrun(CompletionQueue&, bool broken) override {
+    ++overruns;
+    was_broken = broken;
+  }
+  int completions = 0;
+  int would_fire = 0;
+  int held = 0;
+  int overruns = 0;
+  bool was_broken = false;
+};
+
+class CompletionQueueTest : public ::testing::Test {
+ protected:
+  CompletionQueueTest() { ram_.show(memory_); }
+
+  PageList pages() {
+    return *PageList::from_directory(memory_, pages_.directory, pages_.count(), Rights::kReadWrite);
+  }
+  static verbs::Completion completion(std::uint64_t wr_id, std::uint32_t qp = 1) {
+    verbs::Completion made;
+    made.wr_id = wr_id;
+    made.qp_tag = qp;
+    return made;
+  }
+  std::uint64_t wr_id_at(std::uint32_t slot) const {
+    return ram_.read<abi::Cqe>(pages_.at(kPageBytes + slot * sizeof(abi::Cqe))).wr_id.get();
+  }
+  std::uint32_t producer() const { return ram_.load(pages_.at(abi::kRxProducerAt)); }
+  void consume_up_to(std::uint32_t head) { ram_.store(pages_.at(abi::kRxConsumerAt), head); }
+
+  GuestMemory memory_;
+  TestMemory ram_{1 << 20};
+  TestPages pages_ = ram_.scattered_pages(2);
+  RecordingSink sink_;
+  UserContext owner_{.handle = 3, .page = 1};
+  CompletionQueue cq_{{.handle = 9, .owner = &owner_, .entries = 4}, pages(), sink_};
+};
+
+TEST_F(CompletionQueueTest, WritesElementAndIndex) {
+  ASSERT_TRUE(cq_.push(completion(77)));
+
+  EXPECT_EQ(producer(), 1u);
+  EXPECT_EQ(wr_id_at(0), 77u);
+  EXPECT_EQ(cq_.unconsumed(), 1u);
+  EXPECT_EQ(sink_.completions, 1);
+}
+
+TEST_F(CompletionQueueTest, C44_FullIsAnOverrunToldOnce) {
+  for (std::uint64_t i = 0; i < 4; ++i) ASSERT_TRUE(cq_.push(completion(i)));
+  EXPECT_FALSE(cq_.push(completion(4)));
+  EXPECT_FALSE(cq_.push(completion(5)));
+
+  EXPECT_EQ(wr_id_at(0), 0u) << "never overwritten";
+  EXPECT_EQ(sink_.overruns, 1);
+  EXPECT_FALSE(sink_.was_broken);
+  consume_up_to(4);
+  EXPECT_FALSE(cq_.push(completion(6))) << "dead for good";
+}
+
+TEST_F(CompletionQueueTest, C44_AQueueOfOneElementWorks) {
+  CompletionQueue one({.handle = 1, .owner = nullptr, .entries = 1}, pages(), sink_);
+  for (std::uint32_t i = 0; i < 10; ++i) {
+    ASSERT_TRUE(one.push(completion(i)));
+    EXPECT_EQ(wr_id_at(0), i);
+    consume_up_to(producer());
+  }
+  EXPECT_EQ(one.consumed(), 10u) << "ten turns of an index that has two values";
+}
+
+TEST_F(CompletionQueueTest, C49_AnImpossibleConsumerIndexIsItsEnd) {
+  for (std::uint64_t i = 0; i < 4; ++i) ASSERT_TRUE(cq_.push(completion(i)));
+  consume_up_to(0xFFFF'FFFF);
+  EXPECT_FALSE(cq_.push(completion(4)));
+
+  EXPECT_EQ(sink_.overruns, 1);
+  EXPECT_TRUE(sink_.was_broken);
+}
+
+TEST_F(CompletionQueueTest, C53_ArmsUpgradeAndNeverDowngrade) {
+  cq_.set_arm(true);
+  EXPECT_EQ(cq_.arm(), CompletionQueue::Arm::kSolicited);
+  EXPECT_FALSE(cq_.would_fire(false));
+  EXPECT_TRUE(cq_.would_fire(true));
+  cq_.set_arm(false);
+  EXPECT_TRUE(cq_.would_fire(false));
+  cq_.set_arm(true);
+  EXPECT_EQ(cq_.arm(), CompletionQueue::Arm::kAny);
+}
+
+TEST_F(CompletionQueueTest, KnowsWhetherASolicitedCompletionStillWaits) {
+  verbs::Completion solicited = completion(1);
+  solicited.solicited = true;
+  ASSERT_TRUE(cq_.push(solicited));
+  ASSERT_TRUE(cq_.push(completion(2)));
+  cq_.set_arm(true);
+  EXPECT_TRUE(cq_.holds_what_arm_waits_for());
+
+  consume_up_to(1);
+  EXPECT_FALSE(cq_.holds_what_arm_waits_for()) << "only the other one is left";
+  cq_.set_arm(false);
+  EXPECT_TRUE(cq_.holds_what_arm_waits_for());
+}
+
+TEST_F(CompletionQueueTest, CompletionsWaitInOrderWhileTheMemoryIsAway) {
+  memory_.set_dma_enabled(false);
+  ASSERT_TRUE(cq_.push(completion(1)));
+  memory_.set_dma_enabled(true);
+  ASSERT_TRUE(cq_.push(completion(2)));
+  EXPECT_EQ(producer(), 0u) << "2 must not overtake 1";
+  EXPECT_EQ(sink_.held, 1);
+  cq_.retry_held();
+
+  EXPECT_FALSE(cq_.holding());
+  EXPECT_EQ(wr_id_at(0), 1u);
+  EXPECT_EQ(wr_id_at(1), 2u);
+}
+
+TEST_F(CompletionQueueTest, HoldsNoMoreThanItsOwnSize) {
+  memory_.set_dma_enabled(false);
+  for (std::uint64_t i = 0; i < 4; ++i) ASSERT_TRUE(cq_.push(completion(i)));
+  EXPECT_FALSE(cq_.push(completion(4)));
+
+  EXPECT_EQ(sink_.overruns, 1);
+  EXPECT_FALSE(cq_.holding());
+}
+
+TEST_F(CompletionQueueTest, NothingOfADestroyedQueuePairAppearsLater) {
+  memory_.set_dma_enabled(false);
+  ASSERT_TRUE(cq_.push(completion(1, 5)));
+  ASSERT_TRUE(cq_.push(completion(2, 6)));
+  cq_.forget_qp(5);
+  memory_.set_dma_enabled(true);
+  cq_.retry_held();
+
+  EXPECT_EQ(producer(), 1u);
+  EXPECT_EQ(wr_id_at(0), 2u);
+}
+
+}  // namespace
+}  // namespace paravane::device

@@ -1,0 +1,168 @@
+// The watch alone: when it looks, what it takes, and what it costs. What the words
+// mean is tested with whole devices (tests/conformance).
+
+#include "device/doorbell_watch.h"
+
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+
+#include <cstring>
+#include <vector>
+
+namespace paravane::device {
+namespace {
+
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+
+struct RecordingSink final : WordSink {
+  QueuePair* resolve_qp_word(UserContext&, std::uint32_t word) override {
+    qp_words.push_back(word);
+    return nullptr;
+  }
+  void on_cq_word(UserContext&, std::uint32_t word) override { cq_words.push_back(word); }
+  std::vector<std::uint32_t> qp_words;
+  std::vector<std::uint32_t> cq_words;
+};
+
+class DoorbellWatchTest : public ::testing::Test {
+ protected:
+  static constexpr std::uint32_t kPages = 256;
+
+  DoorbellWatchTest()
+      : guest_(
+            ::mmap(nullptr, pages_->size(), PROT_READ | PROT_WRITE, MAP_SHARED, pages_->fd(), 0)) {}
+  ~DoorbellWatchTest() override { ::munmap(guest_, pages_->size()); }
+
+  void guest_stores(std::uint32_t page, std::uint32_t offset, std::uint32_t word) {
+    std::memcpy(static_cast<std::byte*>(guest_) + page * 4096ull + offset, &word, sizeof(word));
+  }
+  void pass(Duration time) { clock_.now += time; }
+
+  DeviceConfig config_;
+  std::unique_ptr<DoorbellPages> pages_ = std::move(*DoorbellPages::create(kPages));
+  void* guest_;
+  TurnClock clock_{Instant(std::chrono::hours(1))};
+  DeviceCounters counters_;
+  RecordingSink sink_;
+  DoorbellWatch watch_{config_, *pages_, sink_, clock_, counters_};
+};
+
+TEST_F(DoorbellWatchTest, WithoutContextsThereIsNothingToWatch) {
+  EXPECT_EQ(watch_.next_due(), kNever);
+  EXPECT_FALSE(watch_.sweeping());
+}
+
+TEST_F(DoorbellWatchTest, TakesBothWordsOfAPage) {
+  UserContext context{.handle = 1, .page = 5};
+  watch_.add(context);
+  guest_stores(5, 0, 0x4000'0002);
+  guest_stores(5, 4, 0x4000'0009);
+  watch_.poll();
+
+  EXPECT_EQ(sink_.qp_words, std::vector<std::uint32_t>{0x4000'0002});
+  EXPECT_EQ(sink_.cq_words, std::vector<std::uint32_t>{0x4000'0009});
+  EXPECT_EQ(context.completion_words, 1u);
+  EXPECT_EQ(counters_.mapped_doorbells.value(), 2u);
+}
+
+TEST_F(DoorbellWatchTest, WordsFromBeforeTheContextAreNotTaken) {
+  guest_stores(5, 0, 0x4000'0002);
+  UserContext context{.handle = 1, .page = 5};
+  watch_.add(context);
+  watch_.poll();
+
+  EXPECT_TRUE(sink_.qp_words.empty());
+}
+
+TEST_F(DoorbellWatchTest, TheWatchSlowsDownToTheCeiling) {
+  UserContext context{.handle = 1, .page = 5};
+  watch_.add(context);
+  Duration last{};
+  for (int i = 0; i < 5000 && last < config_.watch_ceiling; ++i) {
+    watch_.poll();
+    const Duration wait = watch_.next_due() - clock_.now;
+    EXPECT_GE(wait, last);
+    last = wait;
+    clock_.now = watch_.next_due();
+  }
+  EXPECT_EQ(last, config_.watch_ceiling);
+  EXPECT_LE(clock_.now - context.last_work, milliseconds(12));
+}
+
+TEST_F(DoorbellWatchTest, AHammeredPageWithoutWorkIsLookedAtOncePerInterval) {
+  UserContext context{.handle = 1, .page = 5};
+  watch_.add(context);
+  watch_.poll();
+  pass(milliseconds(100));
+  watch_.poll();
+  sink_.qp_words.clear();
+  for (int i = 0; i < 10'000; ++i) {  // 10 ms, a turn each microsecond
+    guest_stores(5, 0, 0x4000'0002);
+    watch_.poll();
+    pass(microseconds(1));
+  }
+  EXPECT_LE(sink_.qp_words.size(), 12u);
+  EXPECT_GE(sink_.qp_words.size(), 9u);
+}
+
+TEST_F(DoorbellWatchTest, WorkBringsTheCloseWatchBack) {
+  UserContext context{.handle = 1, .page = 5};
+  watch_.add(context);
+  watch_.poll();
+  pass(milliseconds(100));
+  watch_.poll();
+  ASSERT_GT(watch_.next_due(), clock_.now + microseconds(900));
+  watch_.on_work(context);
+  EXPECT_LE(watch_.next_due(), clock_.now);
+  for (int i = 0; i < 5; ++i) {
+    guest_stores(5, 4, 0x8000'0001);
+    watch_.poll();
+    pass(Duration(10));
+  }
+  EXPECT_EQ(sink_.cq_words.size(), 5u) << "every turn";
+}
+
+TEST_F(DoorbellWatchTest, PagesPerTurnAreBoundedAndAllHaveTheirTurn) {
+  std::vector<UserContext> contexts(200);
+  for (std::uint32_t i = 0; i < contexts.size(); ++i) {
+    contexts[i].handle = contexts[i].page = i + 1;
+    watch_.add(contexts[i]);
+  }
+  watch_.poll();
+  pass(milliseconds(100));
+  for (std::uint32_t i = 0; i < contexts.size(); ++i) guest_stores(i + 1, 0, i + 1);
+  sink_.qp_words.clear();
+  watch_.poll();
+  EXPECT_EQ(sink_.qp_words.size(), 64u);
+  EXPECT_LE(watch_.next_due(), clock_.now) << "the rest is due at once";
+  for (int i = 0; i < 3; ++i) watch_.poll();
+  EXPECT_EQ(sink_.qp_words.size(), 200u);
+}
+
+TEST_F(DoorbellWatchTest, AContextThatIsGoneIsNotLookedAt) {
+  UserContext context{.handle = 1, .page = 5};
+  watch_.add(context);
+  watch_.remove(context);
+  guest_stores(5, 0, 1);
+  watch_.poll();
+
+  EXPECT_TRUE(sink_.qp_words.empty());
+  EXPECT_EQ(watch_.next_due(), kNever);
+}
+
+TEST_F(DoorbellWatchTest, TrappedModeWatchesNothing) {
+  DeviceConfig trapped;
+  trapped.doorbells = DoorbellMode::kTrapped;
+  DoorbellWatch watch(trapped, *pages_, sink_, clock_, counters_);
+  UserContext context{.handle = 1, .page = 5};
+  watch.add(context);
+  guest_stores(5, 0, 1);
+  watch.poll();
+
+  EXPECT_TRUE(sink_.qp_words.empty());
+  EXPECT_EQ(watch.next_due(), kNever);
+}
+
+}  // namespace
+}  // namespace paravane::device
