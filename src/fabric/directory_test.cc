@@ -1,0 +1,128 @@
+#include "fabric/directory.h"
+
+#include <gtest/gtest.h>
+
+#include "testing/scripted_transport.h"
+
+namespace paravane::fabric {
+namespace {
+
+using verbs::AdapterId;
+using verbs::Gid;
+using verbs::GidType;
+
+constexpr auto kV1 = GidType::kRoceV1;
+constexpr auto kV2 = GidType::kRoceV2;
+constexpr MacAddress kMacA{0x52, 0x54, 0x00, 0x12, 0x34, 0x56};
+constexpr MacAddress kMacB{0x52, 0x54, 0x00, 0x12, 0x34, 0x57};
+
+Gid ipv4(std::uint8_t last) {
+  return Gid{{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF, 10, 0, 0, last}};
+}
+
+class DirectoryTest : public testing::Test {
+ protected:
+  fake::ScriptedTransport local_;
+  Directory directory_{local_};
+  std::unique_ptr<verbs::FabricPort> a_ = directory_.join(AdapterId{1}, "alpha", kMacA);
+  std::unique_ptr<verbs::FabricPort> b_ = directory_.join(AdapterId{2}, "beta", kMacB);
+};
+
+TEST_F(DirectoryTest, LinkLocalGidIsTheModifiedEui64) {
+  const Gid expected{
+      {0xFE, 0x80, 0, 0, 0, 0, 0, 0, 0x50, 0x54, 0x00, 0xFF, 0xFE, 0x12, 0x34, 0x56}};
+  EXPECT_EQ(link_local_gid(kMacA), expected);
+}
+
+TEST_F(DirectoryTest, AnnouncedGidIsFoundByEverybody) {
+  EXPECT_EQ(b_->find(ipv4(1), kV2), std::nullopt);
+  ASSERT_TRUE(a_->announce(ipv4(1), kV2));
+  for (const auto* port : {a_.get(), b_.get()}) {
+    const std::optional<verbs::Path> path = port->find(ipv4(1), kV2);
+    ASSERT_TRUE(path);
+    EXPECT_EQ(path->peer, AdapterId{1});
+    EXPECT_EQ(path->transport, &local_);
+  }
+}
+
+TEST_F(DirectoryTest, FirstComeFirstServed) {
+  ASSERT_TRUE(a_->announce(ipv4(1), kV2));
+  const Status second = b_->announce(ipv4(1), kV2);
+  ASSERT_FALSE(second);
+  EXPECT_EQ(second.error().code, Errc::kBadState);
+  EXPECT_NE(second.error().message.find("alpha"), std::string::npos);
+  EXPECT_TRUE(a_->announce(ipv4(1), kV2));  // its own again
+  b_->withdraw(ipv4(1), kV2);               // not its own
+  EXPECT_TRUE(b_->find(ipv4(1), kV2));
+}
+
+TEST_F(DirectoryTest, WithdrawnGidIsFree) {
+  ASSERT_TRUE(a_->announce(ipv4(1), kV2));
+  a_->withdraw(ipv4(1), kV2);
+  EXPECT_EQ(a_->find(ipv4(1), kV2), std::nullopt);
+  EXPECT_TRUE(b_->announce(ipv4(1), kV2));
+}
+
+TEST_F(DirectoryTest, TypesAreSeparateEntries) {
+  ASSERT_TRUE(a_->announce(ipv4(1), kV1));
+  EXPECT_EQ(b_->find(ipv4(1), kV2), std::nullopt);
+  EXPECT_TRUE(b_->announce(ipv4(1), kV2));
+  EXPECT_EQ(b_->find(ipv4(1), kV1)->peer, AdapterId{1});
+  EXPECT_EQ(b_->find(ipv4(1), kV2)->peer, AdapterId{2});
+}
+
+TEST_F(DirectoryTest, GidOfAMacBelongsToItsAdapter) {
+  const Status stolen = b_->announce(link_local_gid(kMacA), kV2);
+  ASSERT_FALSE(stolen);
+  EXPECT_EQ(stolen.error().code, Errc::kBadState);
+  EXPECT_NE(stolen.error().message.find("alpha"), std::string::npos);
+  EXPECT_FALSE(b_->announce(link_local_gid(kMacA), kV1));
+  EXPECT_TRUE(a_->announce(link_local_gid(kMacA), kV2));
+}
+
+TEST_F(DirectoryTest, WhoJoinsGetsItsGidBack) {
+  constexpr MacAddress kMacC{2, 0, 0, 0, 0, 3};
+  ASSERT_TRUE(a_->announce(link_local_gid(kMacC), kV2));
+  const auto c = directory_.join(AdapterId{3}, "gamma", kMacC);
+  EXPECT_EQ(c->find(link_local_gid(kMacC), kV2), std::nullopt);
+  EXPECT_FALSE(a_->announce(link_local_gid(kMacC), kV2));
+  EXPECT_TRUE(c->announce(link_local_gid(kMacC), kV2));
+}
+
+TEST_F(DirectoryTest, LeavingWithdrawsEverything) {
+  ASSERT_TRUE(a_->announce(ipv4(1), kV2));
+  ASSERT_TRUE(a_->announce(link_local_gid(kMacA), kV1));
+  ASSERT_TRUE(b_->announce(ipv4(2), kV2));
+  a_.reset();
+  EXPECT_EQ(directory_.gid_count(), 1u);
+  EXPECT_EQ(b_->find(ipv4(1), kV2), std::nullopt);
+  EXPECT_TRUE(b_->announce(ipv4(1), kV2));
+  a_ = directory_.join(AdapterId{1}, "alpha", kMacA);
+  EXPECT_TRUE(a_->announce(link_local_gid(kMacA), kV2));
+}
+
+TEST_F(DirectoryTest, ZeroAndMulticastBelongToNobody) {
+  Gid multicast{};
+  multicast.raw[0] = 0xFF;
+  EXPECT_EQ(a_->announce(Gid{}, kV2).error().code, Errc::kInvalidArgument);
+  EXPECT_EQ(a_->announce(multicast, kV2).error().code, Errc::kInvalidArgument);
+}
+
+TEST_F(DirectoryTest, EpochChangesWithEveryChangeAndOnlyThen) {
+  std::uint64_t epoch = a_->epoch();
+  EXPECT_NE(epoch, 0u);
+  const auto changed = [&] { return std::exchange(epoch, b_->epoch()) != epoch; };
+  ASSERT_TRUE(a_->announce(ipv4(1), kV2));
+  EXPECT_TRUE(changed());
+  ASSERT_TRUE(a_->announce(ipv4(1), kV2));
+  EXPECT_FALSE(changed());
+  b_->withdraw(ipv4(1), kV2);
+  EXPECT_FALSE(changed());
+  a_->withdraw(ipv4(1), kV2);
+  EXPECT_TRUE(changed());
+  a_.reset();
+  EXPECT_TRUE(changed());
+}
+
+}  // namespace
+}  // namespace paravane::fabric

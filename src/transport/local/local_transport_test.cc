@@ -1,0 +1,370 @@
+#include "transport/local/local_transport.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "testing/engine_rig.h"
+
+namespace paravane::transport_local {
+namespace {
+
+using fake::default_attributes;
+using fake::EngineBuffer;
+using fake::EngineQp;
+using fake::EngineRig;
+using fake::EngineVm;
+using fake::read_request;
+using fake::receive_request;
+using fake::send_request;
+using fake::write_request;
+using testing::Each;
+using testing::ElementsAre;
+using testing::IsEmpty;
+using verbs::Budget;
+using verbs::QpEvent;
+using verbs::QpState;
+using verbs::WcStatus;
+
+constexpr std::uint64_t kMiB = 1 << 20;
+
+class LocalTransportTest : public testing::Test {
+ protected:
+  LocalTransportTest() {
+    attributes_.timeout = 10;  // 4 ms
+    attributes_.retry_count = 1;
+    rig_.a().fill(from_, 1);
+  }
+  void connect() { rig_.connect(rig_.a(), *qp_a_, rig_.b(), *qp_b_, attributes_); }
+  // A write of 4 MiB that stops in the middle.
+  void begin_write() {
+    connect();
+    qp_a_->post(write_request(1, {from_.whole()}, to_.start, to_.key));
+    rig_.turn({.bytes = 1, .operations = 64});
+    ASSERT_TRUE(rig_.local().has_work());
+    ASSERT_EQ(qp_a_->sends.size(), 0u);
+  }
+  void begin_send() {
+    connect();
+    qp_b_->post(receive_request(7, {to_.whole()}));
+    qp_a_->post(send_request(1, {from_.whole()}));
+    rig_.turn({.bytes = 1, .operations = 64});
+    ASSERT_TRUE(rig_.local().has_work());
+  }
+  std::byte last_byte_at_b() { return rig_.b().read(to_, to_.length - 1, 1).front(); }
+  void give_up() { rig_.advance(std::chrono::seconds(3)); }
+
+  EngineRig rig_;
+  verbs::QpAttributes attributes_ = default_attributes();
+  EngineBuffer from_ = rig_.a().buffer(4 * kMiB);
+  EngineBuffer to_ = rig_.b().buffer(4 * kMiB);
+  std::unique_ptr<EngineQp> qp_a_ = rig_.a().queue_pair();
+  std::unique_ptr<EngineQp> qp_b_ = rig_.b().queue_pair();
+};
+
+TEST_F(LocalTransportTest, LongMessagesGoOnInLaterTurns) {
+  begin_write();
+  EXPECT_TRUE(rig_.run());
+  EXPECT_EQ(qp_a_->sends.statuses(), std::vector{WcStatus::kSuccess});
+  EXPECT_EQ(rig_.b().read(to_, 0, to_.length), EngineVm::pattern(to_.length, 1));
+  EXPECT_FALSE(rig_.local().has_work());
+}
+
+TEST_F(LocalTransportTest, PollStaysWithinItsBudget) {
+  begin_write();
+  Budget budget{.bytes = 300'000, .operations = 64};
+  rig_.local().poll(rig_.now(), budget);
+  EXPECT_EQ(budget.bytes, 300'000 - 2 * 262'144);  // the last slice may pass it
+  EXPECT_EQ(budget.operations, 62);
+}
+
+TEST_F(LocalTransportTest, RequesterDestroyedInTheMiddle) {
+  begin_send();
+  EXPECT_TRUE(qp_b_->qp->responder().busy());
+  qp_a_.reset();
+  EXPECT_FALSE(rig_.local().has_work());
+  EXPECT_FALSE(qp_b_->qp->responder().busy());
+  EXPECT_TRUE(rig_.run());
+  EXPECT_THAT(qp_b_->receives.all(), IsEmpty());
+  EXPECT_EQ(last_byte_at_b(), std::byte{0});
+
+  ASSERT_TRUE(fake::move(*qp_b_->qp, QpState::kError, {}));
+  EXPECT_TRUE(rig_.run());
+  EXPECT_THAT(qp_b_->receives.wr_ids(), ElementsAre(7));
+  EXPECT_THAT(qp_b_->receives.statuses(), ElementsAre(WcStatus::kFlushed));
+}
+
+TEST_F(LocalTransportTest, ResponderDestroyedInTheMiddle) {
+  begin_write();
+  qp_b_.reset();
+  give_up();
+  EXPECT_EQ(qp_a_->sends.statuses(), std::vector{WcStatus::kRetryExceeded});
+  EXPECT_EQ(last_byte_at_b(), std::byte{0});
+}
+
+TEST_F(LocalTransportTest, SuccessorWithTheSameNumberIsNotTakenForThePeer) {
+  begin_write();
+  const std::uint32_t number = qp_b_->qp->number();
+  qp_b_.reset();
+  qp_b_ = rig_.b().queue_pair(verbs::QpType::kReliableConnected, false, number);
+  EngineRig::bring_up_to(*qp_b_, QpState::kReadyToSend, rig_.a().gid(), qp_a_->qp->number(),
+                         attributes_);
+  // It is connected all the same, so the message begins again, whole.
+  give_up();
+  EXPECT_EQ(qp_a_->sends.statuses(), std::vector{WcStatus::kSuccess});
+  EXPECT_EQ(qp_a_->qp->stats().retries, 1u);
+  EXPECT_EQ(rig_.b().read(to_, 0, to_.length), EngineVm::pattern(to_.length, 1));
+}
+
+TEST_F(LocalTransportTest, ResponderResetInTheMiddle) {
+  begin_send();
+  ASSERT_TRUE(fake::move(*qp_b_->qp, QpState::kReset, {}));
+  give_up();
+  EXPECT_EQ(qp_a_->sends.statuses(), std::vector{WcStatus::kRetryExceeded});
+  EXPECT_THAT(qp_b_->receives.all(), IsEmpty());
+}
+
+TEST_F(LocalTransportTest, ResponderToErrorInTheMiddleFlushesItsReceive) {
+  begin_send();
+  ASSERT_TRUE(fake::move(*qp_b_->qp, QpState::kError, {}));
+  give_up();
+  EXPECT_EQ(qp_b_->receives.statuses(), std::vector{WcStatus::kFlushed});
+  EXPECT_EQ(qp_a_->sends.statuses(), std::vector{WcStatus::kRetryExceeded});
+}
+
+TEST_F(LocalTransportTest, RequesterToErrorInTheMiddleFlushesItsSend) {
+  begin_write();
+  ASSERT_TRUE(fake::move(*qp_a_->qp, QpState::kError, {}));
+  EXPECT_FALSE(rig_.local().has_work());
+  EXPECT_TRUE(rig_.run());
+  EXPECT_EQ(qp_a_->sends.statuses(), std::vector{WcStatus::kFlushed});
+  EXPECT_EQ(last_byte_at_b(), std::byte{0});
+  EXPECT_EQ(qp_b_->state(), QpState::kReadyToSend);
+}
+
+TEST_F(LocalTransportTest, PeersRegionRemovedInTheMiddle) {
+  begin_write();
+  ASSERT_TRUE(rig_.b().adapter().regions().remove(to_.key));
+  EXPECT_TRUE(rig_.run());
+  EXPECT_EQ(qp_a_->sends.statuses(), std::vector{WcStatus::kRemoteAccessError});
+  EXPECT_EQ(qp_b_->state(), QpState::kError);
+  EXPECT_EQ(last_byte_at_b(), std::byte{0});
+}
+
+TEST_F(LocalTransportTest, OwnRegionRemovedInTheMiddle) {
+  begin_write();
+  ASSERT_TRUE(rig_.a().adapter().regions().remove(from_.key));
+  EXPECT_TRUE(rig_.run());
+  EXPECT_EQ(qp_a_->sends.statuses(), std::vector{WcStatus::kLocalProtectionError});
+  EXPECT_EQ(qp_b_->state(), QpState::kReadyToSend);
+  EXPECT_FALSE(qp_b_->qp->responder().busy());
+}
+
+TEST_F(LocalTransportTest, ReceiversRegionRemovedInTheMiddle) {
+  begin_send();
+  ASSERT_TRUE(rig_.b().adapter().regions().remove(to_.key));
+  EXPECT_TRUE(rig_.run());
+  EXPECT_EQ(qp_b_->receives.statuses(), std::vector{WcStatus::kLocalProtectionError});
+  EXPECT_EQ(qp_a_->sends.statuses(), std::vector{WcStatus::kRemoteOperationError});
+}
+
+TEST_F(LocalTransportTest, PeersMemoryAbsentInTheMiddleAndBack) {
+  begin_send();
+  rig_.b().memory().unmap(rig_.b().ram().base(), rig_.b().ram().size());
+  rig_.advance(std::chrono::milliseconds(100));
+  EXPECT_EQ(qp_a_->sends.size(), 0u);
+  rig_.b().ram().show(rig_.b().memory());
+  rig_.advance(std::chrono::milliseconds(100));
+  EXPECT_EQ(qp_a_->sends.statuses(), std::vector{WcStatus::kSuccess});
+  EXPECT_EQ(qp_b_->receives.wr_ids(), std::vector<std::uint64_t>{7});
+  EXPECT_EQ(rig_.b().read(to_, 0, to_.length), EngineVm::pattern(to_.length, 1));
+}
+
+TEST_F(LocalTransportTest, PeersMemoryThatStaysAbsentFailsTheRequest) {
+  begin_write();
+  rig_.b().memory().unmap(rig_.b().ram().base(), rig_.b().ram().size());
+  give_up();
+  EXPECT_EQ(qp_a_->sends.statuses(), std::vector{WcStatus::kRemoteOperationError});
+  EXPECT_EQ(qp_b_->state(), QpState::kReadyToSend);
+}
+
+TEST_F(LocalTransportTest, OwnMemoryThatStaysAbsentFailsTheRequest) {
+  begin_write();
+  rig_.a().memory().unmap(rig_.a().ram().base(), rig_.a().ram().size());
+  give_up();
+  EXPECT_EQ(qp_a_->sends.statuses(), std::vector{WcStatus::kLocalProtectionError});
+}
+
+TEST_F(LocalTransportTest, DetachedAdapterDoesNotAnswer) {
+  begin_write();
+  rig_.local().detach(rig_.b().adapter());
+  give_up();
+  EXPECT_EQ(qp_a_->sends.statuses(), std::vector{WcStatus::kRetryExceeded});
+  EXPECT_EQ(last_byte_at_b(), std::byte{0});
+}
+
+TEST_F(LocalTransportTest, DetachedRequesterReachesNobody) {
+  begin_write();
+  rig_.local().detach(rig_.a().adapter());
+  give_up();
+  EXPECT_EQ(qp_a_->sends.statuses(), std::vector{WcStatus::kRetryExceeded});
+  qp_a_.reset();
+  EXPECT_FALSE(rig_.local().has_work());
+}
+
+TEST_F(LocalTransportTest, VmThatGoesAwayIsRetriedAndGivenUp) {
+  begin_write();
+  qp_b_.reset();
+  rig_.remove(1);
+  give_up();
+  EXPECT_EQ(qp_a_->sends.statuses(), std::vector{WcStatus::kRetryExceeded});
+}
+
+TEST_F(LocalTransportTest, PeerWithoutItsGidDoesNotAnswer) {
+  begin_write();
+  ASSERT_TRUE(rig_.b().adapter().unbind_gid(0));
+  give_up();
+  EXPECT_EQ(qp_a_->sends.statuses(), std::vector{WcStatus::kRetryExceeded});
+  EXPECT_EQ(last_byte_at_b(), std::byte{0});
+}
+
+TEST_F(LocalTransportTest, WeWithoutOurGidReachNobody) {
+  connect();
+  ASSERT_TRUE(rig_.a().adapter().unbind_gid(0));
+  qp_a_->post(send_request(1, {}));
+  give_up();
+  EXPECT_EQ(qp_a_->sends.statuses(), std::vector{WcStatus::kRetryExceeded});
+}
+
+TEST_F(LocalTransportTest, PeerMustNameUsByNumber) {
+  connect();
+  const auto other = rig_.a().queue_pair();
+  EngineRig::bring_up_to(*other, QpState::kReadyToSend, rig_.b().gid(), qp_b_->qp->number(),
+                         attributes_);
+  other->post(write_request(1, {}, 0, 0));
+  give_up();
+  EXPECT_EQ(other->sends.statuses(), std::vector{WcStatus::kRetryExceeded});
+}
+
+TEST_F(LocalTransportTest, PeerMustNameUsByGid) {
+  EngineRig three(3);
+  const auto ours = three.vm(0).queue_pair();
+  const auto theirs = three.vm(1).queue_pair();
+  EngineRig::bring_up_to(*ours, QpState::kReadyToSend, three.vm(1).gid(), theirs->qp->number(),
+                         attributes_);
+  // Our number, but at somebody else's address.
+  EngineRig::bring_up_to(*theirs, QpState::kReadyToSend, three.vm(2).gid(), ours->qp->number(),
+                         attributes_);
+  ours->post(write_request(1, {}, 0, 0));
+  three.advance(std::chrono::seconds(3));
+  EXPECT_EQ(ours->sends.statuses(), std::vector{WcStatus::kRetryExceeded});
+}
+
+TEST_F(LocalTransportTest, PeerMustUseTheSameRoceVersion) {
+  EngineRig::bring_up_to(*qp_a_, QpState::kReadyToSend, rig_.b().gid(), qp_b_->qp->number(),
+                         attributes_, 0);
+  EngineRig::bring_up_to(*qp_b_, QpState::kReadyToSend, rig_.a().gid(), qp_a_->qp->number(),
+                         attributes_, 1);
+  qp_a_->post(write_request(1, {}, 0, 0));
+  give_up();
+  EXPECT_EQ(qp_a_->sends.statuses(), std::vector{WcStatus::kRetryExceeded});
+}
+
+TEST_F(LocalTransportTest, PeerThatComesLateIsFound) {
+  EngineRig::bring_up_to(*qp_a_, QpState::kReadyToSend, rig_.b().gid(), qp_b_->qp->number(),
+                         attributes_);
+  qp_a_->post(write_request(1, {}, 0, 0));
+  rig_.advance(std::chrono::milliseconds(1));
+  EngineRig::bring_up_to(*qp_b_, QpState::kReadyToReceive, rig_.a().gid(), qp_a_->qp->number(),
+                         attributes_);
+  rig_.advance(std::chrono::milliseconds(10));
+  EXPECT_EQ(qp_a_->sends.statuses(), std::vector{WcStatus::kSuccess});
+}
+
+TEST_F(LocalTransportTest, QueuePairConnectedToItself) {
+  rig_.connect(rig_.a(), *qp_a_, rig_.a(), *qp_a_, attributes_);
+  const EngineBuffer here = rig_.a().buffer(4 * kMiB);
+  qp_a_->post(receive_request(2, {here.whole()}));
+  qp_a_->post(send_request(1, {from_.whole()}));
+  qp_a_->post(read_request(3, {here.sge(0, 100)}, from_.start + 500, from_.key));
+  EXPECT_TRUE(rig_.run());
+  EXPECT_THAT(qp_a_->sends.wr_ids(), ElementsAre(1, 3));
+  EXPECT_THAT(qp_a_->sends.statuses(), Each(WcStatus::kSuccess));
+  EXPECT_EQ(qp_a_->receives.at(0).byte_len, 4 * kMiB);
+  EXPECT_EQ(rig_.a().read(here, 100, 1000), rig_.a().read(from_, 100, 1000));
+  EXPECT_EQ(rig_.a().read(here, 0, 100), rig_.a().read(from_, 500, 100));
+}
+
+TEST_F(LocalTransportTest, QueuePairThatBreaksItself) {
+  rig_.connect(rig_.a(), *qp_a_, rig_.a(), *qp_a_, attributes_);
+  qp_a_->post(write_request(1, {from_.whole()}, 0, 0xBAD));
+  qp_a_->post(send_request(2, {}));
+  EXPECT_TRUE(rig_.run());
+  EXPECT_THAT(qp_a_->sends.statuses(),
+              ElementsAre(WcStatus::kRemoteAccessError, WcStatus::kFlushed));
+}
+
+TEST_F(LocalTransportTest, QueuePairThatBreaksItselfInTheMiddle) {
+  rig_.connect(rig_.a(), *qp_a_, rig_.a(), *qp_a_, attributes_);
+  const EngineBuffer here = rig_.a().buffer(4 * kMiB);
+  qp_a_->post(write_request(1, {from_.whole()}, here.start, here.key));
+  rig_.turn({.bytes = 1, .operations = 64});
+  ASSERT_TRUE(rig_.local().has_work());
+  ASSERT_TRUE(rig_.a().adapter().regions().remove(here.key));
+  EXPECT_TRUE(rig_.run());
+  EXPECT_EQ(qp_a_->state(), QpState::kError);
+  EXPECT_EQ(qp_a_->sends.size(), 1u);
+  EXPECT_NE(qp_a_->sends.at(0).status, WcStatus::kSuccess);
+  EXPECT_FALSE(rig_.local().has_work());
+}
+
+TEST_F(LocalTransportTest, TwoQueuePairsOfOneVm) {
+  const auto other = rig_.a().queue_pair();
+  rig_.connect(rig_.a(), *qp_a_, rig_.a(), *other, attributes_);
+  const EngineBuffer here = rig_.a().buffer(kMiB);
+  qp_a_->post(write_request(1, {from_.sge(0, kMiB)}, here.start, here.key));
+  EXPECT_TRUE(rig_.run());
+  EXPECT_EQ(qp_a_->sends.statuses(), std::vector{WcStatus::kSuccess});
+  EXPECT_EQ(rig_.a().read(here, 0, kMiB), rig_.a().read(from_, 0, kMiB));
+}
+
+TEST_F(LocalTransportTest, AdaptersTakeTurnsWhateverTheirNumberOfQueuePairs) {
+  EngineRig rig(3);
+  const EngineBuffer greedy = rig.vm(0).buffer(8 * kMiB);
+  const EngineBuffer modest = rig.vm(1).buffer(8 * kMiB);
+  const EngineBuffer sink = rig.vm(2).buffer(8 * kMiB);
+  std::vector<std::unique_ptr<EngineQp>> qps;
+  const auto start = [&](unsigned vm, const EngineBuffer& from) {
+    auto ours = rig.vm(vm).queue_pair();
+    auto theirs = rig.vm(2).queue_pair();
+    rig.connect(rig.vm(vm), *ours, rig.vm(2), *theirs);
+    ours->post(write_request(1, {from.whole()}, sink.start, sink.key));
+    qps.push_back(std::move(ours));
+    qps.push_back(std::move(theirs));
+  };
+  for (int i = 0; i < 20; ++i) start(0, greedy);
+  start(1, modest);
+  EngineQp& waiting = *qps[qps.size() - 2];
+
+  int turns = 0;
+  for (; waiting.sends.size() == 0 && turns < 1000; ++turns) {
+    rig.turn({.bytes = 2 * 262'144, .operations = 256});
+  }
+  // 32 slices of its own: one of every two.
+  EXPECT_LE(turns, 40);
+  EXPECT_TRUE(rig.run());
+}
+
+TEST_F(LocalTransportTest, PathGoesWithTheGid) {
+  connect();
+  EXPECT_EQ(qp_a_->qp->path_name(), "local");
+  ASSERT_TRUE(rig_.b().adapter().unbind_gid(0));
+  EXPECT_EQ(qp_a_->qp->path(), nullptr);
+  ASSERT_TRUE(rig_.b().adapter().bind_gid(0, rig_.b().gid(), verbs::GidType::kRoceV2));
+  EXPECT_NE(qp_a_->qp->path(), nullptr);
+  qp_a_->post(write_request(1, {}, 0, 0));
+  EXPECT_TRUE(rig_.run());
+  EXPECT_EQ(qp_a_->sends.statuses(), std::vector{WcStatus::kSuccess});
+}
+
+}  // namespace
+}  // namespace paravane::transport_local
