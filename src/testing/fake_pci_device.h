@@ -61,6 +61,7 @@ class FakePciDevice final : public vfio_user::PciDevice {
   };
   void defer(Deferred what) { deferred_ = what; }
   const std::vector<vfio_user::ReplyToken>& tokens() const { return tokens_; }
+  void forget_tokens() { tokens_.clear(); }
 
   std::vector<std::byte>& bar(unsigned index) { return bars_.at(index); }
   // What a guest's store into a mappable page of BAR2 leaves behind.

@@ -1,9 +1,6 @@
 #include "vfio_user/interrupts.h"
 
-#include <unistd.h>
-
 #include <cassert>
-#include <cerrno>
 #include <utility>
 
 namespace paravane::vfio_user {
@@ -46,10 +43,7 @@ void Interrupts::clear_pending() {
 void Interrupts::deliver(Vector& vector) {
   if (!vector.pending || !enabled_ || !vector.eventfd) return;
   vector.pending = false;
-  const std::uint64_t one = 1;
-  // EAGAIN says that the VMM has 2^64-2 events to look at: it will look anyway.
-  while (::write(vector.eventfd.get(), &one, sizeof one) < 0 && errno == EINTR) {
-  }
+  signal_.raise(vector.eventfd.get());
 }
 
 }  // namespace paravane::vfio_user

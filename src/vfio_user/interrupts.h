@@ -3,7 +3,7 @@
 // Signalling writes to the vector's eventfd. A vector that fires while no
 // eventfd is attached, or while bus mastering is off, is latched and fires when
 // that ends: an interrupt is never lost. Swapping an eventfd never races with a
-// signal: both happen on the owner thread.
+// signal: both happen on the owner thread. Signalling never blocks.
 
 #pragma once
 
@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/unique_fd.h"
+#include "vfio_user/event_signal.h"
 
 namespace paravane::vfio_user {
 
@@ -42,6 +43,7 @@ class Interrupts {
   };
   void deliver(Vector& vector);
 
+  EventSignal signal_;
   std::vector<Vector> vectors_;
   bool enabled_ = false;
 };

@@ -24,7 +24,7 @@ bool is_eventfd(int fd) {
          std::string_view(name.data(), static_cast<std::size_t>(length)) == "anon_inode:[eventfd]";
 }
 
-// A blocking eventfd stops its writer when the counter is full.
+// For the fallback of EventSignal, which a full blocking eventfd would stop.
 bool make_non_blocking(int fd) {
   const int flags = ::fcntl(fd, F_GETFL);
   return flags >= 0 && ((flags & O_NONBLOCK) != 0 || ::fcntl(fd, F_SETFL, flags | O_NONBLOCK) == 0);

@@ -131,8 +131,9 @@ TEST_F(VfioUserMust, M18_AFullBlockingEventfdDoesNotStopUs) {
   const std::uint64_t most = 0xFFFF'FFFF'FFFF'FFFE;
   ASSERT_EQ(::write(full.get(), &most, sizeof most), 8);
   ASSERT_TRUE(attach_vector(0, full));
-  rig_.interrupts().signal(0);  // would hang here
-  EXPECT_EQ(take(full), most);
+  ASSERT_EQ(fcntl(full.get(), F_SETFL, 0), 0) << "blocking again: the flag is the VMM's too";
+  rig_.interrupts().signal(0);  // a write would hang here
+  EXPECT_GE(take(full), most);
 }
 
 TEST_F(VfioUserMust, M18_FiresVectorsOnRequest) {

@@ -16,7 +16,7 @@ constexpr std::uint64_t kEntryBytes = 16;
 }  // namespace
 
 void PciFunction::select(std::uint8_t offset) {
-  machine_.out(4, kAddressPort, kEnable | (kSlot << 11) | (offset & 0xFCU));
+  machine_.out(4, kAddressPort, kEnable | (kSlot << 11) | (function_ << 8) | (offset & 0xFCU));
 }
 
 std::uint32_t PciFunction::config_read(unsigned bytes, std::uint8_t offset) {

@@ -19,8 +19,9 @@ class PciFunction {
   static constexpr std::uint8_t kMsixId = 0x11;
   static constexpr std::uint8_t kAdvancedFeaturesId = 0x13;
 
-  // Slot 16, function 0 of the root bus.
-  explicit PciFunction(QtestMachine& machine) : machine_(machine) {}
+  // Of slot 16 of the root bus.
+  explicit PciFunction(QtestMachine& machine, unsigned function = 0)
+      : machine_(machine), function_(function) {}
 
   std::uint32_t config_read(unsigned bytes, std::uint8_t offset);
   void config_write(unsigned bytes, std::uint8_t offset, std::uint32_t value);
@@ -38,6 +39,7 @@ class PciFunction {
  private:
   void select(std::uint8_t offset);
   QtestMachine& machine_;
+  unsigned function_;
 };
 
 }  // namespace paravane

@@ -14,18 +14,18 @@ std::vector<std::string> arguments_of(const QtestMachine::Options& options) {
   std::vector<std::string> arguments{
       "-accel",      "qtest",           "-display", "none",
       "-nodefaults", "-no-user-config", "-m",       fmt::format("{}", megabytes)};
-  if (options.shared_memory) {
+  if (options.memory.empty()) {
+    arguments.insert(arguments.end(), {"-machine", "q35"});
+  } else {
     arguments.insert(arguments.end(),
                      {"-machine", "q35,memory-backend=m0", "-object",
-                      fmt::format("memory-backend-memfd,id=m0,size={}M,share=on", megabytes)});
-  } else {
-    arguments.insert(arguments.end(), {"-machine", "q35"});
+                      fmt::format("{},id=m0,size={}M", options.memory, megabytes)});
   }
-  arguments.insert(arguments.end(),
-                   {"-device", fmt::format(R"({{"driver":"vfio-user-pci","id":"vu0","addr":"10.0",)"
-                                           R"("socket":{{"type":"unix","path":"{}"}}}})",
-                                           options.device_socket.string())});
   arguments.insert(arguments.end(), options.more.begin(), options.more.end());
+  arguments.insert(arguments.end(),
+                   {"-device", fmt::format(R"({{"driver":"vfio-user-pci","id":"vu0","addr":"{}",)"
+                                           R"("socket":{{"type":"unix","path":"{}"}}}})",
+                                           options.address, options.device_socket.string())});
   return arguments;
 }
 

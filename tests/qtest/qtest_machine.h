@@ -16,9 +16,12 @@ namespace paravane {
 class QtestMachine {
  public:
   struct Options {
-    std::filesystem::path device_socket;
-    bool shared_memory = true;
-    std::vector<std::string> more;  // arguments for QEMU
+    std::filesystem::path device_socket = {};
+    std::string address = "10.0";  // slot (hexadecimal) and function of the device
+    // What stands behind guest RAM, as the VM's memory backend m0; empty: nothing
+    // that could be shared.
+    std::string memory = "memory-backend-memfd,share=on";
+    std::vector<std::string> more = {};  // arguments for QEMU, before the device
   };
   static constexpr std::uint64_t kRamBytes = std::uint64_t{256} << 20;
 

@@ -271,8 +271,7 @@ TEST_F(VfioUserQtest, ASecondVmIsRefusedAtOnceAndTheFirstGoesOn) {
   ASSERT_NO_FATAL_FAILURE(start());
   function_->enable();
   TempDir other;
-  QtestMachine second(other.path(), {.device_socket = rig_.socket_path(), .more = {}},
-                      [this] { rig_.step(); });
+  QtestMachine second(other.path(), {.device_socket = rig_.socket_path()}, [this] { rig_.step(); });
   EXPECT_FALSE(second.is_up());
   EXPECT_EQ(second.process().wait(), 1);
   EXPECT_THAT(second.process().log(), HasSubstr("version reply: Device or resource busy"));
@@ -300,10 +299,35 @@ TEST_F(VfioUserQtest, DroppingTheVmLeavesItRunning) {
 }
 
 TEST_F(VfioUserQtest, PrivateGuestMemoryIsUnreachableButHarmless) {
-  ASSERT_NO_FATAL_FAILURE(start({.device_socket = {}, .shared_memory = false, .more = {}}));
+  ASSERT_NO_FATAL_FAILURE(start({.memory = ""}));
   function_->enable();
   EXPECT_TRUE(rig_.memory().has_range_without_file());
   EXPECT_FALSE(rig_.memory().read<std::uint32_t>(GuestAddr{0x200'0000}));
+  machine_->write(4, PciFunction::kBar1, 7);
+  EXPECT_EQ(machine_->read(4, PciFunction::kBar1), 7U);
+}
+
+TEST_F(VfioUserQtest, MemoryInAFileOnDiskIsRefusedAndTheVmGoesOn) {
+  const std::filesystem::path file = "/var/tmp/paravane-qtest-ram";  // /tmp may be tmpfs
+  ASSERT_NO_FATAL_FAILURE(
+      start({.memory = "memory-backend-file,share=on,mem-path=" + file.string()}));
+  std::filesystem::remove(file);
+  function_->enable();
+  EXPECT_GT(rig_.counters().dma_map_errors.value(), 0U);
+  EXPECT_EQ(rig_.memory().usage().files, 0U);
+  machine_->write(4, PciFunction::kBar1, 7);
+  EXPECT_EQ(machine_->read(4, PciFunction::kBar1), 7U);
+}
+
+// As beside the NIC that the guest's driver pairs with.
+TEST_F(VfioUserQtest, WorksAsTheSecondFunctionOfASlot) {
+  ASSERT_NO_FATAL_FAILURE(
+      start({.address = "10.1", .more = {"-device", "vmxnet3,addr=10.0,multifunction=on"}}));
+  PciFunction nic(*machine_, 0);
+  PciFunction ours(*machine_, 1);
+  EXPECT_EQ(nic.config_read(4, 0), 0x07B015ADU);
+  EXPECT_EQ(ours.config_read(4, 0), 0x082015ADU);
+  ours.enable();
   machine_->write(4, PciFunction::kBar1, 7);
   EXPECT_EQ(machine_->read(4, PciFunction::kBar1), 7U);
 }

@@ -1,0 +1,89 @@
+// API requests: what a client of the management socket may send. The first byte
+// says how: as a request that is parsed already (method, path, query, body, each
+// to the end of a line), or as raw bytes of HTTP.
+
+#include <sys/socket.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+
+#include "base/unique_fd.h"
+#include "control/api_handler.h"
+#include "control/vm_json.h"
+#include "daemon/http_connection.h"
+#include "testing/fake_management.h"
+
+namespace paravane {
+namespace {
+
+// Everything up to the next line end, which is taken away too.
+std::string_view take_line(std::string_view& text) {
+  const std::size_t end = text.find('\n');
+  const std::string_view line = text.substr(0, end);
+  text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+  return line;
+}
+
+control::ApiRequest to_request(std::string_view text) {
+  control::ApiRequest request{.method = std::string(take_line(text)),
+                              .path = std::string(take_line(text))};
+  const std::string_view query = take_line(text);
+  const std::size_t equals = query.find('=');
+  if (!query.empty()) {
+    request.query.emplace(query.substr(0, equals), equals == std::string_view::npos
+                                                       ? std::string_view()
+                                                       : query.substr(equals + 1));
+  }
+  request.body = text;
+  return request;
+}
+
+// Whatever was asked, the answer is JSON with a status that fits.
+void check_answer(const control::ApiResponse& response) {
+  const auto body = control::parse_json(response.body);
+  if (!body || !body->is_object()) std::abort();
+  const bool is_error = body->contains("error");
+  if (is_error != (response.status >= 400) || response.status < 200 || response.status > 599) {
+    std::abort();
+  }
+}
+
+// What was kept must keep its rules.
+void check_vms(const FakeManagement& management) {
+  for (const auto& [name, vm] : management.vms) {
+    if (!control::check_spec(vm.spec)) std::abort();
+    const auto again = control::vm_spec_from_json(control::to_json(vm.spec));
+    if (!again || *again != vm.spec) std::abort();
+  }
+}
+
+void send_raw(std::string_view bytes, control::ApiHandler& handler) {
+  int ends[2] = {-1, -1};
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return;
+  const UniqueFd client(ends[0]);
+  UniqueFd server(ends[1]);
+  if (send(client.get(), bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL) >= 0) {
+    shutdown(client.get(), SHUT_WR);
+    daemon::serve_http(std::move(server), handler);
+  }
+}
+
+}  // namespace
+}  // namespace paravane
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  if (size == 0) return 0;
+  const std::string_view text(reinterpret_cast<const char*>(data) + 1, size - 1);
+  paravane::FakeManagement management;
+  paravane::control::ApiHandler handler(management);
+  if (data[0] == 'H') {
+    paravane::send_raw(text, handler);
+  } else {
+    paravane::check_answer(handler.handle(paravane::to_request(text)));
+  }
+  paravane::check_vms(management);
+  return 0;
+}

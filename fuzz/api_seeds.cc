@@ -1,0 +1,48 @@
+// Seeds for api_fuzz: one request of each kind, parsed and raw.
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "control/vm_json.h"
+
+namespace {
+
+std::vector<std::string> seeds() {
+  paravane::control::VmSpec spec;
+  spec.name = "db1";
+  spec.mac = paravane::control::mac_for_name("db1");
+  for (const auto& field : paravane::control::kLimitFields) spec.limits.*field.member = field.max;
+  const std::string body = paravane::control::print_json(paravane::control::to_json(spec));
+  const std::string raw = "HTTP/1.1\r\nHost: localhost\r\n";
+  return {
+      "RGET\n/v1/status\n\n",
+      "RGET\n/v1/vms\n\n",
+      "RGET\n/v1/vms/db1\n\n",
+      "RDELETE\n/v1/vms/db1\nforce=true\n",
+      "RGET\n/v1/stats\nvm=db1\n",
+      "RPOST\n/v1/daemon/stop\n\n{\"force\":true}",
+      "RPOST\n/v1/vms\n\n" + body,
+      "RPOST\n/v1/vms\n\n{\"name\":\"a\",\"doorbells\":\"trapped\",\"version\":17}",
+      "HGET /v1/vms " + raw + "\r\n",
+      "HDELETE /v1/vms/db1?force=true " + raw + "\r\n",
+      "HPOST /v1/vms " + raw + "Content-Type: application/json\r\nContent-Length: " +
+          std::to_string(body.size()) + "\r\n\r\n" + body,
+      "HPOST /v1/vms " + raw + "Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n",
+  };
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 2) return 2;
+  int number = 0;
+  for (const std::string& seed : seeds()) {
+    std::ofstream file(std::filesystem::path(argv[1]) / ("seed" + std::to_string(number++)));
+    file << seed;
+    if (!file) return 1;
+  }
+  return 0;
+}
