@@ -264,7 +264,6 @@ Reach GuestMemory::walk(std::uint64_t addr, std::uint64_t length, Rights need, E
     if (length == 0) return Reach::kOk;
     addr += size;  // cannot wrap: length bytes from here are below the top
     ++range;
-    if (range != ranges_.end() && range->first != addr) range = ranges_.end();
   }
 }
 

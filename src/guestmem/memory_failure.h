@@ -8,6 +8,11 @@
 // copy_payload) and the VM loses its device; nobody else notices. A SIGBUS
 // anywhere else ends the process as before.
 //
+// A thread that copies guest memory must not block SIGBUS: the kernel kills the
+// process for a failure that it cannot deliver. A system call that is handed
+// guest memory returns EFAULT instead of a signal; its caller treats that as
+// failed memory.
+//
 // The table that the handler searches is the one process-wide mutable object of
 // this program: a signal handler has no other way to find anything.
 

@@ -10,12 +10,14 @@
 #include <array>
 #include <fstream>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "base/wire_int.h"
 #include "guestmem/guest_memory.h"
 #include "guestmem/page_list.h"
 #include "guestmem/payload.h"
+#include "testing/guest_memory_peer.h"
 #include "testing/test_memory.h"
 
 namespace paravane {
@@ -32,7 +34,19 @@ class MemoryFailureTest : public ::testing::Test {
   }
 
   GuestAddr page(std::uint64_t number) const { return {ram_.base().value + number * kPageBytes}; }
-  // The same bytes work for both VMs.
+  // The line of /proc/self/maps for the mapping that starts here or before.
+  static std::string mapping_at(const std::byte* host) {
+    std::ifstream maps("/proc/self/maps");
+    std::string line;
+    while (std::getline(maps, line)) {
+      const auto address = reinterpret_cast<std::uintptr_t>(host);
+      const std::size_t dash = line.find('-');
+      const auto first = std::stoull(line.substr(0, dash), nullptr, 16);
+      const auto end = std::stoull(line.substr(dash + 1), nullptr, 16);
+      if (first <= address && address < end) return line;
+    }
+    return {};
+  }
   void expect_other_vm_unharmed() {
     EXPECT_FALSE(other_.failed());
     ASSERT_TRUE(other_.write(page(1), Le64(0x55)));
@@ -147,6 +161,19 @@ TEST_F(MemoryFailureTest, PayloadFromOrToFailedMemorySaysSo) {
   EXPECT_TRUE(scatter_payload(bytes, start));
   EXPECT_TRUE(gather_payload(start, bytes));
   expect_other_vm_unharmed();
+}
+
+// One signal per file, not one per page.
+TEST_F(MemoryFailureTest, WholeMappingIsReplacedAtTheFirstFailure) {
+  TestMemory ram(kPages * kPageBytes);
+  GuestMemory memory;
+  memory.set_dma_enabled(true);
+  ASSERT_TRUE(memory.map(ram.fd(), 0, page(0), ram.size(), Rights::kReadWrite));
+  const std::byte* host = GuestMemoryPeer::view(memory, page(0)).host;
+  EXPECT_NE(mapping_at(host).find("memfd"), std::string::npos);
+  ram.truncate(0);
+  EXPECT_FALSE(memory.read<Le64>(page(40)));
+  EXPECT_EQ(mapping_at(host).find("memfd"), std::string::npos);
 }
 
 TEST_F(MemoryFailureTest, HundredsOfFailuresInARow) {

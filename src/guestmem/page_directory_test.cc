@@ -52,7 +52,8 @@ TEST_F(PageDirectoryTest, NoPagesAndTooManyPagesAreRefused) {
 }
 
 TEST_F(PageDirectoryTest, DirectoryMustBeAPageOfTheGuest) {
-  const TestPages pages = ram_.contiguous_pages(1);
+  const TestPages pages = ram_.contiguous_pages(600);
+  // There is a good table at this address; it is no page all the same.
   EXPECT_EQ(refusal(GuestAddr{pages.directory.value + 8}, 1), Errc::kInvalidArgument);
   EXPECT_EQ(refusal(end_of_ram(), 1), Errc::kOutOfRange);
   EXPECT_EQ(refusal(GuestAddr{0}, 1), Errc::kOutOfRange);

@@ -60,9 +60,6 @@ Reach PageList::check_again(Run& run) {
     if (!same) return Reach::kAbsent;
     checked += std::min(run.size() - checked, shown.size - offset);
     ++range;
-    if (range != memory_->ranges_.end() && range->first != run.iova + checked) {
-      range = memory_->ranges_.end();
-    }
   }
   run.generation = memory_->generation();
   return Reach::kOk;

@@ -38,9 +38,8 @@ class PageList {
   // The whole directory at once. REQUIRES: `memory` outlives the list.
   // Errors: kOutOfRange (zero or too many pages, an address that is not mapped
   // whole), kInvalidArgument (an address that is not page aligned, a missing
-  // table, or a right that is missing), kBadState (DMA is off, or the page
-  // was unmapped a moment ago), kIo (the memory
-  // failed).
+  // table, or a right that is missing), kBadState (DMA is off, or a table was
+  // unmapped a moment ago), kIo (the memory failed).
   static Result<PageList> from_directory(GuestMemory& memory, GuestAddr directory,
                                          std::uint64_t pages, Rights need);
 
@@ -103,7 +102,7 @@ class PageList {
 
   GuestMemory* memory_ = nullptr;
   Rights rights_ = Rights::kNone;
-  std::vector<Run> runs_;                           // by first_byte, without gaps
+  std::vector<Run> runs_;                           // by first_page, without gaps
   std::vector<std::shared_ptr<MemoryFile>> files_;  // kept mapped while runs remember them
   std::uint64_t size_bytes_ = 0;
   std::size_t last_run_ = 0;  // where the last access was
