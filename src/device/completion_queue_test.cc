@@ -27,10 +27,15 @@ struct RecordingSink final : CompletionSink {
   bool was_broken = false;
 };
 
+// Guest memory that the device can reach from the start.
+struct ShownMemory {
+  ShownMemory() { ram.show(memory); }
+  GuestMemory memory;
+  TestMemory ram{1 << 20};
+};
+
 class CompletionQueueTest : public ::testing::Test {
  protected:
-  CompletionQueueTest() { ram_.show(memory_); }
-
   PageList pages() {
     return *PageList::from_directory(memory_, pages_.directory, pages_.count(), Rights::kReadWrite);
   }
@@ -46,8 +51,9 @@ class CompletionQueueTest : public ::testing::Test {
   std::uint32_t producer() const { return ram_.load(pages_.at(abi::kRxProducerAt)); }
   void consume_up_to(std::uint32_t head) { ram_.store(pages_.at(abi::kRxConsumerAt), head); }
 
-  GuestMemory memory_;
-  TestMemory ram_{1 << 20};
+  ShownMemory shown_;
+  GuestMemory& memory_ = shown_.memory;
+  TestMemory& ram_ = shown_.ram;
   TestPages pages_ = ram_.scattered_pages(2);
   RecordingSink sink_;
   UserContext owner_{.handle = 3, .page = 1};

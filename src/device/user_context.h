@@ -17,9 +17,9 @@ struct UserContext {
   std::uint32_t handle = 0;  // never 0: that means the guest's kernel
   std::uint32_t page = 0;    // index in BAR2
 
-  std::vector<QueuePair*> queue_pairs;  // borrowed from the table
-  std::unordered_set<std::uint32_t> completion_queues;
-  std::unordered_set<std::uint32_t> protection_domains;
+  std::vector<QueuePair*> queue_pairs{};  // borrowed from the table
+  std::unordered_set<std::uint32_t> completion_queues{};
+  std::unordered_set<std::uint32_t> protection_domains{};
 
   // ---- doorbell_watch.h ----
   Instant last_work{};                 // a request found, or a completion delivered
