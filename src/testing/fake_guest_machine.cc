@@ -61,16 +61,20 @@ void GuestMachine::unplug() {
 }
 
 void GuestMachine::map_ram() {
-  const Status mapped = memory_.map(ram_.duplicate_fd(), 0, GuestAddr{GuestRam::kBase}, ram_.size(),
-                                    Rights::kReadWrite);
+  const Status mapped = map_part(GuestRam::kBase, ram_.size());
   demand(mapped.has_value(), mapped ? "" : mapped.error().message.c_str());
   ram_.adopt_mapping_of(memory_);
 }
 
-void GuestMachine::unmap_ram() {
-  memory_.unmap(GuestAddr{GuestRam::kBase}, ram_.size());
+Status GuestMachine::map_part(std::uint64_t address, std::uint64_t bytes) {
+  return memory_.map(ram_.duplicate_fd(), address - GuestRam::kBase, GuestAddr{address}, bytes,
+                     Rights::kReadWrite);
+}
+
+void GuestMachine::unmap_part(std::uint64_t address, std::uint64_t bytes) {
+  memory_.unmap(GuestAddr{address}, bytes);
   const auto token = next_token();
-  settle(device_->on_dma_unmap(GuestAddr{GuestRam::kBase}, ram_.size(), token), token);
+  settle(device_->on_dma_unmap(GuestAddr{address}, bytes, token), token);
 }
 
 void GuestMachine::settle(vfio_user::Answer answer, vfio_user::ReplyToken token) {

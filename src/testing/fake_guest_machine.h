@@ -54,7 +54,10 @@ class GuestMachine {
 
   void set_bus_master(bool enabled);
   void reset(vfio_user::ResetCause cause);
-  void unmap_ram();
+  // Takes memory out of the DMA map, or shows it (again). map_part() may fail.
+  void unmap_part(std::uint64_t address, std::uint64_t bytes);
+  Status map_part(std::uint64_t address, std::uint64_t bytes);
+  void unmap_ram() { unmap_part(GuestRam::kBase, ram_.size()); }
   void map_ram();
 
   // How often the vector fired since the last call.

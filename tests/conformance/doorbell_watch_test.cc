@@ -249,10 +249,6 @@ TEST(DoorbellWatch, TrappedModeWatchesNothing) {
   EXPECT_FALSE(program.context.uar.mapped());
   ASSERT_TRUE(program.source.produce());
   rig.settle();
-  rig.guest().handle_interrupts();
-  for (auto& e : rig.guest().async_events()) ADD_FAILURE() << e.type << " " << e.info;
-  EXPECT_EQ(rig.device().next_look(), kNever);
-  EXPECT_EQ(rig.timers().next_deadline(), kNever);
   EXPECT_EQ(rig.next_wake(), kNever);
   EXPECT_EQ(program.cq.unconsumed(), 1u);
   EXPECT_GE(rig.device().counters().trapped_doorbells.value(), 1u);
