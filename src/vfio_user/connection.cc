@@ -2,6 +2,7 @@
 
 #include <sys/epoll.h>
 
+#include <cassert>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -16,15 +17,14 @@ constexpr std::size_t kBytesPerRequest = 4096;
 }  // namespace
 
 Connection::Connection(UniqueFd socket, EventLoop& loop, TimerQueue& timers, Owner& owner,
-                       unsigned requests_per_turn)
-    : socket_(std::move(socket)),
-      loop_(loop),
-      timers_(timers),
-      owner_(owner),
-      requests_per_turn_(requests_per_turn > 0 ? requests_per_turn : 1) {}
+                       Limits limits)
+    : socket_(std::move(socket)), loop_(loop), timers_(timers), owner_(owner), limits_(limits) {
+  assert(limits_.requests_per_turn > 0);
+}
 
 Connection::~Connection() {
   timers_.cancel(next_turn_);
+  timers_.cancel(unread_limit_);
   loop_.unwatch(socket_.get());
 }
 
@@ -37,7 +37,7 @@ void Connection::send(std::span<const std::byte> message, int fd) {
   turn_bytes_ += message.size();
   switch (outbox_.send(socket_.get(), message, fd)) {
     case Outbox::Sent::kAll: return;
-    case Outbox::Sent::kLater: update_interest(); return;
+    case Outbox::Sent::kLater: wait_for_reader(); return;
     case Outbox::Sent::kFailed: end_for_errno("answering failed"); return;
   }
 }
@@ -65,9 +65,20 @@ void Connection::on_event(std::uint32_t events) {
   }
 }
 
+void Connection::wait_for_reader() {
+  update_interest();
+  timers_.cancel(unread_limit_);
+  unread_limit_ = timers_.set(owner_.now() + limits_.unread_answer, [this](Instant) {
+    close_soon(Ending{.broken = true, .reason = "the client does not read our answers"});
+  });
+}
+
 void Connection::flush() {
   switch (outbox_.flush(socket_.get())) {
-    case Outbox::Sent::kAll: update_interest(); return;
+    case Outbox::Sent::kAll:
+      timers_.cancel(unread_limit_);
+      update_interest();
+      return;
     case Outbox::Sent::kLater: return;
     case Outbox::Sent::kFailed: end_for_errno("answering failed"); return;
   }
@@ -90,7 +101,7 @@ void Connection::take_turn() {
 void Connection::hand_over_requests() {
   unsigned handed_over = 0;
   bool may_have_more = true;
-  while (can_go_on() && handed_over + turn_bytes_ / kBytesPerRequest < requests_per_turn_) {
+  while (can_go_on() && handed_over + turn_bytes_ / kBytesPerRequest < limits_.requests_per_turn) {
     if (hand_over_one()) {
       ++handed_over;
     } else if (may_have_more && !ending_) {

@@ -6,6 +6,10 @@
 // them, whatever a device puts off; QEMU relies on it (of a batch it waits for
 // the last answer only).
 //
+// A client that does not take an answer within a time limit is dropped: it may be
+// gone for good without the kernel telling us (a socket that was sent through
+// itself never closes).
+//
 // A turn hands over a bounded number of requests, and of bytes; the rest goes on
 // at the next turn by a timer that is due at once. Nobody needs to ask whether
 // there is work: EventLoop and TimerQueue know.
@@ -48,8 +52,12 @@ class Connection {
     virtual Instant now() const = 0;
   };
 
-  Connection(UniqueFd socket, EventLoop& loop, TimerQueue& timers, Owner& owner,
-             unsigned requests_per_turn);
+  struct Limits {
+    unsigned requests_per_turn = 64;
+    Duration unread_answer = std::chrono::seconds(5);
+  };
+
+  Connection(UniqueFd socket, EventLoop& loop, TimerQueue& timers, Owner& owner, Limits limits);
   ~Connection();
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
@@ -75,6 +83,7 @@ class Connection {
   void hand_over_requests();
   bool hand_over_one();
   void read_more(bool& may_have_more);
+  void wait_for_reader();
   void flush();
   void go_on_next_turn();
   void listen_for_input(bool wanted);
@@ -85,11 +94,12 @@ class Connection {
   EventLoop& loop_;
   TimerQueue& timers_;
   Owner& owner_;
-  const unsigned requests_per_turn_;
+  const Limits limits_;
 
   MessageStream stream_;
   Outbox outbox_;
   TimerId next_turn_ = TimerId::kNone;
+  TimerId unread_limit_ = TimerId::kNone;
   std::size_t turn_bytes_ = 0;  // in and out, of this turn
   bool held_ = false;
   bool wants_input_ = true;

@@ -12,6 +12,9 @@ Result<std::unique_ptr<Server>> Server::listen(ServerConfig config, EventLoop& l
   if (interrupts.vectors() != device.spec().msix.vectors) {
     return fail(Errc::kInvalidArgument, "MSI-X: the interrupts have another number of vectors");
   }
+  if (config.messages_per_turn == 0) {
+    return fail(Errc::kInvalidArgument, "a turn of no messages would never end");
+  }
   Result<Listener> listener = Listener::bind(config.socket_path, config.socket_mode);
   if (!listener) return std::unexpected(listener.error());
   auto server = std::make_unique<ServerImpl>(std::move(config), std::move(*listener),

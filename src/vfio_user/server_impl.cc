@@ -107,7 +107,8 @@ ServerImpl::Client::Client(UniqueFd socket, int peer, ServerImpl& server)
                              .interrupts = server.parts_.interrupts,
                              .counters = server.counters_}),
       connection(std::move(socket), server.parts_.loop, server.parts_.timers, server,
-                 server.config_.messages_per_turn) {}
+                 {.requests_per_turn = server.config_.messages_per_turn,
+                  .unread_answer = server.config_.handshake_timeout}) {}
 
 void ServerImpl::accept_client(UniqueFd socket) {
   const int pid = pid_of_peer(socket.get());

@@ -221,6 +221,42 @@ TEST_F(VfioUserShould, S42_AClientThatStopsReadingCostsOneAnswer) {
   EXPECT_TRUE(client_.stays_silent());
 }
 
+TEST_F(VfioUserShould, S42_AClientThatNeverReadsIsDropped) {
+  const RegionAccess access{.offset = {}, .region = Le32(9), .count = Le32(kMaxDataBytes)};
+  client_.send(Command::kRegionRead, RawVfioClient::bytes_of(access));
+  for (int i = 0; i < 5; ++i) rig_.step();
+  EXPECT_TRUE(rig_.server().attached());
+  rig_.pass(std::chrono::seconds(6));
+  for (int i = 0; i < 5; ++i) rig_.step();
+  EXPECT_FALSE(rig_.server().attached());
+  EXPECT_EQ(rig_.counters().broken_connections.value(), 1U);
+}
+
+TEST_F(VfioUserShould, S42_AClientThatReadsSlowlyIsNot) {
+  const RegionAccess access{.offset = {}, .region = Le32(9), .count = Le32(kMaxDataBytes)};
+  client_.send(Command::kRegionRead, RawVfioClient::bytes_of(access));
+  EXPECT_TRUE(good(client_.receive()));
+  rig_.pass(std::chrono::seconds(6));
+  EXPECT_TRUE(good(client_.reset()));
+  EXPECT_EQ(rig_.timers().size(), 0U);
+}
+
+TEST_F(VfioUserShould, S42_AClientThatHidesItsOwnSocketInTheQueueIsDropped) {
+  // Its socket waits in its own messages, so that closing it closes nothing.
+  const RegionAccess access{.offset = {}, .region = Le32(9), .count = Le32(kMaxDataBytes)};
+  client_.send(Command::kRegionRead, RawVfioClient::bytes_of(access));
+  const int itself = client_.socket();
+  client_.send(Command::kReset, {}, {&itself, 1});
+  for (int i = 0; i < 5; ++i) rig_.step();
+  client_.hang_up();
+  for (int i = 0; i < 5; ++i) rig_.step();
+  EXPECT_TRUE(rig_.server().attached()) << "the kernel says nothing";
+  rig_.pass(std::chrono::seconds(6));
+  for (int i = 0; i < 5; ++i) rig_.step();
+  EXPECT_FALSE(rig_.server().attached());
+  EXPECT_TRUE(good(rig_.connect().negotiate()));
+}
+
 TEST_F(VfioUserShould, S42_AClientThatStopsReadingMayLeave) {
   const RegionAccess access{.offset = {}, .region = Le32(9), .count = Le32(kMaxDataBytes)};
   client_.send(Command::kRegionRead, RawVfioClient::bytes_of(access));
