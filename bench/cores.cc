@@ -1,7 +1,5 @@
 #include "bench/cores.h"
 
-#include <sched.h>
-
 #include <vector>
 
 namespace paravane::bench {
@@ -18,11 +16,17 @@ std::optional<Cores> choose_cores() {
   return Cores{.guest = usable.front(), .worker = usable.back()};
 }
 
-void bind_this_thread(unsigned core) {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  CPU_SET(core, &set);
-  ::sched_setaffinity(0, sizeof set, &set);
+OnCore::OnCore(unsigned core) {
+  CPU_ZERO(&before_);
+  ::sched_getaffinity(0, sizeof before_, &before_);
+  cpu_set_t only;
+  CPU_ZERO(&only);
+  CPU_SET(core, &only);
+  ::sched_setaffinity(0, sizeof only, &only);
+}
+
+OnCore::~OnCore() {
+  ::sched_setaffinity(0, sizeof before_, &before_);
 }
 
 }  // namespace paravane::bench

@@ -4,6 +4,8 @@
 
 #pragma once
 
+#include <sched.h>
+
 #include <optional>
 
 namespace paravane::bench {
@@ -16,7 +18,18 @@ struct Cores {
 // nullopt: this process may use only one.
 std::optional<Cores> choose_cores();
 
-void bind_this_thread(unsigned core);
+// Holds the calling thread on a core, while it lives. Threads that are started
+// meanwhile inherit it.
+class OnCore {
+ public:
+  explicit OnCore(unsigned core);
+  ~OnCore();
+  OnCore(const OnCore&) = delete;
+  OnCore& operator=(const OnCore&) = delete;
+
+ private:
+  cpu_set_t before_;
+};
 
 // Tells the processor that a loop waits for another core.
 inline void pause_core() {

@@ -8,18 +8,19 @@ namespace paravane::bench {
 namespace {
 
 constexpr unsigned kVms = 2;
+constexpr auto kNeverSleep = std::chrono::hours(24 * 365 * 100);
 
 }  // namespace
 
 Host::Host(const Cores& cores, std::uint64_t ram_bytes) {
-  bind_this_thread(cores.guest);
   daemon::WorkerConfig config;
   config.spin = daemon::SpinMode::kAlways;
-  config.spin_for = std::chrono::hours(1);
+  config.spin_for = kNeverSleep;
   config.cpu = cores.worker;
   auto worker = daemon::Worker::start(config);
   demand(worker.has_value(), "the worker does not start");
   worker_ = std::move(*worker);
+  here_.emplace(cores.guest);  // not before: the worker would inherit it
   in_place_of_worker([this, ram_bytes] {
     network_ = std::make_unique<Network>();
     transport_ = std::make_unique<daemon::TransportTenant>(network_->local);

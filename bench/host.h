@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "bench/cores.h"
@@ -31,6 +32,7 @@ class Host {
       const std::function<void()>& work, const std::function<void()>& meanwhile = [] {});
 
  private:
+  std::optional<OnCore> here_;
   std::unique_ptr<daemon::Worker> worker_;
   std::unique_ptr<Network> network_;
   std::unique_ptr<daemon::TransportTenant> transport_;

@@ -2,8 +2,9 @@
 // time?
 //
 // Every request is signalled. The floor moves the same cache lines between the
-// same two cores: a request of two lines, an index, a doorbell per batch, a copy
-// of 64 bytes, a completion of a line and its index; and does nothing else.
+// same two cores: a request of two lines, a doorbell per batch, a copy of 64
+// bytes, a completion of a line, and two lines that hold both indices of a ring,
+// which both cores store to as the driver's rings demand; and does nothing else.
 
 #include <array>
 #include <cstring>
@@ -27,17 +28,26 @@ struct alignas(64) Line {
   std::array<std::uint64_t, 8> words;
 };
 
+// Both indices of a ring lie in one line.
+struct alignas(64) RingLine {
+  std::atomic<std::uint64_t> tail{0};
+  std::atomic<std::uint64_t> head{0};
+};
+
 // A queue pair's shared memory, stripped of all meaning.
 struct Lines {
   std::array<std::array<Line, 2>, kDepth> requests;
   std::array<Line, 2 * kDepth> completions;
   std::array<Line, kDepth> from;
   std::array<Line, kDepth> to;
-  SharedLine produced;
+  RingLine sends;
+  RingLine done;
   SharedLine doorbell;
-  SharedLine consumed;
-  SharedLine completed;
 };
+
+void store(std::atomic<std::uint64_t>& index, std::uint64_t value) {
+  index.store(value, std::memory_order_release);
+}
 
 void serve(Lines& lines) {
   std::uint64_t done = 0;
@@ -45,13 +55,13 @@ void serve(Lines& lines) {
     if (lines.doorbell.word.load(std::memory_order_relaxed) != 0) {
       lines.doorbell.word.exchange(0, std::memory_order_acq_rel);
     }
-    const std::uint64_t there = lines.produced.hear();
+    const std::uint64_t there = lines.sends.tail.load(std::memory_order_acquire);
     for (; done < there; ++done) {
       const std::array<Line, 2> request = lines.requests[done % kDepth];
       lines.to[request[0].words[0] % kDepth] = lines.from[request[1].words[0] % kDepth];
       lines.completions[done % (2 * kDepth)] = request[0];
-      lines.consumed.say(done + 1);
-      lines.completed.say(done + 1);
+      store(lines.sends.head, done + 1);
+      store(lines.done.tail, done + 1);
     }
   }
 }
@@ -65,14 +75,15 @@ void ask(Lines& lines) {
         std::array<Line, 2>& request = lines.requests[posted % kDepth];
         request[0].words.fill(posted);
         request[1].words.fill(posted);
-        lines.produced.say(posted + 1);
+        store(lines.sends.tail, posted + 1);
       }
       lines.doorbell.say(1);
     }
-    const std::uint64_t there = lines.completed.hear();
+    const std::uint64_t there = lines.done.tail.load(std::memory_order_acquire);
     for (; taken < there; ++taken) {
       const Line completion = lines.completions[taken % (2 * kDepth)];
       demand(completion.words[7] == taken, "the floor lost a line");
+      store(lines.done.head, taken + 1);
     }
   }
 }
