@@ -192,7 +192,7 @@ TEST_F(RingConsumerTest, RingOfOneWorks) {
 }
 
 TEST_F(RingConsumerTest, ConsumesWhatAnotherThreadProduces) {
-  constexpr std::uint64_t kEntries = 50'000;
+  constexpr std::uint64_t kEntries = 20'000;
   std::jthread guest([&] {
     const RingIndex driver(kElements);
     std::uint32_t tail = 0;

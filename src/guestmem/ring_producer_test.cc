@@ -149,7 +149,7 @@ TEST_F(RingProducerTest, C44_NeverMoreThanNUnconsumedAlsoForOne) {
 }
 
 TEST_F(RingProducerTest, C45_IndexFollowsTheElement) {
-  constexpr std::uint32_t kElements = 100'000;
+  constexpr std::uint32_t kElements = 20'000;
   const RingLayout ring_layout = completion_ring(64);
   RingProducer ring(list_, ring_layout);
   std::uint32_t taken = 0;
