@@ -101,7 +101,7 @@ TEST(Cve, CVE_2018_20125_HugeAndEmptyRingsAreRefused) {
   FakeCq& cq = guest.create_cq(guest.kernel(), 16);
   PageSet pages = guest.ram().allocate_set(3, Layout::kContiguous);
   const device::DeviceObjects before = rig.device().objects();
-  for (const std::uint32_t entries : {0u, 1u << 24, 1u << 26, 1u << 31, 0xFFFFFFFFu}) {
+  for (const std::uint32_t entries : {0u, 3u, 1u << 20, 1u << 24, 1u << 31, 0xFFFFFFFFu}) {
     for (const std::uint32_t chunks : {0u, 1u, 3u, 0x40001u, 0x80000000u, 0xFFFFFFFFu}) {
       CreateCq request = guest.cq_request(guest.kernel(), entries, pages);
       request.nchunks = chunks;
@@ -137,16 +137,22 @@ TEST(Cve, CVE_2018_20126_FailedCreatesLeakNothing) {
   const QpSpec spec{.pd = &pd, .send_cq = &cq, .receive_cq = &cq};
   PageSet bad = guest.ram().allocate_set(3, Layout::kContiguous);
   guest.ram().as<std::uint64_t>(bad.tables[0] + 16) = kNowhere;  // the last page
+  PageSet good = guest.ram().allocate_set(3, Layout::kContiguous);
+  QpSpec gsi = spec;
+  gsi.type = kTypeGsi;
+  guest.create_qp(gsi);
   const device::DeviceObjects before = rig.device().objects();
   const std::size_t descriptors = open_descriptors();
   for (int i = 0; i < 300; ++i) {
     EXPECT_TRUE(guest.run(guest.qp_request(spec, bad)).refused());
     EXPECT_TRUE(guest.run(guest.cq_request(guest.kernel(), 128, bad)).refused());
     EXPECT_TRUE(guest.run(guest.mr_request(pd, 0, 3 * kPage, bad)).refused());
+    // A second GSI queue pair is refused only after a handle was found for it.
+    EXPECT_TRUE(guest.run(guest.qp_request(gsi, good)).refused());
   }
   EXPECT_TRUE(same_objects(rig.device().objects(), before));
   EXPECT_EQ(open_descriptors(), descriptors);
-  for (int i = 0; i < 7; ++i) guest.create_qp(spec);
+  for (int i = 0; i < 6; ++i) guest.create_qp(spec);
   for (int i = 0; i < 7; ++i) guest.create_cq(guest.kernel(), 4);
   for (int i = 0; i < 8; ++i) guest.register_memory(pd, 100);
 }
@@ -397,11 +403,16 @@ TEST(BadArithmetic, PageDirectoriesEndAtOneGigabyte) {
   TestRig rig(one_vm());
   FakeGuest& guest = rig.guest();
   FakePd& pd = guest.create_pd(guest.kernel());
-  PageSet pages = guest.ram().allocate_set(1, Layout::kContiguous);
-  for (std::uint64_t i = 1; i < 512; ++i) {  // one table everywhere
+  // One page everywhere, and behind the directory a page that would do as its
+  // continuation.
+  PageSet pages;
+  pages.pages.push_back(guest.ram().allocate(1));
+  pages.directory = guest.ram().allocate(2);
+  pages.tables.push_back(guest.ram().allocate(1));
+  for (std::uint64_t i = 0; i < 1024; ++i) {
     guest.ram().as<std::uint64_t>(pages.directory + 8 * i) = pages.tables[0];
   }
-  for (std::uint64_t i = 1; i < 512; ++i) {
+  for (std::uint64_t i = 0; i < 512; ++i) {
     guest.ram().as<std::uint64_t>(pages.tables[0] + 8 * i) = pages.pages[0];
   }
   constexpr std::uint64_t kMost = 512ull * 512 * kPage;

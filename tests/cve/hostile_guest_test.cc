@@ -1,8 +1,14 @@
 // Guests that change requests while they are read, that flood, and regions that
 // are not what they seem.
 
+#include <spdlog/sinks/ostream_sink.h>
+#include <spdlog/spdlog.h>
+
 #include <atomic>
 #include <functional>
+#include <memory>
+#include <sstream>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -278,6 +284,23 @@ TEST(SharedRegion, AllZeroMemoryIsRefusedAtActivate) {
   EXPECT_NE(rig.guest().activate(), 0u);
   EXPECT_FALSE(rig.device().active());
   ASSERT_TRUE(rig.boot(0));
+}
+
+TEST(SharedRegion, AllZeroMemoryIsNamedWithItsRemedy) {
+  RigOptions options;
+  options.vms = 1;
+  options.boot = false;
+  TestRig rig(options);
+  rig.machine().set_bus_master(true);
+  const std::uint64_t empty = rig.machine().ram().allocate(1);
+  std::ostringstream text;
+  const auto before = spdlog::default_logger();
+  spdlog::set_default_logger(std::make_shared<spdlog::logger>(
+      "test", std::make_shared<spdlog::sinks::ostream_sink_mt>(text)));
+  rig.machine().write_register(kRegDsrLow, static_cast<std::uint32_t>(empty));
+  rig.machine().write_register(kRegDsrHigh, static_cast<std::uint32_t>(empty >> 32));
+  spdlog::set_default_logger(before);
+  EXPECT_NE(text.str().find("share=on"), std::string::npos) << text.str();
 }
 
 TEST(SharedRegion, APostedWriteToDsrHighIsNoticed) {
