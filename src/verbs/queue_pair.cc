@@ -66,12 +66,14 @@ void QueuePair::kick() {
   if (impl.scheduled) return;
   switch (impl.state) {
     case QpState::kReset:
-    case QpState::kInit:
-    case QpState::kReadyToReceive: return;
+    case QpState::kInit: return;
+    case QpState::kReadyToReceive:
+      if (!impl.responder.peer_waits()) return;
+      break;
     case QpState::kReadyToSend:
     case QpState::kSendQueueDrain:
     case QpState::kSendQueueError:
-      if (!impl.requester.can_run()) return;
+      if (!impl.requester.can_run() && !impl.responder.peer_waits()) return;
       break;
     case QpState::kError: break;
   }
@@ -81,6 +83,7 @@ void QueuePair::kick() {
 
 bool QueuePair::run(Instant now, Budget& budget) {
   Impl& impl = *impl_;
+  if (impl.responder.peer_waits() && impl.responder.receive_came()) tell_peer_ready();
   if (impl.state != QpState::kError) {
     const bool more = impl.requester.run(now, budget);
     if (impl.state != QpState::kError) return more;
@@ -93,6 +96,14 @@ bool QueuePair::run(Instant now, Budget& budget) {
   budget.operations -= given - for_sends.operations;
   const bool more_receives = impl.responder.flush(now, budget);
   return more_sends || more_receives;
+}
+
+void QueuePair::tell_peer_ready() {
+  if (const Path* to_peer = path()) to_peer->transport->tell_peer_ready(*this);
+}
+
+void QueuePair::on_peer_ready() {
+  impl_->requester.on_peer_ready();
 }
 
 void QueuePair::on_outcome(const Outcome& outcome, Instant now) {

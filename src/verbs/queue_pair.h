@@ -96,6 +96,8 @@ class QueuePair {
   // ---- For transports, on the requester's side ----
   Adapter& adapter() const;
   void on_outcome(const Outcome& outcome, Instant now);
+  // The peer has a receive now: a wait for its RNR timer ends.
+  void on_peer_ready();
   // The extents of bytes [offset, offset+length) of the request's SGEs. `need`
   // is 0 to read them, kAccessLocalWrite to fill them (RDMA READ). On anything
   // but kDone what was appended to `out` is unspecified.
@@ -110,6 +112,7 @@ class QueuePair {
   friend class Requester;
   friend class Responder;
   QueuePair(Adapter& adapter, const QueuePairSpec& spec);
+  void tell_peer_ready();
 
   struct Impl;  // state, attributes, requester and responder: see queue_pair.cc
   std::unique_ptr<Impl> impl_;

@@ -146,6 +146,13 @@ void Requester::on_receiver_not_ready(const Outcome& outcome, Instant now) {
   ++qp.stats.rnr_waits;
   qp.counters().rnr_waits.add();
   wait(rnr_wait(outcome.rnr_timer), now, Phase::kWaiting);
+  awaits_receive_ = true;
+}
+
+void Requester::on_peer_ready() {
+  if (!awaits_receive_) return;
+  end_wait();
+  qp_.kick();
 }
 
 void Requester::on_absent_memory(const Outcome& outcome, Instant now) {
@@ -212,6 +219,7 @@ void Requester::end_wait() {
   qp.adapter.timers().cancel(timer_);
   timer_ = TimerId::kNone;
   phase_ = phase_ == Phase::kRingAbsent ? Phase::kIdle : Phase::kReady;
+  awaits_receive_ = false;
   if (!awaits_answer_) return;
   awaits_answer_ = false;
   if (retries_left_ == 0) {

@@ -39,6 +39,7 @@ class Requester {
   bool run(Instant now, Budget& budget);
 
   void on_outcome(const Outcome& outcome, Instant now);
+  void on_peer_ready();
 
   // For an error state: what is under way is given up; the request stays in
   // hand, to be completed by the next run().
@@ -75,9 +76,10 @@ class Requester {
 
   QueuePair& qp_;
   Phase phase_ = Phase::kIdle;
-  bool is_checked_ = false;     // check_send() has passed the request in hand
-  bool ring_dead_ = false;      // until reset()
-  bool awaits_answer_ = false;  // the timer is the retry timer
+  bool is_checked_ = false;      // check_send() has passed the request in hand
+  bool ring_dead_ = false;       // until reset()
+  bool awaits_answer_ = false;   // the timer is the retry timer
+  bool awaits_receive_ = false;  // the timer is the RNR timer
   bool retries_exhausted_ = false;
   std::uint8_t retries_left_ = 0;
   std::uint8_t rnr_retries_left_ = 0;

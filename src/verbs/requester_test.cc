@@ -142,6 +142,31 @@ TEST_F(RequesterTest, RnrCountStartsAnewWithEachRequest) {
   EXPECT_EQ(qp->sends.size(), 3u);
 }
 
+TEST_F(RequesterTest, PeerThatIsReadyEndsTheRnrWait) {
+  const auto qp = engine_.ready();
+  engine_.transport().answer(not_ready(0));
+  qp->post(send_request(1, {}));
+  engine_.run();
+  qp->qp->on_peer_ready();
+  engine_.run();
+  EXPECT_THAT(qp->sends.statuses(), ElementsAre(WcStatus::kSuccess));
+  EXPECT_EQ(engine_.timers().size(), 0u);
+}
+
+TEST_F(RequesterTest, PeerThatIsReadyEndsNoOtherWait) {
+  const auto unanswered = engine_.ready();
+  const auto carried = engine_.ready();
+  engine_.transport().answer(fake::kNoAnswer);
+  engine_.transport().answer(std::nullopt);
+  unanswered->post(send_request(1, {}));
+  carried->post(send_request(2, {}));
+  engine_.run();
+  unanswered->qp->on_peer_ready();
+  carried->qp->on_peer_ready();
+  engine_.run();
+  EXPECT_EQ(engine_.transport().submitted().size(), 2u);
+}
+
 TEST_F(RequesterTest, NoAnswerIsRetriedAfterTheAckTimeout) {
   const auto qp = ready(10, 3, 7);  // 4.194304 ms
   engine_.transport().answer_always(fake::kNoAnswer);

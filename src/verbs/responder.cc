@@ -47,6 +47,7 @@ bool Responder::listens() const {
 Outcome Responder::begin(const RemoteRequest& request) {
   QueuePair::Impl& qp = *qp_.impl_;
   session_ = 0;
+  peer_waits_ = false;
   if (qp.spec.type != QpType::kReliableConnected || !listens()) return kNoAnswer;
   if (qp.state == QpState::kReadyToReceive && !qp.announced_established) {
     qp.announced_established = true;
@@ -100,6 +101,7 @@ Outcome Responder::want_receive() {
     switch (qp_.spec().work->take_receive(receive_)) {
       case WorkSource::Fetch::kTaken: has_receive_ = true; break;
       case WorkSource::Fetch::kEmpty:
+        peer_waits_ = qp_.type() == QpType::kReliableConnected;
         return {.kind = Outcome::Kind::kReceiverNotReady,
                 .rnr_timer = qp_.impl_->attributes.min_rnr_timer};
       case WorkSource::Fetch::kBroken: ring_dead_ = true; break;
@@ -114,6 +116,15 @@ Outcome Responder::want_receive() {
     return fail_receive(receive_.fault, WcStatus::kRemoteOperationError);
   }
   return {};
+}
+
+// Whether the receive is any good is judged when a message comes for it.
+bool Responder::receive_came() {
+  if (!has_receive_ && !ring_dead_) {
+    has_receive_ = qp_.spec().work->take_receive(receive_) == WorkSource::Fetch::kTaken;
+  }
+  if (has_receive_) peer_waits_ = false;
+  return has_receive_;
 }
 
 Outcome Responder::extents(std::uint64_t offset, std::uint64_t length, ExtentList& out) {
@@ -241,7 +252,7 @@ void Responder::wait_for_ring(Instant now) {
 }
 
 void Responder::reset() {
-  abort();
+  stop();
   has_receive_ = false;
   ring_dead_ = false;
   ring_absence_.clear();

@@ -79,8 +79,16 @@ class Responder {
 
   // Completes posted receives as flushed. True: there may be more to do now.
   bool flush(Instant now, Budget& budget);
+  // A peer was told that there is no receive, and has not come again.
+  bool peer_waits() const { return peer_waits_; }
+  // Whether there is one now; says so once.
+  bool receive_came();
+
   // For ERR: whatever a peer has under way here is at its end.
-  void stop() { abort(); }
+  void stop() {
+    abort();
+    peer_waits_ = false;
+  }
   // For RESET and the end of the queue pair: forgets everything.
   void reset();
 
@@ -105,6 +113,7 @@ class Responder {
   std::uint64_t session_ = 0;
   bool has_receive_ = false;  // receive_ is taken and not completed
   bool ring_dead_ = false;    // until reset()
+  bool peer_waits_ = false;
   TimerId flush_timer_ = TimerId::kNone;
   Absence ring_absence_;
   RemoteRequest request_;

@@ -77,6 +77,11 @@ class Transport {
   virtual Outcome send_datagram(QueuePair& qp, const Path& path, const DatagramSource& source,
                                 const SendRequest& request) = 0;
 
+  // `qp`, which had no receive for its peer, has one now: if the peer waits for
+  // its RNR timer it may try again (QueuePair::on_peer_ready()). What flow
+  // control by credits does on a wire; optional, the timer runs anyway.
+  virtual void tell_peer_ready(QueuePair& qp) { static_cast<void>(qp); }
+
   // Goes on with what is under way, within `budget`.
   virtual void poll(Instant now, Budget& budget) = 0;
   virtual bool has_work() const = 0;

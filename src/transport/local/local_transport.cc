@@ -165,6 +165,12 @@ Outcome LocalTransport::send_datagram(QueuePair& qp, const Path& path,
              : Outcome{};
 }
 
+void LocalTransport::tell_peer_ready(QueuePair& qp) {
+  const Path* path = qp.path();
+  QueuePair* peer = path != nullptr ? connected_peer(qp, *path) : nullptr;
+  if (peer != nullptr) peer->on_peer_ready();
+}
+
 void LocalTransport::poll(Instant now, Budget& budget) {
   std::size_t without_work = 0;
   while (!budget.spent() && !transfers_.empty() && without_work < members_.size()) {

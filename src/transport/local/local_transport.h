@@ -53,6 +53,8 @@ class LocalTransport final : public verbs::Transport {
                                const verbs::DatagramSource& source,
                                const verbs::SendRequest& request) override;
 
+  void tell_peer_ready(verbs::QueuePair& qp) override;
+
   // Adapters in turn, and the messages of each in turn: one slice at a time.
   void poll(Instant now, verbs::Budget& budget) override;
   bool has_work() const override { return !transfers_.empty(); }

@@ -35,7 +35,7 @@ class LocalTransportTest : public testing::Test {
     rig_.a().fill(from_, 1);
   }
   void connect() { rig_.connect(rig_.a(), *qp_a_, rig_.b(), *qp_b_, attributes_); }
-  // A write of 4 MiB that stops in the middle.
+  // A write of four slices that stops in the middle.
   void begin_write() {
     connect();
     qp_a_->post(write_request(1, {from_.whole()}, to_.start, to_.key));
@@ -55,8 +55,8 @@ class LocalTransportTest : public testing::Test {
 
   EngineRig rig_;
   verbs::QpAttributes attributes_ = default_attributes();
-  EngineBuffer from_ = rig_.a().buffer(4 * kMiB);
-  EngineBuffer to_ = rig_.b().buffer(4 * kMiB);
+  EngineBuffer from_ = rig_.a().buffer(kMiB);
+  EngineBuffer to_ = rig_.b().buffer(kMiB);
   std::unique_ptr<EngineQp> qp_a_ = rig_.a().queue_pair();
   std::unique_ptr<EngineQp> qp_b_ = rig_.b().queue_pair();
 };
@@ -269,6 +269,48 @@ TEST_F(LocalTransportTest, PeerMustUseTheSameRoceVersion) {
   EXPECT_EQ(qp_a_->sends.statuses(), std::vector{WcStatus::kRetryExceeded});
 }
 
+TEST_F(LocalTransportTest, C65PostedReceiveEndsTheRnrWait) {
+  attributes_.min_rnr_timer = 0;  // 655 ms
+  connect();
+  qp_a_->post(send_request(1, {}));
+  EXPECT_TRUE(rig_.run());
+  ASSERT_EQ(qp_a_->sends.size(), 0u);
+  qp_b_->qp->kick();  // a doorbell, but still no receive
+  EXPECT_TRUE(rig_.run());
+  EXPECT_EQ(qp_a_->qp->stats().rnr_waits, 1u);
+
+  qp_b_->post(receive_request(2, {}));
+  EXPECT_TRUE(rig_.run());
+  EXPECT_EQ(qp_a_->sends.statuses(), std::vector{WcStatus::kSuccess});
+  EXPECT_THAT(qp_b_->receives.wr_ids(), ElementsAre(2));
+  EXPECT_EQ(rig_.timers().size(), 0u);
+}
+
+TEST_F(LocalTransportTest, C65PostedReceiveEndsTheRnrWaitOfAPeerInRtr) {
+  attributes_.min_rnr_timer = 0;
+  EngineRig::bring_up_to(*qp_a_, QpState::kReadyToSend, rig_.b().gid(), qp_b_->qp->number(),
+                         attributes_);
+  EngineRig::bring_up_to(*qp_b_, QpState::kReadyToReceive, rig_.a().gid(), qp_a_->qp->number(),
+                         attributes_);
+  qp_a_->post(send_request(1, {}));
+  EXPECT_TRUE(rig_.run());
+  qp_b_->post(receive_request(2, {}));
+  EXPECT_TRUE(rig_.run());
+  EXPECT_EQ(qp_a_->sends.statuses(), std::vector{WcStatus::kSuccess});
+}
+
+TEST_F(LocalTransportTest, ReceiveThatEndedAWaitIsFlushedWhenNobodyComes) {
+  connect();
+  qp_a_->post(send_request(1, {}));
+  EXPECT_TRUE(rig_.run());
+  qp_a_.reset();
+  qp_b_->post(receive_request(2, {}));
+  EXPECT_TRUE(rig_.run());
+  ASSERT_TRUE(fake::move(*qp_b_->qp, QpState::kError, {}));
+  EXPECT_TRUE(rig_.run());
+  EXPECT_THAT(qp_b_->receives.statuses(), ElementsAre(WcStatus::kFlushed));
+}
+
 TEST_F(LocalTransportTest, PeerThatComesLateIsFound) {
   EngineRig::bring_up_to(*qp_a_, QpState::kReadyToSend, rig_.b().gid(), qp_b_->qp->number(),
                          attributes_);
@@ -282,14 +324,14 @@ TEST_F(LocalTransportTest, PeerThatComesLateIsFound) {
 
 TEST_F(LocalTransportTest, QueuePairConnectedToItself) {
   rig_.connect(rig_.a(), *qp_a_, rig_.a(), *qp_a_, attributes_);
-  const EngineBuffer here = rig_.a().buffer(4 * kMiB);
+  const EngineBuffer here = rig_.a().buffer(kMiB);
   qp_a_->post(receive_request(2, {here.whole()}));
   qp_a_->post(send_request(1, {from_.whole()}));
   qp_a_->post(read_request(3, {here.sge(0, 100)}, from_.start + 500, from_.key));
   EXPECT_TRUE(rig_.run());
   EXPECT_THAT(qp_a_->sends.wr_ids(), ElementsAre(1, 3));
   EXPECT_THAT(qp_a_->sends.statuses(), Each(WcStatus::kSuccess));
-  EXPECT_EQ(qp_a_->receives.at(0).byte_len, 4 * kMiB);
+  EXPECT_EQ(qp_a_->receives.at(0).byte_len, kMiB);
   EXPECT_EQ(rig_.a().read(here, 100, 1000), rig_.a().read(from_, 100, 1000));
   EXPECT_EQ(rig_.a().read(here, 0, 100), rig_.a().read(from_, 500, 100));
 }
@@ -305,7 +347,7 @@ TEST_F(LocalTransportTest, QueuePairThatBreaksItself) {
 
 TEST_F(LocalTransportTest, QueuePairThatBreaksItselfInTheMiddle) {
   rig_.connect(rig_.a(), *qp_a_, rig_.a(), *qp_a_, attributes_);
-  const EngineBuffer here = rig_.a().buffer(4 * kMiB);
+  const EngineBuffer here = rig_.a().buffer(kMiB);
   qp_a_->post(write_request(1, {from_.whole()}, here.start, here.key));
   rig_.turn({.bytes = 1, .operations = 64});
   ASSERT_TRUE(rig_.local().has_work());
