@@ -32,8 +32,8 @@ void CompletionEvents::on_completion(CompletionQueue& cq, bool solicited) {
 void CompletionEvents::fire(CompletionQueue& cq) {
   cq.disarm();
   counters_.events.add();
+  late_.before_event(cq);
   notifier_.completion(cq.handle());
-  late_.on_event(cq);
 }
 
 void CompletionEvents::on_held(CompletionQueue& cq) {

@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <optional>
 
 #include "abi/completion.h"
 #include "base/instant.h"
@@ -88,6 +89,11 @@ class CompletionQueue final : public verbs::CompletionQueue {
   // Elements that the guest has consumed since creation: moves when and only when
   // cons_head does.
   std::uint64_t consumed() { return pushed_ - unconsumed(); }
+  // The same, while the queue holds something, by a single look; nullopt: empty.
+  std::optional<std::uint64_t> position_of_unconsumed() {
+    const std::uint32_t waiting = unconsumed();
+    return waiting == 0 ? std::nullopt : std::optional(pushed_ - waiting);
+  }
 
   // ---- Held back ----
   bool holding() const { return !held_.empty(); }

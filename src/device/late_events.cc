@@ -44,8 +44,13 @@ void LateEvents::on_completion(CompletionQueue& cq) {
   queue_up(cq, false);
 }
 
-void LateEvents::on_event(CompletionQueue& cq) {
-  if (applies_to(cq)) cq.late().told_at = cq.consumed();
+// Only an event that is sent while the queue holds something is this position's: a
+// program that has just emptied it wakes up, finds nothing, and still has to hear
+// of what comes next. One look at the guest's index, before the event, decides: the
+// program moves it meanwhile.
+void LateEvents::before_event(CompletionQueue& cq) {
+  if (!applies_to(cq)) return;
+  if (const auto position = cq.position_of_unconsumed()) cq.late().told_at = *position;
 }
 
 void LateEvents::start_window(CompletionQueue& cq, std::uint64_t consumed) {

@@ -41,7 +41,7 @@ class LateEvents {
 
   void on_arm(CompletionQueue& cq);         // seen: the budget is full again
   void on_completion(CompletionQueue& cq);  // an element was written
-  void on_event(CompletionQueue& cq);       // this position has had its event
+  void before_event(CompletionQueue& cq);   // an event of an armed queue is about to be sent
 
   // Judges queues whose time has come, a bounded number.
   void poll();
