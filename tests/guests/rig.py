@@ -68,6 +68,8 @@ class Rig:
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="paravane-test-"))
         (self.folder / "paravaned.toml").write_text(CONFIG.format(folder=self.folder) + extra_config)
         self.daemon = None
+        for name in ("state", "vms"):
+            (self.folder / name).mkdir()
         self.overlay = self.folder / "overlay"
         programs = self.overlay / "usr" / "bin"
         programs.mkdir(parents=True)
@@ -95,9 +97,15 @@ class Rig:
         return done
 
     def stats(self, vm):
-        """All counters and objects of a VM."""
-        answer = json.loads(self.cli("--formatter=json", "stats", "--vm", vm).stdout)
-        return answer[0] if isinstance(answer, list) else answer
+        """Every number that the daemon keeps for a VM, by its name."""
+        report = json.loads(self.cli("--formatter=json", "stats", "--vm", vm).stdout)["vms"][0]
+        return {counter["name"]: counter["value"] for group in [*report["groups"], report["objects"]]
+                for counter in group["counters"]}
+
+    def attached(self, vm):
+        """Whether a VMM is attached to a VM's socket."""
+        return any(v["Name"] == vm and v["State"] != "detached"
+                   for v in json.loads(self.cli("--formatter=json", "vm", "list").stdout))
 
     # ---- guests ----
 

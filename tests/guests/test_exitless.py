@@ -23,7 +23,7 @@ class Exitless(unittest.TestCase):
         cls.rig.up(2)
 
     def counter(self, vm, name):
-        return self.rig.stats(vm)["counters"][name]
+        return self.rig.stats(vm)[name]
 
     def test_message_counters_stand_still_during_ib_write_bw(self):
         words = ["ib_write_bw", "-d", "vmw_pvrdma0", "-F", "-s", "65536", "-D", "8"]
@@ -103,7 +103,7 @@ class LostArms(unittest.TestCase):
 
     def report(self, rig, processors, what, seconds):
         for vm in ("vm1", "vm2"):
-            c = rig.stats(vm)["counters"]
+            c = rig.stats(vm)
             print(f"guests: {what}, {processors} vCPU, {vm}: {self.ROUNDS} rounds in {seconds:.0f} s, arms seen "
                   f"{c['arms_seen']}, events {c['completion_events']}, late {c['late_events']}, longest wait "
                   f"{c['longest_event_wait_us']} us", flush=True)

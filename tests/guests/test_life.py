@@ -47,7 +47,7 @@ class Life(unittest.TestCase):
         self.assertLess(now["anonymous_kib"], self.at_rest["anonymous_kib"] + 8192, now)
 
     def holds_only_the_drivers(self, vm):
-        objects = self.rig.stats(vm)["objects"]
+        objects = self.rig.stats(vm)
         return all(objects[name] == count for name, count in OBJECTS_OF_AN_IDLE_DRIVER.items())
 
     def assert_all_is_well(self):
@@ -61,8 +61,8 @@ class Life(unittest.TestCase):
         server = self.rig.spawn(1, *words)
         self.rig.wait_listening(1, 18515)
         client = self.rig.spawn(2, *words, self.exchange.address)
-        sent = self.rig.stats("vm2")["counters"]["sends"]
-        wait_for("the transfer runs", lambda: self.rig.stats("vm2")["counters"]["sends"] > sent + 1000, 60)
+        sent = self.rig.stats("vm2")["sends"]
+        wait_for("the transfer runs", lambda: self.rig.stats("vm2")["sends"] > sent + 1000, 60)
         return server, client
 
     # ---- the ways to die ----
@@ -112,7 +112,7 @@ class Life(unittest.TestCase):
         code, text = client.finish(90)
         self.assertNotEqual(code, 0)
         self.assertRegex(text, r"status 12|retry exceeded|Completion with error")
-        self.assertFalse(self.rig.stats("vm1")["attached"])
+        self.assertFalse(self.rig.attached("vm1"))
         self.rig.up(3)
         self.assert_all_is_well()
 
@@ -122,7 +122,7 @@ class Life(unittest.TestCase):
         self.assertIn("vm1", refused.stderr)
         self.assertIn("--force", refused.stderr)
         self.rig.lab("down", "1")
-        wait_for("vm1 is detached", lambda: not self.rig.stats("vm1")["attached"], 20)
+        wait_for("vm1 is detached", lambda: not self.rig.attached("vm1"), 20)
         self.rig.cli("vm", "remove", "vm1")
         self.rig.up(3)
         self.assert_all_is_well()
