@@ -24,7 +24,7 @@ Connection::Connection(UniqueFd socket, EventLoop& loop, TimerQueue& timers, Own
 
 Connection::~Connection() {
   timers_.cancel(next_turn_);
-  timers_.cancel(unread_limit_);
+  timers_.cancel(stalled_);
   loop_.unwatch(socket_.get());
 }
 
@@ -37,7 +37,10 @@ void Connection::send(std::span<const std::byte> message, int fd) {
   turn_bytes_ += message.size();
   switch (outbox_.send(socket_.get(), message, fd)) {
     case Outbox::Sent::kAll: return;
-    case Outbox::Sent::kLater: wait_for_reader(); return;
+    case Outbox::Sent::kLater:
+      watch_for_stall("the client does not read our answers");
+      update_interest();
+      return;
     case Outbox::Sent::kFailed: end_for_errno("answering failed"); return;
   }
 }
@@ -65,18 +68,22 @@ void Connection::on_event(std::uint32_t events) {
   }
 }
 
-void Connection::wait_for_reader() {
-  update_interest();
-  timers_.cancel(unread_limit_);
-  unread_limit_ = timers_.set(owner_.now() + limits_.unread_answer, [this](Instant) {
-    close_soon(Ending{.broken = true, .reason = "the client does not read our answers"});
+void Connection::watch_for_stall(const char* what) {
+  if (stalled_ != TimerId::kNone) return;
+  stalled_ = timers_.set(owner_.now() + limits_.stall, [this, what](Instant) {
+    stalled_ = TimerId::kNone;
+    close_soon(Ending{.broken = true, .reason = what});
   });
+}
+
+void Connection::moves_again() {
+  if (stalled_ != TimerId::kNone) timers_.cancel(std::exchange(stalled_, TimerId::kNone));
 }
 
 void Connection::flush() {
   switch (outbox_.flush(socket_.get())) {
     case Outbox::Sent::kAll:
-      timers_.cancel(unread_limit_);
+      moves_again();
       update_interest();
       return;
     case Outbox::Sent::kLater: return;
@@ -95,7 +102,12 @@ void Connection::take_turn() {
     owner_.on_ended(ending);  // this object may be gone now
     return;
   }
-  if (can_go_on() && stream_.has_next()) go_on_next_turn();
+  if (!can_go_on()) return;
+  if (stream_.has_next()) {
+    go_on_next_turn();
+  } else if (stream_.has_bytes()) {
+    watch_for_stall("the client sent half a message and no more");
+  }
 }
 
 void Connection::hand_over_requests() {
@@ -119,6 +131,7 @@ bool Connection::hand_over_one() {
     return false;
   }
   if (!*next) return false;
+  moves_again();
   turn_bytes_ += (*next)->header.size.get();
   owner_.on_request(**next);
   return true;

@@ -6,9 +6,9 @@
 // them, whatever a device puts off; QEMU relies on it (of a batch it waits for
 // the last answer only).
 //
-// A client that does not take an answer within a time limit is dropped: it may be
-// gone for good without the kernel telling us (a socket that was sent through
-// itself never closes).
+// A client that does not take an answer, or does not finish a message, within a
+// time limit is dropped: it may be gone for good without the kernel telling us (a
+// socket that was sent through itself never closes).
 //
 // A turn hands over a bounded number of requests, and of bytes; the rest goes on
 // at the next turn by a timer that is due at once. Nobody needs to ask whether
@@ -54,7 +54,7 @@ class Connection {
 
   struct Limits {
     unsigned requests_per_turn = 64;
-    Duration unread_answer = std::chrono::seconds(5);
+    Duration stall = std::chrono::seconds(5);  // an answer not taken, half a message
   };
 
   Connection(UniqueFd socket, EventLoop& loop, TimerQueue& timers, Owner& owner, Limits limits);
@@ -83,8 +83,9 @@ class Connection {
   void hand_over_requests();
   bool hand_over_one();
   void read_more(bool& may_have_more);
-  void wait_for_reader();
   void flush();
+  void watch_for_stall(const char* what);
+  void moves_again();
   void go_on_next_turn();
   void listen_for_input(bool wanted);
   void update_interest();
@@ -99,8 +100,8 @@ class Connection {
   MessageStream stream_;
   Outbox outbox_;
   TimerId next_turn_ = TimerId::kNone;
-  TimerId unread_limit_ = TimerId::kNone;
-  std::size_t turn_bytes_ = 0;  // in and out, of this turn
+  TimerId stalled_ = TimerId::kNone;  // runs when it has stalled for too long
+  std::size_t turn_bytes_ = 0;        // in and out, of this turn
   bool held_ = false;
   bool wants_input_ = true;
   std::optional<Ending> ending_;

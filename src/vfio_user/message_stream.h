@@ -47,6 +47,8 @@ class MessageStream {
 
   // Whether next() has something to say without another fill().
   bool has_next() const;
+  // Whether bytes wait that next() has not handed out.
+  bool has_bytes() const { return end_ > begin_; }
 
  private:
   struct Arrived {

@@ -40,7 +40,8 @@ namespace paravane::vfio_user {
 struct ServerConfig {
   std::string name;  // for log lines: the VM's
   std::filesystem::path socket_path;
-  // For VERSION, and for an answer that the client does not read.
+  // For VERSION, for an answer that the client does not read, and for the rest of
+  // half a message.
   Duration handshake_timeout = std::chrono::seconds(5);
   unsigned messages_per_turn = 64;  // bound on what one client gets of a turn
   std::uint32_t socket_mode = 0660;

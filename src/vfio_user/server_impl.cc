@@ -108,7 +108,7 @@ ServerImpl::Client::Client(UniqueFd socket, int peer, ServerImpl& server)
                              .counters = server.counters_}),
       connection(std::move(socket), server.parts_.loop, server.parts_.timers, server,
                  {.requests_per_turn = server.config_.messages_per_turn,
-                  .unread_answer = server.config_.handshake_timeout}) {}
+                  .stall = server.config_.handshake_timeout}) {}
 
 void ServerImpl::accept_client(UniqueFd socket) {
   const int pid = pid_of_peer(socket.get());

@@ -257,6 +257,41 @@ TEST_F(VfioUserShould, S42_AClientThatHidesItsOwnSocketInTheQueueIsDropped) {
   EXPECT_TRUE(good(rig_.connect().negotiate()));
 }
 
+TEST_F(VfioUserShould, S42_AnAttachedClientThatSaysHalfAMessageIsDropped) {
+  const auto message = RawVfioClient::message(Command::kReset, 1, {});
+  client_.send_bytes(std::span(message).first(9));
+  rig_.step();
+  rig_.pass(std::chrono::seconds(4));
+  EXPECT_TRUE(client_.stays_silent());
+  rig_.pass(std::chrono::seconds(2));
+  EXPECT_TRUE(client_.is_closed());
+  EXPECT_EQ(rig_.counters().broken_connections.value(), 1U);
+}
+
+TEST_F(VfioUserShould, S42_HalvesOfManyMessagesAreNoStall) {
+  const auto message = RawVfioClient::message(Command::kReset, 1, {});
+  client_.send_bytes(std::span(message).first(9));
+  for (int i = 0; i < 5; ++i) {  // the end of one and the beginning of the next
+    rig_.step();
+    rig_.pass(std::chrono::seconds(4));
+    client_.send_bytes(
+        RawVfioClient::join({std::span(message).subspan(9), std::span(message).first(9)}));
+    EXPECT_TRUE(good(client_.receive()));
+  }
+  client_.send_bytes(std::span(message).subspan(9));
+  EXPECT_TRUE(good(client_.receive()));
+  EXPECT_EQ(rig_.timers().size(), 0U);
+}
+
+TEST_F(VfioUserShould, S42_HalfAMessageMayWaitWhileAnAnswerIsOwed) {
+  rig_.device().defer({.resets = true});
+  const auto message = RawVfioClient::message(Command::kReset, 1, {});
+  client_.send_bytes(RawVfioClient::join({message, std::span(message).first(9)}));
+  rig_.step();
+  rig_.pass(std::chrono::seconds(60));
+  EXPECT_TRUE(client_.stays_silent()) << "it is our turn, not the client's";
+}
+
 TEST_F(VfioUserShould, S42_AClientThatStopsReadingMayLeave) {
   const RegionAccess access{.offset = {}, .region = Le32(9), .count = Le32(kMaxDataBytes)};
   client_.send(Command::kRegionRead, RawVfioClient::bytes_of(access));
