@@ -21,7 +21,7 @@ void CompletionEvents::arm(CompletionQueue& cq, bool solicited_only, ArmPath pat
   counters_.arms.add();
   late_.on_arm(cq);
   cq.set_arm(solicited_only);
-  if (path == ArmPath::kPosted && cq.holds_what_arm_waits_for()) fire(cq);
+  if (path == ArmPath::kPosted && !late_.covers(cq) && cq.holds_what_arm_waits_for()) fire(cq);
 }
 
 void CompletionEvents::on_completion(CompletionQueue& cq, bool solicited) {

@@ -31,7 +31,8 @@ class CompletionEvents final : public CompletionSink {
                    DeviceCounters& counters);
 
   // A queue is armed by its guest. What it waits for may be there already: the
-  // guest has seen it, unless the arm was posted.
+  // guest has seen it, unless the arm was posted or stored in a mapped page. A
+  // posted one fires at once, the other is left to late_events.h.
   void arm(CompletionQueue& cq, bool solicited_only, ArmPath path);
 
   // ---- CompletionSink ----

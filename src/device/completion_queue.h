@@ -55,6 +55,7 @@ class CompletionQueue final : public verbs::CompletionQueue {
     std::uint64_t ticket = 0;             // of its place in line
     std::uint64_t consumed_at_start = 0;  // of the window
     std::uint64_t words_at_start = 0;
+    bool arm_seen = false;               // in this window, while something waited
     Instant waiting_since{};             // first unconsumed completion of this position
     std::uint64_t told_at = UINT64_MAX;  // consumed() when the last event was sent
     std::uint32_t budget = 0;

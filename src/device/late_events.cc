@@ -25,20 +25,30 @@ LateEvents::LateEvents(const DeviceConfig& config, Objects& objects, DoorbellWat
       clock_(clock),
       counters_(counters) {}
 
-void LateEvents::on_arm(CompletionQueue& cq) {
+void LateEvents::refill(CompletionQueue& cq) {
   cq.late().started = true;
   cq.late().budget = config_.late_event_budget;
   cq.late().refilled = clock_.now;
 }
 
+void LateEvents::on_arm(CompletionQueue& cq) {
+  refill(cq);
+  if (!covers(cq)) return;
+  const auto position = cq.position_of_unconsumed();
+  if (!position || cq.late().told_at == *position) return;
+  start_window(cq, *position);
+  cq.late().arm_seen = true;
+  queue_up(cq, false);
+}
+
 void LateEvents::on_completion(CompletionQueue& cq) {
-  if (!applies_to(cq)) return;
+  if (!covers(cq)) return;
   watch_.on_work(*cq.owner());
   CompletionQueue::LateState& late = cq.late();
   if (late.watched && !late.rarely) return;
   const std::uint64_t consumed = cq.consumed();
   if (late.watched && late.consumed_at_start == consumed) return;  // it has had its event
-  if (!late.started) on_arm(cq);  // a new queue starts with a full budget
+  if (!late.started) refill(cq);  // a new queue starts with a full budget
   late.waiting_since = clock_.now;
   start_window(cq, consumed);
   queue_up(cq, false);
@@ -49,7 +59,7 @@ void LateEvents::on_completion(CompletionQueue& cq) {
 // of what comes next. One look at the guest's index, before the event, decides: the
 // program moves it meanwhile.
 void LateEvents::before_event(CompletionQueue& cq) {
-  if (!applies_to(cq)) return;
+  if (!covers(cq)) return;
   if (const auto position = cq.position_of_unconsumed()) cq.late().told_at = *position;
 }
 
@@ -57,6 +67,7 @@ void LateEvents::start_window(CompletionQueue& cq, std::uint64_t consumed) {
   CompletionQueue::LateState& late = cq.late();
   if (late.consumed_at_start != consumed) late.waiting_since = clock_.now;
   late.consumed_at_start = consumed;
+  late.arm_seen = false;
   late.words_at_start = cq.owner()->completion_words;
 }
 
@@ -99,13 +110,16 @@ LateEvents::Verdict LateEvents::judge(CompletionQueue& cq) {
   watch_.look(context);  // what is in the word now was stored within the window
   const std::uint64_t consumed = cq.consumed();
   CompletionQueue::LateState& late = cq.late();
-  if (consumed != late.consumed_at_start || context.completion_words != late.words_at_start) {
+  const bool spins = !late.arm_seen && context.completion_words != late.words_at_start;
+  if (consumed != late.consumed_at_start || spins) {
     start_window(cq, consumed);
     return Verdict::kAgain;
   }
-  if (late.told_at == consumed || !spend(cq)) return Verdict::kRarely;
+  if (late.told_at == consumed) return Verdict::kRarely;
+  if (!late.arm_seen && !spend(cq)) return Verdict::kRarely;
   late.told_at = consumed;
-  counters_.late_events.add();
+  (late.arm_seen ? counters_.events : counters_.late_events).add();
+  cq.disarm();
   counters_.longest_wait_us.raise_to(microseconds(clock_.now - late.waiting_since));
   notifier_.completion(cq.handle());
   if (late.budget < config_.late_event_budget / 2) {
