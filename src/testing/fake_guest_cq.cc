@@ -9,7 +9,7 @@ constexpr std::uint32_t kPerPage = kPage / sizeof(pvrdma_cqe);
 
 FakeCq::FakeCq(GuestRam& ram, FakeContext& context, PageSet pages, std::uint32_t entries,
                const QpTable& qps, const SurpriseFunction& surprise)
-    : ram_(&ram), context_(&context), pages_(std::move(pages)), qps_(&qps), surprise_(&surprise) {
+    : context_(&context), pages_(std::move(pages)), qps_(&qps), surprise_(&surprise) {
   for (std::size_t i = 1; i < pages_.pages.size(); ++i)
     elements_.push_back(ram.at(pages_.pages[i]));
   auto& words = ram.as<RingWords>(pages_.pages.front());

@@ -51,7 +51,6 @@ class FakeCq {
   pvrdma_cqe& element(std::uint32_t slot);
 
  private:
-  GuestRam* ram_;
   FakeContext* context_;
   PageSet pages_;
   std::vector<std::byte*> elements_;  // per page
