@@ -1,5 +1,5 @@
-// ScriptedTransport: carries nothing; answers each request as the test says, at
-// once or when told to.
+// ScriptedTransport: looks at our own memory and carries nothing; answers each
+// request as the test says, at once or when told to.
 // ScriptedFabric: a fabric port on which every GID is reached along one path,
 // unless the test says that nobody is there.
 //
@@ -7,6 +7,7 @@
 
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <optional>
@@ -15,6 +16,7 @@
 
 #include "verbs/fabric_port.h"
 #include "verbs/queue_pair.h"
+#include "verbs/request_check.h"
 #include "verbs/transport.h"
 
 namespace paravane::fake {
@@ -33,17 +35,21 @@ class ScriptedTransport final : public verbs::Transport {
   unsigned cancels() const { return cancels_; }
 
   std::string_view name() const override { return "scripted"; }
-  std::optional<verbs::Outcome> submit(verbs::QueuePair&, const verbs::Path&,
+  std::optional<verbs::Outcome> submit(verbs::QueuePair& qp, const verbs::Path&,
                                        const verbs::SendRequest& request,
                                        verbs::Budget& budget) override {
+    const verbs::Outcome gathered = gather(qp, request);
+    if (gathered.kind != verbs::Outcome::Kind::kDone) return gathered;
     submitted_.push_back(request.wr_id);
     budget.bytes -= static_cast<std::int64_t>(request.sges.total_bytes());
     return next_answer();
   }
   void cancel(verbs::QueuePair&) override { ++cancels_; }
-  verbs::Outcome send_datagram(verbs::QueuePair&, const verbs::Path&,
+  verbs::Outcome send_datagram(verbs::QueuePair& qp, const verbs::Path&,
                                const verbs::DatagramSource& source,
                                const verbs::SendRequest& request) override {
+    const verbs::Outcome gathered = gather(qp, request);
+    if (gathered.kind != verbs::Outcome::Kind::kDone) return gathered;
     submitted_.push_back(request.wr_id);
     datagrams_.push_back(source);
     return next_answer().value_or(verbs::Outcome{});
@@ -52,6 +58,13 @@ class ScriptedTransport final : public verbs::Transport {
   bool has_work() const override { return false; }
 
  private:
+  // The first slice, as every transport does before a peer hears of a request.
+  static verbs::Outcome gather(verbs::QueuePair& qp, const verbs::SendRequest& request) {
+    ExtentList extents;
+    const std::uint64_t length = std::min(request.sges.total_bytes(), verbs::kSliceBytes);
+    return qp.gather(request, 0, length, verbs::local_need(request.opcode), extents);
+  }
+
   std::optional<verbs::Outcome> next_answer() {
     if (answers_.empty()) return default_answer_;
     const std::optional<verbs::Outcome> answer = answers_.front();

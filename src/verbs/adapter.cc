@@ -11,8 +11,8 @@ namespace paravane::verbs {
 namespace {
 
 // What one queue pair may do before the next one's turn.
-constexpr std::int32_t kSliceOperations = 64;
-constexpr std::int64_t kSliceBytes = 256 * 1024;
+constexpr std::int32_t kTurnOperations = 64;
+constexpr std::int64_t kTurnBytes = 256 * 1024;
 
 // Numbers 0 (reserved) and 1 (GSI) are nobody else's.
 constexpr std::uint32_t kFirstNumber = 2;
@@ -116,8 +116,8 @@ void Adapter::run(Instant now, Budget& budget) {
     QueuePair& qp = *ready_.front();
     ready_.pop_front();
     qp.impl_->scheduled = false;
-    const Budget whole{.bytes = std::min(budget.bytes, kSliceBytes),
-                       .operations = std::min(budget.operations, kSliceOperations)};
+    const Budget whole{.bytes = std::min(budget.bytes, kTurnBytes),
+                       .operations = std::min(budget.operations, kTurnOperations)};
     Budget slice = whole;
     const bool more = qp.run(now, slice);
     budget.bytes -= whole.bytes - slice.bytes;

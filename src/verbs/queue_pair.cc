@@ -9,7 +9,12 @@
 namespace paravane::verbs {
 
 QueuePair::QueuePair(Adapter& adapter, const QueuePairSpec& spec)
-    : impl_(std::make_unique<Impl>(*this, adapter, spec)) {}
+    : impl_(std::make_unique<Impl>(*this, adapter, spec)),
+      adapter_(adapter),
+      number_(spec.number),
+      type_(spec.type),
+      responder_(&impl_->responder),
+      connection_(&impl_->connection) {}
 
 QueuePair::~QueuePair() {
   impl_->requester.reset();
@@ -17,12 +22,6 @@ QueuePair::~QueuePair() {
   impl_->adapter.forget(*this);
 }
 
-std::uint32_t QueuePair::number() const {
-  return impl_->spec.number;
-}
-QpType QueuePair::type() const {
-  return impl_->spec.type;
-}
 QpState QueuePair::state() const {
   return impl_->state;
 }
@@ -35,16 +34,6 @@ const QueuePairStats& QueuePair::stats() const {
 std::uint32_t QueuePair::dest_qpn() const {
   return impl_->attributes.dest_qpn;
 }
-const Connection& QueuePair::connection() const {
-  return impl_->connection;
-}
-Adapter& QueuePair::adapter() const {
-  return impl_->adapter;
-}
-Responder& QueuePair::responder() {
-  return impl_->responder;
-}
-
 const Path* QueuePair::path() {
   return impl_->connection.path(impl_->adapter, impl_->adapter.fabric());
 }

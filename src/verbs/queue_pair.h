@@ -67,13 +67,13 @@ class QueuePair {
   QueuePair(const QueuePair&) = delete;
   QueuePair& operator=(const QueuePair&) = delete;
 
-  std::uint32_t number() const;
-  QpType type() const;
+  std::uint32_t number() const { return number_; }
+  QpType type() const { return type_; }
   QpState state() const;
   const QueuePairSpec& spec() const;
   std::uint32_t dest_qpn() const;
   // The two ends and the path between them: RC from RTR on.
-  const Connection& connection() const;
+  const Connection& connection() const { return *connection_; }
   // nullptr: unconnected, or nobody has the peer's GID now.
   const Path* path();
   // "local", "tcp", ... or "-" while unconnected.
@@ -94,7 +94,7 @@ class QueuePair {
   bool run(Instant now, Budget& budget);
 
   // ---- For transports, on the requester's side ----
-  Adapter& adapter() const;
+  Adapter& adapter() const { return adapter_; }
   void on_outcome(const Outcome& outcome, Instant now);
   // The peer has a receive now: a wait for its RNR timer ends.
   void on_peer_ready();
@@ -105,7 +105,7 @@ class QueuePair {
                  AccessMask need, ExtentList& out);
 
   // ---- For transports, on the responder's side (verbs/responder.h) ----
-  Responder& responder();
+  Responder& responder() { return *responder_; }
 
  private:
   friend class Adapter;
@@ -116,6 +116,12 @@ class QueuePair {
 
   struct Impl;  // state, attributes, requester and responder: see queue_pair.cc
   std::unique_ptr<Impl> impl_;
+  // Asked for with each message, and so within reach.
+  Adapter& adapter_;
+  const std::uint32_t number_;
+  const QpType type_;
+  Responder* const responder_;
+  const Connection* const connection_;
 };
 
 }  // namespace paravane::verbs

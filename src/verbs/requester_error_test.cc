@@ -72,6 +72,13 @@ TEST_F(RequesterErrorTest, C63BadLocalKeyInTheLastElement) {
                WcStatus::kLocalProtectionError);
 }
 
+TEST_F(RequesterErrorTest, C63LongMessagesAreJudgedWhole) {
+  const EngineBuffer large = engine_.vm().buffer(2 * kSliceBytes);
+  Sge bad = large.sge(0, 1);
+  bad.lkey = 0;
+  expect_fault(send_request(1, {large.whole(), bad}), WcStatus::kLocalProtectionError);
+}
+
 TEST_F(RequesterErrorTest, C63LocalRangeIsChecked) {
   expect_fault(send_request(1, {writable_.sge(1, 4096)}), WcStatus::kLocalProtectionError);
   expect_fault(send_request(1, {Sge{.addr = ~0ull, .length = 16, .lkey = writable_.key}}),

@@ -83,6 +83,7 @@ Outcome Responder::judge_receive() {
   if (request_.length > receive_.sges.total_bytes()) {
     return fail_receive(WcStatus::kLocalLengthError, WcStatus::kRemoteInvalidRequest);
   }
+  if (request_.length <= kSliceBytes) return {};  // extents() judges it, whole
   const AccessVerdict verdict = check_sges(qp_.impl_->adapter.regions(), qp_.spec().pd,
                                            receive_.sges, request_.length, kAccessLocalWrite);
   return answer_to(verdict);
@@ -90,7 +91,7 @@ Outcome Responder::judge_receive() {
 
 // IBTA 9.7.4.1.5: the key of a request without bytes is not looked at.
 Outcome Responder::judge_key() {
-  if (request_.length == 0) return {};
+  if (request_.length <= kSliceBytes) return {};  // or extents() judges it, whole
   return answer_to(qp_.impl_->adapter.regions().check(qp_.spec().pd, request_.rkey,
                                                       request_.remote_addr, request_.length,
                                                       remote_need(request_.opcode)));

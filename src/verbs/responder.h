@@ -1,8 +1,9 @@
 // Responder: the half of a queue pair that acts on a peer's request.
 //
-// A request is judged once and whole before its first byte moves (begin), then
-// placed slice by slice by the transport (extents), then made visible (finish):
-// a receive is taken and completed, or nothing shows but the bytes. The checks
+// A request is judged once and whole before its first byte moves (begin, and the
+// first extents for a message of one slice), then placed slice by slice by the
+// transport (extents), then made visible (finish): a receive is taken and
+// completed, or nothing shows but the bytes. The checks
 // stand in the order of the specification. A request that begin() refused has
 // placed no byte.
 //

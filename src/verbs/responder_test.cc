@@ -22,12 +22,21 @@ using Kind = Outcome::Kind;
 class ResponderTest : public testing::Test {
  protected:
   Responder& responder() { return qp_->qp->responder(); }
+  // As a transport begins: a message of one slice is resolved at once.
+  Outcome begin(const RemoteRequest& request) {
+    const Outcome begun = responder().begin(request);
+    if (begun.kind != Kind::kDone || request.length == 0 || request.length > kSliceBytes) {
+      return begun;
+    }
+    ExtentList extents;
+    return responder().extents(0, request.length, extents);
+  }
   Outcome begin(WrOpcode opcode, std::uint64_t length = 0) {
-    return responder().begin({.opcode = opcode,
-                              .source_qpn = 77,
-                              .remote_addr = region_.start,
-                              .rkey = region_.key,
-                              .length = length});
+    return begin({.opcode = opcode,
+                  .source_qpn = 77,
+                  .remote_addr = region_.start,
+                  .rkey = region_.key,
+                  .length = length});
   }
   // The answer is a refusal with `status`, and the queue pair is in ERR.
   void expect_refused(const Outcome& outcome, WcStatus status) {
@@ -65,10 +74,10 @@ TEST_F(ResponderTest, ReceivesAreCheckedBeforeKeys) {
 }
 
 TEST_F(ResponderTest, C63BadKeysAreAccessErrors) {
-  expect_refused(responder().begin({.opcode = WrOpcode::kRdmaWrite,
-                                    .remote_addr = region_.start,
-                                    .rkey = region_.key ^ 1,
-                                    .length = 1}),
+  expect_refused(begin({.opcode = WrOpcode::kRdmaWrite,
+                        .remote_addr = region_.start,
+                        .rkey = region_.key ^ 1,
+                        .length = 1}),
                  WcStatus::kRemoteAccessError);
   expect_event(QpEvent::kAccessError);
   EXPECT_EQ(engine_.vm().counters().remote_access_errors.value(), 1u);
@@ -77,6 +86,19 @@ TEST_F(ResponderTest, C63BadKeysAreAccessErrors) {
 TEST_F(ResponderTest, C63RangesAreAccessErrors) {
   expect_refused(begin(WrOpcode::kRdmaRead, 8193), WcStatus::kRemoteAccessError);
   expect_event(QpEvent::kAccessError);
+}
+
+TEST_F(ResponderTest, C63LongMessagesAreJudgedWholeBeforeTheirFirstByte) {
+  region_ = engine_.vm().buffer(kSliceBytes + 100);
+  EXPECT_EQ(begin(WrOpcode::kRdmaWrite, kSliceBytes + 100).kind, Kind::kDone);
+  expect_refused(begin(WrOpcode::kRdmaWrite, kSliceBytes + 101), WcStatus::kRemoteAccessError);
+}
+
+TEST_F(ResponderTest, LongMessagesNeedAWholeReceive) {
+  region_ = engine_.vm().buffer(kSliceBytes + 100, 0);  // no right to write
+  qp_->post(receive_request(1, {region_.whole()}));
+  expect_refused(begin(WrOpcode::kSend, kSliceBytes + 1), WcStatus::kRemoteOperationError);
+  EXPECT_THAT(qp_->receives.statuses(), ElementsAre(WcStatus::kLocalProtectionError));
 }
 
 TEST_F(ResponderTest, C63RightsOfTheRegionAreAccessErrors) {

@@ -39,6 +39,12 @@ struct alignas(4) Outcome {
   std::uint8_t rnr_timer = 0;  // IBTA encoding, 0..31
 };
 
+// A message of up to this size is resolved whole, on both sides, before its first
+// byte moves: QueuePair::gather() comes first, then Responder::begin(), then
+// Responder::extents(), each for all of it. That is what judges its keys; only
+// longer messages are judged beforehand, by the requester and by begin().
+inline constexpr std::uint64_t kSliceBytes = 256 * 1024;
+
 // What one turn may still do: keeps any one guest from holding up the others.
 struct Budget {
   std::int64_t bytes = 0;

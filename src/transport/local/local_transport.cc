@@ -6,6 +6,7 @@
 
 #include "guestmem/payload.h"
 #include "verbs/connection.h"
+#include "verbs/request_check.h"
 
 namespace paravane::transport_local {
 
@@ -80,16 +81,19 @@ std::optional<Outcome> LocalTransport::submit(QueuePair& qp, const Path& path,
                                               const SendRequest& request, Budget& budget) {
   QueuePair* peer = connected_peer(qp, path);
   if (peer == nullptr) return kNoAnswer;
-  const std::uint64_t length = request.sges.total_bytes();
-  const Outcome begun = peer->responder().begin(remote_request(qp, request, length));
-  if (!is_done(begun)) return begun;
   Transfer transfer{.request = &request,
                     .peer = path.peer,
                     .peer_number = peer->number(),
-                    .session = peer->responder().session(),
-                    .length = length,
+                    .session = 0,
+                    .length = request.sges.total_bytes(),
                     .done = 0};
-  const std::optional<Outcome> outcome = advance(qp, *peer, transfer, budget);
+  // Our own mistakes first: the peer never hears of a request that has any.
+  const Outcome gathered = gather_slice(qp, transfer);
+  if (!is_done(gathered)) return gathered;
+  const Outcome begun = peer->responder().begin(remote_request(qp, request, transfer.length));
+  if (!is_done(begun)) return begun;
+  transfer.session = peer->responder().session();
+  const std::optional<Outcome> outcome = place_slice(qp, *peer, transfer, budget);
   if (!outcome) {
     transfers_.insert_or_assign(&qp, transfer);
     member(qp.adapter().id()).under_way.push_back(&qp);
@@ -97,12 +101,20 @@ std::optional<Outcome> LocalTransport::submit(QueuePair& qp, const Path& path,
   return outcome;
 }
 
-std::optional<Outcome> LocalTransport::advance(QueuePair& qp, QueuePair& peer, Transfer& transfer,
-                                               Budget& budget) {
-  const std::uint64_t bytes = std::min(kSliceBytes, transfer.length - transfer.done);
+Outcome LocalTransport::gather_slice(QueuePair& qp, const Transfer& transfer) {
+  from_.clear();
+  to_.clear();
+  const verbs::AccessMask need = verbs::local_need(transfer.request->opcode);
+  return qp.gather(*transfer.request, transfer.done, transfer.slice(), need,
+                   transfer.reads() ? to_ : from_);
+}
+
+std::optional<Outcome> LocalTransport::place_slice(QueuePair& qp, QueuePair& peer,
+                                                   Transfer& transfer, Budget& budget) {
+  const std::uint64_t bytes = transfer.slice();
   if (bytes > 0) {
     budget.bytes -= static_cast<std::int64_t>(bytes);
-    const Outcome copied = copy_slice(qp, peer, transfer, bytes);
+    const Outcome copied = copy_slice(qp, peer, transfer);
     if (!is_done(copied)) {
       peer.responder().abort();
       return copied;
@@ -113,17 +125,10 @@ std::optional<Outcome> LocalTransport::advance(QueuePair& qp, QueuePair& peer, T
   return peer.responder().finish();
 }
 
-Outcome LocalTransport::copy_slice(QueuePair& qp, QueuePair& peer, const Transfer& transfer,
-                                   std::uint64_t bytes) {
-  const bool reads = transfer.request->opcode == WrOpcode::kRdmaRead;
-  from_.clear();
-  to_.clear();
-  ExtentList& ours = reads ? to_ : from_;
-  ExtentList& theirs = reads ? from_ : to_;
-  const verbs::AccessMask need = reads ? verbs::AccessMask{verbs::kAccessLocalWrite} : 0;
-  const Outcome local = qp.gather(*transfer.request, transfer.done, bytes, need, ours);
-  if (!is_done(local)) return local;
-  const Outcome remote = peer.responder().extents(transfer.done, bytes, theirs);
+// REQUIRES: gather_slice() was the last to touch from_ and to_.
+Outcome LocalTransport::copy_slice(QueuePair& qp, QueuePair& peer, const Transfer& transfer) {
+  const Outcome remote =
+      peer.responder().extents(transfer.done, transfer.slice(), transfer.reads() ? from_ : to_);
   if (!is_done(remote)) return remote;
   return copy_payload(from_, to_) ? Outcome{} : blame(qp, peer);
 }
@@ -205,8 +210,15 @@ void LocalTransport::go_on(QueuePair& qp, Instant now, Budget& budget) {
     peer = nullptr;
   }
   working_on_ = &qp;
-  const std::optional<Outcome> outcome =
-      peer != nullptr ? advance(qp, *peer, transfer, budget) : kNoAnswer;
+  std::optional<Outcome> outcome = kNoAnswer;
+  if (peer != nullptr) {
+    outcome = gather_slice(qp, transfer);
+    if (is_done(*outcome)) {
+      outcome = place_slice(qp, *peer, transfer, budget);
+    } else {
+      peer->responder().abort();
+    }
+  }
   // Our own peer may be ourselves, and its failure cancels what we work on.
   const bool cancelled = std::exchange(working_on_, nullptr) == nullptr;
   if (cancelled) return;

@@ -18,6 +18,7 @@
 
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -33,8 +34,6 @@ namespace paravane::transport_local {
 
 class LocalTransport final : public verbs::Transport {
  public:
-  static constexpr std::uint64_t kSliceBytes = 256 * 1024;
-
   LocalTransport() = default;
   LocalTransport(const LocalTransport&) = delete;
   LocalTransport& operator=(const LocalTransport&) = delete;
@@ -68,6 +67,9 @@ class LocalTransport final : public verbs::Transport {
     std::uint64_t session;  // of the peer's responder
     std::uint64_t length;
     std::uint64_t done;
+
+    std::uint64_t slice() const { return std::min(verbs::kSliceBytes, length - done); }
+    bool reads() const { return request->opcode == verbs::WrOpcode::kRdmaRead; }
   };
 
   struct Member {
@@ -79,11 +81,12 @@ class LocalTransport final : public verbs::Transport {
   verbs::Adapter* attached(verbs::AdapterId id) const;
   verbs::QueuePair* connected_peer(const verbs::QueuePair& qp, const verbs::Path& path) const;
   verbs::QueuePair* peer_of(const Transfer& transfer) const;
-  // nullopt: all is well so far and there is more to copy.
-  std::optional<verbs::Outcome> advance(verbs::QueuePair& qp, verbs::QueuePair& peer,
-                                        Transfer& transfer, verbs::Budget& budget);
-  verbs::Outcome copy_slice(verbs::QueuePair& qp, verbs::QueuePair& peer, const Transfer& transfer,
-                            std::uint64_t bytes);
+  // Our side of the next slice, into from_ or to_.
+  verbs::Outcome gather_slice(verbs::QueuePair& qp, const Transfer& transfer);
+  // The peer's side, and the copy. nullopt: there is more to come.
+  std::optional<verbs::Outcome> place_slice(verbs::QueuePair& qp, verbs::QueuePair& peer,
+                                            Transfer& transfer, verbs::Budget& budget);
+  verbs::Outcome copy_slice(verbs::QueuePair& qp, verbs::QueuePair& peer, const Transfer& transfer);
   verbs::Outcome blame(verbs::QueuePair& qp, verbs::QueuePair& peer);
   void go_on(verbs::QueuePair& qp, Instant now, verbs::Budget& budget);
 
