@@ -36,6 +36,9 @@ class TurnSchedule {
   // One round. True: somebody worked, or was put off.
   bool round();
 
+  // When the last round ended: the clock need not be read again.
+  Instant time() const { return time_; }
+
   // The earliest time at which anyone wants a turn: <= now if somebody has work.
   Instant next_look(Instant now);
 
@@ -50,6 +53,7 @@ class TurnSchedule {
 
   TurnLimits limits_;
   Clock clock_;
+  Instant time_{};
   std::vector<Entry> entries_;
   std::size_t first_ = 0;
 };

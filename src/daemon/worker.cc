@@ -77,13 +77,12 @@ void Worker::run() {
   prepare_thread();
   while (!stopping_.load(std::memory_order_relaxed)) {
     mailbox_.deliver();
-    const Instant now = read_clock();
-    look_at_sockets(now);
+    look_at_sockets(schedule_.time());
     const bool worked = schedule_.round();
     counters_.rounds.add();
     if (worked) counters_.busy_rounds.add();
-    stall_for_test(now);
-    rest(worked);
+    stall_for_test(schedule_.time());
+    rest(schedule_.time(), worked);
   }
   mailbox_.deliver();  // nobody waits for an answer that does not come
 }
@@ -95,8 +94,7 @@ void Worker::look_at_sockets(Instant now) {
   if (ran && *ran == 0) next_socket_look_ = now + kSocketLook;
 }
 
-void Worker::rest(bool worked) {
-  const Instant now = read_clock();
+void Worker::rest(Instant now, bool worked) {
   const Instant next = worked ? now : schedule_.next_look(now);
   const Rest rest = spin_.after_round(now, worked, next);
   switch (rest.kind) {

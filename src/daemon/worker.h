@@ -70,7 +70,7 @@ class Worker {
   void run();
   void prepare_thread() const;
   void look_at_sockets(Instant now);
-  void rest(bool worked);
+  void rest(Instant now, bool worked);
   void stall_for_test(Instant now);
 
   WorkerConfig config_;
