@@ -45,7 +45,6 @@ void DoorbellWatch::forget(QueuePair& qp, UserContext* context) {
 
 void DoorbellWatch::poll() {
   if (watched_.empty()) return;
-  look_at_hot();
   if (next_due_ <= clock_.now || clock_.now < close_until_) look_at_pages();
   if (!sweeping_.empty()) sweep();
 }

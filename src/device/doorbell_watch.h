@@ -49,7 +49,9 @@ class DoorbellWatch {
   // `context`: the queue pair's; none: the guest's kernel.
   void forget(QueuePair& qp, UserContext* context);
 
-  // One turn: pages that are due, queue pairs that still have to be looked at.
+  // Each turn, first: the queue pairs that were busy a moment ago, doorbell or not.
+  void look_at_hot();
+  // Then: pages that are due, queue pairs that still have to be looked at.
   void poll();
 
   // Takes the words of one page now, due or not.
@@ -79,7 +81,6 @@ class DoorbellWatch {
   static constexpr Duration kAfterWork = std::chrono::microseconds(20);
 
   void look_at_pages();
-  void look_at_hot();
   void sweep();
   void sweep(UserContext& context, std::uint32_t& left);
   void look_at(UserContext& context, QueuePair& qp);

@@ -223,6 +223,10 @@ void PvrdmaFunction::poll(verbs::Budget& budget) {
   check_memory();
   if (!running()) return;
   map_changes_.poll();
+  // What was just busy is first: the doorbell that announces its next request, and
+  // all that comes with looking at pages, can wait until the request is done.
+  watch_.look_at_hot();
+  adapter_.run(clock_.now, budget);
   commands_.poll();
   watch_.poll();
   adapter_.run(clock_.now, budget);
