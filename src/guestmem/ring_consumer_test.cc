@@ -8,6 +8,7 @@
 
 #include "base/wire_int.h"
 #include "testing/test_memory.h"
+#include "testing/wait_until.h"
 
 namespace paravane {
 namespace {
@@ -197,14 +198,14 @@ TEST_F(RingConsumerTest, ConsumesWhatAnotherThreadProduces) {
     const RingIndex driver(kElements);
     std::uint32_t tail = 0;
     for (std::uint64_t i = 0; i < kEntries; ++i) {
-      while (driver.used(tail, consumer_in_memory()) == kElements) std::this_thread::yield();
+      wait_until([&] { return driver.used(tail, consumer_in_memory()) < kElements; });
       guest_writes(driver.slot(tail), i);
       tail = driver.next(tail);
       guest_sets_producer(tail);
     }
   });
   for (std::uint64_t i = 0; i < kEntries; ++i) {
-    while (ring_.peek() != Next::kEntry) std::this_thread::yield();
+    wait_until([&] { return ring_.peek() == Next::kEntry; });
     ASSERT_EQ(head_of(ring_), i);
     ASSERT_EQ(ring_.advance(), Reach::kOk);
   }

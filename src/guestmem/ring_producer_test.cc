@@ -9,6 +9,7 @@
 
 #include "base/wire_int.h"
 #include "testing/test_memory.h"
+#include "testing/wait_until.h"
 
 namespace paravane {
 namespace {
@@ -155,22 +156,14 @@ TEST_F(RingProducerTest, C45_IndexFollowsTheElement) {
   std::uint32_t taken = 0;
   std::jthread poller([&] {
     GuestConsumer guest(ram_, pages_, ring_layout);
-    while (taken < kElements) {
-      const std::optional<std::uint32_t> value = guest.take();
-      if (!value) {
-        std::this_thread::yield();
-        continue;
-      }
+    for (; taken < kElements; ++taken) {
+      std::optional<std::uint32_t> value;
+      wait_until([&] { return (value = guest.take()).has_value(); });
       EXPECT_EQ(*value, taken);
-      ++taken;
     }
   });
-  for (std::uint32_t i = 0; i < kElements;) {
-    if (push(ring, i, 64) == Push::kDone) {
-      ++i;
-    } else {
-      std::this_thread::yield();
-    }
+  for (std::uint32_t i = 0; i < kElements; ++i) {
+    wait_until([&] { return push(ring, i, 64) == Push::kDone; });
   }
   poller.join();
   EXPECT_EQ(taken, kElements);
