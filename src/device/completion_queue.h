@@ -58,6 +58,7 @@ class CompletionQueue final : public verbs::CompletionQueue {
     bool arm_seen = false;               // in this window, while something waited
     Instant waiting_since{};             // first unconsumed completion of this position
     std::uint64_t told_at = UINT64_MAX;  // consumed() when the last event was sent
+    std::uint64_t told_up_to = 0;        // pushed() then
     std::uint32_t budget = 0;
     Instant refilled{};
   };
@@ -95,6 +96,8 @@ class CompletionQueue final : public verbs::CompletionQueue {
     const std::uint32_t waiting = unconsumed();
     return waiting == 0 ? std::nullopt : std::optional(pushed_ - waiting);
   }
+
+  std::uint64_t pushed() const { return pushed_; }
 
   // ---- Held back ----
   bool holding() const { return !held_.empty(); }

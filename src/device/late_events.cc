@@ -35,10 +35,10 @@ void LateEvents::on_arm(CompletionQueue& cq) {
   refill(cq);
   if (!covers(cq)) return;
   const auto position = cq.position_of_unconsumed();
-  if (!position || cq.late().told_at == *position) return;
+  if (!position) return;
   start_window(cq, *position);
   cq.late().arm_seen = true;
-  queue_up(cq, false);
+  queue_up(cq, is_told(cq, *position));
 }
 
 void LateEvents::on_completion(CompletionQueue& cq) {
@@ -47,7 +47,7 @@ void LateEvents::on_completion(CompletionQueue& cq) {
   CompletionQueue::LateState& late = cq.late();
   if (late.watched && !late.rarely) return;
   const std::uint64_t consumed = cq.consumed();
-  if (late.watched && late.consumed_at_start == consumed) return;  // it has had its event
+  if (late.watched && late.arm_seen && late.consumed_at_start == consumed) return;
   if (!late.started) refill(cq);  // a new queue starts with a full budget
   late.waiting_since = clock_.now;
   start_window(cq, consumed);
@@ -60,7 +60,17 @@ void LateEvents::on_completion(CompletionQueue& cq) {
 // program moves it meanwhile.
 void LateEvents::before_event(CompletionQueue& cq) {
   if (!covers(cq)) return;
-  if (const auto position = cq.position_of_unconsumed()) cq.late().told_at = *position;
+  cq.late().arm_seen = false;
+  if (const auto position = cq.position_of_unconsumed()) note_told(cq, *position);
+}
+
+bool LateEvents::is_told(CompletionQueue& cq, std::uint64_t position) const {
+  return cq.late().told_at == position && cq.late().told_up_to == cq.pushed();
+}
+
+void LateEvents::note_told(CompletionQueue& cq, std::uint64_t position) {
+  cq.late().told_at = position;
+  cq.late().told_up_to = cq.pushed();
 }
 
 void LateEvents::start_window(CompletionQueue& cq, std::uint64_t consumed) {
@@ -98,6 +108,7 @@ void LateEvents::run(std::deque<Waiting>& line, int& left) {
     if (cq == nullptr || cq->late().ticket != waiting.ticket) continue;
     switch (judge(*cq)) {
       case Verdict::kDone: cq->late().watched = false; break;
+      case Verdict::kQueued: break;
       case Verdict::kAgain: queue_up(*cq, false); break;
       case Verdict::kRarely: queue_up(*cq, true); break;
     }
@@ -107,7 +118,9 @@ void LateEvents::run(std::deque<Waiting>& line, int& left) {
 LateEvents::Verdict LateEvents::judge(CompletionQueue& cq) {
   UserContext& context = *cq.owner();
   if (cq.dead() || cq.unconsumed() == 0) return Verdict::kDone;
+  const std::uint64_t ticket = cq.late().ticket;
   watch_.look(context);  // what is in the word now was stored within the window
+  if (cq.late().ticket != ticket) return Verdict::kQueued;  // an arm of this very queue
   const std::uint64_t consumed = cq.consumed();
   CompletionQueue::LateState& late = cq.late();
   const bool spins = !late.arm_seen && context.completion_words != late.words_at_start;
@@ -115,10 +128,12 @@ LateEvents::Verdict LateEvents::judge(CompletionQueue& cq) {
     start_window(cq, consumed);
     return Verdict::kAgain;
   }
-  if (late.told_at == consumed) return Verdict::kRarely;
+  const bool rearmed = late.arm_seen && late.rarely;  // told, armed, and still not taken
+  if (is_told(cq, consumed) && !rearmed) return Verdict::kRarely;
   if (!late.arm_seen && !spend(cq)) return Verdict::kRarely;
-  late.told_at = consumed;
+  note_told(cq, consumed);
   (late.arm_seen ? counters_.events : counters_.late_events).add();
+  late.arm_seen = false;
   cq.disarm();
   counters_.longest_wait_us.raise_to(microseconds(clock_.now - late.waiting_since));
   notifier_.completion(cq.handle());

@@ -3,19 +3,20 @@
 // The provider stores POLL over ARM in the same word of its page, so most arms on
 // mapped pages are lost. A user queue with a completion that nobody has consumed
 // for `late_event_after`, while its page's CQ word stayed 0 (a spinning program
-// keeps storing POLL), gets one event as if it were armed. One per movement of
-// cons_head: a position that has had its event, late or not, gets no second one.
-// The guest's kernel queues events without bound, so each queue has a budget,
-// refilled by every arm seen and slowly by time. When half of it is gone, the page
-// is watched closely after each event: a program that lives on events arms soon
-// after it woke up, and seeing that once fills the budget.
+// keeps storing POLL), gets one event as if it were armed. What lay there when an
+// event was sent, late or not, has been told: no second one before cons_head moves
+// or more is added. The guest's kernel queues events without bound, so each queue
+// has a budget, refilled by every arm seen and slowly by time. When half of it is
+// gone, the page is watched closely after each event: a program that lives on
+// events arms soon after it woke up, and seeing that once fills the budget.
 //
 // An arm that is seen while completions wait does not fire at once: nearly always
 // the program looks right after it armed and takes them, and the event would be one
-// too many. (perftest's -e takes exactly one completion per event and gets out of
-// step.) The window starts anew instead, and what is still there at its end fires,
-// spinning or not, at no cost to the budget. Nothing is lost: a position that has
-// had its event is looked at by whoever takes that event.
+// too many. The window starts anew instead, and what is still there at its end
+// fires, spinning or not, at no cost to the budget. Of what was told already the
+// same holds after a longer while: some programs (perftest's ib_send_lat -e, with
+// two queues on one channel) take the event of one queue, arm that, and look at
+// the other.
 //
 // The guest's own queues and trapped doorbells never get a late event: there
 // every arm is seen.
@@ -64,9 +65,12 @@ class LateEvents {
     std::uint64_t ticket;  // the queue's last one; others are stale
     Instant due;
   };
-  enum class Verdict : std::uint8_t { kDone, kAgain, kRarely };
+  enum class Verdict : std::uint8_t { kDone, kQueued, kAgain, kRarely };
 
   void refill(CompletionQueue& cq);
+  // Whether an event was sent while the queue held all it holds now.
+  bool is_told(CompletionQueue& cq, std::uint64_t position) const;
+  void note_told(CompletionQueue& cq, std::uint64_t position);
   void start_window(CompletionQueue& cq, std::uint64_t consumed);
   void queue_up(CompletionQueue& cq, bool rarely);
   Verdict judge(CompletionQueue& cq);
