@@ -126,7 +126,9 @@ class HostileVm {
 
  private:
   static RigOptions options() {
+    static vfio_user::Interrupts kept[2]{vfio_user::Interrupts(3), vfio_user::Interrupts(3)};
     RigOptions options;
+    options.interrupts = {&kept[0], &kept[1]};
     options.guest.on_surprise = [](const char*) {};  // the guest is the hostile one
     options.guest.patience_turns = 50;
     options.ram_bytes = 64 << 20;

@@ -25,18 +25,24 @@ void DeviceRig::add_vm(unsigned index, const RigOptions& options) {
   vms_.push_back(std::make_unique<Vm>());
   Vm& vm = *vms_.back();
   const auto id = verbs::AdapterId{index};
+  if (options.interrupts.empty()) {
+    vm.own_interrupts = std::make_unique<vfio_user::Interrupts>(std::uint16_t{3});
+    vm.interrupts = vm.own_interrupts.get();
+  } else {
+    vm.interrupts = options.interrupts[index];
+  }
   device::DeviceConfig config = options.config;
   config.name = "vm" + std::to_string(index + 1);
   vm.mac = {0x00, 0x50, 0x56, 0x01, 0x02, static_cast<std::uint8_t>(index + 1)};
   config.mac = vm.mac;
   vm.port = directory_.join(id, config.name, vm.mac);
   auto device =
-      device::PvrdmaDevice::create(config, id, vm.memory, vm.interrupts, timers_, *vm.port);
+      device::PvrdmaDevice::create(config, id, vm.memory, *vm.interrupts, timers_, *vm.port);
   demand(device.has_value(), device ? "" : device.error().message.c_str());
   vm.device = std::move(*device);
   local_.attach(vm.device->adapter());
   vm.device->set_now(now_);
-  vm.machine = std::make_unique<GuestMachine>(vm.memory, vm.interrupts, options.ram_bytes,
+  vm.machine = std::make_unique<GuestMachine>(vm.memory, *vm.interrupts, options.ram_bytes,
                                               [this] { step(); });
   vm.device->set_answer([&vm](vfio_user::ReplyToken token) { vm.machine->on_answer(token); });
   vm.machine->plug(*vm.device);
