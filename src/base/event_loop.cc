@@ -51,8 +51,8 @@ Status EventLoop::watch(int fd, std::uint32_t events, Callback callback) {
   const std::uint64_t generation = next_generation_++ & 0xFFFFFFFF;
   epoll_event event{.events = events, .data = {.u64 = pack(fd, generation)}};
   if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) != 0) return system_failure("epoll_ctl");
-  watches_[fd] = Watch{.generation = generation,
-                       .callback = std::make_shared<Callback>(std::move(callback))};
+  watches_[fd] =
+      Watch{.generation = generation, .callback = std::make_shared<Callback>(std::move(callback))};
   return {};
 }
 

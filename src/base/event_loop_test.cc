@@ -45,7 +45,9 @@ TEST_F(EventLoopTest, WakeEndsAWaitFromAnotherThread) {
   EXPECT_EQ(loop_->poll(10s), 1);
 }
 
-TEST_F(EventLoopTest, PollWithoutWorkReturnsAtTheTimeout) { EXPECT_EQ(loop_->poll(1us), 0); }
+TEST_F(EventLoopTest, PollWithoutWorkReturnsAtTheTimeout) {
+  EXPECT_EQ(loop_->poll(1us), 0);
+}
 
 }  // namespace
 }  // namespace paravane

@@ -1,0 +1,57 @@
+#include "vfio_user/event_signal.h"
+
+#include <fcntl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdint>
+
+namespace paravane::vfio_user {
+namespace {
+
+constexpr unsigned kMostCompletions = 32;
+
+void raise_by_write(int eventfd) {
+  const std::uint64_t one = 1;
+  // EAGAIN says that there are 2^64-2 events to look at: one more tells nothing.
+  while (::write(eventfd, &one, sizeof one) < 0 && errno == EINTR) {
+  }
+}
+
+}  // namespace
+
+EventSignal::EventSignal() : nothing_(::open("/dev/null", O_RDONLY | O_CLOEXEC)) {
+  if (!nothing_ || ::syscall(SYS_io_setup, kMostCompletions, &context_) != 0) context_ = 0;
+}
+
+EventSignal::~EventSignal() {
+  if (context_ != 0) ::syscall(SYS_io_destroy, context_);
+}
+
+void EventSignal::raise(int eventfd) {
+  if (context_ == 0 || !submit(eventfd)) raise_by_write(eventfd);
+}
+
+bool EventSignal::submit(int eventfd) {
+  if (completed_ == kMostCompletions) forget_completions();
+  iocb read{};
+  read.aio_lio_opcode = IOCB_CMD_PREAD;
+  read.aio_fildes = static_cast<std::uint32_t>(nothing_.get());
+  read.aio_flags = IOCB_FLAG_RESFD;
+  read.aio_resfd = static_cast<std::uint32_t>(eventfd);
+  iocb* list = &read;
+  if (::syscall(SYS_io_submit, context_, 1L, &list) != 1) return false;
+  ++completed_;
+  return true;
+}
+
+void EventSignal::forget_completions() {
+  std::array<io_event, kMostCompletions> events;
+  ::syscall(SYS_io_getevents, context_, 0L, static_cast<long>(events.size()), events.data(),
+            nullptr);
+  completed_ = 0;
+}
+
+}  // namespace paravane::vfio_user

@@ -1,0 +1,43 @@
+// EventSignal: signals another process's eventfd without ever waiting.
+//
+// write() on an eventfd whose counter is full blocks, unless the file is
+// non-blocking; and that flag belongs to both sides, so a hostile VMM could fill
+// the counter, clear the flag, and stop the worker of all VMs. The kernel's own
+// signal cannot block: an asynchronous read that is done at once (nothing, from
+// /dev/null) raises the eventfd as its completion.
+//
+// Where the kernel has no asynchronous I/O for us (a limit, a sandbox), it falls
+// back to write(); is_bounded() tells.
+//
+// Owner thread only.
+
+#pragma once
+
+#include <linux/aio_abi.h>
+
+#include "base/unique_fd.h"
+
+namespace paravane::vfio_user {
+
+class EventSignal {
+ public:
+  EventSignal();
+  ~EventSignal();
+  EventSignal(const EventSignal&) = delete;
+  EventSignal& operator=(const EventSignal&) = delete;
+
+  // REQUIRES: `eventfd` is one, and non-blocking as far as we know.
+  void raise(int eventfd);
+
+  bool is_bounded() const { return context_ != 0; }
+
+ private:
+  bool submit(int eventfd);
+  void forget_completions();
+
+  aio_context_t context_ = 0;
+  UniqueFd nothing_;        // /dev/null
+  unsigned completed_ = 0;  // and not yet forgotten
+};
+
+}  // namespace paravane::vfio_user
