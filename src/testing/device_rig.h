@@ -57,8 +57,12 @@ class DeviceRig {
   TimerQueue& timers() { return timers_; }
   transport_local::LocalTransport& local() { return local_; }
 
-  // One turn of the worker.
+  // One turn of the worker, now or a little later.
   void step();
+  void turn(Duration later) {
+    now_ += later;
+    step();
+  }
   // Turns until nothing has work and no look is due. False: still busy after
   // `limit` turns.
   bool run_until_idle(unsigned limit = 100'000);
