@@ -22,7 +22,7 @@ void add_shared_options(CLI::App& app, Context& context) {
          },
          "How to print (table)")
       ->type_name("table|json|csv")
-      ->check(CLI::IsMember({"table", "json", "csv"}));
+      ->check(CLI::IsMember({"table", "json", "csv"}).description(""));
 }
 
 }  // namespace

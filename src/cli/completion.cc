@@ -122,7 +122,7 @@ void add_completion_command(CLI::App& root, Run& run) {
   auto shell = std::make_shared<std::string>();
   completion->add_option("SHELL", *shell, "bash, zsh or fish")
       ->required()
-      ->check(CLI::IsMember({"bash", "zsh", "fish"}));
+      ->check(CLI::IsMember({"bash", "zsh", "fish"}).description(""));
   completion->footer(
       "Examples:\n"
       "  source <(paravane completion bash)\n"

@@ -27,18 +27,18 @@ struct StatsOptions {
   unsigned count = 0;  // with --watch; 0: until interrupted
 };
 
-// CSV is one table: per queue pair or counter if asked for, else per VM with a
-// line for each queue pair below.
+// What was asked for as one table, or else: as JSON everything there is, as CSV
+// a line per VM, and as text that and the queue pairs.
 std::string print_stats(const control::Stats& stats, const StatsOptions& options,
                         const Context& context) {
   using control::TableFormat;
+  if (options.counters) return counter_table(stats).print(context.format);
+  if (options.queue_pairs) return qp_table(stats).print(context.format);
+  if (context.format == TableFormat::kCsv) return vm_table(stats).print(context.format);
   if (context.format == TableFormat::kJson) {
     return control::to_json(stats).dump(2, ' ', false, nlohmann::json::error_handler_t::replace) +
            "\n";
   }
-  if (options.counters) return counter_table(stats).print(context.format);
-  if (options.queue_pairs) return qp_table(stats).print(context.format);
-  if (context.format == TableFormat::kCsv) return vm_table(stats).print(context.format);
   std::string text = vm_table(stats).print(context.format);
   const control::TextTable qps = qp_table(stats);
   if (!qps.empty()) text += "\n" + qps.print(context.format);

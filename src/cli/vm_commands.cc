@@ -96,8 +96,10 @@ void add_add(CLI::App& vm, Run& run) {
   add->add_option("--doorbells", options->doorbells,
                   "mapped: no VM exit on the data path; trapped: for VMMs that cannot map them")
       ->type_name("mapped|trapped")
-      ->check(CLI::IsMember({"mapped", "trapped"}));
-  add->add_option("--limit", options->limits, limit_help())->type_name("NAME=NUMBER");
+      ->check(CLI::IsMember({"mapped", "trapped"}).description(""));
+  add->add_option("--limit", options->limits, limit_help())
+      ->type_name("NAME=NUMBER")
+      ->allow_extra_args(false);
   add->footer(
       "Examples:\n"
       "  paravane vm add db1\n"

@@ -14,8 +14,8 @@
 namespace paravane::cli {
 
 struct VmmOptions {
-  std::string netdev;          // id of a -netdev that the user makes; or
-  std::string tap;             // a tap device to use (default: tap_name())
+  std::string netdev{};        // id of a -netdev that the user makes; or
+  std::string tap{};           // a tap device to use (default: tap_name())
   std::string bridge = "br0";  // libvirt
   std::string memory = "1G";
   std::uint32_t slot = 0x10;

@@ -36,8 +36,10 @@ std::optional<std::string> JsonReader::text(const char* key) {
 std::optional<std::uint64_t> JsonReader::number(const char* key, std::uint64_t max) {
   const json* value = find(key);
   if (value == nullptr) return std::nullopt;
-  // is_number_unsigned() says no to negative numbers, fractions and 1e3.
-  if (!value->is_number_unsigned()) {
+  // No fractions, and no 1e3 either. Text without a sign is read as unsigned.
+  const bool whole = value->is_number_unsigned() ||
+                     (value->is_number_integer() && value->get<std::int64_t>() >= 0);
+  if (!whole) {
     complain(key, "must be a whole number, 0 or more");
     return std::nullopt;
   }

@@ -67,7 +67,8 @@ ExitStatus Daemon::run() {
   }
   log::info("paravaned {} is ready: {}, api at {}", kVersion, summary(),
             config_.api.socket.string());
-  notifier_.ready(summary());
+  told_ = summary();
+  notifier_.ready(told_);
   serve();
   stop();
   return ExitStatus::kOk;
@@ -119,7 +120,15 @@ void Daemon::serve() {
       return;
     }
     mailbox_->deliver();
+    tell_status();
   }
+}
+
+void Daemon::tell_status() {
+  std::string now = summary();
+  if (now == told_) return;
+  notifier_.status(now);
+  told_ = std::move(now);
 }
 
 void Daemon::stop() {

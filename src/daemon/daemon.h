@@ -36,6 +36,7 @@ class Daemon {
   Status prepare_process();
   Status start();
   void serve();
+  void tell_status();
   void stop();
   void on_signal();
   void reload_log_level();
@@ -44,6 +45,7 @@ class Daemon {
   Config config_;
   std::string config_file_;
   Notifier notifier_;
+  std::string told_;  // the service manager
   bool stopping_ = false;
   UniqueFd signals_;
   std::unique_ptr<EventLoop> loop_;

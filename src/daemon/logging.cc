@@ -1,12 +1,16 @@
 #include "daemon/logging.h"
 
 #include <spdlog/pattern_formatter.h>
+#include <spdlog/sinks/base_sink.h>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <memory>
+#include <mutex>
 #include <nlohmann/json.hpp>
+#include <string>
 
 namespace paravane::daemon {
 namespace {
@@ -26,6 +30,23 @@ class JsonText final : public spdlog::custom_flag_formatter {
   }
 };
 
+// Formats on the thread that logs, writes on the writer's.
+class WriterSink final : public spdlog::sinks::base_sink<std::mutex> {
+ public:
+  explicit WriterSink(LogWriter& writer) : writer_(writer) {}
+
+ protected:
+  void sink_it_(const spdlog::details::log_msg& message) override {
+    spdlog::memory_buf_t line;
+    formatter_->format(message, line);
+    writer_.push(std::string(line.data(), line.size()));
+  }
+  void flush_() override {}
+
+ private:
+  LogWriter& writer_;
+};
+
 std::unique_ptr<spdlog::formatter> make_formatter(LogFormat format) {
   auto formatter = std::make_unique<spdlog::pattern_formatter>();
   if (format == LogFormat::kJson) {
@@ -41,13 +62,17 @@ std::unique_ptr<spdlog::formatter> make_formatter(LogFormat format) {
 
 }  // namespace
 
-void set_up_logging(const LogConfig& config) {
-  auto logger = std::make_shared<spdlog::logger>("paravaned",
-                                                 std::make_shared<spdlog::sinks::stderr_sink_mt>());
+Logging::Logging(const LogConfig& config) : writer_(STDERR_FILENO) {
+  auto logger =
+      std::make_shared<spdlog::logger>("paravaned", std::make_shared<WriterSink>(writer_));
   logger->set_formatter(make_formatter(config.format));
   logger->set_level(spdlog::level::from_str(config.level));
-  logger->flush_on(spdlog::level::debug);
   spdlog::set_default_logger(std::move(logger));
+}
+
+Logging::~Logging() {
+  spdlog::set_default_logger(std::make_shared<spdlog::logger>(
+      "paravaned", std::make_shared<spdlog::sinks::stderr_sink_mt>()));
 }
 
 }  // namespace paravane::daemon

@@ -1,11 +1,23 @@
-// Where log lines go: stderr, as text or as one JSON object per line.
+// Where log lines go: stderr, as text or as one JSON object per line, from a
+// thread of its own.
 
 #pragma once
 
 #include "daemon/config.h"
+#include "daemon/log_writer.h"
 
 namespace paravane::daemon {
 
-void set_up_logging(const LogConfig& config);
+class Logging {
+ public:
+  // All lines of the process go here while this lives.
+  explicit Logging(const LogConfig& config);
+  ~Logging();
+  Logging(const Logging&) = delete;
+  Logging& operator=(const Logging&) = delete;
+
+ private:
+  LogWriter writer_;
+};
 
 }  // namespace paravane::daemon

@@ -44,7 +44,7 @@ int run(Options options) {
     fmt::print("{}: ok\n", options.config_file.empty() ? "built-in defaults" : options.config_file);
     return to_int(ExitStatus::kOk);
   }
-  set_up_logging(config->log);
+  const Logging logging(config->log);
   const char* notify =
       std::getenv("NOTIFY_SOCKET");  // NOLINT(concurrency-mt-unsafe): no threads yet
   Daemon daemon(std::move(*config), options.config_file, Notifier(notify == nullptr ? "" : notify));

@@ -40,7 +40,8 @@ Status PortTable::add(const VmPortConfig& config) {
   if (ports_.contains(name)) return fail(Errc::kBadState, "vm " + name + " is there already");
   const std::optional<verbs::AdapterId> id = pick_id();
   if (!id) return fail(Errc::kResourceExhausted, "all adapter numbers are in use");
-  auto port = VmPort::create(config, *id, {.local = local_, .directory = directory_});
+  auto port = VmPort::create(
+      config, *id, {.local = local_, .directory = directory_, .event_signal = event_signal_});
   Status watched;
   if (port) {
     VmPort& made = **port;

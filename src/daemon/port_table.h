@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "base/event_signal.h"
 #include "control/stats.h"
 #include "control/vm.h"
 #include "daemon/transport_tenant.h"
@@ -52,6 +53,7 @@ class PortTable {
   Worker& worker_;
   transport_local::LocalTransport local_;
   fabric::Directory directory_;
+  EventSignal event_signal_;
   TransportTenant local_tenant_;
   std::map<std::string, std::unique_ptr<VmPort>> ports_;
   std::vector<bool> ids_used_;

@@ -7,7 +7,7 @@ namespace {
 
 // A turn cannot be debited without end: one that took very long (the machine was
 // suspended, the process stopped) was not all the tenant's doing.
-constexpr Duration kMaxDebt = std::chrono::milliseconds(100);
+constexpr Duration kMaxDebt = std::chrono::milliseconds(20);
 
 std::uint64_t whole_us(Duration duration) {
   return static_cast<std::uint64_t>(

@@ -40,7 +40,9 @@ Result<std::unique_ptr<VmPort>> VmPort::create(const VmPortConfig& config, verbs
 }
 
 VmPort::VmPort(const VmPortConfig& config, verbs::AdapterId id, const PortNetwork& network)
-    : config_(config), id_(id), network_(network), memory_(config.memory), interrupts_(kVectors) {}
+    : config_(config), id_(id), network_(network), memory_(config.memory), interrupts_(kVectors) {
+  interrupts_.signal_through(&network_.event_signal);
+}
 
 Status VmPort::build() {
   auto loop = EventLoop::create();

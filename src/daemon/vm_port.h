@@ -15,6 +15,7 @@
 #include <string>
 
 #include "base/event_loop.h"
+#include "base/event_signal.h"
 #include "base/timers.h"
 #include "daemon/tenant.h"
 #include "device/pvrdma_device.h"
@@ -45,6 +46,7 @@ struct VmPortConfig {
 struct PortNetwork {
   transport_local::LocalTransport& local;
   fabric::Directory& directory;
+  EventSignal& event_signal;
 };
 
 class VmPort final : public Tenant {

@@ -27,9 +27,9 @@ namespace paravane::daemon {
 struct WorkerConfig {
   SpinMode spin = SpinMode::kAuto;
   Duration spin_for = std::chrono::microseconds(200);
-  TurnLimits turn;
-  std::optional<unsigned> cpu;  // bound to it
-  StallConfig stall;
+  TurnLimits turn{};
+  std::optional<unsigned> cpu{};  // bound to it
+  StallConfig stall{};
 };
 
 struct WorkerCounters {

@@ -1,0 +1,173 @@
+#include "cli/command_line.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "cli/commands.h"
+#include "cli/completion.h"
+#include "cli/limit_option.h"
+#include "cli/stats_tables.h"
+
+namespace paravane::cli {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+struct Outcome {
+  ExitStatus status;
+  std::string out;
+  std::string err;
+};
+
+Outcome run(const std::vector<const char*>& words) {
+  testing::internal::CaptureStdout();
+  testing::internal::CaptureStderr();
+  const ExitStatus status = run_command_line(words);
+  std::string out = testing::internal::GetCapturedStdout();
+  return {status, std::move(out), testing::internal::GetCapturedStderr()};
+}
+
+TEST(CommandLine, SaysThatNoDaemonAnswers) {
+  const Outcome outcome = run({"--socket", "/nonexistent/api.sock", "vm", "list"});
+  EXPECT_EQ(outcome.status, ExitStatus::kUnreachable);
+  EXPECT_THAT(outcome.err, AllOf(HasSubstr("/nonexistent/api.sock: No such file"),
+                                 HasSubstr("systemctl start paravaned")));
+  EXPECT_EQ(outcome.out, "");
+}
+
+TEST(CommandLine, SharedOptionsMayFollowTheCommand) {
+  const Outcome outcome =
+      run({"vm", "list", "--socket", "/nonexistent/api.sock", "--formatter=json"});
+  EXPECT_EQ(outcome.status, ExitStatus::kUnreachable);
+}
+
+TEST(CommandLine, RefusesWhatItDoesNotKnow) {
+  for (const std::vector<const char*>& words : std::vector<std::vector<const char*>>{
+           {},
+           {"vm"},
+           {"vm", "ad"},
+           {"vm", "add"},
+           {"vm", "add", "a", "b"},
+           {"vm", "add", "A"},
+           {"vm", "add", "a", "--mac", "x"},
+           {"vm", "add", "a", "--mac", "01:00:00:00:00:01"},
+           {"vm", "add", "a", "--version", "16"},
+           {"vm", "add", "a", "--version", "x"},
+           {"vm", "add", "a", "--doorbells", "polled"},
+           {"vm", "add", "a", "--limit", "qps=1"},
+           {"vm", "add", "a", "--limit", "gids"},
+           {"vm", "add", "a", "--limit", "gids=257"},
+           {"vm", "remove", "../a"},
+           {"vm", "qemu-args", "a", "--tap", "t", "--netdev", "n"},
+           {"vm", "qemu-args", "a", "--addr", "20"},
+           {"vm", "qemu-args", "a", "--addr", "zz"},
+           {"stats", "--vm", "A"},
+           {"stats", "--qps", "--counters"},
+           {"status", "--formatter=xml"},
+           {"completion", "tcsh"}}) {
+    EXPECT_EQ(run(words).status, ExitStatus::kUsage) << testing::PrintToString(words);
+  }
+}
+
+// Every command explains itself, with an example.
+TEST(CommandLine, EveryCommandHasHelpWithExamples) {
+  CLI::App app("x", "paravane");
+  cli::Run unused;
+  add_vm_commands(app, unused);
+  add_status_command(app, unused);
+  add_stats_command(app, unused);
+  add_daemon_commands(app, unused);
+  add_completion_command(app, unused);
+  for (const CompletionNode& node : completion_nodes(app)) {
+    if (node.path.empty()) continue;
+    std::vector<std::string> words;
+    for (std::size_t at = 0; at < node.path.size();) {
+      const std::size_t end = std::min(node.path.find(' ', at), node.path.size());
+      words.push_back(node.path.substr(at, end - at));
+      at = end + 1;
+    }
+    std::vector<const char*> raw;
+    for (const std::string& word : words) raw.push_back(word.c_str());
+    raw.push_back("--help");
+    const Outcome outcome = run(raw);
+    EXPECT_EQ(outcome.status, ExitStatus::kOk) << node.path;
+    EXPECT_THAT(outcome.out, HasSubstr("Examples:\n")) << node.path;
+  }
+}
+
+TEST(CommandLine, TellsItsVersion) {
+  const Outcome outcome = run({"--version"});
+  EXPECT_EQ(outcome.status, ExitStatus::kOk);
+  EXPECT_THAT(outcome.out, HasSubstr("paravane "));
+}
+
+TEST(Completion, KnowsEveryCommandAndOption) {
+  for (const char* shell : {"bash", "zsh", "fish"}) {
+    const Outcome outcome = run({"completion", shell});
+    EXPECT_EQ(outcome.status, ExitStatus::kOk);
+    EXPECT_THAT(outcome.out, AllOf(HasSubstr("qemu-args"), HasSubstr("libvirt-xml"),
+                                   HasSubstr("netdev"), HasSubstr("stop"), HasSubstr("watch")))
+        << shell;
+  }
+}
+
+TEST(LimitOption, SetsWhatItNames) {
+  control::VmLimits limits;
+  EXPECT_TRUE(set_limit("queue_pairs=64", limits));
+  EXPECT_TRUE(set_limit("gids=8", limits));
+  EXPECT_EQ(limits.queue_pairs, 64u);
+  EXPECT_EQ(limits.gids, 8u);
+  for (const char* bad :
+       {"", "=", "gids", "gids=", "gids=x", "gids=1 ", "gids=-1", "gids=99999999999", "qps=1"}) {
+    EXPECT_FALSE(set_limit(bad, limits)) << bad;
+  }
+}
+
+control::Stats some_stats() {
+  control::QpStats qp{.number = 17,
+                      .handle = 1,
+                      .type = "RC",
+                      .state = "RTS",
+                      .dest_qpn = 18,
+                      .path = "local",
+                      .sends = 4,
+                      .receives = 5,
+                      .sent_bytes = 6,
+                      .received_bytes = 7,
+                      .errors = 8,
+                      .rnr_waits = 9,
+                      .retries = 10};
+  control::VmStats vm;
+  vm.name = "db1";
+  vm.groups = {{.name = "engine", .counters = {{"sends", "", 40}, {"completion_errors", "", 2}}},
+               {.name = "vfio_user", .counters = {{"vfio_user_messages", "", 99}}}};
+  vm.objects = {.name = "objects", .counters = {{"gids", "addresses", 3}}};
+  vm.queue_pairs = {qp, qp};
+  return {.daemon = {{.name = "worker", .counters = {{"rounds", "r", 1}}}}, .vms = {vm}};
+}
+
+TEST(StatsTables, ShowOperationsBytesErrorsAndPath) {
+  EXPECT_EQ(vm_table(some_stats()).print(control::TableFormat::kCsv),
+            "VM,Path,QPs,Sends,Sent Bytes,Receives,Received Bytes,Read Bytes,Errors,Flushed,"
+            "Messages\n"
+            "db1,local,2,40,0,0,0,0,2,0,99\n");
+  EXPECT_THAT(qp_table(some_stats()).print(control::TableFormat::kCsv),
+              HasSubstr("db1,17,RC,RTS,18,local,4,6,5,7,8,9,10\n"));
+}
+
+TEST(StatsTables, LeaveNoCounterOut) {
+  EXPECT_EQ(counter_table(some_stats()).print(control::TableFormat::kCsv),
+            "Subject,Group,Counter,Value,Meaning\n"
+            "daemon,worker,rounds,1,r\n"
+            "db1,engine,sends,40,\n"
+            "db1,engine,completion_errors,2,\n"
+            "db1,vfio_user,vfio_user_messages,99,\n"
+            "db1,objects,gids,3,addresses\n");
+}
+
+}  // namespace
+}  // namespace paravane::cli

@@ -1,0 +1,103 @@
+#include "cli/vmm_arguments.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+namespace paravane::cli {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+
+control::VmStatus some_vm() {
+  control::VmStatus vm;
+  vm.spec.name = "db1";
+  vm.spec.mac = control::MacAddress{2, 0x50, 0x56, 1, 2, 3};
+  vm.socket = "/run/paravane/vm/db1.sock";
+  return vm;
+}
+
+TEST(QemuArguments, HoldMemoryNicAndAdapter) {
+  const auto words = qemu_arguments(some_vm(), {.tap = "tap0", .memory = "4G"});
+  ASSERT_TRUE(words);
+  EXPECT_THAT(
+      *words,
+      ElementsAre("-object", "memory-backend-memfd,id=paravane-ram,size=4194304K,share=on",
+                  "-machine", "memory-backend=paravane-ram", "-netdev",
+                  "tap,id=paravane-net,ifname=tap0,script=no,downscript=no", "-device",
+                  "vmxnet3,netdev=paravane-net,mac=02:50:56:01:02:03,addr=10.0,multifunction=on",
+                  "-device",
+                  R"({"driver":"vfio-user-pci","id":"paravane0","addr":"10.1",)"
+                  R"("socket":{"type":"unix","path":"/run/paravane/vm/db1.sock"}})"));
+}
+
+TEST(QemuArguments, UseTheNetdevOfTheUser) {
+  const auto words = qemu_arguments(some_vm(), {.netdev = "lan", .slot = 0x1f});
+  ASSERT_TRUE(words);
+  EXPECT_THAT(*words, Not(testing::Contains("-netdev")));
+  EXPECT_THAT(*words, testing::Contains(HasSubstr("vmxnet3,netdev=lan,")));
+  EXPECT_THAT(*words, testing::Contains(HasSubstr("addr=1f.0")));
+  EXPECT_THAT(*words, testing::Contains(HasSubstr("\"addr\":\"1f.1\"")));
+}
+
+TEST(QemuArguments, NoWordHoldsABlank) {
+  const auto words = qemu_arguments(some_vm(), {});
+  ASSERT_TRUE(words);
+  for (const std::string& word : *words) {
+    EXPECT_EQ(word.find_first_of(" \t\n"), std::string::npos) << word;
+  }
+}
+
+TEST(QemuArguments, CannotBeWidenedByAnOption) {
+  const auto words = qemu_arguments(some_vm(), {.tap = "tap0,script=/evil"});
+  ASSERT_TRUE(words);
+  EXPECT_THAT(*words, testing::Contains(HasSubstr("ifname=tap0,,script=/evil,")));
+}
+
+TEST(QemuArguments, NeedASizeOfMemory) {
+  for (const char* memory : {"", "G", "0", "-1", "1.5G", "4GB", "4 G", "99999999999T", "1X"}) {
+    EXPECT_FALSE(qemu_arguments(some_vm(), {.memory = memory})) << memory;
+  }
+}
+
+TEST(Memory, IsReadAsQemuReadsIt) {
+  EXPECT_EQ(parse_memory("512"), std::uint64_t{512} << 20);
+  EXPECT_EQ(parse_memory("512M"), std::uint64_t{512} << 20);
+  EXPECT_EQ(parse_memory("64k"), std::uint64_t{64} << 10);
+  EXPECT_EQ(parse_memory("2G"), std::uint64_t{2} << 30);
+  EXPECT_EQ(parse_memory("1T"), std::uint64_t{1} << 40);
+}
+
+TEST(LibvirtXml, HoldsMemoryNicAndAdapter) {
+  const auto xml = libvirt_xml(some_vm(), {.bridge = "br<1>", .memory = "2G"});
+  ASSERT_TRUE(xml);
+  EXPECT_THAT(*xml, HasSubstr("<memory unit='KiB'>2097152</memory>"));
+  EXPECT_THAT(*xml, HasSubstr("<access mode='shared'/>"));
+  EXPECT_THAT(*xml, HasSubstr("<mac address='02:50:56:01:02:03'/>"));
+  EXPECT_THAT(*xml, HasSubstr("<source bridge='br&lt;1&gt;'/>"));
+  EXPECT_THAT(*xml, HasSubstr("slot='0x10' function='0x0' multifunction='on'"));
+  EXPECT_THAT(*xml, HasSubstr("&quot;addr&quot;:&quot;10.1&quot;"));
+}
+
+TEST(TapName, FitsLinux) {
+  EXPECT_EQ(tap_name("db1"), "pv-db1");
+  EXPECT_EQ(tap_name("exactly12chr"), "pv-exactly12chr");
+  const std::string first = tap_name("a-rather-long-name-1");
+  const std::string second = tap_name("a-rather-long-name-2");
+  EXPECT_EQ(first.size(), 15u);
+  EXPECT_EQ(second.size(), 15u);
+  EXPECT_NE(first, second);
+}
+
+TEST(ShellQuote, KeepsAWordOneWord) {
+  EXPECT_EQ(shell_quote("addr=10.0,multifunction=on"), "addr=10.0,multifunction=on");
+  EXPECT_EQ(shell_quote("{\"a\"}"), "'{\"a\"}'");
+  EXPECT_EQ(shell_quote("it's"), "'it'\\''s'");
+  EXPECT_EQ(shell_quote(""), "''");
+}
+
+}  // namespace
+}  // namespace paravane::cli

@@ -1,0 +1,242 @@
+#include "daemon/host.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <string>
+#include <thread>
+
+#include "testing/raw_vfio_client.h"
+#include "testing/temp_dir.h"
+
+namespace paravane::daemon {
+namespace {
+
+using control::ApiErrorCode;
+using control::VmSpec;
+using control::VmState;
+using testing::HasSubstr;
+
+VmSpec named(const std::string& name) {
+  VmSpec spec;
+  spec.name = name;
+  return spec;
+}
+
+class HostTest : public testing::Test {
+ protected:
+  HostTest() {
+    std::filesystem::create_directory(dir_ / "state");
+    std::filesystem::create_directory(dir_ / "vms");
+    config_.config.state_dir = dir_ / "state";
+    config_.config.vfio_user.socket_dir = dir_ / "vms";
+    start();
+  }
+  void start() {
+    auto host = Host::start(config_, [this] { ++stops_; });
+    ASSERT_TRUE(host) << host.error().message;
+    host_ = std::move(*host);
+  }
+  std::filesystem::path socket_of(const std::string& name) const {
+    return dir_.path() / "vms" / (name + ".sock");
+  }
+  // A VMM that says hello. The daemon answers on a thread of its own.
+  RawVfioClient attach(const std::string& name) {
+    RawVfioClient client(socket_of(name),
+                         [] { std::this_thread::sleep_for(std::chrono::milliseconds(1)); });
+    EXPECT_TRUE(client.connected());
+    EXPECT_TRUE(client.negotiate());
+    return client;
+  }
+  VmState state_of(const std::string& name) {
+    const auto vm = host_->find_vm(name);
+    return vm ? vm->state : VmState::kFailed;
+  }
+
+  TempDir dir_;
+  HostConfig config_;
+  int stops_ = 0;
+  std::unique_ptr<Host> host_;
+};
+
+TEST_F(HostTest, AddsAVmWithASocketAndAnAddress) {
+  const auto vm = host_->add_vm(named("db1"));
+  ASSERT_TRUE(vm) << vm.error().message;
+  EXPECT_EQ(vm->spec.mac, control::mac_for_name("db1"));
+  EXPECT_EQ(vm->socket, socket_of("db1").string());
+  EXPECT_EQ(vm->state, VmState::kDetached);
+  EXPECT_TRUE(std::filesystem::is_socket(socket_of("db1")));
+}
+
+TEST_F(HostTest, GivesTheSocketItsMode) {
+  ASSERT_TRUE(host_->add_vm(named("db1")));
+  struct stat info{};
+  ASSERT_EQ(stat(socket_of("db1").c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777, 0660u);
+}
+
+TEST_F(HostTest, BringsVmsBackAfterARestart) {
+  VmSpec spec = named("db1");
+  spec.version = 18;
+  spec.limits.queue_pairs = 64;
+  const auto added = host_->add_vm(spec);
+  host_.reset();
+  EXPECT_FALSE(std::filesystem::exists(socket_of("db1")));
+  start();
+  const auto back = host_->find_vm("db1");
+  ASSERT_TRUE(back);
+  EXPECT_EQ(back->spec, added->spec);
+  EXPECT_TRUE(std::filesystem::is_socket(socket_of("db1")));
+}
+
+TEST_F(HostTest, RefusesNamesAndAddressesThatExist) {
+  ASSERT_TRUE(host_->add_vm(named("db1")));
+  EXPECT_EQ(host_->add_vm(named("db1")).error().code, ApiErrorCode::kExists);
+  VmSpec twin = named("db2");
+  twin.mac = control::mac_for_name("db1");
+  EXPECT_EQ(host_->add_vm(twin).error().code, ApiErrorCode::kMacInUse);
+  EXPECT_EQ(host_->vm_count(), 1u);
+}
+
+TEST_F(HostTest, ChoosesAnotherAddressIfItsFirstIsTaken) {
+  VmSpec thief = named("thief");
+  thief.mac = control::mac_for_name("db1");
+  ASSERT_TRUE(host_->add_vm(thief));
+  const auto vm = host_->add_vm(named("db1"));
+  ASSERT_TRUE(vm);
+  EXPECT_EQ(vm->spec.mac, control::mac_for_name("db1", 1));
+}
+
+TEST_F(HostTest, HoldsNoMoreVmsThanItMay) {
+  host_.reset();
+  config_.config.vfio_user.max_vms = 2;
+  start();
+  ASSERT_TRUE(host_->add_vm(named("a")));
+  ASSERT_TRUE(host_->add_vm(named("b")));
+  EXPECT_EQ(host_->add_vm(named("c")).error().code, ApiErrorCode::kLimitReached);
+  ASSERT_TRUE(host_->remove_vm("a", false));
+  EXPECT_TRUE(host_->add_vm(named("c")));
+}
+
+TEST_F(HostTest, UndoesAnAddWhoseSocketCannotBeMade) {
+  std::filesystem::create_directory(socket_of("db1"));
+  const auto vm = host_->add_vm(named("db1"));
+  ASSERT_FALSE(vm);
+  EXPECT_EQ(vm.error().code, ApiErrorCode::kSocket);
+  EXPECT_THAT(vm.error().message, HasSubstr(socket_of("db1").string()));
+  EXPECT_EQ(host_->vm_count(), 0u);
+  host_.reset();
+  start();
+  EXPECT_EQ(host_->vm_count(), 0u);
+}
+
+TEST_F(HostTest, KeepsAVmWhoseSocketCannotBeMadeAtStart) {
+  ASSERT_TRUE(host_->add_vm(named("db1")));
+  ASSERT_TRUE(host_->add_vm(named("db2")));
+  host_.reset();
+  std::filesystem::create_directory(socket_of("db1"));
+  start();
+  const auto failed = host_->find_vm("db1");
+  ASSERT_TRUE(failed);
+  EXPECT_EQ(failed->state, VmState::kFailed);
+  EXPECT_THAT(failed->problem, HasSubstr("db1.sock"));
+  EXPECT_EQ(state_of("db2"), VmState::kDetached);
+  EXPECT_TRUE(host_->remove_vm("db1", false));
+}
+
+TEST_F(HostTest, KnowsWhoIsAttached) {
+  ASSERT_TRUE(host_->add_vm(named("db1")));
+  {
+    const RawVfioClient vmm = attach("db1");
+    const auto vm = host_->find_vm("db1");
+    EXPECT_EQ(vm->state, VmState::kAttached);
+    EXPECT_EQ(vm->pid, getpid());
+    EXPECT_EQ(host_->attached_vms(), std::vector<std::string>{"db1"});
+    EXPECT_EQ(host_->status()->attached, 1u);
+  }
+  for (int i = 0; i < 1000 && state_of("db1") != VmState::kDetached; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  EXPECT_EQ(state_of("db1"), VmState::kDetached);
+}
+
+TEST_F(HostTest, RefusesToRemoveAnAttachedVmWithoutForce) {
+  ASSERT_TRUE(host_->add_vm(named("db1")));
+  RawVfioClient vmm = attach("db1");
+  const auto refused = host_->remove_vm("db1", false);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ApiErrorCode::kVmsAttached);
+  EXPECT_EQ(refused.error().vms, std::vector<std::string>{"db1"});
+  EXPECT_EQ(state_of("db1"), VmState::kAttached);
+  EXPECT_TRUE(host_->remove_vm("db1", true));
+  EXPECT_TRUE(vmm.is_closed());
+  EXPECT_FALSE(std::filesystem::exists(socket_of("db1")));
+}
+
+TEST_F(HostTest, RefusesToStopWithAttachedVmsWithoutForce) {
+  ASSERT_TRUE(host_->add_vm(named("a")));
+  ASSERT_TRUE(host_->add_vm(named("b")));
+  ASSERT_TRUE(host_->add_vm(named("c")));
+  const RawVfioClient first = attach("a");
+  const RawVfioClient second = attach("c");
+  const auto refused = host_->stop(false);
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message, HasSubstr("a, c"));
+  EXPECT_EQ(stops_, 0);
+  EXPECT_TRUE(host_->stop(true));
+  EXPECT_EQ(stops_, 1);
+}
+
+TEST_F(HostTest, CanAddARemovedVmAgainAtOnce) {
+  for (int i = 0; i < 20; ++i) {
+    ASSERT_TRUE(host_->add_vm(named("db1")));
+    ASSERT_TRUE(host_->remove_vm("db1", false));
+  }
+  EXPECT_EQ(host_->remove_vm("db1", false).error().code, ApiErrorCode::kNotFound);
+}
+
+TEST_F(HostTest, CountsPerVm) {
+  ASSERT_TRUE(host_->add_vm(named("a")));
+  ASSERT_TRUE(host_->add_vm(named("b")));
+  const RawVfioClient vmm = attach("b");
+  const auto all = host_->stats(std::nullopt);
+  ASSERT_TRUE(all);
+  ASSERT_EQ(all->vms.size(), 2u);
+  EXPECT_EQ(all->vms[0].name, "a");
+  const auto one = host_->stats("b");
+  ASSERT_EQ(one->vms.size(), 1u);
+  bool counted = false;
+  for (const auto& group : one->vms[0].groups) {
+    for (const auto& counter : group.counters) {
+      counted = counted || (counter.name == "vfio_user_messages" && counter.value >= 1);
+    }
+  }
+  EXPECT_TRUE(counted);
+  EXPECT_EQ(host_->stats("c").error().code, ApiErrorCode::kNotFound);
+}
+
+TEST_F(HostTest, RefusesALimitThatTheDeviceCannotExpress) {
+  VmSpec spec = named("db1");
+  spec.limits.queue_pairs = 2;
+  spec.limits.completion_queues = 2;
+  const auto smallest = host_->add_vm(spec);
+  EXPECT_TRUE(smallest) << smallest.error().message;
+}
+
+TEST_F(HostTest, SecondDaemonOnTheSameStateIsRefused) {
+  auto second = Host::start(config_, [] {});
+  ASSERT_FALSE(second);
+  EXPECT_THAT(second.error().message, HasSubstr("another paravaned uses"));
+}
+
+TEST_F(HostTest, MissingSocketDirectoryIsNamed) {
+  host_.reset();
+  config_.config.vfio_user.socket_dir = dir_ / "none";
+  const auto host = Host::start(config_, [] {});
+  ASSERT_FALSE(host);
+  EXPECT_THAT(host.error().message, HasSubstr((dir_ / "none").string()));
+}
+
+}  // namespace
+}  // namespace paravane::daemon

@@ -1,0 +1,100 @@
+#include "daemon/http_connection.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+
+#include <string>
+#include <thread>
+
+#include "testing/fake_management.h"
+
+namespace paravane::daemon {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+class HttpConnectionTest : public testing::Test {
+ protected:
+  // What comes back for these bytes, the client's end being closed after them.
+  std::string exchange(const std::string& bytes) {
+    int ends[2] = {-1, -1};
+    EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+    const UniqueFd client(ends[0]);
+    std::thread server([&, end = ends[1]] { serve_http(UniqueFd(end), handler_); });
+    EXPECT_EQ(send(client.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL),
+              static_cast<ssize_t>(bytes.size()));
+    shutdown(client.get(), SHUT_WR);
+    std::string answer;
+    char buffer[4096];
+    ssize_t count = 0;
+    while ((count = recv(client.get(), buffer, sizeof buffer, 0)) > 0) {
+      answer.append(buffer, static_cast<std::size_t>(count));
+    }
+    server.join();
+    return answer;
+  }
+  static std::string post(const std::string& body, const std::string& headers = {}) {
+    return "POST /v1/vms HTTP/1.1\r\nHost: x\r\n" + headers +
+           "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body;
+  }
+
+  FakeManagement management_;
+  control::ApiHandler handler_{management_};
+};
+
+TEST_F(HttpConnectionTest, AnswersAGet) {
+  EXPECT_THAT(
+      exchange("GET /v1/status HTTP/1.1\r\nHost: x\r\n\r\n"),
+      AllOf(StartsWith("HTTP/1.1 200 "), HasSubstr("application/json"), HasSubstr("\"pid\":77")));
+}
+
+TEST_F(HttpConnectionTest, TakesABody) {
+  EXPECT_THAT(exchange(post(R"({"name":"db1"})")), StartsWith("HTTP/1.1 201 "));
+  EXPECT_TRUE(management_.vms.contains("db1"));
+}
+
+TEST_F(HttpConnectionTest, TakesParameters) {
+  management_.vms["db1"].state = control::VmState::kActive;
+  EXPECT_THAT(exchange("DELETE /v1/vms/db1?force=true HTTP/1.1\r\nHost: x\r\n\r\n"),
+              StartsWith("HTTP/1.1 200 "));
+  EXPECT_TRUE(management_.vms.empty());
+}
+
+TEST_F(HttpConnectionTest, RefusesInItsOwnForm) {
+  const std::string large(control::kMaxApiBody + 1, ' ');
+  const std::string long_path(control::kMaxApiPath + 1, 'a');
+  for (const std::string& request :
+       {post(large), post("{}", "Content-Type: text/plain\r\n"),
+        post("{}", "Content-Encoding: gzip\r\n"),
+        std::string("POST /v1/vms HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"),
+        "GET /" + long_path + " HTTP/1.1\r\n\r\n", std::string("BREW /v1/vms HTTP/1.1\r\n\r\n"),
+        std::string("PATCH /v1/vms HTTP/1.1\r\nContent-Length: 0\r\n\r\n"),
+        std::string("GET /v1/nothing HTTP/1.1\r\n\r\n")}) {
+    EXPECT_THAT(exchange(request), AllOf(StartsWith("HTTP/1.1 4"), HasSubstr("{\"error\":")))
+        << request.substr(0, 80);
+  }
+  EXPECT_TRUE(management_.vms.empty());
+}
+
+TEST_F(HttpConnectionTest, SurvivesGarbage) {
+  for (const std::string& bytes :
+       {std::string(), std::string("\r\n\r\n"), std::string("GET"), std::string("\0\0\0\0", 4),
+        std::string("GET /v1/vms HTTP/9.9\r\n\r\n"), std::string("GET  HTTP/1.1\r\n\r\n"),
+        std::string("POST /v1/vms HTTP/1.1\r\nContent-Length: 18446744073709551615\r\n\r\n{}"),
+        std::string("POST /v1/vms HTTP/1.1\r\nContent-Length: -1\r\n\r\n{}"),
+        std::string("POST /v1/vms HTTP/1.1\r\nContent-Length: 10\r\n\r\n{}"),
+        std::string("GET /v1/%zz HTTP/1.1\r\n\r\n"),
+        std::string("GET /v1/vms HTTP/1.1\r\nRange: bytes=9-1,,-\r\n\r\n"),
+        "GET /v1/vms HTTP/1.1\r\nX: " + std::string(20'000, 'x') + "\r\n\r\n",
+        "GET /" + std::string(20'000, 'x') + " HTTP/1.1\r\n\r\n"}) {
+    exchange(bytes);
+  }
+  EXPECT_TRUE(management_.vms.empty());
+  EXPECT_THAT(exchange("GET /v1/status HTTP/1.1\r\n\r\n"), StartsWith("HTTP/1.1 200 "));
+}
+
+}  // namespace
+}  // namespace paravane::daemon

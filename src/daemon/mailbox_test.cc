@@ -1,0 +1,65 @@
+#include "daemon/mailbox.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <thread>
+
+namespace paravane::daemon {
+namespace {
+
+using std::chrono::milliseconds;
+
+TEST(Mailbox, DeliversInOrderAndWakes) {
+  int wakes = 0;
+  Mailbox mailbox([&wakes] { ++wakes; });
+  std::string seen;
+  mailbox.post([&seen] { seen += 'a'; });
+  mailbox.post([&seen] { seen += 'b'; });
+  EXPECT_EQ(wakes, 2);
+  EXPECT_TRUE(mailbox.waiting());
+  mailbox.deliver();
+  EXPECT_EQ(seen, "ab");
+  EXPECT_FALSE(mailbox.waiting());
+}
+
+TEST(Mailbox, MessageMayPostAnother) {
+  Mailbox mailbox([] {});
+  int runs = 0;
+  mailbox.post([&] { mailbox.post([&runs] { ++runs; }); });
+  mailbox.deliver();
+  EXPECT_EQ(runs, 0);
+  mailbox.deliver();
+  EXPECT_EQ(runs, 1);
+}
+
+TEST(Mailbox, DropsWhatComesAfterItIsClosed) {
+  Mailbox mailbox([] {});
+  mailbox.close();
+  EXPECT_FALSE(mailbox.post([] {}));
+  EXPECT_FALSE(mailbox.ask([] { return 1; }, milliseconds(1)));
+}
+
+TEST(Mailbox, AnswersAcrossThreads) {
+  std::atomic<bool> done{false};
+  Mailbox mailbox([] {});
+  std::thread owner([&] {
+    while (!done) mailbox.deliver();
+  });
+  for (int i = 0; i < 1000; ++i) {
+    EXPECT_EQ(mailbox.ask([i] { return i * 2; }, milliseconds(60'000)), i * 2);
+  }
+  done = true;
+  owner.join();
+}
+
+TEST(Mailbox, GivesUpOnAnOwnerThatDoesNotAnswer) {
+  Mailbox mailbox([] {});
+  auto value = std::make_shared<int>(0);
+  EXPECT_FALSE(mailbox.ask([value] { return ++*value; }, milliseconds(1)));
+  mailbox.deliver();  // late, and harmless
+  EXPECT_EQ(*value, 1);
+}
+
+}  // namespace
+}  // namespace paravane::daemon

@@ -1,0 +1,131 @@
+"""A daemon of a test's own: its directories, its configuration, its life.
+
+The programs come from PARAVANE_BIN (CTest sets it). Every wait has an end.
+"""
+
+import json
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+import unittest
+
+BIN = pathlib.Path(os.environ.get("PARAVANE_BIN", "build/release/bin")).resolve()
+PATIENCE_S = 60  # nothing takes that long unless it hangs
+
+
+def wait_for(condition, what):
+    """Returns the first true answer of `condition`."""
+    end = time.monotonic() + PATIENCE_S
+    while time.monotonic() < end:
+        answer = condition()
+        if answer:
+            return answer
+        time.sleep(0.02)
+    raise AssertionError(f"waited {PATIENCE_S} s for {what}")
+
+
+class DaemonTest(unittest.TestCase):
+    """Has self.folder, starts daemons in it and ends what is left of them."""
+
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="paravane-"))
+        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+        self.api = self.folder / "api.sock"
+        self.state = self.folder / "state"
+        self.vms = self.folder / "vms"
+        self.config = self.folder / "paravaned.toml"
+        self.log = self.folder / "log"
+        self.state.mkdir()
+        self.vms.mkdir()
+        self.processes = []
+        self.addCleanup(self.end_all)
+        self.write_config()
+
+    def write_config(self, text=""):
+        self.config.write_text(
+            f'[api]\nsocket = "{self.api}"\n[state]\ndirectory = "{self.state}"\n'
+            f'[vfio_user]\nsocket_directory = "{self.vms}"\n{text}')
+
+    def spawn(self, *words, **more):
+        """Runs a program until the test ends; its complaints go to the log."""
+        with self.log.open("ab") as log:
+            process = subprocess.Popen([str(word) for word in words], stdin=subprocess.DEVNULL,
+                                       stdout=log, stderr=log, **more)
+        self.processes.append(process)
+        return process
+
+    def end_all(self):
+        for process in self.processes:
+            if process.poll() is None:
+                process.kill()
+            process.wait(PATIENCE_S)
+
+    def start(self, *before, env=None):
+        """A daemon that answers. `before`: words in front of its command line."""
+        daemon = self.spawn(*before, BIN / "paravaned", "--config", self.config,
+                            env={**os.environ, **(env or {})})
+
+        def answers():
+            self.assertIsNone(daemon.poll(), self.log_text())
+            return self.cli("status", check=False).returncode == 0
+        wait_for(answers, "the daemon to answer")
+        return daemon
+
+    def run_daemon(self, *words):
+        """A daemon that is expected to end by itself. Returns (status, complaint)."""
+        done = subprocess.run([str(word) for word in words] or
+                              [str(BIN / "paravaned"), "--config", str(self.config)],
+                              capture_output=True, text=True, timeout=PATIENCE_S, check=False,
+                              stdin=subprocess.DEVNULL)
+        return done.returncode, done.stderr + done.stdout
+
+    def stop(self, daemon, number=signal.SIGTERM):
+        daemon.send_signal(number)
+        return daemon.wait(PATIENCE_S)
+
+    def log_text(self):
+        return self.log.read_text() if self.log.exists() else ""
+
+    def cli(self, *words, check=True):
+        done = subprocess.run([str(BIN / "paravane"), "--socket", str(self.api), *words],
+                              capture_output=True, text=True, timeout=PATIENCE_S, check=False,
+                              stdin=subprocess.DEVNULL)
+        if check:
+            self.assertEqual(done.returncode, 0, f"{words}: {done.stderr}\n{self.log_text()}")
+        return done
+
+    def refused(self, status, *words):
+        """What a command complains about that must fail with this status."""
+        done = self.cli(*words, check=False)
+        self.assertEqual(done.returncode, status, f"{words}: {done.stderr}")
+        self.assertTrue(done.stderr.startswith("paravane: "), done.stderr)
+        return done.stderr
+
+    def vm_rows(self):
+        return json.loads(self.cli("vm", "list", "--formatter=json").stdout)
+
+    def vm_names(self):
+        return [row["Name"] for row in self.vm_rows()]
+
+    def http(self, data, patience=PATIENCE_S):
+        """What the API answers to these bytes."""
+        with socket.socket(socket.AF_UNIX) as client:
+            client.settimeout(patience)
+            client.connect(str(self.api))
+            try:
+                client.sendall(data)
+                client.shutdown(socket.SHUT_WR)
+            except (BrokenPipeError, ConnectionResetError):
+                pass
+            answer = b""
+            try:
+                while piece := client.recv(65536):
+                    answer += piece
+            except ConnectionResetError:
+                pass
+            return answer
