@@ -37,8 +37,8 @@ DaemonProcess::DaemonProcess(const std::filesystem::path& program)
     : api_((folder_.path() / "api.sock").string()) {
   const std::filesystem::path config = folder_.path() / "paravaned.toml";
   std::ofstream(config) << fmt::format(
-      "state_dir = \"{0}/state\"\n[api]\nsocket = \"{0}/api.sock\"\n"
-      "[vfio_user]\nsocket_dir = \"{0}/vms\"\n",
+      "[state]\ndirectory = \"{0}/state\"\n[api]\nsocket = \"{0}/api.sock\"\n"
+      "[vfio_user]\nsocket_directory = \"{0}/vms\"\n",
       folder_.path().string());
   const std::string log = (folder_.path() / "paravaned.log").string();
   posix_spawn_file_actions_t actions;
