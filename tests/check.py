@@ -184,8 +184,8 @@ def guests(stage):
             stage.tally.add(name, case["verdict"] == "passed")
 
 
-STAGES = [house, unit, sanitizers, fuzz, threads, lab, qtest, guests]
-ON_DEMAND = [tidy]  # minutes of one core per change of a header: with --only tidy
+STAGES = [house, unit, lab, qtest, guests]
+ON_DEMAND = [sanitizers, fuzz, threads, tidy]  # with --only: see docs/status.md
 
 
 def main():

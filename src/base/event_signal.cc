@@ -1,4 +1,4 @@
-#include "vfio_user/event_signal.h"
+#include "base/event_signal.h"
 
 #include <fcntl.h>
 #include <sys/syscall.h>
@@ -8,10 +8,12 @@
 #include <cerrno>
 #include <cstdint>
 
-namespace paravane::vfio_user {
+namespace paravane {
 namespace {
 
 constexpr unsigned kMostCompletions = 32;
+
+}  // namespace
 
 void raise_by_write(int eventfd) {
   const std::uint64_t one = 1;
@@ -20,17 +22,18 @@ void raise_by_write(int eventfd) {
   }
 }
 
-}  // namespace
-
-EventSignal::EventSignal() : nothing_(::open("/dev/null", O_RDONLY | O_CLOEXEC)) {
-  if (!nothing_ || ::syscall(SYS_io_setup, kMostCompletions, &context_) != 0) context_ = 0;
-}
-
 EventSignal::~EventSignal() {
   if (context_ != 0) ::syscall(SYS_io_destroy, context_);
 }
 
+void EventSignal::set_up() {
+  is_set_up_ = true;
+  nothing_.reset(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  if (!nothing_ || ::syscall(SYS_io_setup, kMostCompletions, &context_) != 0) context_ = 0;
+}
+
 void EventSignal::raise(int eventfd) {
+  if (!is_set_up_) set_up();
   if (context_ == 0 || !submit(eventfd)) raise_by_write(eventfd);
 }
 
@@ -54,4 +57,4 @@ void EventSignal::forget_completions() {
   completed_ = 0;
 }
 
-}  // namespace paravane::vfio_user
+}  // namespace paravane

@@ -7,7 +7,8 @@
 // /dev/null) raises the eventfd as its completion.
 //
 // Where the kernel has no asynchronous I/O for us (a limit, a sandbox), it falls
-// back to write(); is_bounded() tells.
+// back to write(). Setting up is left to the first signal, because giving back
+// takes the kernel milliseconds: have one per worker, not per device.
 //
 // Owner thread only.
 
@@ -17,11 +18,14 @@
 
 #include "base/unique_fd.h"
 
-namespace paravane::vfio_user {
+namespace paravane {
+
+// Waits only if the eventfd blocks and its counter is full.
+void raise_by_write(int eventfd);
 
 class EventSignal {
  public:
-  EventSignal();
+  EventSignal() = default;
   ~EventSignal();
   EventSignal(const EventSignal&) = delete;
   EventSignal& operator=(const EventSignal&) = delete;
@@ -29,15 +33,18 @@ class EventSignal {
   // REQUIRES: `eventfd` is one, and non-blocking as far as we know.
   void raise(int eventfd);
 
+  // Whether signals cannot block; known after the first.
   bool is_bounded() const { return context_ != 0; }
 
  private:
+  void set_up();
   bool submit(int eventfd);
   void forget_completions();
 
+  bool is_set_up_ = false;
   aio_context_t context_ = 0;
   UniqueFd nothing_;        // /dev/null
   unsigned completed_ = 0;  // and not yet forgotten
 };
 
-}  // namespace paravane::vfio_user
+}  // namespace paravane

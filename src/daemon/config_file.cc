@@ -115,13 +115,18 @@ Result<Config> parse_config(std::string_view text, std::string_view name) {
 }
 
 Result<Config> load_config(const std::filesystem::path& file) {
+  // Reading a directory makes libstdc++ 12 throw.
+  std::error_code unknown;
+  if (std::filesystem::is_directory(file, unknown)) {
+    return fail(Errc::kIo, fmt::format("cannot read {}: it is not a file", file.string()));
+  }
   std::ifstream stream(file);
   if (!stream) {
     return fail(Errc::kIo, fmt::format("cannot read {}: {}", file.string(), std::strerror(errno)));
   }
   const std::string text{std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
-  if (stream.bad() || std::filesystem::is_directory(file)) {
-    return fail(Errc::kIo, fmt::format("cannot read {}: it is not a file", file.string()));
+  if (stream.bad()) {
+    return fail(Errc::kIo, fmt::format("cannot read {}: the file system failed", file.string()));
   }
   return parse_config(text, file.string());
 }

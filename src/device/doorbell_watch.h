@@ -68,6 +68,8 @@ class DoorbellWatch {
     const Instant until = clock_.now + how_long;
     if (context.close_until < until) context.close_until = until;
     if (close_until_ < until) close_until_ = until;
+    // A turn that comes only after all that must look once, too.
+    if (context.next_look > clock_.now) context.next_look = clock_.now;
     if (next_due_ > clock_.now) next_due_ = clock_.now;
   }
 

@@ -123,6 +123,20 @@ TEST_F(DoorbellWatchTest, WorkBringsTheCloseWatchBack) {
   EXPECT_EQ(sink_.cq_words.size(), 5u) << "every turn";
 }
 
+TEST_F(DoorbellWatchTest, WorkIsFollowedByALookHoweverLateTheNextTurnComes) {
+  UserContext context{.handle = 1, .page = 5};
+  watch_.add(context);
+  watch_.poll();
+  pass(milliseconds(100));
+  watch_.poll();
+  watch_.on_work(context);
+  pass(microseconds(500));  // the worker had other things to do
+  guest_stores(5, 0, 0x4000'0002);
+  watch_.poll();
+
+  EXPECT_EQ(sink_.qp_words.size(), 1u);
+}
+
 TEST_F(DoorbellWatchTest, PagesPerTurnAreBoundedAndAllHaveTheirTurn) {
   std::vector<UserContext> contexts(200);
   for (std::uint32_t i = 0; i < contexts.size(); ++i) {

@@ -177,7 +177,9 @@ std::uint32_t PvrdmaFunction::activate() {
   objects_.start(region_.effective_version(config_.version));
   notifier_.start(std::move(rings->completion), std::move(rings->async));
   active_ = true;
-  log::info("{}: the guest's driver is active (level {})", config_.name, region_.driver_version);
+  if (life_limit_.allow(clock_.now)) {
+    log::info("{}: the guest's driver is active (level {})", config_.name, region_.driver_version);
+  }
   return kErrorNone;
 }
 
@@ -193,7 +195,9 @@ void PvrdmaFunction::reset() {
   registers_.reset();
   region_ = {};
   region_error_ = Error{Errc::kBadState, "no shared region"};
-  if (std::exchange(active_, false)) log::info("{}: reset", config_.name);
+  if (std::exchange(active_, false) && life_limit_.allow(clock_.now)) {
+    log::info("{}: reset", config_.name);
+  }
 }
 
 void PvrdmaFunction::on_bus_master(bool enabled) {

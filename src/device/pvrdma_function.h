@@ -104,7 +104,8 @@ class PvrdmaFunction final : public PvrdmaDevice,
   std::optional<Error> region_error_;  // why ACTIVATE cannot succeed
   bool active_ = false;
   std::string fatal_reason_;
-  LogLimit log_limit_;
+  LogLimit log_limit_;                                 // what went wrong
+  LogLimit life_limit_{std::chrono::seconds(10), 20};  // activations and resets
   AnswerFunction answer_;
 
   // Each may use those above it; references to those below are kept, not used,

@@ -102,7 +102,7 @@ Result<std::shared_ptr<MemoryFile>> GuestMemory::file_for(int fd, std::uint64_t 
     return mapped;
   }
 
-  const std::shared_ptr<MemoryFile> file = known->file;
+  std::shared_ptr<MemoryFile> file = known->file;
   if (file->failed()) return fail(Errc::kIo, "dma map: memory of this file has failed");
   known->idle_since.reset();
   MemoryFile::Facts wanted = *facts;

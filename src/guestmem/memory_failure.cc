@@ -8,8 +8,8 @@
 
 #include <array>
 #include <cerrno>
-#include <cstring>
 #include <string>
+#include <system_error>
 
 #include "guestmem/memory_failure_table.h"
 
@@ -47,14 +47,18 @@ struct FailureTable {
 
 namespace {
 
-FailureTable table;
+FailureTable table;  // NOLINT(cppcoreguidelines-avoid-non-const-global-variables): see the header
+
+void* to_address(std::uintptr_t value) {
+  return reinterpret_cast<void*>(value);  // NOLINT(performance-no-int-to-ptr): the kernel's
+}
 
 // The plain system call: allowed in a signal handler, and the sanitizers'
 // wrappers are not.
 void* map_zero_pages(void* where, std::uint64_t size, int how) {
   const long result = syscall(SYS_mmap, where, size, PROT_READ | PROT_WRITE,
                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | how, -1, 0);
-  return result == -1 ? MAP_FAILED : reinterpret_cast<void*>(result);
+  return to_address(static_cast<std::uintptr_t>(result));  // -1 is MAP_FAILED
 }
 
 // Zero pages over the whole mapping. Made elsewhere and moved, because a mapping
@@ -78,7 +82,7 @@ bool repair(std::uintptr_t address) {
   if (replace_whole(start, size)) return true;
   // Not even address space for that: one page at a time, one signal each.
   const std::uintptr_t page = address & ~(page_bytes - 1);
-  return map_zero_pages(reinterpret_cast<void*>(page), page_bytes, MAP_FIXED) != MAP_FAILED;
+  return map_zero_pages(to_address(page), page_bytes, MAP_FIXED) != MAP_FAILED;
 }
 
 void on_bus_error(int signal, siginfo_t* info, void* /*context*/) {
@@ -104,9 +108,9 @@ Status install_memory_failure_handler() {
   action.sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK;
   sigemptyset(&action.sa_mask);
   if (sigaction(SIGBUS, nullptr, &table.before) != 0 || sigaction(SIGBUS, &action, nullptr) != 0) {
-    const int error = errno;
+    const std::error_code error(errno, std::generic_category());
     table.installed = false;
-    return fail(Errc::kIo, std::string("cannot install the SIGBUS handler: ") + strerror(error));
+    return fail(Errc::kIo, "cannot install the SIGBUS handler: " + error.message());
   }
   return {};
 }

@@ -9,8 +9,8 @@
 
 #include <bit>
 #include <cerrno>
-#include <cstring>
 #include <string>
+#include <system_error>
 #include <utility>
 
 #include "guestmem/guest_addr.h"
@@ -19,8 +19,8 @@ namespace paravane {
 namespace {
 
 std::unexpected<Error> system_failure(const char* what) {
-  const int error = errno;
-  return fail(Errc::kIo, std::string("guest memory: ") + what + ": " + std::strerror(error));
+  const std::error_code error(errno, std::generic_category());
+  return fail(Errc::kIo, std::string("guest memory: ") + what + ": " + error.message());
 }
 
 // Whether a mapping of this descriptor may be written.

@@ -29,7 +29,7 @@
 
 namespace paravane {
 
-inline constexpr std::uint64_t kMaxDirectoryPages = 512 * 512;
+inline constexpr std::uint64_t kMaxDirectoryPages = std::uint64_t{512} * 512;
 
 class PageList {
  public:

@@ -23,6 +23,7 @@ VfioServerRig::VfioServerRig(Options options)
       socket_path_(directory_.path() / "vm.sock"),
       loop_(std::move(EventLoop::create().value())),
       device_(options.device) {
+  interrupts_.signal_through(&event_signal_);
   start_server();
 }
 

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "base/event_loop.h"
+#include "base/event_signal.h"
 #include "base/timers.h"
 #include "guestmem/guest_memory.h"
 #include "testing/fake_pci_device.h"
@@ -72,6 +73,7 @@ class VfioServerRig {
   Instant now_ = Instant{} + std::chrono::hours(1);
   std::unique_ptr<EventLoop> loop_;
   TimerQueue timers_;
+  EventSignal event_signal_;
   GuestMemory memory_;
   vfio_user::Interrupts interrupts_{FakePciDevice::kVectors};
   FakePciDevice device_;

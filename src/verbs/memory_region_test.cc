@@ -68,6 +68,8 @@ TEST_F(MemoryRegionTest, AddressesThatWrapAreOutOfRange) {
   EXPECT_EQ(resolve(key, kTop, 2), AccessVerdict::kOutOfRange);
   EXPECT_EQ(resolve(key, kStart + 1, kTop), AccessVerdict::kOutOfRange);
   EXPECT_EQ(resolve(key, kTop, kTop), AccessVerdict::kOutOfRange);
+  EXPECT_EQ(table_.check(kPd, key, kTop, 2, 0), AccessVerdict::kOutOfRange);
+  EXPECT_EQ(table_.check(kPd, key, kStart + 1, kTop, 0), AccessVerdict::kOutOfRange);
 }
 
 TEST_F(MemoryRegionTest, C63KeysAreJudged) {

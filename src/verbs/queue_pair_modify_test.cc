@@ -138,6 +138,9 @@ TEST_F(QueuePairModifyTest, DatagramUsersMayBelieveInASendQueueError) {
   ASSERT_TRUE(move(*in_error->qp, kError, {}));
   EXPECT_FALSE(move(*in_error->qp, kReadyToSend, attributes, kAttrCurrentState));
 
+  const auto not_yet_sending = in(kReadyToReceive, kUd);
+  EXPECT_FALSE(move(*not_yet_sending->qp, kReadyToSend, attributes, kAttrCurrentState));
+
   const auto connected = in(kReadyToSend, kRc);
   EXPECT_FALSE(move(*connected->qp, kReadyToSend, attributes, kAttrCurrentState));
 }

@@ -43,7 +43,11 @@ void Interrupts::clear_pending() {
 void Interrupts::deliver(Vector& vector) {
   if (!vector.pending || !enabled_ || !vector.eventfd) return;
   vector.pending = false;
-  signal_.raise(vector.eventfd.get());
+  if (signal_ != nullptr) {
+    signal_->raise(vector.eventfd.get());
+  } else {
+    raise_by_write(vector.eventfd.get());
+  }
 }
 
 }  // namespace paravane::vfio_user

@@ -11,8 +11,8 @@
 #include <span>
 #include <vector>
 
+#include "base/event_signal.h"
 #include "base/unique_fd.h"
-#include "vfio_user/event_signal.h"
 
 namespace paravane::vfio_user {
 
@@ -27,6 +27,8 @@ class Interrupts {
   std::uint64_t signalled(std::uint16_t vector) const { return vectors_[vector].signalled; }
 
   // ---- For the server ----
+  // Borrowed; the worker's. Null: a plain write, which a hostile VMM could block.
+  void signal_through(EventSignal* signal) { signal_ = signal; }
   void attach(std::uint16_t vector, UniqueFd eventfd);
   void detach(std::uint16_t vector);
   void detach_all();
@@ -43,7 +45,7 @@ class Interrupts {
   };
   void deliver(Vector& vector);
 
-  EventSignal signal_;
+  EventSignal* signal_ = nullptr;
   std::vector<Vector> vectors_;
   bool enabled_ = false;
 };

@@ -136,6 +136,19 @@ TEST_F(VfioUserMust, M21_AnswersAnUnmapOnlyWhenNothingTouchesTheRangeAnyMore) {
   EXPECT_EQ(reply->header.size.get(), 40U);
 }
 
+TEST_F(VfioUserMust, M21_AFileThatNothingShowsAnyMoreIsUnmappedInTime) {
+  const UniqueFd ram_file = ram(kPage);
+  const UniqueFd unplugged = ram(kPage);
+  ASSERT_TRUE(good(client_.dma_map(ram_file.get(), 0, 0, kPage)));
+  ASSERT_TRUE(good(client_.dma_map(unplugged.get(), 0, kPage, kPage)));
+  ASSERT_TRUE(good(client_.dma_unmap(kPage, kPage)));
+  EXPECT_EQ(rig_.memory().usage().files, 2U) << "it may come back";
+  rig_.pass(std::chrono::seconds(16));
+  rig_.step();
+  EXPECT_EQ(rig_.memory().usage().files, 1U);
+  EXPECT_EQ(rig_.timers().size(), 0U) << "nothing to wake up for";
+}
+
 TEST_F(VfioUserMust, M22_DmaToWhatIsNotThereFailsAndStraddlingWorks) {
   const UniqueFd file = ram(4 * kPage);
   ASSERT_TRUE(good(client_.dma_map(file.get(), 0, 0, kPage)));

@@ -15,6 +15,8 @@ namespace {
 // A VMM gives up after 5 s.
 constexpr Duration kLate = std::chrono::seconds(1);
 constexpr Duration kListenAgainAfter = std::chrono::seconds(1);
+// Longer than GuestMemory keeps a file without ranges.
+constexpr Duration kFilesStay = std::chrono::seconds(15);
 constexpr int kAcceptsPerTurn = 16;
 
 int pid_of_peer(int socket) {
@@ -40,6 +42,7 @@ ServerImpl::ServerImpl(ServerConfig config, Listener listener, const Parts& part
 ServerImpl::~ServerImpl() {
   thread_.check();
   parts_.timers.cancel(listen_again_);
+  parts_.timers.cancel(expiry_);
   parts_.loop.unwatch(listener_.fd());
   if (client_) leave();
   if (leaving_) left();  // nobody is left to wait for it
@@ -141,6 +144,7 @@ void ServerImpl::on_request(Request& request) {
   const bool answered = std::exchange(calling_, std::nullopt)->answered;
 
   if (session.memory_is_private()) warn_of_private_memory();
+  if (request.command() == Command::kDmaUnmap) expire_files_soon();
   if (handled && *handled == Answer::kLater) {
     if (!answered) {
       owed_ = Owed{.token = token, .request = request.header, .since = now_};
@@ -201,6 +205,17 @@ void ServerImpl::warn_of_private_memory() {
       "{}: guest memory came without a file descriptor, so the device cannot reach it; start QEMU "
       "with -object memory-backend-memfd,id=m0,size=SIZE,share=on -machine memory-backend=m0",
       config_.name);
+}
+
+// A file that nothing shows any more (memory that was unplugged) is unmapped when
+// it stays so. No timer runs unless something was unmapped.
+void ServerImpl::expire_files_soon() {
+  parts_.memory.expire_files(now_);
+  if (expiry_ != TimerId::kNone) return;
+  expiry_ = parts_.timers.set(now_ + kFilesStay, [this](Instant now) {
+    expiry_ = TimerId::kNone;
+    parts_.memory.expire_files(now);
+  });
 }
 
 void ServerImpl::disconnect(const std::string& reason) {

@@ -86,6 +86,7 @@ class ServerImpl final : public Server, private Connection::Owner {
   void note_refusal(const Request& request);
   void note_attached();
   void warn_of_private_memory();
+  void expire_files_soon();
 
   // ---- Clients leave ----
   void leave();
@@ -106,6 +107,7 @@ class ServerImpl final : public Server, private Connection::Owner {
   std::optional<Owed> owed_;
   std::optional<ReplyToken> leaving_;  // the device still has guest memory in hand
   TimerId listen_again_ = TimerId::kNone;
+  TimerId expiry_ = TimerId::kNone;
   bool listening_ = false;
 
   LogLimit refusals_of_clients_;

@@ -12,7 +12,9 @@
 namespace paravane::device {
 namespace {
 
-Status check_geometry(const abi::CreateCqCommand& command, const DeviceLimits& limits) {
+// Returns how many pages to map: those the ring needs, however many more it names.
+Result<std::uint64_t> check_geometry(const abi::CreateCqCommand& command,
+                                     const DeviceLimits& limits) {
   const std::uint32_t entries = command.cqe.get();
   if (entries > limits.completion_queue_entries) {
     return fail(Errc::kResourceExhausted, fmt::format("{} entries", entries));
@@ -26,18 +28,17 @@ Status check_geometry(const abi::CreateCqCommand& command, const DeviceLimits& l
     return fail(Errc::kInvalidArgument, fmt::format("{} pages for {} entries, which need {}",
                                                     command.nchunks.get(), entries, needed));
   }
-  return {};
+  return needed;
 }
 
 }  // namespace
 
 Result<Progress> create_cq(CommandScope& scope, const Request& request, Response& response) {
   const auto command = request.as<abi::CreateCqCommand>();
-  if (Status fits = check_geometry(command, scope.config.limits); !fits) {
-    return std::unexpected(fits.error());
-  }
-  Result<PageList> pages = PageList::from_directory(scope.memory, {command.pdir_dma.get()},
-                                                    command.nchunks.get(), Rights::kReadWrite);
+  const Result<std::uint64_t> needed = check_geometry(command, scope.config.limits);
+  if (!needed) return std::unexpected(needed.error());
+  Result<PageList> pages =
+      PageList::from_directory(scope.memory, {command.pdir_dma.get()}, *needed, Rights::kReadWrite);
   if (!pages) return std::unexpected(pages.error());
   const Result<std::uint32_t> cq = scope.objects.create_cq(
       command.ctx_handle.get(), command.cqe.get(), std::move(*pages), scope.completion_sink);

@@ -144,7 +144,6 @@ Outcome LocalTransport::blame(QueuePair& qp, QueuePair& peer) {
 }
 
 void LocalTransport::cancel(QueuePair& qp) {
-  if (working_on_ == &qp) working_on_ = nullptr;
   const auto found = transfers_.find(&qp);
   if (found == transfers_.end()) return;
   if (QueuePair* peer = peer_of(found->second)) peer->responder().abort();
@@ -209,7 +208,6 @@ void LocalTransport::go_on(QueuePair& qp, Instant now, Budget& budget) {
     peer->responder().abort();
     peer = nullptr;
   }
-  working_on_ = &qp;
   std::optional<Outcome> outcome = kNoAnswer;
   if (peer != nullptr) {
     outcome = gather_slice(qp, transfer);
@@ -219,9 +217,6 @@ void LocalTransport::go_on(QueuePair& qp, Instant now, Budget& budget) {
       peer->responder().abort();
     }
   }
-  // Our own peer may be ourselves, and its failure cancels what we work on.
-  const bool cancelled = std::exchange(working_on_, nullptr) == nullptr;
-  if (cancelled) return;
   if (outcome) return qp.on_outcome(*outcome, now);
   transfers_.insert(std::move(node));
   member(qp.adapter().id()).under_way.push_back(&qp);

@@ -92,9 +92,8 @@ class LocalTransport final : public verbs::Transport {
 
   std::vector<Member> members_;  // by AdapterId
   std::unordered_map<const verbs::QueuePair*, Transfer> transfers_;
-  std::size_t turn_ = 0;                          // whose member's turn it is
-  const verbs::QueuePair* working_on_ = nullptr;  // in go_on(); null: cancelled meanwhile
-  ExtentList from_;                               // scratch, to avoid an allocation per message
+  std::size_t turn_ = 0;  // whose member's turn it is
+  ExtentList from_;       // scratch, to avoid an allocation per message
   ExtentList to_;
 };
 

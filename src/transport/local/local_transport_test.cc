@@ -115,6 +115,26 @@ TEST_F(LocalTransportTest, SuccessorWithTheSameNumberIsNotTakenForThePeer) {
   EXPECT_EQ(rig_.b().read(to_, 0, to_.length), EngineVm::pattern(to_.length, 1));
 }
 
+TEST_F(LocalTransportTest, SuccessorsOwnMessageIsLeftAlone) {
+  begin_write();
+  const std::uint32_t number = qp_b_->qp->number();
+  qp_b_.reset();
+  qp_b_ = rig_.b().queue_pair(verbs::QpType::kReliableConnected, false, number);
+  const auto other = rig_.a().queue_pair();
+  rig_.connect(rig_.a(), *other, rig_.b(), *qp_b_, attributes_);
+  other->post(write_request(2, {from_.whole()}, to_.start, to_.key));
+  Budget budget{.bytes = 1, .operations = 64};
+  rig_.a().adapter().run(rig_.now(), budget);
+  ASSERT_TRUE(qp_b_->qp->responder().busy());
+  const std::uint64_t session = qp_b_->qp->responder().session();
+
+  qp_a_.reset();  // its message was for the predecessor
+  EXPECT_EQ(qp_b_->qp->responder().session(), session);
+  EXPECT_TRUE(rig_.run());
+  EXPECT_EQ(other->sends.statuses(), std::vector{WcStatus::kSuccess});
+  EXPECT_EQ(other->qp->stats().retries, 0u);
+}
+
 TEST_F(LocalTransportTest, ResponderResetInTheMiddle) {
   begin_send();
   ASSERT_TRUE(fake::move(*qp_b_->qp, QpState::kReset, {}));
@@ -257,6 +277,34 @@ TEST_F(LocalTransportTest, PeerMustNameUsByGid) {
   ours->post(write_request(1, {}, 0, 0));
   three.advance(std::chrono::seconds(3));
   EXPECT_EQ(ours->sends.statuses(), std::vector{WcStatus::kRetryExceeded});
+}
+
+TEST_F(LocalTransportTest, PeerMustNameTheGidThatWeUse) {
+  constexpr verbs::Gid kSecond{{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF, 10, 0, 0, 1}};
+  ASSERT_TRUE(rig_.a().adapter().bind_gid(2, kSecond, verbs::GidType::kRoceV2));
+  EngineRig::bring_up_to(*qp_a_, QpState::kReadyToSend, rig_.b().gid(), qp_b_->qp->number(),
+                         attributes_, 0);
+  EngineRig::bring_up_to(*qp_b_, QpState::kReadyToSend, kSecond, qp_a_->qp->number(), attributes_);
+  qp_a_->post(write_request(1, {}, 0, 0));
+  give_up();
+  EXPECT_EQ(qp_a_->sends.statuses(), std::vector{WcStatus::kRetryExceeded});
+}
+
+TEST_F(LocalTransportTest, GidThatWentToItsRightfulOwnerCarriesNothing) {
+  constexpr fabric::MacAddress kMac{2, 0, 0, 0, 0, 9};
+  const verbs::Gid taken = fabric::link_local_gid(kMac);
+  ASSERT_TRUE(rig_.a().adapter().bind_gid(2, taken, verbs::GidType::kRoceV2));
+  EngineRig::bring_up_to(*qp_a_, QpState::kReadyToSend, rig_.b().gid(), qp_b_->qp->number(),
+                         attributes_, 2);
+  EngineRig::bring_up_to(*qp_b_, QpState::kReadyToSend, taken, qp_a_->qp->number(), attributes_);
+  qp_a_->post(write_request(1, {}, 0, 0));
+  EXPECT_TRUE(rig_.run());
+  ASSERT_EQ(qp_a_->sends.statuses(), std::vector{WcStatus::kSuccess});
+
+  const auto owner = rig_.directory().join(verbs::AdapterId{9}, "late", kMac);
+  qp_a_->post(write_request(2, {}, 0, 0));
+  give_up();
+  EXPECT_EQ(qp_a_->sends.statuses().back(), WcStatus::kRetryExceeded);
 }
 
 TEST_F(LocalTransportTest, PeerMustUseTheSameRoceVersion) {
