@@ -51,7 +51,7 @@ class Exitless(unittest.TestCase):
             for task in pathlib.Path(f"/proc/{self.rig.daemon.pid}/task").iterdir():
                 total += sum(int(n) for n in re.findall(r"ctxt_switches:\s+(\d+)", (task / "status").read_text()))
             return total
-        time.sleep(3)
+        time.sleep(13)  # memory files that firmware left idle are unmapped after 10 s
         before = switches()
         time.sleep(10)
         self.assertEqual(switches() - before, 0)
