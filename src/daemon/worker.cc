@@ -53,9 +53,9 @@ Worker::Worker(const WorkerConfig& config, std::unique_ptr<EventLoop> loop)
       thread_([this] { run(); }) {}
 
 Worker::~Worker() {
+  // A message, since the wake alone may be used up by a look at the sockets.
+  mailbox_.post([this] { stopping_ = true; });
   mailbox_.close();
-  stopping_.store(true);
-  loop_->wake();
   thread_.join();
 }
 
@@ -75,8 +75,7 @@ void Worker::prepare_thread() const {
 
 void Worker::run() {
   prepare_thread();
-  while (!stopping_.load(std::memory_order_relaxed)) {
-    mailbox_.deliver();
+  for (mailbox_.deliver(); !stopping_; mailbox_.deliver()) {
     look_at_sockets(schedule_.time());
     const bool worked = schedule_.round();
     counters_.rounds.add();
@@ -84,7 +83,6 @@ void Worker::run() {
     stall_for_test(schedule_.time());
     rest(schedule_.time(), worked);
   }
-  mailbox_.deliver();  // nobody waits for an answer that does not come
 }
 
 void Worker::look_at_sockets(Instant now) {

@@ -7,7 +7,6 @@
 
 #pragma once
 
-#include <atomic>
 #include <chrono>
 #include <memory>
 #include <optional>
@@ -81,7 +80,7 @@ class Worker {
   WorkerStall stall_;
   WorkerCounters counters_;
   Instant next_socket_look_{};
-  std::atomic<bool> stopping_{false};
+  bool stopping_ = false;  // worker thread
   std::thread thread_;  // last: starts when everything else is there
 };
 
