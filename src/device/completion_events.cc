@@ -8,7 +8,8 @@
 namespace paravane::device {
 namespace {
 
-// A VMM re-maps memory within milliseconds.
+// A VMM re-maps memory within milliseconds; a program that has not taken a single
+// completion from a full queue for so long does not mean to.
 constexpr Duration kLongestHold = std::chrono::seconds(2);
 
 }  // namespace
@@ -48,8 +49,10 @@ void CompletionEvents::on_overrun(CompletionQueue& cq, bool broken) {
 void CompletionEvents::retry_held() {
   if (holding_.empty()) return;
   std::vector<Holding> still = std::exchange(holding_, {});
-  std::erase_if(still, [this](const Holding& holding) {
+  std::erase_if(still, [this](Holding& holding) {
+    const std::uint64_t pushed = holding.cq->pushed();
     holding.cq->retry_held();
+    if (holding.cq->pushed() != pushed) holding.since = clock_.now;
     if (holding.cq->holding() && clock_.now - holding.since > kLongestHold) holding.cq->give_up();
     return !holding.cq->holding();
   });

@@ -40,7 +40,7 @@ class CompletionEvents final : public CompletionSink {
   void on_held(CompletionQueue& cq) override;
   void on_overrun(CompletionQueue& cq, bool broken) override;
 
-  // ---- Completions that wait for their memory ----
+  // ---- Completions that wait for room in their ring, or for its memory ----
   // Writes what can be written now; a queue that has waited too long is given up.
   void retry_held();
   bool holding() const { return !holding_.empty(); }
@@ -49,7 +49,7 @@ class CompletionEvents final : public CompletionSink {
  private:
   struct Holding {
     CompletionQueue* cq;  // leaves by forget()
-    Instant since;
+    Instant since;  // it last got rid of one
   };
   void fire(CompletionQueue& cq);
 

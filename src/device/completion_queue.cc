@@ -23,8 +23,8 @@ bool CompletionQueue::push(const verbs::Completion& completion) {
   if (!held_.empty()) return hold(cqe, solicited);  // in order
   switch (write(cqe, solicited)) {
     case RingProducer::Push::kDone: return true;
-    case RingProducer::Push::kAbsent: return hold(cqe, solicited);
-    case RingProducer::Push::kFull: die(false); return false;
+    case RingProducer::Push::kAbsent:
+    case RingProducer::Push::kFull: return hold(cqe, solicited);
     case RingProducer::Push::kBroken: die(true); return false;
   }
   std::unreachable();
@@ -53,12 +53,12 @@ bool CompletionQueue::hold(const abi::Cqe& cqe, bool solicited) {
 void CompletionQueue::retry_held() {
   while (!held_.empty() && !dead_) {
     const RingProducer::Push push = write(held_.front().cqe, held_.front().solicited);
-    if (push == RingProducer::Push::kAbsent) return;
-    if (push != RingProducer::Push::kDone) {
-      die(push == RingProducer::Push::kBroken);
-      return;
+    switch (push) {
+      case RingProducer::Push::kDone: held_.pop_front(); break;
+      case RingProducer::Push::kAbsent:
+      case RingProducer::Push::kFull: return;
+      case RingProducer::Push::kBroken: die(true); return;
     }
-    held_.pop_front();
   }
 }
 

@@ -1,9 +1,12 @@
 // CompletionQueue: one CQ of the guest: its ring, and whether the guest has armed
-// it. Full means overrun: nothing that the guest has not consumed is ever
-// overwritten; the queue reports itself once and takes nothing more.
+// it. Nothing that the guest has not consumed is ever overwritten.
 //
-// While its memory is unmapped, completions are held back here, in order, up to
-// the queue's own size, and written when the memory returns.
+// While the ring is full or its memory unmapped, completions are held back here, in
+// order, up to the queue's own size, and written when there is room. A program that
+// takes one completion for one event (perftest's ib_send_lat -e, with queues of one
+// entry) is a step behind at times and would lose its queue otherwise. One more than
+// that, or no room for long, is an overrun: the queue reports itself once and takes
+// nothing more.
 //
 // Owner thread only.
 
@@ -31,7 +34,7 @@ class CompletionSink {
   virtual ~CompletionSink() = default;
   // An element was written. `solicited`: one that a solicited arm waits for.
   virtual void on_completion(CompletionQueue& cq, bool solicited) = 0;
-  // First element held back since the queue last had its memory.
+  // First element held back since the queue last held none.
   virtual void on_held(CompletionQueue& cq) = 0;
   // The queue is dead. `broken`: for an impossible index of the guest's.
   virtual void on_overrun(CompletionQueue& cq, bool broken) = 0;
@@ -102,7 +105,7 @@ class CompletionQueue final : public verbs::CompletionQueue {
   // ---- Held back ----
   bool holding() const { return !held_.empty(); }
   void retry_held();
-  // The queue waited too long for its memory.
+  // The queue waited too long for room.
   void give_up();
   // No completion of this QP appears any more.
   void forget_qp(std::uint32_t qp_handle);

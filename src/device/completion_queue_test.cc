@@ -69,16 +69,30 @@ TEST_F(CompletionQueueTest, WritesElementAndIndex) {
   EXPECT_EQ(sink_.completions, 1);
 }
 
-TEST_F(CompletionQueueTest, C44_FullIsAnOverrunToldOnce) {
-  for (std::uint64_t i = 0; i < 4; ++i) ASSERT_TRUE(cq_.push(completion(i)));
-  EXPECT_FALSE(cq_.push(completion(4)));
-  EXPECT_FALSE(cq_.push(completion(5)));
+TEST_F(CompletionQueueTest, C44_FullTwiceIsAnOverrunToldOnce) {
+  for (std::uint64_t i = 0; i < 8; ++i) ASSERT_TRUE(cq_.push(completion(i)));
+  EXPECT_FALSE(cq_.push(completion(8)));
+  EXPECT_FALSE(cq_.push(completion(9)));
 
   EXPECT_EQ(wr_id_at(0), 0u) << "never overwritten";
   EXPECT_EQ(sink_.overruns, 1);
   EXPECT_FALSE(sink_.was_broken);
   consume_up_to(4);
-  EXPECT_FALSE(cq_.push(completion(6))) << "dead for good";
+  EXPECT_FALSE(cq_.push(completion(10))) << "dead for good";
+}
+
+TEST_F(CompletionQueueTest, C44_WhatHasNoRoomWaitsForTheGuestToTakeSome) {
+  for (std::uint64_t i = 0; i < 6; ++i) ASSERT_TRUE(cq_.push(completion(i)));
+  EXPECT_EQ(producer(), 4u);
+  EXPECT_EQ(sink_.held, 1);
+  cq_.retry_held();
+  EXPECT_EQ(wr_id_at(0), 0u) << "never overwritten";
+
+  consume_up_to(1);
+  cq_.retry_held();
+  EXPECT_EQ(wr_id_at(0), 4u);
+  EXPECT_TRUE(cq_.holding());
+  EXPECT_EQ(cq_.pushed(), 5u) << "the guest sees no more than were written";
 }
 
 TEST_F(CompletionQueueTest, C44_AQueueOfOneElementWorks) {

@@ -56,6 +56,27 @@ TEST(Conformance, C44_NeverMoreThanNUnconsumed) {
   }
 }
 
+TEST(Conformance, C44_AFullQueueDiesOnlyWhenNothingIsTakenForTwoSeconds) {
+  TestRig rig(one_vm());
+  FakeGuest& guest = rig.guest();
+  FakePd& pd = guest.create_pd(guest.kernel());
+  FakeCq& cq = guest.create_cq(guest.kernel(), 2);
+  FlushSource source(guest, pd, cq, 64);
+  ASSERT_TRUE(source.produce(4));
+  pvrdma_cqe completion{};
+  for (std::uint64_t expected = 1; expected <= 2; ++expected) {
+    rig.advance(std::chrono::milliseconds(1500));
+    ASSERT_TRUE(cq.take(completion));
+    EXPECT_EQ(completion.wr_id, expected);
+  }
+  rig.advance(std::chrono::milliseconds(1500));
+  EXPECT_EQ(cq.unconsumed(), 2u) << "what was held back came after all";
+  EXPECT_EQ(rig.device().counters().cq_overruns.value(), 0u);
+  ASSERT_TRUE(source.produce(1));
+  rig.advance(std::chrono::milliseconds(2500));
+  EXPECT_EQ(rig.device().counters().cq_overruns.value(), 1u);
+}
+
 TEST(Conformance, C45_AReaderOnAnotherCoreSeesWholeCompletions) {
   TestRig rig(one_vm());
   FakeGuest& guest = rig.guest();
