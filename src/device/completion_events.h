@@ -49,7 +49,7 @@ class CompletionEvents final : public CompletionSink {
  private:
   struct Holding {
     CompletionQueue* cq;  // leaves by forget()
-    Instant since;  // it last got rid of one
+    Instant since;        // it last got rid of one
   };
   void fire(CompletionQueue& cq);
 

@@ -59,9 +59,13 @@ class CompletionQueue final : public verbs::CompletionQueue {
     std::uint64_t consumed_at_start = 0;  // of the window
     std::uint64_t words_at_start = 0;
     bool arm_seen = false;               // in this window, while something waited
+    Instant armed_at{};                  // then
     Instant waiting_since{};             // first unconsumed completion of this position
     std::uint64_t told_at = UINT64_MAX;  // consumed() when the last event was sent
     std::uint64_t told_up_to = 0;        // pushed() then
+    std::uint64_t pushed_at_event = 0;   // when any event was sent
+    std::uint64_t words_at_event = 0;
+    std::uint64_t polls_at_event = 0;
     std::uint32_t budget = 0;
     Instant refilled{};
   };

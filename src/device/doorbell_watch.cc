@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "abi/uar.h"
+
 namespace paravane::device {
 namespace {
 
@@ -73,25 +75,38 @@ void DoorbellWatch::look(UserContext& context) {
   // The words first, the rings after: what was posted before a word was stored is
   // seen behind it.
   const std::uint32_t qp_word = pages_.take_qp_word(context.page);
-  const std::uint32_t cq_word = pages_.take_cq_word(context.page);
-  if ((qp_word | cq_word) != 0) {
-    counters_.mapped_doorbells.add((qp_word != 0 ? 1u : 0u) + (cq_word != 0 ? 1u : 0u));
-    if (context.sweep_left == 0 && !context.queue_pairs.empty()) sweeping_.push_back(&context);
-    context.sweep_left = static_cast<std::uint32_t>(context.queue_pairs.size());
-  }
-  if (cq_word != 0) {
-    ++context.completion_words;
-    sink_.on_cq_word(context, cq_word);
-  }
+  take_cq_word(context);
   if (qp_word != 0) {
+    start_sweep(context);
     if (QueuePair* qp = sink_.resolve_qp_word(context, qp_word)) look_at(context, *qp);
   }
   context.next_look = clock_.now + interval(context);
 }
 
+void DoorbellWatch::take_cq_word(UserContext& context) {
+  const std::uint32_t word = pages_.take_cq_word(context.page);
+  if (word == 0) return;
+  start_sweep(context);
+  context.note_completion_word(word);
+  sink_.on_cq_word(context, word);
+}
+
+void DoorbellWatch::start_sweep(UserContext& context) {
+  counters_.mapped_doorbells.add();
+  if (context.sweep_left == 0 && !context.queue_pairs.empty()) sweeping_.push_back(&context);
+  context.sweep_left = static_cast<std::uint32_t>(context.queue_pairs.size());
+}
+
+// An arm that was stored before a request was posted must be in force before that
+// request completes. Programs that never arm are spared the look at their page.
+void DoorbellWatch::found_work(UserContext& context) {
+  on_work(context);
+  if (context.completion_words != context.poll_words) take_cq_word(context);
+}
+
 void DoorbellWatch::look_at(UserContext& context, QueuePair& qp) {
   if (!qp.look()) return;
-  on_work(context);
+  found_work(context);
   for (const Hot& hot : hot_) {
     if (hot.qp == &qp) return;
   }
@@ -105,7 +120,7 @@ void DoorbellWatch::look_at_hot() {
     if (clock_.now - hot.context->last_work >= kAfterWork) {
       hot = {};
     } else if (hot.qp->look()) {
-      on_work(*hot.context);
+      found_work(*hot.context);
     }
   }
 }

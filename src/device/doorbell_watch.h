@@ -86,6 +86,9 @@ class DoorbellWatch {
   void sweep();
   void sweep(UserContext& context, std::uint32_t& left);
   void look_at(UserContext& context, QueuePair& qp);
+  void take_cq_word(UserContext& context);
+  void start_sweep(UserContext& context);
+  void found_work(UserContext& context);
   Duration interval(const UserContext& context) const;
 
   const DeviceConfig& config_;

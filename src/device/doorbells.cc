@@ -19,7 +19,7 @@ void Doorbells::on_message(std::uint32_t page, std::uint32_t offset, std::uint32
     ring_qp(owner, word);
     if (context != nullptr) watch_.on_work(*context);
   } else {
-    if (context != nullptr) ++context->completion_words;
+    if (context != nullptr) context->note_completion_word(word);
     ring_cq(owner, word, posted ? ArmPath::kPosted : ArmPath::kAnswered);
   }
 }

@@ -7,6 +7,9 @@ namespace {
 
 constexpr int kQueuesPerTurn = 128;
 constexpr Duration kWakeUpTime = std::chrono::milliseconds(1);  // of a program, after its event
+// What was told, armed for, and not taken for so long has been forgotten. Less would
+// be an event too many for a program that is slow to wake up.
+constexpr Duration kForgotten = std::chrono::milliseconds(100);
 
 std::uint64_t microseconds(Duration duration) {
   return static_cast<std::uint64_t>(
@@ -38,12 +41,14 @@ void LateEvents::on_arm(CompletionQueue& cq) {
   if (!position) return;
   start_window(cq, *position);
   cq.late().arm_seen = true;
+  cq.late().armed_at = clock_.now;
   queue_up(cq, is_told(cq, *position));
 }
 
 void LateEvents::on_completion(CompletionQueue& cq) {
   if (!covers(cq)) return;
   watch_.on_work(*cq.owner());
+  if (presumes_arm(cq)) send(cq, counters_.late_events);
   CompletionQueue::LateState& late = cq.late();
   if (late.watched && !late.rarely) return;
   const std::uint64_t consumed = cq.consumed();
@@ -60,17 +65,34 @@ void LateEvents::on_completion(CompletionQueue& cq) {
 // program moves it meanwhile.
 void LateEvents::before_event(CompletionQueue& cq) {
   if (!covers(cq)) return;
-  cq.late().arm_seen = false;
-  if (const auto position = cq.position_of_unconsumed()) note_told(cq, *position);
+  CompletionQueue::LateState& late = cq.late();
+  late.arm_seen = false;
+  late.pushed_at_event = cq.pushed();
+  late.words_at_event = cq.owner()->completion_words;
+  late.polls_at_event = cq.owner()->poll_words;
+  if (const auto position = cq.position_of_unconsumed()) {
+    late.told_at = *position;
+    late.told_up_to = cq.pushed();
+  }
+}
+
+bool LateEvents::presumes_arm(CompletionQueue& cq) {
+  const CompletionQueue::LateState& late = cq.late();
+  const UserContext& context = *cq.owner();
+  return context.completion_words != late.words_at_event &&
+         context.poll_words == late.polls_at_event && cq.consumed() >= late.pushed_at_event &&
+         spend(cq);
+}
+
+void LateEvents::send(CompletionQueue& cq, Counter& counter) {
+  counter.add();
+  cq.disarm();
+  before_event(cq);
+  notifier_.completion(cq.handle());
 }
 
 bool LateEvents::is_told(CompletionQueue& cq, std::uint64_t position) const {
   return cq.late().told_at == position && cq.late().told_up_to == cq.pushed();
-}
-
-void LateEvents::note_told(CompletionQueue& cq, std::uint64_t position) {
-  cq.late().told_at = position;
-  cq.late().told_up_to = cq.pushed();
 }
 
 void LateEvents::start_window(CompletionQueue& cq, std::uint64_t consumed) {
@@ -128,15 +150,11 @@ LateEvents::Verdict LateEvents::judge(CompletionQueue& cq) {
     start_window(cq, consumed);
     return Verdict::kAgain;
   }
-  const bool rearmed = late.arm_seen && late.rarely;  // told, armed, and still not taken
-  if (is_told(cq, consumed) && !rearmed) return Verdict::kRarely;
+  const bool forgotten = late.arm_seen && clock_.now - late.armed_at >= kForgotten;
+  if (is_told(cq, consumed) && !forgotten) return Verdict::kRarely;
   if (!late.arm_seen && !spend(cq)) return Verdict::kRarely;
-  note_told(cq, consumed);
-  (late.arm_seen ? counters_.events : counters_.late_events).add();
-  late.arm_seen = false;
-  cq.disarm();
+  send(cq, late.arm_seen ? counters_.events : counters_.late_events);
   counters_.longest_wait_us.raise_to(microseconds(clock_.now - late.waiting_since));
-  notifier_.completion(cq.handle());
   if (late.budget < config_.late_event_budget / 2) {
     watch_.watch_closely(*cq.owner(), kWakeUpTime);
   }

@@ -14,9 +14,14 @@
 // the program looks right after it armed and takes them, and the event would be one
 // too many. The window starts anew instead, and what is still there at its end
 // fires, spinning or not, at no cost to the budget. Of what was told already the
-// same holds after a longer while: some programs (perftest's ib_send_lat -e, with
-// two queues on one channel) take the event of one queue, arm that, and look at
-// the other.
+// same holds after a much longer while.
+//
+// Some programs (perftest's ib_send_lat -e) have several queues on one channel and
+// take one completion, of any of them, for each event: they need an event for every
+// completion, no more and no less. They never store POLL, so their arms are lost to
+// each other alone. A queue whose completions have all been taken since its last
+// event, with nothing but arms of other queues in the page's word since, is presumed
+// to be armed, at the cost of its budget.
 //
 // The guest's own queues and trapped doorbells never get a late event: there
 // every arm is seen.
@@ -52,7 +57,7 @@ class LateEvents {
 
   void on_arm(CompletionQueue& cq);         // seen: the budget is full again
   void on_completion(CompletionQueue& cq);  // an element was written
-  void before_event(CompletionQueue& cq);   // an event of an armed queue is about to be sent
+  void before_event(CompletionQueue& cq);   // an event is about to be sent
 
   // Judges queues whose time has come, a bounded number.
   void poll();
@@ -70,7 +75,8 @@ class LateEvents {
   void refill(CompletionQueue& cq);
   // Whether an event was sent while the queue held all it holds now.
   bool is_told(CompletionQueue& cq, std::uint64_t position) const;
-  void note_told(CompletionQueue& cq, std::uint64_t position);
+  bool presumes_arm(CompletionQueue& cq);
+  void send(CompletionQueue& cq, Counter& counter);
   void start_window(CompletionQueue& cq, std::uint64_t consumed);
   void queue_up(CompletionQueue& cq, bool rarely);
   Verdict judge(CompletionQueue& cq);

@@ -77,6 +77,43 @@ TEST_F(LateEventsTest, ANewPositionIsToldSoonAlsoAfterOneThatWasLeftAlone) {
   EXPECT_EQ(new_events(), 1u) << "not only after a millisecond";
 }
 
+// Two queues on one channel, armed one after the other before we look.
+TEST_F(LateEventsTest, AnArmLostToAnotherQueuesIsPresumedAndFiresAtOnce) {
+  FakeCq& other = guest_.create_cq(context_, 64);
+  pvrdma_cqe completion{};
+  for (int round = 0; round < 20; ++round) {
+    cq_.arm();
+    other.arm();  // over it, in the same word
+    rig_.advance(milliseconds(2));
+    ASSERT_TRUE(source_.produce());
+    while (cq_.unconsumed() == 0) rig_.advance(microseconds(1));
+    rig_.advance(microseconds(2));
+    ASSERT_EQ(new_events(), 1u) << "round " << round;
+    ASSERT_TRUE(cq_.take(completion));
+    rig_.advance(milliseconds(2));
+    ASSERT_EQ(new_events(), 0u) << "one for each completion, round " << round;
+  }
+  EXPECT_EQ(late_events(), 20u);
+}
+
+TEST_F(LateEventsTest, AProgramThatPollsIsNotPresumedToHaveArmed) {
+  FakeCq& other = guest_.create_cq(context_, 64);
+  pvrdma_cqe completion{};
+  cq_.arm();
+  rig_.settle();
+  for (int round = 0; round < 20; ++round) {
+    ASSERT_TRUE(source_.produce());
+    while (cq_.unconsumed() == 0) rig_.advance(microseconds(1));
+    new_events();
+    ASSERT_TRUE(cq_.take(completion));
+    EXPECT_FALSE(cq_.poll(completion));
+    rig_.settle();
+    other.arm();
+    rig_.settle();
+  }
+  EXPECT_EQ(late_events(), 0u);
+}
+
 TEST_F(LateEventsTest, ADestroyedQueueIsForgotten) {
   rig_.settle();
   ASSERT_TRUE(source_.produce());

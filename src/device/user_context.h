@@ -7,6 +7,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "abi/uar.h"
 #include "base/instant.h"
 
 namespace paravane::device {
@@ -26,8 +27,14 @@ struct UserContext {
   Instant next_look{};                 // at the latest
   Instant close_until{};               // until then it is looked at every turn
   std::uint64_t completion_words = 0;  // CQ words taken that were not zero
+  std::uint64_t poll_words = 0;        // those of them that said POLL
   std::uint32_t sweep_at = 0;          // where the look at all queue pairs goes on
   std::uint32_t sweep_left = 0;        // how many it still has to look at
+
+  void note_completion_word(std::uint32_t word) {
+    ++completion_words;
+    if ((word & abi::kUarCqPoll) != 0) ++poll_words;
+  }
 };
 
 }  // namespace paravane::device
