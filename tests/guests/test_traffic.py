@@ -81,7 +81,7 @@ RUNS |= {
     "ib_send_bw_events": perftest("ib_send_bw", "-e", "-n", "500"),
     "ib_read_bw_events": perftest("ib_read_bw", "-e", "-n", "500"),
     "ib_send_bw_datagrams": perftest("ib_send_bw", "-c", "UD", "-s", "1024", "-n", "500"),
-    "ib_send_lat_events": perftest("ib_send_lat", "-e", "-n", "100"),
+    "ib_send_lat_events": perftest("ib_send_lat", "-e", "-n", "500"),
 }
 
 
