@@ -12,9 +12,6 @@ target_compile_options(paravane_warnings INTERFACE
 if(PARAVANE_SANITIZE)
   add_compile_options(-fsanitize=${PARAVANE_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
   add_link_options(-fsanitize=${PARAVANE_SANITIZE})
-  # Tests run for a moment: compiling them is what they cost. What they test is
-  # optimised, in the libraries.
-  add_compile_options($<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>:-O0>)
   # g++ 12 reports false positives of these when sanitizers reshape the code.
   add_compile_options($<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>
                       $<$<CXX_COMPILER_ID:GNU>:-Wno-stringop-overflow>)

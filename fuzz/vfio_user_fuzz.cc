@@ -83,7 +83,7 @@ class Descriptors {
 
 class Drill {
  public:
-  Drill() { rig_.device().defer({}); }
+  Drill();
 
   void run(ScriptReader script);
 
@@ -110,6 +110,17 @@ class Drill {
   std::size_t descriptors_at_rest_ = 0;
   unsigned runs_ = 0;
 };
+
+Drill::Drill() {
+  rig_.device().defer({});
+  // The first signal opens what all later ones use: it is no leak.
+  vfio_user::Interrupts& interrupts = rig_.interrupts();
+  interrupts.attach(0, UniqueFd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)));
+  interrupts.set_enabled(true);
+  interrupts.signal(0);
+  interrupts.detach_all();
+  interrupts.set_enabled(false);
+}
 
 void Drill::come(bool negotiated) {
   client_.emplace(rig_.connect());

@@ -78,7 +78,7 @@ class Stage:
         self.say(f"running tests of {preset}")
         report = LOGS / f"{self.name}.xml"
         report.unlink(missing_ok=True)
-        self.run("ctest", "--test-dir", f"build/{preset}", "-j2", "--output-on-failure", "--timeout", "300",
+        self.run("ctest", "--test-dir", f"build/{preset}", "-j2", "--output-on-failure", "--timeout", "120",
                  "--output-junit", report, *more, env=env)
         if not report.exists():
             self.tally.add(f"{self.name}: ctest ran", False)
@@ -184,8 +184,8 @@ def guests(stage):
             stage.tally.add(name, case["verdict"] == "passed")
 
 
-STAGES = [house, unit, lab, qtest, guests]
-ON_DEMAND = [sanitizers, fuzz, threads, tidy]  # with --only: see docs/status.md
+STAGES = [house, unit, sanitizers, fuzz, threads, lab, qtest, guests]
+ON_DEMAND = [tidy]  # with --only: see docs/status.md
 
 
 def main():
