@@ -122,7 +122,8 @@ def sanitizers(stage):
 
 def threads(stage):
     """What has threads, under the thread sanitizer."""
-    targets = ["paravane_base_test", "paravane_guestmem_test", "paravane_daemon_test", "paravane_conformance_test"]
+    targets = ["paravane_base_test", "paravane_guestmem_test", "paravane_daemon_test", "paravane_conformance_test",
+               "paravane_cve_test"]
     if stage.build("tsan", *targets):
         for target in targets:
             binary = next((ROOT / "build" / "tsan").rglob(target), None)
