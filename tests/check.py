@@ -122,12 +122,13 @@ def sanitizers(stage):
 
 def threads(stage):
     """What has threads, under the thread sanitizer."""
-    targets = ["paravane_base_test", "paravane_guestmem_test", "paravane_daemon_test", "paravane_conformance_test",
-               "paravane_cve_test"]
+    # Not tests/cve: its guests race with themselves, which is what it is about.
+    targets = ["paravane_base_test", "paravane_guestmem_test", "paravane_daemon_test", "paravane_conformance_test"]
     if stage.build("tsan", *targets):
         for target in targets:
             binary = next((ROOT / "build" / "tsan").rglob(target), None)
-            stage.check(target, binary or target)
+            # Rig time has one thread: an hour of it shows no more than a second.
+            stage.check(target, binary or target, "--gtest_filter=-*ForAnHour*")
 
 
 def tidy(stage):
