@@ -65,7 +65,8 @@ def up(args):
             say(f"{vm.name} ready after {time.monotonic() - start:.1f} s ({kind}, "
                 f"{network.guest_address(vm.index)})")
     except BaseException:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # nothing may stop the cleaning
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, signal.SIG_IGN)  # nothing may stop the cleaning
         for vm in started:
             vm.down()
         clean(state)

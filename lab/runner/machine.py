@@ -6,7 +6,6 @@ import shlex
 import shutil
 import signal
 import socket
-import subprocess
 import time
 
 from . import device_arguments, network, processes, qemu_command
@@ -60,11 +59,8 @@ class Machine:
         with open(self.path("qemu.command"), "w", encoding="utf-8") as file:
             file.write(shlex.join(command) + "\n")
         with open(self.path("qemu.log"), "wb") as log:
-            # Its own session: a Ctrl-C at the terminal is for lab/vm, not for the VMs.
-            qemu = subprocess.Popen(network.inside(self.state.namespace) + command,
-                                    cwd=self.folder, stdin=subprocess.DEVNULL, stdout=log,
-                                    stderr=subprocess.STDOUT, start_new_session=True)
-        processes.remember(self.path("pid"), qemu.pid)
+            processes.start(self.path("pid"), network.inside(self.state.namespace) + command,
+                            cwd=self.folder, stdout=log)
 
     def _append_overlays(self):
         if not self.options["overlay"]:

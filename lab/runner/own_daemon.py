@@ -6,7 +6,6 @@ Tests start their own daemon, to see its log and to stop it, and name it.
 
 import os
 import shutil
-import subprocess
 import time
 
 from . import processes
@@ -58,13 +57,11 @@ def start(folder, program):
         file.write(CONFIG.format(folder=folder))
     with open(os.path.join(folder, "paravaned.log"), "ab") as log:
         try:
-            daemon = subprocess.Popen([program, "--config", config], stdin=subprocess.DEVNULL,
-                                      stdout=log, stderr=log, start_new_session=True)
+            processes.start(os.path.join(folder, "pid"), [program, "--config", config], stdout=log)
         except OSError as error:
             raise LabError(program, error.strerror,
                            "build it (cmake --preset release; cmake --build --preset release), "
                            "name a running one with --api, or use --no-rdma") from error
-    processes.remember(os.path.join(folder, "pid"), daemon.pid)
 
 
 def remove(state):

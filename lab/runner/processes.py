@@ -4,6 +4,7 @@ A process id alone may belong to somebody else after a while; it is kept with th
 process's start time, and only a process that has both is ever signalled.
 """
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -26,6 +27,30 @@ def remember(path, pid):
     with open(path + ".new", "w", encoding="ascii") as file:
         file.write(f"{pid} {start_time(pid)}\n")
     os.replace(path + ".new", path)
+
+
+@contextlib.contextmanager
+def held_back():
+    """What would end us between a process's start and the note of it waits for the end of this block."""
+    seen = []
+    before = {number: signal.signal(number, lambda received, _: seen.append(received))
+              for number in (signal.SIGINT, signal.SIGTERM) if signal.getsignal(number) != signal.SIG_IGN}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        for number in seen[:1]:
+            signal.raise_signal(number)
+
+
+def start(path, command, **options):
+    """Starts a process that outlives us, and remembers it in `path`."""
+    with held_back():
+        # Its own session: a Ctrl-C at the terminal is for lab/vm, not for what it started.
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=subprocess.STDOUT,
+                                   start_new_session=True, **options)
+        remember(path, process.pid)
 
 
 def recall(path):
