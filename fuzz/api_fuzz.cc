@@ -14,6 +14,7 @@
 #include "control/api_handler.h"
 #include "control/vm_json.h"
 #include "daemon/http_connection.h"
+#include "daemon/request_bytes.h"
 #include "testing/fake_management.h"
 
 namespace paravane {
@@ -65,10 +66,13 @@ void send_raw(std::string_view bytes, control::ApiHandler& handler) {
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return;
   const UniqueFd client(ends[0]);
   UniqueFd server(ends[1]);
-  if (send(client.get(), bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL) >= 0) {
-    shutdown(client.get(), SHUT_WR);
-    daemon::serve_http(std::move(server), handler);
+  daemon::RequestBytes request;
+  // As it comes in pieces: where they are cut makes no difference.
+  bool whole = false;
+  for (std::size_t at = 0; at < bytes.size() && !whole; at += 100) {
+    whole = request.add(bytes.substr(at, 100));
   }
+  daemon::serve_http(std::move(server), request.take(), handler);
 }
 
 }  // namespace

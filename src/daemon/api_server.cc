@@ -1,12 +1,14 @@
 #include "daemon/api_server.h"
 
 #include <fmt/format.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -18,6 +20,7 @@ namespace paravane::daemon {
 namespace {
 
 constexpr int kBacklog = 64;
+constexpr auto kPause = std::chrono::milliseconds(100);
 
 std::unexpected<Error> cannot(const char* what, const std::filesystem::path& path) {
   return fail(Errc::kIo,
@@ -65,42 +68,80 @@ Result<std::unique_ptr<ApiServer>> ApiServer::listen(const ApiConfig& config,
   if (Status clear = clear_stale(address, config.socket); !clear) {
     return std::unexpected(clear.error());
   }
-  UniqueFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  UniqueFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   const auto* generic = reinterpret_cast<const sockaddr*>(&address);
   if (!socket || ::bind(socket.get(), generic, sizeof address) != 0) {
     return cannot("make the socket", config.socket);
   }
-  std::unique_ptr<ApiServer> server(new ApiServer(config, std::move(socket), management));
-  if (Status given = apply_access(config.socket, access); !given) {
-    return std::unexpected(given.error());
-  }
-  if (::listen(server->socket_.get(), kBacklog) != 0) return cannot("listen on", config.socket);
-  for (unsigned i = 0; i < config.threads; ++i) {
-    server->threads_.emplace_back([s = server.get()] { s->serve(); });
-  }
+  auto loop = EventLoop::create();
+  if (!loop) return std::unexpected(loop.error());
+  std::unique_ptr<ApiServer> server(
+      new ApiServer(config, std::move(socket), std::move(*loop), management));
+  if (Status open = server->open_door(config, access); !open) return std::unexpected(open.error());
   return server;
 }
 
-ApiServer::ApiServer(const ApiConfig& config, UniqueFd socket, control::Management& management)
-    : path_(config.socket), socket_(std::move(socket)), handler_(management) {}
+ApiServer::ApiServer(const ApiConfig& config, UniqueFd socket, std::unique_ptr<EventLoop> loop,
+                     control::Management& management)
+    : path_(config.socket),
+      socket_(std::move(socket)),
+      handler_(management),
+      loop_(std::move(loop)),
+      lobby_(*loop_, [this](UniqueFd client, std::string bytes) {
+        queue_.put({.client = std::move(client), .bytes = std::move(bytes)});
+      }) {}
+
+Status ApiServer::open_door(const ApiConfig& config, const SocketAccess& access) {
+  if (Status given = apply_access(path_, access); !given) return given;
+  if (::listen(socket_.get(), kBacklog) != 0) return cannot("listen on", path_);
+  const auto take = [this](std::uint32_t /*events*/) { take_in(); };
+  if (Status watched = loop_->watch(socket_.get(), EPOLLIN, take); !watched) return watched;
+  threads_.emplace_back([this] { keep_door(); });
+  for (unsigned i = 0; i < config.threads; ++i) {
+    threads_.emplace_back([this] { serve(); });
+  }
+  return {};
+}
 
 ApiServer::~ApiServer() {
   stopping_.store(true);
-  ::shutdown(socket_.get(), SHUT_RDWR);  // lets every accept() return
+  loop_->wake();
+  queue_.close();
   for (std::thread& thread : threads_) thread.join();
   ::unlink(path_.c_str());
 }
 
+void ApiServer::keep_door() {
+  pthread_setname_np(pthread_self(), "api-door");
+  while (!stopping_.load()) {
+    const Instant now = std::chrono::steady_clock::now();
+    lobby_.drop_late(now);
+    std::optional<Duration> wait;
+    if (const Instant next = lobby_.next_deadline(); next != kNever) wait = next - now;
+    if (const Result<int> ran = loop_->poll(wait); !ran) {
+      log::error("api: {}", ran.error().message);
+      std::this_thread::sleep_for(kPause);
+    }
+  }
+}
+
+void ApiServer::take_in() {
+  UniqueFd client(::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+  if (client) {
+    if (Status admitted = lobby_.admit(std::move(client), std::chrono::steady_clock::now());
+        !admitted) {
+      log::warn("api: cannot take a connection: {}", admitted.error().message);
+    }
+  } else if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED) {
+    log::warn("api: cannot take a connection: {}", std::strerror(errno));
+    std::this_thread::sleep_for(kPause);  // out of descriptors
+  }
+}
+
 void ApiServer::serve() {
   pthread_setname_np(pthread_self(), "api");
-  while (!stopping_.load()) {
-    UniqueFd connection(::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC));
-    if (connection) {
-      serve_http(std::move(connection), handler_);
-    } else if (!stopping_.load() && errno != EINTR && errno != ECONNABORTED) {
-      log::warn("api: cannot take a connection: {}", std::strerror(errno));
-      std::this_thread::sleep_for(std::chrono::milliseconds(100));  // out of descriptors: wait
-    }
+  while (auto request = queue_.take()) {
+    serve_http(std::move(request->client), request->bytes, handler_);
   }
 }
 

@@ -1,9 +1,10 @@
 // ApiServer: the management API on a unix socket.
 //
-// A fixed number of threads accept, read one request each, have it answered and
-// close; further clients wait in the socket's queue. A client has a limited time
-// for its whole request, not only for each piece, and sizes are bounded. The
-// threads do nothing but parse and wait: what is asked is done by the Management.
+// One thread is the door: it takes clients in and gathers their requests in a
+// RequestLobby. A fixed number of others have whole requests answered, one per
+// connection, and never wait for a client's next byte; further requests wait in a
+// RequestQueue. Sizes and times are bounded. These threads do nothing but parse
+// and wait: what is asked is done by the Management.
 
 #pragma once
 
@@ -13,10 +14,13 @@
 #include <thread>
 #include <vector>
 
+#include "base/event_loop.h"
 #include "base/result.h"
 #include "base/unique_fd.h"
 #include "control/api_handler.h"
 #include "daemon/config.h"
+#include "daemon/request_lobby.h"
+#include "daemon/request_queue.h"
 #include "daemon/vm_port.h"
 
 namespace paravane::daemon {
@@ -34,13 +38,20 @@ class ApiServer {
   ApiServer& operator=(const ApiServer&) = delete;
 
  private:
-  ApiServer(const ApiConfig& config, UniqueFd socket, control::Management& management);
+  ApiServer(const ApiConfig& config, UniqueFd socket, std::unique_ptr<EventLoop> loop,
+            control::Management& management);
+  Status open_door(const ApiConfig& config, const SocketAccess& access);
+  void keep_door();
+  void take_in();
   void serve();
 
   std::filesystem::path path_;
   UniqueFd socket_;
   control::ApiHandler handler_;
   std::atomic<bool> stopping_{false};
+  RequestQueue queue_;
+  std::unique_ptr<EventLoop> loop_;  // the door's
+  RequestLobby lobby_;
   std::vector<std::thread> threads_;
 };
 

@@ -4,40 +4,38 @@
 #include <poll.h>
 #include <sys/socket.h>
 
-#include <algorithm>
-#include <array>
 #include <cerrno>
 #include <chrono>
 #include <string>
+#include <string_view>
 
 namespace paravane::daemon {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// For a request to come in and, once more, for its answer to go out.
-constexpr auto kTransferTime = std::chrono::seconds(5);
+// For the whole answer to go out.
+constexpr auto kAnswerTime = std::chrono::seconds(5);
 
-// A socket with a deadline for everything together, so that a client that sends
-// a byte now and then does not hold a thread.
-class TimedStream final : public httplib::Stream {
+// A request that has come in, and a socket for the answer with a deadline for all
+// of it, so that a client that reads a byte now and then does not hold a thread.
+class AnswerStream final : public httplib::Stream {
  public:
-  explicit TimedStream(int fd) : fd_(fd), read_by_(Clock::now() + kTransferTime) {}
+  AnswerStream(int fd, std::string_view request) : fd_(fd), request_(request) {}
 
   bool is_readable() const override { return true; }
   bool is_writable() const override { return true; }
 
   ssize_t read(char* out, std::size_t size) override {
-    if (next_ == end_ && !fill()) return -1;
-    const std::size_t count = std::min(size, end_ - next_);
-    std::copy_n(buffer_.data() + next_, count, out);
-    next_ += count;
+    if (request_.empty()) return -1;  // nothing more comes
+    const std::size_t count = request_.copy(out, size);
+    request_.remove_prefix(count);
     return static_cast<ssize_t>(count);
   }
 
   ssize_t write(const char* data, std::size_t size) override {
-    if (write_by_ == Clock::time_point{}) write_by_ = Clock::now() + kTransferTime;
-    if (!wait(POLLOUT, write_by_)) return -1;
+    if (write_by_ == Clock::time_point{}) write_by_ = Clock::now() + kAnswerTime;
+    if (!wait_for_room()) return -1;
     return ::send(fd_, data, size, MSG_NOSIGNAL | MSG_DONTWAIT);
   }
 
@@ -52,32 +50,18 @@ class TimedStream final : public httplib::Stream {
   socket_t socket() const override { return fd_; }
 
  private:
-  bool wait(short events, Clock::time_point until) const {
-    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(until - Clock::now());
+  bool wait_for_room() const {
+    const auto left =
+        std::chrono::duration_cast<std::chrono::milliseconds>(write_by_ - Clock::now());
     if (left.count() <= 0) return false;
-    pollfd poll{.fd = fd_, .events = events, .revents = 0};
+    pollfd poll{.fd = fd_, .events = POLLOUT, .revents = 0};
     const int ready = ::poll(&poll, 1, static_cast<int>(left.count()));
     return ready > 0 || (ready < 0 && errno == EINTR);
   }
 
-  bool fill() {
-    ssize_t count = -1;
-    do {
-      if (!wait(POLLIN, read_by_)) return false;
-      count = ::recv(fd_, buffer_.data(), buffer_.size(), MSG_DONTWAIT);
-    } while (count < 0 && (errno == EAGAIN || errno == EINTR));
-    if (count <= 0) return false;
-    next_ = 0;
-    end_ = static_cast<std::size_t>(count);
-    return true;
-  }
-
   int fd_;
-  Clock::time_point read_by_;
+  std::string_view request_;  // what is not read yet
   Clock::time_point write_by_{};
-  std::array<char, 4096> buffer_{};
-  std::size_t next_ = 0;
-  std::size_t end_ = 0;
 };
 
 void set_answer(httplib::Response& response, const control::ApiResponse& answer) {
@@ -154,8 +138,8 @@ class HttpServer final : private httplib::Server {
 
 }  // namespace
 
-void serve_http(UniqueFd connection, control::ApiHandler& handler) {
-  TimedStream stream(connection.get());
+void serve_http(UniqueFd connection, std::string_view request, control::ApiHandler& handler) {
+  AnswerStream stream(connection.get(), request);
   HttpServer server(handler);
   server.serve(stream);
   ::shutdown(connection.get(), SHUT_RDWR);

@@ -18,15 +18,12 @@ using testing::StartsWith;
 
 class HttpConnectionTest : public testing::Test {
  protected:
-  // What comes back for these bytes, the client's end being closed after them.
+  // What comes back for these bytes.
   std::string exchange(const std::string& bytes) {
     int ends[2] = {-1, -1};
     EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
     const UniqueFd client(ends[0]);
-    std::thread server([&, end = ends[1]] { serve_http(UniqueFd(end), handler_); });
-    EXPECT_EQ(send(client.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL),
-              static_cast<ssize_t>(bytes.size()));
-    shutdown(client.get(), SHUT_WR);
+    std::thread server([&, end = ends[1]] { serve_http(UniqueFd(end), bytes, handler_); });
     std::string answer;
     char buffer[4096];
     ssize_t count = 0;

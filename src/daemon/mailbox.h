@@ -1,5 +1,6 @@
 // Mailbox: messages from other threads to one thread. There are no locks between
-// our threads but this one; everything else belongs to a thread.
+// our threads but this one and the API's RequestQueue; everything else belongs to
+// a thread.
 //
 // A message is a function that the owner thread runs. ask() waits for what it
 // returns, for a bounded time.

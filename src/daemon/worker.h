@@ -81,7 +81,7 @@ class Worker {
   WorkerCounters counters_;
   Instant next_socket_look_{};
   bool stopping_ = false;  // worker thread
-  std::thread thread_;  // last: starts when everything else is there
+  std::thread thread_;     // last: starts when everything else is there
 };
 
 }  // namespace paravane::daemon

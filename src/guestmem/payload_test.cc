@@ -3,16 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <atomic>
-#include <latch>
 #include <random>
-#include <thread>
 #include <vector>
 
-#include "base/wire_int.h"
 #include "guestmem/page_list.h"
 #include "testing/test_memory.h"
-#include "testing/wait_until.h"
 
 namespace paravane {
 namespace {
@@ -129,91 +124,6 @@ TEST_F(PayloadTest, GuestMayNameTheSameMemoryTwice) {
   EXPECT_EQ(from_ram_.read<std::uint8_t>(from_pages_.at(99)), pattern(99));
   EXPECT_EQ(from_ram_.read<std::uint8_t>(from_pages_.at(1100)), pattern(1100));
 }
-
-// A program that polls the last byte of its buffer, as perftest does.
-class PayloadOrderTest : public ::testing::TestWithParam<std::uint64_t> {
- protected:
-  // A size whose copy is many stores shows a wrong order soonest.
-  static int rounds() { return GetParam() == 1000 ? 600 : 50; }
-};
-
-TEST_P(PayloadOrderTest, WhoeverSeesTheLastByteSeesAllBytes) {
-  const std::uint64_t size = GetParam();
-  const int last = rounds();
-  TestMemory ram(64 * kPageBytes);
-  GuestMemory memory;
-  ram.show(memory);
-  const GuestAddr target{ram.allocate(32).value + 4096 - 5};  // unaligned, across a page
-  ExtentList to;
-  ASSERT_EQ(memory.resolve(target, size, Rights::kWrite, to), Reach::kOk);
-
-  std::atomic<int> seen = 0;
-  std::atomic<int> wrong = 0;
-  std::jthread poller([&] {
-    std::vector<std::byte> copy(size);
-    for (int round = 1; round <= last; ++round) {
-      const auto value = static_cast<std::byte>(round);
-      wait_until([&] { return ram.load_byte({target.value + size - 1}) == value; });
-      ram.read_bytes(target, copy);
-      for (const std::byte byte : copy) wrong += byte != value;
-      seen = round;
-    }
-  });
-  std::vector<std::byte> from(size);
-  for (int round = 1; round <= last; ++round) {
-    std::ranges::fill(from, static_cast<std::byte>(round));
-    ASSERT_TRUE(scatter_payload(from, to));
-    wait_until([&] { return seen == round; });
-  }
-  poller.join();
-  EXPECT_EQ(wrong, 0);
-}
-
-INSTANTIATE_TEST_SUITE_P(Sizes, PayloadOrderTest,
-                         ::testing::Values(1, 2, 7, 8, 9, 63, 64, 65, 128, 1000, 4096, 65536),
-                         ::testing::PrintToStringParamName());
-
-// The same without waiting for the poller: what it reads after the last word is
-// at least as new as that word.
-class PayloadStreamTest : public ::testing::TestWithParam<std::uint32_t> {
- protected:
-  static constexpr std::uint32_t kBytes = 64 << 20;  // in all
-};
-
-TEST_P(PayloadStreamTest, NoWordIsOlderThanTheLastOne) {
-  const std::uint32_t words = GetParam() / sizeof(Le32);
-  const std::uint32_t rounds = std::min(kBytes / GetParam(), 100'000u);
-  TestMemory ram(64 * kPageBytes);
-  GuestMemory memory;
-  ram.show(memory);
-  const GuestAddr target{ram.allocate(32).value + 4096 - 20};
-  ExtentList to;
-  ASSERT_EQ(memory.resolve(target, GetParam(), Rights::kWrite, to), Reach::kOk);
-
-  std::uint64_t older = 0;
-  std::latch polling(1);
-  std::jthread poller([&] {
-    std::vector<Le32> copy(words);
-    polling.count_down();
-    std::uint32_t last = 0;
-    while (last < rounds) {
-      last = ram.load({target.value + (words - 1) * sizeof(Le32)});
-      ram.read_bytes(target, std::as_writable_bytes(std::span(copy)));
-      older += static_cast<std::uint64_t>(
-          std::ranges::count_if(copy, [&](Le32 word) { return word.get() < last; }));
-    }
-  });
-  polling.wait();
-  for (std::uint32_t round = 1; round <= rounds; ++round) {
-    const std::vector<Le32> from(words, Le32(round));
-    ASSERT_TRUE(scatter_payload(std::as_bytes(std::span(from)), to));
-  }
-  poller.join();
-  EXPECT_EQ(older, 0u);
-}
-
-INSTANTIATE_TEST_SUITE_P(Sizes, PayloadStreamTest, ::testing::Values(8, 64, 68, 128, 1000, 65536),
-                         ::testing::PrintToStringParamName());
 
 }  // namespace
 }  // namespace paravane

@@ -4,6 +4,7 @@ import json
 import os
 import random
 import socket
+import struct
 import time
 import unittest
 
@@ -57,14 +58,15 @@ class Api(DaemonTest):
 
     def test_slow_clients_do_not_shut_others_out_for_long(self):
         clients = []
-        for _ in range(16):  # four times as many as there are threads
+        for _ in range(100):  # more than there are threads, and than are waited for
             client = socket.socket(socket.AF_UNIX)
             client.connect(str(self.api))
             client.send(b"GET /v1/sta")
             clients.append(client)
         began = time.monotonic()
         self.assertIn(b"HTTP/1.1 200 ", self.http(request("GET", "/v1/status")))
-        self.assertLess(time.monotonic() - began, 40)
+        # Far less than what one of them may take for its request.
+        self.assertLess(time.monotonic() - began, 4)
         for client in clients:
             client.close()
 
@@ -87,7 +89,9 @@ class Api(DaemonTest):
         generator = random.Random(1)
         for _ in range(50):
             with socket.socket(socket.AF_UNIX) as client:
-                client.settimeout(PATIENCE_S)
+                # One after the other faster than any daemon takes them in: the
+                # kernel lets a client without O_NONBLOCK wait for its place.
+                client.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", PATIENCE_S, 0))
                 client.connect(str(self.vms / "db1.sock"))
                 try:
                     client.sendall(generator.randbytes(generator.randrange(1, 4096)))
