@@ -9,6 +9,7 @@ import pathlib
 import shutil
 import signal
 import socket
+import struct
 import subprocess
 import tempfile
 import time
@@ -16,6 +17,20 @@ import unittest
 
 BIN = pathlib.Path(os.environ.get("PARAVANE_BIN", "build/release/bin")).resolve()
 PATIENCE_S = 60  # nothing takes that long unless it hangs
+
+
+def connect(path):
+    """A client of a socket file. While the queue before the door is full it waits, within
+    PATIENCE_S; with a time-out of Python's it would be turned away (EAGAIN)."""
+    client = socket.socket(socket.AF_UNIX)
+    client.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", PATIENCE_S, 0))
+    try:
+        client.connect(str(path))
+    except OSError:
+        client.close()
+        raise
+    client.settimeout(PATIENCE_S)
+    return client
 
 
 def wait_for(condition, what):
@@ -112,11 +127,9 @@ class DaemonTest(unittest.TestCase):
     def vm_names(self):
         return [row["Name"] for row in self.vm_rows()]
 
-    def http(self, data, patience=PATIENCE_S):
+    def http(self, data):
         """What the API answers to these bytes."""
-        with socket.socket(socket.AF_UNIX) as client:
-            client.settimeout(patience)
-            client.connect(str(self.api))
+        with connect(self.api) as client:
             try:
                 client.sendall(data)
                 client.shutdown(socket.SHUT_WR)

@@ -3,12 +3,10 @@
 import json
 import os
 import random
-import socket
-import struct
 import time
 import unittest
 
-from rig import PATIENCE_S, DaemonTest
+from rig import DaemonTest, connect
 
 HOST = b"Host: localhost\r\n"
 
@@ -59,8 +57,7 @@ class Api(DaemonTest):
     def test_slow_clients_do_not_shut_others_out_for_long(self):
         clients = []
         for _ in range(100):  # more than there are threads, and than are waited for
-            client = socket.socket(socket.AF_UNIX)
-            client.connect(str(self.api))
+            client = connect(self.api)
             client.send(b"GET /v1/sta")
             clients.append(client)
         began = time.monotonic()
@@ -72,8 +69,7 @@ class Api(DaemonTest):
 
     def test_clients_that_hang_up_leave_nothing_behind(self):
         for _ in range(300):
-            with socket.socket(socket.AF_UNIX) as client:
-                client.connect(str(self.api))
+            with connect(self.api) as client:
                 client.send(b"GET /v1/stats HTTP/1.1\r\n\r\n")
         self.http(request("GET", "/v1/status"))
         self.assertLess(len(os.listdir(f"/proc/{self.daemon.pid}/fd")), 40)
@@ -88,11 +84,7 @@ class Api(DaemonTest):
         self.cli("vm", "add", "db2")
         generator = random.Random(1)
         for _ in range(50):
-            with socket.socket(socket.AF_UNIX) as client:
-                # One after the other faster than any daemon takes them in: the
-                # kernel lets a client without O_NONBLOCK wait for its place.
-                client.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", PATIENCE_S, 0))
-                client.connect(str(self.vms / "db1.sock"))
+            with connect(self.vms / "db1.sock") as client:
                 try:
                     client.sendall(generator.randbytes(generator.randrange(1, 4096)))
                 except (BrokenPipeError, ConnectionResetError):
