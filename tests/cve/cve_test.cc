@@ -101,7 +101,9 @@ TEST(Cve, CVE_2018_20125_HugeAndEmptyRingsAreRefused) {
   FakeCq& cq = guest.create_cq(guest.kernel(), 16);
   PageSet pages = guest.ram().allocate_set(3, Layout::kContiguous);
   const device::DeviceObjects before = rig.device().objects();
-  for (const std::uint32_t entries : {0u, 3u, 1u << 20, 1u << 24, 1u << 31, 0xFFFFFFFFu}) {
+  // 256 and 4096 are within every limit, but not within three pages.
+  for (const std::uint32_t entries :
+       {0u, 3u, 256u, 4096u, 1u << 20, 1u << 24, 1u << 31, 0xFFFFFFFFu}) {
     for (const std::uint32_t chunks : {0u, 1u, 3u, 0x40001u, 0x80000000u, 0xFFFFFFFFu}) {
       CreateCq request = guest.cq_request(guest.kernel(), entries, pages);
       request.nchunks = chunks;
@@ -109,7 +111,7 @@ TEST(Cve, CVE_2018_20125_HugeAndEmptyRingsAreRefused) {
     }
   }
   const QpSpec spec{.pd = &pd, .send_cq = &cq, .receive_cq = &cq};
-  for (const std::uint32_t requests : {0u, 1u << 20, 1u << 31, 0xFFFFFFFFu}) {
+  for (const std::uint32_t requests : {0u, 4096u, 1u << 20, 1u << 31, 0xFFFFFFFFu}) {
     for (const std::uint32_t sges : {0u, 1u, 33u, 0x08000000u, 0xFFFFFFFFu}) {
       for (const std::uint16_t chunks :
            {std::uint16_t{0}, std::uint16_t{3}, std::uint16_t{65535}}) {
