@@ -14,7 +14,7 @@ class Devices(unittest.TestCase):
         cls.addClassCleanup(cls.rig.close)
         cls.rig.up(1)
 
-    def test_ibv_devinfo_shows_one_active_port_of_a_pvrdma_adapter(self):
+    def test_C77_ibv_devinfo_shows_one_active_port_of_a_pvrdma_adapter(self):
         text = self.rig.guest(1, "ibv_devinfo", "-v")
         self.assertRegex(text, r"hca_id:\s+vmw_pvrdma0")
         self.assertRegex(text, r"vendor_id:\s+0x15ad")

@@ -65,13 +65,16 @@ class Life(unittest.TestCase):
         wait_for("the transfer runs", lambda: self.rig.stats("vm2")["sends"] > sent + 1000, 60)
         return server, client
 
+    def wait_active(self):
+        self.rig.shell(1, "i=0; until ibv_devinfo -v | grep -q PORT_ACTIVE; do i=$((i+1)); [ $i -lt 50 ] || exit 1; sleep 0.2; done")
+
     # ---- the ways to die ----
 
-    def test_guest_reboot(self):
+    def test_C80_guest_reboot(self):
         self.rig.lab("reboot", "1")
         self.assert_all_is_well()
 
-    def test_hard_reset_in_the_middle_of_a_transfer(self):
+    def test_C80_hard_reset_in_the_middle_of_a_transfer(self):
         server, client = self.start_endless_writes()
         self.rig.lab("reboot", "--hard", "1")
         server.process.kill()
@@ -81,13 +84,31 @@ class Life(unittest.TestCase):
         self.assertRegex(text, r"status 12|retry exceeded|transport retry|Completion with error")
         self.assert_all_is_well()
 
-    def test_driver_unloaded_and_loaded_twenty_times(self):
-        self.rig.shell(1, "i=0; while [ $i -lt 20 ]; do modprobe -r vmw_pvrdma && modprobe vmw_pvrdma || exit 1; "
-                       "i=$((i+1)); done", timeout=240)
-        self.rig.shell(1, "i=0; until ibv_devinfo | grep -q PORT_ACTIVE; do i=$((i+1)); [ $i -lt 50 ] || exit 1; sleep 0.2; done")
+    def test_C80_probe_that_fails_for_want_of_the_paired_nic(self):
+        self.rig.shell(1, """
+            modprobe -r vmw_pvrdma
+            echo 0000:00:10.0 > /sys/bus/pci/drivers/vmxnet3/unbind
+            modprobe vmw_pvrdma; [ -z "$(ls /sys/class/infiniband)" ] || exit 1
+            dmesg | tail -1 | grep -q 'failed to get vmxnet3 device' || exit 2
+            echo 0000:00:10.0 > /sys/bus/pci/drivers/vmxnet3/bind
+            ip link set eth0 up && ip addr add 10.77.0.1/24 dev eth0
+            modprobe -r vmw_pvrdma && modprobe vmw_pvrdma""")
+        self.wait_active()
         self.assert_all_is_well()
 
-    def test_program_killed_with_thousands_of_requests_outstanding(self):
+    def test_C77_driver_unloaded_and_loaded_twenty_times(self):
+        self.rig.shell(1, "i=0; while [ $i -lt 20 ]; do modprobe -r vmw_pvrdma && modprobe vmw_pvrdma || exit 1; "
+                       "i=$((i+1)); done", timeout=240)
+        self.wait_active()
+        self.assert_all_is_well()
+
+    def test_C77_driver_unbound_and_bound_twenty_times(self):
+        self.rig.shell(1, "cd /sys/bus/pci/drivers/vmw_pvrdma; i=0; while [ $i -lt 20 ]; do echo 0000:00:10.1 > unbind && "
+                       "echo 0000:00:10.1 > bind || exit 1; i=$((i+1)); done", timeout=240)
+        self.wait_active()
+        self.assert_all_is_well()
+
+    def test_C79_program_killed_with_thousands_of_requests_outstanding(self):
         server, client = self.start_endless_writes()
         self.rig.shell(2, "pkill -9 ib_write_bw || killall -9 ib_write_bw")
         client.finish(30)

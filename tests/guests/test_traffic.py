@@ -58,9 +58,9 @@ def verified_data(exchange):
 
 RUNS = {
     "rc_pingpong": pingpong("ibv_rc_pingpong"),
-    "rc_pingpong_with_events": pingpong("ibv_rc_pingpong", "-e"),
-    "ud_pingpong": pingpong("ibv_ud_pingpong", "-s", "1024"),
-    "rping": rping,
+    "C78_rc_pingpong_with_events": pingpong("ibv_rc_pingpong", "-e"),
+    "C78_ud_pingpong": pingpong("ibv_ud_pingpong", "-s", "1024"),
+    "C78_rping": rping,
     "ucmatose": ucmatose,
     "qperf_rc_bw_rc_lat": qperf,
     "every_operation_byte_by_byte": verified_data,
@@ -70,7 +70,7 @@ for kind in ("write", "read", "send"):
     RUNS |= {
         f"{bw}_all_sizes": perftest(bw, "-a", "-n", "20"),
         f"{bw}_one_byte": perftest(bw, "-s", "1", "-n", "1000"),
-        f"{bw}_1_qp": perftest(bw, "-q", "1", "-n", "500"),
+        f"C78_{bw}_1_qp": perftest(bw, "-q", "1", "-n", "500"),
         f"{bw}_2_qps": perftest(bw, "-q", "2", "-n", "500"),
         f"{bw}_64_qps": perftest(bw, "-q", "64", "-n", "100"),
         f"{bw}_both_ways": perftest(bw, "-b", "-n", "500"),
