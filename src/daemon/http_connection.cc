@@ -120,12 +120,22 @@ class HttpServer final : private httplib::Server {
     });
   }
 
-  void serve(httplib::Stream& stream) {
-    bool closed = false;
-    process_request(stream, true, closed, nullptr);
-  }
+  void serve(httplib::Stream& stream) { process(*this, stream); }
 
  private:
+  // A template, since httplib asks for both ends' addresses from 0.18 on (Debian 13).
+  template <typename Server>
+  static void process(Server& server, httplib::Stream& stream) {
+    bool closed = false;
+    if constexpr (requires {
+                    server.process_request(stream, "", 0, "", 0, true, closed, nullptr);
+                  }) {
+      server.process_request(stream, "", 0, "", 0, true, closed, nullptr);
+    } else {
+      server.process_request(stream, true, closed, nullptr);
+    }
+  }
+
   static void refuse(httplib::Response& response, control::ApiErrorCode code, const char* message) {
     set_answer(response,
                control::error_response({.code = code,
