@@ -35,6 +35,9 @@ std::uint64_t switches_of(const std::filesystem::path& status) {
 
 DaemonProcess::DaemonProcess(const std::filesystem::path& program)
     : api_((folder_.path() / "api.sock").string()) {
+  for (const char* name : {"state", "vms"}) {
+    std::filesystem::create_directory(folder_.path() / name);
+  }
   const std::filesystem::path config = folder_.path() / "paravaned.toml";
   std::ofstream(config) << fmt::format(
       "[state]\ndirectory = \"{0}/state\"\n[api]\nsocket = \"{0}/api.sock\"\n"

@@ -71,7 +71,7 @@ int run(int argc, char** argv) {
                  "paravane_bench: needs two processors: one for guests, one for the worker\n");
     return EXIT_FAILURE;
   }
-  daemon::set_up_logging({.level = "warn"});
+  const daemon::Logging logging({.level = "warn"});
   settings.cores = *cores;
   settings.programs = std::filesystem::path(argv[0]).parent_path();
   const Figures figures = answer(settings, only);
