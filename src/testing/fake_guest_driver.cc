@@ -27,13 +27,15 @@ FakeDriver::FakeDriver(GuestMachine& machine, GuestOptions options)
 void FakeDriver::allocate_shared() {
   GuestRam& memory = ram();
   shared_at_ = memory.allocate(1);
+  command_at_ = memory.allocate(1);
+  response_at_ = memory.allocate(1);
   async_pages_ = memory.allocate_set(options_.device_ring_pages, Layout::kScattered);
   notification_pages_ = memory.allocate_set(options_.device_ring_pages, Layout::kScattered);
   SharedRegion& region = shared();
   region.driver_version = options_.driver_version;
   region.gos_info = 2 | (1u << 2) | (1u << 6);  // 64 bits, Linux, version 1
-  region.cmd_slot_dma = memory.allocate(1);
-  region.resp_slot_dma = memory.allocate(1);
+  region.cmd_slot_dma = command_at_;
+  region.resp_slot_dma = response_at_;
   region.async_ring_pages = {options_.device_ring_pages, 0, async_pages_.directory};
   region.cq_ring_pages = {options_.device_ring_pages, 0, notification_pages_.directory};
   region.uar_pfn = GuestMachine::kBar2Frame;
@@ -83,8 +85,8 @@ void FakeDriver::remove() {
 
 void FakeDriver::release_shared() {
   if (shared_at_ == 0) return;
-  ram().release(shared().cmd_slot_dma, 1);
-  ram().release(shared().resp_slot_dma, 1);
+  ram().release(command_at_, 1);
+  ram().release(response_at_, 1);
   ram().release_set(async_pages_);
   ram().release_set(notification_pages_);
   ram().release(shared_at_, 1);
@@ -122,10 +124,10 @@ void FakeDriver::check_cookie(bool accepted, std::uint64_t cookie) {
   if (accepted && cookie != cookie_) surprise_("a response echoes another command's cookie");
 }
 
-DriverRing FakeDriver::device_ring(PageSet& pages, const RingPages& described,
-                                   std::uint32_t element) {
+DriverRing FakeDriver::device_ring(PageSet& pages, std::uint32_t element) {
   auto& words = ram().as<RingWords>(pages.pages.front());
-  return {words.rx_prod_tail, words.rx_cons_head, (described.num_pages - 1) * kPage / element};
+  return {words.rx_prod_tail, words.rx_cons_head,
+          (options_.device_ring_pages - 1) * kPage / element};
 }
 
 std::byte* FakeDriver::ring_element(PageSet& pages, std::uint32_t slot, std::uint32_t bytes) {
@@ -134,11 +136,11 @@ std::byte* FakeDriver::ring_element(PageSet& pages, std::uint32_t slot, std::uin
 }
 
 DriverRing FakeDriver::notification_ring() {
-  return device_ring(notification_pages_, shared().cq_ring_pages, sizeof(std::uint32_t));
+  return device_ring(notification_pages_, sizeof(std::uint32_t));
 }
 
 DriverRing FakeDriver::async_ring() {
-  return device_ring(async_pages_, shared().async_ring_pages, sizeof(AsyncEvent));
+  return device_ring(async_pages_, sizeof(AsyncEvent));
 }
 
 std::optional<std::uint32_t> FakeDriver::take_notification() {

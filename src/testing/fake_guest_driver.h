@@ -87,8 +87,8 @@ class FakeDriver {
   std::uint32_t submit_bytes(std::span<const std::byte> request);
   // Waits for vector 0, then copies the response slot.
   bool await(std::span<std::byte> response);
-  std::byte* command_slot() { return machine_.ram().at(shared().cmd_slot_dma); }
-  std::byte* response_slot() { return machine_.ram().at(shared().resp_slot_dma); }
+  std::byte* command_slot() { return machine_.ram().at(command_at_); }
+  std::byte* response_slot() { return machine_.ram().at(response_at_); }
 
   // ---- Interrupts ----
 
@@ -112,13 +112,16 @@ class FakeDriver {
 
  private:
   void check_cookie(bool accepted, std::uint64_t cookie);
-  DriverRing device_ring(PageSet& pages, const RingPages& described, std::uint32_t element);
+  DriverRing device_ring(PageSet& pages, std::uint32_t element);
   std::byte* ring_element(PageSet& pages, std::uint32_t slot, std::uint32_t bytes);
 
   GuestMachine& machine_;
   GuestOptions options_;
   SurpriseFunction surprise_;
+  // Remembered, not read back: what the shared region says may have been changed.
   std::uint64_t shared_at_ = 0;
+  std::uint64_t command_at_ = 0;
+  std::uint64_t response_at_ = 0;
   PageSet async_pages_;
   PageSet notification_pages_;
   std::uint64_t cookie_ = 0x5EED0000;
