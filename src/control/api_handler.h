@@ -14,7 +14,7 @@
 namespace paravane::control {
 
 inline constexpr std::size_t kMaxApiPath = 256;
-inline constexpr std::size_t kMaxApiBody = 64 * 1024;
+inline constexpr std::size_t kMaxApiBody = std::size_t{64} * 1024;
 
 struct ApiRequest {
   std::string method;  // "GET", "POST", "DELETE"

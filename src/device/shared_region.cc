@@ -28,7 +28,7 @@ Result<SharedRegion> load_shared_region(GuestMemory& memory, GuestAddr at,
                             memory.has_range_without_file() ? kRemedy : ""));
   }
   const GuestAddr caps_at{at.value + offsetof(abi::SharedRegion, caps)};
-  if (Status status = memory.write(caps_at, caps); !status) {
+  if (const Status status = memory.write(caps_at, caps); !status) {
     return fail(Errc::kOutOfRange,
                 fmt::format("the shared region at {:#x} cannot be written", at.value));
   }

@@ -12,7 +12,7 @@ namespace {
 
 // What one queue pair may do before the next one's turn.
 constexpr std::int32_t kTurnOperations = 64;
-constexpr std::int64_t kTurnBytes = 256 * 1024;
+constexpr std::int64_t kTurnBytes = std::int64_t{256} * 1024;
 
 // Numbers 0 (reserved) and 1 (GSI) are nobody else's.
 constexpr std::uint32_t kFirstNumber = 2;

@@ -102,7 +102,7 @@ void QueuePair::on_outcome(const Outcome& outcome, Instant now) {
 Outcome QueuePair::gather(const SendRequest& request, std::uint64_t offset, std::uint64_t length,
                           AccessMask need, ExtentList& out) {
   const AccessVerdict verdict = resolve_sges(impl_->adapter.regions(), impl_->spec.pd, request.sges,
-                                             offset, length, need, out);
+                                             {.offset = offset, .length = length}, need, out);
   switch (verdict) {
     case AccessVerdict::kOk: return {};
     case AccessVerdict::kAbsent:

@@ -132,8 +132,8 @@ Outcome Responder::extents(std::uint64_t offset, std::uint64_t length, ExtentLis
   if (!busy()) return kNoAnswer;
   QueuePair::Impl& qp = *qp_.impl_;
   if (is_send(request_.opcode)) {
-    return answer_to(resolve_sges(qp.adapter.regions(), qp.spec.pd, receive_.sges, offset, length,
-                                  kAccessLocalWrite, out));
+    return answer_to(resolve_sges(qp.adapter.regions(), qp.spec.pd, receive_.sges,
+                                  {.offset = offset, .length = length}, kAccessLocalWrite, out));
   }
   return answer_to(qp.adapter.regions().resolve(qp.spec.pd, request_.rkey,
                                                 request_.remote_addr + offset, length,

@@ -26,10 +26,11 @@ void Responder::datagram(const DatagramSource& source, const SendRequest& reques
   rest.clear();
   MemoryRegionTable& regions = qp.adapter.regions();
   AccessVerdict verdict =
-      resolve_sges(regions, qp.spec.pd, receive_.sges, 0, kGrhBytes, kAccessLocalWrite, front);
+      resolve_sges(regions, qp.spec.pd, receive_.sges, {.offset = 0, .length = kGrhBytes},
+                   kAccessLocalWrite, front);
   if (verdict == AccessVerdict::kOk) {
-    verdict =
-        resolve_sges(regions, qp.spec.pd, receive_.sges, kGrhBytes, bytes, kAccessLocalWrite, rest);
+    verdict = resolve_sges(regions, qp.spec.pd, receive_.sges,
+                           {.offset = kGrhBytes, .length = bytes}, kAccessLocalWrite, rest);
   }
   if (verdict == AccessVerdict::kAbsent) return drop_datagram();
   if (verdict == AccessVerdict::kFailed) {

@@ -5,8 +5,8 @@
 namespace paravane::verbs {
 
 AccessVerdict resolve_sges(MemoryRegionTable& regions, PdNumber pd, const SgeList& sges,
-                           std::uint64_t offset, std::uint64_t length, AccessMask need,
-                           ExtentList& out) {
+                           Stretch stretch, AccessMask need, ExtentList& out) {
+  auto [offset, length] = stretch;
   for (const Sge& sge : sges.all()) {
     if (length == 0) break;
     if (offset >= sge.length) {

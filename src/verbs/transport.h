@@ -43,7 +43,7 @@ struct alignas(4) Outcome {
 // byte moves: QueuePair::gather() comes first, then Responder::begin(), then
 // Responder::extents(), each for all of it. That is what judges its keys; only
 // longer messages are judged beforehand, by the requester and by begin().
-inline constexpr std::uint64_t kSliceBytes = 256 * 1024;
+inline constexpr std::uint64_t kSliceBytes = std::uint64_t{256} * 1024;
 
 // What one turn may still do: keeps any one guest from holding up the others.
 struct Budget {

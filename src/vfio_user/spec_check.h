@@ -14,7 +14,7 @@ inline constexpr std::uint64_t msix_table_bytes(const MsixSpec& msix) {
 }
 // One bit per vector, in whole 64-bit words.
 inline constexpr std::uint64_t msix_pba_bytes(const MsixSpec& msix) {
-  return (msix.vectors + 63U) / 64 * 8;
+  return (std::uint64_t{msix.vectors} + 63) / 64 * 8;
 }
 
 // Errors: kInvalidArgument, naming the BAR or capability and what is wrong.

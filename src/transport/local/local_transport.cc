@@ -16,7 +16,6 @@ using verbs::Outcome;
 using verbs::Path;
 using verbs::QueuePair;
 using verbs::SendRequest;
-using verbs::WrOpcode;
 
 namespace {
 
