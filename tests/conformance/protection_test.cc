@@ -20,6 +20,7 @@ class Protection : public ::testing::Test {
     EndOptions options;
     options.context = &context;
     options.memory.access = access;
+    options.memory.page_offset = 512;  // its first and last page are not all its own
     return options;
   }
 

@@ -388,7 +388,8 @@ TEST(BadArithmetic, RemoteAddressesThatWrapAreRefused) {
   for (const std::uint32_t opcode : {PVRDMA_WR_RDMA_WRITE, PVRDMA_WR_RDMA_READ}) {
     for (const std::uint64_t shift : {~0ull, ~0ull - 7, 1ull << 63, 0ull - 4096, 16384ull - 7}) {
       FakeEnd a(rig.guest(0));
-      FakeEnd b(rig.guest(1));
+      // Its first and last page are not all its own.
+      FakeEnd b(rig.guest(1), {.memory = {.page_offset = 512}, .queues = {}});
       ASSERT_TRUE(connect(a, b));
       ASSERT_TRUE(a.post({.wr_id = 1,
                           .opcode = opcode,
