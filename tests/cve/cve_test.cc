@@ -110,6 +110,11 @@ TEST(Cve, CVE_2018_20125_HugeAndEmptyRingsAreRefused) {
       EXPECT_TRUE(guest.run(request).refused()) << entries << "/" << chunks;
     }
   }
+  // The fifth page is there and is not the queue's.
+  const PageSet five = guest.ram().allocate_set(5, Layout::kContiguous);
+  CreateCq short_of_one = guest.cq_request(guest.kernel(), 256, five);
+  short_of_one.nchunks = 4;
+  EXPECT_TRUE(guest.run(short_of_one).refused());
   const QpSpec spec{.pd = &pd, .send_cq = &cq, .receive_cq = &cq};
   for (const std::uint32_t requests : {0u, 4096u, 1u << 20, 1u << 31, 0xFFFFFFFFu}) {
     for (const std::uint32_t sges : {0u, 1u, 33u, 0x08000000u, 0xFFFFFFFFu}) {

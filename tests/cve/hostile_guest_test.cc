@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <sstream>
+#include <stop_token>
 #include <string>
 #include <thread>
 #include <vector>
@@ -20,18 +21,24 @@ namespace {
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
 
-// A second CPU of the guest rewrites a field of a posted request for as long as
-// the device may be reading it.
-template <typename Flip>
-void with_flipping(Flip flip, const std::function<void()>& work) {
-  std::atomic<bool> stop = false;
-  std::thread other_cpu([&] {
-    for (std::uint32_t i = 0; !stop.load(std::memory_order_relaxed); ++i) flip(i);
-  });
-  work();
-  stop = true;
-  other_cpu.join();
-}
+// A second CPU of the guest, which rewrites fields of a posted request for as long
+// as the device may be reading them.
+class OtherCpu {
+ public:
+  explicit OtherCpu(const std::function<void(std::uint32_t)>& flip)
+      : thread_([this, flip](const std::stop_token& stop) {
+          while (!stop.stop_requested()) flip(flips_.fetch_add(1));
+        }) {}
+  // Returns when it has been at work since.
+  void rewrite() const {
+    const std::uint32_t before = flips_;
+    while (flips_ - before < 2) std::this_thread::yield();
+  }
+
+ private:
+  std::atomic<std::uint32_t> flips_ = 0;
+  std::jthread thread_;
+};
 
 TEST(ChangingRequests, WhatIsCheckedIsWhatIsUsed) {
   TestRig rig;
@@ -56,8 +63,9 @@ TEST(ChangingRequests, WhatIsCheckedIsWhatIsUsed) {
     store_word(slot.opcode, i % 5);
     store_word(slot.wr.rdma.rkey, i % 2 == 0 ? b.buffer().rkey : secret.rkey);
   };
-  with_flipping(flip, [&] {
-    for (std::uint64_t round = 0; round < 2000; ++round) {
+  {
+    const OtherCpu other_cpu(flip);
+    for (std::uint64_t round = 0; round < 100; ++round) {
       if (rig.guest(0).query(a.qp()).qp_state != kStateRts ||
           rig.guest(1).query(b.qp()).qp_state != kStateRts) {
         ASSERT_TRUE(rig.guest(0).to_reset(a.qp()));
@@ -65,6 +73,7 @@ TEST(ChangingRequests, WhatIsCheckedIsWhatIsUsed) {
         ASSERT_TRUE(connect(a, b, {.rnr_retry = 0}));
       }
       a.write(round, 0, 64, b.buffer());  // not if the last one still waits
+      other_cpu.rewrite();
       rig.advance(microseconds(30));
       pvrdma_cqe completion{};
       while (a.cq().take(completion)) {
@@ -73,7 +82,7 @@ TEST(ChangingRequests, WhatIsCheckedIsWhatIsUsed) {
       while (b.cq().take(completion)) {
       }
     }
-  });
+  }
   for (std::uint64_t i = 0; i < secret.length(); ++i) {
     ASSERT_EQ(*secret.at(i), std::byte{0x99}) << "byte " << i << " of a region without rights";
   }
@@ -91,7 +100,8 @@ TEST(ChangingRequests, CommandsAreCopiedBeforeTheyAreJudged) {
     store_word(slot.cqe, i % 2 == 0 ? 128 : 1u << 30);
     store_word(slot.nchunks, i % 3 == 0 ? 3 : 0xFFFFFFFF);
   };
-  with_flipping(flip, [&] {
+  {
+    const OtherCpu other_cpu(flip);
     for (int i = 0; i < 3000; ++i) {
       const auto outcome = guest.run(guest.cq_request(guest.kernel(), 128, pages));
       if (outcome.refused()) continue;
@@ -100,7 +110,7 @@ TEST(ChangingRequests, CommandsAreCopiedBeforeTheyAreJudged) {
       request.handle = outcome.response.cq_handle;
       guest.run(request);
     }
-  });
+  }
   static_cast<void>(pd);
 }
 
