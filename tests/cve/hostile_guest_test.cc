@@ -53,14 +53,14 @@ TEST(ChangingRequests, WhatIsCheckedIsWhatIsUsed) {
   FakeMr& secret = rig.guest(1).register_memory(b.pd(), 65536, secret_options);
   secret.fill(std::byte{0x99});
   a.buffer().fill(std::byte{0x11});
-  ASSERT_TRUE(connect(a, b));
+  ASSERT_TRUE(connect(a, b, {.rnr_retry = 0}));  // nothing waits
   pvrdma_sq_wqe_hdr& slot = a.qp().send_slot(0);
   auto& sge = *reinterpret_cast<pvrdma_sge*>(&slot + 1);
   const auto flip = [&](std::uint32_t i) {
-    const std::uint32_t values[] = {1, 0xFFFFFFFF, 2, 0x10000001};
-    store_word(slot.num_sge, values[i % 4]);
+    const std::uint32_t values[] = {1, 0xFFFFFFFF, 2, 64, 0x10000001};
+    store_word(slot.num_sge, values[i % 5]);
     store_word(sge.length, i % 3 == 0 ? 64 : 0xFFFFFF00 + i % 100);
-    store_word(slot.opcode, i % 5);
+    store_word(slot.opcode, i / 5 % 5);
     store_word(slot.wr.rdma.rkey, i % 2 == 0 ? b.buffer().rkey : secret.rkey);
   };
   {
@@ -72,9 +72,9 @@ TEST(ChangingRequests, WhatIsCheckedIsWhatIsUsed) {
         ASSERT_TRUE(rig.guest(1).to_reset(b.qp()));
         ASSERT_TRUE(connect(a, b, {.rnr_retry = 0}));
       }
-      a.write(round, 0, 64, b.buffer());  // not if the last one still waits
+      ASSERT_TRUE(a.write(round, 0, 64, b.buffer())) << "the last one was not taken as it was read";
       other_cpu.rewrite();
-      rig.advance(microseconds(30));
+      rig.advance(milliseconds(1));
       pvrdma_cqe completion{};
       while (a.cq().take(completion)) {
         ASSERT_LE(completion.status, +PVRDMA_WC_GENERAL_ERR);
