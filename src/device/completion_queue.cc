@@ -7,6 +7,13 @@
 #include "abi/ring_state.h"
 
 namespace paravane::device {
+namespace {
+
+// Completions that a guest sees together at most: enough to keep its processor and
+// ours from taking the index's line from each other for each.
+constexpr std::uint64_t kMostHidden = 8;
+
+}  // namespace
 
 CompletionQueue::CompletionQueue(const Spec& spec, PageList pages, CompletionSink& sink)
     : spec_(spec),
@@ -16,28 +23,36 @@ CompletionQueue::CompletionQueue(const Spec& spec, PageList pages, CompletionSin
                          spec.entries}),
       sink_(sink) {}
 
-bool CompletionQueue::push(const verbs::Completion& completion) {
+bool CompletionQueue::push(const verbs::Completion& completion, verbs::Reveal when) {
   if (dead_) return false;
   const abi::Cqe cqe = make_cqe(completion, reader_);
   const bool solicited = completion.solicited || completion.status != verbs::WcStatus::kSuccess;
   if (!held_.empty()) return hold(cqe, solicited);  // in order
-  switch (write(cqe, solicited)) {
-    case RingProducer::Push::kDone: return true;
+  switch (add(cqe, solicited)) {
+    case RingProducer::Push::kDone: break;
     case RingProducer::Push::kAbsent:
-    case RingProducer::Push::kFull: return hold(cqe, solicited);
+    case RingProducer::Push::kFull: reveal(); return hold(cqe, solicited);
     case RingProducer::Push::kBroken: die(true); return false;
   }
-  std::unreachable();
+  if (when == verbs::Reveal::kNow || hidden_ == kMostHidden) reveal();
+  return !dead_;
 }
 
-RingProducer::Push CompletionQueue::write(const abi::Cqe& cqe, bool solicited) {
-  const RingProducer::Push push = producer_.push(std::as_bytes(std::span(&cqe, 1)));
-  if (push == RingProducer::Push::kDone) {
-    ++pushed_;
-    if (solicited) last_solicited_ = pushed_;
-    sink_.on_completion(*this, solicited);
+RingProducer::Push CompletionQueue::add(const abi::Cqe& cqe, bool solicited) {
+  const RingProducer::Push added = producer_.add(std::as_bytes(std::span(&cqe, 1)));
+  if (added == RingProducer::Push::kDone) {
+    ++hidden_;
+    if (solicited) last_solicited_ = pushed_ + hidden_;
   }
-  return push;
+  return added;
+}
+
+void CompletionQueue::reveal() {
+  if (hidden_ == 0 || dead_) return;
+  if (producer_.publish() != RingProducer::Push::kDone) return die(true);
+  const bool solicited = last_solicited_ > pushed_;
+  pushed_ += std::exchange(hidden_, 0);
+  sink_.on_completion(*this, solicited);
 }
 
 bool CompletionQueue::hold(const abi::Cqe& cqe, bool solicited) {
@@ -52,9 +67,11 @@ bool CompletionQueue::hold(const abi::Cqe& cqe, bool solicited) {
 
 void CompletionQueue::retry_held() {
   while (!held_.empty() && !dead_) {
-    const RingProducer::Push push = write(held_.front().cqe, held_.front().solicited);
-    switch (push) {
-      case RingProducer::Push::kDone: held_.pop_front(); break;
+    switch (add(held_.front().cqe, held_.front().solicited)) {
+      case RingProducer::Push::kDone:
+        held_.pop_front();
+        reveal();
+        break;
       case RingProducer::Push::kAbsent:
       case RingProducer::Push::kFull: return;
       case RingProducer::Push::kBroken: die(true); return;

@@ -32,7 +32,8 @@ class CompletionQueue;
 class CompletionSink {
  public:
   virtual ~CompletionSink() = default;
-  // An element was written. `solicited`: one that a solicited arm waits for.
+  // The guest sees one or more new elements. `solicited`: also one that a solicited
+  // arm waits for.
   virtual void on_completion(CompletionQueue& cq, bool solicited) = 0;
   // First element held back since the queue last held none.
   virtual void on_held(CompletionQueue& cq) = 0;
@@ -80,7 +81,8 @@ class CompletionQueue final : public verbs::CompletionQueue {
   std::uint32_t context() const { return spec_.owner == nullptr ? 0 : spec_.owner->handle; }
   bool of_user() const { return spec_.owner != nullptr; }
 
-  bool push(const verbs::Completion& completion) override;
+  bool push(const verbs::Completion& completion, verbs::Reveal when) override;
+  void reveal() override;
 
   // ---- Arming ----
   Arm arm() const { return arm_; }
@@ -127,7 +129,7 @@ class CompletionQueue final : public verbs::CompletionQueue {
     abi::Cqe cqe;
     bool solicited;
   };
-  RingProducer::Push write(const abi::Cqe& cqe, bool solicited);
+  RingProducer::Push add(const abi::Cqe& cqe, bool solicited);
   bool hold(const abi::Cqe& cqe, bool solicited);
   void die(bool broken);
 
@@ -139,7 +141,8 @@ class CompletionQueue final : public verbs::CompletionQueue {
   std::deque<Held> held_;
   LateState late_;
   std::uint64_t pushed_ = 0;
-  std::uint64_t last_solicited_ = 0;  // pushed_ after the last solicited one; 0: none
+  std::uint64_t hidden_ = 0;          // written, not revealed yet
+  std::uint64_t last_solicited_ = 0;  // how many there were with the last one; 0: none
   std::uint32_t users_ = 0;
   Arm arm_ = Arm::kNone;
   bool dead_ = false;

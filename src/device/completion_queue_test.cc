@@ -61,7 +61,7 @@ class CompletionQueueTest : public ::testing::Test {
 };
 
 TEST_F(CompletionQueueTest, WritesElementAndIndex) {
-  ASSERT_TRUE(cq_.push(completion(77)));
+  ASSERT_TRUE(cq_.push(completion(77), verbs::Reveal::kNow));
 
   EXPECT_EQ(producer(), 1u);
   EXPECT_EQ(wr_id_at(0), 77u);
@@ -70,19 +70,19 @@ TEST_F(CompletionQueueTest, WritesElementAndIndex) {
 }
 
 TEST_F(CompletionQueueTest, C44_FullTwiceIsAnOverrunToldOnce) {
-  for (std::uint64_t i = 0; i < 8; ++i) ASSERT_TRUE(cq_.push(completion(i)));
-  EXPECT_FALSE(cq_.push(completion(8)));
-  EXPECT_FALSE(cq_.push(completion(9)));
+  for (std::uint64_t i = 0; i < 8; ++i) ASSERT_TRUE(cq_.push(completion(i), verbs::Reveal::kNow));
+  EXPECT_FALSE(cq_.push(completion(8), verbs::Reveal::kNow));
+  EXPECT_FALSE(cq_.push(completion(9), verbs::Reveal::kNow));
 
   EXPECT_EQ(wr_id_at(0), 0u) << "never overwritten";
   EXPECT_EQ(sink_.overruns, 1);
   EXPECT_FALSE(sink_.was_broken);
   consume_up_to(4);
-  EXPECT_FALSE(cq_.push(completion(10))) << "dead for good";
+  EXPECT_FALSE(cq_.push(completion(10), verbs::Reveal::kNow)) << "dead for good";
 }
 
 TEST_F(CompletionQueueTest, C44_WhatHasNoRoomWaitsForTheGuestToTakeSome) {
-  for (std::uint64_t i = 0; i < 6; ++i) ASSERT_TRUE(cq_.push(completion(i)));
+  for (std::uint64_t i = 0; i < 6; ++i) ASSERT_TRUE(cq_.push(completion(i), verbs::Reveal::kNow));
   EXPECT_EQ(producer(), 4u);
   EXPECT_EQ(sink_.held, 1);
   cq_.retry_held();
@@ -98,7 +98,7 @@ TEST_F(CompletionQueueTest, C44_WhatHasNoRoomWaitsForTheGuestToTakeSome) {
 TEST_F(CompletionQueueTest, C44_AQueueOfOneElementWorks) {
   CompletionQueue one({.handle = 1, .owner = nullptr, .entries = 1}, pages(), sink_);
   for (std::uint32_t i = 0; i < 10; ++i) {
-    ASSERT_TRUE(one.push(completion(i)));
+    ASSERT_TRUE(one.push(completion(i), verbs::Reveal::kNow));
     EXPECT_EQ(wr_id_at(0), i);
     consume_up_to(producer());
   }
@@ -106,9 +106,9 @@ TEST_F(CompletionQueueTest, C44_AQueueOfOneElementWorks) {
 }
 
 TEST_F(CompletionQueueTest, C49_AnImpossibleConsumerIndexIsItsEnd) {
-  for (std::uint64_t i = 0; i < 4; ++i) ASSERT_TRUE(cq_.push(completion(i)));
+  for (std::uint64_t i = 0; i < 4; ++i) ASSERT_TRUE(cq_.push(completion(i), verbs::Reveal::kNow));
   consume_up_to(0xFFFF'FFFF);
-  EXPECT_FALSE(cq_.push(completion(4)));
+  EXPECT_FALSE(cq_.push(completion(4), verbs::Reveal::kNow));
 
   EXPECT_EQ(sink_.overruns, 1);
   EXPECT_TRUE(sink_.was_broken);
@@ -128,8 +128,8 @@ TEST_F(CompletionQueueTest, C53_ArmsUpgradeAndNeverDowngrade) {
 TEST_F(CompletionQueueTest, KnowsWhetherASolicitedCompletionStillWaits) {
   verbs::Completion solicited = completion(1);
   solicited.solicited = true;
-  ASSERT_TRUE(cq_.push(solicited));
-  ASSERT_TRUE(cq_.push(completion(2)));
+  ASSERT_TRUE(cq_.push(solicited, verbs::Reveal::kNow));
+  ASSERT_TRUE(cq_.push(completion(2), verbs::Reveal::kNow));
   cq_.set_arm(true);
   EXPECT_TRUE(cq_.holds_what_arm_waits_for());
 
@@ -141,9 +141,9 @@ TEST_F(CompletionQueueTest, KnowsWhetherASolicitedCompletionStillWaits) {
 
 TEST_F(CompletionQueueTest, CompletionsWaitInOrderWhileTheMemoryIsAway) {
   memory_.set_dma_enabled(false);
-  ASSERT_TRUE(cq_.push(completion(1)));
+  ASSERT_TRUE(cq_.push(completion(1), verbs::Reveal::kNow));
   memory_.set_dma_enabled(true);
-  ASSERT_TRUE(cq_.push(completion(2)));
+  ASSERT_TRUE(cq_.push(completion(2), verbs::Reveal::kNow));
   EXPECT_EQ(producer(), 0u) << "2 must not overtake 1";
   EXPECT_EQ(sink_.held, 1);
   cq_.retry_held();
@@ -155,8 +155,8 @@ TEST_F(CompletionQueueTest, CompletionsWaitInOrderWhileTheMemoryIsAway) {
 
 TEST_F(CompletionQueueTest, HoldsNoMoreThanItsOwnSize) {
   memory_.set_dma_enabled(false);
-  for (std::uint64_t i = 0; i < 4; ++i) ASSERT_TRUE(cq_.push(completion(i)));
-  EXPECT_FALSE(cq_.push(completion(4)));
+  for (std::uint64_t i = 0; i < 4; ++i) ASSERT_TRUE(cq_.push(completion(i), verbs::Reveal::kNow));
+  EXPECT_FALSE(cq_.push(completion(4), verbs::Reveal::kNow));
 
   EXPECT_EQ(sink_.overruns, 1);
   EXPECT_FALSE(cq_.holding());
@@ -164,8 +164,8 @@ TEST_F(CompletionQueueTest, HoldsNoMoreThanItsOwnSize) {
 
 TEST_F(CompletionQueueTest, NothingOfADestroyedQueuePairAppearsLater) {
   memory_.set_dma_enabled(false);
-  ASSERT_TRUE(cq_.push(completion(1, 5)));
-  ASSERT_TRUE(cq_.push(completion(2, 6)));
+  ASSERT_TRUE(cq_.push(completion(1, 5), verbs::Reveal::kNow));
+  ASSERT_TRUE(cq_.push(completion(2, 6), verbs::Reveal::kNow));
   cq_.forget_qp(5);
   memory_.set_dma_enabled(true);
   cq_.retry_held();

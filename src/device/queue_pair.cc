@@ -113,7 +113,7 @@ Reach QueuePair::copy_sges(const RingConsumer& ring, std::uint32_t header_bytes,
 verbs::WorkSource::Fetch QueuePair::take_send(verbs::SendRequest& out) {
   const Fetch ready = peek(send_, send_broken_);
   if (ready != Fetch::kTaken) return ready;
-  SendEntry entry;
+  alignas(64) SendEntry entry;
   if (send_.copy_head(std::as_writable_bytes(std::span(&entry, 1))) != Reach::kOk) {
     return Fetch::kAbsent;
   }
@@ -129,7 +129,7 @@ verbs::WorkSource::Fetch QueuePair::take_send(verbs::SendRequest& out) {
 verbs::WorkSource::Fetch QueuePair::take_receive(verbs::ReceiveRequest& out) {
   const Fetch ready = peek(receive_, receive_broken_);
   if (ready != Fetch::kTaken) return ready;
-  ReceiveEntry entry;
+  alignas(64) ReceiveEntry entry;
   const auto bytes = std::as_writable_bytes(std::span(&entry, 1)).first(receive_entry_bytes_);
   if (receive_.copy_head(bytes) != Reach::kOk) return Fetch::kAbsent;
   const std::uint32_t sges = decoder_.decode_receive(entry.header, out);

@@ -104,7 +104,7 @@ Reach PageList::copy_in(std::uint64_t offset, std::span<std::byte> to) {
   bool intact = true;
   std::byte* next = to.data();
   const Reach reach = walk(offset, to.size(), Rights::kRead, [&](const Piece& piece) {
-    raw_copy::copy_bytes(next, piece.host, piece.size);
+    raw_copy::copy_entry(next, piece.host, piece.size);
     next += piece.size;
     intact = intact && !piece.file->failed();
   });
@@ -129,6 +129,14 @@ Reach PageList::copy_out(std::uint64_t offset, std::span<const std::byte> from) 
     intact = intact && !piece.file->failed();
   });
   return reach == Reach::kOk && !intact ? Reach::kFailed : reach;
+}
+
+Reach PageList::prefetch(std::uint64_t offset, std::uint64_t length, Rights need) {
+  return walk(offset, length, need, [need](const Piece& piece) {
+    for (std::uint64_t at = 0; at < piece.size; at += raw_copy::kCacheLineBytes) {
+      raw_copy::prefetch(piece.host + at, need == Rights::kWrite);
+    }
+  });
 }
 
 Reach PageList::locate_index(std::uint64_t offset, Rights need, Piece& piece) {

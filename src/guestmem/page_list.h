@@ -58,6 +58,9 @@ class PageList {
   Reach copy_in(std::uint64_t offset, std::span<std::byte> to);
   Reach copy_out(std::uint64_t offset, std::span<const std::byte> from);
 
+  // These bytes will be read, or written, in this turn: fetches their cache lines.
+  Reach prefetch(std::uint64_t offset, std::uint64_t length, Rights need);
+
   // A ring index shared with the guest: 32 bits, little-endian, aligned.
   // load_index() is an acquire: entries read after it are at least as new as
   // the index. store_index() is a release: entries written before it are

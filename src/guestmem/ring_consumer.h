@@ -71,6 +71,7 @@ class RingConsumer {
 
  private:
   Next look();
+  void prefetch(std::uint32_t ahead) const;
 
   PageList* pages_;
   RingLayout layout_;

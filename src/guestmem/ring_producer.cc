@@ -9,24 +9,47 @@ RingProducer::RingProducer(PageList& pages, const RingLayout& layout)
   assert(layout.fits(pages.size_bytes()));
 }
 
-RingProducer::Push RingProducer::push(std::span<const std::byte> element) {
+RingProducer::Push RingProducer::add(std::span<const std::byte> element) {
   assert(element.size() <= layout_.element_bytes);
   if (broken_) return Push::kBroken;
   if (index_.used(tail_, head_) == index_.depth()) {
     if (const Push seen = look(); seen != Push::kDone) return seen;
     if (index_.used(tail_, head_) == index_.depth()) return Push::kFull;
   }
-  const std::uint64_t entry = std::uint64_t{index_.slot(tail_)} * layout_.element_bytes;
-  const std::uint32_t next = index_.next(tail_);
-  Reach reach = pages_->copy_out(layout_.elements_at + entry, element);
-  if (reach == Reach::kOk) reach = pages_->store_index(layout_.producer_at, next);
+  Reach reach = Reach::kOk;
+  // What is reachable now stays so until the end of the turn.
+  if (tail_ == published_) {
+    reach = pages_->prefetch(layout_.producer_at, sizeof tail_, Rights::kWrite);
+  }
+  if (reach == Reach::kOk) reach = pages_->copy_out(element_at(tail_), element);
   if (reach == Reach::kAbsent) return Push::kAbsent;
   if (reach != Reach::kOk) {
     broken_ = true;
     return Push::kBroken;
   }
-  tail_ = next;
+  tail_ = index_.next(tail_);
+  static_cast<void>(pages_->prefetch(element_at(tail_), element.size(), Rights::kWrite));
   return Push::kDone;
+}
+
+RingProducer::Push RingProducer::publish() {
+  if (broken_) return Push::kBroken;
+  if (published_ == tail_) return Push::kDone;
+  if (pages_->store_index(layout_.producer_at, tail_) != Reach::kOk) {
+    broken_ = true;
+    return Push::kBroken;
+  }
+  published_ = tail_;
+  return Push::kDone;
+}
+
+RingProducer::Push RingProducer::push(std::span<const std::byte> element) {
+  const Push added = add(element);
+  return added == Push::kDone ? publish() : added;
+}
+
+std::uint64_t RingProducer::element_at(std::uint32_t index) const {
+  return layout_.elements_at + std::uint64_t{index_.slot(index)} * layout_.element_bytes;
 }
 
 RingProducer::Push RingProducer::look() {
@@ -35,7 +58,7 @@ RingProducer::Push RingProducer::look() {
   if (reach == Reach::kAbsent) return Push::kAbsent;
   // The guest can only consume what we have published, and never goes back.
   const bool possible = reach == Reach::kOk && index_.reachable(head) &&
-                        index_.used(tail_, head) <= index_.used(tail_, head_);
+                        index_.used(published_, head) <= index_.used(published_, head_);
   if (!possible) {
     broken_ = true;
     return Push::kBroken;
@@ -47,7 +70,7 @@ RingProducer::Push RingProducer::look() {
 std::uint32_t RingProducer::unconsumed() {
   if (broken_) return 0;
   if (look() == Push::kBroken) return 0;
-  return index_.used(tail_, head_);
+  return index_.used(published_, head_);
 }
 
 }  // namespace paravane

@@ -28,9 +28,17 @@ class RingProducer {
   // REQUIRES: `pages` outlives the ring; the layout lies inside it.
   RingProducer(PageList& pages, const RingLayout& layout);
 
-  // Writes one element, then the index (release). The guest's index is read
-  // only when our copy of it says that the ring is full. REQUIRES:
-  // element.size() is at most the stride.
+  // Writes one element, which the guest sees after publish(). The guest's index is
+  // read only when our copy of it says that the ring is full. REQUIRES:
+  // element.size() is at most the stride; publish() follows in the same turn.
+  Push add(std::span<const std::byte> element);
+
+  // Stores the index (release): the guest sees all that was added. The line it
+  // lies in goes back and forth between two processors; one store for several
+  // elements is worth much. kDone or kBroken.
+  Push publish();
+
+  // Both.
   Push push(std::span<const std::byte> element);
 
   // What the guest has not consumed yet; reads its index. A broken ring counts
@@ -46,12 +54,14 @@ class RingProducer {
  private:
   // Reads the guest's consumer index into head_.
   Push look();
+  std::uint64_t element_at(std::uint32_t index) const;  // byte offset in the page list
 
   PageList* pages_;
   RingLayout layout_;
   RingIndex index_;
   std::uint32_t tail_ = 0;
-  std::uint32_t head_ = 0;  // last consumer index seen
+  std::uint32_t published_ = 0;  // what the guest sees as the tail
+  std::uint32_t head_ = 0;       // last consumer index seen
   bool broken_ = false;
 };
 

@@ -17,11 +17,13 @@ namespace paravane::fake {
 
 class RecordingCq final : public verbs::CompletionQueue {
  public:
-  bool push(const verbs::Completion& completion) override {
+  bool push(const verbs::Completion& completion, verbs::Reveal /*when*/) override {
     if (all_.size() >= capacity_) return false;
     all_.push_back(completion);
     return true;
   }
+
+  void reveal() override {}
 
   void set_capacity(std::size_t capacity) { capacity_ = capacity; }
 

@@ -29,13 +29,22 @@ inline bool is_receive(WcOpcode opcode) {
   return opcode == WcOpcode::kReceive || opcode == WcOpcode::kReceiveRdmaWithImm;
 }
 
+// When the guest is to see a completion.
+enum class Reveal : std::uint8_t {
+  kNow,
+  kSoon,  // the caller has more work: with what follows, or at its reveal()
+};
+
 class CompletionQueue {
  public:
   virtual ~CompletionQueue() = default;
 
   // False: the queue is full or dead (overrun). The completion is lost, the
   // queue reports its own error, and the QP goes to ERR.
-  [[nodiscard]] virtual bool push(const Completion& completion) = 0;
+  [[nodiscard]] virtual bool push(const Completion& completion, Reveal when) = 0;
+
+  // Who pushed with kSoon calls this before its turn ends and before long work.
+  virtual void reveal() = 0;
 };
 
 }  // namespace paravane::verbs

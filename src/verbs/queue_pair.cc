@@ -142,8 +142,8 @@ void QueuePair::Impl::send_failed() {
   set_state(QpState::kSendQueueError);
 }
 
-void QueuePair::Impl::push(CompletionQueue& queue, const Completion& completion) {
-  if (!queue.push(completion)) fail(QpEvent::kFatal);
+void QueuePair::Impl::push(CompletionQueue& queue, const Completion& completion, Reveal when) {
+  if (!queue.push(completion, when)) fail(QpEvent::kFatal);
 }
 
 void QueuePair::Impl::note_drained() {

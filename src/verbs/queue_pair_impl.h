@@ -37,7 +37,7 @@ struct QueuePair::Impl {
   void send_failed();
 
   // A completion that finds no place is fatal for the queue pair.
-  void push(CompletionQueue& queue, const Completion& completion);
+  void push(CompletionQueue& queue, const Completion& completion, Reveal when = Reveal::kNow);
 
   // In SQD with nothing in hand: says so, once, if asked to.
   void note_drained();

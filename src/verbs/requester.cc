@@ -15,6 +15,9 @@ constexpr std::uint8_t kRnrRetryForEver = 7;
 // the peer has come.
 constexpr Duration kLookForPeer = std::chrono::milliseconds(64);
 
+// A completion is not kept from the guest for as long as this takes to copy.
+constexpr std::uint64_t kLongBytes = 4096;
+
 // The waits of one adapter come due at most 250,000 times a second together:
 // thousands of queue pairs with the shortest timers must not fill a worker.
 constexpr Duration kWaitPerWaiter = std::chrono::microseconds(4);
@@ -22,6 +25,14 @@ constexpr Duration kWaitPerWaiter = std::chrono::microseconds(4);
 }  // namespace
 
 bool Requester::run(Instant now, Budget& budget) {
+  running_ = true;
+  const bool more = run_requests(now, budget);
+  running_ = false;
+  qp_.spec().send_cq->reveal();
+  return more;
+}
+
+bool Requester::run_requests(Instant now, Budget& budget) {
   while (!budget.spent() && can_run()) {
     const QpState state = qp_.state();
     const bool flushing = state == QpState::kError || state == QpState::kSendQueueError;
@@ -90,6 +101,7 @@ void Requester::attempt_message(Instant now, Budget& budget) {
   if (path == nullptr) return on_no_answer(now);
   carrier_ = path->transport;
   phase_ = Phase::kSubmitting;
+  if (request_.sges.total_bytes() > kLongBytes) qp_.spec().send_cq->reveal();
   const std::optional<Outcome> outcome = carrier_->submit(qp_, *path, request_, budget);
   if (outcome) {
     phase_ = Phase::kReady;
@@ -175,7 +187,9 @@ void Requester::complete(WcStatus status) {
     const std::uint64_t bytes = request_.sges.total_bytes();
     count_success(bytes);
     completion.byte_len = static_cast<std::uint32_t>(bytes);
-    if (request_.signaled || qp.spec.signal_all) qp.push(*qp.spec.send_cq, completion);
+    if (request_.signaled || qp.spec.signal_all) {
+      qp.push(*qp.spec.send_cq, completion, running_ ? Reveal::kSoon : Reveal::kNow);
+    }
     qp.note_drained();
     return;
   }

@@ -56,6 +56,7 @@ class Requester {
  private:
   enum class Phase : std::uint8_t { kIdle, kReady, kSubmitting, kCarried, kWaiting, kRingAbsent };
 
+  bool run_requests(Instant now, Budget& budget);
   bool take(Instant now);
   void on_absent_ring(Instant now);
   void attempt(Instant now, Budget& budget);
@@ -76,6 +77,7 @@ class Requester {
 
   QueuePair& qp_;
   Phase phase_ = Phase::kIdle;
+  bool running_ = false;         // within run()
   bool is_checked_ = false;      // check_send() has passed the request in hand
   bool ring_dead_ = false;       // until reset()
   bool awaits_answer_ = false;   // the timer is the retry timer
