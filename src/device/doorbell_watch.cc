@@ -13,6 +13,10 @@ constexpr std::uint32_t kSlice = 256;  // of one context, before the next one's 
 // Between looks of a close watch when nothing else makes the worker turn: after
 // work, and on request.
 constexpr Duration kAfterWorkInterval = std::chrono::nanoseconds(100);
+// A page whose busy queue pairs are looked at anyway is left alone for so long after
+// each of their requests, and at most for so long in all.
+constexpr Duration kSpared = std::chrono::microseconds(1);
+constexpr Duration kMostSpared = std::chrono::microseconds(4);
 constexpr Duration kCloseInterval = std::chrono::microseconds(5);
 
 }  // namespace
@@ -57,7 +61,8 @@ void DoorbellWatch::look_at_pages() {
   Instant next = kNever;
   for (std::size_t i = 0; i < count; ++i) {
     UserContext& context = *watched_[(cursor_ + i) % count];
-    if (context.next_look <= clock_.now || clock_.now < context.close_until) {
+    const bool due = context.next_look <= clock_.now || clock_.now < context.close_until;
+    if (due && context.spared_until <= clock_.now) {
       if (looks == kPagesPerTurn) {
         cursor_ = (cursor_ + i) % count;
         next_due_ = clock_.now;
@@ -66,7 +71,7 @@ void DoorbellWatch::look_at_pages() {
       ++looks;
       look(context);
     }
-    next = std::min(next, context.next_look);
+    next = std::min(next, std::max(context.next_look, context.spared_until));
   }
   next_due_ = next;
 }
@@ -80,6 +85,7 @@ void DoorbellWatch::look(UserContext& context) {
     start_sweep(context);
     if (QueuePair* qp = sink_.resolve_qp_word(context, qp_word)) look_at(context, *qp);
   }
+  context.last_look = clock_.now;
   context.next_look = clock_.now + interval(context);
 }
 
@@ -121,6 +127,8 @@ void DoorbellWatch::look_at_hot() {
       hot = {};
     } else if (hot.qp->look()) {
       found_work(*hot.context);
+      // Its doorbell, in a line that the guest has just written, says nothing new.
+      hot.context->spared_until = std::min(clock_.now + kSpared, hot.context->last_look + kMostSpared);
     }
   }
 }

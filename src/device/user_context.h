@@ -24,7 +24,9 @@ struct UserContext {
 
   // ---- doorbell_watch.h ----
   Instant last_work{};                 // a request found, or a completion delivered
+  Instant last_look{};
   Instant next_look{};                 // at the latest
+  Instant spared_until{};              // not before
   Instant close_until{};               // until then it is looked at every turn
   std::uint64_t completion_words = 0;  // CQ words taken that were not zero
   std::uint64_t poll_words = 0;        // those of them that said POLL
