@@ -14,7 +14,7 @@ namespace {
 
 // While devices are busy, sockets are looked at this often: a system call per
 // round would cost a short message more than all the rest.
-constexpr Duration kSocketLook = std::chrono::microseconds(10);
+constexpr Duration kSocketLook = std::chrono::microseconds(20);
 
 Instant read_clock() {
   return std::chrono::steady_clock::now();
