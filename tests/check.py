@@ -217,7 +217,8 @@ def main():
         print(f"    {len(found.passed)} passed, {len(found.failed)} failed in {time.monotonic() - began:.0f} s", flush=True)
         if found.failed:
             print(f"    see {stage.log.name}; its end:")
-            print("    | " + "\n    | ".join(pathlib.Path(stage.log.name).read_text(errors="replace").splitlines()[-25:]))
+            for line in pathlib.Path(stage.log.name).read_text(errors="replace").splitlines()[-25:]:
+                print(f"    | {line[:200]}")
         total.merge(found)
     for name in total.skipped:
         print(f"skipped {name}")

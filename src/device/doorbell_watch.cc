@@ -128,7 +128,8 @@ void DoorbellWatch::look_at_hot() {
     } else if (hot.qp->look()) {
       found_work(*hot.context);
       // Its doorbell, in a line that the guest has just written, says nothing new.
-      hot.context->spared_until = std::min(clock_.now + kSpared, hot.context->last_look + kMostSpared);
+      hot.context->spared_until =
+          std::min(clock_.now + kSpared, hot.context->last_look + kMostSpared);
     }
   }
 }

@@ -23,7 +23,7 @@ struct UserContext {
   std::unordered_set<std::uint32_t> protection_domains{};
 
   // ---- doorbell_watch.h ----
-  Instant last_work{};                 // a request found, or a completion delivered
+  Instant last_work{};  // a request found, or a completion delivered
   Instant last_look{};
   Instant next_look{};                 // at the latest
   Instant spared_until{};              // not before
