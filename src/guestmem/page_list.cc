@@ -134,7 +134,11 @@ Reach PageList::copy_out(std::uint64_t offset, std::span<const std::byte> from) 
 Reach PageList::prefetch(std::uint64_t offset, std::uint64_t length, Rights need) {
   return walk(offset, length, need, [need](const Piece& piece) {
     for (std::uint64_t at = 0; at < piece.size; at += raw_copy::kCacheLineBytes) {
-      raw_copy::prefetch(piece.host + at, need == Rights::kWrite);
+      if (need == Rights::kWrite) {
+        raw_copy::prefetch_to_write(piece.host + at);
+      } else {
+        raw_copy::prefetch(piece.host + at);
+      }
     }
   });
 }

@@ -36,18 +36,19 @@ namespace paravane::raw_copy {
 
 inline constexpr std::uint64_t kCacheLineBytes = 64;
 
-// To be written: taken from the processor that has it, now rather than when the
-// store has to wait for it.
-inline void prefetch(const std::byte* line, bool to_write) {
+inline void prefetch(const std::byte* line) {
+  __builtin_prefetch(line);
+}
+
+// Taken from the processor that has it, now rather than when a store has to wait.
+inline void prefetch_to_write(const std::byte* line) {
 #if defined(__x86_64__)
   // The compiler's own means is a plain prefetch unless it is built for newer
   // processors; older ones take PREFETCHW for a NOP.
-  if (to_write) {
-    asm volatile("prefetchw %0" : : "m"(*line));
-    return;
-  }
+  asm volatile("prefetchw %0" : : "m"(*line));
+#else
+  __builtin_prefetch(line, 1);
 #endif
-  __builtin_prefetch(line, to_write ? 1 : 0);
 }
 
 // Ranges may overlap (a guest may name the same memory twice).
