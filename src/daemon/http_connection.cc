@@ -128,13 +128,17 @@ class HttpServer final : private httplib::Server {
   static void process(Server& server, httplib::Stream& stream) {
     bool closed = false;
     if constexpr (requires {
-                    server.process_request(stream, "", 0, "", 0, true, closed, nullptr);
+                    server.process_request(stream, "", 0, "", 0, true, closed, forget_ranges);
                   }) {
-      server.process_request(stream, "", 0, "", 0, true, closed, nullptr);
+      server.process_request(stream, "", 0, "", 0, true, closed, forget_ranges);
     } else {
-      server.process_request(stream, true, closed, nullptr);
+      server.process_request(stream, true, closed, forget_ranges);
     }
   }
+
+  // The parser copies the answer once for each range that is asked for. A server may
+  // pay them no heed (RFC 9110, 14.2).
+  static void forget_ranges(httplib::Request& request) { request.ranges.clear(); }
 
   static void refuse(httplib::Response& response, control::ApiErrorCode code, const char* message) {
     set_answer(response,

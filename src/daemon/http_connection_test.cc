@@ -76,6 +76,18 @@ TEST_F(HttpConnectionTest, RefusesInItsOwnForm) {
   EXPECT_TRUE(management_.vms.empty());
 }
 
+// Each of them would be a copy of the whole answer.
+TEST_F(HttpConnectionTest, RangesAreNotServed) {
+  for (int i = 0; i < 200; ++i) management_.vms["database-" + std::to_string(i)];
+  const std::string whole = exchange("GET /v1/vms HTTP/1.1\r\n\r\n");
+  ASSERT_THAT(whole, StartsWith("HTTP/1.1 200 "));
+  std::string ranges = "0-";
+  while (ranges.size() < 8000) ranges += ",0-";
+  const std::string answer =
+      exchange("GET /v1/vms HTTP/1.1\r\nRange: bytes=" + ranges + "\r\n\r\n");
+  EXPECT_LE(answer.size(), whole.size()) << answer.substr(0, 80);
+}
+
 TEST_F(HttpConnectionTest, SurvivesGarbage) {
   for (const std::string& bytes :
        {std::string(), std::string("\r\n\r\n"), std::string("GET"), std::string("\0\0\0\0", 4),
