@@ -6,6 +6,7 @@ namespace paravane::device {
 namespace {
 
 constexpr int kQueuesPerTurn = 128;
+constexpr std::size_t kAlwaysRoomFor = 256;  // in a line, before void places are looked for
 constexpr Duration kWakeUpTime = std::chrono::milliseconds(1);  // of a program, after its event
 // What was told, armed for, and not taken for so long has been forgotten. Less would
 // be an event too many for a program that is slow to wake up.
@@ -108,11 +109,20 @@ void LateEvents::queue_up(CompletionQueue& cq, bool rarely) {
   late.watched = true;
   late.rarely = rarely;
   late.ticket = ++last_ticket_;
-  if (rarely) {
-    rarely_.push_back({cq.handle(), late.ticket, clock_.now + config_.watch_ceiling});
-  } else {
-    soon_.push_back({cq.handle(), late.ticket, clock_.now + config_.late_event_after});
-  }
+  const Duration wait = rarely ? config_.watch_ceiling : config_.late_event_after;
+  stand_in(rarely ? rarely_ : soon_, {cq.handle(), late.ticket, clock_.now + wait});
+}
+
+CompletionQueue* LateEvents::at(const Waiting& place) const {
+  CompletionQueue* cq = objects_.find_cq(place.handle);
+  return cq != nullptr && cq->late().ticket == place.ticket ? cq : nullptr;
+}
+
+void LateEvents::stand_in(Line& line, const Waiting& place) {
+  line.places.push_back(place);
+  if (line.places.size() < 2 * line.cleared_at + kAlwaysRoomFor) return;
+  std::erase_if(line.places, [this](const Waiting& waiting) { return at(waiting) == nullptr; });
+  line.cleared_at = line.places.size();
 }
 
 void LateEvents::poll() {
@@ -121,13 +131,12 @@ void LateEvents::poll() {
   run(rarely_, left);
 }
 
-void LateEvents::run(std::deque<Waiting>& line, int& left) {
-  while (left > 0 && !line.empty() && line.front().due <= clock_.now) {
+void LateEvents::run(Line& line, int& left) {
+  while (left > 0 && !line.places.empty() && line.places.front().due <= clock_.now) {
     --left;
-    const Waiting waiting = line.front();
-    line.pop_front();
-    CompletionQueue* cq = objects_.find_cq(waiting.handle);
-    if (cq == nullptr || cq->late().ticket != waiting.ticket) continue;
+    CompletionQueue* cq = at(line.places.front());
+    line.places.pop_front();
+    if (cq == nullptr) continue;
     switch (judge(*cq)) {
       case Verdict::kDone: cq->late().watched = false; break;
       case Verdict::kQueued: break;
@@ -177,14 +186,17 @@ bool LateEvents::spend(CompletionQueue& cq) {
 }
 
 Instant LateEvents::next_due() const {
-  const Instant soon = soon_.empty() ? kNever : soon_.front().due;
-  const Instant rarely = rarely_.empty() ? kNever : rarely_.front().due;
+  const auto first = [](const Line& line) {
+    return line.places.empty() ? kNever : line.places.front().due;
+  };
+  const Instant soon = first(soon_);
+  const Instant rarely = first(rarely_);
   return std::min(soon, rarely);
 }
 
 void LateEvents::clear() {
-  soon_.clear();
-  rarely_.clear();
+  soon_ = {};
+  rarely_ = {};
 }
 
 }  // namespace paravane::device

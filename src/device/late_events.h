@@ -29,7 +29,8 @@
 // Queues wait in two lines, each in the order of their deadlines: those in their
 // window, and those that have had their event and must only be looked at now and
 // then. A queue has one place in line: tickets make older ones void, also those of
-// a destroyed queue.
+// a destroyed queue. Arms can come faster than their windows end, so places that
+// have become void are taken out of a line that has doubled.
 //
 // Owner thread only.
 
@@ -70,6 +71,10 @@ class LateEvents {
     std::uint64_t ticket;  // the queue's last one; others are stale
     Instant due;
   };
+  struct Line {
+    std::deque<Waiting> places;
+    std::size_t cleared_at = 0;  // how long it was without the void ones
+  };
   enum class Verdict : std::uint8_t { kDone, kQueued, kAgain, kRarely };
 
   void refill(CompletionQueue& cq);
@@ -81,7 +86,10 @@ class LateEvents {
   void queue_up(CompletionQueue& cq, bool rarely);
   Verdict judge(CompletionQueue& cq);
   bool spend(CompletionQueue& cq);
-  void run(std::deque<Waiting>& line, int& left);
+  // The queue that stands there; nullptr: the place is void.
+  CompletionQueue* at(const Waiting& place) const;
+  void stand_in(Line& line, const Waiting& place);
+  void run(Line& line, int& left);
 
   const DeviceConfig& config_;
   const bool mapped_;
@@ -90,8 +98,8 @@ class LateEvents {
   Notifier& notifier_;
   const TurnClock& clock_;
   DeviceCounters& counters_;
-  std::deque<Waiting> soon_;
-  std::deque<Waiting> rarely_;
+  Line soon_;
+  Line rarely_;
   std::uint64_t last_ticket_ = 0;
 };
 
