@@ -44,6 +44,32 @@ std::string device_json(const control::VmStatus& vm, const VmmOptions& options) 
   return device.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
+// An interface of Linux, as the kernel names one (dev_valid_name()).
+Status check_interface(std::string_view option, const std::string& name) {
+  const bool good = name.size() <= kMaxInterfaceName && name != "." && name != ".." &&
+                    name.find_first_of("/: \t\n\v\f\r") == std::string::npos;
+  if (good) return {};
+  return fail(Errc::kInvalidArgument,
+              fmt::format("{} {}: the name of an interface is 1 to {} characters without blank, "
+                          "slash and colon",
+                          option, name, kMaxInterfaceName));
+}
+
+// The id of a -netdev, as QEMU names one (id_wellformed()).
+Status check_netdev(const std::string& id) {
+  const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
+  bool good = id.empty() || letter(id.front());
+  for (const char c : id) {
+    good = good && (letter(c) || (c >= '0' && c <= '9') ||
+                    std::string_view("-._").find(c) != std::string_view::npos);
+  }
+  if (good) return {};
+  return fail(Errc::kInvalidArgument,
+              fmt::format("--netdev {}: an id is letters, digits, '-', '.' and '_', and starts "
+                          "with a letter",
+                          id));
+}
+
 bool is_shell_safe(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
          std::string_view("_-./:=,+@%").find(c) != std::string_view::npos;
@@ -84,6 +110,10 @@ Result<std::vector<std::string>> qemu_arguments(const control::VmStatus& vm,
                                                 const VmmOptions& options) {
   const Result<std::uint64_t> bytes = parse_memory(options.memory);
   if (!bytes) return std::unexpected(bytes.error());
+  if (const Status good = check_interface("--tap", options.tap); !good) {
+    return std::unexpected(good.error());
+  }
+  if (const Status good = check_netdev(options.netdev); !good) return std::unexpected(good.error());
   std::vector<std::string> words = {
       "-object",
       fmt::format("memory-backend-memfd,id=paravane-ram,size={}K,share=on", *bytes >> 10),
@@ -106,6 +136,9 @@ Result<std::vector<std::string>> qemu_arguments(const control::VmStatus& vm,
 Result<std::string> libvirt_xml(const control::VmStatus& vm, const VmmOptions& options) {
   const Result<std::uint64_t> bytes = parse_memory(options.memory);
   if (!bytes) return std::unexpected(bytes.error());
+  if (const Status good = check_interface("--bridge", options.bridge); !good) {
+    return std::unexpected(good.error());
+  }
   return fmt::format(
       "<!-- For `virsh edit`: the namespace goes to the domain element, the rest to the\n"
       "     places where these elements stand. -->\n"

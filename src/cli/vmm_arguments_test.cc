@@ -52,9 +52,21 @@ TEST(QemuArguments, NoWordHoldsABlank) {
 }
 
 TEST(QemuArguments, CannotBeWidenedByAnOption) {
-  const auto words = qemu_arguments(some_vm(), {.tap = "tap0,script=/evil"});
+  const auto words = qemu_arguments(some_vm(), {.tap = "t0,script=evil"});
   ASSERT_TRUE(words);
-  EXPECT_THAT(*words, testing::Contains(HasSubstr("ifname=tap0,,script=/evil,")));
+  EXPECT_THAT(*words, testing::Contains(HasSubstr("ifname=t0,,script=evil,")));
+}
+
+TEST(QemuArguments, RefuseNamesThatNothingCanHave) {
+  for (const char* tap : {"a b", "sixteen-letters-", "..", "a/b", "a:b", "a\nb"}) {
+    EXPECT_FALSE(qemu_arguments(some_vm(), {.tap = tap})) << tap;
+    EXPECT_FALSE(libvirt_xml(some_vm(), {.bridge = tap})) << tap;
+  }
+  EXPECT_TRUE(qemu_arguments(some_vm(), {.tap = "fifteen-letters"}));
+  for (const char* id : {"a b", "0a", "a,b", "-a"}) {
+    EXPECT_FALSE(qemu_arguments(some_vm(), {.netdev = id})) << id;
+  }
+  EXPECT_TRUE(qemu_arguments(some_vm(), {.netdev = "lan-0.a_b"}));
 }
 
 TEST(QemuArguments, NeedASizeOfMemory) {
