@@ -8,12 +8,17 @@
 namespace paravane::cli {
 namespace {
 
+const std::vector<std::string> kShells = {"bash", "zsh", "fish"};
+
 void collect(const CLI::App& app, const std::string& path, std::vector<CompletionNode>& nodes) {
   CompletionNode node{.path = path, .subcommands = {}, .options = {}};
   for (const CLI::Option* option : app.get_options()) {
     for (const std::string& name : option->get_lnames()) node.options.push_back("--" + name);
     if (option->get_positional() && option->get_name(true) == "NAME") {
       node.takes_vm = path != "vm add";  // that one wants a new name
+    }
+    if (option->get_positional() && option->get_name(true) == "SHELL") {
+      node.subcommands.assign(kShells.begin(), kShells.end());
     }
   }
   const auto subcommands = app.get_subcommands([](const CLI::App*) { return true; });
@@ -122,7 +127,7 @@ void add_completion_command(CLI::App& root, Run& run) {
   auto shell = std::make_shared<std::string>();
   completion->add_option("SHELL", *shell, "bash, zsh or fish")
       ->required()
-      ->check(CLI::IsMember({"bash", "zsh", "fish"}).description(""));
+      ->check(CLI::IsMember(kShells).description(""));
   completion->footer(
       "Examples:\n"
       "  source <(paravane completion bash)\n"
