@@ -12,7 +12,8 @@ namespace {
 
 void add_shared_options(CLI::App& app, Context& context) {
   app.set_version_flag("--version", std::string("paravane ") + kVersion);
-  app.add_option("--socket", context.socket, "The daemon's socket (/run/paravane/api.sock)")
+  app.add_option("--socket", context.socket,
+                 "The daemon's socket (PARAVANE_SOCKET, else /run/paravane/api.sock)")
       ->type_name("PATH");
   app.add_option_function<std::string>(
          "--formatter",
@@ -25,6 +26,32 @@ void add_shared_options(CLI::App& app, Context& context) {
       ->check(CLI::IsMember({"table", "json", "csv"}).description(""));
 }
 
+// The command that the words lead to: its help is the one to read.
+const CLI::App& deepest_command(const CLI::App& app) {
+  const auto subcommands = app.get_subcommands();
+  return subcommands.empty() ? app : deepest_command(*subcommands.back());
+}
+
+// What is wrong with the command line, by the name of the command it is wrong for.
+std::string explain(const CLI::App& app, const CLI::Error& error) {
+  const CLI::App& command = deepest_command(app);
+  std::string path = command.get_name();
+  for (const CLI::App* up = command.get_parent(); up != nullptr; up = up->get_parent()) {
+    path = up->get_name() + " " + path;
+  }
+  std::string problem = error.what();
+  const std::vector<std::string> unknown = app.remaining(true);
+  // CLI11 misses the command first, and does not name what stands in its place.
+  if (error.get_name() == "RequiredError" && command.get_require_subcommand_min() > 0) {
+    problem = "a command is missing";
+    if (!unknown.empty()) {
+      const bool option = unknown.front().starts_with('-');
+      problem = std::string("there is no ") + (option ? "option " : "command ") + unknown.front();
+    }
+  }
+  return "paravane: " + problem + "\n  See: " + path + " --help\n";
+}
+
 }  // namespace
 
 ExitStatus run_command_line(std::span<const char* const> arguments) {
@@ -32,10 +59,13 @@ ExitStatus run_command_line(std::span<const char* const> arguments) {
   Context context;
   Run run;
   // NOLINTNEXTLINE(concurrency-mt-unsafe): this program has one thread
-  if (const char* socket = std::getenv("PARAVANE_SOCKET")) context.socket = socket;
+  const char* socket = std::getenv("PARAVANE_SOCKET");
+  if (socket != nullptr && *socket != '\0') context.socket = socket;
   add_shared_options(app, context);
   app.require_subcommand(1);
   app.fallthrough();  // --formatter and --socket may also follow the command
+  app.failure_message(
+      [](const CLI::App* failed, const CLI::Error& error) { return explain(*failed, error); });
   app.footer(
       "Examples:\n"
       "  paravane vm add db1\n"

@@ -73,6 +73,22 @@ TEST(CommandLine, RefusesWhatItDoesNotKnow) {
   }
 }
 
+TEST(CommandLine, SaysWhatIsWrongAndWhoseHelpToRead) {
+  EXPECT_EQ(run({"foo"}).err, "paravane: there is no command foo\n  See: paravane --help\n");
+  EXPECT_EQ(run({"vm", "ad"}).err, "paravane: there is no command ad\n  See: paravane vm --help\n");
+  EXPECT_EQ(run({"vm"}).err, "paravane: a command is missing\n  See: paravane vm --help\n");
+  EXPECT_EQ(run({"vm", "add"}).err, "paravane: NAME is required\n  See: paravane vm add --help\n");
+  EXPECT_EQ(run({"vm", "--bogus"}).err,
+            "paravane: there is no option --bogus\n  See: paravane vm --help\n");
+  EXPECT_THAT(run({"status", "--bogus"}).err, AllOf(HasSubstr("paravane: "), HasSubstr("--bogus"),
+                                                    HasSubstr("See: paravane status --help\n")));
+}
+
+TEST(CommandLine, RefusesOptionsThatWouldDoNothing) {
+  EXPECT_EQ(run({"stats", "--interval", "2"}).status, ExitStatus::kUsage);
+  EXPECT_EQ(run({"stats", "--count", "2"}).status, ExitStatus::kUsage);
+}
+
 // Every command explains itself, with an example.
 TEST(CommandLine, EveryCommandHasHelpWithExamples) {
   CLI::App app("x", "paravane");

@@ -78,12 +78,14 @@ void add_stats_command(CLI::App& parent, Run& run) {
   CLI::Option* counters =
       stats->add_flag("--counters", options->counters, "Every counter, one per line");
   stats->add_flag("--qps", options->queue_pairs, "Queue pairs only")->excludes(counters);
-  stats->add_flag("--watch", options->watch, "Again and again");
+  CLI::Option* watch = stats->add_flag("--watch", options->watch, "Again and again");
   stats->add_option("--interval", options->interval_s, "Seconds between two rounds (1)")
       ->type_name("SECONDS")
+      ->needs(watch)
       ->check(CLI::Range(1u, 3600u));
   stats->add_option("--count", options->count, "End after this many rounds")
       ->type_name("NUMBER")
+      ->needs(watch)
       ->check(CLI::Range(1u, 1u << 31));
   stats->footer(
       "Examples:\n"
