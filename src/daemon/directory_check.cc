@@ -17,13 +17,18 @@ Status check_directory(const std::filesystem::path& directory, std::string_view 
                                        error.message()));
   }
   if (!there) {
-    const bool other = std::filesystem::exists(directory, error);
-    return fail(Errc::kIo,
-                fmt::format("{} {}: {}. Make it (install -d -m 0750 {}) or set {} in "
-                            "paravaned.toml; the systemd unit makes the usual ones.",
-                            setting, directory.string(),
-                            other ? "this is not a directory" : "there is no such directory",
-                            directory.string(), setting));
+    if (std::filesystem::exists(directory, error)) {
+      return fail(Errc::kIo,
+                  fmt::format("{} {}: this is not a directory. Set {} in paravaned.toml, "
+                              "or move what is there away and make the directory.",
+                              setting, directory.string(), setting));
+    }
+    return fail(
+        Errc::kIo,
+        fmt::format(
+            "{} {}: there is no such directory. Make it (install -d -m 0750 {}) or set {} in "
+            "paravaned.toml; the systemd unit makes the usual ones.",
+            setting, directory.string(), directory.string(), setting));
   }
   if (::access(directory.c_str(), W_OK | X_OK) != 0) {
     return fail(Errc::kIo, fmt::format("{} {} is not writable for user {}: {}. Change its owner or "

@@ -42,7 +42,9 @@ TEST(DirectoryCheck, SaysHowToMakeAMissingOne) {
 TEST(DirectoryCheck, RefusesAFile) {
   const TempDir dir;
   std::ofstream(dir / "file") << "x";
-  EXPECT_THAT(check_directory(dir / "file", "x").error().message, HasSubstr("not a directory"));
+  const std::string message = check_directory(dir / "file", "x").error().message;
+  EXPECT_THAT(message, HasSubstr("not a directory"));
+  EXPECT_THAT(message, testing::Not(HasSubstr("install -d")));  // it would fail
 }
 
 TEST(StateLock, IsHeldByOneAtATime) {
