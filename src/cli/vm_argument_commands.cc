@@ -93,7 +93,9 @@ ExitStatus run_libvirt_xml(ArgumentOptions options, const Context& context) {
 
 void add_shared_options(CLI::App& command, ArgumentOptions& options) {
   command.add_option("NAME", options.name, "Name of the VM")->required();
-  command.add_option("--memory", options.vmm.memory, "Guest memory, such as 512M or 4G (1G)")
+  command
+      .add_option("--memory", options.vmm.memory,
+                  "Guest memory, the same as QEMU's -m, such as 512M or 4G (1G)")
       ->type_name("SIZE");
   command.add_option("--addr", options.slot, "PCI slot of NIC and adapter, hexadecimal (10)")
       ->type_name("SLOT");
