@@ -1,6 +1,7 @@
 #include "device/doorbell_watch.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "abi/uar.h"
 
@@ -99,8 +100,15 @@ void DoorbellWatch::take_cq_word(UserContext& context) {
 
 void DoorbellWatch::start_sweep(UserContext& context) {
   counters_.mapped_doorbells.add();
-  if (context.sweep_left == 0 && !context.queue_pairs.empty()) sweeping_.push_back(&context);
   context.sweep_left = static_cast<std::uint32_t>(context.queue_pairs.size());
+  line_up(context);
+}
+
+// Once, however often: words are also taken in the middle of its sweep.
+void DoorbellWatch::line_up(UserContext& context) {
+  if (context.sweep_left > 0 && !std::exchange(context.sweeping, true)) {
+    sweeping_.push_back(&context);
+  }
 }
 
 // An arm that was stored before a request was posted must be in force before that
@@ -139,8 +147,9 @@ void DoorbellWatch::sweep() {
   for (std::size_t turns = sweeping_.size(); turns > 0 && left > 0; --turns) {
     UserContext& context = *sweeping_.front();
     sweeping_.erase(sweeping_.begin());
+    context.sweeping = false;
     sweep(context, left);
-    if (context.sweep_left > 0) sweeping_.push_back(&context);
+    line_up(context);
   }
 }
 

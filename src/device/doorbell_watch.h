@@ -88,6 +88,7 @@ class DoorbellWatch {
   void look_at(UserContext& context, QueuePair& qp);
   void take_cq_word(UserContext& context);
   void start_sweep(UserContext& context);
+  void line_up(UserContext& context);
   void found_work(UserContext& context);
   Duration interval(const UserContext& context) const;
 

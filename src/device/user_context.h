@@ -30,6 +30,7 @@ struct UserContext {
   Instant close_until{};               // until then it is looked at every turn
   std::uint64_t completion_words = 0;  // CQ words taken that were not zero
   std::uint64_t poll_words = 0;        // those of them that said POLL
+  bool sweeping = false;               // stands in the line for that
   std::uint32_t sweep_at = 0;          // where the look at all queue pairs goes on
   std::uint32_t sweep_left = 0;        // how many it still has to look at
 
