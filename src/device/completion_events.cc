@@ -11,6 +11,10 @@ namespace {
 // A VMM re-maps memory within milliseconds; a program that has not taken a single
 // completion from a full queue for so long does not mean to.
 constexpr Duration kLongestHold = std::chrono::seconds(2);
+// Of all queues of a device together: what a guest can make us keep.
+constexpr std::size_t kMostHeld = 65'536;
+constexpr std::size_t kQueuesPerTurn = 128;
+constexpr std::uint32_t kWritesPerTurn = 2048;
 
 }  // namespace
 
@@ -37,8 +41,14 @@ void CompletionEvents::fire(CompletionQueue& cq) {
   notifier_.completion(cq.handle());
 }
 
-void CompletionEvents::on_held(CompletionQueue& cq) {
-  holding_.push_back({&cq, clock_.now});
+bool CompletionEvents::may_hold(CompletionQueue& cq) {
+  if (held_ >= kMostHeld) return false;
+  ++held_;
+  if (!cq.hold_state().place) {
+    cq.hold_state() = {.place = holding_.size(), .since = clock_.now};
+    holding_.push_back(&cq);
+  }
+  return true;
 }
 
 void CompletionEvents::on_overrun(CompletionQueue& cq, bool broken) {
@@ -47,20 +57,40 @@ void CompletionEvents::on_overrun(CompletionQueue& cq, bool broken) {
 }
 
 void CompletionEvents::retry_held() {
-  if (holding_.empty()) return;
-  std::vector<Holding> still = std::exchange(holding_, {});
-  std::erase_if(still, [this](Holding& holding) {
-    const std::uint64_t pushed = holding.cq->pushed();
-    holding.cq->retry_held();
-    if (holding.cq->pushed() != pushed) holding.since = clock_.now;
-    if (holding.cq->holding() && clock_.now - holding.since > kLongestHold) holding.cq->give_up();
-    return !holding.cq->holding();
-  });
-  holding_.insert(holding_.end(), still.begin(), still.end());
+  std::uint32_t left = kWritesPerTurn;
+  const std::size_t looks = std::min(holding_.size(), kQueuesPerTurn);
+  for (std::size_t i = 0; i < looks && left > 0; ++i) {
+    if (next_ >= holding_.size()) next_ = 0;
+    CompletionQueue& cq = *holding_[next_];
+    left -= retry(cq, left);
+    if (cq.hold_state().place) ++next_;  // else another one has its place now
+  }
 }
 
-void CompletionEvents::forget(const CompletionQueue& cq) {
-  std::erase_if(holding_, [&cq](const Holding& holding) { return holding.cq == &cq; });
+void CompletionEvents::retry_held(CompletionQueue& cq) {
+  if (cq.hold_state().place) retry(cq, kWritesPerTurn);
+}
+
+std::uint32_t CompletionEvents::retry(CompletionQueue& cq, std::uint32_t most) {
+  const std::uint32_t written = cq.retry_held(most);
+  CompletionQueue::HoldState& state = cq.hold_state();
+  if (written > 0) state.since = clock_.now;
+  if (cq.holding() && clock_.now - state.since > kLongestHold) cq.give_up();
+  if (!cq.holding()) leave(cq);
+  return written;
+}
+
+void CompletionEvents::leave(CompletionQueue& cq) {
+  const std::size_t place = *cq.hold_state().place;
+  holding_[place] = holding_.back();
+  holding_[place]->hold_state().place = place;
+  holding_.pop_back();
+  cq.hold_state().place.reset();  // also when it was the last one itself
+}
+
+void CompletionEvents::forget(CompletionQueue& cq) {
+  on_released(cq.held());
+  if (cq.hold_state().place) leave(cq);
 }
 
 }  // namespace paravane::device

@@ -37,27 +37,32 @@ class CompletionEvents final : public CompletionSink {
 
   // ---- CompletionSink ----
   void on_completion(CompletionQueue& cq, bool solicited) override;
-  void on_held(CompletionQueue& cq) override;
+  bool may_hold(CompletionQueue& cq) override;
+  void on_released(std::size_t count) override { held_ -= count; }
   void on_overrun(CompletionQueue& cq, bool broken) override;
 
   // ---- Completions that wait for room in their ring, or for its memory ----
-  // Writes what can be written now; a queue that has waited too long is given up.
+  // Each turn: a bounded number of queues, each in its turn, writes what can be
+  // written now; one that has waited too long is given up.
   void retry_held();
+  // The same for one queue: its guest has just looked at it.
+  void retry_held(CompletionQueue& cq);
   bool holding() const { return !holding_.empty(); }
-  void forget(const CompletionQueue& cq);
+  // The queue is about to be destroyed.
+  void forget(CompletionQueue& cq);
 
  private:
-  struct Holding {
-    CompletionQueue* cq;  // leaves by forget()
-    Instant since;        // it last got rid of one
-  };
+  void leave(CompletionQueue& cq);
+  std::uint32_t retry(CompletionQueue& cq, std::uint32_t most);
   void fire(CompletionQueue& cq);
 
   Notifier& notifier_;
   LateEvents& late_;
   const TurnClock& clock_;
   DeviceCounters& counters_;
-  std::vector<Holding> holding_;
+  std::vector<CompletionQueue*> holding_;  // borrowed; each knows its place
+  std::size_t next_ = 0;                   // in it, to be retried
+  std::size_t held_ = 0;                   // completions held back, of all queues
 };
 
 }  // namespace paravane::device

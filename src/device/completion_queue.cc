@@ -56,27 +56,28 @@ void CompletionQueue::reveal() {
 }
 
 bool CompletionQueue::hold(const abi::Cqe& cqe, bool solicited) {
-  if (held_.size() >= spec_.entries) {
+  if (dead_) return false;
+  if (held_.size() >= spec_.entries || !sink_.may_hold(*this)) {
     die(false);
     return false;
   }
   held_.push_back({cqe, solicited});
-  if (held_.size() == 1) sink_.on_held(*this);
   return true;
 }
 
-void CompletionQueue::retry_held() {
-  while (!held_.empty() && !dead_) {
-    switch (add(held_.front().cqe, held_.front().solicited)) {
-      case RingProducer::Push::kDone:
-        held_.pop_front();
-        reveal();
-        break;
-      case RingProducer::Push::kAbsent:
-      case RingProducer::Push::kFull: return;
-      case RingProducer::Push::kBroken: die(true); return;
-    }
+std::uint32_t CompletionQueue::retry_held(std::uint32_t most) {
+  std::uint32_t written = 0;
+  RingProducer::Push push = RingProducer::Push::kDone;
+  while (written < most && !held_.empty()) {
+    push = add(held_.front().cqe, held_.front().solicited);
+    if (push != RingProducer::Push::kDone) break;
+    held_.pop_front();
+    ++written;
   }
+  sink_.on_released(written);
+  reveal();
+  if (push == RingProducer::Push::kBroken && !dead_) die(true);
+  return written;
 }
 
 void CompletionQueue::give_up() {
@@ -84,11 +85,13 @@ void CompletionQueue::give_up() {
 }
 
 void CompletionQueue::forget_qp(std::uint32_t qp_handle) {
-  std::erase_if(held_, [=](const Held& held) { return held.cqe.qp.get() == qp_handle; });
+  sink_.on_released(
+      std::erase_if(held_, [=](const Held& held) { return held.cqe.qp.get() == qp_handle; }));
 }
 
 void CompletionQueue::die(bool broken) {
   dead_ = true;
+  sink_.on_released(held_.size());
   held_.clear();
   arm_ = Arm::kNone;
   sink_.on_overrun(*this, broken);

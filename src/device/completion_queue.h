@@ -35,8 +35,10 @@ class CompletionSink {
   // The guest sees one or more new elements. `solicited`: also one that a solicited
   // arm waits for.
   virtual void on_completion(CompletionQueue& cq, bool solicited) = 0;
-  // First element held back since the queue last held none.
-  virtual void on_held(CompletionQueue& cq) = 0;
+  // One completion is to be held back. False: there is no room for it.
+  virtual bool may_hold(CompletionQueue& cq) = 0;
+  // So many are held back no more.
+  virtual void on_released(std::size_t count) = 0;
   // The queue is dead. `broken`: for an impossible index of the guest's.
   virtual void on_overrun(CompletionQueue& cq, bool broken) = 0;
 };
@@ -69,6 +71,12 @@ class CompletionQueue final : public verbs::CompletionQueue {
     std::uint64_t polls_at_event = 0;
     std::uint32_t budget = 0;
     Instant refilled{};
+  };
+
+  // What completion_events.h keeps of a queue that holds some back.
+  struct HoldState {
+    std::optional<std::size_t> place{};  // in its list
+    Instant since{};                     // it got rid of one, or began
   };
 
   // REQUIRES: `pages` hold a header page and `entries` elements; `sink` outlives us.
@@ -110,7 +118,9 @@ class CompletionQueue final : public verbs::CompletionQueue {
 
   // ---- Held back ----
   bool holding() const { return !held_.empty(); }
-  void retry_held();
+  std::size_t held() const { return held_.size(); }
+  // Writes what there is room for, `most` at most; returns how many.
+  std::uint32_t retry_held(std::uint32_t most);
   // The queue waited too long for room.
   void give_up();
   // No completion of this QP appears any more.
@@ -123,6 +133,7 @@ class CompletionQueue final : public verbs::CompletionQueue {
 
   bool dead() const { return dead_; }
   LateState& late() { return late_; }
+  HoldState& hold_state() { return hold_state_; }
 
  private:
   struct Held {
@@ -140,6 +151,7 @@ class CompletionQueue final : public verbs::CompletionQueue {
   CompletionSink& sink_;
   std::deque<Held> held_;
   LateState late_;
+  HoldState hold_state_;
   std::uint64_t pushed_ = 0;
   std::uint64_t hidden_ = 0;          // written, not revealed yet
   std::uint64_t last_solicited_ = 0;  // how many there were with the last one; 0: none

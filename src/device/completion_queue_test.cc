@@ -15,14 +15,20 @@ struct RecordingSink final : CompletionSink {
     if (cq.would_fire(solicited)) ++would_fire;
     ++completions;
   }
-  void on_held(CompletionQueue&) override { ++held; }
+  bool may_hold(CompletionQueue&) override {
+    if (held == room) return false;
+    ++held;
+    return true;
+  }
+  void on_released(std::size_t count) override { held -= count; }
   void on_overrun(CompletionQueue&, bool broken) override {
     ++overruns;
     was_broken = broken;
   }
   int completions = 0;
   int would_fire = 0;
-  int held = 0;
+  std::size_t held = 0;
+  std::size_t room = 1000;
   int overruns = 0;
   bool was_broken = false;
 };
@@ -84,12 +90,13 @@ TEST_F(CompletionQueueTest, C44_FullTwiceIsAnOverrunToldOnce) {
 TEST_F(CompletionQueueTest, C44_WhatHasNoRoomWaitsForTheGuestToTakeSome) {
   for (std::uint64_t i = 0; i < 6; ++i) ASSERT_TRUE(cq_.push(completion(i), verbs::Reveal::kNow));
   EXPECT_EQ(producer(), 4u);
-  EXPECT_EQ(sink_.held, 1);
-  cq_.retry_held();
+  EXPECT_EQ(sink_.held, 2u);
+  EXPECT_EQ(cq_.retry_held(100), 0u);
   EXPECT_EQ(wr_id_at(0), 0u) << "never overwritten";
 
-  consume_up_to(1);
-  cq_.retry_held();
+  consume_up_to(2);
+  EXPECT_EQ(cq_.retry_held(1), 1u) << "no more than was asked for";
+  EXPECT_EQ(sink_.held, 1u);
   EXPECT_EQ(wr_id_at(0), 4u);
   EXPECT_TRUE(cq_.holding());
   EXPECT_EQ(cq_.pushed(), 5u) << "the guest sees no more than were written";
@@ -145,12 +152,22 @@ TEST_F(CompletionQueueTest, CompletionsWaitInOrderWhileTheMemoryIsAway) {
   memory_.set_dma_enabled(true);
   ASSERT_TRUE(cq_.push(completion(2), verbs::Reveal::kNow));
   EXPECT_EQ(producer(), 0u) << "2 must not overtake 1";
-  EXPECT_EQ(sink_.held, 1);
-  cq_.retry_held();
+  EXPECT_EQ(sink_.held, 2u);
+  EXPECT_EQ(cq_.retry_held(100), 2u);
 
   EXPECT_FALSE(cq_.holding());
   EXPECT_EQ(wr_id_at(0), 1u);
   EXPECT_EQ(wr_id_at(1), 2u);
+}
+
+TEST_F(CompletionQueueTest, HoldsNoMoreThanItsDeviceHasRoomFor) {
+  sink_.room = 2;
+  for (std::uint64_t i = 0; i < 6; ++i) {
+    ASSERT_TRUE(cq_.push(completion(i), verbs::Reveal::kNow));
+  }
+  EXPECT_FALSE(cq_.push(completion(6), verbs::Reveal::kNow));
+  EXPECT_EQ(sink_.overruns, 1);
+  EXPECT_EQ(sink_.held, 0u);
 }
 
 TEST_F(CompletionQueueTest, HoldsNoMoreThanItsOwnSize) {
@@ -168,7 +185,7 @@ TEST_F(CompletionQueueTest, NothingOfADestroyedQueuePairAppearsLater) {
   ASSERT_TRUE(cq_.push(completion(2, 6), verbs::Reveal::kNow));
   cq_.forget_qp(5);
   memory_.set_dma_enabled(true);
-  cq_.retry_held();
+  cq_.retry_held(100);
 
   EXPECT_EQ(producer(), 1u);
   EXPECT_EQ(wr_id_at(0), 2u);

@@ -200,7 +200,8 @@ class BusyQueuePair {
  private:
   struct Silent final : CompletionSink {
     void on_completion(CompletionQueue&, bool) override {}
-    void on_held(CompletionQueue&) override {}
+    bool may_hold(CompletionQueue&) override { return true; }
+    void on_released(std::size_t) override {}
     void on_overrun(CompletionQueue&, bool) override {}
   };
   static constexpr std::uint32_t kDepth = 1024;

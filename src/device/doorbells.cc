@@ -47,7 +47,7 @@ void Doorbells::ring_cq(std::uint32_t context, std::uint32_t word, ArmPath path)
   if ((word & (abi::kUarCqArm | abi::kUarCqArmSolicited)) != 0) {
     events_.arm(*cq, (word & abi::kUarCqArm) == 0, path);
   }
-  if ((word & abi::kUarCqPoll) != 0) events_.retry_held();
+  if ((word & abi::kUarCqPoll) != 0) events_.retry_held(*cq);
 }
 
 QueuePair* Doorbells::resolve_qp_word(UserContext& context, std::uint32_t word) {

@@ -1,8 +1,10 @@
 // Conformance: completion rings and broken rings (device spec, C44-C46, C49).
 
 #include <algorithm>
+#include <deque>
 #include <set>
 #include <thread>
+#include <vector>
 
 #include "test_rig.h"
 
@@ -75,6 +77,51 @@ TEST(Conformance, C44_AFullQueueDiesOnlyWhenNothingIsTakenForTwoSeconds) {
   ASSERT_TRUE(source.produce(1));
   rig.advance(std::chrono::milliseconds(2500));
   EXPECT_EQ(rig.device().counters().cq_overruns.value(), 1u);
+}
+
+// What a guest makes us keep is bounded, and so is what we do about it in a turn.
+TEST(Conformance, C44_ManyFullQueuesAreServedAFewAtATime) {
+  TestRig rig(one_vm());
+  FakeGuest& guest = rig.guest();
+  FakePd& pd = guest.create_pd(guest.kernel());
+  std::vector<FakeCq*> full;
+  std::deque<FlushSource> sources;
+  for (int i = 0; i < 500; ++i) {
+    full.push_back(&guest.create_cq(guest.kernel(), 1));
+    ASSERT_TRUE(sources.emplace_back(guest, pd, *full.back(), 4).produce(2));
+  }
+  rig.settle();
+  pvrdma_cqe completion{};
+  for (FakeCq* cq : full) ASSERT_TRUE(cq->take(completion));
+  const auto served = [&full] {
+    return std::ranges::count_if(full, [](const FakeCq* cq) { return cq->unconsumed() == 1; });
+  };
+  verbs::Budget budget{.bytes = 1 << 20, .operations = 64};
+  rig.device().poll(budget);
+  EXPECT_GE(served(), 1);
+  EXPECT_LE(served(), 128);
+  rig.advance(std::chrono::milliseconds(50));
+  EXPECT_EQ(served(), 500);
+  EXPECT_EQ(rig.device().counters().cq_overruns.value(), 0u);
+}
+
+TEST(Conformance, C44_WhatIsHeldBackIsBoundedForADevice) {
+  TestRig rig(one_vm());
+  FakeGuest& guest = rig.guest();
+  FakePd& pd = guest.create_pd(guest.kernel());
+  std::deque<FlushSource> sources;
+  std::vector<FakeCq*> queues;
+  for (int i = 0; i < 3; ++i) {
+    queues.push_back(&guest.create_cq(guest.kernel(), 32'768));
+    sources.emplace_back(guest, pd, *queues.back(), 4096);
+  }
+  const std::uint64_t overruns = rig.device().counters().cq_overruns.value();
+  for (int burst = 0; burst < 16; ++burst) {
+    for (FlushSource& source : sources) ASSERT_TRUE(source.produce(4096));
+    rig.settle();
+  }
+  // Two could keep what they hold; the third found no room.
+  EXPECT_GE(rig.device().counters().cq_overruns.value(), overruns + 1);
 }
 
 TEST(Conformance, C45_AReaderOnAnotherCoreSeesWholeCompletions) {
