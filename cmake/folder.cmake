@@ -14,10 +14,6 @@ function(paravane_folder name)
     add_library(paravane_${name} STATIC ${arg_SOURCES})
     set(scope PUBLIC)
     target_link_libraries(paravane_${name} PRIVATE paravane_warnings)
-    if(PARAVANE_LTO AND NOT name MATCHES "^testing")
-      # Fat: tests link the plain code, which takes them a fraction of the time.
-      target_compile_options(paravane_${name} PRIVATE -flto=auto -ffat-lto-objects)
-    endif()
   else()
     add_library(paravane_${name} INTERFACE)
     set(scope INTERFACE)
@@ -31,15 +27,5 @@ function(paravane_folder name)
     target_link_libraries(paravane_${name}_test PRIVATE
       paravane_${name} ${arg_TEST_USES} paravane_warnings GTest::gmock GTest::gtest_main)
     gtest_discover_tests(paravane_${name}_test DISCOVERY_TIMEOUT 60)
-  endif()
-endfunction()
-
-# paravane_optimise_whole(program)
-#
-# For programs whose speed matters: what they link is optimised as one, if the
-# preset asked for it.
-function(paravane_optimise_whole program)
-  if(PARAVANE_LTO)
-    target_link_options(${program} PRIVATE -flto=auto)
   endif()
 endfunction()
