@@ -25,7 +25,7 @@ class Disk(DaemonTest):
             f"mount -t tmpfs -o {options} none '{self.state}' && echo mounted && exec sleep 600")
         wait_for(lambda: "mounted" in self.log_text(), "the file system")
         user = ["--user", "--preserve-credentials"] if AS_ROOT else []
-        self.enter = ["nsenter", f"--target={self.holder.pid}", "--mount", *user]
+        self.enter = ["nsenter", f"--target={self.holder.pid}", "--mount", "--root", *user]
 
     def remount(self, options):
         subprocess.run([*self.enter, "mount", "-o", f"remount,{options}", str(self.state)],
