@@ -1,12 +1,15 @@
 #include "daemon/spin_policy.h"
 
+#include <algorithm>
+
 namespace paravane::daemon {
 namespace {
 
 // An empty round takes a few microseconds at most; more means that we were not
 // running.
 constexpr Duration kPreemptedGap = std::chrono::microseconds(300);
-constexpr Duration kCrowdedFor = std::chrono::milliseconds(10);
+constexpr Duration kCrowdedFor = std::chrono::milliseconds(100);
+constexpr Duration kPoliteSleep = std::chrono::microseconds(20);
 // epoll needs about this long to put us to sleep and wake us up.
 constexpr Duration kShortestSleep = std::chrono::microseconds(10);
 
@@ -27,9 +30,14 @@ Rest SpinPolicy::after_round(Instant now, bool worked, Instant next_look) {
   const bool polite = mode_ == SpinMode::kAuto && (!has_room_ || crowded(now));
   const bool may_spin = mode_ != SpinMode::kNever && !polite && now - last_work_ < spin_for_;
   const bool due_soon = next_look <= now || next_look - now < kShortestSleep;
+  // To give the processor away for a whole time slice of another's would be
+  // milliseconds: who wakes up from a sleep has it again at once.
+  if (polite) {
+    return {.kind = Rest::Kind::kSleep, .until = std::max(next_look, now + kPoliteSleep)};
+  }
   if (!may_spin && !due_soon) return {.kind = Rest::Kind::kSleep, .until = next_look};
   was_spinning_ = true;
-  return {.kind = polite ? Rest::Kind::kYield : Rest::Kind::kSpin};
+  return {.kind = Rest::Kind::kSpin};
 }
 
 }  // namespace paravane::daemon

@@ -1,5 +1,5 @@
-// SpinPolicy: what a worker does between two rounds: go on at once, spin, give
-// the processor away, or sleep until something is due.
+// SpinPolicy: what a worker does between two rounds: go on at once, spin, or sleep
+// until something is due.
 //
 // Worker thread only. Reads no clock: time is handed in.
 
@@ -12,13 +12,13 @@
 namespace paravane::daemon {
 
 enum class SpinMode : std::uint8_t {
-  kAuto,    // spins, but yields where it takes the processor from others
+  kAuto,    // spins, but sleeps where it takes the processor from others
   kAlways,  // has a processor of its own
   kNever,   // sleeps as soon as there is nothing to do
 };
 
 struct Rest {
-  enum class Kind : std::uint8_t { kGoOn, kSpin, kYield, kSleep };
+  enum class Kind : std::uint8_t { kGoOn, kSpin, kSleep };
   Kind kind = Kind::kGoOn;
   Instant until = kNever;  // kSleep
 };

@@ -55,9 +55,11 @@ TEST(SpinPolicy, GivesWayWhereOthersNeedTheProcessor) {
   EXPECT_EQ(policy.after_round(kStart + microseconds(10), false, kNever).kind, Kind::kSpin);
   // A round that took a millisecond: somebody else was running.
   const Instant later = kStart + milliseconds(1);
-  EXPECT_EQ(policy.after_round(later, false, later).kind, Kind::kYield);
+  const Rest rest = policy.after_round(later, false, later);
+  EXPECT_EQ(rest.kind, Kind::kSleep);
+  EXPECT_EQ(rest.until, later + microseconds(20)) << "short, to have it again at once";
   EXPECT_EQ(policy.after_round(later + microseconds(1), false, kNever).kind, Kind::kSleep);
-  const Instant calm = later + milliseconds(20);
+  const Instant calm = later + milliseconds(200);
   policy.after_round(calm, true, kNever);
   EXPECT_EQ(policy.after_round(calm + microseconds(1), false, kNever).kind, Kind::kSpin);
 }
@@ -80,7 +82,7 @@ TEST(SpinPolicy, NeverSpinsOnTheOnlyProcessor) {
   SpinPolicy policy(SpinMode::kAuto, kSpin, 1);
   policy.after_round(kStart, true, kNever);
   EXPECT_EQ(policy.after_round(kStart + microseconds(10), false, kNever).kind, Kind::kSleep);
-  EXPECT_EQ(policy.after_round(kStart + microseconds(10), false, kStart).kind, Kind::kYield);
+  EXPECT_EQ(policy.after_round(kStart + microseconds(10), false, kStart).kind, Kind::kSleep);
 }
 
 }  // namespace

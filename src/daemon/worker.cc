@@ -98,10 +98,6 @@ void Worker::rest(Instant now, bool worked) {
   switch (rest.kind) {
     case Rest::Kind::kGoOn: return;
     case Rest::Kind::kSpin: pause_processor(); return;
-    case Rest::Kind::kYield:
-      counters_.yields.add();
-      sched_yield();
-      return;
     case Rest::Kind::kSleep: break;
   }
   if (mailbox_.waiting()) return;

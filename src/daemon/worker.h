@@ -36,7 +36,6 @@ struct WorkerCounters {
   Counter rounds{set, "rounds", "rounds over all tenants"};
   Counter busy_rounds{set, "busy_rounds", "rounds in which something was done"};
   Counter sleeps{set, "sleeps", "times the worker went to sleep"};
-  Counter yields{set, "yields", "times the worker gave its processor away"};
   Counter stalls{set, "stalls", "times the worker was held asleep for a test"};
 };
 
