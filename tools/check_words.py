@@ -8,14 +8,14 @@ import sys
 FORBIDDEN = {
     "a path of somebody's home": re.compile(r"(^|[\s\"'=:(])/(root|home/\w+)/"),
     "a package mirror": re.compile(r"https?://\S*/debian(-security)?\b"),
-    "work left for later": re.compile(r"\b(TODO|FIXME|XXX)\b"),
+    "work left for later": re.compile(r"\b(TO[D]O|FIX[M]E|X{3})\b"),
 }
 
 
 def main():
     found = []
     for name in subprocess.run(["git", "ls-files"], capture_output=True, text=True, check=True).stdout.split("\n"):
-        if not name or name == "tools/check_words.py":
+        if not name:
             continue
         try:
             lines = open(name, encoding="utf-8").read().splitlines()

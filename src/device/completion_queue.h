@@ -2,7 +2,8 @@
 // it. Nothing that the guest has not consumed is ever overwritten.
 //
 // While the ring is full or its memory unmapped, completions are held back here, in
-// order, up to the queue's own size, and written when there is room. A program that
+// order, up to the queue's own size and what its device has room for
+// (completion_events.h), and written when there is room. A program that
 // takes one completion for one event (perftest's ib_send_lat -e, with queues of one
 // entry) is a step behind at times and would lose its queue otherwise. One more than
 // that, or no room for long, is an overrun: the queue reports itself once and takes

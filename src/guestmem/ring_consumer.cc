@@ -6,7 +6,7 @@
 namespace paravane {
 namespace {
 
-constexpr std::uint32_t kAhead = 3;
+constexpr std::uint32_t kAhead = 3;  // entries: more takes lines that the guest still writes
 constexpr std::uint32_t kPrefetchedBytes = 128;  // all that is read of most entries
 
 }  // namespace
