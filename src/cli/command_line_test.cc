@@ -138,9 +138,11 @@ TEST(LimitOption, SetsWhatItNames) {
   EXPECT_EQ(limits.queue_pairs, 64u);
   EXPECT_EQ(limits.gids, 8u);
   for (const char* bad :
-       {"", "=", "gids", "gids=", "gids=x", "gids=1 ", "gids=-1", "gids=99999999999", "qps=1"}) {
+       {"", "=", "sges", "sges=", "sges=x", "sges=1 ", "sges=-1", "sges=99999999999", "qps=1"}) {
     EXPECT_FALSE(set_limit(bad, limits)) << bad;
   }
+  EXPECT_THAT(set_limit("gids=9", limits).error().message, HasSubstr("limited twice"));
+  EXPECT_THAT(set_limit("sges=99999999999", limits).error().message, HasSubstr("1 to 32"));
 }
 
 control::Stats some_stats() {

@@ -28,8 +28,12 @@ Status set_limit(std::string_view option, control::VmLimits& limits) {
     const char* end = digits.data() + digits.size();
     const auto parsed = std::from_chars(digits.data(), end, value);
     if (digits.empty() || parsed.ec != std::errc{} || parsed.ptr != end) {
+      return fail(Errc::kInvalidArgument, fmt::format("--limit {}: write {}=NUMBER, {} to {}",
+                                                      option, field.name, field.min, field.max));
+    }
+    if (limits.*field.member) {
       return fail(Errc::kInvalidArgument,
-                  fmt::format("--limit {}: write {}=NUMBER", option, field.name));
+                  fmt::format("--limit {}: {} is limited twice", option, field.name));
     }
     limits.*field.member = value;
     return {};

@@ -45,6 +45,12 @@ Result<control::VmSpec> to_spec(const AddOptions& options) {
   return spec;
 }
 
+// Of the VMM; a VM without one has none.
+control::TextTable::Cell pid_cell(const control::VmStatus& vm) {
+  if (vm.pid > 0) return static_cast<std::uint64_t>(vm.pid);
+  return std::string("-");
+}
+
 void print_vms(const std::vector<control::VmStatus>& vms, const Context& context) {
   control::TextTable table(
       {"Name", "State", "MAC Address", "Version", "Doorbells", "PID", "Socket", "Problem"});
@@ -52,7 +58,7 @@ void print_vms(const std::vector<control::VmStatus>& vms, const Context& context
     table.add({vm.spec.name, std::string(to_string(vm.state)),
                vm.spec.mac ? control::format_mac(*vm.spec.mac) : std::string(),
                std::uint64_t{vm.spec.version}, std::string(to_string(vm.spec.doorbells)),
-               static_cast<std::uint64_t>(vm.pid), vm.socket, vm.problem});
+               pid_cell(vm), vm.socket, vm.problem});
   }
   fmt::print("{}", table.print(context.format));
 }

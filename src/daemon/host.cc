@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "base/log.h"
+#include "daemon/directory_lock.h"
 #include "daemon/port_config.h"
-#include "daemon/state_lock.h"
 #include "daemon/version.h"
 
 namespace paravane::daemon {

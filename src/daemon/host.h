@@ -19,8 +19,8 @@
 #include "control/management.h"
 #include "control/store.h"
 #include "daemon/config.h"
+#include "daemon/directory_lock.h"
 #include "daemon/port_table.h"
-#include "daemon/state_lock.h"
 #include "daemon/worker.h"
 
 namespace paravane::daemon {
@@ -63,7 +63,8 @@ class Host final : public control::Management {
   using States = std::map<std::string, PortState>;
 
   Host(HostConfig config, std::function<void()> on_stop);
-  control::ApiResult<void> open_state();
+  control::ApiResult<void> lock_directories();
+  control::ApiResult<void> open_store();
   control::ApiResult<void> restore_vms();
   control::ApiResult<void> make_port(const control::VmSpec& spec);
   // False: attached, and not forced.
@@ -78,7 +79,7 @@ class Host final : public control::Management {
   HostConfig config_;
   std::function<void()> on_stop_;
   Instant started_;
-  std::unique_ptr<StateLock> lock_;
+  std::vector<DirectoryLock> locks_;
   std::unique_ptr<control::Store> store_;
   std::map<std::string, Vm> vms_;
   std::unique_ptr<Worker> worker_;

@@ -5,10 +5,9 @@
 #include <utility>
 
 #include "base/log.h"
-#include "daemon/directory_check.h"
+#include "daemon/directory_lock.h"
 #include "daemon/host.h"
 #include "daemon/port_config.h"
-#include "daemon/state_lock.h"
 
 namespace paravane::daemon {
 
@@ -18,12 +17,8 @@ using control::refuse;
 
 ApiResult<std::unique_ptr<Host>> Host::start(HostConfig config, std::function<void()> on_stop) {
   std::unique_ptr<Host> host(new Host(std::move(config), std::move(on_stop)));
-  const VfioUserConfig& sockets = host->config_.config.vfio_user;
-  if (const Status good = check_directory(sockets.socket_dir, "vfio_user.socket_directory");
-      !good) {
-    return refuse(ApiErrorCode::kSocket, good.error().message);
-  }
-  if (auto opened = host->open_state(); !opened) return std::unexpected(opened.error());
+  if (auto locked = host->lock_directories(); !locked) return std::unexpected(locked.error());
+  if (auto opened = host->open_store(); !opened) return std::unexpected(opened.error());
   auto worker = Worker::start(host->config_.config.worker);
   if (!worker) return refuse(ApiErrorCode::kInternal, worker.error().message);
   host->worker_ = std::move(*worker);
@@ -49,10 +44,19 @@ Host::~Host() {
   worker_.reset();
 }
 
-ApiResult<void> Host::open_state() {
-  auto lock = StateLock::take(config_.config.state_dir);
-  if (!lock) return std::unexpected(lock.error());
-  lock_ = std::make_unique<StateLock>(std::move(*lock));
+ApiResult<void> Host::lock_directories() {
+  const Config& config = config_.config;
+  for (const auto& [directory, setting] :
+       {std::pair(config.state_dir, "state.directory"),
+        std::pair(config.vfio_user.socket_dir, "vfio_user.socket_directory")}) {
+    auto lock = DirectoryLock::take(directory, setting);
+    if (!lock) return std::unexpected(lock.error());
+    locks_.push_back(std::move(*lock));
+  }
+  return {};
+}
+
+ApiResult<void> Host::open_store() {
   auto store = control::Store::open(config_.config.state_dir / "paravane.db");
   if (!store) return std::unexpected(store.error());
   store_ = std::move(*store);

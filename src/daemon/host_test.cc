@@ -230,6 +230,15 @@ TEST_F(HostTest, SecondDaemonOnTheSameStateIsRefused) {
   EXPECT_THAT(second.error().message, HasSubstr("another paravaned uses"));
 }
 
+TEST_F(HostTest, SecondDaemonOnTheSameSocketsIsRefused) {
+  const TempDir other_state;
+  config_.config.state_dir = other_state.path();
+  auto second = Host::start(config_, [] {});
+  ASSERT_FALSE(second);
+  EXPECT_THAT(second.error().message,
+              HasSubstr("another paravaned uses " + config_.config.vfio_user.socket_dir.string()));
+}
+
 TEST_F(HostTest, MissingSocketDirectoryIsNamed) {
   host_.reset();
   config_.config.vfio_user.socket_dir = dir_ / "none";

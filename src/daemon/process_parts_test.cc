@@ -14,9 +14,9 @@
 #include "base/log.h"
 #include "base/unique_fd.h"
 #include "daemon/directory_check.h"
+#include "daemon/directory_lock.h"
 #include "daemon/logging.h"
 #include "daemon/notify.h"
-#include "daemon/state_lock.h"
 #include "testing/temp_dir.h"
 
 namespace paravane::daemon {
@@ -47,16 +47,17 @@ TEST(DirectoryCheck, RefusesAFile) {
   EXPECT_THAT(message, testing::Not(HasSubstr("install -d")));  // it would fail
 }
 
-TEST(StateLock, IsHeldByOneAtATime) {
+TEST(DirectoryLock, IsHeldByOneAtATime) {
   const TempDir dir;
   {
-    const auto first = StateLock::take(dir.path());
+    const auto first = DirectoryLock::take(dir.path(), "state.directory");
     ASSERT_TRUE(first);
-    const auto second = StateLock::take(dir.path());
+    EXPECT_TRUE(DirectoryLock::take(dir.path(), "vfio_user.socket_directory"));
+    const auto second = DirectoryLock::take(dir.path(), "state.directory");
     ASSERT_FALSE(second);
     EXPECT_THAT(second.error().message, HasSubstr("another paravaned uses " + dir.path().string()));
   }
-  EXPECT_TRUE(StateLock::take(dir.path()));
+  EXPECT_TRUE(DirectoryLock::take(dir.path(), "state.directory"));
 }
 
 class NotifierTest : public testing::Test {

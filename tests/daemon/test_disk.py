@@ -52,7 +52,7 @@ class Disk(DaemonTest):
         self.assertIn("nothing was changed", failure.stderr)
         # Nothing of the failed one stays, and the others are as they were.
         self.assertEqual(self.vm_names(), names)
-        self.assertEqual(sorted(p.stem for p in self.vms.iterdir()), names)
+        self.assertEqual(sorted(p.stem for p in self.vms.glob("*.sock")), names)
         self.assertEqual(self.stop(daemon), 0)
         daemon = self.start(*self.enter)
         self.assertEqual(self.vm_names(), names)
@@ -106,7 +106,7 @@ class SocketDirectory(Disk):
         self.cli("vm", "add", "a")
         self.cli("vm", "add", "b")
         self.assertEqual(self.stop(daemon), 0)
-        self.mount_state("nr_inodes=2")
+        self.mount_state("nr_inodes=3")
         self.start(*self.enter)
         rows = self.vm_rows()
         self.assertEqual([row["State"] for row in rows], ["detached", "failed"])

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -126,11 +127,11 @@ class NoStart(DaemonTest):
         self.assertIn(f"vfio_user.socket_directory {self.vms}: there is no such directory", complaint)
         self.assertIn("install -d", complaint)
         self.vms.mkdir()
-        self.state.rmdir()
+        shutil.rmtree(self.state)
         status, complaint = self.run_daemon()
         self.assertEqual(status, 1)
         self.assertIn(f"state.directory {self.state}: there is no such directory", complaint)
-        self.assertEqual(list(self.vms.iterdir()), [])
+        self.assertEqual(list(self.vms.glob("*.sock")), [])
 
     def test_directory_that_is_a_file_is_named(self):
         self.vms.rmdir()
@@ -147,6 +148,15 @@ class NoStart(DaemonTest):
             self.assertEqual(status, 1)
             self.assertIn(f"another paravaned uses {self.state}", complaint)
             self.assertEqual(self.vm_rows()[0]["State"], "attached")
+
+    def test_second_daemon_on_the_same_sockets_is_refused(self):
+        self.start()
+        other = self.state.with_name("other")
+        other.mkdir()
+        self.config.write_text(self.config.read_text().replace(str(self.state), str(other)))
+        status, complaint = self.run_daemon()
+        self.assertEqual(status, 1)
+        self.assertIn(f"another paravaned uses {self.vms}", complaint)
 
     def test_socket_of_another_program_is_left_alone(self):
         with socket.socket(socket.AF_UNIX) as other:

@@ -1,0 +1,40 @@
+#include "daemon/directory_lock.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "daemon/directory_check.h"
+
+namespace paravane::daemon {
+
+using control::ApiErrorCode;
+
+control::ApiResult<DirectoryLock> DirectoryLock::take(const std::filesystem::path& directory,
+                                                      std::string_view setting) {
+  if (const Status good = check_directory(directory, setting); !good) {
+    return control::refuse(ApiErrorCode::kStore, good.error().message);
+  }
+  const std::filesystem::path file = directory / fmt::format("{}.lock", setting);
+  UniqueFd fd(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (!fd) {
+    return control::refuse(errno == ENOSPC ? ApiErrorCode::kNoSpace : ApiErrorCode::kStore,
+                           fmt::format("cannot make {}: {}", file.string(), std::strerror(errno)));
+  }
+  if (::flock(fd.get(), LOCK_EX | LOCK_NB) == 0) return DirectoryLock(std::move(fd));
+  if (errno == EWOULDBLOCK) {
+    return control::refuse(
+        ApiErrorCode::kStore, fmt::format("another paravaned uses {}", directory.string()),
+        fmt::format("End it first (paravane daemon stop), or give this one a {} of its own.",
+                    setting));
+  }
+  return control::refuse(ApiErrorCode::kStore,
+                         fmt::format("cannot lock {}: {}", file.string(), std::strerror(errno)),
+                         fmt::format("Let {} be on a local file system.", setting));
+}
+
+}  // namespace paravane::daemon

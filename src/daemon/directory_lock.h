@@ -1,0 +1,27 @@
+// DirectoryLock: one daemon per directory (its state, its sockets). Held by an
+// open file, so it ends with the process however that ends.
+
+#pragma once
+
+#include <filesystem>
+#include <string_view>
+
+#include "base/unique_fd.h"
+#include "control/api_error.h"
+
+namespace paravane::daemon {
+
+class DirectoryLock {
+ public:
+  // `setting` is the key of paravaned.toml that names the directory. Errors: kStore
+  // (it is missing or not writable; another daemon has it), kNoSpace; each with its
+  // remedy.
+  static control::ApiResult<DirectoryLock> take(const std::filesystem::path& directory,
+                                                std::string_view setting);
+
+ private:
+  explicit DirectoryLock(UniqueFd fd) : fd_(std::move(fd)) {}
+  UniqueFd fd_;
+};
+
+}  // namespace paravane::daemon
