@@ -48,6 +48,9 @@ RingProducer::Push CompletionQueue::add(const abi::Cqe& cqe, bool solicited) {
 }
 
 void CompletionQueue::reveal() {
+  if (RingConsumer* ring = std::exchange(taken_from_, nullptr)) {
+    static_cast<void>(ring->publish());  // while that fails, the ring remembers
+  }
   if (hidden_ == 0 || dead_) return;
   if (producer_.publish() != RingProducer::Push::kDone) return die(true);
   const bool solicited = last_solicited_ > pushed_;

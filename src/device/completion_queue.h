@@ -22,6 +22,7 @@
 #include "device/completion_writer.h"
 #include "device/user_context.h"
 #include "guestmem/page_list.h"
+#include "guestmem/ring_consumer.h"
 #include "guestmem/ring_producer.h"
 #include "verbs/completion.h"
 
@@ -93,6 +94,11 @@ class CompletionQueue final : public verbs::CompletionQueue {
   bool push(const verbs::Completion& completion, verbs::Reveal when) override;
   void reveal() override;
 
+  // Entries of this send queue were taken: the guest gets their slots back before it
+  // sees any completion that we have now or get later in this turn. REQUIRES:
+  // reveal() follows in the same turn.
+  void publish_before_reveal(RingConsumer& ring) { taken_from_ = &ring; }
+
   // ---- Arming ----
   Arm arm() const { return arm_; }
   void set_arm(bool solicited_only);
@@ -150,6 +156,7 @@ class CompletionQueue final : public verbs::CompletionQueue {
   PageList pages_;
   RingProducer producer_;
   CompletionSink& sink_;
+  RingConsumer* taken_from_ = nullptr;
   std::deque<Held> held_;
   LateState late_;
   HoldState hold_state_;

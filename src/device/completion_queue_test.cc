@@ -75,6 +75,37 @@ TEST_F(CompletionQueueTest, WritesElementAndIndex) {
   EXPECT_EQ(sink_.completions, 1);
 }
 
+TEST_F(CompletionQueueTest, ShowsTogetherWhatIsPushedForSoon) {
+  for (std::uint64_t i = 0; i < 3; ++i) ASSERT_TRUE(cq_.push(completion(i), verbs::Reveal::kSoon));
+  EXPECT_EQ(producer(), 0u);
+  EXPECT_EQ(sink_.completions, 0);
+  cq_.reveal();
+  EXPECT_EQ(producer(), 3u);
+  EXPECT_EQ(sink_.completions, 1);
+}
+
+TEST_F(CompletionQueueTest, GivesSendSlotsBackBeforeTheirCompletionsAreSeen) {
+  constexpr std::uint64_t kSendProducerAt = 256;  // of the header page, which has room
+  constexpr std::uint64_t kSendConsumerAt = 260;
+  PageList list = pages();
+  RingConsumer sends(list, {.producer_at = kSendProducerAt,
+                            .consumer_at = kSendConsumerAt,
+                            .elements_at = kPageBytes,
+                            .element_bytes = 64,
+                            .elements = 8});
+  ram_.store(pages_.at(kSendProducerAt), 2);
+  for (std::uint64_t i = 0; i < 2; ++i) {
+    ASSERT_EQ(sends.peek(), RingConsumer::Next::kEntry);
+    sends.advance();
+    cq_.publish_before_reveal(sends);
+    ASSERT_TRUE(cq_.push(completion(i), verbs::Reveal::kSoon));
+  }
+  EXPECT_EQ(ram_.load(pages_.at(kSendConsumerAt)), 0u);
+  ASSERT_TRUE(cq_.push(completion(3, 2), verbs::Reveal::kNow));  // another's shows all
+  EXPECT_EQ(producer(), 3u);
+  EXPECT_EQ(ram_.load(pages_.at(kSendConsumerAt)), 2u);
+}
+
 TEST_F(CompletionQueueTest, C44_FullTwiceIsAnOverrunToldOnce) {
   for (std::uint64_t i = 0; i < 8; ++i) ASSERT_TRUE(cq_.push(completion(i), verbs::Reveal::kNow));
   EXPECT_FALSE(cq_.push(completion(8), verbs::Reveal::kNow));

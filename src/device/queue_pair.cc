@@ -121,7 +121,8 @@ verbs::WorkSource::Fetch QueuePair::take_send(verbs::SendRequest& out) {
   if (copy_sges(send_, sizeof(entry.header), sges, entry.sges, out) != Reach::kOk) {
     return Fetch::kAbsent;
   }
-  static_cast<void>(send_.advance());  // taken, also when the guest cannot be told yet
+  send_.advance();
+  spec_.send_cq->publish_before_reveal(send_);
   ++send_posted_.taken;
   return Fetch::kTaken;
 }
@@ -138,7 +139,8 @@ verbs::WorkSource::Fetch QueuePair::take_receive(verbs::ReceiveRequest& out) {
   if (copy_sges(receive_, sizeof(entry.header), sges, copied, out) != Reach::kOk) {
     return Fetch::kAbsent;
   }
-  static_cast<void>(receive_.advance());
+  receive_.advance();
+  static_cast<void>(receive_.publish());  // taken, also when the guest cannot be told yet
   ++receive_posted_.taken;
   return Fetch::kTaken;
 }

@@ -18,7 +18,7 @@ RingConsumer::RingConsumer(PageList& pages, const RingLayout& layout)
 
 RingConsumer::Next RingConsumer::peek() {
   if (broken_) return Next::kBroken;
-  if (owes_head_) owes_head_ = pages_->store_index(layout_.consumer_at, head_) != Reach::kOk;
+  if (was_absent_) static_cast<void>(publish());
   return head_ != tail_ ? Next::kEntry : look();
 }
 
@@ -52,12 +52,17 @@ Reach RingConsumer::copy_head(std::uint32_t offset, std::span<std::byte> to) con
   return pages_->copy_in(layout_.elements_at + entry + offset, to);
 }
 
-Reach RingConsumer::advance() {
+void RingConsumer::advance() {
   assert(head_ != tail_);
   head_ = index_.next(head_);
-  const Reach reach = pages_->store_index(layout_.consumer_at, head_);
-  owes_head_ = reach != Reach::kOk;
   prefetch(kAhead);
+}
+
+Reach RingConsumer::publish() {
+  if (published_ == head_) return Reach::kOk;
+  const Reach reach = pages_->store_index(layout_.consumer_at, head_);
+  was_absent_ = reach != Reach::kOk;
+  if (!was_absent_) published_ = head_;
   return reach;
 }
 
@@ -80,8 +85,9 @@ std::uint32_t RingConsumer::available() {
 void RingConsumer::reset() {
   head_ = 0;
   tail_ = 0;
+  published_ = 0;
   broken_ = false;
-  owes_head_ = false;
+  was_absent_ = false;
 }
 
 }  // namespace paravane

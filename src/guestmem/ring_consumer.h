@@ -1,7 +1,8 @@
 // RingConsumer: reads a ring that the guest produces (SQ, RQ, SRQ).
 //
 // Our index lives here; shared memory gets a copy that is never read back, so
-// the guest cannot move us. A slot must be copied before advance() gives it back.
+// the guest cannot move us. A slot must be copied before it is passed by advance();
+// publish() gives back to the guest what was passed.
 //
 // Owner thread only.
 
@@ -53,11 +54,16 @@ class RingConsumer {
   // The same from `offset` within the entry.
   Reach copy_head(std::uint32_t offset, std::span<std::byte> to) const;
 
-  // Gives the head slot back to the guest, whether or not the entry in it was
-  // any good: a bad entry must not be seen twice. REQUIRES: peek() said kEntry.
-  // When the memory is absent we have advanced all the same, and the guest
-  // learns of it from the first peek() or advance() after its return.
-  Reach advance();
+  // Passes the head slot, whether or not the entry in it was any good: a bad entry
+  // must not be seen twice. REQUIRES: peek() said kEntry; publish() follows in the
+  // same turn.
+  void advance();
+
+  // Gives all slots that were passed back to the guest. The line that its index
+  // lies in goes back and forth between two processors; one store for several
+  // entries is worth much. While the memory is absent they are ours, and the guest
+  // learns of it from the first peek() or publish() after its return.
+  Reach publish();
 
   // Entries from the head to the guest's producer index; reads the index. 0 if
   // the ring is broken or absent.
@@ -77,9 +83,10 @@ class RingConsumer {
   RingLayout layout_;
   RingIndex index_;
   std::uint32_t head_ = 0;
-  std::uint32_t tail_ = 0;  // last producer index seen
+  std::uint32_t tail_ = 0;       // last producer index seen
+  std::uint32_t published_ = 0;  // what the guest was told of head_
   bool broken_ = false;
-  bool owes_head_ = false;  // the guest has not been told our last head_
+  bool was_absent_ = false;  // when the guest was to be told
 };
 
 }  // namespace paravane

@@ -111,8 +111,7 @@ void Adapter::forget(QueuePair& qp) {
 }
 
 void Adapter::run(Instant now, Budget& budget) {
-  for (std::size_t turns = ready_.size(); turns > 0 && !ready_.empty(); --turns) {
-    if (budget.spent()) return;
+  while (!ready_.empty() && !budget.spent()) {
     QueuePair& qp = *ready_.front();
     ready_.pop_front();
     qp.impl_->scheduled = false;

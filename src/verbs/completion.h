@@ -43,7 +43,7 @@ class CompletionQueue {
   // queue reports its own error, and the QP goes to ERR.
   [[nodiscard]] virtual bool push(const Completion& completion, Reveal when) = 0;
 
-  // Who pushed with kSoon calls this before its turn ends and before long work.
+  // Who pushed with kSoon calls this before its turn ends.
   virtual void reveal() = 0;
 };
 

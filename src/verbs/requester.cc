@@ -15,9 +15,6 @@ constexpr std::uint8_t kRnrRetryForEver = 7;
 // the peer has come.
 constexpr Duration kLookForPeer = std::chrono::milliseconds(64);
 
-// A completion is not kept from the guest for as long as this takes to copy.
-constexpr std::uint64_t kLongBytes = 4096;
-
 // The waits of one adapter come due at most 250,000 times a second together:
 // thousands of queue pairs with the shortest timers must not fill a worker.
 constexpr Duration kWaitPerWaiter = std::chrono::microseconds(4);
@@ -101,7 +98,6 @@ void Requester::attempt_message(Instant now, Budget& budget) {
   if (path == nullptr) return on_no_answer(now);
   carrier_ = path->transport;
   phase_ = Phase::kSubmitting;
-  if (request_.sges.total_bytes() > kLongBytes) qp_.spec().send_cq->reveal();
   const std::optional<Outcome> outcome = carrier_->submit(qp_, *path, request_, budget);
   if (outcome) {
     phase_ = Phase::kReady;
