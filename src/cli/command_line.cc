@@ -37,7 +37,7 @@ std::string explain(const CLI::App& app, const CLI::Error& error) {
   const CLI::App& command = deepest_command(app);
   std::string path = command.get_name();
   for (const CLI::App* up = command.get_parent(); up != nullptr; up = up->get_parent()) {
-    path = up->get_name() + " " + path;
+    path.insert(0, up->get_name() + " ");
   }
   std::string problem = error.what();
   const std::vector<std::string> unknown = app.remaining(true);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include <string>
 
 namespace paravane::cli {
 namespace {
@@ -22,11 +23,10 @@ Status set_limit(std::string_view option, control::VmLimits& limits) {
   const std::string_view name = option.substr(0, equals);
   for (const control::LimitField& field : control::kLimitFields) {
     if (field.name != name) continue;
-    const std::string_view digits =
-        equals == std::string_view::npos ? std::string_view() : option.substr(equals + 1);
+    const std::string digits(equals == std::string_view::npos ? "" : option.substr(equals + 1));
     std::uint32_t value = 0;
-    const char* end = digits.data() + digits.size();
-    const auto parsed = std::from_chars(digits.data(), end, value);
+    const char* end = digits.c_str() + digits.size();
+    const auto parsed = std::from_chars(digits.c_str(), end, value);
     if (digits.empty() || parsed.ec != std::errc{} || parsed.ptr != end) {
       return fail(Errc::kInvalidArgument, fmt::format("--limit {}: write {}=NUMBER, {} to {}",
                                                       option, field.name, field.min, field.max));

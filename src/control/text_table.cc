@@ -65,6 +65,7 @@ std::string TextTable::print(TableFormat format) const {
 
 std::string TextTable::as_table() const {
   std::vector<std::size_t> widths;
+  widths.reserve(columns_.size());
   for (const std::string& column : columns_) widths.push_back(column.size());
   std::vector<std::vector<std::string>> lines;
   for (const auto& row : rows_) {
@@ -75,6 +76,7 @@ std::string TextTable::as_table() const {
     }
   }
   std::vector<std::string> dashes;
+  dashes.reserve(widths.size());
   for (const std::size_t width : widths) dashes.emplace_back(width, '-');
   std::string text = table_line(columns_, widths) + table_line(dashes, widths);
   for (const auto& line : lines) text += table_line(line, widths);

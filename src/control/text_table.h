@@ -22,7 +22,7 @@ class TextTable {
  public:
   using Cell = std::variant<std::string, std::uint64_t, bool>;
 
-  explicit TextTable(std::initializer_list<std::string_view> columns)
+  TextTable(std::initializer_list<std::string_view> columns)
       : columns_(columns.begin(), columns.end()) {}
 
   // REQUIRES: as many cells as columns.

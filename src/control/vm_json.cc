@@ -24,7 +24,7 @@ VmLimits read_limits(JsonReader& spec) {
   if (object == nullptr) return limits;
   JsonReader reader(*object, "limits");
   for (const LimitField& field : kLimitFields) {
-    const auto value = reader.number(field.name.data(), kMaxU32);
+    const auto value = reader.number(std::string(field.name).c_str(), kMaxU32);
     if (value) limits.*field.member = static_cast<std::uint32_t>(*value);
   }
   if (const Status good = reader.finish(); !good) spec.complain("limits", good.error().message);

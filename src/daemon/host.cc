@@ -128,6 +128,7 @@ ApiResult<std::vector<VmStatus>> Host::list_vms() {
   const auto now = states();
   if (!now) return std::unexpected(now.error());
   std::vector<VmStatus> list;
+  list.reserve(vms_.size());
   for (const auto& [name, vm] : vms_) list.push_back(status_of(vm, *now));
   return list;
 }

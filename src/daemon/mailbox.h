@@ -50,11 +50,7 @@ class Mailbox {
     // Shared: the asker may give up before the owner answers.
     auto slot = std::make_shared<Slot<Answer>>();
     const bool posted = post([slot, function = std::move(function)]() mutable {
-      Answer answer = function();
-      {
-        const std::lock_guard lock(slot->mutex);
-        slot->answer.emplace(std::move(answer));
-      }
+      slot->set(function());
       slot->answered.notify_one();
     });
     if (!posted) return std::nullopt;
@@ -72,7 +68,7 @@ class Mailbox {
       batch.swap(messages_);
       waiting_.store(false, std::memory_order_relaxed);
     }
-    for (Message& message : batch) message();
+    for (const Message& message : batch) message();
   }
 
   // Owner thread: look before going to sleep; the wake for a message may have
@@ -91,6 +87,11 @@ class Mailbox {
     std::mutex mutex;
     std::condition_variable answered;
     std::optional<Answer> answer;
+
+    void set(Answer value) {
+      const std::lock_guard lock(mutex);
+      answer.emplace(std::move(value));
+    }
   };
 
   std::function<void()> wake_;

@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <cstdlib>
+#include <exception>
 #include <filesystem>
 #include <string>
 
@@ -51,11 +52,7 @@ int run(Options options) {
   return to_int(daemon.run());
 }
 
-}  // namespace
-}  // namespace paravane::daemon
-
-int main(int argc, char** argv) {
-  using namespace paravane::daemon;  // NOLINT(google-build-using-namespace)
+int parse_and_run(int argc, char** argv) {
   CLI::App app("Paravirtual RDMA adapters (PVRDMA) for the VMs of this host.", "paravaned");
   Options options;
   app.set_version_flag("--version", std::string("paravaned ") + kVersion);
@@ -76,4 +73,16 @@ int main(int argc, char** argv) {
     return app.exit(error) == 0 ? 0 : static_cast<int>(ExitStatus::kUsage);
   }
   return run(std::move(options));
+}
+
+}  // namespace
+}  // namespace paravane::daemon
+
+int main(int argc, char** argv) {
+  try {
+    return paravane::daemon::parse_and_run(argc, argv);
+  } catch (const std::exception& error) {  // no memory: nothing else throws to here
+    static_cast<void>(std::fprintf(stderr, "paravaned: %s\n", error.what()));
+    return static_cast<int>(paravane::daemon::ExitStatus::kFailed);
+  }
 }

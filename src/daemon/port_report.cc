@@ -7,7 +7,6 @@ namespace paravane::daemon {
 namespace {
 
 using control::CounterGroup;
-using control::CounterValue;
 
 std::string_view type_name(verbs::QpType type) {
   switch (type) {

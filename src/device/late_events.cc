@@ -153,7 +153,7 @@ LateEvents::Verdict LateEvents::judge(CompletionQueue& cq) {
   watch_.look(context);  // what is in the word now was stored within the window
   if (cq.late().ticket != ticket) return Verdict::kQueued;  // an arm of this very queue
   const std::uint64_t consumed = cq.consumed();
-  CompletionQueue::LateState& late = cq.late();
+  const CompletionQueue::LateState& late = cq.late();
   const bool spins = !late.arm_seen && context.completion_words != late.words_at_start;
   if (consumed != late.consumed_at_start || spins) {
     start_window(cq, consumed);

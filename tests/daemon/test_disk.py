@@ -23,9 +23,15 @@ class Disk(DaemonTest):
         self.holder = self.spawn(
             "unshare", "--mount", *AS_ROOT, "sh", "-c",
             f"mount -t tmpfs -o {options} none '{self.state}' && echo mounted && exec sleep 600")
-        wait_for(lambda: "mounted" in self.log_text(), "the file system")
+        wait_for(self.is_mounted, "the file system")
         user = ["--user", "--preserve-credentials"] if AS_ROOT else []
         self.enter = ["nsenter", f"--target={self.holder.pid}", "--mount", "--root", *user]
+
+    def is_mounted(self):
+        # In a changed root that is no mount point, a mount namespace cannot be made private.
+        if self.holder.poll() is not None:
+            self.fail("no mount namespace: " + self.log_text())
+        return "mounted" in self.log_text()
 
     def remount(self, options):
         subprocess.run([*self.enter, "mount", "-o", f"remount,{options}", str(self.state)],
