@@ -112,4 +112,12 @@ static_assert(offsetof(SharedRegion, caps) == 72);
 
 inline constexpr std::uint8_t kModeRoce = 0;
 
+enum AtomicOps : std::uint8_t { kAtomicCompareSwap = 1, kAtomicFetchAdd = 2 };
+// Linux offers its memory management extensions only when all three are there.
+enum BmmeFlags : std::uint8_t {
+  kBmmeLocalInvalidate = 1,
+  kBmmeRemoteInvalidate = 2,
+  kBmmeFastRegister = 4,
+};
+
 }  // namespace paravane::abi

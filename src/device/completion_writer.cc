@@ -1,5 +1,6 @@
 #include "device/completion_writer.h"
 
+#include <bit>
 #include <utility>
 
 namespace paravane::device {
@@ -26,6 +27,9 @@ abi::Cqe make_cqe(const verbs::Completion& completion, Reader reader) {
     if (reader == Reader::kKernel) flags |= abi::kCqeWithNetworkHeader;
   }
   if (completion.with_imm) flags |= abi::kCqeWithImm;
+  // To a user program the bit means something else; it saw its own key go.
+  const bool tells_key = completion.invalidated_key && reader == Reader::kKernel;
+  if (tells_key) flags |= abi::kCqeWithInvalidate;
 
   abi::Cqe cqe{};
   cqe.wr_id.set(completion.wr_id);
@@ -34,6 +38,8 @@ abi::Cqe make_cqe(const verbs::Completion& completion, Reader reader) {
   cqe.status.set(static_cast<std::uint32_t>(completion.status));
   cqe.byte_len.set(completion.byte_len);
   if (completion.with_imm) cqe.imm_data = completion.imm;
+  // Not raw as an immediate is, but a number of the device's.
+  if (tells_key) cqe.imm_data = std::bit_cast<verbs::Immediate>(Le32(*completion.invalidated_key));
   cqe.src_qp.set(completion.source_qpn);
   cqe.wc_flags.set(flags);
   cqe.sl = completion.service_level;

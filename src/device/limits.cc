@@ -94,6 +94,10 @@ abi::DeviceCaps make_caps(const DeviceConfig& config) {
   caps.node_guid.set(node_guid(config));
   caps.max_mr_size.set(kMaxRegionBytes);
   caps.page_size_cap.set(0x1000);
+  caps.atomic_arg_sizes.set(verbs::kAtomicBytes);
+  caps.atomic_ops = abi::kAtomicCompareSwap | abi::kAtomicFetchAdd;
+  caps.bmme_flags = abi::kBmmeLocalInvalidate | abi::kBmmeRemoteInvalidate | abi::kBmmeFastRegister;
+  caps.max_fast_reg_page_list_len.set(kMaxFastRegionPages);
   caps.vendor_id.set(abi::kVendorId);
   caps.vendor_part_id.set(abi::kDeviceId);
   caps.hw_ver.set(1);

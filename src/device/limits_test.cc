@@ -74,11 +74,12 @@ TEST(Limits, C13_ExactlyOneGidTypeAndVersion17KnowsOnlyTheFirst) {
   EXPECT_EQ(make_caps(config).gid_types, 1u);
 }
 
-TEST(Limits, NothingIsOfferedThatIsNotExecuted) {
+TEST(Limits, WhatIsExecutedIsOfferedAndNothingElse) {
   const abi::DeviceCaps caps = make_caps({});
   EXPECT_EQ(caps.max_srq.get(), 0u);
-  EXPECT_EQ(caps.atomic_ops, 0u);
-  EXPECT_EQ(caps.bmme_flags, 0u);
+  EXPECT_EQ(caps.atomic_ops, 3u);
+  EXPECT_EQ(caps.bmme_flags, 7u);
+  EXPECT_EQ(caps.max_fast_reg_page_list_len.get(), 128u);
   EXPECT_EQ(caps.max_mw.get(), 0u);
   EXPECT_EQ(caps.device_cap_flags.get(), 0u);
 }

@@ -1,5 +1,6 @@
 #include "device/work_decoder.h"
 
+#include <bit>
 #include <iterator>
 
 namespace paravane::device {
@@ -9,29 +10,29 @@ using verbs::WcStatus;
 using verbs::WrOpcode;
 
 constexpr std::uint32_t kPdMask = 0xFF'FFFF;
+constexpr std::uint32_t kPageShift = 12;  // whatever the pages' owner mapped them with
 
 struct OpcodeRow {
   bool known = false;
   WrOpcode opcode = WrOpcode::kSend;
-  bool offered = false;  // executed by this device; not for atomics and registrations yet
 };
 
 // By PVRDMA opcode. User space agrees with it for 0..6 and means other things
 // from 7 on, none of which it may ask for.
 constexpr std::uint32_t kUserOpcodes = 7;
 constexpr OpcodeRow kOpcodes[] = {
-    {true, WrOpcode::kRdmaWrite, true},
-    {true, WrOpcode::kRdmaWriteWithImm, true},
-    {true, WrOpcode::kSend, true},
-    {true, WrOpcode::kSendWithImm, true},
-    {true, WrOpcode::kRdmaRead, true},
-    {true, WrOpcode::kCompareAndSwap, false},
-    {true, WrOpcode::kFetchAndAdd, false},
+    {true, WrOpcode::kRdmaWrite},
+    {true, WrOpcode::kRdmaWriteWithImm},
+    {true, WrOpcode::kSend},
+    {true, WrOpcode::kSendWithImm},
+    {true, WrOpcode::kRdmaRead},
+    {true, WrOpcode::kCompareAndSwap},
+    {true, WrOpcode::kFetchAndAdd},
     {},  // LSO
-    {true, WrOpcode::kSendWithInvalidate, false},
+    {true, WrOpcode::kSendWithInvalidate},
     {},  // READ_WITH_INV: the driver posts it with an empty body
-    {true, WrOpcode::kLocalInvalidate, false},
-    {true, WrOpcode::kFastRegister, false},
+    {true, WrOpcode::kLocalInvalidate},
+    {true, WrOpcode::kFastRegister},
 };
 
 void set_fault(WcStatus status, verbs::SendRequest& out) {
@@ -61,7 +62,9 @@ void WorkDecoder::decode_opcode(const abi::SendHeader& header, verbs::SendReques
       spec_.poster == Poster::kUser ? kUserOpcodes : std::uint32_t{std::size(kOpcodes)};
   const OpcodeRow row = opcode < known ? kOpcodes[opcode] : OpcodeRow{};
   out.opcode = row.opcode;
-  if (!row.known || !row.offered) return set_fault(WcStatus::kLocalQpOperationError, out);
+  const bool fits_datagram = row.opcode == WrOpcode::kSend || row.opcode == WrOpcode::kSendWithImm;
+  if (!row.known || (spec_.datagrams && !fits_datagram))
+    return set_fault(WcStatus::kLocalQpOperationError, out);
 
   switch (row.opcode) {
     case WrOpcode::kSendWithImm: out.imm = header.ex; [[fallthrough]];
@@ -71,18 +74,37 @@ void WorkDecoder::decode_opcode(const abi::SendHeader& header, verbs::SendReques
     case WrOpcode::kRdmaWriteWithImm: out.imm = header.ex; [[fallthrough]];
     case WrOpcode::kRdmaWrite:
     case WrOpcode::kRdmaRead: {
-      if (spec_.datagrams) return set_fault(WcStatus::kLocalQpOperationError, out);
       const auto body = abi::body_of<abi::RdmaBody>(header);
       out.remote_addr = body.remote_addr.get();
       out.rkey = body.rkey.get();
       return;
     }
     case WrOpcode::kCompareAndSwap:
-    case WrOpcode::kFetchAndAdd:
+    case WrOpcode::kFetchAndAdd: {
+      const auto body = abi::body_of<abi::AtomicBody>(header);
+      out.remote_addr = body.remote_addr.get();
+      out.rkey = body.rkey.get();
+      out.compare_add = body.compare_add.get();
+      out.swap = body.swap.get();
+      return;
+    }
     case WrOpcode::kSendWithInvalidate:
-    case WrOpcode::kLocalInvalidate:
-    case WrOpcode::kFastRegister: return set_fault(WcStatus::kLocalQpOperationError, out);
+    case WrOpcode::kLocalInvalidate: out.rkey = std::bit_cast<Le32>(header.ex).get(); return;
+    case WrOpcode::kFastRegister: return decode_registration(header, out);
   }
+}
+
+void WorkDecoder::decode_registration(const abi::SendHeader& header, verbs::SendRequest& out) {
+  const auto body = abi::body_of<abi::FastRegisterBody>(header);
+  if (body.page_shift.get() != kPageShift) {
+    return set_fault(WcStatus::kMemoryWindowBindError, out);
+  }
+  out.registration = {.key = body.rkey.get(),
+                      .access = body.access_flags.get() & verbs::kAccessKnown,
+                      .start = body.iova_start.get(),
+                      .length = body.length.get(),
+                      .pages = body.page_list_len.get(),
+                      .directory = body.pl_pdir_dma.get()};
 }
 
 void WorkDecoder::decode_datagram(const abi::SendHeader& header, verbs::SendRequest& out) const {

@@ -38,6 +38,7 @@ class WorkDecoder {
 
  private:
   void decode_opcode(const abi::SendHeader& header, verbs::SendRequest& out) const;
+  static void decode_registration(const abi::SendHeader& header, verbs::SendRequest& out);
   void decode_datagram(const abi::SendHeader& header, verbs::SendRequest& out) const;
 
   Spec spec_;

@@ -89,10 +89,64 @@ TEST(WorkDecoder, C59_OpcodesFrom7OnAreNotForUsers) {
   }
 }
 
+TEST(WorkDecoder, C75_ReadsAnAtomic) {
+  abi::AtomicBody body{};
+  body.remote_addr.set(0x1'2345'6788);
+  body.compare_add.set(0x1111'2222'3333'4444);
+  body.swap.set(0x5555'6666'7777'8888);
+  body.rkey.set(0xABCD01);
+  for (const std::uint32_t opcode : {abi::kWrCompareSwap, abi::kWrFetchAdd}) {
+    auto header = stale_header(opcode);
+    set_body(body, header);
+    verbs::SendRequest request;
+    EXPECT_EQ(WorkDecoder(kUserRc).decode_send(header, request), 1u);
+    EXPECT_EQ(request.fault, WcStatus::kSuccess);
+    EXPECT_TRUE(verbs::is_atomic(request.opcode));
+    EXPECT_EQ(request.remote_addr, 0x1'2345'6788u);
+    EXPECT_EQ(request.compare_add, 0x1111'2222'3333'4444u);
+    EXPECT_EQ(request.swap, 0x5555'6666'7777'8888u);
+    EXPECT_EQ(request.rkey, 0xABCD01u);
+  }
+}
+
+TEST(WorkDecoder, C74_KeyToInvalidateIsANumber) {
+  auto header = stale_header(abi::kWrSendWithInvalidate);
+  header.ex = {std::byte{1}, std::byte{2}, std::byte{3}, std::byte{4}};
+  verbs::SendRequest request;
+  WorkDecoder(kKernelRc).decode_send(header, request);
+  EXPECT_EQ(request.fault, WcStatus::kSuccess);
+  EXPECT_EQ(request.rkey, 0x0403'0201u);
+}
+
+TEST(WorkDecoder, C73_ReadsARegistration) {
+  abi::FastRegisterBody body{};
+  body.iova_start.set(0x1234'5010);
+  body.pl_pdir_dma.set(0x77'7000);
+  body.page_shift.set(12);
+  body.page_list_len.set(3);
+  body.length.set(9000);
+  body.access_flags.set(0xFFFF'FF07);
+  body.rkey.set(0xABCD01);
+  auto header = stale_header(abi::kWrFastRegister);
+  set_body(body, header);
+  verbs::SendRequest request;
+  WorkDecoder(kKernelRc).decode_send(header, request);
+  EXPECT_EQ(request.fault, WcStatus::kSuccess);
+  EXPECT_EQ(request.registration.key, 0xABCD01u);
+  EXPECT_EQ(request.registration.access, 7u);
+  EXPECT_EQ(request.registration.start, 0x1234'5010u);
+  EXPECT_EQ(request.registration.length, 9000u);
+  EXPECT_EQ(request.registration.pages, 3u);
+  EXPECT_EQ(request.registration.directory, 0x77'7000u);
+
+  body.page_shift.set(21);
+  set_body(body, header);
+  WorkDecoder(kKernelRc).decode_send(header, request);
+  EXPECT_EQ(request.fault, WcStatus::kMemoryWindowBindError);
+}
+
 TEST(WorkDecoder, WhatIsNotOfferedIsNotExecutedForTheKernelEither) {
-  for (const std::uint32_t opcode :
-       {abi::kWrCompareSwap + 0u, abi::kWrFetchAdd + 0u, 7u, abi::kWrSendWithInvalidate + 0u, 9u,
-        abi::kWrLocalInvalidate + 0u, abi::kWrFastRegister + 0u, 12u, 13u, 0xFFFF'FFFFu}) {
+  for (const std::uint32_t opcode : {7u, 9u, 12u, 13u, 0xFFFF'FFFFu}) {
     verbs::SendRequest request;
     EXPECT_EQ(WorkDecoder(kKernelRc).decode_send(stale_header(opcode), request), 0u);
     EXPECT_EQ(request.fault, WcStatus::kLocalQpOperationError) << opcode;

@@ -141,4 +141,20 @@ inline void store_index(std::byte* at, std::uint32_t value) {
                    __ATOMIC_RELEASE);
 }
 
+// The processor's own operations: a loop could be kept going by a guest that
+// changes the word all the time.
+static_assert(std::endian::native == std::endian::little);
+
+// REQUIRES of both: 8-byte aligned. The word's value before.
+inline std::uint64_t fetch_and_add(std::byte* at, std::uint64_t addend) {
+  fail_early(at);
+  return __atomic_fetch_add(reinterpret_cast<std::uint64_t*>(at), addend, __ATOMIC_ACQ_REL);
+}
+inline std::uint64_t compare_and_swap(std::byte* at, std::uint64_t compare, std::uint64_t swap) {
+  fail_early(at);
+  __atomic_compare_exchange_n(reinterpret_cast<std::uint64_t*>(at), &compare, swap, false,
+                              __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+  return compare;
+}
+
 }  // namespace paravane::raw_copy

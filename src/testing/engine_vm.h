@@ -21,8 +21,7 @@
 
 namespace paravane::fake {
 
-inline constexpr verbs::AccessMask kEveryRight =
-    verbs::kAccessLocalWrite | verbs::kAccessRemoteWrite | verbs::kAccessRemoteRead;
+inline constexpr verbs::AccessMask kEveryRight = verbs::kAccessKnown;
 
 // Registered memory. Its address space is the program's, not the guest's.
 struct EngineBuffer {

@@ -78,9 +78,11 @@ enum AccessFlag : std::uint32_t {
   kLocalWrite = 1,
   kRemoteWrite = 2,
   kRemoteRead = 4,
+  kRemoteAtomic = 8,
   kZeroBased = 32,
 };
-inline constexpr std::uint32_t kAllAccess = kLocalWrite | kRemoteWrite | kRemoteRead;
+inline constexpr std::uint32_t kAllAccess =
+    kLocalWrite | kRemoteWrite | kRemoteRead | kRemoteAtomic;
 enum MrFlag : std::uint32_t { kMrUser = 0, kMrDma = 1, kMrFastRegister = 2 };
 enum SendFlag : std::uint32_t {
   kSendFence = 1,

@@ -24,8 +24,8 @@ struct EndOptions {
   std::uint32_t cq_entries = 64;
   bool separate_receive_cq = false;
   std::uint64_t buffer_bytes = 16384;
-  MemoryOptions memory;
-  QpSpec queues;  // PD and CQs are filled in
+  MemoryOptions memory{};
+  QpSpec queues{};  // PD and CQs are filled in
 };
 
 class FakeEnd {

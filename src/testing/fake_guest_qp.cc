@@ -78,6 +78,24 @@ void FakeQp::write_send(std::byte* at, const SendWr& wr) {
     wqe.wr.rdma.remote_addr = wr.remote_addr;
     wqe.wr.rdma.rkey = wr.rkey;
   }
+  if (wr.opcode == PVRDMA_WR_ATOMIC_CMP_AND_SWP || wr.opcode == PVRDMA_WR_ATOMIC_FETCH_AND_ADD) {
+    wqe.wr.atomic.remote_addr = wr.remote_addr;
+    wqe.wr.atomic.compare_add = wr.compare_add;
+    if (wr.opcode == PVRDMA_WR_ATOMIC_CMP_AND_SWP) wqe.wr.atomic.swap = wr.swap;
+    wqe.wr.atomic.rkey = wr.rkey;
+  }
+  if (wr.opcode == PVRDMA_WR_SEND_WITH_INV || wr.opcode == PVRDMA_WR_LOCAL_INV) {
+    wqe.ex.invalidate_rkey = wr.rkey;
+  }
+  if (wr.registration != nullptr) {
+    wqe.wr.fast_reg.iova_start = wr.registration->start;
+    wqe.wr.fast_reg.pl_pdir_dma = wr.registration->directory;
+    wqe.wr.fast_reg.page_shift = wr.registration->page_shift;
+    wqe.wr.fast_reg.page_list_len = wr.registration->pages;
+    wqe.wr.fast_reg.length = wr.registration->length;
+    wqe.wr.fast_reg.access_flags = wr.registration->access;
+    wqe.wr.fast_reg.rkey = wr.registration->key;
+  }
   if (wr.av != nullptr) {
     wqe.wr.ud.remote_qpn = wr.remote_qpn;
     wqe.wr.ud.remote_qkey = wr.remote_qkey;

@@ -32,22 +32,36 @@ struct QpSpec {
   std::uint32_t receive_pages() const;
 };
 
+// The page list and the place of a fast registration.
+struct RegisterWr {
+  std::uint64_t start = 0;
+  std::uint64_t directory = 0;
+  std::uint32_t page_shift = 12;
+  std::uint32_t pages = 0;
+  std::uint32_t length = 0;
+  std::uint32_t access = 0;
+  std::uint32_t key = 0;
+};
+
 struct SendWr {
   std::uint64_t wr_id = 0;
   std::uint32_t opcode = PVRDMA_WR_SEND;
   std::uint32_t flags = kSendSignaled;
   std::uint32_t imm = 0;  // raw, as it shall arrive
   std::uint64_t remote_addr = 0;
-  std::uint32_t rkey = 0;
+  std::uint32_t rkey = 0;         // also: the key to invalidate
+  std::uint64_t compare_add = 0;  // atomics
+  std::uint64_t swap = 0;
+  const RegisterWr* registration = nullptr;
   std::uint32_t remote_qpn = 0;
   std::uint32_t remote_qkey = 0;
   const pvrdma_av* av = nullptr;  // datagrams
-  std::span<const pvrdma_sge> sges;
+  std::span<const pvrdma_sge> sges{};
 };
 
 struct ReceiveWr {
   std::uint64_t wr_id = 0;
-  std::span<const pvrdma_sge> sges;
+  std::span<const pvrdma_sge> sges{};
 };
 
 class FakeQp {

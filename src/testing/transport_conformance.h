@@ -389,15 +389,123 @@ TYPED_TEST_P(TransportConformance, BothSidesWriteAndReadAtOnce) {
   EXPECT_EQ(this->rig.b().read(at_b, 0, at_b.length), this->rig.a().read(at_a, 0, at_a.length));
 }
 
-REGISTER_TYPED_TEST_SUITE_P(TransportConformance, C76WritePlacesExactlyTheRightBytes,
-                            ReadFetchesExactlyTheRightBytes, SendFillsThePostedReceive,
-                            C61ImmediateArrivesByteIdentical, C62ScattersAndGathersOverManyElements,
-                            C62RequestsWithoutBytesSucceed, C53SolicitedIsToldToTheReceiverOnly,
-                            MixedRequestsCompleteInOrder, C65WaitsForAReceiveAndGoesOn,
-                            C65RnrRetriesEnd, C63BadRemoteKeyIsARemoteAccessError,
-                            C64ReceiveTooSmallFailsOnBothSides,
-                            ReceiveWithABadKeyIsTheReceiversFault,
-                            PeerThatIsGoneIsRetriedAndGivenUp, PeerInErrorDoesNotAnswer,
-                            C66DatagramCarriesItsHeader, BothSidesWriteAndReadAtOnce);
+TYPED_TEST_P(TransportConformance, C75AtomicsTellTheOldValue) {
+  this->connect();
+  const EngineBuffer result = this->rig.a().buffer(24);
+  const EngineBuffer word = this->rig.b().buffer(24);
+  const Le64 initial(100);
+  this->rig.b().write(word, 8, std::as_bytes(std::span(&initial, 1)));
+  this->qp_a->post(add_request(1, result.sge(0, 8), word.start + 8, word.key, 11));
+  this->qp_a->post(swap_request(2, result.sge(8, 8), word.start + 8, word.key, 111, 7));
+  this->qp_a->post(swap_request(3, result.sge(16, 8), word.start + 8, word.key, 111, 9));
+  ASSERT_TRUE(this->rig.run());
+
+  ASSERT_EQ(this->qp_a->sends.size(), 3u);
+  EXPECT_EQ(this->qp_a->sends.at(0).opcode, verbs::WcOpcode::kFetchAndAdd);
+  EXPECT_EQ(this->qp_a->sends.at(1).opcode, verbs::WcOpcode::kCompareAndSwap);
+  EXPECT_EQ(this->qp_a->sends.at(0).byte_len, 8u);
+  const auto value_at = [](EngineVm& vm, const EngineBuffer& buffer, std::uint64_t offset) {
+    Le64 value;
+    std::ranges::copy(vm.read(buffer, offset, 8),
+                      std::as_writable_bytes(std::span(&value, 1)).begin());
+    return value.get();
+  };
+  EXPECT_EQ(value_at(this->rig.a(), result, 0), 100u);
+  EXPECT_EQ(value_at(this->rig.a(), result, 8), 111u);
+  EXPECT_EQ(value_at(this->rig.a(), result, 16), 7u);
+  EXPECT_EQ(value_at(this->rig.b(), word, 8), 7u);
+  EXPECT_EQ(value_at(this->rig.b(), word, 0), 0u);
+  EXPECT_EQ(value_at(this->rig.b(), word, 16), 0u);
+}
+
+TYPED_TEST_P(TransportConformance, C75AtomicsFromTwoQueuePairsAddUp) {
+  this->connect();
+  const auto second_a = this->rig.a().queue_pair();
+  const auto second_b = this->rig.b().queue_pair();
+  this->rig.connect(this->rig.a(), *second_a, this->rig.b(), *second_b, default_attributes());
+  const EngineBuffer result = this->rig.a().buffer(8);
+  const EngineBuffer word = this->rig.b().buffer(8);
+  for (std::uint64_t i = 0; i < 100; ++i) {
+    this->qp_a->post(add_request(i, result.whole(), word.start, word.key, 1));
+    second_a->post(add_request(i, result.whole(), word.start, word.key, 1));
+  }
+  ASSERT_TRUE(this->rig.run());
+  const Le64 sum(200);
+  EXPECT_TRUE(
+      std::ranges::equal(this->rig.b().read(word, 0, 8), std::as_bytes(std::span(&sum, 1))));
+}
+
+TYPED_TEST_P(TransportConformance, C73RegistersUsesAndInvalidatesInOrder) {
+  this->connect();
+  const TestPages pages = this->rig.b().ram().scattered_pages(2);
+  verbs::MemoryRegionTable& regions = this->rig.b().adapter().regions();
+  const std::uint32_t key = *regions.add_fast(this->rig.b().pd(), 2);
+  verbs::FastRegistration registration{.key = key ^ 1,
+                                       .access = verbs::kAccessKnown,
+                                       .start = 0x1000'0010,
+                                       .length = 8000,
+                                       .pages = 2,
+                                       .directory = pages.directory.value};
+  this->qp_b->post(register_request(1, registration));
+  ASSERT_TRUE(this->rig.run());
+  ASSERT_EQ(this->qp_b->sends.statuses(), std::vector{verbs::WcStatus::kSuccess});
+  EXPECT_EQ(this->qp_b->sends.at(0).opcode, verbs::WcOpcode::kFastRegister);
+
+  // The guest writes the next list into the same table: this region does not care.
+  const EngineBuffer from = this->rig.a().buffer(100);
+  this->rig.a().fill(from, 3);
+  this->qp_a->post(write_request(2, {from.whole()}, registration.start, registration.key));
+  this->qp_a->post(write_request(3, {from.whole()}, registration.start + 7900, registration.key));
+  ASSERT_TRUE(this->rig.run());
+  EXPECT_EQ(this->qp_a->sends.statuses(),
+            (std::vector{verbs::WcStatus::kSuccess, verbs::WcStatus::kSuccess}));
+  std::vector<std::byte> seen(100);
+  this->rig.b().ram().read_bytes(pages.at(0x10), seen);
+  EXPECT_EQ(seen, EngineVm::pattern(100, 3));
+
+  this->qp_b->post(invalidate_request(4, registration.key));
+  ASSERT_TRUE(this->rig.run());
+  EXPECT_EQ(this->qp_b->sends.at(1).opcode, verbs::WcOpcode::kLocalInvalidate);
+  this->qp_a->post(write_request(5, {from.whole()}, registration.start, registration.key));
+  ASSERT_TRUE(this->rig.run());
+  EXPECT_EQ(this->qp_a->sends.at(2).status, verbs::WcStatus::kRemoteAccessError);
+}
+
+TYPED_TEST_P(TransportConformance, C74SendInvalidatesAKeyOfTheReceiver) {
+  this->connect();
+  const TestPages pages = this->rig.b().ram().scattered_pages(1);
+  verbs::MemoryRegionTable& regions = this->rig.b().adapter().regions();
+  const std::uint32_t key = *regions.add_fast(this->rig.b().pd(), 1);
+  this->qp_b->post(register_request(1, {.key = key,
+                                        .access = verbs::kAccessKnown,
+                                        .start = 4096,
+                                        .length = 4096,
+                                        .pages = 1,
+                                        .directory = pages.directory.value}));
+  ASSERT_TRUE(this->rig.run());
+  const EngineBuffer from = this->rig.a().buffer(32);
+  const EngineBuffer to = this->rig.b().buffer(32);
+  this->qp_b->post(receive_request(7, {to.whole()}));
+  this->qp_a->post(with_invalidate(send_request(8, {from.whole()}), key));
+  ASSERT_TRUE(this->rig.run());
+
+  ASSERT_EQ(this->qp_b->receives.size(), 1u);
+  EXPECT_EQ(this->qp_b->receives.at(0).status, verbs::WcStatus::kSuccess);
+  EXPECT_EQ(this->qp_b->receives.at(0).invalidated_key, key);
+  EXPECT_FALSE(this->qp_b->receives.at(0).with_imm);
+  EXPECT_FALSE(regions.may_invalidate(this->rig.b().pd(), key));
+  EXPECT_EQ(this->qp_a->sends.at(0).opcode, verbs::WcOpcode::kSend);
+}
+
+REGISTER_TYPED_TEST_SUITE_P(
+    TransportConformance, C76WritePlacesExactlyTheRightBytes, ReadFetchesExactlyTheRightBytes,
+    SendFillsThePostedReceive, C61ImmediateArrivesByteIdentical,
+    C62ScattersAndGathersOverManyElements, C62RequestsWithoutBytesSucceed,
+    C53SolicitedIsToldToTheReceiverOnly, MixedRequestsCompleteInOrder, C65WaitsForAReceiveAndGoesOn,
+    C65RnrRetriesEnd, C63BadRemoteKeyIsARemoteAccessError, C64ReceiveTooSmallFailsOnBothSides,
+    ReceiveWithABadKeyIsTheReceiversFault, PeerThatIsGoneIsRetriedAndGivenUp,
+    PeerInErrorDoesNotAnswer, C66DatagramCarriesItsHeader, BothSidesWriteAndReadAtOnce,
+    C75AtomicsTellTheOldValue, C75AtomicsFromTwoQueuePairsAddUp,
+    C73RegistersUsesAndInvalidatesInOrder, C74SendInvalidatesAKeyOfTheReceiver);
 
 }  // namespace paravane::fake

@@ -48,6 +48,43 @@ verbs::SendRequest read_request(std::uint64_t wr_id, std::initializer_list<verbs
   return request;
 }
 
+verbs::SendRequest add_request(std::uint64_t wr_id, verbs::Sge result, std::uint64_t remote_addr,
+                               std::uint32_t rkey, std::uint64_t addend) {
+  verbs::SendRequest request = write_request(wr_id, {result}, remote_addr, rkey);
+  request.opcode = verbs::WrOpcode::kFetchAndAdd;
+  request.compare_add = addend;
+  return request;
+}
+
+verbs::SendRequest swap_request(std::uint64_t wr_id, verbs::Sge result, std::uint64_t remote_addr,
+                                std::uint32_t rkey, std::uint64_t compare, std::uint64_t swap) {
+  verbs::SendRequest request = add_request(wr_id, result, remote_addr, rkey, compare);
+  request.opcode = verbs::WrOpcode::kCompareAndSwap;
+  request.swap = swap;
+  return request;
+}
+
+verbs::SendRequest register_request(std::uint64_t wr_id,
+                                    const verbs::FastRegistration& registration) {
+  verbs::SendRequest request = send_request(wr_id, {});
+  request.opcode = verbs::WrOpcode::kFastRegister;
+  request.registration = registration;
+  return request;
+}
+
+verbs::SendRequest invalidate_request(std::uint64_t wr_id, std::uint32_t key) {
+  verbs::SendRequest request = send_request(wr_id, {});
+  request.opcode = verbs::WrOpcode::kLocalInvalidate;
+  request.rkey = key;
+  return request;
+}
+
+verbs::SendRequest with_invalidate(verbs::SendRequest request, std::uint32_t key) {
+  request.opcode = verbs::WrOpcode::kSendWithInvalidate;
+  request.rkey = key;
+  return request;
+}
+
 verbs::ReceiveRequest receive_request(std::uint64_t wr_id, std::initializer_list<verbs::Sge> sges) {
   verbs::ReceiveRequest request;
   request.wr_id = wr_id;
@@ -67,8 +104,7 @@ QpAttributes default_attributes() {
   QpAttributes attributes;
   attributes.path_mtu = 5;
   attributes.qkey = 0x1111'1111;
-  attributes.access =
-      verbs::kAccessLocalWrite | verbs::kAccessRemoteWrite | verbs::kAccessRemoteRead;
+  attributes.access = verbs::kAccessKnown;
   attributes.max_reads = 16;
   attributes.max_dest_reads = 16;
   attributes.min_rnr_timer = 12;

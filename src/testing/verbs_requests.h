@@ -16,6 +16,16 @@ verbs::SendRequest write_request(std::uint64_t wr_id, std::initializer_list<verb
                                  std::uint64_t remote_addr, std::uint32_t rkey);
 verbs::SendRequest read_request(std::uint64_t wr_id, std::initializer_list<verbs::Sge> sges,
                                 std::uint64_t remote_addr, std::uint32_t rkey);
+// The old value goes to `result`, of 8 bytes.
+verbs::SendRequest add_request(std::uint64_t wr_id, verbs::Sge result, std::uint64_t remote_addr,
+                               std::uint32_t rkey, std::uint64_t addend);
+verbs::SendRequest swap_request(std::uint64_t wr_id, verbs::Sge result, std::uint64_t remote_addr,
+                                std::uint32_t rkey, std::uint64_t compare, std::uint64_t swap);
+verbs::SendRequest register_request(std::uint64_t wr_id,
+                                    const verbs::FastRegistration& registration);
+verbs::SendRequest invalidate_request(std::uint64_t wr_id, std::uint32_t key);
+// A send that invalidates a key of the peer's.
+verbs::SendRequest with_invalidate(verbs::SendRequest request, std::uint32_t key);
 verbs::ReceiveRequest receive_request(std::uint64_t wr_id, std::initializer_list<verbs::Sge> sges);
 
 // The same request with immediate data.

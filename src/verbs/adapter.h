@@ -141,6 +141,7 @@ class Adapter {
   std::uint32_t qp_cursor_ = 0;  // the last number chosen: numbers come back after 2^24 others
   std::deque<QueuePair*> ready_;
   std::uint64_t last_session_ = 0;  // of Responder, unique in this adapter for ever
+  std::uint64_t last_serial_ = 0;   // of Requester, likewise
   std::uint32_t waiting_ = 0;       // requesters that wait for a timer
   ExtentList scratch_front_;        // for a datagram's header and payload: no allocation
   ExtentList scratch_rest_;         // per message

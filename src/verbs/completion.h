@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "verbs/types.h"
 
@@ -22,6 +23,7 @@ struct Completion {
   std::uint8_t service_level = 0;
   std::uint32_t byte_len = 0;
   Immediate imm{};
+  std::optional<std::uint32_t> invalidated_key{};  // a receive whose sender asked for that
   std::uint32_t source_qpn = 0;
 };
 

@@ -9,6 +9,7 @@ namespace {
 
 constexpr std::uint32_t kIndexLimit = 1u << 24;  // an index is the upper 24 bits of a key
 constexpr AccessMask kRemoteRights = kAccessRemoteWrite | kAccessRemoteRead | kAccessRemoteAtomic;
+constexpr std::uint32_t kMaxFastPages = 512;  // one table of a page directory
 // Rights that let somebody change the memory.
 constexpr AccessMask kWritingRights = kAccessLocalWrite | kAccessRemoteWrite | kAccessRemoteAtomic;
 
@@ -29,11 +30,18 @@ AccessVerdict verdict_of(Reach reach) {
 
 }  // namespace
 
+Rights needed_rights(AccessMask access) {
+  return (access & kWritingRights) != 0 ? Rights::kReadWrite : Rights::kRead;
+}
+
 struct MemoryRegionTable::Region {
   PdNumber pd{};
+  std::uint32_t handle = 0;  // the first key
   std::uint32_t key = 0;
   AccessMask access = 0;
   bool is_dma = false;
+  std::uint32_t max_pages = 0;  // not 0: a fast region
+  bool is_valid = true;         // false: a fast region without memory
   std::uint64_t start = 0;
   std::uint64_t length = 0;
   PageList pages;
@@ -78,11 +86,63 @@ Result<std::uint32_t> MemoryRegionTable::add_dma(PdNumber pd, AccessMask access)
   return add(std::move(region));
 }
 
+Result<std::uint32_t> MemoryRegionTable::add_fast(PdNumber pd, std::uint32_t max_pages) {
+  if (max_pages == 0 || max_pages > kMaxFastPages) {
+    return fail(Errc::kInvalidArgument, "memory region: a fast one has 1 to 512 pages");
+  }
+  auto region = std::make_unique<Region>();
+  region->pd = pd;
+  region->max_pages = max_pages;
+  region->is_valid = false;
+  return add(std::move(region));
+}
+
+bool MemoryRegionTable::may_register(PdNumber pd, std::uint32_t key, std::uint32_t pages) const {
+  const Region* region = find(key);
+  return region != nullptr && region->pd == pd && !region->is_valid && pages > 0 &&
+         pages <= region->max_pages;
+}
+
+bool MemoryRegionTable::register_fast(const FastRegistration& registration, PageList pages) {
+  const std::uint64_t in_first_page = registration.start % kPageBytes;
+  if (registration.length == 0 || registration.length > ~registration.start ||
+      in_first_page + registration.length > pages.size_bytes()) {
+    return false;
+  }
+  Region& region = *find(registration.key);
+  region.key = registration.key;
+  region.access = registration.access;
+  region.start = registration.start;
+  region.length = registration.length;
+  region.pages = std::move(pages);
+  region.is_valid = true;
+  return true;
+}
+
+bool MemoryRegionTable::may_invalidate(PdNumber pd, std::uint32_t key) const {
+  const Region* region = find(key);
+  return region != nullptr && region->max_pages != 0 && region->is_valid && region->key == key &&
+         region->pd == pd;
+}
+
+void MemoryRegionTable::invalidate(std::uint32_t key) {
+  Region& region = *find(key);
+  region.is_valid = false;
+  region.pages = PageList();
+}
+
+// By bits 31:8 alone.
+MemoryRegionTable::Region* MemoryRegionTable::find(std::uint32_t key) const {
+  const std::uint32_t index = key >> 8;
+  return index < regions_.size() ? regions_[index].get() : nullptr;
+}
+
 Result<std::uint32_t> MemoryRegionTable::add(std::unique_ptr<Region> region) {
   const std::optional<std::uint32_t> index = indices_.take();
   if (!index) return fail(Errc::kResourceExhausted, "memory region: the table is full");
   if (*index >= regions_.size()) regions_.resize(*index + 1);
-  region->key = (*index << 8) | next_low_byte_++;
+  region->handle = (*index << 8) | next_low_byte_++;
+  region->key = region->handle;
   ++count_by_pd_[std::to_underlying(region->pd)];
   ++count_;
   const std::uint32_t key = region->key;
@@ -91,11 +151,12 @@ Result<std::uint32_t> MemoryRegionTable::add(std::unique_ptr<Region> region) {
 }
 
 Status MemoryRegionTable::remove(std::uint32_t key) {
-  const std::uint32_t index = key >> 8;
-  if (index >= regions_.size() || !regions_[index] || regions_[index]->key != key) {
+  const Region* region = find(key);
+  if (region == nullptr || region->handle != key) {
     return fail(Errc::kNotFound, "memory region: no such key");
   }
-  const auto in_pd = count_by_pd_.find(std::to_underlying(regions_[index]->pd));
+  const std::uint32_t index = key >> 8;
+  const auto in_pd = count_by_pd_.find(std::to_underlying(region->pd));
   if (--in_pd->second == 0) count_by_pd_.erase(in_pd);
   regions_[index].reset();
   indices_.give_back(index);
@@ -107,10 +168,10 @@ Status MemoryRegionTable::remove(std::uint32_t key) {
 // belongs to the protection domain, the range lies inside, the right was given.
 AccessVerdict MemoryRegionTable::judge(PdNumber pd, std::uint32_t key, std::uint64_t addr,
                                        std::uint64_t length, AccessMask need, Region*& region) {
-  const std::uint32_t index = key >> 8;
-  if (index >= regions_.size() || !regions_[index]) return AccessVerdict::kBadKey;
-  region = regions_[index].get();
-  if (region->key != key || region->pd != pd) return AccessVerdict::kBadKey;
+  region = find(key);
+  if (region == nullptr || region->key != key || region->pd != pd || !region->is_valid) {
+    return AccessVerdict::kBadKey;
+  }
   if (!region->holds(addr, length)) return AccessVerdict::kOutOfRange;
   // A DMA region never carries a remote right, so no peer gets past this line.
   return (need & ~region->access) != 0 ? AccessVerdict::kNoRight : AccessVerdict::kOk;

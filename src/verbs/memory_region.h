@@ -7,6 +7,10 @@
 // given; and it is judged again for each slice of a transfer, so a region that
 // goes away stops the transfer.
 //
+// A fast region (IBTA 10.6.4: created without memory, registered and invalidated by
+// work requests, used by the guest's kernel) changes its pages, its place, its
+// rights and the low byte of its key each time; bits 31:8 stay and name it.
+//
 // Owner thread only.
 
 #pragma once
@@ -22,6 +26,7 @@
 #include "guestmem/page_list.h"
 #include "verbs/index_pool.h"
 #include "verbs/types.h"
+#include "verbs/work_request.h"
 
 namespace paravane::verbs {
 
@@ -37,6 +42,9 @@ enum class AccessVerdict : std::uint8_t {
   kAbsent,  // its guest memory is unmapped at the moment
   kFailed,  // its guest memory failed (SIGBUS)
 };
+
+// What guest memory must allow for a region with these rights.
+Rights needed_rights(AccessMask access);
 
 class MemoryRegionTable {
  public:
@@ -55,7 +63,21 @@ class MemoryRegionTable {
   // Errors: kResourceExhausted, kInvalidArgument (a remote right was asked for).
   Result<std::uint32_t> add_dma(PdNumber pd, AccessMask access);
 
-  // Errors: kNotFound.
+  // A region without memory, for register_fast(): no key use is valid until then.
+  // Errors: kResourceExhausted, kInvalidArgument (max_pages).
+  Result<std::uint32_t> add_fast(PdNumber pd, std::uint32_t max_pages);
+
+  // Whether the fast region that `key` names is `pd`'s and without memory at the
+  // moment, and may have so many pages. The new low byte is free.
+  bool may_register(PdNumber pd, std::uint32_t key, std::uint32_t pages) const;
+  // REQUIRES: may_register(). False: the pages do not cover what it says.
+  bool register_fast(const FastRegistration& registration, PageList pages);
+  // The present key of a fast region of `pd` that has memory: may it be invalidated?
+  bool may_invalidate(PdNumber pd, std::uint32_t key) const;
+  // REQUIRES: may_invalidate().
+  void invalidate(std::uint32_t key);
+
+  // `key` is what add_*() returned, also of a fast region. Errors: kNotFound.
   Status remove(std::uint32_t key);
 
   // Appends the extents of [addr, addr+length) to `out`; on anything but kOk
@@ -75,6 +97,7 @@ class MemoryRegionTable {
  private:
   struct Region;
   Result<std::uint32_t> add(std::unique_ptr<Region> region);
+  Region* find(std::uint32_t key) const;
   AccessVerdict judge(PdNumber pd, std::uint32_t key, std::uint64_t addr, std::uint64_t length,
                       AccessMask need, Region*& region);
 

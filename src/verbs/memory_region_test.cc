@@ -113,6 +113,55 @@ TEST_F(MemoryRegionTest, DmaRegionIsNeverOpenToPeers) {
   EXPECT_EQ(resolve(key, TestMemory::kBase.value, 1, kAccessRemoteWrite), AccessVerdict::kNoRight);
 }
 
+// ---- Fast regions ----
+
+TEST_F(MemoryRegionTest, C35FastRegionHasOneTableOfPages) {
+  EXPECT_TRUE(table_.add_fast(kPd, 1));
+  EXPECT_TRUE(table_.add_fast(kPd, 512));
+  EXPECT_EQ(table_.add_fast(kPd, 0).error().code, Errc::kInvalidArgument);
+  EXPECT_EQ(table_.add_fast(kPd, 513).error().code, Errc::kInvalidArgument);
+}
+
+TEST_F(MemoryRegionTest, C73FastRegionLivesFromRegistrationToInvalidation) {
+  const std::uint32_t first = *table_.add_fast(kPd, 2);
+  EXPECT_EQ(resolve(first, kStart, 1), AccessVerdict::kBadKey);
+  const std::uint32_t key = (first & ~0xFFu) | ((first + 1) & 0xFF);
+  ASSERT_TRUE(table_.may_register(kPd, key, 2));
+  ASSERT_TRUE(table_.register_fast({.key = key, .access = kLocal, .start = kStart, .length = 5000},
+                                   pages(2)));
+  EXPECT_EQ(resolve(key, kStart, 5000, kLocal), AccessVerdict::kOk);
+  EXPECT_EQ(resolve(key, kStart, 5001), AccessVerdict::kOutOfRange);
+  EXPECT_EQ(resolve(key, kStart, 1, kAccessRemoteRead), AccessVerdict::kNoRight);
+  EXPECT_EQ(resolve(first, kStart, 1), AccessVerdict::kBadKey);  // the old low byte
+  EXPECT_FALSE(table_.may_register(kPd, key + 1, 2)) << "it has memory";
+  EXPECT_FALSE(table_.may_invalidate(kOtherPd, key));
+  EXPECT_FALSE(table_.may_invalidate(kPd, first));
+  ASSERT_TRUE(table_.may_invalidate(kPd, key));
+  table_.invalidate(key);
+  EXPECT_EQ(resolve(key, kStart, 1), AccessVerdict::kBadKey);
+  EXPECT_FALSE(table_.may_invalidate(kPd, key)) << "twice";
+  EXPECT_TRUE(table_.may_register(kPd, key, 1));
+  EXPECT_TRUE(table_.remove(first));
+}
+
+TEST_F(MemoryRegionTest, FastRegistrationIsJudged) {
+  const std::uint32_t fast = *table_.add_fast(kPd, 2);
+  const std::uint32_t user = add(100);
+  EXPECT_FALSE(table_.may_register(kPd, fast, 0));
+  EXPECT_FALSE(table_.may_register(kPd, fast, 3));
+  EXPECT_FALSE(table_.may_register(kOtherPd, fast, 2));
+  EXPECT_FALSE(table_.may_register(kPd, user, 1));
+  EXPECT_FALSE(table_.may_register(kPd, 0xFFFF'FF00, 1));
+  EXPECT_FALSE(table_.may_invalidate(kPd, user)) << "only fast regions are invalidated";
+  const auto registered = [&](std::uint64_t start, std::uint32_t length) {
+    return table_.register_fast({.key = fast, .start = start, .length = length}, pages(2));
+  };
+  EXPECT_FALSE(registered(kStart, 0));
+  EXPECT_FALSE(registered(kStart, 8192 - kStart % kPageBytes + 1));
+  EXPECT_FALSE(registered(UINT64_MAX - 4095, 4096));
+  EXPECT_TRUE(registered(kStart, 8192 - kStart % kPageBytes));
+}
+
 TEST_F(MemoryRegionTest, AbsentMemoryComesBack) {
   const std::uint32_t key = add(100);
   memory_.unmap(ram_.base(), ram_.size());

@@ -12,12 +12,12 @@ bool is_supported(QpType type, WrOpcode opcode) {
     case WrOpcode::kSendWithImm: return true;
     case WrOpcode::kRdmaWrite:
     case WrOpcode::kRdmaWriteWithImm:
-    case WrOpcode::kRdmaRead: return type == QpType::kReliableConnected;
+    case WrOpcode::kRdmaRead:
     case WrOpcode::kCompareAndSwap:
     case WrOpcode::kFetchAndAdd:
     case WrOpcode::kSendWithInvalidate:
     case WrOpcode::kLocalInvalidate:
-    case WrOpcode::kFastRegister: return false;
+    case WrOpcode::kFastRegister: return type == QpType::kReliableConnected;
   }
   return false;
 }
@@ -25,7 +25,7 @@ bool is_supported(QpType type, WrOpcode opcode) {
 }  // namespace
 
 AccessMask local_need(WrOpcode opcode) {
-  return opcode == WrOpcode::kRdmaRead ? AccessMask{kAccessLocalWrite} : 0;
+  return brings_bytes(opcode) ? AccessMask{kAccessLocalWrite} : 0;
 }
 
 WcOpcode completion_opcode(WrOpcode opcode) {
@@ -48,11 +48,12 @@ WcStatus check_send(QpType type, const QpAttributes& attributes, PdNumber pd,
                     MemoryRegionTable& regions, const SendRequest& request) {
   if (request.fault != WcStatus::kSuccess) return request.fault;
   if (!is_supported(type, request.opcode)) return WcStatus::kLocalQpOperationError;
-  // No read may be outstanding, so none may be asked for.
-  if (request.opcode == WrOpcode::kRdmaRead && attributes.max_reads == 0) {
+  // No read may be outstanding, so none may be asked for; atomics count as reads.
+  if (brings_bytes(request.opcode) && attributes.max_reads == 0) {
     return WcStatus::kLocalQpOperationError;
   }
   const std::uint64_t length = request.sges.total_bytes();
+  if (is_atomic(request.opcode) && length != kAtomicBytes) return WcStatus::kLocalLengthError;
   const std::uint64_t longest =
       type == QpType::kReliableConnected ? kMaxMessageBytes : kMaxDatagramBytes;
   if (length > longest) return WcStatus::kLocalLengthError;

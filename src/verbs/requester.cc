@@ -58,6 +58,7 @@ bool Requester::take(Instant now) {
       return false;
     case WorkSource::Fetch::kAbsent: on_absent_ring(now); return false;
   }
+  request_.serial = ++qp_.impl_->adapter.last_serial_;
   ring_absence_.clear();
   memory_absence_.clear();
   is_checked_ = false;
@@ -86,7 +87,9 @@ void Requester::attempt(Instant now, Budget& budget) {
     if (status != WcStatus::kSuccess) return complete(status);
     is_checked_ = true;
   }
-  if (qp.spec.type == QpType::kReliableConnected) {
+  if (is_registration(request_.opcode)) {
+    attempt_registration();
+  } else if (qp.spec.type == QpType::kReliableConnected) {
     attempt_message(now, budget);
   } else {
     attempt_datagram(now, budget);
@@ -108,6 +111,31 @@ void Requester::attempt_message(Instant now, Budget& budget) {
   } else {
     phase_ = Phase::kCarried;
   }
+}
+
+void Requester::attempt_registration() {
+  if (request_.opcode == WrOpcode::kFastRegister) return complete(register_fast());
+  MemoryRegionTable& regions = qp_.impl_->adapter.regions();
+  if (!regions.may_invalidate(qp_.spec().pd, request_.rkey)) {
+    return complete(WcStatus::kMemoryWindowBindError);
+  }
+  regions.invalidate(request_.rkey);
+  complete(WcStatus::kSuccess);
+}
+
+// The page list is copied now: the guest writes the next one into the same pages.
+WcStatus Requester::register_fast() {
+  const FastRegistration& wanted = request_.registration;
+  Adapter& adapter = qp_.impl_->adapter;
+  if (!adapter.regions().may_register(qp_.spec().pd, wanted.key, wanted.pages)) {
+    return WcStatus::kMemoryWindowBindError;
+  }
+  Result<PageList> pages = PageList::from_directory(adapter.memory(), {wanted.directory},
+                                                    wanted.pages, needed_rights(wanted.access));
+  if (!pages) return WcStatus::kMemoryWindowBindError;
+  return adapter.regions().register_fast(wanted, std::move(*pages))
+             ? WcStatus::kSuccess
+             : WcStatus::kMemoryWindowBindError;
 }
 
 void Requester::on_outcome(const Outcome& outcome, Instant now) {
@@ -207,7 +235,7 @@ void Requester::count_success(std::uint64_t bytes) {
   QueuePair::Impl& qp = *qp_.impl_;
   ++qp.stats.sends;
   qp.counters().sends.add();
-  if (request_.opcode == WrOpcode::kRdmaRead) return;
+  if (brings_bytes(request_.opcode)) return;
   qp.stats.sent_bytes += bytes;
   qp.counters().sent_bytes.add(bytes);
 }

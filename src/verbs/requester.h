@@ -62,6 +62,9 @@ class Requester {
   void attempt(Instant now, Budget& budget);
   void attempt_message(Instant now, Budget& budget);
   void attempt_datagram(Instant now, Budget& budget);
+  // Fast registration and local invalidate: nobody else takes part.
+  void attempt_registration();
+  WcStatus register_fast();
   Outcome send_datagram(Budget& budget);
 
   void settle(const Outcome& outcome, Instant now);

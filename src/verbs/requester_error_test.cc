@@ -10,11 +10,15 @@
 namespace paravane::verbs {
 namespace {
 
+using fake::add_request;
 using fake::EngineBuffer;
 using fake::EngineQp;
+using fake::invalidate_request;
 using fake::read_request;
+using fake::register_request;
 using fake::send_request;
 using fake::SoloEngine;
+using fake::swap_request;
 using fake::write_request;
 using testing::ElementsAre;
 using testing::IsEmpty;
@@ -48,14 +52,40 @@ TEST_F(RequesterErrorTest, FaultOfTheDecoderIsReported) {
   EXPECT_EQ(engine_.vm().counters().malformed_requests.value(), 1u);
 }
 
-TEST_F(RequesterErrorTest, WhatIsNotExecutedYetIsRefused) {
-  for (const WrOpcode opcode :
-       {WrOpcode::kCompareAndSwap, WrOpcode::kFetchAndAdd, WrOpcode::kSendWithInvalidate,
-        WrOpcode::kLocalInvalidate, WrOpcode::kFastRegister}) {
-    SendRequest request = send_request(1, {});
-    request.opcode = opcode;
-    expect_fault(request, WcStatus::kLocalQpOperationError);
-  }
+TEST_F(RequesterErrorTest, C75AtomicsHaveAResultOfEightBytes) {
+  expect_fault(add_request(1, writable_.sge(0, 4), 0, 0, 1), WcStatus::kLocalLengthError);
+  expect_fault(swap_request(1, writable_.sge(0, 16), 0, 0, 1, 2), WcStatus::kLocalLengthError);
+  expect_fault(add_request(1, readable_.sge(0, 8), 0, 0, 1), WcStatus::kLocalProtectionError);
+}
+
+TEST_F(RequesterErrorTest, C73RegistrationsThatCannotBeAreRefused) {
+  const TestPages pages = engine_.vm().ram().scattered_pages(2);
+  const std::uint32_t key = *engine_.adapter().regions().add_fast(engine_.vm().pd(), 2);
+  const FastRegistration good{.key = key,
+                              .access = kAccessKnown,
+                              .start = 0x1000,
+                              .length = 8192,
+                              .pages = 2,
+                              .directory = pages.directory.value};
+  const auto expect_refused = [&](FastRegistration registration) {
+    expect_fault(register_request(1, registration), WcStatus::kMemoryWindowBindError);
+  };
+  FastRegistration bad = good;
+  bad.key = writable_.key;
+  expect_refused(bad);
+  bad = good;
+  bad.pages = 3;
+  expect_refused(bad);
+  bad = good;
+  bad.length = 8193;
+  expect_refused(bad);
+  bad = good;
+  bad.directory = 0xFFFF'FFFF'F000;
+  expect_refused(bad);
+  bad.directory = 1;
+  expect_refused(bad);
+  expect_fault(invalidate_request(1, key), WcStatus::kMemoryWindowBindError);
+  expect_fault(invalidate_request(1, writable_.key), WcStatus::kMemoryWindowBindError);
 }
 
 TEST_F(RequesterErrorTest, C63BadLocalKey) {

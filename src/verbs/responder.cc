@@ -1,5 +1,6 @@
 #include "verbs/responder.h"
 
+#include "guestmem/atomic_word.h"
 #include "verbs/queue_pair_impl.h"
 #include "verbs/sge_walk.h"
 
@@ -8,12 +9,7 @@ namespace {
 
 // Placed here and told to the program: needs a posted receive.
 bool consumes_receive(WrOpcode opcode) {
-  return opcode == WrOpcode::kSend || opcode == WrOpcode::kSendWithImm ||
-         opcode == WrOpcode::kRdmaWriteWithImm;
-}
-
-bool is_send(WrOpcode opcode) {
-  return opcode == WrOpcode::kSend || opcode == WrOpcode::kSendWithImm;
+  return is_send(opcode) || opcode == WrOpcode::kRdmaWriteWithImm;
 }
 
 bool has_immediate(WrOpcode opcode) {
@@ -22,12 +18,13 @@ bool has_immediate(WrOpcode opcode) {
 
 AccessMask remote_need(WrOpcode opcode) {
   if (opcode == WrOpcode::kRdmaRead) return kAccessRemoteRead;
+  if (is_atomic(opcode)) return kAccessRemoteAtomic;
   return is_send(opcode) ? 0 : AccessMask{kAccessRemoteWrite};
 }
 
 bool is_supported(WrOpcode opcode) {
   return is_send(opcode) || opcode == WrOpcode::kRdmaWrite ||
-         opcode == WrOpcode::kRdmaWriteWithImm || opcode == WrOpcode::kRdmaRead;
+         opcode == WrOpcode::kRdmaWriteWithImm || brings_bytes(opcode);
 }
 
 constexpr Outcome kNoAnswer{.kind = Outcome::Kind::kNoAnswer};
@@ -66,9 +63,11 @@ Outcome Responder::begin(const RemoteRequest& request) {
 Outcome Responder::judge() {
   const QpAttributes& attributes = qp_.impl_->attributes;
   const AccessMask need = remote_need(request_.opcode);
-  const bool reads = request_.opcode == WrOpcode::kRdmaRead;
-  if (!is_supported(request_.opcode) || request_.length > kMaxMessageBytes ||
-      (need & ~attributes.access) != 0 || (reads && attributes.max_dest_reads == 0)) {
+  const bool answers = brings_bytes(request_.opcode);
+  const bool misplaced = is_atomic(request_.opcode) && (request_.length != kAtomicBytes ||
+                                                        request_.remote_addr % kAtomicBytes != 0);
+  if (!is_supported(request_.opcode) || request_.length > kMaxMessageBytes || misplaced ||
+      (need & ~attributes.access) != 0 || (answers && attributes.max_dest_reads == 0)) {
     return refuse(WcStatus::kRemoteInvalidRequest, QpEvent::kRequestError);
   }
   if (consumes_receive(request_.opcode)) {
@@ -82,6 +81,11 @@ Outcome Responder::judge() {
 Outcome Responder::judge_receive() {
   if (request_.length > receive_.sges.total_bytes()) {
     return fail_receive(WcStatus::kLocalLengthError, WcStatus::kRemoteInvalidRequest);
+  }
+  // IBTA 9.9.3, class J.
+  if (request_.opcode == WrOpcode::kSendWithInvalidate &&
+      !qp_.impl_->adapter.regions().may_invalidate(qp_.spec().pd, request_.rkey)) {
+    return fail_receive(WcStatus::kRemoteInvalidRequest, WcStatus::kRemoteAccessError);
   }
   if (request_.length <= kSliceBytes) return {};  // extents() judges it, whole
   const AccessVerdict verdict = check_sges(qp_.impl_->adapter.regions(), qp_.spec().pd,
@@ -138,6 +142,28 @@ Outcome Responder::extents(std::uint64_t offset, std::uint64_t length, ExtentLis
   return answer_to(qp.adapter.regions().resolve(qp.spec.pd, request_.rkey,
                                                 request_.remote_addr + offset, length,
                                                 remote_need(request_.opcode), out));
+}
+
+Outcome Responder::atomic(std::uint64_t& before) {
+  if (!busy()) return kNoAnswer;
+  if (last_atomic_ && last_atomic_->serial == request_.serial) {
+    before = last_atomic_->before;
+    return {};
+  }
+  ExtentList& word = qp_.impl_->adapter.scratch_front_;
+  word.clear();
+  if (const Outcome found = extents(0, kAtomicBytes, word); found.kind != Outcome::Kind::kDone) {
+    return found;
+  }
+  const bool adds = request_.opcode == WrOpcode::kFetchAndAdd;
+  const std::optional<std::uint64_t> value = change_word(
+      word, {.kind = adds ? WordChange::Kind::kFetchAndAdd : WordChange::Kind::kCompareAndSwap,
+             .operand = request_.compare_add,
+             .swap = request_.swap});
+  if (!value) return memory_failed();
+  before = *value;
+  last_atomic_ = Atomic{.serial = request_.serial, .before = before};
+  return {};
 }
 
 // What the peer hears of a verdict on our memory: on a receive's buffers, or on
@@ -197,7 +223,7 @@ Outcome Responder::finish() {
   session_ = 0;
   ++qp.stats.receives;
   qp.counters().receives.add();
-  if (request_.opcode == WrOpcode::kRdmaRead) {
+  if (brings_bytes(request_.opcode)) {
     qp.counters().read_bytes.add(request_.length);
     return {};
   }
@@ -210,6 +236,12 @@ Outcome Responder::finish() {
   if (!is_send(request_.opcode)) completion.opcode = WcOpcode::kReceiveRdmaWithImm;
   completion.with_imm = has_immediate(request_.opcode);
   if (completion.with_imm) completion.imm = request_.imm;
+  if (request_.opcode == WrOpcode::kSendWithInvalidate) {
+    // Judged by begin(); somebody else may have invalidated it since.
+    MemoryRegionTable& regions = qp.adapter.regions();
+    if (regions.may_invalidate(qp.spec.pd, request_.rkey)) regions.invalidate(request_.rkey);
+    completion.invalidated_key = request_.rkey;
+  }
   completion.solicited = request_.solicited;
   completion.byte_len = static_cast<std::uint32_t>(request_.length);
   completion.source_qpn = request_.source_qpn;
@@ -254,6 +286,7 @@ void Responder::wait_for_ring(Instant now) {
 
 void Responder::reset() {
   stop();
+  last_atomic_.reset();
   has_receive_ = false;
   ring_dead_ = false;
   ring_absence_.clear();

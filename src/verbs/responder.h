@@ -12,6 +12,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "base/instant.h"
 #include "base/timers.h"
@@ -35,9 +36,12 @@ struct RemoteRequest {
   bool solicited = false;
   std::uint32_t source_qpn = 0;
   std::uint64_t remote_addr = 0;
-  std::uint32_t rkey = 0;
+  std::uint32_t rkey = 0;  // also: the key to invalidate
   std::uint64_t length = 0;
   Immediate imm{};
+  std::uint64_t compare_add = 0;  // atomics
+  std::uint64_t swap = 0;
+  std::uint64_t serial = 0;  // of the requester's: a retry has the same
 };
 
 class Responder {
@@ -55,6 +59,10 @@ class Responder {
   // RDMA READ). kDone, or the answer to the peer; then what was appended to
   // `out` is unspecified.
   Outcome extents(std::uint64_t offset, std::uint64_t length, ExtentList& out);
+
+  // An atomic, after begin(): what the word was before. One whose answer was lost
+  // is answered again from memory, not executed again (IBTA 9.4.5).
+  Outcome atomic(std::uint64_t& before);
 
   // All bytes are in place.
   Outcome finish();
@@ -110,10 +118,16 @@ class Responder {
                          std::uint64_t bytes);
   void drop_datagram();
 
+  struct Atomic {
+    std::uint64_t serial;
+    std::uint64_t before;
+  };
+
   QueuePair& qp_;
   std::uint64_t session_ = 0;
-  bool has_receive_ = false;  // receive_ is taken and not completed
-  bool ring_dead_ = false;    // until reset()
+  std::optional<Atomic> last_atomic_;  // a requester has one under way at a time
+  bool has_receive_ = false;           // receive_ is taken and not completed
+  bool ring_dead_ = false;             // until reset()
   bool peer_waits_ = false;
   TimerId flush_timer_ = TimerId::kNone;
   Absence ring_absence_;

@@ -131,12 +131,66 @@ TEST_F(ResponderTest, ReadsNeedPermittedReads) {
 }
 
 TEST_F(ResponderTest, WhatIsNotExecutedIsAnInvalidRequest) {
-  for (const WrOpcode opcode :
-       {WrOpcode::kCompareAndSwap, WrOpcode::kFetchAndAdd, WrOpcode::kSendWithInvalidate,
-        WrOpcode::kLocalInvalidate, WrOpcode::kFastRegister}) {
+  for (const WrOpcode opcode : {WrOpcode::kLocalInvalidate, WrOpcode::kFastRegister}) {
     reconnect(default_attributes());
     expect_refused(begin(opcode, 8), WcStatus::kRemoteInvalidRequest);
   }
+}
+
+TEST_F(ResponderTest, C75AtomicsAreAlignedAndOfEightBytes) {
+  EXPECT_EQ(begin(WrOpcode::kFetchAndAdd, kAtomicBytes).kind, Kind::kDone);
+  for (const std::uint64_t length : {0u, 4u, 16u}) {
+    reconnect(default_attributes());
+    expect_refused(begin(WrOpcode::kFetchAndAdd, length), WcStatus::kRemoteInvalidRequest);
+  }
+  for (std::uint64_t offset = 1; offset < 8; ++offset) {
+    reconnect(default_attributes());
+    region_.start += offset;
+    expect_refused(begin(WrOpcode::kCompareAndSwap, kAtomicBytes), WcStatus::kRemoteInvalidRequest);
+    region_.start -= offset;
+  }
+}
+
+TEST_F(ResponderTest, C75AtomicsNeedTheirRights) {
+  region_ = engine_.vm().buffer(64, kEveryRight & ~kAccessRemoteAtomic);
+  expect_refused(begin(WrOpcode::kFetchAndAdd, kAtomicBytes), WcStatus::kRemoteAccessError);
+  region_ = engine_.vm().buffer(64);
+  QpAttributes attributes = default_attributes();
+  attributes.access = kEveryRight & ~kAccessRemoteAtomic;
+  reconnect(attributes);
+  expect_refused(begin(WrOpcode::kFetchAndAdd, kAtomicBytes), WcStatus::kRemoteInvalidRequest);
+  attributes = default_attributes();
+  attributes.max_dest_reads = 0;
+  reconnect(attributes);
+  expect_refused(begin(WrOpcode::kCompareAndSwap, kAtomicBytes), WcStatus::kRemoteInvalidRequest);
+}
+
+TEST_F(ResponderTest, AtomicWhoseAnswerWasLostIsAnsweredAgainAndNotExecutedAgain) {
+  RemoteRequest request{.opcode = WrOpcode::kFetchAndAdd,
+                        .remote_addr = region_.start,
+                        .rkey = region_.key,
+                        .length = kAtomicBytes,
+                        .compare_add = 5,
+                        .serial = 1};
+  const auto execute = [&] {
+    std::uint64_t before = 99;
+    EXPECT_EQ(responder().begin(request).kind, Kind::kDone);
+    EXPECT_EQ(responder().atomic(before).kind, Kind::kDone);
+    EXPECT_EQ(responder().finish().kind, Kind::kDone);
+    return before;
+  };
+  EXPECT_EQ(execute(), 0u);
+  EXPECT_EQ(execute(), 0u);  // the requester's retry
+  request.serial = 2;
+  EXPECT_EQ(execute(), 5u);
+}
+
+TEST_F(ResponderTest, C74OnlyAFastRegionOfTheSameDomainCanBeInvalidatedByAPeer) {
+  qp_->post(receive_request(7, {region_.whole()}));
+  const Outcome outcome =
+      begin({.opcode = WrOpcode::kSendWithInvalidate, .rkey = region_.key, .length = 8});
+  expect_refused(outcome, WcStatus::kRemoteAccessError);
+  EXPECT_THAT(qp_->receives.statuses(), ElementsAre(WcStatus::kRemoteInvalidRequest));
 }
 
 TEST_F(ResponderTest, MessageAboveTheLimitIsAnInvalidRequest) {

@@ -67,8 +67,6 @@ enum class WcStatus : std::uint8_t {
 };
 std::string_view to_string(WcStatus status);
 
-// Atomics, fast registration and invalidation are not executed yet; a request
-// that asks for them completes with kLocalQpOperationError.
 enum class WrOpcode : std::uint8_t {
   kRdmaWrite,
   kRdmaWriteWithImm,
@@ -81,6 +79,24 @@ enum class WrOpcode : std::uint8_t {
   kLocalInvalidate,
   kFastRegister,
 };
+
+inline constexpr std::uint32_t kAtomicBytes = 8;
+
+constexpr bool is_atomic(WrOpcode opcode) {
+  return opcode == WrOpcode::kCompareAndSwap || opcode == WrOpcode::kFetchAndAdd;
+}
+constexpr bool is_send(WrOpcode opcode) {
+  return opcode == WrOpcode::kSend || opcode == WrOpcode::kSendWithImm ||
+         opcode == WrOpcode::kSendWithInvalidate;
+}
+// Changes what a key of the requester's own means.
+constexpr bool is_registration(WrOpcode opcode) {
+  return opcode == WrOpcode::kFastRegister || opcode == WrOpcode::kLocalInvalidate;
+}
+// The peer's answer carries payload back to the requester.
+constexpr bool brings_bytes(WrOpcode opcode) {
+  return opcode == WrOpcode::kRdmaRead || is_atomic(opcode);
+}
 
 enum class WcOpcode : std::uint8_t {
   kSend,
@@ -102,6 +118,8 @@ enum Access : std::uint32_t {
   kAccessRemoteAtomic = 8,
 };
 using AccessMask = std::uint32_t;
+inline constexpr AccessMask kAccessKnown =
+    kAccessLocalWrite | kAccessRemoteWrite | kAccessRemoteRead | kAccessRemoteAtomic;
 
 struct Sge {
   std::uint64_t addr = 0;

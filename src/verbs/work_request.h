@@ -24,6 +24,16 @@ struct SgeList {
   }
 };
 
+// A region of kind "fast" gets pages, a place and rights by this (IBTA 10.6.4.3).
+struct FastRegistration {
+  std::uint32_t key = 0;  // bits 31:8 name the region; all of it is the key from then on
+  AccessMask access = 0;
+  std::uint64_t start = 0;      // address of the first byte in the region's own space
+  std::uint32_t length = 0;     // bytes
+  std::uint32_t pages = 0;      // in the list
+  std::uint64_t directory = 0;  // guest address of the list's page directory
+};
+
 struct SendRequest {
   std::uint64_t wr_id = 0;
   WrOpcode opcode = WrOpcode::kSend;
@@ -32,12 +42,17 @@ struct SendRequest {
   bool solicited = false;
   bool fence = false;
   Immediate imm{};
-  std::uint64_t remote_addr = 0;  // RDMA
-  std::uint32_t rkey = 0;         // RDMA
+  std::uint64_t remote_addr = 0;  // RDMA and atomics
+  std::uint32_t rkey = 0;         // RDMA and atomics; or the key to invalidate
+  std::uint64_t compare_add = 0;  // atomics: what is compared with, or added
+  std::uint64_t swap = 0;         // compare-and-swap
   std::uint32_t remote_qpn = 0;   // datagrams; 24 bits
   std::uint32_t remote_qkey = 0;  // datagrams; bit 31 set: the QP's own
   AddressVector av;               // datagrams
+  FastRegistration registration;
   SgeList sges;
+  // The engine's: unique in its adapter for ever, the same for every retry.
+  std::uint64_t serial = 0;
 };
 
 struct ReceiveRequest {

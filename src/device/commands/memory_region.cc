@@ -16,11 +16,6 @@ namespace {
 
 constexpr std::uint32_t kTablesPerSlice = 8;  // of 512 pages each
 
-constexpr verbs::AccessMask kAccessKnown = verbs::kAccessLocalWrite | verbs::kAccessRemoteWrite |
-                                           verbs::kAccessRemoteRead | verbs::kAccessRemoteAtomic;
-constexpr verbs::AccessMask kAccessWrites =
-    verbs::kAccessLocalWrite | verbs::kAccessRemoteWrite | verbs::kAccessRemoteAtomic;
-
 Progress grant(Objects& objects, std::uint32_t pd, std::uint32_t key, Response& response) {
   objects.add_mr(pd, key);
   abi::CreateMrResponse answer{};
@@ -47,7 +42,7 @@ class Registration final : public LongCommand {
     if (!objects_.has_pd(pd)) return fail(Errc::kNotFound, "no such protection domain");
     const Result<std::uint32_t> key = adapter_.regions().add_user(
         verbs::PdNumber{pd}, command_.start.get(), command_.length.get(),
-        command_.access_flags.get() & kAccessKnown, builder_.take());
+        command_.access_flags.get() & verbs::kAccessKnown, builder_.take());
     if (!key) return std::unexpected(key.error());
     return grant(objects_, pd, *key, response);
   }
@@ -61,7 +56,7 @@ class Registration final : public LongCommand {
 
 Result<Progress> create_dma(CommandScope& scope, const abi::CreateMrCommand& command,
                             Response& response) {
-  if ((command.access_flags.get() & kAccessKnown & ~verbs::kAccessLocalWrite) != 0) {
+  if ((command.access_flags.get() & verbs::kAccessKnown & ~verbs::kAccessLocalWrite) != 0) {
     return fail(Errc::kInvalidArgument, "a DMA region grants no remote access");
   }
   const std::uint32_t pd = command.pd_handle.get();
@@ -70,7 +65,24 @@ Result<Progress> create_dma(CommandScope& scope, const abi::CreateMrCommand& com
     return fail(Errc::kInvalidArgument, "a DMA region belongs to the guest's kernel");
   }
   const Result<std::uint32_t> key = scope.adapter.regions().add_dma(
-      verbs::PdNumber{pd}, command.access_flags.get() & kAccessKnown);
+      verbs::PdNumber{pd}, command.access_flags.get() & verbs::kAccessKnown);
+  if (!key) return std::unexpected(key.error());
+  return grant(scope.objects, pd, *key, response);
+}
+
+// The pages come later, by a work request.
+Result<Progress> create_fast(CommandScope& scope, const abi::CreateMrCommand& command,
+                             Response& response) {
+  const std::uint32_t pd = command.pd_handle.get();
+  if (scope.objects.owner_of_pd(pd) != kKernelContext) {
+    return fail(Errc::kInvalidArgument, "a fast region belongs to the guest's kernel");
+  }
+  if (command.nchunks.get() > kMaxFastRegionPages) {
+    return fail(Errc::kInvalidArgument, fmt::format("{} pages in a fast region, {} at most",
+                                                    command.nchunks.get(), kMaxFastRegionPages));
+  }
+  const Result<std::uint32_t> key =
+      scope.adapter.regions().add_fast(verbs::PdNumber{pd}, command.nchunks.get());
   if (!key) return std::unexpected(key.error());
   return grant(scope.objects, pd, *key, response);
 }
@@ -95,10 +107,9 @@ Status check_user_geometry(const abi::CreateMrCommand& command) {
 Result<Progress> create_user(CommandScope& scope, const abi::CreateMrCommand& command,
                              Response& response) {
   if (Status fits = check_user_geometry(command); !fits) return std::unexpected(fits.error());
-  const bool writes = (command.access_flags.get() & kAccessWrites) != 0;
   Result<PageListBuilder> builder =
       PageListBuilder::start(scope.memory, {command.pdir_dma.get()}, command.nchunks.get(),
-                             writes ? Rights::kReadWrite : Rights::kRead);
+                             verbs::needed_rights(command.access_flags.get()));
   if (!builder) return std::unexpected(builder.error());
   auto registration = std::make_unique<Registration>(scope, command, std::move(*builder));
   const Result<Progress> progress = registration->advance(response);
@@ -119,6 +130,7 @@ Result<Progress> create_mr(CommandScope& scope, const Request& request, Response
   switch (command.flags.get()) {
     case 0: return create_user(scope, command, response);
     case abi::kMrDma: return create_dma(scope, command, response);
+    case abi::kMrFastRegister: return create_fast(scope, command, response);
     default: return fail(Errc::kUnsupported, fmt::format("region flags {}", command.flags.get()));
   }
 }

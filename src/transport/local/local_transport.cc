@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cassert>
+#include <span>
 #include <utility>
 
+#include "base/wire_int.h"
 #include "guestmem/payload.h"
 #include "verbs/connection.h"
 #include "verbs/request_check.h"
@@ -29,7 +31,10 @@ verbs::RemoteRequest remote_request(const QueuePair& qp, const SendRequest& requ
           .remote_addr = request.remote_addr,
           .rkey = request.rkey,
           .length = length,
-          .imm = request.imm};
+          .imm = request.imm,
+          .compare_add = request.compare_add,
+          .swap = request.swap,
+          .serial = request.serial};
 }
 
 bool is_done(const Outcome& outcome) {
@@ -105,7 +110,7 @@ Outcome LocalTransport::gather_slice(QueuePair& qp, const Transfer& transfer) {
   to_.clear();
   const verbs::AccessMask need = verbs::local_need(transfer.request->opcode);
   return qp.gather(*transfer.request, transfer.done, transfer.slice(), need,
-                   transfer.reads() ? to_ : from_);
+                   transfer.brings_bytes() ? to_ : from_);
 }
 
 std::optional<Outcome> LocalTransport::place_slice(QueuePair& qp, QueuePair& peer,
@@ -126,10 +131,20 @@ std::optional<Outcome> LocalTransport::place_slice(QueuePair& qp, QueuePair& pee
 
 // REQUIRES: gather_slice() was the last to touch from_ and to_.
 Outcome LocalTransport::copy_slice(QueuePair& qp, QueuePair& peer, const Transfer& transfer) {
-  const Outcome remote =
-      peer.responder().extents(transfer.done, transfer.slice(), transfer.reads() ? from_ : to_);
+  if (verbs::is_atomic(transfer.request->opcode)) return change_word(qp, peer);
+  const Outcome remote = peer.responder().extents(transfer.done, transfer.slice(),
+                                                  transfer.brings_bytes() ? from_ : to_);
   if (!is_done(remote)) return remote;
   return copy_payload(from_, to_) ? Outcome{} : blame(qp, peer);
+}
+
+// The old value goes where a read's bytes would go.
+Outcome LocalTransport::change_word(QueuePair& qp, QueuePair& peer) {
+  std::uint64_t before = 0;
+  const Outcome changed = peer.responder().atomic(before);
+  if (!is_done(changed)) return changed;
+  const Le64 answer(before);
+  return scatter_payload(std::as_bytes(std::span(&answer, 1)), to_) ? Outcome{} : blame(qp, peer);
 }
 
 // A copy failed: whose memory was it?

@@ -69,7 +69,7 @@ class LocalTransport final : public verbs::Transport {
     std::uint64_t done;
 
     std::uint64_t slice() const { return std::min(verbs::kSliceBytes, length - done); }
-    bool reads() const { return request->opcode == verbs::WrOpcode::kRdmaRead; }
+    bool brings_bytes() const { return verbs::brings_bytes(request->opcode); }
   };
 
   struct Member {
@@ -87,6 +87,7 @@ class LocalTransport final : public verbs::Transport {
   std::optional<verbs::Outcome> place_slice(verbs::QueuePair& qp, verbs::QueuePair& peer,
                                             Transfer& transfer, verbs::Budget& budget);
   verbs::Outcome copy_slice(verbs::QueuePair& qp, verbs::QueuePair& peer, const Transfer& transfer);
+  verbs::Outcome change_word(verbs::QueuePair& qp, verbs::QueuePair& peer);
   verbs::Outcome blame(verbs::QueuePair& qp, verbs::QueuePair& peer);
   void go_on(verbs::QueuePair& qp, Instant now, verbs::Budget& budget);
 

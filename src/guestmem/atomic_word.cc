@@ -1,0 +1,28 @@
+#include "guestmem/atomic_word.h"
+
+#include <cassert>
+
+#include "guestmem/extent_access.h"
+#include "guestmem/memory_file.h"
+#include "guestmem/raw_copy.h"
+
+namespace paravane {
+
+std::optional<std::uint64_t> change_word(const ExtentList& at, const WordChange& change) {
+  assert(at.extents().size() == 1 && at.total_bytes() == sizeof(std::uint64_t));
+  const Extent& extent = at.extents().front();
+  std::byte* word = ExtentAccess::host(extent);
+  std::uint64_t before = 0;
+  switch (change.kind) {
+    case WordChange::Kind::kFetchAndAdd:
+      before = raw_copy::fetch_and_add(word, change.operand);
+      break;
+    case WordChange::Kind::kCompareAndSwap:
+      before = raw_copy::compare_and_swap(word, change.operand, change.swap);
+      break;
+  }
+  if (ExtentAccess::file(extent)->failed()) return std::nullopt;
+  return before;
+}
+
+}  // namespace paravane

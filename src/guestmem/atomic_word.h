@@ -1,0 +1,27 @@
+// Atomic operations on one 64-bit word of guest memory, little-endian as the guest
+// sees it. They are one step for everybody who shares the memory, processors of
+// the guest included.
+//
+// Owner thread only.
+
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "guestmem/extent.h"
+
+namespace paravane {
+
+struct WordChange {
+  enum class Kind : std::uint8_t { kFetchAndAdd, kCompareAndSwap };
+  Kind kind = Kind::kFetchAndAdd;
+  std::uint64_t operand = 0;  // what is added, or what the word is compared with
+  std::uint64_t swap = 0;     // kCompareAndSwap: its new value if it was equal
+};
+
+// The word's value before. nullopt: the memory failed (SIGBUS). REQUIRES: `at` is
+// one extent of 8 bytes whose guest address is a multiple of 8.
+std::optional<std::uint64_t> change_word(const ExtentList& at, const WordChange& change);
+
+}  // namespace paravane
