@@ -9,7 +9,7 @@ from . import accelerator, console as serial, network, overlay, own_daemon
 from .errors import LabError
 from .guest_command import GuestCommand
 from .machine import Machine
-from .places import FIRST_INDEX, LAST_INDEX, State
+from .places import FIRST_INDEX, LAST_INDEX, State, guest_layer
 
 
 def say(text):
@@ -53,7 +53,7 @@ def up(args):
     started = []
     try:
         os.makedirs(state.folder, exist_ok=True)
-        args.overlay = overlay.archives(args.overlay, state)
+        args.overlay = [guest_layer(name) for name in args.layer] + overlay.archives(args.overlay, state)
         network.ensure(state.namespace, args.mtu)
         if missing and not (args.no_rdma or args.socket or args.api):
             args.api = own_daemon.ensure(state, args.paravane)

@@ -37,10 +37,15 @@ def guest_image(name):
     return made(f"guest-{guest}", "image", name)
 
 
-def made(*names):
+def guest_layer(name):
+    guest = os.environ.get("LAB_GUEST", "bookworm")
+    return made(f"guest-{guest}", f"layer-{name}", "layer.cpio", by=f"lab/prepare --layer {name}")
+
+
+def made(*names, by="lab/prepare"):
     path = os.path.join(cache(), *names)
     if not os.path.exists(path):
-        raise LabError(path, "not made yet", "run lab/prepare")
+        raise LabError(path, "not made yet", f"run {by}")
     return path
 
 

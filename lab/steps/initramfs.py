@@ -3,9 +3,10 @@
 
 Only the named programs and what they need get in: every megabyte costs boot
 time. The archive is not compressed, which boots fastest without KVM.
+Without --init it is a layer: only what is named, for a guest that has the rest.
 
-usage: initramfs.py --tree DIR --modules DIR --init FILE --agent FILE --output FILE
-                    --program PATTERN... --file PATTERN... --module NAME...
+usage: initramfs.py --tree DIR --modules DIR [--init FILE --agent FILE] --output FILE
+                    --program PATTERN... --folder PATTERN... --file PATTERN... --module NAME...
 """
 
 import argparse
@@ -90,9 +91,20 @@ def add_programs(image, patterns):
             sys.exit(f"lab: error: guest program {pattern}: not in the unpacked packages")
         for path in found:
             image.add(path)
+
+
+def add_shell(image):
     image.archive.symlink("usr/bin/sh", "dash")
     for tool in ("modprobe", "insmod", "rmmod", "lsmod", "depmod", "modinfo"):
         image.archive.symlink("usr/sbin/" + tool, "../bin/kmod")
+
+
+def add_folders(image, patterns):
+    for pattern in patterns:
+        for folder in matches(image.tree, pattern):
+            for top, _, files in os.walk(folder):
+                for name in sorted(files):
+                    image.add(os.path.join(top, name))
 
 
 def add_modules(archive, folder, names):
@@ -109,19 +121,25 @@ def add_modules(archive, folder, names):
 
 def main():
     parser = argparse.ArgumentParser()
-    for name in ("tree", "modules", "init", "agent", "output"):
+    for name in ("tree", "modules", "output"):
         parser.add_argument("--" + name, required=True)
-    for name in ("program", "file", "module"):
-        parser.add_argument("--" + name, nargs="+", default=[])
+    for name in ("init", "agent"):
+        parser.add_argument("--" + name)
+    for name in ("program", "folder", "file", "module"):
+        parser.add_argument("--" + name, nargs="*", default=[])
     args = parser.parse_args()
     with open(args.output, "wb") as file:
         archive = CpioWriter(file)
         image = Image(archive, args.tree)
-        add_skeleton(archive)
-        archive.copy("init", args.init)
-        archive.copy("usr/lib/lab/agent", args.agent)
+        if args.init:
+            add_skeleton(archive)
+            archive.copy("init", args.init)
+            archive.copy("usr/lib/lab/agent", args.agent)
         add_programs(image, args.program)
-        add_busybox(image)
+        if args.init:
+            add_shell(image)
+            add_busybox(image)
+        add_folders(image, args.folder)
         for pattern in args.file:
             for path in matches(args.tree, pattern):
                 image.add(path)

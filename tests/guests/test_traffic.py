@@ -77,7 +77,14 @@ for kind in ("write", "read", "send"):
         f"{bw}_connection_manager": perftest(bw, "-n", "500", cm=True),
         f"{lat}": perftest(lat, "-n", "500"),
     }
+for kind in ("CMP_AND_SWAP", "FETCH_AND_ADD"):
+    name = kind.lower()
+    RUNS |= {
+        f"C75_ib_atomic_bw_{name}": perftest("ib_atomic_bw", "-A", kind, "-n", "500"),
+        f"C75_ib_atomic_lat_{name}": perftest("ib_atomic_lat", "-A", kind, "-n", "500"),
+    }
 RUNS |= {
+    "ib_write_bw_128_qps": perftest("ib_write_bw", "-q", "128", "-n", "50"),
     "ib_send_bw_events": perftest("ib_send_bw", "-e", "-n", "500"),
     "ib_read_bw_events": perftest("ib_read_bw", "-e", "-n", "500"),
     "ib_send_bw_datagrams": perftest("ib_send_bw", "-c", "UD", "-s", "1024", "-n", "500"),
