@@ -92,6 +92,7 @@ abi::DeviceCaps make_caps(const DeviceConfig& config) {
   abi::DeviceCaps caps{};
   caps.fw_ver.set(std::uint64_t{1} << 32);
   caps.node_guid.set(node_guid(config));
+  caps.sys_image_guid.set(node_guid(config));
   caps.max_mr_size.set(kMaxRegionBytes);
   caps.page_size_cap.set(0x1000);
   caps.atomic_arg_sizes.set(verbs::kAtomicBytes);
