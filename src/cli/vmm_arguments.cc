@@ -89,11 +89,11 @@ std::string tap_name(const std::string& vm) {
   return fmt::format("{}-{:04x}", name.substr(0, kMaxInterfaceName - 5), hash32(vm) & 0xFFFF);
 }
 
-Result<std::uint64_t> parse_memory(std::string_view text) {
+Result<std::uint64_t> parse_memory(const std::string& text) {
   constexpr std::string_view kUnits = "KMGT";
   std::uint64_t number = 0;
-  const char* end = text.data() + text.size();
-  const auto parsed = std::from_chars(text.data(), end, number);
+  const char* end = text.c_str() + text.size();
+  const auto parsed = std::from_chars(text.c_str(), end, number);
   std::size_t unit = 1;
   if (parsed.ec == std::errc{} && parsed.ptr + 1 == end) {
     unit = kUnits.find(static_cast<char>(*parsed.ptr & ~0x20));

@@ -26,7 +26,7 @@ std::string tap_name(const std::string& vm);
 
 // Guest memory as QEMU takes it: a number and K, M, G or T (none: M). In bytes.
 // Errors: kInvalidArgument.
-Result<std::uint64_t> parse_memory(std::string_view text);
+Result<std::uint64_t> parse_memory(const std::string& text);
 
 // The words of QEMU's command line. REQUIRES: vm.spec.mac.
 Result<std::vector<std::string>> qemu_arguments(const control::VmStatus& vm,

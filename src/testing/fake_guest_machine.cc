@@ -36,7 +36,7 @@ void GuestMachine::plug(vfio_user::PciDevice& device) {
   device_ = &device;
   device.on_attach();
   map_ram();
-  for (std::uint16_t vector = 0; vector < eventfds_.size(); ++vector) {
+  for (std::uint16_t vector = 0; vector < kVectors; ++vector) {
     eventfds_[vector] = UniqueFd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     interrupts_.attach(vector, UniqueFd(::fcntl(eventfds_[vector].get(), F_DUPFD_CLOEXEC, 0)));
   }

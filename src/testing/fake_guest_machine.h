@@ -80,7 +80,8 @@ class GuestMachine {
   GuestRam ram_;
   std::function<void()> turn_;
   vfio_user::PciDevice* device_ = nullptr;  // not owned
-  std::array<UniqueFd, 3> eventfds_;
+  static constexpr std::uint16_t kVectors = 3;
+  std::array<UniqueFd, kVectors> eventfds_;
   std::byte* bar2_ = nullptr;
   std::uint64_t bar2_size_ = 0;
   std::uint64_t last_token_ = 0;

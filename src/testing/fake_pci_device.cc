@@ -9,7 +9,6 @@
 namespace paravane {
 
 using vfio_user::Answer;
-using vfio_user::BarSpec;
 using vfio_user::DeviceSpec;
 using vfio_user::MmapArea;
 using vfio_user::MsixSpec;

@@ -27,7 +27,7 @@ class FakePciDevice final : public vfio_user::PciDevice {
   static constexpr std::uint16_t kVectors = 3;
   static constexpr std::uint64_t kMsixBarBytes = 8192;  // table in page 0, pending bits in page 1
   static constexpr std::uint64_t kRegisterBytes = 256;
-  static constexpr std::uint64_t kDoorbellBytes = 16 * 4096;
+  static constexpr std::uint64_t kDoorbellBytes = std::uint64_t{16} * 4096;
 
   struct Options {
     bool mappable = true;    // BAR2 from page 1 on

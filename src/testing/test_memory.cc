@@ -82,6 +82,7 @@ GuestAddr TestMemory::allocate(std::uint64_t pages) {
 TestPages TestMemory::contiguous_pages(std::uint64_t pages) {
   const GuestAddr first = allocate(pages);
   std::vector<GuestAddr> list;
+  list.reserve(pages);
   for (std::uint64_t i = 0; i < pages; ++i) list.push_back({first.value + i * kPageBytes});
   return with_directory(std::move(list));
 }
