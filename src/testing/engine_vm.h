@@ -37,6 +37,8 @@ struct EngineBuffer {
 };
 
 struct EngineQp {
+  // Its receives are `shared`'s; nullptr: its own.
+  explicit EngineQp(ScriptedWork* shared = nullptr) : work(shared) {}
   ScriptedWork work;
   RecordingCq sends;
   RecordingCq receives;
@@ -80,6 +82,8 @@ class EngineVm {
 
   std::unique_ptr<EngineQp> queue_pair(verbs::QpType type = verbs::QpType::kReliableConnected,
                                        bool signal_all = false, std::uint32_t number = 0);
+  // One whose receives come from `shared`, a work source that others use too.
+  std::unique_ptr<EngineQp> sharing_queue_pair(ScriptedWork& shared);
 
  private:
   TestMemory ram_;

@@ -17,6 +17,9 @@ namespace paravane::fake {
 
 class ScriptedWork final : public verbs::WorkSource {
  public:
+  // Receives are taken from `shared`, which outlives this one; nullptr: from here.
+  explicit ScriptedWork(ScriptedWork* shared = nullptr) : shared_(shared) {}
+
   void post_send(const verbs::SendRequest& request) { sends_.push_back(request); }
   void post_receive(const verbs::ReceiveRequest& request) { receives_.push_back(request); }
 
@@ -36,8 +39,13 @@ class ScriptedWork final : public verbs::WorkSource {
     return take(send_answer_, sends_, out);
   }
   Fetch take_receive(verbs::ReceiveRequest& out) override {
+    if (shared_ != nullptr) return shared_->take_receive(out);
     ++receive_looks_;
     return take(receive_answer_, receives_, out);
+  }
+  bool has_receive() override {
+    if (shared_ != nullptr) return shared_->has_receive();
+    return receive_answer_ ? *receive_answer_ == Fetch::kTaken : !receives_.empty();
   }
   // The guest has zeroed its indices: what was posted before is gone.
   void restart() override {
@@ -56,6 +64,7 @@ class ScriptedWork final : public verbs::WorkSource {
     return Fetch::kTaken;
   }
 
+  ScriptedWork* shared_;
   std::deque<verbs::SendRequest> sends_;
   std::deque<verbs::ReceiveRequest> receives_;
   std::optional<Fetch> send_answer_;

@@ -497,6 +497,44 @@ TYPED_TEST_P(TransportConformance, C74SendInvalidatesAKeyOfTheReceiver) {
   EXPECT_EQ(this->qp_a->sends.at(0).opcode, verbs::WcOpcode::kSend);
 }
 
+TYPED_TEST_P(TransportConformance, C72SharedReceivesGoToWhoeverHasAMessage) {
+  ScriptedWork shared;
+  const auto first = this->rig.b().sharing_queue_pair(shared);
+  const auto second = this->rig.b().sharing_queue_pair(shared);
+  const auto to_second = this->rig.a().queue_pair();
+  this->rig.connect(this->rig.a(), *this->qp_a, this->rig.b(), *first, default_attributes());
+  this->rig.connect(this->rig.a(), *to_second, this->rig.b(), *second, default_attributes());
+  const EngineBuffer from = this->rig.a().buffer(64);
+  const EngineBuffer to = this->rig.b().buffer(192);
+  this->rig.a().fill(from, 6);
+  this->qp_a->post(send_request(1, {from.whole()}));
+  to_second->post(send_request(2, {from.whole()}));
+  this->rig.advance(std::chrono::milliseconds(1));
+  EXPECT_EQ(first->receives.size() + second->receives.size(), 0u);
+
+  for (std::uint64_t i = 0; i < 3; ++i) {
+    shared.post_receive(receive_request(i, {to.sge(i * 64, 64)}));
+  }
+  second->qp->kick();  // whose peer was told that there is one
+  ASSERT_TRUE(this->rig.run());
+  EXPECT_THAT(second->receives.wr_ids(), testing::ElementsAre(0));
+  EXPECT_EQ(shared.receives_left(), 2u) << "nothing is taken ahead";
+  first->qp->kick();
+  ASSERT_TRUE(this->rig.run());
+  EXPECT_THAT(first->receives.wr_ids(), testing::ElementsAre(1));
+  EXPECT_TRUE(this->holds(this->rig.b(), to, 64, 64, 6));
+
+  ASSERT_TRUE(move(*first->qp, verbs::QpState::kError, {}));
+  ASSERT_TRUE(this->rig.run());
+  EXPECT_THAT(this->rig.b().events().all(),
+              testing::ElementsAre(
+                  testing::Pair(first->qp->spec().tag, verbs::QpEvent::kLastReceiveReached)));
+  EXPECT_EQ(first->receives.size(), 1u) << "nor flushed";
+  to_second->post(send_request(3, {from.whole()}));
+  ASSERT_TRUE(this->rig.run());
+  EXPECT_THAT(second->receives.wr_ids(), testing::ElementsAre(0, 2));
+}
+
 REGISTER_TYPED_TEST_SUITE_P(
     TransportConformance, C76WritePlacesExactlyTheRightBytes, ReadFetchesExactlyTheRightBytes,
     SendFillsThePostedReceive, C61ImmediateArrivesByteIdentical,
@@ -506,6 +544,7 @@ REGISTER_TYPED_TEST_SUITE_P(
     ReceiveWithABadKeyIsTheReceiversFault, PeerThatIsGoneIsRetriedAndGivenUp,
     PeerInErrorDoesNotAnswer, C66DatagramCarriesItsHeader, BothSidesWriteAndReadAtOnce,
     C75AtomicsTellTheOldValue, C75AtomicsFromTwoQueuePairsAddUp,
-    C73RegistersUsesAndInvalidatesInOrder, C74SendInvalidatesAKeyOfTheReceiver);
+    C73RegistersUsesAndInvalidatesInOrder, C74SendInvalidatesAKeyOfTheReceiver,
+    C72SharedReceivesGoToWhoeverHasAMessage);
 
 }  // namespace paravane::fake

@@ -13,6 +13,7 @@ enum class QpEvent : std::uint8_t {
   kAccessError,   // the responder refused an access
   kCommunicationEstablished,
   kSendQueueDrained,
+  kLastReceiveReached,  // in ERR, and takes no more from its shared receive queue
 };
 
 class QpEvents {

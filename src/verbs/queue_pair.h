@@ -10,7 +10,8 @@
 //   RTS           both work
 //   SQD           the send in progress ends, later ones wait
 //   SQE           (datagrams) sends are flushed, receives work
-//   ERR           everything posted is completed as flushed
+//   ERR           everything posted is completed as flushed (of a shared receive
+//                 queue: what was taken, and then an event says that this was the last)
 //
 // Owner thread only.
 
@@ -18,6 +19,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string_view>
 
 #include "base/instant.h"
@@ -46,6 +48,9 @@ struct QueuePairSpec {
   CompletionQueue* receive_cq = nullptr;  // outlives the QP
   WorkSource* work = nullptr;             // outlives the QP
   bool signal_all = false;                // every send completes visibly
+  // Receives come from a shared receive queue of this protection domain: their keys
+  // are judged in it, and those that nobody has taken are not flushed in ERR.
+  std::optional<PdNumber> shared_receives{};
 };
 
 // What statistics show of one QP.

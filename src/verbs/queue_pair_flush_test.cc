@@ -72,6 +72,28 @@ TEST_F(QueuePairFlushTest, C69LaterPostsFlushAsWell) {
   EXPECT_THAT(qp_->receives.wr_ids(), ElementsAre(8));
 }
 
+TEST_F(QueuePairFlushTest, C72OfSharedReceivesOnlyTheOneInHandIsFlushed) {
+  fake::ScriptedWork shared;
+  const auto qp = engine_.vm().sharing_queue_pair(shared);
+  QpAttributes attributes = default_attributes();
+  attributes.av.dgid = SoloEngine::kPeer;
+  ASSERT_TRUE(fake::bring_up(*qp->qp, kReadyToSend, attributes));
+  shared.post_receive(receive_request(1, {}));
+  shared.post_receive(receive_request(2, {}));
+  ASSERT_EQ(qp->qp->responder().begin({.opcode = WrOpcode::kSend}).kind, Outcome::Kind::kDone);
+  qp->qp->responder().abort();
+  ASSERT_TRUE(move(*qp->qp, kError, {}));
+  EXPECT_EQ(event_count(), 0u);
+  engine_.run();
+  EXPECT_THAT(qp->receives.wr_ids(), ElementsAre(1));
+  EXPECT_THAT(qp->receives.statuses(), ElementsAre(WcStatus::kFlushed));
+  qp->qp->kick();
+  engine_.run();
+  EXPECT_EQ(shared.receives_left(), 1u);
+  EXPECT_THAT(engine_.vm().events().all(),
+              ElementsAre(Pair(qp->qp->spec().tag, QpEvent::kLastReceiveReached)));
+}
+
 TEST_F(QueuePairFlushTest, RequestUnderWayIsFlushedFirst) {
   for (const auto& answer : {std::optional<Outcome>(), std::optional(fake::not_ready(1)),
                              std::optional(fake::kNoAnswer)}) {

@@ -1,5 +1,7 @@
 #include "verbs/responder.h"
 
+#include <utility>
+
 #include "guestmem/atomic_word.h"
 #include "verbs/queue_pair_impl.h"
 #include "verbs/sge_walk.h"
@@ -88,7 +90,7 @@ Outcome Responder::judge_receive() {
     return fail_receive(WcStatus::kRemoteInvalidRequest, WcStatus::kRemoteAccessError);
   }
   if (request_.length <= kSliceBytes) return {};  // extents() judges it, whole
-  const AccessVerdict verdict = check_sges(qp_.impl_->adapter.regions(), qp_.spec().pd,
+  const AccessVerdict verdict = check_sges(qp_.impl_->adapter.regions(), receive_pd(),
                                            receive_.sges, request_.length, kAccessLocalWrite);
   return answer_to(verdict);
 }
@@ -125,18 +127,16 @@ Outcome Responder::want_receive() {
 
 // Whether the receive is any good is judged when a message comes for it.
 bool Responder::receive_came() {
-  if (!has_receive_ && !ring_dead_) {
-    has_receive_ = qp_.spec().work->take_receive(receive_) == WorkSource::Fetch::kTaken;
-  }
-  if (has_receive_) peer_waits_ = false;
-  return has_receive_;
+  const bool came = has_receive_ || (!ring_dead_ && qp_.spec().work->has_receive());
+  if (came) peer_waits_ = false;
+  return came;
 }
 
 Outcome Responder::extents(std::uint64_t offset, std::uint64_t length, ExtentList& out) {
   if (!busy()) return kNoAnswer;
   QueuePair::Impl& qp = *qp_.impl_;
   if (is_send(request_.opcode)) {
-    return answer_to(resolve_sges(qp.adapter.regions(), qp.spec.pd, receive_.sges,
+    return answer_to(resolve_sges(qp.adapter.regions(), receive_pd(), receive_.sges,
                                   {.offset = offset, .length = length}, kAccessLocalWrite, out));
   }
   return answer_to(qp.adapter.regions().resolve(qp.spec.pd, request_.rkey,
@@ -210,6 +210,12 @@ Outcome Responder::fail_receive(WcStatus ours, WcStatus peers) {
   return refused(peers);
 }
 
+// IBTA 10.2.9: of a shared receive queue, the queue's own and not the queue pair's.
+PdNumber Responder::receive_pd() const {
+  const QueuePairSpec& spec = qp_.spec();
+  return spec.shared_receives.value_or(spec.pd);
+}
+
 Completion Responder::completion_of_receive(WcStatus status) const {
   return {.wr_id = receive_.wr_id,
           .qp_tag = qp_.spec().tag,
@@ -253,6 +259,10 @@ Outcome Responder::finish() {
 
 bool Responder::flush(Instant now, Budget& budget) {
   QueuePair::Impl& qp = *qp_.impl_;
+  if (qp.spec.shared_receives) {
+    flush_shared(budget);
+    return false;
+  }
   while (!budget.spent()) {
     if (!has_receive_) {
       if (ring_dead_ || flush_timer_ != TimerId::kNone) return false;
@@ -264,12 +274,24 @@ bool Responder::flush(Instant now, Budget& budget) {
       }
       ring_absence_.clear();
     }
-    has_receive_ = false;
-    budget.operations -= 1;
-    qp.counters().flushed.add();
-    qp.push(*qp.spec.receive_cq, completion_of_receive(WcStatus::kFlushed));
+    complete_flushed(budget);
   }
   return true;
+}
+
+void Responder::complete_flushed(Budget& budget) {
+  QueuePair::Impl& qp = *qp_.impl_;
+  has_receive_ = false;
+  budget.operations -= 1;
+  qp.counters().flushed.add();
+  qp.push(*qp.spec.receive_cq, completion_of_receive(WcStatus::kFlushed));
+}
+
+// IBTA 11.6.3.1: only what was taken is flushed; the program hears when that is over.
+void Responder::flush_shared(Budget& budget) {
+  if (has_receive_) complete_flushed(budget);
+  if (std::exchange(told_last_, true)) return;
+  qp_.impl_->adapter.events().on_qp_event(qp_.spec().tag, QpEvent::kLastReceiveReached);
 }
 
 void Responder::wait_for_ring(Instant now) {
@@ -289,6 +311,7 @@ void Responder::reset() {
   last_atomic_.reset();
   has_receive_ = false;
   ring_dead_ = false;
+  told_last_ = false;
   ring_absence_.clear();
   qp_.impl_->adapter.timers().cancel(flush_timer_);
   flush_timer_ = TimerId::kNone;

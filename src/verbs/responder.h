@@ -90,7 +90,8 @@ class Responder {
   bool flush(Instant now, Budget& budget);
   // A peer was told that there is no receive, and has not come again.
   bool peer_waits() const { return peer_waits_; }
-  // Whether there is one now; says so once.
+  // Whether there is one now; says so once. It is not taken: of a shared receive
+  // queue it may be for somebody else.
   bool receive_came();
 
   // For ERR: whatever a peer has under way here is at its end.
@@ -112,6 +113,9 @@ class Responder {
   Outcome refuse(WcStatus status, QpEvent event);
   Outcome fail_receive(WcStatus ours, WcStatus peers);
   Completion completion_of_receive(WcStatus status) const;
+  PdNumber receive_pd() const;
+  void complete_flushed(Budget& budget);
+  void flush_shared(Budget& budget);
   void wait_for_ring(Instant now);
   bool fits_datagram(const DatagramSource& source, std::uint64_t payload_bytes);
   void complete_datagram(const DatagramSource& source, const SendRequest& request,
@@ -129,6 +133,7 @@ class Responder {
   bool has_receive_ = false;           // receive_ is taken and not completed
   bool ring_dead_ = false;             // until reset()
   bool peer_waits_ = false;
+  bool told_last_ = false;  // of kLastReceiveReached; until reset()
   TimerId flush_timer_ = TimerId::kNone;
   Absence ring_absence_;
   RemoteRequest request_;

@@ -26,10 +26,10 @@ void Responder::datagram(const DatagramSource& source, const SendRequest& reques
   rest.clear();
   MemoryRegionTable& regions = qp.adapter.regions();
   AccessVerdict verdict =
-      resolve_sges(regions, qp.spec.pd, receive_.sges, {.offset = 0, .length = kGrhBytes},
+      resolve_sges(regions, receive_pd(), receive_.sges, {.offset = 0, .length = kGrhBytes},
                    kAccessLocalWrite, front);
   if (verdict == AccessVerdict::kOk) {
-    verdict = resolve_sges(regions, qp.spec.pd, receive_.sges,
+    verdict = resolve_sges(regions, receive_pd(), receive_.sges,
                            {.offset = kGrhBytes, .length = bytes}, kAccessLocalWrite, rest);
   }
   if (verdict == AccessVerdict::kAbsent) return drop_datagram();

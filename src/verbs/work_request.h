@@ -74,6 +74,8 @@ class WorkSource {
   virtual ~WorkSource() = default;
   virtual Fetch take_send(SendRequest& out) = 0;
   virtual Fetch take_receive(ReceiveRequest& out) = 0;
+  // Whether take_receive() would fill one now.
+  virtual bool has_receive() = 0;
   // Leaving RESET: the guest has zeroed the ring indices.
   virtual void restart() = 0;
 };
