@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "abi/qp_attributes.h"
+#include "abi/srq_attributes.h"
 #include "base/wire_int.h"
 
 namespace paravane::abi {
@@ -166,14 +167,6 @@ struct DestroyBindCommand {
   Le32 reserved;
 };
 static_assert(sizeof(DestroyBindCommand) == 40);
-
-struct SrqAttributes {
-  Le32 max_wr;
-  Le32 max_sge;
-  Le32 srq_limit;
-  Le32 reserved;
-};
-static_assert(sizeof(SrqAttributes) == 16);
 
 struct CreateSrqCommand {
   CommandHeader header;

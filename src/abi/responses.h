@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "abi/qp_attributes.h"
+#include "abi/srq_attributes.h"
 #include "base/wire_int.h"
 
 namespace paravane::abi {
@@ -109,6 +110,19 @@ struct CreateQpResponseV2 {
   Le32 reserved;
 };
 static_assert(sizeof(CreateQpResponseV2) == 48);
+
+struct CreateSrqResponse {
+  ResponseHeader header;
+  Le32 srqn;  // handle, also in doorbells and events
+  Le32 reserved;
+};
+static_assert(sizeof(CreateSrqResponse) == 24);
+
+struct QuerySrqResponse {
+  ResponseHeader header;
+  SrqAttributes attrs;
+};
+static_assert(sizeof(QuerySrqResponse) == 32);
 
 struct QueryQpResponse {
   ResponseHeader header;

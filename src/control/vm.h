@@ -35,6 +35,8 @@ struct VmLimits {
   std::optional<std::uint32_t> sges;
   std::optional<std::uint32_t> completion_queues;
   std::optional<std::uint32_t> completion_queue_entries;
+  std::optional<std::uint32_t> shared_receive_queues;
+  std::optional<std::uint32_t> shared_receive_queue_requests;
   std::optional<std::uint32_t> memory_regions;
   std::optional<std::uint32_t> protection_domains;
   std::optional<std::uint32_t> address_handles;
@@ -64,6 +66,10 @@ inline constexpr std::array kLimitFields = {
                "completion queues"},
     LimitField{"completion_queue_entries", &VmLimits::completion_queue_entries, 2, 1u << 22, true,
                "entries per completion queue"},
+    LimitField{"shared_receive_queues", &VmLimits::shared_receive_queues, 0, 65536, false,
+               "shared receive queues; 0: not offered"},
+    LimitField{"shared_receive_queue_requests", &VmLimits::shared_receive_queue_requests, 1,
+               1u << 17, true, "work requests per shared receive queue"},
     LimitField{"memory_regions", &VmLimits::memory_regions, 1, 1u << 22, false, "memory regions"},
     LimitField{"protection_domains", &VmLimits::protection_domains, 1, 1u << 20, false,
                "protection domains"},

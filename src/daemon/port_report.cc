@@ -42,6 +42,7 @@ CounterGroup report_objects(VmPort& port) {
               {"protection_domains", "protection domains", held.protection_domains},
               {"memory_regions", "memory regions", held.memory_regions},
               {"completion_queues", "completion queues", held.completion_queues},
+              {"shared_receive_queues", "shared receive queues", held.shared_receive_queues},
               {"queue_pairs", "queue pairs", held.queue_pairs},
               {"gids", "addresses (GIDs) bound", held.gids},
               {"dma_ranges", "ranges of guest memory", memory.ranges},

@@ -26,6 +26,7 @@ namespace paravane::device {
 
 class CompletionSink;
 class Objects;
+class SharedReceiveEvents;
 struct DeviceCounters;
 
 struct Request {
@@ -73,6 +74,7 @@ struct CommandScope {
   verbs::Adapter& adapter;
   Objects& objects;
   CompletionSink& completion_sink;
+  SharedReceiveEvents& shared_receive_events;
   DeviceCounters& counters;
   const SharedRegion& region;
   Instant now;

@@ -24,10 +24,10 @@ constexpr CommandRow kRows[] = {
     {"DESTROY_UC", sizeof(abi::HandleCommand), Reply::kNone, destroy_uc, nullptr},
     {"CREATE_BIND", sizeof(abi::CreateBindCommand), Reply::kNone, create_bind, nullptr},
     {"DESTROY_BIND", sizeof(abi::DestroyBindCommand), Reply::kNone, destroy_bind, nullptr},
-    {"CREATE_SRQ", sizeof(abi::CreateSrqCommand), Reply::kAck, refuse, nullptr},
-    {"MODIFY_SRQ", sizeof(abi::ModifySrqCommand), Reply::kNone, refuse, nullptr},
-    {"QUERY_SRQ", sizeof(abi::HandleCommand), Reply::kAck, refuse, nullptr},
-    {"DESTROY_SRQ", sizeof(abi::HandleCommand), Reply::kNone, refuse, nullptr},
+    {"CREATE_SRQ", sizeof(abi::CreateSrqCommand), Reply::kAck, create_srq, undo_create_srq},
+    {"MODIFY_SRQ", sizeof(abi::ModifySrqCommand), Reply::kNone, modify_srq, nullptr},
+    {"QUERY_SRQ", sizeof(abi::HandleCommand), Reply::kAck, query_srq, nullptr},
+    {"DESTROY_SRQ", sizeof(abi::HandleCommand), Reply::kNone, destroy_srq, nullptr},
 };
 static_assert(std::size(kRows) == abi::kCommandCount);
 static_assert(kRows[abi::kCreateQp].request_bytes == sizeof(abi::CreateQpCommand));

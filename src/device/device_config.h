@@ -23,7 +23,9 @@ struct DeviceLimits {
   std::uint32_t queue_pair_requests = 16384;  // power of two
   std::uint32_t sges = 32;                    // power of two, <= verbs::kMaxSges
   std::uint32_t completion_queues = 65536;
-  std::uint32_t completion_queue_entries = 1048576;  // power of two
+  std::uint32_t completion_queue_entries = 1048576;     // power of two
+  std::uint32_t shared_receive_queues = 16384;          // 0: not offered
+  std::uint32_t shared_receive_queue_requests = 16384;  // power of two
   std::uint32_t memory_regions = 262144;
   std::uint32_t protection_domains = 65536;
   std::uint32_t address_handles = 65536;

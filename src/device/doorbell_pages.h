@@ -34,6 +34,7 @@ class DoorbellPages {
   // REQUIRES: page < the number of pages. 0: nothing was stored.
   std::uint32_t take_qp_word(std::uint32_t page) { return take(page, abi::kUarQpOffset); }
   std::uint32_t take_cq_word(std::uint32_t page) { return take(page, abi::kUarCqOffset); }
+  std::uint32_t take_srq_word(std::uint32_t page) { return take(page, abi::kUarSrqOffset); }
   void clear(std::uint32_t page);
 
  private:

@@ -9,7 +9,7 @@ namespace paravane::device {
 namespace {
 
 constexpr std::size_t kPagesPerTurn = 64;
-constexpr std::uint32_t kQueuePairsPerTurn = 1024;
+constexpr std::uint32_t kQueuesPerTurn = 1024;
 constexpr std::uint32_t kSlice = 256;  // of one context, before the next one's turn
 // Between looks of a close watch when nothing else makes the worker turn: after
 // work, and on request.
@@ -50,6 +50,12 @@ void DoorbellWatch::forget(QueuePair& qp, UserContext* context) {
   }
 }
 
+void DoorbellWatch::forget_shared(UserContext& context) {
+  if (context.shared_left > 0) {
+    context.shared_left = static_cast<std::uint32_t>(context.shared_receive_queues.size());
+  }
+}
+
 void DoorbellWatch::poll() {
   if (watched_.empty()) return;
   if (next_due_ <= clock_.now || clock_.now < close_until_) look_at_pages();
@@ -81,6 +87,7 @@ void DoorbellWatch::look(UserContext& context) {
   // The words first, the rings after: what was posted before a word was stored is
   // seen behind it.
   const std::uint32_t qp_word = pages_.take_qp_word(context.page);
+  take_srq_word(context);
   take_cq_word(context);
   if (qp_word != 0) {
     start_sweep(context);
@@ -88,6 +95,16 @@ void DoorbellWatch::look(UserContext& context) {
   }
   context.last_look = clock_.now;
   context.next_look = clock_.now + interval(context);
+}
+
+// The word names the last queue that was posted to; others may have been before it.
+void DoorbellWatch::take_srq_word(UserContext& context) {
+  const std::uint32_t word = pages_.take_srq_word(context.page);
+  if (word == 0) return;
+  counters_.mapped_doorbells.add();
+  context.shared_left = static_cast<std::uint32_t>(context.shared_receive_queues.size());
+  line_up(context);
+  if (SharedReceiveQueue* srq = sink_.resolve_srq_word(context, word)) look_at(context, *srq);
 }
 
 void DoorbellWatch::take_cq_word(UserContext& context) {
@@ -106,7 +123,8 @@ void DoorbellWatch::start_sweep(UserContext& context) {
 
 // Once, however often: words are also taken in the middle of its sweep.
 void DoorbellWatch::line_up(UserContext& context) {
-  if (context.sweep_left > 0 && !std::exchange(context.sweeping, true)) {
+  const bool unfinished = context.sweep_left > 0 || context.shared_left > 0;
+  if (unfinished && !std::exchange(context.sweeping, true)) {
     sweeping_.push_back(&context);
   }
 }
@@ -128,6 +146,10 @@ void DoorbellWatch::look_at(UserContext& context, QueuePair& qp) {
   next_hot_ = (next_hot_ + 1) % kHotQueuePairs;
 }
 
+void DoorbellWatch::look_at(UserContext& context, SharedReceiveQueue& srq) {
+  if (srq.look()) found_work(context);
+}
+
 void DoorbellWatch::look_at_hot() {
   for (Hot& hot : hot_) {
     if (hot.qp == nullptr) continue;
@@ -143,7 +165,7 @@ void DoorbellWatch::look_at_hot() {
 }
 
 void DoorbellWatch::sweep() {
-  std::uint32_t left = kQueuePairsPerTurn;
+  std::uint32_t left = kQueuesPerTurn;
   for (std::size_t turns = sweeping_.size(); turns > 0 && left > 0; --turns) {
     UserContext& context = *sweeping_.front();
     sweeping_.erase(sweeping_.begin());
@@ -156,6 +178,7 @@ void DoorbellWatch::sweep() {
 void DoorbellWatch::sweep(UserContext& context, std::uint32_t& left) {
   const auto count = static_cast<std::uint32_t>(context.queue_pairs.size());
   context.sweep_left = std::min(context.sweep_left, count);
+  left -= sweep_shared(context, std::min(kSlice, left));
   std::uint32_t looks = std::min({context.sweep_left, kSlice, left});
   left -= looks;
   context.sweep_left -= looks;
@@ -163,6 +186,19 @@ void DoorbellWatch::sweep(UserContext& context, std::uint32_t& left) {
     if (context.sweep_at >= count) context.sweep_at = 0;
     look_at(context, *context.queue_pairs[context.sweep_at++]);
   }
+}
+
+// How many it has looked at.
+std::uint32_t DoorbellWatch::sweep_shared(UserContext& context, std::uint32_t most) {
+  const auto count = static_cast<std::uint32_t>(context.shared_receive_queues.size());
+  context.shared_left = std::min(context.shared_left, count);
+  const std::uint32_t looks = std::min(context.shared_left, most);
+  context.shared_left -= looks;
+  for (std::uint32_t done = 0; done < looks; ++done) {
+    if (context.shared_at >= count) context.shared_at = 0;
+    look_at(context, *context.shared_receive_queues[context.shared_at++]);
+  }
+  return looks;
 }
 
 Duration DoorbellWatch::interval(const UserContext& context) const {

@@ -24,6 +24,7 @@
 #include "device/doorbell_pages.h"
 #include "device/pvrdma_device.h"
 #include "device/queue_pair.h"
+#include "device/shared_receive_queue.h"
 #include "device/turn_clock.h"
 #include "device/user_context.h"
 
@@ -35,6 +36,8 @@ class WordSink {
   virtual ~WordSink() = default;
   // nullptr: no queue pair of this context.
   virtual QueuePair* resolve_qp_word(UserContext& context, std::uint32_t word) = 0;
+  // nullptr: no shared receive queue of this context.
+  virtual SharedReceiveQueue* resolve_srq_word(UserContext& context, std::uint32_t word) = 0;
   virtual void on_cq_word(UserContext& context, std::uint32_t word) = 0;
 };
 
@@ -48,6 +51,8 @@ class DoorbellWatch {
   void remove(UserContext& context);
   // `context`: the queue pair's; none: the guest's kernel.
   void forget(QueuePair& qp, UserContext* context);
+  // A shared receive queue of the context is about to go.
+  static void forget_shared(UserContext& context);
 
   // Each turn, first: the queue pairs that were busy a moment ago, doorbell or not.
   void look_at_hot();
@@ -73,7 +78,7 @@ class DoorbellWatch {
     if (next_due_ > clock_.now) next_due_ = clock_.now;
   }
 
-  // Queue pairs still have to be looked at: call poll() without sleeping.
+  // Queues still have to be looked at: call poll() without sleeping.
   bool sweeping() const { return !sweeping_.empty(); }
   // kNever: no context is open.
   Instant next_due() const { return watched_.empty() ? kNever : next_due_; }
@@ -85,7 +90,10 @@ class DoorbellWatch {
   void look_at_pages();
   void sweep();
   void sweep(UserContext& context, std::uint32_t& left);
+  std::uint32_t sweep_shared(UserContext& context, std::uint32_t most);
   void look_at(UserContext& context, QueuePair& qp);
+  void look_at(UserContext& context, SharedReceiveQueue& srq);
+  void take_srq_word(UserContext& context);
   void take_cq_word(UserContext& context);
   void start_sweep(UserContext& context);
   void line_up(UserContext& context);

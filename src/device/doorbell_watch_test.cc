@@ -26,12 +26,17 @@ struct RecordingSink final : WordSink {
     qp_words.push_back(word);
     return nullptr;
   }
+  SharedReceiveQueue* resolve_srq_word(UserContext&, std::uint32_t word) override {
+    srq_words.push_back(word);
+    return nullptr;
+  }
   void on_cq_word(UserContext&, std::uint32_t word) override {
     cq_words.push_back(word);
     if (then) then();
   }
   std::function<void()> then;  // what the guest does meanwhile
   std::vector<std::uint32_t> qp_words;
+  std::vector<std::uint32_t> srq_words;
   std::vector<std::uint32_t> cq_words;
 };
 
@@ -63,17 +68,19 @@ TEST_F(DoorbellWatchTest, WithoutContextsThereIsNothingToWatch) {
   EXPECT_FALSE(watch_.sweeping());
 }
 
-TEST_F(DoorbellWatchTest, TakesBothWordsOfAPage) {
+TEST_F(DoorbellWatchTest, TakesTheWordsOfAPage) {
   UserContext context{.handle = 1, .page = 5};
   watch_.add(context);
   guest_stores(5, 0, 0x4000'0002);
   guest_stores(5, 4, 0x4000'0009);
+  guest_stores(5, 8, 0x4000'0007);
   watch_.poll();
 
   EXPECT_EQ(sink_.qp_words, std::vector<std::uint32_t>{0x4000'0002});
   EXPECT_EQ(sink_.cq_words, std::vector<std::uint32_t>{0x4000'0009});
+  EXPECT_EQ(sink_.srq_words, std::vector<std::uint32_t>{0x4000'0007});
   EXPECT_EQ(context.completion_words, 1u);
-  EXPECT_EQ(counters_.mapped_doorbells.value(), 2u);
+  EXPECT_EQ(counters_.mapped_doorbells.value(), 3u);
 }
 
 TEST_F(DoorbellWatchTest, WordsFromBeforeTheContextAreNotTaken) {

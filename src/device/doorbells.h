@@ -27,11 +27,14 @@ class Doorbells final : public WordSink {
 
   // ---- WordSink: words taken from shared pages ----
   QueuePair* resolve_qp_word(UserContext& context, std::uint32_t word) override;
+  SharedReceiveQueue* resolve_srq_word(UserContext& context, std::uint32_t word) override;
   void on_cq_word(UserContext& context, std::uint32_t word) override;
 
  private:
   QueuePair* find_qp(std::uint32_t context, std::uint32_t word);
+  SharedReceiveQueue* find_srq(std::uint32_t context, std::uint32_t word);
   void ring_qp(std::uint32_t context, std::uint32_t word);
+  void ring_srq(std::uint32_t context, std::uint32_t word);
   void ring_cq(std::uint32_t context, std::uint32_t word, ArmPath path);
 
   Objects& objects_;

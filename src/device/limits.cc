@@ -54,6 +54,11 @@ void set_queue_caps(const DeviceLimits& limits, abi::DeviceCaps& caps) {
   caps.max_sge_rd.set(limits.sges);
   caps.max_cq.set(limits.completion_queues);
   caps.max_cqe.set(limits.completion_queue_entries);
+  if (limits.shared_receive_queues > 0) {  // all zero: not offered
+    caps.max_srq.set(limits.shared_receive_queues);
+    caps.max_srq_wr.set(limits.shared_receive_queue_requests);
+    caps.max_srq_sge.set(limits.sges);
+  }
   caps.max_qp_rd_atom.set(limits.reads_outstanding);
   caps.max_qp_init_rd_atom.set(limits.reads_outstanding);
 }
@@ -70,6 +75,8 @@ Status check_config(const DeviceConfig& config) {
       {"sges", limits.sges, 2, verbs::kMaxSges, true},
       {"completion_queues", limits.completion_queues, 1, 65536},
       {"completion_queue_entries", limits.completion_queue_entries, 1024, 1u << 23, true},
+      {"shared_receive_queues", limits.shared_receive_queues, 0, 65536},
+      {"shared_receive_queue_requests", limits.shared_receive_queue_requests, 1, 1u << 17, true},
       {"memory_regions", limits.memory_regions, 1, (1u << 24) - 1},
       {"protection_domains", limits.protection_domains, 1, (1u << 24) - 1},
       {"address_handles", limits.address_handles, 1, 0x7FFF'FFFF},

@@ -40,6 +40,8 @@ TEST(Limits, EachLimitHasAnUpperEnd) {
   EXPECT_TRUE(refused(&DeviceLimits::completion_queues, 65536));
   EXPECT_TRUE(refused(&DeviceLimits::completion_queue_entries, 1u << 23));
   EXPECT_TRUE(refused(&DeviceLimits::contexts, 65536));
+  EXPECT_TRUE(refused(&DeviceLimits::shared_receive_queues, 65536));
+  EXPECT_TRUE(refused(&DeviceLimits::shared_receive_queue_requests, 1u << 17));
   EXPECT_TRUE(refused(&DeviceLimits::gids, 256));
   EXPECT_TRUE(refused(&DeviceLimits::reads_outstanding, 255));
   EXPECT_TRUE(refused(&DeviceLimits::protection_domains, (1u << 24) - 1));
@@ -76,12 +78,24 @@ TEST(Limits, C13_ExactlyOneGidTypeAndVersion17KnowsOnlyTheFirst) {
 
 TEST(Limits, WhatIsExecutedIsOfferedAndNothingElse) {
   const abi::DeviceCaps caps = make_caps({});
-  EXPECT_EQ(caps.max_srq.get(), 0u);
+  EXPECT_EQ(caps.max_srq.get(), 16384u);
+  EXPECT_EQ(caps.max_srq_wr.get(), 16384u);
+  EXPECT_EQ(caps.max_srq_sge.get(), caps.max_sge.get());
   EXPECT_EQ(caps.atomic_ops, 3u);
   EXPECT_EQ(caps.bmme_flags, 7u);
   EXPECT_EQ(caps.max_fast_reg_page_list_len.get(), 128u);
   EXPECT_EQ(caps.max_mw.get(), 0u);
   EXPECT_EQ(caps.device_cap_flags.get(), 0u);
+}
+
+TEST(Limits, WithoutSharedReceiveQueuesNothingOfThemIsOffered) {
+  DeviceConfig config;
+  config.limits.shared_receive_queues = 0;
+  EXPECT_EQ(problem(config), "");
+  const abi::DeviceCaps caps = make_caps(config);
+  EXPECT_EQ(caps.max_srq.get(), 0u);
+  EXPECT_EQ(caps.max_srq_wr.get(), 0u);
+  EXPECT_EQ(caps.max_srq_sge.get(), 0u);
 }
 
 TEST(Limits, TheNodeGuidComesFromTheMacAddress) {

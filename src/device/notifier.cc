@@ -74,6 +74,13 @@ void Notifier::forget_qp(std::uint32_t handle) {
   }
 }
 
+void Notifier::forget_srq(std::uint32_t handle) {
+  if (!async_.ring) return;
+  for (const auto type : {abi::kEventSrqError, abi::kEventSrqLimitReached}) {
+    async_.ring->forget(UINT64_MAX, async_entry(type, handle));
+  }
+}
+
 void Notifier::flush() {
   if (completion_.ring && completion_.ring->waiting() > 0) publish(completion_);
   if (gate_open_ && async_.ring && async_.ring->waiting() > 0) publish(async_);

@@ -41,6 +41,7 @@ class Notifier {
   // Nothing about a destroyed object is published any more.
   void forget_cq(std::uint32_t handle);
   void forget_qp(std::uint32_t handle);
+  void forget_srq(std::uint32_t handle);
 
   // Publishes what did not fit before.
   void flush();

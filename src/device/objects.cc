@@ -1,6 +1,7 @@
 #include "device/objects.h"
 
 #include <cassert>
+#include <optional>
 #include <utility>
 
 #include "abi/registers.h"
@@ -20,6 +21,7 @@ Objects::Objects(const DeviceConfig& config, verbs::Adapter& adapter, ObjectWatc
       adapter_(adapter),
       watcher_(watcher),
       cqs_(0, config.limits.completion_queues),
+      srqs_(0, config.limits.shared_receive_queues),
       qps_(1, config.limits.queue_pairs) {}
 
 Objects::~Objects() {
@@ -35,6 +37,9 @@ void Objects::start(std::uint32_t effective_version) {
 void Objects::clear() {
   for (std::uint32_t handle = 0; handle < qps_.span(); ++handle) {
     if (QueuePair* qp = qps_.find(handle)) drop_qp(*qp);
+  }
+  for (std::uint32_t handle = 0; handle < srqs_.span(); ++handle) {
+    if (SharedReceiveQueue* srq = srqs_.find(handle)) drop_srq(*srq);
   }
   for (std::uint32_t handle = 0; handle < cqs_.span(); ++handle) {
     if (CompletionQueue* cq = cqs_.find(handle)) drop_cq(*cq);
@@ -70,6 +75,7 @@ Status Objects::destroy_context(std::uint32_t handle) {
 
 void Objects::destroy_context(UserContext& context) {
   while (!context.queue_pairs.empty()) drop_qp(*context.queue_pairs.back());
+  while (!context.shared_receive_queues.empty()) drop_srq(*context.shared_receive_queues.back());
   while (!context.completion_queues.empty()) {
     drop_cq(*cqs_.find(*context.completion_queues.begin()));
   }
@@ -99,7 +105,7 @@ Result<std::uint32_t> Objects::create_pd(std::uint32_t context) {
   const Result<verbs::PdNumber> number = adapter_.create_pd();
   if (!number) return std::unexpected(number.error());
   const std::uint32_t pd = std::to_underlying(*number);
-  domains_.emplace(pd, Domain{context, {}});
+  domains_.emplace(pd, Domain{.context = context, .regions = {}});
   if (owner != nullptr) owner->protection_domains.insert(pd);
   return pd;
 }
@@ -107,6 +113,9 @@ Result<std::uint32_t> Objects::create_pd(std::uint32_t context) {
 Status Objects::destroy_pd(std::uint32_t pd) {
   const auto domain = domains_.find(pd);
   if (domain == domains_.end()) return fail(Errc::kNotFound, "no such protection domain");
+  if (domain->second.shared_receive_queues > 0) {
+    return fail(Errc::kBadState, "the protection domain is in use");
+  }
   if (Status status = adapter_.destroy_pd(verbs::PdNumber{pd}); !status) return status;
   if (UserContext* owner = find_context(domain->second.context)) {
     owner->protection_domains.erase(pd);
@@ -115,7 +124,7 @@ Status Objects::destroy_pd(std::uint32_t pd) {
   return {};
 }
 
-// With all that is in it. REQUIRES: no queue pair uses it.
+// With all that is in it. REQUIRES: no queue uses it.
 void Objects::drop_pd(std::uint32_t pd) {
   while (!domains_.at(pd).regions.empty()) {
     static_cast<void>(destroy_mr(*domains_.at(pd).regions.begin()));
@@ -169,6 +178,49 @@ void Objects::drop_cq(CompletionQueue& cq) {
   cqs_.erase(cq.handle());
 }
 
+// ---- Shared receive queues ----
+
+Result<SharedReceiveQueue*> Objects::create_srq(SharedReceiveQueue::Spec spec, PageList pages,
+                                                SharedReceiveEvents& events,
+                                                Counter& broken_rings) {
+  const auto domain = domains_.find(spec.protection_domain);
+  if (domain == domains_.end()) return fail(Errc::kNotFound, "no such protection domain");
+  UserContext* owner = find_context(domain->second.context);
+  if (owner == nullptr) {
+    return fail(Errc::kInvalidArgument, "a shared receive queue of the guest's kernel");
+  }
+  const std::optional<std::uint32_t> handle = srqs_.take_handle();
+  if (!handle) return fail(Errc::kResourceExhausted, "too many shared receive queues");
+  spec.handle = *handle;
+  spec.context = owner->handle;
+  auto made = std::make_unique<SharedReceiveQueue>(spec, std::move(pages), events, broken_rings);
+  SharedReceiveQueue* srq = made.get();
+  srqs_.put(*handle, std::move(made));
+  ++domain->second.shared_receive_queues;
+  srq->set_place(owner->shared_receive_queues.size());
+  owner->shared_receive_queues.push_back(srq);
+  return srq;
+}
+
+Status Objects::destroy_srq(std::uint32_t handle) {
+  SharedReceiveQueue* srq = srqs_.find(handle);
+  if (srq == nullptr) return fail(Errc::kNotFound, "no such shared receive queue");
+  if (srq->users() > 0) return fail(Errc::kBadState, "the shared receive queue is in use");
+  drop_srq(*srq);
+  return {};
+}
+
+// REQUIRES: no queue pair uses it.
+void Objects::drop_srq(SharedReceiveQueue& srq) {
+  watcher_.on_shared_receive_queue_gone(srq);
+  --domains_.at(srq.protection_domain()).shared_receive_queues;
+  auto& listed = find_context(srq.context())->shared_receive_queues;
+  listed[srq.place()] = listed.back();
+  listed.back()->set_place(srq.place());
+  listed.pop_back();
+  srqs_.erase(srq.handle());
+}
+
 // ---- Queue pairs ----
 
 Result<QueuePair*> Objects::create_qp(QueuePair::Spec spec, PageList pages,
@@ -185,6 +237,10 @@ Result<QueuePair*> Objects::create_qp(QueuePair::Spec spec, PageList pages,
 
   spec.handle = *handle;
   auto qp = std::make_unique<QueuePair>(spec, std::move(pages), geometry, broken_rings);
+  std::optional<verbs::PdNumber> shared_receives;
+  if (spec.shared_receives != nullptr) {
+    shared_receives = verbs::PdNumber{spec.shared_receives->protection_domain()};
+  }
   auto engine = adapter_.create_qp({.type = spec.type,
                                     .pd = verbs::PdNumber{spec.protection_domain},
                                     .tag = *handle,
@@ -194,7 +250,8 @@ Result<QueuePair*> Objects::create_qp(QueuePair::Spec spec, PageList pages,
                                     .send_cq = spec.send_cq,
                                     .receive_cq = spec.receive_cq,
                                     .work = qp.get(),
-                                    .signal_all = signal_all});
+                                    .signal_all = signal_all,
+                                    .shared_receives = shared_receives});
   if (!engine) {
     if (!fixed) qps_.give_back(*handle);
     return std::unexpected(engine.error());
@@ -249,6 +306,7 @@ DeviceObjects Objects::counts() const {
           .protection_domains = pds(),
           .memory_regions = mrs(),
           .completion_queues = cqs(),
+          .shared_receive_queues = srqs_.count(),
           .queue_pairs = qps_.count(),
           .gids = gids()};
 }

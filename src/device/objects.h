@@ -1,7 +1,7 @@
 // Objects: everything a guest has made on this device, by handle, and who owns
 // it. Handle 0 as a context means the guest's kernel. Objects of different
-// owners never meet: a queue pair uses completion queues and a protection domain
-// of its own context only.
+// owners never meet: a queue pair uses completion queues, a shared receive queue and
+// a protection domain of its own context only.
 //
 // Owner thread only.
 
@@ -18,6 +18,7 @@
 #include "device/handle_table.h"
 #include "device/pvrdma_device.h"
 #include "device/queue_pair.h"
+#include "device/shared_receive_queue.h"
 #include "device/user_context.h"
 #include "verbs/adapter.h"
 
@@ -33,6 +34,7 @@ class ObjectWatcher {
   virtual void on_context_gone(UserContext& context) = 0;
   virtual void on_queue_pair_gone(QueuePair& qp) = 0;
   virtual void on_completion_queue_gone(CompletionQueue& cq) = 0;
+  virtual void on_shared_receive_queue_gone(SharedReceiveQueue& srq) = 0;
 };
 
 class Objects {
@@ -82,6 +84,14 @@ class Objects {
   CompletionQueue* find_cq(std::uint32_t handle) const { return cqs_.find(handle); }
   std::uint32_t cqs() const { return cqs_.count(); }
 
+  // ---- Shared receive queues: of user contexts only ----
+  // `spec.handle` is chosen here; its context is that of its protection domain.
+  // Errors: kResourceExhausted.
+  Result<SharedReceiveQueue*> create_srq(SharedReceiveQueue::Spec spec, PageList pages,
+                                         SharedReceiveEvents& events, Counter& broken_rings);
+  Status destroy_srq(std::uint32_t handle);
+  SharedReceiveQueue* find_srq(std::uint32_t handle) const { return srqs_.find(handle); }
+
   // ---- Queue pairs ----
   // `spec.handle` is chosen here. Errors: kResourceExhausted, kBadState (a second
   // GSI queue pair).
@@ -102,11 +112,13 @@ class Objects {
   struct Domain {
     std::uint32_t context = 0;
     std::unordered_set<std::uint32_t> regions;
+    std::uint32_t shared_receive_queues = 0;
   };
   void destroy_context(UserContext& context);
   void drop_pd(std::uint32_t pd);
   void drop_qp(QueuePair& qp);
   void drop_cq(CompletionQueue& cq);
+  void drop_srq(SharedReceiveQueue& srq);
   bool reusable(const QueuePair& qp) const;
 
   const DeviceConfig& config_;
@@ -119,6 +131,7 @@ class Objects {
   std::unordered_map<std::uint32_t, Domain> domains_;
   std::unordered_map<std::uint32_t, std::uint32_t> regions_;  // key -> protection domain
   HandleTable<CompletionQueue> cqs_;
+  HandleTable<SharedReceiveQueue> srqs_;
   HandleTable<QueuePair> qps_;
   std::unordered_set<std::uint32_t> bound_gids_;
 };

@@ -53,6 +53,7 @@ struct DeviceObjects {
   std::uint32_t protection_domains = 0;
   std::uint32_t memory_regions = 0;
   std::uint32_t completion_queues = 0;
+  std::uint32_t shared_receive_queues = 0;
   std::uint32_t queue_pairs = 0;
   std::uint32_t gids = 0;
 };

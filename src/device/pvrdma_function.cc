@@ -30,6 +30,7 @@ abi::AsyncEventType event_type(verbs::QpEvent event) {
     case verbs::QpEvent::kAccessError: return abi::kEventQpAccessError;
     case verbs::QpEvent::kCommunicationEstablished: return abi::kEventCommEstablished;
     case verbs::QpEvent::kSendQueueDrained: return abi::kEventSendQueueDrained;
+    case verbs::QpEvent::kLastReceiveReached: return abi::kEventLastWqeReached;
   }
   std::unreachable();
 }
@@ -78,6 +79,7 @@ PvrdmaFunction::PvrdmaFunction(const DeviceConfig& config, const Surroundings& a
                  .adapter = adapter_,
                  .objects = objects_,
                  .completion_sink = completion_events_,
+                 .shared_receive_events = *this,
                  .counters = counters_,
                  .region = region_,
                  .now = {},
@@ -292,6 +294,19 @@ void PvrdmaFunction::on_queue_pair_gone(QueuePair& qp) {
 void PvrdmaFunction::on_completion_queue_gone(CompletionQueue& cq) {
   completion_events_.forget(cq);
   notifier_.forget_cq(cq.handle());
+}
+
+void PvrdmaFunction::on_shared_receive_queue_gone(SharedReceiveQueue& srq) {
+  watch_.forget_shared(*objects_.find_context(srq.context()));
+  notifier_.forget_srq(srq.handle());
+}
+
+void PvrdmaFunction::on_limit_reached(std::uint32_t handle) {
+  notifier_.async(abi::kEventSrqLimitReached, handle);
+}
+
+void PvrdmaFunction::on_shared_receive_error(std::uint32_t handle) {
+  notifier_.async(abi::kEventSrqError, handle);
 }
 
 void PvrdmaFunction::on_qp_event(std::uint32_t tag, verbs::QpEvent event) {

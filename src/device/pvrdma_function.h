@@ -33,7 +33,8 @@ namespace paravane::device {
 class PvrdmaFunction final : public PvrdmaDevice,
                              private RegisterActions,
                              private ObjectWatcher,
-                             private verbs::QpEvents {
+                             private verbs::QpEvents,
+                             private SharedReceiveEvents {
  public:
   struct Surroundings {
     verbs::AdapterId id;
@@ -80,9 +81,14 @@ class PvrdmaFunction final : public PvrdmaDevice,
   void on_context_gone(UserContext& context) override;
   void on_queue_pair_gone(QueuePair& qp) override;
   void on_completion_queue_gone(CompletionQueue& cq) override;
+  void on_shared_receive_queue_gone(SharedReceiveQueue& srq) override;
 
   // ---- verbs::QpEvents ----
   void on_qp_event(std::uint32_t tag, verbs::QpEvent event) override;
+
+  // ---- SharedReceiveEvents ----
+  void on_limit_reached(std::uint32_t handle) override;
+  void on_shared_receive_error(std::uint32_t handle) override;
 
   std::uint32_t activate();
   void write_registers(std::uint64_t offset, std::span<const std::byte> in, bool posted);

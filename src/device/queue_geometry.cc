@@ -36,10 +36,15 @@ Result<QueueGeometry> queue_geometry(const abi::CreateQpCommand& command,
   const Side send{"send", command.max_send_wr.get(), command.max_send_sge.get()};
   const Side receive{"receive", command.max_recv_wr.get(), command.max_recv_sge.get()};
   if (Status status = check_side(send, limits); !status) return std::unexpected(status.error());
-  if (Status status = check_side(receive, limits); !status) return std::unexpected(status.error());
+  const bool has_receives = command.is_srq == 0;  // or they are somewhere else
+  if (has_receives) {
+    if (Status status = check_side(receive, limits); !status)
+      return std::unexpected(status.error());
+  }
 
   const std::uint64_t send_pages = ring_pages(send.requests, send_stride(send.sges));
-  const std::uint64_t receive_pages = ring_pages(receive.requests, receive_stride(receive.sges));
+  const std::uint64_t receive_pages =
+      has_receives ? ring_pages(receive.requests, receive_stride(receive.sges)) : 0;
   const std::uint64_t total = 1 + send_pages + receive_pages;
   if (send_pages != command.send_chunks.get() || total != command.total_chunks.get()) {
     return fail(Errc::kInvalidArgument, fmt::format("{} send pages of {} where {} of {} are needed",
@@ -51,6 +56,7 @@ Result<QueueGeometry> queue_geometry(const abi::CreateQpCommand& command,
   geometry.pages = total;
   geometry.send = {abi::kTxProducerAt, abi::kTxConsumerAt, kPageBytes, send_stride(send.sges),
                    send.requests};
+  if (!has_receives) return geometry;
   geometry.receive = {abi::kRxProducerAt, abi::kRxConsumerAt, kPageBytes * (1 + send_pages),
                       receive_stride(receive.sges), receive.requests};
   return geometry;

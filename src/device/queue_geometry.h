@@ -29,7 +29,7 @@ constexpr std::uint64_t ring_pages(std::uint64_t elements, std::uint64_t stride)
 struct QueueGeometry {
   std::uint64_t pages = 0;  // header page included
   RingLayout send;
-  RingLayout receive;
+  RingLayout receive;  // no elements with a shared receive queue
 };
 
 // Errors: kResourceExhausted (above a limit), kInvalidArgument (counts that do

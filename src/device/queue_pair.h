@@ -1,6 +1,6 @@
-// QueuePair: one QP of the guest: its pages and the two rings in them, and the
-// engine's queue pair that takes work from them. The rings are the only queue:
-// an entry is copied once, decoded by value and given back before it is executed.
+// QueuePair: one QP of the guest: its pages and the rings in them, and the engine's
+// queue pair that takes work from them. The rings are the only queue. Receives come
+// from its own ring or from a shared receive queue.
 //
 // Owner thread only.
 
@@ -8,14 +8,16 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <utility>
 
-#include "abi/work_queue.h"
 #include "base/counter.h"
 #include "device/completion_queue.h"
 #include "device/queue_geometry.h"
+#include "device/shared_receive_queue.h"
 #include "device/work_decoder.h"
+#include "device/work_ring.h"
 #include "guestmem/page_list.h"
-#include "guestmem/ring_consumer.h"
 #include "verbs/queue_pair.h"
 #include "verbs/work_request.h"
 
@@ -39,10 +41,11 @@ class QueuePair final : public verbs::WorkSource {
     QueueCaps caps;
     CompletionQueue* send_cq = nullptr;
     CompletionQueue* receive_cq = nullptr;
+    SharedReceiveQueue* shared_receives = nullptr;  // nullptr: a ring of its own
   };
 
-  // REQUIRES: `pages` hold what `geometry` says; `broken_rings` and the CQs
-  // outlive us.
+  // REQUIRES: `pages` hold what `geometry` says; `broken_rings`, the
+  // CQs and the SRQ outlive us.
   QueuePair(const Spec& spec, PageList pages, const QueueGeometry& geometry, Counter& broken_rings);
   ~QueuePair() override;
   QueuePair(const QueuePair&) = delete;
@@ -61,6 +64,9 @@ class QueuePair final : public verbs::WorkSource {
   std::size_t place() const { return place_; }
   void set_place(std::size_t place) { place_ = place; }
 
+  // Whether it stands in its shared receive queue's line; returns what was before.
+  bool set_in_line(bool in_line) { return std::exchange(in_line_, in_line); }
+
   // Looks at the producer indices without being asked. True: the guest has posted
   // since the last look, and the engine has been told. Rings in RESET and INIT
   // are never read.
@@ -69,32 +75,17 @@ class QueuePair final : public verbs::WorkSource {
   // ---- verbs::WorkSource ----
   Fetch take_send(verbs::SendRequest& out) override;
   Fetch take_receive(verbs::ReceiveRequest& out) override;
+  bool has_receive() override;
   void restart() override;
 
  private:
-  // How much has ever been posted to one ring, as far as we can see.
-  struct Posted {
-    std::uint64_t taken = 0;
-    std::uint64_t seen = 0;
-  };
-  static bool more_posted(RingConsumer& ring, Posted& posted, bool reported_broken);
-  Fetch peek(RingConsumer& ring, bool& reported_broken);
-  template <typename Request>
-  static Reach copy_sges(const RingConsumer& ring, std::uint32_t header_bytes, std::uint32_t count,
-                         std::span<const abi::Sge> at_hand, Request& out);
-
   const Spec spec_;
   const WorkDecoder decoder_;
   PageList pages_;
-  RingConsumer send_;
-  RingConsumer receive_;
-  const std::uint32_t receive_entry_bytes_;
-  Counter& broken_rings_;
-  Posted send_posted_;
-  Posted receive_posted_;
+  WorkRing send_;
+  std::optional<WorkRing> receive_;  // none: receives are shared
   std::size_t place_ = 0;
-  bool send_broken_ = false;
-  bool receive_broken_ = false;
+  bool in_line_ = false;
   std::unique_ptr<verbs::QueuePair> engine_;  // last: it stops before the rings go
 };
 

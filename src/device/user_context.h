@@ -13,12 +13,14 @@
 namespace paravane::device {
 
 class QueuePair;
+class SharedReceiveQueue;
 
 struct UserContext {
   std::uint32_t handle = 0;  // never 0: that means the guest's kernel
   std::uint32_t page = 0;    // index in BAR2
 
-  std::vector<QueuePair*> queue_pairs{};  // borrowed from the table
+  std::vector<QueuePair*> queue_pairs{};                     // borrowed from the table
+  std::vector<SharedReceiveQueue*> shared_receive_queues{};  // likewise
   std::unordered_set<std::uint32_t> completion_queues{};
   std::unordered_set<std::uint32_t> protection_domains{};
 
@@ -33,6 +35,8 @@ struct UserContext {
   bool sweeping = false;               // stands in the line for that
   std::uint32_t sweep_at = 0;          // where the look at all queue pairs goes on
   std::uint32_t sweep_left = 0;        // how many it still has to look at
+  std::uint32_t shared_at = 0;         // the same for shared receive queues
+  std::uint32_t shared_left = 0;
 
   void note_completion_word(std::uint32_t word) {
     ++completion_words;

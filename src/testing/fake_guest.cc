@@ -66,6 +66,7 @@ bool FakeGuest::register_port() {
 
 void FakeGuest::unload() {
   while (!qps_.empty()) destroy(*qps_.back());
+  while (!srqs_.empty()) destroy(*srqs_.back());
   while (!cqs_.empty()) destroy(*cqs_.back());
   while (!mrs_.empty()) destroy(*mrs_.back());
   for (const auto& [handle, pd] : dma_mrs_) {
@@ -81,9 +82,11 @@ void FakeGuest::unload() {
 
 void FakeGuest::forget_everything() {
   for (auto& qp : qps_) ram().release_set(qp->pages());
+  for (auto& srq : srqs_) ram().release_set(srq->pages());
   for (auto& cq : cqs_) ram().release_set(cq->pages());
   for (auto& mr : mrs_) ram().release_set(mr->pages());
   qps_.clear();
+  srqs_.clear();
   cqs_.clear();
   mrs_.clear();
   dma_mrs_.clear();
@@ -130,6 +133,9 @@ void FakeGuest::kill_process(FakeContext& context) {
   for (std::size_t i = qps_.size(); i-- > 0;) {
     if (belongs(qps_[i]->spec().pd)) destroy(*qps_[i]);
   }
+  for (std::size_t i = srqs_.size(); i-- > 0;) {
+    if (belongs(srqs_[i]->spec().pd)) destroy(*srqs_[i]);
+  }
   for (std::size_t i = cqs_.size(); i-- > 0;) {
     if (&cqs_[i]->context() == &context) destroy(*cqs_[i]);
   }
@@ -172,6 +178,14 @@ void FakeGuest::destroy(FakeQp& qp) {
   forget(qps_, qp);
 }
 
+void FakeGuest::destroy(FakeSrq& srq) {
+  DestroySrq request{};
+  request.handle = srq.handle;
+  demand(run(request).accepted(), "DESTROY_SRQ was refused");
+  ram().release_set(srq.pages());
+  forget(srqs_, srq);
+}
+
 void FakeGuest::destroy(FakeCq& cq) {
   DestroyCq request{};
   request.handle = cq.handle;
@@ -188,6 +202,24 @@ void FakeGuest::destroy(FakeMr& mr) {
   ram().release_set(mr.pages());
   pd_of_.erase(&mr);
   forget(mrs_, mr);
+}
+
+// ---- Shared receive queues ----
+
+bool FakeGuest::set_limit(FakeSrq& srq, std::uint32_t limit) {
+  ModifySrq request{};
+  request.srq_handle = srq.handle;
+  request.attr_mask = kMaskSrqLimit;
+  request.srq_limit = limit;
+  return run(request).accepted();
+}
+
+std::uint32_t FakeGuest::limit_of(FakeSrq& srq) {
+  QuerySrq request{};
+  request.handle = srq.handle;
+  const auto outcome = run(request);
+  demand(outcome.accepted(), "QUERY_SRQ was refused");
+  return outcome.response.srq_limit;
 }
 
 // ---- GIDs ----

@@ -30,6 +30,7 @@
 #include "testing/fake_guest_driver.h"
 #include "testing/fake_guest_objects.h"
 #include "testing/fake_guest_qp.h"
+#include "testing/fake_guest_srq.h"
 
 namespace paravane::fake {
 
@@ -79,8 +80,10 @@ class FakeGuest final : public FakeDriver {
   CreateMrResponse create_dma_mr(FakePd& pd);
   FakeCq& create_cq(FakeContext& context, std::uint32_t entries,
                     Layout layout = Layout::kContiguous);
+  FakeSrq& create_srq(const SrqSpec& spec);
   FakeQp& create_qp(const QpSpec& spec);
   void destroy(FakeQp& qp);
+  void destroy(FakeSrq& srq);
   void destroy(FakeCq& cq);
   void destroy(FakeMr& mr);
   void destroy(FakePd& pd);
@@ -92,11 +95,16 @@ class FakeGuest final : public FakeDriver {
   // The requests behind the builders, for tests that bend them.
   CreateCq cq_request(const FakeContext& context, std::uint32_t entries,
                       const PageSet& pages) const;
+  CreateSrq srq_request(const SrqSpec& spec, const PageSet& pages) const;
   CreateQp qp_request(const QpSpec& spec, const PageSet& pages) const;
   CreateMr mr_request(const FakePd& pd, std::uint64_t va, std::uint64_t bytes, const PageSet& pages,
                       std::uint32_t access = kAllAccess) const;
   CreateUc context_request(std::uint32_t page) const;
   std::uint32_t next_uar_page() const;
+
+  // ---- Shared receive queues ----
+  bool set_limit(FakeSrq& srq, std::uint32_t limit);
+  std::uint32_t limit_of(FakeSrq& srq);
 
   // ---- Connections ----
   bool modify(FakeQp& qp, const QpAttributes& attributes, std::uint32_t mask);
@@ -136,6 +144,7 @@ class FakeGuest final : public FakeDriver {
   std::vector<std::unique_ptr<FakeMr>> mrs_;
   std::map<const FakeMr*, const FakePd*> pd_of_;
   std::vector<std::unique_ptr<FakeCq>> cqs_;
+  std::vector<std::unique_ptr<FakeSrq>> srqs_;
   std::vector<std::unique_ptr<FakeQp>> qps_;
   std::vector<std::pair<std::uint32_t, const FakePd*>> dma_mrs_;
   QpTable qp_table_;

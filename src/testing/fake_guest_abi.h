@@ -42,6 +42,7 @@ inline constexpr std::uint32_t kRingSend = 1u << 30;
 inline constexpr std::uint32_t kRingReceive = 1u << 31;
 inline constexpr std::uint32_t kRingArmSolicited = 1u << 29;
 inline constexpr std::uint32_t kRingArm = 1u << 30;
+inline constexpr std::uint32_t kRingSharedReceive = 1u << 30;
 inline constexpr std::uint32_t kRingPoll = 1u << 31;
 
 enum QpTypeCode : std::uint8_t { kTypeGsi = 1, kTypeRc = 2, kTypeUd = 4 };
@@ -98,6 +99,9 @@ enum AsyncEventType : std::uint32_t {
   kEventQpAccessError = 3,
   kEventSqDrained = 5,
   kEventPortActive = 9,
+  kEventSrqError = 14,
+  kEventSrqLimitReached = 15,
+  kEventLastWqeReached = 16,
 };
 
 struct RingPages {

@@ -85,7 +85,6 @@ using DestroyMr = HandleRequest<5, NoResponse>;
 using DestroyCq = HandleRequest<8, NoResponse>;
 using DestroyQp = HandleRequest<12, NoResponse>;
 using DestroyUc = HandleRequest<14, NoResponse>;
-using QuerySrq = HandleRequest<19, HandleResponse>;
 using DestroySrq = HandleRequest<20, NoResponse>;
 
 struct CreateMrResponse {
@@ -217,6 +216,13 @@ struct CreateSrq {
   std::uint8_t srq_type, reserved2[7];
 };
 static_assert(sizeof(CreateSrq) == 56);
+struct QuerySrqResponse {
+  ResponseHeader header;
+  std::uint32_t max_wr, max_sge, srq_limit, reserved;
+};
+static_assert(sizeof(QuerySrqResponse) == 32);
+using QuerySrq = HandleRequest<19, QuerySrqResponse>;
+enum SrqMask : std::uint32_t { kMaskSrqMaxWr = 1, kMaskSrqLimit = 2 };
 struct ModifySrq {
   static constexpr std::uint32_t kOpcode = 18;
   using Response = NoResponse;

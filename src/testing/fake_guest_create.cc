@@ -71,6 +71,32 @@ FakeCq& FakeGuest::create_cq(FakeContext& context, std::uint32_t entries, Layout
   return *cqs_.back();
 }
 
+CreateSrq FakeGuest::srq_request(const SrqSpec& spec, const PageSet& pages) const {
+  CreateSrq request{};
+  request.pdir_dma = pages.directory;
+  request.pd_handle = spec.pd->handle;
+  request.nchunks = static_cast<std::uint32_t>(pages.pages.size());
+  request.max_wr = spec.max_wr;
+  request.max_sge = spec.max_sge;
+  request.srq_limit = spec.limit;
+  return request;
+}
+
+FakeSrq& FakeGuest::create_srq(const SrqSpec& spec) {
+  PageSet pages = ram().allocate_set(spec.pages(), spec.layout);
+  const auto outcome = run(srq_request(spec, pages));
+  demand(outcome.accepted(), "CREATE_SRQ was refused");
+  const std::uint32_t handle = outcome.response.handle;
+  demand(handle < caps().max_srq, "a shared receive queue's handle is beyond the driver's table");
+  for (const auto& other : srqs_) {
+    demand(other->handle != handle, "two shared receive queues have one handle");
+  }
+  auto srq = std::make_unique<FakeSrq>(ram(), spec, std::move(pages));
+  srq->handle = handle;
+  srqs_.push_back(std::move(srq));
+  return *srqs_.back();
+}
+
 CreateQp FakeGuest::qp_request(const QpSpec& spec, const PageSet& pages) const {
   CreateQp request{};
   request.pdir_dma = pages.directory;
@@ -78,9 +104,14 @@ CreateQp FakeGuest::qp_request(const QpSpec& spec, const PageSet& pages) const {
   request.send_cq_handle = spec.send_cq->handle;
   request.recv_cq_handle = spec.receive_cq->handle;
   request.max_send_wr = spec.max_send_wr;
-  request.max_recv_wr = spec.max_recv_wr;
   request.max_send_sge = spec.max_send_sge;
-  request.max_recv_sge = spec.max_recv_sge;
+  if (spec.srq != nullptr) {
+    request.is_srq = 1;
+    request.srq_handle = spec.srq->handle;
+  } else {
+    request.max_recv_wr = spec.max_recv_wr;
+    request.max_recv_sge = spec.max_recv_sge;
+  }
   request.access_flags = kLocalWrite;
   request.total_chunks = static_cast<std::uint16_t>(pages.pages.size());
   request.send_chunks = static_cast<std::uint16_t>(spec.send_pages());

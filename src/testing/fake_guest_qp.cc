@@ -35,7 +35,7 @@ std::uint32_t QpSpec::send_pages() const {
   return pages_for(std::uint64_t{max_send_wr} * send_stride());
 }
 std::uint32_t QpSpec::receive_pages() const {
-  return pages_for(std::uint64_t{max_recv_wr} * receive_stride());
+  return srq != nullptr ? 0 : pages_for(std::uint64_t{max_recv_wr} * receive_stride());
 }
 
 FakeQp::FakeQp(GuestRam& ram, const QpSpec& spec, PageSet pages)
@@ -112,14 +112,17 @@ bool FakeQp::queue_send(const SendWr& wr) {
   return true;
 }
 
+void write_receive(pvrdma_rq_wqe_hdr& slot, const ReceiveWr& wr) {
+  slot.wr_id = wr.wr_id;
+  slot.num_sge = static_cast<std::uint32_t>(wr.sges.size());
+  write_sges(reinterpret_cast<std::byte*>(&slot) + kReceiveHeader, wr.sges);
+}
+
 bool FakeQp::queue_receive(const ReceiveWr& wr) {
   std::uint32_t slot = 0;
+  if (spec_.srq != nullptr) return false;
   if (receive_ring_.has_space(slot) != DriverRing::Look::kYes) return false;
-  std::byte* at = element(receive_page_, slot, receive_stride_);
-  auto& wqe = *reinterpret_cast<pvrdma_rq_wqe_hdr*>(at);
-  wqe.wr_id = wr.wr_id;
-  wqe.num_sge = static_cast<std::uint32_t>(wr.sges.size());
-  write_sges(at + kReceiveHeader, wr.sges);
+  write_receive(receive_slot(slot), wr);
   receive_ring_.produce();
   return true;
 }

@@ -14,6 +14,8 @@
 
 namespace paravane::fake {
 
+class FakeSrq;
+
 struct QpSpec {
   FakePd* pd = nullptr;
   FakeCq* send_cq = nullptr;
@@ -25,6 +27,7 @@ struct QpSpec {
   std::uint32_t max_recv_sge = 1;
   bool signal_all = false;
   Layout layout = Layout::kContiguous;
+  FakeSrq* srq = nullptr;  // then there is no receive ring
 
   std::uint32_t send_stride() const;
   std::uint32_t receive_stride() const;
@@ -64,6 +67,9 @@ struct ReceiveWr {
   std::span<const pvrdma_sge> sges{};
 };
 
+// As driver and provider write it into a slot.
+void write_receive(pvrdma_rq_wqe_hdr& slot, const ReceiveWr& wr);
+
 class FakeQp {
  public:
   FakeQp(GuestRam& ram, const QpSpec& spec, PageSet pages);
@@ -74,7 +80,7 @@ class FakeQp {
   std::uint32_t handle = 0;
   std::uint32_t state = kStateReset;  // as the driver believes
 
-  // Puts a request into the ring. False: the ring is full.
+  // Puts a request into the ring. False: the ring is full, or (receives) shared.
   bool queue_send(const SendWr& wr);
   bool queue_receive(const ReceiveWr& wr);
   // The doorbell; `bits` of kRingSend and kRingReceive.

@@ -95,6 +95,48 @@ TEST_F(Quota, CompletionQueueEntries) {
   EXPECT_TRUE(guest().run(guest().cq_request(guest().kernel(), 2048, pages)).refused());
 }
 
+TEST_F(Quota, SharedReceiveQueues) {
+  with({.shared_receive_queues = kLimit});
+  FakePd& pd = guest().create_pd(guest().open_context());
+  const SrqSpec spec{.pd = &pd};
+  PageSet pages = guest().ram().allocate_set(spec.pages(), Layout::kContiguous);
+  const CreateSrq request = guest().srq_request(spec, pages);
+  const auto first = guest().run(request);
+  ASSERT_TRUE(first.accepted());
+  EXPECT_EQ(1 + accepted_until_refused(request), kLimit);
+  EXPECT_EQ(refusals(), 1u);
+  EXPECT_EQ(guest().caps().max_srq, kLimit);
+  DestroySrq one{};
+  one.handle = first.response.handle;
+  ASSERT_TRUE(guest().run(one).accepted());
+  EXPECT_TRUE(guest().run(request).accepted()) << "a place that was given back";
+}
+
+TEST_F(Quota, SharedReceiveQueuesThatAreNotOfferedAreRefused) {
+  with({.shared_receive_queues = 0});
+  EXPECT_EQ(guest().caps().max_srq, 0u);
+  FakePd& pd = guest().create_pd(guest().open_context());
+  const SrqSpec spec{.pd = &pd};
+  PageSet pages = guest().ram().allocate_set(spec.pages(), Layout::kContiguous);
+  EXPECT_TRUE(guest().run(guest().srq_request(spec, pages)).refused());
+}
+
+TEST_F(Quota, SharedReceiveQueueRequestsAndTheirSges) {
+  with({.sges = 4, .shared_receive_queue_requests = 256});
+  FakePd& pd = guest().create_pd(guest().open_context());
+  const auto accepts = [&](std::uint32_t requests, std::uint32_t sges) {
+    const SrqSpec spec{.pd = &pd, .max_wr = requests, .max_sge = sges};
+    PageSet pages = guest().ram().allocate_set(spec.pages(), Layout::kContiguous);
+    return guest().run(guest().srq_request(spec, pages)).accepted();
+  };
+  EXPECT_TRUE(accepts(256, 4));
+  EXPECT_FALSE(accepts(512, 4));
+  EXPECT_FALSE(accepts(256, 5));
+  EXPECT_EQ(refusals(), 2u);
+  EXPECT_EQ(guest().caps().max_srq_wr, 256u);
+  EXPECT_EQ(guest().caps().max_srq_sge, 4u);
+}
+
 TEST_F(Quota, MemoryRegions) {
   with({.memory_regions = kLimit});
   FakePd& pd = guest().create_pd(guest().kernel());
@@ -157,6 +199,8 @@ TEST_F(Quota, LimitsTheGuestCannotExpressAreRefusedByName) {
       {{.sges = 64}, "sges"},
       {{.completion_queues = 0}, "completion_queues"},
       {{.completion_queue_entries = 3000}, "completion_queue_entries"},
+      {{.shared_receive_queues = 65537}, "shared_receive_queues"},
+      {{.shared_receive_queue_requests = 100}, "shared_receive_queue_requests"},
       {{.contexts = 3}, "contexts"},
       {{.gids = 257}, "gids"},
   };

@@ -52,7 +52,8 @@ inline std::uint32_t next_status(DeviceRig& rig, FakeCq& cq) {
 inline bool same_objects(const device::DeviceObjects& a, const device::DeviceObjects& b) {
   return a.contexts == b.contexts && a.protection_domains == b.protection_domains &&
          a.memory_regions == b.memory_regions && a.completion_queues == b.completion_queues &&
-         a.queue_pairs == b.queue_pairs && a.gids == b.gids;
+         a.shared_receive_queues == b.shared_receive_queues && a.queue_pairs == b.queue_pairs &&
+         a.gids == b.gids;
 }
 inline bool no_objects(const device::DeviceObjects& objects) {
   return same_objects(objects, device::DeviceObjects{});

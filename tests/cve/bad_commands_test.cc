@@ -128,9 +128,6 @@ TEST_F(BadCommands, ContextsBindingsAndQueriesWithEveryFieldOutOfRange) {
   sweep<QueryPort>(port, {}, {});
   sweep<QueryPkey>(QueryPkey{}, {}, {});
   sweep<QueryQp>(QueryQp{}, {}, {});
-  sweep<CreateSrq>(CreateSrq{}, {}, {});
-  sweep<ModifySrq>(ModifySrq{}, {}, {});
-  sweep<QuerySrq>(QuerySrq{}, {}, {});
   sweep<ResizeCq>(ResizeCq{}, {}, {});
   sweep<CreatePd>(CreatePd{}, {},
                   [&](const HandleResponse& made) { destroy<DestroyPd>(made.handle); });
@@ -138,6 +135,25 @@ TEST_F(BadCommands, ContextsBindingsAndQueriesWithEveryFieldOutOfRange) {
   for (std::uint32_t index = 0; index < 2; ++index) {
     EXPECT_TRUE(guest.bind_gid(index, guest.gid(index)));
   }
+}
+
+TEST_F(BadCommands, SharedReceiveQueuesWithEveryFieldOutOfRange) {
+  const SrqSpec spec{.pd = &witness_a.pd()};
+  PageSet pages = guest.ram().allocate_set(spec.pages(), Layout::kScattered);
+  const auto before = rig.device(0).objects().shared_receive_queues;
+  sweep<CreateSrq>(guest.srq_request(spec, pages), {},
+                   [&](const HandleResponse& made) { destroy<DestroySrq>(made.handle); });
+  EXPECT_EQ(rig.device(0).objects().shared_receive_queues, before);
+  FakeSrq& srq = guest.create_srq(spec);
+  ModifySrq limit{};
+  limit.srq_handle = srq.handle;
+  limit.attr_mask = kMaskSrqLimit;
+  limit.srq_limit = 3;
+  sweep<ModifySrq>(limit, {}, {});
+  QuerySrq query{};
+  query.handle = srq.handle;
+  sweep<QuerySrq>(query, {}, {});
+  guest.destroy(srq);
 }
 
 TEST_F(BadCommands, DestroyingWhatDoesNotExistOrIsInUse) {
@@ -150,7 +166,8 @@ TEST_F(BadCommands, DestroyingWhatDoesNotExistOrIsInUse) {
     EXPECT_TRUE(guest.run(DestroyUc{.header = {}, .handle = handle, .reserved = 0}).refused());
     EXPECT_TRUE(guest.run(DestroySrq{.header = {}, .handle = handle, .reserved = 0}).refused());
   }
-  // In use: a PD with a region and a QP, a CQ with a QP.
+  // In use: a PD with a region and a QP, a CQ with a QP. (A shared receive queue:
+  // tests/conformance.)
   DestroyPd pd{};
   pd.handle = witness_a.pd().handle;
   EXPECT_TRUE(guest.run(pd).refused());

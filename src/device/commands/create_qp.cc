@@ -33,11 +33,20 @@ Result<QueuePair::Spec> find_parts(const Objects& objects, const abi::CreateQpCo
   if (send_cq->context() != context || receive_cq->context() != context) {
     return fail(Errc::kInvalidArgument, "a completion queue of another context");
   }
+  SharedReceiveQueue* shared = nullptr;
+  if (command.is_srq != 0) {
+    shared = objects.find_srq(command.srq_handle.get());
+    if (shared == nullptr) return fail(Errc::kNotFound, "no such shared receive queue");
+    if (shared->context() != context) {
+      return fail(Errc::kInvalidArgument, "a shared receive queue of another context");
+    }
+  }
   QueuePair::Spec spec;
   spec.context = context;
   spec.protection_domain = pd;
   spec.send_cq = send_cq;
   spec.receive_cq = receive_cq;
+  spec.shared_receives = shared;
   return spec;
 }
 
@@ -71,7 +80,6 @@ Result<Progress> create_qp(CommandScope& scope, const Request& request, Response
   const auto command = request.as<abi::CreateQpCommand>();
   const std::optional<verbs::QpType> type = qp_type(command.qp_type);
   if (!type) return fail(Errc::kUnsupported, fmt::format("queue pair type {}", command.qp_type));
-  if (command.is_srq != 0) return fail(Errc::kUnsupported, "shared receive queues are not offered");
   const Result<QueueGeometry> geometry = queue_geometry(command, scope.config.limits);
   if (!geometry) return std::unexpected(geometry.error());
   Result<QueuePair::Spec> spec = find_parts(scope.objects, command);
@@ -84,8 +92,12 @@ Result<Progress> create_qp(CommandScope& scope, const Request& request, Response
   if (!pages) return std::unexpected(pages.error());
 
   spec->type = *type;
-  spec->caps = {command.max_send_wr.get(), command.max_recv_wr.get(), command.max_send_sge.get(),
-                command.max_recv_sge.get()};
+  spec->caps = {.send_requests = command.max_send_wr.get(),
+                .send_sges = command.max_send_sge.get()};
+  if (spec->shared_receives == nullptr) {
+    spec->caps.receive_requests = command.max_recv_wr.get();
+    spec->caps.receive_sges = command.max_recv_sge.get();
+  }
   const Result<QueuePair*> qp = scope.objects.create_qp(
       *spec, std::move(*pages), *geometry, command.sq_sig_all != 0, scope.counters.broken_rings);
   if (!qp) return std::unexpected(qp.error());

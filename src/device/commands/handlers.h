@@ -30,6 +30,13 @@ Result<Progress> create_cq(CommandScope& scope, const Request& request, Response
 Result<Progress> destroy_cq(CommandScope& scope, const Request& request, Response& response);
 void undo_create_cq(CommandScope& scope, const Response& response);
 
+// shared_receive_queue.cc
+Result<Progress> create_srq(CommandScope& scope, const Request& request, Response& response);
+Result<Progress> modify_srq(CommandScope& scope, const Request& request, Response& response);
+Result<Progress> query_srq(CommandScope& scope, const Request& request, Response& response);
+Result<Progress> destroy_srq(CommandScope& scope, const Request& request, Response& response);
+void undo_create_srq(CommandScope& scope, const Response& response);
+
 // create_qp.cc
 Result<Progress> create_qp(CommandScope& scope, const Request& request, Response& response);
 Result<Progress> destroy_qp(CommandScope& scope, const Request& request, Response& response);
@@ -43,8 +50,7 @@ Result<Progress> query_qp(CommandScope& scope, const Request& request, Response&
 Result<Progress> create_bind(CommandScope& scope, const Request& request, Response& response);
 Result<Progress> destroy_bind(CommandScope& scope, const Request& request, Response& response);
 
-// unsupported.cc: CQ resizing, which carries no new pages, and shared receive
-// queues, which this device does not offer.
+// unsupported.cc: CQ resizing, which carries no new pages.
 Result<Progress> refuse(CommandScope& scope, const Request& request, Response& response);
 
 }  // namespace paravane::device

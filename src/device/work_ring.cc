@@ -1,0 +1,110 @@
+#include "device/work_ring.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "device/queue_geometry.h"
+
+namespace paravane::device {
+namespace {
+
+// What one copy brings of an entry: the header and the SGEs of nearly all
+// requests. Send entries are at least 128 bytes apart, receive entries 16.
+constexpr std::uint32_t kSgesAtHand = 3;
+
+struct SendEntry {
+  abi::SendHeader header;
+  std::array<abi::Sge, kSgesAtHand> sges;
+};
+static_assert(sizeof(SendEntry) == 128 && sizeof(SendEntry) == send_stride(0));
+
+struct ReceiveEntry {
+  abi::ReceiveHeader header;
+  std::array<abi::Sge, kSgesAtHand> sges;
+};
+static_assert(sizeof(ReceiveEntry) == 64);
+
+}  // namespace
+
+WorkRing::WorkRing(PageList& pages, const RingLayout& layout, Counter& broken_rings)
+    : ring_(pages, layout),
+      receive_bytes_(std::min<std::uint32_t>(sizeof(ReceiveEntry), layout.element_bytes)),
+      broken_rings_(broken_rings) {}
+
+WorkRing::Fetch WorkRing::peek() {
+  switch (ring_.peek()) {
+    case RingConsumer::Next::kEntry: return Fetch::kTaken;
+    case RingConsumer::Next::kEmpty: return Fetch::kEmpty;
+    case RingConsumer::Next::kAbsent: return Fetch::kAbsent;
+    case RingConsumer::Next::kBroken: break;
+  }
+  if (!std::exchange(counted_broken_, true)) broken_rings_.add();
+  return Fetch::kBroken;
+}
+
+WorkRing::Fetch WorkRing::take_send(const WorkDecoder& decoder, verbs::SendRequest& out) {
+  const Fetch ready = peek();
+  if (ready != Fetch::kTaken) return ready;
+  alignas(64) SendEntry entry;
+  if (ring_.copy_head(std::as_writable_bytes(std::span(&entry, 1))) != Reach::kOk) {
+    return Fetch::kAbsent;
+  }
+  const std::uint32_t sges = decoder.decode_send(entry.header, out);
+  if (copy_sges(sizeof(entry.header), sges, entry.sges, out.sges) != Reach::kOk) {
+    return Fetch::kAbsent;
+  }
+  ring_.advance();
+  ++taken_;
+  return Fetch::kTaken;
+}
+
+WorkRing::Fetch WorkRing::take_receive(const WorkDecoder& decoder, verbs::ReceiveRequest& out) {
+  const Fetch ready = peek();
+  if (ready != Fetch::kTaken) return ready;
+  alignas(64) ReceiveEntry entry;
+  const auto bytes = std::as_writable_bytes(std::span(&entry, 1)).first(receive_bytes_);
+  if (ring_.copy_head(bytes) != Reach::kOk) return Fetch::kAbsent;
+  const std::uint32_t sges = decoder.decode_receive(entry.header, out);
+  const std::size_t at_hand = (receive_bytes_ - sizeof(entry.header)) / sizeof(abi::Sge);
+  const std::span<const abi::Sge> copied = std::span(entry.sges).first(at_hand);
+  if (copy_sges(sizeof(entry.header), sges, copied, out.sges) != Reach::kOk) {
+    return Fetch::kAbsent;
+  }
+  ring_.advance();
+  static_cast<void>(ring_.publish());  // taken, also when the guest cannot be told yet
+  ++taken_;
+  return Fetch::kTaken;
+}
+
+Reach WorkRing::copy_sges(std::uint32_t header_bytes, std::uint32_t count,
+                          std::span<const abi::Sge> at_hand, verbs::SgeList& out) {
+  const auto first = std::min<std::uint32_t>(count, static_cast<std::uint32_t>(at_hand.size()));
+  append_sges(at_hand.first(first), out);
+  const std::uint32_t rest = count - first;
+  if (rest == 0) return Reach::kOk;
+  std::array<abi::Sge, verbs::kMaxSges> more;
+  const std::span<abi::Sge> wanted = std::span(more).first(rest);
+  const auto offset = static_cast<std::uint32_t>(header_bytes + first * sizeof(abi::Sge));
+  const Reach reach = ring_.copy_head(offset, std::as_writable_bytes(wanted));
+  if (reach == Reach::kOk) append_sges(wanted, out);
+  return reach;
+}
+
+bool WorkRing::more_posted() {
+  // Only forward counts: an index that goes back and forth is not work.
+  const std::uint64_t total = taken_ + ring_.available();
+  if (ring_.broken()) return !counted_broken_;  // the engine draws the conclusions
+  if (total <= seen_) return false;
+  seen_ = total;
+  return true;
+}
+
+void WorkRing::reset() {
+  ring_.reset();
+  taken_ = 0;
+  seen_ = 0;
+  counted_broken_ = false;
+}
+
+}  // namespace paravane::device
