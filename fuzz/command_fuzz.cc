@@ -17,7 +17,12 @@ class CommandFuzz {
   CommandFuzz()
       : end_(vm_.guest()),
         kernel_(vm_.guest(), {.kernel = true, .context = nullptr, .memory = {}, .queues = {}}),
-        pages_(vm_.guest().ram().allocate_set(8, Layout::kScattered)) {}
+        pages_(vm_.guest().ram().allocate_set(8, Layout::kScattered)),
+        srq_(vm_.guest().create_srq({.pd = &end_.pd(), .max_wr = 64})) {
+    shared_.pd = &end_.pd();
+    shared_.send_cq = shared_.receive_cq = &end_.cq();
+    shared_.srq = &srq_;
+  }
 
   void run(FuzzBytes input) {
     for (int acts = 0; acts < 200 && !input.at_end(); ++acts) act(input);
@@ -67,7 +72,11 @@ class CommandFuzz {
     modify.attr_mask = kMaskState | kMaskPkeyIndex | kMaskPort | kMaskAccess;
     modify.attrs.qp_state = kStateInit;
     modify.attrs.port_num = 1;
-    switch (which % 16u) {
+    ModifySrq limit{};
+    limit.srq_handle = srq_.handle;
+    limit.attr_mask = kMaskSrqLimit;
+    limit.srq_limit = which / 32u;
+    switch (which % 32u) {
       case 0: return slot_of(port);
       case 1: return slot_of(pkey);
       case 2: return slot_of(pd);
@@ -84,6 +93,12 @@ class CommandFuzz {
       case 12: return slot_of(DestroyCq{.header = {}, .handle = end.cq().handle, .reserved = 0});
       case 13: return slot_of(DestroyMr{.header = {}, .handle = last_handle_, .reserved = 0});
       case 14: return slot_of(DestroyPd{.header = {}, .handle = end.pd().handle, .reserved = 0});
+      case 15: return slot_of(guest.srq_request(srq_.spec(), pages_));
+      case 16: return slot_of(limit);
+      case 17: return slot_of(QuerySrq{.header = {}, .handle = srq_.handle, .reserved = 0});
+      case 18: return slot_of(DestroySrq{.header = {}, .handle = last_handle_, .reserved = 0});
+      case 19: return slot_of(DestroySrq{.header = {}, .handle = srq_.handle, .reserved = 0});
+      case 20: return slot_of(guest.qp_request(shared_, pages_));
       default:
         return slot_of(DestroyUc{.header = {}, .handle = end.context().handle, .reserved = 0});
     }
@@ -150,6 +165,8 @@ class CommandFuzz {
   FakeEnd end_;
   FakeEnd kernel_;
   PageSet pages_;
+  FakeSrq& srq_;
+  QpSpec shared_;
   std::uint32_t last_handle_ = 1;
 };
 

@@ -12,7 +12,7 @@ constexpr std::uint32_t kKernel = 0x80;
 std::vector<SeedBytes> all() {
   std::vector<SeedBytes> seeds;
   for (const std::uint32_t side : {0u, kKernel}) {
-    for (std::uint32_t which = 0; which < 16; ++which) {
+    for (std::uint32_t which = 0; which < 22; ++which) {
       SeedBytes seed;
       (seed << CommandAct::kBent).u8(which | side).u8(0);
       (seed << CommandAct::kBent).u8(which | side).u8(1).u8(which).u8(2).u8(which);
@@ -26,6 +26,11 @@ std::vector<SeedBytes> all() {
   (create_and_destroy << CommandAct::kBent).u8(11).u8(0);
   (create_and_destroy << CommandAct::kBent).u8(12).u8(0);
   seeds.push_back(create_and_destroy);
+  SeedBytes shared;  // made, limited, asked for; used by a queue pair; both destroyed
+  for (const std::uint32_t which : {15u, 18u, 16u | 3 << 5, 17u, 20u, 19u, 11u, 19u}) {
+    (shared << CommandAct::kBent).u8(which).u8(0);
+  }
+  seeds.push_back(shared);
   for (std::uint32_t at = 0; at < 18; ++at) {
     SeedBytes region;
     (region << CommandAct::kRegion).u8(at).u8(1).u8(1).u8(1);

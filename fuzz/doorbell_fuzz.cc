@@ -25,6 +25,7 @@ class DoorbellFuzz {
     FakePd& pd;
     FakeCq& cq;
     FlushSource source;
+    FakeSrq& srq;
   };
 
   void add_process() {
@@ -32,8 +33,8 @@ class DoorbellFuzz {
     FakeContext& context = vm_.guest().open_context();
     FakePd& pd = vm_.guest().create_pd(context);
     FakeCq& cq = vm_.guest().create_cq(context, 16);
-    processes_.push_back(
-        std::make_unique<Process>(context, pd, cq, FlushSource(vm_.guest(), pd, cq)));
+    processes_.push_back(std::make_unique<Process>(
+        context, pd, cq, FlushSource(vm_.guest(), pd, cq), vm_.guest().create_srq({.pd = &pd})));
   }
 
   Process& process(FuzzBytes& input) {
@@ -41,8 +42,11 @@ class DoorbellFuzz {
   }
 
   std::uint32_t word(FuzzBytes& input) {
-    const std::uint32_t handle =
-        (input.u8() & 1) != 0 ? process(input).cq.handle : process(input).source.qp().handle;
+    const std::uint32_t kind = input.below(3);
+    Process& owner = process(input);
+    const std::uint32_t handle = kind == 0   ? owner.source.qp().handle
+                                 : kind == 1 ? owner.cq.handle
+                                             : owner.srq.handle;
     return (input.u8() & 3) == 0 ? input.u32() : handle | std::uint32_t{input.u8()} << 24;
   }
 

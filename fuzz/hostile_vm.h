@@ -114,6 +114,7 @@ class HostileVm {
     const device::DeviceObjects left = rig_.device(0).objects();
     require(left.contexts + left.protection_domains + left.memory_regions == 0);
     require(left.completion_queues + left.queue_pairs + left.gids == 0);
+    require(left.shared_receive_queues == 0);
     guest().forget_everything();
     rig_.advance(std::chrono::milliseconds(5));
     require(machine().ram().intact_after_free());
@@ -134,6 +135,7 @@ class HostileVm {
     options.ram_bytes = 64 << 20;
     options.config.limits.queue_pairs = 64;
     options.config.limits.completion_queues = 64;
+    options.config.limits.shared_receive_queues = 16;
     options.config.limits.memory_regions = 64;
     options.config.limits.protection_domains = 64;
     options.config.limits.contexts = 8;

@@ -17,10 +17,19 @@ constexpr std::uint32_t kKey = 0x4711;
 class WorkQueueFuzz {
  public:
   WorkQueueFuzz()
-      : ends_{FakeEnd(vm_.guest(), options(kTypeRc, false)),
+      : process_(vm_.guest().open_context()),
+        shared_pd_(vm_.guest().create_pd(process_)),
+        shared_buffer_(vm_.guest().register_memory(shared_pd_, 9000)),
+        srq_(vm_.guest().create_srq(
+            {.pd = &shared_pd_, .max_sge = 2, .limit = 2, .layout = Layout::kScattered})),
+        ends_{FakeEnd(vm_.guest(), options(kTypeRc, false)),
               FakeEnd(vm_.guest(), options(kTypeRc, false)),
               FakeEnd(vm_.guest(), options(kTypeUd, false)),
-              FakeEnd(vm_.guest(), options(kTypeGsi, true))} {
+              FakeEnd(vm_.guest(), options(kTypeGsi, true)),
+              FakeEnd(vm_.guest(), joining(&srq_)),
+              FakeEnd(vm_.guest(), joining(&srq_)),
+              FakeEnd(vm_.guest(), joining(nullptr)),
+              FakeEnd(vm_.guest(), joining(nullptr))} {
     prepare();
   }
 
@@ -41,8 +50,18 @@ class WorkQueueFuzz {
     return options;
   }
 
+  // All in one process: its pages are what takes time.
+  EndOptions joining(FakeSrq* srq) {
+    EndOptions joining = options(kTypeRc, false);
+    joining.context = &process_;
+    joining.queues.srq = srq;
+    return joining;
+  }
+
   void prepare() {
     connect(ends_[0], ends_[1], {.rnr_retry = 1});
+    connect(ends_[4], ends_[6], {.rnr_retry = 3});
+    connect(ends_[5], ends_[7]);
     vm_.guest().start_datagrams(ends_[2].qp(), kKey);
     vm_.guest().start_datagrams(ends_[3].qp(), kKey);
   }
@@ -50,7 +69,7 @@ class WorkQueueFuzz {
   void act(FuzzBytes& input) {
     const auto what =
         static_cast<WorkAct>(input.below(static_cast<std::uint32_t>(WorkAct::kCount)));
-    FakeEnd& end = ends_[input.below(4)];
+    FakeEnd& end = ends_[input.below(kEnds)];
     switch (what) {
       case WorkAct::kSend: send(end, input); return;
       case WorkAct::kReceive: receive(end, input); return;
@@ -60,6 +79,9 @@ class WorkQueueFuzz {
       case WorkAct::kScribble: scribble(end, input); return;
       case WorkAct::kConsume: consume(end, input); return;
       case WorkAct::kMove: move(end, input); return;
+      case WorkAct::kShared: share(input); return;
+      case WorkAct::kSharedIndex: set_shared_index(input); return;
+      case WorkAct::kLimit: vm_.guest().set_limit(srq_, input.u8() % 20u); return;
       case WorkAct::kCount: return;
     }
   }
@@ -75,7 +97,8 @@ class WorkQueueFuzz {
   }
 
   void send(FakeEnd& end, FuzzBytes& input) {
-    FakeEnd& peer = &end == ends_.data() ? ends_[1] : ends_[0];
+    const auto self = static_cast<std::size_t>(&end - ends_.data());
+    FakeEnd& peer = ends_[kPeers[self]];
     const pvrdma_av av = vm_.guest().address_vector(end.pd(), vm_.guest().gid());
     const std::uint32_t bytes = input.u16() % 9000u;
     const pvrdma_sge sges[] = {end.buffer().sge(0, bytes), end.buffer().sge(100, bytes / 4)};
@@ -87,7 +110,7 @@ class WorkQueueFuzz {
                                              .imm = 7,
                                              .remote_addr = peer.buffer().va(),
                                              .rkey = peer.buffer().rkey,
-                                             .remote_qpn = ends_[input.below(4)].qp().number,
+                                             .remote_qpn = ends_[input.below(kEnds)].qp().number,
                                              .remote_qkey = kKey,
                                              .av = datagram ? &av : nullptr,
                                              .sges = std::span(sges).first(input.below(3))});
@@ -98,11 +121,28 @@ class WorkQueueFuzz {
   void receive(FakeEnd& end, FuzzBytes& input) {
     const pvrdma_sge sges[] = {end.buffer().sge(0, input.u16() % 5000u),
                                end.buffer().sge(6000, 3000)};
+    if (end.qp().spec().srq != nullptr) return share(input);
     const std::uint32_t slot = end.qp().receive_ring().tail() & (end.qp().spec().max_recv_wr - 1);
     const bool queued =
         end.qp().queue_receive({.wr_id = slot, .sges = std::span(sges).first(input.below(3))});
     bend(end.qp().receive_slot(slot), end.qp().spec().receive_stride(), input);
     if (queued && (input.u8() & 1) == 0) end.qp().ring(kRingReceive);
+  }
+
+  void share(FuzzBytes& input) {
+    const pvrdma_sge sges[] = {shared_buffer_.sge(0, input.u16() % 5000u),
+                               shared_buffer_.sge(6000, 3000)};
+    const std::uint32_t slot = srq_.receive_ring().tail() & (srq_.spec().max_wr - 1);
+    const bool queued =
+        srq_.queue_receive({.wr_id = slot, .sges = std::span(sges).first(input.below(3))});
+    bend(srq_.receive_slot(slot), srq_.spec().stride(), input);
+    if (queued && (input.u8() & 1) == 0) srq_.ring();
+  }
+
+  void set_shared_index(FuzzBytes& input) {
+    const std::uint32_t value = HostileVm::number(input);
+    DriverRing& ring = srq_.receive_ring();
+    (input.u8() & 1) != 0 ? ring.set_tail(value) : ring.set_head(value);
   }
 
   void set_index(FakeEnd& end, FuzzBytes& input) {
@@ -137,8 +177,15 @@ class WorkQueueFuzz {
     }
   }
 
+  static constexpr std::uint32_t kEnds = 8;
+  static constexpr std::array<std::size_t, kEnds> kPeers{1, 0, 0, 0, 6, 7, 4, 5};
+
   HostileVm vm_;
-  std::array<FakeEnd, 4> ends_;
+  FakeContext& process_;
+  FakePd& shared_pd_;
+  FakeMr& shared_buffer_;
+  FakeSrq& srq_;
+  std::array<FakeEnd, kEnds> ends_;
 };
 
 }  // namespace

@@ -30,7 +30,7 @@ void pass(SeedBytes& seed) {
 
 std::vector<SeedBytes> all() {
   std::vector<SeedBytes> seeds;
-  for (std::uint32_t end = 0; end < 4; ++end) {
+  for (std::uint32_t end = 0; end < 8; ++end) {
     for (std::uint32_t opcode = 0; opcode < 7; ++opcode) {
       SeedBytes seed;
       receive(seed, end ^ 1);
@@ -59,6 +59,21 @@ std::vector<SeedBytes> all() {
       pass(seed);
       seeds.push_back(seed);
     }
+  }
+  for (std::uint32_t opcode = 0; opcode < 4; ++opcode) {
+    SeedBytes seed;  // peers wait, receives come, the limit is passed, one end dies
+    for (const std::uint32_t peer : {6u, 7u}) send(seed, peer, opcode, 300);
+    pass(seed);
+    for (int i = 0; i < 4; ++i) (seed << WorkAct::kShared).u8(0).u16(4000).u8(2).u8(0).u8(0);
+    (seed << WorkAct::kLimit).u8(0).u8(4);
+    pass(seed);
+    send(seed, 7, opcode, 300);
+    (seed << WorkAct::kMove).u8(4).u8(6);
+    pass(seed);
+    if (opcode % 2 != 0) (seed << WorkAct::kSharedIndex).u8(0).u8(5).u8(opcode);
+    send(seed, 7, opcode, 300);
+    pass(seed);
+    seeds.push_back(seed);
   }
   return seeds;
 }
