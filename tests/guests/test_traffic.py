@@ -60,6 +60,8 @@ RUNS = {
     "rc_pingpong": pingpong("ibv_rc_pingpong"),
     "C78_rc_pingpong_with_events": pingpong("ibv_rc_pingpong", "-e"),
     "C78_ud_pingpong": pingpong("ibv_ud_pingpong", "-s", "1024"),
+    "C78_srq_pingpong": pingpong("ibv_srq_pingpong"),
+    "srq_pingpong_with_events": pingpong("ibv_srq_pingpong", "-e"),
     "C78_rping": rping,
     "ucmatose": ucmatose,
     "qperf_rc_bw_rc_lat": qperf,
@@ -88,6 +90,7 @@ RUNS |= {
     "ib_send_bw_events": perftest("ib_send_bw", "-e", "-n", "500"),
     "ib_read_bw_events": perftest("ib_read_bw", "-e", "-n", "500"),
     "ib_send_bw_datagrams": perftest("ib_send_bw", "-c", "UD", "-s", "1024", "-n", "500"),
+    "ib_send_bw_shared_receives": perftest("ib_send_bw", "--use-srq", "-q", "8", "-n", "500"),
     "ib_send_lat_events": perftest("ib_send_lat", "-e", "-n", "500"),
 }
 
