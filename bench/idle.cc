@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include <memory>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -30,10 +31,10 @@ Figures idle(const Settings& settings) {
   std::vector<std::unique_ptr<AttachedVm>> vms;
   for (unsigned i = 0; i < kVms; ++i) {
     const control::VmStatus status = daemon.add_vm(fmt::format("idle{}", i + 1));
-    demand(status.spec.mac.has_value(), "a VM has no MAC");
-    vms.push_back(std::make_unique<AttachedVm>(status.socket));
-    demand(vms.back()->boot(*status.spec.mac, static_cast<std::uint8_t>(i + 1)),
-           "a fake guest does not boot");
+    const std::optional<control::MacAddress> mac = status.spec.adapters[0].mac;
+    demand(mac.has_value(), "a VM has no MAC");
+    vms.push_back(std::make_unique<AttachedVm>(status.adapters[0].socket));
+    demand(vms.back()->boot(*mac, static_cast<std::uint8_t>(i + 1)), "a fake guest does not boot");
   }
   Figure figure{.name = fmt::format("{} idle VMs, {} s", kVms, kWindow.count()),
                 .unit = "wake-ups",

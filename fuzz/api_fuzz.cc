@@ -82,6 +82,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (size == 0) return 0;
   const std::string_view text(reinterpret_cast<const char*>(data) + 1, size - 1);
   paravane::FakeManagement management;
+  paravane::control::VmSpec known;
+  known.name = "db1";
+  if (!management.add_vm(known)) std::abort();
   paravane::control::ApiHandler handler(management);
   if (data[0] == 'H') {
     paravane::send_raw(text, handler);

@@ -13,7 +13,7 @@ namespace {
 std::vector<std::string> seeds() {
   paravane::control::VmSpec spec;
   spec.name = "db1";
-  spec.mac = paravane::control::mac_for_name("db1");
+  spec.adapters = {{.number = 1, .mac = paravane::control::mac_for_name("db1")}, {.number = 2}};
   for (const auto& field : paravane::control::kLimitFields) spec.limits.*field.member = field.max;
   const std::string body = paravane::control::print_json(paravane::control::to_json(spec));
   const std::string raw = "HTTP/1.1\r\nHost: localhost\r\n";
@@ -26,6 +26,9 @@ std::vector<std::string> seeds() {
       "RPOST\n/v1/daemon/stop\n\n{\"force\":true}",
       "RPOST\n/v1/vms\n\n" + body,
       "RPOST\n/v1/vms\n\n{\"name\":\"a\",\"doorbells\":\"trapped\",\"version\":17}",
+      "RPATCH\n/v1/vms/db1\n\n{\"hw_version\":14,\"protocol\":\"v1\",\"limits\":{\"gids\":null}}",
+      "RPOST\n/v1/vms/db1/adapters\n\n{\"protocol\":\"v2\"}",
+      "RDELETE\n/v1/vms/db1/adapters/2\nforce=true\n",
       "HGET /v1/vms " + raw + "\r\n",
       "HDELETE /v1/vms/db1?force=true " + raw + "\r\n",
       "HPOST /v1/vms " + raw + "Content-Type: application/json\r\nContent-Length: " +

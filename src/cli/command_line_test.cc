@@ -10,6 +10,7 @@
 #include "cli/completion.h"
 #include "cli/limit_option.h"
 #include "cli/stats_tables.h"
+#include "cli/vm_table.h"
 
 namespace paravane::cli {
 namespace {
@@ -61,6 +62,29 @@ TEST(CommandLine, RefusesWhatItDoesNotKnow) {
            {"vm", "add", "a", "--limit", "qps=1"},
            {"vm", "add", "a", "--limit", "gids"},
            {"vm", "add", "a", "--limit", "gids=257"},
+           {"vm", "add", "a", "--hw-version", "12"},
+           {"vm", "add", "a", "--hw-version", "13", "--version", "20"},
+           {"vm", "add", "a", "--hw-version", "14", "--version", "17"},
+           {"vm", "add", "a", "--hw-version", "13", "--protocol", "v2"},
+           {"vm", "add", "a", "--protocol", "v3"},
+           {"vm", "add", "a", "--limit", "gids=default"},
+           {"vm", "set"},
+           {"vm", "set", "a"},
+           {"vm", "set", "A", "--hw-version", "14"},
+           {"vm", "set", "a", "--hw-version", "22"},
+           {"vm", "set", "a", "--hw-version", "13", "--protocol", "v2"},
+           {"vm", "set", "a", "--adapter", "1"},
+           {"vm", "set", "a", "--limit", "gids=none"},
+           {"vm", "set", "a", "--limit", "gids=257"},
+           {"vm", "set", "a", "--limit", "gids=1", "--limit", "gids=default"},
+           {"vm", "adapter"},
+           {"vm", "adapter", "add"},
+           {"vm", "adapter", "add", "A"},
+           {"vm", "adapter", "add", "a", "--mac", "01:00:00:00:00:01"},
+           {"vm", "adapter", "add", "a", "--protocol", "2"},
+           {"vm", "adapter", "remove", "a"},
+           {"vm", "adapter", "remove", "a", "0"},
+           {"vm", "adapter", "remove", "a", "9"},
            {"vm", "remove", "../a"},
            {"vm", "qemu-args", "a", "--tap", "t", "--netdev", "n"},
            {"vm", "qemu-args", "a", "--addr", "20"},
@@ -145,6 +169,32 @@ TEST(LimitOption, SetsWhatItNames) {
   EXPECT_THAT(set_limit("sges=99999999999", limits).error().message, HasSubstr("1 to 32"));
 }
 
+TEST(LimitOption, TakesALimitAway) {
+  const auto changed = parse_limit("gids=8");
+  ASSERT_TRUE(changed);
+  EXPECT_EQ(changed->field->name, "gids");
+  EXPECT_EQ(changed->value, 8u);
+  const auto removed = parse_limit("gids=default");
+  ASSERT_TRUE(removed);
+  EXPECT_FALSE(removed->value);
+  EXPECT_THAT(parse_limit("gids").error().message, HasSubstr("gids=default"));
+  EXPECT_FALSE(parse_limit("qps=default"));
+}
+
+TEST(VmTable, HasARowForEachAdapter) {
+  control::VmStatus vm;
+  vm.spec.name = "db1";
+  vm.spec.adapters = {{.number = 1, .mac = control::MacAddress{2}},
+                      {.number = 3, .protocol = control::Protocol::kRoceV1}};
+  vm.adapters = {{.socket = "/a", .state = control::VmState::kActive, .pid = 7},
+                 {.socket = "/b", .problem = "x"}};
+  EXPECT_EQ(
+      adapter_table({vm}).print(control::TableFormat::kCsv),
+      "Name,State,Adapter,MAC Address,Hardware,Protocol,Version,Doorbells,PID,Socket,Problem\n"
+      "db1,active,1,02:00:00:00:00:00,21,v2,20,mapped,7,/a,\n"
+      "db1,detached,3,,21,v1,20,mapped,-,/b,x\n");
+}
+
 control::Stats some_stats() {
   control::QpStats qp{.number = 17,
                       .handle = 1,
@@ -175,6 +225,15 @@ TEST(StatsTables, ShowOperationsBytesErrorsAndPath) {
             "db1,local,2,40,0,0,0,0,2,0,99\n");
   EXPECT_THAT(qp_table(some_stats()).print(control::TableFormat::kCsv),
               HasSubstr("db1,17,RC,RTS,18,local,4,6,5,7,8,9,10\n"));
+}
+
+TEST(StatsTables, NameFurtherAdapters) {
+  control::Stats stats = some_stats();
+  stats.vms[0].adapter = 2;
+  EXPECT_THAT(vm_table(stats).print(control::TableFormat::kCsv), HasSubstr("\ndb1/2,local,"));
+  EXPECT_THAT(qp_table(stats).print(control::TableFormat::kCsv), HasSubstr("\ndb1/2,17,"));
+  EXPECT_THAT(counter_table(stats).print(control::TableFormat::kCsv),
+              HasSubstr("\ndb1/2,engine,sends,40,"));
 }
 
 TEST(StatsTables, LeaveNoCounterOut) {

@@ -58,6 +58,7 @@ std::string bash_script(const std::vector<CompletionNode>& nodes) {
          "  case $prev in\n"
          "    --formatter) COMPREPLY=($(compgen -W \"table json csv\" -- \"$cur\")); return ;;\n"
          "    --doorbells) COMPREPLY=($(compgen -W \"mapped trapped\" -- \"$cur\")); return ;;\n"
+         "    --protocol) COMPREPLY=($(compgen -W \"v1 v2\" -- \"$cur\")); return ;;\n"
          "    --socket) COMPREPLY=($(compgen -f -- \"$cur\")); return ;;\n"
          "    --vm) path=\"vm remove\" ;;\n"
          "  esac\n"
@@ -69,7 +70,8 @@ std::string bash_script(const std::vector<CompletionNode>& nodes) {
          options +
          "    esac\n"
          "  elif ((vm)); then\n"
-         "    words=\"$words $(paravane --formatter=csv vm list 2>/dev/null | sed '1d;s/,.*//')\"\n"
+         "    words=\"$words $(paravane --formatter=csv vm list 2>/dev/null | sed '1d;s/,.*//' | "
+         "uniq)\"\n"
          "  fi\n"
          "  COMPREPLY=($(compgen -W \"$words\" -- \"$cur\"))\n"
          "}\n"
@@ -98,7 +100,8 @@ std::string fish_script(const std::vector<CompletionNode>& nodes) {
     }
     if (node.takes_vm) {
       script +=
-          line + " -a '(paravane --formatter=csv vm list 2>/dev/null | sed \"1d;s/,.*//\")'\n";
+          line +
+          " -a '(paravane --formatter=csv vm list 2>/dev/null | sed \"1d;s/,.*//\" | uniq)'\n";
     }
   }
   return script;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include <optional>
 #include <string>
 
 namespace paravane::cli {
@@ -16,30 +17,60 @@ std::string all_names() {
   return names;
 }
 
-}  // namespace
+struct LimitWords {
+  const control::LimitField* field;
+  std::string value;  // empty: none was written
+};
 
-Status set_limit(std::string_view option, control::VmLimits& limits) {
+Result<LimitWords> split(std::string_view option) {
   const std::size_t equals = option.find('=');
-  const std::string_view name = option.substr(0, equals);
   for (const control::LimitField& field : control::kLimitFields) {
-    if (field.name != name) continue;
-    const std::string digits(equals == std::string_view::npos ? "" : option.substr(equals + 1));
-    std::uint32_t value = 0;
-    const char* end = digits.c_str() + digits.size();
-    const auto parsed = std::from_chars(digits.c_str(), end, value);
-    if (digits.empty() || parsed.ec != std::errc{} || parsed.ptr != end) {
-      return fail(Errc::kInvalidArgument, fmt::format("--limit {}: write {}=NUMBER, {} to {}",
-                                                      option, field.name, field.min, field.max));
-    }
-    if (limits.*field.member) {
-      return fail(Errc::kInvalidArgument,
-                  fmt::format("--limit {}: {} is limited twice", option, field.name));
-    }
-    limits.*field.member = value;
-    return {};
+    if (field.name != option.substr(0, equals)) continue;
+    return LimitWords{
+        .field = &field,
+        .value = std::string(equals == std::string_view::npos ? "" : option.substr(equals + 1))};
   }
   return fail(Errc::kInvalidArgument,
               fmt::format("--limit {}: there is no such limit; there are {}", option, all_names()));
+}
+
+std::optional<std::uint32_t> to_number(const std::string& digits) {
+  std::uint32_t value = 0;
+  const char* end = digits.c_str() + digits.size();
+  const auto parsed = std::from_chars(digits.c_str(), end, value);
+  if (digits.empty() || parsed.ec != std::errc{} || parsed.ptr != end) return std::nullopt;
+  return value;
+}
+
+}  // namespace
+
+Status set_limit(std::string_view option, control::VmLimits& limits) {
+  const Result<LimitWords> words = split(option);
+  if (!words) return std::unexpected(words.error());
+  const control::LimitField& field = *words->field;
+  const auto value = to_number(words->value);
+  if (!value) {
+    return fail(Errc::kInvalidArgument, fmt::format("--limit {}: write {}=NUMBER, {} to {}", option,
+                                                    field.name, field.min, field.max));
+  }
+  if (limits.*field.member) {
+    return fail(Errc::kInvalidArgument,
+                fmt::format("--limit {}: {} is limited twice", option, field.name));
+  }
+  limits.*field.member = *value;
+  return {};
+}
+
+Result<control::LimitChange> parse_limit(std::string_view option) {
+  const Result<LimitWords> words = split(option);
+  if (!words) return std::unexpected(words.error());
+  const control::LimitField& field = *words->field;
+  if (words->value == "default") return control::LimitChange{.field = &field, .value = {}};
+  const auto value = to_number(words->value);
+  if (value) return control::LimitChange{.field = &field, .value = *value};
+  return fail(Errc::kInvalidArgument,
+              fmt::format("--limit {}: write {}=NUMBER, {} to {}, or {}=default", option,
+                          field.name, field.min, field.max, field.name));
 }
 
 std::string limit_help() {

@@ -1,4 +1,4 @@
-// --limit NAME=NUMBER of `paravane vm add`.
+// --limit NAME=NUMBER of `paravane vm add` and `vm set`.
 
 #pragma once
 
@@ -7,11 +7,15 @@
 
 #include "base/result.h"
 #include "control/vm.h"
+#include "control/vm_change.h"
 
 namespace paravane::cli {
 
 // Errors: kInvalidArgument, naming what may be limited.
 Status set_limit(std::string_view option, control::VmLimits& limits);
+
+// The same of a VM that exists; NAME=default takes a limit away.
+Result<control::LimitChange> parse_limit(std::string_view option);
 
 // The option's description, with the names of all limits.
 std::string limit_help();

@@ -4,11 +4,17 @@
 #include <string>
 #include <string_view>
 
+#include "control/vm.h"
+
 namespace paravane::cli {
 namespace {
 
 using control::CounterGroup;
 using control::TextTable;
+
+std::string subject_of(const control::VmStats& vm) {
+  return control::adapter_name(vm.name, vm.adapter);
+}
 
 std::uint64_t value_of(const control::VmStats& vm, std::string_view group,
                        std::string_view counter) {
@@ -43,7 +49,7 @@ TextTable vm_table(const control::Stats& stats) {
   TextTable table({"VM", "Path", "QPs", "Sends", "Sent Bytes", "Receives", "Received Bytes",
                    "Read Bytes", "Errors", "Flushed", "Messages"});
   for (const control::VmStats& vm : stats.vms) {
-    table.add({vm.name, paths_of(vm), std::uint64_t{vm.queue_pairs.size()},
+    table.add({subject_of(vm), paths_of(vm), std::uint64_t{vm.queue_pairs.size()},
                value_of(vm, "engine", "sends"), value_of(vm, "engine", "sent_bytes"),
                value_of(vm, "engine", "receives"), value_of(vm, "engine", "received_bytes"),
                value_of(vm, "engine", "read_bytes"), value_of(vm, "engine", "completion_errors"),
@@ -57,9 +63,9 @@ TextTable qp_table(const control::Stats& stats) {
                    "Receives", "Received Bytes", "Errors", "RNR Waits", "Retries"});
   for (const control::VmStats& vm : stats.vms) {
     for (const control::QpStats& qp : vm.queue_pairs) {
-      table.add({vm.name, std::uint64_t{qp.number}, qp.type, qp.state, std::uint64_t{qp.dest_qpn},
-                 qp.path, qp.sends, qp.sent_bytes, qp.receives, qp.received_bytes, qp.errors,
-                 qp.rnr_waits, qp.retries});
+      table.add({subject_of(vm), std::uint64_t{qp.number}, qp.type, qp.state,
+                 std::uint64_t{qp.dest_qpn}, qp.path, qp.sends, qp.sent_bytes, qp.receives,
+                 qp.received_bytes, qp.errors, qp.rnr_waits, qp.retries});
     }
   }
   return table;
@@ -69,8 +75,8 @@ TextTable counter_table(const control::Stats& stats) {
   TextTable table({"Subject", "Group", "Counter", "Value", "Meaning"});
   for (const CounterGroup& group : stats.daemon) add_group(table, "daemon", group);
   for (const control::VmStats& vm : stats.vms) {
-    for (const CounterGroup& group : vm.groups) add_group(table, vm.name, group);
-    add_group(table, vm.name, vm.objects);
+    for (const CounterGroup& group : vm.groups) add_group(table, subject_of(vm), group);
+    add_group(table, subject_of(vm), vm.objects);
   }
   return table;
 }

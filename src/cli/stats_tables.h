@@ -1,4 +1,5 @@
-// Statistics as tables: per VM, per queue pair, and every counter there is.
+// Statistics as tables: per VM, per queue pair, and every counter there is. A VM's
+// further adapters have rows of their own, as control::adapter_name() names them.
 
 #pragma once
 
@@ -7,7 +8,7 @@
 
 namespace paravane::cli {
 
-// One row per VM: operations, bytes, errors, path.
+// One row per adapter: operations, bytes, errors, path.
 control::TextTable vm_table(const control::Stats& stats);
 // One row per queue pair.
 control::TextTable qp_table(const control::Stats& stats);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -48,7 +49,8 @@ Result<control::VmStatus> find_vm(ArgumentOptions& options, const Context& conte
   }
   control::ApiClient client = context.client();
   auto vm = client.find_vm(options.name);
-  if (vm && vm->spec.mac) return std::move(*vm);
+  const auto has_mac = [](const control::AdapterSpec& adapter) { return adapter.mac.has_value(); };
+  if (vm && std::ranges::all_of(vm->spec.adapters, has_mac)) return std::move(*vm);
   if (vm) {
     vm = control::refuse(control::ApiErrorCode::kInternal, "the daemon named no MAC address");
   }
@@ -97,7 +99,9 @@ void add_shared_options(CLI::App& command, ArgumentOptions& options) {
       .add_option("--memory", options.vmm.memory,
                   "Guest memory, the same as QEMU's -m, such as 512M or 4G (1G)")
       ->type_name("SIZE");
-  command.add_option("--addr", options.slot, "PCI slot of NIC and adapter, hexadecimal (10)")
+  command
+      .add_option("--addr", options.slot,
+                  "PCI slot of the first NIC and adapter, hexadecimal (10); others follow")
       ->type_name("SLOT");
 }
 
@@ -105,13 +109,17 @@ void add_shared_options(CLI::App& command, ArgumentOptions& options) {
 
 void add_vm_argument_commands(CLI::App& vm, Run& run) {
   auto options = std::make_shared<ArgumentOptions>();
-  CLI::App* qemu = vm.add_subcommand("qemu-args", "Print what QEMU needs to give a VM its adapter");
+  CLI::App* qemu =
+      vm.add_subcommand("qemu-args", "Print what QEMU needs to give a VM its adapters");
   add_shared_options(*qemu, *options);
-  CLI::Option* netdev = qemu->add_option("--netdev", options->vmm.netdev,
-                                         "Put the NIC on your own -netdev with this id");
-  netdev->type_name("ID");
-  qemu->add_option("--tap", options->vmm.tap, "Put the NIC on this tap device (pv-NAME)")
+  CLI::Option* netdev = qemu->add_option("--netdev", options->vmm.netdevs,
+                                         "Put the NIC on your own -netdev with this id; once for "
+                                         "each adapter");
+  netdev->type_name("ID")->allow_extra_args(false);
+  qemu->add_option("--tap", options->vmm.taps,
+                   "Put the NIC on this tap device (pv-NAME); once for each adapter")
       ->type_name("IFNAME")
+      ->allow_extra_args(false)
       ->excludes(netdev);
   CLI::Option* shell = qemu->add_flag("--shell", options->shell, "One line, quoted for a shell");
   qemu->add_flag("--json", options->json, "A JSON array of words")->excludes(shell);

@@ -4,11 +4,14 @@
 
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "cli/adapter_options.h"
 #include "cli/commands.h"
 #include "cli/limit_option.h"
+#include "cli/vm_table.h"
 #include "control/vm.h"
 
 namespace paravane::cli {
@@ -17,7 +20,9 @@ namespace {
 struct AddOptions {
   std::string name;
   std::string mac;
-  std::uint32_t version = control::kMaxDeviceVersion;
+  std::optional<std::uint32_t> hw_version;
+  std::optional<std::uint32_t> version;
+  std::string protocol;
   std::string doorbells = "mapped";
   std::vector<std::string> limits;
 };
@@ -25,15 +30,13 @@ struct AddOptions {
 Result<control::VmSpec> to_spec(const AddOptions& options) {
   control::VmSpec spec;
   spec.name = options.name;
-  spec.version = options.version;
-  if (!options.mac.empty()) {
-    spec.mac = control::parse_mac(options.mac);
-    if (!spec.mac) {
-      return fail(Errc::kInvalidArgument, fmt::format("--mac {}: an address looks like "
-                                                      "02:50:56:12:34:56",
-                                                      options.mac));
-    }
-  }
+  spec.hw_version = options.hw_version.value_or(control::default_hardware_version(options.version));
+  spec.version = options.version.value_or(control::default_device_version(spec.hw_version));
+  const Result<control::AdapterRequest> adapter = adapter_request(options.mac, options.protocol);
+  if (!adapter) return std::unexpected(adapter.error());
+  spec.adapters = {
+      {.mac = adapter->mac,
+       .protocol = adapter->protocol.value_or(control::default_protocol(spec.hw_version))}};
   spec.doorbells =
       control::parse_doorbells(options.doorbells).value_or(control::Doorbells::kMapped);
   for (const std::string& limit : options.limits) {
@@ -45,31 +48,13 @@ Result<control::VmSpec> to_spec(const AddOptions& options) {
   return spec;
 }
 
-// Of the VMM; a VM without one has none.
-control::TextTable::Cell pid_cell(const control::VmStatus& vm) {
-  if (vm.pid > 0) return static_cast<std::uint64_t>(vm.pid);
-  return std::string("-");
-}
-
-void print_vms(const std::vector<control::VmStatus>& vms, const Context& context) {
-  control::TextTable table(
-      {"Name", "State", "MAC Address", "Version", "Doorbells", "PID", "Socket", "Problem"});
-  for (const control::VmStatus& vm : vms) {
-    table.add({vm.spec.name, std::string(to_string(vm.state)),
-               vm.spec.mac ? control::format_mac(*vm.spec.mac) : std::string(),
-               std::uint64_t{vm.spec.version}, std::string(to_string(vm.spec.doorbells)),
-               pid_cell(vm), vm.socket, vm.problem});
-  }
-  fmt::print("{}", table.print(context.format));
-}
-
 ExitStatus run_add(const AddOptions& options, const Context& context) {
   const Result<control::VmSpec> spec = to_spec(options);
   if (!spec) return report_usage(spec.error().message);
   control::ApiClient client = context.client();
   const auto added = client.add_vm(*spec);
   if (!added) return report(added.error(), client);
-  print_vms({*added}, context);
+  fmt::print("{}", adapter_table({*added}).print(context.format));
   return ExitStatus::kOk;
 }
 
@@ -86,7 +71,7 @@ ExitStatus run_list(const Context& context) {
   control::ApiClient client = context.client();
   const auto vms = client.list_vms();
   if (!vms) return report(vms.error(), client);
-  print_vms(*vms, context);
+  fmt::print("{}", adapter_table(*vms).print(context.format));
   return ExitStatus::kOk;
 }
 
@@ -94,10 +79,12 @@ void add_add(CLI::App& vm, Run& run) {
   CLI::App* add = vm.add_subcommand("add", "Make an RDMA adapter for a VM");
   auto options = std::make_shared<AddOptions>();
   add->add_option("NAME", options->name, "Name of the VM: a-z, 0-9, '_', '.', '-'")->required();
-  add->add_option("--mac", options->mac,
-                  "MAC address of the VM's vmxnet3 NIC (default: chosen by the name)")
-      ->type_name("MAC");
-  add->add_option("--version", options->version, "Device version, 17 to 20 (20)")
+  add_adapter_options(*add, options->mac, options->protocol);
+  add->add_option("--hw-version", options->hw_version,
+                  "Virtual hardware version of the VM, 13 to 21 (21); 13: RoCE v1 only, no SRQs")
+      ->type_name("NUMBER");
+  add->add_option("--version", options->version,
+                  "Device version, for experts: 17 for hardware version 13, else 18 to 20 (20)")
       ->type_name("NUMBER");
   add->add_option("--doorbells", options->doorbells,
                   "mapped: no VM exit on the data path; trapped: for VMMs that cannot map them")
@@ -109,6 +96,7 @@ void add_add(CLI::App& vm, Run& run) {
   add->footer(
       "Examples:\n"
       "  paravane vm add db1\n"
+      "  paravane vm add db1 --hw-version 13\n"
       "  paravane vm add db1 --mac 02:50:56:00:00:01 --limit queue_pairs=1024");
   add->callback([options, &run] {
     run = [options](const Context& context) { return run_add(*options, context); };
@@ -116,7 +104,7 @@ void add_add(CLI::App& vm, Run& run) {
 }
 
 void add_remove(CLI::App& vm, Run& run) {
-  CLI::App* remove = vm.add_subcommand("remove", "Take a VM's RDMA adapter away");
+  CLI::App* remove = vm.add_subcommand("remove", "Take a VM's RDMA adapters away");
   auto name = std::make_shared<std::string>();
   auto force = std::make_shared<bool>(false);
   remove->add_option("NAME", *name, "Name of the VM")->required();
@@ -142,12 +130,13 @@ void add_vm_commands(CLI::App& parent, Run& run) {
       "  paravane vm list --formatter=csv");
   add_add(*vm, run);
   add_remove(*vm, run);
-  CLI::App* list = vm->add_subcommand("list", "List the VMs with an RDMA adapter");
+  CLI::App* list = vm->add_subcommand("list", "List the VMs and their RDMA adapters");
   list->footer(
       "Examples:\n"
       "  paravane vm list\n"
       "  paravane vm list --formatter=json");
   list->callback([&run] { run = run_list; });
+  add_vm_change_commands(*vm, run);
   add_vm_argument_commands(*vm, run);
 }
 

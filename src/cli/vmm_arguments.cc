@@ -36,18 +36,62 @@ std::string escape_xml(const std::string& text) {
   return escaped;
 }
 
-std::string device_json(const control::VmStatus& vm, const VmmOptions& options) {
+constexpr std::uint32_t kLastSlot = 0x1f;
+
+// One adapter with what belongs to it on the VMM's side.
+struct Slot {
+  std::uint32_t number;  // of the PCI slot
+  std::string mac;
+  std::string socket;
+  std::string netdev_id;  // of a -netdev that we make
+  std::string device_id;
+};
+
+// Adapters keep their slots when others are taken away.
+Result<std::vector<Slot>> slots_of(const control::VmStatus& vm, const VmmOptions& options) {
+  std::vector<Slot> slots;
+  for (std::size_t i = 0; i < vm.adapters.size(); ++i) {
+    const control::AdapterSpec& adapter = vm.spec.adapters[i];
+    const std::uint32_t slot = options.slot + adapter.number - 1;
+    if (slot > kLastSlot) {
+      return fail(Errc::kInvalidArgument,
+                  fmt::format("--addr {:x}: adapter {} would be in slot {:x}, and the last is {:x}",
+                              options.slot, adapter.number, slot, kLastSlot));
+    }
+    slots.push_back({.number = slot,
+                     .mac = control::format_mac(*adapter.mac),
+                     .socket = vm.adapters[i].socket,
+                     .netdev_id = adapter.number == 1
+                                      ? std::string("paravane-net")
+                                      : fmt::format("paravane-net{}", adapter.number - 1),
+                     .device_id = fmt::format("paravane{}", adapter.number - 1)});
+  }
+  return slots;
+}
+
+std::string device_json(const Slot& slot) {
   const nlohmann::ordered_json device = {{"driver", "vfio-user-pci"},
-                                         {"id", "paravane0"},
-                                         {"addr", fmt::format("{:x}.1", options.slot)},
-                                         {"socket", {{"type", "unix"}, {"path", vm.socket}}}};
+                                         {"id", slot.device_id},
+                                         {"addr", fmt::format("{:x}.1", slot.number)},
+                                         {"socket", {{"type", "unix"}, {"path", slot.socket}}}};
   return device.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+// Names of an option that is given once for each adapter, or not at all.
+Status check_count(std::string_view option, const std::vector<std::string>& names,
+                   std::size_t adapters) {
+  if (names.empty() || names.size() == adapters) return {};
+  return fail(Errc::kInvalidArgument,
+              fmt::format("{} is there {} time{}, and the VM has {} adapter{}: write it once for "
+                          "each, in their order",
+                          option, names.size(), names.size() == 1 ? "" : "s", adapters,
+                          adapters == 1 ? "" : "s"));
 }
 
 // An interface of Linux, as the kernel names one (dev_valid_name()).
 Status check_interface(std::string_view option, const std::string& name) {
-  const bool good = name.size() <= kMaxInterfaceName && name != "." && name != ".." &&
-                    name.find_first_of("/: \t\n\v\f\r") == std::string::npos;
+  const bool good = !name.empty() && name.size() <= kMaxInterfaceName && name != "." &&
+                    name != ".." && name.find_first_of("/: \t\n\v\f\r") == std::string::npos;
   if (good) return {};
   return fail(Errc::kInvalidArgument,
               fmt::format("{} {}: the name of an interface is 1 to {} characters without blank, "
@@ -58,7 +102,7 @@ Status check_interface(std::string_view option, const std::string& name) {
 // The id of a -netdev, as QEMU names one (id_wellformed()).
 Status check_netdev(const std::string& id) {
   const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
-  bool good = id.empty() || letter(id.front());
+  bool good = !id.empty() && letter(id.front());
   for (const char c : id) {
     good = good && (letter(c) || (c >= '0' && c <= '9') ||
                     std::string_view("-._").find(c) != std::string_view::npos);
@@ -68,6 +112,17 @@ Status check_netdev(const std::string& id) {
               fmt::format("--netdev {}: an id is letters, digits, '-', '.' and '_', and starts "
                           "with a letter",
                           id));
+}
+
+Status check_networks(const VmmOptions& options, std::size_t adapters) {
+  for (const std::string& tap : options.taps) {
+    if (Status good = check_interface("--tap", tap); !good) return good;
+  }
+  for (const std::string& id : options.netdevs) {
+    if (Status good = check_netdev(id); !good) return good;
+  }
+  if (Status good = check_count("--tap", options.taps, adapters); !good) return good;
+  return check_count("--netdev", options.netdevs, adapters);
 }
 
 bool is_shell_safe(char c) {
@@ -83,10 +138,11 @@ std::uint32_t hash32(const std::string& text) {
 
 }  // namespace
 
-std::string tap_name(const std::string& vm) {
-  std::string name = "pv-" + vm;
+std::string tap_name(const std::string& vm, std::uint32_t adapter) {
+  const std::string whole = adapter == 1 ? vm : fmt::format("{}.{}", vm, adapter);
+  std::string name = "pv-" + whole;
   if (name.size() <= kMaxInterfaceName) return name;
-  return fmt::format("{}-{:04x}", name.substr(0, kMaxInterfaceName - 5), hash32(vm) & 0xFFFF);
+  return fmt::format("{}-{:04x}", name.substr(0, kMaxInterfaceName - 5), hash32(whole) & 0xFFFF);
 }
 
 Result<std::uint64_t> parse_memory(const std::string& text) {
@@ -110,26 +166,31 @@ Result<std::vector<std::string>> qemu_arguments(const control::VmStatus& vm,
                                                 const VmmOptions& options) {
   const Result<std::uint64_t> bytes = parse_memory(options.memory);
   if (!bytes) return std::unexpected(bytes.error());
-  if (const Status good = check_interface("--tap", options.tap); !good) {
+  if (const Status good = check_networks(options, vm.adapters.size()); !good) {
     return std::unexpected(good.error());
   }
-  if (const Status good = check_netdev(options.netdev); !good) return std::unexpected(good.error());
+  const Result<std::vector<Slot>> slots = slots_of(vm, options);
+  if (!slots) return std::unexpected(slots.error());
   std::vector<std::string> words = {
       "-object",
       fmt::format("memory-backend-memfd,id=paravane-ram,size={}K,share=on", *bytes >> 10),
       "-machine", "memory-backend=paravane-ram"};
-  std::string netdev = options.netdev;
-  if (netdev.empty()) {
-    netdev = "paravane-net";
-    const std::string tap = options.tap.empty() ? tap_name(vm.spec.name) : options.tap;
-    words.insert(words.end(), {"-netdev", fmt::format("tap,id={},ifname={},script=no,downscript=no",
-                                                      netdev, escape_commas(tap))});
+  for (std::size_t i = 0; i < slots->size(); ++i) {
+    const Slot& slot = (*slots)[i];
+    std::string netdev = options.netdevs.empty() ? slot.netdev_id : options.netdevs[i];
+    if (options.netdevs.empty()) {
+      const std::string tap = options.taps.empty()
+                                  ? tap_name(vm.spec.name, vm.spec.adapters[i].number)
+                                  : options.taps[i];
+      words.insert(words.end(),
+                   {"-netdev", fmt::format("tap,id={},ifname={},script=no,downscript=no", netdev,
+                                           escape_commas(tap))});
+    }
+    words.insert(words.end(), {"-device",
+                               fmt::format("vmxnet3,netdev={},mac={},addr={:x}.0,multifunction=on",
+                                           escape_commas(netdev), slot.mac, slot.number),
+                               "-device", device_json(slot)});
   }
-  words.insert(words.end(),
-               {"-device",
-                fmt::format("vmxnet3,netdev={},mac={},addr={:x}.0,multifunction=on",
-                            escape_commas(netdev), control::format_mac(*vm.spec.mac), options.slot),
-                "-device", device_json(vm, options)});
   return words;
 }
 
@@ -138,6 +199,25 @@ Result<std::string> libvirt_xml(const control::VmStatus& vm, const VmmOptions& o
   if (!bytes) return std::unexpected(bytes.error());
   if (const Status good = check_interface("--bridge", options.bridge); !good) {
     return std::unexpected(good.error());
+  }
+  const Result<std::vector<Slot>> slots = slots_of(vm, options);
+  if (!slots) return std::unexpected(slots.error());
+  std::string interfaces;
+  std::string devices;
+  for (const Slot& slot : *slots) {
+    interfaces += fmt::format(
+        "    <interface type='bridge'>\n"
+        "      <mac address='{}'/>\n"
+        "      <source bridge='{}'/>\n"
+        "      <model type='vmxnet3'/>\n"
+        "      <address type='pci' domain='0x0000' bus='0x00' slot='0x{:02x}' function='0x0' "
+        "multifunction='on'/>\n"
+        "    </interface>\n",
+        slot.mac, escape_xml(options.bridge), slot.number);
+    devices += fmt::format(
+        "    <qemu:arg value='-device'/>\n"
+        "    <qemu:arg value='{}'/>\n",
+        escape_xml(device_json(slot)));
   }
   return fmt::format(
       "<!-- For `virsh edit`: the namespace goes to the domain element, the rest to the\n"
@@ -149,22 +229,14 @@ Result<std::string> libvirt_xml(const control::VmStatus& vm, const VmmOptions& o
       "    <access mode='shared'/>\n"
       "  </memoryBacking>\n"
       "  <devices>\n"
-      "    <interface type='bridge'>\n"
-      "      <mac address='{mac}'/>\n"
-      "      <source bridge='{bridge}'/>\n"
-      "      <model type='vmxnet3'/>\n"
-      "      <address type='pci' domain='0x0000' bus='0x00' slot='0x{slot:02x}' function='0x0' "
-      "multifunction='on'/>\n"
-      "    </interface>\n"
+      "{interfaces}"
       "  </devices>\n"
       "  <qemu:commandline>\n"
-      "    <qemu:arg value='-device'/>\n"
-      "    <qemu:arg value='{device}'/>\n"
+      "{devices}"
       "  </qemu:commandline>\n"
       "</domain>\n",
-      fmt::arg("memory", *bytes >> 10), fmt::arg("mac", control::format_mac(*vm.spec.mac)),
-      fmt::arg("bridge", escape_xml(options.bridge)), fmt::arg("slot", options.slot),
-      fmt::arg("device", escape_xml(device_json(vm, options))));
+      fmt::arg("memory", *bytes >> 10), fmt::arg("interfaces", interfaces),
+      fmt::arg("devices", devices));
 }
 
 std::string shell_quote(const std::string& word) {

@@ -1,6 +1,6 @@
-// What a VMM must be told to give a VM its adapter: shared guest memory, a
-// vmxnet3 NIC at function 0 of a PCI slot, and our device at function 1, where
-// the guest's driver looks for it.
+// What a VMM must be told to give a VM its adapters: shared guest memory, and for
+// each a PCI slot with a vmxnet3 NIC at function 0 and our device at function 1,
+// where the guest's driver looks for it.
 
 #pragma once
 
@@ -14,25 +14,26 @@
 namespace paravane::cli {
 
 struct VmmOptions {
-  std::string netdev{};        // id of a -netdev that the user makes; or
-  std::string tap{};           // a tap device to use (default: tap_name())
-  std::string bridge = "br0";  // libvirt
+  // One for each adapter, or none.
+  std::vector<std::string> netdevs{};  // ids of -netdevs that the user makes; or
+  std::vector<std::string> taps{};     // tap devices to use (default: tap_name())
+  std::string bridge = "br0";          // libvirt
   std::string memory = "1G";
-  std::uint32_t slot = 0x10;
+  std::uint32_t slot = 0x10;  // of adapter 1; adapter 2 has the next, and so on
 };
 
-// The tap of a VM when none is named: at most 15 characters, as Linux demands.
-std::string tap_name(const std::string& vm);
+// The tap of an adapter when none is named: at most 15 characters, as Linux demands.
+std::string tap_name(const std::string& vm, std::uint32_t adapter = 1);
 
 // Guest memory as QEMU takes it: a number and K, M, G or T (none: M). In bytes.
 // Errors: kInvalidArgument.
 Result<std::uint64_t> parse_memory(const std::string& text);
 
-// The words of QEMU's command line. REQUIRES: vm.spec.mac.
+// The words of QEMU's command line. REQUIRES: each adapter's mac.
 Result<std::vector<std::string>> qemu_arguments(const control::VmStatus& vm,
                                                 const VmmOptions& options);
 
-// The elements of a libvirt domain. REQUIRES: vm.spec.mac.
+// The elements of a libvirt domain. REQUIRES: each adapter's mac.
 Result<std::string> libvirt_xml(const control::VmStatus& vm, const VmmOptions& options);
 
 // One word for a POSIX shell.

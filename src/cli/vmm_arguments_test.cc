@@ -15,13 +15,21 @@ using testing::Not;
 control::VmStatus some_vm() {
   control::VmStatus vm;
   vm.spec.name = "db1";
-  vm.spec.mac = control::MacAddress{2, 0x50, 0x56, 1, 2, 3};
-  vm.socket = "/run/paravane/vm/db1.sock";
+  vm.spec.adapters[0].mac = control::MacAddress{2, 0x50, 0x56, 1, 2, 3};
+  vm.adapters = {{.socket = "/run/paravane/vm/db1.sock"}};
+  return vm;
+}
+
+// With adapters 1 and 3; 2 was taken away.
+control::VmStatus wide_vm() {
+  control::VmStatus vm = some_vm();
+  vm.spec.adapters.push_back({.number = 3, .mac = control::MacAddress{2, 0x50, 0x56, 7, 8, 9}});
+  vm.adapters.push_back({.socket = "/run/paravane/vm/db1.3.sock"});
   return vm;
 }
 
 TEST(QemuArguments, HoldMemoryNicAndAdapter) {
-  const auto words = qemu_arguments(some_vm(), {.tap = "tap0", .memory = "4G"});
+  const auto words = qemu_arguments(some_vm(), {.taps = {"tap0"}, .memory = "4G"});
   ASSERT_TRUE(words);
   EXPECT_THAT(
       *words,
@@ -35,7 +43,7 @@ TEST(QemuArguments, HoldMemoryNicAndAdapter) {
 }
 
 TEST(QemuArguments, UseTheNetdevOfTheUser) {
-  const auto words = qemu_arguments(some_vm(), {.netdev = "lan", .slot = 0x1f});
+  const auto words = qemu_arguments(some_vm(), {.netdevs = {"lan"}, .slot = 0x1f});
   ASSERT_TRUE(words);
   EXPECT_THAT(*words, Not(testing::Contains("-netdev")));
   EXPECT_THAT(*words, testing::Contains(HasSubstr("vmxnet3,netdev=lan,")));
@@ -52,26 +60,64 @@ TEST(QemuArguments, NoWordHoldsABlank) {
 }
 
 TEST(QemuArguments, CannotBeWidenedByAnOption) {
-  const auto words = qemu_arguments(some_vm(), {.tap = "t0,script=evil"});
+  const auto words = qemu_arguments(some_vm(), {.taps = {"t0,script=evil"}});
   ASSERT_TRUE(words);
   EXPECT_THAT(*words, testing::Contains(HasSubstr("ifname=t0,,script=evil,")));
 }
 
 TEST(QemuArguments, RefuseNamesThatNothingCanHave) {
-  for (const char* tap : {"a b", "sixteen-letters-", "..", "a/b", "a:b", "a\nb"}) {
-    EXPECT_FALSE(qemu_arguments(some_vm(), {.tap = tap})) << tap;
+  for (const char* tap : {"", "a b", "sixteen-letters-", "..", "a/b", "a:b", "a\nb"}) {
+    EXPECT_FALSE(qemu_arguments(some_vm(), {.taps = {tap}})) << tap;
     EXPECT_FALSE(libvirt_xml(some_vm(), {.bridge = tap})) << tap;
   }
-  EXPECT_TRUE(qemu_arguments(some_vm(), {.tap = "fifteen-letters"}));
-  for (const char* id : {"a b", "0a", "a,b", "-a"}) {
-    EXPECT_FALSE(qemu_arguments(some_vm(), {.netdev = id})) << id;
+  EXPECT_TRUE(qemu_arguments(some_vm(), {.taps = {"fifteen-letters"}}));
+  for (const char* id : {"", "a b", "0a", "a,b", "-a"}) {
+    EXPECT_FALSE(qemu_arguments(some_vm(), {.netdevs = {id}})) << id;
   }
-  EXPECT_TRUE(qemu_arguments(some_vm(), {.netdev = "lan-0.a_b"}));
+  EXPECT_TRUE(qemu_arguments(some_vm(), {.netdevs = {"lan-0.a_b"}}));
 }
 
 TEST(QemuArguments, NeedASizeOfMemory) {
   for (const char* memory : {"", "G", "0", "-1", "1.5G", "4GB", "4 G", "99999999999T", "1X"}) {
     EXPECT_FALSE(qemu_arguments(some_vm(), {.memory = memory})) << memory;
+  }
+}
+
+TEST(QemuArguments, GiveEachAdapterASlotOfItsOwn) {
+  const auto words = qemu_arguments(wide_vm(), {});
+  ASSERT_TRUE(words);
+  EXPECT_THAT(
+      *words,
+      ElementsAre(
+          "-object", testing::_, "-machine", testing::_, "-netdev",
+          HasSubstr("id=paravane-net,ifname=pv-db1,"), "-device",
+          HasSubstr("netdev=paravane-net,mac=02:50:56:01:02:03,addr=10.0,multifunction=on"),
+          "-device", HasSubstr(R"("id":"paravane0","addr":"10.1")"), "-netdev",
+          HasSubstr("id=paravane-net2,ifname=pv-db1.3,"), "-device",
+          HasSubstr("netdev=paravane-net2,mac=02:50:56:07:08:09,addr=12.0,multifunction=on"),
+          "-device",
+          R"({"driver":"vfio-user-pci","id":"paravane2","addr":"12.1",)"
+          R"("socket":{"type":"unix","path":"/run/paravane/vm/db1.3.sock"}})"));
+}
+
+TEST(QemuArguments, RefuseASlotBeyondTheLast) {
+  EXPECT_TRUE(qemu_arguments(wide_vm(), {.slot = 0x1d}));
+  const auto words = qemu_arguments(wide_vm(), {.slot = 0x1e});
+  ASSERT_FALSE(words);
+  EXPECT_THAT(words.error().message, HasSubstr("adapter 3 would be in slot 20"));
+  EXPECT_FALSE(libvirt_xml(wide_vm(), {.slot = 0x1e}));
+}
+
+TEST(QemuArguments, NeedANetworkForEachAdapterOrNone) {
+  const auto words = qemu_arguments(wide_vm(), {.taps = {"t0", "t1"}});
+  ASSERT_TRUE(words);
+  EXPECT_THAT(*words, testing::Contains(HasSubstr("ifname=t1,")));
+  EXPECT_TRUE(qemu_arguments(wide_vm(), {.netdevs = {"a", "b"}}));
+  for (const VmmOptions& options : {VmmOptions{.taps = {"t0"}}, VmmOptions{.netdevs = {"a"}},
+                                    VmmOptions{.taps = {"t0", "t1", "t2"}}}) {
+    const auto refused = qemu_arguments(wide_vm(), options);
+    ASSERT_FALSE(refused);
+    EXPECT_THAT(refused.error().message, HasSubstr("the VM has 2 adapters"));
   }
 }
 
@@ -92,6 +138,19 @@ TEST(LibvirtXml, HoldsMemoryNicAndAdapter) {
   EXPECT_THAT(*xml, HasSubstr("<source bridge='br&lt;1&gt;'/>"));
   EXPECT_THAT(*xml, HasSubstr("slot='0x10' function='0x0' multifunction='on'"));
   EXPECT_THAT(*xml, HasSubstr("&quot;addr&quot;:&quot;10.1&quot;"));
+}
+
+TEST(LibvirtXml, HoldsEveryAdapter) {
+  const auto xml = libvirt_xml(wide_vm(), {});
+  ASSERT_TRUE(xml);
+  EXPECT_THAT(*xml, HasSubstr("<mac address='02:50:56:07:08:09'/>"));
+  EXPECT_THAT(*xml, HasSubstr("slot='0x12' function='0x0' multifunction='on'"));
+  EXPECT_THAT(*xml, HasSubstr("&quot;id&quot;:&quot;paravane2&quot;"));
+}
+
+TEST(TapName, DiffersBetweenAdapters) {
+  EXPECT_EQ(tap_name("db1", 2), "pv-db1.2");
+  EXPECT_NE(tap_name("a-rather-long-name", 2), tap_name("a-rather-long-name", 3));
 }
 
 TEST(TapName, FitsLinux) {

@@ -118,6 +118,24 @@ ApiResult<void> ApiClient::remove_vm(const std::string& name, bool force) {
   return {};
 }
 
+ApiResult<VmStatus> ApiClient::set_vm(const std::string& name, const VmChange& change) {
+  return parse_answer(call("PATCH", "/v1/vms/" + name, print_json(to_json(change))),
+                      vm_status_from_json);
+}
+
+ApiResult<VmStatus> ApiClient::add_adapter(const std::string& name, const AdapterRequest& request) {
+  return parse_answer(
+      call("POST", fmt::format("/v1/vms/{}/adapters", name), print_json(to_json(request))),
+      vm_status_from_json);
+}
+
+ApiResult<VmStatus> ApiClient::remove_adapter(const std::string& name, std::uint32_t number,
+                                              bool force) {
+  return parse_answer(call("DELETE", fmt::format("/v1/vms/{}/adapters/{}{}", name, number,
+                                                 force ? "?force=true" : "")),
+                      vm_status_from_json);
+}
+
 ApiResult<std::vector<VmStatus>> ApiClient::list_vms() {
   return parse_answer(call("GET", "/v1/vms"), vm_list_from_json);
 }

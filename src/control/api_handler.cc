@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <initializer_list>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -19,6 +20,9 @@ using nlohmann::json;
 namespace {
 
 constexpr std::string_view kVmPrefix = "/v1/vms/";
+constexpr std::string_view kAdapters = "/adapters";  // after the VM's name
+constexpr std::string_view kAdapterPrefix = "/adapters/";
+static_assert(kMaxAdapters < 10);  // a number is one digit
 constexpr const char* kSeeDocs = "See docs/api.md for the requests there are.";
 
 ApiResponse respond(int status, const json& value) {
@@ -55,6 +59,23 @@ std::optional<std::string> query_value(const ApiRequest& request, const char* ke
   return found->second;
 }
 
+// ?force=true, and nothing else. Errors: kInvalidArgument.
+Result<bool> forced(const ApiRequest& request) {
+  if (const auto problem = query_problem(request, {"force"})) {
+    return fail(Errc::kInvalidArgument, *problem);
+  }
+  const std::string force = query_value(request, "force").value_or("false");
+  if (force == "true" || force == "false") return force == "true";
+  return fail(Errc::kInvalidArgument, "\"force\" must be true or false");
+}
+
+template <typename T>
+Result<T> read_body(const ApiRequest& request, Result<T> (*read)(const json&)) {
+  const Result<json> body = parse_json(request.body);
+  if (body) return read(*body);
+  return fail(Errc::kInvalidArgument, "request body: " + body.error().message);
+}
+
 template <typename T>
 ApiResponse respond_with(const ApiResult<T>& result, int status = 200) {
   if (!result) return error_response(result.error());
@@ -88,7 +109,14 @@ ApiResponse ApiHandler::handle(const ApiRequest& request) {
     return respond_with(management_.status());
   }
   if (request.path.starts_with(kVmPrefix)) {
-    return one_vm(request, request.path.substr(kVmPrefix.size()));
+    const std::string name = request.path.substr(kVmPrefix.size());
+    const std::size_t slash = name.find('/');
+    const std::string rest = name.substr(std::min(slash, name.size()));
+    if (rest == kAdapters) return adapters(request, name.substr(0, slash));
+    if (rest.starts_with(kAdapterPrefix)) {
+      return one_adapter(request, name.substr(0, slash), rest.substr(kAdapterPrefix.size()));
+    }
+    return one_vm(request, name);
   }
   return error_response({.code = ApiErrorCode::kNotFound,
                          .message = fmt::format("there is nothing at {}", request.path),
@@ -105,24 +133,48 @@ ApiResponse ApiHandler::vms(const ApiRequest& request) {
     return respond(200, {{"vms", std::move(array)}});
   }
   if (request.method != "POST") return method_not_allowed(request);
-  const Result<json> body = parse_json(request.body);
-  if (!body) return invalid("request body: " + body.error().message);
-  const Result<VmSpec> spec = vm_spec_from_json(*body);
+  const auto spec = read_body(request, vm_spec_from_json);
   if (!spec) return invalid(spec.error().message);
   return respond_with(management_.add_vm(*spec), 201);
 }
 
 ApiResponse ApiHandler::one_vm(const ApiRequest& request, const std::string& name) {
-  if (request.method != "GET" && request.method != "DELETE") return method_not_allowed(request);
+  const bool known =
+      request.method == "GET" || request.method == "PATCH" || request.method == "DELETE";
+  if (!known) return method_not_allowed(request);
   if (const Status good = check_name(name); !good) return invalid(good.error().message);
-  if (request.method == "GET") {
-    if (const auto problem = query_problem(request, {})) return invalid(*problem);
-    return respond_with(management_.find_vm(name));
+  if (request.method == "DELETE") {
+    const Result<bool> force = forced(request);
+    if (!force) return invalid(force.error().message);
+    return respond_done(management_.remove_vm(name, *force));
   }
-  if (const auto problem = query_problem(request, {"force"})) return invalid(*problem);
-  const std::string force = query_value(request, "force").value_or("false");
-  if (force != "true" && force != "false") return invalid("\"force\" must be true or false");
-  return respond_done(management_.remove_vm(name, force == "true"));
+  if (const auto problem = query_problem(request, {})) return invalid(*problem);
+  if (request.method == "GET") return respond_with(management_.find_vm(name));
+  const auto change = read_body(request, vm_change_from_json);
+  if (!change) return invalid(change.error().message);
+  return respond_with(management_.set_vm(name, *change));
+}
+
+ApiResponse ApiHandler::adapters(const ApiRequest& request, const std::string& name) {
+  if (request.method != "POST") return method_not_allowed(request);
+  if (const Status good = check_name(name); !good) return invalid(good.error().message);
+  if (const auto problem = query_problem(request, {})) return invalid(*problem);
+  const auto adapter = read_body(request, adapter_request_from_json);
+  if (!adapter) return invalid(adapter.error().message);
+  return respond_with(management_.add_adapter(name, *adapter), 201);
+}
+
+ApiResponse ApiHandler::one_adapter(const ApiRequest& request, const std::string& name,
+                                    const std::string& number) {
+  if (request.method != "DELETE") return method_not_allowed(request);
+  if (const Status good = check_name(name); !good) return invalid(good.error().message);
+  if (number.size() != 1 || number[0] < '1' || number[0] > '0' + int{kMaxAdapters}) {
+    return invalid(fmt::format("an adapter's number is 1 to {}", kMaxAdapters));
+  }
+  const Result<bool> force = forced(request);
+  if (!force) return invalid(force.error().message);
+  const auto which = static_cast<std::uint32_t>(number[0] - '0');
+  return respond_with(management_.remove_adapter(name, which, *force));
 }
 
 ApiResponse ApiHandler::stats(const ApiRequest& request) {

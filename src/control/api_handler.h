@@ -17,7 +17,7 @@ inline constexpr std::size_t kMaxApiPath = 256;
 inline constexpr std::size_t kMaxApiBody = std::size_t{64} * 1024;
 
 struct ApiRequest {
-  std::string method;  // "GET", "POST", "DELETE"
+  std::string method;  // "GET", "POST", "PATCH", "DELETE"
   std::string path;    // without the query, percent-decoded
   std::multimap<std::string, std::string> query{};
   std::string body{};
@@ -38,6 +38,9 @@ class ApiHandler {
  private:
   ApiResponse vms(const ApiRequest& request);
   ApiResponse one_vm(const ApiRequest& request, const std::string& name);
+  ApiResponse adapters(const ApiRequest& request, const std::string& name);
+  ApiResponse one_adapter(const ApiRequest& request, const std::string& name,
+                          const std::string& number);
   ApiResponse stats(const ApiRequest& request);
   ApiResponse stop(const ApiRequest& request);
 

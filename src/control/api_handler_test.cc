@@ -63,7 +63,7 @@ TEST_F(ApiHandlerTest, ShowsOneVm) {
 
 TEST_F(ApiHandlerTest, RemovesAVmUnlessItIsAttached) {
   call("POST", "/v1/vms", R"({"name":"db1"})");
-  management_.vms["db1"].state = VmState::kActive;
+  management_.vms["db1"].adapters[0].state = VmState::kActive;
   const json refused = call("DELETE", "/v1/vms/db1");
   EXPECT_EQ(status_, 409);
   EXPECT_EQ(error_code(refused), "vms_attached");
@@ -73,9 +73,40 @@ TEST_F(ApiHandlerTest, RemovesAVmUnlessItIsAttached) {
   EXPECT_TRUE(management_.vms.empty());
 }
 
+TEST_F(ApiHandlerTest, ChangesAVmUnlessItIsAttached) {
+  call("POST", "/v1/vms", R"({"name":"db1","hw_version":13})");
+  const json vm = call("PATCH", "/v1/vms/db1", R"({"hw_version":14,"limits":{"gids":8}})");
+  EXPECT_EQ(status_, 200);
+  EXPECT_EQ(vm.at("hw_version"), 14);
+  EXPECT_EQ(vm.at("version"), 20);
+  EXPECT_EQ(vm.at("protocol"), "v1");
+  EXPECT_EQ(vm.at("limits").at("gids"), 8);
+  EXPECT_TRUE(call("PATCH", "/v1/vms/db1", R"({"limits":{"gids":null}})").at("limits").empty());
+  EXPECT_EQ(error_code(call("PATCH", "/v1/vms/db2", R"({"hw_version":14})")), "not_found");
+  management_.vms["db1"].adapters[0].state = VmState::kAttached;
+  EXPECT_EQ(error_code(call("PATCH", "/v1/vms/db1", R"({"hw_version":15})")), "vms_attached");
+  EXPECT_EQ(status_, 409);
+}
+
+TEST_F(ApiHandlerTest, AddsAndRemovesAdapters) {
+  call("POST", "/v1/vms", R"({"name":"db1"})");
+  const json vm = call("POST", "/v1/vms/db1/adapters", R"({"protocol":"v1"})");
+  EXPECT_EQ(status_, 201);
+  ASSERT_EQ(vm.at("adapters").size(), 2u);
+  EXPECT_EQ(vm.at("adapters")[1].at("number"), 2);
+  EXPECT_EQ(vm.at("adapters")[1].at("protocol"), "v1");
+  EXPECT_EQ(vm.at("adapters")[1].at("socket"), "/run/paravane/vm/db1.2.sock");
+  EXPECT_EQ(vm.at("socket"), "/run/paravane/vm/db1.sock");
+  management_.vms["db1"].adapters[1].state = VmState::kActive;
+  EXPECT_EQ(error_code(call("DELETE", "/v1/vms/db1/adapters/2")), "vms_attached");
+  const json rest = call("DELETE", "/v1/vms/db1/adapters/2", {}, {{"force", "true"}});
+  EXPECT_EQ(status_, 200);
+  EXPECT_EQ(rest.at("adapters").size(), 1u);
+}
+
 TEST_F(ApiHandlerTest, StopsTheDaemonUnlessAVmIsAttached) {
   call("POST", "/v1/vms", R"({"name":"db1"})");
-  management_.vms["db1"].state = VmState::kAttached;
+  management_.vms["db1"].adapters[0].state = VmState::kAttached;
   EXPECT_EQ(error_code(call("POST", "/v1/daemon/stop")), "vms_attached");
   EXPECT_EQ(error_code(call("POST", "/v1/daemon/stop", R"({"force":false})")), "vms_attached");
   EXPECT_EQ(management_.stops, 0u);
@@ -134,6 +165,26 @@ INSTANTIATE_TEST_SUITE_P(
         BadRequest{"POST", "/v1/vms", R"({"name":"a"})", {{"x", "1"}}, 400},
         BadRequest{"PUT", "/v1/vms", R"({"name":"a"})", {}, 405},
         BadRequest{"POST", "/v1/vms/a", R"({"name":"a"})", {}, 405},
+        BadRequest{"PATCH", "/v1/vms", R"({"name":"a"})", {}, 405},
+        BadRequest{"PATCH", "/v1/vms/a", "", {}, 400},
+        BadRequest{"PATCH", "/v1/vms/a", "{}", {}, 400},
+        BadRequest{"PATCH", "/v1/vms/a", R"({"name":"b"})", {}, 400},
+        BadRequest{"PATCH", "/v1/vms/a", R"({"hw_version":14})", {{"force", "true"}}, 400},
+        BadRequest{"PATCH", "/v1/vms/A", R"({"hw_version":14})", {}, 400},
+        BadRequest{"GET", "/v1/vms/a/adapters", "", {}, 405},
+        BadRequest{"POST", "/v1/vms/a/adapters", "", {}, 400},
+        BadRequest{"POST", "/v1/vms/A/adapters", "{}", {}, 400},
+        BadRequest{"POST", "/v1/vms/a/adapters", "{}", {}, 404},
+        BadRequest{"POST", "/v1/vms/a/adapters", "{}", {{"x", "1"}}, 400},
+        BadRequest{"POST", "/v1/vms//adapters", "{}", {}, 400},
+        BadRequest{"DELETE", "/v1/vms/a/adapters/", "", {}, 400},
+        BadRequest{"DELETE", "/v1/vms/a/adapters/0", "", {}, 400},
+        BadRequest{"DELETE", "/v1/vms/a/adapters/9", "", {}, 400},
+        BadRequest{"DELETE", "/v1/vms/a/adapters/02", "", {}, 400},
+        BadRequest{"DELETE", "/v1/vms/a/adapters/2/x", "", {}, 400},
+        BadRequest{"DELETE", "/v1/vms/a/adapters/2", "", {}, 404},
+        BadRequest{"DELETE", "/v1/vms/a/adapters/2", "", {{"force", "1"}}, 400},
+        BadRequest{"GET", "/v1/vms/a/adapters/2", "", {}, 405},
         BadRequest{"POST", "/v1/status", "", {}, 405},
         BadRequest{"DELETE", "/v1/stats", "", {}, 405},
         BadRequest{"GET", "/v1/daemon/stop", "", {}, 405},

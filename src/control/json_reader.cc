@@ -57,6 +57,11 @@ std::optional<bool> JsonReader::boolean(const char* key) {
   return std::nullopt;
 }
 
+bool JsonReader::is_null(const char* key) {
+  const json* value = find(key);
+  return value != nullptr && value->is_null();
+}
+
 const json* JsonReader::object(const char* key) {
   const json* value = find(key);
   if (value == nullptr || value->is_object()) return value;

@@ -26,6 +26,7 @@ class JsonReader {
   std::optional<std::string> text(const char* key);
   std::optional<std::uint64_t> number(const char* key, std::uint64_t max = ~std::uint64_t{0});
   std::optional<bool> boolean(const char* key);
+  bool is_null(const char* key);  // the key is there, without a value
   // nullptr: not there (or reported).
   const nlohmann::json* object(const char* key);
   const nlohmann::json* array(const char* key);

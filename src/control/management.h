@@ -13,6 +13,7 @@
 #include "control/api_error.h"
 #include "control/stats.h"
 #include "control/vm.h"
+#include "control/vm_change.h"
 
 namespace paravane::control {
 
@@ -26,6 +27,21 @@ class Management {
 
   // Errors: kNotFound; kVmsAttached without `force`; kNoSpace, kStore.
   virtual ApiResult<void> remove_vm(const std::string& name, bool force) = 0;
+
+  // All of it or nothing. Its sockets are made anew.
+  // Errors: kNotFound (VM or adapter), kVmsAttached, kInvalidRequest, kNoSpace,
+  // kStore, kSocket.
+  virtual ApiResult<VmStatus> set_vm(const std::string& name, const VmChange& change) = 0;
+
+  // Also while a VMM is attached to others: it finds the new one at its next start.
+  // Errors: kNotFound, kLimitReached, kExists (the socket's name), kMacInUse,
+  // kInvalidRequest, kNoSpace, kStore, kSocket.
+  virtual ApiResult<VmStatus> add_adapter(const std::string& name,
+                                          const AdapterRequest& request) = 0;
+  // The first one goes with its VM only.
+  // Errors: kNotFound, kInvalidRequest; kVmsAttached without `force`; kNoSpace, kStore.
+  virtual ApiResult<VmStatus> remove_adapter(const std::string& name, std::uint32_t number,
+                                             bool force) = 0;
 
   // In the order of names.
   virtual ApiResult<std::vector<VmStatus>> list_vms() = 0;

@@ -38,8 +38,10 @@ struct QpStats {
   friend bool operator==(const QpStats&, const QpStats&) = default;
 };
 
+// Of one adapter of a VM.
 struct VmStats {
-  std::string name;
+  std::string name;           // of the VM
+  std::uint32_t adapter = 1;  // its number
   std::vector<CounterGroup> groups;
   CounterGroup objects;  // what the device holds now; values go down too
   std::vector<QpStats> queue_pairs;

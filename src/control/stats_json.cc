@@ -99,6 +99,7 @@ Result<VmStats> read_vm(const json& value) {
   JsonReader reader(value, "vm");
   VmStats vm;
   vm.name = reader.need_text("name");
+  vm.adapter = static_cast<std::uint32_t>(reader.number("adapter", kMaxU32).value_or(1));
   auto groups = read_all(reader.array("groups"), read_group);
   if (!groups) return std::unexpected(groups.error());
   vm.groups = std::move(*groups);
@@ -122,6 +123,7 @@ json to_json(const Stats& stats) {
     json qps = json::array();
     for (const QpStats& qp : vm.queue_pairs) qps.push_back(to_json(qp));
     vms.push_back({{"name", vm.name},
+                   {"adapter", vm.adapter},
                    {"groups", to_json(vm.groups)},
                    {"objects", to_json(vm.objects)},
                    {"queue_pairs", std::move(qps)}});

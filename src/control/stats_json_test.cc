@@ -23,6 +23,7 @@ Stats some_stats() {
                    .retries = 7};
   return {.daemon = {{.name = "worker", .counters = {{"rounds", "rounds made", 9}}}},
           .vms = {{.name = "db1",
+                   .adapter = 2,
                    .groups = {{.name = "engine", .counters = {{"sends", "sends done", 1}}},
                               {.name = "device", .counters = {}}},
                    .objects = {.name = "objects", .counters = {{"gids", "addresses", 2}}},

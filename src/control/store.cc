@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <sqlite3.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <nlohmann/json.hpp>
@@ -21,12 +22,18 @@ constexpr int kBusyTimeoutMs = 2000;
 constexpr const char* kSetUp =
     "PRAGMA journal_mode=DELETE; PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON;";
 
-constexpr const char* kSchema1 =
-    "BEGIN IMMEDIATE;"
-    "CREATE TABLE vm(name TEXT PRIMARY KEY NOT NULL, mac TEXT UNIQUE NOT NULL,"
-    "                spec TEXT NOT NULL) WITHOUT ROWID;"
-    "PRAGMA user_version=1;"
-    "COMMIT;";
+// A MAC address belongs to one adapter of one VM; all else is the VM's JSON.
+constexpr const char* kMakeTables =
+    "CREATE TABLE vm(name TEXT PRIMARY KEY NOT NULL, spec TEXT NOT NULL) WITHOUT ROWID;"
+    "CREATE TABLE adapter(mac TEXT PRIMARY KEY NOT NULL,"
+    "                     vm TEXT NOT NULL REFERENCES vm(name) ON DELETE CASCADE) WITHOUT ROWID;";
+
+// Schema 1 had one adapter per VM, and its address beside the name.
+constexpr const char* kSetOldAside = "ALTER TABLE vm RENAME TO vm1;";
+constexpr const char* kTakeOver =
+    "INSERT INTO vm SELECT name, spec FROM vm1;"
+    "INSERT INTO adapter SELECT mac, name FROM vm1;"
+    "DROP TABLE vm1;";
 
 }  // namespace
 
@@ -118,7 +125,10 @@ ApiResult<void> Store::prepare_schema() {
         "Install that version again, or restore an older copy of the file.");
   }
   if (version == kStoreVersion) return {};
-  auto made = execute(kSchema1);
+  const auto made = execute(fmt::format("BEGIN IMMEDIATE; {} {} {} PRAGMA user_version={}; COMMIT;",
+                                        version == 1 ? kSetOldAside : "", kMakeTables,
+                                        version == 1 ? kTakeOver : "", kStoreVersion)
+                                .c_str());
   if (!made && sqlite3_get_autocommit(db_) == 0) {
     sqlite3_exec(db_, "ROLLBACK", nullptr, nullptr, nullptr);
   }
@@ -138,7 +148,10 @@ ApiResult<std::vector<VmSpec>> Store::vms() {
     const Result<nlohmann::json> value = parse_json(query.column(0));
     Result<VmSpec> spec =
         value ? vm_spec_from_json(*value) : Result<VmSpec>(std::unexpected(value.error()));
-    if (spec && !spec->mac) spec = fail(Errc::kInvalidArgument, "vm: \"mac\" is missing");
+    const bool whole = spec && std::ranges::all_of(spec->adapters, [](const AdapterSpec& adapter) {
+                         return adapter.mac.has_value();
+                       });
+    if (spec && !whole) spec = fail(Errc::kInvalidArgument, "vm: \"mac\" is missing");
     if (!spec) {
       return refuse(ApiErrorCode::kStore,
                     fmt::format("{} holds a VM that cannot be read: {}", file_.string(),
@@ -167,22 +180,37 @@ Store::Transaction::~Transaction() {
 }
 
 ApiResult<void> Store::Transaction::insert(const VmSpec& spec) {
-  const std::string mac = format_mac(*spec.mac);
-  Statement statement(*store_, "INSERT INTO vm(name, mac, spec) VALUES(?, ?, ?)");
+  Statement statement(*store_, "INSERT INTO vm(name, spec) VALUES(?, ?)");
   statement.bind(1, spec.name);
-  statement.bind(2, mac);
-  statement.bind(3, print_json(to_json(spec)));
-  if (statement.step() == SQLITE_DONE) return {};
-  switch (sqlite3_extended_errcode(store_->db_)) {
-    case SQLITE_CONSTRAINT_PRIMARYKEY:
-      return refuse(ApiErrorCode::kExists, fmt::format("vm {} exists already", spec.name),
-                    "Choose another name, or remove that VM first.");
-    case SQLITE_CONSTRAINT_UNIQUE:
-      return refuse(ApiErrorCode::kMacInUse,
-                    fmt::format("MAC address {} belongs to another VM", mac),
-                    "Choose another address, or leave it out to have one chosen.");
-    default: return std::unexpected(store_->failure("write the state"));
+  statement.bind(2, print_json(to_json(spec)));
+  if (statement.step() != SQLITE_DONE) {
+    if (!store_->is_there_already()) return std::unexpected(store_->failure("write the state"));
+    return refuse(ApiErrorCode::kExists, fmt::format("vm {} exists already", spec.name),
+                  "Choose another name, or remove that VM first.");
   }
+  for (const AdapterSpec& adapter : spec.adapters) {
+    if (auto written = insert_mac(spec.name, format_mac(*adapter.mac)); !written) return written;
+  }
+  return {};
+}
+
+ApiResult<void> Store::Transaction::insert_mac(const std::string& vm, const std::string& mac) {
+  Statement statement(*store_, "INSERT INTO adapter(mac, vm) VALUES(?, ?)");
+  statement.bind(1, mac);
+  statement.bind(2, vm);
+  if (statement.step() == SQLITE_DONE) return {};
+  if (!store_->is_there_already()) return std::unexpected(store_->failure("write the state"));
+  return refuse(ApiErrorCode::kMacInUse, fmt::format("MAC address {} belongs to another VM", mac),
+                "Choose another address, or leave it out to have one chosen.");
+}
+
+bool Store::is_there_already() const {
+  return sqlite3_extended_errcode(db_) == SQLITE_CONSTRAINT_PRIMARYKEY;
+}
+
+ApiResult<void> Store::Transaction::replace(const VmSpec& spec) {
+  auto removed = remove(spec.name);
+  return removed ? insert(spec) : removed;
 }
 
 ApiResult<void> Store::Transaction::remove(const std::string& name) {

@@ -19,7 +19,7 @@ struct sqlite3;
 
 namespace paravane::control {
 
-inline constexpr int kStoreVersion = 1;
+inline constexpr int kStoreVersion = 2;
 
 class Store {
  public:
@@ -40,8 +40,10 @@ class Store {
     Transaction& operator=(Transaction&&) = delete;
     ~Transaction();
 
-    // REQUIRES: spec.mac. Errors: kExists, kMacInUse, kNoSpace, kStore.
+    // REQUIRES: each adapter's mac. Errors: kExists, kMacInUse, kNoSpace, kStore.
     ApiResult<void> insert(const VmSpec& spec);
+    // Instead of the VM of this name. Errors: kNotFound, and as insert().
+    ApiResult<void> replace(const VmSpec& spec);
     // Errors: kNotFound, kNoSpace, kStore.
     ApiResult<void> remove(const std::string& name);
     // Errors: kNoSpace, kStore; then nothing was changed.
@@ -50,6 +52,7 @@ class Store {
    private:
     friend class Store;
     explicit Transaction(Store& store) : store_(&store) {}
+    ApiResult<void> insert_mac(const std::string& vm, const std::string& mac);
     Store* store_;  // null: over
   };
   // One at a time. Errors: kNoSpace, kStore.
@@ -61,6 +64,8 @@ class Store {
   ApiResult<void> prepare_schema();
   ApiResult<void> execute(const char* sql);
   ApiError failure(const char* what) const;
+  // The last statement failed for a key that exists.
+  bool is_there_already() const;
 
   class Statement;
   std::filesystem::path file_;

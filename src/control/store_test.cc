@@ -18,7 +18,7 @@ using testing::HasSubstr;
 VmSpec spec_of(const std::string& name) {
   VmSpec spec;
   spec.name = name;
-  spec.mac = mac_for_name(name);
+  spec.adapters[0].mac = mac_for_name(name);
   spec.limits.gids = 16;
   return spec;
 }
@@ -76,7 +76,7 @@ TEST_F(StoreTest, RefusesANameThatExists) {
   const auto store = open();
   add(*store, spec_of("a"));
   VmSpec again = spec_of("a");
-  again.mac = mac_for_name("other");
+  again.adapters[0].mac = mac_for_name("other");
   const auto inserted = store->begin()->insert(again);
   ASSERT_FALSE(inserted);
   EXPECT_EQ(inserted.error().code, ApiErrorCode::kExists);
@@ -86,10 +86,75 @@ TEST_F(StoreTest, RefusesAnAddressThatExists) {
   const auto store = open();
   add(*store, spec_of("a"));
   VmSpec twin = spec_of("b");
-  twin.mac = mac_for_name("a");
+  twin.adapters[0].mac = mac_for_name("a");
   const auto inserted = store->begin()->insert(twin);
   ASSERT_FALSE(inserted);
   EXPECT_EQ(inserted.error().code, ApiErrorCode::kMacInUse);
+}
+
+VmSpec with_two_adapters(const std::string& name) {
+  VmSpec spec = spec_of(name);
+  spec.adapters.push_back({.number = 2, .mac = mac_for_name(adapter_name(name, 2))});
+  return spec;
+}
+
+TEST_F(StoreTest, KeepsEveryAdapter) {
+  add(*open(), with_two_adapters("a"));
+  EXPECT_THAT(*open()->vms(), testing::ElementsAre(with_two_adapters("a")));
+}
+
+TEST_F(StoreTest, RefusesTheAddressOfAnyAdapter) {
+  const auto store = open();
+  add(*store, with_two_adapters("a"));
+  VmSpec twin = spec_of("b");
+  twin.adapters[0].mac = mac_for_name("a/2");
+  EXPECT_EQ(store->begin()->insert(twin).error().code, ApiErrorCode::kMacInUse);
+}
+
+TEST_F(StoreTest, ReplacesAVm) {
+  const auto store = open();
+  add(*store, with_two_adapters("a"));
+  VmSpec changed = spec_of("a");
+  changed.hw_version = 15;
+  {
+    auto change = store->begin();
+    ASSERT_TRUE(change->replace(changed));
+    ASSERT_TRUE(change->commit());
+  }
+  EXPECT_THAT(*store->vms(), testing::ElementsAre(changed));
+  // The address of the adapter that went is free again.
+  VmSpec other = spec_of("b");
+  other.adapters[0].mac = mac_for_name("a/2");
+  add(*store, other);
+  EXPECT_EQ(store->begin()->replace(spec_of("c")).error().code, ApiErrorCode::kNotFound);
+}
+
+TEST_F(StoreTest, BringsAFileOfSchema1UpToDate) {
+  run_sql(
+      "CREATE TABLE vm(name TEXT PRIMARY KEY NOT NULL, mac TEXT UNIQUE NOT NULL,"
+      "                spec TEXT NOT NULL) WITHOUT ROWID;"
+      "INSERT INTO vm VALUES('a', '02:50:56:00:00:01',"
+      " '{\"name\":\"a\",\"mac\":\"02:50:56:00:00:01\",\"version\":18,\"doorbells\":\"trapped\","
+      "\"limits\":{\"gids\":16}}');"
+      "INSERT INTO vm VALUES('b', '02:50:56:00:00:02',"
+      " '{\"name\":\"b\",\"mac\":\"02:50:56:00:00:02\",\"version\":17,\"doorbells\":\"mapped\","
+      "\"limits\":{}}');"
+      "PRAGMA user_version=1;");
+  VmSpec a = spec_of("a");
+  a.version = 18;
+  a.doorbells = Doorbells::kTrapped;
+  a.adapters[0].mac = MacAddress{2, 0x50, 0x56, 0, 0, 1};
+  VmSpec b;
+  b.name = "b";
+  b.hw_version = 13;
+  b.version = 17;
+  b.adapters[0] = {.mac = MacAddress{2, 0x50, 0x56, 0, 0, 2}, .protocol = Protocol::kRoceV1};
+  for (int round = 0; round < 2; ++round) {
+    EXPECT_THAT(*open()->vms(), testing::ElementsAre(a, b)) << round;
+  }
+  VmSpec twin = spec_of("c");
+  twin.adapters[0].mac = b.adapters[0].mac;
+  EXPECT_EQ(open()->begin()->insert(twin).error().code, ApiErrorCode::kMacInUse);
 }
 
 TEST_F(StoreTest, RemovesAVm) {
@@ -125,7 +190,7 @@ TEST_F(StoreTest, RefusesAFileThatIsNoDatabase) {
 
 TEST_F(StoreTest, RefusesARowThatItDidNotWrite) {
   open();
-  run_sql("INSERT INTO vm VALUES('a', 'm', '{\"name\":1}')");
+  run_sql("INSERT INTO vm VALUES('a', '{\"name\":1}')");
   const auto vms = open()->vms();
   ASSERT_FALSE(vms);
   EXPECT_THAT(vms.error().message, HasSubstr("cannot be read"));

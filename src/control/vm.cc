@@ -12,6 +12,32 @@ bool is_name_start(char c) {
   return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
 }
 
+Status check_adapters(const VmSpec& spec) {
+  if (spec.adapters.empty() || spec.adapters.size() > kMaxAdapters ||
+      spec.adapters.front().number != 1) {
+    return fail(Errc::kInvalidArgument,
+                fmt::format("a VM has 1 to {} adapters, the first with number 1", kMaxAdapters));
+  }
+  const AdapterSpec* before = nullptr;
+  for (const AdapterSpec& adapter : spec.adapters) {
+    if (adapter.number > kMaxAdapters || (before != nullptr && adapter.number <= before->number)) {
+      return fail(Errc::kInvalidArgument,
+                  fmt::format("the numbers of adapters go up, and to {} at most", kMaxAdapters));
+    }
+    before = &adapter;
+    if (Status good = check_mac(adapter); !good) return good;
+    if (Status good = check_protocol(spec.hw_version, adapter.protocol); !good) return good;
+    const auto same = [&adapter](const AdapterSpec& other) { return other.mac == adapter.mac; };
+    if (adapter.mac && std::ranges::count_if(spec.adapters, same) > 1) {
+      return fail(Errc::kInvalidArgument,
+                  fmt::format("MAC address {} belongs to two adapters", format_mac(*adapter.mac)));
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
 Status check_limit(const LimitField& field, const VmLimits& limits) {
   const std::optional<std::uint32_t> value = limits.*field.member;
   if (!value) return {};
@@ -25,8 +51,6 @@ Status check_limit(const LimitField& field, const VmLimits& limits) {
   }
   return {};
 }
-
-}  // namespace
 
 Status check_name(std::string_view name) {
   const bool good = !name.empty() && name.size() <= kMaxNameLength && is_name_start(name[0]) &&
@@ -51,21 +75,33 @@ std::optional<Doorbells> parse_doorbells(std::string_view text) {
 
 Status check_spec(const VmSpec& spec) {
   if (Status name = check_name(spec.name); !name) return name;
-  if (spec.mac && !is_unicast(*spec.mac)) {
-    return fail(
-        Errc::kInvalidArgument,
-        fmt::format("MAC address {} cannot belong to an adapter: it is {}", format_mac(*spec.mac),
-                    (*spec.mac)[0] & 1 ? "a group address (first byte is odd)" : "zero"));
-  }
-  if (spec.version < kMinDeviceVersion || spec.version > kMaxDeviceVersion) {
-    return fail(Errc::kInvalidArgument,
-                fmt::format("device version {} does not exist: {} to {}", spec.version,
-                            kMinDeviceVersion, kMaxDeviceVersion));
-  }
+  if (Status versions = check_versions(spec.hw_version, spec.version); !versions) return versions;
+  if (Status adapters = check_adapters(spec); !adapters) return adapters;
   for (const LimitField& field : kLimitFields) {
     if (Status good = check_limit(field, spec.limits); !good) return good;
   }
   return {};
+}
+
+Status check_mac(const AdapterSpec& adapter) {
+  if (!adapter.mac || is_unicast(*adapter.mac)) return {};
+  return fail(
+      Errc::kInvalidArgument,
+      fmt::format("MAC address {} cannot belong to an adapter: it is {}", format_mac(*adapter.mac),
+                  (*adapter.mac)[0] & 1 ? "a group address (first byte is odd)" : "zero"));
+}
+
+const AdapterSpec* find_adapter(const VmSpec& spec, std::uint32_t number) {
+  const auto found = std::ranges::find(spec.adapters, number, &AdapterSpec::number);
+  return found == spec.adapters.end() ? nullptr : &*found;
+}
+
+std::string adapter_name(std::string_view vm, std::uint32_t number) {
+  return number == 1 ? std::string(vm) : fmt::format("{}/{}", vm, number);
+}
+
+std::string socket_file(std::string_view vm, std::uint32_t number) {
+  return number == 1 ? fmt::format("{}.sock", vm) : fmt::format("{}.{}.sock", vm, number);
 }
 
 std::string_view to_string(VmState state) {

@@ -1,6 +1,6 @@
-// What the management interface knows of a VM: what was asked for (VmSpec, kept
-// over restarts) and how it is at the moment (VmStatus). Plain values; the rules
-// of what may be asked for stand beside them.
+// What the management interface knows of a VM and its adapters: what was asked for
+// (VmSpec, kept over restarts) and how it is at the moment (VmStatus). Plain
+// values; the rules of what may be asked for stand beside them.
 
 #pragma once
 
@@ -9,8 +9,10 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
+#include "control/hardware_version.h"
 #include "control/mac_address.h"
 
 namespace paravane::control {
@@ -81,37 +83,67 @@ inline constexpr std::array kLimitFields = {
                "RDMA READs under way per queue pair"},
 };
 
-inline constexpr std::uint32_t kMinDeviceVersion = 17;
-inline constexpr std::uint32_t kMaxDeviceVersion = 20;
+// Errors: kInvalidArgument with what the limit may be. Unset is good.
+Status check_limit(const LimitField& field, const VmLimits& limits);
+
+inline constexpr std::uint32_t kMaxAdapters = 8;  // of one VM; vSphere has 1
+
+// One adapter of a VM. Its number is what an operator calls it, 1 to 8, and stays
+// when others are taken away.
+struct AdapterSpec {
+  std::uint32_t number = 1;
+  std::optional<MacAddress> mac{};  // unset in a request: chosen by the daemon
+  Protocol protocol = Protocol::kRoceV2;
+
+  friend bool operator==(const AdapterSpec&, const AdapterSpec&) = default;
+};
 
 struct VmSpec {
   std::string name;
-  std::optional<MacAddress> mac;  // unset in a request: chosen by the daemon
-  std::uint32_t version = kMaxDeviceVersion;
+  std::uint32_t hw_version = kMaxHardwareVersion;
+  std::uint32_t version = kMaxDeviceVersion;  // of the device
   Doorbells doorbells = Doorbells::kMapped;
-  VmLimits limits;
+  VmLimits limits;                                   // of each adapter
+  std::vector<AdapterSpec> adapters{AdapterSpec{}};  // by number; 1 is always there
 
   friend bool operator==(const VmSpec&, const VmSpec&) = default;
 };
 
 // Errors: kInvalidArgument, naming the property and what it may be.
 Status check_spec(const VmSpec& spec);
+Status check_mac(const AdapterSpec& adapter);
 
+// nullptr: there is none of this number.
+const AdapterSpec* find_adapter(const VmSpec& spec, std::uint32_t number);
+
+// "db1" for the first, "db1/2": in log lines, statistics and chosen addresses.
+std::string adapter_name(std::string_view vm, std::uint32_t number);
+// "db1.sock" for the first, "db1.2.sock". A VM may be named "db1.2" as well: who
+// adds must see that nobody has the file.
+std::string socket_file(std::string_view vm, std::uint32_t number);
+
+// Of one adapter of a VM.
 enum class VmState : std::uint8_t {
   kDetached,  // no VMM is connected
   kAttached,  // a VMM is connected, the guest's driver is not running
   kActive,    // the guest's driver has activated the device
-  kFailed,    // the adapter could not be made; see VmStatus::problem
+  kFailed,    // the adapter could not be made; see AdapterStatus::problem
 };
 std::string_view to_string(VmState state);
 std::optional<VmState> parse_vm_state(std::string_view text);
 
+struct AdapterStatus {
+  std::string socket{};  // the vfio-user socket that the VMM connects to
+  VmState state = VmState::kDetached;
+  int pid = 0;            // of the VMM; 0: none
+  std::string problem{};  // empty: none
+
+  friend bool operator==(const AdapterStatus&, const AdapterStatus&) = default;
+};
+
 struct VmStatus {
   VmSpec spec;
-  std::string socket;  // the vfio-user socket that the VMM connects to
-  VmState state = VmState::kDetached;
-  int pid = 0;          // of the VMM; 0: none
-  std::string problem;  // empty: none
+  std::vector<AdapterStatus> adapters;  // one for each of spec.adapters, in their order
 
   friend bool operator==(const VmStatus&, const VmStatus&) = default;
 };

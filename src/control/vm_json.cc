@@ -18,29 +18,60 @@ namespace {
 
 constexpr std::uint64_t kMaxU32 = 0xFFFFFFFF;
 
+std::optional<MacAddress> read_mac(JsonReader& reader) {
+  const auto text = reader.text("mac");
+  if (!text) return std::nullopt;
+  const auto mac = parse_mac(*text);
+  if (!mac) reader.complain("mac", "must look like 02:50:56:12:34:56");
+  return mac;
+}
+
+std::optional<Protocol> read_protocol(JsonReader& reader) {
+  const auto text = reader.text("protocol");
+  if (!text) return std::nullopt;
+  const auto protocol = parse_protocol(*text);
+  if (!protocol) reader.complain("protocol", "must be \"v1\" or \"v2\"");
+  return protocol;
+}
+
+std::optional<std::uint32_t> read_u32(JsonReader& reader, const char* key) {
+  const auto number = reader.number(key, kMaxU32);
+  if (!number) return std::nullopt;
+  return static_cast<std::uint32_t>(*number);
+}
+
 VmLimits read_limits(JsonReader& spec) {
   VmLimits limits;
   const json* object = spec.object("limits");
   if (object == nullptr) return limits;
   JsonReader reader(*object, "limits");
   for (const LimitField& field : kLimitFields) {
-    const auto value = reader.number(std::string(field.name).c_str(), kMaxU32);
-    if (value) limits.*field.member = static_cast<std::uint32_t>(*value);
+    if (const auto value = read_u32(reader, std::string(field.name).c_str()))
+      limits.*field.member = *value;
   }
   if (const Status good = reader.finish(); !good) spec.complain("limits", good.error().message);
   return limits;
 }
 
+AdapterSpec read_adapter(JsonReader& reader, std::uint32_t hw_version) {
+  return {.mac = read_mac(reader),
+          .protocol = read_protocol(reader).value_or(default_protocol(hw_version))};
+}
+
+AdapterSpec read_numbered_adapter(JsonReader& reader, std::uint32_t hw_version) {
+  AdapterSpec adapter = read_adapter(reader, hw_version);
+  adapter.number = static_cast<std::uint32_t>(reader.need_number("number", kMaxU32));
+  return adapter;
+}
+
+// All but the adapters.
 VmSpec read_spec(JsonReader& reader) {
   VmSpec spec;
   spec.name = reader.need_text("name");
-  if (const auto text = reader.text("mac")) {
-    spec.mac = parse_mac(*text);
-    if (!spec.mac) reader.complain("mac", "must look like 02:50:56:12:34:56");
-  }
-  if (const auto version = reader.number("version", kMaxU32)) {
-    spec.version = static_cast<std::uint32_t>(*version);
-  }
+  const auto hardware = read_u32(reader, "hw_version");
+  const auto device = read_u32(reader, "version");
+  spec.hw_version = hardware.value_or(default_hardware_version(device));
+  spec.version = device.value_or(default_device_version(spec.hw_version));
   if (const auto text = reader.text("doorbells")) {
     const auto doorbells = parse_doorbells(*text);
     if (!doorbells) reader.complain("doorbells", "must be \"mapped\" or \"trapped\"");
@@ -48,6 +79,24 @@ VmSpec read_spec(JsonReader& reader) {
   }
   spec.limits = read_limits(reader);
   return spec;
+}
+
+AdapterStatus read_status(JsonReader& reader) {
+  AdapterStatus status;
+  status.socket = reader.need_text("socket");
+  status.state = parse_vm_state(reader.need_text("state")).value_or(VmState::kFailed);
+  status.pid = static_cast<int>(reader.need_number("pid", 0x7FFFFFFF));
+  status.problem = reader.need_text("problem");
+  return status;
+}
+
+// `read` makes a value of each element of "adapters".
+template <typename Read>
+void read_adapters(JsonReader& vm, const json& array, Read read) {
+  for (const json& element : array) {
+    JsonReader reader(element, "adapter");
+    if (const Status good = read(reader); !good) vm.complain("adapters", good.error().message);
+  }
 }
 
 // Finds a key that stands twice in one object; nlohmann keeps the last silently.
@@ -71,31 +120,74 @@ class DuplicateKeys {
 
 }  // namespace
 
+json to_json(const AdapterSpec& adapter) {
+  json result = {{"number", adapter.number}, {"protocol", to_string(adapter.protocol)}};
+  if (adapter.mac) result["mac"] = format_mac(*adapter.mac);
+  return result;
+}
+
 json to_json(const VmSpec& spec) {
   json limits = json::object();
   for (const LimitField& field : kLimitFields) {
     if (const auto value = spec.limits.*field.member) limits[std::string(field.name)] = *value;
   }
-  json result = {{"name", spec.name},
-                 {"version", spec.version},
-                 {"doorbells", to_string(spec.doorbells)},
-                 {"limits", std::move(limits)}};
-  if (spec.mac) result["mac"] = format_mac(*spec.mac);
-  return result;
+  json adapters = json::array();
+  for (const AdapterSpec& adapter : spec.adapters) adapters.push_back(to_json(adapter));
+  return {{"name", spec.name},           {"hw_version", spec.hw_version},
+          {"version", spec.version},     {"doorbells", to_string(spec.doorbells)},
+          {"limits", std::move(limits)}, {"adapters", std::move(adapters)}};
 }
 
 json to_json(const VmStatus& status) {
   json result = to_json(status.spec);
-  result["socket"] = status.socket;
-  result["state"] = to_string(status.state);
-  result["pid"] = status.pid;
-  result["problem"] = status.problem;
+  json& adapters = result["adapters"];
+  for (std::size_t i = 0; i < status.adapters.size() && i < adapters.size(); ++i) {
+    const AdapterStatus& adapter = status.adapters[i];
+    adapters[i].update({{"socket", adapter.socket},
+                        {"state", to_string(adapter.state)},
+                        {"pid", adapter.pid},
+                        {"problem", adapter.problem}});
+  }
+  // The first also stands in the VM itself, for clients that know one adapter.
+  if (!adapters.empty()) {
+    for (const auto& [key, value] : adapters.front().items()) {
+      if (key != "number") result[key] = value;
+    }
+  }
+  return result;
+}
+
+json to_json(const VmChange& change) {
+  json result = json::object();
+  if (change.hw_version) result["hw_version"] = *change.hw_version;
+  if (change.protocol) result["protocol"] = to_string(*change.protocol);
+  if (change.adapter) result["adapter"] = *change.adapter;
+  for (const LimitChange& limit : change.limits) {
+    json& value = result["limits"][std::string(limit.field->name)];
+    if (limit.value) value = *limit.value;
+  }
+  return result;
+}
+
+json to_json(const AdapterRequest& request) {
+  json result = json::object();
+  if (request.mac) result["mac"] = format_mac(*request.mac);
+  if (request.protocol) result["protocol"] = to_string(*request.protocol);
   return result;
 }
 
 Result<VmSpec> vm_spec_from_json(const json& value) {
   JsonReader reader(value, "vm");
   VmSpec spec = read_spec(reader);
+  if (const json* array = reader.array("adapters")) {
+    spec.adapters.clear();
+    read_adapters(reader, *array, [&spec](JsonReader& one) {
+      spec.adapters.push_back(read_numbered_adapter(one, spec.hw_version));
+      return one.finish();
+    });
+  } else {
+    spec.adapters = {read_adapter(reader, spec.hw_version)};
+  }
   if (Status good = reader.finish(); !good) return std::unexpected(good.error());
   if (Status good = check_spec(spec); !good) return std::unexpected(good.error());
   return spec;
@@ -105,12 +197,47 @@ Result<VmStatus> vm_status_from_json(const json& value) {
   JsonReader reader(value, "vm");
   VmStatus status;
   status.spec = read_spec(reader);
-  status.socket = reader.need_text("socket");
-  status.state = parse_vm_state(reader.need_text("state")).value_or(VmState::kFailed);
-  status.pid = static_cast<int>(reader.need_number("pid", 0x7FFFFFFF));
-  status.problem = reader.need_text("problem");
+  status.spec.adapters.clear();
+  if (const json* array = reader.array("adapters")) {
+    read_adapters(reader, *array, [&status](JsonReader& one) {
+      status.spec.adapters.push_back(read_numbered_adapter(one, status.spec.hw_version));
+      status.adapters.push_back(read_status(one));
+      return one.finish_ignoring_unknown();
+    });
+  }
+  if (status.adapters.empty()) reader.complain("adapters", "is missing or empty");
   if (Status good = reader.finish_ignoring_unknown(); !good) return std::unexpected(good.error());
   return status;
+}
+
+Result<VmChange> vm_change_from_json(const json& value) {
+  JsonReader reader(value, "change");
+  VmChange change;
+  change.hw_version = read_u32(reader, "hw_version");
+  change.protocol = read_protocol(reader);
+  change.adapter = read_u32(reader, "adapter");
+  if (const json* object = reader.object("limits")) {
+    JsonReader limits(*object, "limits");
+    for (const LimitField& field : kLimitFields) {
+      const std::string name(field.name);
+      if (!object->contains(name)) continue;
+      const bool removed = limits.is_null(name.c_str());
+      change.limits.push_back(
+          {.field = &field, .value = removed ? std::nullopt : read_u32(limits, name.c_str())});
+    }
+    if (Status good = limits.finish(); !good) reader.complain("limits", good.error().message);
+  }
+  if (Status good = reader.finish(); !good) return std::unexpected(good.error());
+  if (Status good = check_change(change); !good) return std::unexpected(good.error());
+  return change;
+}
+
+Result<AdapterRequest> adapter_request_from_json(const json& value) {
+  JsonReader reader(value, "adapter");
+  const AdapterRequest request{.mac = read_mac(reader), .protocol = read_protocol(reader)};
+  if (Status good = reader.finish(); !good) return std::unexpected(good.error());
+  if (Status good = check_mac({.mac = request.mac}); !good) return std::unexpected(good.error());
+  return request;
 }
 
 Result<json> parse_json(std::string_view text) {

@@ -8,15 +8,23 @@
 
 #include "base/result.h"
 #include "control/vm.h"
+#include "control/vm_change.h"
 
 namespace paravane::control {
 
 nlohmann::json to_json(const VmSpec& spec);
 nlohmann::json to_json(const VmStatus& status);
+nlohmann::json to_json(const VmChange& change);
+nlohmann::json to_json(const AdapterRequest& request);
 
-// Strict: unknown keys are refused and check_spec() holds afterwards.
+// Strict: unknown keys are refused and check_spec() holds afterwards. Without
+// "adapters" there is one, with the "mac" and "protocol" of the VM itself: so does
+// a request for the usual VM look, and what older versions stored.
 // Errors: kInvalidArgument.
 Result<VmSpec> vm_spec_from_json(const nlohmann::json& value);
+// Strict; check_change() and check_mac() hold afterwards. Errors: kInvalidArgument.
+Result<VmChange> vm_change_from_json(const nlohmann::json& value);
+Result<AdapterRequest> adapter_request_from_json(const nlohmann::json& value);
 // Lenient about unknown keys: the daemon may be newer than its client.
 Result<VmStatus> vm_status_from_json(const nlohmann::json& value);
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
 
 namespace paravane::control {
 namespace {
@@ -11,7 +12,9 @@ namespace {
 using testing::HasSubstr;
 
 VmSpec good_spec() {
-  return {.name = "db1", .mac = {}, .version = 20, .doorbells = {}, .limits = {}};
+  VmSpec spec;
+  spec.name = "db1";
+  return spec;
 }
 
 TEST(VmName, TakesWhatItsRuleSays) {
@@ -46,8 +49,50 @@ TEST(VmSpec, RefusesVersionsThatDoNotExist) {
 
 TEST(VmSpec, RefusesGroupAddresses) {
   VmSpec spec = good_spec();
-  spec.mac = MacAddress{0x01, 0, 0, 0, 0, 1};
+  spec.adapters[0].mac = MacAddress{0x01, 0, 0, 0, 0, 1};
   EXPECT_THAT(check_spec(spec).error().message, HasSubstr("01:00:00:00:00:01"));
+}
+
+TEST(VmSpec, RefusesVersionsThatContradict) {
+  VmSpec spec = good_spec();
+  spec.hw_version = 13;
+  EXPECT_THAT(check_spec(spec).error().message, HasSubstr("hardware version 13"));
+  spec.version = 17;
+  EXPECT_THAT(check_spec(spec).error().message, HasSubstr("RoCE v1 only"));
+  spec.adapters[0].protocol = Protocol::kRoceV1;
+  EXPECT_TRUE(check_spec(spec));
+}
+
+TEST(VmSpec, HoldsOneToEightAdapters) {
+  VmSpec spec = good_spec();
+  for (std::uint32_t number = 2; number <= 8; ++number) {
+    spec.adapters.push_back({.number = number});
+    EXPECT_TRUE(check_spec(spec)) << number;
+  }
+  spec.adapters.push_back({.number = 9});
+  EXPECT_FALSE(check_spec(spec));
+  spec.adapters.clear();
+  EXPECT_FALSE(check_spec(spec));
+}
+
+TEST(VmSpec, RefusesAdaptersOutOfOrderOrWithOneAddress) {
+  VmSpec spec = good_spec();
+  for (const auto& [first, second] : {std::pair(2u, 3u), std::pair(1u, 1u), std::pair(1u, 9u),
+                                      std::pair(1u, 0u), std::pair(2u, 1u)}) {
+    spec.adapters = {{.number = first}, {.number = second}};
+    EXPECT_FALSE(check_spec(spec)) << first << " " << second;
+  }
+  spec.adapters = {{.number = 1, .mac = MacAddress{2}}, {.number = 3, .mac = MacAddress{2}}};
+  EXPECT_THAT(check_spec(spec).error().message, HasSubstr("belongs to two adapters"));
+  spec.adapters[1].mac = MacAddress{4};
+  EXPECT_TRUE(check_spec(spec));
+}
+
+TEST(VmWords, NameEachAdapter) {
+  EXPECT_EQ(adapter_name("db1", 1), "db1");
+  EXPECT_EQ(adapter_name("db1", 2), "db1/2");
+  EXPECT_EQ(socket_file("db1", 1), "db1.sock");
+  EXPECT_EQ(socket_file("db1", 2), "db1.2.sock");
 }
 
 // Every limit at its ends, and one beyond.

@@ -21,6 +21,18 @@ class ControlDoor final : public control::Management {
   control::ApiResult<void> remove_vm(const std::string& name, bool force) override {
     return carry([this, name, force] { return host_.remove_vm(name, force); });
   }
+  control::ApiResult<control::VmStatus> set_vm(const std::string& name,
+                                               const control::VmChange& change) override {
+    return carry([this, name, change] { return host_.set_vm(name, change); });
+  }
+  control::ApiResult<control::VmStatus> add_adapter(
+      const std::string& name, const control::AdapterRequest& request) override {
+    return carry([this, name, request] { return host_.add_adapter(name, request); });
+  }
+  control::ApiResult<control::VmStatus> remove_adapter(const std::string& name,
+                                                       std::uint32_t number, bool force) override {
+    return carry([this, name, number, force] { return host_.remove_adapter(name, number, force); });
+  }
   control::ApiResult<std::vector<control::VmStatus>> list_vms() override {
     return carry([this] { return host_.list_vms(); });
   }

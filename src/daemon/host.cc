@@ -11,58 +11,37 @@
 #include "base/log.h"
 #include "daemon/directory_lock.h"
 #include "daemon/port_config.h"
+#include "daemon/refusals.h"
 #include "daemon/version.h"
 
 namespace paravane::daemon {
 
+using control::AdapterSpec;
 using control::ApiErrorCode;
 using control::ApiResult;
 using control::refuse;
 using control::VmSpec;
 using control::VmStatus;
 
-namespace {
-
-constexpr const char* kListThem = "List the VMs there are with: paravane vm list";
-
-std::unexpected<control::ApiError> worker_is_busy() {
-  return refuse(ApiErrorCode::kBusy, "the worker did not answer in time",
-                "Ask again; see with paravane status and paravane vm list what was done.");
-}
-
-std::unexpected<control::ApiError> no_such_vm(const std::string& name) {
-  return refuse(ApiErrorCode::kNotFound, fmt::format("there is no vm {}", name), kListThem);
-}
-
-std::unexpected<control::ApiError> vms_attached(std::vector<std::string> names,
-                                                std::string message) {
-  return std::unexpected(
-      control::ApiError{.code = ApiErrorCode::kVmsAttached,
-                        .message = std::move(message),
-                        .remedy = "Shut these VMs down first. With --force they lose their RDMA "
-                                  "device until each is restarted.",
-                        .vms = std::move(names)});
-}
-
-}  // namespace
-
 ApiResult<VmStatus> Host::add_vm(const VmSpec& asked) {
   VmSpec spec = asked;
   if (auto room = check_room(spec); !room) return std::unexpected(room.error());
-  if (!spec.mac) spec.mac = choose_mac(spec.name);
+  for (AdapterSpec& adapter : spec.adapters) {
+    if (!adapter.mac) adapter.mac = choose_mac(spec, adapter.number);
+  }
   auto transaction = store_->begin();
   if (!transaction) return std::unexpected(transaction.error());
   if (auto written = transaction->insert(spec); !written) return std::unexpected(written.error());
-  if (auto made = make_port(spec); !made) return std::unexpected(made.error());
+  if (auto made = make_ports(spec); !made) return std::unexpected(made.error());
   if (auto kept = transaction->commit(); !kept) {
-    const auto undone = remove_port(spec.name, true);
+    const auto undone = remove_ports(port_names(spec), true);
     if (!undone) log::error("{}: could not be taken back: {}", spec.name, undone.error().message);
     return std::unexpected(kept.error());
   }
-  vms_[spec.name] = {.spec = spec, .problem = {}};
-  log::info("{}: added, MAC {}, socket {}", spec.name, control::format_mac(*spec.mac),
-            socket_of(spec.name).string());
-  return status_of(vms_[spec.name], {});
+  const Vm& vm = vms_[spec.name] = {.spec = spec, .problems = {}};
+  log::info("{}: added, MAC {}, socket {}", spec.name, control::format_mac(*spec.adapters[0].mac),
+            status_of(vm, {}).adapters[0].socket);
+  return status_of(vm, {});
 }
 
 ApiResult<void> Host::check_room(const VmSpec& spec) const {
@@ -74,25 +53,49 @@ ApiResult<void> Host::check_room(const VmSpec& spec) const {
     return refuse(ApiErrorCode::kLimitReached, fmt::format("there are {} VMs already", vms_.size()),
                   "Remove one, or raise vfio_user.max_vms in paravaned.toml.");
   }
-  if (spec.mac && mac_taken(*spec.mac)) {
-    return refuse(
-        ApiErrorCode::kMacInUse,
-        fmt::format("MAC address {} belongs to another VM", control::format_mac(*spec.mac)),
-        "Choose another address, or leave it out to have one chosen.");
+  for (const AdapterSpec& adapter : spec.adapters) {
+    if (auto free = check_free(spec, adapter); !free) return free;
+  }
+  return {};
+}
+
+ApiResult<void> Host::check_free(const VmSpec& spec, const AdapterSpec& adapter) const {
+  if (adapter.mac && mac_taken(*adapter.mac)) {
+    return refuse(ApiErrorCode::kMacInUse,
+                  fmt::format("MAC address {} belongs to another VM or adapter",
+                              control::format_mac(*adapter.mac)),
+                  "Choose another address, or leave it out to have one chosen.");
+  }
+  const std::string file = control::socket_file(spec.name, adapter.number);
+  for (const auto& [name, vm] : vms_) {
+    for (const AdapterSpec& other : vm.spec.adapters) {
+      if (control::socket_file(name, other.number) != file) continue;
+      return refuse(ApiErrorCode::kExists,
+                    fmt::format("{} is the socket of vm {}, adapter {}", file, name, other.number),
+                    "Choose another name, or remove that VM first.");
+    }
   }
   return {};
 }
 
 bool Host::mac_taken(const control::MacAddress& mac) const {
-  return std::ranges::any_of(vms_, [&mac](const auto& vm) { return vm.second.spec.mac == mac; });
+  return std::ranges::any_of(vms_, [&mac](const auto& vm) {
+    return std::ranges::any_of(vm.second.spec.adapters,
+                               [&mac](const AdapterSpec& adapter) { return adapter.mac == mac; });
+  });
 }
 
-control::MacAddress Host::choose_mac(const std::string& name) const {
+control::MacAddress Host::choose_mac(const VmSpec& spec, std::uint32_t number) const {
+  const std::string name = control::adapter_name(spec.name, number);
+  const auto taken = [&](const control::MacAddress& mac) {
+    return mac_taken(mac) ||
+           std::ranges::find(spec.adapters, mac, &AdapterSpec::mac) != spec.adapters.end();
+  };
   control::MacAddress mac{};
   unsigned attempt = 0;
   do {
     mac = control::mac_for_name(name, attempt++);
-  } while (mac_taken(mac));
+  } while (taken(mac));
   return mac;
 }
 
@@ -101,14 +104,14 @@ ApiResult<void> Host::remove_vm(const std::string& name, bool force) {
   if (found == vms_.end()) return no_such_vm(name);
   const std::vector<std::string> attached = attached_vms();
   if (!force && std::ranges::find(attached, name) != attached.end()) {
-    return vms_attached({name}, fmt::format("vm {} is attached", name));
+    return vm_attached(name);
   }
   // The store first: if it cannot be written, the VM keeps its device.
   auto transaction = store_->begin();
   if (!transaction) return std::unexpected(transaction.error());
   if (auto deleted = transaction->remove(name); !deleted) return deleted;
   if (auto kept = transaction->commit(); !kept) return kept;
-  const auto removed = remove_port(name, force);
+  const auto removed = remove_ports(port_names(found->second.spec), force);
   if (removed && *removed) {
     vms_.erase(found);
     log::info("{}: removed", name);
@@ -121,7 +124,7 @@ ApiResult<void> Host::remove_vm(const std::string& name, bool force) {
                name);
   }
   if (!removed) return std::unexpected(removed.error());
-  return vms_attached({name}, fmt::format("vm {} is attached", name));
+  return vm_attached(name);
 }
 
 ApiResult<std::vector<VmStatus>> Host::list_vms() {
@@ -145,7 +148,7 @@ ApiResult<control::DaemonStatus> Host::status() {
   const auto now = states();
   if (!now) return std::unexpected(now.error());
   const auto attached = std::ranges::count_if(
-      *now, [](const auto& state) { return state.second.state != control::VmState::kDetached; });
+      vms_, [&now](const auto& vm) { return is_attached(vm.second.spec, *now); });
   const auto uptime = std::chrono::steady_clock::now() - started_;
   return control::DaemonStatus{
       .version = kVersion,
@@ -167,10 +170,17 @@ ApiResult<control::Stats> Host::stats(const std::optional<std::string>& vm) {
   stats.daemon = *shared;
   for (const auto& [name, known] : vms_) {
     if (vm && name != *vm) continue;
-    // One question per VM, so that no turn of the worker gets long.
-    auto answer = worker_->ask([this, name] { return ports_->stats(name); });
-    if (!answer) return worker_is_busy();
-    if (*answer) stats.vms.push_back(std::move(**answer));
+    for (const AdapterSpec& adapter : known.spec.adapters) {
+      // One question each, so that no turn of the worker gets long.
+      auto answer = worker_->ask([this, port = control::adapter_name(name, adapter.number)] {
+        return ports_->stats(port);
+      });
+      if (!answer) return worker_is_busy();
+      if (!*answer) continue;
+      stats.vms.push_back(std::move(**answer));
+      stats.vms.back().name = name;
+      stats.vms.back().adapter = adapter.number;
+    }
   }
   return stats;
 }
@@ -192,8 +202,8 @@ std::vector<std::string> Host::attached_vms() {
   std::vector<std::string> names;
   const auto now = states();
   if (!now) return names;
-  for (const auto& [name, state] : *now) {
-    if (state.state != control::VmState::kDetached) names.push_back(name);
+  for (const auto& [name, vm] : vms_) {
+    if (is_attached(vm.spec, *now)) names.push_back(name);
   }
   return names;
 }
@@ -205,18 +215,22 @@ ApiResult<Host::States> Host::states() {
 }
 
 VmStatus Host::status_of(const Vm& vm, const States& states) const {
-  VmStatus status{
-      .spec = vm.spec, .socket = socket_of(vm.spec.name).string(), .problem = vm.problem};
-  if (const auto found = states.find(vm.spec.name); found != states.end()) {
-    status.state = found->second.state;
-    status.pid = found->second.pid;
+  VmStatus status{.spec = vm.spec, .adapters = {}};
+  for (const AdapterSpec& adapter : vm.spec.adapters) {
+    const std::string file = control::socket_file(vm.spec.name, adapter.number);
+    control::AdapterStatus one{.socket = (config_.config.vfio_user.socket_dir / file).string()};
+    const auto found = states.find(control::adapter_name(vm.spec.name, adapter.number));
+    if (found != states.end()) {
+      one.state = found->second.state;
+      one.pid = found->second.pid;
+    }
+    if (const auto problem = vm.problems.find(adapter.number); problem != vm.problems.end()) {
+      one.state = control::VmState::kFailed;
+      one.problem = problem->second;
+    }
+    status.adapters.push_back(std::move(one));
   }
-  if (!vm.problem.empty()) status.state = control::VmState::kFailed;
   return status;
-}
-
-std::filesystem::path Host::socket_of(const std::string& name) const {
-  return config_.config.vfio_user.socket_dir / (name + ".sock");
 }
 
 }  // namespace paravane::daemon

@@ -44,37 +44,52 @@ class Host final : public control::Management {
   // ---- Management ----
   control::ApiResult<control::VmStatus> add_vm(const control::VmSpec& spec) override;
   control::ApiResult<void> remove_vm(const std::string& name, bool force) override;
+  control::ApiResult<control::VmStatus> set_vm(const std::string& name,
+                                               const control::VmChange& change) override;
+  control::ApiResult<control::VmStatus> add_adapter(
+      const std::string& name, const control::AdapterRequest& request) override;
+  control::ApiResult<control::VmStatus> remove_adapter(const std::string& name,
+                                                       std::uint32_t number, bool force) override;
   control::ApiResult<std::vector<control::VmStatus>> list_vms() override;
   control::ApiResult<control::VmStatus> find_vm(const std::string& name) override;
   control::ApiResult<control::DaemonStatus> status() override;
   control::ApiResult<control::Stats> stats(const std::optional<std::string>& vm) override;
   control::ApiResult<void> stop(bool force) override;
 
-  // Names of the VMs with a VMM, in order. Empty also when the worker does not
-  // answer.
+  // Names of the VMs with a VMM at one of their adapters, in order. Empty also
+  // when the worker does not answer.
   std::vector<std::string> attached_vms();
   std::size_t vm_count() const { return vms_.size(); }
 
  private:
   struct Vm {
     control::VmSpec spec;
-    std::string problem;  // empty: its port is there
+    std::map<std::uint32_t, std::string> problems;  // by adapter; none: its port is there
   };
-  using States = std::map<std::string, PortState>;
+  using States = std::map<std::string, PortState>;  // by control::adapter_name()
 
   Host(HostConfig config, std::function<void()> on_stop);
   control::ApiResult<void> lock_directories();
   control::ApiResult<void> open_store();
   control::ApiResult<void> restore_vms();
-  control::ApiResult<void> make_port(const control::VmSpec& spec);
-  // False: attached, and not forced.
-  control::ApiResult<bool> remove_port(const std::string& name, bool force);
+  control::ApiResult<void> make_port(const control::VmSpec& spec,
+                                     const control::AdapterSpec& adapter);
+  // All of the VM's, or none.
+  control::ApiResult<void> make_ports(const control::VmSpec& spec);
+  // False: one is attached, and not forced; nothing happened.
+  control::ApiResult<bool> remove_ports(std::vector<std::string> names, bool force);
+  // After a change that could not be made.
+  void bring_back(Vm& vm);
+  static bool is_attached(const control::VmSpec& spec, const States& states);
+  control::ApiResult<void> write(const control::VmSpec& spec);  // of a VM that is there
+  control::ApiResult<void> check_devices(const control::VmSpec& spec) const;
   control::ApiResult<void> check_room(const control::VmSpec& spec) const;
-  control::MacAddress choose_mac(const std::string& name) const;
+  control::ApiResult<void> check_free(const control::VmSpec& spec,
+                                      const control::AdapterSpec& adapter) const;
+  control::MacAddress choose_mac(const control::VmSpec& spec, std::uint32_t number) const;
   bool mac_taken(const control::MacAddress& mac) const;
   control::ApiResult<States> states();
   control::VmStatus status_of(const Vm& vm, const States& states) const;
-  std::filesystem::path socket_of(const std::string& name) const;
 
   HostConfig config_;
   std::function<void()> on_stop_;

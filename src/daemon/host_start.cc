@@ -67,36 +67,58 @@ ApiResult<void> Host::restore_vms() {
   const auto specs = store_->vms();
   if (!specs) return std::unexpected(specs.error());
   for (const control::VmSpec& spec : *specs) {
-    Vm vm{.spec = spec, .problem = {}};
-    if (const auto made = make_port(spec); !made) {
-      vm.problem = made.error().message;
-      log::error("{}: {}", spec.name, vm.problem);
-    }
-    vms_.emplace(spec.name, std::move(vm));
+    bring_back(vms_.emplace(spec.name, Vm{.spec = spec, .problems = {}}).first->second);
   }
   return {};
 }
 
-ApiResult<void> Host::make_port(const control::VmSpec& spec) {
-  const auto made =
-      worker_->ask([this, port = make_port_config(spec, config_)] { return ports_->add(port); });
+void Host::bring_back(Vm& vm) {
+  vm.problems.clear();
+  for (const control::AdapterSpec& adapter : vm.spec.adapters) {
+    const auto made = make_port(vm.spec, adapter);
+    if (made) continue;
+    vm.problems[adapter.number] = made.error().message;
+    log::error("{}: {}", control::adapter_name(vm.spec.name, adapter.number), made.error().message);
+  }
+}
+
+ApiResult<void> Host::make_ports(const control::VmSpec& spec) {
+  std::vector<std::string> done;
+  for (const control::AdapterSpec& adapter : spec.adapters) {
+    if (auto made = make_port(spec, adapter); !made) {
+      const auto undone = remove_ports(std::move(done), true);
+      if (!undone) log::error("{}: {}", spec.name, undone.error().message);
+      return made;
+    }
+    done.push_back(control::adapter_name(spec.name, adapter.number));
+  }
+  return {};
+}
+
+ApiResult<void> Host::make_port(const control::VmSpec& spec, const control::AdapterSpec& adapter) {
+  const auto made = worker_->ask(
+      [this, port = make_port_config(spec, adapter, config_)] { return ports_->add(port); });
   if (!made) {
     return refuse(ApiErrorCode::kBusy, "the worker did not answer in time", "Ask again.");
   }
   if (*made) return {};
   const Error& error = made->error();
+  std::string message = fmt::format("vm {}: {}", spec.name, error.message);
   if (error.code == Errc::kInvalidArgument) {
-    return refuse(ApiErrorCode::kInvalidRequest, fmt::format("vm {}: {}", spec.name, error.message),
-                  "Choose other limits.");
+    return refuse(ApiErrorCode::kInvalidRequest, std::move(message), "Choose other limits.");
   }
-  return refuse(ApiErrorCode::kSocket, fmt::format("vm {}: {}", spec.name, error.message),
+  if (error.code == Errc::kResourceExhausted) {
+    return refuse(ApiErrorCode::kLimitReached, std::move(message), "Take an adapter away first.");
+  }
+  return refuse(ApiErrorCode::kSocket, std::move(message),
                 fmt::format("See that {} is a writable directory with free space, and that nobody "
                             "else uses the socket.",
                             config_.config.vfio_user.socket_dir.string()));
 }
 
-ApiResult<bool> Host::remove_port(const std::string& name, bool force) {
-  const auto removed = worker_->ask([this, name, force] { return ports_->remove(name, force); });
+ApiResult<bool> Host::remove_ports(std::vector<std::string> names, bool force) {
+  const auto removed = worker_->ask(
+      [this, ports = std::move(names), force] { return ports_->remove(ports, force); });
   if (!removed) {
     return refuse(ApiErrorCode::kBusy, "the worker did not answer in time", "Ask again.");
   }

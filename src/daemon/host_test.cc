@@ -14,6 +14,7 @@ namespace paravane::daemon {
 namespace {
 
 using control::ApiErrorCode;
+using control::Protocol;
 using control::VmSpec;
 using control::VmState;
 using testing::HasSubstr;
@@ -22,6 +23,13 @@ VmSpec named(const std::string& name) {
   VmSpec spec;
   spec.name = name;
   return spec;
+}
+
+control::LimitChange limit(std::string_view name, std::uint32_t value) {
+  for (const control::LimitField& field : control::kLimitFields) {
+    if (field.name == name) return {.field = &field, .value = value};
+  }
+  return {};
 }
 
 class HostTest : public testing::Test {
@@ -51,7 +59,7 @@ class HostTest : public testing::Test {
   }
   VmState state_of(const std::string& name) {
     const auto vm = host_->find_vm(name);
-    return vm ? vm->state : VmState::kFailed;
+    return vm ? vm->adapters[0].state : VmState::kFailed;
   }
 
   TempDir dir_;
@@ -63,9 +71,9 @@ class HostTest : public testing::Test {
 TEST_F(HostTest, AddsAVmWithASocketAndAnAddress) {
   const auto vm = host_->add_vm(named("db1"));
   ASSERT_TRUE(vm) << vm.error().message;
-  EXPECT_EQ(vm->spec.mac, control::mac_for_name("db1"));
-  EXPECT_EQ(vm->socket, socket_of("db1").string());
-  EXPECT_EQ(vm->state, VmState::kDetached);
+  EXPECT_EQ(vm->spec.adapters[0].mac, control::mac_for_name("db1"));
+  EXPECT_EQ(vm->adapters[0].socket, socket_of("db1").string());
+  EXPECT_EQ(vm->adapters[0].state, VmState::kDetached);
   EXPECT_TRUE(std::filesystem::is_socket(socket_of("db1")));
 }
 
@@ -94,19 +102,185 @@ TEST_F(HostTest, RefusesNamesAndAddressesThatExist) {
   ASSERT_TRUE(host_->add_vm(named("db1")));
   EXPECT_EQ(host_->add_vm(named("db1")).error().code, ApiErrorCode::kExists);
   VmSpec twin = named("db2");
-  twin.mac = control::mac_for_name("db1");
+  twin.adapters[0].mac = control::mac_for_name("db1");
   EXPECT_EQ(host_->add_vm(twin).error().code, ApiErrorCode::kMacInUse);
   EXPECT_EQ(host_->vm_count(), 1u);
 }
 
 TEST_F(HostTest, ChoosesAnotherAddressIfItsFirstIsTaken) {
   VmSpec thief = named("thief");
-  thief.mac = control::mac_for_name("db1");
+  thief.adapters[0].mac = control::mac_for_name("db1");
   ASSERT_TRUE(host_->add_vm(thief));
   const auto vm = host_->add_vm(named("db1"));
   ASSERT_TRUE(vm);
-  EXPECT_EQ(vm->spec.mac, control::mac_for_name("db1", 1));
+  EXPECT_EQ(vm->spec.adapters[0].mac, control::mac_for_name("db1", 1));
 }
+
+// ---- changes ----
+
+TEST_F(HostTest, ChangesAVmAndKeepsItOverARestart) {
+  VmSpec spec = named("db1");
+  spec.hw_version = 13;
+  spec.version = 17;
+  spec.adapters[0].protocol = Protocol::kRoceV1;
+  ASSERT_TRUE(host_->add_vm(spec));
+  const auto changed =
+      host_->set_vm("db1", {.hw_version = 14, .limits = {limit("queue_pairs", 64)}});
+  ASSERT_TRUE(changed) << changed.error().message;
+  EXPECT_EQ(changed->spec.hw_version, 14u);
+  EXPECT_EQ(changed->spec.version, 20u);
+  EXPECT_EQ(changed->spec.adapters[0].protocol, Protocol::kRoceV1);
+  EXPECT_EQ(changed->spec.limits.queue_pairs, 64u);
+  host_.reset();
+  start();
+  EXPECT_EQ(host_->find_vm("db1")->spec, changed->spec);
+  attach("db1");
+}
+
+TEST_F(HostTest, RefusesToChangeAnAttachedVm) {
+  ASSERT_TRUE(host_->add_vm(named("db1")));
+  ASSERT_TRUE(host_->add_adapter("db1", {}));
+  const RawVfioClient vmm = attach("db1.2");
+  const auto refused = host_->set_vm("db1", {.hw_version = 15});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ApiErrorCode::kVmsAttached);
+  EXPECT_EQ(refused.error().vms, std::vector<std::string>{"db1"});
+  EXPECT_THAT(refused.error().remedy, HasSubstr("Shut the VM down"));
+  EXPECT_EQ(host_->find_vm("db1")->spec.hw_version, 21u);
+}
+
+TEST_F(HostTest, RefusesAChangeThatTheDeviceCannotExpress) {
+  ASSERT_TRUE(host_->add_vm(named("db1")));
+  const auto before = host_->find_vm("db1");
+  const auto refused = host_->set_vm("db1", {.limits = {limit("queue_pair_requests", 2)}});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ApiErrorCode::kInvalidRequest);
+  EXPECT_EQ(host_->set_vm("db2", {.hw_version = 14}).error().code, ApiErrorCode::kNotFound);
+  EXPECT_EQ(*host_->find_vm("db1"), *before);
+  attach("db1");
+}
+
+TEST_F(HostTest, KeepsAVmThatCannotBeChanged) {
+  ASSERT_TRUE(host_->add_vm(named("db1")));
+  ASSERT_TRUE(host_->add_adapter("db1", {}));
+  // What stands in the way of the second socket cannot be removed by the first one's
+  // going: the change fails half way, and is undone.
+  std::filesystem::remove(socket_of("db1.2"));
+  std::filesystem::create_directory(socket_of("db1.2"));
+  const auto refused = host_->set_vm("db1", {.hw_version = 15});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ApiErrorCode::kSocket);
+  EXPECT_EQ(state_of("db1"), VmState::kDetached);
+  EXPECT_EQ(host_->find_vm("db1")->adapters[1].state, VmState::kFailed);
+  EXPECT_EQ(host_->find_vm("db1")->spec.hw_version, 21u);
+  std::filesystem::remove(socket_of("db1.2"));
+  const auto changed = host_->set_vm("db1", {.hw_version = 15});
+  ASSERT_TRUE(changed) << changed.error().message;
+  EXPECT_EQ(changed->adapters[1].state, VmState::kDetached);
+}
+
+// ---- adapters ----
+
+TEST_F(HostTest, GivesEachAdapterASocketAndAnAddress) {
+  ASSERT_TRUE(host_->add_vm(named("db1")));
+  for (std::uint32_t number = 2; number <= 8; ++number) {
+    const auto vm = host_->add_adapter("db1", {});
+    ASSERT_TRUE(vm) << vm.error().message;
+    EXPECT_EQ(vm->spec.adapters.back().number, number);
+    EXPECT_EQ(vm->spec.adapters.back().mac,
+              control::mac_for_name(control::adapter_name("db1", number)));
+    EXPECT_TRUE(std::filesystem::is_socket(vm->adapters.back().socket));
+  }
+  const auto ninth = host_->add_adapter("db1", {});
+  ASSERT_FALSE(ninth);
+  EXPECT_EQ(ninth.error().code, ApiErrorCode::kLimitReached);
+  const auto before = host_->find_vm("db1");
+  host_.reset();
+  start();
+  EXPECT_EQ(*host_->find_vm("db1"), *before);
+  EXPECT_EQ(host_->vm_count(), 1u);
+}
+
+TEST_F(HostTest, AdaptersAreAttachedAndCountedOneByOne) {
+  ASSERT_TRUE(host_->add_vm(named("db1")));
+  ASSERT_TRUE(host_->add_adapter("db1", {}));
+  const RawVfioClient first = attach("db1");
+  const RawVfioClient second = attach("db1.2");
+  EXPECT_EQ(host_->attached_vms(), std::vector<std::string>{"db1"});
+  EXPECT_EQ(host_->status()->attached, 1u);
+  const auto stats = host_->stats("db1");
+  ASSERT_EQ(stats->vms.size(), 2u);
+  EXPECT_EQ(stats->vms[1].name, "db1");
+  EXPECT_EQ(stats->vms[1].adapter, 2u);
+}
+
+TEST_F(HostTest, AddsAnAdapterWhileAnotherIsAttached) {
+  ASSERT_TRUE(host_->add_vm(named("db1")));
+  const RawVfioClient vmm = attach("db1");
+  const auto vm = host_->add_adapter("db1", {});
+  ASSERT_TRUE(vm);
+  EXPECT_EQ(vm->adapters[0].state, VmState::kAttached);
+  EXPECT_EQ(vm->adapters[1].state, VmState::kDetached);
+}
+
+TEST_F(HostTest, RemovesAnAttachedAdapterByForceOnly) {
+  ASSERT_TRUE(host_->add_vm(named("db1")));
+  ASSERT_TRUE(host_->add_adapter("db1", {}));
+  ASSERT_TRUE(host_->add_adapter("db1", {}));
+  const RawVfioClient first = attach("db1");
+  EXPECT_TRUE(host_->remove_adapter("db1", 3, false));
+  RawVfioClient second = attach("db1.2");
+  EXPECT_EQ(host_->remove_adapter("db1", 2, false).error().code, ApiErrorCode::kVmsAttached);
+  const auto rest = host_->remove_adapter("db1", 2, true);
+  ASSERT_TRUE(rest);
+  EXPECT_TRUE(second.is_closed());
+  EXPECT_EQ(rest->adapters.size(), 1u);
+  EXPECT_EQ(rest->adapters[0].state, VmState::kAttached);
+  EXPECT_FALSE(std::filesystem::exists(socket_of("db1.2")));
+}
+
+TEST_F(HostTest, KeepsTheFirstAdapter) {
+  ASSERT_TRUE(host_->add_vm(named("db1")));
+  EXPECT_EQ(host_->remove_adapter("db1", 1, true).error().code, ApiErrorCode::kInvalidRequest);
+  EXPECT_EQ(host_->remove_adapter("db1", 2, true).error().code, ApiErrorCode::kNotFound);
+  EXPECT_EQ(host_->remove_adapter("db2", 2, true).error().code, ApiErrorCode::kNotFound);
+  EXPECT_TRUE(host_->add_adapter("db1", {}));
+  EXPECT_TRUE(host_->remove_vm("db1", false));
+  EXPECT_TRUE(std::filesystem::is_empty(dir_ / "vms"));
+}
+
+TEST_F(HostTest, RefusesAnAddressThatAnyAdapterHas) {
+  ASSERT_TRUE(host_->add_vm(named("db1")));
+  ASSERT_TRUE(host_->add_vm(named("db2")));
+  for (const char* name : {"db1", "db2"}) {
+    EXPECT_EQ(host_->add_adapter("db2", {.mac = control::mac_for_name(name)}).error().code,
+              ApiErrorCode::kMacInUse);
+  }
+}
+
+// "db1.2" is a good name, and its socket would be that of db1's second adapter.
+TEST_F(HostTest, RefusesASocketThatAnotherVmHas) {
+  ASSERT_TRUE(host_->add_vm(named("db1")));
+  ASSERT_TRUE(host_->add_vm(named("db1.2")));
+  const auto adapter = host_->add_adapter("db1", {});
+  ASSERT_FALSE(adapter);
+  EXPECT_EQ(adapter.error().code, ApiErrorCode::kExists);
+  EXPECT_THAT(adapter.error().message, HasSubstr("db1.2.sock is the socket of vm db1.2"));
+  ASSERT_TRUE(host_->remove_vm("db1.2", false));
+  ASSERT_TRUE(host_->add_adapter("db1", {}));
+  EXPECT_EQ(host_->add_vm(named("db1.2")).error().code, ApiErrorCode::kExists);
+}
+
+TEST_F(HostTest, UndoesAnAdapterWhoseSocketCannotBeMade) {
+  ASSERT_TRUE(host_->add_vm(named("db1")));
+  std::filesystem::create_directory(socket_of("db1.2"));
+  EXPECT_EQ(host_->add_adapter("db1", {}).error().code, ApiErrorCode::kSocket);
+  EXPECT_EQ(host_->find_vm("db1")->adapters.size(), 1u);
+  std::filesystem::remove(socket_of("db1.2"));
+  EXPECT_TRUE(host_->add_adapter("db1", {}));
+}
+
+// ---- as a whole ----
 
 TEST_F(HostTest, HoldsNoMoreVmsThanItMay) {
   host_.reset();
@@ -139,8 +313,8 @@ TEST_F(HostTest, KeepsAVmWhoseSocketCannotBeMadeAtStart) {
   start();
   const auto failed = host_->find_vm("db1");
   ASSERT_TRUE(failed);
-  EXPECT_EQ(failed->state, VmState::kFailed);
-  EXPECT_THAT(failed->problem, HasSubstr("db1.sock"));
+  EXPECT_EQ(failed->adapters[0].state, VmState::kFailed);
+  EXPECT_THAT(failed->adapters[0].problem, HasSubstr("db1.sock"));
   EXPECT_EQ(state_of("db2"), VmState::kDetached);
   EXPECT_TRUE(host_->remove_vm("db1", false));
 }
@@ -150,8 +324,8 @@ TEST_F(HostTest, KnowsWhoIsAttached) {
   {
     const RawVfioClient vmm = attach("db1");
     const auto vm = host_->find_vm("db1");
-    EXPECT_EQ(vm->state, VmState::kAttached);
-    EXPECT_EQ(vm->pid, getpid());
+    EXPECT_EQ(vm->adapters[0].state, VmState::kAttached);
+    EXPECT_EQ(vm->adapters[0].pid, getpid());
     EXPECT_EQ(host_->attached_vms(), std::vector<std::string>{"db1"});
     EXPECT_EQ(host_->status()->attached, 1u);
   }

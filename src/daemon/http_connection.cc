@@ -101,6 +101,7 @@ class HttpServer final : private httplib::Server {
     };
     Get(".*", handle);
     Post(".*", handle);
+    Patch(".*", handle);
     Delete(".*", handle);
     set_exception_handler([](const httplib::Request& /*request*/, httplib::Response& response,
                              const std::exception_ptr& /*exception*/) {

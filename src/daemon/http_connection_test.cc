@@ -53,8 +53,17 @@ TEST_F(HttpConnectionTest, TakesABody) {
   EXPECT_TRUE(management_.vms.contains("db1"));
 }
 
+TEST_F(HttpConnectionTest, TakesAChange) {
+  exchange(post(R"({"name":"db1"})"));
+  const std::string body = R"({"hw_version":15})";
+  EXPECT_THAT(exchange("PATCH /v1/vms/db1 HTTP/1.1\r\nHost: x\r\nContent-Length: " +
+                       std::to_string(body.size()) + "\r\n\r\n" + body),
+              StartsWith("HTTP/1.1 200 "));
+  EXPECT_EQ(management_.vms["db1"].spec.hw_version, 15u);
+}
+
 TEST_F(HttpConnectionTest, TakesParameters) {
-  management_.vms["db1"].state = control::VmState::kActive;
+  management_.vms["db1"].adapters = {{.state = control::VmState::kActive}};
   EXPECT_THAT(exchange("DELETE /v1/vms/db1?force=true HTTP/1.1\r\nHost: x\r\n\r\n"),
               StartsWith("HTTP/1.1 200 "));
   EXPECT_TRUE(management_.vms.empty());

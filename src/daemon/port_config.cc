@@ -30,25 +30,42 @@ constexpr std::array kLimitPairs = {
 };
 static_assert(kLimitPairs.size() == control::kLimitFields.size());
 
+// What the VM's hardware version and the adapter's protocol decide. A limit that
+// the hardware version does not have is set to 0 here, after those that were asked.
+void set_versions(const control::VmSpec& spec, const control::AdapterSpec& adapter,
+                  device::DeviceConfig& device) {
+  device.version = spec.version;
+  device.gid_type = adapter.protocol == control::Protocol::kRoceV1 ? verbs::GidType::kRoceV1
+                                                                   : verbs::GidType::kRoceV2;
+}
+
 }  // namespace
 
-VmPortConfig make_port_config(const control::VmSpec& spec, const HostConfig& host) {
+VmPortConfig make_port_config(const control::VmSpec& spec, const control::AdapterSpec& adapter,
+                              const HostConfig& host) {
   VmPortConfig port;
   port.device = host.config.doorbells;
-  port.device.name = spec.name;
-  port.device.mac = *spec.mac;
-  port.device.version = spec.version;
-  if (spec.version == control::kMinDeviceVersion) port.device.gid_type = verbs::GidType::kRoceV1;
+  port.device.name = control::adapter_name(spec.name, adapter.number);
+  port.device.mac = *adapter.mac;
   port.device.doorbells = spec.doorbells == control::Doorbells::kMapped
                               ? device::DoorbellMode::kMapped
                               : device::DoorbellMode::kTrapped;
   for (const LimitPair& pair : kLimitPairs) {
     if (const auto asked = spec.limits.*pair.asked) port.device.limits.*pair.given = *asked;
   }
+  set_versions(spec, adapter, port.device);
   port.memory.bytes = host.config.vfio_user.max_guest_memory;
-  port.socket = host.config.vfio_user.socket_dir / (spec.name + ".sock");
+  port.socket = host.config.vfio_user.socket_dir / control::socket_file(spec.name, adapter.number);
   port.access = {.mode = host.config.vfio_user.mode, .group = host.vm_socket_group};
   return port;
+}
+
+std::vector<std::string> port_names(const control::VmSpec& spec) {
+  std::vector<std::string> names;
+  for (const control::AdapterSpec& adapter : spec.adapters) {
+    names.push_back(control::adapter_name(spec.name, adapter.number));
+  }
+  return names;
 }
 
 }  // namespace paravane::daemon

@@ -1,6 +1,9 @@
-// From what was asked of a VM to what its device is made with.
+// From what was asked of a VM to what the device of each adapter is made with.
 
 #pragma once
+
+#include <string>
+#include <vector>
 
 #include "control/vm.h"
 #include "daemon/host.h"
@@ -8,7 +11,11 @@
 
 namespace paravane::daemon {
 
-// REQUIRES: spec.mac.
-VmPortConfig make_port_config(const control::VmSpec& spec, const HostConfig& host);
+// REQUIRES: adapter.mac; `adapter` is one of the spec's.
+VmPortConfig make_port_config(const control::VmSpec& spec, const control::AdapterSpec& adapter,
+                              const HostConfig& host);
+
+// Of every adapter, as PortTable knows them.
+std::vector<std::string> port_names(const control::VmSpec& spec);
 
 }  // namespace paravane::daemon

@@ -20,7 +20,7 @@ PortTable::PortTable(Worker& worker)
 }
 
 PortTable::~PortTable() {
-  while (!ports_.empty()) remove(std::string(ports_.begin()->first), true);
+  while (!ports_.empty()) remove_one(*ports_.begin()->second);
   worker_.schedule().remove(local_tenant_);
 }
 
@@ -37,7 +37,7 @@ std::optional<verbs::AdapterId> PortTable::pick_id() {
 
 Status PortTable::add(const VmPortConfig& config) {
   const std::string& name = config.device.name;
-  if (ports_.contains(name)) return fail(Errc::kBadState, "vm " + name + " is there already");
+  if (ports_.contains(name)) return fail(Errc::kBadState, "adapter " + name + " is there already");
   const std::optional<verbs::AdapterId> id = pick_id();
   if (!id) return fail(Errc::kResourceExhausted, "all adapter numbers are in use");
   auto port = VmPort::create(
@@ -57,19 +57,27 @@ Status PortTable::add(const VmPortConfig& config) {
   return {};
 }
 
-bool PortTable::remove(const std::string& name, bool force) {
-  const auto found = ports_.find(name);
-  if (found == ports_.end()) return true;
-  VmPort& port = *found->second;
+bool PortTable::remove(const std::vector<std::string>& names, bool force) {
+  std::vector<VmPort*> going;
+  for (const std::string& name : names) {
+    const auto found = ports_.find(name);
+    if (found == ports_.end()) continue;
+    if (found->second->server().attached() && !force) return false;
+    going.push_back(found->second.get());
+  }
+  for (VmPort* port : going) remove_one(*port);
+  return true;
+}
+
+void PortTable::remove_one(VmPort& port) {
   if (port.server().attached()) {
-    if (!force) return false;
-    log::warn("{}: removed while VMM process {} is attached", name, port.server().peer_pid());
+    log::warn("{}: removed while VMM process {} is attached", port.name(),
+              port.server().peer_pid());
   }
   worker_.schedule().remove(port);
   worker_.loop().unwatch(port.fd());
   ids_used_[static_cast<std::size_t>(port.id())] = false;
-  ports_.erase(found);
-  return true;
+  ports_.erase(std::string(port.name()));
 }
 
 std::map<std::string, PortState> PortTable::states() const {

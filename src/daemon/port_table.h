@@ -1,5 +1,5 @@
-// PortTable: the VMs of one worker, and what they share: the local path and the
-// directory of who has which GID.
+// PortTable: the adapters of one worker's VMs, by control::adapter_name(), and what
+// they share: the local path and the directory of who has which GID.
 //
 // Worker thread only: made, used and destroyed there.
 
@@ -22,7 +22,7 @@
 
 namespace paravane::daemon {
 
-// How one VM is, at the moment.
+// How one adapter is, at the moment.
 struct PortState {
   control::VmState state = control::VmState::kDetached;
   int pid = 0;
@@ -38,17 +38,18 @@ class PortTable {
   // Errors: as VmPort::create(); kBadState (the name is there); kResourceExhausted.
   Status add(const VmPortConfig& config);
 
-  // False: a VMM is attached and `force` is not set; nothing happened. A name
-  // that is not there is no error.
-  bool remove(const std::string& name, bool force);
+  // False: a VMM is attached to one of them and `force` is not set; nothing
+  // happened. A name that is not there is no error.
+  bool remove(const std::vector<std::string>& names, bool force);
 
   std::map<std::string, PortState> states() const;
-  // nullopt: no such VM.
+  // nullopt: no such adapter. The VM's name is that of the adapter.
   std::optional<control::VmStats> stats(const std::string& name) const;
   std::vector<control::CounterGroup> shared_stats() const;
 
  private:
   std::optional<verbs::AdapterId> pick_id();
+  void remove_one(VmPort& port);
 
   Worker& worker_;
   transport_local::LocalTransport local_;

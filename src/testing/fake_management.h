@@ -5,6 +5,7 @@
 
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <string>
@@ -24,8 +25,50 @@ class FakeManagement final : public control::Management {
     }
     control::VmStatus& vm = vms[spec.name];
     vm.spec = spec;
-    if (!vm.spec.mac) vm.spec.mac = control::mac_for_name(spec.name);
-    vm.socket = "/run/paravane/vm/" + spec.name + ".sock";
+    fill_in(vm);
+    return vm;
+  }
+
+  control::ApiResult<control::VmStatus> set_vm(const std::string& name,
+                                               const control::VmChange& change) override {
+    if (fault) return std::unexpected(*fault);
+    const auto found = vms.find(name);
+    if (found == vms.end()) return missing(name);
+    if (is_attached(found->second)) return attached(name);
+    auto changed = control::apply(change, found->second.spec);
+    if (!changed) return std::unexpected(changed.error());
+    found->second.spec = std::move(*changed);
+    return found->second;
+  }
+
+  control::ApiResult<control::VmStatus> add_adapter(
+      const std::string& name, const control::AdapterRequest& request) override {
+    if (fault) return std::unexpected(*fault);
+    const auto found = vms.find(name);
+    if (found == vms.end()) return missing(name);
+    control::VmStatus& vm = found->second;
+    const auto adapter = control::next_adapter(request, vm.spec);
+    if (!adapter) return std::unexpected(adapter.error());
+    control::VmSpec wider = vm.spec;
+    control::insert_adapter(*adapter, wider);
+    if (const Status good = control::check_spec(wider); !good) {
+      return control::refuse(control::ApiErrorCode::kMacInUse, good.error().message);
+    }
+    vm.spec = std::move(wider);
+    fill_in(vm);
+    return vm;
+  }
+
+  control::ApiResult<control::VmStatus> remove_adapter(const std::string& name,
+                                                       std::uint32_t number, bool force) override {
+    if (fault) return std::unexpected(*fault);
+    const auto found = vms.find(name);
+    if (found == vms.end()) return missing(name);
+    control::VmStatus& vm = found->second;
+    if (number == 1 || control::find_adapter(vm.spec, number) == nullptr) return missing(name);
+    if (is_attached(vm) && !force) return attached(name);
+    control::erase_adapter(number, vm.spec);
+    fill_in(vm);
     return vm;
   }
 
@@ -33,7 +76,7 @@ class FakeManagement final : public control::Management {
     if (fault) return std::unexpected(*fault);
     const auto found = vms.find(name);
     if (found == vms.end()) return missing(name);
-    if (found->second.state != control::VmState::kDetached && !force) return attached(name);
+    if (is_attached(found->second) && !force) return attached(name);
     vms.erase(found);
     return {};
   }
@@ -82,7 +125,7 @@ class FakeManagement final : public control::Management {
   control::ApiResult<void> stop(bool force) override {
     if (fault) return std::unexpected(*fault);
     for (const auto& [name, vm] : vms) {
-      if (vm.state != control::VmState::kDetached && !force) return attached(name);
+      if (is_attached(vm) && !force) return attached(name);
     }
     ++stops;
     return {};
@@ -93,6 +136,21 @@ class FakeManagement final : public control::Management {
   std::optional<control::ApiError> fault;  // the answer to everything
 
  private:
+  static bool is_attached(const control::VmStatus& vm) {
+    return std::ranges::any_of(vm.adapters, [](const control::AdapterStatus& adapter) {
+      return adapter.state != control::VmState::kDetached;
+    });
+  }
+  static void fill_in(control::VmStatus& vm) {
+    vm.adapters.resize(vm.spec.adapters.size());
+    for (std::size_t i = 0; i < vm.adapters.size(); ++i) {
+      control::AdapterSpec& adapter = vm.spec.adapters[i];
+      const std::string name = control::adapter_name(vm.spec.name, adapter.number);
+      if (!adapter.mac) adapter.mac = control::mac_for_name(name);
+      vm.adapters[i].socket =
+          "/run/paravane/vm/" + control::socket_file(vm.spec.name, adapter.number);
+    }
+  }
   static std::unexpected<control::ApiError> missing(const std::string& name) {
     return control::refuse(control::ApiErrorCode::kNotFound, "there is no vm " + name);
   }

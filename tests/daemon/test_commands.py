@@ -1,10 +1,11 @@
 """The commands of paravane against a daemon."""
 
 import json
+import sqlite3
 import subprocess
 import unittest
 
-from rig import BIN, PATIENCE_S, DaemonTest
+from rig import BIN, PATIENCE_S, DaemonTest, wait_for
 from vmm import Refused, Vmm, attach
 
 
@@ -24,6 +25,22 @@ class VmCommands(DaemonTest):
         self.assertEqual(row["Doorbells"], "trapped")
         self.assertEqual(row["Socket"], str(self.vms / "db1.sock"))
         self.assertTrue((self.vms / "db1.sock").is_socket())
+
+    def test_hardware_version_decides_the_device(self):
+        self.cli("vm", "add", "old", "--hw-version", "13")
+        self.cli("vm", "add", "new")
+        self.cli("vm", "add", "v1", "--hw-version", "14", "--protocol", "v1")
+        self.assertEqual({row["Name"]: (row["Hardware"], row["Version"], row["Protocol"])
+                          for row in self.vm_rows()},
+                         {"old": (13, 17, "v1"), "new": (21, 20, "v2"), "v1": (14, 20, "v1")})
+
+    def test_contradicting_versions_are_refused(self):
+        for words, reason in ((("--hw-version", "13", "--version", "20"), "it has 17"),
+                              (("--hw-version", "14", "--version", "17"), "it has 18 to 20"),
+                              (("--hw-version", "13", "--protocol", "v2"), "RoCE v1 only"),
+                              (("--hw-version", "12"), "13 to 21")):
+            self.assertIn(reason, self.refused(2, "vm", "add", "db1", *words))
+        self.assertEqual(self.vm_names(), [])
 
     def test_removed_vm_is_gone(self):
         self.cli("vm", "add", "db1")
@@ -102,6 +119,176 @@ class VmCommands(DaemonTest):
                 first.socket.recv(1)
 
 
+class Changes(DaemonTest):
+    def setUp(self):
+        super().setUp()
+        self.daemon = self.start()
+
+    def row(self, name="db1", adapter=1):
+        row, = (row for row in self.vm_rows() if (row["Name"], row["Adapter"]) == (name, adapter))
+        return row
+
+    def test_upgrade_keeps_roce_v1_and_survives_a_restart(self):
+        self.cli("vm", "add", "db1", "--hw-version", "13")
+        self.cli("vm", "set", "db1", "--hw-version", "14")
+        row = self.row()
+        self.assertEqual((row["Hardware"], row["Version"], row["Protocol"]), (14, 20, "v1"))
+        self.cli("vm", "set", "db1", "--protocol", "v2")
+        self.assertEqual(self.row()["Protocol"], "v2")
+        before = self.vm_rows()
+        self.assertEqual(self.stop(self.daemon), 0)
+        self.daemon = self.start()
+        self.assertEqual(self.vm_rows(), before)
+
+    def test_downgrade_of_roce_v2_needs_its_protocol(self):
+        self.cli("vm", "add", "db1")
+        complaint = self.refused(1, "vm", "set", "db1", "--hw-version", "13")
+        self.assertIn("adapter 1 cannot speak RoCE v2", complaint)
+        self.assertIn("protocol v1", complaint)
+        self.assertEqual(self.row()["Hardware"], 21)
+        self.cli("vm", "set", "db1", "--hw-version", "13", "--protocol", "v1")
+        self.assertEqual((self.row()["Hardware"], self.row()["Version"]), (13, 17))
+
+    def test_attached_vm_is_not_changed(self):
+        self.cli("vm", "add", "db1")
+        with attach(self.vms / "db1.sock"):
+            for words in (("--hw-version", "14"), ("--protocol", "v1"), ("--limit", "gids=8")):
+                complaint = self.refused(4, "vm", "set", "db1", *words)
+                self.assertIn("vm db1 is attached", complaint)
+                self.assertIn("Shut the VM down", complaint)
+            self.assertEqual(self.row()["State"], "attached")
+        wait_for(lambda: self.row()["State"] == "detached", "the VMM to be gone")
+        self.cli("vm", "set", "db1", "--hw-version", "14")
+        attach(self.vms / "db1.sock").socket.close()
+
+    def test_limits_are_set_and_taken_away(self):
+        self.cli("vm", "add", "db1", "--limit", "gids=16")
+        self.cli("vm", "set", "db1", "--limit", "queue_pairs=64", "--limit", "gids=default")
+        body = json.loads(self.http(b"GET /v1/vms/db1 HTTP/1.1\r\nHost: x\r\n\r\n")
+                          .partition(b"\r\n\r\n")[2])
+        self.assertEqual(body["limits"], {"queue_pairs": 64})
+        self.assertIn("1 to 256", self.refused(2, "vm", "set", "db1", "--limit", "gids=257"))
+        self.assertIn("queue_pair_requests",
+                      self.refused(1, "vm", "set", "db1", "--limit", "queue_pair_requests=2"))
+        attach(self.vms / "db1.sock").socket.close()
+
+    def test_nothing_to_change_is_a_wrong_command_line(self):
+        self.cli("vm", "add", "db1")
+        self.assertIn("nothing to change", self.refused(2, "vm", "set", "db1"))
+        self.assertIn("there is no vm db9",
+                      self.refused(1, "vm", "set", "db9", "--hw-version", "14"))
+
+
+class Adapters(DaemonTest):
+    def setUp(self):
+        super().setUp()
+        self.daemon = self.start()
+        self.cli("vm", "add", "db1")
+
+    def numbers(self):
+        return [row["Adapter"] for row in self.vm_rows()]
+
+    def test_up_to_eight_each_with_its_own_socket_and_address(self):
+        for number in range(2, 9):
+            self.cli("vm", "adapter", "add", "db1")
+            self.assertTrue((self.vms / f"db1.{number}.sock").is_socket())
+        self.assertIn("vm db1 has 8 adapters already", self.refused(1, "vm", "adapter", "add", "db1"))
+        rows = self.vm_rows()
+        self.assertEqual(self.numbers(), list(range(1, 9)))
+        self.assertEqual(len({row["MACAddress"] for row in rows}), 8)
+        self.assertEqual(self.stop(self.daemon), 0)
+        self.daemon = self.start()
+        self.assertEqual(self.vm_rows(), rows)
+        vmms = [attach(row["Socket"]) for row in rows]
+        self.assertEqual({row["State"] for row in self.vm_rows()}, {"attached"})
+        self.assertIn("1 VM is attached: db1", self.refused(4, "daemon", "stop"))
+        for vmm in vmms:
+            vmm.socket.close()
+
+    def test_protocol_is_each_adapters_own(self):
+        self.cli("vm", "adapter", "add", "db1", "--protocol", "v1", "--mac", "02:50:56:00:00:09")
+        self.assertEqual([row["Protocol"] for row in self.vm_rows()], ["v2", "v1"])
+        self.assertEqual(self.vm_rows()[1]["MACAddress"], "02:50:56:00:00:09")
+        self.cli("vm", "set", "db1", "--protocol", "v1", "--adapter", "1")
+        self.cli("vm", "set", "db1", "--protocol", "v2", "--adapter", "2")
+        self.assertEqual([row["Protocol"] for row in self.vm_rows()], ["v1", "v2"])
+        self.assertIn("adapter 2 cannot speak RoCE v2",
+                      self.refused(1, "vm", "set", "db1", "--hw-version", "13"))
+        self.assertIn("has no adapter 3",
+                      self.refused(1, "vm", "set", "db1", "--protocol", "v1", "--adapter", "3"))
+
+    def test_removed_adapter_is_gone_and_its_number_free(self):
+        self.cli("vm", "adapter", "add", "db1")
+        self.cli("vm", "adapter", "add", "db1")
+        self.cli("vm", "adapter", "remove", "db1", "2")
+        self.assertEqual(self.numbers(), [1, 3])
+        self.assertFalse((self.vms / "db1.2.sock").exists())
+        self.cli("vm", "adapter", "add", "db1")
+        self.assertEqual(self.numbers(), [1, 2, 3])
+        self.assertIn("goes with the VM", self.refused(1, "vm", "adapter", "remove", "db1", "1"))
+        self.cli("vm", "remove", "db1")
+        self.assertEqual(list(self.vms.glob("*.sock")), [])
+
+    def test_attached_adapter_is_removed_by_force_only(self):
+        self.cli("vm", "adapter", "add", "db1")
+        with attach(self.vms / "db1.2.sock") as vmm:
+            self.assertIn("--force", self.refused(4, "vm", "adapter", "remove", "db1", "2"))
+            self.cli("vm", "adapter", "remove", "db1", "2", "--force")
+            self.assertTrue(vmm.is_closed())
+        self.assertEqual(self.numbers(), [1])
+
+    def test_arguments_hold_all_of_them(self):
+        self.cli("vm", "adapter", "add", "db1")
+        words = json.loads(self.cli("vm", "qemu-args", "db1", "--json").stdout)
+        devices = [json.loads(word) for word in words if word.startswith("{")]
+        self.assertEqual([device["addr"] for device in devices], ["10.1", "11.1"])
+        self.assertEqual([device["socket"]["path"] for device in devices],
+                         [row["Socket"] for row in self.vm_rows()])
+        nics = [word for word in words if word.startswith("vmxnet3,")]
+        for nic, row, slot in zip(nics, self.vm_rows(), ("10", "11"), strict=True):
+            self.assertIn(f"mac={row['MACAddress']},addr={slot}.0", nic)
+        self.assertIn("the VM has 2 adapters",
+                      self.refused(2, "vm", "qemu-args", "db1", "--tap", "tap0"))
+        self.cli("vm", "qemu-args", "db1", "--tap", "tap0", "--tap", "tap1")
+        xml = self.cli("vm", "libvirt-xml", "db1").stdout
+        for row in self.vm_rows():
+            self.assertIn(row["MACAddress"], xml)
+            self.assertIn(row["Socket"], xml)
+
+    def test_statistics_name_the_adapter(self):
+        self.cli("vm", "adapter", "add", "db1")
+        with attach(self.vms / "db1.2.sock"):
+            rows = json.loads(self.cli("stats", "--counters", "--formatter=json").stdout)
+            values = {(row["Subject"], row["Counter"]): row["Value"] for row in rows}
+            self.assertEqual((values["db1", "attaches"], values["db1/2", "attaches"]), (0, 1))
+
+    def test_socket_of_another_vm_is_not_taken(self):
+        self.cli("vm", "add", "db1.2")
+        self.assertIn("db1.2.sock is the socket of vm db1.2",
+                      self.refused(1, "vm", "adapter", "add", "db1"))
+
+
+class OldState(DaemonTest):
+    def test_state_of_schema_1_is_brought_up_to_date(self):
+        with sqlite3.connect(self.state / "paravane.db") as database:
+            database.execute("CREATE TABLE vm(name TEXT PRIMARY KEY NOT NULL, mac TEXT UNIQUE NOT "
+                             "NULL, spec TEXT NOT NULL) WITHOUT ROWID")
+            for name, version in (("a", 20), ("b", 17)):
+                mac = f"02:50:56:00:00:{version}"
+                spec = {"name": name, "mac": mac, "version": version, "doorbells": "mapped",
+                        "limits": {"gids": 16}}
+                database.execute("INSERT INTO vm VALUES(?, ?, ?)", (name, mac, json.dumps(spec)))
+            database.execute("PRAGMA user_version=1")
+        database.close()
+        self.start()
+        self.assertEqual([(row["Name"], row["Hardware"], row["Version"], row["Protocol"],
+                           row["MACAddress"]) for row in self.vm_rows()],
+                         [("a", 21, 20, "v2", "02:50:56:00:00:20"),
+                          ("b", 13, 17, "v1", "02:50:56:00:00:17")])
+        self.assertIn("belongs to another VM",
+                      self.refused(1, "vm", "add", "c", "--mac", "02:50:56:00:00:17"))
+
+
 class Completion(DaemonTest):
     def test_bash_completes_commands_options_and_vms(self):
         self.start()
@@ -123,6 +310,12 @@ class Completion(DaemonTest):
         self.assertIn("--netdev", complete("vm", "qemu-args", "--"))
         self.assertEqual(complete("vm", "remove", "d"), ["db1"])
         self.assertEqual(complete("stats", "--vm", "d"), ["db1"])
+        self.cli("vm", "adapter", "add", "db1")
+        self.assertEqual(complete("vm", "remove", "d"), ["db1"])
+        self.assertEqual(complete("vm", "adapter", "remove", "d"), ["db1"])
+        self.assertEqual(complete("vm", "adapter", "a"), ["add"])
+        self.assertEqual(complete("vm", "set", "db1", "--pro"), ["--protocol"])
+        self.assertEqual(complete("vm", "add", "x", "--protocol", ""), ["v1", "v2"])
         self.assertEqual(complete("--formatter", "j"), ["json"])
 
 

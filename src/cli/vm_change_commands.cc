@@ -1,0 +1,151 @@
+// paravane vm set, vm adapter add, vm adapter remove.
+
+#include <fmt/format.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/adapter_options.h"
+#include "cli/commands.h"
+#include "cli/limit_option.h"
+#include "cli/vm_table.h"
+#include "control/vm_change.h"
+
+namespace paravane::cli {
+namespace {
+
+struct SetOptions {
+  std::string name;
+  std::optional<std::uint32_t> hw_version;
+  std::string protocol;
+  std::optional<std::uint32_t> adapter;
+  std::vector<std::string> limits;
+};
+
+struct AdapterOptions {
+  std::string name;
+  std::string mac;
+  std::string protocol;
+  std::uint32_t number = 0;
+  bool force = false;
+};
+
+Result<control::VmChange> to_change(const SetOptions& options) {
+  if (Status good = control::check_name(options.name); !good) return std::unexpected(good.error());
+  control::VmChange change{.hw_version = options.hw_version,
+                           .protocol = control::parse_protocol(options.protocol),
+                           .adapter = options.adapter,
+                           .limits = {}};
+  for (const std::string& option : options.limits) {
+    const auto limit = parse_limit(option);
+    if (!limit) return std::unexpected(limit.error());
+    change.limits.push_back(*limit);
+  }
+  if (Status good = control::check_change(change); !good) return std::unexpected(good.error());
+  return change;
+}
+
+ExitStatus bad_vm(const std::string& name, const Error& error) {
+  return report_usage(fmt::format("vm {}: {}", name, error.message));
+}
+
+ExitStatus show(const control::ApiResult<control::VmStatus>& vm, const control::ApiClient& client,
+                const Context& context) {
+  if (!vm) return report(vm.error(), client);
+  fmt::print("{}", adapter_table({*vm}).print(context.format));
+  return ExitStatus::kOk;
+}
+
+ExitStatus run_set(const SetOptions& options, const Context& context) {
+  const Result<control::VmChange> change = to_change(options);
+  if (!change) return bad_vm(options.name, change.error());
+  control::ApiClient client = context.client();
+  return show(client.set_vm(options.name, *change), client, context);
+}
+
+ExitStatus run_adapter_add(const AdapterOptions& options, const Context& context) {
+  if (const Status good = control::check_name(options.name); !good) {
+    return bad_vm(options.name, good.error());
+  }
+  const auto request = adapter_request(options.mac, options.protocol);
+  if (!request) return bad_vm(options.name, request.error());
+  control::ApiClient client = context.client();
+  return show(client.add_adapter(options.name, *request), client, context);
+}
+
+ExitStatus run_adapter_remove(const AdapterOptions& options, const Context& context) {
+  if (const Status good = control::check_name(options.name); !good) {
+    return bad_vm(options.name, good.error());
+  }
+  control::ApiClient client = context.client();
+  return show(client.remove_adapter(options.name, options.number, options.force), client, context);
+}
+
+void add_set(CLI::App& vm, Run& run) {
+  CLI::App* set = vm.add_subcommand("set", "Change a VM that is shut down");
+  auto options = std::make_shared<SetOptions>();
+  set->add_option("NAME", options->name, "Name of the VM")->required();
+  set->add_option("--hw-version", options->hw_version,
+                  "Virtual hardware version, 13 to 21; protocols stay what they are")
+      ->type_name("NUMBER");
+  CLI::Option* protocol =
+      add_protocol_option(*set, options->protocol, "RoCE version of all adapters");
+  set->add_option("--adapter", options->adapter, "The protocol of this adapter only")
+      ->type_name("NUMBER")
+      ->needs(protocol);
+  set->add_option("--limit", options->limits, limit_help() + "; default takes one away")
+      ->type_name("NAME=NUMBER|default")
+      ->allow_extra_args(false);
+  set->footer(
+      "Examples:\n"
+      "  paravane vm set db1 --hw-version 14\n"
+      "  paravane vm set db1 --hw-version 13 --protocol v1\n"
+      "  paravane vm set db1 --limit queue_pairs=1024 --limit gids=default");
+  set->callback([options, &run] {
+    run = [options](const Context& context) { return run_set(*options, context); };
+  });
+}
+
+void add_adapter_add(CLI::App& adapter, Run& run) {
+  CLI::App* add = adapter.add_subcommand("add", "Give a VM one more RDMA adapter");
+  auto options = std::make_shared<AdapterOptions>();
+  add->add_option("NAME", options->name, "Name of the VM")->required();
+  add_adapter_options(*add, options->mac, options->protocol);
+  add->footer(
+      "Examples:\n"
+      "  paravane vm adapter add db1\n"
+      "  paravane vm adapter add db1 --protocol v1 --mac 02:50:56:00:00:02");
+  add->callback([options, &run] {
+    run = [options](const Context& context) { return run_adapter_add(*options, context); };
+  });
+}
+
+void add_adapter_remove(CLI::App& adapter, Run& run) {
+  CLI::App* remove = adapter.add_subcommand("remove", "Take one of a VM's further adapters away");
+  auto options = std::make_shared<AdapterOptions>();
+  remove->add_option("NAME", options->name, "Name of the VM")->required();
+  remove->add_option("NUMBER", options->number, "Number of the adapter, as vm list shows it")
+      ->required()
+      ->check(CLI::Range(1u, control::kMaxAdapters).description(""));
+  remove->add_flag("--force", options->force,
+                   "Also while the VM runs: it loses the device until it is restarted");
+  remove->footer("Examples:\n  paravane vm adapter remove db1 2");
+  remove->callback([options, &run] {
+    run = [options](const Context& context) { return run_adapter_remove(*options, context); };
+  });
+}
+
+}  // namespace
+
+void add_vm_change_commands(CLI::App& vm, Run& run) {
+  add_set(vm, run);
+  CLI::App* adapter = vm.add_subcommand("adapter", "Further RDMA adapters of a VM");
+  adapter->require_subcommand(1);
+  adapter->footer("Examples:\n  paravane vm adapter add db1");
+  add_adapter_add(*adapter, run);
+  add_adapter_remove(*adapter, run);
+}
+
+}  // namespace paravane::cli

@@ -1,0 +1,160 @@
+// Host: changes of a VM that is there: its hardware version, protocols and quotas,
+// and its further adapters.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/log.h"
+#include "daemon/host.h"
+#include "daemon/port_config.h"
+#include "daemon/refusals.h"
+#include "device/limits.h"
+
+namespace paravane::daemon {
+
+using control::AdapterSpec;
+using control::ApiErrorCode;
+using control::ApiResult;
+using control::refuse;
+using control::VmSpec;
+using control::VmStatus;
+
+namespace {
+
+std::unexpected<control::ApiError> cannot_change(const std::string& name) {
+  return std::unexpected(control::ApiError{
+      .code = ApiErrorCode::kVmsAttached,
+      .message = fmt::format("vm {} is attached: its guest has seen the adapter as it is", name),
+      .remedy = "Shut the VM down, change it, and start it again.",
+      .vms = {name}});
+}
+
+}  // namespace
+
+ApiResult<VmStatus> Host::set_vm(const std::string& name, const control::VmChange& change) {
+  const auto found = vms_.find(name);
+  if (found == vms_.end()) return no_such_vm(name);
+  Vm& vm = found->second;
+  const auto now = states();
+  if (!now) return std::unexpected(now.error());
+  if (is_attached(vm.spec, *now)) return cannot_change(name);
+  const auto changed = control::apply(change, vm.spec);
+  if (!changed) return std::unexpected(changed.error());
+  // While the old devices are still there.
+  if (auto fits = check_devices(*changed); !fits) return std::unexpected(fits.error());
+  auto transaction = store_->begin();
+  if (!transaction) return std::unexpected(transaction.error());
+  if (auto written = transaction->replace(*changed); !written) {
+    return std::unexpected(written.error());
+  }
+  const auto removed = remove_ports(port_names(vm.spec), false);
+  if (!removed) return std::unexpected(removed.error());
+  if (!*removed) return cannot_change(name);
+  const auto made = make_ports(*changed);
+  const auto kept = made ? transaction->commit() : made;
+  if (!kept) {
+    if (made && !remove_ports(port_names(*changed), true)) {
+      log::error("{}: could not be taken back", name);
+    }
+    bring_back(vm);
+    return std::unexpected(kept.error());
+  }
+  vm = {.spec = *changed, .problems = {}};
+  log::info("{}: changed, hardware version {}, device version {}", name, changed->hw_version,
+            changed->version);
+  return status_of(vm, {});
+}
+
+ApiResult<void> Host::check_devices(const VmSpec& spec) const {
+  for (const AdapterSpec& adapter : spec.adapters) {
+    const Status good = device::check_config(make_port_config(spec, adapter, config_).device);
+    if (good) continue;
+    return refuse(ApiErrorCode::kInvalidRequest,
+                  fmt::format("vm {}: {}", spec.name, good.error().message),
+                  "Choose other limits.");
+  }
+  return {};
+}
+
+ApiResult<VmStatus> Host::add_adapter(const std::string& name,
+                                      const control::AdapterRequest& request) {
+  const auto found = vms_.find(name);
+  if (found == vms_.end()) return no_such_vm(name);
+  Vm& vm = found->second;
+  auto adapter = control::next_adapter(request, vm.spec);
+  if (!adapter) return std::unexpected(adapter.error());
+  if (auto free = check_free(vm.spec, *adapter); !free) return std::unexpected(free.error());
+  if (!adapter->mac) adapter->mac = choose_mac(vm.spec, adapter->number);
+  VmSpec wider = vm.spec;
+  control::insert_adapter(*adapter, wider);
+  auto transaction = store_->begin();
+  if (!transaction) return std::unexpected(transaction.error());
+  if (auto written = transaction->replace(wider); !written) return std::unexpected(written.error());
+  if (auto made = make_port(wider, *adapter); !made) return std::unexpected(made.error());
+  const std::string port = control::adapter_name(name, adapter->number);
+  if (auto kept = transaction->commit(); !kept) {
+    if (!remove_ports({port}, true)) log::error("{}: could not be taken back", port);
+    return std::unexpected(kept.error());
+  }
+  vm.spec = std::move(wider);
+  log::info("{}: added, MAC {}", port, control::format_mac(*adapter->mac));
+  return find_vm(name);
+}
+
+ApiResult<VmStatus> Host::remove_adapter(const std::string& name, std::uint32_t number,
+                                         bool force) {
+  const auto found = vms_.find(name);
+  if (found == vms_.end()) return no_such_vm(name);
+  Vm& vm = found->second;
+  if (control::find_adapter(vm.spec, number) == nullptr) {
+    return refuse(ApiErrorCode::kNotFound, fmt::format("vm {} has no adapter {}", name, number),
+                  "List the adapters there are with: paravane vm list");
+  }
+  if (number == 1) {
+    return refuse(ApiErrorCode::kInvalidRequest,
+                  fmt::format("adapter 1 of vm {} goes with the VM only", name),
+                  fmt::format("Take all of it away with: paravane vm remove {}", name));
+  }
+  const std::string port = control::adapter_name(name, number);
+  const auto now = states();
+  if (!now) return std::unexpected(now.error());
+  const auto state = now->find(port);
+  const bool attached = state != now->end() && state->second.state != control::VmState::kDetached;
+  if (attached && !force) return vm_attached(name);
+  VmSpec narrower = vm.spec;
+  control::erase_adapter(number, narrower);
+  // The store first: if it cannot be written, the VM keeps its device.
+  if (auto kept = write(narrower); !kept) return std::unexpected(kept.error());
+  const auto removed = remove_ports({port}, force);
+  if (removed && *removed) {
+    vm.spec = std::move(narrower);
+    vm.problems.erase(number);
+    log::info("{}: removed", port);
+    return find_vm(name);
+  }
+  // It was attached a moment ago, or the worker hangs: it stays.
+  if (!write(vm.spec)) {
+    log::error("{}: is still there but will be gone after a restart: the state cannot be written",
+               port);
+  }
+  if (!removed) return std::unexpected(removed.error());
+  return vm_attached(name);
+}
+
+ApiResult<void> Host::write(const VmSpec& spec) {
+  auto transaction = store_->begin();
+  if (!transaction) return std::unexpected(transaction.error());
+  if (auto written = transaction->replace(spec); !written) return written;
+  return transaction->commit();
+}
+
+bool Host::is_attached(const VmSpec& spec, const States& states) {
+  return std::ranges::any_of(port_names(spec), [&states](const std::string& port) {
+    const auto state = states.find(port);
+    return state != states.end() && state->second.state != control::VmState::kDetached;
+  });
+}
+
+}  // namespace paravane::daemon
