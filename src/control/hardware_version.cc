@@ -32,6 +32,10 @@ Protocol default_protocol(std::uint32_t hardware) {
   return is_first(hardware) ? Protocol::kRoceV1 : Protocol::kRoceV2;
 }
 
+bool has_shared_receive_queues(std::uint32_t hardware) {
+  return !is_first(hardware);
+}
+
 std::uint32_t default_hardware_version(std::optional<std::uint32_t> device) {
   return device == kRoceV1DeviceVersion ? kMinHardwareVersion : kMaxHardwareVersion;
 }

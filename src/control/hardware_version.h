@@ -29,6 +29,7 @@ std::optional<Protocol> parse_protocol(std::string_view text);
 // What a VM gets when nothing was said.
 std::uint32_t default_device_version(std::uint32_t hardware);
 Protocol default_protocol(std::uint32_t hardware);
+bool has_shared_receive_queues(std::uint32_t hardware);
 // Device version 17 is hardware version 13; otherwise the newest.
 std::uint32_t default_hardware_version(std::optional<std::uint32_t> device);
 

@@ -246,7 +246,8 @@ TEST_F(HostTest, KeepsTheFirstAdapter) {
   EXPECT_EQ(host_->remove_adapter("db2", 2, true).error().code, ApiErrorCode::kNotFound);
   EXPECT_TRUE(host_->add_adapter("db1", {}));
   EXPECT_TRUE(host_->remove_vm("db1", false));
-  EXPECT_TRUE(std::filesystem::is_empty(dir_ / "vms"));
+  EXPECT_FALSE(std::filesystem::exists(dir_ / "vms" / "db1.sock"));
+  EXPECT_FALSE(std::filesystem::exists(dir_ / "vms" / "db1.2.sock"));
 }
 
 TEST_F(HostTest, RefusesAnAddressThatAnyAdapterHas) {

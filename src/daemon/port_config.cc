@@ -37,6 +37,7 @@ void set_versions(const control::VmSpec& spec, const control::AdapterSpec& adapt
   device.version = spec.version;
   device.gid_type = adapter.protocol == control::Protocol::kRoceV1 ? verbs::GidType::kRoceV1
                                                                    : verbs::GidType::kRoceV2;
+  if (!control::has_shared_receive_queues(spec.hw_version)) device.limits.shared_receive_queues = 0;
 }
 
 }  // namespace

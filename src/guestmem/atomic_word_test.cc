@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "base/wire_int.h"
+#include "guestmem/memory_failure.h"
 #include "testing/test_memory.h"
 
 namespace paravane {
@@ -13,7 +14,10 @@ namespace {
 
 class AtomicWordTest : public testing::Test {
  protected:
-  AtomicWordTest() { ram_.show(memory_); }
+  void SetUp() override {
+    ASSERT_TRUE(install_memory_failure_handler());
+    ram_.show(memory_);
+  }
 
   ExtentList word(std::uint64_t offset) {
     ExtentList list;

@@ -352,7 +352,7 @@ TEST_P(SharedReceives, C65_OneDoorbellIsEnoughForAllThatWait) {
   std::uint32_t served = 0;
   for (auto& pair : pairs) {
     pvrdma_cqe completion{};
-    served += pair->end.cq().take(completion) ? 1 : 0;
+    served += pair->end.cq().take(completion) ? 1u : 0u;
   }
   EXPECT_EQ(served, kMany);
 }

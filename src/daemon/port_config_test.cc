@@ -1,0 +1,37 @@
+#include "daemon/port_config.h"
+
+#include <gtest/gtest.h>
+
+namespace paravane::daemon {
+namespace {
+
+device::DeviceConfig device_of(const control::VmSpec& spec) {
+  control::AdapterSpec adapter;
+  adapter.mac = {0x02, 0x50, 0x56, 0, 0, 1};
+  adapter.protocol = control::default_protocol(spec.hw_version);
+  return make_port_config(spec, adapter, HostConfig{}).device;
+}
+
+TEST(PortConfig, HardwareVersion13HasRoceV1AndNoSharedReceiveQueues) {
+  control::VmSpec spec;
+  spec.name = "db1";
+  spec.hw_version = 13;
+  spec.version = control::default_device_version(13);
+  spec.limits.shared_receive_queues = 8;
+  const device::DeviceConfig device = device_of(spec);
+  EXPECT_EQ(device.version, 17u);
+  EXPECT_EQ(device.gid_type, verbs::GidType::kRoceV1);
+  EXPECT_EQ(device.limits.shared_receive_queues, 0u);
+}
+
+TEST(PortConfig, LaterHardwareVersionsHaveThem) {
+  control::VmSpec spec;
+  spec.name = "db1";
+  EXPECT_GT(device_of(spec).limits.shared_receive_queues, 0u);
+  EXPECT_EQ(device_of(spec).gid_type, verbs::GidType::kRoceV2);
+  spec.limits.shared_receive_queues = 8;
+  EXPECT_EQ(device_of(spec).limits.shared_receive_queues, 8u);
+}
+
+}  // namespace
+}  // namespace paravane::daemon
