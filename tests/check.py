@@ -154,7 +154,7 @@ def fuzz(stage):
 def lab(stage):
     """QEMU, guest kernel and initramfs; the lab's own test."""
     stage.say("preparing QEMU and guests (the first time takes minutes)")
-    if stage.check("prepare", "lab/prepare", "--layer", "python"):
+    if stage.check("prepare", "lab/prepare", "--layer", "python", "--layer", "storage"):
         stage.check("selftest", "lab/selftest", timeout=300)
 
 
@@ -184,7 +184,8 @@ def run_guests(stage, guest, *patterns):
     for pattern in patterns:
         words += ["-k", pattern]
     process = subprocess.Popen([str(w) for w in words], cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                               stderr=subprocess.STDOUT, text=True, env={**os.environ, "LAB_GUEST": guest})
+                               stderr=subprocess.STDOUT, text=True, env={**os.environ, "LAB_GUEST": guest,
+                                                                               "PARAVANE_REPORT": str(LOGS / stage.name)})
     for line in process.stdout:
         stage.log.write(line)
         if line.startswith("guests: "):
@@ -201,8 +202,13 @@ def run_guests(stage, guest, *patterns):
             stage.tally.add(name, case["verdict"] == "passed")
 
 
+def conformance(stage):
+    """docs/conformance.md against what unit, guests and guests_trixie showed last."""
+    stage.check("docs/conformance.md", "tools/conformance.py", "--compare")
+
+
 STAGES = [house, unit, sanitizers, fuzz, threads, lab, qtest, guests, guests_trixie]
-ON_DEMAND = [tidy]  # with --only: see docs/status.md
+ON_DEMAND = [tidy, conformance]  # with --only: see docs/status.md
 
 
 def main():

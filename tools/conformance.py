@@ -1,0 +1,110 @@
+#!/usr/bin/env python3
+"""Writes docs/conformance.md from the reports of a test run, or compares it.
+
+Usage: tools/conformance.py [--reports DIR] [--compare]
+  --reports DIR  where scripts/check left its reports (build/check)
+  --compare      write nothing; fail, with the differences, if the page says otherwise
+"""
+import argparse
+import difflib
+import json
+import pathlib
+import re
+import sys
+import xml.etree.ElementTree as ElementTree
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+PAGE = ROOT / "docs" / "conformance.md"
+ITEM = re.compile(r"\*\*C(\d\d)\*\*")
+IN_NAME = re.compile(r"C(\d\d)(?=[_A-Z])")
+GUESTS = {"guests": "Debian 12, kernel 6.1, rdma-core 44", "guests_trixie": "Debian 13, kernel 6.12, rdma-core 56"}
+
+HEAD = """# Conformance
+
+Written by a test run (`scripts/check`, `tools/conformance.py`); the check fails when a verdict differs.
+
+## Items of the device specification
+
+An item of [device-spec.md](device-spec.md) passes when every test that carries its number does. Tests are counted once
+per program; those of guests run on unmodified Linux guests.
+
+| item | what | device tests | guest tests | verdict |
+|---|---|---|---|---|
+"""
+
+
+def spec_items():
+    """{number: text}; one line of the list may have several numbers."""
+    items = {}
+    for line in (ROOT / "docs" / "device-spec.md").read_text().splitlines():
+        if not line.startswith("- **C"):
+            continue
+        text = re.sub(r"^- (\*\*C\d\d\*\*(, )?)+:? *", "", line)
+        for number in ITEM.findall(line):
+            items[number] = text
+    return items
+
+
+def unit_verdicts(reports):
+    root = ElementTree.parse(reports / "unit.xml").getroot()
+    return [(case.get("name"), case.get("status") == "run" and case.find("failure") is None)
+            for case in root.iter("testcase")]
+
+
+def guest_verdicts(reports):
+    return [(case["name"], case["verdict"] == "passed") for stage in GUESTS
+            for case in json.loads((reports / f"{stage}.json").read_text())]
+
+
+def by_item(verdicts):
+    found = {}
+    for name, passed in verdicts:
+        for number in set(IN_NAME.findall(name)):
+            found.setdefault(number, []).append(passed)
+    return found
+
+
+def item_table(reports):
+    device, guest = by_item(unit_verdicts(reports)), by_item(guest_verdicts(reports))
+    rows = []
+    for number, text in sorted(spec_items().items()):
+        tests = device.get(number, []) + guest.get(number, [])
+        verdict = "no test" if not tests else "pass" if all(tests) else "**fail**"
+        rows.append(f"| C{number} | {text} | {len(device.get(number, []))} | {len(guest.get(number, []))} | {verdict} |")
+    return "\n".join(rows) + "\n"
+
+
+def suite_section(reports):
+    text = ("\n## rdma-core's own test suite\n\nBetween the device's own queue pairs, in one guest. \"Skipped\" is the suite's "
+            "own word, with its reason; what an adapter of another maker would need is left out (mlx5, EFA, CUDA).\n")
+    for stage, guest in GUESTS.items():
+        for report in sorted(reports.glob(f"{stage}-pyverbs-*.json")):
+            run = json.loads(report.read_text())
+            rows, others = [], 0
+            for case, verdict in sorted(run["verdicts"].items()):
+                if re.search(r"MLX5|mlx5|EFA|[Cc]uda", verdict):
+                    others += 1
+                    continue
+                rows.append(f"| {case.removeprefix('tests.')} | {verdict.replace('|', '/')} |")
+            text += (f"\n### {guest}, {run['how']}\n\n{len(run['verdicts'])} tests, of which {others} are for other adapters.\n\n"
+                     "| test | verdict |\n|---|---|\n" + "\n".join(rows) + "\n")
+    return text
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--reports", type=pathlib.Path, default=ROOT / "build" / "check")
+    parser.add_argument("--compare", action="store_true")
+    options = parser.parse_args()
+    page = HEAD + item_table(options.reports) + suite_section(options.reports)
+    if not options.compare:
+        PAGE.write_text(page)
+        return 0
+    old = PAGE.read_text() if PAGE.exists() else ""
+    difference = list(difflib.unified_diff(old.splitlines(), page.splitlines(), "docs/conformance.md", "this run", lineterm=""))
+    print("\n".join(difference) or "docs/conformance.md says what this run showed")
+    return 1 if difference else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
