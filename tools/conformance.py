@@ -21,7 +21,7 @@ GUESTS = {"guests": "Debian 12, kernel 6.1, rdma-core 44", "guests_trixie": "Deb
 
 HEAD = """# Conformance
 
-Written by a test run (`scripts/check`, `tools/conformance.py`); the check fails when a verdict differs.
+Written by `tools/conformance.py` from the reports of a `scripts/check`; `scripts/check --only conformance` compares it with the newest.
 
 ## Items of the device specification
 

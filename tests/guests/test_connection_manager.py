@@ -1,5 +1,6 @@
 """librdmacm's own programs between two stock guests. Not here: mckey (multicast) and
-rdma_xserver, rdma_xclient (XRC), which the guest's driver cannot do."""
+rdma_xserver, rdma_xclient (XRC), which the guest's driver cannot do; udpong, whose
+address handle has no GRH, which the guest's provider refuses."""
 import unittest
 
 from rig import Exchange, Rig
