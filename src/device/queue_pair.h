@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/counter.h"
+#include "base/line.h"
 #include "device/completion_queue.h"
 #include "device/queue_geometry.h"
 #include "device/shared_receive_queue.h"
@@ -64,8 +65,8 @@ class QueuePair final : public verbs::WorkSource {
   std::size_t place() const { return place_; }
   void set_place(std::size_t place) { place_ = place; }
 
-  // Whether it stands in its shared receive queue's line; returns what was before.
-  bool set_in_line(bool in_line) { return std::exchange(in_line_, in_line); }
+  // In the line of its shared receive queue.
+  Line<QueuePair>::Place& place_in_line() { return place_in_line_; }
 
   // Looks at the producer indices without being asked. True: the guest has posted
   // since the last look, and the engine has been told. Rings in RESET and INIT
@@ -85,7 +86,7 @@ class QueuePair final : public verbs::WorkSource {
   WorkRing send_;
   std::optional<WorkRing> receive_;  // none: receives are shared
   std::size_t place_ = 0;
-  bool in_line_ = false;
+  Line<QueuePair>::Place place_in_line_;
   std::unique_ptr<verbs::QueuePair> engine_;  // last: it stops before the rings go
 };
 

@@ -35,7 +35,7 @@ SharedReceiveQueue::SharedReceiveQueue(const Spec& spec, PageList pages,
       limit_(spec.limit) {}
 
 void SharedReceiveQueue::drop_user(QueuePair& qp) {
-  if (qp.set_in_line(false)) std::erase(waiting_, &qp);
+  waiting_.leave(qp.place_in_line());
   --users_;
 }
 
@@ -83,18 +83,16 @@ bool SharedReceiveQueue::look() {
 // A datagram's sender does not wait.
 void SharedReceiveQueue::line_up(QueuePair& qp) {
   if (qp.spec().type != verbs::QpType::kReliableConnected) return;
-  if (!qp.set_in_line(true)) waiting_.push_back(&qp);
+  if (!qp.place_in_line().taken()) waiting_.join(qp, qp.place_in_line());
 }
 
 std::uint32_t SharedReceiveQueue::wake(std::uint32_t most) {
   std::uint32_t woken = 0;
   for (std::uint32_t looks = 0; looks < kWaitersPerLook && woken < most; ++looks) {
-    if (waiting_.empty()) break;
-    QueuePair& qp = *waiting_.front();
-    waiting_.pop_front();
-    qp.set_in_line(false);
-    if (!qp.engine().responder().peer_waits()) continue;  // its peer has come again by itself
-    qp.engine().kick();
+    QueuePair* qp = waiting_.call();
+    if (qp == nullptr) break;
+    if (!qp->engine().responder().peer_waits()) continue;  // its peer has come again by itself
+    qp->engine().kick();
     ++woken;
   }
   return woken;

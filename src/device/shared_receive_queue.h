@@ -15,9 +15,9 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 
 #include "base/counter.h"
+#include "base/line.h"
 #include "base/result.h"
 #include "device/work_decoder.h"
 #include "device/work_ring.h"
@@ -94,7 +94,7 @@ class SharedReceiveQueue {
   SharedReceiveEvents& events_;
   std::uint32_t limit_;
   std::uint32_t users_ = 0;
-  std::deque<QueuePair*> waiting_;  // each once; some may have been served meanwhile
+  Line<QueuePair> waiting_;  // each once; some may have been served meanwhile
   std::size_t place_ = 0;
   bool told_broken_ = false;
 };

@@ -107,22 +107,21 @@ void Adapter::forget(QueuePair& qp) {
   qps_by_slot_[slot_of(qp.number())] = nullptr;
   --pds_[std::to_underlying(qp.spec().pd)].queue_pairs;
   --qp_count_;
-  if (qp.impl_->scheduled) std::erase(ready_, &qp);
+  ready_.leave(qp.impl_->scheduled);
 }
 
 void Adapter::run(Instant now, Budget& budget) {
-  while (!ready_.empty() && !budget.spent()) {
-    QueuePair& qp = *ready_.front();
-    ready_.pop_front();
-    qp.impl_->scheduled = false;
+  while (!budget.spent()) {
+    QueuePair* qp = ready_.call();
+    if (qp == nullptr) return;
     const Budget whole{.bytes = std::min(budget.bytes, kTurnBytes),
                        .operations = std::min(budget.operations, kTurnOperations)};
     Budget slice = whole;
-    const bool more = qp.run(now, slice);
+    const bool more = qp->run(now, slice);
     budget.bytes -= whole.bytes - slice.bytes;
     // A look at an empty ring costs as well.
     budget.operations -= std::max(whole.operations - slice.operations, 1);
-    if (more) qp.kick();
+    if (more) qp->kick();
   }
 }
 

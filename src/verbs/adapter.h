@@ -9,13 +9,13 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <optional>
 #include <vector>
 
 #include "base/counter.h"
 #include "base/instant.h"
+#include "base/line.h"
 #include "base/result.h"
 #include "base/timers.h"
 #include "guestmem/guest_memory.h"
@@ -120,7 +120,7 @@ class Adapter {
     std::uint32_t queue_pairs = 0;
   };
 
-  void schedule(QueuePair& qp) { ready_.push_back(&qp); }
+  void schedule(QueuePair& qp, Line<QueuePair>::Place& place) { ready_.join(qp, place); }
   void forget(QueuePair& qp);
   Result<std::uint32_t> choose_number(const QueuePairSpec& spec);
   std::size_t slot_of(std::uint32_t number) const { return number & (qps_by_slot_.size() - 1); }
@@ -139,7 +139,7 @@ class Adapter {
   std::vector<QueuePair*> qps_by_slot_;  // by the low bits of the number; a power of two
   std::uint32_t qp_count_ = 0;
   std::uint32_t qp_cursor_ = 0;  // the last number chosen: numbers come back after 2^24 others
-  std::deque<QueuePair*> ready_;
+  Line<QueuePair> ready_;
   std::uint64_t last_session_ = 0;  // of Responder, unique in this adapter for ever
   std::uint64_t last_serial_ = 0;   // of Requester, likewise
   std::uint32_t waiting_ = 0;       // requesters that wait for a timer

@@ -52,7 +52,7 @@ QpAttributes QueuePair::query() const {
 
 void QueuePair::kick() {
   Impl& impl = *impl_;
-  if (impl.scheduled) return;
+  if (impl.scheduled.taken()) return;
   switch (impl.state) {
     case QpState::kReset:
     case QpState::kInit: return;
@@ -66,8 +66,7 @@ void QueuePair::kick() {
       break;
     case QpState::kError: break;
   }
-  impl.scheduled = true;
-  impl.adapter.schedule(*this);
+  impl.adapter.schedule(*this, impl.scheduled);
 }
 
 bool QueuePair::run(Instant now, Budget& budget) {

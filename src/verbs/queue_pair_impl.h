@@ -5,6 +5,7 @@
 
 #pragma once
 
+#include "base/line.h"
 #include "base/timers.h"
 #include "verbs/adapter.h"
 #include "verbs/connection.h"
@@ -51,7 +52,7 @@ struct QueuePair::Impl {
   QpAttributes attributes;
   Connection connection;  // RC: from RTR on; datagrams: where the last one went
   QueuePairStats stats;
-  bool scheduled = false;  // in the adapter's order of work
+  Line<QueuePair>::Place scheduled;  // in the adapter's order of work
   bool wants_drained_event = false;
   bool announced_established = false;
   Requester requester;

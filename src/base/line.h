@@ -1,0 +1,70 @@
+// Line: who waits for a turn, first come, first served; and anyone can leave from
+// the middle at once, however long it is, because a guest decides how many wait
+// and when all of them go. It allocates nothing: places lie in those who wait.
+//
+// Owner thread only.
+
+#pragma once
+
+#include <cassert>
+
+namespace paravane {
+
+template <typename T>
+class Line {
+ public:
+  // A member of whoever can stand in a line; it is left before it goes away.
+  class Place {
+   public:
+    Place() = default;
+    Place(const Place&) = delete;
+    Place& operator=(const Place&) = delete;
+    ~Place() { assert(!taken()); }
+
+    bool taken() const { return who_ != nullptr; }
+
+   private:
+    friend class Line;
+    T* who_ = nullptr;
+    Place* before_ = nullptr;
+    Place* after_ = nullptr;
+  };
+
+  Line() = default;
+  Line(const Line&) = delete;
+  Line& operator=(const Line&) = delete;
+
+  bool empty() const { return first_ == nullptr; }
+
+  // At the end. REQUIRES: !place.taken().
+  void join(T& who, Place& place) {
+    place.who_ = &who;
+    place.before_ = last_;
+    (last_ == nullptr ? first_ : last_->after_) = &place;
+    last_ = &place;
+  }
+
+  // Does nothing if the place is not taken. REQUIRES: if it is, it is in this line.
+  void leave(Place& place) {
+    if (!place.taken()) return;
+    (place.before_ == nullptr ? first_ : place.before_->after_) = place.after_;
+    (place.after_ == nullptr ? last_ : place.after_->before_) = place.before_;
+    place.who_ = nullptr;
+    place.before_ = nullptr;
+    place.after_ = nullptr;
+  }
+
+  // Whose turn it is, who leaves with that; nullptr: nobody waits.
+  T* call() {
+    if (empty()) return nullptr;
+    T* who = first_->who_;
+    leave(*first_);
+    return who;
+  }
+
+ private:
+  Place* first_ = nullptr;
+  Place* last_ = nullptr;
+};
+
+}  // namespace paravane
