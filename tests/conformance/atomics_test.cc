@@ -59,17 +59,23 @@ TEST_F(Atomics, C75_TellTheOldValue) {
 
 TEST_F(Atomics, C75_ConcurrentAddsOfTwoQueuePairsSumUp) {
   b.buffer().fill(std::byte{0});
-  FakeEnd second_a(rig.guest(0));
-  FakeEnd second_b(rig.guest(1));
-  ASSERT_TRUE(connect(second_a, second_b));
-  // The second connection reaches the word through a region of its own.
-  second_b.buffer().fill(std::byte{0});
+  FakeGuest& sender = rig.guest(0);
+  FakeGuest& owner = rig.guest(1);
+  FakeQp& second = sender.create_qp({.pd = &a.pd(), .send_cq = &a.cq(), .receive_cq = &a.cq()});
+  FakeQp& its_peer = owner.create_qp({.pd = &b.pd(), .send_cq = &b.cq(), .receive_cq = &b.cq()});
+  ASSERT_TRUE(sender.connect(second, owner.gid(), its_peer.number));
+  ASSERT_TRUE(owner.connect(its_peer, sender.gid(), second.number));
+  const pvrdma_sge result = a.buffer().sge(8, 8);
   for (int i = 0; i < 8; ++i) {
     ASSERT_TRUE(post(a, PVRDMA_WR_ATOMIC_FETCH_AND_ADD, 0, 1));
-    ASSERT_TRUE(post(b, PVRDMA_WR_ATOMIC_FETCH_AND_ADD, 0, 1)) << "the owner, to itself";
+    ASSERT_TRUE(second.post_send({.opcode = PVRDMA_WR_ATOMIC_FETCH_AND_ADD,
+                                  .remote_addr = b.buffer().va(),
+                                  .rkey = b.buffer().rkey,
+                                  .compare_add = 1,
+                                  .sges = {&result, 1}}));
   }
-  rig.run_until_idle();
-  for (int i = 0; i < 8; ++i) EXPECT_EQ(next_status(rig, a.cq()), PVRDMA_WC_SUCCESS);
+  for (int i = 0; i < 16; ++i) EXPECT_EQ(next_status(rig, a.cq()), PVRDMA_WC_SUCCESS);
+  EXPECT_EQ(word(b, 0), 16u);
 }
 
 TEST_F(Atomics, C75_AddressesThatAreNotAlignedAreInvalidRequests) {

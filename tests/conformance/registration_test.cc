@@ -35,6 +35,16 @@ class Registration : public testing::Test {
   bool enroll(FakeEnd& end, const RegisterWr& registration) {
     return post(end, {.opcode = PVRDMA_WR_FAST_REG_MR, .registration = &registration});
   }
+  // One page of b's, at 0x1000, open to writes.
+  void enroll_page(std::uint32_t key, const PageSet& pages) {
+    ASSERT_TRUE(enroll(b, {.start = 0x1000,
+                           .directory = pages.directory,
+                           .pages = 1,
+                           .length = 4096,
+                           .access = kLocalWrite | kRemoteWrite,
+                           .key = key}));
+    EXPECT_EQ(next_status(rig, b.cq()), PVRDMA_WC_SUCCESS);
+  }
   bool invalidate(FakeEnd& end, std::uint32_t key) {
     return post(end, {.opcode = PVRDMA_WR_LOCAL_INV, .rkey = key});
   }
@@ -106,13 +116,7 @@ TEST_F(Registration, C73_ListWrittenAgainAfterCompletionChangesNothing) {
   const std::uint32_t key = create_fast(b, 1);
   PageSet pages = ram.allocate_set(1, Layout::kContiguous);
   PageSet others = ram.allocate_set(1, Layout::kContiguous);
-  ASSERT_TRUE(enroll(b, {.start = 0x1000,
-                         .directory = pages.directory,
-                         .pages = 1,
-                         .length = 4096,
-                         .access = kLocalWrite | kRemoteWrite,
-                         .key = key}));
-  EXPECT_EQ(next_status(rig, b.cq()), PVRDMA_WC_SUCCESS);
+  enroll_page(key, pages);
   *reinterpret_cast<std::uint64_t*>(ram.at(pages.tables[0])) = others.pages[0];
   a.buffer().fill_pattern(9);
   ASSERT_TRUE(a.post({.opcode = PVRDMA_WR_RDMA_WRITE, .remote_addr = 0x1000, .rkey = key}, 0, 64));
@@ -165,13 +169,7 @@ TEST_F(Registration, C73_RegistrationsThatCannotBeAreBindErrors) {
 TEST_F(Registration, C74_SendInvalidatesAndTheKernelIsToldWhich) {
   const std::uint32_t key = create_fast(b, 1);
   PageSet pages = ram.allocate_set(1, Layout::kContiguous);
-  ASSERT_TRUE(enroll(b, {.start = 0x1000,
-                         .directory = pages.directory,
-                         .pages = 1,
-                         .length = 4096,
-                         .access = kLocalWrite | kRemoteWrite,
-                         .key = key}));
-  EXPECT_EQ(next_status(rig, b.cq()), PVRDMA_WC_SUCCESS);
+  enroll_page(key, pages);
   ASSERT_TRUE(b.receive(5));
   ASSERT_TRUE(a.post({.opcode = PVRDMA_WR_SEND_WITH_INV, .rkey = key}, 0, 16));
   EXPECT_EQ(next_status(rig, a.cq()), PVRDMA_WC_SUCCESS);
