@@ -41,7 +41,7 @@ DaemonProcess::DaemonProcess(const std::filesystem::path& program)
   const std::filesystem::path config = folder_.path() / "paravaned.toml";
   std::ofstream(config) << fmt::format(
       "[state]\ndirectory = \"{0}/state\"\n[api]\nsocket = \"{0}/api.sock\"\n"
-      "[vfio_user]\nsocket_directory = \"{0}/vms\"\n",
+      "[vfio_user]\nsocket_directory = \"{0}/vms\"\n[sandbox]\nuser = \"root\"\n",
       folder_.path().string());
   const std::string log = (folder_.path() / "paravaned.log").string();
   posix_spawn_file_actions_t actions;
@@ -64,7 +64,10 @@ DaemonProcess::~DaemonProcess() {
 
 void DaemonProcess::await_answer() {
   for (int i = 0; i < kTries; ++i) {
-    if (api_.status()) return;
+    if (const auto status = api_.status()) {
+      engine_ = status->pid;
+      return;
+    }
     std::this_thread::sleep_for(kBetweenTries);
   }
   demand(false, "paravaned does not answer");
@@ -80,7 +83,7 @@ control::VmStatus DaemonProcess::add_vm(const std::string& name) {
 
 std::uint64_t DaemonProcess::context_switches() const {
   std::uint64_t sum = 0;
-  const std::filesystem::path tasks = fmt::format("/proc/{}/task", pid_);
+  const std::filesystem::path tasks = fmt::format("/proc/{}/task", engine_);
   for (const auto& task : std::filesystem::directory_iterator(tasks)) {
     sum += switches_of(task.path() / "status");
   }

@@ -35,6 +35,7 @@ class DaemonProcess {
   TempDir folder_;
   control::ApiClient api_;
   pid_t pid_ = -1;
+  pid_t engine_ = -1;  // the process that serves guests
 };
 
 }  // namespace paravane::bench

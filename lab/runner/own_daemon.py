@@ -22,6 +22,8 @@ socket = "{folder}/api.sock"
 directory = "{folder}/state"
 [vfio_user]
 socket_directory = "{folder}/vms"
+[sandbox]
+user = "nobody"
 """
 
 
@@ -52,6 +54,8 @@ def ensure(state, paravane_option):
 def start(folder, program):
     for name in ("", "state", "vms"):  # the daemon makes no folders
         os.makedirs(os.path.join(folder, name), mode=0o700, exist_ok=True)
+        if os.geteuid() == 0:
+            shutil.chown(os.path.join(folder, name), "nobody")
     config = os.path.join(folder, "paravaned.toml")
     with open(config, "w", encoding="utf-8") as file:
         file.write(CONFIG.format(folder=folder))

@@ -33,6 +33,12 @@ struct VfioUserConfig {
   std::uint64_t max_guest_memory = std::uint64_t{1} << 40;
 };
 
+// What the engine, the process that talks to guests, may do.
+struct SandboxConfig {
+  std::string user = "paravane";  // when started as root
+  bool filter_system_calls = true;
+};
+
 struct LogConfig {
   std::string level = "info";
   LogFormat format = LogFormat::kText;
@@ -42,6 +48,7 @@ struct Config {
   std::filesystem::path state_dir = "/var/lib/paravane";
   ApiConfig api;
   VfioUserConfig vfio_user;
+  SandboxConfig sandbox;
   LogConfig log;
   WorkerConfig worker;
   // How user doorbell pages are watched; the rest of it is each VM's.

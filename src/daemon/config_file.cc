@@ -40,6 +40,14 @@ void read_vfio_user(TomlReader reader, VfioUserConfig& vfio_user) {
   reader.finish();
 }
 
+void read_sandbox(TomlReader reader, SandboxConfig& sandbox) {
+  reader.text("user", sandbox.user);
+  std::size_t calls = sandbox.filter_system_calls ? 0 : 1;
+  reader.word("system_calls", {"listed", "all"}, calls);
+  sandbox.filter_system_calls = calls == 0;
+  reader.finish();
+}
+
 void read_log(TomlReader reader, LogConfig& log) {
   static constexpr std::array kLevels = {"debug", "info", "warn", "error"};
   std::size_t level = 1;
@@ -86,6 +94,7 @@ Config read_all(TomlReader& root) {
   read_state(root.sub_table("state"), config);
   read_api(root.sub_table("api"), config.api);
   read_vfio_user(root.sub_table("vfio_user"), config.vfio_user);
+  read_sandbox(root.sub_table("sandbox"), config.sandbox);
   read_log(root.sub_table("log"), config.log);
   read_worker(root.sub_table("worker"), config.worker);
   read_doorbells(root.sub_table("doorbells"), config.doorbells);

@@ -1,5 +1,5 @@
-// Daemon: paravaned's process: its control thread (this one), signals, the API,
-// and the order of start and stop.
+// Daemon: the engine, paravaned's process that serves guests: its control thread
+// (this one), signals, the API, and the order of start and stop.
 
 #pragma once
 
@@ -11,41 +11,37 @@
 #include "daemon/api_server.h"
 #include "daemon/config.h"
 #include "daemon/control_door.h"
+#include "daemon/engine_account.h"
+#include "daemon/exit_status.h"
 #include "daemon/host.h"
 #include "daemon/mailbox.h"
-#include "daemon/notify.h"
+#include "daemon/process_link.h"
 
 namespace paravane::daemon {
 
-// Exit statuses, as paravaned(8) lists them.
-enum class ExitStatus : int {
-  kOk = 0,
-  kFailed = 1,     // could not start: the log says why
-  kUsage = 2,      // wrong command line
-  kBadConfig = 3,  // paravaned.toml is broken
-};
-
 class Daemon {
  public:
-  Daemon(Config config, std::string config_file, Notifier notifier);
+  // `config_file`, for status, may be empty. REQUIRES: SIGTERM and SIGINT are blocked.
+  Daemon(Config config, std::string config_file, EngineAccount account, ProcessLink keeper);
 
   // Returns when the daemon has been told to stop.
   ExitStatus run();
 
  private:
-  Status prepare_process();
   Status start();
+  Status start_control();
   void serve();
   void tell_status();
   void stop();
   void on_signal();
-  void reload_log_level();
+  void on_note();
   std::string summary() const;
 
   Config config_;
   std::string config_file_;
-  Notifier notifier_;
-  std::string told_;  // the service manager
+  EngineAccount account_;
+  ProcessLink keeper_;
+  std::string told_;  // the keeper
   bool stopping_ = false;
   UniqueFd signals_;
   std::unique_ptr<EventLoop> loop_;

@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <thread>
 #include <utility>
 
 #include "daemon/directory_check.h"
@@ -13,6 +14,19 @@
 namespace paravane::daemon {
 
 using control::ApiErrorCode;
+
+namespace {
+
+bool lock_in_time(int fd) {
+  constexpr std::chrono::milliseconds kBetweenTries{20};
+  for (auto waited = std::chrono::milliseconds::zero();; waited += kBetweenTries) {
+    if (::flock(fd, LOCK_EX | LOCK_NB) == 0) return true;
+    if (errno != EWOULDBLOCK || waited >= DirectoryLock::kPatience) return false;
+    std::this_thread::sleep_for(kBetweenTries);
+  }
+}
+
+}  // namespace
 
 control::ApiResult<DirectoryLock> DirectoryLock::take(const std::filesystem::path& directory,
                                                       std::string_view setting) {
@@ -25,7 +39,7 @@ control::ApiResult<DirectoryLock> DirectoryLock::take(const std::filesystem::pat
     return control::refuse(errno == ENOSPC ? ApiErrorCode::kNoSpace : ApiErrorCode::kStore,
                            fmt::format("cannot make {}: {}", file.string(), std::strerror(errno)));
   }
-  if (::flock(fd.get(), LOCK_EX | LOCK_NB) == 0) return DirectoryLock(std::move(fd));
+  if (lock_in_time(fd.get())) return DirectoryLock(std::move(fd));
   if (errno == EWOULDBLOCK) {
     return control::refuse(
         ApiErrorCode::kStore, fmt::format("another paravaned uses {}", directory.string()),

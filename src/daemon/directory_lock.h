@@ -3,6 +3,7 @@
 
 #pragma once
 
+#include <chrono>
 #include <filesystem>
 #include <string_view>
 
@@ -13,7 +14,10 @@ namespace paravane::daemon {
 
 class DirectoryLock {
  public:
-  // `setting` is the key of paravaned.toml that names the directory. Errors: kStore
+  static constexpr std::chrono::milliseconds kPatience{1000};
+
+  // `setting` is the key of paravaned.toml that names the directory. Waits up to
+  // kPatience: a daemon that was killed still gives its memory back. Errors: kStore
   // (it is missing or not writable; another daemon has it), kNoSpace; each with its
   // remedy.
   static control::ApiResult<DirectoryLock> take(const std::filesystem::path& directory,

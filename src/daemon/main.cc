@@ -1,17 +1,32 @@
 // paravaned: the PVRDMA device of this host's VMs. paravaned(8) is its manual.
+//
+// It is two processes: the keeper (this one) and the engine, its child, which
+// drops its rights and then serves guests.
 
 #include <fmt/format.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <exception>
 #include <filesystem>
 #include <string>
+#include <utility>
 
 #include "daemon/config_file.h"
 #include "daemon/daemon.h"
+#include "daemon/engine_account.h"
+#include "daemon/keeper.h"
 #include "daemon/logging.h"
+#include "daemon/process_link.h"
+#include "daemon/sandbox.h"
+#include "daemon/signals.h"
 #include "daemon/version.h"
 
 namespace paravane::daemon {
@@ -35,6 +50,65 @@ int to_int(ExitStatus status) {
   return static_cast<int>(status);
 }
 
+int refuse_to_start(const Error& error) {
+  fmt::print(stderr, "paravaned: cannot start: {}\n", error.message);
+  return to_int(ExitStatus::kFailed);
+}
+
+// What both processes get.
+void prepare_process() {
+  ::umask(0077);  // what others may use gets its mode by name
+  std::signal(SIGPIPE, SIG_IGN);
+  block_signals({SIGTERM, SIGINT, SIGHUP, SIGCHLD});
+  // Each range of guest memory arrives as a descriptor, dozens per VM.
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+std::string notify_socket() {
+  const char* name = std::getenv("NOTIFY_SOCKET");  // NOLINT(concurrency-mt-unsafe): the keeper
+  return name == nullptr ? "" : name;               // has no other thread that sets it
+}
+
+struct Start {
+  Config config;
+  std::string config_file;
+  EngineAccount account;
+};
+
+int run_keeper(const Start& start, pid_t engine, ProcessLink link) {
+  const Logging logging(start.config.log);
+  Keeper keeper(engine, std::move(link), Notifier(notify_socket()), start.config_file);
+  return to_int(keeper.run());
+}
+
+int run_engine(Start start, pid_t keeper, ProcessLink link) {
+  if (Status in = enter_sandbox(start.account, start.config.sandbox, keeper); !in) {
+    return refuse_to_start(in.error());
+  }
+  const Logging logging(start.config.log);
+  Daemon daemon(std::move(start.config), start.config_file, start.account, std::move(link));
+  return to_int(daemon.run());
+}
+
+int split_and_run(Start start) {
+  prepare_process();
+  auto link = ProcessLink::make();
+  if (!link) return refuse_to_start(link.error());
+  auto& [to_engine, to_keeper] = *link;
+  const pid_t keeper = ::getpid();
+  const pid_t engine = ::fork();
+  if (engine < 0) return refuse_to_start({Errc::kIo, std::string("fork: ") + std::strerror(errno)});
+  if (engine == 0) {
+    to_engine.close();
+    return run_engine(std::move(start), keeper, std::move(to_keeper));
+  }
+  to_keeper.close();
+  return run_keeper(start, engine, std::move(to_engine));
+}
+
 int run(Options options) {
   Result<Config> config = read_config(options);
   if (!config) {
@@ -45,11 +119,9 @@ int run(Options options) {
     fmt::print("{}: ok\n", options.config_file.empty() ? "built-in defaults" : options.config_file);
     return to_int(ExitStatus::kOk);
   }
-  const Logging logging(config->log);
-  const char* notify =
-      std::getenv("NOTIFY_SOCKET");  // NOLINT(concurrency-mt-unsafe): no threads yet
-  Daemon daemon(std::move(*config), options.config_file, Notifier(notify == nullptr ? "" : notify));
-  return to_int(daemon.run());
+  const Result<EngineAccount> account = find_engine_account(*config);
+  if (!account) return refuse_to_start(account.error());
+  return split_and_run({std::move(*config), std::move(options.config_file), *account});
 }
 
 int parse_and_run(int argc, char** argv) {

@@ -17,6 +17,7 @@ import unittest
 
 BIN = pathlib.Path(os.environ.get("PARAVANE_BIN", "build/release/bin")).resolve()
 PATIENCE_S = 60  # nothing takes that long unless it hangs
+ENGINE_USER = "nobody"  # who the engine is when root starts the tests
 
 
 def connect(path):
@@ -31,6 +32,12 @@ def connect(path):
         raise
     client.settimeout(PATIENCE_S)
     return client
+
+
+def give(directory):
+    """Lets the engine write there."""
+    if os.geteuid() == 0:
+        shutil.chown(directory, ENGINE_USER)
 
 
 def wait_for(condition, what):
@@ -55,16 +62,27 @@ class DaemonTest(unittest.TestCase):
         self.vms = self.folder / "vms"
         self.config = self.folder / "paravaned.toml"
         self.log = self.folder / "log"
-        self.state.mkdir()
-        self.vms.mkdir()
+        self.make_directory(self.state)
+        self.make_directory(self.vms)
+        give(self.folder)
         self.processes = []
         self.addCleanup(self.end_all)
         self.write_config()
 
+    def make_directory(self, directory):
+        directory.mkdir()
+        give(directory)
+
+    def engine(self, daemon):
+        """The process that serves guests: the daemon's only child."""
+        children = pathlib.Path(f"/proc/{daemon.pid}/task/{daemon.pid}/children").read_text()
+        return int(children.split()[0])
+
     def write_config(self, text=""):
         self.config.write_text(
             f'[api]\nsocket = "{self.api}"\n[state]\ndirectory = "{self.state}"\n'
-            f'[vfio_user]\nsocket_directory = "{self.vms}"\n{text}')
+            f'[vfio_user]\nsocket_directory = "{self.vms}"\n'
+            f'[sandbox]\nuser = "{ENGINE_USER}"\n{text}')
 
     def spawn(self, *words, **more):
         """Runs a program until the test ends; its complaints go to the log."""

@@ -72,7 +72,7 @@ class Api(DaemonTest):
             with connect(self.api) as client:
                 client.send(b"GET /v1/stats HTTP/1.1\r\n\r\n")
         self.http(request("GET", "/v1/status"))
-        self.assertLess(len(os.listdir(f"/proc/{self.daemon.pid}/fd")), 40)
+        self.assertLess(len(os.listdir(f"/proc/{self.engine(self.daemon)}/fd")), 40)
 
     def test_socket_is_not_for_everybody(self):
         self.assertEqual(self.api.stat().st_mode & 0o777, 0o660)

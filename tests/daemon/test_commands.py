@@ -5,7 +5,7 @@ import sqlite3
 import subprocess
 import unittest
 
-from rig import BIN, PATIENCE_S, DaemonTest, wait_for
+from rig import BIN, DaemonTest, PATIENCE_S, give, wait_for
 from vmm import Refused, Vmm, attach
 
 
@@ -280,6 +280,7 @@ class OldState(DaemonTest):
                 database.execute("INSERT INTO vm VALUES(?, ?, ?)", (name, mac, json.dumps(spec)))
             database.execute("PRAGMA user_version=1")
         database.close()
+        give(self.state / "paravane.db")
         self.start()
         self.assertEqual([(row["Name"], row["Hardware"], row["Version"], row["Protocol"],
                            row["MACAddress"]) for row in self.vm_rows()],

@@ -5,10 +5,11 @@ the daemons of a test.
 """
 
 import os
+import pwd
 import subprocess
 import unittest
 
-from rig import BIN, DaemonTest, wait_for
+from rig import BIN, ENGINE_USER, DaemonTest, wait_for
 
 AS_ROOT = [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
 LIMITS = [word for limit in ("queue_pairs=64", "completion_queues=64", "memory_regions=1024",
@@ -17,12 +18,15 @@ LIMITS = [word for limit in ("queue_pairs=64", "completion_queues=64", "memory_r
           for word in ("--limit", limit)]
 
 
+OWNED = "" if AS_ROOT else f",uid={pwd.getpwnam(ENGINE_USER).pw_uid}"
+
+
 class Disk(DaemonTest):
     def mount_state(self, options):
         """Puts a tmpfs over the state directory, seen by enter() alone."""
         self.holder = self.spawn(
             "unshare", "--mount", *AS_ROOT, "sh", "-c",
-            f"mount -t tmpfs -o {options} none '{self.state}' && echo mounted && exec sleep 600")
+            f"mount -t tmpfs -o {options}{OWNED} none '{self.state}' && echo mounted && exec sleep 600")
         wait_for(self.is_mounted, "the file system")
         user = ["--user", "--preserve-credentials"] if AS_ROOT else []
         self.enter = ["nsenter", f"--target={self.holder.pid}", "--mount", "--root", *user]

@@ -86,7 +86,7 @@ class Life(DaemonTest):
         self.write_config("[lug]\n")
         daemon.send_signal(signal.SIGHUP)
         wait_for(lambda: "the configuration was not read again" in self.log_text(), "a complaint")
-        self.assertIn(f"{self.config}:7: lug is not a setting", self.log_text())
+        self.assertIn(f"{self.config}:9: lug is not a setting", self.log_text())
         self.assertIsNone(daemon.poll())
 
     def test_idle_vms_cost_no_wake_ups(self):
@@ -96,18 +96,18 @@ class Life(DaemonTest):
             self.cli("vm", "add", f"vm{number}")
             vmms.append(attach(self.vms / f"vm{number}.sock"))
         time.sleep(0.5)
-        before = switches(daemon.pid)
+        before = switches(self.engine(daemon))
         time.sleep(3)
-        self.assertEqual(switches(daemon.pid), before)
+        self.assertEqual(switches(self.engine(daemon)), before)
         for vmm in vmms:
             vmm.socket.close()
 
 
 class NoStart(DaemonTest):
     def test_broken_configuration_is_named_with_its_line(self):
-        for text, place, reason in (("[log]\nlevel = 7\n", 8, "log.level must be a text"),
-                                    ("[log]\nlevl = \"info\"\n", 8, "log.levl is not a setting"),
-                                    ("[log\n", 7, "")):
+        for text, place, reason in (("[log]\nlevel = 7\n", 10, "log.level must be a text"),
+                                    ("[log]\nlevl = \"info\"\n", 10, "log.levl is not a setting"),
+                                    ("[log\n", 9, "")):
             self.write_config(text)
             status, complaint = self.run_daemon()
             self.assertEqual(status, 3)
@@ -126,7 +126,7 @@ class NoStart(DaemonTest):
         self.assertEqual(status, 1)
         self.assertIn(f"vfio_user.socket_directory {self.vms}: there is no such directory", complaint)
         self.assertIn("install -d", complaint)
-        self.vms.mkdir()
+        self.make_directory(self.vms)
         shutil.rmtree(self.state)
         status, complaint = self.run_daemon()
         self.assertEqual(status, 1)
@@ -152,7 +152,7 @@ class NoStart(DaemonTest):
     def test_second_daemon_on_the_same_sockets_is_refused(self):
         self.start()
         other = self.state.with_name("other")
-        other.mkdir()
+        self.make_directory(other)
         self.config.write_text(self.config.read_text().replace(str(self.state), str(other)))
         status, complaint = self.run_daemon()
         self.assertEqual(status, 1)
@@ -161,6 +161,7 @@ class NoStart(DaemonTest):
     def test_socket_of_another_program_is_left_alone(self):
         with socket.socket(socket.AF_UNIX) as other:
             other.bind(str(self.api))
+            self.api.chmod(0o666)
             other.listen()
             status, complaint = self.run_daemon()
             self.assertEqual(status, 1)

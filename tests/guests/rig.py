@@ -20,6 +20,8 @@ socket = "{folder}/api.sock"
 directory = "{folder}/state"
 [vfio_user]
 socket_directory = "{folder}/vms"
+[sandbox]
+user = "nobody"
 """
 
 
@@ -68,8 +70,9 @@ class Rig:
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="paravane-test-"))
         (self.folder / "paravaned.toml").write_text(CONFIG.format(folder=self.folder) + extra_config)
         self.daemon = None
-        for name in ("state", "vms"):
-            (self.folder / name).mkdir()
+        for name in ("", "state", "vms"):
+            (self.folder / name).mkdir(exist_ok=True)
+            shutil.chown(self.folder / name, "nobody")
         self.overlay = self.folder / "overlay"
         programs = self.overlay / "usr" / "bin"
         programs.mkdir(parents=True)
@@ -85,6 +88,11 @@ class Rig:
         self.daemon = subprocess.Popen([BUILD / "bin" / "paravaned", "--config", self.folder / "paravaned.toml"],
                                        stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         wait_for("the daemon answers", lambda: self.cli("status", check=False).returncode == 0, 20)
+
+    def engine(self):
+        """The files of the daemon's process that serves guests, in /proc."""
+        children = pathlib.Path(f"/proc/{self.daemon.pid}/task/{self.daemon.pid}/children").read_text()
+        return pathlib.Path("/proc") / children.split()[0]
 
     def daemon_log(self):
         return (self.folder / "paravaned.log").read_text()

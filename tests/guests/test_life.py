@@ -1,6 +1,5 @@
 """Life and death of guests, drivers, programs and the daemon; after each: no leak,
 nobody else harmed, the right error at the peer, and the next run works."""
-import pathlib
 import time
 import unittest
 
@@ -30,7 +29,7 @@ class Life(unittest.TestCase):
         self.exchange.run(WRITE, [*WRITE, self.exchange.address], port=18515)
 
     def host_resources(self):
-        process = pathlib.Path(f"/proc/{self.rig.daemon.pid}")
+        process = self.rig.engine()
         maps = (process / "maps").read_text().count("\n")
         resident = int((process / "statm").read_text().split()[1]) * 4
         anonymous = next(int(line.split()[1]) for line in (process / "status").read_text().splitlines()

@@ -1,0 +1,14 @@
+// Exit statuses of paravaned, as paravaned(8) lists them.
+
+#pragma once
+
+namespace paravane::daemon {
+
+enum class ExitStatus : int {
+  kOk = 0,
+  kFailed = 1,     // could not start, or crashed: the log says why
+  kUsage = 2,      // wrong command line
+  kBadConfig = 3,  // paravaned.toml is broken
+};
+
+}  // namespace paravane::daemon

@@ -1,0 +1,65 @@
+#include "daemon/sandbox.h"
+
+#include <cap-ng.h>
+#include <fmt/format.h>
+#include <grp.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <vector>
+
+#include "daemon/system_calls.h"
+
+namespace paravane::daemon {
+namespace {
+
+std::unexpected<Error> cannot(const char* what) {
+  return fail(Errc::kIo, fmt::format("sandbox: cannot {}: {}", what, std::strerror(errno)));
+}
+
+// Root alone may: in this order, because each takes the right to do the one before.
+Status become(const EngineAccount& account) {
+  std::vector<gid_t> groups;
+  if (account.api_group) groups.push_back(*account.api_group);
+  if (account.vm_group) groups.push_back(*account.vm_group);
+  if (::setgroups(groups.size(), groups.data()) != 0) return cannot("leave all groups");
+  if (capng_apply(CAPNG_SELECT_BOUNDS) != 0) return cannot("renounce capabilities");
+  const auto [uid, gid] = *account.user;
+  if (::setresgid(gid, gid, gid) != 0) return cannot("change the group");
+  if (::setresuid(uid, uid, uid) != 0) return cannot("change the user");
+  return {};
+}
+
+// What is in memory is the guests': no core file, no debugger of the same user.
+Status hide_memory() {
+  if (::prctl(PR_SET_DUMPABLE, 0UL, 0UL, 0UL, 0UL) != 0) return cannot("hide its memory");
+  return {};
+}
+
+// After the change of user, which takes this back.
+Status end_with(pid_t parent) {
+  if (::prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) return cannot("be ended with the keeper");
+  if (::getppid() == parent) return {};
+  return fail(Errc::kIo, "sandbox: the keeper is gone already");
+}
+
+}  // namespace
+
+Status enter_sandbox(const EngineAccount& account, const SandboxConfig& config, pid_t parent) {
+  capng_clear(CAPNG_SELECT_ALL);
+  if (account.user) {
+    if (Status done = become(account); !done) return done;
+  }
+  if (capng_apply(CAPNG_SELECT_CAPS) != 0) return cannot("drop capabilities");
+  if (Status done = end_with(parent); !done) return done;
+  if (::prctl(PR_SET_NO_NEW_PRIVS, 1UL, 0UL, 0UL, 0UL) != 0) return cannot("renounce privileges");
+  if (!filters_system_calls()) return {};  // the leak checker is such a debugger
+  if (Status done = hide_memory(); !done) return done;
+  if (!config.filter_system_calls) return {};
+  return filter_system_calls();
+}
+
+}  // namespace paravane::daemon

@@ -1,0 +1,20 @@
+// Takes from this process every right that serving guests does not need: it
+// becomes a user of its own, in no groups but those of its sockets, without
+// capabilities now or ever, with the system calls of daemon/system_calls.h alone.
+// It ends when its parent does.
+
+#pragma once
+
+#include <sys/types.h>
+
+#include "base/result.h"
+#include "daemon/config.h"
+#include "daemon/engine_account.h"
+
+namespace paravane::daemon {
+
+// REQUIRES: no threads yet. `parent`: who made this process. There is no way back;
+// after an error the process must end. Errors: kIo.
+Status enter_sandbox(const EngineAccount& account, const SandboxConfig& config, pid_t parent);
+
+}  // namespace paravane::daemon

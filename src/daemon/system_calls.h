@@ -1,0 +1,18 @@
+// The system calls that serving guests takes (seccomp). Those that only an attacker
+// would make end the process; any other one answers ENOSYS, as on a kernel that
+// has it not, so that a library that tries something newer falls back.
+
+#pragma once
+
+#include "base/result.h"
+
+namespace paravane::daemon {
+
+// False: this is a build with sanitizers, which make calls of their own.
+bool filters_system_calls();
+
+// For this thread and all it will make. REQUIRES: filters_system_calls(),
+// PR_SET_NO_NEW_PRIVS. Errors: kIo.
+Status filter_system_calls();
+
+}  // namespace paravane::daemon

@@ -1,0 +1,102 @@
+"""What is left of the engine's rights, and what becomes of the two processes."""
+
+import os
+import pathlib
+import pwd
+import re
+import signal
+import subprocess
+import unittest
+
+from rig import ENGINE_USER, PATIENCE_S, DaemonTest, wait_for
+from vmm import attach
+
+NOTHING = "0" * 16  # as /proc/PID/status shows a set of capabilities
+# Sanitizers make system calls of their own, so their builds filter none.
+SECCOMP = "0" if os.environ.get("PARAVANE_SANITIZE") else "2"
+
+
+def status_of(pid):
+    lines = pathlib.Path(f"/proc/{pid}/status").read_text().splitlines()
+    return {name: value.strip() for name, value in (line.split(":", 1) for line in lines)}
+
+
+def is_alive(pid):
+    try:
+        return status_of(pid)["State"][0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+class Sandbox(DaemonTest):
+    def test_engine_has_no_rights(self):
+        daemon = self.start()
+        engine = self.engine(daemon)
+        for task in os.listdir(f"/proc/{engine}/task"):  # threads have rights of their own
+            status = status_of(f"{engine}/task/{task}")
+            for kind in ("CapInh", "CapPrm", "CapEff", "CapAmb"):
+                self.assertEqual(status[kind], NOTHING, kind)
+            self.assertEqual(status["NoNewPrivs"], "1")
+            if os.geteuid() == 0:
+                user = pwd.getpwnam(ENGINE_USER)
+                self.assertEqual(status["CapBnd"], NOTHING)
+                self.assertEqual(status["Uid"].split(), [str(user.pw_uid)] * 4)
+                self.assertEqual(status["Gid"].split(), [str(user.pw_gid)] * 4)
+                self.assertEqual(status["Groups"], "")
+
+    def test_engine_has_a_filter_of_system_calls(self):
+        engine = self.engine(self.start())
+        for task in os.listdir(f"/proc/{engine}/task"):
+            self.assertEqual(status_of(f"{engine}/task/{task}")["Seccomp"], SECCOMP)
+
+    def test_filter_can_be_left_out(self):
+        self.write_config('system_calls = "all"\n')
+        self.assertEqual(status_of(self.engine(self.start()))["Seccomp"], "0")
+
+    @unittest.skipUnless(os.geteuid() == 0, "only root can choose groups")
+    def test_engine_is_in_the_groups_of_its_sockets(self):
+        self.config.write_text(self.config.read_text().replace("[vfio_user]", '[vfio_user]\ngroup = "daemon"'))
+        daemon = self.start()
+        self.cli("vm", "add", "db1")
+        self.assertEqual((self.vms / "db1.sock").group(), "daemon")
+        self.assertEqual(status_of(self.engine(daemon))["Groups"], "1")
+
+    @unittest.skipUnless(os.geteuid() == 0, "only root can choose a user")
+    def test_user_that_does_not_exist_is_named(self):
+        self.config.write_text(self.config.read_text().replace(ENGINE_USER, "no-such-user"))
+        status, complaint = self.run_daemon()
+        self.assertEqual(status, 1)
+        self.assertIn('sandbox.user: there is no user "no-such-user"', complaint)
+        self.assertIn("useradd", complaint)
+
+    def test_keeper_has_no_door(self):
+        """Nothing that is not the operator's reaches the process that has rights."""
+        daemon = self.start()
+        self.cli("vm", "add", "db1")
+        with attach(self.vms / "db1.sock"):
+            held = pathlib.Path(f"/proc/{daemon.pid}/fd")
+            sockets = [fd for fd in held.iterdir() if os.readlink(fd).startswith("socket:")]
+            self.assertEqual(len(sockets), 1)  # the line to the engine
+
+    def test_engine_ends_with_the_keeper(self):
+        daemon = self.start()
+        engine = self.engine(daemon)
+        self.stop(daemon, signal.SIGKILL)
+        wait_for(lambda: not is_alive(engine), "the engine's end")
+
+    def test_keeper_says_how_the_engine_ended(self):
+        daemon = self.start()
+        os.kill(self.engine(daemon), signal.SIGALRM)
+        self.assertEqual(daemon.wait(PATIENCE_S), 1)
+        self.assertRegex(self.log_text(), r"the engine was ended by signal 14 \(ALRM\)")
+
+    def test_interrupt_from_a_terminal_reaches_both_and_ends_them_once(self):
+        daemon = self.start()
+        for pid in (self.engine(daemon), daemon.pid):
+            os.kill(pid, signal.SIGINT)
+        self.assertEqual(daemon.wait(PATIENCE_S), 0)
+        self.assertEqual(len(re.findall("told to stop by signal SIGINT", self.log_text())), 1)
+
+
+if __name__ == "__main__":
+    unittest.main()
