@@ -148,16 +148,6 @@ void allow_in_part(Filter& filter) {
 
 }  // namespace
 
-bool filters_system_calls() {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  return false;
-#elif defined(__has_feature)
-  return !(__has_feature(address_sanitizer) || __has_feature(thread_sanitizer));
-#else
-  return true;
-#endif
-}
-
 Status filter_system_calls() {
   Filter filter;
   for (const char* name : kHarmless) filter.allow(name);

@@ -8,11 +8,7 @@
 
 namespace paravane::daemon {
 
-// False: this is a build with sanitizers, which make calls of their own.
-bool filters_system_calls();
-
-// For this thread and all it will make. REQUIRES: filters_system_calls(),
-// PR_SET_NO_NEW_PRIVS. Errors: kIo.
+// For this thread and all it will make. REQUIRES: PR_SET_NO_NEW_PRIVS. Errors: kIo.
 Status filter_system_calls();
 
 }  // namespace paravane::daemon

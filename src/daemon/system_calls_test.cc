@@ -1,0 +1,83 @@
+// What the engine may still ask the kernel, tried in a child.
+
+#include "daemon/system_calls.h"
+
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <functional>
+
+#include "base/unique_fd.h"
+
+namespace paravane::daemon {
+namespace {
+
+constexpr int kTrue = 10;
+constexpr int kFalse = 11;
+constexpr int kNoFilter = 12;
+
+// Ends the child with the answer.
+[[noreturn]] void answer_inside(const std::function<bool()>& question) {
+  if (::prctl(PR_SET_NO_NEW_PRIVS, 1UL, 0UL, 0UL, 0UL) != 0) _exit(kNoFilter);
+  if (!filter_system_calls()) _exit(kNoFilter);
+  _exit(question() ? kTrue : kFalse);
+}
+
+TEST(SystemCalls, LetsFilesAndSocketsOfItsOwnBe) {
+  EXPECT_EXIT(answer_inside([] {
+                const UniqueFd file(::memfd_create("pages", MFD_CLOEXEC));
+                const UniqueFd local(::socket(AF_UNIX, SOCK_STREAM, 0));
+                return file && local && ::ftruncate(file.get(), 4096) == 0;
+              }),
+              testing::ExitedWithCode(kTrue), "");
+}
+
+TEST(SystemCalls, HasNoNetwork) {
+  for (const int family : {AF_INET, AF_INET6, AF_NETLINK, AF_PACKET}) {
+    EXPECT_EXIT(answer_inside([family] { return ::socket(family, SOCK_RAW, 0) < 0; }),
+                testing::ExitedWithCode(kTrue), "");
+  }
+}
+
+TEST(SystemCalls, TurnsNoMemoryIntoCode) {
+  EXPECT_EXIT(answer_inside([] {
+                constexpr int kAnonymous = MAP_PRIVATE | MAP_ANONYMOUS;
+                void* page = ::mmap(nullptr, 4096, PROT_WRITE, kAnonymous, -1, 0);
+                return ::mprotect(page, 4096, PROT_READ | PROT_EXEC) != 0 &&
+                       ::mmap(nullptr, 4096, PROT_EXEC, kAnonymous, -1, 0) == MAP_FAILED;
+              }),
+              testing::ExitedWithCode(kTrue), "");
+}
+
+TEST(SystemCalls, SignalsNobodyElse) {
+  EXPECT_EXIT(answer_inside([] { return ::kill(::getppid(), 0) != 0; }),
+              testing::ExitedWithCode(kTrue), "");
+  EXPECT_EXIT(answer_inside([]() -> bool { std::abort(); }), testing::KilledBySignal(SIGABRT), "");
+}
+
+TEST(SystemCalls, LooksAtLimitsAndChangesNone) {
+  EXPECT_EXIT(answer_inside([] {
+                rlimit limit{};
+                return ::getrlimit(RLIMIT_CORE, &limit) == 0 &&
+                       ::setrlimit(RLIMIT_CORE, &limit) != 0;
+              }),
+              testing::ExitedWithCode(kTrue), "");
+}
+
+TEST(SystemCalls, EndsWhoRunsAProgram) {
+  EXPECT_EXIT(answer_inside([] { return ::execl("/bin/true", "true", nullptr) != 0; }),
+              testing::KilledBySignal(SIGSYS), "");
+}
+
+TEST(SystemCalls, EndsWhoWantsToBeRoot) {
+  EXPECT_EXIT(answer_inside([] { return ::setuid(0) != 0; }), testing::KilledBySignal(SIGSYS), "");
+}
+
+}  // namespace
+}  // namespace paravane::daemon
