@@ -29,6 +29,8 @@ constexpr std::array kHarmless = {
     "mkdir", "newfstatat", "open", "openat", "pread64", "preadv", "pwrite64", "pwritev", "read",
     "readlink", "readlinkat", "readv", "rename", "renameat", "renameat2", "stat", "statfs", "statx",
     "umask", "unlink", "unlinkat", "write", "writev",
+    // signals that never wait (base/event_signal.h)
+    "io_destroy", "io_getevents", "io_setup", "io_submit",
     // waiting
     "epoll_create1", "epoll_ctl", "epoll_pwait", "epoll_pwait2", "epoll_wait", "eventfd2", "poll",
     "ppoll", "pselect6", "select", "signalfd4",

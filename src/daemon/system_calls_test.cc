@@ -3,6 +3,7 @@
 #include "daemon/system_calls.h"
 
 #include <gtest/gtest.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -10,9 +11,11 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <cstdint>
 #include <cstdlib>
 #include <functional>
 
+#include "base/event_signal.h"
 #include "base/unique_fd.h"
 
 namespace paravane::daemon {
@@ -34,6 +37,18 @@ TEST(SystemCalls, LetsFilesAndSocketsOfItsOwnBe) {
                 const UniqueFd file(::memfd_create("pages", MFD_CLOEXEC));
                 const UniqueFd local(::socket(AF_UNIX, SOCK_STREAM, 0));
                 return file && local && ::ftruncate(file.get(), 4096) == 0;
+              }),
+              testing::ExitedWithCode(kTrue), "");
+}
+
+TEST(SystemCalls, LetsSignalsBeSentThatNeverWait) {
+  EXPECT_EXIT(answer_inside([] {
+                const UniqueFd raised(::eventfd(0, EFD_NONBLOCK));
+                EventSignal signal;
+                signal.raise(raised.get());
+                std::uint64_t count = 0;
+                return signal.is_bounded() &&
+                       ::read(raised.get(), &count, sizeof count) == sizeof count && count == 1;
               }),
               testing::ExitedWithCode(kTrue), "");
 }
