@@ -48,7 +48,9 @@ static_assert(sizeof(QueryPortResponse) == 64);
 static_assert(offsetof(QueryPortResponse, pkey_tbl_len) == 48);
 static_assert(offsetof(QueryPortResponse, phys_state) == 61);
 
+inline constexpr std::uint32_t kPortDown = 1;
 inline constexpr std::uint32_t kPortActive = 4;
+inline constexpr std::uint8_t kPhysDisabled = 3;
 inline constexpr std::uint8_t kPhysLinkUp = 5;
 inline constexpr std::uint8_t kWidth4x = 2;
 inline constexpr std::uint8_t kSpeedEdr = 32;

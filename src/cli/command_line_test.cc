@@ -185,14 +185,14 @@ TEST(VmTable, HasARowForEachAdapter) {
   control::VmStatus vm;
   vm.spec.name = "db1";
   vm.spec.adapters = {{.number = 1, .mac = control::MacAddress{2}},
-                      {.number = 3, .protocol = control::Protocol::kRoceV1}};
+                      {.number = 3, .protocol = control::Protocol::kRoceV1, .connected = false}};
   vm.adapters = {{.socket = "/a", .state = control::VmState::kActive, .pid = 7},
                  {.socket = "/b", .problem = "x"}};
-  EXPECT_EQ(
-      adapter_table({vm}).print(control::TableFormat::kCsv),
-      "Name,State,Adapter,MAC Address,Hardware,Protocol,Version,Doorbells,PID,Socket,Problem\n"
-      "db1,active,1,02:00:00:00:00:00,21,v2,20,mapped,7,/a,\n"
-      "db1,detached,3,,21,v1,20,mapped,-,/b,x\n");
+  EXPECT_EQ(adapter_table({vm}).print(control::TableFormat::kCsv),
+            "Name,State,Adapter,MAC "
+            "Address,Hardware,Protocol,Version,Doorbells,Connected,PID,Socket,Problem\n"
+            "db1,active,1,02:00:00:00:00:00,21,v2,20,mapped,true,7,/a,\n"
+            "db1,detached,3,,21,v1,20,mapped,false,-,/b,x\n");
 }
 
 control::Stats some_stats() {

@@ -14,7 +14,7 @@ namespace paravane::cli {
 using Run = std::function<ExitStatus(const Context&)>;
 
 void add_vm_commands(CLI::App& parent, Run& run);
-void add_vm_change_commands(CLI::App& vm, Run& run);    // set, adapter add, adapter remove
+void add_vm_change_commands(CLI::App& vm, Run& run);    // set, adapter ...
 void add_vm_argument_commands(CLI::App& vm, Run& run);  // qemu-args, libvirt-xml
 void add_status_command(CLI::App& parent, Run& run);
 void add_stats_command(CLI::App& parent, Run& run);

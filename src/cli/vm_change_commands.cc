@@ -1,4 +1,4 @@
-// paravane vm set, vm adapter add, vm adapter remove.
+// paravane vm set, and vm adapter add, remove, connect, disconnect.
 
 #include <fmt/format.h>
 
@@ -83,6 +83,14 @@ ExitStatus run_adapter_remove(const AdapterOptions& options, const Context& cont
   return show(client.remove_adapter(options.name, options.number, options.force), client, context);
 }
 
+ExitStatus run_connect(const AdapterOptions& options, bool connected, const Context& context) {
+  if (const Status good = control::check_name(options.name); !good) {
+    return bad_vm(options.name, good.error());
+  }
+  control::ApiClient client = context.client();
+  return show(client.set_connected(options.name, options.number, connected), client, context);
+}
+
 void add_set(CLI::App& vm, Run& run) {
   CLI::App* set = vm.add_subcommand("set", "Change a VM that is shut down");
   auto options = std::make_shared<SetOptions>();
@@ -137,6 +145,26 @@ void add_adapter_remove(CLI::App& adapter, Run& run) {
   });
 }
 
+void add_connect(CLI::App& adapter, Run& run, bool connected) {
+  CLI::App* connect = adapter.add_subcommand(
+      connected ? "connect" : "disconnect",
+      connected ? "Plug an adapter into the switch: its link is up"
+                : "Pull an adapter out of the switch: its link is down, also while the VM runs");
+  auto options = std::make_shared<AdapterOptions>();
+  options->number = 1;
+  connect->add_option("NAME", options->name, "Name of the VM")->required();
+  connect->add_option("NUMBER", options->number, "Number of the adapter, as vm list shows it")
+      ->capture_default_str()
+      ->check(CLI::Range(1u, control::kMaxAdapters).description(""));
+  connect->footer(connected ? "Examples:\n  paravane vm adapter connect db1"
+                            : "Examples:\n  paravane vm adapter disconnect db1 2");
+  connect->callback([options, connected, &run] {
+    run = [options, connected](const Context& context) {
+      return run_connect(*options, connected, context);
+    };
+  });
+}
+
 }  // namespace
 
 void add_vm_change_commands(CLI::App& vm, Run& run) {
@@ -146,6 +174,8 @@ void add_vm_change_commands(CLI::App& vm, Run& run) {
   adapter->footer("Examples:\n  paravane vm adapter add db1");
   add_adapter_add(*adapter, run);
   add_adapter_remove(*adapter, run);
+  add_connect(*adapter, run, true);
+  add_connect(*adapter, run, false);
 }
 
 }  // namespace paravane::cli

@@ -136,6 +136,13 @@ ApiResult<VmStatus> ApiClient::remove_adapter(const std::string& name, std::uint
                       vm_status_from_json);
 }
 
+ApiResult<VmStatus> ApiClient::set_connected(const std::string& name, std::uint32_t number,
+                                             bool connected) {
+  return parse_answer(call("PATCH", fmt::format("/v1/vms/{}/adapters/{}", name, number),
+                           print_json({{"connected", connected}})),
+                      vm_status_from_json);
+}
+
 ApiResult<std::vector<VmStatus>> ApiClient::list_vms() {
   return parse_answer(call("GET", "/v1/vms"), vm_list_from_json);
 }

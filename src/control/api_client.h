@@ -28,6 +28,8 @@ class ApiClient final : public Management {
   ApiResult<VmStatus> add_adapter(const std::string& name, const AdapterRequest& request) override;
   ApiResult<VmStatus> remove_adapter(const std::string& name, std::uint32_t number,
                                      bool force) override;
+  ApiResult<VmStatus> set_connected(const std::string& name, std::uint32_t number,
+                                    bool connected) override;
   ApiResult<std::vector<VmStatus>> list_vms() override;
   ApiResult<VmStatus> find_vm(const std::string& name) override;
   ApiResult<DaemonStatus> status() override;

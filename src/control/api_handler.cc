@@ -166,14 +166,20 @@ ApiResponse ApiHandler::adapters(const ApiRequest& request, const std::string& n
 
 ApiResponse ApiHandler::one_adapter(const ApiRequest& request, const std::string& name,
                                     const std::string& number) {
-  if (request.method != "DELETE") return method_not_allowed(request);
+  if (request.method != "DELETE" && request.method != "PATCH") return method_not_allowed(request);
   if (const Status good = check_name(name); !good) return invalid(good.error().message);
   if (number.size() != 1 || number[0] < '1' || number[0] > '0' + int{kMaxAdapters}) {
     return invalid(fmt::format("an adapter's number is 1 to {}", kMaxAdapters));
   }
+  const auto which = static_cast<std::uint32_t>(number[0] - '0');
+  if (request.method == "PATCH") {
+    if (const auto problem = query_problem(request, {})) return invalid(*problem);
+    const auto connected = read_body(request, connected_from_json);
+    if (!connected) return invalid(connected.error().message);
+    return respond_with(management_.set_connected(name, which, *connected));
+  }
   const Result<bool> force = forced(request);
   if (!force) return invalid(force.error().message);
-  const auto which = static_cast<std::uint32_t>(number[0] - '0');
   return respond_with(management_.remove_adapter(name, which, *force));
 }
 

@@ -104,6 +104,23 @@ TEST_F(ApiHandlerTest, AddsAndRemovesAdapters) {
   EXPECT_EQ(rest.at("adapters").size(), 1u);
 }
 
+TEST_F(ApiHandlerTest, ConnectsAndDisconnectsAdapters) {
+  const json made = call("POST", "/v1/vms", R"({"name":"db1"})");
+  EXPECT_EQ(made.at("adapters")[0].at("connected"), true);
+  management_.vms["db1"].adapters[0].state = VmState::kActive;
+  const json out = call("PATCH", "/v1/vms/db1/adapters/1", R"({"connected":false})");
+  EXPECT_EQ(status_, 200);
+  EXPECT_EQ(out.at("adapters")[0].at("connected"), false);
+  EXPECT_EQ(error_code(call("PATCH", "/v1/vms/db1/adapters/2", R"({"connected":false})")),
+            "not_found");
+  for (const char* bad : {"{}", R"({"connected":1})", R"({"connected":true,"x":1})", "[]", ""}) {
+    EXPECT_EQ(error_code(call("PATCH", "/v1/vms/db1/adapters/1", bad)), "invalid_request") << bad;
+  }
+  EXPECT_EQ(error_code(call("PATCH", "/v1/vms/db1/adapters/1", R"({"connected":true})",
+                            {{"force", "true"}})),
+            "invalid_request");
+}
+
 TEST_F(ApiHandlerTest, StopsTheDaemonUnlessAVmIsAttached) {
   call("POST", "/v1/vms", R"({"name":"db1"})");
   management_.vms["db1"].adapters[0].state = VmState::kAttached;

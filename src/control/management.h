@@ -43,6 +43,11 @@ class Management {
   virtual ApiResult<VmStatus> remove_adapter(const std::string& name, std::uint32_t number,
                                              bool force) = 0;
 
+  // Plugs an adapter into the switch or pulls it out, also while the VM runs: its guest
+  // sees the port's link change. Errors: kNotFound; kNoSpace, kStore.
+  virtual ApiResult<VmStatus> set_connected(const std::string& name, std::uint32_t number,
+                                            bool connected) = 0;
+
   // In the order of names.
   virtual ApiResult<std::vector<VmStatus>> list_vms() = 0;
   virtual ApiResult<VmStatus> find_vm(const std::string& name) = 0;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 namespace paravane::control {
 namespace {
@@ -94,6 +95,10 @@ Status check_mac(const AdapterSpec& adapter) {
 const AdapterSpec* find_adapter(const VmSpec& spec, std::uint32_t number) {
   const auto found = std::ranges::find(spec.adapters, number, &AdapterSpec::number);
   return found == spec.adapters.end() ? nullptr : &*found;
+}
+
+AdapterSpec* find_adapter(VmSpec& spec, std::uint32_t number) {
+  return const_cast<AdapterSpec*>(find_adapter(std::as_const(spec), number));
 }
 
 std::string adapter_name(std::string_view vm, std::uint32_t number) {

@@ -94,6 +94,7 @@ struct AdapterSpec {
   std::uint32_t number = 1;
   std::optional<MacAddress> mac{};  // unset in a request: chosen by the daemon
   Protocol protocol = Protocol::kRoceV2;
+  bool connected = true;  // to the switch: its link is up
 
   friend bool operator==(const AdapterSpec&, const AdapterSpec&) = default;
 };
@@ -115,6 +116,7 @@ Status check_mac(const AdapterSpec& adapter);
 
 // nullptr: there is none of this number.
 const AdapterSpec* find_adapter(const VmSpec& spec, std::uint32_t number);
+AdapterSpec* find_adapter(VmSpec& spec, std::uint32_t number);
 
 // "db1" for the first, "db1/2": in log lines, statistics and chosen addresses.
 std::string adapter_name(std::string_view vm, std::uint32_t number);

@@ -55,7 +55,8 @@ VmLimits read_limits(JsonReader& spec) {
 
 AdapterSpec read_adapter(JsonReader& reader, std::uint32_t hw_version) {
   return {.mac = read_mac(reader),
-          .protocol = read_protocol(reader).value_or(default_protocol(hw_version))};
+          .protocol = read_protocol(reader).value_or(default_protocol(hw_version)),
+          .connected = reader.boolean("connected").value_or(true)};
 }
 
 AdapterSpec read_numbered_adapter(JsonReader& reader, std::uint32_t hw_version) {
@@ -121,7 +122,9 @@ class DuplicateKeys {
 }  // namespace
 
 json to_json(const AdapterSpec& adapter) {
-  json result = {{"number", adapter.number}, {"protocol", to_string(adapter.protocol)}};
+  json result = {{"number", adapter.number},
+                 {"protocol", to_string(adapter.protocol)},
+                 {"connected", adapter.connected}};
   if (adapter.mac) result["mac"] = format_mac(*adapter.mac);
   return result;
 }
@@ -238,6 +241,14 @@ Result<AdapterRequest> adapter_request_from_json(const json& value) {
   if (Status good = reader.finish(); !good) return std::unexpected(good.error());
   if (Status good = check_mac({.mac = request.mac}); !good) return std::unexpected(good.error());
   return request;
+}
+
+Result<bool> connected_from_json(const json& value) {
+  JsonReader reader(value, "change");
+  const std::optional<bool> connected = reader.boolean("connected");
+  if (Status good = reader.finish(); !good) return std::unexpected(good.error());
+  if (!connected) return fail(Errc::kInvalidArgument, "change: connected is missing");
+  return *connected;
 }
 
 Result<json> parse_json(std::string_view text) {

@@ -25,6 +25,8 @@ Result<VmSpec> vm_spec_from_json(const nlohmann::json& value);
 // Strict; check_change() and check_mac() hold afterwards. Errors: kInvalidArgument.
 Result<VmChange> vm_change_from_json(const nlohmann::json& value);
 Result<AdapterRequest> adapter_request_from_json(const nlohmann::json& value);
+// {"connected": true or false}. Strict. Errors: kInvalidArgument.
+Result<bool> connected_from_json(const nlohmann::json& value);
 // Lenient about unknown keys: the daemon may be newer than its client.
 Result<VmStatus> vm_status_from_json(const nlohmann::json& value);
 

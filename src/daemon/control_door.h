@@ -33,6 +33,11 @@ class ControlDoor final : public control::Management {
                                                        std::uint32_t number, bool force) override {
     return carry([this, name, number, force] { return host_.remove_adapter(name, number, force); });
   }
+  control::ApiResult<control::VmStatus> set_connected(const std::string& name, std::uint32_t number,
+                                                      bool connected) override {
+    return carry(
+        [this, name, number, connected] { return host_.set_connected(name, number, connected); });
+  }
   control::ApiResult<std::vector<control::VmStatus>> list_vms() override {
     return carry([this] { return host_.list_vms(); });
   }

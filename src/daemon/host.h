@@ -50,6 +50,8 @@ class Host final : public control::Management {
       const std::string& name, const control::AdapterRequest& request) override;
   control::ApiResult<control::VmStatus> remove_adapter(const std::string& name,
                                                        std::uint32_t number, bool force) override;
+  control::ApiResult<control::VmStatus> set_connected(const std::string& name, std::uint32_t number,
+                                                      bool connected) override;
   control::ApiResult<std::vector<control::VmStatus>> list_vms() override;
   control::ApiResult<control::VmStatus> find_vm(const std::string& name) override;
   control::ApiResult<control::DaemonStatus> status() override;

@@ -108,10 +108,7 @@ ApiResult<VmStatus> Host::remove_adapter(const std::string& name, std::uint32_t 
   const auto found = vms_.find(name);
   if (found == vms_.end()) return no_such_vm(name);
   Vm& vm = found->second;
-  if (control::find_adapter(vm.spec, number) == nullptr) {
-    return refuse(ApiErrorCode::kNotFound, fmt::format("vm {} has no adapter {}", name, number),
-                  "List the adapters there are with: paravane vm list");
-  }
+  if (control::find_adapter(vm.spec, number) == nullptr) return no_such_adapter(name, number);
   if (number == 1) {
     return refuse(ApiErrorCode::kInvalidRequest,
                   fmt::format("adapter 1 of vm {} goes with the VM only", name),
@@ -141,6 +138,28 @@ ApiResult<VmStatus> Host::remove_adapter(const std::string& name, std::uint32_t 
   }
   if (!removed) return std::unexpected(removed.error());
   return vm_attached(name);
+}
+
+ApiResult<VmStatus> Host::set_connected(const std::string& name, std::uint32_t number,
+                                        bool connected) {
+  const auto found = vms_.find(name);
+  if (found == vms_.end()) return no_such_vm(name);
+  Vm& vm = found->second;
+  VmSpec changed = vm.spec;
+  AdapterSpec* adapter = control::find_adapter(changed, number);
+  if (adapter == nullptr) return no_such_adapter(name, number);
+  adapter->connected = connected;
+  if (auto kept = write(changed); !kept) return std::unexpected(kept.error());
+  vm.spec = std::move(changed);
+  const std::string port = control::adapter_name(name, number);
+  if (!worker_->ask([this, port, connected] {
+        ports_->set_connected(port, connected);
+        return true;
+      })) {
+    return worker_is_busy();
+  }
+  log::info("{}: {} the switch", port, connected ? "connected to" : "disconnected from");
+  return find_vm(name);
 }
 
 ApiResult<void> Host::write(const VmSpec& spec) {

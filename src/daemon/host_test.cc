@@ -239,6 +239,20 @@ TEST_F(HostTest, RemovesAnAttachedAdapterByForceOnly) {
   EXPECT_FALSE(std::filesystem::exists(socket_of("db1.2")));
 }
 
+TEST_F(HostTest, RemembersThatAnAdapterIsDisconnected) {
+  ASSERT_TRUE(host_->add_vm(named("db1")));
+  const RawVfioClient vmm = attach("db1");
+  const auto out = host_->set_connected("db1", 1, false);
+  ASSERT_TRUE(out);
+  EXPECT_FALSE(out->spec.adapters[0].connected);
+  EXPECT_EQ(out->adapters[0].state, VmState::kAttached);
+  host_.reset();
+  start();
+  EXPECT_FALSE(host_->find_vm("db1")->spec.adapters[0].connected);
+  EXPECT_EQ(host_->set_connected("db1", 2, true).error().code, ApiErrorCode::kNotFound);
+  EXPECT_EQ(host_->set_connected("db2", 1, true).error().code, ApiErrorCode::kNotFound);
+}
+
 TEST_F(HostTest, KeepsTheFirstAdapter) {
   ASSERT_TRUE(host_->add_vm(named("db1")));
   EXPECT_EQ(host_->remove_adapter("db1", 1, true).error().code, ApiErrorCode::kInvalidRequest);

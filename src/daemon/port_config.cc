@@ -55,6 +55,7 @@ VmPortConfig make_port_config(const control::VmSpec& spec, const control::Adapte
     if (const auto asked = spec.limits.*pair.asked) port.device.limits.*pair.given = *asked;
   }
   set_versions(spec, adapter, port.device);
+  port.connected = adapter.connected;
   port.memory.bytes = host.config.vfio_user.max_guest_memory;
   port.socket = host.config.vfio_user.socket_dir / control::socket_file(spec.name, adapter.number);
   port.access = {.mode = host.config.vfio_user.mode, .group = host.vm_socket_group};

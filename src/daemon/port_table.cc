@@ -80,6 +80,11 @@ void PortTable::remove_one(VmPort& port) {
   ports_.erase(std::string(port.name()));
 }
 
+void PortTable::set_connected(const std::string& name, bool connected) {
+  const auto found = ports_.find(name);
+  if (found != ports_.end()) found->second->set_connected(connected);
+}
+
 std::map<std::string, PortState> PortTable::states() const {
   std::map<std::string, PortState> states;
   for (const auto& [name, port] : ports_) states.emplace(name, report_state(*port));

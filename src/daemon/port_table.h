@@ -42,6 +42,9 @@ class PortTable {
   // happened. A name that is not there is no error.
   bool remove(const std::vector<std::string>& names, bool force);
 
+  // A name that is not there is no error.
+  void set_connected(const std::string& name, bool connected);
+
   std::map<std::string, PortState> states() const;
   // nullopt: no such adapter. The VM's name is that of the adapter.
   std::optional<control::VmStats> stats(const std::string& name) const;

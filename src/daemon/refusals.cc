@@ -18,6 +18,12 @@ std::unexpected<control::ApiError> no_such_vm(const std::string& name) {
                          "List the VMs there are with: paravane vm list");
 }
 
+std::unexpected<control::ApiError> no_such_adapter(const std::string& name, std::uint32_t number) {
+  return control::refuse(ApiErrorCode::kNotFound,
+                         fmt::format("vm {} has no adapter {}", name, number),
+                         "List the adapters there are with: paravane vm list");
+}
+
 std::unexpected<control::ApiError> vms_attached(std::vector<std::string> names,
                                                 std::string message) {
   return std::unexpected(

@@ -2,6 +2,7 @@
 
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,7 @@ namespace paravane::daemon {
 
 std::unexpected<control::ApiError> worker_is_busy();
 std::unexpected<control::ApiError> no_such_vm(const std::string& name);
+std::unexpected<control::ApiError> no_such_adapter(const std::string& name, std::uint32_t number);
 // Refused without force.
 std::unexpected<control::ApiError> vms_attached(std::vector<std::string> names,
                                                 std::string message);

@@ -53,6 +53,7 @@ Status VmPort::build() {
       device::PvrdmaDevice::create(config_.device, id_, memory_, interrupts_, timers_, *fabric_);
   if (!device) return std::unexpected(device.error());
   device_ = std::move(*device);
+  set_connected(config_.connected);
   network_.local.attach(device_->adapter());
   on_transport_ = true;
   auto server = vfio_user::Server::listen({.name = name(), .socket_path = config_.socket}, *loop_,
@@ -66,9 +67,17 @@ Status VmPort::build() {
 }
 
 VmPort::~VmPort() {
+  // The guest can still be told.
+  if (server_ && server_->attached()) device_->tell_gone();
   // The VMM leaves first: that resets the device while all of it is still there.
   server_.reset();
   if (on_transport_) network_.local.detach(device_->adapter());
+}
+
+void VmPort::set_connected(bool connected) {
+  config_.connected = connected;
+  network_.directory.set_link(id_, connected);
+  device_->set_link(connected);
 }
 
 void VmPort::set_now(Instant now) {

@@ -40,6 +40,7 @@ struct VmPortConfig {
   GuestMemory::Limits memory;
   std::filesystem::path socket;
   SocketAccess access;
+  bool connected = true;  // to the switch
 };
 
 // What the ports of one worker share.
@@ -66,6 +67,9 @@ class VmPort final : public Tenant {
   // Readable when the VMM has sent something; the worker then calls on_readable().
   int fd() const { return loop_->fd(); }
   void on_readable() { readable_ = true; }
+
+  // Plugs the adapter into the switch or pulls it out; the guest sees the link change.
+  void set_connected(bool connected);
 
   const std::string& name() const { return config_.device.name; }
   const VmPortConfig& config() const { return config_; }

@@ -77,6 +77,7 @@ struct CommandScope {
   SharedReceiveEvents& shared_receive_events;
   DeviceCounters& counters;
   const SharedRegion& region;
+  const bool& link_up;  // of the port
   Instant now;
   std::unique_ptr<LongCommand>* later;  // where a handler that says kLater leaves the rest
 };

@@ -96,6 +96,14 @@ class PvrdmaDevice : public vfio_user::PciDevice {
   // no user context is open and nothing is under way. (Timers are apart.)
   virtual Instant next_look() const = 0;
 
+  // The port's link, up when the device is made: the guest sees the port's state
+  // change, and an event.
+  virtual void set_link(bool up) = 0;
+
+  // The VM is about to lose the device: the guest's programs get DEVICE_FATAL, as far
+  // as the guest's memory still takes it.
+  virtual void tell_gone() = 0;
+
   // The memory failed or the device cannot go on: the VM must lose it.
   // Empty: all is well.
   virtual std::string_view fatal_reason() const = 0;

@@ -14,6 +14,7 @@
 namespace paravane::device {
 namespace {
 
+constexpr std::uint32_t kPort = 1;  // the only one
 constexpr Duration kHeldRetry = std::chrono::milliseconds(1);
 
 verbs::AdapterLimits adapter_limits(const DeviceLimits& limits) {
@@ -82,6 +83,7 @@ PvrdmaFunction::PvrdmaFunction(const DeviceConfig& config, const Surroundings& a
                  .shared_receive_events = *this,
                  .counters = counters_,
                  .region = region_,
+                 .link_up = link_up_,
                  .now = {},
                  .later = nullptr},
                 lines_, clock_) {}
@@ -244,7 +246,19 @@ void PvrdmaFunction::poll(verbs::Budget& budget) {
 
 void PvrdmaFunction::check_memory() {
   if (!fatal_reason_.empty() || !memory_.failed()) return;
+  tell_gone();
   fatal_reason_ = "guest memory failed: the VMM shrank its file, or a page of it is bad";
+}
+
+void PvrdmaFunction::set_link(bool up) {
+  thread_.check();
+  if (std::exchange(link_up_, up) == up) return;
+  notifier_.async(up ? abi::kEventPortActive : abi::kEventPortError, kPort);
+}
+
+void PvrdmaFunction::tell_gone() {
+  thread_.check();
+  notifier_.async(abi::kEventDeviceFatal, kPort);
 }
 
 bool PvrdmaFunction::has_work() const {

@@ -63,6 +63,8 @@ class PvrdmaFunction final : public PvrdmaDevice,
   void poll(verbs::Budget& budget) override;
   bool has_work() const override;
   Instant next_look() const override;
+  void set_link(bool up) override;
+  void tell_gone() override;
   std::string_view fatal_reason() const override { return fatal_reason_; }
   verbs::Adapter& adapter() override { return adapter_; }
   const DeviceCounters& counters() const override { return counters_; }
@@ -109,6 +111,7 @@ class PvrdmaFunction final : public PvrdmaDevice,
   SharedRegion region_;
   std::optional<Error> region_error_;  // why ACTIVATE cannot succeed
   bool active_ = false;
+  bool link_up_ = true;
   std::string fatal_reason_;
   LogLimit log_limit_;                                 // what went wrong
   LogLimit life_limit_{std::chrono::seconds(10), 20};  // activations and resets

@@ -23,6 +23,8 @@ class Directory::Port final : public verbs::FabricPort {
   std::optional<Path> find(const Gid& dgid, GidType type) const override {
     const auto owner = directory_.owners_.find({dgid, type});
     if (owner == directory_.owners_.end()) return std::nullopt;
+    if (!directory_.members_.at(id_).linked) return std::nullopt;
+    if (!directory_.members_.at(owner->second).linked) return std::nullopt;
     return Path{.transport = &directory_.local_, .peer = owner->second};
   }
 
@@ -73,6 +75,13 @@ std::unique_ptr<verbs::FabricPort> Directory::join(AdapterId id, std::string nam
   owners_.erase({reserved, GidType::kRoceV2});
   ++epoch_;
   return std::make_unique<Port>(*this, id);
+}
+
+void Directory::set_link(AdapterId id, bool up) {
+  bool& linked = members_.at(id).linked;
+  if (linked == up) return;
+  linked = up;
+  ++epoch_;
 }
 
 Status Directory::announce(AdapterId id, const Key& key) {

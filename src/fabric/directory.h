@@ -43,6 +43,11 @@ class Directory {
   std::unique_ptr<verbs::FabricPort> join(verbs::AdapterId id, std::string name,
                                           const MacAddress& mac);
 
+  // Whether the adapter's link to the switch is up, as it is when it joins. While it is
+  // down it reaches nobody and nobody reaches it; what it has announced stays its own.
+  // REQUIRES: it is a member.
+  void set_link(verbs::AdapterId id, bool up);
+
   // How many GIDs are announced.
   std::size_t gid_count() const { return owners_.size(); }
 
@@ -52,6 +57,7 @@ class Directory {
   struct Member {
     std::string name;
     verbs::Gid reserved;  // made from its MAC address
+    bool linked = true;
   };
 
   Status announce(verbs::AdapterId id, const Key& key);

@@ -45,6 +45,22 @@ TEST_F(DirectoryTest, AnnouncedGidIsFoundByEverybody) {
   }
 }
 
+TEST_F(DirectoryTest, WhoseLinkIsDownReachesNobodyAndNobodyReachesIt) {
+  ASSERT_TRUE(a_->announce(ipv4(1), kV2));
+  ASSERT_TRUE(b_->announce(ipv4(2), kV2));
+  const std::uint64_t before = a_->epoch();
+  directory_.set_link(AdapterId{1}, false);
+  EXPECT_NE(a_->epoch(), before);
+  EXPECT_EQ(b_->find(ipv4(1), kV2), std::nullopt);
+  EXPECT_EQ(a_->find(ipv4(2), kV2), std::nullopt);
+  EXPECT_EQ(a_->find(ipv4(1), kV2), std::nullopt);  // itself neither
+  EXPECT_TRUE(b_->find(ipv4(2), kV2));
+  EXPECT_FALSE(b_->announce(ipv4(1), kV2));  // still its own
+  directory_.set_link(AdapterId{1}, true);
+  EXPECT_TRUE(b_->find(ipv4(1), kV2));
+  EXPECT_TRUE(a_->find(ipv4(2), kV2));
+}
+
 TEST_F(DirectoryTest, FirstComeFirstServed) {
   ASSERT_TRUE(a_->announce(ipv4(1), kV2));
   const Status second = b_->announce(ipv4(1), kV2);

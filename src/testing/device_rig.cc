@@ -58,6 +58,11 @@ DeviceRig::~DeviceRig() {
   }
 }
 
+void DeviceRig::set_link(unsigned vm, bool up) {
+  directory_.set_link(verbs::AdapterId{vm}, up);
+  device(vm).set_link(up);
+}
+
 void DeviceRig::unplug(unsigned vm) {
   if (!vms_[vm]->plugged) return;
   vms_[vm]->plugged = false;

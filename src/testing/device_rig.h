@@ -74,6 +74,9 @@ class DeviceRig {
   Instant next_wake();
   std::uint64_t turns() const { return turns_; }
 
+  // Its link to the switch comes up or goes down.
+  void set_link(unsigned vm, bool up);
+
   // A VMM that goes away, and one that comes back with an empty machine.
   void unplug(unsigned vm);
 

@@ -72,6 +72,17 @@ class FakeManagement final : public control::Management {
     return vm;
   }
 
+  control::ApiResult<control::VmStatus> set_connected(const std::string& name, std::uint32_t number,
+                                                      bool connected) override {
+    if (fault) return std::unexpected(*fault);
+    const auto found = vms.find(name);
+    if (found == vms.end()) return missing(name);
+    control::AdapterSpec* adapter = control::find_adapter(found->second.spec, number);
+    if (adapter == nullptr) return missing(name);
+    adapter->connected = connected;
+    return found->second;
+  }
+
   control::ApiResult<void> remove_vm(const std::string& name, bool force) override {
     if (fault) return std::unexpected(*fault);
     const auto found = vms.find(name);

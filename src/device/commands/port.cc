@@ -19,7 +19,7 @@ Result<Progress> query_port(CommandScope& scope, const Request& request, Respons
     return fail(Errc::kInvalidArgument, "no such port");
   }
   abi::QueryPortResponse answer{};
-  answer.state.set(abi::kPortActive);
+  answer.state.set(scope.link_up ? abi::kPortActive : abi::kPortDown);
   answer.max_mtu.set(kMtu4096);
   answer.active_mtu.set(scope.config.active_mtu);
   answer.gid_tbl_len.set(scope.config.limits.gids);
@@ -31,7 +31,7 @@ Result<Progress> query_port(CommandScope& scope, const Request& request, Respons
   answer.max_vl_num = 1;
   answer.active_width = abi::kWidth4x;
   answer.active_speed = abi::kSpeedEdr;
-  answer.phys_state = abi::kPhysLinkUp;
+  answer.phys_state = scope.link_up ? abi::kPhysLinkUp : abi::kPhysDisabled;
   response.set(answer);
   return Progress::kDone;
 }
