@@ -1,7 +1,8 @@
 """The one place that knows where QEMU's arguments for the RDMA device come from.
 
-A VM has QEMU's vmxnet3 at function 0 and, unless asked otherwise, Paravane's
-device at function 1 of the same slot: the guest's driver looks for its NIC there.
+Each adapter of a VM is QEMU's vmxnet3 at function 0 and, unless asked otherwise,
+Paravane's device at function 1 of the same slot: the guest's driver looks for its NIC
+there. The next adapter has the next slot.
 """
 
 import json
@@ -12,7 +13,8 @@ from . import network
 from .errors import LabError
 from .places import repository
 
-NIC_SLOT = "10"
+NIC_SLOT = 0x10
+HUGE = ",hugetlb=on,hugetlbsize=2M"
 
 
 def memory_arguments(megabytes):
@@ -21,15 +23,22 @@ def memory_arguments(megabytes):
             "-object", f"memory-backend-memfd,id=ram0,size={megabytes}M,share=on"]
 
 
+def mac_address(vm, adapter):
+    return vm.options["mac"] if adapter == 1 else network.guest_mac(vm.index, adapter)
+
+
 def nic_arguments(vm):
-    tap = network.tap_name(vm.index)
-    return ["-netdev", f"tap,id=net0,ifname={tap},script=no,downscript=no,vhost=off",
-            "-device", f"vmxnet3,netdev=net0,mac={vm.options['mac']},"
-                       f"addr={NIC_SLOT}.0,multifunction=on,romfile="]
+    arguments = []
+    for adapter in range(1, vm.options["adapters"] + 1):
+        nic, tap = f"net{adapter - 1}", network.tap_name(vm.index, adapter)
+        arguments += ["-netdev", f"tap,id={nic},ifname={tap},script=no,downscript=no,vhost=off",
+                      "-device", f"vmxnet3,netdev={nic},mac={mac_address(vm, adapter)},"
+                                 f"addr={NIC_SLOT + adapter - 1:x}.0,multifunction=on,romfile="]
+    return arguments
 
 
 def socket_arguments(path):
-    device = {"driver": "vfio-user-pci", "id": "rdma0", "addr": NIC_SLOT + ".1",
+    device = {"driver": "vfio-user-pci", "id": "rdma0", "addr": f"{NIC_SLOT:x}.1",
               "socket": {"type": "unix", "path": os.path.abspath(path)}}
     return ["-device", json.dumps(device)]
 
@@ -59,29 +68,49 @@ def require_paravane(options, *words):
     return output
 
 
-def printed_arguments(vm):
-    """What `paravane vm qemu-args` says; a VM it does not know yet is added."""
-    question = ("vm", "qemu-args", vm.name, "--tap", network.tap_name(vm.index),
-                "--memory", f"{vm.options['memory']}M", "--json")
-    status, output, _ = paravane(vm.options, *question)
-    if status != 0:
+def answer(options, *words):
+    """The same for a command that answers in JSON, read."""
+    output = require_paravane(options, *words)
+    try:
+        return json.loads(output)
+    except ValueError as error:
+        raise LabError("paravane " + " ".join(words), f"its answer is not JSON ({error})",
+                       "use a paravane of this source tree") from error
+
+
+def add_adapters(vm):
+    """What the daemon does not know yet of the VM; what it knows stays as it is."""
+    wanted = vm.options["adapters"]
+    rows = [row for row in answer(vm.options, "--formatter=json", "vm", "list") if row["Name"] == vm.name]
+    if not rows:
         require_paravane(vm.options, "vm", "add", vm.name, "--mac", vm.options["mac"])
-        output = require_paravane(vm.options, *question)
-    elif vm.options["mac_chosen"] and vm.options["mac"].lower() not in output.lower():
+    elif vm.options["mac_chosen"] and rows[0]["MACAddress"].lower() != vm.options["mac"].lower():
         raise LabError(f"MAC address {vm.options['mac']}", f"{vm.name} has another one already",
                        f"paravane vm remove {vm.name}, or leave --mac out")
-    try:
-        return [str(word) for word in json.loads(output)]
-    except ValueError as error:
-        raise LabError("paravane vm qemu-args", f"its answer is not JSON ({error})",
-                       "use a paravane of this source tree") from error
+    elif len(rows) > wanted:
+        raise LabError(f"{wanted} adapters", f"{vm.name} has {len(rows)} already",
+                       f"lab/vm up --adapters {len(rows)}, or paravane vm adapter remove")
+    for adapter in range(max(len(rows), 1) + 1, wanted + 1):
+        require_paravane(vm.options, "vm", "adapter", "add", vm.name, "--mac", mac_address(vm, adapter))
+
+
+def printed_arguments(vm):
+    """What `paravane vm qemu-args` says."""
+    add_adapters(vm)
+    taps = [network.tap_name(vm.index, k + 1) for k in range(vm.options["adapters"])]
+    words = answer(vm.options, "vm", "qemu-args", vm.name, "--memory", f"{vm.options['memory']}M", "--json",
+                   *(word for tap in taps for word in ("--tap", tap)))
+    return [str(word) for word in words]
 
 
 def for_vm(vm):
     """All arguments for memory, network and RDMA of one VM."""
     if vm.options["rdma"] and not vm.options["socket"]:
-        return printed_arguments(vm)
-    arguments = memory_arguments(vm.options["memory"]) + nic_arguments(vm)
-    if vm.options["socket"]:
-        arguments += socket_arguments(vm.options["socket"])
+        arguments = printed_arguments(vm)
+    else:
+        arguments = memory_arguments(vm.options["memory"]) + nic_arguments(vm)
+        if vm.options["socket"]:
+            arguments += socket_arguments(vm.options["socket"])
+    if vm.options["hugepages"]:
+        arguments = [word + HUGE if word.startswith("memory-backend-memfd,") else word for word in arguments]
     return arguments

@@ -54,7 +54,7 @@ class Machine:
         with open(self.path("options.json"), "w", encoding="utf-8") as file:
             json.dump(options, file)
         self._append_overlays()
-        network.add_tap(self.state.namespace, self.index, options["mtu"])
+        network.add_taps(self.state.namespace, self.index, options["adapters"], options["mtu"])
         command = qemu_command.command(self, accelerator, device_arguments.for_vm(self))
         with open(self.path("qemu.command"), "w", encoding="utf-8") as file:
             file.write(shlex.join(command) + "\n")
@@ -111,7 +111,7 @@ class Machine:
 
     def down(self):
         processes.stop(self.path("pid"))
-        network.remove_tap(self.state.namespace, self.index)
+        network.remove_taps(self.state.namespace, self.index)
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def monitor(self, command):

@@ -22,11 +22,18 @@ CPU_MODELS = {"tcg": "Nehalem-v1,+rdrand,+pclmulqdq", "kvm": "host"}
 
 
 def guest_line(vm):
-    words = {"name": f"vm{vm.index}", "address": network.guest_address(vm.index),
+    addresses = [network.guest_address(vm.index, k + 1) for k in range(vm.options["adapters"])]
+    words = {"name": f"vm{vm.index}", "addresses": ",".join(addresses),
              "mtu": vm.options["mtu"], "ports": AGENT_PORTS,
              "rdma": int(vm.options["rdma"])}
     line = " ".join(f"lab.{name}={value}" for name, value in words.items())
-    return " ".join([KERNEL_LINE, line, vm.options["append"]]).strip()
+    iommu = "intel_iommu=on" if vm.options["iommu"] else ""
+    return " ".join(filter(None, [KERNEL_LINE, line, iommu, vm.options["append"]]))
+
+
+def iommu_arguments(vm):
+    """Before any other device: one that is there earlier goes past it."""
+    return ["-device", "intel-iommu,caching-mode=on"] if vm.options["iommu"] else []
 
 
 def agent_arguments():
@@ -44,7 +51,7 @@ def command(vm, accelerator, device_arguments):
         qemu_binary(), "-name", f"vm{vm.index}", "-nodefaults", "-no-user-config",
         "-display", "none", "-accel", accelerator, "-cpu", CPU_MODELS[accelerator],
         "-machine", "q35", "-m", str(vm.options["memory"]), "-smp", str(vm.options["smp"]),
-        "-kernel", guest_image("vmlinux"),
+        *iommu_arguments(vm), "-kernel", guest_image("vmlinux"),
         "-initrd", initrd if os.path.exists(initrd) else guest_image("initramfs.cpio"),
         "-append", guest_line(vm),
         "-chardev", "socket,id=console,path=console.sock,server=on,wait=off,"

@@ -104,9 +104,10 @@ class Rig:
             raise Failed(f"paravane {' '.join(words)}: exit status {done.returncode}\n{done.stdout}{done.stderr}")
         return done
 
-    def stats(self, vm):
-        """Every number that the daemon keeps for a VM, by its name."""
-        report = json.loads(self.cli("--formatter=json", "stats", "--vm", vm).stdout)["vms"][0]
+    def stats(self, vm, adapter=1):
+        """Every number that the daemon keeps for an adapter of a VM, by its name."""
+        adapters = json.loads(self.cli("--formatter=json", "stats", "--vm", vm).stdout)["vms"]
+        report = next(one for one in adapters if one["adapter"] == adapter)
         return {counter["name"]: counter["value"] for group in [*report["groups"], report["objects"]]
                 for counter in group["counters"]}
 
