@@ -16,10 +16,12 @@ TREES_KEY=$(recipe_key "$GUEST_SUITE" "${GUEST_PACKAGES[@]}" "${GUEST_BUILD_PACK
 
 join_commas() { local IFS=,; printf '%s' "$*"; }
 
-# in_build_tree DIRECTORY COMMAND...: a command of the guest's distribution.
+# in_build_tree DIRECTORY COMMAND...: a command of the guest's distribution. It sees
+# /proc, which the build of newer kernels' modules asks for limits.
 in_build_tree() {
   local directory=$1
   shift
   # shellcheck disable=SC2016
-  chroot "$BUILD_TREE" /bin/sh -c 'cd "$0" && exec "$@"' "$directory" "$@"
+  unshare --mount sh -c 'mount -t proc proc "$0/proc" && exec chroot "$0" env -C "$@"' \
+    "$BUILD_TREE" "$directory" "$@"
 }

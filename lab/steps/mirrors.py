@@ -5,7 +5,10 @@ The project names no mirror. What the machine's apt is configured with (both
 source formats; apt itself reads them) is asked for the Debian archive and the
 security archive, and the wanted suite is put in place of the machine's own.
 
-usage: mirrors.py SUITE [--backports] [--keyring FILE]
+usage: mirrors.py SUITE [--backports | --offer-backports] [--keyring FILE]
+
+With --backports the caller prefers that suite; with --offer-backports it is there for
+packages that are asked for by their version.
 """
 
 import argparse
@@ -56,7 +59,7 @@ def security_archive(sources):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("suite")
-    parser.add_argument("--backports", action="store_true")
+    parser.add_argument("--backports", "--offer-backports", action="store_true")
     parser.add_argument("--keyring")
     args = parser.parse_args()
     if not re.fullmatch(r"[a-z]+", args.suite):
