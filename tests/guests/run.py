@@ -43,6 +43,12 @@ class Verdicts(unittest.TestResult):
         super().addError(test, err)
         self._note(test, "failed", self.errors[-1][1])
 
+    def addSubTest(self, test, subtest, err):
+        """One that fails is all that is heard of its test."""
+        super().addSubTest(test, subtest, err)
+        if err is not None:
+            self._note(test, "failed", f"{subtest}\n{self._exc_info_to_string(err, test)}")
+
     def addSkip(self, test, reason):
         self._note(test, "skipped", reason)
 
