@@ -169,12 +169,23 @@ def guests(stage):
     run_guests(stage, "bookworm")
 
 
+PART_OF_GUESTS = ("Devices", "Pyverbs", "BetweenTwoGuests.test_C", "InsideOneGuest.test_C", "every_operation", "ucmatose")
+
+
+def prepare_and_run_guests(stage, guest, *patterns):
+    stage.say("preparing the guest (the first time takes minutes)")
+    if stage.check("prepare", "lab/prepare", "--layer", "python", env={"LAB_GUEST": guest}):
+        run_guests(stage, guest, *patterns)
+
+
 def guests_trixie(stage):
     """Unmodified Linux guests: Debian 13 with its 6.12 kernel, a part of the tests."""
-    stage.say("preparing the guest (the first time takes minutes)")
-    if stage.check("prepare", "lab/prepare", "--layer", "python", env={"LAB_GUEST": "trixie"}):
-        run_guests(stage, "trixie", "Devices", "Pyverbs", "BetweenTwoGuests.test_C", "InsideOneGuest.test_C",
-                   "every_operation", "ucmatose")
+    prepare_and_run_guests(stage, "trixie", *PART_OF_GUESTS)
+
+
+def guests_backports(stage):
+    """Unmodified Linux guests: Debian 13 with its backports' kernel, a part of the tests."""
+    prepare_and_run_guests(stage, "backports", *PART_OF_GUESTS)
 
 
 def run_guests(stage, guest, *patterns):
@@ -208,26 +219,30 @@ def conformance(stage):
 
 
 STAGES = [house, unit, sanitizers, fuzz, threads, lab, qtest, guests, guests_trixie]
+LONG = [guests_backports]  # with --all, or --only
 ON_DEMAND = [tidy, conformance]  # with --only: see docs/status.md
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", help="comma-separated stages")
+    parser.add_argument("--all", action="store_true", help="the long stages too")
     parser.add_argument("--list", action="store_true", help="name the stages and what they do")
     parser.add_argument("--fuzz-seconds", type=int, default=5)
     options = parser.parse_args()
     if options.list:
-        for stage in STAGES + ON_DEMAND:
-            print(f"{stage.__name__:12} {stage.__doc__}{' (on demand)' if stage in ON_DEMAND else ''}")
+        for stage in STAGES + LONG + ON_DEMAND:
+            when = " (with --all)" if stage in LONG else " (on demand)" if stage in ON_DEMAND else ""
+            print(f"{stage.__name__:16} {stage.__doc__}{when}")
         return 0
-    wanted = options.only.split(",") if options.only else [s.__name__ for s in STAGES]
-    unknown = set(wanted) - {s.__name__ for s in STAGES + ON_DEMAND}
+    default = STAGES + LONG if options.all else STAGES
+    wanted = options.only.split(",") if options.only else [s.__name__ for s in default]
+    unknown = set(wanted) - {s.__name__ for s in STAGES + LONG + ON_DEMAND}
     if unknown:
         parser.error(f"no such stage: {', '.join(sorted(unknown))}; see --list")
     LOGS.mkdir(parents=True, exist_ok=True)
     total, start = Tally(), time.monotonic()
-    chosen = [s for s in STAGES + ON_DEMAND if s.__name__ in wanted]
+    chosen = [s for s in STAGES + LONG + ON_DEMAND if s.__name__ in wanted]
     for number, function in enumerate(chosen, 1):
         began = time.monotonic()
         print(f"[{number}/{len(chosen)}] {function.__name__}: {function.__doc__}", flush=True)
