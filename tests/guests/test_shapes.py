@@ -36,8 +36,8 @@ def huge_pages(count):
 
 
 def huge_pages_of(process):
-    """MiB that a process has mapped in huge pages."""
-    lines = pathlib.Path(f"/proc/{process}/smaps").read_text().splitlines()
+    """MiB of huge pages that a process, named by its files in /proc, has in use."""
+    lines = (process / "smaps").read_text().splitlines()
     return sum(int(line.split()[1]) for line in lines if line.startswith(("Shared_Hugetlb:", "Private_Hugetlb:"))) // 1024
 
 
@@ -70,7 +70,7 @@ class Shapes(unittest.TestCase):
             # They come back when the guests are gone, which is before the end of this.
             self.addCleanup(stack.pop_all().close)
             rig = self.run_shape(options, question)
-            self.assertGreater(huge_pages_of(rig.daemon.pid), 0)
+            self.assertGreater(huge_pages_of(rig.engine()), 0)
 
 
 def add_shapes():
