@@ -109,7 +109,7 @@ class CommandFuzz {
     for (std::uint32_t i = 0; i < words; ++i) {
       const std::uint32_t at = 16 + input.below((kRequestBytes - 16) / 4) * 4;
       const std::uint32_t kind = input.below(4);
-      std::uint64_t value = kind == 0 ? last_handle_ : HostileVm::number(input);
+      std::uint64_t value = kind == 0 ? last_handle_ : hostile_number(input);
       if (kind == 1) value = vm_.address(input);
       const std::size_t size = kind == 1 && at + 8 <= slot.size() ? 8 : 4;
       std::memcpy(slot.data() + at, &value, size);
@@ -140,8 +140,7 @@ class CommandFuzz {
   void bend_region(FuzzBytes& input) {
     FakeGuest& guest = vm_.guest();
     const std::uint32_t at = input.below(72 / 4) * 4;
-    const std::uint64_t value =
-        (input.u8() & 1) != 0 ? vm_.address(input) : HostileVm::number(input);
+    const std::uint64_t value = (input.u8() & 1) != 0 ? vm_.address(input) : hostile_number(input);
     std::byte* region = vm_.machine().ram().at(guest.shared_address());
     std::array<std::byte, 80> before{};
     std::memcpy(before.data(), region, before.size());

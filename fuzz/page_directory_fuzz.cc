@@ -125,7 +125,7 @@ class PageDirectoryFuzz {
   }
 
   static void bend(std::uint32_t& count, FuzzBytes& input) {
-    if ((input.u8() & 3) == 0) count = HostileVm::number(input);
+    if ((input.u8() & 3) == 0) count = hostile_number(input);
   }
 
   void use(FuzzBytes& input) {

@@ -91,7 +91,7 @@ class WorkQueueFuzz {
     const std::uint32_t words = input.below(4);
     for (std::uint32_t i = 0; i < words; ++i) {
       const std::uint32_t at = input.below(bytes / 4) * 4;
-      const std::uint32_t value = HostileVm::number(input);
+      const std::uint32_t value = hostile_number(input);
       std::memcpy(reinterpret_cast<std::byte*>(&slot) + at, &value, sizeof value);
     }
   }
@@ -140,7 +140,7 @@ class WorkQueueFuzz {
   }
 
   void set_shared_index(FuzzBytes& input) {
-    const std::uint32_t value = HostileVm::number(input);
+    const std::uint32_t value = hostile_number(input);
     DriverRing& ring = srq_.receive_ring();
     (input.u8() & 1) != 0 ? ring.set_tail(value) : ring.set_head(value);
   }
@@ -149,7 +149,7 @@ class WorkQueueFuzz {
     DriverRing rings[] = {end.qp().send_ring(), end.qp().receive_ring(), end.cq().ring(),
                           vm_.guest().notification_ring(), vm_.guest().async_ring()};
     DriverRing& ring = rings[input.below(5)];
-    const std::uint32_t value = HostileVm::number(input);
+    const std::uint32_t value = hostile_number(input);
     (input.u8() & 1) != 0 ? ring.set_tail(value) : ring.set_head(value);
   }
 
@@ -157,7 +157,7 @@ class WorkQueueFuzz {
     const auto& pages = end.qp().pages().pages;
     const std::uint64_t page = pages[input.below(static_cast<std::uint32_t>(pages.size()))];
     const std::uint32_t at = input.u16() % (kPage / 4) * 4;
-    vm_.machine().ram().as<std::uint32_t>(page + at) = HostileVm::number(input);
+    vm_.machine().ram().as<std::uint32_t>(page + at) = hostile_number(input);
   }
 
   void consume(FakeEnd& end, FuzzBytes& input) {

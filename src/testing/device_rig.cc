@@ -17,7 +17,7 @@ void demand(bool condition, const char* what) {
 }  // namespace
 
 DeviceRig::DeviceRig(const RigOptions& options)
-    : budget_(options.budget), ceiling_(options.config.watch_ceiling) {
+    : budget_(options.budget), least_left_(options.budget), ceiling_(options.config.watch_ceiling) {
   for (unsigned i = 0; i < options.vms; ++i) add_vm(i, options);
 }
 
@@ -80,6 +80,8 @@ void DeviceRig::step() {
     vm->device->set_now(now_);
     verbs::Budget budget = budget_;
     vm->device->poll(budget);
+    least_left_.bytes = std::min(least_left_.bytes, budget.bytes);
+    least_left_.operations = std::min(least_left_.operations, budget.operations);
   }
   verbs::Budget budget = budget_;
   local_.poll(now_, budget);

@@ -73,6 +73,9 @@ class DeviceRig {
   // When the worker would next wake up.
   Instant next_wake();
   std::uint64_t turns() const { return turns_; }
+  // The least that a device left of its budget in one turn; below zero: what it took
+  // too much.
+  const verbs::Budget& least_left() const { return least_left_; }
 
   // Its link to the switch comes up or goes down.
   void set_link(unsigned vm, bool up);
@@ -100,6 +103,7 @@ class DeviceRig {
   transport_local::LocalTransport local_;
   fabric::Directory directory_{local_};
   verbs::Budget budget_;
+  verbs::Budget least_left_;
   Duration ceiling_;
   std::uint64_t turns_ = 0;
   std::vector<std::unique_ptr<Vm>> vms_;
