@@ -27,6 +27,9 @@ struct Question {
 Figures write_latency(const Settings& settings);
 Figures write_bandwidth(const Settings& settings);
 Figures write_rate(const Settings& settings);
+Figures atomics(const Settings& settings);
+Figures shared_receives(const Settings& settings);
+Figures many_queue_pairs(const Settings& settings);
 Figures register_memory(const Settings& settings);
 Figures queue_pair_setup(const Settings& settings);
 Figures idle(const Settings& settings);

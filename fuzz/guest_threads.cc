@@ -1,5 +1,6 @@
 #include "guest_threads.h"
 
+#include <chrono>
 #include <span>
 
 #include "testing/fake_guest_ring.h"
@@ -10,6 +11,7 @@ namespace {
 constexpr std::uint32_t kRoles = 4;
 constexpr std::uint32_t kRingEntries = 16;
 constexpr int kBurst = 64;
+constexpr auto kPause = std::chrono::microseconds(20);
 
 std::uint32_t& word_of(std::byte* page, std::uint32_t index) {
   return reinterpret_cast<std::uint32_t*>(page)[index % (kPage / sizeof(std::uint32_t))];
@@ -79,7 +81,8 @@ void GuestThreads::run(const Reach& reach, std::uint32_t role, Dice dice) {
       if (i == 0) ++started_;
       if (stop_) return;
     }
-    std::this_thread::yield();
+    // On a machine with few processors the worker needs one of them.
+    std::this_thread::sleep_for(kPause);
   } while (!stop_);
 }
 

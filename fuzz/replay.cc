@@ -19,7 +19,7 @@
 
 extern "C" {
 // NOLINTBEGIN(readability-identifier-naming): libFuzzer's names.
-int LLVMFuzzerInitialize(int* argc, char*** argv);
+[[gnu::weak]] int LLVMFuzzerInitialize(int* argc, char*** argv);  // a fuzzer may have none
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
 // NOLINTEND(readability-identifier-naming)
 }
@@ -58,7 +58,7 @@ int main(int argc, char** argv) {
       add_files(argv[i], files);
     }
   }
-  LLVMFuzzerInitialize(&argc, &argv);
+  if (LLVMFuzzerInitialize != nullptr) LLVMFuzzerInitialize(&argc, &argv);
   std::size_t done = 0;
   while (done < files.size() && Clock::now() < end) run_one(files[done++]);
   std::printf("%zu of %zu inputs\n", done, files.size());

@@ -124,12 +124,16 @@ def threads(stage):
     """What has threads, under the thread sanitizer."""
     # Not tests/cve: its guests race with themselves, which is what it is about.
     targets = ["paravane_base_test", "paravane_guestmem_test", "paravane_daemon_test", "paravane_conformance_test"]
-    if stage.build("tsan", *targets):
+    if stage.build("tsan", *targets, "driver_seeds", "driver_replay"):
         for target in targets:
             binary = next((ROOT / "build" / "tsan").rglob(target), None)
             # Rig time has one thread: an hour of it shows no more than a second. And the
             # sanitizer's own code cannot be single-stepped.
             stage.check(target, binary or target, "--gtest_filter=-*ForAnHour*:*PayloadStep*")
+        # Hostile drivers, with the seeds and with what the stage `fuzz` has found since.
+        programs, seeds = ROOT / "build" / "tsan" / "fuzz", ROOT / "build" / "tsan" / "fuzz" / "seeds"
+        stage.check("driver_seeds", programs / "driver_seeds", seeds)
+        stage.check("driver_replay", programs / "driver_replay", "--seconds", 60, seeds, ROOT / "build" / "fuzz" / "corpus" / "driver")
 
 
 def tidy(stage):
@@ -213,14 +217,26 @@ def run_guests(stage, guest, *patterns):
             stage.tally.add(name, case["verdict"] == "passed")
 
 
+def coverage(stage):
+    """Lines of the guest-facing folders that unit tests, conformance, CVE tests and fuzzers' inputs run."""
+    report = LOGS / "coverage.json"
+    report.unlink(missing_ok=True)
+    stage.say("building coverage and running all of it")
+    stage.check("all tests pass, every folder above its floor", "tools/coverage.py", "--json", report)
+    if not report.exists():
+        return
+    for row in json.loads(report.read_text()):
+        stage.say(f"{row['folder']}: {row['covered']} of {row['lines']} lines, {100 * row['covered'] / row['lines']:.1f} %")
+
+
 def conformance(stage):
     """docs/conformance.md against what unit, guests and guests_trixie showed last."""
     stage.check("docs/conformance.md", "tools/conformance.py", "--compare")
 
 
 STAGES = [house, unit, sanitizers, fuzz, threads, lab, qtest, guests, guests_trixie]
-LONG = [guests_backports]  # with --all, or --only
-ON_DEMAND = [tidy, conformance]  # with --only: see docs/status.md
+LONG = [tidy, coverage, guests_backports]  # with --all, or --only
+ON_DEMAND = [conformance]  # with --only: see docs/status.md
 
 
 def main():
