@@ -106,6 +106,58 @@ void add_troubles(std::vector<SeedBytes>& seeds) {
   }
 }
 
+// Long messages, and what may happen in the middle of one.
+void add_long(std::vector<SeedBytes>& seeds) {
+  for (std::uint32_t what = 0; what < 12; ++what) {
+    for (const std::uint32_t place : {3u, 7u}) {
+      SeedBytes seed = start(0);
+      connect(seed, 0, place, 1, place);
+      receive(seed, 1, place);
+      send(seed, 0, place, what % 2 == 0 ? 0 : 4, 9000);
+      send(seed, 1, place, what % 3 == 0 ? 2 : 0, 9000);
+      pass(seed, 1);
+      const std::uint32_t vm = what / 2 % 2;
+      switch (what % 6) {
+        case 0: act(seed, DriverAct::kDestroy, vm).u8(5).u8(place).u8(0); break;
+        case 1: act(seed, DriverAct::kDestroy, vm).u8(4).u8(place).u8(0); break;
+        case 2: act(seed, DriverAct::kReset, vm).u8(0).u8(0); break;
+        case 3: act(seed, DriverAct::kMove, vm).u8(place).u8(6); break;
+        case 4: act(seed, DriverAct::kMemory, vm).u8(0).u8(4).u16(0).u8(0); break;
+        default: act(seed, DriverAct::kDestroy, vm).u8(0).u8(place).u8(0);
+      }
+      act(seed, DriverAct::kBystander, 0);
+      pass(seed, 3000);
+      seeds.push_back(seed);
+    }
+  }
+}
+
+// All memory mapped anew, with rights that do not suffice.
+void add_rights(std::vector<SeedBytes>& seeds) {
+  for (std::uint32_t rights = 0; rights < 4; ++rights) {
+    for (std::uint32_t place = 1; place < 8; place += 2) {
+      SeedBytes seed = start(0);
+      connect(seed, 0, place, 1, place);
+      receive(seed, 0, place);
+      act(seed, DriverAct::kMemory, 0).u8(2).u8(4).u16(0).u8(255).u8(rights);
+      send(seed, 0, place, 2);
+      send(seed, 1, place, 2);
+      act(seed, DriverAct::kConsume, 0).u8(place).u8(0).u8(0);
+      pass(seed, 3000);
+      for (std::uint32_t kind = 0; kind < 6; ++kind) {
+        act(seed, DriverAct::kCreate, 0).u8(kind).u8(place + 1).u8(0);
+      }
+      // Only the response slot cannot be written to.
+      act(seed, DriverAct::kMemory, 0).u8(5).u8(0).u8(0);
+      act(seed, DriverAct::kMemory, 0).u8(3).u8(5).u8(0).u8(0xF0).u8(0);
+      for (std::uint32_t kind = 0; kind < 6; ++kind) {
+        act(seed, DriverAct::kCreate, 0).u8(kind).u8(place + 1).u8(0);
+      }
+      seeds.push_back(seed);
+    }
+  }
+}
+
 void add_threads(std::vector<SeedBytes>& seeds) {
   for (std::uint32_t dice = 0; dice < 8; ++dice) {
     SeedBytes seed = start(dice % 3);
@@ -150,6 +202,8 @@ std::vector<SeedBytes> all() {
     seeds.push_back(seed);
   }
   add_troubles(seeds);
+  add_long(seeds);
+  add_rights(seeds);
   add_threads(seeds);
   for (std::uint32_t i = 0; i < 20; ++i) {
     SeedBytes seed = start(i);  // everything that touches memory, once

@@ -11,6 +11,8 @@ constexpr std::uint64_t kRegionPages = 3;
 constexpr std::uint64_t kRegionBytes = 9000;
 constexpr std::uint32_t kDmaRegion = 0;
 constexpr std::uint32_t kFastRegion = 4;
+constexpr std::uint32_t kLongRegion = 3;     // messages that take many turns
+constexpr std::uint32_t kLongestRegion = 7;  // whose registration takes some, too
 constexpr std::uint32_t kHeaderBytes = 16;
 
 constexpr int kPatience = 20;  // turns
@@ -35,6 +37,19 @@ std::uint32_t places(Kind kind) {
     case Kind::kCount: break;
   }
   return 1;
+}
+
+// Names the same pages again and again, as many as `tables` page tables hold, and
+// less than one at the end: memory that costs nothing. The bytes there seem to be.
+std::uint64_t lengthen(GuestRam& ram, PageSet& set, std::uint64_t tables) {
+  constexpr std::uint64_t kPerTable = 512;
+  for (std::uint64_t i = 0; i < kPerTable; ++i) {
+    ram.as<std::uint64_t>(set.tables.front() + 8 * i) = set.pages[i % set.pages.size()];
+  }
+  for (std::uint64_t i = 0; i < tables; ++i) {
+    ram.as<std::uint64_t>(set.directory + 8 * i) = set.tables.front();
+  }
+  return (tables * kPerTable - 1) * kPage;
 }
 
 }  // namespace
@@ -64,11 +79,14 @@ void HostileDriver::make_queues() {
     sets_.push_back(&srqs_.back()->pages());
   }
   for (std::uint32_t i = 0; i < kRegions; ++i) {
+    std::uint64_t bytes = kRegionBytes;
     PageSet pages = ram.allocate_set(kRegionPages, Layout::kContiguous);
+    if (i == kLongRegion) bytes = lengthen(ram, pages, 1);
+    if (i == kLongestRegion) bytes = lengthen(ram, pages, 16);
     // The kernel names its memory by its address, a process by its own.
     const std::uint64_t va =
         i == kDmaRegion ? pages.pages.front() : 0x7F00'0000'0000 + i * 0x10'0000 + 100 * (i % 3);
-    regions_.push_back(std::make_unique<FakeMr>(ram, std::move(pages), va, kRegionBytes));
+    regions_.push_back(std::make_unique<FakeMr>(ram, std::move(pages), va, bytes));
     sets_.push_back(&regions_.back()->pages());
   }
   for (std::uint32_t i = 0; i < kQps; ++i) {

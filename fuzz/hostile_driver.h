@@ -6,7 +6,8 @@
 // Places: context i has protection domain i; CQs, regions and queue pairs i belong
 // to context i mod 4; context 0 is the guest's kernel. Queue pair 0 is the GSI's,
 // 4 the kernel's, 5 sends datagrams, 6 and 7 share receive queues; region 0 is the
-// kernel's DMA region, region 4 its fast one.
+// kernel's DMA region, region 4 its fast one; 3 is of 2 MiB and 7 of 32, by naming the
+// same few pages many times.
 //
 // Nothing it reads back from guest memory leads it out of its own memory: other
 // threads write there (guest_threads.h).

@@ -19,7 +19,8 @@ std::uint64_t HostileDriver::address(FuzzBytes& input) {
     default: {
       const PageSet& set = some_pages(input);
       const std::uint32_t pick = input.u8();
-      return pick < 0x40 ? set.directory : set.pages[pick % set.pages.size()];
+      if (pick >= 0xF0) return guest().response_address();
+      return pick >= 0xC0 ? set.directory : set.pages[pick % set.pages.size()];
     }
   }
 }

@@ -32,7 +32,8 @@ void HostileDriver::send(std::uint32_t place, const Target& target, FuzzBytes& i
   const std::uint32_t flags = input.u8() ^ kSendSignaled;  // a zero is a request like most
   FakeMr& first = some_region(place, input);
   FakeMr& second = some_region(place, input);
-  const std::uint32_t bytes = is_atomic(opcode) ? 8 : input.u16() % 9100u;
+  std::uint32_t bytes = is_atomic(opcode) ? 8 : input.u16() % 9100u;
+  if (first.length() > 9100 && !is_atomic(opcode)) bytes *= 200;  // up to 1.8 MB
   const pvrdma_sge sges[] = {first.sge(0, bytes), second.sge(16, bytes / 4), first.sge(4096, 1)};
   const pvrdma_av av = guest().address_vector(*qp.spec().pd, target.gid);
   const std::uint32_t pick = input.u8();
@@ -68,7 +69,8 @@ void HostileDriver::receive(FuzzBytes& input) {
   const std::uint32_t place = input.below(kQps);
   FakeQp& qp = *qps_[place];
   FakeMr& region = some_region(place, input);
-  const std::uint32_t bytes = 8000 - input.u16() % 8000u;
+  std::uint32_t bytes = 8000 - input.u16() % 8000u;
+  if (region.length() > 9100) bytes *= 250;
   const pvrdma_sge sges[] = {region.sge(0, bytes), region.sge(8000, 1000)};
   const std::uint32_t pick = input.u8();
   const ReceiveWr request{.wr_id = 9, .sges = std::span(sges).first((pick + 1) % 3)};

@@ -86,11 +86,6 @@ void Notifier::flush() {
   if (gate_open_ && async_.ring && async_.ring->waiting() > 0) publish(async_);
 }
 
-bool Notifier::waiting() const {
-  return (completion_.ring && completion_.ring->waiting() > 0) ||
-         (gate_open_ && async_.ring && async_.ring->waiting() > 0);
-}
-
 void Notifier::publish(Channel& channel) {
   if (!channel.ring) return;
   const bool was_broken = channel.ring->broken();

@@ -45,7 +45,6 @@ class Notifier {
 
   // Publishes what did not fit before.
   void flush();
-  bool waiting() const;
 
  private:
   struct Channel {

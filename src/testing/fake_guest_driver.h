@@ -88,6 +88,7 @@ class FakeDriver {
   // Waits for vector 0, then copies the response slot.
   bool await(std::span<std::byte> response);
   std::byte* command_slot() { return machine_.ram().at(command_at_); }
+  std::uint64_t response_address() const { return response_at_; }
   std::byte* response_slot() { return machine_.ram().at(response_at_); }
 
   // ---- Interrupts ----

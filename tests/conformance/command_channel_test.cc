@@ -149,6 +149,28 @@ TEST_F(CommandChannel, C24_AFailedCreateIsVisibleAndLeavesNothing) {
   EXPECT_TRUE(same_objects(rig.device().objects(), before));
 }
 
+TEST_F(CommandChannel, C24_WhatTheGuestCannotLearnOfDoesNotExist) {
+  FakeContext& process = guest.open_context();
+  FakePd& pd = guest.create_pd(process);
+  FakeCq& cq = guest.create_cq(process, 16);
+  PageSet pages = guest.ram().allocate_set(3, Layout::kContiguous);
+  const QpSpec spec{.pd = &pd, .send_cq = &cq, .receive_cq = &cq};
+  const device::DeviceObjects before = rig.device().objects();
+  const std::uint64_t slot = guest.response_address();
+  machine.unmap_part(slot, kPage);
+  CreatePd domain{};
+  domain.handle = process.handle;
+  EXPECT_EQ(interrupts_for(domain, 0), 0u);
+  EXPECT_EQ(interrupts_for(guest.cq_request(process, 64, pages), 0), 0u);
+  EXPECT_EQ(interrupts_for(guest.mr_request(pd, 0x1000, 4096, pages), 0), 0u);
+  EXPECT_EQ(interrupts_for(guest.srq_request({.pd = &pd}, pages), 0), 0u);
+  EXPECT_EQ(interrupts_for(guest.qp_request(spec, pages), 0), 0u);
+  EXPECT_EQ(interrupts_for(guest.context_request(guest.next_uar_page()), 0), 0u);
+  EXPECT_TRUE(same_objects(rig.device().objects(), before));
+  ASSERT_TRUE(machine.map_part(slot, kPage).has_value());
+  EXPECT_TRUE(guest.run(guest.qp_request(spec, pages)).accepted());
+}
+
 TEST_F(CommandChannel, C25_AFailedModifyReportsAndChangesNothing) {
   FakeEnd end(guest);
   QpAttributes attributes = FakeGuest::garbage_attributes();

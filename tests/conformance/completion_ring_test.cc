@@ -238,6 +238,31 @@ TEST(Conformance, C49_AnImpossibleCompletionIndexStopsThatQueueOnly) {
   EXPECT_EQ(next_status(rig, sound), PVRDMA_WC_WR_FLUSH_ERR);
 }
 
+// The VMM may show memory again with fewer rights, as it may take it away.
+TEST(Conformance, C44_CompletionsWaitWhileTheirRingMayOnlyBeRead) {
+  for (const std::size_t page : {std::size_t{0}, std::size_t{1}}) {  // indices; completions
+    TestRig rig(one_vm());
+    FakeGuest& guest = rig.guest();
+    FakePd& pd = guest.create_pd(guest.kernel());
+    FakeCq& cq = guest.create_cq(guest.kernel(), 4);
+    FlushSource source(guest, pd, cq);
+    const std::uint64_t address = cq.pages().pages[page];
+    rig.machine().unmap_part(address, kPage);
+    ASSERT_TRUE(rig.memory()
+                    .map(guest.ram().duplicate_fd(), address - GuestRam::kBase, GuestAddr{address},
+                         kPage, Rights::kRead)
+                    .has_value());
+    ASSERT_TRUE(source.produce(2));
+    rig.settle();
+    EXPECT_EQ(cq.unconsumed(), 0u);
+    EXPECT_EQ(cq.element(0).qp, 0u) << "written to memory that may only be read";
+    rig.machine().unmap_part(address, kPage);
+    ASSERT_TRUE(rig.machine().map_part(address, kPage).has_value());
+    EXPECT_EQ(next_status(rig, cq), PVRDMA_WC_WR_FLUSH_ERR);
+    EXPECT_EQ(next_status(rig, cq), PVRDMA_WC_WR_FLUSH_ERR);
+  }
+}
+
 TEST(Conformance, C49_AnImpossibleNotificationIndexStopsNotificationsOnly) {
   TestRig rig(one_vm());
   FakeGuest& guest = rig.guest();
