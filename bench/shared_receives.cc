@@ -128,9 +128,9 @@ Figures shared_receives(const Settings& settings) {
   Host host(settings.cores);
   Senders sharing(host, true);
   Senders apart(host, false);
-  Figure figure{.name = "send 64 B, 8 connections, one shared receive queue",
+  Figure figure{.name = "send 64 B, shared receive queue",
                 .unit = "million/s",
-                .floor_name = "the same with a receive queue for each connection"};
+                .floor_name = "eight connections, a receive queue for each"};
   figure.measure(
       settings.repetitions, [&] { return apart.send(); }, [&] { return sharing.send(); });
   return {std::move(figure)};
