@@ -230,52 +230,69 @@ def coverage(stage):
 
 
 def conformance(stage):
-    """docs/conformance.md against what unit, guests and guests_trixie showed last."""
+    """docs/conformance.md says what unit, guests and guests_trixie showed."""
     stage.check("docs/conformance.md", "tools/conformance.py", "--compare")
 
 
-STAGES = [house, unit, sanitizers, fuzz, threads, lab, qtest, guests, guests_trixie]
-LONG = [tidy, coverage, guests_backports]  # with --all, or --only
-ON_DEMAND = [conformance]  # with --only: see docs/status.md
+def mutants(stage):
+    """Takes every check out of the source, one by one, and sees its tests go red."""
+    stage.check("every check is seen missing", "tests/mutants", timeout=7200)
+
+
+STAGES = [house, unit, sanitizers, fuzz, threads, lab, qtest, guests, guests_trixie, conformance]
+LONG = [tidy, coverage, guests_backports, mutants]  # with --all, or --only
+
+
+def options_of_command_line():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--only", help="comma-separated stages")
+    parser.add_argument("--all", action="store_true", help="the long stages too, and a minute of each fuzzer")
+    parser.add_argument("--list", action="store_true", help="name the stages and what they do")
+    parser.add_argument("--fuzz-seconds", type=int, help="of each fuzzer (5; with --all 60)")
+    options = parser.parse_args()
+    options.fuzz_seconds = options.fuzz_seconds or (60 if options.all else 5)
+    by_name = {stage.__name__: stage for stage in STAGES + LONG}
+    wanted = options.only.split(",") if options.only else list(by_name) if options.all else [s.__name__ for s in STAGES]
+    if unknown := set(wanted) - set(by_name):
+        parser.error(f"no such stage: {', '.join(sorted(unknown))}; see --list")
+    options.stages = [stage for name, stage in by_name.items() if name in wanted]
+    return options
+
+
+def run_stage(function, options):
+    """Runs one stage with its progress; returns what it found."""
+    stage = Stage(function.__name__, options)
+    function(stage)
+    stage.log.close()
+    if stage.tally.failed:
+        print(f"    see {stage.log.name}; its end:")
+        for line in pathlib.Path(stage.log.name).read_text(errors="replace").splitlines()[-25:]:
+            print(f"    | {line[:200]}")
+    return stage.tally
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--only", help="comma-separated stages")
-    parser.add_argument("--all", action="store_true", help="the long stages too")
-    parser.add_argument("--list", action="store_true", help="name the stages and what they do")
-    parser.add_argument("--fuzz-seconds", type=int, default=5)
-    options = parser.parse_args()
+    options = options_of_command_line()
     if options.list:
-        for stage in STAGES + LONG + ON_DEMAND:
-            when = " (with --all)" if stage in LONG else " (on demand)" if stage in ON_DEMAND else ""
-            print(f"{stage.__name__:16} {stage.__doc__}{when}")
+        for stage in STAGES + LONG:
+            print(f"{stage.__name__:16} {stage.__doc__}{' (with --all)' if stage in LONG else ''}")
         return 0
-    default = STAGES + LONG if options.all else STAGES
-    wanted = options.only.split(",") if options.only else [s.__name__ for s in default]
-    unknown = set(wanted) - {s.__name__ for s in STAGES + LONG + ON_DEMAND}
-    if unknown:
-        parser.error(f"no such stage: {', '.join(sorted(unknown))}; see --list")
     LOGS.mkdir(parents=True, exist_ok=True)
-    total, start = Tally(), time.monotonic()
-    chosen = [s for s in STAGES + LONG + ON_DEMAND if s.__name__ in wanted]
-    for number, function in enumerate(chosen, 1):
+    total, rows, start = Tally(), [], time.monotonic()
+    for number, function in enumerate(options.stages, 1):
         began = time.monotonic()
-        print(f"[{number}/{len(chosen)}] {function.__name__}: {function.__doc__}", flush=True)
-        stage = Stage(function.__name__, options)
-        function(stage)
-        stage.log.close()
-        found = stage.tally
-        print(f"    {len(found.passed)} passed, {len(found.failed)} failed in {time.monotonic() - began:.0f} s", flush=True)
-        if found.failed:
-            print(f"    see {stage.log.name}; its end:")
-            for line in pathlib.Path(stage.log.name).read_text(errors="replace").splitlines()[-25:]:
-                print(f"    | {line[:200]}")
+        print(f"[{number}/{len(options.stages)}] {function.__name__}: {function.__doc__}", flush=True)
+        found = run_stage(function, options)
+        counts = [len(found.passed), len(found.failed), len(found.skipped)]
+        rows.append([function.__name__, *counts, round(time.monotonic() - began)])
+        print(f"    {counts[0]} passed, {counts[1]} failed in {rows[-1][-1]} s", flush=True)
         total.merge(found)
     for name in total.skipped:
         print(f"skipped {name}")
     for name in total.failed:
         print(f"FAILED {name}")
+    for row in [["stage", "passed", "failed", "skipped", "seconds"], *rows]:
+        print(f"{row[0]:18}" + "".join(f"{cell:>9}" for cell in row[1:]))
     print(f"all stages took {(time.monotonic() - start) / 60:.1f} minutes")
     print(f"{len(total.passed)} passed, {len(total.failed)} failed, {len(total.skipped)} skipped")
     return 1 if total.failed else 0
