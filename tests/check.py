@@ -59,6 +59,17 @@ class Stage:
             self.log.write(f"\ntimed out after {timeout} s\n")
             return False
 
+    def follow(self, prefix, *command, env=None):
+        """The same, and shows the lines that begin with `prefix` as progress."""
+        process = subprocess.Popen([str(word) for word in command], cwd=ROOT, stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                                   env={**os.environ, **(env or {})})
+        for line in process.stdout:
+            self.log.write(line)
+            if line.startswith(prefix):
+                self.say(line.removeprefix(prefix).rstrip())
+        return process.wait() == 0
+
     def check(self, name, *command, **more):
         """The same, counted as one test."""
         ok = self.run(*command, **more)
@@ -195,17 +206,9 @@ def guests_backports(stage):
 def run_guests(stage, guest, *patterns):
     report = LOGS / f"{stage.name}.json"
     report.unlink(missing_ok=True)
-    words = ["python3", "tests/guests/run.py", "--json", report]
-    for pattern in patterns:
-        words += ["-k", pattern]
-    process = subprocess.Popen([str(w) for w in words], cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                               stderr=subprocess.STDOUT, text=True, env={**os.environ, "LAB_GUEST": guest,
-                                                                               "PARAVANE_REPORT": str(LOGS / stage.name)})
-    for line in process.stdout:
-        stage.log.write(line)
-        if line.startswith("guests: "):
-            stage.say(line.removeprefix("guests: ").rstrip())
-    process.wait()
+    words = [word for pattern in patterns for word in ("-k", pattern)]
+    stage.follow("guests: ", "python3", "tests/guests/run.py", "--json", report, *words,
+                 env={"LAB_GUEST": guest, "PARAVANE_REPORT": str(LOGS / stage.name)})
     if not report.exists():
         stage.tally.add(f"{stage.name}: ran", False)
         return
@@ -229,6 +232,12 @@ def coverage(stage):
         stage.say(f"{row['folder']}: {row['covered']} of {row['lines']} lines, {100 * row['covered'] / row['lines']:.1f} %")
 
 
+def chaos(stage):
+    """Six guests, random traffic and random mishaps: half a minute, with --all ten."""
+    seconds = 600 if stage.options.all else 30
+    stage.tally.add(f"chaos: {seconds} s", stage.follow("chaos: ", "tests/chaos/run", "--seconds", seconds))
+
+
 def conformance(stage):
     """docs/conformance.md says what unit, guests and guests_trixie showed."""
     stage.check("docs/conformance.md", "tools/conformance.py", "--compare")
@@ -239,7 +248,7 @@ def mutants(stage):
     stage.check("every check is seen missing", "tests/mutants", timeout=7200)
 
 
-STAGES = [house, unit, sanitizers, fuzz, threads, lab, qtest, guests, guests_trixie, conformance]
+STAGES = [house, unit, sanitizers, fuzz, threads, lab, qtest, guests, guests_trixie, chaos, conformance]
 LONG = [tidy, coverage, guests_backports, mutants]  # with --all, or --only
 
 

@@ -51,7 +51,8 @@ def verified_data(exchange):
     server, client = exchange.run(["paravane-verify", "18700"], ["paravane-verify", "18700", exchange.address],
                                   port=18700, timeout=240)
     for text in (server, client):
-        for operation in ("SEND", "SEND with immediate", "RDMA WRITE", "RDMA WRITE with immediate", "RDMA READ", "UD SEND"):
+        for operation in ("SEND", "SEND with immediate", "RDMA WRITE", "RDMA WRITE with immediate", "RDMA READ", "FETCH AND ADD", "COMPARE AND SWAP",
+                          "UD SEND"):
             assert f"{operation}: " in text, text
         assert "wrong bytes" not in text, text
 

@@ -20,6 +20,9 @@ ibv_context* open_first_device() {
   return context;
 }
 
+constexpr int kRemoteAccess =
+    IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC;
+
 void modify(ibv_qp* qp, ibv_qp_attr attributes, int mask, const char* what) {
   if (ibv_modify_qp(qp, &attributes, mask) != 0) die(std::string("ibv_modify_qp to ") + what);
 }
@@ -32,8 +35,7 @@ Endpoint::Endpoint(std::size_t buffer_bytes)
   if (pd_ == nullptr) die("ibv_alloc_pd");
   cq_ = ibv_create_cq(context_, 64, nullptr, nullptr, 0);
   if (cq_ == nullptr) die("ibv_create_cq");
-  mr_ = ibv_reg_mr(pd_, buffer_.data(), buffer_.size(),
-                   IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE);
+  mr_ = ibv_reg_mr(pd_, buffer_.data(), buffer_.size(), IBV_ACCESS_LOCAL_WRITE | kRemoteAccess);
   if (mr_ == nullptr) die("ibv_reg_mr");
   rc_ = make_qp(IBV_QPT_RC);
   ud_ = make_qp(IBV_QPT_UD);
@@ -71,7 +73,7 @@ void Endpoint::to_init(ibv_qp* qp) {
   attributes.port_num = kPort;
   int mask = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT;
   if (qp->qp_type == IBV_QPT_RC) {
-    attributes.qp_access_flags = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE;
+    attributes.qp_access_flags = kRemoteAccess;
     mask |= IBV_QP_ACCESS_FLAGS;
   } else {
     attributes.qkey = kQkey;

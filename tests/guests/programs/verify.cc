@@ -30,10 +30,19 @@ constexpr std::uint32_t kGrh = 40;
 constexpr std::uint8_t kUntouched = 0xEE;
 constexpr std::size_t kGuard = 64;  // bytes on each side that must not change
 
-enum class Operation : std::uint32_t { kSend, kSendImm, kWrite, kWriteImm, kRead, kDatagram };
-constexpr std::array kOperations = {Operation::kSend,  Operation::kSendImm,
-                                    Operation::kWrite, Operation::kWriteImm,
-                                    Operation::kRead,  Operation::kDatagram};
+enum class Operation : std::uint32_t {
+  kSend,
+  kSendImm,
+  kWrite,
+  kWriteImm,
+  kRead,
+  kFetchAdd,
+  kCompareSwap,
+  kDatagram
+};
+constexpr std::array kOperations = {
+    Operation::kSend, Operation::kSendImm,  Operation::kWrite,       Operation::kWriteImm,
+    Operation::kRead, Operation::kFetchAdd, Operation::kCompareSwap, Operation::kDatagram};
 
 const char* name_of(Operation operation) {
   switch (operation) {
@@ -42,6 +51,8 @@ const char* name_of(Operation operation) {
     case Operation::kWrite: return "RDMA WRITE";
     case Operation::kWriteImm: return "RDMA WRITE with immediate";
     case Operation::kRead: return "RDMA READ";
+    case Operation::kFetchAdd: return "FETCH AND ADD";
+    case Operation::kCompareSwap: return "COMPARE AND SWAP";
     case Operation::kDatagram: return "UD SEND";
   }
   return "?";
@@ -55,7 +66,24 @@ struct Case {
   std::uint32_t seed;
 };
 
+bool is_atomic(Operation operation) {
+  return operation == Operation::kFetchAdd || operation == Operation::kCompareSwap;
+}
+
+// Words around a page's end, each of a few times.
+std::vector<Case> atomic_cases_of(Operation operation) {
+  std::vector<Case> cases;
+  std::uint32_t seed = 1 + 1000 * static_cast<std::uint32_t>(operation);
+  for (const std::uint32_t at : {4096u, 4104u, 8184u, 8192u}) {
+    for (int again = 0; again < 8; ++again) {
+      cases.push_back({.operation = operation, .length = 8, .at = at, .parts = 1, .seed = seed++});
+    }
+  }
+  return cases;
+}
+
 std::vector<Case> cases_of(Operation operation) {
+  if (is_atomic(operation)) return atomic_cases_of(operation);
   constexpr std::array kLengths = {
       0u,    1u,     2u,     7u,     8u,     63u,     64u,     65u,      255u,    256u,
       257u,  1023u,  1024u,  1025u,  2047u,  2048u,   4095u,   4096u,    4097u,   8191u,
@@ -94,6 +122,30 @@ bool holds(const std::uint8_t* at, std::uint32_t length, std::uint32_t seed, con
   return true;
 }
 
+// What an atomic case finds in the word, and what it makes of it. Every second
+// comparison fails and leaves the word as it was.
+std::uint64_t word_before(const Case& c) {
+  std::uint64_t word = 0;
+  fill(reinterpret_cast<std::uint8_t*>(&word), sizeof word, c.seed);
+  return word;
+}
+std::uint64_t compared(const Case& c) {
+  return word_before(c) + c.seed % 2;
+}
+std::uint64_t operand(const Case& c) {
+  return 0x0123'4567'89AB'CDEF * c.seed;
+}
+std::uint64_t word_after(const Case& c) {
+  if (c.operation == Operation::kFetchAdd) return word_before(c) + operand(c);
+  return compared(c) == word_before(c) ? operand(c) : word_before(c);
+}
+
+bool holds_word(const std::uint8_t* at, std::uint64_t word, const Case& c) {
+  if (std::memcmp(at, &word, sizeof word) == 0) return true;
+  std::printf("%s at %u: wrong bytes\n", name_of(c.operation), c.at);
+  return false;
+}
+
 bool untouched(const std::uint8_t* from, const std::uint8_t* to, const Case& c) {
   if (std::all_of(from, to, [](std::uint8_t b) { return b == kUntouched; })) return true;
   std::printf("%s, %u bytes at %u: bytes outside were written\n", name_of(c.operation), c.length,
@@ -110,7 +162,7 @@ bool is_datagram(Operation operation) {
   return operation == Operation::kDatagram;
 }
 bool takes_receive(Operation operation) {
-  return operation != Operation::kWrite && operation != Operation::kRead;
+  return operation != Operation::kWrite && operation != Operation::kRead && !is_atomic(operation);
 }
 bool has_imm(Operation operation) {
   return operation == Operation::kSendImm || operation == Operation::kWriteImm;
@@ -122,7 +174,7 @@ bool receive(Endpoint& end, Rendezvous& peer, const Case& c) {
   const std::uint32_t header = is_datagram(c.operation) ? kGrh : 0;
   const std::uint32_t room = c.length + header;
   std::memset(target - kGuard, kUntouched, room + 2 * kGuard);
-  if (c.operation == Operation::kRead) fill(target, c.length, c.seed);
+  if (c.operation == Operation::kRead || is_atomic(c.operation)) fill(target, c.length, c.seed);
   if (takes_receive(c.operation)) {
     end.post_receive(is_datagram(c.operation), c.at, room,
                      room >= 3 ? static_cast<int>(1 + c.seed % 2) : 1);
@@ -143,7 +195,8 @@ bool receive(Endpoint& end, Rendezvous& peer, const Case& c) {
     }
   }
   peer.hear<std::uint32_t>();  // the other end has its completion
-  good &= holds(target + header, c.length, c.seed, c);
+  good &= is_atomic(c.operation) ? holds_word(target, word_after(c), c)
+                                 : holds(target + header, c.length, c.seed, c);
   good &=
       untouched(target - kGuard, target, c) && untouched(target + room, target + room + kGuard, c);
   return good;
@@ -153,7 +206,7 @@ bool receive(Endpoint& end, Rendezvous& peer, const Case& c) {
 bool act(Endpoint& end, Rendezvous& peer, const Case& c) {
   std::uint8_t* source = end.buffer() + c.at;
   std::memset(source - kGuard, kUntouched, c.length + 2 * kGuard);
-  if (c.operation != Operation::kRead) fill(source, c.length, c.seed);
+  if (c.operation != Operation::kRead && !is_atomic(c.operation)) fill(source, c.length, c.seed);
   ibv_send_wr request{};
   switch (c.operation) {
     case Operation::kSend:
@@ -162,15 +215,25 @@ bool act(Endpoint& end, Rendezvous& peer, const Case& c) {
     case Operation::kWrite: request.opcode = IBV_WR_RDMA_WRITE; break;
     case Operation::kWriteImm: request.opcode = IBV_WR_RDMA_WRITE_WITH_IMM; break;
     case Operation::kRead: request.opcode = IBV_WR_RDMA_READ; break;
+    case Operation::kFetchAdd: request.opcode = IBV_WR_ATOMIC_FETCH_AND_ADD; break;
+    case Operation::kCompareSwap: request.opcode = IBV_WR_ATOMIC_CMP_AND_SWP; break;
   }
   if (has_imm(c.operation)) request.imm_data = htonl(c.seed);
-  request.wr.rdma.remote_addr = end.other().buffer + c.at;
-  request.wr.rdma.rkey = end.other().rkey;
+  if (is_atomic(c.operation)) {
+    request.wr.atomic = {
+        .remote_addr = end.other().buffer + c.at,
+        .compare_add = c.operation == Operation::kFetchAdd ? operand(c) : compared(c),
+        .swap = operand(c),
+        .rkey = end.other().rkey};
+  } else {
+    request.wr.rdma = {.remote_addr = end.other().buffer + c.at, .rkey = end.other().rkey};
+  }
   peer.hear<std::uint32_t>();  // the other end is ready
   end.post_send(is_datagram(c.operation), request, c.at, c.length, static_cast<int>(c.parts));
   const ibv_wc wc = end.wait();
   bool good = expect(wc.status == IBV_WC_SUCCESS, ibv_wc_status_str(wc.status), c);
-  good &= holds(source, c.length, c.seed, c);
+  good &= is_atomic(c.operation) ? holds_word(source, word_before(c), c)
+                                 : holds(source, c.length, c.seed, c);
   good &= untouched(source - kGuard, source, c) &&
           untouched(source + c.length, source + c.length + kGuard, c);
   peer.tell<std::uint32_t>(1);

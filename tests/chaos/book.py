@@ -1,0 +1,65 @@
+"""What has happened, written down by several threads at once."""
+import contextlib
+import threading
+import time
+
+LONGEST_WAIT_US = 1_000_000
+
+
+class Book:
+    """failures: texts. counts: how often what happened. over: set when it is time to end."""
+
+    def __init__(self):
+        self.over = threading.Event()
+        self.failures, self.counts, self.longest_wait_us = [], {}, 0.0
+        self._lock, self._began = threading.Lock(), time.monotonic()
+        self._touched = {}  # by VM: how often; odd while something happens to it
+
+    def say(self, text):
+        print(f"chaos: [{time.monotonic() - self._began:5.1f} s] {text}", flush=True)
+
+    def count(self, name):
+        with self._lock:
+            self.counts[name] = self.counts.get(name, 0) + 1
+
+    def fail(self, text):
+        self.say(f"FAILED {text}")
+        with self._lock:
+            self.failures.append(text)
+
+    @contextlib.contextmanager
+    def touching(self, vm):
+        """Around what happens to a VM, until it has recovered."""
+        self._touch(vm)
+        try:
+            yield
+        finally:
+            self._touch(vm)
+
+    def _touch(self, vm):
+        with self._lock:
+            self._touched[vm] = self._touched.get(vm, 0) + 1
+
+    def state(self, *vms):
+        """Equal before and after, and calm() before: nothing happened to them meanwhile."""
+        with self._lock:
+            return [self._touched.get(vm, 0) for vm in vms]
+
+    def calm(self, state):
+        return all(count % 2 == 0 for count in state)
+
+    def judge(self, outcome, undisturbed):
+        """An outcome of traffic.talk()."""
+        if outcome.wrong_bytes:
+            self.fail(f"{outcome.name}: wrong bytes\n{outcome.text}")
+        elif undisturbed and not outcome.good:
+            self.fail(f"{outcome.name}: failed though nothing happened to either\n{outcome.text}")
+        else:
+            self.count("talks that went well" if outcome.good else "talks that a mishap ended")
+
+    def waited(self, microseconds):
+        """The longest that one of those left in peace has waited in a run."""
+        with self._lock:
+            self.longest_wait_us = max(self.longest_wait_us, microseconds)
+        if microseconds > LONGEST_WAIT_US:
+            self.fail(f"vm1 and vm2, to which nothing happened, waited {microseconds / 1e6:.2f} s")
