@@ -4,18 +4,18 @@ import ipaddress
 
 Gid = collections.namedtuple("Gid", "index gid type netdev")
 
-# Empty entries cannot be read: the kernel says so with an error.
-LIST = """
-cd /sys/class/infiniband/{device}/ports/1
-for i in $(ls gids); do
-  type=$(cat gid_attrs/types/$i 2>/dev/null) && echo "$i,$(cat gids/$i),$type,$(cat gid_attrs/ndevs/$i)"
-done; true
-"""
+# An empty entry has a GID of zeros, and its type cannot be read.
+LIST = "cd /sys/class/infiniband/{device}/ports/1 && grep -Hs . gids/* gid_attrs/types/* gid_attrs/ndevs/*; true"
 
 
 def of(rig, vm, device="vmw_pvrdma0"):
-    rows = (line.split(",") for line in rig.shell(vm, LIST.format(device=device)).splitlines())
-    return sorted(Gid(int(index), ipaddress.IPv6Address(gid), kind, netdev) for index, gid, kind, netdev in rows)
+    found = {}
+    for line in rig.shell(vm, LIST.format(device=device)).splitlines():
+        name, _, text = line.partition(":")
+        folder, index = name.rsplit("/", 1)
+        found.setdefault(int(index), {})[folder] = text
+    return [Gid(index, ipaddress.IPv6Address(entry["gids"]), entry["gid_attrs/types"], entry["gid_attrs/ndevs"])
+            for index, entry in sorted(found.items()) if "gid_attrs/types" in entry]
 
 
 def made_of(address):
