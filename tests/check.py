@@ -200,7 +200,7 @@ def guests_trixie(stage):
 
 def guests_backports(stage):
     """Unmodified Linux guests: Debian 13 with its backports' kernel, a part of the tests."""
-    prepare_and_run_guests(stage, "backports", *PART_OF_GUESTS)
+    prepare_and_run_guests(stage, "backports", *PART_OF_GUESTS, "ConnectionManager", "EightAdapters", "HardwareVersions", "Quotas")
 
 
 def run_guests(stage, guest, *patterns):
