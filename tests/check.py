@@ -189,7 +189,7 @@ PART_OF_GUESTS = ("Devices", "Pyverbs", "BetweenTwoGuests.test_C", "InsideOneGue
 
 def prepare_and_run_guests(stage, guest, *patterns):
     stage.say("preparing the guest (the first time takes minutes)")
-    if stage.check("prepare", "lab/prepare", "--layer", "python", env={"LAB_GUEST": guest}):
+    if stage.check("prepare", "lab/prepare", "--layer", "python", "--layer", "storage", env={"LAB_GUEST": guest}):
         run_guests(stage, guest, *patterns)
 
 
@@ -200,7 +200,8 @@ def guests_trixie(stage):
 
 def guests_backports(stage):
     """Unmodified Linux guests: Debian 13 with its backports' kernel, a part of the tests."""
-    prepare_and_run_guests(stage, "backports", *PART_OF_GUESTS, "ConnectionManager", "EightAdapters", "HardwareVersions", "Quotas")
+    prepare_and_run_guests(stage, "backports", *PART_OF_GUESTS, "ConnectionManager", "EightAdapters", "HardwareVersions", "NvmeOverFabrics",
+                           "Quotas")
 
 
 def run_guests(stage, guest, *patterns):

@@ -2,7 +2,7 @@
 
 A kernel may offer /dev/kvm and still hang in a stock guest (nested and
 paravirtual flavours do), so it is tried once, with a time limit, and the verdict
-is kept in the cache for this host kernel.
+is kept in the cache for this host kernel and this guest.
 """
 
 import json
@@ -11,7 +11,7 @@ import subprocess
 import tempfile
 import time
 
-from .places import cache, guest_image, qemu_binary
+from .places import cache, guest_image, guest_name, qemu_binary
 from .qemu_command import CPU_MODELS, KERNEL_LINE
 
 LIMIT_SECONDS = 15
@@ -19,7 +19,7 @@ DEVICE = "/dev/kvm"
 
 
 def verdict_file():
-    return os.path.join(cache(), "kvm-verdict.json")
+    return os.path.join(cache(), f"kvm-verdict-{guest_name()}.json")
 
 
 def host_key():

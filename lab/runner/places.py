@@ -32,14 +32,16 @@ def qemu_binary():
     return made("qemu", "qemu-system-x86_64")
 
 
+def guest_name():
+    return os.environ.get("LAB_GUEST", "bookworm")
+
+
 def guest_image(name):
-    guest = os.environ.get("LAB_GUEST", "bookworm")
-    return made(f"guest-{guest}", "image", name)
+    return made(f"guest-{guest_name()}", "image", name)
 
 
 def guest_layer(name):
-    guest = os.environ.get("LAB_GUEST", "bookworm")
-    return made(f"guest-{guest}", f"layer-{name}", "layer.cpio", by=f"lab/prepare --layer {name}")
+    return made(f"guest-{guest_name()}", f"layer-{name}", "layer.cpio", by=f"lab/prepare --layer {name}")
 
 
 def made(*names, by="lab/prepare"):

@@ -1,4 +1,5 @@
-"""The modules a guest gets: the named ones with everything they depend on."""
+"""The modules a guest gets: the named ones with everything they depend on. One named
+with a question mark is left out where the kernel has no such module."""
 
 import os
 
@@ -27,8 +28,9 @@ def closure(folder, names):
     modules = read_dependencies(folder)
     builtin = read_builtin(folder)
     chosen = set()
-    for name in names:
-        if name in builtin:
+    for wanted in names:
+        name = wanted.removesuffix("?")
+        if name in builtin or (name not in modules and wanted != name):
             continue
         path, needs = modules[name]
         chosen.update([path, *needs])
