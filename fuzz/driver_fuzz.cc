@@ -19,14 +19,18 @@
 #include "guest_threads.h"
 #include "hostile_driver.h"
 #include "testing/test_memory.h"
+#include "verbs/transport.h"
 
 namespace paravane::fake {
 namespace {
 
 constexpr unsigned kVms = 3;
 constexpr unsigned kWellBehaved = 2;
-constexpr std::int32_t kOperations = 64;
-constexpr std::int64_t kBytes = 1 << 20;
+// What a device may do in a turn: little, so that what it does too much shows.
+constexpr std::int32_t kOperations = 8;
+constexpr std::int64_t kBytes = 512 << 10;
+// The last request of a turn may be more than what was left.
+constexpr std::int32_t kOneTooMany = 2;
 
 void require(bool promise) {
   if (!promise) std::abort();
@@ -49,8 +53,8 @@ class DriverFuzz {
     for (int acts = 0; acts < 300 && !input_.at_end(); ++acts) {
       act();
       if (threads_ && --threaded_acts_ == 0) threads_.reset();
-      require(rig_.least_left().operations > -kOperations);
-      require(rig_.least_left().bytes > -kBytes);
+      require(rig_.least_left().operations >= -kOneTooMany);
+      require(rig_.least_left().bytes >= -static_cast<std::int64_t>(verbs::kSliceBytes));
     }
     threads_.reset();
     finish();

@@ -21,11 +21,14 @@ void connect(SeedBytes& seed, std::uint32_t vm, std::uint32_t place, std::uint32
              std::uint32_t peer) {
   act(seed, DriverAct::kConnect, vm).u8(place).u8(peer_vm).u8(peer).u8(0);
 }
-// To whom it is connected with.
+constexpr std::uint32_t kConnected = 0;    // who a send is for
+constexpr std::uint32_t kWellBehaved = 5;  // what it has not offered
+
 void send(SeedBytes& seed, std::uint32_t vm, std::uint32_t place, std::uint32_t opcode,
-          std::uint32_t bytes = 2000) {
-  act(seed, DriverAct::kSend, vm).u8(place).u8(0).u8(1);  // the target
-  seed.u8(opcode).u8(0).u8(0).u8(1);
+          std::uint32_t bytes = 2000, std::uint32_t who = kConnected) {
+  act(seed, DriverAct::kSend, vm).u8(place).u8(who);
+  if (who == kWellBehaved) seed.u8(7);
+  seed.u8(1).u8(opcode).u8(0).u8(0).u8(1);
   if (opcode != kCompareAndSwap && opcode != kFetchAndAdd) seed.u16(bytes);
   seed.u8(0).u8(0).u8(0);
 }
@@ -187,6 +190,11 @@ std::vector<SeedBytes> all() {
       send(seed, 0, place, opcode);
       pass(seed);
       if (opcode % 2 != 0) connect(seed, 0, place, 2, 0);
+    }
+    for (const std::uint32_t opcode : {0u, 4u, kFetchAndAdd}) {
+      connect(seed, 0, place, 2, 0);
+      send(seed, 0, place, opcode, 100, kWellBehaved);
+      pass(seed);
     }
     seeds.push_back(seed);
   }
