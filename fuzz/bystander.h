@@ -33,6 +33,8 @@ class Bystander {
 
   // What it offers to `gid` and `number`, after whatever came of it before.
   bool offer(const GidBytes& gid, std::uint32_t number) {
+    pvrdma_cqe completion{};
+    while (open_.cq().take(completion)) require(completion.qp == open_.qp().handle);
     require(guest_.to_reset(open_.qp()));
     const bool connected = guest_.connect(open_.qp(), gid, number);
     for (std::uint64_t i = 0; i < 4; ++i) require(open_.receive(i, 0, 1000));

@@ -169,9 +169,10 @@ class DriverFuzz {
     if (who == 6) peer = {input_.below(2), input_.below(HostileDriver::kQps)};
     const std::uint32_t offset = input_.u8() * 8u;
     if (peer.vm == kPeerBystander) {
-      FakeMr& mr = peer.place < 6 ? bystander_.offered() : bystander_.kept();
+      const bool offered = peer.place < 6;
+      FakeMr& mr = offered ? bystander_.offered() : bystander_.kept();
       const std::uint64_t start = (mr.va() + 7) & ~std::uint64_t{7};
-      return {.address = start + offset + (who < 4 ? 0 : 6000),
+      return {.address = start + offset + (offered && who >= 4 ? 6000 : 0),
               .rkey = mr.rkey,
               .qp_number = bystander_.open_number(),
               .gid = gids_[kWellBehaved]};
