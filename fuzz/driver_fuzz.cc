@@ -128,6 +128,7 @@ class DriverFuzz {
       case DriverAct::kRegisters: return driver.touch_registers(input_);
       case DriverAct::kThreads: return start_threads();
       case DriverAct::kBystander: return well_behaved([this] { bystander_.talk(); });
+      case DriverAct::kHost: return host();
       case DriverAct::kCount: return;
     }
   }
@@ -184,6 +185,12 @@ class DriverFuzz {
             .rkey = mr.rkey,
             .qp_number = other.qp(peer.place).number,
             .gid = gids_[peer.vm]};
+  }
+
+  void host() {
+    const std::uint32_t what = input_.below(3);
+    if (what == 2) return rig_.device(vm_).tell_gone();
+    rig_.set_link(vm_, what == 0);
   }
 
   void pass() {

@@ -94,6 +94,13 @@ void add_troubles(std::vector<SeedBytes>& seeds) {
         seeds.push_back(trouble(
             place, [&](SeedBytes& seed) { act(seed, DriverAct::kReset, vm).u8(how).u8(how); }));
       }
+      for (std::uint32_t what = 0; what < 3; ++what) {
+        seeds.push_back(trouble(place, [&](SeedBytes& seed) {
+          act(seed, DriverAct::kHost, vm).u8(2 - what);
+          pass(seed, 3000);
+          act(seed, DriverAct::kHost, vm).u8(what);
+        }));
+      }
       for (std::uint32_t state = 0; state < 7; ++state) {
         seeds.push_back(trouble(
             place, [&](SeedBytes& seed) { act(seed, DriverAct::kMove, vm).u8(place).u8(state); }));
