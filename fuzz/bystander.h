@@ -24,10 +24,12 @@ class Bystander {
         b_(guest_),
         open_(guest_, open_options()),
         private_(guest_.register_memory(open_.pd(), kBytes, {.access = kLocalWrite})),
+        elsewhere_(guest_.register_memory(a_.pd(), kBytes)),
         neighbour_(guest_.ram().allocate(1)) {
     require(connect(a_, b_));
     for (std::uint64_t i = 0; i < 3 * kPage; ++i) page_of_open(i) = FakeMr::pattern(1, i);
     private_.fill_pattern(2);
+    elsewhere_.fill_pattern(4);
     for (std::uint64_t i = 0; i < kPage; ++i) at(neighbour_)[i] = FakeMr::pattern(3, i);
   }
 
@@ -41,7 +43,9 @@ class Bystander {
     return connected;
   }
   FakeMr& offered() { return open_.buffer(); }
+  // Without a right for peers; with all, but not for this connection.
   FakeMr& kept() { return private_; }
+  FakeMr& elsewhere() { return elsewhere_; }
   std::uint32_t open_number() { return open_.qp().number; }
 
   // A message of its own arrives, whole and once, whatever the others do.
@@ -70,6 +74,7 @@ class Bystander {
       require(registered || page_of_open(i) == FakeMr::pattern(1, i));
     }
     for (std::uint64_t i = 0; i < kBytes; ++i) require(*private_.at(i) == FakeMr::pattern(2, i));
+    for (std::uint64_t i = 0; i < kBytes; ++i) require(*elsewhere_.at(i) == FakeMr::pattern(4, i));
     for (std::uint64_t i = 0; i < kPage; ++i) require(at(neighbour_)[i] == FakeMr::pattern(3, i));
   }
 
@@ -108,6 +113,7 @@ class Bystander {
   FakeEnd b_;
   FakeEnd open_;
   FakeMr& private_;
+  FakeMr& elsewhere_;
   std::uint64_t neighbour_;
   std::uint32_t talks_ = 0;
 };

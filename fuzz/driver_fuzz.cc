@@ -168,10 +168,13 @@ class DriverFuzz {
     Peer peer = peers_[vm_][place];
     if (who == 5) peer = {kPeerBystander, input_.below(HostileDriver::kQps)};
     if (who == 6) peer = {input_.below(2), input_.below(HostileDriver::kQps)};
-    const std::uint32_t offset = input_.u8() * 8u;
+    const std::uint32_t pick = input_.u8();
+    const std::uint32_t offset = pick * 8u + (pick >= 0xE0 ? pick % 8 : 0);
     if (peer.vm == kPeerBystander) {
       const bool offered = peer.place < 6;
-      FakeMr& mr = offered ? bystander_.offered() : bystander_.kept();
+      FakeMr& mr = offered           ? bystander_.offered()
+                   : peer.place == 6 ? bystander_.kept()
+                                     : bystander_.elsewhere();
       const std::uint64_t start = (mr.va() + 7) & ~std::uint64_t{7};
       return {.address = start + offset + (offered && who >= 4 ? 6000 : 0),
               .rkey = mr.rkey,

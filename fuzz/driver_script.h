@@ -12,7 +12,7 @@
 namespace paravane::fake {
 
 enum class DriverAct : std::uint8_t {
-  kCreate,     // kind, place, bent words: CREATE_UC, _PD, _CQ, _SRQ, _MR, _QP
+  kCreate,     // kind, place, foreign parts, bent words: CREATE_UC, _PD, _CQ, _SRQ, _MR, _QP
   kDestroy,    // kind, place, bent words
   kConnect,    // place, peer's VM, peer's place, options: all it takes, to RTS on both sides
   kMove,       // place, state

@@ -21,19 +21,27 @@ void connect(SeedBytes& seed, std::uint32_t vm, std::uint32_t place, std::uint32
              std::uint32_t peer) {
   act(seed, DriverAct::kConnect, vm).u8(place).u8(peer_vm).u8(peer).u8(0);
 }
+constexpr std::uint32_t kCrooked = 102;    // to an address that is no multiple of eight
 constexpr std::uint32_t kConnected = 0;    // who a send is for
 constexpr std::uint32_t kWellBehaved = 5;  // what it has not offered
 
 void send(SeedBytes& seed, std::uint32_t vm, std::uint32_t place, std::uint32_t opcode,
           std::uint32_t bytes = 2000, std::uint32_t who = kConnected) {
   act(seed, DriverAct::kSend, vm).u8(place).u8(who);
-  if (who == kWellBehaved) seed.u8(7);
-  seed.u8(1).u8(opcode).u8(0).u8(0).u8(1);
+  if (who == kWellBehaved) seed.u8(6 + bytes % 2);
+  seed.u8(bytes == kCrooked ? 0xE3 : 1).u8(opcode).u8(0).u8(0).u8(1);
   if (opcode != kCompareAndSwap && opcode != kFetchAndAdd) seed.u16(bytes);
   seed.u8(0).u8(0).u8(0);
 }
 void receive(SeedBytes& seed, std::uint32_t vm, std::uint32_t place, std::uint32_t many = 0) {
   act(seed, DriverAct::kReceive, vm).u8(place).u8(0).u16(0).u8(many).u8(0).u8(0);
+}
+// `foreign`: from 0xC0 on, one of the objects that it names is another context's.
+void create(SeedBytes& seed, std::uint32_t vm, std::uint32_t kind, std::uint32_t place,
+            std::uint32_t foreign = 0, std::uint32_t other = 0) {
+  act(seed, DriverAct::kCreate, vm).u8(kind).u8(place).u8(foreign);
+  if (foreign >= 0xC0) seed.u8(other);
+  seed.u8(0);
 }
 void pass(SeedBytes& seed, std::uint32_t microseconds = 500) {
   act(seed, DriverAct::kTime, 0).u16(microseconds);
@@ -142,6 +150,26 @@ void add_long(std::vector<SeedBytes>& seeds) {
   }
 }
 
+// Objects of two contexts that meet; then one of the contexts goes.
+void add_foreign(std::vector<SeedBytes>& seeds) {
+  for (std::uint32_t kind = 2; kind < 6; ++kind) {
+    for (std::uint32_t field = 0; field < 4; ++field) {
+      SeedBytes seed = start(0);
+      for (std::uint32_t place = 1; place < 8; ++place) connect(seed, 0, place, 1, place);
+      act(seed, DriverAct::kDestroy, 0).u8(kind).u8(1).u8(0);
+      create(seed, 0, kind, 1, 0xC0 + field, 2);
+      receive(seed, 0, 1);
+      connect(seed, 0, 1, 1, 1);
+      receive(seed, 0, 1);
+      act(seed, DriverAct::kDestroy, 0).u8(0).u8(2).u8(0);
+      act(seed, DriverAct::kMove, 0).u8(1).u8(6);
+      send(seed, 1, 1, 2);
+      pass(seed);
+      seeds.push_back(seed);
+    }
+  }
+}
+
 // All memory mapped anew, with rights that do not suffice.
 void add_rights(std::vector<SeedBytes>& seeds) {
   for (std::uint32_t rights = 0; rights < 4; ++rights) {
@@ -155,13 +183,13 @@ void add_rights(std::vector<SeedBytes>& seeds) {
       act(seed, DriverAct::kConsume, 0).u8(place).u8(0).u8(0);
       pass(seed, 3000);
       for (std::uint32_t kind = 0; kind < 6; ++kind) {
-        act(seed, DriverAct::kCreate, 0).u8(kind).u8(place + 1).u8(0);
+        create(seed, 0, kind, place + 1);
       }
       // Only the response slot cannot be written to.
       act(seed, DriverAct::kMemory, 0).u8(5).u8(0).u8(0);
       act(seed, DriverAct::kMemory, 0).u8(3).u8(5).u8(0).u8(0xF0).u8(0);
       for (std::uint32_t kind = 0; kind < 6; ++kind) {
-        act(seed, DriverAct::kCreate, 0).u8(kind).u8(place + 1).u8(0);
+        create(seed, 0, kind, place + 1);
       }
       seeds.push_back(seed);
     }
@@ -202,6 +230,12 @@ std::vector<SeedBytes> all() {
       connect(seed, 0, place, 2, 0);
       send(seed, 0, place, opcode, 100, kWellBehaved);
       pass(seed);
+      connect(seed, 0, place, 2, 0);
+      send(seed, 0, place, opcode, 101, kWellBehaved);
+      pass(seed);
+      connect(seed, 0, place, 2, 0);
+      send(seed, 0, place, opcode, kCrooked);
+      pass(seed);
     }
     seeds.push_back(seed);
   }
@@ -219,6 +253,7 @@ std::vector<SeedBytes> all() {
   add_troubles(seeds);
   add_long(seeds);
   add_rights(seeds);
+  add_foreign(seeds);
   add_threads(seeds);
   for (std::uint32_t i = 0; i < 20; ++i) {
     SeedBytes seed = start(i);  // everything that touches memory, once
@@ -232,7 +267,7 @@ std::vector<SeedBytes> all() {
     act(seed, DriverAct::kGid, 1).u8(i).u8(i).u8(i).u8(1).u8(0);
     act(seed, DriverAct::kRegisters, 0).u8(0).u8(i).u8(2).u8(i).u8(1);
     for (std::uint32_t kind = 0; kind < 6; ++kind) {
-      act(seed, DriverAct::kCreate, 0).u8(kind).u8(i).u8(i % 8).u8(i).u8(0).u8(i).u8(1).u8(1);
+      act(seed, DriverAct::kCreate, 0).u8(kind).u8(i).u8(0).u8(i % 8).u8(i).u8(0).u8(i).u8(1).u8(1);
     }
     pass(seed, 3000);
     seeds.push_back(seed);

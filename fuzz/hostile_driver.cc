@@ -223,9 +223,38 @@ void HostileDriver::created(Kind kind, std::uint32_t place, const Words& answer)
   }
 }
 
+// One of the objects that a request names becomes that of another place.
+void HostileDriver::name_foreign(Kind kind, Slot& slot, std::uint32_t field, std::uint32_t place) {
+  const auto put = [&slot](std::size_t at, std::uint32_t handle) {
+    std::memcpy(slot.data() + at, &handle, sizeof handle);
+  };
+  const std::uint32_t pd = pds_[place % kContexts].handle;
+  switch (kind) {
+    case Kind::kContext:
+    case Kind::kPd: return put(sizeof(RequestHeader), last_handle_);
+    case Kind::kCq:
+      return put(offsetof(CreateCq, ctx_handle), contexts_[place % kContexts]->handle);
+    case Kind::kSrq: return put(offsetof(CreateSrq, pd_handle), pd);
+    case Kind::kMr: return put(offsetof(CreateMr, pd_handle), pd);
+    case Kind::kQp:
+      if (field == 0) put(offsetof(CreateQp, pd_handle), pd);
+      if (field == 1) put(offsetof(CreateQp, send_cq_handle), cqs_[place % kCqs]->handle);
+      if (field == 2) put(offsetof(CreateQp, recv_cq_handle), cqs_[place % kCqs]->handle);
+      if (field == 3) {
+        put(offsetof(CreateQp, srq_handle), srqs_[place % kSrqs]->handle);
+        put(offsetof(CreateQp, is_srq), 1);
+      }
+      return;
+    case Kind::kCount: return;
+  }
+}
+
 void HostileDriver::create(Kind kind, std::uint32_t place, FuzzBytes& input) {
   place %= places(kind);
-  const auto answer = submit(bend(create_request(kind, place), input));
+  Slot slot = create_request(kind, place);
+  const std::uint32_t foreign = input.u8();
+  if (foreign >= 0xC0) name_foreign(kind, slot, foreign % 4, input.u8());
+  const auto answer = submit(bend(slot, input));
   if (answer) created(kind, place, *answer);
 }
 

@@ -105,6 +105,7 @@ class HostileDriver {
   // nullopt: refused, or no answer came.
   std::optional<Words> submit(const Slot& slot);
   Slot create_request(Kind kind, std::uint32_t place);
+  void name_foreign(Kind kind, Slot& slot, std::uint32_t field, std::uint32_t place);
   std::uint32_t& handle_of(Kind kind, std::uint32_t place);
   bool& alive(Kind kind, std::uint32_t place) {
     return alive_[static_cast<std::size_t>(kind)][place];

@@ -1,6 +1,7 @@
 #include "guestmem/atomic_word.h"
 
 #include <cassert>
+#include <cstdint>
 
 #include "guestmem/extent_access.h"
 #include "guestmem/memory_file.h"
@@ -12,6 +13,7 @@ std::optional<std::uint64_t> change_word(const ExtentList& at, const WordChange&
   assert(at.extents().size() == 1 && at.total_bytes() == sizeof(std::uint64_t));
   const Extent& extent = at.extents().front();
   std::byte* word = ExtentAccess::host(extent);
+  assert(reinterpret_cast<std::uintptr_t>(word) % sizeof(std::uint64_t) == 0);
   std::uint64_t before = 0;
   switch (change.kind) {
     case WordChange::Kind::kFetchAndAdd:
