@@ -23,9 +23,11 @@ def libraries_of(tree, program):
     Raises RuntimeError when one is missing from the tree.
     """
     loader = os.path.join(tree, LOADER)
+    # A plugin may need another one that lies beside it.
+    folders = os.path.join(tree, LIBRARY_FOLDER) + ":" + os.path.dirname(program)
     answer = subprocess.run(
-        [loader, "--inhibit-cache", "--library-path", os.path.join(tree, LIBRARY_FOLDER),
-         "--list", program], capture_output=True, text=True, check=False)
+        [loader, "--inhibit-cache", "--library-path", folders, "--list", program],
+        capture_output=True, text=True, check=False)
     if answer.returncode != 0 or "not found" in answer.stdout:
         raise RuntimeError(f"{program}: {answer.stdout}{answer.stderr}")
     found = {loader}
