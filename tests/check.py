@@ -169,7 +169,7 @@ def fuzz(stage):
 def lab(stage):
     """QEMU, guest kernel and initramfs; the lab's own test."""
     stage.say("preparing QEMU and guests (the first time takes minutes)")
-    if stage.check("prepare", "lab/prepare", "--layer", "python", "--layer", "storage"):
+    if stage.check("prepare", "lab/prepare", "--layer", "python", "--layer", "storage", "--layer", "middleware"):
         stage.check("selftest", "lab/selftest", timeout=300)
 
 

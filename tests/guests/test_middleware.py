@@ -1,10 +1,11 @@
-"""Middleware between two stock guests: UCX and Open MPI, as Debian ships them. Which
-settings they need here and why: docs/programs.md."""
+"""Middleware between two stock guests: UCX, Open MPI, and rsockets under programs that
+speak TCP. Which settings they need here and why: docs/programs.md."""
 import unittest
 
 from rig import Exchange, Rig
 
 UCX_PORT = 13337
+RSOCKETS = ["env", "LD_PRELOAD=/usr/lib/x86_64-linux-gnu/rsocket/librspreload.so"]
 MPIRUN = ["mpirun.openmpi", "--allow-run-as-root", "--mca", "plm_rsh_agent", "lab-rsh", "-H", "vm1,vm2", "-np", "2"]
 # As VMware's KB 2147694 has them, but for "sm", which Open MPI 4 calls vader.
 KB_2147694 = """--mca btl openib,self,vader --mca btl_openib_verbose 1
@@ -65,6 +66,25 @@ class Middleware(unittest.TestCase):
 
     def test_open_mpi_over_openib_as_vmware_says(self):
         self.mpi("--mca", "pml", "ob1", *KB_2147694)
+
+    def test_netcat_over_rsockets(self):
+        before = self.rig.stats("vm2")["sent_bytes"]
+        self.rig.shell(2, "head -c 20000000 /dev/urandom >/tmp/data")
+        server = self.rig.spawn(1, *RSOCKETS, "sh", "-c", "exec nc.traditional -l -p 5001 >/tmp/data")
+        self.rig.wait_cm_listening(1, 5001)
+        self.rig.guest(2, *RSOCKETS, "sh", "-c", "exec nc.traditional -q 1 10.77.0.1 5001 </tmp/data")
+        server.expect_success()
+        sums = [self.rig.shell(vm, "sha256sum /tmp/data").split()[0] for vm in (1, 2)]
+        self.assertEqual(sums[0], sums[1])
+        self.assertGreaterEqual(self.rig.stats("vm2")["sent_bytes"] - before, 20000000)
+
+    def test_iperf_over_rsockets(self):
+        before = self.rig.stats("vm2")["sent_bytes"]
+        server = self.rig.spawn(1, *RSOCKETS, "iperf", "-s", "-P", "1")
+        self.rig.wait_cm_listening(1, 5001)
+        self.rig.guest(2, *RSOCKETS, "iperf", "-c", "10.77.0.1", "-n", "20M")
+        self.assertIn("20.0 MBytes", server.expect_success())
+        self.assertGreaterEqual(self.rig.stats("vm2")["sent_bytes"] - before, 20 << 20)
 
 
 if __name__ == "__main__":
