@@ -56,7 +56,11 @@ class NvmeOverFabrics(unittest.TestCase):
         # What was read here before lies in a cache that the target goes past.
         self.rig.shell(1, "echo 3 >/proc/sys/vm/drop_caches && e2fsck -f -n /dev/ram0")
 
-    def test_3_target_killed_in_mid_write_is_reported_and_used_again_when_it_returns(self):
+    def test_3_fio_finds_what_it_wrote(self):
+        self.rig.shell(2, "fio --name=verify --filename=/dev/nvme0n1 --size=16M --rw=randwrite --bsrange=4k-128k --direct=1 "
+                          "--ioengine=io_uring --iodepth=8 --verify=crc32c --verify_fatal=1", timeout=120)
+
+    def test_4_target_killed_in_mid_write_is_reported_and_used_again_when_it_returns(self):
         writer = self.rig.spawn(2, "sh", "-c", "while dd if=/tmp/data of=/dev/nvme0n1 bs=64k oflag=direct; do :; done",
                                 timeout=200)
         time.sleep(1)
