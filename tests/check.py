@@ -187,21 +187,22 @@ def guests(stage):
 PART_OF_GUESTS = ("Devices", "Pyverbs", "BetweenTwoGuests.test_C", "InsideOneGuest.test_C", "every_operation", "ucmatose")
 
 
-def prepare_and_run_guests(stage, guest, *patterns):
+def prepare_and_run_guests(stage, guest, layers, patterns):
     stage.say("preparing the guest (the first time takes minutes)")
-    if stage.check("prepare", "lab/prepare", "--layer", "python", "--layer", "storage", env={"LAB_GUEST": guest}):
+    words = [word for layer in layers for word in ("--layer", layer)]
+    if stage.check("prepare", "lab/prepare", *words, env={"LAB_GUEST": guest}):
         run_guests(stage, guest, *patterns)
 
 
 def guests_trixie(stage):
     """Unmodified Linux guests: Debian 13 with its 6.12 kernel, a part of the tests."""
-    prepare_and_run_guests(stage, "trixie", *PART_OF_GUESTS)
+    prepare_and_run_guests(stage, "trixie", ["python"], PART_OF_GUESTS)
 
 
 def guests_backports(stage):
     """Unmodified Linux guests: Debian 13 with its backports' kernel, a part of the tests."""
-    prepare_and_run_guests(stage, "backports", *PART_OF_GUESTS, "ConnectionManager", "EightAdapters", "HardwareVersions", "NvmeOverFabrics",
-                           "Quotas")
+    more = ("ConnectionManager", "EightAdapters", "HardwareVersions", "NvmeOverFabrics", "Quotas")
+    prepare_and_run_guests(stage, "backports", ["python", "storage"], PART_OF_GUESTS + more)
 
 
 def run_guests(stage, guest, *patterns):
