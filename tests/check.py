@@ -210,7 +210,8 @@ def run_guests(stage, guest, *patterns):
     report.unlink(missing_ok=True)
     words = [word for pattern in patterns for word in ("-k", pattern)]
     stage.follow("guests: ", "python3", "tests/guests/run.py", "--json", report, *words,
-                 env={"LAB_GUEST": guest, "PARAVANE_REPORT": str(LOGS / stage.name)})
+                 env={"LAB_GUEST": guest, "PARAVANE_REPORT": str(LOGS / stage.name),
+                      "PARAVANE_ALL": "1" if stage.options.all else ""})
     if not report.exists():
         stage.tally.add(f"{stage.name}: ran", False)
         return

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import tempfile
 import time
+import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("PARAVANE_BUILD", ROOT / "build" / "release"))
@@ -23,6 +24,10 @@ socket_directory = "{folder}/vms"
 [sandbox]
 user = "nobody"
 """
+
+
+# For a test that waits long for time limits of the guest's own.
+only_with_all = unittest.skipUnless(os.environ.get("PARAVANE_ALL"), "takes long: with --all, or PARAVANE_ALL=1")
 
 
 class Failed(AssertionError):

@@ -4,7 +4,7 @@ the kernel's own."""
 import time
 import unittest
 
-from rig import Rig
+from rig import Rig, only_with_all
 
 NVME_SERVE = """
 set -e
@@ -108,6 +108,8 @@ class NvmeOverFabrics(BlockStorage, unittest.TestCase):
 
 class ScsiRdmaProtocol(BlockStorage, unittest.TestCase):
     serve, connect, disk = SRP_SERVE, SRP_CONNECT, "/dev/sda"
+    test_4_target_killed_in_mid_write_is_reported_and_used_again_when_it_returns = only_with_all(
+        BlockStorage.test_4_target_killed_in_mid_write_is_reported_and_used_again_when_it_returns)
 
 
 if __name__ == "__main__":
