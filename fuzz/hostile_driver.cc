@@ -85,7 +85,7 @@ void HostileDriver::make_queues() {
     if (i == kLongestRegion) bytes = lengthen(ram, pages, 16);
     // The kernel names its memory by its address, a process by its own.
     const std::uint64_t va =
-        i == kDmaRegion ? pages.pages.front() : 0x7F00'0000'0000 + i * 0x10'0000 + 100 * (i % 3);
+        i == kDmaRegion ? pages.pages.front() : 0x7F00'0000'0000u + i * 0x10'0000u + 100u * (i % 3);
     regions_.push_back(std::make_unique<FakeMr>(ram, std::move(pages), va, bytes));
     sets_.push_back(&regions_.back()->pages());
   }
