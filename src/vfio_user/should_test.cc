@@ -1,6 +1,7 @@
 // The SHOULD items that a server can be asked for, and how it behaves towards
 // clients that are slow, silent, many or in a hurry.
 
+#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include <array>
@@ -27,6 +28,22 @@ RawVfioClient::Bytes resets(std::size_t count) {
   }
   return all;
 }
+
+// While it lives, this process opens nothing.
+class NoMoreDescriptors {
+ public:
+  NoMoreDescriptors() {
+    ::getrlimit(RLIMIT_NOFILE, &before_);
+    const rlimit none{.rlim_cur = 0, .rlim_max = before_.rlim_max};
+    ::setrlimit(RLIMIT_NOFILE, &none);
+  }
+  ~NoMoreDescriptors() { ::setrlimit(RLIMIT_NOFILE, &before_); }
+  NoMoreDescriptors(const NoMoreDescriptors&) = delete;
+  NoMoreDescriptors& operator=(const NoMoreDescriptors&) = delete;
+
+ private:
+  rlimit before_{};
+};
 
 }  // namespace
 
@@ -171,6 +188,32 @@ TEST_F(VfioUserShould, S42_RefusedClientsThatStayAreNotCollected) {
   EXPECT_EQ(rig_.counters().refused_clients.value(), 40U);
   EXPECT_TRUE(crowd.front()->is_closed());
   EXPECT_TRUE(good(client_.reset()));
+}
+
+TEST_F(VfioUserShould, S42_WithoutDescriptorsItLooksAgainInASecond) {
+  RawVfioClient second = rig_.connect();
+  const LogCapture log;
+  {
+    const NoMoreDescriptors shortage;
+    for (int i = 0; i < 20; ++i) rig_.step();
+  }
+  EXPECT_EQ(log.lines(), 1U) << "the socket stays readable; nobody spins on it";
+  EXPECT_THAT(log.text(), HasSubstr("vm1: cannot accept a VMM: "));
+  EXPECT_TRUE(good(client_.reset())) << "the first is served as before";
+  EXPECT_EQ(rig_.counters().refused_clients.value(), 0U);
+  rig_.pass(std::chrono::seconds(1));
+  EXPECT_TRUE(refused(second.negotiate(), EBUSY)) << "accepted, and answered";
+}
+
+TEST_F(VfioUserShould, S42_AServerWithoutDescriptorsCanBeStopped) {
+  RawVfioClient second = rig_.connect();
+  const LogCapture log;
+  const NoMoreDescriptors shortage;
+  rig_.step();
+  rig_.stop_server();
+  rig_.pass(std::chrono::seconds(2));
+  rig_.step();
+  EXPECT_EQ(rig_.timers().next_deadline(), kNever);
 }
 
 TEST_F(VfioUserShould, S42_AClientThatSaysNothingIsDropped) {
