@@ -222,6 +222,19 @@ TEST_F(VfioUserMust, M09_RefusesInVersionWithAnAnswer) {
   }
 }
 
+TEST_F(VfioUserMust, M09_AVersionThatWantsNoAnswerEndsTheConnection) {
+  VfioServerRig rig;
+  RawVfioClient client = rig.connect();
+  const RawVfioClient::Bytes zero(sizeof(VersionNumbers));
+  client.send(Command::kVersion, zero, {}, Header::kNoReply);
+  EXPECT_TRUE(client.stays_silent());
+  EXPECT_FALSE(rig.server().attached());
+  EXPECT_EQ(rig.counters().broken_connections.value(), 1U);
+  rig.pass(std::chrono::seconds(3));
+  EXPECT_TRUE(client.is_closed());
+  EXPECT_TRUE(good(rig.connect().negotiate()));
+}
+
 TEST_F(VfioUserMust, M09_DropsARefusedClientThatDoesNotLeave) {
   VfioServerRig rig;
   RawVfioClient client = rig.connect();
