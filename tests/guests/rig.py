@@ -2,6 +2,7 @@
 
 Everything lives in one temporary folder and ends with it. Every wait is bounded.
 """
+import functools
 import json
 import os
 import pathlib
@@ -9,7 +10,6 @@ import shutil
 import subprocess
 import tempfile
 import time
-import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("PARAVANE_BUILD", ROOT / "build" / "release"))
@@ -26,8 +26,13 @@ user = "nobody"
 """
 
 
-# For a test that waits long for time limits of the guest's own.
-only_with_all = unittest.skipUnless(os.environ.get("PARAVANE_ALL"), "takes long: with --all, or PARAVANE_ALL=1")
+def only_with_all(test):
+    """Marks a test that waits long for time limits of the guest's own: run.py runs it with --all."""
+    @functools.wraps(test)
+    def marked(self):
+        test(self)
+    marked.only_with_all = True
+    return marked
 
 
 class Failed(AssertionError):

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs the tests on real guests and writes each verdict to a file.
 
-Usage: tests/guests/run.py [--json FILE] [-k PATTERN]...
+Usage: tests/guests/run.py [--all] [--json FILE] [-k PATTERN]...
 """
 import argparse
 import json
@@ -53,15 +53,25 @@ class Verdicts(unittest.TestResult):
         self._note(test, "skipped", reason)
 
 
+def chosen(tests, all_of_them):
+    """The tests of a suite, one by one; those that take long only if all are wanted."""
+    for test in tests:
+        if isinstance(test, unittest.TestSuite):
+            yield unittest.TestSuite(chosen(test, all_of_them))
+        elif all_of_them or not hasattr(getattr(test, test._testMethodName), "only_with_all"):
+            yield test
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--json", type=pathlib.Path)
     parser.add_argument("-k", action="append", default=[], metavar="PATTERN", help="only tests whose name has it")
+    parser.add_argument("--all", action="store_true", help="those that take long, too")
     options = parser.parse_args()
     loader = unittest.TestLoader()
     if options.k:
         loader.testNamePatterns = [f"*{pattern}*" for pattern in options.k]
-    suite = loader.discover(str(HERE), pattern="test_*.py")
+    suite = unittest.TestSuite(chosen(loader.discover(str(HERE), pattern="test_*.py"), options.all))
     verdicts = Verdicts()
     suite.run(verdicts)
     if options.json:
