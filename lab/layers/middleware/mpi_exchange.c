@@ -1,7 +1,6 @@
 // What an MPI program does, with every result looked at: sums over all ranks, and
 // messages there and back between the first two. usage: mpi_exchange [ROUNDS]
 #include <mpi.h>
-
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +15,9 @@ static void fail(const char* what, long size, long index) {
 }
 
 // Differs between messages, senders and places.
-static uint32_t pattern(uint32_t seed, uint32_t index) { return (seed + index) * 2654435761u; }
+static uint32_t pattern(uint32_t seed, uint32_t index) {
+  return (seed + index) * 2654435761u;
+}
 
 static void fill(uint32_t* words, long count, uint32_t seed) {
   for (long i = 0; i < count; ++i) words[i] = pattern(seed, (uint32_t)i);
