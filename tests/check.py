@@ -201,7 +201,8 @@ def guests_trixie(stage):
 
 def guests_backports(stage):
     """Unmodified Linux guests: Debian 13 with its backports' kernel, a part of the tests."""
-    more = ("ConnectionManager", "EightAdapters", "HardwareVersions", "NvmeOverFabrics", "Quotas")
+    more = ("ConnectionManager", "EightAdapters", "HardwareVersions", "NvmeOverFabrics", "ScsiRdmaProtocol",
+            "Quotas")
     prepare_and_run_guests(stage, "backports", ["python", "storage"], PART_OF_GUESTS + more)
 
 
