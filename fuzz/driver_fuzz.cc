@@ -40,7 +40,7 @@ class DriverFuzz {
  public:
   explicit DriverFuzz(FuzzBytes input)
       : input_(input),
-        rig_(options(input_.below(4))),
+        rig_(options(input_.below(8))),
         bystander_(rig_, kWellBehaved),
         drivers_{std::make_unique<HostileDriver>(rig_, 0),
                  std::make_unique<HostileDriver>(rig_, 1)} {
@@ -75,8 +75,9 @@ class DriverFuzz {
     options.guest.patience_turns = 50;
     options.ram_bytes = 64 << 20;
     options.budget = {.bytes = kBytes, .operations = kOperations};
-    if ((which & 1) != 0) options.config.version = 17;
-    if ((which & 1) != 0) options.config.gid_type = verbs::GidType::kRoceV1;
+    static constexpr std::uint32_t kVersions[] = {20, 17, 20, 17, 19, 18, 19, 18};
+    options.config.version = kVersions[which];
+    if (which % 4 == 1) options.config.gid_type = verbs::GidType::kRoceV1;
     if ((which & 2) != 0) options.config.doorbells = device::DoorbellMode::kTrapped;
     options.config.limits.queue_pairs = 16;
     options.config.limits.completion_queues = 32;

@@ -198,7 +198,7 @@ void add_rights(std::vector<SeedBytes>& seeds) {
 
 void add_threads(std::vector<SeedBytes>& seeds) {
   for (std::uint32_t dice = 0; dice < 8; ++dice) {
-    SeedBytes seed = start(dice % 3);
+    SeedBytes seed = start(dice);
     for (std::uint32_t place = 1; place < 8; ++place) connect(seed, 0, place, 1, place);
     threads(seed, 1 + dice % 4, 20, dice);
     for (std::uint32_t place = 1; place < 8; ++place) {
@@ -217,7 +217,7 @@ void add_threads(std::vector<SeedBytes>& seeds) {
 std::vector<SeedBytes> all() {
   std::vector<SeedBytes> seeds;
   for (std::uint32_t place = 0; place < 8; ++place) {
-    seeds.push_back(traffic(place % 3, place, place));
+    seeds.push_back(traffic(place, place, place));
     seeds.push_back(traffic(0, place, 7 - place));
     SeedBytes seed = start(0);  // with the one that behaves
     connect(seed, 0, place, 2, 0);
