@@ -59,7 +59,7 @@ def run_all():
         if name.endswith("_replay"):
             door = name.removesuffix("_replay")
             seeds = BUILD / "fuzz" / "seeds" / door
-            quietly(BUILD / "fuzz" / f"{door}_seeds", seeds)
+            quietly(BUILD / "fuzz" / f"{door}_seeds", seeds, env={**os.environ, "LLVM_PROFILE_FILE": os.devnull})
             words = ["--seconds", SECONDS_PER_DOOR, seeds, ROOT / "build" / "fuzz" / "corpus" / door]
         quietly(program, *words, env={**os.environ, "LLVM_PROFILE_FILE": str(PROFILES / f"{name}-%p.profraw")})
 
