@@ -1,7 +1,11 @@
 // Conformance: guests that reset, crash, start anew or never finish their probe
 // (device spec, C80), seen from the device.
 
+#include <unistd.h>
+
+#include "guestmem/memory_failure.h"
 #include "test_rig.h"
+#include "testing/test_memory.h"
 
 namespace paravane::fake {
 namespace {
@@ -131,6 +135,34 @@ TEST(Conformance, C80_MemoryThatIsUnmappedIsNotTouchedAgain) {
   rig.machine(1).map_ram();
   rig.advance(std::chrono::seconds(1));
   EXPECT_EQ(rig.device(1).fatal_reason(), "");
+}
+
+TEST(Conformance, C80_MemoryThatFailsCostsThatVmItsDeviceAndNobodyElse) {
+  if (kThreadSanitizer) GTEST_SKIP() << "the fake guest lives in the mapping that is replaced";
+  ASSERT_TRUE(install_memory_failure_handler().has_value());
+  TestRig rig;
+  FakeEnd a(rig.guest(0));
+  FakeEnd b(rig.guest(1));
+  FakeEnd c(rig.guest(0));
+  FakeEnd d(rig.guest(0));
+  FakeMr& last = rig.guest(1).register_memory(b.pd(), 4096);
+  ASSERT_TRUE(connect(a, b));
+  ASSERT_TRUE(connect(c, d));
+  const UniqueFd file = rig.guest(1).ram().duplicate_fd();
+  const std::uint64_t kept = last.pages().pages.front() - GuestRam::kBase;
+  ASSERT_EQ(::ftruncate(file.get(), static_cast<off_t>(kept)), 0);
+  ASSERT_TRUE(a.write(1, 0, 64, last));
+  rig.settle();
+  EXPECT_TRUE(rig.device(1).fatal_reason().starts_with("guest memory failed"));
+  EXPECT_FALSE(rig.device(1).has_work());
+  rig.unplug(1);  // what the daemon does about it
+  EXPECT_TRUE(no_objects(rig.device(1).objects()));
+  EXPECT_NE(next_status(rig, a.cq()), PVRDMA_WC_SUCCESS);
+  EXPECT_EQ(rig.device(0).fatal_reason(), "");
+  ASSERT_TRUE(d.receive(1));
+  ASSERT_TRUE(c.send(2, 0, 64));
+  EXPECT_EQ(next_status(rig, c.cq()), PVRDMA_WC_SUCCESS);
+  EXPECT_EQ(next_status(rig, d.cq()), PVRDMA_WC_SUCCESS);
 }
 
 }  // namespace
