@@ -17,6 +17,7 @@
 #include "bystander.h"
 #include "driver_script.h"
 #include "guest_threads.h"
+#include "guestmem/memory_failure.h"
 #include "hostile_driver.h"
 #include "testing/test_memory.h"
 #include "verbs/transport.h"
@@ -192,7 +193,8 @@ class DriverFuzz {
   }
 
   void host() {
-    const std::uint32_t what = input_.below(3);
+    const std::uint32_t what = input_.below(4);
+    if (what == 3) return drivers_[vm_]->shrink();
     if (what == 2) return rig_.device(vm_).tell_gone();
     rig_.set_link(vm_, what == 0);
   }
@@ -230,8 +232,11 @@ class DriverFuzz {
 
   void finish() {
     for (auto& driver : drivers_) driver->restore();
-    for (unsigned vm = 0; vm < kVms; ++vm) require(rig_.device(vm).fatal_reason().empty());
     require(rig_.run_until_idle(200'000));
+    for (unsigned vm = 0; vm < kVms; ++vm) {
+      const bool may_be_lost = vm < kWellBehaved && drivers_[vm]->shrunk();
+      require(may_be_lost || rig_.device(vm).fatal_reason().empty());
+    }
     well_behaved([this] {
       bystander_.talk();
       bystander_.look_around();
@@ -283,6 +288,7 @@ class DriverFuzz {
 }  // namespace paravane::fake
 
 extern "C" int LLVMFuzzerInitialize(int*, char***) {
+  if (!paravane::install_memory_failure_handler()) std::abort();
   spdlog::set_level(spdlog::level::off);
   return 0;
 }

@@ -33,7 +33,7 @@ enum class DriverAct : std::uint8_t {
   kRegisters,  // offset, size, value
   kThreads,    // how many, acts: the guest's other processors, for so many acts
   kBystander,  // traffic of the VM that is in nobody's way
-  kHost,       // what: the host pulls or plugs its cable, or says that it will be gone
+  kHost,  // what: the host pulls or plugs its cable, says that it will be gone, takes memory away
   kCount,
 };
 

@@ -150,6 +150,26 @@ void add_long(std::vector<SeedBytes>& seeds) {
   }
 }
 
+// A buffer or a queue lies in memory that fails.
+void add_failing(std::vector<SeedBytes>& seeds) {
+  for (std::uint32_t set = 0; set < 26; ++set) {
+    for (std::uint32_t vm = 0; vm < 2; ++vm) {
+      SeedBytes seed = start(0);
+      // Its first page; the object is made after that.
+      act(seed, DriverAct::kAlias, vm).u8(0).u8(set).u8(0xE0).u8(set % 2);
+      for (std::uint32_t place = 1; place < 8; ++place) connect(seed, 0, place, 1, place);
+      for (std::uint32_t place = 1; place < 8; ++place) receive(seed, 1, place);
+      act(seed, DriverAct::kHost, vm).u8(3);
+      for (std::uint32_t place = 1; place < 8; ++place) send(seed, 0, place, place % 7);
+      pass(seed, 3000);
+      act(seed, DriverAct::kBystander, 0);
+      for (std::uint32_t place = 1; place < 8; ++place) send(seed, 1, place, place % 7);
+      pass(seed, 3000);
+      seeds.push_back(seed);
+    }
+  }
+}
+
 // Objects of two contexts that meet; then one of the contexts goes.
 void add_foreign(std::vector<SeedBytes>& seeds) {
   for (std::uint32_t kind = 2; kind < 6; ++kind) {
@@ -254,6 +274,7 @@ std::vector<SeedBytes> all() {
   add_long(seeds);
   add_rights(seeds);
   add_foreign(seeds);
+  add_failing(seeds);
   add_threads(seeds);
   for (std::uint32_t i = 0; i < 20; ++i) {
     SeedBytes seed = start(i);  // everything that touches memory, once

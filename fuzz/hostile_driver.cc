@@ -61,6 +61,7 @@ HostileDriver::HostileDriver(DeviceRig& rig, unsigned vm)
     pds_[i].context = contexts_[i].get();
   }
   make_queues();
+  map_spare();
   alive(Kind::kContext, 0) = true;  // the kernel needs none
 }
 

@@ -23,6 +23,7 @@
 #include <span>
 #include <vector>
 
+#include "base/unique_fd.h"
 #include "driver_script.h"
 #include "fuzz_bytes.h"
 #include "testing/device_rig.h"
@@ -78,6 +79,10 @@ class HostileDriver {
   void reset(FuzzBytes& input);
   // All of its memory there, bus mastering on: as a machine that has started.
   void restore();
+  // Its VMM takes the file away under the memory that lies above the rest; whoever
+  // touches it then finds it failed.
+  void shrink();
+  bool shrunk() const { return shrunk_; }
   // After the device's reset: gives all memory back, to see that nobody uses it.
   void release();
 
@@ -113,6 +118,8 @@ class HostileDriver {
   void created(Kind kind, std::uint32_t place, const Words& answer);
   void ensure(Kind kind, std::uint32_t place);
   void forget_all();
+  void map_spare();
+  std::uint64_t spare() { return GuestRam::kBase + guest().ram().size(); }
   PageSet& some_pages(FuzzBytes& input);
   FakeMr& some_region(std::uint32_t place, FuzzBytes& input);
   std::uint64_t address(FuzzBytes& input);
@@ -133,6 +140,8 @@ class HostileDriver {
   std::vector<PageSet*> sets_;  // of all of them
   std::array<std::array<bool, 8>, static_cast<std::size_t>(Kind::kCount)> alive_{};
   std::uint32_t last_handle_ = 1;
+  UniqueFd spare_;  // of a second memory, which the guest itself never touches
+  bool shrunk_ = false;
 };
 
 }  // namespace paravane::fake

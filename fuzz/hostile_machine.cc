@@ -1,6 +1,11 @@
 // HostileDriver: what its machine does: registers, the DMA map, resets.
 
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 
 #include "hostile_driver.h"
@@ -56,6 +61,23 @@ void HostileDriver::change_memory(FuzzBytes& input) {
   }
 }
 
+void HostileDriver::map_spare() {
+  constexpr std::uint64_t kBytes = 4 * kPage;
+  if (!spare_) {
+    spare_ = UniqueFd(::memfd_create("hostile-spare-memory", MFD_CLOEXEC));
+    if (!spare_ || ::ftruncate(spare_.get(), kBytes) != 0) std::abort();
+  }
+  machine().unmap_part(spare(), kBytes);
+  // Refused when there is nothing left of it.
+  static_cast<void>(rig_.memory(vm_).map(UniqueFd(::fcntl(spare_.get(), F_DUPFD_CLOEXEC, 0)), 0,
+                                         GuestAddr{spare()}, kBytes, Rights::kReadWrite));
+}
+
+void HostileDriver::shrink() {
+  shrunk_ = true;
+  if (::ftruncate(spare_.get(), 0) != 0) std::abort();
+}
+
 void HostileDriver::forget_all() {
   alive_ = {};
   alive(Kind::kContext, 0) = true;
@@ -70,6 +92,7 @@ void HostileDriver::forget_all() {
 void HostileDriver::restore() {
   machine().unmap_ram();
   machine().map_ram();
+  map_spare();
   machine().set_bus_master(true);
 }
 

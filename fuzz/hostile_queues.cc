@@ -157,7 +157,8 @@ void HostileDriver::scribble(FuzzBytes& input) {
 void HostileDriver::alias(FuzzBytes& input) {
   const PageSet& from = some_pages(input);
   const PageSet& to = some_pages(input);
-  const std::uint64_t page = from.pages[input.u8() % from.pages.size()];
+  const std::uint32_t pick = input.u8();
+  const std::uint64_t page = pick >= 0xE0 ? spare() : from.pages[pick % from.pages.size()];
   copy_unwatched(guest().ram().at(to.tables.front() + 8 * (input.u8() % to.pages.size())), &page,
                  sizeof page);
 }
