@@ -3,7 +3,9 @@
 #include <sys/epoll.h>
 #include <sys/wait.h>
 
+#include <chrono>
 #include <cstring>
+#include <thread>
 #include <utility>
 
 #include "base/log.h"
@@ -13,10 +15,16 @@
 namespace paravane::daemon {
 namespace {
 
+// The engine, or whoever has broken into it and given the line away, may say more than
+// the service manager is to hear, and for ever.
+constexpr int kNotesAtOnce = 64;
+constexpr auto kPause = std::chrono::milliseconds(10);
+
 ExitStatus judge(int wait_status) {
   if (WIFEXITED(wait_status)) return static_cast<ExitStatus>(WEXITSTATUS(wait_status));
   const int number = WTERMSIG(wait_status);
-  log::error("the engine was ended by signal {} ({}){}", number, sigabbrev_np(number),
+  const char* name = sigabbrev_np(number);  // a real-time signal has none
+  log::error("the engine was ended by signal {} ({}){}", number, name == nullptr ? "RT" : name,
              number == SIGSYS ? ": it asked the kernel for what it has no use for, as after a "
                                 "break-in. Please report it"
                               : "");
@@ -41,6 +49,7 @@ ExitStatus Keeper::run() {
       log::error("keeper: {}", ran.error().message);
       return ExitStatus::kFailed;
     }
+    if (std::exchange(noted_, false)) std::this_thread::sleep_for(kPause);
   }
   return *ended_;
 }
@@ -54,7 +63,7 @@ Status Keeper::watch() {
   signals_ = std::move(*signals);
   Status watched = loop_->watch(signals_.get(), EPOLLIN, [this](std::uint32_t) { on_signal(); });
   if (!watched) return watched;
-  return loop_->watch(link_.fd(), EPOLLIN, [this](std::uint32_t) { on_note(); });
+  return loop_->watch(link_.fd(), EPOLLIN, [this](std::uint32_t) { on_notes(); });
 }
 
 void Keeper::on_signal() {
@@ -63,25 +72,43 @@ void Keeper::on_signal() {
   switch (*number) {
     case SIGHUP: reload_log_level(); return;
     case SIGCHLD: look_for_end(); return;
-    default: ::kill(engine_, *number);
+    default: stop_engine(*number);
   }
+}
+
+void Keeper::stop_engine(int number) {
+  if (::kill(engine_, number) == 0) return;
+  // Without CAP_KILL, as in a container. It also stops when the line ends.
+  loop_->unwatch(link_.fd());
+  link_.close();
 }
 
 void Keeper::look_for_end() {
   int status = 0;
   if (::waitpid(engine_, &status, WNOHANG) != engine_) return;
-  while (on_note()) continue;  // its last ones
+  on_notes();  // its last ones
   ended_ = judge(status);
 }
 
-bool Keeper::on_note() {
+void Keeper::on_notes() {
+  std::optional<std::string> status;
+  for (int i = 0; i < kNotesAtOnce && take_note(status); ++i) continue;
+  if (status) notifier_.status(*status);
+  noted_ = true;
+}
+
+bool Keeper::take_note(std::optional<std::string>& status) {
   const auto note = link_.receive();
   if (!note) loop_->unwatch(link_.fd());
   if (!note || !*note) return false;
   switch ((*note)->kind) {
-    case Note::Kind::kReady: notifier_.ready((*note)->text); break;
-    case Note::Kind::kStatus: notifier_.status((*note)->text); break;
-    case Note::Kind::kStopping: notifier_.stopping(); break;
+    case Note::Kind::kReady:
+      if (!std::exchange(told_ready_, true)) notifier_.ready((*note)->text);
+      break;
+    case Note::Kind::kStatus: status = (*note)->text; break;
+    case Note::Kind::kStopping:
+      if (!std::exchange(told_stopping_, true)) notifier_.stopping();
+      break;
     case Note::Kind::kNone:
     case Note::Kind::kLogLevel: break;  // not the engine's to say
   }

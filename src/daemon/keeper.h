@@ -31,7 +31,10 @@ class Keeper {
  private:
   Status watch();
   void on_signal();
-  bool on_note();  // false: there was none
+  void stop_engine(int number);
+  void on_notes();
+  // False: there was none. `status`: what it says of it.
+  bool take_note(std::optional<std::string>& status);
   void reload_log_level() const;
   void look_for_end();
 
@@ -41,6 +44,9 @@ class Keeper {
   std::string config_file_;
   std::unique_ptr<EventLoop> loop_;
   UniqueFd signals_;
+  bool noted_ = false;  // since the last pause
+  bool told_ready_ = false;
+  bool told_stopping_ = false;
   std::optional<ExitStatus> ended_;
 };
 

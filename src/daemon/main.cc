@@ -3,6 +3,7 @@
 // It is two processes: the keeper (this one) and the engine, its child, which
 // drops its rights and then serves guests.
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -55,10 +56,21 @@ int refuse_to_start(const Error& error) {
   return to_int(ExitStatus::kFailed);
 }
 
+// The engine is to have what it opens itself and the standard streams, not what we were
+// started with or what a look-up of its user has left. Nor may anything get the number
+// of a standard stream, into which the log is written.
+void close_all_but_streams() {
+  int opened = 0;
+  while (opened >= 0 && opened <= STDERR_FILENO) opened = ::open("/dev/null", O_RDWR);
+  ::close_range(STDERR_FILENO + 1, ~0U, 0);
+}
+
 // What both processes get.
 void prepare_process() {
+  close_all_but_streams();
   ::umask(0077);  // what others may use gets its mode by name
   std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGCHLD, SIG_DFL);  // ignored, as it may be handed down, it never comes
   block_signals({SIGTERM, SIGINT, SIGHUP, SIGCHLD});
   // Each range of guest memory arrives as a descriptor, dozens per VM.
   rlimit limit{};

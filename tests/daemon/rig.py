@@ -98,10 +98,11 @@ class DaemonTest(unittest.TestCase):
                 process.kill()
             process.wait(PATIENCE_S)
 
-    def start(self, *before, env=None):
-        """A daemon that answers. `before`: words in front of its command line."""
+    def start(self, *before, env=None, prepare=None, **more):
+        """A daemon that answers. `before`: words in front of its command line.
+        `prepare`: runs in its process, before it."""
         daemon = self.spawn(*before, BIN / "paravaned", "--config", self.config,
-                            env={**os.environ, **(env or {})})
+                            env={**os.environ, **(env or {})}, preexec_fn=prepare, **more)
 
         def answers():
             self.assertIsNone(daemon.poll(), self.log_text())

@@ -90,6 +90,37 @@ class Sandbox(DaemonTest):
         self.assertEqual(daemon.wait(PATIENCE_S), 1)
         self.assertRegex(self.log_text(), r"the engine was ended by signal 14 \(ALRM\)")
 
+    def test_keeper_says_so_of_a_signal_without_a_name(self):
+        daemon = self.start()
+        os.kill(self.engine(daemon), signal.SIGRTMIN + 1)
+        self.assertEqual(daemon.wait(PATIENCE_S), 1)
+        self.assertIn(f"the engine was ended by signal {signal.SIGRTMIN + 1} (RT)", self.log_text())
+
+    def test_keeper_ends_though_its_parent_ignores_children(self):
+        daemon = self.start(prepare=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN))
+        self.cli("daemon", "stop")
+        self.assertEqual(daemon.wait(PATIENCE_S), 0)
+
+    @unittest.skipUnless(os.geteuid() == 0, "only root has capabilities to lose")
+    def test_keeper_without_cap_kill_stops_the_engine(self):
+        daemon = self.start("setpriv", "--bounding-set=-kill")
+        self.assertEqual(self.stop(daemon), 0, self.log_text())
+
+    def test_descriptors_that_were_handed_down_are_closed(self):
+        with open("/etc/passwd", encoding="utf-8") as handed_down:
+            number = handed_down.fileno()
+            daemon = self.start(prepare=lambda: os.set_inheritable(number, True), close_fds=False)
+            for pid in (daemon.pid, self.engine(daemon)):
+                links = [os.readlink(fd) for fd in pathlib.Path(f"/proc/{pid}/fd").iterdir()]
+                self.assertNotIn("/etc/passwd", links)
+
+    def test_nothing_takes_the_place_of_a_closed_stream(self):
+        """The log is written to descriptor 2, whatever that is."""
+        daemon = self.start(prepare=lambda: os.closerange(0, 3))
+        for pid in (daemon.pid, self.engine(daemon)):
+            for number in range(3):
+                self.assertEqual(os.readlink(f"/proc/{pid}/fd/{number}"), "/dev/null")
+
     def test_interrupt_from_a_terminal_reaches_both_and_ends_them_once(self):
         daemon = self.start()
         for pid in (self.engine(daemon), daemon.pid):
