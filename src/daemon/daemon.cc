@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "daemon/sandbox.h"
 #include "daemon/signals.h"
 #include "daemon/version.h"
 #include "guestmem/memory_failure.h"
@@ -55,7 +56,7 @@ Status Daemon::start() {
                                *door_);
   if (!api) return std::unexpected(api.error());
   api_ = std::move(*api);
-  return {};
+  return close_sandbox(config_.sandbox);
 }
 
 Status Daemon::start_control() {

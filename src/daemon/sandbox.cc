@@ -72,4 +72,9 @@ Status enter_sandbox(const EngineAccount& account, const SandboxConfig& config, 
   return filter_system_calls();
 }
 
+Status close_sandbox(const SandboxConfig& config) {
+  if (is_sanitized() || !config.filter_system_calls) return {};
+  return end_connecting();
+}
+
 }  // namespace paravane::daemon

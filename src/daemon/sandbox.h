@@ -17,4 +17,8 @@ namespace paravane::daemon {
 // after an error the process must end. Errors: kIo.
 Status enter_sandbox(const EngineAccount& account, const SandboxConfig& config, pid_t parent);
 
+// When all that was there at the start is served: gives up what only starting takes.
+// Errors: kIo.
+Status close_sandbox(const SandboxConfig& config);
+
 }  // namespace paravane::daemon

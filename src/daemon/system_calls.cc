@@ -1,12 +1,15 @@
 #include "daemon/system_calls.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <linux/seccomp.h>
 #include <sched.h>
 #include <seccomp.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
@@ -23,12 +26,11 @@ constexpr std::array kHarmless = {
     // memory
     "brk", "madvise", "munmap", "mremap", "msync", "memfd_create",
     // files: the state, the sockets' names, guests' memory
-    "access", "chmod", "chown", "close", "close_range", "creat", "dup", "faccessat", "faccessat2",
-    "fallocate", "fchmod", "fchmodat", "fchmodat2", "fchown", "fchownat", "fcntl", "fdatasync",
-    "flock", "fstat", "fstatfs", "fsync", "ftruncate", "getcwd", "getdents64", "lseek", "lstat",
-    "mkdir", "newfstatat", "open", "openat", "pread64", "preadv", "pwrite64", "pwritev", "read",
-    "readlink", "readlinkat", "readv", "rename", "renameat", "renameat2", "stat", "statfs", "statx",
-    "umask", "unlink", "unlinkat", "write", "writev",
+    "access", "chown", "close", "close_range", "dup", "faccessat", "faccessat2", "fallocate",
+    "fchown", "fchownat", "fdatasync", "flock", "fstat", "fstatfs", "fsync", "ftruncate", "getcwd",
+    "getdents64", "lseek", "lstat", "newfstatat", "pread64", "preadv", "pwrite64", "pwritev",
+    "read", "readlink", "readlinkat", "readv", "rename", "renameat", "renameat2", "stat", "statfs",
+    "statx", "umask", "unlink", "unlinkat", "write", "writev",
     // signals that never wait (base/event_signal.h)
     "io_destroy", "io_getevents", "io_setup", "io_submit",
     // waiting
@@ -88,13 +90,18 @@ constexpr std::array kAttack = {"execve",
                                 "request_key",
                                 "io_uring_setup"};
 
+constexpr std::uint64_t kSocketTypes = ~std::uint64_t{SOCK_CLOEXEC | SOCK_NONBLOCK};
+constexpr std::uint64_t kCloneNew = CLONE_NEWCGROUP | CLONE_NEWIPC | CLONE_NEWNET | CLONE_NEWNS |
+                                    CLONE_NEWPID | CLONE_NEWUSER | CLONE_NEWUTS;
+
 struct Release {
   void operator()(void* filter) const { seccomp_release(filter); }
 };
 
 class Filter {
  public:
-  Filter() : context_(seccomp_init(SCMP_ACT_ERRNO(ENOSYS))) {
+  // `rest`: what becomes of the calls that are not added.
+  explicit Filter(std::uint32_t rest) : context_(seccomp_init(rest)) {
     if (context_ == nullptr) error_ = -ENOMEM;
   }
 
@@ -110,9 +117,14 @@ class Filter {
     add(SCMP_ACT_ALLOW, name, arguments);
   }
 
+  // Of every thread.
   Status load() {
+    // Calls of other processor modes. By default one thread alone would end.
+    set(SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS);
+    set(SCMP_FLTATR_CTL_NNP, 0);  // the caller's
+    set(SCMP_FLTATR_CTL_TSYNC, 1);
     // Nothing but ours runs here, so nothing is to be hidden from by slower loads.
-    if (error_ == 0) error_ = seccomp_attr_set(context_.get(), SCMP_FLTATR_CTL_SSB, 1);
+    set(SCMP_FLTATR_CTL_SSB, 1);
     if (error_ == 0) error_ = seccomp_load(context_.get());
     if (error_ == 0) return {};
     return fail(Errc::kIo, fmt::format("sandbox: cannot filter system calls: {}. With "
@@ -121,6 +133,10 @@ class Filter {
   }
 
  private:
+  void set(scmp_filter_attr attribute, std::uint32_t value) {
+    if (error_ == 0) error_ = seccomp_attr_set(context_.get(), attribute, value);
+  }
+
   std::unique_ptr<void, Release> context_;
   int error_ = 0;
 };
@@ -133,14 +149,37 @@ scmp_arg_cmp has_bits(unsigned argument, std::uint64_t mask, std::uint64_t value
   return {.arg = argument, .op = SCMP_CMP_MASKED_EQ, .datum_a = mask, .datum_b = value};
 }
 
+// Files, but none that gives who runs it another user or group.
+void allow_modes(Filter& filter) {
+  struct Call {
+    const char* name;
+    unsigned mode;  // which argument; 0 in it if no file is made
+  };
+  for (const auto [name, mode] :
+       {Call{"chmod", 1}, Call{"fchmod", 1}, Call{"fchmodat", 2}, Call{"fchmodat2", 2},
+        Call{"creat", 1}, Call{"mkdir", 1}, Call{"open", 2}, Call{"openat", 3}}) {
+    filter.allow(name, {has_bits(mode, S_ISUID | S_ISGID, 0)});
+  }
+}
+
+// Not what sends signals to others or keeps others from a file.
+void allow_file_control(Filter& filter) {
+  for (const int command : {F_DUPFD, F_DUPFD_CLOEXEC, F_GETFD, F_SETFD, F_GETFL, F_SETFL, F_GETLK,
+                            F_SETLK, F_SETLKW, F_ADD_SEALS, F_GET_SEALS}) {
+    filter.allow("fcntl", {is(1, static_cast<std::uint64_t>(command))});
+  }
+}
+
 // Only with these arguments.
 void allow_in_part(Filter& filter) {
-  filter.allow("socket", {is(0, AF_UNIX)});
+  // A datagram needs no connection to reach any socket of this host.
+  filter.allow("socket", {is(0, AF_UNIX), has_bits(1, kSocketTypes, SOCK_STREAM)});
   // Memory becomes code in no way.
   filter.allow("mmap", {has_bits(2, PROT_EXEC, 0)});
   filter.allow("mprotect", {has_bits(2, PROT_EXEC, 0)});
   // Threads, not processes. clone3 keeps its flags in memory; without it clone is used.
-  filter.allow("clone", {has_bits(0, CLONE_THREAD, CLONE_THREAD)});
+  filter.allow("clone", {has_bits(0, CLONE_THREAD | kCloneNew, CLONE_THREAD)});
+  filter.allow("seccomp", {is(0, SECCOMP_SET_MODE_FILTER)});  // end_connecting()
   filter.allow("prctl", {is(0, PR_SET_NAME)});
   filter.allow("prctl", {is(0, PR_SET_TIMERSLACK)});
   filter.allow("prlimit64", {is(2, 0)});                                    // to look
@@ -151,10 +190,18 @@ void allow_in_part(Filter& filter) {
 }  // namespace
 
 Status filter_system_calls() {
-  Filter filter;
+  Filter filter(SCMP_ACT_ERRNO(ENOSYS));
   for (const char* name : kHarmless) filter.allow(name);
   for (const char* name : kAttack) filter.add(SCMP_ACT_KILL_PROCESS, name);
+  allow_modes(filter);
+  allow_file_control(filter);
   allow_in_part(filter);
+  return filter.load();
+}
+
+Status end_connecting() {
+  Filter filter(SCMP_ACT_ALLOW);
+  for (const char* name : {"connect", "seccomp"}) filter.add(SCMP_ACT_ERRNO(EPERM), name);
   return filter.load();
 }
 

@@ -2,18 +2,26 @@
 
 #include "daemon/system_calls.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <cerrno>
 #include <csignal>
 #include <cstdint>
 #include <cstdlib>
 #include <functional>
+#include <string>
+#include <thread>
 
 #include "base/event_signal.h"
 #include "base/unique_fd.h"
@@ -59,6 +67,67 @@ TEST(SystemCalls, HasNoNetwork) {
                 testing::ExitedWithCode(kTrue), "");
   }
 }
+
+TEST(SystemCalls, SendsNothingToASocketItIsNotConnectedTo) {
+  for (const int type : {SOCK_DGRAM, SOCK_SEQPACKET}) {
+    EXPECT_EXIT(answer_inside([type] { return ::socket(AF_UNIX, type | SOCK_CLOEXEC, 0) < 0; }),
+                testing::ExitedWithCode(kTrue), "");
+  }
+}
+
+TEST(SystemCalls, ConnectsNoMoreOnceItServesInNoThread) {
+  EXPECT_EXIT(answer_inside([] {
+                std::atomic<bool> closed{false};
+                int error = 0;
+                std::thread early([&] {
+                  while (!closed) std::this_thread::yield();
+                  const UniqueFd local(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+                  const sockaddr_un nobody{.sun_family = AF_UNIX, .sun_path = "/nobody"};
+                  const auto* generic = reinterpret_cast<const sockaddr*>(&nobody);
+                  if (::connect(local.get(), generic, sizeof nobody) != 0) error = errno;
+                });
+                const bool ended = end_connecting().has_value();
+                closed = true;
+                early.join();
+                return ended && error == EPERM && !end_connecting();
+              }),
+              testing::ExitedWithCode(kTrue), "");
+}
+
+TEST(SystemCalls, MakesNoFileThatGivesItsRightsToOthers) {
+  EXPECT_EXIT(answer_inside([] {
+                const std::string file = testing::TempDir() + "system_calls_test.file";
+                const UniqueFd made(::open(file.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0700));
+                const UniqueFd worse(::open(file.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 04700));
+                const bool good = made && !worse && ::chmod(file.c_str(), 02700) != 0 &&
+                                  ::fchmod(made.get(), 04700) != 0 &&
+                                  ::fchmod(made.get(), 0660) == 0;
+                ::unlink(file.c_str());
+                return good;
+              }),
+              testing::ExitedWithCode(kTrue), "");
+}
+
+TEST(SystemCalls, LetsNoFileSignalAnybody) {
+  EXPECT_EXIT(answer_inside([] {
+                const UniqueFd local(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+                return ::fcntl(local.get(), F_GETFL) >= 0 &&
+                       ::fcntl(local.get(), F_SETOWN, ::getppid()) != 0 &&
+                       ::fcntl(local.get(), F_SETSIG, SIGKILL) != 0;
+              }),
+              testing::ExitedWithCode(kTrue), "");
+}
+
+#ifdef __x86_64__
+TEST(SystemCalls, EndsTheProcessThatCallsInAnotherMode) {
+  constexpr long kX32 = 0x40000000;
+  EXPECT_EXIT(answer_inside([] {
+                std::thread([] { ::syscall(kX32 | SYS_getpid); }).join();
+                return true;
+              }),
+              testing::KilledBySignal(SIGSYS), "");
+}
+#endif
 
 TEST(SystemCalls, TurnsNoMemoryIntoCode) {
   EXPECT_EXIT(answer_inside([] {

@@ -71,6 +71,11 @@ Status remove_stale(const fs::path& path, const sockaddr_un& address) {
                                      "another process listens there; stop it, or choose another "
                                      "path");
   }
+  if (error == EPERM) {
+    return fail(Errc::kIo, cannot_listen(path) +
+                               "a socket is in the way, and by now we may not ask whether it is in "
+                               "use; remove it, or choose another path");
+  }
   if (error != ECONNREFUSED && error != ENOENT) return bind_failure(path, error);
   if (::unlink(path.c_str()) != 0 && errno != ENOENT) return bind_failure(path, errno);
   return {};

@@ -44,10 +44,13 @@ class Sandbox(DaemonTest):
                 self.assertEqual(status["Gid"].split(), [str(user.pw_gid)] * 4)
                 self.assertEqual(status["Groups"], "")
 
-    def test_engine_has_a_filter_of_system_calls(self):
+    def test_engine_has_filters_of_system_calls(self):
+        """The second one, when it serves: no more connections."""
         engine = self.engine(self.start())
         for task in os.listdir(f"/proc/{engine}/task"):
-            self.assertEqual(status_of(f"{engine}/task/{task}")["Seccomp"], SECCOMP)
+            status = status_of(f"{engine}/task/{task}")
+            self.assertEqual(status["Seccomp"], SECCOMP)
+            self.assertEqual(status["Seccomp_filters"], SECCOMP)
 
     def test_filter_can_be_left_out(self):
         self.write_config('system_calls = "all"\n')

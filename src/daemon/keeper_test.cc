@@ -1,0 +1,95 @@
+// The keeper of an engine that means it no good.
+
+#include "daemon/keeper.h"
+
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <csignal>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "daemon/signals.h"
+
+namespace paravane::daemon {
+namespace {
+
+class KeeperTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    block_signals({SIGTERM, SIGINT, SIGHUP, SIGCHLD});
+    auto ends = ProcessLink::make();
+    ASSERT_TRUE(ends);
+    keepers_.emplace(std::move(ends->first));
+    engines_.emplace(std::move(ends->second));
+    manager_ = UniqueFd(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    sockaddr_un address{.sun_family = AF_UNIX, .sun_path = {}};
+    name_.copy(address.sun_path, sizeof address.sun_path - 1);
+    ASSERT_EQ(::bind(manager_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address),
+              0);
+  }
+  void TearDown() override { std::filesystem::remove(name_); }
+
+  // The engine is this function.
+  ExitStatus keep(const std::function<void()>& engine) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      engine();
+      _exit(0);
+    }
+    return Keeper(child, std::move(*keepers_), Notifier(name_), "").run();
+  }
+
+  int heard() const {
+    int count = 0;
+    char text[512];
+    while (::recv(manager_.get(), text, sizeof text, 0) > 0) ++count;
+    return count;
+  }
+
+  const std::string name_ = testing::TempDir() + "keeper_test." + std::to_string(::getpid());
+  std::optional<ProcessLink> keepers_;
+  std::optional<ProcessLink> engines_;
+  UniqueFd manager_;
+};
+
+TEST_F(KeeperTest, TellsTheServiceManagerLessThanAnEngineThatTalksAllTheTime) {
+  EXPECT_EQ(
+      keep([this] {
+        for (const auto kind : {Note::Kind::kReady, Note::Kind::kStatus, Note::Kind::kStopping}) {
+          for (int i = 0; i < 60; ++i) engines_->send({.kind = kind, .text = "again"});
+        }
+      }),
+      ExitStatus::kOk);
+  const int count = heard();
+  EXPECT_GE(count, 3);
+  EXPECT_LE(count, 8);
+}
+
+TEST_F(KeeperTest, EndsWithTheEngineThoughSomebodyElseTalksOn) {
+  std::atomic<bool> over{false};
+  std::jthread other([&] {
+    while (!over) engines_->send({.kind = Note::Kind::kNone, .text = "still here"});
+  });
+  EXPECT_EQ(keep([] { ::usleep(50'000); }), ExitStatus::kOk);
+  over = true;
+}
+
+TEST_F(KeeperTest, KeepsAnEngineThatHasClosedTheLine) {
+  EXPECT_EQ(keep([this] {
+              ::send(engines_->fd(), "", 0, 0);  // looks like the end of the line
+              ::usleep(50'000);
+              _exit(3);
+            }),
+            ExitStatus::kBadConfig);
+}
+
+}  // namespace
+}  // namespace paravane::daemon
