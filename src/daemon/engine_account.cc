@@ -25,17 +25,26 @@ Result<std::optional<gid_t>> find_group(const std::string& name, const char* set
                           setting, name, name));
 }
 
+// Without a capability root still owns the host's files.
 Result<EngineAccount::User> find_user(const std::string& name) {
   passwd entry{};
   passwd* found = nullptr;
   TextBuffer buffer{};
   getpwnam_r(name.c_str(), &entry, buffer.data(), buffer.size(), &found);
-  if (found != nullptr) return EngineAccount::User{.uid = found->pw_uid, .gid = found->pw_gid};
-  return fail(Errc::kInvalidArgument,
-              fmt::format("sandbox.user: there is no user \"{}\". Make it (useradd --system "
-                          "--user-group --no-create-home {}) or change the setting in "
-                          "paravaned.toml.",
-                          name, name));
+  if (found == nullptr) {
+    return fail(Errc::kInvalidArgument,
+                fmt::format("sandbox.user: there is no user \"{}\". Make it (useradd --system "
+                            "--user-group --no-create-home {}) or change the setting in "
+                            "paravaned.toml.",
+                            name, name));
+  }
+  if (found->pw_uid == 0 || found->pw_gid == 0) {
+    return fail(Errc::kInvalidArgument,
+                fmt::format("sandbox.user: \"{}\" is root, or in its group, and so no confinement. "
+                            "Name a user of the engine's own in paravaned.toml.",
+                            name));
+  }
+  return EngineAccount::User{.uid = found->pw_uid, .gid = found->pw_gid};
 }
 
 }  // namespace

@@ -26,7 +26,7 @@ struct EngineAccount {
   std::optional<gid_t> vm_group;
 };
 
-// Errors: kInvalidArgument (no such user or group; with the remedy).
+// Errors: kInvalidArgument (no such user or group, or root; with the remedy).
 Result<EngineAccount> find_engine_account(const Config& config);
 
 }  // namespace paravane::daemon

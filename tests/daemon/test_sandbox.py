@@ -72,6 +72,13 @@ class Sandbox(DaemonTest):
         self.assertIn('sandbox.user: there is no user "no-such-user"', complaint)
         self.assertIn("useradd", complaint)
 
+    @unittest.skipUnless(os.geteuid() == 0, "only root can choose a user")
+    def test_root_is_no_user_for_the_engine(self):
+        self.config.write_text(self.config.read_text().replace(ENGINE_USER, "root"))
+        status, complaint = self.run_daemon()
+        self.assertEqual(status, 1)
+        self.assertIn('sandbox.user: "root" is root', complaint)
+
     def test_keeper_has_no_door(self):
         """Nothing that is not the operator's reaches the process that has rights."""
         daemon = self.start()
