@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <pwd.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -31,18 +32,30 @@ std::uint64_t switches_of(const std::filesystem::path& status) {
   return sum;
 }
 
+// Root's daemon does not let its engine be root.
+constexpr const char* kEngineUser = "nobody";
+
+void give_to_engine(const std::filesystem::path& directory) {
+  if (::geteuid() != 0) return;
+  const passwd* user = ::getpwnam(kEngineUser);  // NOLINT(concurrency-mt-unsafe): no other thread
+  demand(user != nullptr && ::chown(directory.c_str(), user->pw_uid, user->pw_gid) == 0,
+         "a directory cannot be given to the engine's user");
+}
+
 }  // namespace
 
 DaemonProcess::DaemonProcess(const std::filesystem::path& program)
     : api_((folder_.path() / "api.sock").string()) {
   for (const char* name : {"state", "vms"}) {
     std::filesystem::create_directory(folder_.path() / name);
+    give_to_engine(folder_.path() / name);
   }
+  give_to_engine(folder_.path());
   const std::filesystem::path config = folder_.path() / "paravaned.toml";
   std::ofstream(config) << fmt::format(
       "[state]\ndirectory = \"{0}/state\"\n[api]\nsocket = \"{0}/api.sock\"\n"
-      "[vfio_user]\nsocket_directory = \"{0}/vms\"\n[sandbox]\nuser = \"root\"\n",
-      folder_.path().string());
+      "[vfio_user]\nsocket_directory = \"{0}/vms\"\n[sandbox]\nuser = \"{1}\"\n",
+      folder_.path().string(), kEngineUser);
   const std::string log = (folder_.path() / "paravaned.log").string();
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
