@@ -18,6 +18,7 @@
 
 #include <array>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <optional>
 #include <span>
@@ -50,6 +51,8 @@ class HostileDriver {
   void destroy(Kind kind, std::uint32_t place, FuzzBytes& input);
   // Whatever a queue pair needs, unless it is there.
   void prepare(std::uint32_t place);
+
+  // ---- Other commands (hostile_commands.cc) ----
   bool connect(std::uint32_t place, const GidBytes& gid, std::uint32_t number,
                const RcOptions& options);
   void move(std::uint32_t place, std::uint32_t state);
@@ -103,7 +106,12 @@ class HostileDriver {
   void make_queues();
   QpSpec qp_spec(std::uint32_t place);
   template <typename Request>
-  static Slot slot_of(Request request);
+  static Slot slot_of(Request request) {
+    request.header.cmd = Request::kOpcode;
+    Slot slot{};
+    std::memcpy(slot.data(), &request, sizeof request);
+    return slot;
+  }
   Slot bend(Slot slot, FuzzBytes& input);
   void bend(std::byte* at, std::uint32_t bytes, FuzzBytes& input);
   std::uint64_t bent_value(FuzzBytes& input);
