@@ -50,6 +50,8 @@ SRP_CONNECT = """
 modprobe sd_mod && modprobe ib_srp fast_io_fail_tmo=4 reconnect_delay=2
 echo id_ext=5254000000770001,ioc_guid=5254000000770001,dest=10.77.0.1:5555 >/sys/class/infiniband_srp/srp-vmw_pvrdma0-1/add_target
 i=0; until [ -b /dev/sda ]; do i=$((i+1)); [ $i -lt 100 ] || { dmesg | tail -20; exit 1; }; sleep 0.1; done
+# A target that dies with a command in hand is found out by the command's time.
+echo 10 >/sys/block/sda/device/timeout
 """
 
 
