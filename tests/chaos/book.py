@@ -4,6 +4,7 @@ import threading
 import time
 
 LONGEST_WAIT_US = 1_000_000
+WENT_WELL = "talks that went well"
 
 
 class Book:
@@ -55,7 +56,7 @@ class Book:
         elif undisturbed and not outcome.good:
             self.fail(f"{outcome.name}: failed though nothing happened to either\n{outcome.text}")
         else:
-            self.count("talks that went well" if outcome.good else "talks that a mishap ended")
+            self.count(WENT_WELL if outcome.good else "talks that a mishap ended")
 
     def waited(self, microseconds):
         """The longest that one of those left in peace has waited in a run."""

@@ -3,10 +3,14 @@ import dataclasses
 import random
 import re
 import threading
+import traceback
 
 from rig import Exchange, Failed
 
 TALK_S = 90  # at most
+PINGS = "pings of 5000"
+# What paravane-verify says of what arrived and should not have, as opposed to what did not arrive.
+WRONG = re.compile(r"wrong (bytes|byte_len|immediate|source)|bytes outside were written")
 
 
 @dataclasses.dataclass
@@ -26,19 +30,36 @@ def talk(rig, server, client, port):
         text, good = "\n".join(texts), True
     except Failed as failed:
         text, good = str(failed), False
-    wrong = re.search(r"wrong bytes|bytes outside were written", text) is not None
+    wrong = WRONG.search(text) is not None
     return Outcome(name, good and not wrong, wrong, text)
 
 
-class Traffic(threading.Thread):
+class Busy(threading.Thread):
+    """A thread that cannot end unnoticed."""
+
+    def __init__(self, book):
+        super().__init__(daemon=True)
+        self.book = book
+
+    def run(self):
+        try:
+            self.work()
+        except Exception:  # pylint: disable=broad-except
+            self.book.fail(f"{type(self).__name__} broke off:\n{traceback.format_exc()}")
+
+    def work(self):
+        raise NotImplementedError
+
+
+class Traffic(Busy):
     """One talk after the other, between two VMs that chance picks."""
 
     def __init__(self, rig, book, options, number):
-        super().__init__(daemon=True)
-        self.rig, self.book, self.vms, self.number = rig, book, options.vms, number
+        super().__init__(book)
+        self.rig, self.vms, self.number = rig, options.vms, number
         self.chance = random.Random(f"{options.seed} {number}")
 
-    def run(self):
+    def work(self):
         talks = 0
         while not self.book.over.is_set():
             server, client = self.chance.sample(range(1, self.vms + 1), 2)
@@ -51,14 +72,14 @@ class Traffic(threading.Thread):
             self.book.judge(outcome, undisturbed=self.book.state(server, client) == before)
 
 
-class PeacefulPing(threading.Thread):
+class PeacefulPing(Busy):
     """vm1 and vm2 send to and fro; ib_send_lat says how long the longest took."""
 
     def __init__(self, rig, book):
-        super().__init__(daemon=True)
-        self.exchange, self.book = Exchange(rig, server=1, client=2), book
+        super().__init__(book)
+        self.exchange = Exchange(rig, server=1, client=2)
 
-    def run(self):
+    def work(self):
         words = ["ib_send_lat", "-d", "vmw_pvrdma0", "-F", "-n", "5000", "-p", "18800"]
         while not self.book.over.is_set():
             try:
@@ -68,4 +89,4 @@ class PeacefulPing(threading.Thread):
                 return
             row = re.search(r"^ +\d+ +5000 +\S+ +(\S+)", text, re.MULTILINE)
             self.book.waited(float(row.group(1)))
-            self.book.count("pings of 5000")
+            self.book.count(PINGS)

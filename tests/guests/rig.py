@@ -197,7 +197,11 @@ class Exchange:
             if cm_port:
                 self.rig.wait_cm_listening(self.server, cm_port)
             client = self.rig.spawn(self.client, *client_words, timeout=timeout)
-            code, client_output = client.finish(timeout + 10)
+            try:
+                code, client_output = client.finish(timeout + 10)
+            except Failed as late:
+                server.process.kill()
+                raise Failed(f"{late}\n{server.words}:\n{server.finish(20)[1]}") from None
             if code != 0:
                 server.process.kill()
                 _, server_output = server.finish(20)

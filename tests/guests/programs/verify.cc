@@ -244,6 +244,7 @@ bool act(Endpoint& end, Rendezvous& peer, const Case& c) {
 
 int main(int argc, char** argv) {
   if (argc < 2 || argc > 3) guest::die("usage: paravane-verify PORT [ADDRESS]");
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);  // what it saw is known though it is killed
   const auto port = static_cast<std::uint16_t>(std::atoi(argv[1]));
   const bool acting = argc == 3;
   Endpoint end(kBufferBytes);
