@@ -5,6 +5,7 @@ Usage: tests/guests/run.py [--all] [--json FILE] [-k PATTERN]...
 """
 import argparse
 import json
+import os
 import pathlib
 import sys
 import time
@@ -68,6 +69,8 @@ def main():
     parser.add_argument("-k", action="append", default=[], metavar="PATTERN", help="only tests whose name has it")
     parser.add_argument("--all", action="store_true", help="those that take long, too")
     options = parser.parse_args()
+    if options.all:
+        os.environ.setdefault("PARAVANE_EVENT_ROUNDS", "100000")
     loader = unittest.TestLoader()
     if options.k:
         loader.testNamePatterns = [f"*{pattern}*" for pattern in options.k]

@@ -1,8 +1,9 @@
 """What a guest's program is told when its VM's quota ends, by pyverbs."""
 import json
+import re
 import unittest
 
-from rig import Exchange, Failed, Rig
+from rig import Exchange, Failed, Rig, wait_for
 
 # What the guest's kernel has of each for itself is part of the quota. Of queue pairs one
 # more is: handle 0 is none.
@@ -98,6 +99,23 @@ class Quotas(unittest.TestCase):
         with self.assertRaisesRegex(Failed, "(?i)(couldn't|unable to|failed to) create QP"):
             exchange.run([*words, "64"], [*words, "64", exchange.address], port=18515)
         exchange.run([*words, "4"], [*words, "4", exchange.address], port=18515)
+
+
+class Thousands(unittest.TestCase):
+    """More than vSphere gives, where the quota says so."""
+
+    def test_one_program_has_eight_thousand_queue_pairs_and_64_k_memory_regions(self):
+        rig = Rig()
+        self.addCleanup(rig.close)
+        rig.cli("vm", "add", "vm1", "--mac", "52:54:00:77:00:01", "--limit", "queue_pairs=8192", "--limit", "memory_regions=65600",
+                "--limit", "completion_queues=1024", "--limit", "protection_domains=1024")
+        rig.up(1, "--memory", "1024")
+        text = rig.guest(1, "paravane-hoard", timeout=280)
+        made = dict(re.findall(r"^(.+): (\d+), then ", text, re.MULTILINE))
+        self.assertGreater(int(made["queue pairs"]), 8000, text)
+        self.assertGreaterEqual(int(made["memory regions"]), 65536, text)
+        wait_for("all of it is given back", lambda: rig.stats("vm1")["memory_regions"] <= 1, 60, 0.5)
+        rig.guest(1, "ibv_devinfo")
 
 
 if __name__ == "__main__":
