@@ -27,7 +27,7 @@ user = "nobody"
 
 
 def only_with_all(test):
-    """Marks a test that waits long for time limits of the guest's own: run.py runs it with --all."""
+    """Marks a test that takes long: run.py runs it with --all."""
     @functools.wraps(test)
     def marked(self):
         test(self)
