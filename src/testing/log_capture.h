@@ -24,7 +24,7 @@ class LogCapture {
     spdlog::set_default_logger(std::move(logger));
     // A sanitizer that looks at an object of a class for the first time takes
     // descriptors, and what is logged may be that there are none.
-    spdlog::critical("first look");
+    spdlog::critical("{}", std::string("first look"));
     lines_.str("");
   }
   ~LogCapture() { spdlog::set_default_logger(before_); }

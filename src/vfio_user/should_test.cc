@@ -208,8 +208,10 @@ TEST_F(VfioUserShould, S42_WithoutDescriptorsItLooksAgainInASecond) {
 TEST_F(VfioUserShould, S42_AServerWithoutDescriptorsCanBeStopped) {
   RawVfioClient second = rig_.connect();
   const LogCapture log;
-  const NoMoreDescriptors shortage;
-  rig_.step();
+  {
+    const NoMoreDescriptors shortage;
+    rig_.step();
+  }
   rig_.stop_server();
   rig_.pass(std::chrono::seconds(2));
   rig_.step();
