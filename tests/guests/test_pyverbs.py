@@ -5,10 +5,11 @@ import unittest
 import pyverbs_suite
 from rig import Rig
 
-# What no device can change: what the guest's own driver and provider do.
+# What no device can change: what the guest's own driver and provider do. The first two may
+# come out right by chance.
 NOT_OURS = {
-    "test_query_rc_qp": "the driver answers for a queue pair in RESET without asking the device, and says no limits",
-    "test_query_ud_qp": "the driver answers for a queue pair in RESET without asking the device, and says no limits",
+    "test_query_rc_qp": "the driver answers for a queue pair in RESET without asking the device: its limits are what was in that memory",
+    "test_query_ud_qp": "the driver answers for a queue pair in RESET without asking the device: its limits are what was in that memory",
     "test_create_raw_qp_ex_with_illegal_caps_max_send_wr": "the provider rounds 2^32 - 1 requests up to 1",
     "test_create_raw_qp_ex_with_illegal_caps_max_recv_wr": "the provider rounds 2^32 - 1 requests up to 1",
 }
@@ -28,10 +29,10 @@ class Pyverbs(unittest.TestCase):
         passed = sum(verdict == "ok" for verdict in verdicts.values())
         print(f"guests: pyverbs: {len(verdicts)} tests, {passed} ok, {len(failed)} that the driver or the provider fails, "
               f"{len(verdicts) - passed - len(failed)} skipped by the suite", flush=True)
-        told = {case: f"fails on any device: {NOT_OURS.get(case.rsplit('.', 1)[1], '?')}" if verdict == "failed" else verdict
-                for case, verdict in verdicts.items()}
+        reasons = {case: NOT_OURS.get(case.rsplit(".", 1)[1]) for case in verdicts}
+        told = {case: f"not the device's: {reasons[case]}" if reasons[case] else verdict for case, verdict in verdicts.items()}
         pyverbs_suite.report(name, how, told)
-        self.assertEqual(failed, set(NOT_OURS))
+        self.assertEqual(failed - set(NOT_OURS), set())
         self.assertGreater(passed, 40)
         return verdicts
 
