@@ -1,0 +1,47 @@
+// The name that somebody may have meant: the one with the least edit distance
+// (Levenshtein) to what was typed, if that is not too far.
+//
+// Any thread.
+
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <numeric>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace paravane {
+
+inline std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    std::size_t diagonal = std::exchange(row[0], i + 1);
+    for (std::size_t j = 0; j < b.size(); ++j) {
+      const std::size_t same = diagonal + (a[i] == b[j] ? 0 : 1);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({same, row[j] + 1, diagonal + 1});
+    }
+  }
+  return row.back();
+}
+
+// nullopt: none is near: half of what was typed would have to change.
+template <typename Names>
+std::optional<std::string> nearest_name(std::string_view typed, const Names& names) {
+  std::optional<std::string> best;
+  std::size_t least = std::max<std::size_t>(typed.size() / 2, 1) + 1;
+  for (const std::string& name : names) {
+    const std::size_t distance = edit_distance(typed, name);
+    if (distance >= least) continue;
+    least = distance;
+    best = name;
+  }
+  return best;
+}
+
+}  // namespace paravane
