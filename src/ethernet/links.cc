@@ -1,0 +1,238 @@
+#include "ethernet/links.h"
+
+#include <arpa/inet.h>
+#include <linux/if.h>
+#include <linux/if_arp.h>
+#include <linux/if_bridge.h>
+#include <linux/if_link.h>
+#include <linux/rtnetlink.h>
+#include <netlink/attr.h>
+#include <netlink/msg.h>
+
+#include <array>
+#include <cstring>
+#include <utility>
+
+#include "ethernet/rtnl_socket.h"
+
+namespace paravane::ethernet {
+namespace {
+
+std::string text_of(const nlattr* attribute) {
+  if (attribute == nullptr) return {};
+  const auto* text = static_cast<const char*>(nla_data(attribute));
+  return {text, ::strnlen(text, static_cast<std::size_t>(nla_len(attribute)))};
+}
+
+std::uint32_t u32_of(const nlattr* attribute, std::uint32_t otherwise) {
+  if (attribute == nullptr || nla_len(attribute) < 4) return otherwise;
+  return nla_get_u32(attribute);
+}
+
+template <std::size_t N>
+void parse_nested(const nlattr* attribute, std::array<nlattr*, N>& parts) {
+  parts.fill(nullptr);
+  if (attribute == nullptr) return;
+  nla_parse_nested(parts.data(), static_cast<int>(N) - 1, const_cast<nlattr*>(attribute), nullptr);
+}
+
+void read_link_info(const nlattr* info, Link& link) {
+  std::array<nlattr*, IFLA_INFO_MAX + 1> parts;
+  parse_nested(info, parts);
+  link.kind = text_of(parts[IFLA_INFO_KIND]);
+  if (link.kind != "bridge") return;
+  std::array<nlattr*, IFLA_BR_MAX + 1> data;
+  parse_nested(parts[IFLA_INFO_DATA], data);
+  const nlattr* filtering = data[IFLA_BR_VLAN_FILTERING];
+  link.filters_vlans = filtering != nullptr && nla_get_u8(filtering) != 0;
+}
+
+std::vector<Link> read_links(const std::vector<nlmsghdr*>& headers) {
+  std::vector<Link> links;
+  for (nlmsghdr* header : headers) {
+    std::array<nlattr*, IFLA_MAX + 1> parts{};
+    if (header->nlmsg_type != RTM_NEWLINK ||
+        nlmsg_parse(header, sizeof(ifinfomsg), parts.data(), IFLA_MAX, nullptr) < 0) {
+      continue;
+    }
+    const auto* info = static_cast<const ifinfomsg*>(nlmsg_data(header));
+    Link link{.index = info->ifi_index,
+              .name = text_of(parts[IFLA_IFNAME]),
+              .kind = {},
+              .mark = text_of(parts[IFLA_IFALIAS]),
+              .master = static_cast<int>(u32_of(parts[IFLA_MASTER], 0)),
+              .mtu = u32_of(parts[IFLA_MTU], 0),
+              .up = (info->ifi_flags & IFF_UP) != 0,
+              .loopback = (info->ifi_flags & IFF_LOOPBACK) != 0,
+              .ethernet = info->ifi_type == ARPHRD_ETHER};
+    read_link_info(parts[IFLA_LINKINFO], link);
+    links.push_back(std::move(link));
+  }
+  return links;
+}
+
+void read_vlans(const nlattr* spec, PortVlans& vlans) {
+  if (spec == nullptr) return;
+  std::uint16_t first = 0;
+  int left = 0;
+  nlattr* part = nullptr;
+  nla_for_each_nested(part, spec, left) {
+    bridge_vlan_info info{};
+    if (nla_type(part) != IFLA_BRIDGE_VLAN_INFO || nla_len(part) < static_cast<int>(sizeof info)) {
+      continue;
+    }
+    std::memcpy(&info, nla_data(part), sizeof info);
+    if ((info.flags & BRIDGE_VLAN_INFO_RANGE_BEGIN) != 0) {
+      first = info.vid;
+      continue;
+    }
+    if ((info.flags & BRIDGE_VLAN_INFO_RANGE_END) == 0) first = info.vid;
+    for (std::uint32_t vid = first; vid <= info.vid; ++vid) {
+      vlans.untagged_by_vid[static_cast<std::uint16_t>(vid)] =
+          (info.flags & BRIDGE_VLAN_INFO_UNTAGGED) != 0;
+    }
+    if ((info.flags & BRIDGE_VLAN_INFO_PVID) != 0) vlans.pvid = info.vid;
+  }
+}
+
+std::string address_of(const nlattr* attribute, int family) {
+  const int size = family == AF_INET ? 4 : 16;
+  std::array<char, INET6_ADDRSTRLEN> text{};
+  if (attribute == nullptr || nla_len(attribute) != size) return {};
+  const char* done = ::inet_ntop(family, nla_data(attribute), text.data(), text.size());
+  return done == nullptr ? std::string() : std::string(done);
+}
+
+}  // namespace
+
+Links::Links(std::unique_ptr<RtnlSocket> socket) : socket_(std::move(socket)) {}
+Links::~Links() = default;
+Links::Links(Links&&) noexcept = default;
+Links& Links::operator=(Links&&) noexcept = default;
+
+Result<Links> Links::open() {
+  auto socket = std::make_unique<RtnlSocket>();
+  if (Status connected = socket->connect(); !connected) return std::unexpected(connected.error());
+  return Links(std::move(socket));
+}
+
+Result<std::vector<Link>> Links::list() {
+  const auto answer = socket_->ask([] { return Message(RTM_GETLINK, NLM_F_DUMP, AF_UNSPEC, 0); });
+  if (!answer) return std::unexpected(answer.error());
+  return read_links(*answer);
+}
+
+Result<std::map<int, std::vector<std::string>>> Links::addresses() {
+  // The header of this question is read as an ifaddrmsg, all of whose fields are 0.
+  const auto answer = socket_->ask([] { return Message(RTM_GETADDR, NLM_F_DUMP, AF_UNSPEC, 0); });
+  if (!answer) return std::unexpected(answer.error());
+  std::map<int, std::vector<std::string>> addresses;
+  for (nlmsghdr* header : *answer) {
+    std::array<nlattr*, IFA_MAX + 1> parts{};
+    if (header->nlmsg_type != RTM_NEWADDR ||
+        nlmsg_parse(header, sizeof(ifaddrmsg), parts.data(), IFA_MAX, nullptr) < 0) {
+      continue;
+    }
+    const auto* info = static_cast<const ifaddrmsg*>(nlmsg_data(header));
+    if (info->ifa_scope >= RT_SCOPE_LINK) continue;
+    const nlattr* own = parts[IFA_LOCAL] != nullptr ? parts[IFA_LOCAL] : parts[IFA_ADDRESS];
+    std::string text = address_of(own, info->ifa_family);
+    if (!text.empty()) addresses[static_cast<int>(info->ifa_index)].push_back(std::move(text));
+  }
+  return addresses;
+}
+
+Result<std::map<int, PortVlans>> Links::port_vlans() {
+  const auto answer = socket_->ask([] {
+    Message question(RTM_GETLINK, NLM_F_DUMP, AF_BRIDGE, 0);
+    question.u32(IFLA_EXT_MASK, RTEXT_FILTER_BRVLAN_COMPRESSED);
+    return question;
+  });
+  if (!answer) return std::unexpected(answer.error());
+  std::map<int, PortVlans> vlans;
+  for (nlmsghdr* header : *answer) {
+    std::array<nlattr*, IFLA_MAX + 1> parts{};
+    if (header->nlmsg_type != RTM_NEWLINK ||
+        nlmsg_parse(header, sizeof(ifinfomsg), parts.data(), IFLA_MAX, nullptr) < 0) {
+      continue;
+    }
+    const auto* info = static_cast<const ifinfomsg*>(nlmsg_data(header));
+    read_vlans(parts[IFLA_AF_SPEC], vlans[info->ifi_index]);
+  }
+  return vlans;
+}
+
+Status Links::add_bridge(const std::string& name, bool vlan_aware) {
+  Message message(RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, AF_UNSPEC, 0);
+  message.text(IFLA_IFNAME, name);
+  message.nest(IFLA_LINKINFO, [vlan_aware](Message& info) {
+    info.text(IFLA_INFO_KIND, "bridge");
+    info.nest(IFLA_INFO_DATA, [vlan_aware](Message& data) {
+      data.u32(IFLA_BR_STP_STATE, 0).u8(IFLA_BR_MCAST_SNOOPING, 0);
+      if (!vlan_aware) return;
+      // No VLAN by default: neither this host nor a port is in one that nobody has named.
+      data.u8(IFLA_BR_VLAN_FILTERING, 1).u16(IFLA_BR_VLAN_DEFAULT_PVID, 0);
+    });
+  });
+  return socket_->send(message);
+}
+
+Status Links::remove(int index) {
+  return socket_->send(Message(RTM_DELLINK, 0, AF_UNSPEC, index));
+}
+
+Status Links::set_mark(int index, const std::string& mark) {
+  Message message(RTM_NEWLINK, 0, AF_UNSPEC, index);
+  return socket_->send(message.text(IFLA_IFALIAS, mark));
+}
+
+Status Links::set_master(int index, int master) {
+  Message message(RTM_NEWLINK, 0, AF_UNSPEC, index);
+  return socket_->send(message.u32(IFLA_MASTER, static_cast<std::uint32_t>(master)));
+}
+
+Status Links::set_mtu(int index, std::uint32_t mtu) {
+  Message message(RTM_NEWLINK, 0, AF_UNSPEC, index);
+  return socket_->send(message.u32(IFLA_MTU, mtu));
+}
+
+Status Links::set_up(int index) {
+  return socket_->send(Message(RTM_NEWLINK, 0, AF_UNSPEC, index, IFF_UP));
+}
+
+Status Links::forbid_own_address(int index) {
+  Message message(RTM_NEWLINK, 0, AF_UNSPEC, index);
+  message.nest(IFLA_AF_SPEC, [](Message& spec) {
+    spec.nest(AF_INET6,
+              [](Message& ipv6) { ipv6.u8(IFLA_INET6_ADDR_GEN_MODE, IN6_ADDR_GEN_MODE_NONE); });
+  });
+  return socket_->send(message);
+}
+
+Status Links::set_port_vlans(int index, const PortVlans& old, const PortVlans& vlans) {
+  const auto change = [&](int type, std::uint16_t vid, std::uint16_t flags) {
+    const bridge_vlan_info info{.flags = flags, .vid = vid};
+    Message message(type, 0, AF_BRIDGE, index);
+    message.nest(IFLA_AF_SPEC,
+                 [&info](Message& spec) { spec.bytes(IFLA_BRIDGE_VLAN_INFO, &info, sizeof info); });
+    return socket_->send(message);
+  };
+  for (const auto& [vid, untagged] : old.untagged_by_vid) {
+    if (vlans.untagged_by_vid.contains(vid)) continue;
+    if (Status done = change(RTM_DELLINK, vid, 0); !done) return done;
+  }
+  for (const auto& [vid, untagged] : vlans.untagged_by_vid) {
+    const auto before = old.untagged_by_vid.find(vid);
+    const bool same = before != old.untagged_by_vid.end() && before->second == untagged &&
+                      (old.pvid == vid) == (vlans.pvid == vid);
+    if (same) continue;
+    const int flags = (untagged ? BRIDGE_VLAN_INFO_UNTAGGED : 0) |
+                      (vlans.pvid == vid ? BRIDGE_VLAN_INFO_PVID : 0);
+    if (Status done = change(RTM_SETLINK, vid, static_cast<std::uint16_t>(flags)); !done) {
+      return done;
+    }
+  }
+  return {};
+}
+
+}  // namespace paravane::ethernet

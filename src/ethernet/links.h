@@ -1,0 +1,79 @@
+// Links: the network interfaces of this network namespace, through rtnetlink: what
+// there is, and the few changes that a switch of Linux takes. Every call asks the
+// kernel; nothing is remembered.
+//
+// Blocks for as long as the kernel takes. One thread.
+
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+
+namespace paravane::ethernet {
+
+class RtnlSocket;
+
+struct Link {
+  int index = 0;
+  std::string name;
+  std::string kind;  // "bridge", "tun", "veth", ...; empty: a NIC
+  std::string mark;  // its alias, which anybody may set
+  int master = 0;    // the bridge that it is a port of; 0: none
+  std::uint32_t mtu = 0;
+  bool up = false;
+  bool loopback = false;
+  bool ethernet = false;       // it carries frames with MAC addresses
+  bool filters_vlans = false;  // a bridge
+};
+
+// The VLANs of a port, each with how a frame leaves: 1 to 4094.
+struct PortVlans {
+  std::uint16_t pvid = 0;                         // of untagged frames that come in; 0: none
+  std::map<std::uint16_t, bool> untagged_by_vid;  // true: its frames leave without a tag
+
+  friend bool operator==(const PortVlans&, const PortVlans&) = default;
+};
+
+class Links {
+ public:
+  // Errors: kIo.
+  static Result<Links> open();
+  ~Links();
+  Links(Links&&) noexcept;
+  Links& operator=(Links&&) noexcept;
+
+  // Errors of all that follows: kUnsupported (this kernel has no such thing), kIo; with
+  // what the kernel says.
+  Result<std::vector<Link>> list();
+  // The addresses that other hosts reach an interface by ("10.0.0.1"), by its index.
+  Result<std::map<int, std::vector<std::string>>> addresses();
+  // Of every port of every bridge, by its index.
+  Result<std::map<int, PortVlans>> port_vlans();
+
+  // Down, without a port. A kernel whose bridge cannot filter VLANs refuses, or makes one
+  // that does not: look at Link::filters_vlans.
+  Status add_bridge(const std::string& name, bool vlan_aware);
+  Status remove(int index);
+
+  Status set_mark(int index, const std::string& mark);
+  Status set_master(int index, int master);
+  Status set_mtu(int index, std::uint32_t mtu);
+  Status set_up(int index);
+  // So that this host says nothing on it by itself. A host without IPv6 has nothing to say.
+  Status forbid_own_address(int index);
+
+  // Of a port of a VLAN-aware bridge; `vlans` instead of what it has, which is `old`.
+  Status set_port_vlans(int index, const PortVlans& old, const PortVlans& vlans);
+
+ private:
+  explicit Links(std::unique_ptr<RtnlSocket> socket);
+
+  std::unique_ptr<RtnlSocket> socket_;
+};
+
+}  // namespace paravane::ethernet

@@ -1,0 +1,303 @@
+#include "ethernet/switch_links.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "ethernet/links.h"
+
+namespace paravane::ethernet {
+namespace {
+
+// No switch or VM is named with capitals, so nothing else of ours is called so; and if
+// one is left behind, it is in nobody's way.
+std::string probe_name() {
+  return fmt::format("pvP{}", ::getpid());
+}
+
+using Names = std::set<std::string, std::less<>>;
+
+template <typename T>
+Names names_of(const std::vector<T>& wanted) {
+  Names names;
+  for (const T& one : wanted) names.insert(one.name);
+  return names;
+}
+
+class Making {
+ public:
+  Making(Links& links, const std::string& mark, const WantedLinks& wanted)
+      : links_(links), mark_(mark), wanted_(wanted) {}
+
+  Result<std::vector<LinkProblem>> run() {
+    if (Status seen = look(); !seen) return std::unexpected(seen.error());
+    remove_unwanted();
+    make_missing();
+    if (Status seen = look(); !seen) return std::unexpected(seen.error());
+    for (const WantedBridge& bridge : wanted_.bridges) adjust_bridge(bridge);
+    let_go();
+    for (const WantedPort& tap : wanted_.taps) attach_tap(tap);
+    for (const WantedPort& uplink : wanted_.uplinks) attach_uplink(uplink);
+    if (Status adjusted = adjust_attached(); !adjusted) return std::unexpected(adjusted.error());
+    return std::move(problems_);
+  }
+
+ private:
+  struct Attached {
+    const Link* link;  // one of found_
+    const WantedPort* wanted;
+  };
+
+  Status look() {
+    auto found = links_.list();
+    if (!found) return std::unexpected(found.error());
+    auto addresses = links_.addresses();
+    if (!addresses) return std::unexpected(addresses.error());
+    addresses_ = std::move(*addresses);
+    found_.clear();
+    for (Link& link : *found) {
+      std::string name = link.name;
+      found_.emplace(std::move(name), std::move(link));
+    }
+    return {};
+  }
+
+  Status look_at_vlans() {
+    auto vlans = links_.port_vlans();
+    // A kernel that filters no VLANs may have none to tell of.
+    if (!vlans && vlans.error().code != Errc::kUnsupported) return std::unexpected(vlans.error());
+    vlans_ = vlans ? std::move(*vlans) : std::map<int, PortVlans>();
+    return {};
+  }
+
+  bool is_ours(const Link& link) const {
+    return (link.kind == "bridge" || link.kind == "tun") && link.mark.starts_with(mark_);
+  }
+  const Link* find(std::string_view name) const {
+    const auto found = found_.find(name);
+    return found == found_.end() ? nullptr : &found->second;
+  }
+  const Link* find(int index) const {
+    const auto found = std::ranges::find_if(
+        found_, [index](const auto& link) { return link.second.index == index; });
+    return found == found_.end() ? nullptr : &found->second;
+  }
+  const WantedBridge* wanted_bridge(std::string_view name) const {
+    const auto found = std::ranges::find(wanted_.bridges, name, &WantedBridge::name);
+    return found == wanted_.bridges.end() ? nullptr : &*found;
+  }
+
+  void complain(const std::string& link, std::string text) {
+    problems_.push_back({.link = link, .text = std::move(text)});
+  }
+  // True: done. What was tried, in the words of an operator.
+  bool done(const std::string& link, const char* what, const Status& status) {
+    if (!status) complain(link, fmt::format("cannot {}: {}", what, status.error().message));
+    return status.has_value();
+  }
+
+  void remove_unwanted() {
+    const Names bridges = names_of(wanted_.bridges);
+    const Names taps = names_of(wanted_.taps);
+    for (auto it = found_.begin(); it != found_.end();) {
+      const Link& link = it->second;
+      bool keep = !is_ours(link) || (link.kind == "bridge" ? bridges : taps).contains(link.name);
+      const WantedBridge* bridge = wanted_bridge(link.name);
+      // One of the other form, as after a change of the kernel.
+      if (is_ours(link) && bridge != nullptr && bridge->vlan_aware != link.filters_vlans) {
+        keep = false;
+      }
+      const bool gone = !keep && done(link.name, "remove it", links_.remove(link.index));
+      it = gone ? found_.erase(it) : std::next(it);
+    }
+  }
+
+  void make_missing() {
+    for (const WantedBridge& bridge : wanted_.bridges) {
+      if (find(bridge.name) != nullptr) continue;
+      const Status made = links_.add_bridge(bridge.name, bridge.vlan_aware);
+      if (done(bridge.name, "make the bridge", made)) sign(bridge.name, bridge.label);
+    }
+    for (const WantedPort& tap : wanted_.taps) {
+      if (find(tap.name) != nullptr) continue;
+      const Status made = make_tap(tap.name, wanted_.tap_access);
+      if (done(tap.name, "make the tap", made)) sign(tap.name, tap.label);
+    }
+  }
+
+  // What was just made. Without its mark it would be nobody's.
+  void sign(const std::string& name, const std::string& label) {
+    const auto all = links_.list();
+    if (!all) return;
+    const auto made = std::ranges::find(*all, name, &Link::name);
+    if (made == all->end()) return;
+    if (done(name, "mark it", links_.set_mark(made->index, mark_ + label))) {
+      // A kernel without IPv6 has no such thing to forbid.
+      static_cast<void>(links_.forbid_own_address(made->index));
+      return;
+    }
+    static_cast<void>(links_.remove(made->index));
+  }
+
+  // A link that we made; nullptr: it is not there (which is told), or another's.
+  const Link* find_ours(const std::string& name) {
+    const Link* link = find(name);
+    if (link == nullptr || is_ours(*link)) return link;
+    complain(name,
+             "somebody else's interface has this name; it is left alone. Rename or remove "
+             "it");
+    return nullptr;
+  }
+
+  void adjust_bridge(const WantedBridge& wanted) {
+    const Link* bridge = find_ours(wanted.name);
+    if (bridge == nullptr) return;
+    if (wanted.vlan_aware && !bridge->filters_vlans) {
+      complain(wanted.name, "this kernel's bridge does not filter VLANs");
+      return;
+    }
+    adjust_size_and_state(*bridge, wanted.mtu);
+    bridges_[wanted.name] = bridge->index;
+  }
+
+  void adjust_size_and_state(const Link& link, std::uint32_t mtu) {
+    if (link.mtu != mtu) done(link.name, "set the MTU", links_.set_mtu(link.index, mtu));
+    if (!link.up) done(link.name, "bring it up", links_.set_up(link.index));
+  }
+
+  void attach_tap(const WantedPort& wanted) {
+    if (const Link* tap = find_ours(wanted.name)) attach(*tap, wanted);
+  }
+
+  // To its bridge. Its VLANs follow.
+  void attach(const Link& link, const WantedPort& wanted) {
+    const auto bridge = bridges_.find(wanted.bridge);
+    if (bridge == bridges_.end()) {
+      complain(link.name, fmt::format("its bridge {} is not there", wanted.bridge));
+      return;
+    }
+    const bool there =
+        link.master == bridge->second ||
+        done(link.name, "put it on the bridge", links_.set_master(link.index, bridge->second));
+    if (there) attached_.push_back({.link = &link, .wanted = &wanted});
+  }
+
+  // What is attached, with VLANs as the kernel has them now, before it is brought up.
+  Status adjust_attached() {
+    if (Status seen = look_at_vlans(); !seen) return seen;
+    for (const Attached& port : attached_) {
+      const WantedBridge& bridge = *wanted_bridge(port.wanted->bridge);
+      if (bridge.vlan_aware && !adjust_vlans(*port.link, *port.wanted)) continue;
+      if (is_ours(*port.link)) {
+        adjust_size_and_state(*port.link, bridge.mtu);
+      } else {
+        adjust_uplink(*port.link, *port.wanted);
+      }
+    }
+    return {};
+  }
+
+  bool adjust_vlans(const Link& link, const WantedPort& wanted) {
+    PortVlans vlans{.pvid = wanted.untagged, .untagged_by_vid = {}};
+    for (const std::uint16_t vid : wanted.tagged) vlans.untagged_by_vid[vid] = false;
+    if (wanted.untagged != 0) vlans.untagged_by_vid[wanted.untagged] = true;
+    return done(link.name, "set its VLANs",
+                links_.set_port_vlans(link.index, vlans_[link.index], vlans));
+  }
+
+  void attach_uplink(const WantedPort& wanted) {
+    const Link* nic = find(wanted.name);
+    if (nic == nullptr) return complain(wanted.name, "there is no such NIC on this host");
+    if (const auto why = why_not_uplink(*nic)) return complain(wanted.name, *why);
+    attach(*nic, wanted);
+  }
+
+  // Its MTU and its addresses are its owner's.
+  void adjust_uplink(const Link& nic, const WantedPort& wanted) {
+    if (!nic.up) done(nic.name, "bring it up", links_.set_up(nic.index));
+    const std::uint32_t mtu = wanted_bridge(wanted.bridge)->mtu;
+    if (nic.mtu < mtu) {
+      complain(
+          nic.name,
+          fmt::format("its MTU is {} and the switch's {}: longer frames are lost. Set it with: "
+                      "ip link set {} mtu {}",
+                      nic.mtu, mtu, nic.name, mtu));
+    }
+    if (const auto own = addresses_.find(nic.index); own != addresses_.end()) {
+      complain(nic.name, fmt::format("it has this host's address {}, which nobody reaches while "
+                                     "the NIC is in a switch",
+                                     fmt::join(own->second, ", ")));
+    }
+  }
+
+  std::optional<std::string> why_not_uplink(const Link& nic) const {
+    if (nic.loopback || !nic.ethernet) return "it is no Ethernet";
+    if (nic.kind == "bridge") return "it is a bridge itself";
+    if (is_ours(nic)) return "it is the tap of a VM";
+    if (nic.master == 0) return std::nullopt;
+    const Link* master = find(nic.master);
+    if (master != nullptr && is_ours(*master)) return std::nullopt;
+    return fmt::format("it is a part of {}, which is not Paravane's: it is left there",
+                       master == nullptr ? "something" : master->name);
+  }
+
+  // NICs on our bridges that are no longer to be there.
+  void let_go() {
+    const Names uplinks = names_of(wanted_.uplinks);
+    for (const auto& [name, link] : found_) {
+      if (link.master == 0 || is_ours(link) || uplinks.contains(name)) continue;
+      const Link* master = find(link.master);
+      if (master == nullptr || !is_ours(*master)) continue;
+      if (std::ranges::find(wanted_.given, name) != wanted_.given.end()) {
+        done(name, "take it off the bridge", links_.set_master(link.index, 0));
+      } else {
+        complain(master->name,
+                 fmt::format("{} is on it, which was not put there by Paravane", name));
+      }
+    }
+  }
+
+  Links& links_;
+  const std::string& mark_;
+  const WantedLinks& wanted_;
+  std::map<std::string, Link, std::less<>> found_;
+  std::map<int, PortVlans> vlans_;
+  std::map<int, std::vector<std::string>> addresses_;
+  std::map<std::string, int> bridges_;  // those that are good, by name
+  std::vector<Attached> attached_;
+  std::vector<LinkProblem> problems_;
+};
+
+}  // namespace
+
+Result<bool> bridges_filter_vlans(const std::string& mark) {
+  auto links = Links::open();
+  if (!links) return std::unexpected(links.error());
+  const std::string name = probe_name();
+  const Status made = links->add_bridge(name, true);
+  if (!made && made.error().code == Errc::kUnsupported) return false;
+  if (!made) return std::unexpected(made.error());
+  const auto all = links->list();
+  if (!all) return std::unexpected(all.error());
+  const auto probe = std::ranges::find(*all, name, &Link::name);
+  if (probe == all->end()) return fail(Errc::kIo, "a bridge that was just made is gone");
+  const bool filters = probe->filters_vlans;
+  // If this fails the next call finds it.
+  static_cast<void>(links->set_mark(probe->index, mark + "probe"));
+  if (Status gone = links->remove(probe->index); !gone) return std::unexpected(gone.error());
+  return filters;
+}
+
+Result<std::vector<LinkProblem>> make_links(const std::string& mark, const WantedLinks& wanted) {
+  auto links = Links::open();
+  if (!links) return std::unexpected(links.error());
+  return Making(*links, mark, wanted).run();
+}
+
+}  // namespace paravane::ethernet

@@ -1,0 +1,186 @@
+#include "ethernet/switch_links.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "testing/own_network.h"
+
+namespace paravane::ethernet {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::Field;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+class SwitchLinksTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_TRUE(network_.made()) << "needs root";
+    ASSERT_TRUE(network_.ip("link add nic type veth peer name far"));
+    wanted_.bridges = {{.name = "pvs-lan", .label = "lan"}};
+    wanted_.taps = {{.name = "pv-db1", .bridge = "pvs-lan", .label = "db1"}};
+    wanted_.given = {"nic"};
+  }
+  std::vector<LinkProblem> make(const std::string& mark = "paravane:1:") {
+    auto problems = make_links(mark, wanted_);
+    EXPECT_TRUE(problems) << problems.error().message;
+    return problems ? *problems : std::vector<LinkProblem>();
+  }
+  void want_uplink() { wanted_.uplinks = {{.name = "nic", .bridge = "pvs-lan"}}; }
+  static auto problem(const std::string& link, const std::string& text) {
+    return AllOf(Field(&LinkProblem::link, link), Field(&LinkProblem::text, HasSubstr(text)));
+  }
+  bool is_on(const std::string& port, const std::string& bridge) const {
+    return network_.ip_shows("link show dev " + port, "master " + bridge + " ");
+  }
+
+  OwnNetwork network_;
+  WantedLinks wanted_;
+};
+
+TEST_F(SwitchLinksTest, MakesWhatIsWantedOnce) {
+  want_uplink();
+  for (int round = 0; round < 3; ++round) {
+    EXPECT_THAT(make(), IsEmpty()) << round;
+    EXPECT_TRUE(is_on("pv-db1", "pvs-lan"));
+    EXPECT_TRUE(is_on("nic", "pvs-lan"));
+    for (const char* link : {"pvs-lan", "pv-db1", "nic"}) {
+      EXPECT_TRUE(network_.ip_shows(std::string("link show dev ") + link, ",UP")) << link;
+    }
+  }
+  EXPECT_TRUE(network_.ip_shows("link show dev pv-db1", "alias paravane:1:db1"));
+  EXPECT_FALSE(network_.ip_shows("link show dev nic", "alias"));
+  EXPECT_FALSE(network_.ip_shows("-6 address", "fe80::1"));
+}
+
+TEST_F(SwitchLinksTest, RemovesWhatIsNoLongerWantedAndLetsTheNicGo) {
+  want_uplink();
+  make();
+  wanted_ = {.bridges = {}, .taps = {}, .uplinks = {}, .given = {"nic"}, .tap_access = {}};
+  EXPECT_THAT(make(), IsEmpty());
+  EXPECT_FALSE(network_.is_there("pvs-lan"));
+  EXPECT_FALSE(network_.is_there("pv-db1"));
+  EXPECT_TRUE(network_.is_there("nic"));
+}
+
+TEST_F(SwitchLinksTest, TakesTheNicOffABridgeThatStays) {
+  want_uplink();
+  make();
+  wanted_.uplinks.clear();
+  EXPECT_THAT(make(), IsEmpty());
+  EXPECT_FALSE(is_on("nic", "pvs-lan"));
+}
+
+TEST_F(SwitchLinksTest, MendsWhatSomebodyChanged) {
+  make();
+  ASSERT_TRUE(network_.ip("link set pv-db1 nomaster down mtu 1400"));
+  ASSERT_TRUE(network_.ip("link delete pvs-lan"));
+  EXPECT_THAT(make(), IsEmpty());
+  EXPECT_TRUE(is_on("pv-db1", "pvs-lan"));
+  EXPECT_TRUE(network_.ip_shows("link show dev pv-db1", "mtu 1500"));
+}
+
+TEST_F(SwitchLinksTest, GrowsToAnotherMtu) {
+  make();
+  wanted_.bridges[0].mtu = 9000;
+  want_uplink();
+  EXPECT_THAT(make(), ElementsAre(problem("nic", "ip link set nic mtu 9000")));
+  EXPECT_TRUE(network_.ip_shows("link show dev pvs-lan", "mtu 9000"));
+  EXPECT_TRUE(network_.ip_shows("link show dev pv-db1", "mtu 9000"));
+  EXPECT_TRUE(network_.ip_shows("link show dev nic", "mtu 1500"));
+}
+
+TEST_F(SwitchLinksTest, LeavesAForeignBridgeOfThisNameAlone) {
+  ASSERT_TRUE(network_.ip("link add pvs-lan mtu 1300 type bridge"));
+  want_uplink();
+  EXPECT_THAT(make(), ElementsAre(problem("pvs-lan", "somebody else's"),
+                                  problem("pv-db1", "its bridge pvs-lan is not there"),
+                                  problem("nic", "its bridge pvs-lan is not there")));
+  EXPECT_TRUE(network_.ip_shows("link show dev pvs-lan", "mtu 1300"));
+  EXPECT_FALSE(network_.ip_shows("link show dev pvs-lan", ",UP"));
+  EXPECT_FALSE(is_on("nic", "pvs-lan"));
+  wanted_ = {};
+  make();
+  EXPECT_TRUE(network_.is_there("pvs-lan"));
+}
+
+TEST_F(SwitchLinksTest, LeavesAForeignTapOfThisNameAlone) {
+  ASSERT_TRUE(network_.ip("tuntap add pv-db1 mode tap"));
+  EXPECT_THAT(make(), ElementsAre(problem("pv-db1", "somebody else's")));
+  EXPECT_FALSE(is_on("pv-db1", "pvs-lan"));
+}
+
+TEST_F(SwitchLinksTest, LeavesWhatAnotherDaemonMadeAlone) {
+  make("paravane:1:");
+  EXPECT_THAT(make("paravane:2:"), ElementsAre(problem("pvs-lan", "somebody else's"),
+                                               problem("pv-db1", "somebody else's")));
+  wanted_ = {};
+  make("paravane:2:");
+  EXPECT_TRUE(network_.is_there("pvs-lan"));
+  EXPECT_TRUE(network_.is_there("pv-db1"));
+}
+
+TEST_F(SwitchLinksTest, ANicWithItsMarkIsStillNotItsOwn) {
+  ASSERT_TRUE(network_.ip("link set nic alias paravane:1:db9"));
+  wanted_ = {};
+  make();
+  EXPECT_TRUE(network_.is_there("nic"));
+}
+
+TEST_F(SwitchLinksTest, TakesNoNicOfSomebodyElsesBridge) {
+  ASSERT_TRUE(network_.ip("link add br0 type bridge"));
+  ASSERT_TRUE(network_.ip("link set nic master br0"));
+  want_uplink();
+  EXPECT_THAT(make(), ElementsAre(problem("nic", "a part of br0")));
+  EXPECT_TRUE(is_on("nic", "br0"));
+}
+
+TEST_F(SwitchLinksTest, TakesNoBridgeTapOrLoopbackForAnUplink) {
+  ASSERT_TRUE(network_.ip("link add br0 type bridge"));
+  for (const char* name : {"lo", "br0", "pv-db1", "nowhere"}) {
+    wanted_.uplinks = {{.name = name, .bridge = "pvs-lan"}};
+    make();
+    EXPECT_THAT(make(), ElementsAre(Field(&LinkProblem::link, name))) << name;
+  }
+  EXPECT_TRUE(is_on("pv-db1", "pvs-lan"));
+}
+
+TEST_F(SwitchLinksTest, LeavesANicOnItsBridgeThatNobodyGave) {
+  make();
+  ASSERT_TRUE(network_.ip("link set nic master pvs-lan"));
+  wanted_.given.clear();
+  EXPECT_THAT(make(), ElementsAre(problem("pvs-lan", "nic is on it")));
+  EXPECT_TRUE(is_on("nic", "pvs-lan"));
+}
+
+TEST_F(SwitchLinksTest, SaysThatTheNicHasAnAddressOfTheHost) {
+  ASSERT_TRUE(network_.ip("link set nic up"));
+  ASSERT_TRUE(network_.ip("address add 192.0.2.1/24 dev nic"));
+  want_uplink();
+  EXPECT_THAT(make(), ElementsAre(problem("nic", "192.0.2.1")));
+  EXPECT_TRUE(network_.ip_shows("address show dev nic", "192.0.2.1/24"));
+}
+
+TEST_F(SwitchLinksTest, MovesATapToAnotherBridge) {
+  wanted_.bridges.push_back({.name = "pvs-dmz", .label = "dmz"});
+  make();
+  wanted_.taps[0].bridge = "pvs-dmz";
+  EXPECT_THAT(make(), IsEmpty());
+  EXPECT_TRUE(is_on("pv-db1", "pvs-dmz"));
+}
+
+TEST_F(SwitchLinksTest, KnowsWhetherBridgesFilterVlansAndLeavesNothingBehind) {
+  const auto filter = bridges_filter_vlans("paravane:1:");
+  ASSERT_TRUE(filter) << filter.error().message;
+  EXPECT_FALSE(network_.ip_shows("link", "pvP"));
+  // As ip(8) sees it.
+  network_.ip("link add br0 type bridge vlan_filtering 1");
+  EXPECT_EQ(*filter, network_.ip_shows("-details link show br0", "vlan_filtering 1"));
+}
+
+}  // namespace
+}  // namespace paravane::ethernet
