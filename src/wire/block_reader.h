@@ -1,0 +1,51 @@
+// BlockReader: takes a block apart. What is in it comes from another host and is
+// hostile: every length is checked here, what the fields mean is judged by who uses
+// them.
+//
+// Owner thread only. The block must stay while its frames are looked at.
+
+#pragma once
+
+#include <cstddef>
+#include <cstring>
+#include <optional>
+#include <span>
+
+#include "wire/frames.h"
+
+namespace paravane::wire {
+
+// One frame as it lies in the block.
+struct RawFrame {
+  FrameKind kind{};
+  std::span<const std::byte> bytes;  // all of it
+
+  // The fixed part and what follows it. nullopt: too short for one.
+  template <typename Frame>
+  std::optional<Frame> as() const {
+    static_assert(alignof(Frame) == 1);
+    if (bytes.size() < sizeof(Frame)) return std::nullopt;
+    Frame frame;
+    std::memcpy(&frame, bytes.data(), sizeof frame);
+    return frame;
+  }
+  template <typename Frame>
+  std::span<const std::byte> payload() const {
+    return bytes.subspan(sizeof(Frame));
+  }
+};
+
+class BlockReader {
+ public:
+  explicit BlockReader(std::span<const std::byte> block) : rest_(block) {}
+
+  // nullopt: the end, or nothing of ours: see broken().
+  std::optional<RawFrame> next();
+  bool broken() const { return broken_; }
+
+ private:
+  std::span<const std::byte> rest_;
+  bool broken_ = false;
+};
+
+}  // namespace paravane::wire

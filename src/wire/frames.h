@@ -1,0 +1,208 @@
+// Frames: what two hosts tell each other about their queue pairs.
+//
+// A *link* leads from one queue pair (the requester) to its peer (the responder); each
+// connection has two, one per direction. Its requester numbers it, once per channel.
+// What the requester sends names the link in its own numbers, what the responder
+// answers as well. Serials number the requests of a link: they rise, but need not be
+// consecutive. docs/tcp-channel.md says who may send what when.
+//
+// All integers are little-endian, GIDs and immediates are bytes as the guest has them.
+// Plain values; any thread.
+
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "base/wire_int.h"
+
+namespace paravane::wire {
+
+using Le8 = WireInt<std::uint8_t, std::endian::little>;
+using GidBytes = std::array<std::uint8_t, 16>;
+
+enum class FrameKind : std::uint8_t {
+  kPadding = 0,  // to the end of the block
+  kHello = 1,    // first on a channel, in both directions, once
+  kPing = 2,
+  kPong = 3,
+  // Requester to responder.
+  kOpen = 10,
+  kRequest = 11,
+  kMore = 12,
+  kAbort = 13,
+  kClose = 14,
+  // Responder to requester.
+  kOpened = 20,
+  kClosed = 21,
+  kAck = 22,
+  kNak = 23,
+  kData = 24,
+  kWord = 25,
+  kReady = 26,
+  // From anyone to anyone.
+  kDatagram = 30,
+};
+
+struct FrameHeader {
+  Le16 length;  // of the frame, this header included, direct payload excluded
+  Le8 kind;
+  Le8 reserved{};  // 0
+};
+
+inline constexpr std::uint64_t kHelloMagic = 0x31'4C'4E'48'43'52'56'50;  // "PVRCHNL1"
+inline constexpr std::uint16_t kProtocolVersion = 1;
+
+struct Hello {
+  static constexpr FrameKind kKind = FrameKind::kHello;
+  FrameHeader header{};
+  Le64 magic;
+  Le16 lowest_version;  // that the sender speaks
+  Le16 highest_version;
+  Le32 capabilities{};  // a bit per optional feature; unknown ones are not used
+  Le64 incarnation;     // of the daemon: another one remembers nothing of what was before
+};
+
+struct Ping {
+  static constexpr FrameKind kKind = FrameKind::kPing;
+  FrameHeader header{};
+  Le64 number;  // of the sender's choice
+};
+struct Pong {
+  static constexpr FrameKind kKind = FrameKind::kPong;
+  FrameHeader header{};
+  Le64 number;  // of the Ping
+};
+
+// Before the first request of a link. Requests may follow at once.
+struct Open {
+  static constexpr FrameKind kKind = FrameKind::kOpen;
+  FrameHeader header{};
+  Le32 link;
+  Le32 requester_qpn;
+  Le32 responder_qpn;
+  Le8 gid_type;  // 1: RoCE v1, 2: RoCE v2
+  std::array<Le8, 3> reserved{};
+  GidBytes requester_gid;
+  GidBytes responder_gid;
+  Le64 segment;         // the network that both are in
+  Le64 requester_life;  // of this connection of its queue pair; never 0
+  Le64 responder_life;  // as Opened told it; 0: not known yet
+};
+struct Close {
+  static constexpr FrameKind kKind = FrameKind::kClose;
+  FrameHeader header{};
+  Le32 link;
+};
+
+// The beginning of a message: its payload, or the first part of it, follows in the frame
+// or directly after the block.
+struct Request {
+  static constexpr FrameKind kKind = FrameKind::kRequest;
+  FrameHeader header{};
+  Le32 link;
+  Le64 serial;  // never 0
+  Le8 opcode;   // verbs::WrOpcode; the numbers stand in docs/tcp-channel.md
+  Le8 solicited;
+  std::array<Le8, 2> reserved{};
+  Le32 rkey;
+  Le64 remote_addr;
+  Le64 length;  // of the whole message, bytes
+  std::array<std::byte, 4> imm;
+  Le64 compare_add;
+  Le64 swap;
+};
+// More of the message that is under way on the link.
+struct More {
+  static constexpr FrameKind kKind = FrameKind::kMore;
+  FrameHeader header{};
+  Le32 link;
+  Le64 offset;
+};
+// The message under way will not be completed.
+struct Abort {
+  static constexpr FrameKind kKind = FrameKind::kAbort;
+  FrameHeader header{};
+  Le32 link;
+};
+
+struct Opened {
+  static constexpr FrameKind kKind = FrameKind::kOpened;
+  FrameHeader header{};
+  Le32 link;
+  Le64 responder_life;
+};
+// Nobody listens there (any more): as silence on a wire.
+struct Closed {
+  static constexpr FrameKind kKind = FrameKind::kClosed;
+  FrameHeader header{};
+  Le32 link;
+};
+// Done, with all before it; of READs and atomics their Data and Word tell.
+struct Ack {
+  static constexpr FrameKind kKind = FrameKind::kAck;
+  FrameHeader header{};
+  Le32 link;
+  Le64 serial;
+};
+// Not done; all before it is, nothing after it.
+struct Nak {
+  static constexpr FrameKind kKind = FrameKind::kNak;
+  FrameHeader header{};
+  Le32 link;
+  Le64 serial;
+  Le8 outcome;    // verbs::Outcome::Kind
+  Le8 status;     // verbs::WcStatus
+  Le8 rnr_timer;  // IBTA encoding
+  Le8 reserved{};
+};
+// Part of what a READ asked for.
+struct Data {
+  static constexpr FrameKind kKind = FrameKind::kData;
+  FrameHeader header{};
+  Le32 link;
+  Le64 serial;
+  Le64 offset;
+};
+// What an atomic found.
+struct Word {
+  static constexpr FrameKind kKind = FrameKind::kWord;
+  FrameHeader header{};
+  Le32 link;
+  Le64 serial;
+  Le64 value;
+};
+// The responder has a receive again.
+struct Ready {
+  static constexpr FrameKind kKind = FrameKind::kReady;
+  FrameHeader header{};
+  Le32 link;
+};
+
+// One whole datagram; its payload follows in the frame.
+struct Datagram {
+  static constexpr FrameKind kKind = FrameKind::kDatagram;
+  FrameHeader header{};
+  Le32 source_qpn;
+  Le32 dest_qpn;
+  Le32 qkey;
+  Le8 gid_type;
+  Le8 with_imm;
+  Le8 solicited;
+  Le8 service_level;
+  std::array<std::byte, 4> imm;
+  Le32 flow_label;
+  Le8 traffic_class;
+  Le8 hop_limit;
+  std::array<Le8, 2> reserved{};
+  GidBytes source_gid;
+  GidBytes dest_gid;
+  Le64 segment;
+};
+
+inline constexpr std::size_t kMaxDatagramPayload = 4096;
+// Messages shorter than this travel inside their frame.
+inline constexpr std::size_t kDirectFrom = 4096;
+
+}  // namespace paravane::wire
