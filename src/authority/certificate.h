@@ -1,0 +1,67 @@
+// The cluster's certificates: an authority (ECDSA P-256) that signs for its hosts, and
+// what a host needs to ask it. Everything is text (PEM), so that it can be kept in
+// files and sent.
+//
+// Stateless, any thread. Errors: kInvalidArgument (what was given is not as it must be),
+// kIo (OpenSSL failed).
+
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "authority/identity.h"
+#include "base/result.h"
+
+namespace paravane::authority {
+
+using Seconds = std::chrono::sys_seconds;
+
+inline constexpr std::size_t kMaxPem = std::size_t{16} * 1024;
+inline constexpr std::chrono::hours kAuthorityLifetime{24 * 365 * 20};
+
+// A private key with what belongs to it: a certificate, or a request for one.
+struct KeyPair {
+  std::string key;
+  std::string certificate;
+};
+
+// The authority of a new cluster.
+Result<KeyPair> make_authority(const std::string& cluster, Seconds now);
+
+// A new key, and a request that proves to have it and asks for nothing else.
+Result<KeyPair> make_request();
+
+struct Grant {
+  Identity identity;
+  // The host's address, for what is reached by it (etcd, the join door): the authority's
+  // own host alone, or any host could pass for etcd. Empty: none.
+  std::string address;
+  Seconds from;
+  Seconds until;
+};
+// Nothing of the request but its key goes into the certificate.
+// Errors: kInvalidArgument: not a request, not signed with its own key, or another kind
+// of key than ours.
+Result<std::string> sign(const KeyPair& authority, std::string_view request, const Grant& grant);
+
+struct Certificate {
+  std::optional<Identity> identity;  // nullopt: not a host's
+  Seconds from;
+  Seconds until;
+  std::string fingerprint;  // SHA-256, 64 hex digits
+};
+Result<Certificate> inspect(std::string_view certificate);
+
+// Whether `authority` has signed it and it is in force.
+bool is_signed_by(std::string_view certificate, std::string_view authority, Seconds now);
+
+// From the kernel's generator, as hex digits.
+Result<std::string> make_secret(std::size_t bytes);
+std::string hash(std::string_view text);  // SHA-256, hex digits
+// Takes as long whatever the difference.
+bool equal_secrets(std::string_view a, std::string_view b);
+
+}  // namespace paravane::authority

@@ -1,0 +1,112 @@
+#include "authority/door_message.h"
+
+#include <array>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "authority/certificate.h"
+#include "control/json_reader.h"
+#include "control/vm_json.h"
+
+namespace paravane::authority {
+
+using control::JsonReader;
+using nlohmann::json;
+
+namespace {
+
+constexpr std::array<std::string_view, 3> kKinds = {"join", "renew", "leave"};
+constexpr std::size_t kMaxEndpoints = 16;
+
+Result<json> read_line(std::string_view line) {
+  if (line.size() > kMaxDoorLine) return fail(Errc::kInvalidArgument, "the line is too long");
+  auto value = control::parse_json(line);
+  if (!value || !value->is_object()) return fail(Errc::kInvalidArgument, "this is no JSON object");
+  return value;
+}
+
+std::string print_line(const json& value) {
+  return control::print_json(value) + "\n";
+}
+
+}  // namespace
+
+std::string print_request(const DoorRequest& request) {
+  json value = {{"version", 1}, {"ask", kKinds.at(static_cast<std::size_t>(request.kind))}};
+  if (request.kind == DoorRequest::Kind::kJoin) {
+    value["token"] = request.token_id;
+    value["secret"] = request.secret;
+  }
+  if (request.kind != DoorRequest::Kind::kLeave) value["request"] = request.request;
+  return print_line(value);
+}
+
+Result<DoorRequest> parse_request(std::string_view line) {
+  const auto value = read_line(line);
+  if (!value) return std::unexpected(value.error());
+  JsonReader reader(*value, "request");
+  DoorRequest request;
+  if (reader.need_number("version") != 1) reader.complain("version", "must be 1");
+  const std::string kind = reader.need_text("ask");
+  const auto found = std::ranges::find(kKinds, kind);
+  if (found == kKinds.end()) {
+    reader.complain("ask", "must be \"join\", \"renew\" or \"leave\"");
+  } else {
+    request.kind = static_cast<DoorRequest::Kind>(found - kKinds.begin());
+  }
+  if (request.kind == DoorRequest::Kind::kJoin) {
+    request.token_id = reader.need_text("token");
+    request.secret = reader.need_text("secret");
+  }
+  if (request.kind != DoorRequest::Kind::kLeave) request.request = reader.need_text("request");
+  if (const Status good = reader.finish(); !good) return std::unexpected(good.error());
+  return request;
+}
+
+std::string print_answer(const DoorAnswer& answer) {
+  if (!answer.problem.empty()) return print_line({{"problem", answer.problem}});
+  json value = {
+      {"host", answer.host}, {"certificate", answer.certificate}, {"authority", answer.authority}};
+  if (!answer.etcd.empty()) {
+    value["etcd"] = {{"endpoints", answer.etcd},
+                     {"authority", answer.etcd_authority},
+                     {"user", answer.etcd_user},
+                     {"password", answer.etcd_password}};
+  }
+  return print_line(value);
+}
+
+Result<DoorAnswer> parse_answer(std::string_view line) {
+  const auto value = read_line(line);
+  if (!value) return std::unexpected(value.error());
+  JsonReader reader(*value, "answer");
+  DoorAnswer answer;
+  answer.problem = reader.text("problem").value_or("");
+  if (!answer.problem.empty()) return answer;
+  answer.host = reader.need_text("host");
+  answer.certificate = reader.need_text("certificate");
+  answer.authority = reader.need_text("authority");
+  if (const json* etcd = reader.object("etcd")) {
+    JsonReader inner(*etcd, "etcd");
+    const json* endpoints = inner.array("endpoints");
+    answer.etcd_authority = inner.need_text("authority");
+    answer.etcd_user = inner.need_text("user");
+    answer.etcd_password = inner.need_text("password");
+    if (endpoints == nullptr || endpoints->empty() || endpoints->size() > kMaxEndpoints) {
+      inner.complain("endpoints", "must be a list");
+    } else {
+      for (const json& endpoint : *endpoints) {
+        if (endpoint.is_string()) answer.etcd.push_back(endpoint.get<std::string>());
+      }
+    }
+    if (const Status good = inner.finish_ignoring_unknown(); !good) {
+      reader.complain("etcd", good.error().message);
+    }
+  }
+  if (const Status good = reader.finish_ignoring_unknown(); !good) {
+    return std::unexpected(good.error());
+  }
+  return answer;
+}
+
+}  // namespace paravane::authority

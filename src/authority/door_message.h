@@ -1,0 +1,46 @@
+// What is said at the authority's door, one line of JSON each way. docs/cluster.md shows
+// each. The requests of strangers are read here, and nothing of them is trusted.
+
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+namespace paravane::authority {
+
+inline constexpr std::size_t kMaxDoorLine = std::size_t{32} * 1024;
+
+struct DoorRequest {
+  enum class Kind : std::uint8_t {
+    kJoin,   // with a token's id and secret, and a request for a certificate
+    kRenew,  // with a request; the certificate that is shown says who asks
+    kLeave,  // likewise
+  };
+  Kind kind = Kind::kJoin;
+  std::string token_id;
+  std::string secret;
+  std::string request;
+};
+std::string print_request(const DoorRequest& request);
+// Errors: kInvalidArgument.
+Result<DoorRequest> parse_request(std::string_view line);
+
+struct DoorAnswer {
+  std::string problem;  // not empty: refused, the rest is not there
+  std::string host;
+  std::string certificate;
+  std::string authority;
+  // Of a join alone.
+  std::vector<std::string> etcd;
+  std::string etcd_authority;  // PEM; empty: ours
+  std::string etcd_user;
+  std::string etcd_password;
+};
+std::string print_answer(const DoorAnswer& answer);
+Result<DoorAnswer> parse_answer(std::string_view line);
+
+}  // namespace paravane::authority

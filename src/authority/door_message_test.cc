@@ -1,0 +1,59 @@
+#include "authority/door_message.h"
+
+#include <gtest/gtest.h>
+
+namespace paravane::authority {
+namespace {
+
+TEST(DoorMessage, RequestsComeAcross) {
+  using Kind = DoorRequest::Kind;
+  const auto join = parse_request(
+      print_request({.kind = Kind::kJoin, .token_id = "t", .secret = "s", .request = "r"}));
+  ASSERT_TRUE(join);
+  EXPECT_EQ(join->token_id, "t");
+  EXPECT_EQ(join->secret, "s");
+  EXPECT_EQ(join->request, "r");
+  const auto leave = parse_request(
+      print_request({.kind = Kind::kLeave, .token_id = {}, .secret = {}, .request = {}}));
+  ASSERT_TRUE(leave);
+  EXPECT_EQ(leave->kind, Kind::kLeave);
+}
+
+TEST(DoorMessage, OddRequestsAreRefused) {
+  for (const std::string& line :
+       {std::string(), std::string("x"), std::string("[]"), std::string("{}"),
+        std::string(R"({"version":2,"ask":"leave"})"), std::string(R"({"version":1,"ask":"eat"})"),
+        std::string(R"({"version":1,"ask":"leave","more":1})"),
+        std::string(R"({"version":1,"ask":"join","token":"t","secret":"s"})"),
+        std::string(R"({"version":1,"ask":"renew","request":7})"),
+        std::string(R"({"version":1,"version":1,"ask":"leave"})"),
+        std::string(R"({"version":1,"ask":"leave"})") + std::string(kMaxDoorLine, ' ')}) {
+    EXPECT_FALSE(parse_request(line)) << line.substr(0, 80);
+  }
+}
+
+TEST(DoorMessage, AnswersComeAcross) {
+  const DoorAnswer answer{.problem = {},
+                          .host = "h2",
+                          .certificate = "c",
+                          .authority = "a",
+                          .etcd = {"https://192.0.2.1:2379"},
+                          .etcd_authority = {},
+                          .etcd_user = "u",
+                          .etcd_password = "p"};
+  const auto seen = parse_answer(print_answer(answer));
+  ASSERT_TRUE(seen);
+  EXPECT_EQ(seen->host, "h2");
+  EXPECT_EQ(seen->etcd, answer.etcd);
+  EXPECT_EQ(seen->etcd_password, "p");
+  DoorAnswer refusal;
+  refusal.problem = "no";
+  EXPECT_EQ(parse_answer(print_answer(refusal))->problem, "no");
+  for (const char* line : {"", "{}", "[]", R"({"host":"h","certificate":"c"})",
+                           R"({"host":"h","certificate":"c","authority":"a","etcd":{}})"}) {
+    EXPECT_FALSE(parse_answer(line)) << line;
+  }
+}
+
+}  // namespace
+}  // namespace paravane::authority

@@ -1,0 +1,25 @@
+// Who a certificate speaks for: a host of a cluster, as the URI
+// paravane://CLUSTER/host/NAME in its subject's alternative names. There is no common
+// name: etcd 3.4's gateway refuses client certificates that have one.
+
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace paravane::authority {
+
+struct Identity {
+  std::string cluster;  // 32 hex digits
+  std::string host;
+
+  friend bool operator==(const Identity&, const Identity&) = default;
+};
+
+std::string print_identity(const Identity& identity);
+std::optional<Identity> parse_identity(std::string_view uri);
+
+bool is_cluster_id(std::string_view text);
+
+}  // namespace paravane::authority
