@@ -1,0 +1,98 @@
+// EtcdClient: questions to etcd and its answers, one at a time, through the JSON gateway
+// (/v3). It logs in when it must, tries its endpoints in turn, and waits at most
+// kPatience for each answer of at most kMaxAnswer bytes.
+//
+// Owner thread only, and one that may wait.
+//
+// Errors of all requests: kIo (nobody answers; the message says who and why),
+// kInvalidArgument (not understood), kNotFound, kBadState (refused: the permission is
+// missing), kUnsupported (another refusal), kOutOfRange (compacted).
+
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "inventory/curl_handle.h"
+#include "inventory/etcd_json.h"
+
+namespace paravane::inventory {
+
+// One key's change; no value: it is deleted.
+struct Write {
+  std::string key;
+  std::optional<std::string> value;
+};
+
+class EtcdClient {
+ public:
+  static constexpr std::chrono::milliseconds kPatience{5'000};
+  static constexpr std::size_t kMaxAnswer = std::size_t{8} << 20;
+  static constexpr std::size_t kMaxWrites = 100;  // etcd's own limit is 128
+
+  // `access` and `open` outlive the client.
+  EtcdClient(const EtcdAccess& access, const OpenSocket& open);
+
+  // Shows all below `prefix`, as it was at one revision, which is returned, in the order
+  // of keys. `visit` returns where to go on when it has seen enough of what begins like
+  // this key; empty: with the next one.
+  using Visit = std::function<std::string(KeyValue&&)>;
+  Result<std::int64_t> for_each(const std::string& prefix, const Visit& visit);
+  // nullopt: there is no such key.
+  Result<std::optional<KeyValue>> get(const std::string& key);
+  Status put(const std::string& key, const std::string& value, std::int64_t lease = 0);
+  // All or none. REQUIRES: at most kMaxWrites.
+  Status write(const std::vector<Write>& writes, std::int64_t lease = 0);
+  // Puts the key unless it is there. False: it is.
+  Result<bool> create(const std::string& key, const std::string& value);
+  Status erase_prefix(const std::string& prefix);
+  // Forgets how keys were before this revision.
+  Status compact(std::int64_t revision);
+
+  Result<std::int64_t> grant_lease(std::chrono::seconds ttl);
+  // Seconds that are left; 0: it is lost.
+  Result<std::int64_t> keep_alive(std::int64_t lease);
+  Status revoke_lease(std::int64_t lease);
+
+  // ---- users and roles. What is there already is no error, nor what is gone. ----
+  // Whether requests need a user at all.
+  Result<bool> auth_enabled();
+  Status enable_auth();  // REQUIRES: a user "root" with the role "root"
+  Status add_user(const std::string& name, const std::string& password);  // or its new password
+  Status remove_user(const std::string& name);
+  Status add_role(const std::string& name);
+  Status remove_role(const std::string& name);
+  Status allow(const std::string& role, const std::string& prefix, bool write);
+  Status give_role(const std::string& user, const std::string& role);
+
+  // The token to show with a watch; empty: none is needed.
+  Result<std::string> token();
+  // The endpoint that answered last.
+  const std::string& endpoint() const { return access_.endpoints[current_]; }
+
+ private:
+  Result<nlohmann::json> call(const char* path, const nlohmann::json& body);
+  struct Reply {
+    long status = 0;
+    std::string body;
+  };
+  Result<Reply> ask(const char* path, const std::string& body, const std::string& token);
+  Result<Reply> ask_one(const std::string& endpoint, const char* path, const std::string& body,
+                        const std::string& token);
+  Status log_in();
+  Status accept(const Result<nlohmann::json>& answer, std::string_view harmless);
+
+  const EtcdAccess& access_;
+  CurlHandle curl_;
+  std::size_t current_ = 0;
+  std::string token_;
+};
+
+}  // namespace paravane::inventory

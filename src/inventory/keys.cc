@@ -1,0 +1,124 @@
+#include "inventory/keys.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "control/vm.h"
+
+namespace paravane::inventory {
+namespace {
+
+constexpr std::string_view kAdapters = "adapters/";
+constexpr std::string_view kGids = "gids/";
+constexpr std::size_t kSegmentDigits = 16;
+
+// Lower case only: one GID has one key.
+std::optional<std::uint8_t> hex_digit(char c) {
+  if (c >= '0' && c <= '9') return static_cast<std::uint8_t>(c - '0');
+  if (c >= 'a' && c <= 'f') return static_cast<std::uint8_t>(c - 'a' + 10);
+  return std::nullopt;
+}
+
+std::optional<GidId> parse_gid(std::string_view text) {
+  GidId id;
+  if (text.size() != kSegmentDigits + 4 + 2 * id.gid.size()) return std::nullopt;
+  for (const char c : text.substr(0, kSegmentDigits)) {
+    const auto digit = hex_digit(c);
+    if (!digit) return std::nullopt;
+    id.segment = id.segment << 4 | *digit;
+  }
+  if (id.segment == 0 || text[kSegmentDigits] != '/') return std::nullopt;
+  text.remove_prefix(kSegmentDigits + 1);
+  if (text.starts_with("v1/")) {
+    id.type = RoceType::kV1;
+  } else if (!text.starts_with("v2/")) {
+    return std::nullopt;
+  }
+  for (std::size_t i = 0; i < id.gid.size(); ++i) {
+    const auto high = hex_digit(text[3 + 2 * i]);
+    const auto low = hex_digit(text[4 + 2 * i]);
+    if (!high || !low) return std::nullopt;
+    id.gid[i] = static_cast<std::uint8_t>(*high << 4 | *low);
+  }
+  const bool zero = std::ranges::all_of(id.gid, [](std::uint8_t byte) { return byte == 0; });
+  if (zero || id.gid[0] == 0xFF) return std::nullopt;  // nobody's, or a group's
+  return id;
+}
+
+}  // namespace
+
+std::string host_prefix(std::string_view host) {
+  return fmt::format("{}{}/", kHostsPrefix, host);
+}
+
+std::string_view to_string(RoceType type) {
+  return type == RoceType::kV1 ? "v1" : "v2";
+}
+
+std::string format_gid(const GidId& id) {
+  std::string text = fmt::format("{:016x}/{}/", id.segment, to_string(id.type));
+  for (const std::uint8_t byte : id.gid) text += fmt::format("{:02x}", byte);
+  return text;
+}
+
+std::array<std::uint8_t, 16> link_local_gid(const control::MacAddress& mac) {
+  return {
+      0xFE,   0x80,   0,    0,    0,      0,      0,     0, static_cast<std::uint8_t>(mac[0] ^ 2U),
+      mac[1], mac[2], 0xFF, 0xFE, mac[3], mac[4], mac[5]};
+}
+
+std::string format_adapter(const AdapterId& id) {
+  return fmt::format("{}/{}", id.vm, id.number);
+}
+
+std::optional<AdapterId> parse_adapter(std::string_view text) {
+  static_assert(control::kMaxAdapters < 10);  // a number is one digit
+  if (text.size() < 3 || text[text.size() - 2] != '/') return std::nullopt;
+  const int number = text.back() - '0';
+  if (number < 1 || number > static_cast<int>(control::kMaxAdapters)) return std::nullopt;
+  const std::string_view vm = text.substr(0, text.size() - 2);
+  if (!control::check_name(vm)) return std::nullopt;
+  return AdapterId{.vm = std::string(vm), .number = static_cast<std::uint32_t>(number)};
+}
+
+std::string adapter_key(const AdapterId& id) {
+  return std::string(kAdapters) + format_adapter(id);
+}
+
+std::string gid_key(const GidId& id) {
+  return std::string(kGids) + format_gid(id);
+}
+
+std::optional<std::string> host_of_key(std::string_view key) {
+  if (key.size() > kMaxKey || !key.starts_with(kHostsPrefix)) return std::nullopt;
+  key.remove_prefix(kHostsPrefix.size());
+  const std::size_t slash = key.find('/');
+  if (slash == std::string_view::npos) return std::nullopt;
+  const std::string_view host = key.substr(0, slash);
+  if (!control::check_name(host)) return std::nullopt;
+  return std::string(host);
+}
+
+std::optional<HostKey> parse_host_key(std::string_view key) {
+  const auto host = host_of_key(key);
+  if (!host) return std::nullopt;
+  HostKey parsed{.host = *host, .kind = HostKey::Kind::kInfo, .adapter = {}, .gid = {}};
+  key.remove_prefix(kHostsPrefix.size() + host->size() + 1);
+  if (key == kInfoKey) return parsed;
+  if (key.starts_with(kAdapters)) {
+    const auto adapter = parse_adapter(key.substr(kAdapters.size()));
+    if (!adapter) return std::nullopt;
+    parsed.kind = HostKey::Kind::kAdapter;
+    parsed.adapter = *adapter;
+    return parsed;
+  }
+  if (!key.starts_with(kGids)) return std::nullopt;
+  const auto gid = parse_gid(key.substr(kGids.size()));
+  if (!gid) return std::nullopt;
+  parsed.kind = HostKey::Kind::kGid;
+  parsed.gid = *gid;
+  return parsed;
+}
+
+}  // namespace paravane::inventory

@@ -1,0 +1,77 @@
+// Where things stand in etcd. Everything is below /paravane/v1/:
+//
+//   config/...                    switches, port groups; the authority's host writes it
+//   hosts/HOST/info               the host itself, its address
+//   hosts/HOST/adapters/VM/N      adapter N of a VM that is there
+//   hosts/HOST/gids/SEGMENT/v2/HEX  a GID that one of its adapters has announced in the
+//                                 network of that number (control/segment.h), 16 hex digits
+//
+// A host's user may write below hosts/HOST/ alone, so the key says who speaks and no
+// value needs to.
+
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "control/mac_address.h"
+
+namespace paravane::inventory {
+
+inline constexpr std::string_view kRoot = "/paravane/v1/";
+inline constexpr std::string_view kConfigPrefix = "/paravane/v1/config/";
+inline constexpr std::string_view kHostsPrefix = "/paravane/v1/hosts/";
+inline constexpr std::size_t kMaxKey = 256;
+
+std::string host_prefix(std::string_view host);  // ends with a slash
+
+// As RDMA has it: an address, and how it is written on the wire.
+enum class RoceType : std::uint8_t { kV1, kV2 };
+std::string_view to_string(RoceType type);
+
+// Two networks may have the same addresses.
+struct GidId {
+  std::uint64_t segment = 0;
+  std::array<std::uint8_t, 16> gid{};
+  RoceType type = RoceType::kV2;
+
+  friend auto operator<=>(const GidId&, const GidId&) = default;
+};
+std::string format_gid(const GidId& id);  // 16 hex digits, "/v2/" and 32 hex digits
+
+// fe80:: and the modified EUI-64 of the MAC address (RFC 4291, appendix A): what an
+// adapter's first GID is made of.
+std::array<std::uint8_t, 16> link_local_gid(const control::MacAddress& mac);
+
+// Which adapter of a host: a VM's name and a number.
+struct AdapterId {
+  std::string vm;
+  std::uint32_t number = 1;
+
+  friend auto operator<=>(const AdapterId&, const AdapterId&) = default;
+};
+std::string format_adapter(const AdapterId& id);  // "db1/1"
+std::optional<AdapterId> parse_adapter(std::string_view text);
+
+// Below host_prefix().
+std::string adapter_key(const AdapterId& id);
+std::string gid_key(const GidId& id);
+inline constexpr std::string_view kInfoKey = "info";
+
+// What a key of a host is about; everything that is not one of these is nothing.
+struct HostKey {
+  enum class Kind : std::uint8_t { kInfo, kAdapter, kGid };
+  std::string host;
+  Kind kind = Kind::kInfo;
+  AdapterId adapter;
+  GidId gid;
+};
+std::optional<HostKey> parse_host_key(std::string_view key);
+
+// The host that a key is below of, whatever follows.
+std::optional<std::string> host_of_key(std::string_view key);
+
+}  // namespace paravane::inventory

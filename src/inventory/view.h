@@ -1,0 +1,138 @@
+// View: what the cluster looks like to all its hosts, as a value: its hosts with their
+// adapters and GIDs, and the documents of its configuration. Records puts it together
+// from etcd's keys; every other host writes there, so what is not as it should be
+// counts for nothing, and no host can fill our memory.
+//
+// Who holds a GID in a network is decided alike by all readers:
+// - a claim counts only in the network that its adapter's port group is in;
+// - a MAC address belongs to the adapter whose key is oldest (etcd's create_revision);
+// - a GID that is made from an adapter's MAC address is that adapter's, or nobody's;
+// - any other is the oldest claim's.
+//
+// A View does not change: threads may share one. Records: owner thread only.
+
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "control/distributed_switch.h"
+#include "control/mac_address.h"
+#include "inventory/etcd_json.h"
+#include "inventory/keys.h"
+
+namespace paravane::inventory {
+
+struct HostInfo {
+  std::string address;     // of its channel: IPv4 or IPv6
+  std::uint16_t port = 0;  // of its channel
+  std::string version;     // of its program
+};
+
+struct AdapterInfo {
+  control::MacAddress mac{};
+  std::string port_group;  // empty: none
+};
+
+// Values as they stand in etcd. Errors: kInvalidArgument.
+std::string print_info(const HostInfo& info);
+std::string print_adapter(const AdapterInfo& adapter);
+std::string print_claim(const AdapterId& adapter);
+
+// Documents below config/: a switch and a port group, by their names.
+std::string switch_document(const std::string& name);
+std::string port_group_document(const std::string& name);
+std::string print_switch(const control::DistributedSwitch& vds);
+std::string print_port_group(const control::PortGroup& group);
+
+struct GidOwner {
+  std::string host;
+  AdapterId adapter;
+
+  friend bool operator==(const GidOwner&, const GidOwner&) = default;
+};
+
+// A claim that counts for nothing, and why.
+struct LostClaim {
+  std::string host;
+  std::string key;     // below its prefix
+  std::string reason;  // in an operator's words
+
+  friend auto operator<=>(const LostClaim&, const LostClaim&) = default;
+};
+
+struct Host {
+  std::optional<HostInfo> info;  // nullopt: it is away
+  std::map<AdapterId, AdapterInfo> adapters;
+  std::map<GidId, AdapterId> gids;  // that it holds
+};
+
+struct View {
+  static constexpr std::size_t kMaxHosts = 256;
+  static constexpr std::size_t kMaxKeysPerHost = 16'384;
+  static constexpr std::size_t kMaxHostValue = 1'024;  // bytes
+  static constexpr std::size_t kMaxDocuments = 4'096;
+  static constexpr std::size_t kMaxDocument = std::size_t{64} * 1024;
+
+  std::map<std::string, Host> hosts;
+  std::map<GidId, GidOwner> gids;
+  std::map<control::MacAddress, GidOwner> macs;
+  std::map<std::string, std::string> documents;  // below config/, their JSON as it stands there
+  control::Network network;                  // of those documents; each port group has its switch
+  std::vector<LostClaim> lost;               // in order
+  std::uint64_t odd_keys = 0;                // that count for nothing: not as they should be
+  std::vector<std::string> oversized_hosts;  // whose keys count for nothing: too many
+
+  std::optional<GidOwner> owner(const GidId& id) const;
+};
+
+// What stands in etcd, as far as it is of use.
+class Records {
+ public:
+  // An empty result, or, once a host has more keys than it may, where the next begins.
+  std::string put(KeyValue&& pair);
+  void erase(const std::string& key);
+  void clear() { *this = Records(); }
+
+  std::shared_ptr<const View> build() const;
+
+ private:
+  template <typename T>
+  struct Claim {
+    T value;
+    std::int64_t create_revision = 0;
+  };
+  struct HostRecords {
+    std::optional<HostInfo> info;
+    std::map<AdapterId, Claim<AdapterInfo>> adapters;
+    std::map<GidId, Claim<AdapterId>> gids;
+    std::size_t odd = 0;
+    bool oversized = false;
+
+    std::size_t size() const { return adapters.size() + gids.size(); }
+  };
+
+  void put_document(KeyValue&& pair);
+  void erase_document(const std::string& name);
+  // False: it is not as it should be.
+  bool read_network_document(const std::string& name, const nlohmann::json& value);
+  // Why an adapter's claim counts for nothing wherever it is; empty: it may count.
+  static std::string problem_of(const View& view, const std::string& host, const GidId& gid,
+                                const AdapterId& adapter);
+  static bool put_host_key(HostRecords& host, const HostKey& key, const KeyValue& pair);
+  static void erase_host_key(HostRecords& host, const HostKey& key);
+  void settle_macs(View& view) const;
+  void settle_gids(View& view) const;
+
+  std::map<std::string, HostRecords> hosts_;
+  std::map<std::string, std::string> documents_;
+  control::Network network_;  // as documents say; a port group's switch may not be there
+  std::uint64_t odd_ = 0;
+};
+
+}  // namespace paravane::inventory

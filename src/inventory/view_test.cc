@@ -1,0 +1,275 @@
+#include "inventory/view.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "control/segment.h"
+
+namespace paravane::inventory {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+constexpr control::MacAddress kMacA{0x02, 0, 0, 0, 0, 0x0A};
+constexpr control::MacAddress kMacB{0x02, 0, 0, 0, 0, 0x0B};
+const AdapterId kVm{"vm", 1};
+const control::Network kNetwork{.switches = {{"lan", {.name = "lan"}}},
+                                .port_groups = {{"a", {.name = "a", .vds = "lan", .vlan = 10}},
+                                                {"b", {.name = "b", .vds = "lan", .vlan = 20}}}};
+const std::uint64_t kA = *control::segment_number(kNetwork, "a");
+const std::uint64_t kB = *control::segment_number(kNetwork, "b");
+const GidId kOther{kA, {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF, 10, 0, 0, 1}, RoceType::kV2};
+const GidId kOtherInB{kB, kOther.gid, RoceType::kV2};
+
+class ViewTest : public testing::Test {
+ protected:
+  ViewTest() {
+    for (const auto& [name, vds] : kNetwork.switches) {
+      put(std::string(kConfigPrefix) + switch_document(name), print_switch(vds));
+    }
+    for (const auto& [name, group] : kNetwork.port_groups) {
+      put(std::string(kConfigPrefix) + port_group_document(name), print_port_group(group));
+    }
+  }
+  std::string put(const std::string& key, const std::string& value) {
+    return records_.put({.key = key,
+                         .value = value,
+                         .create_revision = ++revision_,
+                         .mod_revision = revision_,
+                         .lease = 0});
+  }
+  void put_adapter(const std::string& host, const control::MacAddress& mac,
+                   const std::string& port_group = "a") {
+    put(host_prefix(host) + adapter_key(kVm),
+        print_adapter({.mac = mac, .port_group = port_group}));
+  }
+  void claim(const std::string& host, const GidId& gid) {
+    put(host_prefix(host) + gid_key(gid), print_claim(kVm));
+  }
+  std::shared_ptr<const View> view() const { return records_.build(); }
+
+  Records records_;
+  std::int64_t revision_ = 0;
+};
+
+TEST_F(ViewTest, ShowsWhatHostsSayOfThemselves) {
+  put(host_prefix("a") + std::string(kInfoKey),
+      print_info({.address = "192.0.2.1", .port = 28250, .version = "1"}));
+  put_adapter("a", kMacA);
+  claim("a", {kA, link_local_gid(kMacA), RoceType::kV2});
+  const auto seen = view();
+  ASSERT_TRUE(seen->hosts.at("a").info);
+  EXPECT_EQ(seen->hosts.at("a").info->address, "192.0.2.1");
+  EXPECT_EQ(seen->hosts.at("a").adapters.at(kVm).mac, kMacA);
+  EXPECT_EQ(seen->owner({kA, link_local_gid(kMacA), RoceType::kV2}), (GidOwner{"a", kVm}));
+  EXPECT_THAT(seen->lost, IsEmpty());
+}
+
+TEST_F(ViewTest, TheOldestClaimOfAGidCounts) {
+  put_adapter("b", kMacB);
+  put_adapter("a", kMacA);
+  claim("b", kOther);
+  claim("a", kOther);
+  EXPECT_EQ(view()->owner(kOther), (GidOwner{"b", kVm}));
+  ASSERT_THAT(view()->lost, SizeIs(1));
+  EXPECT_EQ(view()->lost[0].host, "a");
+  EXPECT_THAT(view()->lost[0].reason, HasSubstr("host b has claimed it before"));
+  EXPECT_FALSE(view()->hosts.at("a").gids.contains(kOther));
+}
+
+TEST_F(ViewTest, AClaimThatGoesMakesRoomForTheNext) {
+  put_adapter("b", kMacB);
+  put_adapter("a", kMacA);
+  claim("b", kOther);
+  claim("a", kOther);
+  records_.erase(host_prefix("b") + gid_key(kOther));
+  EXPECT_EQ(view()->owner(kOther), (GidOwner{"a", kVm}));
+}
+
+TEST_F(ViewTest, AGidOfAnothersMacAddressCannotBeTaken) {
+  const GidId mine{kA, link_local_gid(kMacA), RoceType::kV2};
+  put_adapter("b", kMacB);
+  claim("b", mine);  // before its owner is there
+  EXPECT_EQ(view()->owner(mine), (GidOwner{"b", kVm}));
+  put_adapter("a", kMacA);
+  EXPECT_EQ(view()->owner(mine), std::nullopt);
+  claim("a", mine);
+  EXPECT_EQ(view()->owner(mine), (GidOwner{"a", kVm}));
+  ASSERT_THAT(view()->lost, SizeIs(1));
+  EXPECT_THAT(view()->lost[0].reason, HasSubstr("MAC address of adapter vm/1 of host a"));
+}
+
+TEST_F(ViewTest, AMacAddressBelongsToTheOldestAdapterThatHasIt) {
+  put_adapter("b", kMacA);
+  put_adapter("a", kMacA);
+  EXPECT_EQ(view()->macs.at(kMacA), (GidOwner{"b", kVm}));
+  ASSERT_THAT(view()->lost, SizeIs(1));
+  EXPECT_EQ(view()->lost[0].host, "a");
+}
+
+TEST_F(ViewTest, RoceV1AndV2OfOneAddressAreTwo) {
+  put_adapter("a", kMacA);
+  put_adapter("b", kMacB);
+  claim("a", {kA, kOther.gid, RoceType::kV1});
+  claim("b", {kA, kOther.gid, RoceType::kV2});
+  EXPECT_EQ(view()->owner({kA, kOther.gid, RoceType::kV1})->host, "a");
+  EXPECT_EQ(view()->owner({kA, kOther.gid, RoceType::kV2})->host, "b");
+}
+
+TEST_F(ViewTest, AClaimForAnAdapterThatIsNotThereCountsForNothing) {
+  claim("a", kOther);
+  EXPECT_EQ(view()->owner(kOther), std::nullopt);
+  ASSERT_THAT(view()->lost, SizeIs(1));
+  put_adapter("a", kMacA);
+  EXPECT_EQ(view()->owner(kOther)->host, "a");
+}
+
+TEST_F(ViewTest, TwoNetworksMayHaveTheSameAddresses) {
+  put_adapter("b", kMacB, "b");
+  put_adapter("a", kMacA);
+  claim("b", kOtherInB);
+  claim("a", kOther);
+  EXPECT_EQ(view()->owner(kOther), (GidOwner{"a", kVm}));
+  EXPECT_EQ(view()->owner(kOtherInB), (GidOwner{"b", kVm}));
+  EXPECT_THAT(view()->lost, IsEmpty());
+}
+
+TEST_F(ViewTest, AClaimCountsInTheNetworkOfItsAdapterAlone) {
+  put_adapter("b", kMacB, "b");
+  claim("b", kOther);
+  EXPECT_EQ(view()->owner(kOther), std::nullopt);
+  ASSERT_THAT(view()->lost, SizeIs(1));
+  EXPECT_EQ(view()->lost[0].reason, "adapter vm/1 is in port group b, which is another network");
+  put_adapter("b", kMacB, "");
+  EXPECT_EQ(view()->lost.at(0).reason, "adapter vm/1 is in no port group");
+  put_adapter("b", kMacB, "c");
+  EXPECT_EQ(view()->lost.at(0).reason, "there is no port group c");
+  EXPECT_THAT(view()->gids, IsEmpty());
+}
+
+TEST_F(ViewTest, WhoComesIntoANetworkIsItsYoungest) {
+  put_adapter("b", kMacB, "b");
+  claim("b", kOtherInB);
+  put_adapter("a", kMacA);
+  claim("a", kOther);
+  put_adapter("b", kMacB, "a");
+  records_.erase(host_prefix("b") + gid_key(kOtherInB));
+  claim("b", kOther);
+  EXPECT_EQ(view()->owner(kOther), (GidOwner{"a", kVm}));
+}
+
+TEST_F(ViewTest, AClaimEndsWithItsPortGroup) {
+  put_adapter("a", kMacA);
+  claim("a", kOther);
+  records_.erase(std::string(kConfigPrefix) + port_group_document("a"));
+  EXPECT_THAT(view()->gids, IsEmpty());
+  EXPECT_EQ(view()->lost.at(0).reason, "there is no port group a");
+  put(std::string(kConfigPrefix) + port_group_document("a"),
+      print_port_group({.name = "a", .vds = "lan", .vlan = 30}));
+  EXPECT_THAT(view()->gids, IsEmpty());  // it is another network now
+  put(std::string(kConfigPrefix) + port_group_document("a"),
+      print_port_group(kNetwork.port_groups.at("a")));
+  EXPECT_EQ(view()->owner(kOther)->host, "a");
+  records_.erase(std::string(kConfigPrefix) + switch_document("lan"));
+  EXPECT_THAT(view()->gids, IsEmpty());
+  EXPECT_EQ(view()->network, control::Network());
+}
+
+TEST_F(ViewTest, SwitchesAndPortGroupsAreCheckedAsAStrangers) {
+  EXPECT_EQ(view()->network, kNetwork);
+  const std::string config(kConfigPrefix);
+  for (const auto& [name, value] : std::vector<std::pair<std::string, std::string>>{
+           {"vds/x", R"({"name":"y"})"},
+           {"vds/x", R"({"name":"x","mtu":1})"},
+           {"vds/x", R"({"name":"x","hosts":[{"host":"h1"},{"host":"h1"}]})"},
+           {"vds/x", R"({"name":"x","hosts":[{"host":"h1","uplink":"a/b"}]})"},
+           {"vds/x", "[]"},
+           {"vds/X", R"({"name":"X"})"},
+           {"vds/", R"({"name":""})"},
+           {"portgroups/x", R"({"name":"x","vds":"lan","vlan":4095})"},
+           {"portgroups/x", R"({"name":"y","vds":"lan"})"},
+           {"portgroups/x", R"({"name":"x"})"}}) {
+    const std::uint64_t before = view()->odd_keys;
+    put(config + name, value);
+    EXPECT_EQ(view()->odd_keys, before + 1) << value;
+    EXPECT_EQ(view()->network, kNetwork) << value;
+  }
+  put(config + "vds/x", R"({"name":"x","of a newer program":1})");
+  EXPECT_TRUE(view()->network.switches.contains("x"));
+  put(config + "portgroups/alone", R"({"name":"alone","vds":"nowhere"})");
+  EXPECT_FALSE(view()->network.port_groups.contains("alone"));
+}
+
+TEST_F(ViewTest, ThereAreSoManySwitchesAndPortGroupsAndNoMore) {
+  for (std::size_t i = 0; i < control::kMaxPortGroups + 10; ++i) {
+    const std::string name = "x" + std::to_string(i);
+    put(std::string(kConfigPrefix) + switch_document(name), print_switch({.name = name}));
+    put(std::string(kConfigPrefix) + port_group_document(name),
+        print_port_group({.name = name, .vds = "lan"}));
+  }
+  EXPECT_EQ(view()->network.switches.size(), control::kMaxSwitches);
+  EXPECT_EQ(view()->network.port_groups.size(), control::kMaxPortGroups);
+}
+
+TEST_F(ViewTest, OddValuesCountForNothing) {
+  put_adapter("a", kMacA);
+  const std::string adapter = host_prefix("a") + adapter_key(kVm);
+  for (const std::string& value :
+       {std::string(), std::string("{"), std::string("[]"), std::string("{}"),
+        std::string(R"({"mac":7})"), std::string(R"({"mac":"01:00:00:00:00:00"})"),
+        std::string("{\"mac\":\"02:00:00:00:00:0a\",\"port_group\":\"a\\nb\"}"),
+        R"({"mac":"02:00:00:00:00:0a","more":")" + std::string(View::kMaxHostValue, 'x') + "\"}"}) {
+    put(adapter, value);
+    EXPECT_THAT(view()->macs, IsEmpty()) << value;
+  }
+  for (const char* value :
+       {R"({"address":"host.example","port":1})", R"({"address":"192.0.2.1","port":0})",
+        R"({"address":"192.0.2.1","port":65536})", R"({"address":"192.0.2.1"})"}) {
+    put(host_prefix("a") + std::string(kInfoKey), value);
+    EXPECT_FALSE(view()->hosts.at("a").info) << value;
+  }
+  EXPECT_EQ(view()->odd_keys, 12U);
+}
+
+TEST_F(ViewTest, AHostWithTooManyKeysCountsForNothingAndHarmsNobody) {
+  put_adapter("a", kMacA);
+  put_adapter("b", kMacB);
+  GidId gid = kOther;
+  std::string jump;
+  for (std::size_t i = 0; jump.empty() && i < 2 * View::kMaxKeysPerHost; ++i) {
+    gid.gid[1] = static_cast<std::uint8_t>(i >> 8);
+    gid.gid[2] = static_cast<std::uint8_t>(i);
+    jump = put(host_prefix("b") + gid_key(gid), print_claim(kVm));
+  }
+  EXPECT_EQ(jump, "/paravane/v1/hosts/b0");
+  EXPECT_THAT(view()->oversized_hosts, testing::ElementsAre("b"));
+  EXPECT_THAT(view()->gids, IsEmpty());
+  EXPECT_EQ(view()->macs.size(), 1U);
+  records_.erase(host_prefix("b") + adapter_key(kVm));
+  EXPECT_THAT(view()->oversized_hosts, SizeIs(1));
+}
+
+TEST_F(ViewTest, ThereAreSoManyHostsAndNoMore) {
+  for (std::size_t i = 0; i < View::kMaxHosts + 10; ++i) {
+    put_adapter("h" + std::to_string(i), kMacA);
+  }
+  EXPECT_EQ(view()->hosts.size(), View::kMaxHosts);
+  EXPECT_EQ(view()->odd_keys, 10U);
+}
+
+TEST_F(ViewTest, DocumentsAreJsonAndBounded) {
+  put(std::string(kConfigPrefix) + "switches/s1", R"({"mtu":9000})");
+  put(std::string(kConfigPrefix) + "switches/s2", "{");
+  put(std::string(kConfigPrefix) + "switches/s3",
+      "\"" + std::string(View::kMaxDocument, 'x') + "\"");
+  put(std::string(kConfigPrefix), "{}");
+  EXPECT_THAT(view()->documents, SizeIs(4));
+  EXPECT_EQ(view()->documents.at("switches/s1"), R"({"mtu":9000})");
+  records_.erase(std::string(kConfigPrefix) + "switches/s1");
+  EXPECT_THAT(view()->documents, SizeIs(3));
+}
+
+}  // namespace
+}  // namespace paravane::inventory
