@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -65,6 +66,8 @@ struct QueuePairView {
   verbs::QpState state = verbs::QpState::kReset;
   std::uint32_t dest_qpn = 0;
   std::string_view path;
+  std::optional<verbs::Gid> peer_gid{};  // of a connection
+  verbs::HostId peer_host{};             // on a path that leads to another host
   verbs::QueuePairStats stats;
 };
 

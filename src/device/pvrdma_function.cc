@@ -10,6 +10,7 @@
 #include "device/activation.h"
 #include "device/limits.h"
 #include "device/pci_identity.h"
+#include "verbs/connection.h"
 
 namespace paravane::device {
 namespace {
@@ -278,12 +279,18 @@ std::vector<QueuePairView> PvrdmaFunction::queue_pairs() const {
   views.reserve(objects_.qps().count());
   objects_.qps().for_each([&views](const QueuePair& qp) {
     const verbs::QueuePair& engine = qp.engine();
+    const verbs::Connection& connection = engine.connection();
+    const bool connected =
+        engine.type() == verbs::QpType::kReliableConnected && connection.is_set();
+    const verbs::Path* path = connection.last_path();
     views.push_back({.handle = qp.handle(),
                      .number = engine.number(),
                      .type = engine.type(),
                      .state = engine.state(),
                      .dest_qpn = engine.query().dest_qpn,
                      .path = engine.path_name(),
+                     .peer_gid = connected ? std::optional(connection.dgid()) : std::nullopt,
+                     .peer_host = path != nullptr ? path->host : verbs::HostId{},
                      .stats = engine.stats()});
   });
   return views;

@@ -8,7 +8,9 @@ namespace paravane::fabric {
 using verbs::AdapterId;
 using verbs::Gid;
 using verbs::GidType;
+using verbs::HostId;
 using verbs::Path;
+using verbs::SegmentId;
 
 class Directory::Port final : public verbs::FabricPort {
  public:
@@ -16,18 +18,12 @@ class Directory::Port final : public verbs::FabricPort {
   ~Port() override { directory_.leave(id_); }
 
   Status announce(const Gid& gid, GidType type) override {
-    return directory_.announce(id_, {gid, type});
+    return directory_.announce(id_, gid, type);
   }
-  void withdraw(const Gid& gid, GidType type) override { directory_.withdraw(id_, {gid, type}); }
-
+  void withdraw(const Gid& gid, GidType type) override { directory_.withdraw(id_, gid, type); }
   std::optional<Path> find(const Gid& dgid, GidType type) const override {
-    const auto owner = directory_.owners_.find({dgid, type});
-    if (owner == directory_.owners_.end()) return std::nullopt;
-    if (!directory_.members_.at(id_).linked) return std::nullopt;
-    if (!directory_.members_.at(owner->second).linked) return std::nullopt;
-    return Path{.transport = &directory_.local_, .peer = owner->second};
+    return directory_.find(id_, dgid, type);
   }
-
   std::uint64_t epoch() const override { return directory_.epoch_; }
 
  private:
@@ -66,15 +62,26 @@ Directory::~Directory() {
 }
 
 std::unique_ptr<verbs::FabricPort> Directory::join(AdapterId id, std::string name,
-                                                   const MacAddress& mac) {
+                                                   const MacAddress& mac, SegmentId segment) {
   assert(!members_.contains(id));
-  const Gid reserved = link_local_gid(mac);
-  members_.emplace(id, Member{.name = std::move(name), .reserved = reserved});
-  reserved_.insert_or_assign(reserved, id);
-  owners_.erase({reserved, GidType::kRoceV1});
-  owners_.erase({reserved, GidType::kRoceV2});
+  const auto [member, is_new] = members_.emplace(
+      id, Member{.name = std::move(name), .reserved = link_local_gid(mac), .segment = segment});
+  reserve(id, member->second);
   ++epoch_;
   return std::make_unique<Port>(*this, id);
+}
+
+void Directory::reserve(AdapterId id, const Member& member) {
+  reserved_.insert_or_assign({member.segment, member.reserved}, id);
+  for (const GidType type : {GidType::kRoceV1, GidType::kRoceV2}) {
+    const auto owner = owners_.find({member.segment, member.reserved, type});
+    if (owner != owners_.end() && owner->second != Owner(id)) owners_.erase(owner);
+  }
+}
+
+void Directory::unreserve(AdapterId id, const Member& member) {
+  const auto reserved = reserved_.find({member.segment, member.reserved});
+  if (reserved != reserved_.end() && reserved->second == id) reserved_.erase(reserved);
 }
 
 void Directory::set_link(AdapterId id, bool up) {
@@ -84,35 +91,120 @@ void Directory::set_link(AdapterId id, bool up) {
   ++epoch_;
 }
 
-Status Directory::announce(AdapterId id, const Key& key) {
-  if (!can_be_owned(key.first)) {
+void Directory::set_segment(AdapterId id, SegmentId segment) {
+  Member& member = members_.at(id);
+  if (member.segment == segment) return;
+  std::vector<Key> moving;
+  for (const auto& [key, owner] : owners_) {
+    if (owner == Owner(id)) moving.push_back(key);
+  }
+  for (const Key& key : moving) owners_.erase(key);
+  unreserve(id, member);
+  member.segment = segment;
+  reserve(id, member);
+  for (const auto& [from, gid, type] : moving) static_cast<void>(announce(id, gid, type));
+  ++epoch_;
+}
+
+void Directory::set_host(HostId host, std::string name, verbs::Transport& via,
+                         const std::vector<RemoteGid>& gids) {
+  remove_host(host);
+  hosts_.insert_or_assign(host, Host{.name = std::move(name), .via = &via});
+  for (const RemoteGid& remote : gids) {
+    if (!can_be_owned(remote.gid) || reserved_.contains({remote.segment, remote.gid})) continue;
+    owners_.emplace(Key{remote.segment, remote.gid, remote.type}, host);
+  }
+}
+
+void Directory::remove_host(HostId host) {
+  std::erase_if(owners_, [host](const auto& entry) { return entry.second == Owner(host); });
+  hosts_.erase(host);
+  ++epoch_;
+}
+
+std::string Directory::name_of(const Owner& owner) const {
+  if (const AdapterId* id = std::get_if<AdapterId>(&owner)) return members_.at(*id).name;
+  return "an adapter of host " + hosts_.at(std::get<HostId>(owner)).name;
+}
+
+Status Directory::announce(AdapterId id, const Gid& gid, GidType type) {
+  if (!can_be_owned(gid)) {
     return fail(Errc::kInvalidArgument, "gid: not an address that one adapter can have");
   }
-  const auto reserved = reserved_.find(key.first);
+  const SegmentId segment = members_.at(id).segment;
+  const auto reserved = reserved_.find({segment, gid});
   if (reserved != reserved_.end() && reserved->second != id) {
     return fail(Errc::kBadState,
                 "gid: made from the MAC address of " + members_.at(reserved->second).name);
   }
-  const auto [owner, is_new] = owners_.emplace(key, id);
-  if (!is_new && owner->second != id) {
-    return fail(Errc::kBadState, "gid: belongs to " + members_.at(owner->second).name);
+  const auto [owner, is_new] = owners_.emplace(Key{segment, gid, type}, id);
+  if (!is_new && owner->second != Owner(id)) {
+    return fail(Errc::kBadState, "gid: belongs to " + name_of(owner->second));
   }
   if (is_new) ++epoch_;
   return {};
 }
 
-void Directory::withdraw(AdapterId id, const Key& key) {
-  const auto owner = owners_.find(key);
-  if (owner == owners_.end() || owner->second != id) return;
+void Directory::withdraw(AdapterId id, const Gid& gid, GidType type) {
+  const auto owner = owners_.find({members_.at(id).segment, gid, type});
+  if (owner == owners_.end() || owner->second != Owner(id)) return;
   owners_.erase(owner);
   ++epoch_;
 }
 
+std::optional<Path> Directory::find(AdapterId from, const Gid& dgid, GidType type) const {
+  const Member& member = members_.at(from);
+  const auto owner = owners_.find({member.segment, dgid, type});
+  if (owner == owners_.end() || !member.linked) return std::nullopt;
+  if (const AdapterId* id = std::get_if<AdapterId>(&owner->second)) {
+    if (!members_.at(*id).linked) return std::nullopt;
+    return Path{.transport = way(from, dgid, *id), .peer = *id, .segment = member.segment};
+  }
+  const HostId host = std::get<HostId>(owner->second);
+  return Path{.transport = way(from, dgid, host), .host = host, .segment = member.segment};
+}
+
+verbs::Transport* Directory::way(AdapterId from, const Gid& dgid, const Owner& owner) const {
+  const AdapterId* id = std::get_if<AdapterId>(&owner);
+  const auto peer = id != nullptr ? std::optional(*id) : std::nullopt;
+  verbs::Transport* detour = detour_ ? detour_(from, dgid, peer) : nullptr;
+  if (detour != nullptr) return detour;
+  return peer ? &local_ : hosts_.at(std::get<HostId>(owner)).via;
+}
+
+std::optional<Path> Directory::route(AdapterId from, const Gid& sgid, const Gid& dgid,
+                                     GidType type) const {
+  const auto member = members_.find(from);
+  if (member == members_.end()) return std::nullopt;
+  const auto source = owners_.find({member->second.segment, sgid, type});
+  if (source == owners_.end() || source->second != Owner(from)) return std::nullopt;
+  return find(from, dgid, type);
+}
+
+std::optional<AdapterId> Directory::find_local(SegmentId segment, const Gid& gid,
+                                               GidType type) const {
+  const auto owner = owners_.find({segment, gid, type});
+  if (owner == owners_.end()) return std::nullopt;
+  const AdapterId* id = std::get_if<AdapterId>(&owner->second);
+  if (id == nullptr || !members_.at(*id).linked) return std::nullopt;
+  return *id;
+}
+
+std::vector<Directory::LocalGid> Directory::shared_gids() const {
+  std::vector<LocalGid> gids;
+  for (const auto& [key, owner] : owners_) {
+    const AdapterId* id = std::get_if<AdapterId>(&owner);
+    const auto& [segment, gid, type] = key;
+    if (id == nullptr || segment == SegmentId::kBuiltIn || !members_.at(*id).linked) continue;
+    gids.push_back({.adapter = *id, .segment = segment, .gid = gid, .type = type});
+  }
+  return gids;
+}
+
 void Directory::leave(AdapterId id) {
-  std::erase_if(owners_, [id](const auto& entry) { return entry.second == id; });
+  std::erase_if(owners_, [id](const auto& entry) { return entry.second == Owner(id); });
   const auto member = members_.find(id);
-  const auto reserved = reserved_.find(member->second.reserved);
-  if (reserved != reserved_.end() && reserved->second == id) reserved_.erase(reserved);
+  unreserve(id, member->second);
   members_.erase(member);
   ++epoch_;
 }

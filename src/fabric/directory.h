@@ -1,11 +1,14 @@
 // Directory: who has which GID, and who may talk to whom along which path.
 //
-// On one host there is one switch and one path (local). First come, first
-// served: a GID belongs to the adapter that announced it until it is withdrawn
-// or the adapter leaves, and nobody can take it over meanwhile. A GID that is
-// made from the MAC address of an adapter may only be announced by that adapter;
-// one that somebody else held before the adapter joined goes back to nobody.
-// RoCE v1 and RoCE v2 GIDs of one address are separate entries.
+// Adapters reach each other only within a segment. First come, first served: a GID
+// belongs to the adapter that announced it until it is withdrawn or the adapter leaves,
+// and nobody in the segment can take it over meanwhile. A GID that is made from the MAC
+// address of an adapter may only be announced by that adapter; one that somebody else
+// held before the adapter joined goes back to nobody. RoCE v1 and RoCE v2 GIDs of one
+// address are separate entries.
+//
+// What adapters of other hosts have is told here as a whole, host by host; who came
+// first among hosts is judged by who tells it.
 //
 // Owner thread only.
 
@@ -13,10 +16,15 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
+#include <variant>
+#include <vector>
 
 #include "base/result.h"
 #include "verbs/fabric_port.h"
@@ -37,37 +45,99 @@ class Directory {
   Directory(const Directory&) = delete;
   Directory& operator=(const Directory&) = delete;
 
+  // Another host's adapter has this GID.
+  struct RemoteGid {
+    verbs::SegmentId segment{};
+    verbs::Gid gid;
+    verbs::GidType type{};
+  };
+  // All that the host's adapters have, instead of what was told before; `via` leads there
+  // and outlives us. What an adapter of this host has stays its own.
+  void set_host(verbs::HostId host, std::string name, verbs::Transport& via,
+                const std::vector<RemoteGid>& gids);
+  // Nobody there is reached any more.
+  void remove_host(verbs::HostId host);
+
   // One adapter joins; its port leaves with the returned object, which must not
   // outlive the directory. `name` is for error texts. REQUIRES: no member has
   // that id.
   std::unique_ptr<verbs::FabricPort> join(verbs::AdapterId id, std::string name,
-                                          const MacAddress& mac);
+                                          const MacAddress& mac, verbs::SegmentId segment = {});
+
+  // The adapter moves, with its GIDs, but for those that somebody else has there.
+  // REQUIRES: it is a member.
+  void set_segment(verbs::AdapterId id, verbs::SegmentId segment);
 
   // Whether the adapter's link to the switch is up, as it is when it joins. While it is
   // down it reaches nobody and nobody reaches it; what it has announced stays its own.
   // REQUIRES: it is a member.
   void set_link(verbs::AdapterId id, bool up);
 
-  // How many GIDs are announced.
+  // What stands before the transport that would carry from an adapter to a GID, which is
+  // that of `peer` or of another host's adapter; null: nothing does.
+  using Detour = std::function<verbs::Transport*(verbs::AdapterId from, const verbs::Gid& dgid,
+                                                 std::optional<verbs::AdapterId> peer)>;
+  void set_detour(Detour detour) { detour_ = std::move(detour); }
+  // It may answer differently from now on.
+  void detours_changed() { ++epoch_; }
+
+  // The path of an adapter's GID to another, as the adapter would find it now. nullopt:
+  // there is none, or it is not the adapter's.
+  std::optional<verbs::Path> route(verbs::AdapterId from, const verbs::Gid& sgid,
+                                   const verbs::Gid& dgid, verbs::GidType type) const;
+
+  // nullopt: no adapter of this host has it, or its link is down.
+  std::optional<verbs::AdapterId> find_local(verbs::SegmentId segment, const verbs::Gid& gid,
+                                             verbs::GidType type) const;
+
+  // What adapters of this host have announced, but for those of the built-in switch,
+  // which no other host knows.
+  struct LocalGid {
+    verbs::AdapterId adapter{};
+    verbs::SegmentId segment{};
+    verbs::Gid gid;
+    verbs::GidType type{};
+  };
+  std::vector<LocalGid> shared_gids() const;
+
+  // Changes whenever anybody's GIDs, links or segments do.
+  std::uint64_t epoch() const { return epoch_; }
+
+  // How many GIDs are known.
   std::size_t gid_count() const { return owners_.size(); }
 
  private:
   class Port;
-  using Key = std::pair<verbs::Gid, verbs::GidType>;
+  using Key = std::tuple<verbs::SegmentId, verbs::Gid, verbs::GidType>;
+  using Reserved = std::pair<verbs::SegmentId, verbs::Gid>;
+  using Owner = std::variant<verbs::AdapterId, verbs::HostId>;
   struct Member {
     std::string name;
     verbs::Gid reserved;  // made from its MAC address
+    verbs::SegmentId segment{};
     bool linked = true;
   };
+  struct Host {
+    std::string name;
+    verbs::Transport* via;
+  };
 
-  Status announce(verbs::AdapterId id, const Key& key);
-  void withdraw(verbs::AdapterId id, const Key& key);
+  Status announce(verbs::AdapterId id, const verbs::Gid& gid, verbs::GidType type);
+  void withdraw(verbs::AdapterId id, const verbs::Gid& gid, verbs::GidType type);
+  std::optional<verbs::Path> find(verbs::AdapterId from, const verbs::Gid& dgid,
+                                  verbs::GidType type) const;
   void leave(verbs::AdapterId id);
+  void reserve(verbs::AdapterId id, const Member& member);
+  void unreserve(verbs::AdapterId id, const Member& member);
+  std::string name_of(const Owner& owner) const;
+  verbs::Transport* way(verbs::AdapterId from, const verbs::Gid& dgid, const Owner& owner) const;
 
   verbs::Transport& local_;
-  std::map<Key, verbs::AdapterId> owners_;
+  Detour detour_;
+  std::map<Key, Owner> owners_;
   std::map<verbs::AdapterId, Member> members_;
-  std::map<verbs::Gid, verbs::AdapterId> reserved_;
+  std::map<verbs::HostId, Host> hosts_;
+  std::map<Reserved, verbs::AdapterId> reserved_;
   std::uint64_t epoch_ = 1;
 };
 

@@ -140,5 +140,51 @@ TEST_F(DirectoryTest, EpochChangesWithEveryChangeAndOnlyThen) {
   EXPECT_TRUE(changed());
 }
 
+// As the daemon's impairments do: one adapter's messages to one GID.
+TEST_F(DirectoryTest, ADetourStandsBeforeTheTransportOfWhomItIsFor) {
+  fake::ScriptedTransport far;
+  fake::ScriptedTransport before;
+  ASSERT_TRUE(a_->announce(ipv4(1), kV2));
+  ASSERT_TRUE(b_->announce(ipv4(2), kV2));
+  directory_.set_host(verbs::HostId{7}, "h7", far, {{.segment = {}, .gid = ipv4(3), .type = kV2}});
+  std::vector<std::optional<AdapterId>> peers;
+  directory_.set_detour([&](AdapterId from, const Gid&, std::optional<AdapterId> peer) {
+    peers.push_back(peer);
+    return from == AdapterId{1} ? &before : nullptr;
+  });
+  const std::uint64_t epoch = a_->epoch();
+  directory_.detours_changed();
+  EXPECT_NE(a_->epoch(), epoch);  // paths that are known are looked up anew
+
+  EXPECT_EQ(a_->find(ipv4(2), kV2)->transport, &before);
+  EXPECT_EQ(a_->find(ipv4(2), kV2)->peer, AdapterId{2});
+  EXPECT_EQ(a_->find(ipv4(3), kV2)->transport, &before);
+  EXPECT_EQ(a_->find(ipv4(3), kV2)->host, verbs::HostId{7});
+  EXPECT_EQ(b_->find(ipv4(1), kV2)->transport, &local_);
+  EXPECT_EQ(b_->find(ipv4(3), kV2)->transport, &far);
+  EXPECT_EQ(peers.front(), AdapterId{2});
+  EXPECT_EQ(peers.back(), std::nullopt);
+
+  peers.clear();
+  EXPECT_EQ(a_->find(ipv4(9), kV2), std::nullopt);
+  EXPECT_TRUE(peers.empty());  // no way, no detour
+  directory_.set_detour({});
+  EXPECT_EQ(a_->find(ipv4(2), kV2)->transport, &local_);
+}
+
+TEST_F(DirectoryTest, RoutesOnlyFromAGidThatIsTheAdaptersOwn) {
+  ASSERT_TRUE(a_->announce(ipv4(1), kV2));
+  ASSERT_TRUE(b_->announce(ipv4(2), kV2));
+  EXPECT_EQ(directory_.route(AdapterId{1}, ipv4(1), ipv4(2), kV2)->peer, AdapterId{2});
+  EXPECT_EQ(directory_.route(AdapterId{1}, ipv4(2), ipv4(2), kV2), std::nullopt);
+  EXPECT_EQ(directory_.route(AdapterId{1}, ipv4(1), ipv4(2), kV1), std::nullopt);
+  EXPECT_EQ(directory_.route(AdapterId{1}, ipv4(1), ipv4(9), kV2), std::nullopt);
+  EXPECT_EQ(directory_.route(AdapterId{9}, ipv4(1), ipv4(2), kV2), std::nullopt);
+  directory_.set_segment(AdapterId{1}, verbs::SegmentId{5});
+  EXPECT_EQ(directory_.route(AdapterId{1}, ipv4(1), ipv4(2), kV2), std::nullopt);
+  b_.reset();
+  EXPECT_EQ(directory_.route(AdapterId{2}, ipv4(2), ipv4(1), kV2), std::nullopt);
+}
+
 }  // namespace
 }  // namespace paravane::fabric

@@ -142,7 +142,9 @@ class Adapter {
   Line<QueuePair> ready_;
   std::uint64_t last_session_ = 0;  // of Responder, unique in this adapter for ever
   std::uint64_t last_serial_ = 0;   // of Requester, likewise
+  std::uint64_t last_life_ = 0;     // of QueuePair, likewise
   std::uint32_t waiting_ = 0;       // requesters that wait for a timer
+  std::uint32_t window_slots_ = 0;  // of requesters, beyond one each
   ExtentList scratch_front_;        // for a datagram's header and payload: no allocation
   ExtentList scratch_rest_;         // per message
 };

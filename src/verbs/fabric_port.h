@@ -14,10 +14,17 @@ namespace paravane::verbs {
 class Transport;
 
 enum class AdapterId : std::uint32_t {};
+enum class HostId : std::uint32_t {};
+
+// A network that others cannot be reached from: a VLAN of a distributed switch, the same
+// number on all hosts; or the switch that each host has built in.
+enum class SegmentId : std::uint64_t { kBuiltIn = 0 };
 
 struct Path {
   Transport* transport = nullptr;  // how; outlives every adapter
   AdapterId peer{};                // who, for transports that reach adapters of this host
+  HostId host{};                   // where, for those that reach other hosts
+  SegmentId segment{};             // that both ends are in
 };
 
 class FabricPort {

@@ -19,6 +19,7 @@ QueuePair::QueuePair(Adapter& adapter, const QueuePairSpec& spec)
 QueuePair::~QueuePair() {
   impl_->requester.reset();
   impl_->responder.reset();
+  impl_->path_state.reset();
   impl_->adapter.forget(*this);
 }
 
@@ -94,8 +95,26 @@ void QueuePair::on_peer_ready() {
   impl_->requester.on_peer_ready();
 }
 
+void QueuePair::on_path_back() {
+  impl_->requester.on_path_back();
+}
+
+PathState* QueuePair::path_state() const {
+  return impl_->path_state.get();
+}
+void QueuePair::set_path_state(std::unique_ptr<PathState> state) {
+  impl_->path_state = std::move(state);
+}
+std::uint64_t QueuePair::life() const {
+  return impl_->life;
+}
+
 void QueuePair::on_outcome(const Outcome& outcome, Instant now) {
   impl_->requester.on_outcome(outcome, now);
+}
+
+void QueuePair::set_outcome_filter(OutcomeFilter* filter) {
+  impl_->requester.set_filter(filter);
 }
 
 Outcome QueuePair::gather(const SendRequest& request, std::uint64_t offset, std::uint64_t length,

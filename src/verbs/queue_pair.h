@@ -101,8 +101,17 @@ class QueuePair {
   // ---- For transports, on the requester's side ----
   Adapter& adapter() const { return adapter_; }
   void on_outcome(const Outcome& outcome, Instant now);
+  // Of what is under way; null: none. Whoever sets it takes it away again before nothing is.
+  void set_outcome_filter(OutcomeFilter* filter);
   // The peer has a receive now: a wait for its RNR timer ends.
   void on_peer_ready();
+  // The way to the peer's host is there again: a wait for an answer ends.
+  void on_path_back();
+  // nullptr: none was set since it left RESET.
+  PathState* path_state() const;
+  void set_path_state(std::unique_ptr<PathState> state);
+  // Of this queue pair since it left RESET: unique in its adapter for ever.
+  std::uint64_t life() const;
   // The extents of bytes [offset, offset+length) of the request's SGEs. `need`
   // is 0 to read them, kAccessLocalWrite to fill them (RDMA READ). On anything
   // but kDone what was appended to `out` is unspecified.

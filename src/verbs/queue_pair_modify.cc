@@ -105,7 +105,10 @@ Status QueuePair::modify(const QpAttributes& attributes, QpAttrMask mask, Instan
     impl.connection.set(*source, attributes.av.dgid);
     path();  // chosen now; a peer that comes later is found then
   }
-  if (from == QpState::kReset && to == QpState::kInit) impl.spec.work->restart();
+  if (from == QpState::kReset && to == QpState::kInit) {
+    impl.life = ++impl.adapter.last_life_;
+    impl.spec.work->restart();
+  }
   if (from == QpState::kReadyToSend && to == QpState::kSendQueueDrain) {
     impl.wants_drained_event = (mask & kAttrSqdAsyncNotify) != 0 && attributes.sqd_async_notify;
   }
@@ -118,6 +121,7 @@ Status QueuePair::modify(const QpAttributes& attributes, QpAttrMask mask, Instan
 void QueuePair::Impl::reset() {
   requester.reset();
   responder.reset();
+  path_state.reset();
   connection.clear();
   attributes = QpAttributes{};
   wants_drained_event = false;

@@ -19,6 +19,10 @@ constexpr Duration kLookForPeer = std::chrono::milliseconds(64);
 // thousands of queue pairs with the shortest timers must not fill a worker.
 constexpr Duration kWaitPerWaiter = std::chrono::microseconds(4);
 
+// Of all windows of an adapter, beyond one slot each: a guest with thousands of queue
+// pairs must not make us keep thousands of windows (a slot is below 1 KiB).
+constexpr std::uint32_t kMaxWindowSlots = 8192;
+
 }  // namespace
 
 bool Requester::run(Instant now, Budget& budget) {
@@ -33,8 +37,12 @@ bool Requester::run_requests(Instant now, Budget& budget) {
   while (!budget.spent() && can_run()) {
     const QpState state = qp_.state();
     const bool flushing = state == QpState::kError || state == QpState::kSendQueueError;
-    if (phase_ == Phase::kIdle) {
+    if (!has_in_hand()) {
       if (!flushing && state != QpState::kReadyToSend) return false;
+      if (!has_room()) {
+        phase_ = Phase::kBlocked;
+        return false;
+      }
       if (!take(now)) return false;
     }
     budget.operations -= 1;
@@ -47,9 +55,20 @@ bool Requester::run_requests(Instant now, Budget& budget) {
   return can_run();
 }
 
+bool Requester::has_room() const {
+  if (carried_ == 0) return true;
+  return carried_ < carrier_->depth() &&
+         (taken_ < window_.size() || qp_.impl_->adapter.window_slots_ < kMaxWindowSlots);
+}
+
 bool Requester::take(Instant now) {
   if (ring_dead_) return false;
-  switch (qp_.spec().work->take_send(request_)) {
+  if (taken_ == window_.size()) {
+    window_.emplace_back();
+    ++qp_.impl_->adapter.window_slots_;
+  }
+  SendRequest& request = window_[taken_];
+  switch (qp_.spec().work->take_send(request)) {
     case WorkSource::Fetch::kTaken: break;
     case WorkSource::Fetch::kEmpty: return false;
     case WorkSource::Fetch::kBroken:
@@ -58,15 +77,21 @@ bool Requester::take(Instant now) {
       return false;
     case WorkSource::Fetch::kAbsent: on_absent_ring(now); return false;
   }
-  request_.serial = ++qp_.impl_->adapter.last_serial_;
+  request.serial = ++qp_.impl_->adapter.last_serial_;
   ring_absence_.clear();
-  memory_absence_.clear();
   is_checked_ = false;
-  retries_exhausted_ = false;
+  ++taken_;
+  if (taken_ == 1) begin_attempts();
+  return true;
+}
+
+// Of the oldest request.
+void Requester::begin_attempts() {
+  memory_absence_.clear();
+  answer_lost_ = false;
+  next_try_ = NextTry::kPlain;
   retries_left_ = qp_.impl_->attributes.retry_count;
   rnr_retries_left_ = qp_.impl_->attributes.rnr_retry;
-  phase_ = Phase::kReady;
-  return true;
 }
 
 void Requester::on_absent_ring(Instant now) {
@@ -78,17 +103,27 @@ void Requester::on_absent_ring(Instant now) {
   }
 }
 
+bool Requester::blocked_by_others() {
+  if (carried_ == 0) return false;
+  phase_ = Phase::kBlocked;
+  return true;
+}
+
 void Requester::attempt(Instant now, Budget& budget) {
   QueuePair::Impl& qp = *qp_.impl_;
-  if (retries_exhausted_) return complete(WcStatus::kRetryExceeded);
+  if (next_try_ != NextTry::kPlain) return attempt_specially(now, budget);
+  SendRequest& request = in_hand();
   if (!is_checked_) {
     const WcStatus status =
-        check_send(qp.spec.type, qp.attributes, qp.spec.pd, qp.adapter.regions(), request_);
-    if (status != WcStatus::kSuccess) return complete(status);
+        check_send(qp.spec.type, qp.attributes, qp.spec.pd, qp.adapter.regions(), request);
+    if (status != WcStatus::kSuccess) {
+      if (!blocked_by_others()) complete(status);
+      return;
+    }
     is_checked_ = true;
   }
-  if (is_registration(request_.opcode)) {
-    attempt_registration();
+  if (is_registration(request.opcode)) {
+    if (!blocked_by_others()) attempt_registration();
   } else if (qp.spec.type == QpType::kReliableConnected) {
     attempt_message(now, budget);
   } else {
@@ -96,36 +131,63 @@ void Requester::attempt(Instant now, Budget& budget) {
   }
 }
 
-void Requester::attempt_message(Instant now, Budget& budget) {
+void Requester::attempt_specially(Instant now, Budget& budget) {
+  if (next_try_ == NextTry::kNone) return complete(WcStatus::kRetryExceeded);
   const Path* path = qp_.path();
   if (path == nullptr) return on_no_answer(now);
   carrier_ = path->transport;
   phase_ = Phase::kSubmitting;
-  const std::optional<Outcome> outcome = carrier_->submit(qp_, *path, request_, budget);
-  if (outcome) {
-    phase_ = Phase::kReady;
-    settle(*outcome, now);
-  } else if (qp_.state() == QpState::kError) {  // we were our own peer, and it failed
-    carrier_->cancel(qp_);
-    phase_ = Phase::kReady;
-  } else {
-    phase_ = Phase::kCarried;
+  const std::optional<Outcome> outcome = carrier_->submit_again(qp_, *path, in_hand(), budget);
+  phase_ = Phase::kOpen;
+  if (outcome) return settle(*outcome, now);
+  next_try_ = NextTry::kPlain;  // of those that follow
+  note_carried();
+}
+
+// IBTA 10.8.3.2 (the fence), 9.7.3.3 (how many READs and atomics may be outstanding).
+bool Requester::may_follow(const SendRequest& request) const {
+  if (request.fence && carried_reads_ > 0) return false;
+  return !brings_bytes(request.opcode) || carried_reads_ < qp_.impl_->attributes.max_reads;
+}
+
+void Requester::attempt_message(Instant now, Budget& budget) {
+  const Path* path = qp_.path();
+  if (carried_ > 0 && (path == nullptr || path->transport != carrier_ || !may_follow(in_hand()))) {
+    phase_ = Phase::kBlocked;
+    return;
   }
+  if (path == nullptr) return on_no_answer(now);
+  carrier_ = path->transport;
+  phase_ = Phase::kSubmitting;
+  const std::optional<Outcome> outcome = carrier_->submit(qp_, *path, in_hand(), budget);
+  phase_ = Phase::kOpen;
+  if (outcome) {
+    if (!blocked_by_others()) settle(*outcome, now);
+    return;
+  }
+  note_carried();
+}
+
+void Requester::note_carried() {
+  if (qp_.state() == QpState::kError) return carrier_->cancel(qp_);  // we were our own peer
+  if (brings_bytes(in_hand().opcode)) ++carried_reads_;
+  ++carried_;
+  is_checked_ = false;
 }
 
 void Requester::attempt_registration() {
-  if (request_.opcode == WrOpcode::kFastRegister) return complete(register_fast());
+  if (in_hand().opcode == WrOpcode::kFastRegister) return complete(register_fast());
   MemoryRegionTable& regions = qp_.impl_->adapter.regions();
-  if (!regions.may_invalidate(qp_.spec().pd, request_.rkey)) {
+  if (!regions.may_invalidate(qp_.spec().pd, in_hand().rkey)) {
     return complete(WcStatus::kMemoryWindowBindError);
   }
-  regions.invalidate(request_.rkey);
+  regions.invalidate(in_hand().rkey);
   complete(WcStatus::kSuccess);
 }
 
 // The page list is copied now: the guest writes the next one into the same pages.
 WcStatus Requester::register_fast() {
-  const FastRegistration& wanted = request_.registration;
+  const FastRegistration& wanted = in_hand().registration;
   Adapter& adapter = qp_.impl_->adapter;
   if (!adapter.regions().may_register(qp_.spec().pd, wanted.key, wanted.pages)) {
     return WcStatus::kMemoryWindowBindError;
@@ -138,11 +200,28 @@ WcStatus Requester::register_fast() {
              : WcStatus::kMemoryWindowBindError;
 }
 
-void Requester::on_outcome(const Outcome& outcome, Instant now) {
-  if (phase_ != Phase::kCarried) return;
-  phase_ = Phase::kReady;
-  settle(outcome, now);
+void Requester::on_outcome(const Outcome& told, Instant now) {
+  if (carried_ == 0) return;
+  const Outcome outcome = filter_ != nullptr ? filter_->filter(qp_, told) : told;
+  if (phase_ == Phase::kBlocked) phase_ = Phase::kOpen;
+  if (outcome.kind == Outcome::Kind::kDone) {
+    --carried_;
+    if (brings_bytes(window_.front().opcode)) --carried_reads_;
+    complete(WcStatus::kSuccess);
+  } else {
+    if (phase_ == Phase::kRingAbsent) end_wait();
+    give_back_carried();
+    settle(outcome, now);
+  }
   qp_.kick();
+}
+
+// The transport has forgotten them; the oldest is in hand again.
+void Requester::give_back_carried() {
+  carried_ = 0;
+  carried_reads_ = 0;
+  is_checked_ = false;
+  next_try_ = answer_lost_ ? NextTry::kOnlyAnswer : NextTry::kPlain;
 }
 
 void Requester::settle(const Outcome& outcome, Instant now) {
@@ -152,6 +231,10 @@ void Requester::settle(const Outcome& outcome, Instant now) {
     case Outcome::Kind::kDone: return complete(WcStatus::kSuccess);
     case Outcome::Kind::kRefused:
     case Outcome::Kind::kLocalError: return complete(outcome.status);
+    case Outcome::Kind::kAnswerLost:
+      answer_lost_ = true;
+      next_try_ = NextTry::kOnlyAnswer;
+      [[fallthrough]];
     case Outcome::Kind::kNoAnswer:
       if (may_wait) on_no_answer(now);
       return;
@@ -191,6 +274,14 @@ void Requester::on_peer_ready() {
   qp_.kick();
 }
 
+// What waits for an answer need not wait for its timer.
+void Requester::on_path_back() {
+  if (!awaits_answer_) return;
+  awaits_answer_ = false;
+  end_wait();
+  qp_.kick();
+}
+
 void Requester::on_absent_memory(const Outcome& outcome, Instant now) {
   if (const auto next_look = memory_absence_.next_look(now)) {
     wait(*next_look, now, Phase::kWaiting);
@@ -201,17 +292,19 @@ void Requester::on_absent_memory(const Outcome& outcome, Instant now) {
 
 void Requester::complete(WcStatus status) {
   QueuePair::Impl& qp = *qp_.impl_;
-  phase_ = Phase::kIdle;
-  carrier_ = nullptr;
-  Completion completion{.wr_id = request_.wr_id,
+  const SendRequest& request = window_.front();
+  Completion completion{.wr_id = request.wr_id,
                         .qp_tag = qp.spec.tag,
-                        .opcode = completion_opcode(request_.opcode),
+                        .opcode = completion_opcode(request.opcode),
                         .status = status};
+  const bool visible = request.signaled || qp.spec.signal_all;
   if (status == WcStatus::kSuccess) {
-    const std::uint64_t bytes = request_.sges.total_bytes();
-    count_success(bytes);
-    completion.byte_len = static_cast<std::uint32_t>(bytes);
-    if (request_.signaled || qp.spec.signal_all) {
+    completion.byte_len = static_cast<std::uint32_t>(request.sges.total_bytes());
+    count_success(request);
+  }
+  drop_oldest();
+  if (status == WcStatus::kSuccess) {
+    if (visible) {
       qp.push(*qp.spec.send_cq, completion, running_ ? Reveal::kSoon : Reveal::kNow);
     }
     qp.note_drained();
@@ -231,11 +324,22 @@ void Requester::complete(WcStatus status) {
   qp.send_failed();
 }
 
-void Requester::count_success(std::uint64_t bytes) {
+void Requester::drop_oldest() {
+  if (window_.size() > 1) {
+    window_.pop_front();
+    --qp_.impl_->adapter.window_slots_;
+  }
+  --taken_;
+  is_checked_ = false;
+  if (taken_ > 0) begin_attempts();
+}
+
+void Requester::count_success(const SendRequest& request) {
   QueuePair::Impl& qp = *qp_.impl_;
   ++qp.stats.sends;
   qp.counters().sends.add();
-  if (brings_bytes(request_.opcode)) return;
+  if (brings_bytes(request.opcode)) return;
+  const std::uint64_t bytes = request.sges.total_bytes();
   qp.stats.sent_bytes += bytes;
   qp.counters().sent_bytes.add(bytes);
 }
@@ -256,12 +360,12 @@ void Requester::end_wait() {
   --qp.adapter.waiting_;
   qp.adapter.timers().cancel(timer_);
   timer_ = TimerId::kNone;
-  phase_ = phase_ == Phase::kRingAbsent ? Phase::kIdle : Phase::kReady;
+  phase_ = Phase::kOpen;
   awaits_receive_ = false;
   if (!awaits_answer_) return;
   awaits_answer_ = false;
   if (retries_left_ == 0) {
-    retries_exhausted_ = true;
+    next_try_ = NextTry::kNone;
     return;
   }
   --retries_left_;
@@ -271,16 +375,17 @@ void Requester::end_wait() {
 
 void Requester::stop() {
   if (phase_ == Phase::kWaiting || phase_ == Phase::kRingAbsent) end_wait();
-  if (phase_ == Phase::kCarried) {
-    carrier_->cancel(qp_);
-    phase_ = Phase::kReady;
-  }
+  if (carried_ > 0) carrier_->cancel(qp_);
+  give_back_carried();
+  if (phase_ == Phase::kBlocked) phase_ = Phase::kOpen;
 }
 
 void Requester::reset() {
   stop();
-  phase_ = Phase::kIdle;
-  carrier_ = nullptr;
+  qp_.impl_->adapter.window_slots_ -= static_cast<std::uint32_t>(window_.size()) - 1;
+  window_.resize(1);
+  taken_ = 0;
+  phase_ = Phase::kOpen;
   ring_dead_ = false;
   ring_absence_.clear();
   memory_absence_.clear();

@@ -1,12 +1,14 @@
-// Requester: the half of a queue pair that executes its own send requests, one
-// at a time and in order.
+// Requester: the half of a queue pair that executes its own send requests, in order.
 //
-// A request in hand is in one of these phases; only kReady lets it be tried:
+// Requests taken from the ring stand in a window until they complete. Those in front
+// are carried by a transport, as many as it can have under way; the one behind them
+// is in hand. An outcome that is not success concerns the oldest, and all that were
+// submitted after it are submitted anew, as on a wire.
 //
-//   kIdle        nothing in hand
-//   kReady       in hand, to be tried (again)
+//   kOpen        the request in hand may be tried, or another be taken
 //   kSubmitting  inside Transport::submit()
-//   kCarried     a transport works on it; on_outcome() follows
+//   kBlocked     nothing can be done before the next outcome: the transport has all
+//                that it can carry, or the request in hand must go alone
 //   kWaiting     a timer runs: RNR, no answer, or absent memory
 //   kRingAbsent  nothing in hand; the ring is unmapped, a timer runs
 //
@@ -18,6 +20,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 
 #include "base/instant.h"
 #include "base/timers.h"
@@ -40,6 +43,7 @@ class Requester {
 
   void on_outcome(const Outcome& outcome, Instant now);
   void on_peer_ready();
+  void on_path_back();
 
   // For an error state: what is under way is given up; the request stays in
   // hand, to be completed by the next run().
@@ -48,19 +52,37 @@ class Requester {
   // For RESET and the end of the queue pair: forgets everything.
   void reset();
 
-  bool has_request() const { return phase_ != Phase::kIdle && phase_ != Phase::kRingAbsent; }
+  // Of what is carried; null: none. Whoever sets it takes it away before it ends.
+  void set_filter(OutcomeFilter* filter) { filter_ = filter; }
+
+  bool has_request() const { return taken_ > 0; }
 
   // Whether run() could do anything: no transport or timer has to speak first.
-  bool can_run() const { return phase_ == Phase::kIdle || phase_ == Phase::kReady; }
+  bool can_run() const { return phase_ == Phase::kOpen; }
 
  private:
-  enum class Phase : std::uint8_t { kIdle, kReady, kSubmitting, kCarried, kWaiting, kRingAbsent };
+  enum class Phase : std::uint8_t { kOpen, kSubmitting, kBlocked, kWaiting, kRingAbsent };
+
+  // What the next try of the oldest request, in hand, is.
+  enum class NextTry : std::uint8_t { kPlain, kOnlyAnswer, kNone };
+
+  bool has_in_hand() const { return taken_ > carried_; }
+  SendRequest& in_hand() { return window_[carried_]; }
 
   bool run_requests(Instant now, Budget& budget);
   bool take(Instant now);
+  bool has_room() const;
+  void begin_attempts();
+  // Whether it can be under way together with what is carried.
+  bool may_follow(const SendRequest& request) const;
+  // True: others are under way before the request in hand; it is tried after them.
+  bool blocked_by_others();
+  void give_back_carried();
   void on_absent_ring(Instant now);
   void attempt(Instant now, Budget& budget);
+  void attempt_specially(Instant now, Budget& budget);
   void attempt_message(Instant now, Budget& budget);
+  void note_carried();
   void attempt_datagram(Instant now, Budget& budget);
   // Fast registration and local invalidate: nobody else takes part.
   void attempt_registration();
@@ -72,27 +94,36 @@ class Requester {
   void on_receiver_not_ready(const Outcome& outcome, Instant now);
   void on_absent_memory(const Outcome& outcome, Instant now);
 
+  // The oldest request is over.
   void complete(WcStatus status);
-  void count_success(std::uint64_t bytes);
+  void drop_oldest();
+  void count_success(const SendRequest& request);
 
   void wait(Duration duration, Instant now, Phase phase);
   void end_wait();
 
   QueuePair& qp_;
-  Phase phase_ = Phase::kIdle;
+  Phase phase_ = Phase::kOpen;
   bool running_ = false;         // within run()
   bool is_checked_ = false;      // check_send() has passed the request in hand
   bool ring_dead_ = false;       // until reset()
   bool awaits_answer_ = false;   // the timer is the retry timer
   bool awaits_receive_ = false;  // the timer is the RNR timer
-  bool retries_exhausted_ = false;
+  bool answer_lost_ = false;     // of the oldest request: the peer has it
+  NextTry next_try_ = NextTry::kPlain;
   std::uint8_t retries_left_ = 0;
   std::uint8_t rnr_retries_left_ = 0;
-  Transport* carrier_ = nullptr;  // in kSubmitting and kCarried
+  OutcomeFilter* filter_ = nullptr;
+  Transport* carrier_ = nullptr;     // of what is carried or being submitted
+  std::uint32_t taken_ = 0;          // requests in the window
+  std::uint32_t carried_ = 0;        // of them, from the oldest on
+  std::uint32_t carried_reads_ = 0;  // of those: READs and atomics
   TimerId timer_ = TimerId::kNone;
   Absence memory_absence_;
   Absence ring_absence_;
-  SendRequest request_;
+  // The oldest first. One slot stays when it is empty, and all there is on a path that
+  // carries one request at a time: nothing is allocated there.
+  std::deque<SendRequest> window_{1};
 };
 
 }  // namespace paravane::verbs

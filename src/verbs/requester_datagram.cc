@@ -15,7 +15,7 @@ constexpr std::uint32_t kUseOwnQkey = 0x8000'0000;
 }  // namespace
 
 void Requester::attempt_datagram(Instant now, Budget& budget) {
-  if (qp_.impl_->adapter.gids().size() <= request_.av.sgid_index) {
+  if (qp_.impl_->adapter.gids().size() <= in_hand().av.sgid_index) {
     return complete(WcStatus::kLocalQpOperationError);
   }
   settle(send_datagram(budget), now);
@@ -23,11 +23,12 @@ void Requester::attempt_datagram(Instant now, Budget& budget) {
 
 Outcome Requester::send_datagram(Budget& budget) {
   QueuePair::Impl& qp = *qp_.impl_;
-  const std::optional<BoundGid> source = qp.adapter.gid(request_.av.sgid_index);
+  const SendRequest& request = in_hand();
+  const std::optional<BoundGid> source = qp.adapter.gid(request.av.sgid_index);
   const Path* path = nullptr;
-  if (source && !is_multicast(request_.av.dgid)) {
-    if (!qp.connection.leads(*source, request_.av.dgid)) {
-      qp.connection.set(*source, request_.av.dgid);
+  if (source && !is_multicast(request.av.dgid)) {
+    if (!qp.connection.leads(*source, request.av.dgid)) {
+      qp.connection.set(*source, request.av.dgid);
     }
     path = qp_.path();
   }
@@ -35,14 +36,13 @@ Outcome Requester::send_datagram(Budget& budget) {
     qp.counters().datagrams_unreachable.add();
     return {};
   }
-  budget.bytes -= static_cast<std::int64_t>(request_.sges.total_bytes());
-  const DatagramSource from{.sgid = source->gid,
-                            .gid_type = source->type,
-                            .qpn = qp_.number(),
-                            .qkey = (request_.remote_qkey & kUseOwnQkey) != 0
-                                        ? qp.attributes.qkey
-                                        : request_.remote_qkey};
-  return path->transport->send_datagram(qp_, *path, from, request_);
+  budget.bytes -= static_cast<std::int64_t>(request.sges.total_bytes());
+  const DatagramSource from{
+      .sgid = source->gid,
+      .gid_type = source->type,
+      .qpn = qp_.number(),
+      .qkey = (request.remote_qkey & kUseOwnQkey) != 0 ? qp.attributes.qkey : request.remote_qkey};
+  return path->transport->send_datagram(qp_, *path, from, request);
 }
 
 }  // namespace paravane::verbs

@@ -138,8 +138,9 @@ TEST_F(RequesterErrorTest, ReadNeedsPermittedReads) {
 }
 
 TEST_F(RequesterErrorTest, MessageAboveTheLimit) {
-  const Sge third{.addr = 0, .length = 0x3000'0000, .lkey = 0};
-  expect_fault(send_request(1, {third, third}), WcStatus::kLocalLengthError);
+  const Sge half{.addr = 0, .length = kMaxMessageBytes / 2, .lkey = 0};
+  const Sge byte{.addr = 0, .length = 1, .lkey = 0};
+  expect_fault(send_request(1, {half, half, byte}), WcStatus::kLocalLengthError);
   const Sge all{.addr = 0, .length = 0xFFFF'FFFF, .lkey = 0};
   expect_fault(send_request(1, {all, all, all}), WcStatus::kLocalLengthError);
 }

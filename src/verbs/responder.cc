@@ -1,5 +1,6 @@
 #include "verbs/responder.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "guestmem/atomic_word.h"
@@ -92,15 +93,16 @@ Outcome Responder::judge_receive() {
   if (request_.length <= kSliceBytes) return {};  // extents() judges it, whole
   const AccessVerdict verdict = check_sges(qp_.impl_->adapter.regions(), receive_pd(),
                                            receive_.sges, request_.length, kAccessLocalWrite);
-  return answer_to(verdict);
+  return answer_to(verdict, request_.opcode);
 }
 
 // IBTA 9.7.4.1.5: the key of a request without bytes is not looked at.
 Outcome Responder::judge_key() {
   if (request_.length <= kSliceBytes) return {};  // or extents() judges it, whole
-  return answer_to(qp_.impl_->adapter.regions().check(qp_.spec().pd, request_.rkey,
-                                                      request_.remote_addr, request_.length,
-                                                      remote_need(request_.opcode)));
+  return answer_to(
+      qp_.impl_->adapter.regions().check(qp_.spec().pd, request_.rkey, request_.remote_addr,
+                                         request_.length, remote_need(request_.opcode)),
+      request_.opcode);
 }
 
 Outcome Responder::want_receive() {
@@ -112,7 +114,7 @@ Outcome Responder::want_receive() {
         return {.kind = Outcome::Kind::kReceiverNotReady,
                 .rnr_timer = qp_.impl_->attributes.min_rnr_timer};
       case WorkSource::Fetch::kBroken: ring_dead_ = true; break;
-      case WorkSource::Fetch::kAbsent: return answer_to(AccessVerdict::kAbsent);
+      case WorkSource::Fetch::kAbsent: return answer_to(AccessVerdict::kAbsent, request_.opcode);
     }
   }
   if (!has_receive_) {
@@ -137,17 +139,20 @@ Outcome Responder::extents(std::uint64_t offset, std::uint64_t length, ExtentLis
   QueuePair::Impl& qp = *qp_.impl_;
   if (is_send(request_.opcode)) {
     return answer_to(resolve_sges(qp.adapter.regions(), receive_pd(), receive_.sges,
-                                  {.offset = offset, .length = length}, kAccessLocalWrite, out));
+                                  {.offset = offset, .length = length}, kAccessLocalWrite, out),
+                     request_.opcode);
   }
-  return answer_to(qp.adapter.regions().resolve(qp.spec.pd, request_.rkey,
-                                                request_.remote_addr + offset, length,
-                                                remote_need(request_.opcode), out));
+  return answer_to(
+      qp.adapter.regions().resolve(qp.spec.pd, request_.rkey, request_.remote_addr + offset, length,
+                                   remote_need(request_.opcode), out),
+      request_.opcode);
 }
 
 Outcome Responder::atomic(std::uint64_t& before) {
   if (!busy()) return kNoAnswer;
-  if (last_atomic_ && last_atomic_->serial == request_.serial) {
-    before = last_atomic_->before;
+  const auto known = std::ranges::find(last_atomics_, request_.serial, &Atomic::serial);
+  if (known != last_atomics_.end()) {
+    before = known->before;
     return {};
   }
   ExtentList& word = qp_.impl_->adapter.scratch_front_;
@@ -162,13 +167,23 @@ Outcome Responder::atomic(std::uint64_t& before) {
              .swap = request_.swap});
   if (!value) return memory_failed();
   before = *value;
-  last_atomic_ = Atomic{.serial = request_.serial, .before = before};
+  if (last_atomics_.size() >= qp_.impl_->attributes.max_dest_reads) last_atomics_.pop_front();
+  last_atomics_.push_back({.serial = request_.serial, .before = before});
   return {};
+}
+
+Outcome Responder::read_extents(const RemoteRequest& read, std::uint64_t offset,
+                                std::uint64_t length, ExtentList& out) {
+  if (!listens()) return kNoAnswer;
+  return answer_to(
+      qp_.impl_->adapter.regions().resolve(qp_.spec().pd, read.rkey, read.remote_addr + offset,
+                                           length, kAccessRemoteRead, out),
+      WrOpcode::kRdmaRead);
 }
 
 // What the peer hears of a verdict on our memory: on a receive's buffers, or on
 // what its key names.
-Outcome Responder::answer_to(AccessVerdict verdict) {
+Outcome Responder::answer_to(AccessVerdict verdict, WrOpcode opcode) {
   switch (verdict) {
     case AccessVerdict::kOk: return {};
     case AccessVerdict::kAbsent:
@@ -178,7 +193,7 @@ Outcome Responder::answer_to(AccessVerdict verdict) {
     case AccessVerdict::kOutOfRange:
     case AccessVerdict::kNoRight: break;
   }
-  if (is_send(request_.opcode)) {
+  if (is_send(opcode)) {
     return fail_receive(WcStatus::kLocalProtectionError, WcStatus::kRemoteOperationError);
   }
   qp_.impl_->counters().remote_access_errors.add();
@@ -308,7 +323,7 @@ void Responder::wait_for_ring(Instant now) {
 
 void Responder::reset() {
   stop();
-  last_atomic_.reset();
+  last_atomics_.clear();
   has_receive_ = false;
   ring_dead_ = false;
   told_last_ = false;

@@ -12,7 +12,9 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <optional>
+#include <span>
 
 #include "base/instant.h"
 #include "base/timers.h"
@@ -61,8 +63,15 @@ class Responder {
   Outcome extents(std::uint64_t offset, std::uint64_t length, ExtentList& out);
 
   // An atomic, after begin(): what the word was before. One whose answer was lost
-  // is answered again from memory, not executed again (IBTA 9.4.5).
+  // is answered again from memory, not executed again (IBTA 9.4.5), as long as no more
+  // than max_dest_reads others have come after it.
   Outcome atomic(std::uint64_t& before);
+
+  // For transports that answer a READ while later requests are carried out: after
+  // begin() and finish(), where bytes [offset, offset+length) of what `read` asks for lie
+  // at this moment. As extents().
+  Outcome read_extents(const RemoteRequest& read, std::uint64_t offset, std::uint64_t length,
+                       ExtentList& out);
 
   // All bytes are in place.
   Outcome finish();
@@ -83,6 +92,11 @@ class Responder {
   // or the receive.
   void datagram(const DatagramSource& source, const SendRequest& request,
                 const ExtentList& payload);
+  void datagram(const DatagramSource& source, const SendRequest& request,
+                std::span<const std::byte> payload);
+
+  // Whether a peer's requests are answered at all in this state.
+  bool listens() const;
 
   // ---- For the queue pair ----
 
@@ -103,13 +117,12 @@ class Responder {
   void reset();
 
  private:
-  bool listens() const;
   Outcome judge();
   Outcome judge_receive();
   Outcome judge_key();
   // kDone: a receive is in hand.
   Outcome want_receive();
-  Outcome answer_to(AccessVerdict verdict);
+  Outcome answer_to(AccessVerdict verdict, WrOpcode opcode);
   Outcome refuse(WcStatus status, QpEvent event);
   Outcome fail_receive(WcStatus ours, WcStatus peers);
   Completion completion_of_receive(WcStatus status) const;
@@ -118,6 +131,10 @@ class Responder {
   void flush_shared(Budget& budget);
   void wait_for_ring(Instant now);
   bool fits_datagram(const DatagramSource& source, std::uint64_t payload_bytes);
+  bool begin_datagram(const DatagramSource& source, const SendRequest& request,
+                      std::uint64_t bytes);
+  void end_datagram(bool placed, const DatagramSource& source, const SendRequest& request,
+                    std::uint64_t bytes);
   void complete_datagram(const DatagramSource& source, const SendRequest& request,
                          std::uint64_t bytes);
   void drop_datagram();
@@ -129,9 +146,9 @@ class Responder {
 
   QueuePair& qp_;
   std::uint64_t session_ = 0;
-  std::optional<Atomic> last_atomic_;  // a requester has one under way at a time
-  bool has_receive_ = false;           // receive_ is taken and not completed
-  bool ring_dead_ = false;             // until reset()
+  std::deque<Atomic> last_atomics_;  // the newest last
+  bool has_receive_ = false;         // receive_ is taken and not completed
+  bool ring_dead_ = false;           // until reset()
   bool peer_waits_ = false;
   bool told_last_ = false;  // of kLastReceiveReached; until reset()
   TimerId flush_timer_ = TimerId::kNone;

@@ -13,10 +13,27 @@ namespace paravane::verbs {
 
 void Responder::datagram(const DatagramSource& source, const SendRequest& request,
                          const ExtentList& payload) {
-  QueuePair::Impl& qp = *qp_.impl_;
-  if (!fits_datagram(source, payload.total_bytes())) return drop_datagram();
-
   const std::uint64_t bytes = payload.total_bytes();
+  if (!begin_datagram(source, request, bytes)) return;
+  end_datagram(copy_payload(payload, qp_.impl_->adapter.scratch_rest_), source, request, bytes);
+}
+
+void Responder::datagram(const DatagramSource& source, const SendRequest& request,
+                         std::span<const std::byte> payload) {
+  const std::uint64_t bytes = payload.size();
+  if (!begin_datagram(source, request, bytes)) return;
+  end_datagram(scatter_payload(payload, qp_.impl_->adapter.scratch_rest_), source, request, bytes);
+}
+
+// On true a receive is in hand, its header is written, and the payload goes to
+// scratch_rest_.
+bool Responder::begin_datagram(const DatagramSource& source, const SendRequest& request,
+                               std::uint64_t bytes) {
+  QueuePair::Impl& qp = *qp_.impl_;
+  if (!fits_datagram(source, bytes)) {
+    drop_datagram();
+    return false;
+  }
   const bool with_imm = request.opcode == WrOpcode::kSendWithImm;
   const GrhArea grh = build_grh(source.gid_type, source.sgid, request.av,
                                 static_cast<std::uint32_t>(bytes), with_imm);
@@ -32,22 +49,22 @@ void Responder::datagram(const DatagramSource& source, const SendRequest& reques
     verdict = resolve_sges(regions, receive_pd(), receive_.sges,
                            {.offset = kGrhBytes, .length = bytes}, kAccessLocalWrite, rest);
   }
-  if (verdict == AccessVerdict::kAbsent) return drop_datagram();
-  if (verdict == AccessVerdict::kFailed) {
-    drop_datagram();
-    return qp.fail(QpEvent::kFatal);
-  }
-  if (verdict != AccessVerdict::kOk) {  // our own program's fault
-    drop_datagram();
+  if (verdict == AccessVerdict::kOk && scatter_payload(grh, front)) return true;
+  drop_datagram();
+  if (verdict == AccessVerdict::kOk || verdict == AccessVerdict::kFailed) {
+    qp.fail(QpEvent::kFatal);
+  } else if (verdict != AccessVerdict::kAbsent) {  // our own program's fault
     fail_receive(WcStatus::kLocalProtectionError, WcStatus::kSuccess);
-    return;
   }
-  if (!scatter_payload(grh, front) || !copy_payload(payload, rest)) {
-    drop_datagram();
-    if (qp.adapter.memory().failed()) qp.fail(QpEvent::kFatal);
-    return;
-  }
-  complete_datagram(source, request, bytes);
+  return false;
+}
+
+void Responder::end_datagram(bool placed, const DatagramSource& source, const SendRequest& request,
+                             std::uint64_t bytes) {
+  QueuePair::Impl& qp = *qp_.impl_;
+  if (placed) return complete_datagram(source, request, bytes);
+  drop_datagram();
+  if (qp.adapter.memory().failed()) qp.fail(QpEvent::kFatal);
 }
 
 void Responder::complete_datagram(const DatagramSource& source, const SendRequest& request,

@@ -105,6 +105,14 @@ std::optional<Outcome> LocalTransport::submit(QueuePair& qp, const Path& path,
   return outcome;
 }
 
+// The responder knows atomics that it has done; a READ is done again.
+std::optional<Outcome> LocalTransport::submit_again(QueuePair& qp, const Path& path,
+                                                    const SendRequest& request, Budget& budget) {
+  if (verbs::brings_bytes(request.opcode)) return submit(qp, path, request, budget);
+  QueuePair* peer = connected_peer(qp, path);
+  return peer != nullptr && peer->responder().listens() ? Outcome{} : kNoAnswer;
+}
+
 Outcome LocalTransport::gather_slice(QueuePair& qp, const Transfer& transfer) {
   from_.clear();
   to_.clear();
@@ -181,6 +189,14 @@ Outcome LocalTransport::send_datagram(QueuePair& qp, const Path& path,
   return qp.adapter().memory().failed()
              ? Outcome{.kind = Outcome::Kind::kLocalError, .status = verbs::WcStatus::kFatal}
              : Outcome{};
+}
+
+void LocalTransport::send_copied_datagram(const Path& path, const verbs::DatagramSource& source,
+                                          const SendRequest& request,
+                                          std::span<const std::byte> payload) {
+  verbs::Adapter* adapter = attached(path.peer);
+  QueuePair* peer = adapter != nullptr ? adapter->find_qp(request.remote_qpn) : nullptr;
+  if (peer != nullptr) peer->responder().datagram(source, request, payload);
 }
 
 void LocalTransport::tell_peer_ready(QueuePair& qp) {

@@ -22,6 +22,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <span>
 #include <unordered_map>
 #include <vector>
 
@@ -47,10 +48,17 @@ class LocalTransport final : public verbs::Transport {
   std::optional<verbs::Outcome> submit(verbs::QueuePair& qp, const verbs::Path& path,
                                        const verbs::SendRequest& request,
                                        verbs::Budget& budget) override;
+  std::optional<verbs::Outcome> submit_again(verbs::QueuePair& qp, const verbs::Path& path,
+                                             const verbs::SendRequest& request,
+                                             verbs::Budget& budget) override;
   void cancel(verbs::QueuePair& qp) override;
   verbs::Outcome send_datagram(verbs::QueuePair& qp, const verbs::Path& path,
                                const verbs::DatagramSource& source,
                                const verbs::SendRequest& request) override;
+
+  void send_copied_datagram(const verbs::Path& path, const verbs::DatagramSource& source,
+                            const verbs::SendRequest& request,
+                            std::span<const std::byte> payload) override;
 
   void tell_peer_ready(verbs::QueuePair& qp) override;
 
