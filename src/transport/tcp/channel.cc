@@ -1,0 +1,176 @@
+#include "transport/tcp/channel.h"
+
+#include <algorithm>
+#include <cassert>
+#include <utility>
+
+#include "guestmem/payload.h"
+#include "transport/tcp/inbound_link.h"
+#include "transport/tcp/outbound_link.h"
+
+namespace paravane::transport_tcp {
+namespace {
+
+std::string in_milliseconds(Duration time) {
+  return std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(time).count()) +
+         " ms";
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Channel>> Channel::create(const ChannelConfig& config,
+                                                 std::unique_ptr<Stream> stream,
+                                                 verbs::Transport& transport, LinkFinder& finder,
+                                                 ExtentList& scratch, Instant now) {
+  std::unique_ptr<Channel> channel(
+      new Channel(config, std::move(stream), transport, finder, scratch, now));
+  const auto seal_with = [](const std::optional<Seal::Key>& key) -> Result<std::unique_ptr<Seal>> {
+    if (!key) return nullptr;
+    return Seal::create(*key);
+  };
+  auto seal = seal_with(config.send_key);
+  if (!seal) return std::unexpected(seal.error());
+  auto open_seal = seal_with(config.receive_key);
+  if (!open_seal) return std::unexpected(open_seal.error());
+  channel->seal_ = std::move(*seal);
+  channel->open_seal_ = std::move(*open_seal);
+  return channel;
+}
+
+Channel::Channel(const ChannelConfig& config, std::unique_ptr<Stream> stream,
+                 verbs::Transport& transport, LinkFinder& finder, ExtentList& scratch, Instant now)
+    : config_(config),
+      stream_(std::move(stream)),
+      transport_(transport),
+      finder_(finder),
+      scratch_(scratch),
+      now_(now),
+      last_heard_(now),
+      last_ping_(now),
+      last_look_at_links_(now) {}
+
+Channel::~Channel() {
+  assert(outbound_.empty() && inbound_.empty());
+}
+
+void Channel::break_off(std::string reason) {
+  if (!broken()) problem_ = std::move(reason);
+}
+
+void Channel::lose(Instant now, const std::function<void(verbs::QueuePair&)>& unanswered) {
+  break_off("closed");
+  sink_.reset();
+  out_.direct.reset();
+  // Each takes itself out of nothing here: the tables are given up first.
+  const auto outbound = std::exchange(outbound_, {});
+  const auto inbound = std::exchange(inbound_, {});
+  for (const auto& [number, link] : inbound) link->on_channel_lost();
+  const auto lose_one = [&](OutboundLink& link) {
+    if (link.on_channel_lost(now)) unanswered(link.qp());
+  };
+  for (const auto& [number, link] : outbound) lose_one(*link);
+  // Those that were not opened yet.
+  while (OutboundLink* link = to_send_.call()) lose_one(*link);
+}
+
+std::uint32_t Channel::add(OutboundLink& link) {
+  outbound_.emplace(++last_link_, &link);
+  return last_link_;
+}
+
+void Channel::forget(OutboundLink& link, std::uint32_t number) {
+  outbound_.erase(number);
+  if (sink_ && sink_->answer == &link) sink_->answer = nullptr;
+  if (out_.direct && out_.direct->request == &link) out_.direct->request = nullptr;
+  if (!broken()) close_due_.insert(number);
+}
+
+void Channel::forget(InboundLink& link, std::uint32_t number) {
+  let_go(link, number);
+  if (!broken()) closed_due_.insert(number);
+}
+
+// It may go away from now on.
+void Channel::let_go(InboundLink& link, std::uint32_t number) {
+  inbound_.erase(number);
+  if (sink_ && sink_->message == &link) sink_->message = nullptr;
+  if (out_.direct && out_.direct->answer == &link) out_.direct->answer = nullptr;
+}
+
+bool Channel::has_work() const {
+  if (broken()) return false;
+  if (readable_) return true;
+  return !write_blocked_ &&
+         (out_.in_progress || hello_due_ || ping_due_ || pong_due_ || !datagrams_.empty() ||
+          !to_send_.empty() || !to_answer_.empty() || !closed_due_.empty() || !close_due_.empty());
+}
+
+void Channel::on_ready(bool writable) {
+  readable_ = true;
+  if (writable) write_blocked_ = false;
+}
+
+void Channel::poll(Instant now, verbs::Budget& budget) {
+  now_ = now;
+  if (broken()) return;
+  // Answers go out in the same turn.
+  receive(budget);
+  if (!broken()) send(budget);
+}
+
+void Channel::keep_alive(Instant now) {
+  now_ = now;
+  if (broken()) return;
+  if (now - last_heard_ >= config_.dead_after) {
+    return break_off("nothing was heard of the host for " + in_milliseconds(config_.dead_after));
+  }
+  if (now - last_look_at_links_ >= config_.answer_within / 8) look_for_silent_links(now);
+  const Instant quiet_since = std::max(last_heard_, last_ping_);
+  if (now - quiet_since < config_.ping_after) return;
+  ping_due_ = true;
+  last_ping_ = now;
+}
+
+void Channel::look_for_silent_links(Instant now) {
+  last_look_at_links_ = now;
+  for (const auto& [number, link] : outbound_) {
+    const Instant since = link->silent_since();
+    if (since == kNever || now - since < config_.answer_within) continue;
+    return break_off("it is there, but has not answered a request for " +
+                     in_milliseconds(config_.answer_within));
+  }
+}
+
+Instant Channel::next_look() const {
+  if (broken()) return kNever;
+  return std::min(last_heard_ + config_.dead_after,
+                  std::max(last_heard_, last_ping_) + config_.ping_after);
+}
+
+bool Channel::send_datagram(const wire::Datagram& frame, const ExtentList& payload) {
+  if (!has_room_for_datagram(payload.total_bytes())) {
+    counters_.datagrams_held.add();
+    return false;
+  }
+  std::vector<std::byte> bytes(payload.total_bytes());
+  if (gather_payload(payload, bytes)) queue_datagram(frame, std::move(bytes));
+  return true;
+}
+
+bool Channel::send_datagram(const wire::Datagram& frame, std::span<const std::byte> payload) {
+  if (!has_room_for_datagram(payload.size())) return false;
+  queue_datagram(frame, {payload.begin(), payload.end()});
+  return true;
+}
+
+bool Channel::has_room_for_datagram(std::size_t bytes) const {
+  return datagrams_bytes_ + sizeof(wire::Datagram) + bytes <= kDatagramsBytes;
+}
+
+void Channel::queue_datagram(const wire::Datagram& frame, std::vector<std::byte> payload) {
+  counters_.staged_bytes.add(payload.size());
+  datagrams_bytes_ += sizeof frame + payload.size();
+  datagrams_.push_back({.frame = frame, .payload = std::move(payload)});
+}
+
+}  // namespace paravane::transport_tcp

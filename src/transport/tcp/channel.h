@@ -1,0 +1,251 @@
+// Channel: one connection to the daemon of another host, which all queue pairs share.
+//
+// Sending: records are composed when the socket can take them, from links that stand in
+// line: those with answers and those with requests in turn, each a piece at a time, so no
+// message holds up the others. Payload is read from guest memory while it is sent.
+//
+// Receiving: how much follows is known before each read, so payload goes from the socket
+// to the guest memory where it belongs; only the last cache line of a message waits in a
+// buffer of ours until the rest is there and known to be good.
+//
+// It reads whatever comes, always: what must be answered is remembered in the links and
+// is bounded, so two hosts that both send cannot wait for each other.
+//
+// Everything that arrives is hostile. A peer that breaks the rules loses the channel, and
+// nobody else anything.
+//
+// Owner thread only.
+
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "base/counter.h"
+#include "base/instant.h"
+#include "base/line.h"
+#include "guestmem/extent.h"
+#include "transport/tcp/direct.h"
+#include "transport/tcp/outbox.h"
+#include "transport/tcp/seal.h"
+#include "transport/tcp/stream.h"
+#include "verbs/fabric_port.h"
+#include "verbs/transport.h"
+#include "wire/block_reader.h"
+#include "wire/frames.h"
+#include "wire/record.h"
+
+namespace paravane::transport_tcp {
+
+class InboundLink;
+class OutboundLink;
+
+struct ChannelCounters {
+  CounterSet set;
+  Counter sent_bytes{set, "sent_bytes", "payload bytes sent"};
+  Counter received_bytes{set, "received_bytes", "payload bytes placed for peers"};
+  Counter staged_bytes{set, "staged_bytes", "payload bytes that passed a buffer of ours"};
+  Counter records_sent{set, "records_sent", "records written"};
+  Counter records_received{set, "records_received", "records read"};
+  Counter datagrams_sent{set, "datagrams_sent", "datagrams sent"};
+  Counter datagrams_received{set, "datagrams_received", "datagrams received"};
+  Counter datagrams_held{set, "datagrams_held",
+                         "times a datagram had to wait: the channel was full"};
+  Counter voided{set, "voided", "pieces of messages whose memory vanished while they were sent"};
+  Counter damaged{set, "damaged", "pieces of messages that arrived with a wrong digest"};
+};
+
+// Who finds the queue pairs that a peer names. Implemented by the transport.
+class LinkFinder {
+ public:
+  virtual ~LinkFinder() = default;
+  // The responder that a peer on `host` may open a link to; nullptr: there is none.
+  virtual InboundLink* find_responder(const wire::Open& frame, verbs::HostId host) = 0;
+  virtual void on_datagram(const wire::Datagram& frame, std::span<const std::byte> payload,
+                           verbs::HostId host) = 0;
+};
+
+struct ChannelConfig {
+  verbs::HostId host{};
+  std::uint64_t incarnation = 0;  // of our daemon; random, not 0
+  // Without encryption: the keys of both directions. Unset: the stream does it all.
+  std::optional<Seal::Key> send_key{};
+  std::optional<Seal::Key> receive_key{};
+  Duration ping_after = std::chrono::milliseconds(500);
+  Duration dead_after = std::chrono::seconds(3);
+  // A host that is heard, but not on what it was asked, is lost all the same.
+  Duration answer_within = std::chrono::seconds(30);
+};
+
+class Channel {
+ public:
+  // `stream` is connected, and the peer on it is known to be `config.host`.
+  // Errors: kIo (the cryptographic library).
+  static Result<std::unique_ptr<Channel>> create(const ChannelConfig& config,
+                                                 std::unique_ptr<Stream> stream,
+                                                 verbs::Transport& transport, LinkFinder& finder,
+                                                 ExtentList& scratch, Instant now);
+  // REQUIRES: lose() was called.
+  ~Channel();
+  Channel(const Channel&) = delete;
+  Channel& operator=(const Channel&) = delete;
+
+  // ---- For the transport ----
+  // Receives and sends what is there, within `budget`.
+  void poll(Instant now, verbs::Budget& budget);
+  bool has_work() const;
+  // The socket has something to be read, or takes something again.
+  void on_ready(bool writable);
+  bool wants_writable() const { return write_blocked_; }
+  int fd() const { return stream_->fd(); }
+  // Looks at the peer's silence; and when it wants to be called for that again.
+  void keep_alive(Instant now);
+  Instant next_look() const;
+
+  bool is_open() const { return peer_incarnation_ != 0 && !broken(); }
+  bool broken() const { return !problem_.empty(); }
+  const std::string& problem() const { return problem_; }
+  void break_off(std::string reason);
+  // Ends all links: what they have under way is given back, and `unanswered` is told of
+  // the queue pairs that had something.
+  void lose(Instant now, const std::function<void(verbs::QueuePair&)>& unanswered);
+
+  // False: there is no room at the moment.
+  bool send_datagram(const wire::Datagram& frame, const ExtentList& payload);
+  bool send_datagram(const wire::Datagram& frame, std::span<const std::byte> payload);
+
+  const ChannelCounters& counters() const { return counters_; }
+  verbs::HostId host() const { return config_.host; }
+  Instant last_heard() const { return last_heard_; }
+
+  // ---- For the links ----
+  std::uint64_t peer_incarnation() const { return peer_incarnation_; }
+  bool is_way_of(const verbs::Path& path) const {
+    return &path.transport->carrier() == &transport_ && path.host == config_.host;
+  }
+  std::uint32_t add(OutboundLink& link);
+  void forget(OutboundLink& link, std::uint32_t number);
+  void forget(InboundLink& link, std::uint32_t number);
+  Line<OutboundLink>& line_to_send() { return to_send_; }
+  Line<InboundLink>& line_to_answer() { return to_answer_; }
+  Instant now() const { return now_; }
+  ExtentList& scratch() { return scratch_; }
+  void count_staged(std::uint64_t bytes) { counters_.staged_bytes.add(bytes); }
+  void count_sent(std::uint64_t bytes) { counters_.sent_bytes.add(bytes); }
+  void count_received(std::uint64_t bytes) { counters_.received_bytes.add(bytes); }
+
+ private:
+  enum class Reading : std::uint8_t { kHead, kBlock, kDirect };
+  static constexpr std::size_t kTailBytes = 64;
+  static constexpr std::size_t kDiscardBytes = std::size_t{16} * 1024;
+  static constexpr std::size_t kDatagramsBytes = std::size_t{256} * 1024;  // that wait
+  static constexpr std::size_t kAfterBytes = sizeof(wire::RecordTrailer) + wire::kHeadBytes;
+
+  Channel(const ChannelConfig& config, std::unique_ptr<Stream> stream, verbs::Transport& transport,
+          LinkFinder& finder, ExtentList& scratch, Instant now);
+  bool has_room_for_datagram(std::size_t bytes) const;
+  void queue_datagram(const wire::Datagram& frame, std::vector<std::byte> payload);
+
+  void let_go(InboundLink& link, std::uint32_t number);
+  void look_for_silent_links(Instant now);
+
+  // ---- Receiving: channel_receive.cc ----
+  void receive(verbs::Budget& budget);
+  bool receive_step();
+  bool judge(const IoResult& result);
+  bool receive_head();
+  bool receive_block();
+  bool receive_direct();
+  void next_record(std::span<const std::byte> ahead);
+  void take_block();
+  void take_frame(const wire::RawFrame& frame, std::uint64_t direct_bytes);
+  void take_hello(const wire::Hello& frame);
+  bool take_open(const wire::Open& frame);
+  template <typename Frame, typename Act>
+  bool for_inbound(const wire::RawFrame& raw, Act act);
+  template <typename Frame, typename Act>
+  bool for_outbound(const wire::RawFrame& raw, Act act);
+  bool take_data(OutboundLink& link, const wire::Data& data, std::span<const std::byte> inside,
+                 std::uint64_t direct_bytes);
+  void begin_direct(std::uint64_t bytes);
+  bool place(std::uint64_t from, std::uint64_t length);
+  void end_direct();
+
+  // ---- Sending: channel_send.cc ----
+  void send(verbs::Budget& budget);
+  bool compose();
+  void compose_own();
+  void compose_datagrams();
+  void compose_links();
+  bool write_some(verbs::Budget& budget);
+  IoResult write_block();
+  IoResult write_direct();
+  std::span<const std::byte> trailer();
+  void end_record();
+
+  const ChannelConfig config_;
+  std::unique_ptr<Stream> stream_;
+  verbs::Transport& transport_;
+  LinkFinder& finder_;
+  ExtentList& scratch_;
+  std::string problem_;
+  ChannelCounters counters_;
+  Instant now_;
+  Instant last_heard_;
+  Instant last_ping_;
+  Instant last_look_at_links_;
+  std::uint64_t peer_incarnation_ = 0;
+
+  std::unordered_map<std::uint32_t, OutboundLink*> outbound_;
+  std::unordered_map<std::uint32_t, InboundLink*> inbound_;
+  std::uint32_t last_link_ = 0;
+  Line<OutboundLink> to_send_;
+  Line<InboundLink> to_answer_;
+
+  // Receiving.
+  Reading reading_ = Reading::kHead;
+  verbs::Budget taken_;  // by one step
+  bool readable_ = true;
+  wire::RecordHeader in_header_;
+  std::array<std::byte, sizeof(wire::RecordHeader) + wire::kMaxBlockBytes> in_;
+  std::size_t in_have_ = 0;
+  std::optional<Sink> sink_;
+  std::uint64_t direct_total_ = 0;
+  std::uint64_t direct_have_ = 0;  // of it, the tail included
+  std::uint64_t direct_tail_ = 0;  // the last bytes of it, that wait in tail_
+  std::uint32_t direct_digest_ = 0;
+  bool sink_failed_ = false;  // some of its bytes were thrown away
+  std::array<std::byte, kTailBytes> tail_;
+  std::array<std::byte, kDiscardBytes> discarded_;  // written, never read
+  std::array<std::byte, kAfterBytes> after_;        // trailer and next head
+  std::size_t after_have_ = 0;
+  std::unique_ptr<Seal> open_seal_;
+
+  // Sending.
+  Outbox out_;
+  bool write_blocked_ = false;
+  bool requests_first_ = false;
+  std::unique_ptr<Seal> seal_;
+  bool hello_due_ = true;
+  bool ping_due_ = false;
+  std::optional<std::uint64_t> pong_due_;
+  struct WaitingDatagram {
+    wire::Datagram frame;
+    std::vector<std::byte> payload;
+  };
+  std::deque<WaitingDatagram> datagrams_;
+  std::size_t datagrams_bytes_ = 0;
+  std::unordered_set<std::uint32_t> closed_due_;  // links of the peer's that nobody listens to
+  std::unordered_set<std::uint32_t> close_due_;   // links of ours that are over
+};
+
+}  // namespace paravane::transport_tcp

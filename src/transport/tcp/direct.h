@@ -1,0 +1,41 @@
+// Direct: payload that follows a block on its way out; Sink: payload on its way in.
+// Both name a message and a place in it, never an address: where it lies is looked up
+// for each step.
+//
+// Plain values.
+
+#pragma once
+
+#include <cstdint>
+
+namespace paravane::transport_tcp {
+
+class InboundLink;
+class OutboundLink;
+
+// Exactly one of the links is set, until it goes away.
+struct Direct {
+  OutboundLink* request = nullptr;  // of a message of ours
+  InboundLink* answer = nullptr;    // of a READ of the peer's
+  std::uint64_t serial = 0;
+  std::uint64_t offset = 0;  // in the message
+  std::uint64_t bytes = 0;
+};
+
+// What came for a sink.
+enum class Arrival : std::uint8_t {
+  kIntact,
+  kDamaged,  // not what was sent
+  kVoid,     // the sender had nothing to send any more, and will say why
+};
+
+struct Sink {
+  InboundLink* message = nullptr;  // a message of the peer's
+  OutboundLink* answer = nullptr;  // what a READ of ours brings
+  std::uint64_t serial = 0;
+  std::uint64_t offset = 0;
+  std::uint64_t bytes = 0;
+  bool ends_message = false;
+};
+
+}  // namespace paravane::transport_tcp

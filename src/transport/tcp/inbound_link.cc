@@ -1,0 +1,363 @@
+#include "transport/tcp/inbound_link.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "guestmem/payload.h"
+#include "transport/tcp/channel.h"
+#include "verbs/adapter.h"
+#include "verbs/connection.h"
+
+namespace paravane::transport_tcp {
+
+using verbs::Outcome;
+using verbs::RemoteRequest;
+using verbs::WrOpcode;
+
+namespace {
+
+constexpr Outcome kNoAnswer{.kind = Outcome::Kind::kNoAnswer};
+
+// READs and atomics that a peer may have under way, whatever it agreed with the program.
+constexpr std::size_t kMostAnswers = 256;
+
+// What the longest turn of a link puts into a block, but for the words.
+constexpr std::size_t kMostPerTurn = sizeof(wire::Opened) + sizeof(wire::Ack) + sizeof(wire::Nak) +
+                                     sizeof(wire::Ready) + sizeof(wire::Data) + wire::kDirectFrom;
+
+bool is_done(const Outcome& outcome) {
+  return outcome.kind == Outcome::Kind::kDone;
+}
+
+std::optional<WrOpcode> opcode_of(std::uint8_t raw) {
+  for (const WrOpcode opcode :
+       {WrOpcode::kRdmaWrite, WrOpcode::kRdmaWriteWithImm, WrOpcode::kSend, WrOpcode::kSendWithImm,
+        WrOpcode::kRdmaRead, WrOpcode::kCompareAndSwap, WrOpcode::kFetchAndAdd,
+        WrOpcode::kSendWithInvalidate}) {
+    if (raw == std::to_underlying(opcode)) return opcode;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+InboundLink::~InboundLink() {
+  if (answering.taken()) channel_->line_to_answer().leave(answering);
+  leave();
+}
+
+// The requester hears that nobody listens any more.
+void InboundLink::leave() {
+  if (link_ == 0) return;
+  if (answering.taken()) channel_->line_to_answer().leave(answering);
+  channel_->forget(*this, std::exchange(link_, 0));
+  channel_ = nullptr;
+}
+
+bool InboundLink::open(const wire::Open& frame, Channel& channel) {
+  const std::uint64_t incarnation = channel.peer_incarnation();
+  const std::uint64_t life = frame.requester_life.get();
+  const bool is_known = peer_life_ == life && peer_incarnation_ == incarnation;
+  const std::uint64_t remembered = frame.responder_life.get();
+  if (remembered != 0 && remembered != qp_.life()) return false;
+  on_abort();
+  leave();
+  if (!is_known) {
+    last_done_ = 0;
+    refused_ = 0;
+  }
+  words_.clear();
+  reads_.clear();
+  refusal_due_.reset();
+  ack_due_ = false;
+  ready_due_ = false;
+  peer_life_ = life;
+  peer_incarnation_ = incarnation;
+  channel_ = &channel;
+  link_ = frame.link.get();
+  opened_due_ = true;
+  join_line();
+  return true;
+}
+
+void InboundLink::join_line() {
+  if (!answering.taken()) channel_->line_to_answer().join(*this, answering);
+}
+
+void InboundLink::on_channel_lost() {
+  on_abort();
+  if (answering.taken()) channel_->line_to_answer().leave(answering);
+  channel_ = nullptr;
+  link_ = 0;
+  words_.clear();
+  reads_.clear();
+  refusal_due_.reset();
+}
+
+// No host can speak for a GID that is not its own, nor reach a queue pair that does not
+// name the requester: the directory may have changed since the link was opened.
+bool InboundLink::is_connected() {
+  const verbs::Path* path = qp_.path();
+  return path != nullptr && channel_->is_way_of(*path);
+}
+
+void InboundLink::on_abort() {
+  if (is_placing()) qp_.responder().abort();
+  message_.reset();
+}
+
+bool InboundLink::is_placing() const {
+  return message_ && message_->session != 0 && message_->session == qp_.responder().session();
+}
+
+bool InboundLink::on_request(const wire::Request& frame, std::span<const std::byte> inside,
+                             std::uint64_t direct_bytes, std::optional<Sink>& sink) {
+  const std::optional<WrOpcode> opcode = opcode_of(frame.opcode.get());
+  if (!opcode || frame.serial.get() == 0) return false;
+  if (verbs::brings_bytes(*opcode) && (!inside.empty() || direct_bytes != 0)) return false;
+  on_abort();
+  if (!is_connected()) {
+    leave();
+    return true;
+  }
+  const RemoteRequest request{.opcode = *opcode,
+                              .solicited = frame.solicited.get() != 0,
+                              .source_qpn = qp_.dest_qpn(),
+                              .remote_addr = frame.remote_addr.get(),
+                              .rkey = frame.rkey.get(),
+                              .length = frame.length.get(),
+                              .imm = frame.imm,
+                              .compare_add = frame.compare_add.get(),
+                              .swap = frame.swap.get(),
+                              .serial = frame.serial.get()};
+  message_ = Message{.serial = request.serial, .length = request.length};
+  if (request.serial <= last_done_) {
+    answer_again(request);
+  } else if (refused_ == 0 || refused_ == request.serial) {
+    begin(request);
+  }
+  if (link_ == 0) return true;  // nobody listens
+  if (verbs::brings_bytes(*opcode)) {
+    message_.reset();
+    return words_.size() + reads_.size() <= kMostAnswers;
+  }
+  return take_payload(inside, direct_bytes, sink);
+}
+
+void InboundLink::begin(const RemoteRequest& request) {
+  verbs::Responder& responder = qp_.responder();
+  refused_ = 0;
+  if (const Outcome begun = responder.begin(request); !is_done(begun)) return refuse(begun);
+  message_->session = responder.session();
+  if (verbs::brings_bytes(request.opcode)) return begin_answer(request);
+  if (request.length == 0 || request.length > verbs::kSliceBytes) return;
+  ExtentList& extents = channel_->scratch();
+  extents.clear();
+  if (const Outcome judged = responder.extents(0, request.length, extents); !is_done(judged)) {
+    refuse(judged);
+  }
+}
+
+void InboundLink::begin_answer(const RemoteRequest& request) {
+  verbs::Responder& responder = qp_.responder();
+  if (verbs::is_atomic(request.opcode)) {
+    std::uint64_t before = 0;
+    if (const Outcome found = responder.atomic(before); !is_done(found)) return refuse(found);
+    words_.push_back({.serial = request.serial, .value = before});
+  } else {
+    ExtentList& extents = channel_->scratch();
+    extents.clear();
+    const std::uint64_t first = std::min(request.length, verbs::kSliceBytes);
+    const Outcome judged = first > 0 ? responder.extents(0, first, extents) : Outcome{};
+    if (!is_done(judged)) return refuse(judged);
+    reads_.push_back({.request = request});
+  }
+  if (const Outcome finished = responder.finish(); !is_done(finished)) return refuse(finished);
+  last_done_ = request.serial;
+  join_line();
+}
+
+// It was done before its answer was lost. A READ is done again, which changes nothing.
+void InboundLink::answer_again(const RemoteRequest& request) {
+  if (!verbs::brings_bytes(request.opcode)) {
+    ack_due_ = true;
+    return join_line();
+  }
+  verbs::Responder& responder = qp_.responder();
+  if (const Outcome begun = responder.begin(request); !is_done(begun)) return refuse(begun);
+  const std::uint64_t last_done = last_done_;
+  message_->session = responder.session();
+  begin_answer(request);
+  last_done_ = std::max(last_done, last_done_);
+}
+
+bool InboundLink::on_more(const wire::More& frame, std::span<const std::byte> inside,
+                          std::uint64_t direct_bytes, std::optional<Sink>& sink) {
+  if (!message_ || frame.offset.get() != message_->done) return false;
+  return take_payload(inside, direct_bytes, sink);
+}
+
+bool InboundLink::take_payload(std::span<const std::byte> inside, std::uint64_t direct_bytes,
+                               std::optional<Sink>& sink) {
+  const std::uint64_t bytes = inside.size() + direct_bytes;
+  const std::uint64_t left = message_->length - message_->done;
+  if (bytes > left || (bytes == 0 && left != 0)) return false;
+  if (direct_bytes == 0) {
+    take_inside(inside);
+    return true;
+  }
+  if (!inside.empty()) return false;
+  sink = Sink{.message = this,
+              .serial = message_->serial,
+              .offset = message_->done,
+              .bytes = bytes,
+              .ends_message = bytes == left};
+  return true;
+}
+
+void InboundLink::take_inside(std::span<const std::byte> inside) {
+  const Sink sink{.message = this,
+                  .serial = message_->serial,
+                  .offset = message_->done,
+                  .bytes = inside.size(),
+                  .ends_message = message_->done + inside.size() == message_->length};
+  ExtentList& extents = channel_->scratch();
+  extents.clear();
+  if (!inside.empty() && place(sink, sink.offset, inside.size(), extents)) {
+    channel_->count_staged(inside.size());
+    // A failure of the memory is seen by on_placed().
+    static_cast<void>(scatter_payload(inside, extents));
+  }
+  on_placed(sink, Arrival::kIntact);
+}
+
+bool InboundLink::place(const Sink& sink, std::uint64_t from, std::uint64_t length,
+                        ExtentList& out) {
+  if (!message_ || message_->serial != sink.serial || message_->session == 0) return false;
+  if (!is_placing()) {
+    refuse(kNoAnswer);
+    return false;
+  }
+  const Outcome placed = qp_.responder().extents(from, length, out);
+  if (!is_done(placed)) refuse(placed);
+  return is_done(placed);
+}
+
+void InboundLink::on_placed(const Sink& sink, Arrival arrival) {
+  if (!message_ || message_->serial != sink.serial) return;
+  if (arrival == Arrival::kVoid) return on_abort();
+  message_->done += sink.bytes;
+  if (message_->session != 0) {
+    if (qp_.adapter().memory().failed()) {
+      refuse(qp_.responder().memory_failed());
+    } else if (arrival == Arrival::kDamaged || !is_placing()) {
+      refuse(kNoAnswer);
+    } else if (message_->done == message_->length) {
+      finish();
+    }
+  }
+  if (message_ && message_->done == message_->length) message_.reset();
+}
+
+void InboundLink::finish() {
+  const std::uint64_t serial = message_->serial;
+  const Outcome finished = qp_.responder().finish();
+  if (!is_done(finished)) return refuse(finished);
+  channel_->count_received(message_->length);
+  last_done_ = serial;
+  ack_due_ = true;
+  join_line();
+}
+
+// Of the message under way; what is left of it is thrown away.
+void InboundLink::refuse(const Outcome& outcome) {
+  if (is_placing()) qp_.responder().abort();
+  message_->session = 0;
+  refused_ = message_->serial;
+  refusal_due_ = Refusal{.serial = message_->serial, .outcome = outcome};
+  join_line();
+}
+
+void InboundLink::tell_ready() {
+  if (link_ == 0) return;
+  ready_due_ = true;
+  join_line();
+}
+
+bool InboundLink::compose(wire::BlockWriter& block, std::optional<Direct>& direct) {
+  if (block.room() < kMostPerTurn) return true;
+  const Le32 link(link_);
+  if (std::exchange(opened_due_, false)) {
+    block.add(wire::Opened{.link = link, .responder_life = Le64(qp_.life())});
+  }
+  if (std::exchange(ack_due_, false)) {
+    block.add(wire::Ack{.link = link, .serial = Le64(last_done_)});
+  }
+  if (const auto refusal = std::exchange(refusal_due_, std::nullopt)) {
+    wire::Nak frame;
+    frame.link = link;
+    frame.serial.set(refusal->serial);
+    frame.outcome.set(std::to_underlying(refusal->outcome.kind));
+    frame.status.set(std::to_underlying(refusal->outcome.status));
+    frame.rnr_timer.set(refusal->outcome.rnr_timer);
+    block.add(frame);
+  }
+  if (std::exchange(ready_due_, false)) block.add(wire::Ready{.link = link});
+  while (!words_.empty() && block.room() >= kMostPerTurn) {
+    block.add(wire::Word{
+        .link = link, .serial = Le64(words_.front().serial), .value = Le64(words_.front().value)});
+    words_.pop_front();
+  }
+  if (!reads_.empty() && block.room() >= kMostPerTurn) compose_read(block, direct);
+  return !words_.empty() || !reads_.empty() || refusal_due_.has_value();
+}
+
+// One piece of the oldest READ.
+void InboundLink::compose_read(wire::BlockWriter& block, std::optional<Direct>& direct) {
+  Read& read = reads_.front();
+  const RemoteRequest& request = read.request;
+  const std::uint64_t bytes =
+      std::min<std::uint64_t>(request.length - read.sent, wire::kMaxDirectBytes);
+  const wire::Data frame{
+      .link = Le32(link_), .serial = Le64(request.serial), .offset = Le64(read.sent)};
+  if (request.length >= wire::kDirectFrom) {
+    block.add(frame);
+    direct = Direct{.answer = this, .serial = request.serial, .offset = read.sent, .bytes = bytes};
+    read.sent += bytes;
+    return;  // ended by gather(), or by on_sent() of the last piece
+  }
+  ExtentList& extents = channel_->scratch();
+  extents.clear();
+  const Outcome found =
+      bytes > 0 ? qp_.responder().read_extents(request, 0, bytes, extents) : Outcome{};
+  if (!is_done(found)) {
+    refusal_due_ = Refusal{.serial = request.serial, .outcome = found};
+  } else {
+    const std::span<std::byte> inside = block.add(frame, bytes);
+    if (!gather_payload(extents, inside)) {
+      block.take_back();
+      refusal_due_ = Refusal{.serial = request.serial, .outcome = qp_.responder().memory_failed()};
+    }
+    channel_->count_staged(bytes);
+  }
+  reads_.pop_front();
+}
+
+void InboundLink::on_sent(const Direct& direct) {
+  if (reads_.empty() || reads_.front().request.serial != direct.serial) return;
+  if (reads_.front().sent == reads_.front().request.length) reads_.pop_front();
+}
+
+bool InboundLink::gather(const Direct& direct, std::uint64_t done, ExtentList& out) {
+  if (reads_.empty() || reads_.front().request.serial != direct.serial) return false;
+  const RemoteRequest& request = reads_.front().request;
+  const Outcome found =
+      qp_.responder().read_extents(request, direct.offset + done, direct.bytes - done, out);
+  if (is_done(found)) return true;
+  refusal_due_ = Refusal{.serial = request.serial, .outcome = found};
+  reads_.pop_front();
+  join_line();
+  return false;
+}
+
+}  // namespace paravane::transport_tcp

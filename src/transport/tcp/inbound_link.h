@@ -1,0 +1,120 @@
+// InboundLink: the responder's end of a link: acts on a peer's requests in their order,
+// and remembers what was done, so that a request whose answer was lost with a channel is
+// answered again and not done again (IBTA 9.7.5.1.3: duplicate requests).
+//
+// What is to be answered is kept here, not in a queue: one acknowledgement stands for
+// all before it, and the READs that may be under way are few. So a peer that sends and
+// does not read costs a bounded amount of memory.
+//
+// Owner thread only.
+
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <span>
+
+#include "base/line.h"
+#include "guestmem/extent.h"
+#include "transport/tcp/direct.h"
+#include "verbs/fabric_port.h"
+#include "verbs/queue_pair.h"
+#include "verbs/responder.h"
+#include "wire/block_writer.h"
+#include "wire/frames.h"
+
+namespace paravane::transport_tcp {
+
+class Channel;
+
+class InboundLink {
+ public:
+  explicit InboundLink(verbs::QueuePair& qp) : qp_(qp) {}
+  ~InboundLink();
+  InboundLink(const InboundLink&) = delete;
+  InboundLink& operator=(const InboundLink&) = delete;
+
+  // The peer opens its link in `channel`. False: it remembers a responder that we are not.
+  bool open(const wire::Open& frame, Channel& channel);
+
+  // Payload follows inside the frame, or `direct_bytes` of it after the block: `sink` says
+  // where. False: no peer that keeps the rules would send this.
+  bool on_request(const wire::Request& frame, std::span<const std::byte> inside,
+                  std::uint64_t direct_bytes, std::optional<Sink>& sink);
+  bool on_more(const wire::More& frame, std::span<const std::byte> inside,
+               std::uint64_t direct_bytes, std::optional<Sink>& sink);
+  void on_abort();
+  void on_channel_lost();
+
+  // Where [from, from+length) of the message under way goes. False: nowhere.
+  bool place(const Sink& sink, std::uint64_t from, std::uint64_t length, ExtentList& out);
+  // All that was to come for the sink has come.
+  void on_placed(const Sink& sink, Arrival arrival);
+
+  // True: there is more to be answered.
+  bool compose(wire::BlockWriter& block, std::optional<Direct>& direct);
+  // Where what a READ asks for lies at this moment. False: it is gone.
+  bool gather(const Direct& direct, std::uint64_t done, ExtentList& out);
+
+  // All of `direct` is out, whatever it was.
+  void on_sent(const Direct& direct);
+
+  // There is a receive again.
+  void tell_ready();
+
+  Line<InboundLink>::Place answering;  // in the channel's line of those who have answers
+
+ private:
+  struct Message {
+    std::uint64_t serial;
+    std::uint64_t length;
+    std::uint64_t session = 0;  // of the responder; 0: its bytes are thrown away
+    std::uint64_t done = 0;     // bytes that came
+  };
+  struct Read {
+    verbs::RemoteRequest request;
+    std::uint64_t sent = 0;
+  };
+  struct Word {
+    std::uint64_t serial;
+    std::uint64_t value;
+  };
+  struct Refusal {
+    std::uint64_t serial;
+    verbs::Outcome outcome;
+  };
+
+  bool is_connected();
+  void leave();
+  void begin(const verbs::RemoteRequest& request);
+  void answer_again(const verbs::RemoteRequest& request);
+  void begin_answer(const verbs::RemoteRequest& request);
+  bool take_payload(std::span<const std::byte> inside, std::uint64_t direct_bytes,
+                    std::optional<Sink>& sink);
+  bool is_placing() const;
+  void take_inside(std::span<const std::byte> inside);
+  void finish();
+  void refuse(const verbs::Outcome& outcome);
+  void join_line();
+  void compose_read(wire::BlockWriter& block, std::optional<Direct>& direct);
+
+  verbs::QueuePair& qp_;
+  Channel* channel_ = nullptr;
+  std::uint32_t link_ = 0;
+  std::uint64_t peer_life_ = 0;
+  std::uint64_t peer_incarnation_ = 0;
+  std::uint64_t last_done_ = 0;  // serial
+  std::uint64_t refused_ =
+      0;  // serial; 0: none. What comes after it is dropped until it comes again
+  std::optional<Message> message_;
+
+  bool opened_due_ = false;
+  bool ack_due_ = false;
+  bool ready_due_ = false;
+  std::optional<Refusal> refusal_due_;
+  std::deque<Word> words_;
+  std::deque<Read> reads_;
+};
+
+}  // namespace paravane::transport_tcp

@@ -1,0 +1,114 @@
+// OutboundLink: the requester's end of a link: what a queue pair has under way to its
+// peer on another host, in order, until each request is answered.
+//
+// Payload is read from the guest's memory when it is sent and not before; after a loss
+// of the channel everything unanswered is given back to the requester, which submits it
+// anew with the same serials, and the responder knows what it has seen.
+//
+// Owner thread only.
+
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+
+#include "base/instant.h"
+#include "base/line.h"
+#include "guestmem/extent.h"
+#include "transport/tcp/direct.h"
+#include "verbs/fabric_port.h"
+#include "verbs/queue_pair.h"
+#include "verbs/transport.h"
+#include "wire/block_writer.h"
+#include "wire/frames.h"
+
+namespace paravane::transport_tcp {
+
+class Channel;
+
+class OutboundLink {
+ public:
+  explicit OutboundLink(verbs::QueuePair& qp) : qp_(qp) {}
+  ~OutboundLink();
+  OutboundLink(const OutboundLink&) = delete;
+  OutboundLink& operator=(const OutboundLink&) = delete;
+
+  verbs::QueuePair& qp() const { return qp_; }
+
+  // ---- For the transport ----
+  // `channel` leads to `path.host` and is open.
+  void submit(const verbs::SendRequest& request, const verbs::Path& path, Channel& channel);
+  void cancel();
+
+  // ---- For the channel ----
+  // True: there is more to be sent; the link keeps its place in the line.
+  bool compose(wire::BlockWriter& block, std::optional<Direct>& direct);
+  // Where direct payload lies at this moment. False: it is gone, zeros go instead.
+  bool gather(const Direct& direct, std::uint64_t done, ExtentList& out);
+  // Since when the peer has neither taken nor answered anything; kNever: nothing is due.
+  Instant silent_since() const { return requests_.empty() ? kNever : last_progress_; }
+  // The channel is lost. True: something was under way, and is given back.
+  bool on_channel_lost(Instant now);
+
+  // Answers. False: no peer that keeps the rules would send this.
+  bool on_opened(const wire::Opened& frame);
+  bool on_closed(const wire::Closed& frame);
+  bool on_ack(const wire::Ack& frame);
+  bool on_nak(const wire::Nak& frame);
+  bool on_word(const wire::Word& frame);
+  // `bytes` of payload follow. nullopt: they are not wanted any more.
+  bool on_data(const wire::Data& frame, std::uint64_t bytes, std::optional<Sink>& sink);
+  // Where they go at this moment, [from, from+length) of the message. False: nowhere.
+  bool place(const Sink& sink, std::uint64_t from, std::uint64_t length, ExtentList& out);
+  // All that was to come for the sink has come.
+  void on_placed(const Sink& sink, Arrival arrival);
+  bool on_ready(const wire::Ready& frame);
+
+  Line<OutboundLink>::Place sending;  // in the channel's line of those who have something to send
+
+ private:
+  struct Outstanding {
+    const verbs::SendRequest* request;
+    std::uint64_t length;
+    std::uint64_t sent = 0;
+    std::uint64_t received = 0;  // of a READ's bytes
+    bool begun = false;          // the peer has heard of it
+    bool answered = false;
+    std::optional<verbs::Outcome> failed{};
+
+    std::uint64_t serial() const { return request->serial; }
+    bool brings_bytes() const { return verbs::brings_bytes(request->opcode); }
+    bool is_sent() const { return begun && (brings_bytes() || sent == length); }
+  };
+
+  Outstanding* next_to_send();
+  Outstanding* find(std::uint64_t serial);
+  bool has_to_send();
+  void join_line();
+  void open(wire::BlockWriter& block);
+  void begin(Outstanding& next, wire::BlockWriter& block, std::optional<Direct>& direct);
+  void go_on(Outstanding& next, wire::BlockWriter& block, std::optional<Direct>& direct);
+  template <typename Frame>
+  void add_payload(Outstanding& next, const Frame& frame, wire::BlockWriter& block,
+                   std::optional<Direct>& direct);
+  // The local memory of what is next, from `offset` on.
+  verbs::Outcome gather_own(const Outstanding& next, std::uint64_t offset, std::uint64_t length);
+  void fail_own(Outstanding& next, const verbs::Outcome& outcome);
+  // Tells the requester of the outcomes that are due, in order.
+  void deliver();
+  void leave_channel();
+
+  verbs::QueuePair& qp_;
+  Channel* channel_ = nullptr;  // in which the link is open, or is being opened
+  std::uint32_t link_ = 0;      // 0: not open
+  verbs::SegmentId segment_{};
+  std::uint64_t peer_life_ = 0;         // 0: not known
+  std::uint64_t peer_incarnation_ = 0;  // of the daemon that knows this connection
+  std::uint64_t last_begun_ = 0;        // serial
+  bool abort_due_ = false;
+  Instant last_progress_;  // something was sent or answered, or there was nothing to be
+  std::deque<Outstanding> requests_;
+};
+
+}  // namespace paravane::transport_tcp

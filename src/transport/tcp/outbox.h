@@ -1,0 +1,35 @@
+// Outbox: the record that is being written: its block, the direct payload that follows
+// and the trailer after that, and how far each has come.
+//
+// Owner thread only.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "transport/tcp/direct.h"
+#include "wire/block_writer.h"
+#include "wire/record.h"
+
+namespace paravane::transport_tcp {
+
+struct Outbox {
+  wire::BlockWriter block;
+  std::span<const std::byte> block_left;  // of block
+  std::optional<Direct> direct;
+  std::uint64_t direct_done = 0;
+  std::optional<std::uint32_t> digest;  // of all the payload, as it was when it began to be sent
+  bool is_void = false;                 // the payload is gone; zeros go instead
+  wire::RecordTrailer trailer;
+  bool trailer_made = false;  // of the record; may be made again until some of it is sent
+  std::size_t trailer_done = 0;
+  bool in_progress = false;
+
+  std::uint64_t direct_left() const { return direct ? direct->bytes - direct_done : 0; }
+  bool trailer_left() const { return direct && trailer_done < sizeof trailer; }
+};
+
+}  // namespace paravane::transport_tcp

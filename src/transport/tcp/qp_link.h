@@ -1,0 +1,29 @@
+// QpLink: what the TCP channel keeps of one queue pair: its own link to the peer, and
+// the end of the peer's.
+//
+// Owner thread only.
+
+#pragma once
+
+#include "base/line.h"
+#include "transport/tcp/inbound_link.h"
+#include "transport/tcp/outbound_link.h"
+#include "verbs/transport.h"
+
+namespace paravane::transport_tcp {
+
+struct QpLink final : verbs::PathState {
+  QpLink(const verbs::Transport& transport, verbs::QueuePair& qp)
+      : PathState(transport), outbound(qp), inbound(qp) {}
+  ~QpLink() override {
+    if (queue != nullptr) queue->leave(waiting);
+  }
+
+  OutboundLink outbound;
+  InboundLink inbound;
+  // Of those who wait for the way to their peer's host.
+  Line<verbs::QueuePair>* queue = nullptr;
+  Line<verbs::QueuePair>::Place waiting;
+};
+
+}  // namespace paravane::transport_tcp

@@ -1,0 +1,40 @@
+// Stream: one connection to another host, set up and authenticated by somebody else.
+// SocketStream: bytes as they are, for channels without encryption.
+//
+// Owner thread only. Nothing here waits.
+
+#pragma once
+
+#include <string>
+
+#include "base/unique_fd.h"
+#include "guestmem/payload_io.h"
+
+namespace paravane::transport_tcp {
+
+class Stream : public PayloadStream {
+ public:
+  // To be watched: readable, or writable after a write that would block.
+  virtual int fd() const = 0;
+  // Why the last one was kBroken, for the log.
+  virtual std::string problem() const { return "the connection broke"; }
+};
+
+class SocketStream final : public Stream {
+ public:
+  // A connected stream socket that does not block.
+  explicit SocketStream(UniqueFd socket) : socket_(std::move(socket)) {}
+
+  int fd() const override { return socket_.get(); }
+  IoResult read(std::span<const iovec> to) override;
+  IoResult write(std::span<const iovec> from) override;
+  std::string problem() const override;
+
+ private:
+  IoResult failure();
+
+  UniqueFd socket_;
+  int error_ = 0;  // errno of the last kBroken
+};
+
+}  // namespace paravane::transport_tcp

@@ -1,0 +1,312 @@
+#include "transport/tcp/tcp_transport.h"
+
+#include <sys/epoll.h>
+
+#include <algorithm>
+#include <cassert>
+#include <utility>
+
+#include "verbs/connection.h"
+#include "verbs/responder.h"
+
+namespace paravane::transport_tcp {
+
+using verbs::AdapterId;
+using verbs::Gid;
+using verbs::GidType;
+using verbs::HostId;
+using verbs::Outcome;
+using verbs::Path;
+using verbs::QueuePair;
+
+namespace {
+
+constexpr Outcome kNoAnswer{.kind = Outcome::Kind::kNoAnswer};
+
+// As a NIC that has a backlog: the datagram stays in the guest's queue for a while. It is
+// lost, as datagrams may be, when that does not end.
+constexpr Outcome kTryLater{.kind = Outcome::Kind::kMemoryAbsent,
+                            .status = verbs::WcStatus::kSuccess};
+
+std::optional<GidType> gid_type_of(std::uint8_t raw) {
+  for (const GidType type : {GidType::kRoceV1, GidType::kRoceV2}) {
+    if (raw == std::to_underlying(type)) return type;
+  }
+  return std::nullopt;
+}
+
+wire::Datagram datagram_frame(const Path& path, const verbs::DatagramSource& source,
+                              const verbs::SendRequest& request) {
+  wire::Datagram frame{};
+  frame.source_qpn.set(source.qpn);
+  frame.dest_qpn.set(request.remote_qpn);
+  frame.qkey.set(source.qkey);
+  frame.gid_type.set(std::to_underlying(source.gid_type));
+  frame.with_imm.set(request.opcode == verbs::WrOpcode::kSendWithImm ? 1 : 0);
+  frame.solicited.set(request.solicited ? 1 : 0);
+  frame.service_level.set(request.av.service_level);
+  frame.imm = request.imm;
+  frame.flow_label.set(request.av.flow_label);
+  frame.traffic_class.set(request.av.traffic_class);
+  frame.hop_limit.set(request.av.hop_limit);
+  frame.source_gid = source.sgid.raw;
+  frame.dest_gid = request.av.dgid.raw;
+  frame.segment.set(std::to_underlying(path.segment));
+  return frame;
+}
+
+}  // namespace
+
+TcpTransport::TcpTransport(std::uint64_t incarnation, EventLoop& loop, const LocalOwners& owners,
+                           OnLost on_lost)
+    : incarnation_(incarnation), loop_(loop), owners_(owners), on_lost_(std::move(on_lost)) {}
+
+TcpTransport::~TcpTransport() {
+  on_lost_ = nullptr;
+  for (auto& [id, host] : hosts_) {
+    if (host.channel) end(host, "the daemon ends", Instant{});
+  }
+}
+
+void TcpTransport::attach(verbs::Adapter& adapter) {
+  const std::size_t index = std::to_underlying(adapter.id());
+  if (index >= adapters_.size()) adapters_.resize(index + 1);
+  assert(adapters_[index] == nullptr);
+  adapters_[index] = &adapter;
+}
+
+void TcpTransport::detach(verbs::Adapter& adapter) {
+  adapters_[std::to_underlying(adapter.id())] = nullptr;
+}
+
+Status TcpTransport::open(ChannelConfig config, std::unique_ptr<Stream> stream, Instant now) {
+  close(config.host, "replaced by a newer one", now);
+  config.incarnation = incarnation_;
+  Host& host = hosts_[config.host];
+  auto channel = Channel::create(config, std::move(stream), *this, *this, scratch_, now);
+  if (!channel) return std::unexpected(channel.error());
+  const HostId id = config.host;
+  const Status watched = loop_.watch((*channel)->fd(), EPOLLIN, [this, id](std::uint32_t events) {
+    const auto found = hosts_.find(id);
+    if (found == hosts_.end() || !found->second.channel) return;
+    found->second.channel->on_ready((events & ~std::uint32_t{EPOLLIN}) != 0);
+  });
+  if (!watched) {
+    (*channel)->lose(now, [](QueuePair&) {});
+    return watched;
+  }
+  host.channel = std::move(*channel);
+  host.watches_writable = false;
+  host.announced = false;
+  return {};
+}
+
+void TcpTransport::close(HostId id, const std::string& reason, Instant now) {
+  const auto found = hosts_.find(id);
+  if (found != hosts_.end() && found->second.channel) end(found->second, reason, now);
+}
+
+void TcpTransport::end(Host& host, const std::string& reason, Instant now) {
+  host.channel->break_off(reason);
+  loop_.unwatch(host.channel->fd());
+  const std::unique_ptr<Channel> channel = std::move(host.channel);
+  channel->lose(now, [this, &host](QueuePair& qp) { wait_for(host, qp); });
+  if (on_lost_) on_lost_(channel->host(), channel->problem());
+}
+
+const Channel* TcpTransport::channel_to(HostId id) const {
+  const auto found = hosts_.find(id);
+  if (found == hosts_.end() || !found->second.channel) return nullptr;
+  return found->second.channel->is_open() ? found->second.channel.get() : nullptr;
+}
+
+QpLink* TcpTransport::known_link_of(const QueuePair& qp) const {
+  verbs::PathState* state = qp.path_state();
+  if (state == nullptr || &state->transport() != this) return nullptr;
+  return static_cast<QpLink*>(state);
+}
+
+QpLink& TcpTransport::link_of(QueuePair& qp) {
+  if (QpLink* known = known_link_of(qp)) return *known;
+  auto made = std::make_unique<QpLink>(*this, qp);
+  QpLink& link = *made;
+  qp.set_path_state(std::move(made));
+  return link;
+}
+
+void TcpTransport::wait_for(Host& host, QueuePair& qp) {
+  QpLink& link = link_of(qp);
+  if (link.waiting.taken()) link.queue->leave(link.waiting);
+  link.queue = &host.waiting;
+  host.waiting.join(qp, link.waiting);
+}
+
+std::optional<Outcome> TcpTransport::submit(QueuePair& qp, const Path& path,
+                                            const verbs::SendRequest& request,
+                                            verbs::Budget& /*budget*/) {
+  Host& host = hosts_[path.host];
+  if (!host.channel || !host.channel->is_open()) {
+    wait_for(host, qp);
+    return kNoAnswer;
+  }
+  link_of(qp).outbound.submit(request, path, *host.channel);
+  return std::nullopt;
+}
+
+void TcpTransport::cancel(QueuePair& qp) {
+  if (QpLink* link = known_link_of(qp)) link->outbound.cancel();
+}
+
+void TcpTransport::tell_peer_ready(QueuePair& qp) {
+  if (QpLink* link = known_link_of(qp)) link->inbound.tell_ready();
+}
+
+Outcome TcpTransport::send_datagram(QueuePair& qp, const Path& path,
+                                    const verbs::DatagramSource& source,
+                                    const verbs::SendRequest& request) {
+  scratch_.clear();
+  const Outcome local = qp.gather(request, 0, request.sges.total_bytes(), 0, scratch_);
+  if (local.kind != Outcome::Kind::kDone) return local;
+  const auto host = hosts_.find(path.host);
+  if (host == hosts_.end() || !host->second.channel || !host->second.channel->is_open()) {
+    qp.adapter().counters().datagrams_unreachable.add();
+    return {};
+  }
+  if (!host->second.channel->send_datagram(datagram_frame(path, source, request), scratch_)) {
+    return kTryLater;
+  }
+  return qp.adapter().memory().failed()
+             ? Outcome{.kind = Outcome::Kind::kLocalError, .status = verbs::WcStatus::kFatal}
+             : Outcome{};
+}
+
+void TcpTransport::send_copied_datagram(const Path& path, const verbs::DatagramSource& source,
+                                        const verbs::SendRequest& request,
+                                        std::span<const std::byte> payload) {
+  const auto host = hosts_.find(path.host);
+  if (host == hosts_.end() || !host->second.channel || !host->second.channel->is_open()) return;
+  host->second.channel->send_datagram(datagram_frame(path, source, request), payload);
+}
+
+QueuePair* TcpTransport::local_qp(verbs::SegmentId segment, const Gid& gid, GidType type,
+                                  std::uint32_t number) const {
+  const std::optional<AdapterId> id = owners_.find_local(segment, gid, type);
+  if (!id || std::to_underlying(*id) >= adapters_.size()) return nullptr;
+  const verbs::Adapter* adapter = adapters_[std::to_underlying(*id)];
+  return adapter != nullptr ? adapter->find_qp(number) : nullptr;
+}
+
+// Both ends must name each other, by number and by GID, and the fabric must lead from
+// ours to the host that speaks for theirs.
+InboundLink* TcpTransport::find_responder(const wire::Open& frame, HostId host) {
+  const std::optional<GidType> type = gid_type_of(frame.gid_type.get());
+  if (!type) return nullptr;
+  const verbs::SegmentId segment{frame.segment.get()};
+  QueuePair* qp = local_qp(segment, Gid{frame.responder_gid}, *type, frame.responder_qpn.get());
+  if (qp == nullptr || qp->type() != verbs::QpType::kReliableConnected) return nullptr;
+  const verbs::Connection& connection = qp->connection();
+  if (!connection.is_set() || qp->dest_qpn() != frame.requester_qpn.get() ||
+      connection.gid_type() != *type || connection.dgid() != Gid{frame.requester_gid} ||
+      connection.sgid() != Gid{frame.responder_gid}) {
+    return nullptr;
+  }
+  const Path* path = qp->path();
+  if (path == nullptr || &path->transport->carrier() != this || path->host != host ||
+      path->segment != segment) {
+    return nullptr;
+  }
+  return &link_of(*qp).inbound;
+}
+
+void TcpTransport::on_datagram(const wire::Datagram& frame, std::span<const std::byte> payload,
+                               HostId host) {
+  const std::optional<GidType> type = gid_type_of(frame.gid_type.get());
+  if (!type) return;
+  const verbs::SegmentId segment{frame.segment.get()};
+  const Gid source_gid{frame.source_gid};
+  QueuePair* qp = local_qp(segment, Gid{frame.dest_gid}, *type, frame.dest_qpn.get());
+  if (qp == nullptr) return;
+  const std::optional<Path> back = qp->adapter().fabric().find(source_gid, *type);
+  if (!back || &back->transport->carrier() != this || back->host != host ||
+      back->segment != segment) {
+    return;
+  }
+  verbs::SendRequest request;
+  request.opcode =
+      frame.with_imm.get() != 0 ? verbs::WrOpcode::kSendWithImm : verbs::WrOpcode::kSend;
+  request.solicited = frame.solicited.get() != 0;
+  request.imm = frame.imm;
+  request.av.dgid = Gid{frame.dest_gid};
+  request.av.flow_label = frame.flow_label.get();
+  request.av.hop_limit = frame.hop_limit.get();
+  request.av.traffic_class = frame.traffic_class.get();
+  request.av.service_level = frame.service_level.get();
+  qp->responder().datagram({.sgid = source_gid,
+                            .gid_type = *type,
+                            .qpn = frame.source_qpn.get() & verbs::kQpNumberMask,
+                            .qkey = frame.qkey.get()},
+                           request, payload);
+}
+
+void TcpTransport::announce(Host& host) {
+  host.announced = true;
+  while (QueuePair* qp = host.waiting.call()) qp->on_path_back();
+}
+
+// Hosts in turn: who is first changes with each call.
+void TcpTransport::poll(Instant now, verbs::Budget& budget) {
+  const std::size_t first = hosts_.empty() ? 0 : ++turn_ % hosts_.size();
+  auto next = std::next(hosts_.begin(), static_cast<std::ptrdiff_t>(first));
+  for (std::size_t i = 0; i < hosts_.size(); ++i) {
+    if (next == hosts_.end()) next = hosts_.begin();
+    Host& host = next->second;
+    ++next;
+    if (!host.channel) continue;
+    host.channel->keep_alive(now);
+    host.channel->poll(now, budget);
+    look_after(host, now);
+  }
+}
+
+void TcpTransport::look_after(Host& host, Instant now) {
+  Channel& channel = *host.channel;
+  if (channel.broken()) return end(host, channel.problem(), now);
+  if (channel.is_open() && !host.announced) announce(host);
+  if (channel.wants_writable() == host.watches_writable) return;
+  host.watches_writable = channel.wants_writable();
+  const std::uint32_t events = host.watches_writable ? EPOLLIN | EPOLLOUT : EPOLLIN;
+  if (const Status changed = loop_.change(channel.fd(), events); !changed) {
+    end(host, changed.error().message, now);
+  }
+}
+
+bool TcpTransport::has_work() const {
+  return std::ranges::any_of(hosts_, [](const auto& entry) {
+    const Channel* channel = entry.second.channel.get();
+    return channel != nullptr && (channel->has_work() || channel->broken());
+  });
+}
+
+Instant TcpTransport::last_message() const {
+  Instant last{};
+  for (const auto& [id, host] : hosts_) {
+    if (host.channel) last = std::max(last, host.channel->last_heard());
+  }
+  return last;
+}
+
+void TcpTransport::look_at_sockets() {
+  for (auto& [id, host] : hosts_) {
+    if (host.channel) host.channel->on_ready(false);
+  }
+}
+
+Instant TcpTransport::next_look() const {
+  Instant next = kNever;
+  for (const auto& [id, host] : hosts_) {
+    if (host.channel) next = std::min(next, host.channel->next_look());
+  }
+  return next;
+}
+
+}  // namespace paravane::transport_tcp

@@ -1,0 +1,124 @@
+// TcpTransport: between adapters of this host and those of others, over one channel to
+// each other host (channel.h). docs/tcp-channel.md describes the protocol.
+//
+// Channels are made and secured by somebody else and handed over with open(); when one
+// is lost, what it had under way ends unanswered, the requesters wait for their own
+// timers, and with the next channel to that host they go on: nothing is lost or done
+// twice.
+//
+// Owner thread only: all adapters of one TcpTransport belong to one worker.
+
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/event_loop.h"
+#include "base/instant.h"
+#include "base/line.h"
+#include "base/result.h"
+#include "guestmem/extent.h"
+#include "transport/tcp/channel.h"
+#include "transport/tcp/qp_link.h"
+#include "transport/tcp/stream.h"
+#include "verbs/adapter.h"
+#include "verbs/transport.h"
+
+namespace paravane::transport_tcp {
+
+// Whose a GID is on this host. Implemented by who knows the fabric.
+class LocalOwners {
+ public:
+  virtual ~LocalOwners() = default;
+  // nullopt: none of this host's adapters in that segment has it.
+  virtual std::optional<verbs::AdapterId> find_local(verbs::SegmentId segment,
+                                                     const verbs::Gid& gid,
+                                                     verbs::GidType type) const = 0;
+};
+
+class TcpTransport final : public verbs::Transport, private LinkFinder {
+ public:
+  // Requests of one queue pair that are under way at once.
+  static constexpr std::uint32_t kDepth = 64;
+
+  // `incarnation`: random, not 0. `loop` is the owner thread's. `on_lost` is told of each
+  // channel that ends, with the reason. All outlive the transport.
+  using OnLost = std::function<void(verbs::HostId host, const std::string& reason)>;
+  TcpTransport(std::uint64_t incarnation, EventLoop& loop, const LocalOwners& owners,
+               OnLost on_lost);
+  ~TcpTransport() override;
+
+  // REQUIRES: an attached adapter is detached before it is destroyed; adapter ids are
+  // small numbers (they index a table).
+  void attach(verbs::Adapter& adapter);
+  void detach(verbs::Adapter& adapter);
+
+  // From now on the host is reached by `stream`, instead of by what was there.
+  // Errors: kIo.
+  Status open(ChannelConfig config, std::unique_ptr<Stream> stream, Instant now);
+  void close(verbs::HostId host, const std::string& reason, Instant now);
+  // nullptr: there is none, or it is not agreed yet.
+  const Channel* channel_to(verbs::HostId host) const;
+
+  // ---- Transport ----
+  std::string_view name() const override { return "tcp"; }
+  std::uint32_t depth() const override { return kDepth; }
+  std::optional<verbs::Outcome> submit(verbs::QueuePair& qp, const verbs::Path& path,
+                                       const verbs::SendRequest& request,
+                                       verbs::Budget& budget) override;
+  void cancel(verbs::QueuePair& qp) override;
+  verbs::Outcome send_datagram(verbs::QueuePair& qp, const verbs::Path& path,
+                               const verbs::DatagramSource& source,
+                               const verbs::SendRequest& request) override;
+  void send_copied_datagram(const verbs::Path& path, const verbs::DatagramSource& source,
+                            const verbs::SendRequest& request,
+                            std::span<const std::byte> payload) override;
+  void tell_peer_ready(verbs::QueuePair& qp) override;
+  void poll(Instant now, verbs::Budget& budget) override;
+  bool has_work() const override;
+
+  // When it wants poll() though nothing happens: to see whether peers are alive.
+  Instant next_look() const;
+  // When something was last heard of any host.
+  Instant last_message() const;
+  // The next poll() reads, whether the sockets are known to have something or not.
+  void look_at_sockets();
+
+ private:
+  struct Host {
+    std::unique_ptr<Channel> channel;
+    Line<verbs::QueuePair> waiting;  // for the channel
+    bool announced = false;          // to those who wait
+    bool watches_writable = false;
+  };
+
+  // ---- LinkFinder ----
+  InboundLink* find_responder(const wire::Open& frame, verbs::HostId host) override;
+  void on_datagram(const wire::Datagram& frame, std::span<const std::byte> payload,
+                   verbs::HostId host) override;
+
+  QpLink& link_of(verbs::QueuePair& qp);
+  QpLink* known_link_of(const verbs::QueuePair& qp) const;
+  verbs::QueuePair* local_qp(verbs::SegmentId segment, const verbs::Gid& gid, verbs::GidType type,
+                             std::uint32_t number) const;
+  void wait_for(Host& host, verbs::QueuePair& qp);
+  void announce(Host& host);
+  void look_after(Host& host, Instant now);
+  void end(Host& host, const std::string& reason, Instant now);
+
+  const std::uint64_t incarnation_;
+  EventLoop& loop_;
+  const LocalOwners& owners_;
+  OnLost on_lost_;
+  std::vector<verbs::Adapter*> adapters_;  // by AdapterId
+  std::map<verbs::HostId, Host> hosts_;
+  std::size_t turn_ = 0;
+  ExtentList scratch_;
+};
+
+}  // namespace paravane::transport_tcp

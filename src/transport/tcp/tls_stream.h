@@ -1,0 +1,45 @@
+// TlsStream: a TLS 1.3 connection whose handshake is over.
+//
+// OpenSSL decrypts into and encrypts from buffers of its own; between those and guest
+// memory there is one copy and no other. Pieces that are shorter than a TLS record are
+// gathered first, so that a message in scattered pages does not become a record per page.
+//
+// Owner thread only.
+
+#pragma once
+
+#include <openssl/types.h>
+
+#include <array>
+#include <memory>
+
+#include "transport/tcp/stream.h"
+
+namespace paravane::transport_tcp {
+
+class TlsStream final : public Stream {
+ public:
+  // Takes both. The socket is the one that `tls` speaks over, and does not block.
+  TlsStream(SSL* tls, UniqueFd socket);
+  ~TlsStream() override;
+
+  int fd() const override { return socket_.get(); }
+  IoResult read(std::span<const iovec> to) override;
+  IoResult write(std::span<const iovec> from) override;
+  std::string problem() const override { return "the connection broke: " + problem_; }
+
+ private:
+  static constexpr std::size_t kRecordBytes = std::size_t{16} * 1024;
+
+  IoResult failure(int returned);
+  std::size_t gather(std::span<const iovec> from);
+
+  UniqueFd socket_;
+  SSL* tls_;
+  std::array<std::byte, kRecordBytes> gathered_;
+  // Bytes that OpenSSL has encrypted and wants to be shown again; 0: none.
+  std::size_t promised_ = 0;
+  std::string problem_;  // of the last kBroken
+};
+
+}  // namespace paravane::transport_tcp
