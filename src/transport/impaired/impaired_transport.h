@@ -1,0 +1,189 @@
+// ImpairedTransport: a path made worse on purpose. It stands before the transport that
+// carries, and loses, delays or refuses some of what comes, as a lossy fabric would.
+//
+//   lost      The peer never hears of the request, or is never heard of: no answer, so that
+//             the requester's own timer and retries rule. What the peer has done is answered
+//             again then, not done again. A datagram is lost without a word.
+//   delayed   Carried later. What one connection sends stays in order, as its reliability
+//             makes it; datagrams and messages of different queue pairs overtake each other.
+//   rnr       Answered as if the peer had no receive posted.
+//
+// A connection's requests stand in a flow. Those in front have been handed to the carrier;
+// after one that will fail here nothing is handed on until it has, for it ends all that
+// follow, and they come again. So what is hit does not depend on how many were under way.
+//
+// A datagram's bytes are copied when it is held, since its sender is told at once that it
+// is gone; when it is due its way is looked up anew, so nobody is reached whom its
+// adapter may not reach any more.
+//
+// It is never destroyed while a path may name it: with nothing set it only passes on.
+//
+// Owner thread only.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "base/instant.h"
+#include "transport/impaired/impairment.h"
+#include "verbs/queue_pair.h"
+#include "verbs/transport.h"
+
+namespace paravane::transport_impaired {
+
+// Beyond these, held datagrams are lost.
+inline constexpr std::size_t kMaxHeldDatagrams = 1024;
+
+// Of its name, after its carrier's.
+inline constexpr std::string_view kNameSuffix = "+impaired";
+
+// Of one connection: a path that is slow still carries much at once.
+inline constexpr std::uint32_t kDepth = 64;
+
+// Beyond these, queue pairs that have nothing under way are forgotten, and begin anew as
+// the next that send.
+inline constexpr std::size_t kMaxFlows = 4096;
+
+// Since the impairment was set.
+struct Counts {
+  std::uint64_t messages = 0;  // tries and datagrams
+  std::uint64_t lost = 0;
+  std::uint64_t answers_lost = 0;
+  std::uint64_t delayed = 0;
+  std::uint64_t receiver_not_ready = 0;
+  std::uint64_t reordered = 0;
+};
+
+class ImpairedTransport final : public verbs::Transport, private verbs::OutcomeFilter {
+ public:
+  // From a GID of this adapter to another, now. nullopt: there is no way, or it is no GID
+  // of that adapter.
+  using FindPath = std::function<std::optional<verbs::Path>(
+      verbs::AdapterId from, const verbs::Gid& sgid, const verbs::Gid& dgid, verbs::GidType type)>;
+
+  // `carrier` outlives us.
+  ImpairedTransport(verbs::Transport& carrier, FindPath find_path);
+  ImpairedTransport(const ImpairedTransport&) = delete;
+  ImpairedTransport& operator=(const ImpairedTransport&) = delete;
+
+  // From the next message on, which is its queue pair's first one. What is held stays held.
+  void set(const Impairment& impairment);
+  const Counts& counts() const { return counts_; }
+  // How many queue pairs are remembered.
+  std::size_t flows() const { return flows_.size(); }
+
+  // The adapter goes, its queue pairs have: its datagrams too. Its id may be used again.
+  void forget(verbs::AdapterId adapter);
+
+  // The time that delays count from. REQUIRES: it does not go back.
+  void set_now(Instant now) { now_ = now; }
+  // When poll() has something to do; kNever: nothing is held.
+  Instant next_due() const { return held_.empty() ? kNever : held_.begin()->first; }
+
+  std::string_view name() const override { return name_; }
+  const verbs::Transport& carrier() const override { return carrier_.carrier(); }
+  std::uint32_t depth() const override { return kDepth; }
+  std::optional<verbs::Outcome> submit(verbs::QueuePair& qp, const verbs::Path& path,
+                                       const verbs::SendRequest& request,
+                                       verbs::Budget& budget) override;
+  std::optional<verbs::Outcome> submit_again(verbs::QueuePair& qp, const verbs::Path& path,
+                                             const verbs::SendRequest& request,
+                                             verbs::Budget& budget) override;
+  void cancel(verbs::QueuePair& qp) override;
+  verbs::Outcome send_datagram(verbs::QueuePair& qp, const verbs::Path& path,
+                               const verbs::DatagramSource& source,
+                               const verbs::SendRequest& request) override;
+  void send_copied_datagram(const verbs::Path& path, const verbs::DatagramSource& source,
+                            const verbs::SendRequest& request,
+                            std::span<const std::byte> payload) override {
+    carrier_.send_copied_datagram(path, source, request, payload);
+  }
+  void tell_peer_ready(verbs::QueuePair& qp) override { carrier_.tell_peer_ready(qp); }
+
+  // Carries what is due. The carrier has turns of its own.
+  void poll(Instant now, verbs::Budget& budget) override;
+  bool has_work() const override { return next_due() <= now_; }
+
+ private:
+  struct Datagram {
+    verbs::AdapterId from{};
+    verbs::DatagramSource source;
+    verbs::SendRequest request;
+    std::vector<std::byte> payload;
+  };
+  struct Held {
+    verbs::QueuePair* qp = nullptr;  // whose flow has a message due; null: a datagram
+    std::unique_ptr<Datagram> datagram;
+  };
+  using HeldByDue = std::multimap<Instant, Held>;
+
+  // One try of a request.
+  struct Try {
+    const verbs::SendRequest* request;  // its requester's, until it is cancelled
+    bool only_answer;                   // submit_again()
+    std::uint64_t number;
+    Fate fate;
+    Duration hold{};
+    Instant due{};
+
+    bool fails_here() const { return fate.lost || fate.receiver_not_ready; }
+  };
+
+  // What one queue pair sends.
+  struct Flow {
+    std::uint64_t life = 0;    // of the queue pair
+    std::uint64_t change = 0;  // of the impairment that its numbers count from
+    std::uint64_t sender = 0;
+    std::uint64_t next = 1;       // number of its next message
+    std::deque<Try> tries;        // under way, the oldest first
+    std::uint32_t handed_on = 0;  // of them, to the carrier
+    HeldByDue::iterator place{};  // in held_
+    bool has_place = false;
+  };
+
+  Flow& flow_of(const verbs::QueuePair& qp);
+  Try next_try(Flow& flow, const verbs::SendRequest& request, bool only_answer);
+  void count(const Try& next);
+  std::optional<verbs::Outcome> begin(verbs::QueuePair& qp, Flow& flow, const verbs::Path& path,
+                                      const Try& next, verbs::Budget& budget);
+  std::optional<verbs::Outcome> carry(verbs::QueuePair& qp, const verbs::Path* path,
+                                      const Try& next, verbs::Budget& budget);
+  verbs::Outcome end_try(Flow& flow, const Try& ended, const verbs::Outcome& outcome);
+  void note_handed_on(verbs::QueuePair& qp, Flow& flow);
+  bool may_hand_on(const Flow& flow) const;
+  void await_turn(verbs::QueuePair& qp, Flow& flow);
+  void drop_all(verbs::QueuePair& qp, Flow& flow);
+  void take_turn(verbs::QueuePair& qp, Flow& flow, verbs::Budget& budget);
+  verbs::Outcome filter(verbs::QueuePair& qp, const verbs::Outcome& outcome) override;
+  // Sent, held or lost.
+  verbs::Outcome pass_datagram(verbs::QueuePair& qp, const verbs::Path& path,
+                               const verbs::DatagramSource& source, Try& next);
+  bool leads_on(const verbs::Path& path) const;
+  void carry_datagram(const Datagram& datagram);
+
+  verbs::Transport& carrier_;
+  FindPath find_path_;
+  std::string name_;
+  Impairment impairment_;
+  std::uint64_t changes_ = 0;
+  std::uint64_t senders_ = 0;  // since the last change
+  Counts counts_;
+  Instant now_{};
+  HeldByDue held_;  // of the same due, the older first
+  std::unordered_map<const verbs::QueuePair*, Flow> flows_;
+  std::size_t next_sweep_ = kMaxFlows;
+  std::size_t held_datagrams_ = 0;
+};
+
+}  // namespace paravane::transport_impaired
