@@ -11,6 +11,10 @@
 #include <utility>
 
 #include "base/unique_fd.h"
+#include "control/cluster_json.h"
+#include "control/impairment_api.h"
+#include "control/impairment_json.h"
+#include "control/network_json.h"
 #include "control/stats_json.h"
 #include "control/vm_json.h"
 
@@ -59,17 +63,36 @@ ApiResult<T> parse_answer(const ApiResult<std::string>& body, Result<T> (*read)(
   return std::move(*parsed);
 }
 
-Result<std::vector<VmStatus>> vm_list_from_json(const json& value) {
-  if (!value.is_object() || !value.contains("vms") || !value.at("vms").is_array()) {
-    return fail(Errc::kInvalidArgument, "no list of VMs");
+// {"vms": [VM, ...]} and such.
+template <typename T>
+Result<std::vector<T>> list_from_json(const json& value, const char* key,
+                                      Result<T> (*read)(const json&)) {
+  if (!value.is_object() || !value.contains(key) || !value.at(key).is_array()) {
+    return fail(Errc::kInvalidArgument, fmt::format("no list of {}", key));
   }
-  std::vector<VmStatus> list;
-  for (const json& element : value.at("vms")) {
-    Result<VmStatus> vm = vm_status_from_json(element);
-    if (!vm) return std::unexpected(vm.error());
-    list.push_back(std::move(*vm));
+  std::vector<T> list;
+  for (const json& element : value.at(key)) {
+    Result<T> one = read(element);
+    if (!one) return std::unexpected(one.error());
+    list.push_back(std::move(*one));
   }
   return list;
+}
+
+Result<std::vector<VmStatus>> vm_list_from_json(const json& value) {
+  return list_from_json(value, "vms", vm_status_from_json);
+}
+
+Result<std::vector<SwitchStatus>> switch_list_from_json(const json& value) {
+  return list_from_json(value, "vds", switch_status_from_json);
+}
+
+Result<std::vector<PortGroupStatus>> port_group_list_from_json(const json& value) {
+  return list_from_json(value, "portgroups", port_group_status_from_json);
+}
+
+Result<std::vector<ImpairmentStatus>> impairment_list_from_json(const json& value) {
+  return list_from_json(value, "impairments", impairment_status_from_json);
 }
 
 }  // namespace
@@ -164,6 +187,113 @@ ApiResult<void> ApiClient::stop(bool force) {
       call("POST", "/v1/daemon/stop", force ? R"({"force":true})" : R"({"force":false})");
   if (!body) return std::unexpected(body.error());
   return {};
+}
+
+ApiResult<SwitchStatus> ApiClient::create_switch(const DistributedSwitch& vds) {
+  return parse_answer(call("POST", "/v1/vds", print_json(to_json(vds))), switch_status_from_json);
+}
+
+ApiResult<SwitchStatus> ApiClient::set_switch_mtu(const std::string& vds, std::uint32_t mtu) {
+  return parse_answer(call("PATCH", "/v1/vds/" + vds, print_json({{"mtu", mtu}})),
+                      switch_status_from_json);
+}
+
+ApiResult<void> ApiClient::delete_switch(const std::string& vds) {
+  const auto body = call("DELETE", "/v1/vds/" + vds);
+  if (!body) return std::unexpected(body.error());
+  return {};
+}
+
+ApiResult<SwitchStatus> ApiClient::add_switch_host(const std::string& vds, const SwitchHost& host) {
+  return parse_answer(call("POST", fmt::format("/v1/vds/{}/hosts", vds), print_json(to_json(host))),
+                      switch_status_from_json);
+}
+
+ApiResult<SwitchStatus> ApiClient::set_switch_uplink(const std::string& vds,
+                                                     const SwitchHost& host) {
+  return parse_answer(call("PATCH", fmt::format("/v1/vds/{}/hosts/{}", vds, host.host),
+                           print_json({{"uplink", host.uplink}})),
+                      switch_status_from_json);
+}
+
+ApiResult<SwitchStatus> ApiClient::remove_switch_host(const std::string& vds,
+                                                      const std::string& host) {
+  return parse_answer(call("DELETE", fmt::format("/v1/vds/{}/hosts/{}", vds, host)),
+                      switch_status_from_json);
+}
+
+ApiResult<std::vector<SwitchStatus>> ApiClient::list_switches() {
+  return parse_answer(call("GET", "/v1/vds"), switch_list_from_json);
+}
+
+ApiResult<SwitchStatus> ApiClient::find_switch(const std::string& name) {
+  return parse_answer(call("GET", "/v1/vds/" + name), switch_status_from_json);
+}
+
+ApiResult<PortGroupStatus> ApiClient::create_port_group(const PortGroup& group) {
+  return parse_answer(call("POST", "/v1/portgroups", print_json(to_json(group))),
+                      port_group_status_from_json);
+}
+
+ApiResult<void> ApiClient::delete_port_group(const std::string& name) {
+  const auto body = call("DELETE", "/v1/portgroups/" + name);
+  if (!body) return std::unexpected(body.error());
+  return {};
+}
+
+ApiResult<std::vector<PortGroupStatus>> ApiClient::list_port_groups() {
+  return parse_answer(call("GET", "/v1/portgroups"), port_group_list_from_json);
+}
+
+ApiResult<PortGroupStatus> ApiClient::find_port_group(const std::string& name) {
+  return parse_answer(call("GET", "/v1/portgroups/" + name), port_group_status_from_json);
+}
+
+ApiResult<ImpairmentStatus> ApiClient::set_impairment(const Impairment& impairment) {
+  return parse_answer(call("POST", kImpairmentsPath, print_json(to_json(impairment))),
+                      impairment_status_from_json);
+}
+
+ApiResult<void> ApiClient::clear_impairments(const std::optional<std::string>& vm) {
+  const std::string path = kImpairmentsPath + (vm ? "?vm=" + *vm : std::string());
+  const auto body = call("DELETE", path);
+  if (!body) return std::unexpected(body.error());
+  return {};
+}
+
+ApiResult<std::vector<ImpairmentStatus>> ApiClient::list_impairments() {
+  return parse_answer(call("GET", kImpairmentsPath), impairment_list_from_json);
+}
+
+ApiResult<ClusterStatus> ApiClient::init_cluster(const ClusterInit& init) {
+  return parse_answer(call("POST", "/v1/cluster", print_json(to_json(init))),
+                      cluster_status_from_json);
+}
+
+ApiResult<JoinToken> ApiClient::make_token(const TokenRequest& request) {
+  return parse_answer(call("POST", "/v1/cluster/tokens", print_json(to_json(request))),
+                      join_token_from_json);
+}
+
+ApiResult<ClusterStatus> ApiClient::join_cluster(const std::string& token) {
+  return parse_answer(call("POST", "/v1/cluster/join", print_json({{"token", token}})),
+                      cluster_status_from_json);
+}
+
+ApiResult<void> ApiClient::leave_cluster(bool force) {
+  const auto body = call("DELETE", force ? "/v1/cluster?force=true" : "/v1/cluster");
+  if (!body) return std::unexpected(body.error());
+  return {};
+}
+
+ApiResult<void> ApiClient::remove_host(const std::string& host) {
+  const auto body = call("DELETE", "/v1/cluster/hosts/" + host);
+  if (!body) return std::unexpected(body.error());
+  return {};
+}
+
+ApiResult<ClusterStatus> ApiClient::cluster_status() {
+  return parse_answer(call("GET", "/v1/cluster"), cluster_status_from_json);
 }
 
 }  // namespace paravane::control

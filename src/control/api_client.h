@@ -8,6 +8,7 @@
 
 #include <string>
 
+#include "control/cluster.h"
 #include "control/management.h"
 
 namespace paravane::control {
@@ -15,7 +16,7 @@ namespace paravane::control {
 // Also when the environment has no PARAVANE_SOCKET.
 inline constexpr const char* kDefaultApiSocket = "/run/paravane/api.sock";
 
-class ApiClient final : public Management {
+class ApiClient final : public Management, public ClusterManagement {
  public:
   explicit ApiClient(std::string socket_path) : socket_path_(std::move(socket_path)) {}
 
@@ -35,6 +36,30 @@ class ApiClient final : public Management {
   ApiResult<DaemonStatus> status() override;
   ApiResult<Stats> stats(const std::optional<std::string>& vm) override;
   ApiResult<void> stop(bool force) override;
+
+  ApiResult<SwitchStatus> create_switch(const DistributedSwitch& vds) override;
+  ApiResult<SwitchStatus> set_switch_mtu(const std::string& vds, std::uint32_t mtu) override;
+  ApiResult<void> delete_switch(const std::string& vds) override;
+  ApiResult<SwitchStatus> add_switch_host(const std::string& vds, const SwitchHost& host) override;
+  ApiResult<SwitchStatus> set_switch_uplink(const std::string& vds,
+                                            const SwitchHost& host) override;
+  ApiResult<SwitchStatus> remove_switch_host(const std::string& vds,
+                                             const std::string& host) override;
+  ApiResult<std::vector<SwitchStatus>> list_switches() override;
+  ApiResult<SwitchStatus> find_switch(const std::string& name) override;
+  ApiResult<PortGroupStatus> create_port_group(const PortGroup& group) override;
+  ApiResult<void> delete_port_group(const std::string& name) override;
+  ApiResult<std::vector<PortGroupStatus>> list_port_groups() override;
+  ApiResult<PortGroupStatus> find_port_group(const std::string& name) override;
+  ApiResult<ImpairmentStatus> set_impairment(const Impairment& impairment) override;
+  ApiResult<void> clear_impairments(const std::optional<std::string>& vm) override;
+  ApiResult<std::vector<ImpairmentStatus>> list_impairments() override;
+  ApiResult<ClusterStatus> init_cluster(const ClusterInit& init) override;
+  ApiResult<JoinToken> make_token(const TokenRequest& request) override;
+  ApiResult<ClusterStatus> join_cluster(const std::string& token) override;
+  ApiResult<void> leave_cluster(bool force) override;
+  ApiResult<void> remove_host(const std::string& host) override;
+  ApiResult<ClusterStatus> cluster_status() override;
 
  private:
   // The body of a successful answer.

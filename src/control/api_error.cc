@@ -21,6 +21,7 @@ struct CodeRow {
 };
 constexpr std::array kCodes = {
     CodeRow{ApiErrorCode::kInvalidRequest, "invalid_request", 400},
+    CodeRow{ApiErrorCode::kDenied, "denied", 403},
     CodeRow{ApiErrorCode::kNotFound, "not_found", 404},
     CodeRow{ApiErrorCode::kMethodNotAllowed, "method_not_allowed", 405},
     CodeRow{ApiErrorCode::kTooLarge, "too_large", 413},
@@ -28,7 +29,9 @@ constexpr std::array kCodes = {
     CodeRow{ApiErrorCode::kMacInUse, "mac_in_use", 409},
     CodeRow{ApiErrorCode::kVmsAttached, "vms_attached", 409},
     CodeRow{ApiErrorCode::kLimitReached, "limit_reached", 409},
+    CodeRow{ApiErrorCode::kInUse, "in_use", 409},
     CodeRow{ApiErrorCode::kBusy, "busy", 503},
+    CodeRow{ApiErrorCode::kClusterAway, "cluster_away", 503},
     CodeRow{ApiErrorCode::kNoSpace, "no_space", 507},
     CodeRow{ApiErrorCode::kStore, "store", 500},
     CodeRow{ApiErrorCode::kSocket, "socket", 500},

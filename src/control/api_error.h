@@ -17,6 +17,7 @@ namespace paravane::control {
 
 enum class ApiErrorCode : std::uint8_t {
   kInvalidRequest,    // 400: not what docs/api.md says
+  kDenied,            // 403: not this host's to do, or refused by the one that decides
   kNotFound,          // 404
   kMethodNotAllowed,  // 405
   kTooLarge,          // 413
@@ -24,7 +25,9 @@ enum class ApiErrorCode : std::uint8_t {
   kMacInUse,          // 409
   kVmsAttached,       // 409: refused without force; `vms` names them
   kLimitReached,      // 409: the daemon has as many VMs as it may
+  kInUse,             // 409: something else needs it
   kBusy,              // 503: no answer in time; ask again
+  kClusterAway,       // 503: etcd or the authority does not answer, and it takes them
   kNoSpace,           // 507: the disk of the state directory is full
   kStore,             // 500: the state cannot be read or written
   kSocket,            // 500: the VM's socket cannot be made

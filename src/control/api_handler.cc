@@ -3,13 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <initializer_list>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <string_view>
 #include <utility>
 
+#include "control/api_respond.h"
+#include "control/cluster_json.h"
+#include "control/impairment_api.h"
 #include "control/json_reader.h"
+#include "control/network_api.h"
 #include "control/stats_json.h"
 #include "control/vm_json.h"
 
@@ -20,72 +22,11 @@ using nlohmann::json;
 namespace {
 
 constexpr std::string_view kVmPrefix = "/v1/vms/";
+constexpr std::string_view kClusterPrefix = "/v1/cluster";
+constexpr std::string_view kClusterHosts = "/v1/cluster/hosts/";
 constexpr std::string_view kAdapters = "/adapters";  // after the VM's name
 constexpr std::string_view kAdapterPrefix = "/adapters/";
 static_assert(kMaxAdapters < 10);  // a number is one digit
-constexpr const char* kSeeDocs = "See docs/api.md for the requests there are.";
-
-ApiResponse respond(int status, const json& value) {
-  return {.status = status, .body = print_json(value) + "\n"};
-}
-
-ApiResponse invalid(std::string message) {
-  return error_response(
-      {.code = ApiErrorCode::kInvalidRequest, .message = std::move(message), .remedy = kSeeDocs});
-}
-
-ApiResponse method_not_allowed(const ApiRequest& request) {
-  return error_response({.code = ApiErrorCode::kMethodNotAllowed,
-                         .message = fmt::format("{} does not take this method", request.path),
-                         .remedy = kSeeDocs});
-}
-
-// What is wrong with the query: a key that is not in `allowed`, or one twice.
-std::optional<std::string> query_problem(const ApiRequest& request,
-                                         std::initializer_list<std::string_view> allowed) {
-  for (const auto& [key, value] : request.query) {
-    bool known = false;
-    for (const std::string_view name : allowed) known = known || name == key;
-    if (!known) return fmt::format("unknown query parameter \"{}\"", key);
-    if (request.query.count(key) > 1)
-      return fmt::format("query parameter \"{}\" stands twice", key);
-  }
-  return std::nullopt;
-}
-
-std::optional<std::string> query_value(const ApiRequest& request, const char* key) {
-  const auto found = request.query.find(key);
-  if (found == request.query.end()) return std::nullopt;
-  return found->second;
-}
-
-// ?force=true, and nothing else. Errors: kInvalidArgument.
-Result<bool> forced(const ApiRequest& request) {
-  if (const auto problem = query_problem(request, {"force"})) {
-    return fail(Errc::kInvalidArgument, *problem);
-  }
-  const std::string force = query_value(request, "force").value_or("false");
-  if (force == "true" || force == "false") return force == "true";
-  return fail(Errc::kInvalidArgument, "\"force\" must be true or false");
-}
-
-template <typename T>
-Result<T> read_body(const ApiRequest& request, Result<T> (*read)(const json&)) {
-  const Result<json> body = parse_json(request.body);
-  if (body) return read(*body);
-  return fail(Errc::kInvalidArgument, "request body: " + body.error().message);
-}
-
-template <typename T>
-ApiResponse respond_with(const ApiResult<T>& result, int status = 200) {
-  if (!result) return error_response(result.error());
-  return respond(status, to_json(*result));
-}
-
-ApiResponse respond_done(const ApiResult<void>& result, int status = 200) {
-  if (!result) return error_response(result.error());
-  return respond(status, json::object());
-}
 
 }  // namespace
 
@@ -103,11 +44,13 @@ ApiResponse ApiHandler::handle(const ApiRequest& request) {
   if (request.path == "/v1/vms") return vms(request);
   if (request.path == "/v1/stats") return stats(request);
   if (request.path == "/v1/daemon/stop") return stop(request);
+  if (request.path == kImpairmentsPath) return handle_impairment_request(management_, request);
   if (request.path == "/v1/status") {
     if (request.method != "GET") return method_not_allowed(request);
     if (const auto problem = query_problem(request, {})) return invalid(*problem);
     return respond_with(management_.status());
   }
+  if (cluster_ != nullptr && request.path.starts_with(kClusterPrefix)) return cluster(request);
   if (request.path.starts_with(kVmPrefix)) {
     const std::string name = request.path.substr(kVmPrefix.size());
     const std::size_t slash = name.find('/');
@@ -118,6 +61,7 @@ ApiResponse ApiHandler::handle(const ApiRequest& request) {
     }
     return one_vm(request, name);
   }
+  if (auto response = handle_network_request(management_, request)) return std::move(*response);
   return error_response({.code = ApiErrorCode::kNotFound,
                          .message = fmt::format("there is nothing at {}", request.path),
                          .remedy = kSeeDocs});
@@ -191,6 +135,44 @@ ApiResponse ApiHandler::stats(const ApiRequest& request) {
     if (const Status good = check_name(*name); !good) return invalid(good.error().message);
   }
   return respond_with(management_.stats(name));
+}
+
+ApiResponse ApiHandler::cluster(const ApiRequest& request) {
+  const bool whole = request.path == kClusterPrefix;
+  if (whole && request.method == "DELETE") {
+    const Result<bool> force = forced(request);
+    if (!force) return invalid(force.error().message);
+    return respond_done(cluster_->leave_cluster(*force));
+  }
+  if (const auto problem = query_problem(request, {})) return invalid(*problem);
+  if (whole && request.method == "GET") return respond_with(cluster_->cluster_status());
+  if (whole && request.method == "POST") {
+    const auto init = read_body(request, cluster_init_from_json);
+    if (!init) return invalid(init.error().message);
+    return respond_with(cluster_->init_cluster(*init), 201);
+  }
+  if (request.path == "/v1/cluster/tokens" && request.method == "POST") {
+    const auto token = read_body(request, token_request_from_json);
+    if (!token) return invalid(token.error().message);
+    return respond_with(cluster_->make_token(*token), 201);
+  }
+  if (request.path == "/v1/cluster/join" && request.method == "POST") {
+    const auto token = read_body(request, join_request_from_json);
+    if (!token) return invalid(token.error().message);
+    return respond_with(cluster_->join_cluster(*token), 201);
+  }
+  if (request.path.starts_with(kClusterHosts) && request.method == "DELETE") {
+    const std::string host = request.path.substr(kClusterHosts.size());
+    if (const Status good = check_name(host); !good) return invalid(good.error().message);
+    return respond_done(cluster_->remove_host(host));
+  }
+  if (whole || request.path == "/v1/cluster/tokens" || request.path == "/v1/cluster/join" ||
+      request.path.starts_with(kClusterHosts)) {
+    return method_not_allowed(request);
+  }
+  return error_response({.code = ApiErrorCode::kNotFound,
+                         .message = fmt::format("there is nothing at {}", request.path),
+                         .remedy = kSeeDocs});
 }
 
 ApiResponse ApiHandler::stop(const ApiRequest& request) {

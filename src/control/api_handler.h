@@ -9,6 +9,7 @@
 #include <map>
 #include <string>
 
+#include "control/cluster.h"
 #include "control/management.h"
 
 namespace paravane::control {
@@ -30,7 +31,9 @@ struct ApiResponse {
 
 class ApiHandler {
  public:
-  explicit ApiHandler(Management& management) : management_(management) {}
+  // `cluster` null: nothing is known of clusters. Both outlive the handler.
+  explicit ApiHandler(Management& management, ClusterManagement* cluster = nullptr)
+      : management_(management), cluster_(cluster) {}
 
   // Never fails: what cannot be done is an error answer.
   ApiResponse handle(const ApiRequest& request);
@@ -43,8 +46,10 @@ class ApiHandler {
                           const std::string& number);
   ApiResponse stats(const ApiRequest& request);
   ApiResponse stop(const ApiRequest& request);
+  ApiResponse cluster(const ApiRequest& request);  // all below /v1/cluster
 
   Management& management_;
+  ClusterManagement* cluster_;
 };
 
 ApiResponse error_response(const ApiError& error);

@@ -11,16 +11,16 @@
 #include <vector>
 
 #include "control/api_error.h"
+#include "control/impairment_management.h"
+#include "control/network_management.h"
 #include "control/stats.h"
 #include "control/vm.h"
 #include "control/vm_change.h"
 
 namespace paravane::control {
 
-class Management {
+class Management : public NetworkManagement, public ImpairmentManagement {
  public:
-  virtual ~Management() = default;
-
   // REQUIRES: check_spec(spec). A MAC that is not given is chosen.
   // Errors: kExists, kMacInUse, kLimitReached, kNoSpace, kStore, kSocket.
   virtual ApiResult<VmStatus> add_vm(const VmSpec& spec) = 0;

@@ -27,7 +27,10 @@ struct QpStats {
   std::string type;   // RC, UD, GSI
   std::string state;  // RESET, INIT, RTR, RTS, SQD, SQE, ERR
   std::uint32_t dest_qpn = 0;
-  std::string path;  // "local", ... or "-"
+  std::string path;         // "local", "tcp", ... or "-"
+  std::string peer_gid{};   // of a connection, as an IPv6 address; empty: none
+  std::string peer_host{};  // of the cluster; empty: this one, or none
+  std::string why{};        // this path and no other, in an operator's words
   std::uint64_t sends = 0;
   std::uint64_t receives = 0;
   std::uint64_t sent_bytes = 0;
@@ -63,6 +66,8 @@ struct DaemonStatus {
   std::string state_dir;
   std::string socket_dir;
   std::string config_file;
+  std::string host{};             // this host's name, as switches know it
+  std::uint64_t impairments = 0;  // what an operator has made worse on purpose
   friend bool operator==(const DaemonStatus&, const DaemonStatus&) = default;
 };
 

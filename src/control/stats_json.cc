@@ -43,8 +43,9 @@ json to_json(const std::vector<CounterGroup>& groups) {
 }
 
 json to_json(const QpStats& qp) {
-  json result = {{"number", qp.number}, {"handle", qp.handle},     {"type", qp.type},
-                 {"state", qp.state},   {"dest_qpn", qp.dest_qpn}, {"path", qp.path}};
+  json result = {{"number", qp.number},     {"handle", qp.handle},       {"type", qp.type},
+                 {"state", qp.state},       {"dest_qpn", qp.dest_qpn},   {"path", qp.path},
+                 {"peer_gid", qp.peer_gid}, {"peer_host", qp.peer_host}, {"why", qp.why}};
   for (const QpCounterField& field : kQpCounters) result[field.name] = qp.*field.member;
   return result;
 }
@@ -90,6 +91,9 @@ Result<QpStats> read_qp(const json& value) {
   qp.type = reader.need_text("type");
   qp.state = reader.need_text("state");
   qp.path = reader.need_text("path");
+  qp.peer_gid = reader.text("peer_gid").value_or("");
+  qp.peer_host = reader.text("peer_host").value_or("");
+  qp.why = reader.text("why").value_or("");
   for (const QpCounterField& field : kQpCounters) qp.*field.member = reader.need_number(field.name);
   if (Status good = reader.finish_ignoring_unknown(); !good) return std::unexpected(good.error());
   return qp;
@@ -139,7 +143,9 @@ json to_json(const DaemonStatus& status) {
           {"attached", status.attached},
           {"state_dir", status.state_dir},
           {"socket_dir", status.socket_dir},
-          {"config_file", status.config_file}};
+          {"config_file", status.config_file},
+          {"host", status.host},
+          {"impairments", status.impairments}};
 }
 
 Result<Stats> stats_from_json(const json& value) {
@@ -163,6 +169,8 @@ Result<DaemonStatus> daemon_status_from_json(const json& value) {
   status.state_dir = reader.need_text("state_dir");
   status.socket_dir = reader.need_text("socket_dir");
   status.config_file = reader.need_text("config_file");
+  status.host = reader.text("host").value_or("");
+  status.impairments = reader.number("impairments").value_or(0);
   if (Status good = reader.finish_ignoring_unknown(); !good) return std::unexpected(good.error());
   return status;
 }

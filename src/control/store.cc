@@ -10,6 +10,7 @@
 #include <string>
 #include <utility>
 
+#include "control/network_json.h"
 #include "control/vm_json.h"
 
 namespace paravane::control {
@@ -23,10 +24,18 @@ constexpr const char* kSetUp =
     "PRAGMA journal_mode=DELETE; PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON;";
 
 // A MAC address belongs to one adapter of one VM; all else is the VM's JSON.
-constexpr const char* kMakeTables =
+constexpr const char* kMakeVmTables =
     "CREATE TABLE vm(name TEXT PRIMARY KEY NOT NULL, spec TEXT NOT NULL) WITHOUT ROWID;"
     "CREATE TABLE adapter(mac TEXT PRIMARY KEY NOT NULL,"
     "                     vm TEXT NOT NULL REFERENCES vm(name) ON DELETE CASCADE) WITHOUT ROWID;";
+
+// A port group has its switch; adapters name port groups in their VM's JSON, since these
+// may be kept elsewhere.
+constexpr const char* kMakeNetworkTables =
+    "CREATE TABLE vds(name TEXT PRIMARY KEY NOT NULL, spec TEXT NOT NULL) WITHOUT ROWID;"
+    "CREATE TABLE port_group(name TEXT PRIMARY KEY NOT NULL,"
+    "                        vds TEXT NOT NULL REFERENCES vds(name),"
+    "                        spec TEXT NOT NULL) WITHOUT ROWID;";
 
 // Schema 1 had one adapter per VM, and its address beside the name.
 constexpr const char* kSetOldAside = "ALTER TABLE vm RENAME TO vm1;";
@@ -34,6 +43,16 @@ constexpr const char* kTakeOver =
     "INSERT INTO vm SELECT name, spec FROM vm1;"
     "INSERT INTO adapter SELECT mac, name FROM vm1;"
     "DROP TABLE vm1;";
+
+// What brings a file of each schema up to date; 0: an empty file.
+std::string steps_from(int version) {
+  switch (version) {
+    case 0: return fmt::format("{} {}", kMakeVmTables, kMakeNetworkTables);
+    case 1:
+      return fmt::format("{} {} {} {}", kSetOldAside, kMakeVmTables, kTakeOver, kMakeNetworkTables);
+    default: return kMakeNetworkTables;
+  }
+}
 
 }  // namespace
 
@@ -125,9 +144,8 @@ ApiResult<void> Store::prepare_schema() {
         "Install that version again, or restore an older copy of the file.");
   }
   if (version == kStoreVersion) return {};
-  const auto made = execute(fmt::format("BEGIN IMMEDIATE; {} {} {} PRAGMA user_version={}; COMMIT;",
-                                        version == 1 ? kSetOldAside : "", kMakeTables,
-                                        version == 1 ? kTakeOver : "", kStoreVersion)
+  const auto made = execute(fmt::format("BEGIN IMMEDIATE; {} PRAGMA user_version={}; COMMIT;",
+                                        steps_from(version), kStoreVersion)
                                 .c_str());
   if (!made && sqlite3_get_autocommit(db_) == 0) {
     sqlite3_exec(db_, "ROLLBACK", nullptr, nullptr, nullptr);
@@ -208,6 +226,10 @@ bool Store::is_there_already() const {
   return sqlite3_extended_errcode(db_) == SQLITE_CONSTRAINT_PRIMARYKEY;
 }
 
+bool Store::is_needed_or_missing() const {
+  return sqlite3_extended_errcode(db_) == SQLITE_CONSTRAINT_FOREIGNKEY;
+}
+
 ApiResult<void> Store::Transaction::replace(const VmSpec& spec) {
   auto removed = remove(spec.name);
   return removed ? insert(spec) : removed;
@@ -226,6 +248,84 @@ ApiResult<void> Store::Transaction::commit() {
   auto done = store_->execute("COMMIT");
   if (done) store_ = nullptr;
   return done;
+}
+
+template <typename T, typename Add>
+ApiResult<void> Store::read_specs(const char* sql, const char* what,
+                                  Result<T> (*read)(const nlohmann::json&), Add add) {
+  Statement query(*this, sql);
+  int step = query.step();
+  for (; step == SQLITE_ROW; step = query.step()) {
+    const Result<nlohmann::json> value = parse_json(query.column(0));
+    Result<T> spec = value ? read(*value) : Result<T>(std::unexpected(value.error()));
+    if (!spec) {
+      return refuse(ApiErrorCode::kStore,
+                    fmt::format("{} holds a {} that cannot be read: {}", file_.string(), what,
+                                spec.error().message),
+                    "Restore the file from a backup.");
+    }
+    add(std::move(*spec));
+  }
+  if (step != SQLITE_DONE) return std::unexpected(failure("read the state"));
+  return {};
+}
+
+ApiResult<Network> Store::read_network() {
+  Network network;
+  auto done = read_specs<DistributedSwitch>(
+      "SELECT spec FROM vds", "switch", switch_from_json,
+      [&](DistributedSwitch vds) { network.switches[vds.name] = std::move(vds); });
+  if (!done) return std::unexpected(done.error());
+  done = read_specs<PortGroup>(
+      "SELECT spec FROM port_group", "port group", port_group_from_json,
+      [&](PortGroup group) { network.port_groups[group.name] = std::move(group); });
+  if (!done) return std::unexpected(done.error());
+  return network;
+}
+
+ApiResult<void> Store::put_switch(const DistributedSwitch& vds) {
+  Statement statement(*this,
+                      "INSERT INTO vds(name, spec) VALUES(?1, ?2)"
+                      " ON CONFLICT(name) DO UPDATE SET spec = ?2");
+  statement.bind(1, vds.name);
+  statement.bind(2, print_json(to_json(vds)));
+  if (statement.step() == SQLITE_DONE) return {};
+  return std::unexpected(failure("write the state"));
+}
+
+ApiResult<void> Store::erase_switch(const std::string& name) {
+  Statement statement(*this, "DELETE FROM vds WHERE name = ?");
+  statement.bind(1, name);
+  if (statement.step() != SQLITE_DONE) {
+    if (!is_needed_or_missing()) return std::unexpected(failure("write the state"));
+    return refuse(ApiErrorCode::kInUse, fmt::format("switch {} has port groups", name),
+                  "Delete its port groups first: paravane portgroup delete");
+  }
+  if (sqlite3_changes(db_) != 0) return {};
+  return refuse(ApiErrorCode::kNotFound, fmt::format("there is no switch {}", name),
+                "List the switches there are with: paravane vds list");
+}
+
+ApiResult<void> Store::put_port_group(const PortGroup& group) {
+  Statement statement(*this,
+                      "INSERT INTO port_group(name, vds, spec) VALUES(?1, ?2, ?3)"
+                      " ON CONFLICT(name) DO UPDATE SET vds = ?2, spec = ?3");
+  statement.bind(1, group.name);
+  statement.bind(2, group.vds);
+  statement.bind(3, print_json(to_json(group)));
+  if (statement.step() == SQLITE_DONE) return {};
+  if (!is_needed_or_missing()) return std::unexpected(failure("write the state"));
+  return refuse(ApiErrorCode::kNotFound, fmt::format("there is no switch {}", group.vds),
+                "List the switches there are with: paravane vds list");
+}
+
+ApiResult<void> Store::erase_port_group(const std::string& name) {
+  Statement statement(*this, "DELETE FROM port_group WHERE name = ?");
+  statement.bind(1, name);
+  if (statement.step() != SQLITE_DONE) return std::unexpected(failure("write the state"));
+  if (sqlite3_changes(db_) != 0) return {};
+  return refuse(ApiErrorCode::kNotFound, fmt::format("there is no port group {}", name),
+                "List the port groups there are with: paravane portgroup list");
 }
 
 }  // namespace paravane::control

@@ -10,28 +10,38 @@
 
 #include <filesystem>
 #include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
 #include <vector>
 
 #include "control/api_error.h"
+#include "control/network_inventory.h"
 #include "control/vm.h"
 
 struct sqlite3;
 
 namespace paravane::control {
 
-inline constexpr int kStoreVersion = 2;
+inline constexpr int kStoreVersion = 3;
 
-class Store {
+class Store final : public NetworkInventory {
  public:
   // Makes the file when there is none; its directory must exist.
   // Errors: kNoSpace, kStore (cannot be opened, damaged, of a newer version).
   static ApiResult<std::unique_ptr<Store>> open(const std::filesystem::path& file);
-  ~Store();
+  ~Store() override;
   Store(const Store&) = delete;
   Store& operator=(const Store&) = delete;
 
   // In the order of names. Errors: kStore.
   ApiResult<std::vector<VmSpec>> vms();
+
+  // ---- NetworkInventory, of a host that is alone. No transaction may be open. ----
+  ApiResult<Network> read_network() override;
+  ApiResult<void> put_switch(const DistributedSwitch& vds) override;
+  ApiResult<void> erase_switch(const std::string& name) override;
+  ApiResult<void> put_port_group(const PortGroup& group) override;
+  ApiResult<void> erase_port_group(const std::string& name) override;
 
   // A change that is not committed is undone when the transaction goes.
   class Transaction {
@@ -63,9 +73,13 @@ class Store {
   ApiResult<void> connect();
   ApiResult<void> prepare_schema();
   ApiResult<void> execute(const char* sql);
+  template <typename T, typename Add>
+  ApiResult<void> read_specs(const char* sql, const char* what,
+                             Result<T> (*read)(const nlohmann::json&), Add add);
   ApiError failure(const char* what) const;
   // The last statement failed for a key that exists.
   bool is_there_already() const;
+  bool is_needed_or_missing() const;  // the same, for one that another row names
 
   class Statement;
   std::filesystem::path file_;

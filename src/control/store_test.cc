@@ -157,6 +157,62 @@ TEST_F(StoreTest, BringsAFileOfSchema1UpToDate) {
   EXPECT_EQ(open()->begin()->insert(twin).error().code, ApiErrorCode::kMacInUse);
 }
 
+TEST_F(StoreTest, BringsAFileOfSchema2UpToDate) {
+  run_sql(
+      "CREATE TABLE vm(name TEXT PRIMARY KEY NOT NULL, spec TEXT NOT NULL) WITHOUT ROWID;"
+      "CREATE TABLE adapter(mac TEXT PRIMARY KEY NOT NULL,"
+      "                     vm TEXT NOT NULL REFERENCES vm(name) ON DELETE CASCADE) WITHOUT ROWID;"
+      "INSERT INTO vm VALUES('a', '{\"name\":\"a\",\"hw_version\":21,\"version\":20,"
+      "\"doorbells\":\"mapped\",\"limits\":{\"gids\":16},\"adapters\":[{\"number\":1,"
+      "\"mac\":\"02:50:56:00:00:01\",\"protocol\":\"v2\",\"connected\":true}]}');"
+      "INSERT INTO adapter VALUES('02:50:56:00:00:01', 'a');"
+      "PRAGMA user_version=2;");
+  VmSpec a = spec_of("a");
+  a.adapters[0].mac = MacAddress{2, 0x50, 0x56, 0, 0, 1};
+  for (int round = 0; round < 2; ++round) {
+    const auto store = open();
+    EXPECT_THAT(*store->vms(), testing::ElementsAre(a)) << round;
+    EXPECT_TRUE(store->put_switch({.name = "lan"}));
+  }
+  EXPECT_EQ(open()->read_network()->switches.size(), 1u);
+}
+
+TEST_F(StoreTest, KeepsSwitchesAndPortGroups) {
+  const DistributedSwitch lan{.name = "lan", .mtu = 9000, .hosts = {{"h1", "eth1"}, {"h2", ""}}};
+  const PortGroup storage{.name = "storage", .vds = "lan", .vlan = 10};
+  {
+    const auto store = open();
+    ASSERT_TRUE(store->put_switch({.name = "lan"}));
+    ASSERT_TRUE(store->put_port_group(storage));
+    ASSERT_TRUE(store->put_switch(lan));  // instead of the one before
+  }
+  const auto network = open()->read_network();
+  ASSERT_TRUE(network);
+  EXPECT_EQ(*network, (Network{.switches = {{"lan", lan}}, .port_groups = {{"storage", storage}}}));
+}
+
+TEST_F(StoreTest, KeepsNoPortGroupWithoutItsSwitch) {
+  const auto store = open();
+  const PortGroup storage{.name = "storage", .vds = "lan", .vlan = 10};
+  EXPECT_EQ(store->put_port_group(storage).error().code, ApiErrorCode::kNotFound);
+  ASSERT_TRUE(store->put_switch({.name = "lan"}));
+  ASSERT_TRUE(store->put_port_group(storage));
+  EXPECT_EQ(store->erase_switch("lan").error().code, ApiErrorCode::kInUse);
+  ASSERT_TRUE(store->erase_port_group("storage"));
+  ASSERT_TRUE(store->erase_switch("lan"));
+  EXPECT_EQ(store->erase_switch("lan").error().code, ApiErrorCode::kNotFound);
+  EXPECT_EQ(store->erase_port_group("storage").error().code, ApiErrorCode::kNotFound);
+  EXPECT_EQ(*store->read_network(), Network{});
+}
+
+TEST_F(StoreTest, RefusesASwitchThatItDidNotWrite) {
+  open();
+  run_sql("INSERT INTO vds VALUES('lan', '{\"name\":\"lan\",\"mtu\":1}')");
+  const auto network = open()->read_network();
+  ASSERT_FALSE(network);
+  EXPECT_THAT(network.error().message, HasSubstr("holds a switch that cannot be read"));
+}
+
 TEST_F(StoreTest, RemovesAVm) {
   const auto store = open();
   add(*store, spec_of("a"));

@@ -28,6 +28,7 @@ Status check_adapters(const VmSpec& spec) {
     before = &adapter;
     if (Status good = check_mac(adapter); !good) return good;
     if (Status good = check_protocol(spec.hw_version, adapter.protocol); !good) return good;
+    if (Status good = check_adapter_group(adapter.port_group); !good) return good;
     const auto same = [&adapter](const AdapterSpec& other) { return other.mac == adapter.mac; };
     if (adapter.mac && std::ranges::count_if(spec.adapters, same) > 1) {
       return fail(Errc::kInvalidArgument,
@@ -90,6 +91,15 @@ Status check_mac(const AdapterSpec& adapter) {
       Errc::kInvalidArgument,
       fmt::format("MAC address {} cannot belong to an adapter: it is {}", format_mac(*adapter.mac),
                   (*adapter.mac)[0] & 1 ? "a group address (first byte is odd)" : "zero"));
+}
+
+Status check_adapter_group(std::string_view port_group) {
+  if (port_group.empty()) return {};
+  if (const Status good = check_name(port_group); !good) {
+    return fail(Errc::kInvalidArgument,
+                fmt::format("port group \"{}\": {}", port_group, good.error().message));
+  }
+  return {};
 }
 
 const AdapterSpec* find_adapter(const VmSpec& spec, std::uint32_t number) {

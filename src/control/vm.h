@@ -95,6 +95,9 @@ struct AdapterSpec {
   std::optional<MacAddress> mac{};  // unset in a request: chosen by the daemon
   Protocol protocol = Protocol::kRoceV2;
   bool connected = true;  // to the switch: its link is up
+  // Where it lives: a port group of a distributed switch, which gives its NIC a tap.
+  // Empty: the built-in switch of this host, and the NIC is somebody else's matter.
+  std::string port_group{};
 
   friend bool operator==(const AdapterSpec&, const AdapterSpec&) = default;
 };
@@ -113,6 +116,8 @@ struct VmSpec {
 // Errors: kInvalidArgument, naming the property and what it may be.
 Status check_spec(const VmSpec& spec);
 Status check_mac(const AdapterSpec& adapter);
+// Empty is good.
+Status check_adapter_group(std::string_view port_group);
 
 // nullptr: there is none of this number.
 const AdapterSpec* find_adapter(const VmSpec& spec, std::uint32_t number);
@@ -139,6 +144,7 @@ struct AdapterStatus {
   VmState state = VmState::kDetached;
   int pid = 0;            // of the VMM; 0: none
   std::string problem{};  // empty: none
+  std::string tap{};      // what the NIC beside it is put on; empty: it has no port group
 
   friend bool operator==(const AdapterStatus&, const AdapterStatus&) = default;
 };

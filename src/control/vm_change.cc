@@ -30,12 +30,20 @@ Status check_adapters_exist(const VmChange& change, const VmSpec& vm) {
 
 }  // namespace
 
+bool only_moves(const VmChange& change) {
+  return change.port_group && !change.hw_version && !change.protocol && change.limits.empty();
+}
+
 Status check_change(const VmChange& change) {
-  if (!change.hw_version && !change.protocol && change.limits.empty()) {
+  if (!change.hw_version && !change.protocol && change.limits.empty() && !change.port_group) {
     return fail(Errc::kInvalidArgument, "nothing to change was named");
   }
-  if (change.adapter && !change.protocol) {
-    return fail(Errc::kInvalidArgument, "an adapter was named, but no protocol for it");
+  if (change.adapter && !change.protocol && !change.port_group) {
+    return fail(Errc::kInvalidArgument,
+                "an adapter was named, but neither protocol nor port group for it");
+  }
+  if (change.port_group) {
+    if (Status good = check_adapter_group(*change.port_group); !good) return good;
   }
   if (change.hw_version) {
     const std::uint32_t hardware = *change.hw_version;
@@ -60,6 +68,7 @@ ApiResult<VmSpec> apply(const VmChange& change, const VmSpec& vm) {
   for (AdapterSpec& adapter : changed.adapters) {
     const bool meant = !change.adapter || *change.adapter == adapter.number;
     if (change.protocol && meant) adapter.protocol = *change.protocol;
+    if (change.port_group && meant) adapter.port_group = *change.port_group;
     if (const Status good = check_protocol(changed.hw_version, adapter.protocol); !good) {
       return refuse(ApiErrorCode::kInvalidRequest,
                     fmt::format("vm {}: adapter {} cannot speak RoCE {}: {}", vm.name,
@@ -88,9 +97,11 @@ ApiResult<AdapterSpec> next_adapter(const AdapterRequest& request, const VmSpec&
   AdapterSpec adapter;
   while (find_adapter(vm, adapter.number) != nullptr) ++adapter.number;
   adapter.mac = request.mac;
+  adapter.port_group = request.port_group;
   adapter.protocol = request.protocol.value_or(default_protocol(vm.hw_version));
   Status good = check_protocol(vm.hw_version, adapter.protocol);
   if (good) good = check_mac(adapter);
+  if (good) good = check_adapter_group(adapter.port_group);
   if (good) return adapter;
   return refuse(ApiErrorCode::kInvalidRequest,
                 fmt::format("vm {}: {}", vm.name, good.error().message),

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "control/api_error.h"
@@ -24,11 +25,16 @@ struct LimitChange {
 struct VmChange {
   std::optional<std::uint32_t> hw_version{};
   std::optional<Protocol> protocol{};
-  std::optional<std::uint32_t> adapter{};  // whose protocol; unset: every adapter's
-  std::vector<LimitChange> limits{};       // each field once
+  std::optional<std::uint32_t> adapter{};   // whose protocol or port group; unset: every one's
+  std::vector<LimitChange> limits{};        // each field once
+  std::optional<std::string> port_group{};  // empty: none
 
   friend bool operator==(const VmChange&, const VmChange&) = default;
 };
+
+// Whether adapters move to other port groups and nothing else changes, which they may
+// while the VM runs.
+bool only_moves(const VmChange& change);
 
 // What can be said without knowing the VM. Errors: kInvalidArgument.
 Status check_change(const VmChange& change);
@@ -43,6 +49,7 @@ ApiResult<VmSpec> apply(const VmChange& change, const VmSpec& vm);
 struct AdapterRequest {
   std::optional<MacAddress> mac{};
   std::optional<Protocol> protocol{};
+  std::string port_group{};
 
   friend bool operator==(const AdapterRequest&, const AdapterRequest&) = default;
 };

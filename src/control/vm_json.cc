@@ -47,7 +47,7 @@ VmLimits read_limits(JsonReader& spec) {
   JsonReader reader(*object, "limits");
   for (const LimitField& field : kLimitFields) {
     if (const auto value = read_u32(reader, std::string(field.name).c_str()))
-      limits.*field.member = *value;
+      limits.*field.member = value;
   }
   if (const Status good = reader.finish(); !good) spec.complain("limits", good.error().message);
   return limits;
@@ -56,7 +56,8 @@ VmLimits read_limits(JsonReader& spec) {
 AdapterSpec read_adapter(JsonReader& reader, std::uint32_t hw_version) {
   return {.mac = read_mac(reader),
           .protocol = read_protocol(reader).value_or(default_protocol(hw_version)),
-          .connected = reader.boolean("connected").value_or(true)};
+          .connected = reader.boolean("connected").value_or(true),
+          .port_group = reader.text("port_group").value_or("")};
 }
 
 AdapterSpec read_numbered_adapter(JsonReader& reader, std::uint32_t hw_version) {
@@ -88,6 +89,7 @@ AdapterStatus read_status(JsonReader& reader) {
   status.state = parse_vm_state(reader.need_text("state")).value_or(VmState::kFailed);
   status.pid = static_cast<int>(reader.need_number("pid", 0x7FFFFFFF));
   status.problem = reader.need_text("problem");
+  status.tap = reader.text("tap").value_or("");
   return status;
 }
 
@@ -119,15 +121,16 @@ class DuplicateKeys {
   std::string found_;
 };
 
-}  // namespace
-
 json to_json(const AdapterSpec& adapter) {
   json result = {{"number", adapter.number},
                  {"protocol", to_string(adapter.protocol)},
-                 {"connected", adapter.connected}};
+                 {"connected", adapter.connected},
+                 {"port_group", adapter.port_group}};
   if (adapter.mac) result["mac"] = format_mac(*adapter.mac);
   return result;
 }
+
+}  // namespace
 
 json to_json(const VmSpec& spec) {
   json limits = json::object();
@@ -149,7 +152,8 @@ json to_json(const VmStatus& status) {
     adapters[i].update({{"socket", adapter.socket},
                         {"state", to_string(adapter.state)},
                         {"pid", adapter.pid},
-                        {"problem", adapter.problem}});
+                        {"problem", adapter.problem},
+                        {"tap", adapter.tap}});
   }
   // The first also stands in the VM itself, for clients that know one adapter.
   if (!adapters.empty()) {
@@ -165,6 +169,7 @@ json to_json(const VmChange& change) {
   if (change.hw_version) result["hw_version"] = *change.hw_version;
   if (change.protocol) result["protocol"] = to_string(*change.protocol);
   if (change.adapter) result["adapter"] = *change.adapter;
+  if (change.port_group) result["port_group"] = *change.port_group;
   for (const LimitChange& limit : change.limits) {
     json& value = result["limits"][std::string(limit.field->name)];
     if (limit.value) value = *limit.value;
@@ -176,6 +181,7 @@ json to_json(const AdapterRequest& request) {
   json result = json::object();
   if (request.mac) result["mac"] = format_mac(*request.mac);
   if (request.protocol) result["protocol"] = to_string(*request.protocol);
+  if (!request.port_group.empty()) result["port_group"] = request.port_group;
   return result;
 }
 
@@ -219,6 +225,7 @@ Result<VmChange> vm_change_from_json(const json& value) {
   change.hw_version = read_u32(reader, "hw_version");
   change.protocol = read_protocol(reader);
   change.adapter = read_u32(reader, "adapter");
+  change.port_group = reader.text("port_group");
   if (const json* object = reader.object("limits")) {
     JsonReader limits(*object, "limits");
     for (const LimitField& field : kLimitFields) {
@@ -237,9 +244,14 @@ Result<VmChange> vm_change_from_json(const json& value) {
 
 Result<AdapterRequest> adapter_request_from_json(const json& value) {
   JsonReader reader(value, "adapter");
-  const AdapterRequest request{.mac = read_mac(reader), .protocol = read_protocol(reader)};
+  AdapterRequest request{.mac = read_mac(reader),
+                         .protocol = read_protocol(reader),
+                         .port_group = reader.text("port_group").value_or("")};
   if (Status good = reader.finish(); !good) return std::unexpected(good.error());
   if (Status good = check_mac({.mac = request.mac}); !good) return std::unexpected(good.error());
+  if (Status good = check_adapter_group(request.port_group); !good) {
+    return std::unexpected(good.error());
+  }
   return request;
 }
 

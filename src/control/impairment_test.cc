@@ -1,0 +1,89 @@
+#include "control/impairment.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "control/impairment_json.h"
+
+namespace paravane::control {
+namespace {
+
+TEST(Impairment, ReadsShares) {
+  EXPECT_EQ(parse_share("0.1%"), 1'000u);
+  EXPECT_EQ(parse_share("25"), 250'000u);
+  EXPECT_EQ(parse_share("0.0001%"), 1u);
+  EXPECT_EQ(parse_share("100%"), kPartsPerMillion);
+  EXPECT_EQ(parse_share("0"), 0u);
+  for (const char* bad : {"", "%", "-1%", "100.1%", "x", "1%%", "1e1", "0.00001%", "nan", "1.2.3",
+                          ".", "inf", "99999999999999999"}) {
+    EXPECT_FALSE(parse_share(bad)) << bad;
+  }
+  EXPECT_EQ(format_share(1'000), "0.1%");
+  EXPECT_EQ(format_share(0), "0%");
+}
+
+TEST(Impairment, ReadsDelays) {
+  EXPECT_EQ(parse_delay_us("20us"), 20u);
+  EXPECT_EQ(parse_delay_us("1.5ms"), 1'500u);
+  EXPECT_EQ(parse_delay_us("10s"), kMaxImpairmentDelayUs);
+  for (const char* bad :
+       {"", "20", "us", "-1us", "10.1s", "0.1us", "1h", "1 s", "infs", "nanms", "1e9us"}) {
+    EXPECT_FALSE(parse_delay_us(bad)) << bad;
+  }
+  EXPECT_EQ(format_delay(1'500), "1500us");
+  EXPECT_EQ(format_delay(2'000), "2ms");
+  EXPECT_EQ(format_delay(2'000'000), "2s");
+}
+
+TEST(Impairment, ChecksWhatItIsGiven) {
+  const Impairment good{.vm = "a", .peer = "fe80::1", .loss_ppm = 1};
+  EXPECT_TRUE(check_impairment(good));
+  for (const char* peer : {"any", "b"}) {
+    Impairment other = good;
+    other.peer = peer;
+    EXPECT_TRUE(check_impairment(other)) << peer;
+  }
+  for (const char* peer : {"", "B", "fe80::1::2", "a/2", "1.2.3.4/24"}) {
+    Impairment bad = good;
+    bad.peer = peer;
+    EXPECT_FALSE(check_impairment(bad)) << peer;
+  }
+  Impairment bad = good;
+  bad.vm = "A";
+  EXPECT_FALSE(check_impairment(bad));
+  bad = good;
+  bad.rnr_ppm = kPartsPerMillion + 1;
+  EXPECT_FALSE(check_impairment(bad));
+  bad = good;
+  bad.delay_us = kMaxImpairmentDelayUs + 1;
+  EXPECT_FALSE(check_impairment(bad));
+  bad = good;
+  bad.loss_ppm = 0;
+  EXPECT_FALSE(check_impairment(bad));
+}
+
+TEST(Impairment, TravelsAsJson) {
+  const ImpairmentStatus status{.spec = {.vm = "a",
+                                         .peer = "b",
+                                         .loss_ppm = 1,
+                                         .reorder_ppm = 2,
+                                         .rnr_ppm = 3,
+                                         .delay_us = 4,
+                                         .seed = ~std::uint64_t{0}},
+                                .messages = 5,
+                                .lost = 6,
+                                .answers_lost = 7,
+                                .delayed = 8,
+                                .reordered = 9,
+                                .rnr = 10};
+  const auto read = impairment_status_from_json(to_json(status));
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(*read, status);
+  const auto spec = impairment_from_json(to_json(status.spec));
+  ASSERT_TRUE(spec) << spec.error().message;
+  EXPECT_EQ(*spec, status.spec);
+}
+
+}  // namespace
+}  // namespace paravane::control
