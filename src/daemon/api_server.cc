@@ -51,7 +51,8 @@ Status clear_stale(const sockaddr_un& address, const std::filesystem::path& path
 
 Result<std::unique_ptr<ApiServer>> ApiServer::listen(const ApiConfig& config,
                                                      const SocketAccess& access,
-                                                     control::Management& management) {
+                                                     control::Management& management,
+                                                     control::ClusterManagement& cluster) {
   const std::string path = config.socket.string();
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
@@ -76,16 +77,16 @@ Result<std::unique_ptr<ApiServer>> ApiServer::listen(const ApiConfig& config,
   auto loop = EventLoop::create();
   if (!loop) return std::unexpected(loop.error());
   std::unique_ptr<ApiServer> server(
-      new ApiServer(config, std::move(socket), std::move(*loop), management));
+      new ApiServer(config, std::move(socket), std::move(*loop), management, cluster));
   if (Status open = server->open_door(config, access); !open) return std::unexpected(open.error());
   return server;
 }
 
 ApiServer::ApiServer(const ApiConfig& config, UniqueFd socket, std::unique_ptr<EventLoop> loop,
-                     control::Management& management)
+                     control::Management& management, control::ClusterManagement& cluster)
     : path_(config.socket),
       socket_(std::move(socket)),
-      handler_(management),
+      handler_(management, &cluster),
       loop_(std::move(loop)),
       lobby_(*loop_, [this](UniqueFd client, std::string bytes) {
         queue_.put({.client = std::move(client), .bytes = std::move(bytes)});

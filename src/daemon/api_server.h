@@ -27,11 +27,12 @@ namespace paravane::daemon {
 
 class ApiServer {
  public:
-  // `management` outlives the server and may be called from any thread.
+  // `management` and `cluster` outlive the server and may be called from any thread.
   // Errors: kBadState (somebody listens there), kIo; with path, cause and remedy.
   static Result<std::unique_ptr<ApiServer>> listen(const ApiConfig& config,
                                                    const SocketAccess& access,
-                                                   control::Management& management);
+                                                   control::Management& management,
+                                                   control::ClusterManagement& cluster);
   // Answers what is under way, then ends; removes the socket file.
   ~ApiServer();
   ApiServer(const ApiServer&) = delete;
@@ -39,7 +40,7 @@ class ApiServer {
 
  private:
   ApiServer(const ApiConfig& config, UniqueFd socket, std::unique_ptr<EventLoop> loop,
-            control::Management& management);
+            control::Management& management, control::ClusterManagement& cluster);
   Status open_door(const ApiConfig& config, const SocketAccess& access);
   void keep_door();
   void take_in();

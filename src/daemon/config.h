@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "base/instant.h"
 #include "daemon/worker.h"
@@ -39,6 +40,34 @@ struct SandboxConfig {
   bool filter_system_calls = true;
 };
 
+// The first and last port that a channel between hosts may listen at, as in vSphere.
+inline constexpr std::uint16_t kFirstChannelPort = 28250;
+inline constexpr std::uint16_t kLastChannelPort = 28761;
+
+// This host among others. Without an address the daemon uses no network.
+struct ClusterConfig {
+  std::string address;  // IPv4 or IPv6; empty: none
+  std::uint16_t channel_port = kFirstChannelPort;
+  std::uint16_t door_port = 28249;  // of the authority, where hosts join
+  std::uint16_t etcd_port = 2379;
+  std::filesystem::path etcd_program = "/usr/bin/etcd";
+  std::uint64_t certificate_lifetime_s = 90ULL * 24 * 3600;  // of what the authority signs
+};
+
+// This host among those that share switches.
+struct HostNameConfig {
+  std::string name;  // empty: the system's
+};
+
+struct NetworkConfig {
+  std::vector<std::string> uplinks;  // NICs that distributed switches may have
+};
+
+// The TCP channels to other hosts.
+struct ChannelConfig {
+  bool encrypted = true;
+};
+
 struct LogConfig {
   std::string level = "info";
   LogFormat format = LogFormat::kText;
@@ -49,6 +78,10 @@ struct Config {
   ApiConfig api;
   VfioUserConfig vfio_user;
   SandboxConfig sandbox;
+  ClusterConfig cluster;
+  ChannelConfig channel;
+  HostNameConfig host;
+  NetworkConfig network;
   LogConfig log;
   WorkerConfig worker;
   // How user doorbell pages are watched; the rest of it is each VM's.

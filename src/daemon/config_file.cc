@@ -9,6 +9,7 @@
 #include <iterator>
 #include <string>
 
+#include "control/distributed_switch.h"
 #include "daemon/toml_reader.h"
 
 namespace paravane::daemon {
@@ -45,6 +46,34 @@ void read_sandbox(TomlReader reader, SandboxConfig& sandbox) {
   std::size_t calls = sandbox.filter_system_calls ? 0 : 1;
   reader.word("system_calls", {"listed", "all"}, calls);
   sandbox.filter_system_calls = calls == 0;
+  reader.finish();
+}
+
+void read_cluster(TomlReader reader, ClusterConfig& cluster) {
+  reader.ip_address("address", cluster.address);
+  reader.number("channel_port", kFirstChannelPort, kLastChannelPort, cluster.channel_port);
+  reader.number("door_port", 1024, 65535, cluster.door_port);
+  reader.number("etcd_port", 1024, 65535, cluster.etcd_port);
+  reader.file_path("etcd_program", cluster.etcd_program);
+  reader.number("certificate_lifetime_s", 30, 10ULL * 365 * 24 * 3600,
+                cluster.certificate_lifetime_s);
+  reader.finish();
+}
+
+void read_channel(TomlReader reader, ChannelConfig& channel) {
+  std::size_t choice = channel.encrypted ? 0 : 1;
+  reader.word("encryption", {"on", "off"}, choice);
+  channel.encrypted = choice == 0;
+  reader.finish();
+}
+
+void read_host(TomlReader reader, HostNameConfig& host) {
+  reader.checked_text("name", control::check_host_name, host.name);
+  reader.finish();
+}
+
+void read_network(TomlReader reader, NetworkConfig& network) {
+  reader.texts("uplinks", control::check_interface_name, network.uplinks);
   reader.finish();
 }
 
@@ -95,6 +124,10 @@ Config read_all(TomlReader& root) {
   read_api(root.sub_table("api"), config.api);
   read_vfio_user(root.sub_table("vfio_user"), config.vfio_user);
   read_sandbox(root.sub_table("sandbox"), config.sandbox);
+  read_cluster(root.sub_table("cluster"), config.cluster);
+  read_channel(root.sub_table("channel"), config.channel);
+  read_host(root.sub_table("host"), config.host);
+  read_network(root.sub_table("network"), config.network);
   read_log(root.sub_table("log"), config.log);
   read_worker(root.sub_table("worker"), config.worker);
   read_doorbells(root.sub_table("doorbells"), config.doorbells);

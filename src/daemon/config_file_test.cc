@@ -35,6 +35,10 @@ mode = "0666"
 group = "kvm"
 max_vms = 3
 max_guest_memory_gib = 4
+[host]
+name = "h1"
+[network]
+uplinks = ["eth1", "enp3s0f1"]
 [log]
 level = "debug"
 format = "json"
@@ -56,6 +60,8 @@ stall_seed = 14
                                    "test.toml");
   ASSERT_TRUE(config) << config.error().message;
   EXPECT_EQ(config->state_dir, "/a");
+  EXPECT_EQ(config->host.name, "h1");
+  EXPECT_THAT(config->network.uplinks, testing::ElementsAre("eth1", "enp3s0f1"));
   EXPECT_EQ(config->api.socket, "/b/api");
   EXPECT_EQ(config->api.mode, 0600u);
   EXPECT_EQ(config->api.group, "ops");
@@ -115,6 +121,10 @@ INSTANTIATE_TEST_SUITE_P(
         Broken{"[api]\nthreads = 65\n", "test.toml:2: ", "it may be 1 to 64"},
         Broken{"[api]\nthreads = 1.5\n", "test.toml:2: ", "whole number"},
         Broken{"[log]\nlevel = \"loud\"\n", "test.toml:2: ", "debug, info, warn, error"},
+        Broken{"[host]\nname = \"H 1\"\n", "test.toml:2: ", "host.name is not good"},
+        Broken{"[network]\nuplinks = \"eth1\"\n", "test.toml:2: ", "must be an array"},
+        Broken{"[network]\nuplinks = [1]\n", "test.toml:2: ", "must be an array"},
+        Broken{"[network]\nuplinks = [\n\"eth1\",\n\"a/b\"]\n", "test.toml:4: ", "a/b"},
         Broken{"[worker]\nspin = true\n", "test.toml:2: ", "text"},
         Broken{"[worker]\ncpu = 1024\n", "test.toml:2: ", "0 to 1023"},
         Broken{"[debug]\nstall_for_us = 1000001\n", "test.toml:2: ", "0 to 1000000"}));
@@ -151,6 +161,8 @@ TEST(ConfigFile, InstalledFileHoldsTheDefaults) {
   EXPECT_EQ(installed->vfio_user.socket_dir, built_in.vfio_user.socket_dir);
   EXPECT_EQ(installed->vfio_user.max_vms, built_in.vfio_user.max_vms);
   EXPECT_EQ(installed->vfio_user.max_guest_memory, built_in.vfio_user.max_guest_memory);
+  EXPECT_EQ(installed->host.name, built_in.host.name);
+  EXPECT_EQ(installed->network.uplinks, built_in.network.uplinks);
   EXPECT_EQ(installed->worker.spin_for, built_in.worker.spin_for);
   EXPECT_EQ(installed->worker.turn.share, built_in.worker.turn.share);
   EXPECT_EQ(installed->worker.cpu, built_in.worker.cpu);

@@ -10,7 +10,7 @@
 
 namespace paravane::daemon {
 
-class ControlDoor final : public control::Management {
+class ControlDoor : public control::Management {
  public:
   // Both outlive the door; `host` is used on the thread that `mailbox` belongs to.
   ControlDoor(control::Management& host, Mailbox& mailbox) : host_(host), mailbox_(mailbox) {}
@@ -53,8 +53,60 @@ class ControlDoor final : public control::Management {
   control::ApiResult<void> stop(bool force) override {
     return carry([this, force] { return host_.stop(force); });
   }
+  control::ApiResult<control::SwitchStatus> create_switch(
+      const control::DistributedSwitch& vds) override {
+    return carry([this, vds] { return host_.create_switch(vds); });
+  }
+  control::ApiResult<control::SwitchStatus> set_switch_mtu(const std::string& vds,
+                                                           std::uint32_t mtu) override {
+    return carry([this, vds, mtu] { return host_.set_switch_mtu(vds, mtu); });
+  }
+  control::ApiResult<void> delete_switch(const std::string& vds) override {
+    return carry([this, vds] { return host_.delete_switch(vds); });
+  }
+  control::ApiResult<control::SwitchStatus> add_switch_host(
+      const std::string& vds, const control::SwitchHost& host) override {
+    return carry([this, vds, host] { return host_.add_switch_host(vds, host); });
+  }
+  control::ApiResult<control::SwitchStatus> set_switch_uplink(
+      const std::string& vds, const control::SwitchHost& host) override {
+    return carry([this, vds, host] { return host_.set_switch_uplink(vds, host); });
+  }
+  control::ApiResult<control::SwitchStatus> remove_switch_host(const std::string& vds,
+                                                               const std::string& host) override {
+    return carry([this, vds, host] { return host_.remove_switch_host(vds, host); });
+  }
+  control::ApiResult<std::vector<control::SwitchStatus>> list_switches() override {
+    return carry([this] { return host_.list_switches(); });
+  }
+  control::ApiResult<control::SwitchStatus> find_switch(const std::string& name) override {
+    return carry([this, name] { return host_.find_switch(name); });
+  }
+  control::ApiResult<control::ImpairmentStatus> set_impairment(
+      const control::Impairment& impairment) override {
+    return carry([this, impairment] { return host_.set_impairment(impairment); });
+  }
+  control::ApiResult<void> clear_impairments(const std::optional<std::string>& vm) override {
+    return carry([this, vm] { return host_.clear_impairments(vm); });
+  }
+  control::ApiResult<std::vector<control::ImpairmentStatus>> list_impairments() override {
+    return carry([this] { return host_.list_impairments(); });
+  }
+  control::ApiResult<control::PortGroupStatus> create_port_group(
+      const control::PortGroup& group) override {
+    return carry([this, group] { return host_.create_port_group(group); });
+  }
+  control::ApiResult<void> delete_port_group(const std::string& name) override {
+    return carry([this, name] { return host_.delete_port_group(name); });
+  }
+  control::ApiResult<std::vector<control::PortGroupStatus>> list_port_groups() override {
+    return carry([this] { return host_.list_port_groups(); });
+  }
+  control::ApiResult<control::PortGroupStatus> find_port_group(const std::string& name) override {
+    return carry([this, name] { return host_.find_port_group(name); });
+  }
 
- private:
+ protected:
   // Above what the control thread itself waits for a worker.
   static constexpr std::chrono::milliseconds kLimit{15'000};
 
@@ -66,6 +118,7 @@ class ControlDoor final : public control::Management {
                            "Ask again; see with paravane vm list what was done.");
   }
 
+ private:
   control::Management& host_;
   Mailbox& mailbox_;
 };

@@ -27,7 +27,10 @@ Daemon::Daemon(Config config, std::string config_file, EngineAccount account, Pr
     : config_(std::move(config)),
       config_file_(std::move(config_file)),
       account_(account),
-      keeper_(std::move(keeper)) {}
+      keeper_(std::move(keeper)),
+      switches_(keeper_,
+                [this](ProcessLink::NoteWithSocket received) { take_note(std::move(received)); }),
+      dialer_([this](const Note& note) { keeper_.send(note); }) {}
 
 ExitStatus Daemon::run() {
   if (const Status started = start(); !started) {
@@ -46,14 +49,43 @@ ExitStatus Daemon::run() {
 Status Daemon::start() {
   if (Status ready = install_memory_failure_handler(); !ready) return ready;
   if (Status ready = start_control(); !ready) return ready;
-  auto host = Host::start(
-      {.config = config_, .config_file = config_file_, .vm_socket_group = account_.vm_group},
-      [this] { stopping_ = true; });
+  inventory::prepare_curl();
+  const auto to_fabric = [this](auto act) {
+    mailbox_->post([this, act] {
+      if (ClusterFabric* fabric = host_ ? host_->cluster_fabric() : nullptr) act(*fabric);
+    });
+  };
+  cluster_ = std::make_unique<ClusterService>(
+      config_, dialer_,
+      [this](bool wanted) {
+        keeper_.send({.kind = Note::Kind::kEtcd, .text = wanted ? "on" : "off"});
+      },
+      ClusterService::Listeners{
+          .view =
+              [this](std::shared_ptr<const inventory::View> view) {
+                mailbox_->post([this, view] {
+                  if (host_) host_->on_view(view);
+                });
+              },
+          .lost = {},
+          .identity =
+              [to_fabric] { to_fabric([](ClusterFabric& fabric) { fabric.on_identity(); }); }});
+  auto host =
+      Host::start({.config = config_,
+                   .config_file = config_file_,
+                   .vm_socket_group = account_.vm_group,
+                   .switches = &switches_,
+                   .dialer = &dialer_,
+                   .post = [this](std::function<void()> act) { mailbox_->post(std::move(act)); },
+                   .cluster = cluster_.get()},
+                  [this] { stopping_ = true; });
   if (!host) return fail(Errc::kIo, with_remedy(host.error()));
   host_ = std::move(*host);
-  door_ = std::make_unique<ControlDoor>(*host_, *mailbox_);
+  if (Status joined = cluster_->start(); !joined) return joined;
+  host_->on_view(nullptr);  // nothing is known yet but who we are
+  door_ = std::make_unique<ClusterDoor>(*host_, *mailbox_, *cluster_);
   auto api = ApiServer::listen(config_.api, {.mode = config_.api.mode, .group = account_.api_group},
-                               *door_);
+                               *door_, *cluster_);
   if (!api) return std::unexpected(api.error());
   api_ = std::move(*api);
   return close_sandbox(config_.sandbox);
@@ -101,6 +133,8 @@ void Daemon::stop() {
   }
   mailbox_->close();
   mailbox_->deliver();  // answers that the API's threads wait for
+  dialer_.close();
+  cluster_->stop();
   api_.reset();
   door_.reset();
   host_.reset();
@@ -115,14 +149,20 @@ void Daemon::on_signal() {
 }
 
 void Daemon::on_note() {
-  const auto note = keeper_.receive();
-  if (!note) {
+  auto received = keeper_.receive_with_socket();
+  if (!received) {
     stopping_ = true;  // without the keeper we are ended anyway
     return;
   }
-  if (!*note || (*note)->kind != Note::Kind::kLogLevel) return;
-  spdlog::set_level(spdlog::level::from_str((*note)->text));
-  log::info("log level is {}; other settings need a restart", (*note)->text);
+  if (*received) take_note(std::move(**received));
+}
+
+void Daemon::take_note(ProcessLink::NoteWithSocket received) {
+  const Note& note = received.note;
+  if (note.kind == Note::Kind::kSocket) dialer_.on_answer(note.text, std::move(received.socket));
+  if (note.kind != Note::Kind::kLogLevel) return;
+  spdlog::set_level(spdlog::level::from_str(note.text));
+  log::info("log level is {}; other settings need a restart", note.text);
 }
 
 std::string Daemon::summary() const {

@@ -9,13 +9,16 @@
 #include "base/event_loop.h"
 #include "base/unique_fd.h"
 #include "daemon/api_server.h"
+#include "daemon/cluster_door.h"
+#include "daemon/cluster_service.h"
 #include "daemon/config.h"
-#include "daemon/control_door.h"
+#include "daemon/dialer.h"
 #include "daemon/engine_account.h"
 #include "daemon/exit_status.h"
 #include "daemon/host.h"
 #include "daemon/mailbox.h"
 #include "daemon/process_link.h"
+#include "daemon/switch_line.h"
 
 namespace paravane::daemon {
 
@@ -35,19 +38,23 @@ class Daemon {
   void stop();
   void on_signal();
   void on_note();
+  void take_note(ProcessLink::NoteWithSocket received);
   std::string summary() const;
 
   Config config_;
   std::string config_file_;
   EngineAccount account_;
   ProcessLink keeper_;
+  SwitchLine switches_;
   std::string told_;  // the keeper
   bool stopping_ = false;
   UniqueFd signals_;
   std::unique_ptr<EventLoop> loop_;
   std::unique_ptr<Mailbox> mailbox_;
+  Dialer dialer_;
+  std::unique_ptr<ClusterService> cluster_;
   std::unique_ptr<Host> host_;
-  std::unique_ptr<ControlDoor> door_;
+  std::unique_ptr<ClusterDoor> door_;
   std::unique_ptr<ApiServer> api_;
 };
 

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "control/interface_name.h"
 #include "daemon/directory_lock.h"
 #include "daemon/port_config.h"
 #include "daemon/refusals.h"
@@ -26,6 +27,7 @@ using control::VmStatus;
 ApiResult<VmStatus> Host::add_vm(const VmSpec& asked) {
   VmSpec spec = asked;
   if (auto room = check_room(spec); !room) return std::unexpected(room.error());
+  if (auto good = check_port_groups(spec); !good) return std::unexpected(good.error());
   for (AdapterSpec& adapter : spec.adapters) {
     if (!adapter.mac) adapter.mac = choose_mac(spec, adapter.number);
   }
@@ -39,12 +41,15 @@ ApiResult<VmStatus> Host::add_vm(const VmSpec& asked) {
     return std::unexpected(kept.error());
   }
   const Vm& vm = vms_[spec.name] = {.spec = spec, .problems = {}};
+  network_->apply();
   log::info("{}: added, MAC {}, socket {}", spec.name, control::format_mac(*spec.adapters[0].mac),
             status_of(vm, {}).adapters[0].socket);
+  tell_cluster();
   return status_of(vm, {});
 }
 
 ApiResult<void> Host::check_room(const VmSpec& spec) const {
+  if (auto may = check_cluster(); !may) return may;
   if (vms_.contains(spec.name)) {
     return refuse(ApiErrorCode::kExists, fmt::format("vm {} exists already", spec.name),
                   "Choose another name, or remove that VM first.");
@@ -60,6 +65,9 @@ ApiResult<void> Host::check_room(const VmSpec& spec) const {
 }
 
 ApiResult<void> Host::check_free(const VmSpec& spec, const AdapterSpec& adapter) const {
+  if (adapter.mac) {
+    if (auto free = check_mac(*adapter.mac); !free) return free;
+  }
   if (adapter.mac && mac_taken(*adapter.mac)) {
     return refuse(ApiErrorCode::kMacInUse,
                   fmt::format("MAC address {} belongs to another VM or adapter",
@@ -79,6 +87,7 @@ ApiResult<void> Host::check_free(const VmSpec& spec, const AdapterSpec& adapter)
 }
 
 bool Host::mac_taken(const control::MacAddress& mac) const {
+  if (!check_mac(mac)) return true;
   return std::ranges::any_of(vms_, [&mac](const auto& vm) {
     return std::ranges::any_of(vm.second.spec.adapters,
                                [&mac](const AdapterSpec& adapter) { return adapter.mac == mac; });
@@ -114,6 +123,9 @@ ApiResult<void> Host::remove_vm(const std::string& name, bool force) {
   const auto removed = remove_ports(port_names(found->second.spec), force);
   if (removed && *removed) {
     vms_.erase(found);
+    forget_impairments(name);
+    network_->apply();
+    tell_cluster();
     log::info("{}: removed", name);
     return {};
   }
@@ -147,6 +159,8 @@ ApiResult<VmStatus> Host::find_vm(const std::string& name) {
 ApiResult<control::DaemonStatus> Host::status() {
   const auto now = states();
   if (!now) return std::unexpected(now.error());
+  const auto impairments = list_impairments();
+  if (!impairments) return std::unexpected(impairments.error());
   const auto attached = std::ranges::count_if(
       vms_, [&now](const auto& vm) { return is_attached(vm.second.spec, *now); });
   const auto uptime = std::chrono::steady_clock::now() - started_;
@@ -159,7 +173,9 @@ ApiResult<control::DaemonStatus> Host::status() {
       .attached = static_cast<std::uint64_t>(attached),
       .state_dir = config_.config.state_dir.string(),
       .socket_dir = config_.config.vfio_user.socket_dir.string(),
-      .config_file = config_.config_file};
+      .config_file = config_.config_file,
+      .host = network_->host(),
+      .impairments = impairments->size()};
 }
 
 ApiResult<control::Stats> Host::stats(const std::optional<std::string>& vm) {
@@ -223,6 +239,11 @@ VmStatus Host::status_of(const Vm& vm, const States& states) const {
     if (found != states.end()) {
       one.state = found->second.state;
       one.pid = found->second.pid;
+    }
+    if (!adapter.port_group.empty()) {
+      one.tap = control::tap_name(vm.spec.name, adapter.number);
+      one.problem = network_->tap_problem(
+          {.vm = vm.spec.name, .adapter = adapter.number, .port_group = adapter.port_group});
     }
     if (const auto problem = vm.problems.find(adapter.number); problem != vm.problems.end()) {
       one.state = control::VmState::kFailed;

@@ -12,14 +12,18 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "base/instant.h"
 #include "control/management.h"
 #include "control/store.h"
+#include "daemon/cluster_fabric.h"
+#include "daemon/cluster_service.h"
 #include "daemon/config.h"
 #include "daemon/directory_lock.h"
+#include "daemon/host_network.h"
 #include "daemon/port_table.h"
 #include "daemon/worker.h"
 
@@ -29,6 +33,11 @@ struct HostConfig {
   Config config;
   std::string config_file;               // for status; empty: none
   std::optional<gid_t> vm_socket_group;  // resolved from config.vfio_user.group
+  SwitchMaker* switches = nullptr;       // of the host's; outlives the Host; null: nobody
+  // With a cluster: how sockets come, and how other threads reach the control thread.
+  Dialer* dialer = nullptr;
+  std::function<void(std::function<void()>)> post;
+  ClusterService* cluster = nullptr;  // outlives the host; null: there are no other hosts
 };
 
 class Host final : public control::Management {
@@ -58,9 +67,73 @@ class Host final : public control::Management {
   control::ApiResult<control::Stats> stats(const std::optional<std::string>& vm) override;
   control::ApiResult<void> stop(bool force) override;
 
+  // ---- ImpairmentManagement ----
+  control::ApiResult<control::ImpairmentStatus> set_impairment(
+      const control::Impairment& impairment) override;
+  control::ApiResult<void> clear_impairments(const std::optional<std::string>& vm) override;
+  control::ApiResult<std::vector<control::ImpairmentStatus>> list_impairments() override;
+
+  // ---- NetworkManagement ----
+  control::ApiResult<control::SwitchStatus> create_switch(
+      const control::DistributedSwitch& vds) override {
+    return network_->create_switch(vds);
+  }
+  control::ApiResult<control::SwitchStatus> set_switch_mtu(const std::string& vds,
+                                                           std::uint32_t mtu) override {
+    return network_->set_switch_mtu(vds, mtu);
+  }
+  control::ApiResult<void> delete_switch(const std::string& vds) override {
+    return network_->delete_switch(vds);
+  }
+  control::ApiResult<control::SwitchStatus> add_switch_host(
+      const std::string& vds, const control::SwitchHost& host) override {
+    return network_->add_switch_host(vds, host);
+  }
+  control::ApiResult<control::SwitchStatus> set_switch_uplink(
+      const std::string& vds, const control::SwitchHost& host) override {
+    return network_->set_switch_uplink(vds, host);
+  }
+  control::ApiResult<control::SwitchStatus> remove_switch_host(const std::string& vds,
+                                                               const std::string& host) override {
+    return network_->remove_switch_host(vds, host);
+  }
+  control::ApiResult<std::vector<control::SwitchStatus>> list_switches() override {
+    return network_->list_switches();
+  }
+  control::ApiResult<control::SwitchStatus> find_switch(const std::string& name) override {
+    return network_->find_switch(name);
+  }
+  control::ApiResult<control::PortGroupStatus> create_port_group(
+      const control::PortGroup& group) override {
+    return network_->create_port_group(group);
+  }
+  control::ApiResult<void> delete_port_group(const std::string& name) override {
+    return network_->delete_port_group(name);
+  }
+  control::ApiResult<std::vector<control::PortGroupStatus>> list_port_groups() override {
+    return network_->list_port_groups();
+  }
+  control::ApiResult<control::PortGroupStatus> find_port_group(const std::string& name) override {
+    return network_->find_port_group(name);
+  }
+
   // Names of the VMs with a VMM at one of their adapters, in order. Empty also
   // when the worker does not answer.
   std::vector<std::string> attached_vms();
+
+  // ---- What the cluster tells ----
+  // Nullptr without one.
+  ClusterFabric* cluster_fabric() { return cluster_fabric_.get(); }
+  // What the cluster looks like now; null: there is none, or nothing is known of it yet.
+  // REQUIRES: a ClusterService.
+  void on_view(std::shared_ptr<const inventory::View> view);
+  // As HostNetwork's: in a cluster its switches are changed this way alone.
+  control::ApiResult<NetworkChange> draft_network_change(
+      const std::function<control::ApiResult<void>(control::NetworkManagement&)>& act) const {
+    return network_->draft(act);
+  }
+  bool has_seen(const NetworkChange& change) const { return network_->has_seen(change); }
+
   std::size_t vm_count() const { return vms_.size(); }
 
  private:
@@ -73,13 +146,25 @@ class Host final : public control::Management {
   Host(HostConfig config, std::function<void()> on_stop);
   control::ApiResult<void> lock_directories();
   control::ApiResult<void> open_store();
+  control::ApiResult<void> open_network();
+  PortEvents port_events();
+  // Whether other hosts can be told of a change, and what they are told.
+  control::ApiResult<void> check_cluster() const;
+  control::ApiResult<void> check_mac(const control::MacAddress& mac) const;
+  void tell_cluster() const;
+  std::set<std::string> members() const;
   control::ApiResult<void> restore_vms();
+  std::vector<PortUse> port_uses() const;
+  control::ApiResult<void> check_port_groups(const control::VmSpec& spec) const;
+  control::ApiResult<control::VmStatus> move_adapters(Vm& vm, const control::VmSpec& moved);
   control::ApiResult<void> make_port(const control::VmSpec& spec,
                                      const control::AdapterSpec& adapter);
   // All of the VM's, or none.
   control::ApiResult<void> make_ports(const control::VmSpec& spec);
   // False: one is attached, and not forced; nothing happened.
   control::ApiResult<bool> remove_ports(std::vector<std::string> names, bool force);
+  // The VM is no more.
+  void forget_impairments(const std::string& vm);
   // After a change that could not be made.
   void bring_back(Vm& vm);
   static bool is_attached(const control::VmSpec& spec, const States& states);
@@ -98,9 +183,11 @@ class Host final : public control::Management {
   Instant started_;
   std::vector<DirectoryLock> locks_;
   std::unique_ptr<control::Store> store_;
+  std::unique_ptr<HostNetwork> network_;
   std::map<std::string, Vm> vms_;
   std::unique_ptr<Worker> worker_;
   std::unique_ptr<PortTable> ports_;  // lives on the worker's thread
+  std::unique_ptr<ClusterFabric> cluster_fabric_;
 };
 
 }  // namespace paravane::daemon

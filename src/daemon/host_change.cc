@@ -37,11 +37,16 @@ ApiResult<VmStatus> Host::set_vm(const std::string& name, const control::VmChang
   const auto found = vms_.find(name);
   if (found == vms_.end()) return no_such_vm(name);
   Vm& vm = found->second;
+  const auto changed = control::apply(change, vm.spec);
+  if (!changed) return std::unexpected(changed.error());
+  if (change.port_group) {
+    if (auto may = check_cluster(); !may) return std::unexpected(may.error());
+    if (auto good = check_port_groups(*changed); !good) return std::unexpected(good.error());
+  }
+  if (control::only_moves(change)) return move_adapters(vm, *changed);
   const auto now = states();
   if (!now) return std::unexpected(now.error());
   if (is_attached(vm.spec, *now)) return cannot_change(name);
-  const auto changed = control::apply(change, vm.spec);
-  if (!changed) return std::unexpected(changed.error());
   // While the old devices are still there.
   if (auto fits = check_devices(*changed); !fits) return std::unexpected(fits.error());
   auto transaction = store_->begin();
@@ -62,6 +67,8 @@ ApiResult<VmStatus> Host::set_vm(const std::string& name, const control::VmChang
     return std::unexpected(kept.error());
   }
   vm = {.spec = *changed, .problems = {}};
+  network_->apply();
+  tell_cluster();
   log::info("{}: changed, hardware version {}, device version {}", name, changed->hw_version,
             changed->version);
   return status_of(vm, {});
@@ -83,12 +90,14 @@ ApiResult<VmStatus> Host::add_adapter(const std::string& name,
   const auto found = vms_.find(name);
   if (found == vms_.end()) return no_such_vm(name);
   Vm& vm = found->second;
+  if (auto may = check_cluster(); !may) return std::unexpected(may.error());
   auto adapter = control::next_adapter(request, vm.spec);
   if (!adapter) return std::unexpected(adapter.error());
   if (auto free = check_free(vm.spec, *adapter); !free) return std::unexpected(free.error());
   if (!adapter->mac) adapter->mac = choose_mac(vm.spec, adapter->number);
   VmSpec wider = vm.spec;
   control::insert_adapter(*adapter, wider);
+  if (auto good = check_port_groups(wider); !good) return std::unexpected(good.error());
   auto transaction = store_->begin();
   if (!transaction) return std::unexpected(transaction.error());
   if (auto written = transaction->replace(wider); !written) return std::unexpected(written.error());
@@ -99,6 +108,8 @@ ApiResult<VmStatus> Host::add_adapter(const std::string& name,
     return std::unexpected(kept.error());
   }
   vm.spec = std::move(wider);
+  network_->apply();
+  tell_cluster();
   log::info("{}: added, MAC {}", port, control::format_mac(*adapter->mac));
   return find_vm(name);
 }
@@ -128,6 +139,8 @@ ApiResult<VmStatus> Host::remove_adapter(const std::string& name, std::uint32_t 
   if (removed && *removed) {
     vm.spec = std::move(narrower);
     vm.problems.erase(number);
+    network_->apply();
+    tell_cluster();
     log::info("{}: removed", port);
     return find_vm(name);
   }
@@ -160,6 +173,57 @@ ApiResult<VmStatus> Host::set_connected(const std::string& name, std::uint32_t n
   }
   log::info("{}: {} the switch", port, connected ? "connected to" : "disconnected from");
   return find_vm(name);
+}
+
+std::vector<PortUse> Host::port_uses() const {
+  std::vector<PortUse> uses;
+  for (const auto& [name, vm] : vms_) {
+    for (const AdapterSpec& adapter : vm.spec.adapters) {
+      if (adapter.port_group.empty()) continue;
+      uses.push_back({.vm = name, .adapter = adapter.number, .port_group = adapter.port_group});
+    }
+  }
+  return uses;
+}
+
+ApiResult<void> Host::check_port_groups(const VmSpec& spec) const {
+  for (const AdapterSpec& adapter : spec.adapters) {
+    auto good = network_->check_use(
+        {.vm = spec.name, .adapter = adapter.number, .port_group = adapter.port_group});
+    if (!good) return good;
+  }
+  return {};
+}
+
+// Between port groups also while the VM runs. Its VMM has the tap open or has none, so an
+// adapter enters the first port group and leaves the last one only without it.
+ApiResult<VmStatus> Host::move_adapters(Vm& vm, const VmSpec& moved) {
+  const auto now = states();
+  if (!now) return std::unexpected(now.error());
+  for (std::size_t i = 0; i < moved.adapters.size(); ++i) {
+    const bool tap_changes =
+        moved.adapters[i].port_group.empty() != vm.spec.adapters[i].port_group.empty();
+    const auto state = now->find(control::adapter_name(moved.name, moved.adapters[i].number));
+    const bool attached = state != now->end() && state->second.state != control::VmState::kDetached;
+    if (tap_changes && attached) return cannot_change(moved.name);
+  }
+  if (auto kept = write(moved); !kept) return std::unexpected(kept.error());
+  vm.spec = moved;
+  tell_cluster();
+  for (const AdapterSpec& adapter : moved.adapters) {
+    const std::string port = control::adapter_name(moved.name, adapter.number);
+    if (!worker_->ask([this, port, segment = network_->segment_of(moved.name, adapter)] {
+          ports_->set_segment(port, segment);
+          return true;
+        })) {
+      return worker_is_busy();
+    }
+    log::info("{}: in {}", port,
+              adapter.port_group.empty() ? "no port group" : "port group " + adapter.port_group);
+  }
+  network_->apply();
+  tell_cluster();
+  return find_vm(moved.name);
 }
 
 ApiResult<void> Host::write(const VmSpec& spec) {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <random>
 #include <utility>
 
 #include "base/log.h"
@@ -22,12 +23,27 @@ ApiResult<std::unique_ptr<Host>> Host::start(HostConfig config, std::function<vo
   auto worker = Worker::start(host->config_.config.worker);
   if (!worker) return refuse(ApiErrorCode::kInternal, worker.error().message);
   host->worker_ = std::move(*worker);
-  const auto made = host->worker_->ask([h = host.get()] {
-    h->ports_ = std::make_unique<PortTable>(*h->worker_);
+  std::random_device random;
+  const std::uint64_t incarnation = (std::uint64_t{random()} << 32) | random() | 1;
+  const auto made = host->worker_->ask([h = host.get(), incarnation] {
+    h->ports_ = std::make_unique<PortTable>(*h->worker_, incarnation, h->port_events());
     return true;
   });
   if (!made) return refuse(ApiErrorCode::kInternal, "the worker does not run");
+  if (auto opened = host->open_network(); !opened) return std::unexpected(opened.error());
+  const HostConfig& given = host->config_;
+  if (given.cluster != nullptr) {
+    host->cluster_fabric_ =
+        std::make_unique<ClusterFabric>(given.config,
+                                        ClusterFabric::Parts{.worker = *host->worker_,
+                                                             .cluster = *given.cluster,
+                                                             .dialer = *given.dialer,
+                                                             .post = given.post},
+                                        *host->ports_);
+  }
   if (auto restored = host->restore_vms(); !restored) return std::unexpected(restored.error());
+  // In a cluster this host may have another name, and says so before switches are made.
+  if (given.cluster == nullptr) host->network_->apply();
   return host;
 }
 
@@ -36,7 +52,22 @@ Host::Host(HostConfig config, std::function<void()> on_stop)
       on_stop_(std::move(on_stop)),
       started_(std::chrono::steady_clock::now()) {}
 
+// The worker tells the control thread; without a cluster nobody wants to know.
+PortEvents Host::port_events() {
+  if (config_.cluster == nullptr) return {};
+  return {
+      .gids_changed =
+          [this](std::vector<SharedGid> gids) {
+            config_.post([this, gids = std::move(gids)] { cluster_fabric_->on_gids(gids); });
+          },
+      .channel_lost =
+          [this](verbs::HostId host, const std::string& reason) {
+            config_.post([this, host, reason] { cluster_fabric_->on_channel_lost(host, reason); });
+          }};
+}
+
 Host::~Host() {
+  cluster_fabric_.reset();
   if (!worker_) return;
   // Ports go on the thread that made them. Waits as long as it takes: nothing of
   // the worker may be pulled away from under it.
@@ -63,12 +94,28 @@ ApiResult<void> Host::open_store() {
   return {};
 }
 
+ApiResult<void> Host::open_network() {
+  network_ = std::make_unique<HostNetwork>(
+      HostNetworkConfig{.host = host_name(config_.config.host.name),
+                        .uplinks = config_.config.network.uplinks,
+                        .maker = config_.switches,
+                        .members = [this] { return members(); },
+                        .changed =
+                            [this](const control::Network& network) {
+                              if (config_.cluster == nullptr) return;
+                              config_.cluster->set_network(network_->host(), network);
+                            }},
+      *store_, [this] { return port_uses(); });
+  return network_->load();
+}
+
 ApiResult<void> Host::restore_vms() {
   const auto specs = store_->vms();
   if (!specs) return std::unexpected(specs.error());
   for (const control::VmSpec& spec : *specs) {
     bring_back(vms_.emplace(spec.name, Vm{.spec = spec, .problems = {}}).first->second);
   }
+  tell_cluster();
   return {};
 }
 
@@ -96,8 +143,9 @@ ApiResult<void> Host::make_ports(const control::VmSpec& spec) {
 }
 
 ApiResult<void> Host::make_port(const control::VmSpec& spec, const control::AdapterSpec& adapter) {
-  const auto made = worker_->ask(
-      [this, port = make_port_config(spec, adapter, config_)] { return ports_->add(port); });
+  VmPortConfig config = make_port_config(spec, adapter, config_);
+  config.segment = network_->segment_of(spec.name, adapter);
+  const auto made = worker_->ask([this, port = std::move(config)] { return ports_->add(port); });
   if (!made) {
     return refuse(ApiErrorCode::kBusy, "the worker did not answer in time", "Ask again.");
   }

@@ -3,6 +3,7 @@
 #include <sys/epoll.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstring>
 #include <thread>
@@ -11,6 +12,7 @@
 #include "base/log.h"
 #include "daemon/config_file.h"
 #include "daemon/signals.h"
+#include "daemon/switch_line.h"
 
 namespace paravane::daemon {
 namespace {
@@ -19,6 +21,10 @@ namespace {
 // the service manager is to hear, and for ever.
 constexpr int kNotesAtOnce = 64;
 constexpr auto kPause = std::chrono::milliseconds(10);
+
+Instant now() {
+  return std::chrono::steady_clock::now();
+}
 
 ExitStatus judge(int wait_status) {
   if (WIFEXITED(wait_status)) return static_cast<ExitStatus>(WEXITSTATUS(wait_status));
@@ -33,11 +39,14 @@ ExitStatus judge(int wait_status) {
 
 }  // namespace
 
-Keeper::Keeper(pid_t engine, ProcessLink link, Notifier notifier, std::string config_file)
+Keeper::Keeper(pid_t engine, ProcessLink link, Notifier notifier, Settings settings,
+               std::unique_ptr<SwitchMaker> switches)
     : engine_(engine),
       link_(std::move(link)),
       notifier_(std::move(notifier)),
-      config_file_(std::move(config_file)) {}
+      settings_(std::move(settings)),
+      etcd_(settings_.config, settings_.account),
+      switches_(std::move(switches)) {}
 
 ExitStatus Keeper::run() {
   if (Status watching = watch(); !watching) {
@@ -45,19 +54,31 @@ ExitStatus Keeper::run() {
     return ExitStatus::kFailed;  // and the engine ends with us
   }
   while (!ended_) {
-    if (const Result<int> ran = loop_->poll(std::nullopt); !ran) {
+    if (const Result<int> ran = loop_->poll(pause()); !ran) {
       log::error("keeper: {}", ran.error().message);
       return ExitStatus::kFailed;
     }
+    sockets_->drop_late(now());
+    etcd_.step(now());
     if (std::exchange(noted_, false)) std::this_thread::sleep_for(kPause);
   }
   return *ended_;
+}
+
+// Until something is due without news; nullopt: nothing.
+std::optional<Duration> Keeper::pause() const {
+  const Instant next = std::min(sockets_->next_deadline(), etcd_.next_step());
+  if (next == kNever) return std::nullopt;
+  return std::max(next - now(), Duration{});
 }
 
 Status Keeper::watch() {
   auto loop = EventLoop::create();
   if (!loop) return std::unexpected(loop.error());
   loop_ = std::move(*loop);
+  sockets_ = std::make_unique<SocketMaker>(
+      *loop_, settings_.config.cluster,
+      [this](std::string_view id, Result<UniqueFd> socket) { answer(id, std::move(socket)); });
   auto signals = open_signals({SIGTERM, SIGINT, SIGHUP, SIGCHLD});
   if (!signals) return std::unexpected(signals.error());
   signals_ = std::move(*signals);
@@ -83,7 +104,17 @@ void Keeper::stop_engine(int number) {
   link_.close();
 }
 
+void Keeper::answer(std::string_view id, Result<UniqueFd> socket) const {
+  std::string text(id);
+  if (socket) {
+    link_.send({.kind = Note::Kind::kSocket, .text = std::move(text)}, *socket);
+  } else {
+    link_.send({.kind = Note::Kind::kSocket, .text = text + " " + socket.error().message});
+  }
+}
+
 void Keeper::look_for_end() {
+  etcd_.look_for_end(now());
   int status = 0;
   if (::waitpid(engine_, &status, WNOHANG) != engine_) return;
   on_notes();  // its last ones
@@ -91,13 +122,17 @@ void Keeper::look_for_end() {
 }
 
 void Keeper::on_notes() {
-  std::optional<std::string> status;
-  for (int i = 0; i < kNotesAtOnce && take_note(status); ++i) continue;
-  if (status) notifier_.status(*status);
+  Heard heard;
+  for (int i = 0; i < kNotesAtOnce && take_note(heard); ++i) continue;
+  if (heard.status) notifier_.status(*heard.status);
+  if (heard.switch_plan && switches_) {
+    link_.send(
+        {.kind = Note::Kind::kSwitchReport, .text = answer_plan(*heard.switch_plan, *switches_)});
+  }
   noted_ = true;
 }
 
-bool Keeper::take_note(std::optional<std::string>& status) {
+bool Keeper::take_note(Heard& heard) {
   const auto note = link_.receive();
   if (!note) loop_->unwatch(link_.fd());
   if (!note || !*note) return false;
@@ -105,19 +140,25 @@ bool Keeper::take_note(std::optional<std::string>& status) {
     case Note::Kind::kReady:
       if (!std::exchange(told_ready_, true)) notifier_.ready((*note)->text);
       break;
-    case Note::Kind::kStatus: status = (*note)->text; break;
+    case Note::Kind::kStatus: heard.status = (*note)->text; break;
+    case Note::Kind::kSwitchPlan: heard.switch_plan = (*note)->text; break;
     case Note::Kind::kStopping:
       if (!std::exchange(told_stopping_, true)) notifier_.stopping();
       break;
+    case Note::Kind::kDial: sockets_->dial((*note)->text, now()); break;
+    case Note::Kind::kListen: sockets_->listen((*note)->text); break;
+    case Note::Kind::kEtcd: etcd_.want((*note)->text == "on", now()); break;
     case Note::Kind::kNone:
-    case Note::Kind::kLogLevel: break;  // not the engine's to say
+    case Note::Kind::kLogLevel:
+    case Note::Kind::kSocket:
+    case Note::Kind::kSwitchReport: break;  // not the engine's to say
   }
   return true;
 }
 
 void Keeper::reload_log_level() const {
-  if (config_file_.empty()) return;
-  const Result<Config> fresh = load_config(config_file_);
+  if (settings_.file.empty()) return;
+  const Result<Config> fresh = load_config(settings_.file);
   if (!fresh) {
     log::error("the configuration was not read again: {}", fresh.error().message);
     return;

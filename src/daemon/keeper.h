@@ -1,7 +1,8 @@
 // Keeper: the process of paravaned that keeps its rights. It parses nothing that a
 // guest, a VMM, a peer or an API client sends: it has made the engine, passes
 // signals on, reads the operator's settings again, speaks with the service manager,
-// and ends when the engine has ended.
+// makes the engine's sockets to other hosts and the switches of this one, keeps etcd
+// running, and ends when the engine has ended.
 
 #pragma once
 
@@ -13,17 +14,27 @@
 
 #include "base/event_loop.h"
 #include "base/unique_fd.h"
+#include "daemon/etcd_service.h"
 #include "daemon/exit_status.h"
 #include "daemon/notify.h"
 #include "daemon/process_link.h"
+#include "daemon/socket_maker.h"
+#include "daemon/switch_maker.h"
 
 namespace paravane::daemon {
 
 class Keeper {
  public:
-  // `config_file` may be empty: there is none. REQUIRES: SIGTERM, SIGINT, SIGHUP and
-  // SIGCHLD are blocked.
-  Keeper(pid_t engine, ProcessLink link, Notifier notifier, std::string config_file);
+  // What the engine was started with. `file` may be empty: there is none.
+  struct Settings {
+    Config config;
+    std::string file;
+    EngineAccount account;
+  };
+  // `switches`: who makes them when the engine asks; none: nobody does.
+  // REQUIRES: SIGTERM, SIGINT, SIGHUP and SIGCHLD are blocked.
+  Keeper(pid_t engine, ProcessLink link, Notifier notifier, Settings settings,
+         std::unique_ptr<SwitchMaker> switches = nullptr);
 
   // Returns the engine's exit status when it has ended.
   ExitStatus run();
@@ -33,16 +44,26 @@ class Keeper {
   void on_signal();
   void stop_engine(int number);
   void on_notes();
-  // False: there was none. `status`: what it says of it.
-  bool take_note(std::optional<std::string>& status);
+  // The last of what an engine that talks all the time has said.
+  struct Heard {
+    std::optional<std::string> status;
+    std::optional<std::string> switch_plan;
+  };
+  // False: there was none.
+  bool take_note(Heard& heard);
   void reload_log_level() const;
   void look_for_end();
+  void answer(std::string_view id, Result<UniqueFd> socket) const;
+  std::optional<Duration> pause() const;
 
   pid_t engine_;
   ProcessLink link_;
   Notifier notifier_;
-  std::string config_file_;
+  Settings settings_;
+  EtcdService etcd_;
+  std::unique_ptr<SwitchMaker> switches_;
   std::unique_ptr<EventLoop> loop_;
+  std::unique_ptr<SocketMaker> sockets_;
   UniqueFd signals_;
   bool noted_ = false;  // since the last pause
   bool told_ready_ = false;

@@ -11,15 +11,30 @@
 #include <csignal>
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <thread>
 #include <utility>
 
 #include "daemon/signals.h"
+#include "daemon/switch_line.h"
 
 namespace paravane::daemon {
 namespace {
+
+// Makes nothing, and says how often it was asked.
+class CountingMaker final : public SwitchMaker {
+ public:
+  explicit CountingMaker(int& times) : times_(times) {}
+  SwitchReport make(const SwitchPlan& plan) override {
+    ++times_;
+    return {.problem = plan.switches.empty() ? "nothing" : plan.switches[0].name};
+  }
+
+ private:
+  int& times_;
+};
 
 class KeeperTest : public testing::Test {
  protected:
@@ -38,13 +53,14 @@ class KeeperTest : public testing::Test {
   void TearDown() override { std::filesystem::remove(name_); }
 
   // The engine is this function.
-  ExitStatus keep(const std::function<void()>& engine) {
+  ExitStatus keep(const std::function<void()>& engine,
+                  std::unique_ptr<SwitchMaker> switches = nullptr) {
     const pid_t child = ::fork();
     if (child == 0) {
       engine();
       _exit(0);
     }
-    return Keeper(child, std::move(*keepers_), Notifier(name_), "").run();
+    return Keeper(child, std::move(*keepers_), Notifier(name_), {}, std::move(switches)).run();
   }
 
   int heard() const {
@@ -89,6 +105,51 @@ TEST_F(KeeperTest, KeepsAnEngineThatHasClosedTheLine) {
               _exit(3);
             }),
             ExitStatus::kBadConfig);
+}
+
+TEST_F(KeeperTest, HasSwitchesMadeAndReports) {
+  int times = 0;
+  const ExitStatus ended = keep(
+      [this] {
+        SwitchLine line(*engines_, [](const ProcessLink::NoteWithSocket&) {});
+        const SwitchPlan plan{
+            .switches = {{.name = "lan", .mtu = 1500, .uplink = "", .vlans = {}}}};
+        _exit(line.make(plan).problem == "lan" && line.make({}).problem == "nothing" ? 0 : 3);
+      },
+      std::make_unique<CountingMaker>(times));
+  EXPECT_EQ(ended, ExitStatus::kOk);
+  EXPECT_EQ(times, 2);
+}
+
+TEST_F(KeeperTest, MakesNothingOfPlansThatBreakARuleHoweverMany) {
+  int times = 0;
+  const ExitStatus ended = keep(
+      [this] {
+        for (const char* text :
+             {"", "1", "1 paravane-switch-plan 1;switch lan 1500 lo;",
+              "1 paravane-switch-plan 1;tap ../../x 1 lan 0;", "1 paravane-switch-plan 9;"}) {
+          for (int i = 0; i < 40; ++i) {
+            engines_->send({.kind = Note::Kind::kSwitchPlan, .text = text});
+          }
+        }
+      },
+      std::make_unique<CountingMaker>(times));
+  EXPECT_EQ(ended, ExitStatus::kOk);
+  EXPECT_EQ(times, 0);
+}
+
+// The last one counts, as it would if all were made.
+TEST_F(KeeperTest, MakesFewOfManyPlans) {
+  int times = 0;
+  keep(
+      [this] {
+        for (int i = 0; i < 200; ++i) {
+          engines_->send({.kind = Note::Kind::kSwitchPlan, .text = "1 paravane-switch-plan 1;"});
+        }
+      },
+      std::make_unique<CountingMaker>(times));
+  EXPECT_GE(times, 1);
+  EXPECT_LE(times, 20);
 }
 
 }  // namespace

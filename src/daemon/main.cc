@@ -17,12 +17,14 @@
 #include <cstring>
 #include <exception>
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <utility>
 
 #include "daemon/config_file.h"
 #include "daemon/daemon.h"
 #include "daemon/engine_account.h"
+#include "daemon/host_switch.h"
 #include "daemon/keeper.h"
 #include "daemon/logging.h"
 #include "daemon/process_link.h"
@@ -92,7 +94,12 @@ struct Start {
 
 int run_keeper(const Start& start, pid_t engine, ProcessLink link) {
   const Logging logging(start.config.log);
-  Keeper keeper(engine, std::move(link), Notifier(notify_socket()), start.config_file);
+  Keeper keeper(engine, std::move(link), Notifier(notify_socket()),
+                {.config = start.config, .file = start.config_file, .account = start.account},
+                std::make_unique<HostSwitch>(
+                    HostSwitchConfig{.mark = switch_mark(start.config.state_dir.string()),
+                                     .uplinks = start.config.network.uplinks,
+                                     .tap_access = {.group = start.account.vm_group}}));
   return to_int(keeper.run());
 }
 

@@ -64,6 +64,7 @@ VmPortConfig make_port_config(const control::VmSpec& spec, const control::Adapte
 
 std::vector<std::string> port_names(const control::VmSpec& spec) {
   std::vector<std::string> names;
+  names.reserve(spec.adapters.size());
   for (const control::AdapterSpec& adapter : spec.adapters) {
     names.push_back(control::adapter_name(spec.name, adapter.number));
   }

@@ -1,7 +1,12 @@
 #include "daemon/port_report.h"
 
+#include <arpa/inet.h>
+
+#include <array>
 #include <string_view>
 #include <utility>
+
+#include "transport/impaired/impaired_transport.h"
 
 namespace paravane::daemon {
 namespace {
@@ -17,13 +22,32 @@ std::string_view type_name(verbs::QpType type) {
   return "-";
 }
 
-control::QpStats report_qp(const device::QueuePairView& qp) {
+std::string format_gid(const verbs::Gid& gid) {
+  std::array<char, INET6_ADDRSTRLEN> text{};
+  return ::inet_ntop(AF_INET6, gid.raw.data(), text.data(), text.size()) != nullptr ? text.data()
+                                                                                    : "?";
+}
+
+std::string explain_choice(const device::QueuePairView& qp, const HostReport& host) {
+  if (!qp.peer_gid) return "";
+  if (qp.path == "-") return "nobody in this network has the peer's GID";
+  if (qp.path.starts_with("local")) return "same host";
+  if (!host.problem.empty()) return "no channel: " + host.problem;
+  return "hca: no usable adapter";
+}
+
+control::QpStats report_qp(const device::QueuePairView& qp, const FindHost& find_host) {
+  const bool remote = qp.peer_host != verbs::HostId{};
+  const HostReport host = remote ? find_host(qp.peer_host) : HostReport{};
   return {.number = qp.number,
           .handle = qp.handle,
           .type = std::string(type_name(qp.type)),
           .state = std::string(verbs::to_string(qp.state)),
           .dest_qpn = qp.dest_qpn,
           .path = std::string(qp.path),
+          .peer_gid = qp.peer_gid ? format_gid(*qp.peer_gid) : "",
+          .peer_host = host.name,
+          .why = path_reason(qp, host),
           .sends = qp.stats.sends,
           .receives = qp.stats.receives,
           .sent_bytes = qp.stats.sent_bytes,
@@ -53,6 +77,12 @@ CounterGroup report_objects(VmPort& port) {
 
 }  // namespace
 
+std::string path_reason(const device::QueuePairView& qp, const HostReport& host) {
+  const std::string choice = explain_choice(qp, host);
+  return qp.path.ends_with(transport_impaired::kNameSuffix) ? choice + "; impaired on purpose"
+                                                            : choice;
+}
+
 PortState report_state(VmPort& port) {
   if (!port.server().attached()) return {};
   return {.state = port.device().active() ? control::VmState::kActive : control::VmState::kAttached,
@@ -69,7 +99,7 @@ CounterGroup report_counters(std::string name, const CounterSet& set) {
   return group;
 }
 
-control::VmStats report_stats(VmPort& port) {
+control::VmStats report_stats(VmPort& port, const FindHost& find_host) {
   control::VmStats stats{
       .name = port.name(),
       .groups = {report_counters("engine", port.device().adapter().counters().set),
@@ -79,7 +109,7 @@ control::VmStats report_stats(VmPort& port) {
       .objects = report_objects(port),
       .queue_pairs = {}};
   for (const device::QueuePairView& qp : port.device().queue_pairs()) {
-    stats.queue_pairs.push_back(report_qp(qp));
+    stats.queue_pairs.push_back(report_qp(qp, find_host));
   }
   return stats;
 }

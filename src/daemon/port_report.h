@@ -4,6 +4,7 @@
 
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include "base/counter.h"
@@ -14,7 +15,16 @@
 namespace paravane::daemon {
 
 PortState report_state(VmPort& port);
-control::VmStats report_stats(VmPort& port);
+// How another host is reached.
+struct HostReport {
+  std::string name;
+  std::string problem;  // why there is no channel; empty: there is one
+};
+using FindHost = std::function<HostReport(verbs::HostId)>;
+// Why a connection takes its path and no better one, in an operator's words; empty for
+// what is not connected. The order is local, hca, tcp.
+std::string path_reason(const device::QueuePairView& qp, const HostReport& host);
+control::VmStats report_stats(VmPort& port, const FindHost& find_host);
 control::CounterGroup report_counters(std::string name, const CounterSet& set);
 
 }  // namespace paravane::daemon

@@ -2,6 +2,8 @@
 
 #include <sys/epoll.h>
 
+#include <algorithm>
+
 #include "base/log.h"
 #include "daemon/port_report.h"
 
@@ -12,16 +14,79 @@ namespace {
 // as possible: whoever still holds an old one meets nobody rather than a stranger.
 constexpr std::size_t kAdapterIds = 4096;
 
+constexpr Duration kWatchSockets = std::chrono::microseconds(200);
+
 }  // namespace
 
-PortTable::PortTable(Worker& worker)
-    : worker_(worker), directory_(local_), local_tenant_(local_), ids_used_(kAdapterIds) {
+PortTable::PortTable(Worker& worker, std::uint64_t incarnation, PortEvents events)
+    : worker_(worker),
+      directory_(local_),
+      events_(std::move(events)),
+      tcp_(incarnation, worker.loop(), *this,
+           [this](verbs::HostId host, const std::string& reason) {
+             const auto found = hosts_.find(host);
+             if (found != hosts_.end()) found->second.problem = reason;
+             if (events_.channel_lost) events_.channel_lost(host, reason);
+           }),
+      local_tenant_(local_),
+      tcp_tenant_(tcp_, kWatchSockets),
+      impairments_(directory_, local_, tcp_, [this](verbs::AdapterId id) { return vm_of(id); }),
+      gid_reporter_(directory_, [this] { report_gids(); }),
+      ids_used_(kAdapterIds) {
   worker_.schedule().add(local_tenant_);
+  worker_.schedule().add(tcp_tenant_);
+  worker_.schedule().add(impairments_);
+  worker_.schedule().add(gid_reporter_);
 }
 
 PortTable::~PortTable() {
   while (!ports_.empty()) remove_one(*ports_.begin()->second);
+  worker_.schedule().remove(gid_reporter_);
+  worker_.schedule().remove(impairments_);
+  worker_.schedule().remove(tcp_tenant_);
   worker_.schedule().remove(local_tenant_);
+}
+
+void PortTable::report_gids() const {
+  if (!events_.gids_changed) return;
+  std::map<verbs::AdapterId, std::string> names;
+  for (const auto& [name, port] : ports_) names.emplace(port->id(), name);
+  std::vector<SharedGid> gids;
+  for (const auto& shared : directory_.shared_gids()) {
+    gids.push_back({.adapter = names.at(shared.adapter),
+                    .segment = shared.segment,
+                    .gid = shared.gid,
+                    .type = shared.type});
+  }
+  events_.gids_changed(std::move(gids));
+}
+
+std::string PortTable::vm_of(verbs::AdapterId id) const {
+  const auto found =
+      std::ranges::find_if(ports_, [id](const auto& port) { return port.second->id() == id; });
+  if (found == ports_.end()) return {};
+  return found->first.substr(0, found->first.find('/'));
+}
+
+void PortTable::set_hosts(const std::vector<RemoteHost>& hosts) {
+  std::map<verbs::HostId, KnownHost> there;
+  for (const RemoteHost& host : hosts) {
+    const auto known = hosts_.find(host.id);
+    there[host.id] =
+        known != hosts_.end() ? known->second : KnownHost{.name = host.name, .problem = "not yet"};
+    directory_.set_host(host.id, host.name, tcp_, host.gids);
+  }
+  const auto before = std::exchange(hosts_, std::move(there));
+  for (const auto& [gone, host] : before) {
+    if (hosts_.contains(gone)) continue;
+    directory_.remove_host(gone);
+    tcp_.close(gone, "the host has left the cluster", std::chrono::steady_clock::now());
+  }
+}
+
+Status PortTable::open_channel(const transport_tcp::ChannelConfig& config,
+                               std::unique_ptr<transport_tcp::Stream> stream) {
+  return tcp_.open(config, std::move(stream), std::chrono::steady_clock::now());
 }
 
 std::optional<verbs::AdapterId> PortTable::pick_id() {
@@ -41,7 +106,8 @@ Status PortTable::add(const VmPortConfig& config) {
   const std::optional<verbs::AdapterId> id = pick_id();
   if (!id) return fail(Errc::kResourceExhausted, "all adapter numbers are in use");
   auto port = VmPort::create(
-      config, *id, {.local = local_, .directory = directory_, .event_signal = event_signal_});
+      config, *id,
+      {.local = local_, .tcp = tcp_, .directory = directory_, .event_signal = event_signal_});
   Status watched;
   if (port) {
     VmPort& made = **port;
@@ -76,13 +142,20 @@ void PortTable::remove_one(VmPort& port) {
   }
   worker_.schedule().remove(port);
   worker_.loop().unwatch(port.fd());
-  ids_used_[static_cast<std::size_t>(port.id())] = false;
+  const verbs::AdapterId id = port.id();
   ports_.erase(std::string(port.name()));
+  impairments_.forget_adapter(id);
+  ids_used_[static_cast<std::size_t>(id)] = false;
 }
 
 void PortTable::set_connected(const std::string& name, bool connected) {
   const auto found = ports_.find(name);
   if (found != ports_.end()) found->second->set_connected(connected);
+}
+
+void PortTable::set_segment(const std::string& name, verbs::SegmentId segment) {
+  const auto found = ports_.find(name);
+  if (found != ports_.end()) found->second->set_segment(segment);
 }
 
 std::map<std::string, PortState> PortTable::states() const {
@@ -94,12 +167,34 @@ std::map<std::string, PortState> PortTable::states() const {
 std::optional<control::VmStats> PortTable::stats(const std::string& name) const {
   const auto found = ports_.find(name);
   if (found == ports_.end()) return std::nullopt;
-  return report_stats(*found->second);
+  return report_stats(*found->second, [this](verbs::HostId id) { return report_host(id); });
+}
+
+void PortTable::set_channel_problem(verbs::HostId host, const std::string& problem) {
+  const auto found = hosts_.find(host);
+  if (found != hosts_.end()) found->second.problem = problem;
+}
+
+HostReport PortTable::report_host(verbs::HostId id) const {
+  const auto found = hosts_.find(id);
+  if (found == hosts_.end()) return {.name = "?", .problem = "the host has left the cluster"};
+  HostReport report{.name = found->second.name, .problem = found->second.problem};
+  if (tcp_.channel_to(id) != nullptr) report.problem.clear();
+  return report;
 }
 
 std::vector<control::CounterGroup> PortTable::shared_stats() const {
-  return {report_counters("worker", worker_.counters().set),
-          report_counters("local_path", local_tenant_.turn_counters().set)};
+  std::vector<control::CounterGroup> groups{
+      report_counters("worker", worker_.counters().set),
+      report_counters("local_path", local_tenant_.turn_counters().set),
+      report_counters("tcp_path", tcp_tenant_.turn_counters().set)};
+  for (const auto& [id, host] : hosts_) {
+    const transport_tcp::Channel* channel = tcp_.channel_to(id);
+    if (channel == nullptr) continue;
+    groups.push_back(report_counters("channel_" + host.name, channel->counters().set));
+  }
+  for (control::CounterGroup& group : impairments_.counters()) groups.push_back(std::move(group));
+  return groups;
 }
 
 }  // namespace paravane::daemon

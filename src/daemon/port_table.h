@@ -1,10 +1,11 @@
 // PortTable: the adapters of one worker's VMs, by control::adapter_name(), and what
-// they share: the local path and the directory of who has which GID.
+// they share: the paths and the directory of who has which GID.
 //
 // Worker thread only: made, used and destroyed there.
 
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -14,11 +15,15 @@
 #include "base/event_signal.h"
 #include "control/stats.h"
 #include "control/vm.h"
+#include "daemon/channel_tenant.h"
+#include "daemon/gid_reporter.h"
+#include "daemon/impairments.h"
 #include "daemon/transport_tenant.h"
 #include "daemon/vm_port.h"
 #include "daemon/worker.h"
 #include "fabric/directory.h"
 #include "transport/local/local_transport.h"
+#include "transport/tcp/tcp_transport.h"
 
 namespace paravane::daemon {
 
@@ -28,10 +33,34 @@ struct PortState {
   int pid = 0;
 };
 
-class PortTable {
+// One of the addresses that other hosts may know an adapter by.
+struct SharedGid {
+  std::string adapter;  // control::adapter_name()
+  verbs::SegmentId segment{};
+  verbs::Gid gid;
+  verbs::GidType type{};
+};
+
+// Another host of the cluster, and what its adapters have.
+struct RemoteHost {
+  verbs::HostId id{};
+  std::string name;
+  std::vector<fabric::Directory::RemoteGid> gids;
+};
+
+struct HostReport;
+
+// On the worker's thread; they must not wait.
+struct PortEvents {
+  std::function<void(std::vector<SharedGid>)> gids_changed{};
+  std::function<void(verbs::HostId, const std::string& reason)> channel_lost{};
+};
+
+class PortTable final : private transport_tcp::LocalOwners {
  public:
-  explicit PortTable(Worker& worker);
-  ~PortTable();
+  // `incarnation`: of this daemon; random, not 0.
+  PortTable(Worker& worker, std::uint64_t incarnation, PortEvents events);
+  ~PortTable() override;
   PortTable(const PortTable&) = delete;
   PortTable& operator=(const PortTable&) = delete;
 
@@ -44,6 +73,19 @@ class PortTable {
 
   // A name that is not there is no error.
   void set_connected(const std::string& name, bool connected);
+  // A name that is not there is no error.
+  void set_segment(const std::string& name, verbs::SegmentId segment);
+
+  // ---- Other hosts ----
+  // All there are; the channels of those that are gone are closed.
+  void set_hosts(const std::vector<RemoteHost>& hosts);
+  // Why there is no channel to a host; one that is not there is no error.
+  void set_channel_problem(verbs::HostId host, const std::string& problem);
+  // Errors: kIo.
+  Status open_channel(const transport_tcp::ChannelConfig& config,
+                      std::unique_ptr<transport_tcp::Stream> stream);
+
+  Impairments& impairments() { return impairments_; }
 
   std::map<std::string, PortState> states() const;
   // nullopt: no such adapter. The VM's name is that of the adapter.
@@ -51,14 +93,31 @@ class PortTable {
   std::vector<control::CounterGroup> shared_stats() const;
 
  private:
+  std::optional<verbs::AdapterId> find_local(verbs::SegmentId segment, const verbs::Gid& gid,
+                                             verbs::GidType type) const override {
+    return directory_.find_local(segment, gid, type);
+  }
+  struct KnownHost {
+    std::string name;
+    std::string problem;  // of its channel, the last
+  };
+  void report_gids() const;
+  HostReport report_host(verbs::HostId id) const;
+  std::string vm_of(verbs::AdapterId id) const;
   std::optional<verbs::AdapterId> pick_id();
   void remove_one(VmPort& port);
 
   Worker& worker_;
   transport_local::LocalTransport local_;
   fabric::Directory directory_;
+  PortEvents events_;
+  transport_tcp::TcpTransport tcp_;
   EventSignal event_signal_;
   TransportTenant local_tenant_;
+  ChannelTenant tcp_tenant_;
+  Impairments impairments_;
+  GidReporter gid_reporter_;
+  std::map<verbs::HostId, KnownHost> hosts_;
   std::map<std::string, std::unique_ptr<VmPort>> ports_;
   std::vector<bool> ids_used_;
   std::size_t next_id_ = 0;

@@ -29,8 +29,8 @@ constexpr std::array kHarmless = {
     "access", "chown", "close", "close_range", "dup", "faccessat", "faccessat2", "fallocate",
     "fchown", "fchownat", "fdatasync", "flock", "fstat", "fstatfs", "fsync", "ftruncate", "getcwd",
     "getdents64", "lseek", "lstat", "newfstatat", "pread64", "preadv", "pwrite64", "pwritev",
-    "read", "readlink", "readlinkat", "readv", "rename", "renameat", "renameat2", "stat", "statfs",
-    "statx", "umask", "unlink", "unlinkat", "write", "writev",
+    "read", "readlink", "readlinkat", "readv", "rename", "renameat", "renameat2", "rmdir", "stat",
+    "statfs", "statx", "umask", "unlink", "unlinkat", "write", "writev",
     // signals that never wait (base/event_signal.h)
     "io_destroy", "io_getevents", "io_setup", "io_submit",
     // waiting

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <charconv>
 
+#include "daemon/endpoint.h"
+
 namespace paravane::daemon {
 
 const toml::node* TomlReader::find(const char* key) {
@@ -34,12 +36,49 @@ void TomlReader::text(const char* key, std::string& value) {
   }
 }
 
+void TomlReader::checked_text(const char* key, Status (*check)(std::string_view),
+                              std::string& value) {
+  text(key, value);
+  const toml::node* node = find(key);
+  if (node == nullptr || value.empty()) return;
+  const Status good = check(value);
+  if (!good) complain(*node, key, "is not good: " + good.error().message);
+}
+
+void TomlReader::texts(const char* key, Status (*check)(std::string_view),
+                       std::vector<std::string>& values) {
+  const toml::node* node = find(key);
+  if (node == nullptr) return;
+  const toml::array* array = node->as_array();
+  if (array == nullptr) return complain(*node, key, "must be an array of texts");
+  values.clear();
+  for (const toml::node& element : *array) {
+    const auto* string = element.as_string();
+    if (string == nullptr) return complain(element, key, "must be an array of texts");
+    if (const Status good = check(string->get()); !good) {
+      return complain(element, key,
+                      fmt::format("holds \"{}\": {}", string->get(), good.error().message));
+    }
+    values.push_back(string->get());
+  }
+}
+
 void TomlReader::file_path(const char* key, std::filesystem::path& value) {
   std::string as_text = value.string();
   text(key, as_text);
   value = as_text;
   const toml::node* node = find(key);
   if (node != nullptr && !value.is_absolute()) complain(*node, key, "must be an absolute path");
+}
+
+void TomlReader::ip_address(const char* key, std::string& value) {
+  text(key, value);
+  const toml::node* node = find(key);
+  if (node == nullptr || value.empty()) return;
+  const auto endpoint = Endpoint::of(value, 1);
+  if (!endpoint || !endpoint->is_unicast()) {
+    complain(*node, key, "must be an IPv4 or IPv6 address of this host");
+  }
 }
 
 void TomlReader::number(const char* key, std::uint64_t min, std::uint64_t max,

@@ -16,8 +16,10 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "base/instant.h"
+#include "base/result.h"
 
 namespace paravane::daemon {
 
@@ -36,7 +38,13 @@ class TomlReader {
   TomlReader sub_table(const char* key);
 
   void text(const char* key, std::string& value);
+  // Which `check` finds good, or which is empty.
+  void checked_text(const char* key, Status (*check)(std::string_view), std::string& value);
+  // An array of them.
+  void texts(const char* key, Status (*check)(std::string_view), std::vector<std::string>& values);
   void file_path(const char* key, std::filesystem::path& value);  // absolute
+  // Of one host, or "".
+  void ip_address(const char* key, std::string& value);
   void number(const char* key, std::uint64_t min, std::uint64_t max, std::uint64_t& value);
   template <typename T>
   void number(const char* key, std::uint64_t min, std::uint64_t max, T& value) {

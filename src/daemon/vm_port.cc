@@ -48,13 +48,14 @@ Status VmPort::build() {
   auto loop = EventLoop::create();
   if (!loop) return std::unexpected(loop.error());
   loop_ = std::move(*loop);
-  fabric_ = network_.directory.join(id_, name(), config_.device.mac);
+  fabric_ = network_.directory.join(id_, name(), config_.device.mac, config_.segment);
   auto device =
       device::PvrdmaDevice::create(config_.device, id_, memory_, interrupts_, timers_, *fabric_);
   if (!device) return std::unexpected(device.error());
   device_ = std::move(*device);
   set_connected(config_.connected);
   network_.local.attach(device_->adapter());
+  network_.tcp.attach(device_->adapter());
   on_transport_ = true;
   auto server = vfio_user::Server::listen({.name = name(), .socket_path = config_.socket}, *loop_,
                                           timers_, *device_, memory_, interrupts_);
@@ -71,13 +72,20 @@ VmPort::~VmPort() {
   if (server_ && server_->attached()) device_->tell_gone();
   // The VMM leaves first: that resets the device while all of it is still there.
   server_.reset();
-  if (on_transport_) network_.local.detach(device_->adapter());
+  if (!on_transport_) return;
+  network_.tcp.detach(device_->adapter());
+  network_.local.detach(device_->adapter());
 }
 
 void VmPort::set_connected(bool connected) {
   config_.connected = connected;
   network_.directory.set_link(id_, connected);
   device_->set_link(connected);
+}
+
+void VmPort::set_segment(verbs::SegmentId segment) {
+  config_.segment = segment;
+  network_.directory.set_segment(id_, segment);
 }
 
 void VmPort::set_now(Instant now) {

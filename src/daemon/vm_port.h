@@ -22,6 +22,7 @@
 #include "fabric/directory.h"
 #include "guestmem/guest_memory.h"
 #include "transport/local/local_transport.h"
+#include "transport/tcp/tcp_transport.h"
 #include "vfio_user/interrupts.h"
 #include "vfio_user/server.h"
 
@@ -41,11 +42,13 @@ struct VmPortConfig {
   std::filesystem::path socket;
   SocketAccess access;
   bool connected = true;  // to the switch
+  verbs::SegmentId segment = verbs::SegmentId::kBuiltIn;
 };
 
 // What the ports of one worker share.
 struct PortNetwork {
   transport_local::LocalTransport& local;
+  transport_tcp::TcpTransport& tcp;
   fabric::Directory& directory;
   EventSignal& event_signal;
 };
@@ -70,6 +73,10 @@ class VmPort final : public Tenant {
 
   // Plugs the adapter into the switch or pulls it out; the guest sees the link change.
   void set_connected(bool connected);
+
+  // Moves the adapter to another network, also while the VM runs: it is where its NIC's
+  // Ethernet is.
+  void set_segment(verbs::SegmentId segment);
 
   const std::string& name() const { return config_.device.name; }
   const VmPortConfig& config() const { return config_; }

@@ -56,12 +56,13 @@ void EngineRig::turn(verbs::Budget budget) {
     if (member.vm) member.vm->adapter().run(clock_.now(), share);
   }
   local_.poll(clock_.now(), budget);
+  turn_more(clock_.now(), budget);
 }
 
 bool EngineRig::run(unsigned limit) {
   for (unsigned turns = 0; turns < limit; ++turns) {
     turn();
-    bool busy = local_.has_work();
+    bool busy = local_.has_work() || more_work();
     for (Member& member : members_) busy = busy || (member.vm && member.vm->adapter().has_work());
     if (!busy) return true;
   }
@@ -71,8 +72,8 @@ bool EngineRig::run(unsigned limit) {
 void EngineRig::advance(Duration duration) {
   const Instant end = clock_.now() + duration;
   run();
-  while (timers_.next_deadline() <= end) {
-    clock_.advance_to(timers_.next_deadline());
+  for (Instant next = next_event(); next <= end; next = next_event()) {
+    clock_.advance_to(next);
     run();
   }
   clock_.advance_to(end);

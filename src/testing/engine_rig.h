@@ -5,6 +5,7 @@
 
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -20,7 +21,7 @@ namespace paravane::fake {
 class EngineRig {
  public:
   explicit EngineRig(unsigned vms = 2, std::uint64_t ram_bytes = 64 << 20);
-  ~EngineRig();
+  virtual ~EngineRig();
   EngineRig(const EngineRig&) = delete;
   EngineRig& operator=(const EngineRig&) = delete;
 
@@ -52,11 +53,19 @@ class EngineRig {
   // As when a VM goes away: its queue pairs must be gone already.
   void remove(unsigned index);
 
+ protected:
+  // Of a rig that has more than adapters and the local path.
+  virtual void turn_more(Instant /*now*/, verbs::Budget /*budget*/) {}
+  virtual bool more_work() const { return false; }
+  virtual Instant next_due() const { return kNever; }
+
  private:
   struct Member {
     std::unique_ptr<verbs::FabricPort> port;
     std::unique_ptr<EngineVm> vm;
   };
+
+  Instant next_event() { return std::min(timers_.next_deadline(), next_due()); }
 
   FakeClock clock_;
   TimerQueue timers_;

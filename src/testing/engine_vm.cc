@@ -36,13 +36,27 @@ EngineVm::EngineVm(verbs::AdapterId id, TimerQueue& timers, verbs::FabricPort& p
 EngineBuffer EngineVm::buffer(std::uint64_t length, verbs::AccessMask access, std::uint64_t offset,
                               bool contiguous) {
   const std::uint64_t pages = (offset + length + kPageBytes - 1) / kPageBytes;
-  EngineBuffer buffer;
-  buffer.pages = contiguous ? ram_.contiguous_pages(pages) : ram_.scattered_pages(pages);
-  buffer.start = next_start_ + offset;
-  buffer.length = length;
-  next_start_ += (pages + 1) * kPageBytes;
-  PageList list =
-      expect(PageList::from_directory(memory_, buffer.pages.directory, pages, Rights::kReadWrite));
+  return registered(contiguous ? ram_.contiguous_pages(pages) : ram_.scattered_pages(pages), length,
+                    access, offset);
+}
+
+EngineBuffer EngineVm::repeated_buffer(std::uint64_t length, std::uint64_t window) {
+  const TestPages once = ram_.scattered_pages(window / kPageBytes);
+  TestPages pages;
+  for (std::uint64_t i = 0; i < length / kPageBytes; ++i) {
+    pages.pages.push_back(once.pages.at(i % once.count()));
+  }
+  pages.directory = ram_.make_directory(pages.pages);
+  return registered(std::move(pages), length, kEveryRight, 0);
+}
+
+EngineBuffer EngineVm::registered(TestPages pages, std::uint64_t length, verbs::AccessMask access,
+                                  std::uint64_t offset) {
+  EngineBuffer buffer{
+      .pages = std::move(pages), .start = next_start_ + offset, .length = length, .key = 0};
+  next_start_ += (buffer.pages.count() + 1) * kPageBytes;
+  PageList list = expect(PageList::from_directory(memory_, buffer.pages.directory,
+                                                  buffer.pages.count(), Rights::kReadWrite));
   buffer.key =
       expect(adapter_->regions().add_user(pd_, buffer.start, length, access, std::move(list)));
   return buffer;

@@ -73,6 +73,9 @@ class EngineVm {
   // guest's memory unless `contiguous`.
   EngineBuffer buffer(std::uint64_t length, verbs::AccessMask access = kEveryRight,
                       std::uint64_t offset = 0, bool contiguous = false);
+  // One that shows the same `window` bytes again and again: long messages, little memory.
+  // REQUIRES: both are whole pages.
+  EngineBuffer repeated_buffer(std::uint64_t length, std::uint64_t window);
   void write(const EngineBuffer& buffer, std::uint64_t offset, std::span<const std::byte> bytes);
   std::vector<std::byte> read(const EngineBuffer& buffer, std::uint64_t offset,
                               std::uint64_t length) const;
@@ -86,6 +89,9 @@ class EngineVm {
   std::unique_ptr<EngineQp> sharing_queue_pair(ScriptedWork& shared);
 
  private:
+  EngineBuffer registered(TestPages pages, std::uint64_t length, verbs::AccessMask access,
+                          std::uint64_t offset);
+
   TestMemory ram_;
   GuestMemory memory_;
   RecordingEvents events_;

@@ -115,7 +115,8 @@ class FakeManagement final : public control::Management {
                                  .attached = 0,
                                  .state_dir = "/state",
                                  .socket_dir = "/sockets",
-                                 .config_file = "/config"};
+                                 .config_file = "/config",
+                                 .impairments = impairments.size()};
   }
 
   control::ApiResult<control::Stats> stats(const std::optional<std::string>& vm) override {
@@ -142,7 +143,109 @@ class FakeManagement final : public control::Management {
     return {};
   }
 
+  control::ApiResult<control::SwitchStatus> create_switch(
+      const control::DistributedSwitch& vds) override {
+    if (fault) return std::unexpected(*fault);
+    if (auto free = check_new_switch(network, vds); !free) return std::unexpected(free.error());
+    network.switches[vds.name] = vds;
+    return find_switch(vds.name);
+  }
+  control::ApiResult<control::SwitchStatus> set_switch_mtu(const std::string& vds,
+                                                           std::uint32_t mtu) override {
+    if (auto known = control::find_switch(network, vds); !known) {
+      return std::unexpected(known.error());
+    }
+    network.switches[vds].mtu = mtu;
+    return find_switch(vds);
+  }
+  control::ApiResult<void> delete_switch(const std::string& vds) override {
+    if (auto known = control::find_switch(network, vds); !known) {
+      return std::unexpected(known.error());
+    }
+    if (auto unused = check_switch_unused(network, vds); !unused) return unused;
+    network.switches.erase(vds);
+    return {};
+  }
+  control::ApiResult<control::SwitchStatus> add_switch_host(
+      const std::string& vds, const control::SwitchHost& host) override {
+    if (auto free = check_new_host(network, vds, host); !free) return std::unexpected(free.error());
+    network.switches[vds].hosts[host.host] = host.uplink;
+    return find_switch(vds);
+  }
+  control::ApiResult<control::SwitchStatus> set_switch_uplink(
+      const std::string& vds, const control::SwitchHost& host) override {
+    if (auto known = find_member(vds, host.host); !known) return std::unexpected(known.error());
+    if (auto free = check_uplink(network, vds, host); !free) return std::unexpected(free.error());
+    network.switches[vds].hosts[host.host] = host.uplink;
+    return find_switch(vds);
+  }
+  control::ApiResult<control::SwitchStatus> remove_switch_host(const std::string& vds,
+                                                               const std::string& host) override {
+    if (auto known = find_member(vds, host); !known) return std::unexpected(known.error());
+    network.switches[vds].hosts.erase(host);
+    return find_switch(vds);
+  }
+  control::ApiResult<std::vector<control::SwitchStatus>> list_switches() override {
+    if (fault) return std::unexpected(*fault);
+    std::vector<control::SwitchStatus> list;
+    for (const auto& [name, vds] : network.switches) list.push_back(*find_switch(name));
+    return list;
+  }
+  control::ApiResult<control::SwitchStatus> find_switch(const std::string& name) override {
+    auto vds = control::find_switch(network, name);
+    if (!vds) return std::unexpected(vds.error());
+    return control::SwitchStatus{.spec = std::move(*vds), .host = "host1"};
+  }
+  control::ApiResult<control::PortGroupStatus> create_port_group(
+      const control::PortGroup& group) override {
+    if (auto free = check_new_port_group(network, group); !free) {
+      return std::unexpected(free.error());
+    }
+    network.port_groups[group.name] = group;
+    return find_port_group(group.name);
+  }
+  control::ApiResult<void> delete_port_group(const std::string& name) override {
+    if (auto known = control::find_port_group(network, name); !known) {
+      return std::unexpected(known.error());
+    }
+    network.port_groups.erase(name);
+    return {};
+  }
+  control::ApiResult<std::vector<control::PortGroupStatus>> list_port_groups() override {
+    if (fault) return std::unexpected(*fault);
+    std::vector<control::PortGroupStatus> list;
+    for (const auto& [name, group] : network.port_groups) list.push_back(*find_port_group(name));
+    return list;
+  }
+  control::ApiResult<control::PortGroupStatus> find_port_group(const std::string& name) override {
+    auto group = control::find_port_group(network, name);
+    if (!group) return std::unexpected(group.error());
+    return control::PortGroupStatus{.spec = std::move(*group)};
+  }
+
+  control::ApiResult<control::ImpairmentStatus> set_impairment(
+      const control::Impairment& impairment) override {
+    if (fault) return std::unexpected(*fault);
+    if (!vms.contains(impairment.vm)) return missing(impairment.vm);
+    std::erase_if(impairments, [&](const control::ImpairmentStatus& one) {
+      return one.spec.vm == impairment.vm && one.spec.peer == impairment.peer;
+    });
+    return impairments.emplace_back(control::ImpairmentStatus{.spec = impairment});
+  }
+  control::ApiResult<void> clear_impairments(const std::optional<std::string>& vm) override {
+    if (fault) return std::unexpected(*fault);
+    std::erase_if(impairments,
+                  [&](const control::ImpairmentStatus& one) { return !vm || one.spec.vm == *vm; });
+    return {};
+  }
+  control::ApiResult<std::vector<control::ImpairmentStatus>> list_impairments() override {
+    if (fault) return std::unexpected(*fault);
+    return impairments;
+  }
+
   std::map<std::string, control::VmStatus> vms;
+  std::vector<control::ImpairmentStatus> impairments;
+  control::Network network;
   unsigned stops = 0;
   std::optional<control::ApiError> fault;  // the answer to everything
 
@@ -164,6 +267,12 @@ class FakeManagement final : public control::Management {
   }
   static std::unexpected<control::ApiError> missing(const std::string& name) {
     return control::refuse(control::ApiErrorCode::kNotFound, "there is no vm " + name);
+  }
+  control::ApiResult<void> find_member(const std::string& vds, const std::string& host) const {
+    const auto known = control::find_switch(network, vds);
+    if (!known) return std::unexpected(known.error());
+    if (known->hosts.contains(host)) return {};
+    return control::refuse(control::ApiErrorCode::kNotFound, host + " is not in switch " + vds);
   }
   static std::unexpected<control::ApiError> attached(const std::string& name) {
     return std::unexpected(control::ApiError{.code = control::ApiErrorCode::kVmsAttached,

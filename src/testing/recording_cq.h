@@ -35,11 +35,13 @@ class RecordingCq final : public verbs::CompletionQueue {
 
   std::vector<std::uint64_t> wr_ids() const {
     std::vector<std::uint64_t> ids;
+    ids.reserve(all_.size());
     for (const verbs::Completion& completion : all_) ids.push_back(completion.wr_id);
     return ids;
   }
   std::vector<verbs::WcStatus> statuses() const {
     std::vector<verbs::WcStatus> statuses;
+    statuses.reserve(all_.size());
     for (const verbs::Completion& completion : all_) statuses.push_back(completion.status);
     return statuses;
   }

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <deque>
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -29,12 +30,18 @@ class ScriptedTransport final : public verbs::Transport {
   // From now on every request without an answer of its own gets this one.
   void answer_always(std::optional<verbs::Outcome> outcome) { default_answer_ = outcome; }
 
+  // How many requests of a queue pair it carries at once.
+  void set_depth(std::uint32_t depth) { depth_ = depth; }
+
   // wr_id of each request that was submitted, retries included.
   const std::vector<std::uint64_t>& submitted() const { return submitted_; }
   const std::vector<verbs::DatagramSource>& datagrams() const { return datagrams_; }
+  // Of them, those that came as repeated.
+  const std::vector<std::uint64_t>& submitted_again() const { return again_; }
   unsigned cancels() const { return cancels_; }
 
   std::string_view name() const override { return "scripted"; }
+  std::uint32_t depth() const override { return depth_; }
   std::optional<verbs::Outcome> submit(verbs::QueuePair& qp, const verbs::Path&,
                                        const verbs::SendRequest& request,
                                        verbs::Budget& budget) override {
@@ -43,6 +50,12 @@ class ScriptedTransport final : public verbs::Transport {
     submitted_.push_back(request.wr_id);
     budget.bytes -= static_cast<std::int64_t>(request.sges.total_bytes());
     return next_answer();
+  }
+  std::optional<verbs::Outcome> submit_again(verbs::QueuePair& qp, const verbs::Path& path,
+                                             const verbs::SendRequest& request,
+                                             verbs::Budget& budget) override {
+    again_.push_back(request.wr_id);
+    return submit(qp, path, request, budget);
   }
   void cancel(verbs::QueuePair&) override { ++cancels_; }
   verbs::Outcome send_datagram(verbs::QueuePair& qp, const verbs::Path&,
@@ -53,6 +66,12 @@ class ScriptedTransport final : public verbs::Transport {
     submitted_.push_back(request.wr_id);
     datagrams_.push_back(source);
     return next_answer().value_or(verbs::Outcome{});
+  }
+  void send_copied_datagram(const verbs::Path&, const verbs::DatagramSource& source,
+                            const verbs::SendRequest& request,
+                            std::span<const std::byte>) override {
+    submitted_.push_back(request.wr_id);
+    datagrams_.push_back(source);
   }
   void poll(Instant, verbs::Budget&) override {}
   bool has_work() const override { return false; }
@@ -75,8 +94,10 @@ class ScriptedTransport final : public verbs::Transport {
   std::deque<std::optional<verbs::Outcome>> answers_;
   std::optional<verbs::Outcome> default_answer_ = verbs::Outcome{};
   std::vector<std::uint64_t> submitted_;
+  std::vector<std::uint64_t> again_;
   std::vector<verbs::DatagramSource> datagrams_;
   unsigned cancels_ = 0;
+  std::uint32_t depth_ = 1;
 };
 
 class ScriptedFabric final : public verbs::FabricPort {

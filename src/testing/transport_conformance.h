@@ -174,6 +174,24 @@ TYPED_TEST_P(TransportConformance, C62ScattersAndGathersOverManyElements) {
   EXPECT_TRUE(this->untouched(this->rig.b(), to, 550'000, 50'000));
 }
 
+TYPED_TEST_P(TransportConformance, MessagesOfTwoGibibytes) {
+  this->connect();
+  constexpr std::uint64_t kQuarter = verbs::kMaxMessageBytes / 4;
+  constexpr std::uint64_t kWindow = 1 << 20;
+  const EngineBuffer from = this->rig.a().repeated_buffer(kQuarter, kWindow);
+  const EngineBuffer to = this->rig.b().repeated_buffer(kQuarter, kWindow);
+  this->rig.a().write(from, 0, EngineVm::pattern(kWindow, 7));
+
+  this->qp_b->post(receive_request(1, {to.whole(), to.whole(), to.whole(), to.whole()}));
+  this->qp_a->post(send_request(2, {from.whole(), from.whole(), from.whole(), from.whole()}));
+  ASSERT_TRUE(this->rig.run());
+
+  ASSERT_EQ(this->qp_a->sends.statuses(), std::vector{verbs::WcStatus::kSuccess});
+  ASSERT_EQ(this->qp_b->receives.size(), 1u);
+  EXPECT_EQ(this->qp_b->receives.at(0).byte_len, 1u << 31);
+  EXPECT_TRUE(this->holds(this->rig.b(), to, 0, kWindow, 7));
+}
+
 TYPED_TEST_P(TransportConformance, C62RequestsWithoutBytesSucceed) {
   this->connect();
   const EngineBuffer any = this->rig.a().buffer(8);
@@ -536,8 +554,8 @@ TYPED_TEST_P(TransportConformance, C72SharedReceivesGoToWhoeverHasAMessage) {
 }
 
 REGISTER_TYPED_TEST_SUITE_P(
-    TransportConformance, C76WritePlacesExactlyTheRightBytes, ReadFetchesExactlyTheRightBytes,
-    SendFillsThePostedReceive, C61ImmediateArrivesByteIdentical,
+    TransportConformance, MessagesOfTwoGibibytes, C76WritePlacesExactlyTheRightBytes,
+    ReadFetchesExactlyTheRightBytes, SendFillsThePostedReceive, C61ImmediateArrivesByteIdentical,
     C62ScattersAndGathersOverManyElements, C62RequestsWithoutBytesSucceed,
     C53SolicitedIsToldToTheReceiverOnly, MixedRequestsCompleteInOrder, C65WaitsForAReceiveAndGoesOn,
     C65RnrRetriesEnd, C63BadRemoteKeyIsARemoteAccessError, C64ReceiveTooSmallFailsOnBothSides,

@@ -1,0 +1,437 @@
+// ClusterService: making, joining and leaving a cluster.
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <thread>
+#include <utility>
+
+#include "base/log.h"
+#include "control/vm.h"
+#include "daemon/cluster_service.h"
+#include "daemon/endpoint.h"
+#include "daemon/host_network.h"
+#include "inventory/users.h"
+
+namespace paravane::daemon {
+
+using control::ApiErrorCode;
+using control::ApiResult;
+using control::refuse;
+
+namespace {
+
+constexpr auto kEtcdStarts = std::chrono::seconds(15);
+constexpr const char* kSeeAddress = "Set it, and start the daemon again; see docs/cluster.md.";
+
+std::unexpected<control::ApiError> no_cluster() {
+  return refuse(ApiErrorCode::kNotFound, "this host is in no cluster",
+                "Make one with paravane cluster init, or join one with paravane cluster join.");
+}
+
+std::unexpected<control::ApiError> not_kept(const Error& error) {
+  return refuse(ApiErrorCode::kStore, error.message,
+                "See that the state directory has free space.");
+}
+
+std::unexpected<control::ApiError> etcd_failed(const Error& error) {
+  if (error.code == Errc::kBadState) {
+    return refuse(ApiErrorCode::kDenied, error.message,
+                  "Name a user who may do all with --etcd-user and --etcd-password-file.");
+  }
+  return refuse(ApiErrorCode::kClusterAway, error.message, "See that etcd runs and is reached.");
+}
+
+authority::Seconds wall_clock() {
+  return std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
+}
+
+// What switches call it, unless another name is asked for.
+ApiResult<std::string> choose_name(const std::string& asked, const std::string& configured) {
+  const std::string name = asked.empty() ? host_name(configured) : asked;
+  if (control::check_name(name)) return name;
+  return refuse(ApiErrorCode::kInvalidRequest, fmt::format("\"{}\" is no name for a host", name),
+                "Choose one of a-z, 0-9, underscore, dot and dash with --name.");
+}
+
+// https://192.0.2.1:2379
+bool is_good_url(const std::string& url) {
+  constexpr std::string_view kScheme = "https://";
+  return url.starts_with(kScheme) && Endpoint::parse(url.substr(kScheme.size()));
+}
+
+}  // namespace
+
+ClusterAuthority::Config ClusterService::authority_config(const Membership& membership) const {
+  return {.paths = paths_,
+          .membership = membership,
+          .open = open_,
+          .lifetime_s = config_.cluster.certificate_lifetime_s,
+          .address = config_.cluster.address};
+}
+
+// ---- init ----
+
+ApiResult<control::ClusterStatus> ClusterService::do_init(const control::ClusterInit& init) {
+  if (membership_) {
+    return refuse(ApiErrorCode::kExists,
+                  fmt::format("this host is in cluster {} already", membership_->self.cluster),
+                  "Leave it first with paravane cluster leave.");
+  }
+  if (config_.cluster.address.empty()) {
+    return refuse(ApiErrorCode::kInvalidRequest, "[cluster] address is not set in paravaned.toml",
+                  kSeeAddress);
+  }
+  if (init.etcd && !is_good_url(init.etcd->url)) {
+    return refuse(ApiErrorCode::kInvalidRequest,
+                  fmt::format("{} is no etcd that can be used", init.etcd->url),
+                  "It must be https://ADDRESS:PORT.");
+  }
+  if (init.etcd && init.etcd->authority.empty()) {
+    return refuse(ApiErrorCode::kInvalidRequest,
+                  fmt::format("who has signed the certificate of {} is not said", init.etcd->url),
+                  "Name the file with its certificate with --etcd-authority.");
+  }
+  const auto host = choose_name(init.host, config_.host.name);
+  if (!host) return std::unexpected(host.error());
+  const auto id = authority::make_secret(16);
+  if (!id) return refuse(ApiErrorCode::kInternal, id.error().message);
+  const std::string& address = config_.cluster.address;
+  Membership membership{
+      .self = {.cluster = *id, .host = *host},
+      .authority = *host,
+      .door = Endpoint::of(address, config_.cluster.door_port)->print(),
+      .runs_etcd = !init.etcd,
+      .own_etcd_authority = !init.etcd,
+      .etcd = {init.etcd ? init.etcd->url
+                         : "https://" + Endpoint::of(address, config_.cluster.etcd_port)->print()},
+      .etcd_user = inventory::host_user(*host),
+      .etcd_password = {}};
+  if (auto made = found(init, membership); !made) {
+    if (membership.runs_etcd) run_etcd_(false);
+    remove_cluster_directory(paths_);
+    return std::unexpected(made.error());
+  }
+  if (Status in = enter(std::move(membership)); !in) return not_kept(in.error());
+  log::info("cluster: {} is made, host {} has its authority", membership_->self.cluster,
+            membership_->self.host);
+  return cluster_status();
+}
+
+// The files and what stands in etcd; the membership is kept last, so that what is not
+// whole is nothing.
+ApiResult<void> ClusterService::found(const control::ClusterInit& init, Membership& membership) {
+  if (Status made = make_cluster_directory(paths_); !made) return not_kept(made.error());
+  EtcdRoot root;
+  auto password = authority::make_secret(32);
+  auto root_password = authority::make_secret(32);
+  if (!password || !root_password) return refuse(ApiErrorCode::kInternal, "no random numbers");
+  membership.etcd_password = std::move(*password);
+  root.password = std::move(*root_password);
+  if (init.etcd && !init.etcd->user.empty()) {
+    root = {.user = init.etcd->user, .password = init.etcd->password};
+  }
+  const ClusterAuthority::Config config = authority_config(membership);
+  if (Status made = ClusterAuthority::make(config, root, wall_clock()); !made) {
+    return not_kept(made.error());
+  }
+  if (init.etcd) {
+    if (Status kept = write_file(paths_.etcd_authority(), init.etcd->authority); !kept) {
+      return not_kept(kept.error());
+    }
+  }
+  inventory::EtcdAccess access = etcd_access(paths_, membership);
+  access.user = root.user;
+  access.password = root.password;
+  if (auto ready = prepare_etcd(access, membership); !ready) return ready;
+  if (Status kept = save_membership(paths_, membership); !kept) return not_kept(kept.error());
+  return {};
+}
+
+ApiResult<void> ClusterService::prepare_etcd(const inventory::EtcdAccess& root_access,
+                                             const Membership& membership) {
+  if (membership.runs_etcd) run_etcd_(true);
+  inventory::EtcdAccess open_access = root_access;
+  open_access.user.clear();
+  inventory::EtcdClient anybody(open_access, open_);
+  Result<bool> closed = anybody.auth_enabled();
+  const auto late = std::chrono::steady_clock::now() + kEtcdStarts;
+  while (!closed && membership.runs_etcd && !stopping_ && std::chrono::steady_clock::now() < late) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    closed = anybody.auth_enabled();
+  }
+  if (!closed) return etcd_failed(closed.error());
+  if (!*closed && !membership.runs_etcd) {
+    return refuse(ApiErrorCode::kInvalidRequest,
+                  fmt::format("{} lets everybody write what they like", membership.etcd.front()),
+                  "Have it ask for users (etcdctl auth enable), and name one who may do all with "
+                  "--etcd-user and --etcd-password-file.");
+  }
+  if (!*closed) {
+    if (Status done = inventory::close_etcd(anybody, root_access.password); !done) {
+      return etcd_failed(done.error());
+    }
+  }
+  inventory::EtcdClient root(root_access, open_);
+  const nlohmann::json document = {{"cluster", membership.self.cluster},
+                                   {"authority", membership.authority}};
+  const auto first =
+      root.create(std::string(inventory::kConfigPrefix) + "cluster", document.dump());
+  if (!first) return etcd_failed(first.error());
+  if (!*first) {
+    return refuse(ApiErrorCode::kExists, "that etcd holds another Paravane cluster already",
+                  "Join that one, or use another etcd.");
+  }
+  const Status in =
+      inventory::admit_host(root, membership.self.host, membership.etcd_password, true);
+  if (in) {
+    auto brought = bring_network(root, membership.self.host);
+    if (brought) return {};
+    static_cast<void>(root.erase_prefix(std::string(inventory::kConfigPrefix)));
+    return brought;
+  }
+  static_cast<void>(root.erase_prefix(std::string(inventory::kConfigPrefix)));
+  return etcd_failed(in.error());
+}
+
+ApiResult<void> ClusterService::bring_network(inventory::EtcdClient& etcd,
+                                              const std::string& host) const {
+  const control::Network network = network_as(host);
+  const std::string config(inventory::kConfigPrefix);
+  for (const auto& [name, vds] : network.switches) {
+    const Status put =
+        etcd.put(config + inventory::switch_document(name), inventory::print_switch(vds));
+    if (!put) return etcd_failed(put.error());
+  }
+  for (const auto& [name, group] : network.port_groups) {
+    const Status put =
+        etcd.put(config + inventory::port_group_document(name), inventory::print_port_group(group));
+    if (!put) return etcd_failed(put.error());
+  }
+  return {};
+}
+
+// What this host has, under the name that it has in a cluster.
+control::Network ClusterService::network_as(const std::string& host) const {
+  control::Network network = network_;
+  for (auto& [name, vds] : network.switches) {
+    auto own = vds.hosts.extract(network_host_);
+    if (own.empty()) continue;
+    own.key() = host;
+    vds.hosts.insert(std::move(own));
+  }
+  return network;
+}
+
+// What this host has must be in the cluster as it is, or a name would mean another network
+// for its VMs from one moment to the next.
+ApiResult<void> ClusterService::check_network(const Membership& membership) {
+  const control::Network own = network_as(membership.self.host);
+  if (own.switches.empty()) return {};
+  const inventory::EtcdAccess access = etcd_access(paths_, membership);
+  inventory::EtcdClient etcd(access, open_);
+  inventory::Records records;
+  const auto read =
+      etcd.for_each(std::string(inventory::kConfigPrefix),
+                    [&](inventory::KeyValue&& pair) { return records.put(std::move(pair)); });
+  if (!read) return etcd_failed(read.error());
+  const control::Network shared = records.build()->network;
+  const auto differs = [](const char* what, const std::string& name, const char* command) {
+    return refuse(ApiErrorCode::kExists,
+                  fmt::format("this host has a {} {}, which the cluster has not, or has otherwise",
+                              what, name),
+                  fmt::format("Delete it first with paravane {} delete {}, and join with another "
+                              "token.",
+                              command, name));
+  };
+  for (const auto& [name, group] : own.port_groups) {
+    const auto same = shared.port_groups.find(name);
+    if (same == shared.port_groups.end() || same->second != group) {
+      return differs("port group", name, "portgroup");
+    }
+  }
+  for (const auto& [name, vds] : own.switches) {
+    const auto same = shared.switches.find(name);
+    if (same == shared.switches.end() || same->second != vds) return differs("switch", name, "vds");
+  }
+  return {};
+}
+
+// ---- tokens, hosts ----
+
+ApiResult<void> ClusterService::need_authority() const {
+  if (!membership_) return no_cluster();
+  if (authority_) return {};
+  return refuse(ApiErrorCode::kDenied, "this host has not the cluster's authority",
+                fmt::format("Do it on host {}.", membership_->authority));
+}
+
+ApiResult<control::JoinToken> ClusterService::do_token(const control::TokenRequest& request) {
+  if (auto may = need_authority(); !may) return std::unexpected(may.error());
+  const auto time = wall_clock();
+  auto token =
+      authority_->make_token(request.host, time + std::chrono::seconds(request.valid_s), time);
+  if (token) return control::JoinToken{std::move(*token), request.host, request.valid_s};
+  if (token.error().code == Errc::kBadState) {
+    return refuse(ApiErrorCode::kExists, token.error().message,
+                  "Choose another name, or take the host out with paravane cluster remove.");
+  }
+  if (token.error().code == Errc::kResourceExhausted) {
+    return refuse(ApiErrorCode::kLimitReached, token.error().message, "Wait until they expire.");
+  }
+  return not_kept(token.error());
+}
+
+ApiResult<void> ClusterService::do_remove(const std::string& host) {
+  if (auto may = need_authority(); !may) return may;
+  if (host == membership_->self.host) {
+    return refuse(ApiErrorCode::kInvalidRequest, "this host has the authority",
+                  "End the whole cluster with paravane cluster leave.");
+  }
+  const Status gone = authority_->remove(host);
+  if (gone) return {};
+  if (gone.error().code == Errc::kNotFound) {
+    return refuse(ApiErrorCode::kNotFound, gone.error().message,
+                  "See paravane cluster status for the hosts there are.");
+  }
+  return etcd_failed(gone.error());
+}
+
+// ---- join ----
+
+ApiResult<control::ClusterStatus> ClusterService::do_join(const std::string& text) {
+  if (membership_) {
+    return refuse(ApiErrorCode::kExists,
+                  fmt::format("this host is in cluster {} already", membership_->self.cluster),
+                  "Leave it first with paravane cluster leave.");
+  }
+  if (config_.cluster.address.empty()) {
+    return refuse(ApiErrorCode::kInvalidRequest, "[cluster] address is not set in paravaned.toml",
+                  kSeeAddress);
+  }
+  const auto token = authority::parse_token(text);
+  if (!token) {
+    return refuse(ApiErrorCode::kInvalidRequest, token.error().message,
+                  "Make one on the authority's host with paravane cluster token NAME.");
+  }
+  const auto own = authority::make_request();
+  if (!own) return refuse(ApiErrorCode::kInternal, own.error().message);
+  // The token says whom to trust, before the secret is told.
+  const TlsClient client{
+      .identity = {}, .accept = [&token](const ShownCertificates& shown) -> Status {
+        for (const std::string& issuer : shown) {
+          const auto seen = authority::inspect(issuer);
+          if (!seen || seen->fingerprint != token->fingerprint) continue;
+          if (authority::is_signed_by(shown.front(), issuer, wall_clock()) &&
+              authority::inspect(shown.front())->identity == token->keeper) {
+            return {};
+          }
+        }
+        return fail(Errc::kBadState, "who answers is not the authority that has made the token");
+      }};
+  const auto answer = ask_door(token->door, client,
+                               {.kind = authority::DoorRequest::Kind::kJoin,
+                                .token_id = token->id,
+                                .secret = token->secret,
+                                .request = own->certificate});
+  if (!answer && answer.error().code == Errc::kBadState) {
+    return refuse(
+        ApiErrorCode::kDenied,
+        fmt::format("the authority at {} refused: {}", token->door, answer.error().message),
+        "Make another token on the authority's host with paravane cluster token NAME.");
+  }
+  if (!answer) {
+    return refuse(ApiErrorCode::kClusterAway,
+                  fmt::format("the authority at {}: {}", token->door, answer.error().message),
+                  "See that its daemon runs and that its door is reached from here.");
+  }
+  const auto issuer = authority::inspect(answer->authority);
+  const auto seen = authority::inspect(answer->certificate);
+  const bool good = issuer && issuer->fingerprint == token->fingerprint && seen && seen->identity &&
+                    seen->identity->cluster == token->keeper.cluster && !answer->etcd.empty() &&
+                    authority::is_signed_by(answer->certificate, answer->authority, wall_clock());
+  if (!good) {
+    return refuse(ApiErrorCode::kDenied, "the authority's answer is not what it must be",
+                  "See that both hosts have the same version, and their clocks the same time.");
+  }
+  const Membership membership{.self = *seen->identity,
+                              .authority = token->keeper.host,
+                              .door = token->door,
+                              .runs_etcd = false,
+                              .own_etcd_authority = answer->etcd_authority.empty(),
+                              .etcd = answer->etcd,
+                              .etcd_user = answer->etcd_user,
+                              .etcd_password = answer->etcd_password};
+  Status kept = make_cluster_directory(paths_);
+  if (kept) kept = write_file(paths_.identity(), own->key + answer->certificate);
+  if (kept) kept = write_file(paths_.authority(), answer->authority);
+  if (kept) kept = write_file(paths_.etcd_authority(), answer->etcd_authority);
+  if (kept) {
+    if (auto same = check_network(membership); !same) {
+      membership_ = membership;
+      if (auto gone = say_goodbye(); !gone) log::warn("cluster: {}", gone.error().message);
+      forget();
+      return std::unexpected(same.error());
+    }
+    kept = save_membership(paths_, membership);
+  }
+  if (kept) kept = enter(membership);
+  if (!kept) {
+    forget();
+    return not_kept(kept.error());
+  }
+  log::info("cluster: this host is {} in {}", membership.self.host, membership.self.cluster);
+  if (host_name(config_.host.name) != membership.self.host) {
+    log::warn(
+        "cluster: [host] name should be {} in paravaned.toml: distributed switches call this "
+        "host {}",
+        membership.self.host, host_name(config_.host.name));
+  }
+  return cluster_status();
+}
+
+// ---- leave ----
+
+ApiResult<void> ClusterService::say_goodbye() {
+  const TlsClient client{.identity = paths_.identity(),
+                         .accept = [this](const auto& shown) { return accept_authority(shown); }};
+  const auto answer = ask_door(
+      membership_->door, client,
+      {.kind = authority::DoorRequest::Kind::kLeave, .token_id = {}, .secret = {}, .request = {}});
+  if (answer) return {};
+  return refuse(ApiErrorCode::kClusterAway,
+                fmt::format("the authority at {}: {}", membership_->door, answer.error().message),
+                "With --force this host leaves without being taken out of the cluster's lists; "
+                "do that on the authority's host with paravane cluster remove.");
+}
+
+ApiResult<void> ClusterService::do_leave(bool force) {
+  if (!membership_) return no_cluster();
+  if (authority_ && !authority_->others().empty() && !force) {
+    return refuse(ApiErrorCode::kDenied,
+                  fmt::format("this host has the cluster's authority, and other hosts need it: {}",
+                              fmt::join(authority_->others(), ", ")),
+                  "Let them leave first; with --force the cluster ends as it is.");
+  }
+  if (authority_ && !membership_->runs_etcd && !force) {
+    if (auto cleared = clear_etcd(); !cleared) return cleared;
+  }
+  if (!authority_) {
+    // Not while we write there ourselves.
+    if (auto gone = say_goodbye(); !gone && !force) return gone;
+  }
+  log::info("cluster: this host has left {}", membership_->self.cluster);
+  forget();
+  return {};
+}
+
+// What this cluster has left in an etcd that is not ours.
+ApiResult<void> ClusterService::clear_etcd() {
+  const Status cleared = authority_->clear();
+  if (cleared) return {};
+  return etcd_failed(cleared.error());
+}
+
+}  // namespace paravane::daemon

@@ -1,0 +1,49 @@
+// ClusterDoor: the ControlDoor of a host that can be in a cluster. There, a change of a
+// switch or port group is checked on the control thread, written to the inventory by the
+// asking thread, which may wait for etcd, and answered when this host has it from there
+// as all others do.
+
+#pragma once
+
+#include <functional>
+
+#include "base/mutex.h"
+#include "daemon/cluster_service.h"
+#include "daemon/control_door.h"
+#include "daemon/host.h"
+
+namespace paravane::daemon {
+
+class ClusterDoor final : public ControlDoor {
+ public:
+  // All outlive the door.
+  ClusterDoor(Host& host, Mailbox& mailbox, ClusterService& cluster)
+      : ControlDoor(host, mailbox), host_(host), cluster_(cluster) {}
+
+  control::ApiResult<control::SwitchStatus> create_switch(
+      const control::DistributedSwitch& vds) override;
+  control::ApiResult<control::SwitchStatus> set_switch_mtu(const std::string& vds,
+                                                           std::uint32_t mtu) override;
+  control::ApiResult<void> delete_switch(const std::string& vds) override;
+  control::ApiResult<control::SwitchStatus> add_switch_host(
+      const std::string& vds, const control::SwitchHost& host) override;
+  control::ApiResult<control::SwitchStatus> set_switch_uplink(
+      const std::string& vds, const control::SwitchHost& host) override;
+  control::ApiResult<control::SwitchStatus> remove_switch_host(const std::string& vds,
+                                                               const std::string& host) override;
+  control::ApiResult<control::PortGroupStatus> create_port_group(
+      const control::PortGroup& group) override;
+  control::ApiResult<void> delete_port_group(const std::string& name) override;
+
+ private:
+  using Act = std::function<control::ApiResult<void>(control::NetworkManagement&)>;
+  // Errors: as `act`; kDenied, kClusterAway, kBusy.
+  control::ApiResult<void> change(Act act);
+  control::ApiResult<control::SwitchStatus> change_switch(const std::string& name, Act act);
+
+  Host& host_;
+  ClusterService& cluster_;
+  Mutex one_at_a_time_;  // what a change was checked against stays so until it is there
+};
+
+}  // namespace paravane::daemon

@@ -1,0 +1,157 @@
+#include "daemon/cluster_fabric.h"
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+#include "base/log.h"
+#include "daemon/endpoint.h"
+
+namespace paravane::daemon {
+namespace {
+
+// "db1" or "db1/2", as control::adapter_name() makes them.
+inventory::AdapterId adapter_of(const std::string& name) {
+  const std::size_t slash = name.find('/');
+  inventory::AdapterId id{.vm = name.substr(0, slash), .number = 1};
+  if (slash != std::string::npos) {
+    std::from_chars(name.data() + slash + 1, name.data() + name.size(), id.number);
+  }
+  return id;
+}
+
+verbs::GidType type_of(inventory::RoceType type) {
+  return type == inventory::RoceType::kV1 ? verbs::GidType::kRoceV1 : verbs::GidType::kRoceV2;
+}
+
+inventory::RoceType type_of(verbs::GidType type) {
+  return type == verbs::GidType::kRoceV1 ? inventory::RoceType::kV1 : inventory::RoceType::kV2;
+}
+
+}  // namespace
+
+ClusterFabric::ClusterFabric(const Config& config, Parts parts, PortTable& ports)
+    : config_(config), parts_(std::move(parts)), ports_(ports) {}
+
+void ClusterFabric::on_view(std::shared_ptr<const inventory::View> view) {
+  view_ = std::move(view);
+  const auto self = parts_.cluster.self();
+  if (!self || !view_) return end();
+  if (!maker_) begin(*self);
+  tell_worker();
+  tell_maker();
+}
+
+void ClusterFabric::begin(const authority::Identity& self) {
+  self_ = self.host;
+  auto maker = ChannelMaker::start(
+      {.host = self.host, .cluster = self.cluster, .encrypted = config_.channel.encrypted},
+      {.made =
+           [this](MadeChannel made) {
+             auto shared = std::make_shared<MadeChannel>(std::move(made));
+             parts_.post([this, shared] { on_made(shared); });
+           },
+       .changed =
+           [this](const std::string& host, const std::string& problem) {
+             parts_.post([this, host, problem] { on_changed(host, problem); });
+           },
+       .dial =
+           [this](const std::string& endpoint, std::function<void(Result<UniqueFd>)> done) {
+             parts_.dialer.dial(endpoint, std::move(done));
+           }});
+  if (!maker) return log::error("channels: {}", maker.error().message);
+  maker_ = std::move(*maker);
+  on_identity();
+  listen();
+}
+
+void ClusterFabric::listen() {
+  const auto endpoint = Endpoint::of(config_.cluster.address, config_.cluster.channel_port);
+  if (!endpoint) return log::error("channels: cluster.address is not set: no host can reach us");
+  parts_.dialer.listen(endpoint->print(), [this, at = endpoint->print()](Result<UniqueFd> socket) {
+    if (!socket) return log::error("channels: cannot listen at {}: {}", at, socket.error().message);
+    if (maker_) maker_->set_listener(std::move(*socket));
+  });
+}
+
+void ClusterFabric::end() {
+  maker_.reset();
+  parts_.worker.post([ports = &ports_] { ports->set_hosts({}); });
+}
+
+void ClusterFabric::on_identity() {
+  if (!maker_) return;
+  const ClusterPaths paths(config_.state_dir);
+  const auto identity = read_file(paths.identity());
+  const auto authority = read_file(paths.authority());
+  for (const auto* file : {&identity, &authority}) {
+    if (!*file) return log::error("channels: {}", file->error().message);
+  }
+  maker_->set_credentials({.identity = *identity, .authority = *authority});
+}
+
+verbs::HostId ClusterFabric::id_of(const std::string& host) {
+  const auto next = verbs::HostId{static_cast<std::uint32_t>(ids_.size()) + 1};
+  return ids_.try_emplace(host, next).first->second;
+}
+
+void ClusterFabric::tell_worker() {
+  if (!view_ || !maker_) return;
+  std::vector<RemoteHost> hosts;
+  for (const auto& [name, host] : view_->hosts) {
+    if (name == self_) continue;
+    RemoteHost remote{.id = id_of(name), .name = name, .gids = {}};
+    for (const auto& [gid, ignored] : host.gids) {
+      remote.gids.push_back({.segment = verbs::SegmentId{gid.segment},
+                             .gid = verbs::Gid{gid.gid},
+                             .type = type_of(gid.type)});
+    }
+    hosts.push_back(std::move(remote));
+  }
+  parts_.worker.post([ports = &ports_, hosts = std::move(hosts)] { ports->set_hosts(hosts); });
+}
+
+void ClusterFabric::tell_maker() {
+  std::map<std::string, std::string> endpoints;
+  for (const auto& [name, host] : view_->hosts) {
+    if (!host.info) continue;
+    const auto endpoint = Endpoint::of(host.info->address, host.info->port);
+    if (endpoint) endpoints.emplace(name, endpoint->print());
+  }
+  maker_->set_hosts(std::move(endpoints));
+}
+
+void ClusterFabric::on_made(const std::shared_ptr<MadeChannel>& made) {
+  const transport_tcp::ChannelConfig config{
+      .host = id_of(made->host), .send_key = made->send_key, .receive_key = made->receive_key};
+  parts_.worker.post([ports = &ports_, config, made] {
+    if (const Status opened = ports->open_channel(config, std::move(made->stream)); !opened) {
+      log::error("channels: {}", opened.error().message);
+    }
+  });
+}
+
+void ClusterFabric::on_changed(const std::string& host, const std::string& problem) {
+  parts_.cluster.set_channel(host, problem.empty(), problem);
+  if (problem.empty()) return;  // the worker has the channel itself
+  parts_.worker.post(
+      [ports = &ports_, id = id_of(host), problem] { ports->set_channel_problem(id, problem); });
+}
+
+void ClusterFabric::on_channel_lost(verbs::HostId id, const std::string& reason) {
+  const auto found =
+      std::ranges::find_if(ids_, [id](const auto& entry) { return entry.second == id; });
+  if (found != ids_.end() && maker_) maker_->on_lost(found->first, reason);
+}
+
+void ClusterFabric::on_gids(const std::vector<SharedGid>& gids) {
+  std::map<inventory::GidId, inventory::AdapterId> claims;
+  for (const SharedGid& shared : gids) {
+    claims[{.segment = static_cast<std::uint64_t>(shared.segment),
+            .gid = shared.gid.raw,
+            .type = type_of(shared.type)}] = adapter_of(shared.adapter);
+  }
+  parts_.cluster.set_gids(std::move(claims));
+}
+
+}  // namespace paravane::daemon

@@ -1,0 +1,65 @@
+// ClusterFabric: joins what the cluster knows with what the worker does: it tells the
+// worker whose GIDs are where, tells the cluster which GIDs are here, and has channels
+// made to the hosts that count.
+//
+// Control thread only. What comes from other threads comes through `post`.
+
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "daemon/channel_maker.h"
+#include "daemon/cluster_paths.h"
+#include "daemon/cluster_service.h"
+#include "daemon/config.h"
+#include "daemon/dialer.h"
+#include "daemon/port_table.h"
+#include "daemon/worker.h"
+#include "inventory/view.h"
+
+namespace paravane::daemon {
+
+class ClusterFabric {
+ public:
+  struct Parts {
+    Worker& worker;
+    ClusterService& cluster;
+    Dialer& dialer;
+    // Runs on the control thread; from any thread.
+    std::function<void(std::function<void()>)> post;
+  };
+
+  // `ports` is used on the worker's thread alone. All outlive this.
+  ClusterFabric(const Config& config, Parts parts, PortTable& ports);
+
+  // What the cluster looks like now; null: there is none any more.
+  void on_view(std::shared_ptr<const inventory::View> view);
+  // There is a new certificate.
+  void on_identity();
+  void on_gids(const std::vector<SharedGid>& gids);
+  void on_channel_lost(verbs::HostId host, const std::string& reason);
+
+ private:
+  void begin(const authority::Identity& self);
+  void end();
+  void listen();
+  void tell_worker();
+  void tell_maker();
+  verbs::HostId id_of(const std::string& host);
+  void on_made(const std::shared_ptr<MadeChannel>& made);
+  void on_changed(const std::string& host, const std::string& problem);
+
+  const Config& config_;
+  Parts parts_;
+  PortTable& ports_;
+  std::shared_ptr<const inventory::View> view_;  // shared with the cluster's thread
+  std::string self_;
+  std::map<std::string, verbs::HostId> ids_;
+  std::unique_ptr<ChannelMaker> maker_;
+};
+
+}  // namespace paravane::daemon

@@ -1,0 +1,61 @@
+// Host: what an operator has made worse on purpose. The worker knows it, and nobody
+// writes it down.
+
+#include <fmt/format.h>
+
+#include "base/log.h"
+#include "daemon/host.h"
+#include "daemon/refusals.h"
+
+namespace paravane::daemon {
+
+using control::ApiErrorCode;
+using control::ApiResult;
+using control::ImpairmentStatus;
+
+ApiResult<ImpairmentStatus> Host::set_impairment(const control::Impairment& impairment) {
+  if (!vms_.contains(impairment.vm)) return no_such_vm(impairment.vm);
+  const bool by_name = impairment.peer != control::kAnyPeer && !control::parse_gid(impairment.peer);
+  if (by_name && !vms_.contains(impairment.peer)) return no_such_vm(impairment.peer);
+  const auto set =
+      worker_->ask([this, impairment] { return ports_->impairments().set(impairment); });
+  if (!set) return worker_is_busy();
+  if (!*set) {
+    return control::refuse(
+        ApiErrorCode::kLimitReached,
+        fmt::format("there are {} impairments already", control::kMaxImpairments),
+        "Clear some with: paravane impair clear --vm NAME");
+  }
+  log::warn(
+      "{}: what it sends to {} is impaired until that is cleared: loss {}, delay {}, "
+      "reorder {}, rnr {}, seed {}",
+      impairment.vm, impairment.peer, control::format_share(impairment.loss_ppm),
+      control::format_delay(impairment.delay_us), control::format_share(impairment.reorder_ppm),
+      control::format_share(impairment.rnr_ppm), impairment.seed);
+  return **set;
+}
+
+ApiResult<void> Host::clear_impairments(const std::optional<std::string>& vm) {
+  const auto cleared = worker_->ask([this, vm] {
+    ports_->impairments().clear(vm);
+    return true;
+  });
+  if (!cleared) return worker_is_busy();
+  log::info("{}: no impairments any more", vm.value_or("all VMs"));
+  return {};
+}
+
+void Host::forget_impairments(const std::string& vm) {
+  static_cast<void>(worker_->ask([this, vm] {
+    ports_->impairments().forget_vm(vm);
+    return true;
+  }));
+}
+
+ApiResult<std::vector<ImpairmentStatus>> Host::list_impairments() {
+  auto list = worker_->ask([this] { return ports_->impairments().list(); });
+  if (!list) return worker_is_busy();
+  return std::move(*list);
+}
+
+}  // namespace paravane::daemon

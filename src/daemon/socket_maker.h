@@ -1,0 +1,75 @@
+// SocketMaker: makes the engine's TCP sockets, which may make none itself. The keeper
+// asks nobody's name and reads nothing from what it connects: the engine gets the
+// descriptor. The engine may have been broken into, so that it only gets what a host of a
+// cluster needs: connections from this host's address in the cluster to the ports that
+// clusters use, and those ports of its own to listen on. Without [cluster] address in
+// paravaned.toml it gets nothing.
+//
+// Keeper's thread.
+
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <list>
+#include <string>
+#include <string_view>
+
+#include "base/event_loop.h"
+#include "base/instant.h"
+#include "base/result.h"
+#include "base/unique_fd.h"
+#include "daemon/config.h"
+#include "daemon/endpoint.h"
+
+namespace paravane::daemon {
+
+class SocketMaker {
+ public:
+  static constexpr std::size_t kMost = 64;  // connections that are not yet made
+  static constexpr Duration kPatience = std::chrono::seconds(4);
+
+  // `id` is whatever the engine calls its request.
+  using Answer = std::function<void(std::string_view id, Result<UniqueFd> socket)>;
+
+  // `loop` outlives us.
+  SocketMaker(EventLoop& loop, const ClusterConfig& config, Answer answer);
+  ~SocketMaker();
+  SocketMaker(const SocketMaker&) = delete;
+  SocketMaker& operator=(const SocketMaker&) = delete;
+
+  // "ID ADDRESS:PORT". Each is answered once, unless it has no ID.
+  void dial(std::string_view request, Instant now);
+  void listen(std::string_view request);
+
+  // Gives up those whose time is over.
+  void drop_late(Instant now);
+  Instant next_deadline() const { return waiting_.empty() ? kNever : waiting_.front().deadline; }
+
+ private:
+  struct Waiting {
+    std::string id;
+    std::string target;
+    UniqueFd socket;
+    Instant deadline;
+  };
+  using Place = std::list<Waiting>::iterator;
+  struct Request {
+    std::string id;
+    Endpoint endpoint;
+  };
+  // Answers what is wrong itself.
+  std::optional<Request> read(std::string_view text);
+  Result<Endpoint> own(std::uint16_t port) const;
+  Status may_dial(const Endpoint& target) const;
+  Result<UniqueFd> start(const Endpoint& target, bool& connected) const;
+  Result<UniqueFd> make_listener(const Endpoint& at) const;
+  void on_connected(Place place);
+
+  EventLoop& loop_;
+  ClusterConfig config_;
+  Answer answer_;
+  std::list<Waiting> waiting_;  // the oldest first
+};
+
+}  // namespace paravane::daemon

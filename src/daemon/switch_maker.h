@@ -1,0 +1,21 @@
+// SwitchMaker: whoever makes the distributed switches on this host as a plan says: the
+// keeper, and in the engine the line to it.
+//
+// Blocks for a bounded time.
+
+#pragma once
+
+#include "daemon/switch_plan.h"
+
+namespace paravane::daemon {
+
+class SwitchMaker {
+ public:
+  virtual ~SwitchMaker() = default;
+
+  // Makes it so, and removes what was made for an earlier plan and is not in this one.
+  // Can be asked again and again: it mends what is not so. What went wrong is in the report.
+  virtual SwitchReport make(const SwitchPlan& plan) = 0;
+};
+
+}  // namespace paravane::daemon

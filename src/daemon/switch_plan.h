@@ -1,0 +1,83 @@
+// What the engine and the keeper say to each other about the distributed switches on
+// this host: the plan, how they are to be, and the report, how they are. The keeper
+// takes a plan for hostile: it holds names and numbers of the operator's objects, none
+// of interfaces but the NICs, and the keeper checks each of them again.
+//
+// As text both are a line of printable ASCII: statements that end in ';', of words
+// with one blank between them. docs/switch.md has an example.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "control/distributed_switch.h"
+
+namespace paravane::daemon {
+
+inline constexpr std::size_t kMaxPlanText = std::size_t{96} * 1024;
+inline constexpr std::size_t kMaxReportText = std::size_t{96} * 1024;
+
+struct SwitchPlan {
+  struct Switch {
+    std::string name;
+    std::uint32_t mtu = 1500;
+    std::string uplink;                // a NIC; empty: none
+    std::vector<std::uint32_t> vlans;  // of its port groups, each once, going up; 0: untagged
+
+    friend bool operator==(const Switch&, const Switch&) = default;
+  };
+  struct Tap {  // of an adapter
+    std::string vm;
+    std::uint32_t adapter = 1;
+    std::string vds;
+    std::uint32_t vlan = 0;  // one of the switch's
+
+    friend bool operator==(const Tap&, const Tap&) = default;
+  };
+  std::vector<Switch> switches{};
+  std::vector<Tap> taps{};
+
+  friend bool operator==(const SwitchPlan&, const SwitchPlan&) = default;
+};
+
+struct SwitchReport {
+  struct Switch {
+    std::string name;
+    control::SwitchForm form = control::SwitchForm::kNone;
+    std::vector<std::string> bridges{};   // of Linux
+    std::vector<std::string> problems{};  // in words
+
+    friend bool operator==(const Switch&, const Switch&) = default;
+  };
+  struct Tap {  // one that is not as it should be
+    std::string vm;
+    std::uint32_t adapter = 1;
+    std::string problem;
+
+    friend bool operator==(const Tap&, const Tap&) = default;
+  };
+  std::vector<Switch> switches{};
+  std::vector<Tap> taps{};
+  std::string problem{};  // why nothing could be done; empty: it was
+
+  friend bool operator==(const SwitchReport&, const SwitchReport&) = default;
+};
+
+// Errors: kResourceExhausted (longer than kMaxPlanText).
+Result<std::string> print(const SwitchPlan& plan);
+// All rules hold afterwards: control's of names and numbers; no switch, VLAN of a switch,
+// tap or NIC twice; taps in VLANs of switches that are there.
+// Errors: kInvalidArgument.
+Result<SwitchPlan> parse_switch_plan(std::string_view text);
+
+// What is too long is cut: problems of taps first.
+std::string print(const SwitchReport& report);
+// Errors: kInvalidArgument.
+Result<SwitchReport> parse_switch_report(std::string_view text);
+
+}  // namespace paravane::daemon

@@ -1,0 +1,219 @@
+// The authority's door, knocked at in every wrong way.
+
+#include "daemon/tls_line.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <chrono>
+#include <csignal>
+#include <future>
+#include <string>
+#include <utility>
+
+#include "authority/certificate.h"
+#include "authority/door_message.h"
+#include "daemon/cluster_files.h"
+#include "testing/temp_dir.h"
+
+namespace paravane::daemon {
+namespace {
+
+using testing::HasSubstr;
+using namespace std::chrono_literals;
+
+const std::string kCluster(32, 'a');
+
+authority::Seconds wall_clock() {
+  return std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
+}
+
+class TlsLineTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::signal(SIGPIPE, SIG_IGN);
+    auto keys = authority::make_authority(kCluster, wall_clock());
+    ASSERT_TRUE(keys);
+    authority_ = std::move(*keys);
+    ASSERT_TRUE(write_file(dir_ / "authority.pem", authority_.certificate));
+    server_.identity = make_host("h1", authority_, 1h);
+    server_.authority = dir_ / "authority.pem";
+    server_.answer = [this](const auto& peer, const std::string& line) {
+      peer_ = peer;
+      heard_ = line;
+      return "{\"ok\":true}\n";
+    };
+    std::array<int, 2> ends{};
+    ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()), 0);
+    near_.reset(ends[0]);
+    far_.reset(ends[1]);
+  }
+
+  // Its key and certificate, in a file.
+  std::filesystem::path make_host(const std::string& name, const authority::KeyPair& keys,
+                                  std::chrono::seconds left) {
+    const auto request = authority::make_request();
+    const auto certificate = authority::sign(keys, request->certificate,
+                                             {.identity = {kCluster, name},
+                                              .address = {},
+                                              .from = wall_clock() - 2h,
+                                              .until = wall_clock() + left});
+    const std::filesystem::path file = dir_ / (name + ".pem").c_str();
+    EXPECT_TRUE(write_file(file, request->key + *certificate));
+    return file;
+  }
+  // The door's turn, on a thread of its own.
+  std::future<Status> serve() {
+    return std::async(std::launch::async, [this] {
+      Status served = serve_line(far_, server_);
+      far_.reset();
+      return served;
+    });
+  }
+  Result<std::string> ask(const std::filesystem::path& identity, const std::string& line) {
+    return exchange_line(near_,
+                         {.identity = identity,
+                          .accept = [this](const auto& shown) -> Status {
+                            shown_ = shown;
+                            if (accepts_) return {};
+                            return fail(Errc::kBadState, "not this one");
+                          }},
+                         line);
+  }
+
+  TempDir dir_;
+  authority::KeyPair authority_;
+  TlsServer server_;
+  UniqueFd near_;
+  UniqueFd far_;
+  ShownCertificates shown_;
+  bool accepts_ = true;
+  std::optional<authority::Identity> peer_;
+  std::string heard_;
+};
+
+TEST_F(TlsLineTest, ALineGoesAndALineComes) {
+  auto served = serve();
+  EXPECT_EQ(ask({}, "hello\n"), "{\"ok\":true}");
+  EXPECT_TRUE(served.get());
+  EXPECT_EQ(heard_, "hello");
+  EXPECT_EQ(peer_, std::nullopt);
+}
+
+TEST_F(TlsLineTest, BothShowWhoTheyAre) {
+  auto served = serve();
+  EXPECT_TRUE(ask(make_host("h2", authority_, 1h), "hello\n"));
+  EXPECT_TRUE(served.get());
+  EXPECT_EQ(peer_, (authority::Identity{kCluster, "h2"}));
+  ASSERT_FALSE(shown_.empty());
+  EXPECT_EQ(authority::inspect(shown_.front())->identity, (authority::Identity{kCluster, "h1"}));
+}
+
+TEST_F(TlsLineTest, WhoIsNotAcceptedHearsNothing) {
+  accepts_ = false;
+  auto served = serve();
+  const auto answer = ask({}, "secret\n");
+  near_.reset();
+  ASSERT_FALSE(answer);
+  EXPECT_EQ(answer.error().message, "not this one");
+  EXPECT_FALSE(served.get());
+  EXPECT_EQ(heard_, "");
+}
+
+TEST_F(TlsLineTest, ACertificateOfAnotherAuthorityIsNone) {
+  const auto other = authority::make_authority(kCluster, wall_clock());
+  auto served = serve();
+  EXPECT_FALSE(ask(make_host("h2", *other, 1h), "hello\n"));
+  EXPECT_FALSE(served.get());
+  EXPECT_EQ(heard_, "");
+}
+
+TEST_F(TlsLineTest, OneThatHasEndedIsNone) {
+  auto served = serve();
+  EXPECT_FALSE(ask(make_host("h2", authority_, -1h), "hello\n"));
+  const Status status = served.get();
+  ASSERT_FALSE(status);
+  EXPECT_THAT(status.error().message, HasSubstr("certificate"));
+  EXPECT_EQ(heard_, "");
+}
+
+TEST_F(TlsLineTest, MoreOrLessThanOneLineIsRefused) {
+  for (const std::string& text : {std::string("a\nb\n"), std::string("a\nb"),
+                                  std::string(authority::kMaxDoorLine + 2, 'x') + "\n"}) {
+    std::array<int, 2> ends{};
+    ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()), 0);
+    near_.reset(ends[0]);
+    far_.reset(ends[1]);
+    auto served = serve();
+    EXPECT_FALSE(ask({}, text));
+    const Status status = served.get();
+    ASSERT_FALSE(status);
+    EXPECT_EQ(status.error().code, Errc::kInvalidArgument);
+  }
+  EXPECT_EQ(heard_, "");
+}
+
+TEST_F(TlsLineTest, NoTlsIsRefusedAtOnce) {
+  auto served = serve();
+  ASSERT_GT(::send(near_.get(), "GET / HTTP/1.1\r\n\r\n", 18, 0), 0);
+  EXPECT_FALSE(served.get());
+}
+
+TEST_F(TlsLineTest, WhoSaysNothingIsNotWaitedForLong) {
+  const auto began = std::chrono::steady_clock::now();
+  const Status served = serve_line(far_, server_);
+  ASSERT_FALSE(served);
+  EXPECT_THAT(served.error().message, HasSubstr("too slow"));
+  EXPECT_LT(std::chrono::steady_clock::now() - began, 2 * kTlsPatience);
+}
+
+class ClusterFilesTest : public testing::Test {
+ protected:
+  void SetUp() override { ASSERT_TRUE(make_cluster_directory(paths_)); }
+
+  TempDir dir_;
+  ClusterPaths paths_{dir_.path()};
+  const Membership membership_{.self = {kCluster, "h2"},
+                               .authority = "h1",
+                               .door = "192.0.2.1:28249",
+                               .runs_etcd = false,
+                               .own_etcd_authority = true,
+                               .etcd = {"https://192.0.2.1:2379"},
+                               .etcd_user = "u",
+                               .etcd_password = "p"};
+};
+
+TEST_F(ClusterFilesTest, AMembershipIsKeptForItsOwnerAlone) {
+  EXPECT_EQ(*load_membership(paths_), std::nullopt);
+  ASSERT_TRUE(save_membership(paths_, membership_));
+  const auto seen = load_membership(paths_);
+  ASSERT_TRUE(seen && *seen);
+  EXPECT_EQ((*seen)->self, membership_.self);
+  EXPECT_EQ((*seen)->etcd, membership_.etcd);
+  EXPECT_EQ((*seen)->etcd_password, "p");
+  using std::filesystem::perms;
+  EXPECT_EQ(std::filesystem::status(paths_.membership()).permissions(),
+            perms::owner_read | perms::owner_write);
+  EXPECT_EQ(std::filesystem::status(paths_.directory()).permissions(), perms::owner_all);
+}
+
+TEST_F(ClusterFilesTest, ADamagedOneIsNamed) {
+  for (const char* text : {"", "{", "[]", "{}", R"({"cluster":"x"})"}) {
+    ASSERT_TRUE(write_file(paths_.membership(), text));
+    const auto seen = load_membership(paths_);
+    ASSERT_FALSE(seen) << text;
+    EXPECT_THAT(seen.error().message, HasSubstr("membership.json is damaged"));
+  }
+}
+
+TEST_F(ClusterFilesTest, AllOfItGoesAtOnce) {
+  ASSERT_TRUE(save_membership(paths_, membership_));
+  std::filesystem::create_directories(paths_.etcd_data() / "member");
+  remove_cluster_directory(paths_);
+  EXPECT_FALSE(std::filesystem::exists(paths_.directory()));
+}
+
+}  // namespace
+}  // namespace paravane::daemon

@@ -1,0 +1,42 @@
+// EtcdProcess: an etcd of a test's own, on loopback, gone with the test.
+
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/unique_fd.h"
+#include "inventory/curl_handle.h"
+#include "testing/temp_dir.h"
+
+namespace paravane {
+
+class EtcdProcess {
+ public:
+  // Answers when it is made; the test ends if it does not. `tls`: more words of its
+  // command line; with any, it is asked by https.
+  explicit EtcdProcess(std::vector<std::string> tls = {});
+  ~EtcdProcess();
+  EtcdProcess(const EtcdProcess&) = delete;
+  EtcdProcess& operator=(const EtcdProcess&) = delete;
+
+  // As a power cut; start() brings it back with what it had.
+  void kill();
+  void start();
+
+  std::string url() const;
+  // A socket that is connected to it and does not block; none if it does not listen.
+  UniqueFd connect() const;
+  inventory::EtcdAccess access(std::string user = {}, std::string password = {}) const;
+
+ private:
+  TempDir dir_;
+  std::vector<std::string> tls_;
+  std::uint16_t port_ = 0;
+  pid_t pid_ = -1;
+};
+
+}  // namespace paravane

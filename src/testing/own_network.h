@@ -1,0 +1,37 @@
+// OwnNetwork: from here on this thread is in a network namespace of its own, empty but
+// for the loopback interface, so that a test makes what interfaces it likes.
+//
+// REQUIRES: root.
+
+#pragma once
+
+#include <sched.h>
+
+#include <cstdlib>
+#include <string>
+
+namespace paravane {
+
+class OwnNetwork {
+ public:
+  OwnNetwork() : made_(::unshare(CLONE_NEWNET) == 0) {}
+
+  bool made() const { return made_; }
+
+  // ip(8) with these words. False: it failed.
+  bool ip(const std::string& words) const { return shell("ip " + words); }
+  // Whether ip(8) prints this text for these words.
+  bool ip_shows(const std::string& words, const std::string& text) const {
+    return shell("ip " + words + " | grep -qF -- '" + text + "'");
+  }
+  bool is_there(const std::string& link) const { return shell("ip link show dev " + link); }
+
+ private:
+  bool shell(const std::string& line) const {
+    return made_ && std::system((line + " >/dev/null 2>&1").c_str()) == 0;
+  }
+
+  bool made_;
+};
+
+}  // namespace paravane

@@ -1,0 +1,147 @@
+#include "testing/tcp_rig.h"
+
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <utility>
+
+#include "testing/engine_rig.h"
+#include "transport/tcp/stream.h"
+
+namespace paravane::fake {
+namespace {
+
+constexpr verbs::HostId host_of(unsigned side) {
+  return verbs::HostId{side + 1};
+}
+
+fabric::MacAddress mac_of(unsigned side) {
+  return {0x52, 0x54, 0, 0, 1, static_cast<std::uint8_t>(side + 1)};
+}
+
+void require(const Status& status) {
+  if (status) return;
+  std::fprintf(stderr, "tcp rig: %s\n", status.error().message.c_str());
+  std::abort();
+}
+
+}  // namespace
+
+TcpRig::TcpRig(bool sealed, std::uint64_t ram_bytes) : sealed_(sealed) {
+  for (unsigned i = 0; i < sides_.size(); ++i) {
+    Side& side = sides_.at(i);
+    side.loop = std::move(*EventLoop::create());
+    side.directory = std::make_unique<fabric::Directory>(side.local);
+    side.tcp = std::make_unique<transport_tcp::TcpTransport>(
+        100 + i, *side.loop, side,
+        [&side](verbs::HostId, const std::string& reason) { side.losses.push_back(reason); });
+    side.port = side.directory->join(verbs::AdapterId{i}, "vm" + std::to_string(i), mac_of(i));
+    side.vm = std::make_unique<EngineVm>(verbs::AdapterId{i}, timers_, *side.port,
+                                         fabric::link_local_gid(mac_of(i)), ram_bytes);
+    side.local.attach(side.vm->adapter());
+    side.tcp->attach(side.vm->adapter());
+    know_peer(i);
+  }
+  join();
+  run();
+}
+
+TcpRig::~TcpRig() {
+  for (Side& side : sides_) {
+    side.local.detach(side.vm->adapter());
+    side.tcp->detach(side.vm->adapter());
+    side.vm.reset();
+    side.port.reset();
+  }
+}
+
+void TcpRig::know_peer(unsigned side) {
+  const verbs::Gid gid = fabric::link_local_gid(mac_of(1 - side));
+  directory(side).set_host(host_of(1 - side), "host" + std::to_string(1 - side), tcp(side),
+                           {{.segment = {}, .gid = gid, .type = verbs::GidType::kRoceV2},
+                            {.segment = {}, .gid = gid, .type = verbs::GidType::kRoceV1}});
+}
+
+void TcpRig::forget_peer(unsigned side) {
+  directory(side).remove_host(host_of(1 - side));
+}
+
+void TcpRig::join() {
+  std::array<int, 2> sockets{};
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, sockets.data()) != 0) {
+    std::abort();
+  }
+  constexpr std::array kKeys{transport_tcp::Seal::Key{std::byte{1}},
+                             transport_tcp::Seal::Key{std::byte{2}}};
+  for (unsigned i = 0; i < sides_.size(); ++i) {
+    transport_tcp::ChannelConfig config{.host = host_of(1 - i)};
+    if (sealed_) {
+      config.send_key = kKeys.at(i);
+      config.receive_key = kKeys.at(1 - i);
+    }
+    std::unique_ptr<transport_tcp::Stream> stream =
+        std::make_unique<transport_tcp::SocketStream>(UniqueFd(sockets.at(i)));
+    if (wrap_) stream = wrap_(std::move(stream));
+    require(tcp(i).open(config, std::move(stream), now()));
+  }
+}
+
+void TcpRig::cut() {
+  for (unsigned i = 0; i < sides_.size(); ++i) tcp(i).close(host_of(1 - i), "cut", now());
+}
+
+void TcpRig::connect(EngineVm& vm, EngineQp& qp, EngineVm& peer_vm, EngineQp& peer,
+                     const verbs::QpAttributes& attributes, std::uint8_t index) {
+  constexpr auto kRts = verbs::QpState::kReadyToSend;
+  EngineRig::bring_up_to(qp, kRts, peer_vm.gid(), peer.qp->number(), attributes, index);
+  EngineRig::bring_up_to(peer, kRts, vm.gid(), qp.qp->number(), attributes, index);
+}
+
+void TcpRig::turn(verbs::Budget budget) {
+  timers_.run_due(clock_.now());
+  for (unsigned i = 0; i < sides_.size(); ++i) turn_one(i, budget);
+}
+
+void TcpRig::turn_one(unsigned index, verbs::Budget budget) {
+  Side& side = sides_.at(index);
+  const Result<int> ran = side.loop->poll(Duration::zero());
+  moved_ = moved_ || (ran && *ran > 0);
+  verbs::Budget share = budget;
+  side.vm->adapter().run(clock_.now(), share);
+  share = budget;
+  side.tcp->poll(clock_.now(), share);
+  turn_more(index, clock_.now(), budget);
+}
+
+bool TcpRig::run(unsigned limit) {
+  // What one side has sent is work for the other, which a look at its sockets shows.
+  for (unsigned turns = 0, quiet = 0; turns < limit; ++turns) {
+    moved_ = false;
+    turn();
+    bool busy = moved_ || more_work();
+    for (Side& side : sides_) {
+      busy = busy || side.tcp->has_work() || side.vm->adapter().has_work();
+    }
+    quiet = busy ? 0 : quiet + 1;
+    if (quiet == 3) return true;
+  }
+  return false;
+}
+
+void TcpRig::advance(Duration duration) {
+  const Instant end = clock_.now() + duration;
+  run();
+  const auto next = [this] {
+    return std::min({timers_.next_deadline(), tcp(0).next_look(), tcp(1).next_look(), next_due()});
+  };
+  while (next() <= end) {
+    clock_.advance_to(std::max(next(), clock_.now()));
+    run();
+  }
+  clock_.advance_to(end);
+  run();
+}
+
+}  // namespace paravane::fake
