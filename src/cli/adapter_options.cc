@@ -2,14 +2,23 @@
 
 #include <fmt/format.h>
 
+#include "control/distributed_switch.h"
+
 namespace paravane::cli {
 
-void add_adapter_options(CLI::App& command, std::string& mac, std::string& protocol) {
+void add_adapter_options(CLI::App& command, AdapterWords& words) {
   command
-      .add_option("--mac", mac,
+      .add_option("--mac", words.mac,
                   "MAC address of the vmxnet3 NIC beside it (default: chosen by the name)")
       ->type_name("MAC");
-  add_protocol_option(command, protocol, "RoCE version (v2; with hardware version 13: v1)");
+  add_protocol_option(command, words.protocol, "RoCE version (v2; with hardware version 13: v1)");
+  add_port_group_option(command, words.port_group,
+                        "Port group that adapter and NIC live in (none: the NIC is your matter)");
+}
+
+CLI::Option* add_port_group_option(CLI::App& command, std::string& port_group,
+                                   const std::string& help) {
+  return command.add_option("--port-group", port_group, help)->type_name("NAME");
 }
 
 CLI::Option* add_protocol_option(CLI::App& command, std::string& protocol,
@@ -19,14 +28,24 @@ CLI::Option* add_protocol_option(CLI::App& command, std::string& protocol,
       ->check(CLI::IsMember({"v1", "v2"}).description(""));
 }
 
-Result<control::AdapterRequest> adapter_request(const std::string& mac,
-                                                const std::string& protocol) {
-  control::AdapterRequest request{.mac = control::parse_mac(mac),
-                                  .protocol = control::parse_protocol(protocol)};
-  if (!mac.empty() && !request.mac) {
-    return fail(Errc::kInvalidArgument,
-                fmt::format("--mac {}: an address looks like 02:50:56:12:34:56", mac));
+Result<std::string> port_group_name(const std::string& word) {
+  if (word == control::kNoPortGroup) return std::string();
+  if (Status good = control::check_adapter_group(word); !good) {
+    return fail(Errc::kInvalidArgument, fmt::format("--port-group: {}", good.error().message));
   }
+  return word;
+}
+
+Result<control::AdapterRequest> adapter_request(const AdapterWords& words) {
+  control::AdapterRequest request{.mac = control::parse_mac(words.mac),
+                                  .protocol = control::parse_protocol(words.protocol)};
+  if (!words.mac.empty() && !request.mac) {
+    return fail(Errc::kInvalidArgument,
+                fmt::format("--mac {}: an address looks like 02:50:56:12:34:56", words.mac));
+  }
+  const Result<std::string> group = port_group_name(words.port_group);
+  if (!group) return std::unexpected(group.error());
+  request.port_group = *group;
   if (Status good = control::check_mac({.mac = request.mac}); !good) {
     return fail(Errc::kInvalidArgument, fmt::format("--mac: {}", good.error().message));
   }

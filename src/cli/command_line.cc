@@ -73,8 +73,13 @@ ExitStatus run_command_line(std::span<const char* const> arguments) {
       "Exit status: 0 done, 1 failed, 2 wrong command line, 3 no daemon answers,\n"
       "4 refused because VMs are attached. See also paravane(1).");
   add_vm_commands(app, run);
+  add_vds_commands(app, run);
+  add_portgroup_commands(app, run);
+  add_impair_commands(app, run);
   add_status_command(app, run);
   add_stats_command(app, run);
+  add_path_commands(app, run);
+  add_cluster_commands(app, run);
   add_daemon_commands(app, run);
   add_completion_command(app, run);
   try {

@@ -89,6 +89,36 @@ TEST(CommandLine, RefusesWhatItDoesNotKnow) {
            {"vm", "qemu-args", "a", "--tap", "t", "--netdev", "n"},
            {"vm", "qemu-args", "a", "--addr", "20"},
            {"vm", "qemu-args", "a", "--addr", "zz"},
+           {"vm", "add", "a", "--port-group", "A"},
+           {"vm", "set", "a", "--port-group", "A"},
+           {"vm", "adapter", "add", "a", "--port-group", "a/b"},
+           {"vds"},
+           {"vds", "create"},
+           {"vds", "create", "A"},
+           {"vds", "create", "a", "--mtu", "100"},
+           {"vds", "set", "a"},
+           {"vds", "add-host", "a", "HOST"},
+           {"vds", "add-host", "a", "h1", "--uplink", "lo"},
+           {"vds", "add-host", "a", "h1", "--uplink", "a/b"},
+           {"vds", "uplink", "a"},
+           {"vds", "uplink", "a", "a:b"},
+           {"vds", "delete", "../a"},
+           {"portgroup", "create", "a"},
+           {"portgroup", "create", "a", "--vds", "A"},
+           {"portgroup", "create", "a", "--vds", "b", "--vlan", "4095"},
+           {"portgroup", "create", "none", "--vds", "b"},
+           {"portgroup", "delete", "A"},
+           {"impair"},
+           {"impair", "set"},
+           {"impair", "set", "--vm", "a"},
+           {"impair", "set", "--vm", "A", "--loss", "1%"},
+           {"impair", "set", "--vm", "a", "--peer", "B", "--loss", "1%"},
+           {"impair", "set", "--vm", "a", "--loss", "101%"},
+           {"impair", "set", "--vm", "a", "--loss", "x"},
+           {"impair", "set", "--vm", "a", "--delay", "20"},
+           {"impair", "set", "--vm", "a", "--delay", "11s"},
+           {"impair", "set", "--vm", "a", "--rnr=200%"},
+           {"impair", "clear", "--vm", "A"},
            {"stats", "--vm", "A"},
            {"stats", "--qps", "--counters"},
            {"status", "--formatter=xml"},
@@ -118,6 +148,9 @@ TEST(CommandLine, EveryCommandHasHelpWithExamples) {
   CLI::App app("x", "paravane");
   cli::Run unused;
   add_vm_commands(app, unused);
+  add_vds_commands(app, unused);
+  add_portgroup_commands(app, unused);
+  add_impair_commands(app, unused);
   add_status_command(app, unused);
   add_stats_command(app, unused);
   add_daemon_commands(app, unused);
@@ -184,15 +217,15 @@ TEST(LimitOption, TakesALimitAway) {
 TEST(VmTable, HasARowForEachAdapter) {
   control::VmStatus vm;
   vm.spec.name = "db1";
-  vm.spec.adapters = {{.number = 1, .mac = control::MacAddress{2}},
+  vm.spec.adapters = {{.number = 1, .mac = control::MacAddress{2}, .port_group = "storage"},
                       {.number = 3, .protocol = control::Protocol::kRoceV1, .connected = false}};
   vm.adapters = {{.socket = "/a", .state = control::VmState::kActive, .pid = 7},
                  {.socket = "/b", .problem = "x"}};
   EXPECT_EQ(adapter_table({vm}).print(control::TableFormat::kCsv),
             "Name,State,Adapter,MAC "
-            "Address,Hardware,Protocol,Version,Doorbells,Connected,PID,Socket,Problem\n"
-            "db1,active,1,02:00:00:00:00:00,21,v2,20,mapped,true,7,/a,\n"
-            "db1,detached,3,,21,v1,20,mapped,false,-,/b,x\n");
+            "Address,Hardware,Protocol,Version,Doorbells,Connected,Port Group,PID,Socket,Problem\n"
+            "db1,active,1,02:00:00:00:00:00,21,v2,20,mapped,true,storage,7,/a,\n"
+            "db1,detached,3,,21,v1,20,mapped,false,,-,/b,x\n");
 }
 
 control::Stats some_stats() {

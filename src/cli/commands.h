@@ -16,8 +16,13 @@ using Run = std::function<ExitStatus(const Context&)>;
 void add_vm_commands(CLI::App& parent, Run& run);
 void add_vm_change_commands(CLI::App& vm, Run& run);    // set, adapter ...
 void add_vm_argument_commands(CLI::App& vm, Run& run);  // qemu-args, libvirt-xml
+void add_vds_commands(CLI::App& parent, Run& run);
+void add_portgroup_commands(CLI::App& parent, Run& run);
+void add_impair_commands(CLI::App& parent, Run& run);
 void add_status_command(CLI::App& parent, Run& run);
 void add_stats_command(CLI::App& parent, Run& run);
+void add_path_commands(CLI::App& parent, Run& run);
+void add_cluster_commands(CLI::App& parent, Run& run);
 void add_daemon_commands(CLI::App& parent, Run& run);
 // `root` is walked when the command runs: what it completes is what there is.
 void add_completion_command(CLI::App& root, Run& run);

@@ -14,8 +14,13 @@ void collect(const CLI::App& app, const std::string& path, std::vector<Completio
   CompletionNode node{.path = path, .subcommands = {}, .options = {}};
   for (const CLI::Option* option : app.get_options()) {
     for (const std::string& name : option->get_lnames()) node.options.push_back("--" + name);
-    if (option->get_positional() && option->get_name(true) == "NAME") {
-      node.takes_vm = path != "vm add";  // that one wants a new name
+    // Some want a new name.
+    const bool known = path != "vm add" && path != "vds create" && path != "portgroup create";
+    if (option->get_positional() && known) {
+      const std::string word = option->get_name(true);
+      if (word == "NAME") node.lists = "vm";
+      if (word == "SWITCH") node.lists = "vds";
+      if (word == "GROUP") node.lists = "portgroup";
     }
     if (option->get_positional() && option->get_name(true) == "SHELL") {
       node.subcommands.assign(kShells.begin(), kShells.end());
@@ -34,8 +39,8 @@ void collect(const CLI::App& app, const std::string& path, std::vector<Completio
 std::string bash_script(const std::vector<CompletionNode>& nodes) {
   std::string cases;
   for (const CompletionNode& node : nodes) {
-    cases += fmt::format("    \"{}\") words=\"{}\"; vm={} ;;\n", node.path,
-                         fmt::join(node.subcommands, " "), node.takes_vm ? 1 : 0);
+    cases += fmt::format("    \"{}\") words=\"{}\"; lists=\"{}\" ;;\n", node.path,
+                         fmt::join(node.subcommands, " "), node.lists);
   }
   std::string options;
   for (const CompletionNode& node : nodes) {
@@ -48,7 +53,7 @@ std::string bash_script(const std::vector<CompletionNode>& nodes) {
   }
   return "_paravane() {\n"
          "  local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]}\n"
-         "  local path= try= words= vm=0 i\n"
+         "  local path= try= words= lists= i\n"
          "  for ((i = 1; i < COMP_CWORD; i++)); do\n"
          "    try=\"${path:+$path }${COMP_WORDS[i]}\"\n"
          "    case $try in\n" +
@@ -61,6 +66,8 @@ std::string bash_script(const std::vector<CompletionNode>& nodes) {
          "    --protocol) COMPREPLY=($(compgen -W \"v1 v2\" -- \"$cur\")); return ;;\n"
          "    --socket) COMPREPLY=($(compgen -f -- \"$cur\")); return ;;\n"
          "    --vm) path=\"vm remove\" ;;\n"
+         "    --vds) path=\"vds delete\" ;;\n"
+         "    --port-group) path=\"portgroup delete\" ;;\n"
          "  esac\n"
          "  case $path in\n" +
          cases +
@@ -69,9 +76,9 @@ std::string bash_script(const std::vector<CompletionNode>& nodes) {
          "    case $path in\n" +
          options +
          "    esac\n"
-         "  elif ((vm)); then\n"
-         "    words=\"$words $(paravane --formatter=csv vm list 2>/dev/null | sed '1d;s/,.*//' | "
-         "uniq)\"\n"
+         "  elif [[ $lists ]]; then\n"
+         "    words=\"$words $(paravane --formatter=csv $lists list 2>/dev/null | sed "
+         "'1d;s/,.*//' | uniq)\"\n"
          "  fi\n"
          "  COMPREPLY=($(compgen -W \"$words\" -- \"$cur\"))\n"
          "}\n"
@@ -98,10 +105,10 @@ std::string fish_script(const std::vector<CompletionNode>& nodes) {
     for (const std::string& option : node.options) {
       script += fmt::format("{} -l {}\n", line, option.substr(2));
     }
-    if (node.takes_vm) {
-      script +=
-          line +
-          " -a '(paravane --formatter=csv vm list 2>/dev/null | sed \"1d;s/,.*//\" | uniq)'\n";
+    if (!node.lists.empty()) {
+      script += fmt::format(
+          "{} -a '(paravane --formatter=csv {} list 2>/dev/null | sed \"1d;s/,.*//\" | uniq)'\n",
+          line, node.lists);
     }
   }
   return script;

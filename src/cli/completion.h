@@ -15,7 +15,7 @@ struct CompletionNode {
   std::string path;                      // "vm add"; "" for the program itself
   std::vector<std::string> subcommands;  // or the words that its argument may be
   std::vector<std::string> options;      // long ones, with their dashes
-  bool takes_vm = false;                 // its argument is the name of a VM
+  std::string lists{};  // its argument is a name that this command lists ("vm"), or none
 };
 std::vector<CompletionNode> completion_nodes(const CLI::App& root);
 

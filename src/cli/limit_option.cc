@@ -57,7 +57,7 @@ Status set_limit(std::string_view option, control::VmLimits& limits) {
     return fail(Errc::kInvalidArgument,
                 fmt::format("--limit {}: {} is limited twice", option, field.name));
   }
-  limits.*field.member = *value;
+  limits.*field.member = value;
   return {};
 }
 
@@ -67,7 +67,7 @@ Result<control::LimitChange> parse_limit(std::string_view option) {
   const control::LimitField& field = *words->field;
   if (words->value == "default") return control::LimitChange{.field = &field, .value = {}};
   const auto value = to_number(words->value);
-  if (value) return control::LimitChange{.field = &field, .value = *value};
+  if (value) return control::LimitChange{.field = &field, .value = value};
   return fail(Errc::kInvalidArgument,
               fmt::format("--limit {}: write {}=NUMBER, {} to {}, or {}=default", option,
                           field.name, field.min, field.max, field.name));

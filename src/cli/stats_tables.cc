@@ -71,6 +71,20 @@ TextTable qp_table(const control::Stats& stats) {
   return table;
 }
 
+TextTable path_table(const control::Stats& stats) {
+  TextTable table({"VM", "QP", "Peer GID", "Peer QP", "Host", "Path", "Why", "Sends", "Sent Bytes",
+                   "Receives", "Received Bytes", "Retries"});
+  for (const control::VmStats& vm : stats.vms) {
+    for (const control::QpStats& qp : vm.queue_pairs) {
+      if (qp.peer_gid.empty()) continue;
+      table.add({subject_of(vm), std::uint64_t{qp.number}, qp.peer_gid, std::uint64_t{qp.dest_qpn},
+                 qp.peer_host.empty() ? "-" : qp.peer_host, qp.path, qp.why, qp.sends,
+                 qp.sent_bytes, qp.receives, qp.received_bytes, qp.retries});
+    }
+  }
+  return table;
+}
+
 TextTable counter_table(const control::Stats& stats) {
   TextTable table({"Subject", "Group", "Counter", "Value", "Meaning"});
   for (const CounterGroup& group : stats.daemon) add_group(table, "daemon", group);

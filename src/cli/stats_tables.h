@@ -12,6 +12,8 @@ namespace paravane::cli {
 control::TextTable vm_table(const control::Stats& stats);
 // One row per queue pair.
 control::TextTable qp_table(const control::Stats& stats);
+// One row per connection: where it leads, and why that way.
+control::TextTable path_table(const control::Stats& stats);
 // One row per counter and object, of the daemon and of each VM.
 control::TextTable counter_table(const control::Stats& stats);
 

@@ -14,12 +14,13 @@ ExitStatus run_status(const Context& context) {
   control::ApiClient client = context.client();
   const auto status = client.status();
   if (!status) return report(status.error(), client);
-  control::TextTable table(
-      {"Version", "PID", "Uptime", "VMs", "Attached", "Sockets", "State", "Configuration"});
+  control::TextTable table({"Version", "PID", "Uptime", "VMs", "Attached", "Sockets", "State",
+                            "Configuration", "Host", "Impairments"});
   table.add({status->version, static_cast<std::uint64_t>(status->pid),
              fmt::format("{} s", status->uptime_seconds), status->vms, status->attached,
              status->socket_dir, status->state_dir,
-             status->config_file.empty() ? std::string("built-in") : status->config_file});
+             status->config_file.empty() ? std::string("built-in") : status->config_file,
+             status->host, status->impairments});
   fmt::print("{}", table.print(context.format));
   return ExitStatus::kOk;
 }

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cli/adapter_options.h"
@@ -20,14 +21,14 @@ struct SetOptions {
   std::string name;
   std::optional<std::uint32_t> hw_version;
   std::string protocol;
+  std::optional<std::string> port_group;
   std::optional<std::uint32_t> adapter;
   std::vector<std::string> limits;
 };
 
 struct AdapterOptions {
   std::string name;
-  std::string mac;
-  std::string protocol;
+  AdapterWords words;
   std::uint32_t number = 0;
   bool force = false;
 };
@@ -42,6 +43,11 @@ Result<control::VmChange> to_change(const SetOptions& options) {
     const auto limit = parse_limit(option);
     if (!limit) return std::unexpected(limit.error());
     change.limits.push_back(*limit);
+  }
+  if (options.port_group) {
+    Result<std::string> group = port_group_name(*options.port_group);
+    if (!group) return std::unexpected(group.error());
+    change.port_group = std::move(*group);
   }
   if (Status good = control::check_change(change); !good) return std::unexpected(good.error());
   return change;
@@ -69,7 +75,7 @@ ExitStatus run_adapter_add(const AdapterOptions& options, const Context& context
   if (const Status good = control::check_name(options.name); !good) {
     return bad_vm(options.name, good.error());
   }
-  const auto request = adapter_request(options.mac, options.protocol);
+  const auto request = adapter_request(options.words);
   if (!request) return bad_vm(options.name, request.error());
   control::ApiClient client = context.client();
   return show(client.add_adapter(options.name, *request), client, context);
@@ -92,17 +98,19 @@ ExitStatus run_connect(const AdapterOptions& options, bool connected, const Cont
 }
 
 void add_set(CLI::App& vm, Run& run) {
-  CLI::App* set = vm.add_subcommand("set", "Change a VM that is shut down");
+  CLI::App* set = vm.add_subcommand(
+      "set", "Change a VM: its port groups at any time, the rest when it is shut down");
   auto options = std::make_shared<SetOptions>();
   set->add_option("NAME", options->name, "Name of the VM")->required();
   set->add_option("--hw-version", options->hw_version,
                   "Virtual hardware version, 13 to 21; protocols stay what they are")
       ->type_name("NUMBER");
-  CLI::Option* protocol =
-      add_protocol_option(*set, options->protocol, "RoCE version of all adapters");
-  set->add_option("--adapter", options->adapter, "The protocol of this adapter only")
-      ->type_name("NUMBER")
-      ->needs(protocol);
+  add_protocol_option(*set, options->protocol, "RoCE version of all adapters");
+  set->add_option("--port-group", options->port_group,
+                  "Port group of all adapters, also while the VM runs; none: of no adapter")
+      ->type_name("NAME|none");
+  set->add_option("--adapter", options->adapter, "Protocol and port group of this adapter only")
+      ->type_name("NUMBER");
   set->add_option("--limit", options->limits, limit_help() + "; default takes one away")
       ->type_name("NAME=NUMBER|default")
       ->allow_extra_args(false);
@@ -110,6 +118,7 @@ void add_set(CLI::App& vm, Run& run) {
       "Examples:\n"
       "  paravane vm set db1 --hw-version 14\n"
       "  paravane vm set db1 --hw-version 13 --protocol v1\n"
+      "  paravane vm set db1 --adapter 2 --port-group backup\n"
       "  paravane vm set db1 --limit queue_pairs=1024 --limit gids=default");
   set->callback([options, &run] {
     run = [options](const Context& context) { return run_set(*options, context); };
@@ -120,7 +129,7 @@ void add_adapter_add(CLI::App& adapter, Run& run) {
   CLI::App* add = adapter.add_subcommand("add", "Give a VM one more RDMA adapter");
   auto options = std::make_shared<AdapterOptions>();
   add->add_option("NAME", options->name, "Name of the VM")->required();
-  add_adapter_options(*add, options->mac, options->protocol);
+  add_adapter_options(*add, options->words);
   add->footer(
       "Examples:\n"
       "  paravane vm adapter add db1\n"

@@ -19,10 +19,9 @@ namespace {
 
 struct AddOptions {
   std::string name;
-  std::string mac;
+  AdapterWords adapter;
   std::optional<std::uint32_t> hw_version;
   std::optional<std::uint32_t> version;
-  std::string protocol;
   std::string doorbells = "mapped";
   std::vector<std::string> limits;
 };
@@ -32,11 +31,12 @@ Result<control::VmSpec> to_spec(const AddOptions& options) {
   spec.name = options.name;
   spec.hw_version = options.hw_version.value_or(control::default_hardware_version(options.version));
   spec.version = options.version.value_or(control::default_device_version(spec.hw_version));
-  const Result<control::AdapterRequest> adapter = adapter_request(options.mac, options.protocol);
+  const Result<control::AdapterRequest> adapter = adapter_request(options.adapter);
   if (!adapter) return std::unexpected(adapter.error());
   spec.adapters = {
       {.mac = adapter->mac,
-       .protocol = adapter->protocol.value_or(control::default_protocol(spec.hw_version))}};
+       .protocol = adapter->protocol.value_or(control::default_protocol(spec.hw_version)),
+       .port_group = adapter->port_group}};
   spec.doorbells =
       control::parse_doorbells(options.doorbells).value_or(control::Doorbells::kMapped);
   for (const std::string& limit : options.limits) {
@@ -79,7 +79,7 @@ void add_add(CLI::App& vm, Run& run) {
   CLI::App* add = vm.add_subcommand("add", "Make an RDMA adapter for a VM");
   auto options = std::make_shared<AddOptions>();
   add->add_option("NAME", options->name, "Name of the VM: a-z, 0-9, '_', '.', '-'")->required();
-  add_adapter_options(*add, options->mac, options->protocol);
+  add_adapter_options(*add, options->adapter);
   add->add_option("--hw-version", options->hw_version,
                   "Virtual hardware version of the VM, 13 to 21 (21); 13: RoCE v1 only, no SRQs")
       ->type_name("NUMBER");
@@ -97,6 +97,7 @@ void add_add(CLI::App& vm, Run& run) {
       "Examples:\n"
       "  paravane vm add db1\n"
       "  paravane vm add db1 --hw-version 13\n"
+      "  paravane vm add db1 --port-group storage\n"
       "  paravane vm add db1 --mac 02:50:56:00:00:01 --limit queue_pairs=1024");
   add->callback([options, &run] {
     run = [options](const Context& context) { return run_add(*options, context); };

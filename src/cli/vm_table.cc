@@ -15,7 +15,8 @@ control::TextTable::Cell pid_cell(const control::AdapterStatus& adapter) {
 
 control::TextTable adapter_table(const std::vector<control::VmStatus>& vms) {
   control::TextTable table({"Name", "State", "Adapter", "MAC Address", "Hardware", "Protocol",
-                            "Version", "Doorbells", "Connected", "PID", "Socket", "Problem"});
+                            "Version", "Doorbells", "Connected", "Port Group", "PID", "Socket",
+                            "Problem"});
   for (const control::VmStatus& vm : vms) {
     for (std::size_t i = 0; i < vm.adapters.size(); ++i) {
       const control::AdapterSpec& spec = vm.spec.adapters[i];
@@ -24,7 +25,7 @@ control::TextTable adapter_table(const std::vector<control::VmStatus>& vms) {
                  spec.mac ? control::format_mac(*spec.mac) : std::string(),
                  std::uint64_t{vm.spec.hw_version}, std::string(to_string(spec.protocol)),
                  std::uint64_t{vm.spec.version}, std::string(to_string(vm.spec.doorbells)),
-                 spec.connected, pid_cell(status), status.socket, status.problem});
+                 spec.connected, spec.port_group, pid_cell(status), status.socket, status.problem});
     }
   }
   return table;

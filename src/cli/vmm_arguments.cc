@@ -5,10 +5,11 @@
 #include <charconv>
 #include <nlohmann/json.hpp>
 
+#include "control/distributed_switch.h"
+#include "control/interface_name.h"
+
 namespace paravane::cli {
 namespace {
-
-constexpr std::size_t kMaxInterfaceName = 15;
 
 // QEMU separates the properties of an option with commas; a doubled one is a
 // comma of the value.
@@ -45,6 +46,8 @@ struct Slot {
   std::string socket;
   std::string netdev_id;  // of a -netdev that we make
   std::string device_id;
+  std::string tap;
+  bool in_port_group;  // then the tap is there
 };
 
 // Adapters keep their slots when others are taken away.
@@ -58,15 +61,35 @@ Result<std::vector<Slot>> slots_of(const control::VmStatus& vm, const VmmOptions
                   fmt::format("--addr {:x}: adapter {} would be in slot {:x}, and the last is {:x}",
                               options.slot, adapter.number, slot, kLastSlot));
     }
-    slots.push_back({.number = slot,
-                     .mac = control::format_mac(*adapter.mac),
-                     .socket = vm.adapters[i].socket,
-                     .netdev_id = adapter.number == 1
-                                      ? std::string("paravane-net")
-                                      : fmt::format("paravane-net{}", adapter.number - 1),
-                     .device_id = fmt::format("paravane{}", adapter.number - 1)});
+    slots.push_back(
+        {.number = slot,
+         .mac = control::format_mac(*adapter.mac),
+         .socket = vm.adapters[i].socket,
+         .netdev_id = adapter.number == 1 ? std::string("paravane-net")
+                                          : fmt::format("paravane-net{}", adapter.number - 1),
+         .device_id = fmt::format("paravane{}", adapter.number - 1),
+         .tap = vm.adapters[i].tap.empty() ? control::tap_name(vm.spec.name, adapter.number)
+                                           : vm.adapters[i].tap,
+         .in_port_group = !vm.adapters[i].tap.empty()});
   }
   return slots;
+}
+
+// The NIC beside our device.
+std::string interface_xml(const Slot& slot, const std::string& bridge) {
+  const std::string source =
+      slot.in_port_group
+          ? fmt::format("      <target dev='{}' managed='no'/>\n", escape_xml(slot.tap))
+          : fmt::format("      <source bridge='{}'/>\n", escape_xml(bridge));
+  return fmt::format(
+      "    <interface type='{}'>\n"
+      "      <mac address='{}'/>\n"
+      "{}"
+      "      <model type='vmxnet3'/>\n"
+      "      <address type='pci' domain='0x0000' bus='0x00' slot='0x{:02x}' function='0x0' "
+      "multifunction='on'/>\n"
+      "    </interface>\n",
+      slot.in_port_group ? "ethernet" : "bridge", slot.mac, source, slot.number);
 }
 
 std::string device_json(const Slot& slot) {
@@ -88,15 +111,10 @@ Status check_count(std::string_view option, const std::vector<std::string>& name
                           adapters == 1 ? "" : "s"));
 }
 
-// An interface of Linux, as the kernel names one (dev_valid_name()).
 Status check_interface(std::string_view option, const std::string& name) {
-  const bool good = !name.empty() && name.size() <= kMaxInterfaceName && name != "." &&
-                    name != ".." && name.find_first_of("/: \t\n\v\f\r") == std::string::npos;
+  const Status good = control::check_interface_name(name);
   if (good) return {};
-  return fail(Errc::kInvalidArgument,
-              fmt::format("{} {}: the name of an interface is 1 to {} characters without blank, "
-                          "slash and colon",
-                          option, name, kMaxInterfaceName));
+  return fail(Errc::kInvalidArgument, fmt::format("{} {}: {}", option, name, good.error().message));
 }
 
 // The id of a -netdev, as QEMU names one (id_wellformed()).
@@ -130,20 +148,7 @@ bool is_shell_safe(char c) {
          std::string_view("_-./:=,+@%").find(c) != std::string_view::npos;
 }
 
-std::uint32_t hash32(const std::string& text) {
-  std::uint32_t hash = 2166136261u;
-  for (const char c : text) hash = (hash ^ static_cast<std::uint8_t>(c)) * 16777619u;
-  return hash;
-}
-
 }  // namespace
-
-std::string tap_name(const std::string& vm, std::uint32_t adapter) {
-  const std::string whole = adapter == 1 ? vm : fmt::format("{}.{}", vm, adapter);
-  std::string name = "pv-" + whole;
-  if (name.size() <= kMaxInterfaceName) return name;
-  return fmt::format("{}-{:04x}", name.substr(0, kMaxInterfaceName - 5), hash32(whole) & 0xFFFF);
-}
 
 Result<std::uint64_t> parse_memory(const std::string& text) {
   constexpr std::string_view kUnits = "KMGT";
@@ -179,9 +184,7 @@ Result<std::vector<std::string>> qemu_arguments(const control::VmStatus& vm,
     const Slot& slot = (*slots)[i];
     std::string netdev = options.netdevs.empty() ? slot.netdev_id : options.netdevs[i];
     if (options.netdevs.empty()) {
-      const std::string tap = options.taps.empty()
-                                  ? tap_name(vm.spec.name, vm.spec.adapters[i].number)
-                                  : options.taps[i];
+      const std::string tap = options.taps.empty() ? slot.tap : options.taps[i];
       words.insert(words.end(),
                    {"-netdev", fmt::format("tap,id={},ifname={},script=no,downscript=no", netdev,
                                            escape_commas(tap))});
@@ -205,15 +208,7 @@ Result<std::string> libvirt_xml(const control::VmStatus& vm, const VmmOptions& o
   std::string interfaces;
   std::string devices;
   for (const Slot& slot : *slots) {
-    interfaces += fmt::format(
-        "    <interface type='bridge'>\n"
-        "      <mac address='{}'/>\n"
-        "      <source bridge='{}'/>\n"
-        "      <model type='vmxnet3'/>\n"
-        "      <address type='pci' domain='0x0000' bus='0x00' slot='0x{:02x}' function='0x0' "
-        "multifunction='on'/>\n"
-        "    </interface>\n",
-        slot.mac, escape_xml(options.bridge), slot.number);
+    interfaces += interface_xml(slot, options.bridge);
     devices += fmt::format(
         "    <qemu:arg value='-device'/>\n"
         "    <qemu:arg value='{}'/>\n",

@@ -16,14 +16,12 @@ namespace paravane::cli {
 struct VmmOptions {
   // One for each adapter, or none.
   std::vector<std::string> netdevs{};  // ids of -netdevs that the user makes; or
-  std::vector<std::string> taps{};     // tap devices to use (default: tap_name())
-  std::string bridge = "br0";          // libvirt
+  std::vector<std::string>
+      taps{};  // tap devices to use (default: the port group's, or control::tap_name())
+  std::string bridge = "br0";  // libvirt, for adapters without a port group
   std::string memory = "1G";
   std::uint32_t slot = 0x10;  // of adapter 1; adapter 2 has the next, and so on
 };
-
-// The tap of an adapter when none is named: at most 15 characters, as Linux demands.
-std::string tap_name(const std::string& vm, std::uint32_t adapter = 1);
 
 // Guest memory as QEMU takes it: a number and K, M, G or T (none: M). In bytes.
 // Errors: kInvalidArgument.

@@ -148,19 +148,26 @@ TEST(LibvirtXml, HoldsEveryAdapter) {
   EXPECT_THAT(*xml, HasSubstr("&quot;id&quot;:&quot;paravane2&quot;"));
 }
 
-TEST(TapName, DiffersBetweenAdapters) {
-  EXPECT_EQ(tap_name("db1", 2), "pv-db1.2");
-  EXPECT_NE(tap_name("a-rather-long-name", 2), tap_name("a-rather-long-name", 3));
+control::VmStatus in_port_group() {
+  control::VmStatus vm = some_vm();
+  vm.spec.adapters[0].port_group = "storage";
+  vm.adapters[0].tap = "pv-db1";
+  return vm;
 }
 
-TEST(TapName, FitsLinux) {
-  EXPECT_EQ(tap_name("db1"), "pv-db1");
-  EXPECT_EQ(tap_name("exactly12chr"), "pv-exactly12chr");
-  const std::string first = tap_name("a-rather-long-name-1");
-  const std::string second = tap_name("a-rather-long-name-2");
-  EXPECT_EQ(first.size(), 15u);
-  EXPECT_EQ(second.size(), 15u);
-  EXPECT_NE(first, second);
+TEST(QemuArguments, PutTheNicOnTheTapOfThePortGroup) {
+  const auto words = qemu_arguments(in_port_group(), {});
+  ASSERT_TRUE(words);
+  EXPECT_THAT(*words, testing::Contains("tap,id=paravane-net,ifname=pv-db1,script=no,"
+                                        "downscript=no"));
+}
+
+TEST(LibvirtXml, PutsTheNicOnTheTapOfThePortGroup) {
+  const auto xml = libvirt_xml(in_port_group(), {});
+  ASSERT_TRUE(xml);
+  EXPECT_THAT(*xml, testing::HasSubstr("<interface type='ethernet'>"));
+  EXPECT_THAT(*xml, testing::HasSubstr("<target dev='pv-db1' managed='no'/>"));
+  EXPECT_THAT(*xml, testing::Not(testing::HasSubstr("bridge")));
 }
 
 TEST(ShellQuote, KeepsAWordOneWord) {

@@ -1,0 +1,253 @@
+// paravane cluster ...: several hosts as one. Secrets come from files or standard input
+// and never from the command line, which all users of the host can read.
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+
+#include "cli/cluster_table.h"
+#include "cli/commands.h"
+#include "control/cluster_json.h"
+#include "control/vm.h"
+#include "control/vm_json.h"
+
+namespace paravane::cli {
+namespace {
+
+constexpr std::size_t kMaxFile = std::size_t{32} * 1024;
+
+struct InitOptions {
+  std::string name;
+  std::string etcd;
+  std::string etcd_authority;
+  std::string etcd_user;
+  std::string etcd_password_file;
+};
+
+// "-": standard input, its first line.
+Result<std::string> read_secret(const std::string& file) {
+  std::string text;
+  if (file == "-") {
+    if (::isatty(STDIN_FILENO) == 1) fmt::print(stderr, "paste it here, then Enter: ");
+    std::getline(std::cin, text);
+    if (text.empty()) return fail(Errc::kIo, "nothing came on standard input");
+    return text;
+  }
+  std::ifstream stream(file);
+  if (!stream)
+    return fail(Errc::kIo, fmt::format("cannot read {}: {}", file, std::strerror(errno)));
+  text.assign(std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>());
+  if (text.size() > kMaxFile) return fail(Errc::kIo, fmt::format("{} is too large", file));
+  text.erase(text.find_last_not_of(" \t\r\n") + 1);
+  return text;
+}
+
+ExitStatus cannot_read(const Error& error) {
+  fmt::print(stderr, "paravane: {}\n", error.message);
+  return ExitStatus::kFailed;
+}
+
+ExitStatus show(const control::ApiResult<control::ClusterStatus>& status,
+                const control::ApiClient& client, const Context& context) {
+  if (!status) return report(status.error(), client);
+  fmt::print("{}", print_cluster(*status, context.format));
+  return ExitStatus::kOk;
+}
+
+ExitStatus run_init(const InitOptions& options, const Context& context) {
+  control::ClusterInit init{.host = options.name};
+  if (!options.etcd.empty()) {
+    init.etcd = control::ExternalEtcd{
+        .url = options.etcd, .authority = {}, .user = options.etcd_user, .password = {}};
+    if (!options.etcd_authority.empty()) {
+      auto authority = read_secret(options.etcd_authority);
+      if (!authority) return cannot_read(authority.error());
+      init.etcd->authority = *authority + "\n";
+    }
+    if (!options.etcd_user.empty()) {
+      auto password = read_secret(options.etcd_password_file);
+      if (!password) return cannot_read(password.error());
+      init.etcd->password = std::move(*password);
+    }
+  }
+  control::ApiClient client = context.client();
+  return show(client.init_cluster(init), client, context);
+}
+
+// "90s", "15m", "24h"; a number alone: seconds.
+std::optional<std::uint32_t> parse_duration(const std::string& text) {
+  std::uint32_t number = 0;
+  const char* end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, number);
+  if (error != std::errc() || number == 0 || number > control::kMaxTokenSeconds)
+    return std::nullopt;
+  const std::string unit(rest, end);
+  const std::uint32_t factor = unit.empty() || unit == "s" ? 1U
+                               : unit == "m"               ? 60U
+                               : unit == "h"               ? 3600U
+                                                           : 0U;
+  const std::uint64_t seconds = std::uint64_t{number} * factor;
+  if (seconds == 0 || seconds > control::kMaxTokenSeconds) return std::nullopt;
+  return static_cast<std::uint32_t>(seconds);
+}
+
+ExitStatus run_token(const std::string& host, const std::string& valid, const Context& context) {
+  if (const Status good = control::check_name(host); !good) {
+    return report_usage(fmt::format("host {}: {}", host, good.error().message));
+  }
+  const auto seconds = parse_duration(valid);
+  if (!seconds) return report_usage("--valid must be 1s to 24h, such as 90s, 15m or 2h");
+  control::ApiClient client = context.client();
+  const auto token = client.make_token({.host = host, .valid_s = *seconds});
+  if (!token) return report(token.error(), client);
+  if (context.format == control::TableFormat::kJson) {
+    fmt::print("{}\n", control::print_json(control::to_json(*token)));
+  } else {
+    fmt::print("{}\n", token->token);
+  }
+  return ExitStatus::kOk;
+}
+
+ExitStatus run_join(const std::string& file, const Context& context) {
+  const auto token = read_secret(file);
+  if (!token) return cannot_read(token.error());
+  control::ApiClient client = context.client();
+  return show(client.join_cluster(*token), client, context);
+}
+
+ExitStatus run_leave(bool force, const Context& context) {
+  control::ApiClient client = context.client();
+  const auto left = client.leave_cluster(force);
+  return left ? ExitStatus::kOk : report(left.error(), client);
+}
+
+ExitStatus run_remove(const std::string& host, const Context& context) {
+  if (const Status good = control::check_name(host); !good) {
+    return report_usage(fmt::format("host {}: {}", host, good.error().message));
+  }
+  control::ApiClient client = context.client();
+  const auto removed = client.remove_host(host);
+  return removed ? ExitStatus::kOk : report(removed.error(), client);
+}
+
+ExitStatus run_status(const Context& context) {
+  control::ApiClient client = context.client();
+  return show(client.cluster_status(), client, context);
+}
+
+void add_init(CLI::App& cluster, Run& run) {
+  CLI::App* init = cluster.add_subcommand("init", "Make a cluster; this host has its authority");
+  auto options = std::make_shared<InitOptions>();
+  init->add_option("--name", options->name, "Name of this host (the machine's)")->type_name("HOST");
+  CLI::Option* etcd =
+      init->add_option("--etcd", options->etcd, "An etcd that is there already (one is started)");
+  etcd->type_name("URL");
+  init->add_option("--etcd-authority", options->etcd_authority,
+                   "Who has signed that etcd's certificate (PEM)")
+      ->type_name("FILE")
+      ->needs(etcd);
+  CLI::Option* password = init->add_option("--etcd-password-file", options->etcd_password_file,
+                                           "That user's password; -: from standard input");
+  password->type_name("FILE");
+  CLI::Option* user = init->add_option("--etcd-user", options->etcd_user,
+                                       "A user of that etcd who may do all, such as root");
+  user->type_name("NAME")->needs(etcd)->needs(password);
+  password->needs(user);
+  init->footer(
+      "Examples:\n"
+      "  paravane cluster init --name h1\n"
+      "  paravane cluster init --etcd https://192.0.2.9:2379 --etcd-authority ca.pem \\\n"
+      "    --etcd-user root --etcd-password-file password");
+  init->callback([options, &run] {
+    run = [options](const Context& context) { return run_init(*options, context); };
+  });
+}
+
+void add_token(CLI::App& cluster, Run& run) {
+  CLI::App* token = cluster.add_subcommand("token", "Print what lets one host join, once");
+  auto host = std::make_shared<std::string>();
+  auto valid = std::make_shared<std::string>("15m");
+  token->add_option("HOST", *host, "Name that the host will have")->required();
+  token->add_option("--valid", *valid, "How long it is good, at most 24h (15m)")->type_name("TIME");
+  token->footer(
+      "Examples:\n"
+      "  paravane cluster token h2\n"
+      "  paravane cluster token h2 --valid 1h | ssh h2 paravane cluster join");
+  token->callback([host, valid, &run] {
+    run = [host, valid](const Context& context) { return run_token(*host, *valid, context); };
+  });
+}
+
+void add_join(CLI::App& cluster, Run& run) {
+  CLI::App* join = cluster.add_subcommand("join", "Make this host a member of a cluster");
+  auto file = std::make_shared<std::string>("-");
+  join->add_option("--token-file", *file,
+                   "The token that the authority's host has printed; -: from standard input (-)")
+      ->type_name("FILE");
+  join->footer(
+      "Examples:\n"
+      "  paravane cluster join\n"
+      "  paravane cluster join --token-file token");
+  join->callback(
+      [file, &run] { run = [file](const Context& context) { return run_join(*file, context); }; });
+}
+
+void add_leave(CLI::App& cluster, Run& run) {
+  CLI::App* leave = cluster.add_subcommand("leave", "Take this host out of its cluster");
+  auto force = std::make_shared<bool>(false);
+  leave->add_flag("--force", *force,
+                  "Also if the authority does not answer, or is here and others need it");
+  leave->footer(
+      "Examples:\n"
+      "  paravane cluster leave\n"
+      "  paravane cluster leave --force");
+  leave->callback([force, &run] {
+    run = [force](const Context& context) { return run_leave(*force, context); };
+  });
+}
+
+void add_remove(CLI::App& cluster, Run& run) {
+  CLI::App* remove =
+      cluster.add_subcommand("remove", "Take out a host that does not come back to leave");
+  auto host = std::make_shared<std::string>();
+  remove->add_option("HOST", *host, "Name of the host")->required();
+  remove->footer("Examples:\n  paravane cluster remove h2");
+  remove->callback([host, &run] {
+    run = [host](const Context& context) { return run_remove(*host, context); };
+  });
+}
+
+}  // namespace
+
+void add_cluster_commands(CLI::App& parent, Run& run) {
+  CLI::App* cluster = parent.add_subcommand("cluster", "This host among others");
+  cluster->require_subcommand(1);
+  cluster->footer(
+      "Examples:\n"
+      "  paravane cluster init --name h1\n"
+      "  paravane cluster token h2\n"
+      "  paravane cluster status");
+  add_init(*cluster, run);
+  add_token(*cluster, run);
+  add_join(*cluster, run);
+  add_leave(*cluster, run);
+  add_remove(*cluster, run);
+  CLI::App* status = cluster->add_subcommand("status", "Show the cluster as this host sees it");
+  status->footer(
+      "Examples:\n"
+      "  paravane cluster status\n"
+      "  paravane cluster status --formatter=json");
+  status->callback([&run] { run = run_status; });
+}
+
+}  // namespace paravane::cli

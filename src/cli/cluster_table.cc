@@ -1,0 +1,63 @@
+#include "cli/cluster_table.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "control/cluster_json.h"
+
+namespace paravane::cli {
+namespace {
+
+using control::ClusterHost;
+using control::ClusterStatus;
+using control::TableFormat;
+using control::TextTable;
+
+std::string print_time(std::uint64_t seconds) {
+  if (seconds >= 2 * 86400) return fmt::format("{} d", seconds / 86400);
+  if (seconds >= 2 * 3600) return fmt::format("{} h", seconds / 3600);
+  return fmt::format("{} s", seconds);
+}
+
+TextTable host_table(const ClusterStatus& status) {
+  TextTable table({"Host", "State", "Address", "Port", "Version", "Adapters", "GIDs", "Channel"});
+  for (const ClusterHost& host : status.hosts) {
+    table.add({host.name, std::string(host.present ? "present" : "away"),
+               host.address.empty() ? std::string("-") : host.address, std::uint64_t{host.port},
+               host.version.empty() ? std::string("-") : host.version, host.adapters, host.gids,
+               host.channel.empty() ? std::string("-") : host.channel});
+  }
+  return table;
+}
+
+}  // namespace
+
+std::string print_cluster(const ClusterStatus& status, TableFormat format) {
+  if (format == TableFormat::kJson) {
+    return control::to_json(status).dump(2, ' ', false, nlohmann::json::error_handler_t::replace) +
+           "\n";
+  }
+  if (format == TableFormat::kCsv) return host_table(status).print(format);
+  if (!status.member) return "this host is in no cluster\n";
+  TextTable self({"Cluster", "Host", "Authority", "Address", "Inventory", "Since", "Certificate"});
+  self.add({status.cluster, status.host, status.authority, status.address,
+            std::string(status.connected ? "connected" : "away"), print_time(status.since_s),
+            print_time(status.certificate_left_s)});
+  std::string text = self.print(format);
+  if (!status.connected) text += fmt::format("\nThe inventory is away: {}\n", status.problem);
+  if (!status.hosts.empty()) text += "\n" + host_table(status).print(format);
+  for (const ClusterHost& host : status.hosts) {
+    if (host.channel_problem.empty()) continue;
+    text += fmt::format("\nNo channel to {}: {}\n", host.name, host.channel_problem);
+  }
+  if (status.lost.empty() && status.odd_keys == 0) return text;
+  TextTable lost({"Does not count"});
+  for (const std::string& claim : status.lost) lost.add({claim});
+  if (status.odd_keys != 0) {
+    lost.add({fmt::format("{} keys that are not as they should be", status.odd_keys)});
+  }
+  return text + "\n" + lost.print(format);
+}
+
+}  // namespace paravane::cli

@@ -1,0 +1,139 @@
+// paravane impair set, clear, list.
+
+#include <fmt/format.h>
+
+#include <memory>
+#include <string>
+
+#include "cli/commands.h"
+#include "control/impairment.h"
+#include "control/vm.h"
+
+namespace paravane::cli {
+namespace {
+
+struct SetOptions {
+  control::Impairment impairment;
+  std::string loss;
+  std::string delay;
+  std::string reorder;
+  std::string rnr;
+};
+
+control::TextTable impairment_table(const std::vector<control::ImpairmentStatus>& impairments) {
+  control::TextTable table({"VM", "Peer", "Loss", "Delay", "Reorder", "RNR", "Seed", "Messages",
+                            "Lost", "Answers Lost", "Delayed", "Reordered", "RNRs"});
+  for (const control::ImpairmentStatus& one : impairments) {
+    const control::Impairment& spec = one.spec;
+    table.add({spec.vm, spec.peer, control::format_share(spec.loss_ppm),
+               control::format_delay(spec.delay_us), control::format_share(spec.reorder_ppm),
+               control::format_share(spec.rnr_ppm), spec.seed, one.messages, one.lost,
+               one.answers_lost, one.delayed, one.reordered, one.rnr});
+  }
+  return table;
+}
+
+// What the texts of the options say. Errors: kInvalidArgument.
+Result<control::Impairment> read_options(const SetOptions& options) {
+  control::Impairment impairment = options.impairment;
+  for (const auto& [text, share] : {std::pair(&options.loss, &impairment.loss_ppm),
+                                    std::pair(&options.reorder, &impairment.reorder_ppm),
+                                    std::pair(&options.rnr, &impairment.rnr_ppm)}) {
+    if (text->empty()) continue;
+    const auto ppm = control::parse_share(*text);
+    if (!ppm) return std::unexpected(ppm.error());
+    *share = *ppm;
+  }
+  if (!options.delay.empty()) {
+    const auto delay = control::parse_delay_us(options.delay);
+    if (!delay) return std::unexpected(delay.error());
+    impairment.delay_us = *delay;
+  }
+  if (Status good = check_impairment(impairment); !good) return std::unexpected(good.error());
+  return impairment;
+}
+
+ExitStatus run_set(const SetOptions& options, const Context& context) {
+  const auto impairment = read_options(options);
+  if (!impairment) return report_usage(impairment.error().message);
+  control::ApiClient client = context.client();
+  const auto set = client.set_impairment(*impairment);
+  if (!set) return report(set.error(), client);
+  fmt::print("{}", impairment_table({*set}).print(context.format));
+  return ExitStatus::kOk;
+}
+
+ExitStatus run_clear(const std::string& vm, const Context& context) {
+  if (!vm.empty()) {
+    if (const Status good = control::check_name(vm); !good) {
+      return report_usage(fmt::format("vm {}: {}", vm, good.error().message));
+    }
+  }
+  control::ApiClient client = context.client();
+  const auto cleared = client.clear_impairments(vm.empty() ? std::nullopt : std::optional(vm));
+  return cleared ? ExitStatus::kOk : report(cleared.error(), client);
+}
+
+ExitStatus run_list(const Context& context) {
+  control::ApiClient client = context.client();
+  const auto impairments = client.list_impairments();
+  if (!impairments) return report(impairments.error(), client);
+  fmt::print("{}", impairment_table(*impairments).print(context.format));
+  return ExitStatus::kOk;
+}
+
+void add_set_command(CLI::App& impair, Run& run) {
+  CLI::App* set = impair.add_subcommand("set", "Make worse what the adapters of a VM send");
+  auto options = std::make_shared<SetOptions>();
+  set->add_option("--vm", options->impairment.vm, "Whose messages")->type_name("NAME")->required();
+  set->add_option("--peer", options->impairment.peer,
+                  "To whom: a VM of this host, a GID, or any (any)")
+      ->type_name("PEER");
+  set->add_option("--loss", options->loss, "How many messages are lost, and how many answers")
+      ->type_name("PERCENT");
+  set->add_option("--delay", options->delay, "How much later all come: 20us, 1.5ms, up to 10s")
+      ->type_name("TIME");
+  set->add_flag("--reorder{25%}", options->reorder,
+                "How many datagrams, and messages of connections, others overtake (25%)");
+  set->add_flag("--rnr{1%}", options->rnr,
+                "How many sends hear that the peer has no receive posted (1%)");
+  set->add_option("--seed", options->impairment.seed, "Which messages are hit (1)")
+      ->type_name("NUMBER");
+  set->footer(
+      "It holds until it is cleared or the daemon ends: it is kept in memory only.\n"
+      "Examples:\n"
+      "  paravane impair set --vm db1 --peer db2 --loss 0.1% --seed 7\n"
+      "  paravane impair set --vm db1 --delay 20us --reorder --rnr=5%");
+  set->callback([options, &run] {
+    run = [options](const Context& context) { return run_set(*options, context); };
+  });
+}
+
+}  // namespace
+
+void add_impair_commands(CLI::App& parent, Run& run) {
+  CLI::App* impair =
+      parent.add_subcommand("impair", "Fault injection: what VMs send, made worse on purpose");
+  impair->require_subcommand(1);
+  impair->footer("Examples:\n  paravane impair set --vm db1 --peer db2 --loss 0.1%");
+  add_set_command(*impair, run);
+
+  CLI::App* clear = impair->add_subcommand("clear", "Take impairments away");
+  auto vm = std::make_shared<std::string>();
+  clear->add_option("--vm", *vm, "Those of this VM only")->type_name("NAME");
+  clear->footer(
+      "Examples:\n"
+      "  paravane impair clear\n"
+      "  paravane impair clear --vm db1");
+  clear->callback(
+      [vm, &run] { run = [vm](const Context& context) { return run_clear(*vm, context); }; });
+
+  CLI::App* list = impair->add_subcommand("list", "List the impairments and what they have done");
+  list->footer(
+      "Examples:\n"
+      "  paravane impair list\n"
+      "  paravane impair list --formatter=json");
+  list->callback([&run] { run = run_list; });
+}
+
+}  // namespace paravane::cli

@@ -1,0 +1,48 @@
+#include "cli/network_tables.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <string>
+
+namespace paravane::cli {
+namespace {
+
+std::string join(const std::vector<std::string>& words, std::string_view between) {
+  return fmt::format("{}", fmt::join(words, between));
+}
+
+std::string or_dash(std::string text) {
+  return text.empty() ? "-" : text;
+}
+
+}  // namespace
+
+control::TextTable switch_table(const std::vector<control::SwitchStatus>& switches) {
+  control::TextTable table(
+      {"Name", "MTU", "Host", "Uplink", "Form", "Bridges", "Port Groups", "Problem"});
+  for (const control::SwitchStatus& vds : switches) {
+    const std::string groups = or_dash(join(vds.port_groups, ","));
+    const auto add = [&](const std::string& host, const std::string& uplink) {
+      const bool here = host == vds.host;
+      table.add({vds.spec.name, std::uint64_t{vds.spec.mtu}, or_dash(host), or_dash(uplink),
+                 here ? std::string(to_string(vds.form)) : std::string("-"),
+                 here ? or_dash(join(vds.bridges, ",")) : std::string("-"), groups,
+                 here ? join(vds.problems, "; ") : std::string()});
+    };
+    for (const auto& [host, uplink] : vds.spec.hosts) add(host, uplink);
+    if (vds.spec.hosts.empty()) add("", "");
+  }
+  return table;
+}
+
+control::TextTable port_group_table(const std::vector<control::PortGroupStatus>& groups) {
+  control::TextTable table({"Name", "VDS", "VLAN", "Adapters"});
+  for (const control::PortGroupStatus& group : groups) {
+    table.add({group.spec.name, group.spec.vds, std::uint64_t{group.spec.vlan},
+               or_dash(join(group.adapters, ","))});
+  }
+  return table;
+}
+
+}  // namespace paravane::cli

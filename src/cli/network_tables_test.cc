@@ -1,0 +1,38 @@
+#include "cli/network_tables.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace paravane::cli {
+namespace {
+
+using control::TableFormat;
+
+TEST(SwitchTable, HasARowForEachHostAndSaysHowItIsOnThisOne) {
+  const control::SwitchStatus lan{
+      .spec = {.name = "lan", .mtu = 9000, .hosts = {{"h1", "eth1"}, {"h2", ""}}},
+      .port_groups = {"a", "b"},
+      .host = "h1",
+      .form = control::SwitchForm::kPlain,
+      .bridges = {"pvs-lan", "pvs-lan+10"},
+      .problems = {"x", "y"}};
+  const control::SwitchStatus empty{.spec = {.name = "new"}, .host = "h1"};
+  EXPECT_EQ(switch_table({lan, empty}).print(TableFormat::kCsv),
+            "Name,MTU,Host,Uplink,Form,Bridges,Port Groups,Problem\n"
+            "lan,9000,h1,eth1,plain,\"pvs-lan,pvs-lan+10\",\"a,b\",x; y\n"
+            "lan,9000,h2,-,-,-,\"a,b\",\n"
+            "new,1500,-,-,-,-,-,\n");
+}
+
+TEST(PortGroupTable, NamesTheAdaptersThatLiveThere) {
+  EXPECT_EQ(port_group_table(
+                {{.spec = {.name = "a", .vds = "lan", .vlan = 10}, .adapters = {"db1", "db1/2"}},
+                 {.spec = {.name = "b", .vds = "lan"}}})
+                .print(TableFormat::kCsv),
+            "Name,VDS,VLAN,Adapters\n"
+            "a,lan,10,\"db1,db1/2\"\n"
+            "b,lan,0,-\n");
+}
+
+}  // namespace
+}  // namespace paravane::cli

@@ -1,0 +1,52 @@
+// paravane path list.
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "cli/commands.h"
+#include "cli/stats_tables.h"
+#include "control/vm.h"
+
+namespace paravane::cli {
+namespace {
+
+ExitStatus run_list(const std::string& name, const Context& context) {
+  std::optional<std::string> vm;
+  if (!name.empty()) {
+    if (const Status good = control::check_name(name); !good) {
+      return report_usage(fmt::format("vm {}: {}", name, good.error().message));
+    }
+    vm = name;
+  }
+  control::ApiClient client = context.client();
+  const auto stats = client.stats(vm);
+  if (!stats) return report(stats.error(), client);
+  fmt::print("{}", path_table(*stats).print(context.format));
+  return std::fflush(stdout) == 0 ? ExitStatus::kOk : ExitStatus::kFailed;
+}
+
+}  // namespace
+
+void add_path_commands(CLI::App& parent, Run& run) {
+  CLI::App* path = parent.add_subcommand("path", "The ways that connections take");
+  path->require_subcommand(1);
+  CLI::App* list =
+      path->add_subcommand("list", "Show each connection's path, why it is that, and its counters");
+  auto vm = std::make_shared<std::string>();
+  list->add_option("--vm", *vm, "Of this VM only")->type_name("NAME");
+  list->footer(
+      "Paths: local (by memory copy), else hca (an RDMA adapter; none is usable yet), else tcp "
+      "(over\n"
+      "the channel to another host).\n"
+      "Examples:\n"
+      "  paravane path list\n"
+      "  paravane path list --vm db1 --formatter=json");
+  list->callback(
+      [vm, &run] { run = [vm](const Context& context) { return run_list(*vm, context); }; });
+}
+
+}  // namespace paravane::cli

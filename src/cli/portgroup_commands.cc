@@ -1,0 +1,80 @@
+// paravane portgroup create, delete, list.
+
+#include <fmt/format.h>
+
+#include <memory>
+#include <string>
+
+#include "cli/commands.h"
+#include "cli/network_tables.h"
+#include "control/vm.h"
+
+namespace paravane::cli {
+namespace {
+
+ExitStatus run_create(const control::PortGroup& group, const Context& context) {
+  if (const Status good = check_port_group(group); !good) return report_usage(good.error().message);
+  control::ApiClient client = context.client();
+  const auto made = client.create_port_group(group);
+  if (!made) return report(made.error(), client);
+  fmt::print("{}", port_group_table({*made}).print(context.format));
+  return ExitStatus::kOk;
+}
+
+ExitStatus run_delete(const std::string& name, const Context& context) {
+  if (const Status good = control::check_name(name); !good) {
+    return report_usage(fmt::format("portgroup {}: {}", name, good.error().message));
+  }
+  control::ApiClient client = context.client();
+  const auto deleted = client.delete_port_group(name);
+  return deleted ? ExitStatus::kOk : report(deleted.error(), client);
+}
+
+ExitStatus run_list(const Context& context) {
+  control::ApiClient client = context.client();
+  const auto groups = client.list_port_groups();
+  if (!groups) return report(groups.error(), client);
+  fmt::print("{}", port_group_table(*groups).print(context.format));
+  return ExitStatus::kOk;
+}
+
+}  // namespace
+
+void add_portgroup_commands(CLI::App& parent, Run& run) {
+  CLI::App* portgroup =
+      parent.add_subcommand("portgroup", "Port groups: the VLANs of distributed switches");
+  portgroup->require_subcommand(1);
+  portgroup->footer("Examples:\n  paravane portgroup create storage --vds lan --vlan 10");
+
+  CLI::App* create = portgroup->add_subcommand("create", "Make a port group");
+  auto group = std::make_shared<control::PortGroup>();
+  create->add_option("GROUP", group->name, "Name of the port group")->required();
+  create->add_option("--vds", group->vds, "Its switch")->type_name("SWITCH")->required();
+  create->add_option("--vlan", group->vlan, "Its VLAN, 1 to 4094; 0: untagged (0)")
+      ->type_name("NUMBER");
+  create->footer(
+      "Examples:\n"
+      "  paravane portgroup create vms --vds lan\n"
+      "  paravane portgroup create storage --vds lan --vlan 10");
+  create->callback([group, &run] {
+    run = [group](const Context& context) { return run_create(*group, context); };
+  });
+
+  CLI::App* remove = portgroup->add_subcommand("delete", "Delete a port group without adapters");
+  auto name = std::make_shared<std::string>();
+  remove->add_option("GROUP", *name, "Name of the port group")->required();
+  remove->footer("Examples:\n  paravane portgroup delete storage");
+  remove->callback([name, &run] {
+    run = [name](const Context& context) { return run_delete(*name, context); };
+  });
+
+  CLI::App* list =
+      portgroup->add_subcommand("list", "List the port groups and the adapters in them");
+  list->footer(
+      "Examples:\n"
+      "  paravane portgroup list\n"
+      "  paravane portgroup list --formatter=csv");
+  list->callback([&run] { run = run_list; });
+}
+
+}  // namespace paravane::cli

@@ -1,0 +1,200 @@
+// paravane vds create, set, delete, list, add-host, remove-host, uplink.
+
+#include <fmt/format.h>
+
+#include <memory>
+#include <string>
+
+#include "cli/commands.h"
+#include "cli/network_tables.h"
+#include "control/vm.h"
+
+namespace paravane::cli {
+namespace {
+
+constexpr std::string_view kNoUplink = "none";
+
+struct VdsOptions {
+  std::string name;
+  std::uint32_t mtu = 1500;
+  std::string host;  // empty: the one whose daemon answers
+  std::string uplink;
+};
+
+ExitStatus show(const control::ApiResult<control::SwitchStatus>& vds,
+                const control::ApiClient& client, const Context& context) {
+  if (!vds) return report(vds.error(), client);
+  fmt::print("{}", switch_table({*vds}).print(context.format));
+  return ExitStatus::kOk;
+}
+
+ExitStatus bad_switch(const std::string& name, const Error& error) {
+  return report_usage(fmt::format("vds {}: {}", name, error.message));
+}
+
+ExitStatus run_create(const VdsOptions& options, const Context& context) {
+  const control::DistributedSwitch vds{.name = options.name, .mtu = options.mtu};
+  if (const Status good = check_switch(vds); !good) return report_usage(good.error().message);
+  control::ApiClient client = context.client();
+  return show(client.create_switch(vds), client, context);
+}
+
+ExitStatus run_set(const VdsOptions& options, const Context& context) {
+  const control::DistributedSwitch vds{.name = options.name, .mtu = options.mtu};
+  if (const Status good = check_switch(vds); !good) return report_usage(good.error().message);
+  control::ApiClient client = context.client();
+  return show(client.set_switch_mtu(options.name, options.mtu), client, context);
+}
+
+ExitStatus run_delete(const VdsOptions& options, const Context& context) {
+  if (const Status good = control::check_name(options.name); !good) {
+    return bad_switch(options.name, good.error());
+  }
+  control::ApiClient client = context.client();
+  const auto deleted = client.delete_switch(options.name);
+  return deleted ? ExitStatus::kOk : report(deleted.error(), client);
+}
+
+ExitStatus run_list(const Context& context) {
+  control::ApiClient client = context.client();
+  const auto switches = client.list_switches();
+  if (!switches) return report(switches.error(), client);
+  fmt::print("{}", switch_table(*switches).print(context.format));
+  return ExitStatus::kOk;
+}
+
+// What add-host, remove-host and uplink have in common: `act` does it.
+template <typename Act>
+ExitStatus change_host(const VdsOptions& options, const Context& context, Act act) {
+  control::SwitchHost host{.host = options.host,
+                           .uplink = options.uplink == kNoUplink ? "" : options.uplink};
+  // With a name in its place that is good, so that nobody is asked in vain.
+  const control::SwitchHost sample{.host = host.host.empty() ? "host" : host.host,
+                                   .uplink = host.uplink};
+  Status good = control::check_name(options.name);
+  if (good) good = check_switch_host(sample);
+  if (!good) return bad_switch(options.name, good.error());
+  control::ApiClient client = context.client();
+  if (host.host.empty()) {
+    const auto status = client.status();
+    if (!status) return report(status.error(), client);
+    host.host = status->host;
+  }
+  return show(act(client, host), client, context);
+}
+
+ExitStatus run_add_host(const VdsOptions& options, const Context& context) {
+  return change_host(options, context, [&](auto& client, const auto& host) {
+    return client.add_switch_host(options.name, host);
+  });
+}
+
+ExitStatus run_remove_host(const VdsOptions& options, const Context& context) {
+  return change_host(options, context, [&](auto& client, const auto& host) {
+    return client.remove_switch_host(options.name, host.host);
+  });
+}
+
+ExitStatus run_uplink(const VdsOptions& options, const Context& context) {
+  return change_host(options, context, [&](auto& client, const auto& host) {
+    return client.set_switch_uplink(options.name, host);
+  });
+}
+
+using Action = ExitStatus (*)(const VdsOptions&, const Context&);
+
+// A command with the name of a switch; `add` gives it more.
+template <typename Add>
+void add_command(CLI::App& vds, Run& run, const char* name, const char* help, Action action,
+                 Add add) {
+  CLI::App* command = vds.add_subcommand(name, help);
+  auto options = std::make_shared<VdsOptions>();
+  command->add_option("SWITCH", options->name, "Name of the switch")->required();
+  add(*command, *options);
+  command->callback([options, action, &run] {
+    run = [options, action](const Context& context) { return action(*options, context); };
+  });
+}
+
+CLI::Option* add_mtu(CLI::App& command, VdsOptions& options) {
+  return command
+      .add_option("--mtu", options.mtu,
+                  fmt::format("Size of what VMs send, {} to {} (1500); uplinks are not changed",
+                              control::kMinMtu, control::kMaxMtu))
+      ->type_name("BYTES");
+}
+
+CLI::Option* add_host_name(CLI::App& command, VdsOptions& options, const char* place) {
+  return command.add_option(place, options.host, "Name of the host (the one that answers)");
+}
+
+void add_host_commands(CLI::App& vds, Run& run) {
+  add_command(vds, run, "add-host", "Make a host a member of a switch", run_add_host,
+              [](CLI::App& command, VdsOptions& options) {
+                add_host_name(command, options, "HOST");
+                command
+                    .add_option("--uplink", options.uplink,
+                                "NIC of that host, which its configuration gives (none)")
+                    ->type_name("NIC");
+                command.footer(
+                    "Examples:\n"
+                    "  paravane vds add-host lan\n"
+                    "  paravane vds add-host lan host1 --uplink eth1");
+              });
+  add_command(vds, run, "remove-host", "Take a host out of a switch", run_remove_host,
+              [](CLI::App& command, VdsOptions& options) {
+                add_host_name(command, options, "HOST");
+                command.footer("Examples:\n  paravane vds remove-host lan");
+              });
+  add_command(vds, run, "uplink", "Say which NIC of a host leads from a switch to other hosts",
+              run_uplink, [](CLI::App& command, VdsOptions& options) {
+                command
+                    .add_option("NIC", options.uplink,
+                                "NIC, which the host's configuration gives; none: no uplink")
+                    ->required();
+                add_host_name(command, options, "--host")->type_name("HOST");
+                command.footer(
+                    "Examples:\n"
+                    "  paravane vds uplink lan eth1\n"
+                    "  paravane vds uplink lan none --host host2");
+              });
+}
+
+}  // namespace
+
+void add_vds_commands(CLI::App& parent, Run& run) {
+  CLI::App* vds = parent.add_subcommand("vds", "Distributed switches that VMs' adapters are on");
+  vds->require_subcommand(1);
+  vds->footer(
+      "Examples:\n"
+      "  paravane vds create lan\n"
+      "  paravane vds add-host lan --uplink eth1\n"
+      "  paravane portgroup create storage --vds lan --vlan 10\n"
+      "  paravane vm add db1 --port-group storage");
+  add_command(*vds, run, "create", "Make a switch", run_create,
+              [](CLI::App& command, VdsOptions& options) {
+                add_mtu(command, options);
+                command.footer(
+                    "Examples:\n"
+                    "  paravane vds create lan\n"
+                    "  paravane vds create lan --mtu 9000");
+              });
+  add_command(*vds, run, "set", "Change a switch, also while VMs run", run_set,
+              [](CLI::App& command, VdsOptions& options) {
+                add_mtu(command, options)->required();
+                command.footer("Examples:\n  paravane vds set lan --mtu 9000");
+              });
+  add_command(*vds, run, "delete", "Delete a switch that has no port groups", run_delete,
+              [](CLI::App& command, VdsOptions&) {
+                command.footer("Examples:\n  paravane vds delete lan");
+              });
+  CLI::App* list = vds->add_subcommand("list", "List the switches, and how they are on this host");
+  list->footer(
+      "Examples:\n"
+      "  paravane vds list\n"
+      "  paravane vds list --formatter=json");
+  list->callback([&run] { run = run_list; });
+  add_host_commands(*vds, run);
+}
+
+}  // namespace paravane::cli
