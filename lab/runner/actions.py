@@ -24,7 +24,7 @@ def machine(args, index):
 
 def options_of(args, index):
     return {"memory": args.memory, "hugepages": args.hugepages, "smp": args.smp, "iommu": args.iommu,
-            "adapters": args.adapters, "mtu": args.mtu,
+            "adapters": args.adapters, "mtu": args.mtu, "netns": args.netns,
             "mac": args.mac or network.guest_mac(index), "mac_chosen": bool(args.mac),
             "rdma": not args.no_rdma,
             "socket": args.socket.replace("%d", str(index)) if args.socket else None,
@@ -55,7 +55,8 @@ def up(args):
     try:
         os.makedirs(state.folder, exist_ok=True)
         args.overlay = [guest_layer(name) for name in args.layer] + overlay.archives(args.overlay, state)
-        network.ensure(state.namespace, args.mtu, args.adapters)
+        if not args.netns:
+            network.ensure(state.namespace, args.mtu, args.adapters)
         if missing and not (args.no_rdma or args.socket or args.api):
             args.api = own_daemon.ensure(state, args.paravane)
         for vm in missing:

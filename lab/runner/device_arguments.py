@@ -97,7 +97,8 @@ def add_adapters(vm):
 def printed_arguments(vm):
     """What `paravane vm qemu-args` says."""
     add_adapters(vm)
-    taps = [network.tap_name(vm.index, k + 1) for k in range(vm.options["adapters"])]
+    # Elsewhere the taps are the daemon's, which names them itself.
+    taps = [] if vm.options["netns"] else [network.tap_name(vm.index, k + 1) for k in range(vm.options["adapters"])]
     words = answer(vm.options, "vm", "qemu-args", vm.name, "--memory", f"{vm.options['memory']}M", "--json",
                    *(word for tap in taps for word in ("--tap", tap)))
     return [str(word) for word in words]

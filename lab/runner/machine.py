@@ -4,7 +4,6 @@ import json
 import os
 import shlex
 import shutil
-import signal
 import socket
 import time
 
@@ -54,12 +53,13 @@ class Machine:
         with open(self.path("options.json"), "w", encoding="utf-8") as file:
             json.dump(options, file)
         self._append_overlays()
-        network.add_taps(self.state.namespace, self.index, options["adapters"], options["mtu"])
+        if not options["netns"]:
+            network.add_taps(self.state.namespace, self.index, options["adapters"], options["mtu"])
         command = qemu_command.command(self, accelerator, device_arguments.for_vm(self))
         with open(self.path("qemu.command"), "w", encoding="utf-8") as file:
             file.write(shlex.join(command) + "\n")
         with open(self.path("qemu.log"), "wb") as log:
-            processes.start(self.path("pid"), network.inside(self.state.namespace) + command,
+            processes.start(self.path("pid"), network.inside(options["netns"] or self.state.namespace) + command,
                             cwd=self.folder, stdout=log)
 
     def _append_overlays(self):
@@ -86,7 +86,6 @@ class Machine:
         limit = time.monotonic() + seconds
         panics = self.console_count(PANIC) if boots > 1 else 0
         while self.boots_seen() < boots:
-            processes.reap()
             if self.pid() is None:
                 raise LabError(self.name, "its QEMU ended while the guest booted",
                                "see the end of its log above",
@@ -105,9 +104,7 @@ class Machine:
 
     def kill(self):
         """As if the host's power failed: no device of the VM is told anything."""
-        processes.send(self.path("pid"), signal.SIGKILL)
-        if not processes.wait_gone(self.path("pid"), 10):
-            raise LabError(self.name, "its QEMU does not end after SIGKILL", "look at it with ps")
+        processes.kill(self.path("pid"))
 
     def down(self):
         processes.stop(self.path("pid"))

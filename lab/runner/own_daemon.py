@@ -40,7 +40,6 @@ def ensure(state, paravane_option):
         start(folder, os.path.join(os.path.dirname(program_path(options)), "paravaned"))
     limit = time.monotonic() + START_SECONDS
     while paravane(options, "status")[0] != 0:
-        processes.reap()
         ended = processes.recall(os.path.join(folder, "pid")) is None
         if ended or time.monotonic() > limit:
             raise LabError("the lab's paravaned", "ended at once" if ended else
@@ -51,14 +50,20 @@ def ensure(state, paravane_option):
     return api
 
 
-def start(folder, program):
+def write_config(folder, more=""):
+    """A daemon's folders and its configuration, whose path it returns."""
     for name in ("", "state", "vms"):  # the daemon makes no folders
         os.makedirs(os.path.join(folder, name), mode=0o700, exist_ok=True)
         if os.geteuid() == 0:
             shutil.chown(os.path.join(folder, name), "nobody")
     config = os.path.join(folder, "paravaned.toml")
     with open(config, "w", encoding="utf-8") as file:
-        file.write(CONFIG.format(folder=folder))
+        file.write(CONFIG.format(folder=folder) + more)
+    return config
+
+
+def start(folder, program):
+    config = write_config(folder)
     with open(os.path.join(folder, "paravaned.log"), "ab") as log:
         try:
             processes.start(os.path.join(folder, "pid"), [program, "--config", config], stdout=log)

@@ -80,27 +80,44 @@ def wait_gone(path, seconds):
     while recall(path) is not None:
         if time.monotonic() > limit:
             return False
-        reap()
         time.sleep(0.02)
+    reap(path)
     return True
 
 
-def reap():
-    """Collects our own ended children, so that they do not look alive."""
-    try:
-        while os.waitpid(-1, os.WNOHANG)[0] > 0:
-            continue
-    except ChildProcessError:
-        return
+def children(pid, name):
+    """What a process has started that has this name (15 characters of it)."""
+    found = []
+    with contextlib.suppress(OSError):
+        with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:
+            pids = file.read().split()
+        for child in pids:
+            with contextlib.suppress(OSError), open(f"/proc/{child}/comm", encoding="utf-8", errors="replace") as file:
+                if file.read().strip() == name[:15]:
+                    found.append(int(child))
+    return found
+
+
+def reap(path):
+    """If the remembered process was our child and has ended, nothing stays of it. Nobody else's
+    child is touched: whoever uses us may wait for some of its own."""
+    with contextlib.suppress(OSError, ValueError):
+        with open(path, encoding="ascii") as file:
+            os.waitpid(int(file.read().split()[0]), os.WNOHANG)
 
 
 def stop(path, seconds=10):
     """SIGTERM, then SIGKILL. Returns when the process is gone."""
     if send(path, signal.SIGTERM) and not wait_gone(path, seconds):
-        send(path, signal.SIGKILL)
-        if not wait_gone(path, seconds):
-            raise LabError(f"process {recall(path)}", "does not end after SIGKILL",
-                           "look at it with ps; the kernel may hold it")
+        kill(path, seconds)
+
+
+def kill(path, seconds=10):
+    """SIGKILL. Returns when the process is gone, or was gone before."""
+    send(path, signal.SIGKILL)
+    if not wait_gone(path, seconds):
+        raise LabError(f"process {recall(path)}", "does not end after SIGKILL",
+                       "look at it with ps; the kernel may hold it")
 
 
 def run(*command, check=True):
