@@ -51,6 +51,12 @@ def wait_for(condition, what):
     raise AssertionError(f"waited {PATIENCE_S} s for {what}")
 
 
+def run_cli(api, *words):
+    """A command of paravane's, at a daemon's socket."""
+    return subprocess.run([str(BIN / "paravane"), "--socket", str(api), *words], capture_output=True, text=True,
+                          timeout=PATIENCE_S, check=False, stdin=subprocess.DEVNULL)
+
+
 class DaemonTest(unittest.TestCase):
     """Has self.folder, starts daemons in it and ends what is left of them."""
 
@@ -126,9 +132,9 @@ class DaemonTest(unittest.TestCase):
         return self.log.read_text() if self.log.exists() else ""
 
     def cli(self, *words, check=True):
-        done = subprocess.run([str(BIN / "paravane"), "--socket", str(self.api), *words],
-                              capture_output=True, text=True, timeout=PATIENCE_S, check=False,
-                              stdin=subprocess.DEVNULL)
+        return self.check_cli(run_cli(self.api, *words), words, check)
+
+    def check_cli(self, done, words, check):
         if check:
             self.assertEqual(done.returncode, 0, f"{words}: {done.stderr}\n{self.log_text()}")
         return done

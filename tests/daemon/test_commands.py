@@ -306,7 +306,7 @@ class Completion(DaemonTest):
                 capture_output=True, text=True, timeout=PATIENCE_S, check=True)
             return done.stdout.split()
 
-        self.assertEqual(complete("v"), ["vm"])
+        self.assertEqual(sorted(complete("v")), ["vds", "vm"])
         self.assertEqual(complete("vm", "q"), ["qemu-args"])
         self.assertIn("--netdev", complete("vm", "qemu-args", "--"))
         self.assertEqual(complete("vm", "remove", "d"), ["db1"])
@@ -318,6 +318,32 @@ class Completion(DaemonTest):
         self.assertEqual(complete("vm", "set", "db1", "--pro"), ["--protocol"])
         self.assertEqual(complete("vm", "add", "x", "--protocol", ""), ["v1", "v2"])
         self.assertEqual(complete("--formatter", "j"), ["json"])
+        self.cli("vds", "create", "lan")
+        self.cli("vds", "add-host", "lan")
+        self.cli("portgroup", "create", "storage", "--vds", "lan")
+        self.assertEqual(complete("vds", "delete", "l"), ["lan"])
+        self.assertEqual(complete("portgroup", "create", "x", "--vds", "l"), ["lan"])
+        self.assertEqual(complete("portgroup", "delete", "s"), ["storage"])
+        self.assertEqual(complete("vm", "add", "x", "--port-group", "s"), ["storage"])
+
+
+class ImpairCommands(DaemonTest):
+    def test_impairments_are_set_shown_and_cleared(self):
+        self.start()
+        self.cli("vm", "add", "db1")
+        self.cli("vm", "add", "db2")
+        self.cli("impair", "set", "--vm", "db1", "--peer", "db2", "--loss", "0.1%", "--delay", "20us",
+                 "--reorder", "--rnr", "--seed", "7")
+        row, = json.loads(self.cli("impair", "list", "--formatter=json").stdout)
+        self.assertEqual((row["VM"], row["Peer"], row["Loss"], row["Delay"], row["Reorder"], row["RNR"], row["Seed"]),
+                         ("db1", "db2", "0.1%", "20us", "25%", "1%", 7))
+        status, = json.loads(self.cli("status", "--formatter=json").stdout)
+        self.assertEqual(status["Impairments"], 1)
+        self.assertIn("impaired db1 to db2", self.cli("stats", "--counters").stdout)
+        self.refused(1, "impair", "set", "--vm", "db3", "--loss", "1%")
+        self.refused(1, "impair", "set", "--vm", "db1", "--peer", "db3", "--loss", "1%")
+        self.cli("impair", "clear", "--vm", "db1")
+        self.assertEqual(json.loads(self.cli("impair", "list", "--formatter=json").stdout), [])
 
 
 if __name__ == "__main__":

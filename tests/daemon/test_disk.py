@@ -52,7 +52,7 @@ class Disk(DaemonTest):
         self.fail("the disk did not fill up")
 
     def test_full_disk_loses_nothing(self):
-        self.mount_state("size=32k")
+        self.mount_state("size=64k")
         daemon = self.start(*self.enter)
         names, failure = self.add_until_full()
         self.assertGreater(len(names), 3)

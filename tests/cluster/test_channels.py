@@ -1,0 +1,112 @@
+"""Who gets a channel between hosts and who does not, and what the operator reads of it."""
+
+import pathlib
+import re
+import subprocess
+import sys
+import time
+import unittest
+
+from hosts import ClusterTest, wait_for
+
+ROGUE = pathlib.Path(__file__).with_name("rogue.py")
+LIFETIME_S = 30
+
+
+class ChannelTest(ClusterTest):
+    def channel(self, host, to):
+        """As a host's operator sees it: its state and why it is not there."""
+        seen = next(one for one in host.status()["hosts"] if one["name"] == to.name)
+        return seen["channel"], seen["channel_problem"]
+
+    def wait_channels(self, *hosts):
+        for host in hosts:
+            for to in hosts:
+                if to is not host:
+                    wait_for(lambda host=host, to=to: self.channel(host, to)[0] == "encrypted", f"{host.name} to {to.name}")
+
+    def end_connections(self, host):
+        """As a box in the middle would, that forgets its connections."""
+        words = host.space.words("ss", "-H", "-n", "-t", "-K", "state", "established", "( dport = :28250 or sport = :28250 )")
+        done = subprocess.run(words, capture_output=True, text=True, check=True, timeout=20)
+        self.assertIn(":28250", done.stdout)
+
+    def causes(self, host, to):
+        return re.findall(f"host {to.name}: no channel: (.*)", host.log_text())
+
+    def assert_named_once(self, host, to, text):
+        causes = self.causes(host, to)
+        self.assertEqual(len([cause for cause in causes if text in cause]), 1, causes)
+        self.assertEqual(len(causes), len(set(causes)), causes)
+
+
+class Expired(ChannelTest):
+    def test_an_expired_certificate_gets_no_channel_and_one_that_is_there_stays(self):
+        hosts = h1, h2, h3 = self.cluster(3, f"certificate_lifetime_s = {LIFETIME_S}\n")
+        self.wait_channels(*hosts)
+        self.wire.cut("h1")  # nobody renews anything
+        wait_for(lambda: all(host.status()["certificate_left_s"] == 0 for host in (h2, h3)), "the certificates to end")
+        time.sleep(1)
+        for host, to in (h2, h3), (h3, h2):
+            self.assertEqual(self.channel(host, to), ("encrypted", ""))
+            self.assertLessEqual(host.log_text().count("the certificate was not renewed"), 6, host.log_text())
+        self.end_connections(h2)
+        wait_for(lambda: "certificate has expired" in self.channel(h2, h3)[1], "h2 to see why")
+        time.sleep(6)  # it tries again and again
+        self.assert_named_once(h2, h3, "certificate verify failed: certificate has expired")
+        self.assertEqual(self.channel(h2, h3)[0], "none")
+        self.assertEqual(self.channel(h3, h2)[0], "none")
+        self.assertEqual(h3.log_text().count("host h2: channel"), 1)
+
+
+class Strangers(ChannelTest):
+    def test_a_host_of_another_authority_is_turned_away_and_turns_away(self):
+        h1, h2 = self.cluster(2)
+        self.wait_channels(h1, h2)
+        h2.end(kill=True)
+        # Somebody else at h2's address, whose authority is another one with the same name.
+        foreign = h2.folder / "foreign"
+        foreign.mkdir()
+        for name, words in (
+                ("authority", ["-subj", "/CN=paravane", "-days", "2"]),
+                ("host", ["-subj", "/", "-days", "2", "-addext",
+                          f"subjectAltName=URI:paravane://{h1.status()['cluster']}/host/h2"])):
+            subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
+                            "-keyout", foreign / f"{name}.key", "-out", foreign / f"{name}.crt", *words],
+                           check=True, capture_output=True, timeout=20)
+        (foreign / "authority.pem").write_text((foreign / "authority.crt").read_text())
+        (foreign / "host.pem").write_text((foreign / "host.key").read_text() + (foreign / "host.crt").read_text())
+        rogue = subprocess.Popen(h2.space.words(sys.executable, ROGUE, "member", h2.address, foreign),
+                                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        self.addCleanup(rogue.wait)
+        self.addCleanup(rogue.kill)
+        wait_for(lambda: "certificate verify failed" in self.channel(h1, h2)[1], "h1 to see why")
+        time.sleep(6)
+        self.assert_named_once(h1, h2, "certificate verify failed")
+        rogue.kill()
+        rogue.wait()
+        h2.start()
+        self.wait_channels(h1, h2)  # the right one
+
+    def test_strangers_are_turned_away_and_the_log_stays_short(self):
+        h1, h2 = self.cluster(2)
+        self.wait_channels(h1, h2)
+        before = self.causes(h1, h2)  # it was there before h2 listened
+        stranger = subprocess.Popen(h2.space.words(sys.executable, ROGUE, "stranger", h1.address),
+                                    stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        self.addCleanup(stranger.wait)
+        self.addCleanup(stranger.kill)
+        wait_for(lambda: "somebody was turned away" in h1.log_text(), "a line")
+        time.sleep(12)
+        self.assertEqual(self.channel(h1, h2), ("encrypted", ""))
+        self.assertEqual(self.causes(h1, h2), before)
+        self.assertLessEqual(h1.log_text().count("somebody was turned away"), 6)
+        self.assertRegex(h1.log_text(), r"turned away: .* \([1-9]\d* lines kept back\)")
+        stranger.kill()
+        self.end_connections(h2)  # and the others get in again
+        wait_for(lambda: self.causes(h1, h2) != before, "it to be noticed")
+        self.wait_channels(h1, h2)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,260 @@
+"""Distributed switches on hosts: bridges, taps, uplinks, and the frames that pass."""
+
+import grp
+import json
+import os
+import unittest
+
+from network import Namespace, Tap, is_cut_off, join, may_open, reaches
+from rig import BIN, ENGINE_USER, PATIENCE_S, DaemonTest, run_cli, wait_for
+from vmm import attach
+
+
+class Host:
+    """A daemon in a network namespace of its own."""
+
+    def __init__(self, test, name):
+        self.test, self.name = test, name
+        self.network = Namespace(name)
+        test.addCleanup(self.network.close)
+        self.folder = test.folder / name
+        for folder in (self.folder, self.folder / "state", self.folder / "vms"):
+            test.make_directory(folder)
+        self.daemon = None
+
+    def configure(self, uplinks=("nic",), more=""):
+        (self.folder / "paravaned.toml").write_text(
+            f'[api]\nsocket = "{self.folder}/api.sock"\n[state]\ndirectory = "{self.folder}/state"\n'
+            f'[vfio_user]\nsocket_directory = "{self.folder}/vms"\n{more}\n[sandbox]\nuser = "{ENGINE_USER}"\n'
+            f'[host]\nname = "{self.name}"\n[network]\nuplinks = {json.dumps(uplinks)}\n')
+
+    def start(self, *before):
+        self.daemon = self.test.spawn(*self.network.before(), *before, BIN / "paravaned", "--config",
+                                      self.folder / "paravaned.toml")
+        wait_for(lambda: self.cli("status", check=False).returncode == 0, "the daemon to answer")
+
+    def stop(self, how="terminate"):
+        getattr(self.daemon, how)()
+        self.daemon.wait(PATIENCE_S)
+
+    def cli(self, *words, check=True):
+        return self.test.check_cli(run_cli(self.folder / "api.sock", *words), words, check)
+
+    def refused(self, *words):
+        done = self.cli(*words, check=False)
+        self.test.assertEqual(done.returncode, 1, f"{words}: {done.stderr}")
+        return done.stderr
+
+    def rows(self, *words):
+        return json.loads(self.cli(*words, "--formatter=json").stdout)
+
+    def vds(self):
+        return self.rows("vds", "list")[0]
+
+    def links(self):
+        return {name: link for name, link in self.network.links().items() if name != "lo"}
+
+    def make_lan(self, uplink="nic"):
+        """A switch with an untagged port group, and one with a VLAN."""
+        self.cli("vds", "create", "lan")
+        self.cli("vds", "add-host", "lan", "--uplink", uplink)
+        self.cli("portgroup", "create", "vms", "--vds", "lan")
+        self.cli("portgroup", "create", "storage", "--vds", "lan", "--vlan", "10")
+
+
+@unittest.skipUnless(os.geteuid() == 0, "only root can make network namespaces")
+class SwitchTest(DaemonTest):
+    def make_host(self, name="h1", **settings):
+        host = Host(self, name)
+        host.configure(**settings)
+        return host
+
+    def make_two_hosts(self):
+        hosts = [self.make_host("h1"), self.make_host("h2")]
+        join(hosts[0].network, "nic", hosts[1].network, "nic")
+        for host in hosts:
+            host.start()
+            host.make_lan()
+        return hosts
+
+
+class Frames(SwitchTest):
+    def test_pass_between_hosts_within_a_port_group_only(self):
+        one, two = self.make_two_hosts()
+        for host in (one, two):
+            for vm, group in (("a", "vms"), ("b", "vms"), ("c", "storage"), ("d", "storage")):
+                host.cli("vm", "add", vm, "--port-group", group)
+        with Tap(one.network, "pv-a") as a, Tap(one.network, "pv-b") as b, Tap(one.network, "pv-c") as c, \
+                Tap(one.network, "pv-d") as d, Tap(two.network, "pv-a") as far, Tap(two.network, "pv-c") as far_c:
+            self.assertTrue(reaches(a, b))
+            self.assertTrue(reaches(c, d))
+            self.assertTrue(reaches(a, far))
+            self.assertTrue(reaches(far, b))
+            self.assertTrue(is_cut_off(c, a, b))
+            self.assertTrue(is_cut_off(a, c, d))
+            self.assertTrue(is_cut_off(c, a, far))
+            self.assertTrue(is_cut_off(far_c, a, b))
+            # Where bridges filter VLANs, those have the uplink too, and a tag of a guest's own leads nowhere.
+            if one.vds()["Form"] == "vlan-aware":
+                self.assertTrue(reaches(c, far_c))
+                self.assertTrue(is_cut_off(a, c, far_c, tag=10))
+            else:
+                self.assertIn("VLAN 10 has no uplink", one.vds()["Problem"])
+                self.assertTrue(is_cut_off(far_c, c, d))
+
+    def test_follow_an_adapter_to_another_port_group_while_its_vm_runs(self):
+        host = self.make_host()
+        host.network.ip("link", "add", "nic", "type", "veth", "peer", "name", "far")
+        host.start()
+        host.make_lan()
+        for vm, group in (("a", "vms"), ("b", "vms"), ("c", "storage")):
+            host.cli("vm", "add", vm, "--port-group", group)
+        with attach(host.folder / "vms" / "a.sock"), Tap(host.network, "pv-a") as a, Tap(host.network, "pv-b") as b, \
+                Tap(host.network, "pv-c") as c:
+            self.assertTrue(reaches(b, a))
+            host.cli("vm", "set", "a", "--port-group", "storage")
+            self.assertTrue(reaches(c, a))
+            self.assertTrue(is_cut_off(b, c, a))
+            # Its tap came with its port group, and goes with it.
+            done = host.cli("vm", "set", "a", "--port-group", "none", check=False)
+            self.assertEqual(done.returncode, 4, done.stderr)
+            self.assertTrue(reaches(c, a))
+        host.cli("vm", "set", "a", "--port-group", "none")
+        self.assertNotIn("pv-a", host.links())
+
+
+class Life(SwitchTest):
+    def test_deleting_it_leaves_nothing(self):
+        host = self.make_host()
+        host.network.ip("link", "add", "nic", "type", "veth", "peer", "name", "far")
+        before = set(host.links())
+        host.start()
+        host.make_lan()
+        host.cli("vm", "add", "a", "--port-group", "vms")
+        host.cli("vm", "adapter", "add", "a", "--port-group", "storage")
+        links = host.links()
+        self.assertLessEqual({"pvs-lan", "pv-a", "pv-a.2"}, set(links))
+        self.assertEqual(links["nic"]["master"], "pvs-lan")
+        self.assertIn("a is in port group vms", host.refused("portgroup", "delete", "vms"))
+        self.assertIn("has port group", host.refused("vds", "delete", "lan"))
+        self.assertIn("is in port group", host.refused("vds", "remove-host", "lan"))
+        host.cli("vm", "adapter", "remove", "a", "2")
+        self.assertNotIn("pv-a.2", host.links())
+        host.cli("vm", "remove", "a")
+        host.cli("portgroup", "delete", "vms")
+        host.cli("portgroup", "delete", "storage")
+        host.cli("vds", "delete", "lan")
+        self.assertEqual(set(host.links()), before)
+        self.assertNotIn("master", host.links()["nic"])
+
+    def test_taps_outlive_the_daemon_and_are_mended_by_the_next(self):
+        host = self.make_host()
+        host.start()
+        host.cli("vds", "create", "lan")
+        host.cli("vds", "add-host", "lan")
+        host.cli("portgroup", "create", "vms", "--vds", "lan")
+        for vm in ("a", "b"):
+            host.cli("vm", "add", vm, "--port-group", "vms")
+        index = host.links()["pv-a"]["ifindex"]
+        host.stop("kill")
+        self.assertLessEqual({"pvs-lan", "pv-a", "pv-b"}, set(host.links()))
+        host.network.ip("link", "delete", "pv-b")
+        host.start()
+        links = host.links()
+        self.assertEqual(links["pv-a"]["ifindex"], index)  # whoever has it open keeps it
+        self.assertEqual(links["pv-b"]["master"], "pvs-lan")
+        # And without a restart.
+        host.network.ip("link", "delete", "pvs-lan")
+        self.assertEqual(host.vds()["Problem"], "")
+        self.assertEqual(host.links()["pv-a"]["master"], "pvs-lan")
+
+    def test_mtu_is_that_of_bridge_and_taps(self):
+        host = self.make_host()
+        host.start()
+        host.cli("vds", "create", "lan", "--mtu", "9000")
+        host.cli("vds", "add-host", "lan")
+        host.cli("portgroup", "create", "vms", "--vds", "lan")
+        host.cli("vm", "add", "a", "--port-group", "vms")
+        self.assertEqual([host.links()[name]["mtu"] for name in ("pvs-lan", "pv-a")], [9000, 9000])
+        host.cli("vds", "set", "lan", "--mtu", "1500")
+        self.assertEqual([host.links()[name]["mtu"] for name in ("pvs-lan", "pv-a")], [1500, 1500])
+
+
+class Refusals(SwitchTest):
+    def test_foreign_bridge_of_this_name_is_left_alone(self):
+        host = self.make_host()
+        host.network.ip("link", "add", "pvs-lan", "mtu", "1300", "type", "bridge")
+        host.network.ip("link", "add", "nic", "type", "veth", "peer", "name", "far")
+        before = host.links()["pvs-lan"]
+        host.start()
+        host.make_lan()
+        host.cli("vm", "add", "a", "--port-group", "vms")
+        self.assertIn("pvs-lan: somebody else's interface has this name", host.vds()["Problem"])
+        self.assertEqual(host.links()["pvs-lan"], before)
+        self.assertNotIn("master", host.links()["nic"])
+        self.assertNotIn("master", host.links()["pv-a"])
+        host.cli("vm", "remove", "a")
+        for words in (("portgroup", "delete", "vms"), ("portgroup", "delete", "storage"), ("vds", "delete", "lan")):
+            host.cli(*words)
+        self.assertEqual(host.links()["pvs-lan"], before)
+        self.assertNotIn("pv-a", host.links())
+
+    def test_nic_that_was_not_given_is_not_taken(self):
+        host = self.make_host(uplinks=["other"])
+        host.network.ip("link", "add", "nic", "type", "veth", "peer", "name", "far")
+        host.start()
+        host.cli("vds", "create", "lan")
+        self.assertIn("[network] uplinks", host.refused("vds", "add-host", "lan", "--uplink", "nic"))
+        self.assertNotIn("master", host.links()["nic"])
+
+    def test_uplink_that_is_missing_is_named_and_taken_when_it_comes(self):
+        host = self.make_host()
+        host.start()
+        host.make_lan()
+        self.assertIn("nic: there is no such NIC on this host", host.vds()["Problem"])
+        host.network.ip("link", "add", "nic", "type", "veth", "peer", "name", "far")
+        self.assertNotIn("no such NIC", host.vds()["Problem"])
+        self.assertEqual(host.links()["nic"]["master"], "pvs-lan")
+
+    def test_address_that_the_host_would_lose_is_named(self):
+        host = self.make_host()
+        host.network.ip("link", "add", "nic", "type", "veth", "peer", "name", "far")
+        host.network.ip("address", "add", "192.0.2.1/24", "dev", "nic")
+        host.start()
+        host.make_lan()
+        self.assertIn("nic: it has this host's address 192.0.2.1", host.vds()["Problem"])
+        self.assertIn("192.0.2.1/24", host.network.ip("address", "show", "dev", "nic"))
+
+    def test_keeper_without_rights_says_so_and_all_else_works(self):
+        host = self.make_host()
+        host.start("setpriv", "--bounding-set=-net_admin")
+        host.make_lan()
+        host.cli("vm", "add", "a", "--port-group", "vms")
+        self.assertIn("not permitted", host.vds()["Problem"])
+        row = host.rows("vm", "list")[0]
+        self.assertEqual((row["State"], row["PortGroup"]), ("detached", "vms"))
+        self.assertIn("not permitted", row["Problem"])
+        self.assertEqual(set(host.links()), set())
+
+    def test_tap_is_for_the_group_of_the_sockets(self):
+        host = self.make_host(more='group = "daemon"')
+        host.start()
+        host.make_lan("none")
+        host.cli("vm", "add", "a", "--port-group", "vms")
+        self.assertTrue(may_open(host.network, "pv-a", grp.getgrnam("daemon").gr_gid))
+        self.assertFalse(may_open(host.network, "pv-a", grp.getgrnam("games").gr_gid))
+        words = host.cli("vm", "qemu-args", "a").stdout.split()
+        self.assertIn("tap,id=paravane-net,ifname=pv-a,script=no,downscript=no", words)
+
+    def test_tap_is_roots_without_such_a_group(self):
+        host = self.make_host()
+        host.start()
+        host.make_lan("none")
+        host.cli("vm", "add", "a", "--port-group", "vms")
+        self.assertFalse(may_open(host.network, "pv-a", 0))
+        with Tap(host.network, "pv-a"):
+            pass
+
+
+if __name__ == "__main__":
+    unittest.main()
