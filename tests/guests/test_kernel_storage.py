@@ -1,10 +1,13 @@
 """The guest's kernel as a user of the device: a RAM disk of one guest, used by the
-other over NVMe over Fabrics and over SRP. Queue pairs, regions and invalidations are
-the kernel's own."""
+other over NVMe over Fabrics and over SRP, on one host and between two. Queue pairs,
+regions and invalidations are the kernel's own."""
 import time
 import unittest
 
+from hosts_rig import HostsRig
 from rig import Rig, only_with_all
+
+LAYER = ("--layer", "storage", "--memory", "768")
 
 NVME_SERVE = """
 set -e
@@ -63,7 +66,7 @@ class BlockStorage:
     def setUpClass(cls):
         cls.rig = Rig()
         cls.addClassCleanup(cls.rig.close)
-        cls.rig.up(2, "--layer", "storage", "--memory", "768")
+        cls.rig.up(2, *LAYER)
         cls.rig.shell(1, cls.serve)
 
     def initiator(self, script, timeout=180):
@@ -95,11 +98,12 @@ class BlockStorage:
                   f"while dd if=/tmp/data of={self.disk} bs=64k oflag=direct; do :; done")
         writer = self.rig.spawn(2, "sh", "-c", script, timeout=200)
         time.sleep(1)
-        self.rig.lab("kill", "1")
+        host = self.rig.host_of(1)
+        host.lab("kill", "1")
         _, output = writer.finish(200)
         self.assertIn("Input/output error", output)
-        self.rig.lab("down", "1")
-        self.rig.up(1, "--layer", "storage", "--memory", "768")
+        host.lab("down", "1")
+        host.up(1, *LAYER)
         self.rig.shell(1, self.serve)
         self.initiator("until dd if=/tmp/data of=$disk bs=64k oflag=direct 2>/dev/null; do sleep 1; done; "
                        "dd if=$disk bs=64k count=128 iflag=direct 2>/dev/null | cmp - /tmp/data", timeout=300)
@@ -107,6 +111,19 @@ class BlockStorage:
 
 class NvmeOverFabrics(BlockStorage, unittest.TestCase):
     serve, connect, disk = NVME_SERVE, NVME_CONNECT, "/dev/nvme0n1"
+
+
+class NvmeOverFabricsBetweenTwoHosts(BlockStorage, unittest.TestCase):
+    serve, connect, disk = NVME_SERVE, NVME_CONNECT, "/dev/nvme0n1"
+    test_4_target_killed_in_mid_write_is_reported_and_used_again_when_it_returns = only_with_all(
+        BlockStorage.test_4_target_killed_in_mid_write_is_reported_and_used_again_when_it_returns)
+
+    @classmethod
+    def setUpClass(cls):
+        cls.rig = HostsRig(2)
+        cls.addClassCleanup(cls.rig.close)
+        cls.rig.up(*LAYER)
+        cls.rig.shell(1, cls.serve)
 
 
 class ScsiRdmaProtocol(BlockStorage, unittest.TestCase):

@@ -1,7 +1,7 @@
 """Other people's programs, between two stock guests and inside one."""
 import unittest
 
-from rig import Exchange, Rig
+from rig import Exchange, Rig, only_with_all
 
 DEVICE = ["-d", "vmw_pvrdma0"]
 
@@ -118,13 +118,16 @@ class InsideOneGuest(unittest.TestCase):
         cls.exchange = Exchange(cls.rig, server=1, client=1)
 
 
-def add_runs(case):
-    for name, run in RUNS.items():
-        setattr(case, f"test_{name}", lambda self, run=run: run(self.exchange))
+def add_runs(case, only=None, long=()):
+    """`only`: no others; `long`: with --all."""
+    for name in only or RUNS:
+        def test(self, run=RUNS[name]):
+            run(self.exchange)
+        setattr(case, f"test_{name}", only_with_all(test) if name in long else test)
 
 
 add_runs(BetweenTwoGuests)
-add_runs(InsideOneGuest)
+add_runs(InsideOneGuest, long=[name for name in RUNS if name.endswith("_all_sizes")])
 
 if __name__ == "__main__":
     unittest.main()

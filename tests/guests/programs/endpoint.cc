@@ -82,7 +82,7 @@ void Endpoint::to_init(ibv_qp* qp) {
   modify(qp, attributes, mask, "INIT");
 }
 
-void Endpoint::connect(Rendezvous& peer) {
+void Endpoint::connect(Rendezvous& peer, const Patience& patience) {
   Address own{};
   own.rc_qpn = rc_->qp_num;
   own.ud_qpn = ud_->qp_num;
@@ -91,7 +91,7 @@ void Endpoint::connect(Rendezvous& peer) {
   if (ibv_query_gid(context_, kPort, kGidIndex, &own.gid) != 0) die("ibv_query_gid");
   peer.tell(own);
   other_ = peer.hear<Address>();
-  to_ready(other_.rc_qpn);
+  to_ready(other_.rc_qpn, patience);
   ibv_ah_attr attributes = route();
   ah_ = ibv_create_ah(pd_, &attributes);
   if (ah_ == nullptr) die("ibv_create_ah");
@@ -107,7 +107,7 @@ ibv_ah_attr Endpoint::route() const {
   return attributes;
 }
 
-void Endpoint::to_ready(std::uint32_t dest_qpn) {
+void Endpoint::to_ready(std::uint32_t dest_qpn, const Patience& patience) {
   ibv_qp_attr attributes{};
   attributes.qp_state = IBV_QPS_RTR;
   modify(ud_, attributes, IBV_QP_STATE, "RTR (UD)");
@@ -123,8 +123,8 @@ void Endpoint::to_ready(std::uint32_t dest_qpn) {
   attributes = {};
   attributes.qp_state = IBV_QPS_RTS;
   modify(ud_, attributes, IBV_QP_STATE | IBV_QP_SQ_PSN, "RTS (UD)");
-  attributes.timeout = 14;
-  attributes.retry_cnt = 7;
+  attributes.timeout = patience.timeout;
+  attributes.retry_cnt = patience.retries;
   attributes.rnr_retry = 7;
   attributes.max_rd_atomic = 4;
   modify(rc_, attributes,
@@ -170,15 +170,25 @@ void Endpoint::post_send(bool datagram, ibv_send_wr request, std::size_t at, std
   if (ibv_post_send(datagram ? ud_ : rc_, &request, &bad) != 0) die("ibv_post_send");
 }
 
-ibv_wc Endpoint::wait() {
-  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+std::optional<ibv_wc> Endpoint::poll() {
   ibv_wc completion{};
+  const int n = ibv_poll_cq(cq_, 1, &completion);
+  if (n < 0) die("ibv_poll_cq");
+  return n == 1 ? std::optional(completion) : std::nullopt;
+}
+
+ibv_wc Endpoint::wait() {
+  const std::optional<ibv_wc> completion = wait_for(std::chrono::seconds(30));
+  if (!completion) die("no completion in 30 s");
+  return *completion;
+}
+
+std::optional<ibv_wc> Endpoint::wait_for(std::chrono::milliseconds time) {
+  const auto end = std::chrono::steady_clock::now() + time;
   while (std::chrono::steady_clock::now() < end) {
-    const int n = ibv_poll_cq(cq_, 1, &completion);
-    if (n < 0) die("ibv_poll_cq");
-    if (n == 1) return completion;
+    if (const auto completion = poll()) return completion;
   }
-  die("no completion in 30 s");
+  return std::nullopt;
 }
 
 }  // namespace guest

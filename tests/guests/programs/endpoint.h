@@ -5,8 +5,10 @@
 
 #include <infiniband/verbs.h>
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "rendezvous.h"
@@ -23,6 +25,12 @@ struct Address {
   std::uint32_t padding;
 };
 
+// How long a request waits for an answer: the attributes of ibv_modify_qp(3).
+struct Patience {
+  std::uint8_t timeout = 14;  // 4.096 us * 2^timeout a try; 67 ms
+  std::uint8_t retries = 7;
+};
+
 class Endpoint {
  public:
   static constexpr std::uint32_t kQkey = 0x11111111;
@@ -32,7 +40,7 @@ class Endpoint {
   Endpoint(const Endpoint&) = delete;
   Endpoint& operator=(const Endpoint&) = delete;
 
-  void connect(Rendezvous& peer);
+  void connect(Rendezvous& peer, const Patience& patience = {});
 
   std::uint8_t* buffer() { return buffer_.data(); }
   const Address& other() const { return other_; }
@@ -43,14 +51,18 @@ class Endpoint {
   void post_send(bool datagram, ibv_send_wr request, std::size_t at, std::uint32_t length,
                  int parts);
 
-  // Spins for one completion, at most 30 s.
+  // A completion, if there is one.
+  std::optional<ibv_wc> poll();
+  // Spins for one, at most 30 s.
   ibv_wc wait();
+  // nullopt: none came in that time.
+  std::optional<ibv_wc> wait_for(std::chrono::milliseconds time);
 
  private:
   std::vector<ibv_sge> cut(std::size_t at, std::uint32_t length, int parts) const;
   ibv_qp* make_qp(ibv_qp_type type);
   void to_init(ibv_qp* qp);
-  void to_ready(std::uint32_t dest_qpn);
+  void to_ready(std::uint32_t dest_qpn, const Patience& patience);
   ibv_ah_attr route() const;
 
   ibv_context* context_ = nullptr;

@@ -2,6 +2,7 @@
 
 #include <arpa/inet.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -68,6 +69,11 @@ Rendezvous::~Rendezvous() {
 }
 
 Rendezvous::Rendezvous(Rendezvous&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+
+bool Rendezvous::is_telling() const {
+  pollfd polled{.fd = fd_, .events = POLLIN, .revents = 0};
+  return ::poll(&polled, 1, 0) > 0;
+}
 
 void Rendezvous::write_all(const void* from, std::size_t size) {
   const char* at = static_cast<const char*>(from);

@@ -26,6 +26,8 @@ class Rendezvous {
   void tell(const T& value) {
     write_all(&value, sizeof value);
   }
+  // Whether hear() would not have to wait.
+  bool is_telling() const;
   template <typename T>
   T hear() {
     T value;

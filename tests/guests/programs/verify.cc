@@ -1,19 +1,25 @@
 // paravane-verify: moves known bytes with every operation between two ends and
 // compares each of them, and the bytes around them, at the receiver.
 //
-//   paravane-verify PORT            the end that receives
-//   paravane-verify PORT ADDRESS    the end that acts
+//   paravane-verify PORT                    the end that receives
+//   paravane-verify PORT ADDRESS [--lossy]  the end that acts
+//   paravane-verify --up-to BYTES ...       no message longer than that; both ends say so
 //
 // Sizes lie around page, MTU and cache-line edges; buffers start at odd places;
-// requests have one to three SGEs. Prints one line per operation.
+// requests have one to three SGEs. Prints one line per operation. A request that fails
+// ends both: bytes are judged only where somebody was told that they are there. On a path
+// that is said to be lossy, a datagram that does not come is sent again.
 
 #include <arpa/inet.h>
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,7 +34,8 @@ using guest::Rendezvous;
 constexpr std::size_t kBufferBytes = 4u << 20;
 constexpr std::uint32_t kGrh = 40;
 constexpr std::uint8_t kUntouched = 0xEE;
-constexpr std::size_t kGuard = 64;  // bytes on each side that must not change
+constexpr std::chrono::milliseconds kDatagramTime(200);  // on a lossy path
+constexpr std::size_t kGuard = 64;                       // bytes on each side that must not change
 
 enum class Operation : std::uint32_t {
   kSend,
@@ -64,6 +71,7 @@ struct Case {
   std::uint32_t at;  // where in both buffers
   std::uint32_t parts;
   std::uint32_t seed;
+  bool lossy = false;  // the path loses datagrams
 };
 
 bool is_atomic(Operation operation) {
@@ -82,7 +90,7 @@ std::vector<Case> atomic_cases_of(Operation operation) {
   return cases;
 }
 
-std::vector<Case> cases_of(Operation operation) {
+std::vector<Case> cases_of(Operation operation, std::uint32_t up_to) {
   if (is_atomic(operation)) return atomic_cases_of(operation);
   constexpr std::array kLengths = {
       0u,    1u,     2u,     7u,     8u,     63u,     64u,     65u,      255u,    256u,
@@ -92,6 +100,7 @@ std::vector<Case> cases_of(Operation operation) {
   std::vector<Case> cases;
   std::uint32_t seed = 1 + 1000 * static_cast<std::uint32_t>(operation);
   for (const std::uint32_t length : kLengths) {
+    if (length > up_to) continue;
     if (operation == Operation::kDatagram && length > 1024)
       continue;  // the port's MTU may be that small
     for (const std::uint32_t start : kStarts) {
@@ -168,22 +177,58 @@ bool has_imm(Operation operation) {
   return operation == Operation::kSendImm || operation == Operation::kWriteImm;
 }
 
+// How a case ended. Bytes are judged only where the request was said to be done.
+enum class Verdict : std::uint8_t { kGood, kWrong, kFailed };
+
+Verdict verdict(bool good) {
+  return good ? Verdict::kGood : Verdict::kWrong;
+}
+
+Verdict failed(const ibv_wc& wc, const Case& c) {
+  static_cast<void>(expect(false, ibv_wc_status_str(wc.status), c));
+  return Verdict::kFailed;
+}
+
+bool may_be_lost(const Case& c) {
+  return c.lossy && is_datagram(c.operation);
+}
+
+void post_receive(Endpoint& end, const Case& c, std::uint32_t room) {
+  std::memset(end.buffer() + c.at - kGuard, kUntouched, room + 2 * kGuard);
+  end.post_receive(is_datagram(c.operation), c.at, room,
+                   room >= 3 ? static_cast<int>(1 + c.seed % 2) : 1);
+}
+
+// The receiving end's wait for its completion. On a lossy path the other end hears whether
+// the datagram came, and one of an earlier case, late, is passed over.
+ibv_wc wait_for_message(Endpoint& end, Rendezvous& peer, const Case& c, std::uint32_t room) {
+  if (!may_be_lost(c)) return end.wait();
+  for (int tries = 0; tries < 100;) {
+    const std::optional<ibv_wc> wc = end.wait_for(kDatagramTime);
+    if (wc && wc->status == IBV_WC_SUCCESS && wc->imm_data != htonl(c.seed)) {
+      post_receive(end, c, room);
+      continue;
+    }
+    peer.tell<std::uint32_t>(wc ? 1 : 0);
+    if (wc) return *wc;
+    ++tries;
+  }
+  guest::die("no datagram comes");
+}
+
 // The receiving end of one case.
-bool receive(Endpoint& end, Rendezvous& peer, const Case& c) {
+Verdict receive(Endpoint& end, Rendezvous& peer, const Case& c) {
   std::uint8_t* target = end.buffer() + c.at;
   const std::uint32_t header = is_datagram(c.operation) ? kGrh : 0;
   const std::uint32_t room = c.length + header;
   std::memset(target - kGuard, kUntouched, room + 2 * kGuard);
   if (c.operation == Operation::kRead || is_atomic(c.operation)) fill(target, c.length, c.seed);
-  if (takes_receive(c.operation)) {
-    end.post_receive(is_datagram(c.operation), c.at, room,
-                     room >= 3 ? static_cast<int>(1 + c.seed % 2) : 1);
-  }
+  if (takes_receive(c.operation)) post_receive(end, c, room);
   peer.tell<std::uint32_t>(1);  // ready
   bool good = true;
   if (takes_receive(c.operation)) {
-    const ibv_wc wc = end.wait();
-    good &= expect(wc.status == IBV_WC_SUCCESS, ibv_wc_status_str(wc.status), c);
+    const ibv_wc wc = wait_for_message(end, peer, c, room);
+    if (wc.status != IBV_WC_SUCCESS) return failed(wc, c);
     good &= expect(wc.byte_len == room, "wrong byte_len", c);
     if (has_imm(c.operation)) {
       good &= expect((wc.wc_flags & IBV_WC_WITH_IMM) != 0 && wc.imm_data == htonl(c.seed),
@@ -194,23 +239,23 @@ bool receive(Endpoint& end, Rendezvous& peer, const Case& c) {
                      "wrong source", c);
     }
   }
-  peer.hear<std::uint32_t>();  // the other end has its completion
+  if (peer.hear<std::uint32_t>() == 0) return Verdict::kFailed;  // at the other end
   good &= is_atomic(c.operation) ? holds_word(target, word_after(c), c)
                                  : holds(target + header, c.length, c.seed, c);
   good &=
       untouched(target - kGuard, target, c) && untouched(target + room, target + room + kGuard, c);
-  return good;
+  return verdict(good);
 }
 
-// The acting end of one case.
-bool act(Endpoint& end, Rendezvous& peer, const Case& c) {
+// The acting end of one case. `lost` counts datagrams that had to be sent again.
+Verdict act(Endpoint& end, Rendezvous& peer, const Case& c, int& lost) {
   std::uint8_t* source = end.buffer() + c.at;
   std::memset(source - kGuard, kUntouched, c.length + 2 * kGuard);
   if (c.operation != Operation::kRead && !is_atomic(c.operation)) fill(source, c.length, c.seed);
   ibv_send_wr request{};
   switch (c.operation) {
-    case Operation::kSend:
-    case Operation::kDatagram: request.opcode = IBV_WR_SEND; break;
+    case Operation::kSend: request.opcode = IBV_WR_SEND; break;
+    case Operation::kDatagram: request.opcode = c.lossy ? IBV_WR_SEND_WITH_IMM : IBV_WR_SEND; break;
     case Operation::kSendImm: request.opcode = IBV_WR_SEND_WITH_IMM; break;
     case Operation::kWrite: request.opcode = IBV_WR_RDMA_WRITE; break;
     case Operation::kWriteImm: request.opcode = IBV_WR_RDMA_WRITE_WITH_IMM; break;
@@ -218,7 +263,7 @@ bool act(Endpoint& end, Rendezvous& peer, const Case& c) {
     case Operation::kFetchAdd: request.opcode = IBV_WR_ATOMIC_FETCH_AND_ADD; break;
     case Operation::kCompareSwap: request.opcode = IBV_WR_ATOMIC_CMP_AND_SWP; break;
   }
-  if (has_imm(c.operation)) request.imm_data = htonl(c.seed);
+  if (has_imm(c.operation) || may_be_lost(c)) request.imm_data = htonl(c.seed);
   if (is_atomic(c.operation)) {
     request.wr.atomic = {
         .remote_addr = end.other().buffer + c.at,
@@ -229,38 +274,61 @@ bool act(Endpoint& end, Rendezvous& peer, const Case& c) {
     request.wr.rdma = {.remote_addr = end.other().buffer + c.at, .rkey = end.other().rkey};
   }
   peer.hear<std::uint32_t>();  // the other end is ready
-  end.post_send(is_datagram(c.operation), request, c.at, c.length, static_cast<int>(c.parts));
-  const ibv_wc wc = end.wait();
-  bool good = expect(wc.status == IBV_WC_SUCCESS, ibv_wc_status_str(wc.status), c);
-  good &= is_atomic(c.operation) ? holds_word(source, word_before(c), c)
-                                 : holds(source, c.length, c.seed, c);
+  const auto send = [&] {
+    end.post_send(is_datagram(c.operation), request, c.at, c.length, static_cast<int>(c.parts));
+    return end.wait();
+  };
+  ibv_wc wc = send();
+  while (wc.status == IBV_WC_SUCCESS && may_be_lost(c) && peer.hear<std::uint32_t>() == 0) {
+    ++lost;
+    wc = send();
+  }
+  if (wc.status != IBV_WC_SUCCESS) {
+    peer.tell<std::uint32_t>(0);
+    return failed(wc, c);
+  }
+  bool good = is_atomic(c.operation) ? holds_word(source, word_before(c), c)
+                                     : holds(source, c.length, c.seed, c);
   good &= untouched(source - kGuard, source, c) &&
           untouched(source + c.length, source + c.length + kGuard, c);
   peer.tell<std::uint32_t>(1);
-  return good;
+  return verdict(good);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc < 2 || argc > 3) guest::die("usage: paravane-verify PORT [ADDRESS]");
+  std::uint32_t up_to = std::numeric_limits<std::uint32_t>::max();
+  if (argc > 2 && std::strcmp(argv[1], "--up-to") == 0) {
+    up_to = static_cast<std::uint32_t>(std::strtoul(argv[2], nullptr, 10));
+    argc -= 2;
+    argv += 2;
+  }
+  bool lossy = argc == 4 && std::strcmp(argv[3], "--lossy") == 0;
+  if (argc < 2 || argc > 4 || (argc == 4 && !lossy)) {
+    guest::die("usage: paravane-verify [--up-to BYTES] PORT [ADDRESS [--lossy]]");
+  }
   std::setvbuf(stdout, nullptr, _IOLBF, 0);  // what it saw is known though it is killed
   const auto port = static_cast<std::uint16_t>(std::atoi(argv[1]));
-  const bool acting = argc == 3;
+  const bool acting = argc >= 3;
   Endpoint end(kBufferBytes);
   Rendezvous peer = acting ? Rendezvous::reach(argv[2], port) : Rendezvous::serve(port);
   end.connect(peer);
-  peer.tell<std::uint32_t>(0);
-  peer.hear<std::uint32_t>();
+  peer.tell<std::uint32_t>(lossy ? 1 : 0);
+  lossy = peer.hear<std::uint32_t>() == 1 || lossy;
   int bad = 0;
   for (const Operation operation : kOperations) {
     int done = 0;
     int wrong = 0;
-    for (const Case& c : cases_of(operation)) {
-      wrong += (acting ? act(end, peer, c) : receive(end, peer, c)) ? 0 : 1;
+    int lost = 0;
+    for (Case c : cases_of(operation, up_to)) {
+      c.lossy = lossy;
+      const Verdict verdict = acting ? act(end, peer, c, lost) : receive(end, peer, c);
+      if (verdict == Verdict::kFailed) return 1;  // and nothing works after it
+      if (verdict == Verdict::kWrong) ++wrong;
       ++done;
     }
-    std::printf("%s: %d cases, %d wrong\n", name_of(operation), done, wrong);
+    std::printf("%s: %d cases, %d wrong, %d lost\n", name_of(operation), done, wrong, lost);
     bad += wrong;
   }
   return bad == 0 ? 0 : 1;
