@@ -14,7 +14,7 @@ class Book:
         self.over = threading.Event()
         self.failures, self.counts, self.longest_wait_us = [], {}, 0.0
         self._lock, self._began = threading.Lock(), time.monotonic()
-        self._touched = {}  # by VM: how often; odd while something happens to it
+        self._touched = {}  # by thing (scene.py): how often; odd while something happens to it
 
     def say(self, text):
         print(f"chaos: [{time.monotonic() - self._began:5.1f} s] {text}", flush=True)
@@ -29,22 +29,23 @@ class Book:
             self.failures.append(text)
 
     @contextlib.contextmanager
-    def touching(self, vm):
-        """Around what happens to a VM, until it has recovered."""
-        self._touch(vm)
+    def touching(self, things):
+        """Around what happens to them, until they have recovered."""
+        self._touch(things)
         try:
             yield
         finally:
-            self._touch(vm)
+            self._touch(things)
 
-    def _touch(self, vm):
+    def _touch(self, things):
         with self._lock:
-            self._touched[vm] = self._touched.get(vm, 0) + 1
+            for thing in things:
+                self._touched[thing] = self._touched.get(thing, 0) + 1
 
-    def state(self, *vms):
+    def state(self, *things):
         """Equal before and after, and calm() before: nothing happened to them meanwhile."""
         with self._lock:
-            return [self._touched.get(vm, 0) for vm in vms]
+            return [self._touched.get(thing, 0) for thing in things]
 
     def calm(self, state):
         return all(count % 2 == 0 for count in state)
@@ -54,7 +55,7 @@ class Book:
         if outcome.wrong_bytes:
             self.fail(f"{outcome.name}: wrong bytes\n{outcome.text}")
         elif undisturbed and not outcome.good:
-            self.fail(f"{outcome.name}: failed though nothing happened to either\n{outcome.text}")
+            self.fail(f"{outcome.name}: failed though nothing happened to what it stands on\n{outcome.text}")
         else:
             self.count(WENT_WELL if outcome.good else "talks that a mishap ended")
 
@@ -63,4 +64,4 @@ class Book:
         with self._lock:
             self.longest_wait_us = max(self.longest_wait_us, microseconds)
         if microseconds > LONGEST_WAIT_US:
-            self.fail(f"vm1 and vm2, to which nothing happened, waited {microseconds / 1e6:.2f} s")
+            self.fail(f"those left in peace waited {microseconds / 1e6:.2f} s")

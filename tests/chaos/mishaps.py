@@ -1,11 +1,16 @@
-"""What can happen to a VM. Each takes (rig, vm, chance) and returns when the VM has
-recovered; its docstring is what the log says."""
+"""What can happen to a VM, and to a host. Each takes (rig, number, chance) and returns when
+it has recovered; its docstring is what the log says."""
+import time
+
+from rig import wait_for
+from traffic import talk
 
 # Small enough that a guest comes to the end of each within a second.
 QUOTAS = ["queue_pairs=64", "completion_queues=96", "memory_regions=256", "protection_domains=32"]
 
 MEMORY_MIB = "320"  # of each VM
 FUNCTION = "0000:00:10.1"
+MENDED_PORT = 18901
 
 
 def kill_programs(rig, vm, _chance):
@@ -21,20 +26,23 @@ def reload_driver(rig, vm, _chance):
 
 def kill_vm(rig, vm, _chance):
     """it is killed, and started again"""
-    rig.lab("kill", str(vm))
-    rig.up(1, "--first", str(vm), "--memory", MEMORY_MIB)
+    rig.host_of(vm).lab("kill", str(vm))
+    start_vm(rig, vm)
 
 
 def reset_vm(rig, vm, _chance):
     """its reset button is pressed"""
-    rig.lab("reboot", "--hard", str(vm))
+    rig.host_of(vm).lab("reboot", "--hard", str(vm))
+    rig.wait_known()
 
 
 def pull_plug(rig, vm, chance):
     """it is pulled out of the switch for a moment"""
-    rig.cli("vm", "adapter", "disconnect", f"vm{vm}")
+    host = rig.host_of(vm)
+    host.cli("vm", "adapter", "disconnect", f"vm{vm}")
     rig.shell(vm, f"sleep {chance.uniform(0.1, 2):.1f}")
-    rig.cli("vm", "adapter", "connect", f"vm{vm}")
+    host.cli("vm", "adapter", "connect", f"vm{vm}")
+    rig.wait_known()
 
 
 def exhaust_quotas(rig, vm, _chance):
@@ -42,10 +50,37 @@ def exhaust_quotas(rig, vm, _chance):
     rig.guest(vm, "paravane-hoard", timeout=60)
 
 
+def cut_cable(rig, number, chance):
+    """its cable is pulled for a moment"""
+    rig.set_link(number, up=False)
+    time.sleep(chance.uniform(0.1, 3))
+    rig.set_link(number, up=True)
+    mine = rig.lab.hosts[number - 1].vms()[0]
+    for other in rig.lab.hosts:
+        if other.number != number:
+            wait_for(f"h{number} and {other.name} talk again", lambda vm=other.vms()[-1]: talk(rig, vm, mine, MENDED_PORT, 8).good)
+
+
+def kill_daemon(rig, number, _chance):
+    """its daemon is killed and started again, and then its VMs"""
+    host = rig.lab.hosts[number - 1]
+    host.kill()
+    host.start()
+    for vm in host.vms():
+        rig.host_of(vm).lab("kill", str(vm))
+    start_vm(rig, host.vms()[0], len(host.vms()))
+
+
+def start_vm(rig, vm, count=1):
+    rig.host_of(vm).up(count, "--first", str(vm), "--memory", MEMORY_MIB)
+    rig.wait_known()
+
+
 def wait_ready(rig, vm):
     rig.shell(vm, "i=0; until ibv_devinfo -v 2>/dev/null | grep -q 'PORT_ACTIVE' && "
                   "cat /sys/class/infiniband/*/ports/1/gids/0 | grep -qv '0000:0000:0000:0000$'; do "
                   "i=$((i+1)); [ $i -lt 100 ] || exit 1; sleep 0.2; done")
+    rig.wait_known()
 
 
-MISHAPS = [kill_programs, reload_driver, kill_vm, reset_vm, pull_plug, exhaust_quotas]
+OF_VMS = [kill_programs, reload_driver, kill_vm, reset_vm, pull_plug, exhaust_quotas]
