@@ -122,13 +122,13 @@ def house(stage):
 def unit(stage):
     """Unit, conformance and CVE tests, g++ release."""
     if stage.build("release"):
-        stage.ctest("release")
+        stage.ctest("release", "-LE", "cluster")
 
 
 def sanitizers(stage):
     """The same under address and undefined-behaviour sanitizers, clang 19."""
     if stage.build("asan+ubsan"):
-        stage.ctest("asan+ubsan", env={"ASAN_OPTIONS": "detect_leaks=1"})
+        stage.ctest("asan+ubsan", "-LE", "cluster", env={"ASAN_OPTIONS": "detect_leaks=1"})
 
 
 def threads(stage):
@@ -145,6 +145,12 @@ def threads(stage):
         programs, seeds = ROOT / "build" / "tsan" / "fuzz", ROOT / "build" / "tsan" / "fuzz" / "seeds"
         stage.check("driver_seeds", programs / "driver_seeds", seeds)
         stage.check("driver_replay", programs / "driver_replay", "--seconds", 60, seeds, ROOT / "build" / "fuzz" / "corpus" / "driver")
+
+
+def cluster(stage):
+    """Several hosts in network namespaces, without VMs, with a real etcd."""
+    if stage.build("release", "paravaned", "paravane"):
+        stage.ctest("release", "-L", "cluster", "--timeout", "600", "-j4")
 
 
 def tidy(stage):
@@ -169,7 +175,8 @@ def fuzz(stage):
 def lab(stage):
     """QEMU, guest kernel and initramfs; the lab's own test."""
     stage.say("preparing QEMU and guests (the first time takes minutes)")
-    if stage.check("prepare", "lab/prepare", "--layer", "python", "--layer", "storage", "--layer", "middleware"):
+    if stage.check("prepare", "lab/prepare", "--layer", "python", "--layer", "storage", "--layer", "middleware",
+                   "--layer", "switch"):
         stage.check("selftest", "lab/selftest", timeout=300)
 
 
@@ -184,7 +191,8 @@ def guests(stage):
     run_guests(stage, "bookworm")
 
 
-PART_OF_GUESTS = ("Devices", "Pyverbs", "BetweenTwoGuests.test_C", "InsideOneGuest.test_C", "every_operation", "ucmatose")
+PART_OF_GUESTS = ("Devices", "Pyverbs", "BetweenTwoGuests.test_C", "InsideOneGuest.test_C", "BetweenTwoGuests.test_every_operation",
+                  "InsideOneGuest.test_every_operation", "BetweenTwoHosts.test_every_operation", "BetweenTwoGuests.test_ucmatose")
 
 
 def prepare_and_run_guests(stage, guest, layers, patterns):
@@ -236,9 +244,11 @@ def coverage(stage):
 
 
 def chaos(stage):
-    """Six guests, random traffic and random mishaps: half a minute, with --all ten."""
-    seconds = 600 if stage.options.all else 30
-    stage.tally.add(f"chaos: {seconds} s", stage.follow("chaos: ", "tests/chaos/run", "--seconds", seconds))
+    """Six guests, random traffic and random mishaps, on one host and on three: 20 s each, with --all ten minutes."""
+    seconds = 600 if stage.options.all else 20
+    for hosts in 1, 3:
+        words = "tests/chaos/run", "--seconds", seconds, "--hosts", hosts
+        stage.tally.add(f"chaos: {seconds} s, hosts: {hosts}", stage.follow("chaos: ", *words))
 
 
 def conformance(stage):
@@ -251,7 +261,7 @@ def mutants(stage):
     stage.check("every check is seen missing", "tests/mutants", timeout=7200)
 
 
-STAGES = [house, unit, sanitizers, fuzz, threads, lab, qtest, guests, guests_trixie, chaos, conformance]
+STAGES = [house, unit, sanitizers, fuzz, threads, cluster, lab, qtest, guests, guests_trixie, chaos, conformance]
 LONG = [tidy, coverage, guests_backports, mutants]  # with --all, or --only
 
 
