@@ -12,6 +12,7 @@
 
 #include "base/unique_fd.h"
 #include "control/api_handler.h"
+#include "control/network_json.h"
 #include "control/vm_json.h"
 #include "daemon/http_connection.h"
 #include "daemon/request_bytes.h"
@@ -52,6 +53,15 @@ void check_answer(const control::ApiResponse& response) {
   }
 }
 
+void check_network(const control::Network& network) {
+  for (const auto& [name, vds] : network.switches) {
+    if (!check_switch(vds) || control::switch_from_json(to_json(vds)) != vds) std::abort();
+  }
+  for (const auto& [name, group] : network.port_groups) {
+    if (!check_port_group(group) || !network.switches.contains(group.vds)) std::abort();
+  }
+}
+
 // What was kept must keep its rules.
 void check_vms(const FakeManagement& management) {
   for (const auto& [name, vm] : management.vms) {
@@ -85,6 +95,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   paravane::control::VmSpec known;
   known.name = "db1";
   if (!management.add_vm(known)) std::abort();
+  if (!management.create_switch({.name = "lan", .hosts = {{"h1", ""}}})) std::abort();
   paravane::control::ApiHandler handler(management);
   if (data[0] == 'H') {
     paravane::send_raw(text, handler);
@@ -92,5 +103,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     paravane::check_answer(handler.handle(paravane::to_request(text)));
   }
   paravane::check_vms(management);
+  paravane::check_network(management.network);
   return 0;
 }

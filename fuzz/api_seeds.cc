@@ -29,6 +29,15 @@ std::vector<std::string> seeds() {
       "RPATCH\n/v1/vms/db1\n\n{\"hw_version\":14,\"protocol\":\"v1\",\"limits\":{\"gids\":null}}",
       "RPOST\n/v1/vms/db1/adapters\n\n{\"protocol\":\"v2\"}",
       "RDELETE\n/v1/vms/db1/adapters/2\nforce=true\n",
+      "RGET\n/v1/vds\n\n",
+      "RPOST\n/v1/"
+      "vds\n\n{\"name\":\"a\",\"mtu\":9000,\"hosts\":[{\"host\":\"h1\",\"uplink\":\"eth1\"}]}",
+      "RPATCH\n/v1/vds/lan\n\n{\"mtu\":1500}",
+      "RPOST\n/v1/vds/lan/hosts\n\n{\"host\":\"h2\",\"uplink\":\"eth1\"}",
+      "RPATCH\n/v1/vds/lan/hosts/h1\n\n{\"uplink\":\"eth1\"}",
+      "RDELETE\n/v1/vds/lan/hosts/h1\n\n",
+      "RPOST\n/v1/portgroups\n\n{\"name\":\"b\",\"vds\":\"lan\",\"vlan\":10}",
+      "RDELETE\n/v1/portgroups/b\n\n",
       "HGET /v1/vms " + raw + "\r\n",
       "HDELETE /v1/vms/db1?force=true " + raw + "\r\n",
       "HPOST /v1/vms " + raw + "Content-Type: application/json\r\nContent-Length: " +

@@ -1,0 +1,39 @@
+// The acts of channel_fuzz, for it and its seeds. An input begins with a byte: bit 0
+// says whether the channel is sealed. Then come acts.
+//
+// Links, queue pairs and serials are small numbers, so that most of what is said is
+// about something that is there.
+
+#pragma once
+
+#include <cstdint>
+
+namespace paravane::fake {
+
+enum class ChannelAct : std::uint8_t {
+  kHello,      // versions
+  kOpen,       // link, queue pair, what is wrong with it
+  kRequest,    // link, opcode, serial, length, region, offset, bytes inside
+  kMore,       // link, offset, bytes inside
+  kPlain,      // which: Ping, Pong, Abort, Close, Opened, Closed, Ready; link
+  kAck,        // link, serial
+  kNak,        // link, serial, outcome, status, timer
+  kData,       // link, serial, offset, bytes inside
+  kWord,       // link, serial
+  kDatagram,   // queue pair, what is wrong with it, bytes inside
+  kBend,       // place, value: of the record that is being made
+  kEnd,        // direct bytes, verdict: the record is sent
+  kRaw,        // length, bytes: no record at all
+  kPost,       // queue pair, opcode, bytes: a request of our own
+  kReceive,    // queue pair, bytes
+  kTurns,      // how many
+  kTime,       // milliseconds
+  kFetch,      // the peer reads what it was sent
+  kMeet,       // a new connection
+  kQueuePair,  // queue pair, what: error, or gone and made again
+  kRegion,     // the region's key is taken away
+  kForget,     // the directory forgets the host, or knows it again
+  kCount,
+};
+
+}  // namespace paravane::fake

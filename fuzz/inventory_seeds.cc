@@ -1,0 +1,82 @@
+// Seeds for inventory_fuzz: two hosts' keys that contend, etcd's answers, requests at
+// the door, a certificate.
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "authority/certificate.h"
+#include "authority/door_message.h"
+#include "authority/token.h"
+#include "inventory/view.h"
+
+namespace {
+
+using namespace paravane;
+
+std::string keys() {
+  const control::MacAddress mac{0x02, 0x50, 0x56, 0, 0, 1};
+  const inventory::AdapterId adapter{"db1", 1};
+  const inventory::GidId gid{.gid = inventory::link_local_gid(mac),
+                             .type = inventory::RoceType::kV2};
+  std::string text = "K";
+  for (const char* host : {"h1", "h2"}) {
+    const std::string prefix = inventory::host_prefix(host);
+    text += prefix + "info " +
+            inventory::print_info({.address = "192.0.2.1", .port = 28250, .version = "1"}) + "\n";
+    text += prefix + inventory::adapter_key(adapter) + " " +
+            inventory::print_adapter({.mac = mac, .port_group = "p"}) + "\n";
+    text += prefix + inventory::gid_key(gid) + " " + inventory::print_claim(adapter) + "\n";
+  }
+  return text + "/paravane/v1/config/switches/s {\"mtu\":9000}\n-" + inventory::host_prefix("h1") +
+         inventory::gid_key(gid) + "\n";
+}
+
+std::vector<std::string> seeds() {
+  const std::string cluster(32, 'a');
+  const authority::Token token{.door = "192.0.2.1:28249",
+                               .fingerprint = std::string(64, 'b'),
+                               .keeper = {cluster, "h1"},
+                               .id = std::string(16, 'c'),
+                               .secret = std::string(64, 'd')};
+  using Kind = authority::DoorRequest::Kind;
+  const auto keypair =
+      authority::make_authority(cluster, authority::Seconds(std::chrono::seconds(1'800'000'000)));
+  return {
+      keys(),
+      R"(E{"header":{"revision":"9"},"more":true,"kvs":[{"key":"YQ==","value":"Yg==",)"
+      R"("create_revision":"4","mod_revision":"5","lease":"77"}]})",
+      R"(E{"result":{"header":{"revision":"6"},"created":true,"events":[{"kv":{"key":"YQ=="}},)"
+      R"({"type":"DELETE","kv":{"key":"Yw==","mod_revision":"6"}}]}})",
+      R"(E{"result":{"header":{"revision":"6"},"canceled":true,"compact_revision":"5"}})",
+      R"(E{"error":"etcdserver: permission denied","code":7})",
+      "D" + authority::print_request(
+                {.kind = Kind::kJoin, .token_id = "t", .secret = "s", .request = "r"}),
+      "D" + authority::print_request(
+                {.kind = Kind::kRenew, .token_id = {}, .secret = {}, .request = "r"}),
+      "D" + authority::print_answer({.problem = {},
+                                     .host = "h2",
+                                     .certificate = "c",
+                                     .authority = "a",
+                                     .etcd = {"https://192.0.2.1:2379"},
+                                     .etcd_authority = {},
+                                     .etcd_user = "u",
+                                     .etcd_password = "p"}),
+      "D" + authority::print_token(token),
+      "C" + (keypair ? keypair->certificate : std::string()),
+  };
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 2) return 2;
+  int number = 0;
+  for (const std::string& seed : seeds()) {
+    std::ofstream file(std::filesystem::path(argv[1]) / ("seed" + std::to_string(number++)));
+    file << seed;
+    if (!file) return 1;
+  }
+  return 0;
+}

@@ -1,0 +1,76 @@
+// Plans of switches: what an engine that somebody has broken into may send to the
+// keeper, which has rights. What is taken for a plan must keep its rules, and whatever it
+// asks for, the interfaces that it would make or take are the keeper's to choose.
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "daemon/host_switch.h"
+#include "daemon/switch_line.h"
+
+namespace paravane::daemon {
+namespace {
+
+const HostSwitchConfig kConfig = {
+    .mark = "paravane:1:", .uplinks = {"eth1", "eth2"}, .tap_access = {}};
+
+void check(bool good) {
+  if (!good) std::abort();
+}
+
+// Ours by name, each once.
+void check_name(const std::string& name, std::set<std::string>& names) {
+  check(name.starts_with("pv") && control::check_interface_name(name).has_value());
+  check(names.insert(name).second);
+}
+
+void check_layout(const SwitchPlan& plan, bool vlan_aware) {
+  const ethernet::WantedLinks links = lay_out(plan, kConfig, vlan_aware).links;
+  std::set<std::string> names;
+  std::set<std::string> bridges;
+  for (const ethernet::WantedBridge& bridge : links.bridges) {
+    check_name(bridge.name, names);
+    bridges.insert(bridge.name);
+  }
+  for (const ethernet::WantedPort& tap : links.taps) {
+    check_name(tap.name, names);
+    check(bridges.contains(tap.bridge) && tap.tagged.empty() && tap.untagged >= 1 &&
+          tap.untagged <= control::kMaxVlan);
+  }
+  for (const ethernet::WantedPort& uplink : links.uplinks) {
+    check(std::ranges::find(kConfig.uplinks, uplink.name) != kConfig.uplinks.end());
+    check(bridges.contains(uplink.bridge) && names.insert(uplink.name).second);
+    check(std::ranges::find(uplink.tagged, uplink.untagged) == uplink.tagged.end());
+  }
+}
+
+// In the place of the kernel.
+class CheckingMaker final : public SwitchMaker {
+ public:
+  SwitchReport make(const SwitchPlan& plan) override {
+    const auto text = print(plan);
+    if (text) check(parse_switch_plan(*text) == plan);
+    check_layout(plan, true);
+    check_layout(plan, false);
+    return lay_out(plan, kConfig, false).report;
+  }
+};
+
+}  // namespace
+}  // namespace paravane::daemon
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace paravane::daemon;
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  CheckingMaker maker;
+  const std::string answer = answer_plan(text, maker);
+  const std::size_t blank = answer.find(' ');
+  check(blank != std::string::npos && answer.size() <= Note::kMaxLongText);
+  check(parse_switch_report(std::string_view(answer).substr(blank + 1)).has_value());
+  static_cast<void>(parse_switch_report(text));
+  return 0;
+}
