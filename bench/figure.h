@@ -45,11 +45,14 @@ struct Figure {
     measure_ours();
     for (unsigned i = 0; i < repetitions; ++i) {
       const double below = measure_floor();
-      const double above = measure_ours();
-      floor.add(below);
-      ours.add(above);
-      ratio.add(above / below);
+      add(below, measure_ours());
     }
+  }
+  // One pair.
+  void add(double below, double above) {
+    floor.add(below);
+    ours.add(above);
+    ratio.add(above / below);
   }
 };
 

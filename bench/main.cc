@@ -1,5 +1,7 @@
 // paravane_bench: how fast it is, beside how fast this machine could be.
 
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
@@ -25,6 +27,12 @@ constexpr Question kQuestions[] = {
     {"register", "a memory region of 1 GiB", register_memory},
     {"setup", "queue pairs created and connected", queue_pair_setup},
     {"idle", "what 32 attached VMs cost that do nothing", idle},
+    {"channel", "long writes between two hosts, beside iperf3 and bare TLS", channel_bandwidth,
+     true},
+    {"channel-latency", "8 bytes to another host and back, beside bare TCP", channel_latency, true},
+    {"channel-many", "64 KiB writes of 1,000 queue pairs over one channel", channel_many, true},
+    {"channel-copies", "bytes that are copied on the way to another host", channel_copies, true},
+    {"ring-or-socket", "would io_uring move these bytes better", ring_or_socket, true},
 };
 
 bool wanted(const std::vector<std::string>& only, const Question& question) {
@@ -39,6 +47,10 @@ Figures answer(const Settings& settings, const std::vector<std::string>& only) {
   Figures figures;
   for (const Question& question : kQuestions) {
     if (!wanted(only, question)) continue;
+    if (question.needs_root && ::geteuid() != 0) {
+      std::fprintf(stderr, "%s: left out, only root can make networks for it\n", question.name);
+      continue;
+    }
     std::fprintf(stderr, "%s: %s\n", question.name, question.asks);
     for (Figure& figure : question.answer(settings)) figures.push_back(std::move(figure));
   }
@@ -60,7 +72,7 @@ int run(int argc, char** argv) {
   CLI11_PARSE(app, argc, argv);
   if (list) {
     for (const Question& question : kQuestions)
-      std::printf("%-10s %s\n", question.name, question.asks);
+      std::printf("%-15s %s\n", question.name, question.asks);
     return EXIT_SUCCESS;
   }
   for (const std::string& name : only) {

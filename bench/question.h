@@ -22,6 +22,7 @@ struct Question {
   const char* name;
   const char* asks;
   Figures (*answer)(const Settings& settings);
+  bool needs_root = false;  // for networks of its own
 };
 
 Figures write_latency(const Settings& settings);
@@ -33,6 +34,11 @@ Figures many_queue_pairs(const Settings& settings);
 Figures register_memory(const Settings& settings);
 Figures queue_pair_setup(const Settings& settings);
 Figures idle(const Settings& settings);
+Figures channel_bandwidth(const Settings& settings);
+Figures channel_latency(const Settings& settings);
+Figures channel_many(const Settings& settings);
+Figures channel_copies(const Settings& settings);
+Figures ring_or_socket(const Settings& settings);
 
 // A benchmark that computes nonsense quickly is worse than none: prints and ends
 // the program.

@@ -24,6 +24,7 @@ Vm::Vm(std::uint32_t index, std::uint64_t ram_bytes, Network& network) : network
   device_ = std::move(*device);
   device_->set_now(std::chrono::steady_clock::now());
   network_.local.attach(device_->adapter());
+  if (network_.tcp != nullptr) network_.tcp->attach(device_->adapter());
   remote_ = std::make_unique<RemoteDevice>(*device_);
   machine_ = std::make_unique<fake::GuestMachine>(memory_, interrupts_, ram_bytes,
                                                   [this] { wait_as_guest(); });
@@ -41,6 +42,7 @@ Vm::Vm(std::uint32_t index, std::uint64_t ram_bytes, Network& network) : network
 
 Vm::~Vm() {
   machine_->unplug();
+  if (network_.tcp != nullptr) network_.tcp->detach(device_->adapter());
   network_.local.detach(device_->adapter());
 }
 

@@ -20,6 +20,7 @@
 #include "testing/fake_guest.h"
 #include "testing/fake_guest_machine.h"
 #include "transport/local/local_transport.h"
+#include "transport/tcp/tcp_transport.h"
 #include "vfio_user/interrupts.h"
 
 namespace paravane::bench {
@@ -28,6 +29,7 @@ namespace paravane::bench {
 struct Network {
   transport_local::LocalTransport local;
   fabric::Directory directory{local};
+  transport_tcp::TcpTransport* tcp = nullptr;  // to other hosts, where there are any
 };
 
 class Vm final : public daemon::Tenant {

@@ -1,0 +1,36 @@
+// ChannelPair: two hosts, each on a core and in a network of its own, that have a channel
+// between them.
+//
+// The benchmark's thread.
+
+#pragma once
+
+#include <array>
+#include <memory>
+
+#include "bench/channel_host.h"
+#include "bench/host_identities.h"
+#include "bench/question.h"
+#include "bench/two_networks.h"
+
+namespace paravane::bench {
+
+// channel.encryption
+enum class Encryption { kOff, kOn };
+
+class ChannelPair {
+ public:
+  ChannelPair(const Settings& settings, const TwoNetworks& networks, Encryption encryption,
+              daemon::SpinMode spin = daemon::SpinMode::kAuto);
+  ~ChannelPair();
+  ChannelPair(const ChannelPair&) = delete;
+  ChannelPair& operator=(const ChannelPair&) = delete;
+
+  ChannelHost& host(unsigned side) { return *hosts_[side]; }
+
+ private:
+  HostIdentities identities_;
+  std::array<std::unique_ptr<ChannelHost>, 2> hosts_;
+};
+
+}  // namespace paravane::bench
