@@ -13,20 +13,26 @@ import sys
 MAY_INCLUDE = {
     "base": [],
     "guestmem": ["base"],
+    "ethernet": ["base"],
     "abi": ["base"],
     "wire": ["base"],
     "verbs": ["base", "guestmem"],
     "vfio_user": ["base", "guestmem"],
     "device": ["base", "guestmem", "abi", "verbs", "vfio_user"],
     "transport/local": ["base", "guestmem", "verbs", "wire"],
+    "transport/tcp": ["base", "guestmem", "verbs", "wire"],
+    "transport/impaired": ["base", "guestmem", "verbs"],
     "fabric": ["base", "verbs"],
     "control": ["base"],
+    "inventory": ["base", "control"],
+    "authority": ["base", "control"],
     "cli": ["base", "control"],
-    "daemon": ["base", "guestmem", "abi", "verbs", "vfio_user", "device", "transport/local", "fabric", "control"],
-    "testing": ["base", "guestmem", "abi", "wire", "verbs", "vfio_user", "device", "transport/local", "fabric", "control"],
+    "daemon": ["base", "guestmem", "abi", "verbs", "vfio_user", "device", "transport/local", "transport/tcp", "transport/impaired", "fabric", "control", "inventory", "authority", "ethernet"],
+    "testing": ["base", "guestmem", "abi", "wire", "verbs", "vfio_user", "device", "transport/local", "transport/tcp", "transport/impaired", "fabric", "control", "inventory", "authority"],
 }
-# A third-party header that only one folder may see.
-ONLY_IN = {"httplib.h": ("control", "daemon"), "sqlite3.h": ("control",), "CLI/CLI.hpp": ("cli", "daemon"), "toml++/toml.h": ("daemon",)}
+# A third-party header that only one folder may see; a name that ends with a slash stands for all below it.
+ONLY_IN = {"httplib.h": ("control", "daemon"), "sqlite3.h": ("control",), "CLI/CLI.hpp": ("cli", "daemon"), "toml++/toml.h": ("daemon",),
+           "curl/curl.h": ("inventory",), "openssl/": ("authority", "daemon", "transport/tcp"), "netlink/": ("ethernet",)}
 
 INCLUDE = re.compile(r'\s*#\s*include\s*[<"]([^>"]+)[>"]')
 
@@ -51,7 +57,8 @@ def problems(root):
                 continue
             target = match.group(1)
             top = folder_of(target)
-            if target in ONLY_IN and folder not in ONLY_IN[target]:
+            if any(folder not in folders for name, folders in ONLY_IN.items()
+                   if target == name or (name.endswith("/") and target.startswith(name))):
                 yield f"{here}:{number}: {folder}/ may not include {target}"
             elif top == "testing" and folder != "testing" and not is_test:
                 yield f"{here}:{number}: only tests may include {target}"
