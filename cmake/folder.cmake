@@ -24,8 +24,7 @@ function(paravane_folder name)
 
   if(arg_TESTS)
     add_executable(paravane_${name}_test ${arg_TESTS})
-    target_link_libraries(paravane_${name}_test PRIVATE
-      paravane_${name} ${arg_TEST_USES} paravane_warnings GTest::gmock GTest::gtest_main)
-    gtest_discover_tests(paravane_${name}_test DISCOVERY_TIMEOUT 60)
+    target_link_libraries(paravane_${name}_test PRIVATE paravane_${name} ${arg_TEST_USES})
+    paravane_gtest(paravane_${name}_test)
   endif()
 endfunction()

@@ -1,0 +1,1 @@
+// Carries the precompiled headers of unit tests; see gtest.cmake.
