@@ -15,6 +15,9 @@ namespace {
 
 constexpr std::string_view kKeyLabel = "EXPORTER-paravane-channel";
 
+// For a few of the longest TLS records.
+constexpr std::size_t kReadBufferBytes = std::size_t{128} * 1024;
+
 struct BioDelete {
   void operator()(BIO* bio) const { BIO_free(bio); }
 };
@@ -91,6 +94,7 @@ Result<std::unique_ptr<TlsContext>> TlsContext::create(const std::string& identi
   SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
   // Nothing follows the handshake: where it is not encrypted, records do.
   SSL_CTX_set_num_tickets(context, 0);
+  SSL_CTX_set_default_read_buffer_len(context, kReadBufferBytes);
   SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
   if (!use_identity(context, identity)) {
     return fail(Errc::kInvalidArgument, "this host's certificate: " + tls_problem());

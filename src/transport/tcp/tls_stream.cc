@@ -13,6 +13,8 @@ namespace paravane::transport_tcp {
 TlsStream::TlsStream(SSL* tls, UniqueFd socket) : socket_(std::move(socket)), tls_(tls) {
   // What is written again lies elsewhere then: guest memory may have moved or gone.
   SSL_set_mode(tls_, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+  // A record's head and body, and the next ones, with one call.
+  SSL_set_read_ahead(tls_, 1);
 }
 
 TlsStream::~TlsStream() {
@@ -54,14 +56,16 @@ IoResult TlsStream::read(std::span<const iovec> to) {
   return {.bytes = moved};
 }
 
-// The first bytes of what is to be written, as one stretch.
-std::size_t TlsStream::gather(std::span<const iovec> from) {
+// The first bytes of what is to be written, as one stretch. `skip`: of the first piece.
+std::size_t TlsStream::gather(std::span<const iovec> from, std::size_t skip) {
   std::size_t have = 0;
   for (const iovec& piece : from) {
-    const std::size_t part = std::min(piece.iov_len, gathered_.size() - have);
-    std::memcpy(gathered_.data() + have, piece.iov_base, part);
+    const std::size_t part = std::min(piece.iov_len - skip, gathered_.size() - have);
+    std::memcpy(gathered_.data() + have, static_cast<const std::byte*>(piece.iov_base) + skip,
+                part);
     have += part;
     if (have == gathered_.size()) break;
+    skip = 0;
   }
   return have;
 }
@@ -76,8 +80,8 @@ IoResult TlsStream::write(std::span<const iovec> from) {
       // Of that record nothing is read again but its length.
       at = gathered_.data();
       length = promised_;
-    } else if (skip == 0 && length < kRecordBytes && i + 1 < from.size()) {
-      length = gather(from.subspan(i));
+    } else if (length < kRecordBytes && i + 1 < from.size()) {
+      length = gather(from.subspan(i), skip);
       at = gathered_.data();
     }
     ERR_clear_error();

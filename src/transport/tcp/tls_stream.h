@@ -1,8 +1,9 @@
 // TlsStream: a TLS 1.3 connection whose handshake is over.
 //
 // OpenSSL decrypts into and encrypts from buffers of its own; between those and guest
-// memory there is one copy and no other. Pieces that are shorter than a TLS record are
-// gathered first, so that a message in scattered pages does not become a record per page.
+// memory there is one copy and no other. What is shorter than a TLS record is gathered with
+// what follows it, so that a message in scattered pages does not become a record per page,
+// nor its end and its trailer one each.
 //
 // Owner thread only.
 
@@ -32,7 +33,7 @@ class TlsStream final : public Stream {
   static constexpr std::size_t kRecordBytes = std::size_t{16} * 1024;
 
   IoResult failure(int returned);
-  std::size_t gather(std::span<const iovec> from);
+  std::size_t gather(std::span<const iovec> from, std::size_t skip);
 
   UniqueFd socket_;
   SSL* tls_;
