@@ -24,7 +24,6 @@ namespace {
 
 constexpr std::chrono::milliseconds kAnswerLimit{25'000};  // the client gives up after 30 s
 constexpr std::size_t kMostReasons = 8;                    // that are logged
-constexpr auto kExpiredAgain = std::chrono::seconds(60);   // its host has to join again
 constexpr auto kDoorAgain = std::chrono::seconds(5);
 
 Instant now() {
@@ -71,9 +70,11 @@ void ClusterService::run() {
     mailbox_.deliver();
     Instant next = kNever;
     if (membership_) {
-      look_at_certificate(now());
+      const bool renewed =
+          certificate_->look(now(), [this](const auto& request) { return sign(request); });
+      if (renewed && listeners_.identity) listeners_.identity();
       if (authority_ && !door_ && now() >= next_door_) open_door();
-      next = next_look_;
+      next = certificate_->next_look();
       if (authority_ && !door_) next = std::min(next, next_door_);
     }
     if (member_) {
@@ -220,20 +221,14 @@ ApiResult<void> ClusterService::remove_host(const std::string& host) {
   return carry([this, host] { return do_remove(host); });
 }
 ApiResult<control::ClusterStatus> ClusterService::cluster_status() {
-  Shared shared;
-  {
-    const MutexLock lock(mutex_);
-    shared = shared_;
-  }
-  return describe(shared);
+  const MutexLock lock(mutex_);
+  return describe(shared_, config_);
 }
 
 // ---- the inventory ----
 
 Status ClusterService::enter(Membership membership) {
-  const auto text = read_file(paths_.identity());
-  if (!text) return std::unexpected(text.error());
-  const auto certificate = authority::inspect(*text);
+  auto certificate = HostCertificate::load(paths_.identity(), membership.self);
   if (!certificate) return std::unexpected(certificate.error());
   if (membership.has_authority()) {
     auto loaded = ClusterAuthority::load(authority_config(membership));
@@ -241,9 +236,7 @@ Status ClusterService::enter(Membership membership) {
     authority_ = std::move(*loaded);
   }
   if (membership.runs_etcd) run_etcd_(true);
-  valid_until_ = certificate->until;
-  next_look_ = now();
-  not_renewed_.clear();
+  certificate_ = std::move(*certificate);
   next_door_ = now();
   membership_ = std::move(membership);
   {
@@ -270,7 +263,7 @@ Status ClusterService::enter(Membership membership) {
 void ClusterService::share() {
   const MutexLock lock(mutex_);
   shared_.state = member_->state();
-  shared_.valid_until = valid_until_;
+  shared_.valid_until = certificate_->valid_until();
   if (authority_) shared_.members = authority_->others();
 }
 
@@ -280,6 +273,7 @@ void ClusterService::forget() {
   authority_.reset();
   if (membership_ && membership_->runs_etcd) run_etcd_(false);
   membership_.reset();
+  certificate_.reset();
   remove_cluster_directory(paths_);
   {
     const MutexLock lock(mutex_);
@@ -340,54 +334,6 @@ void ClusterService::tell_lost(const inventory::LostClaim& claim) {
   if (listeners_.lost) listeners_.lost(claim);
 }
 
-control::ClusterStatus ClusterService::describe(const Shared& shared) const {
-  if (!shared.self) return {};
-  const auto left = shared.valid_until - std::chrono::system_clock::now();
-  const auto seconds = [](auto time) {
-    const auto whole = std::chrono::duration_cast<std::chrono::seconds>(time).count();
-    return static_cast<std::uint64_t>(std::max<std::int64_t>(0, whole));
-  };
-  control::ClusterStatus status{.member = true,
-                                .cluster = shared.self->cluster,
-                                .host = shared.self->host,
-                                .authority = shared.authority,
-                                .address = config_.cluster.address,
-                                .connected = shared.state.connected,
-                                .problem = shared.state.problem,
-                                .since_s = seconds(now() - shared.state.since),
-                                .certificate_left_s = seconds(left),
-                                .etcd = shared.etcd};
-  std::map<std::string, control::ClusterHost> hosts;
-  for (const std::string& name : shared.members) hosts[name].name = name;
-  const View nothing;
-  const View& seen = shared.view ? *shared.view : nothing;
-  for (const auto& [name, host] : seen.hosts) {
-    hosts[name] = {.name = name,
-                   .present = host.info.has_value(),
-                   .address = host.info ? host.info->address : "",
-                   .port = host.info ? host.info->port : 0U,
-                   .version = host.info ? host.info->version : "",
-                   .adapters = host.adapters.size(),
-                   .gids = host.gids.size()};
-  }
-  for (const auto& [name, channel] : shared.channels) {
-    const auto found = hosts.find(name);
-    if (found == hosts.end()) continue;
-    const char* kind = config_.channel.encrypted ? "encrypted" : "sealed";
-    found->second.channel = channel.open ? kind : "none";
-    found->second.channel_problem = channel.problem;
-  }
-  for (auto& [name, host] : hosts) status.hosts.push_back(std::move(host));
-  status.odd_keys = seen.odd_keys;
-  for (const inventory::LostClaim& claim : seen.lost) {
-    status.lost.push_back(fmt::format("{} of host {}: {}", claim.key, claim.host, claim.reason));
-  }
-  for (const std::string& host : seen.oversized_hosts) {
-    status.lost.push_back(fmt::format("all of host {}: it has too many keys", host));
-  }
-  return status;
-}
-
 // ---- the certificate and the authority's door ----
 
 Result<authority::DoorAnswer> ClusterService::ask_door(const std::string& door,
@@ -415,76 +361,20 @@ Status ClusterService::accept_authority(const ShownCertificates& shown) const {
   return fail(Errc::kBadState, "who answers is not the cluster's authority");
 }
 
-void ClusterService::look_at_certificate(Instant at) {
-  if (at < next_look_) return;
-  const auto time = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
-  const auto text = read_file(paths_.identity());
-  const auto certificate = text ? authority::inspect(*text) : std::unexpected(text.error());
-  if (!certificate) {
-    log::error("cluster: {}", certificate.error().message);
-    next_look_ = at + std::chrono::hours(1);
-    return;
-  }
-  // At two thirds of its life, with time left to try again.
-  const auto due = certificate->until - (certificate->until - certificate->from) / 3;
-  if (time < due) {
-    next_look_ = at + std::min<Duration>(due - time, std::chrono::hours(1));
-    return;
-  }
-  const Status renewed = renew();
-  if (renewed) {
-    log::info("cluster: this host has a new certificate");
-    next_look_ = at + std::chrono::seconds(1);
-    not_renewed_.clear();
-    if (listeners_.identity) listeners_.identity();
-    return;
-  }
-  tell_not_renewed((certificate->until - time).count(), renewed.error().message);
-  next_look_ = at + (certificate->until > time
-                         ? std::clamp<Duration>((certificate->until - time) / 10,
-                                                std::chrono::seconds(2), std::chrono::hours(1))
-                         : kExpiredAgain);
-}
-
-// Each reason once, and once more when it is too late.
-void ClusterService::tell_not_renewed(std::int64_t seconds_left, const std::string& reason) {
-  const bool expired = seconds_left <= 0;
-  if (not_renewed_.size() >= kMostReasons) return;
-  if (!not_renewed_.insert((expired ? "expired " : "") + reason).second) return;
-  log::warn("cluster: the certificate was not renewed, it ends in {} s: {}{}",
-            std::max<std::int64_t>(0, seconds_left), reason,
-            expired ? "; this host has to join again" : "");
-}
-
-Status ClusterService::renew() {
-  const auto time = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
-  const auto fresh = authority::make_request();
-  if (!fresh) return std::unexpected(fresh.error());
-  std::string certificate;
+Result<std::string> ClusterService::sign(const std::string& request) {
   if (authority_) {
-    auto signed_here = authority_->sign(fresh->certificate, membership_->self.host, time);
-    if (!signed_here) return std::unexpected(signed_here.error());
-    certificate = std::move(*signed_here);
-  } else {
-    const TlsClient client{.identity = paths_.identity(),
-                           .accept = [this](const auto& shown) { return accept_authority(shown); }};
-    auto answer = ask_door(membership_->door, client,
-                           {.kind = authority::DoorRequest::Kind::kRenew,
-                            .token_id = {},
-                            .secret = {},
-                            .request = fresh->certificate});
-    if (!answer) return std::unexpected(answer.error());
-    certificate = std::move(answer->certificate);
+    const auto time = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
+    return authority_->sign(request, membership_->self.host, time);
   }
-  const auto seen = authority::inspect(certificate);
-  if (!seen || seen->identity != membership_->self) {
-    return fail(Errc::kInvalidArgument, "the authority has signed something else");
-  }
-  if (Status written = write_file(paths_.identity(), fresh->key + certificate); !written) {
-    return written;
-  }
-  valid_until_ = seen->until;
-  return {};
+  const TlsClient client{.identity = paths_.identity(),
+                         .accept = [this](const auto& shown) { return accept_authority(shown); }};
+  auto answer = ask_door(membership_->door, client,
+                         {.kind = authority::DoorRequest::Kind::kRenew,
+                          .token_id = {},
+                          .secret = {},
+                          .request = request});
+  if (!answer) return std::unexpected(answer.error());
+  return std::move(answer->certificate);
 }
 
 void ClusterService::open_door() {

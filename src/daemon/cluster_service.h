@@ -23,8 +23,10 @@
 #include "control/cluster.h"
 #include "daemon/cluster_authority.h"
 #include "daemon/cluster_files.h"
+#include "daemon/cluster_picture.h"
 #include "daemon/config.h"
 #include "daemon/dialer.h"
+#include "daemon/host_certificate.h"
 #include "daemon/join_door.h"
 #include "daemon/mailbox.h"
 #include "inventory/member.h"
@@ -120,9 +122,7 @@ class ClusterService final : public control::ClusterManagement {
   void open_door();
   std::string answer_at_door(const std::optional<authority::Identity>& peer,
                              const std::string& line);
-  void look_at_certificate(Instant now);
-  Status renew();
-  void tell_not_renewed(std::int64_t seconds_left, const std::string& reason);
+  Result<std::string> sign(const std::string& request);
   Result<authority::DoorAnswer> ask_door(const std::string& door, const TlsClient& client,
                                          const authority::DoorRequest& request);
   Status accept_authority(const ShownCertificates& shown) const;
@@ -152,32 +152,12 @@ class ClusterService final : public control::ClusterManagement {
   std::map<inventory::GidId, inventory::AdapterId> gids_;
   control::Network network_;
   std::string network_host_;  // this host, in network_
-  Instant next_look_{};       // at the certificate
-  Instant next_door_{};       // try to open it
-  // What was logged: why the certificate was not renewed, and why the inventory is away.
-  std::set<std::string> not_renewed_;
-  std::set<std::string> away_;
-  authority::Seconds valid_until_{};
-
-  // What other threads see.
-  struct Shared {
-    std::shared_ptr<const inventory::View> view;  // shared: readers keep what they look at
-    std::optional<authority::Identity> self;
-    inventory::MemberState state;
-    std::string authority;  // the host that has it
-    std::vector<std::string> etcd;
-    authority::Seconds valid_until{};
-    struct Channel {
-      bool open = false;
-      std::string problem;
-    };
-    std::map<std::string, Channel> channels;  // of hosts in the view
-    std::set<std::string> members;            // but for the authority's host; known there alone
-  };
-  control::ClusterStatus describe(const Shared& shared) const;
+  std::optional<HostCertificate> certificate_;
+  Instant next_door_{};         // try to open it
+  std::set<std::string> away_;  // reasons that were logged
 
   mutable Mutex mutex_;
-  Shared shared_ GUARDED_BY(mutex_);
+  ClusterPicture shared_ GUARDED_BY(mutex_);
 
   std::thread thread_;
 };

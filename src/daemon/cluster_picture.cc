@@ -1,0 +1,61 @@
+#include "daemon/cluster_picture.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <utility>
+
+namespace paravane::daemon {
+
+control::ClusterStatus describe(const ClusterPicture& picture, const Config& config) {
+  if (!picture.self) return {};
+  const auto left = picture.valid_until - std::chrono::system_clock::now();
+  const auto away = std::chrono::steady_clock::now() - picture.state.since;
+  const auto seconds = [](auto time) {
+    const auto whole = std::chrono::duration_cast<std::chrono::seconds>(time).count();
+    return static_cast<std::uint64_t>(std::max<std::int64_t>(0, whole));
+  };
+  control::ClusterStatus status{.member = true,
+                                .cluster = picture.self->cluster,
+                                .host = picture.self->host,
+                                .authority = picture.authority,
+                                .address = config.cluster.address,
+                                .connected = picture.state.connected,
+                                .problem = picture.state.problem,
+                                .since_s = seconds(away),
+                                .certificate_left_s = seconds(left),
+                                .etcd = picture.etcd};
+  std::map<std::string, control::ClusterHost> hosts;
+  for (const std::string& name : picture.members) hosts[name].name = name;
+  const inventory::View nothing;
+  const inventory::View& seen = picture.view ? *picture.view : nothing;
+  for (const auto& [name, host] : seen.hosts) {
+    hosts[name] = {.name = name,
+                   .present = host.info.has_value(),
+                   .address = host.info ? host.info->address : "",
+                   .port = host.info ? host.info->port : 0U,
+                   .version = host.info ? host.info->version : "",
+                   .adapters = host.adapters.size(),
+                   .gids = host.gids.size()};
+  }
+  for (const auto& [name, channel] : picture.channels) {
+    const auto found = hosts.find(name);
+    if (found == hosts.end()) continue;
+    const char* kind = config.channel.encrypted ? "encrypted" : "sealed";
+    found->second.channel = channel.open ? kind : "none";
+    found->second.channel_problem = channel.problem;
+  }
+  for (auto& [name, host] : hosts) status.hosts.push_back(std::move(host));
+  status.odd_keys = seen.odd_keys;
+  for (const inventory::LostClaim& claim : seen.lost) {
+    status.lost.push_back(fmt::format("{} of host {}: {}", claim.key, claim.host, claim.reason));
+  }
+  for (const std::string& host : seen.oversized_hosts) {
+    status.lost.push_back(fmt::format("all of host {}: it has too many keys", host));
+  }
+  return status;
+}
+
+}  // namespace paravane::daemon
