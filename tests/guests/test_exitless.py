@@ -82,7 +82,7 @@ class Exitless(unittest.TestCase):
 class LostArms(unittest.TestCase):
     """Event-driven programs while the worker is held asleep at random times."""
 
-    ROUNDS = int(os.environ.get("PARAVANE_EVENT_ROUNDS", "20000"))
+    ROUNDS = int(os.environ.get("PARAVANE_EVENT_ROUNDS", "10000"))
 
     def run_events(self, processors):
         rig = Rig(STALLING_WORKER)
