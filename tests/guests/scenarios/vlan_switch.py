@@ -43,10 +43,12 @@ def tags_on_wire(host, act):
     tags, over = set(), threading.Event()
 
     def listen():
-        while not over.is_set():
+        while True:
             try:
                 frame, extra, _, address = ear.recvmsg(2048, 256)
-            except TimeoutError:
+            except TimeoutError:  # all that came has been read
+                if over.is_set():
+                    return
                 continue
             if address[2] != socket.PACKET_OUTGOING:
                 continue
