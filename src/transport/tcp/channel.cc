@@ -148,29 +148,37 @@ Instant Channel::next_look() const {
 }
 
 bool Channel::send_datagram(const wire::Datagram& frame, const ExtentList& payload) {
-  if (!has_room_for_datagram(payload.total_bytes())) {
+  const std::optional<std::span<std::byte>> place = place_datagram(frame, payload.total_bytes());
+  if (!place) {
     counters_.datagrams_held.add();
     return false;
   }
-  std::vector<std::byte> bytes(payload.total_bytes());
-  if (gather_payload(payload, bytes)) queue_datagram(frame, std::move(bytes));
+  if (!gather_payload(payload, *place)) take_datagram_back();
   return true;
 }
 
 bool Channel::send_datagram(const wire::Datagram& frame, std::span<const std::byte> payload) {
-  if (!has_room_for_datagram(payload.size())) return false;
-  queue_datagram(frame, {payload.begin(), payload.end()});
-  return true;
+  const std::optional<std::span<std::byte>> place = place_datagram(frame, payload.size());
+  if (place) std::ranges::copy(payload, place->begin());
+  return place.has_value();
 }
 
-bool Channel::has_room_for_datagram(std::size_t bytes) const {
-  return datagrams_bytes_ + sizeof(wire::Datagram) + bytes <= kDatagramsBytes;
+// Where its payload goes: into the block that it is sent in.
+std::optional<std::span<std::byte>> Channel::place_datagram(const wire::Datagram& frame,
+                                                            std::size_t payload_bytes) {
+  if (datagrams_.empty() || datagrams_.back()->room() < sizeof frame + payload_bytes) {
+    if (datagrams_.size() >= kMostDatagramBlocks) return std::nullopt;
+    datagrams_.push_back(std::make_unique_for_overwrite<wire::BlockWriter>());
+  }
+  counters_.staged_bytes.add(payload_bytes);
+  counters_.datagrams_sent.add();
+  return datagrams_.back()->add(frame, payload_bytes);
 }
 
-void Channel::queue_datagram(const wire::Datagram& frame, std::vector<std::byte> payload) {
-  counters_.staged_bytes.add(payload.size());
-  datagrams_bytes_ += sizeof frame + payload.size();
-  datagrams_.push_back({.frame = frame, .payload = std::move(payload)});
+// Its memory was found to be gone.
+void Channel::take_datagram_back() {
+  datagrams_.back()->take_back();
+  if (datagrams_.back()->empty()) datagrams_.pop_back();
 }
 
 }  // namespace paravane::transport_tcp

@@ -147,13 +147,14 @@ class Channel {
   enum class Reading : std::uint8_t { kHead, kBlock, kDirect };
   static constexpr std::size_t kTailBytes = 64;
   static constexpr std::size_t kDiscardBytes = std::size_t{16} * 1024;
-  static constexpr std::size_t kDatagramsBytes = std::size_t{256} * 1024;  // that wait
+  static constexpr std::size_t kMostDatagramBlocks = 16;  // 256 KiB, that wait
   static constexpr std::size_t kAfterBytes = sizeof(wire::RecordTrailer) + wire::kHeadBytes;
 
   Channel(const ChannelConfig& config, std::unique_ptr<Stream> stream, verbs::Transport& transport,
           LinkFinder& finder, ExtentList& scratch, Instant now);
-  bool has_room_for_datagram(std::size_t bytes) const;
-  void queue_datagram(const wire::Datagram& frame, std::vector<std::byte> payload);
+  std::optional<std::span<std::byte>> place_datagram(const wire::Datagram& frame,
+                                                     std::size_t payload_bytes);
+  void take_datagram_back();
 
   void let_go(InboundLink& link, std::uint32_t number);
   void look_for_silent_links(Instant now);
@@ -184,7 +185,7 @@ class Channel {
   void send(verbs::Budget& budget);
   bool compose();
   void compose_own();
-  void compose_datagrams();
+  bool compose_datagrams();
   void compose_links();
   bool write_some(verbs::Budget& budget);
   IoResult write_block();
@@ -238,12 +239,9 @@ class Channel {
   bool hello_due_ = true;
   bool ping_due_ = false;
   std::optional<std::uint64_t> pong_due_;
-  struct WaitingDatagram {
-    wire::Datagram frame;
-    std::vector<std::byte> payload;
-  };
-  std::deque<WaitingDatagram> datagrams_;
-  std::size_t datagrams_bytes_ = 0;
+  // Datagrams that wait, as they are sent; the last block takes more. None is empty.
+  std::deque<std::unique_ptr<wire::BlockWriter>> datagrams_;
+  bool datagrams_next_ = false;  // one of these blocks, rather than one of the links
   std::unordered_set<std::uint32_t> closed_due_;  // links of the peer's that nobody listens to
   std::unordered_set<std::uint32_t> close_due_;   // links of ours that are over
 };

@@ -28,20 +28,21 @@ void Channel::send(verbs::Budget& budget) {
   }
 }
 
-// False: there is nothing to be sent.
+// False: there is nothing to be sent. Datagrams have records of their own, since they wait
+// in blocks; every other record is one of them.
 bool Channel::compose() {
-  compose_own();
-  if (is_open()) {
-    compose_datagrams();
-    compose_links();
+  datagrams_next_ = !datagrams_next_;
+  if (!datagrams_next_ || !compose_datagrams()) {
+    compose_own();
+    if (is_open()) compose_links();
   }
-  if (out_.block.empty()) return false;
+  if (out_.block->empty() && !compose_datagrams()) return false;
   out_.direct_done = 0;
   out_.digest.reset();
   out_.is_void = false;
   out_.trailer_made = false;
   out_.trailer_done = 0;
-  const std::span<std::byte> record = out_.block.finish(out_.direct ? out_.direct->bytes : 0);
+  const std::span<std::byte> record = out_.block->finish(out_.direct ? out_.direct->bytes : 0);
   if (seal_) {
     wire::RecordHeader header;
     std::memcpy(&header, record.data(), sizeof header);
@@ -58,7 +59,7 @@ bool Channel::compose() {
 
 // Of no link; and the ends of links.
 void Channel::compose_own() {
-  wire::BlockWriter& block = out_.block;
+  wire::BlockWriter& block = *out_.block;
   if (std::exchange(hello_due_, false)) {
     block.add(wire::Hello{.magic = Le64(wire::kHelloMagic),
                           .lowest_version = Le16(wire::kProtocolVersion),
@@ -79,17 +80,11 @@ void Channel::compose_own() {
   }
 }
 
-void Channel::compose_datagrams() {
-  while (!datagrams_.empty()) {
-    const WaitingDatagram& next = datagrams_.front();
-    const std::size_t bytes = sizeof next.frame + next.payload.size();
-    if (out_.block.room() < bytes) return;
-    std::ranges::copy(next.payload, out_.block.add(next.frame, next.payload.size()).begin());
-    counters_.staged_bytes.add(next.payload.size());
-    counters_.datagrams_sent.add();
-    datagrams_bytes_ -= bytes;
-    datagrams_.pop_front();
-  }
+bool Channel::compose_datagrams() {
+  if (!is_open() || hello_due_ || datagrams_.empty()) return false;
+  out_.block = std::move(datagrams_.front());
+  datagrams_.pop_front();
+  return true;
 }
 
 // Answers and requests take turns at being first, because who is first may have direct
@@ -100,10 +95,10 @@ void Channel::compose_links() {
     while (!out_.direct) {
       auto* link = line.call();
       if (link == nullptr) return;
-      const std::size_t room = out_.block.room();
-      const bool more = link->compose(out_.block, out_.direct);
+      const std::size_t room = out_.block->room();
+      const bool more = link->compose(*out_.block, out_.direct);
       if (more && !(link->*place).taken()) line.join(*link, link->*place);
-      if (more && out_.block.room() == room) return;  // the block is full
+      if (more && out_.block->room() == room) return;  // the block is full
     }
   };
   if (requests_first_) compose_line(to_send_, &OutboundLink::sending);
@@ -189,7 +184,7 @@ std::span<const std::byte> Channel::trailer() {
 void Channel::end_record() {
   if (out_.direct && out_.direct->answer != nullptr) out_.direct->answer->on_sent(*out_.direct);
   out_.direct.reset();
-  out_.block.clear();
+  out_.block->clear();
   out_.in_progress = false;
 }
 

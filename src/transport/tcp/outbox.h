@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 
@@ -17,7 +18,7 @@
 namespace paravane::transport_tcp {
 
 struct Outbox {
-  wire::BlockWriter block;
+  std::unique_ptr<wire::BlockWriter> block = std::make_unique<wire::BlockWriter>();
   std::span<const std::byte> block_left;  // of block
   std::optional<Direct> direct;
   std::uint64_t direct_done = 0;
