@@ -112,7 +112,7 @@ bool Requester::blocked_by_others() {
 void Requester::attempt(Instant now, Budget& budget) {
   QueuePair::Impl& qp = *qp_.impl_;
   if (next_try_ != NextTry::kPlain) return attempt_specially(now, budget);
-  SendRequest& request = in_hand();
+  const SendRequest& request = in_hand();
   if (!is_checked_) {
     const WcStatus status =
         check_send(qp.spec.type, qp.attributes, qp.spec.pd, qp.adapter.regions(), request);
