@@ -5,7 +5,9 @@
 
 add_library(paravane_gtest_headers OBJECT ${CMAKE_CURRENT_LIST_DIR}/gtest_headers.cc)
 target_link_libraries(paravane_gtest_headers PRIVATE paravane_warnings GTest::gmock Threads::Threads)
-target_compile_options(paravane_gtest_headers PRIVATE -O0)
+target_compile_options(paravane_gtest_headers PRIVATE -O0
+  # Or ccache would take it for a new one in every tree.
+  $<$<CXX_COMPILER_ID:Clang>:SHELL:-Xclang -fno-pch-timestamp>)
 target_precompile_headers(paravane_gtest_headers PRIVATE
   <gmock/gmock.h> <gtest/gtest.h>
   <algorithm> <array> <chrono> <expected> <functional> <map> <memory> <mutex> <optional> <span>
