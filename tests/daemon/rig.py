@@ -107,7 +107,8 @@ class DaemonTest(unittest.TestCase):
     def start(self, *before, env=None, prepare=None, **more):
         """A daemon that answers. `before`: words in front of its command line.
         `prepare`: runs in its process, before it."""
-        daemon = self.spawn(*before, BIN / "paravaned", "--config", self.config,
+        # In a network of its own: what it makes there goes with it.
+        daemon = self.spawn("unshare", "--net", "--", *before, BIN / "paravaned", "--config", self.config,
                             env={**os.environ, **(env or {})}, preexec_fn=prepare, **more)
 
         def answers():
