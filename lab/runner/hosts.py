@@ -52,10 +52,14 @@ class Hosts:
             raise LabError("lab/cluster", "nothing runs here", "lab/cluster up 2")
         return self
 
-    def add(self, count, vms_per_host=1, encryption="on"):
-        """Namespaces, daemons, the cluster and its switch; no VMs yet."""
+    def refuse_second(self):
+        """Before anything is made: what runs there is not to be ended for it."""
         if self.remembered():
             raise LabError(self.folder, "a cluster runs there already", "lab/cluster down")
+
+    def add(self, count, vms_per_host=1, encryption="on"):
+        """Namespaces, daemons, the cluster and its switch; no VMs yet."""
+        self.refuse_second()
         self.vms_per_host, self.encryption = vms_per_host, encryption
         self.hosts = [Host(self, number) for number in range(1, count + 1)]
         os.makedirs(self.folder, exist_ok=True)

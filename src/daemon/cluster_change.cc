@@ -50,7 +50,7 @@ authority::Seconds wall_clock() {
 
 // What switches call it, unless another name is asked for.
 ApiResult<std::string> choose_name(const std::string& asked, const std::string& configured) {
-  const std::string name = asked.empty() ? host_name(configured) : asked;
+  std::string name = asked.empty() ? host_name(configured) : asked;
   if (control::check_name(name)) return name;
   return refuse(ApiErrorCode::kInvalidRequest, fmt::format("\"{}\" is no name for a host", name),
                 "Choose one of a-z, 0-9, underscore, dot and dash with --name.");
@@ -252,9 +252,16 @@ ApiResult<void> ClusterService::check_network(const Membership& membership) {
       return differs("port group", name, "portgroup");
     }
   }
+  // What other hosts do there is theirs.
+  const auto here = [&](control::DistributedSwitch vds) {
+    std::erase_if(vds.hosts, [&](const auto& host) { return host.first != membership.self.host; });
+    return vds;
+  };
   for (const auto& [name, vds] : own.switches) {
     const auto same = shared.switches.find(name);
-    if (same == shared.switches.end() || same->second != vds) return differs("switch", name, "vds");
+    if (same == shared.switches.end() || here(same->second) != here(vds)) {
+      return differs("switch", name, "vds");
+    }
   }
   return {};
 }

@@ -85,7 +85,9 @@ ApiResult<void> HostNetwork::load() {
 
 bool HostNetwork::follow(const std::string& host, std::shared_ptr<const inventory::View> view) {
   const std::string name = host.empty() ? own_name_ : host;
-  const bool renamed = std::exchange(config_.host, name) != name;
+  const std::string before = std::exchange(config_.host, name);
+  const bool renamed = before != name;
+  if (renamed && host.empty()) take_own_name(before);
   view_ = std::move(view);
   // An etcd that has nothing is not one whose switches are all gone.
   const bool whole = view_ && view_->documents.contains("cluster");
@@ -96,6 +98,18 @@ bool HostNetwork::follow(const std::string& host, std::shared_ptr<const inventor
   }
   if (changed || renamed || !view_) apply();
   return changed;
+}
+
+// The cluster that called it so is left, and its VMs go on: it stays in its switches.
+void HostNetwork::take_own_name(const std::string& before) {
+  for (auto& [name, vds] : network_.switches) {
+    const auto member = vds.hosts.extract(before);
+    if (member.empty()) continue;
+    vds.hosts.insert_or_assign(own_name_, member.mapped());
+    if (auto kept = inventory_.put_switch(vds); !kept) {
+      log::error("switch {} is not kept: {}", name, kept.error().message);
+    }
+  }
 }
 
 // For a start while etcd is away; the cluster has it anyway.

@@ -104,6 +104,7 @@ class HostNetwork final : public control::NetworkManagement {
   SwitchPlan plan() const;
   // The switch as it shall be: kept, then made.
   control::ApiResult<control::SwitchStatus> put(const control::DistributedSwitch& vds);
+  void take_own_name(const std::string& before);
   void keep(const control::Network& network);
   control::ApiResult<void> check_member(const std::string& host) const;
   // The first one on another host that is in the port group, or that is in one of the

@@ -186,6 +186,21 @@ TEST_F(HostNetworkTest, FollowsTheClusterAndKeepsWhatItHad) {
   EXPECT_EQ(network_->host(), "h1");
 }
 
+TEST_F(HostNetworkTest, AHostThatLeavesItsClusterStaysInItsSwitchesUnderItsOwnName) {
+  const control::Network theirs{
+      .switches = {{"lan", {.name = "lan", .hosts = {{"h1", "of another"}, {"host1", "eth2"}}}}},
+      .port_groups = {{"a", {.name = "a", .vds = "lan", .vlan = 30}}}};
+  uses_ = {{.vm = "db1", .adapter = 1, .port_group = "a"}};
+  network_->follow("host1", view_of(theirs));
+  network_->follow("", nullptr);
+  ASSERT_EQ(maker_.last.switches.size(), 1u);
+  EXPECT_EQ(maker_.last.switches[0].uplink, "eth2");
+  EXPECT_EQ(maker_.last.taps.size(), 1u);
+  start();
+  EXPECT_EQ(network_->network().switches.at("lan").hosts,
+            (std::map<std::string, std::string>{{"h1", "eth2"}}));
+}
+
 TEST_F(HostNetworkTest, ADraftChangesNothing) {
   make_lan();
   const control::Network before = network_->network();
