@@ -42,8 +42,8 @@ ChannelHost::ChannelHost(unsigned side, unsigned core, daemon::SpinMode spin) : 
     const transport_tcp::LocalOwners& owners = *this;
     network_ = std::make_unique<Network>();
     tcp_ = std::make_unique<transport_tcp::TcpTransport>(
-        side_ + 1, worker_->loop(), owners, [this](verbs::HostId, const std::string& reason) {
-          demand(leaving_, ("the channel was lost: " + reason).c_str());
+        side_ + 1, worker_->loop(), owners, [this](const transport_tcp::LostChannel& lost) {
+          demand(leaving_, ("the channel was lost: " + lost.reason).c_str());
         });
     network_->tcp = tcp_.get();
     local_turns_ = std::make_unique<daemon::TransportTenant>(network_->local);

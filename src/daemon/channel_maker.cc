@@ -66,29 +66,29 @@ Result<std::unique_ptr<ChannelMaker>> ChannelMaker::start(ChannelMakerConfig con
 }
 
 ChannelMaker::ChannelMaker(ChannelMakerConfig config, Events events,
-                           std::unique_ptr<EventLoop> loop)
+                           std::shared_ptr<EventLoop> loop)
     : config_(std::move(config)),
       events_(std::move(events)),
       loop_(std::move(loop)),
-      mailbox_([this] { loop_->wake(); }),
+      mailbox_(std::make_shared<Mailbox>([shared = loop_] { shared->wake(); })),
       thread_([this] { run(); }) {}
 
 ChannelMaker::~ChannelMaker() {
-  mailbox_.post([this] { stopping_ = true; });
-  mailbox_.close();
+  mailbox_->post([this] { stopping_ = true; });
+  mailbox_->close();
   thread_.join();
 }
 
 void ChannelMaker::run() {
   pthread_setname_np(pthread_self(), "channels");
-  for (mailbox_.deliver(); !stopping_; mailbox_.deliver()) {
+  for (mailbox_->deliver(); !stopping_; mailbox_->deliver()) {
     timers_.run_due(now());
     dial_who_is_due(now());
     Instant next = timers_.next_deadline();
     for (const auto& [name, host] : hosts_) {
       if (dials(name) && !host.connected && !host.dialing) next = std::min(next, host.next_try);
     }
-    if (mailbox_.waiting()) continue;
+    if (mailbox_->waiting()) continue;
     std::optional<Duration> wait;
     if (next != kNever) wait = std::max(next - now(), Duration::zero());
     if (const Result<int> ran = loop_->poll(wait); !ran)
@@ -97,7 +97,7 @@ void ChannelMaker::run() {
 }
 
 void ChannelMaker::set_credentials(ChannelCredentials credentials) {
-  mailbox_.post([this, credentials = std::move(credentials)] {
+  mailbox_->post([this, credentials = std::move(credentials)] {
     auto made = TlsContext::create(credentials.identity, credentials.authority,
                                    config_.encrypted ? "paravane/1" : "paravane-sealed/1");
     if (!made) return log::error("channels: {}", made.error().message);
@@ -106,7 +106,7 @@ void ChannelMaker::set_credentials(ChannelCredentials credentials) {
 }
 
 void ChannelMaker::set_listener(UniqueFd listener) {
-  mailbox_.post([this, shared = std::make_shared<UniqueFd>(std::move(listener))] {
+  mailbox_->post([this, shared = std::make_shared<UniqueFd>(std::move(listener))] {
     if (listener_) loop_->unwatch(listener_.get());
     listener_ = std::move(*shared);
     if (!listener_) return;
@@ -117,7 +117,7 @@ void ChannelMaker::set_listener(UniqueFd listener) {
 }
 
 void ChannelMaker::set_hosts(std::map<std::string, std::string> endpoints) {
-  mailbox_.post([this, endpoints = std::move(endpoints)] {
+  mailbox_->post([this, endpoints = std::move(endpoints)] {
     std::erase_if(hosts_, [&](const auto& entry) { return !endpoints.contains(entry.first); });
     for (const auto& [name, endpoint] : endpoints) {
       if (name == config_.host) continue;
@@ -130,10 +130,12 @@ void ChannelMaker::set_hosts(std::map<std::string, std::string> endpoints) {
   });
 }
 
-void ChannelMaker::on_lost(const std::string& name, const std::string& reason) {
-  mailbox_.post([this, name, reason] {
+void ChannelMaker::on_lost(const std::string& name, std::uint64_t number,
+                           const std::string& reason) {
+  mailbox_->post([this, name, number, reason] {
     const auto found = hosts_.find(name);
-    if (found == hosts_.end()) return;
+    // One that another has replaced is no loss.
+    if (found == hosts_.end() || found->second.number != number) return;
     Host& host = found->second;
     // The other end judges us when we are done already: a channel may be lost at once, and
     // again and again.
@@ -177,9 +179,10 @@ void ChannelMaker::dial_who_is_due(Instant time) {
 void ChannelMaker::dial(const std::string& name, Host& host) {
   host.dialing = true;
   host.pause = std::clamp(2 * host.pause, kFirstPause, kLongestPause);
-  events_.dial(host.endpoint, [this, name](Result<UniqueFd> socket) {
+  events_.dial(host.endpoint, [this, mailbox = mailbox_, name](Result<UniqueFd> socket) {
     auto shared = std::make_shared<Result<UniqueFd>>(std::move(socket));
-    mailbox_.post([this, name, shared] { on_dialed(name, std::move(*shared)); });
+    // Delivered only while this object is there.
+    mailbox->post([this, name, shared] { on_dialed(name, std::move(*shared)); });
   });
 }
 
@@ -249,6 +252,9 @@ void ChannelMaker::finish(std::unique_ptr<Handshake> handshake) {
   if (dialed && hosts_.contains(handshake->dialed)) hosts_.at(handshake->dialed).dialing = false;
   const auto identity = peer_identity(handshake->tls);
   if (!identity) return refuse(identity.error().message);
+  if (asks_for_short_records(handshake->tls)) {
+    return refuse("host " + identity->host + " asks for short TLS records");
+  }
   if (identity->cluster != config_.cluster) return refuse("it is a host of another cluster");
   if (dialed && identity->host != handshake->dialed) {
     return refuse("host " + identity->host + " answers at its address");
@@ -270,6 +276,7 @@ void ChannelMaker::finish(std::unique_ptr<Handshake> handshake) {
     made.stream = std::make_unique<transport_tcp::SocketStream>(std::move(handshake->socket));
   }
   Host& host = found->second;
+  made.number = host.number = ++made_;
   host.connected = true;
   host.since = now();
   if (!std::exchange(host.told, true)) {

@@ -51,6 +51,7 @@ struct ChannelMakerConfig {
 
 struct MadeChannel {
   std::string host;
+  std::uint64_t number = 0;  // each has its own
   std::unique_ptr<transport_tcp::Stream> stream{};
   // Without encryption.
   std::optional<transport_tcp::Seal::Key> send_key{};
@@ -81,13 +82,14 @@ class ChannelMaker {
   void set_listener(UniqueFd listener);
   // All other hosts of the cluster: "192.0.2.1:28250" by name. Others are refused.
   void set_hosts(std::map<std::string, std::string> endpoints);
-  // The channel to `host` is no more.
-  void on_lost(const std::string& host, const std::string& reason);
+  // The channel to `host` that was made with this number is no more.
+  void on_lost(const std::string& host, std::uint64_t number, const std::string& reason);
 
  private:
   struct Host {
     std::string endpoint;
     bool connected = false;
+    std::uint64_t number = 0;  // of its last channel
     bool dialing = false;
     Instant since{};  // connected, or not any more
     Duration pause{};
@@ -98,7 +100,7 @@ class ChannelMaker {
   };
   struct Handshake;
 
-  ChannelMaker(ChannelMakerConfig config, Events events, std::unique_ptr<EventLoop> loop);
+  ChannelMaker(ChannelMakerConfig config, Events events, std::shared_ptr<EventLoop> loop);
   void run();
   bool dials(const std::string& host) const { return config_.host < host; }
   void dial_who_is_due(Instant now);
@@ -117,14 +119,16 @@ class ChannelMaker {
 
   const ChannelMakerConfig config_;
   Events events_;
-  std::unique_ptr<EventLoop> loop_;
-  Mailbox mailbox_;
+  // Shared: whoever was asked to dial may answer when this object is gone.
+  std::shared_ptr<EventLoop> loop_;
+  std::shared_ptr<Mailbox> mailbox_;
   TimerQueue timers_;
   UniqueFd listener_;
   std::shared_ptr<const TlsContext> tls_;
   std::map<std::string, Host> hosts_;
   std::map<int, std::unique_ptr<Handshake>> handshakes_;
   LogLimit turned_away_;
+  std::uint64_t made_ = 0;
   bool stopping_ = false;
   std::thread thread_;  // last: starts when everything else is there
 };

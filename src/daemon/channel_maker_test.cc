@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
+#include <openssl/ssl.h>
 #include <spdlog/sinks/base_sink.h>
 #include <spdlog/spdlog.h>
 #include <sys/socket.h>
@@ -20,6 +21,7 @@
 #include <vector>
 
 #include "authority/certificate.h"
+#include "daemon/tls_context.h"
 
 namespace paravane::daemon {
 namespace {
@@ -394,8 +396,7 @@ TEST_F(ChannelMakerTest, ChannelsThatAreLostAtOnceAreMadeMoreAndMoreSeldom) {
   const auto until = std::chrono::steady_clock::now() + milliseconds(1'000);
   while (std::chrono::steady_clock::now() < until) {
     if (a.made() == 0) continue;
-    static_cast<void>(a.take());
-    a.maker().on_lost("b", "the host closed the connection");
+    a.maker().on_lost("b", a.take().number, "the host closed the connection");
   }
   EXPECT_GE(a.dialed(), 2);
   EXPECT_LE(a.dialed(), 5);
@@ -408,8 +409,7 @@ TEST_F(ChannelMakerTest, EachCauseIsNamedOnceWhileChannelsComeAndGo) {
   meet(a, b);
   for (const std::string cause : {"reset", "garbage", "reset", "garbage"}) {
     ASSERT_TRUE(wait_until([&] { return a.made() == 1; }));
-    static_cast<void>(a.take());
-    a.maker().on_lost("b", cause);
+    a.maker().on_lost("b", a.take().number, cause);
   }
   ASSERT_TRUE(wait_until([&] { return a.made() == 1; }));
   EXPECT_EQ(count("host b: no channel: reset"), 1);
@@ -418,11 +418,57 @@ TEST_F(ChannelMakerTest, EachCauseIsNamedOnceWhileChannelsComeAndGo) {
   EXPECT_EQ(a.problem_of("b"), "");
 }
 
+// As where a host is forgotten for a moment: the other end has replaced its channel.
+TEST_F(ChannelMakerTest, AChannelThatAnotherReplacedIsNoLoss) {
+  Member a(named("a"), credentials(authority_, "a"));
+  Member b(named("b"), credentials(authority_, "b"));
+  meet(a, b);
+  ASSERT_TRUE(wait_until([&] { return a.made() == 1; }));
+  const MadeChannel old = a.take();
+  a.maker().on_lost("b", old.number, "reset");
+  ASSERT_TRUE(wait_until([&] { return a.made() == 1; }));
+  a.maker().on_lost("b", old.number, "replaced by a newer one");
+  std::this_thread::sleep_for(milliseconds(300));
+  EXPECT_EQ(a.dialed(), 2);
+  EXPECT_EQ(a.problem_of("b"), "");
+}
+
+TEST_F(ChannelMakerTest, WhoIsToldOfASocketTooLateTakesItsAnswerNowhere) {
+  std::vector<std::function<void(Result<UniqueFd>)>> answers;
+  std::atomic<bool> asked = false;
+  auto maker = ChannelMaker::start(named("a"), {.made = [](MadeChannel) {},
+                                                .dial =
+                                                    [&](const std::string&, auto done) {
+                                                      answers.push_back(std::move(done));
+                                                      asked = true;
+                                                    }});
+  (*maker)->set_credentials(credentials(authority_, "a"));
+  (*maker)->set_hosts({{"b", "there"}});
+  ASSERT_TRUE(wait_until([&] { return asked.load(); }));
+  maker->reset();
+  for (const auto& done : answers) done(listener());
+}
+
+TEST_F(ChannelMakerTest, AHostThatAsksForShortRecordsIsRefused) {
+  Member b(named("b"), credentials(authority_, "b"));
+  b.knows("a", {});
+  const UniqueFd socket = connected_to(b.address());
+  const ChannelCredentials own = credentials(authority_, "a");
+  const auto context = TlsContext::create(own.identity, own.authority, "paravane/1");
+  ASSERT_TRUE(context);
+  SSL* tls = *(*context)->make(socket.get(), true);
+  SSL_set_tlsext_max_fragment_length(tls, TLSEXT_max_fragment_length_512);
+  EXPECT_TRUE(wait_until([&] { return SSL_do_handshake(tls) == 1; }));
+  EXPECT_TRUE(logged("turned away: host a asks for short TLS records"));
+  EXPECT_EQ(b.made(), 0u);
+  SSL_free(tls);
+}
+
 TEST_F(ChannelMakerTest, APeerThatFindsEverNewWaysToFailIsNamedAFewTimes) {
   // The one that is dialed: what its own tries come to would be a problem too.
   Member c(named("c"), credentials(authority_, "c"));
   c.knows("b", {});
-  for (int i = 0; i < 100; ++i) c.maker().on_lost("b", "way " + std::to_string(i));
+  for (int i = 0; i < 100; ++i) c.maker().on_lost("b", 0, "way " + std::to_string(i));
   ASSERT_TRUE(wait_until([&] { return c.problem_of("b") == "way 99"; }));
   EXPECT_LE(count("host b: no channel:"), 10);
 }

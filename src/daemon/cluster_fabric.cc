@@ -122,8 +122,10 @@ void ClusterFabric::tell_maker() {
 }
 
 void ClusterFabric::on_made(const std::shared_ptr<MadeChannel>& made) {
-  const transport_tcp::ChannelConfig config{
-      .host = id_of(made->host), .send_key = made->send_key, .receive_key = made->receive_key};
+  const transport_tcp::ChannelConfig config{.host = id_of(made->host),
+                                            .number = made->number,
+                                            .send_key = made->send_key,
+                                            .receive_key = made->receive_key};
   parts_.worker.post([ports = &ports_, config, made] {
     if (const Status opened = ports->open_channel(config, std::move(made->stream)); !opened) {
       log::error("channels: {}", opened.error().message);
@@ -138,10 +140,10 @@ void ClusterFabric::on_changed(const std::string& host, const std::string& probl
       [ports = &ports_, id = id_of(host), problem] { ports->set_channel_problem(id, problem); });
 }
 
-void ClusterFabric::on_channel_lost(verbs::HostId id, const std::string& reason) {
+void ClusterFabric::on_channel_lost(const transport_tcp::LostChannel& lost) {
   const auto found =
-      std::ranges::find_if(ids_, [id](const auto& entry) { return entry.second == id; });
-  if (found != ids_.end() && maker_) maker_->on_lost(found->first, reason);
+      std::ranges::find_if(ids_, [&](const auto& entry) { return entry.second == lost.host; });
+  if (found != ids_.end() && maker_) maker_->on_lost(found->first, lost.number, lost.reason);
 }
 
 void ClusterFabric::on_gids(const std::vector<SharedGid>& gids) {

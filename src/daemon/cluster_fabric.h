@@ -41,7 +41,7 @@ class ClusterFabric {
   // There is a new certificate.
   void on_identity();
   void on_gids(const std::vector<SharedGid>& gids);
-  void on_channel_lost(verbs::HostId host, const std::string& reason);
+  void on_channel_lost(const transport_tcp::LostChannel& lost);
 
  private:
   void begin(const authority::Identity& self);

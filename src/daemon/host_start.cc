@@ -55,15 +55,14 @@ Host::Host(HostConfig config, std::function<void()> on_stop)
 // The worker tells the control thread; without a cluster nobody wants to know.
 PortEvents Host::port_events() {
   if (config_.cluster == nullptr) return {};
-  return {
-      .gids_changed =
-          [this](std::vector<SharedGid> gids) {
-            config_.post([this, gids = std::move(gids)] { cluster_fabric_->on_gids(gids); });
-          },
-      .channel_lost =
-          [this](verbs::HostId host, const std::string& reason) {
-            config_.post([this, host, reason] { cluster_fabric_->on_channel_lost(host, reason); });
-          }};
+  return {.gids_changed =
+              [this](std::vector<SharedGid> gids) {
+                config_.post([this, gids = std::move(gids)] { cluster_fabric_->on_gids(gids); });
+              },
+          .channel_lost =
+              [this](const transport_tcp::LostChannel& lost) {
+                config_.post([this, lost] { cluster_fabric_->on_channel_lost(lost); });
+              }};
 }
 
 Host::~Host() {

@@ -23,10 +23,10 @@ PortTable::PortTable(Worker& worker, std::uint64_t incarnation, PortEvents event
       directory_(local_),
       events_(std::move(events)),
       tcp_(incarnation, worker.loop(), *this,
-           [this](verbs::HostId host, const std::string& reason) {
-             const auto found = hosts_.find(host);
-             if (found != hosts_.end()) found->second.problem = reason;
-             if (events_.channel_lost) events_.channel_lost(host, reason);
+           [this](const transport_tcp::LostChannel& lost) {
+             const auto found = hosts_.find(lost.host);
+             if (found != hosts_.end()) found->second.problem = lost.reason;
+             if (events_.channel_lost) events_.channel_lost(lost);
            }),
       local_tenant_(local_),
       tcp_tenant_(tcp_, kWatchSockets),

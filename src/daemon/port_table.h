@@ -53,7 +53,7 @@ struct HostReport;
 // On the worker's thread; they must not wait.
 struct PortEvents {
   std::function<void(std::vector<SharedGid>)> gids_changed{};
-  std::function<void(verbs::HostId, const std::string& reason)> channel_lost{};
+  std::function<void(const transport_tcp::LostChannel&)> channel_lost{};
 };
 
 class PortTable final : private transport_tcp::LocalOwners {

@@ -143,6 +143,11 @@ Result<authority::Identity> peer_identity(SSL* tls) {
   return *inspected->identity;
 }
 
+bool asks_for_short_records(const SSL* tls) {
+  return SSL_SESSION_get_max_fragment_length(SSL_get_session(tls)) !=
+         TLSEXT_max_fragment_length_DISABLED;
+}
+
 Result<ChannelKeys> derive_keys(SSL* tls) {
   ChannelKeys keys{};
   std::array<unsigned char, 2 * std::tuple_size_v<transport_tcp::Seal::Key>> both{};

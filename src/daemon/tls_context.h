@@ -43,6 +43,9 @@ class TlsContext {
 // After the handshake: who is at the other end. Errors: kInvalidArgument.
 Result<authority::Identity> peer_identity(SSL* tls);
 
+// RFC 6066, section 4: no host of ours does, and what one record holds would be many.
+bool asks_for_short_records(const SSL* tls);
+
 // Keys that only the two ends know.
 struct ChannelKeys {
   transport_tcp::Seal::Key of_client;  // what it sends

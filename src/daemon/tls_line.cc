@@ -71,6 +71,8 @@ class Talk {
   Talk(SSL_CTX* context, int fd)
       : fd_(fd), end_(Clock::now() + kTlsPatience), connection_(SSL_new(context)) {
     ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) | O_NONBLOCK);
+    // Or one call would go on for as long as somebody sends new keys.
+    SSL_clear_mode(connection_.get(), SSL_MODE_AUTO_RETRY);
     SSL_set_fd(connection_.get(), fd);
   }
   SSL* get() { return connection_.get(); }

@@ -29,6 +29,9 @@ struct IoResult {
   Kind kind = Kind::kMoved;
   std::size_t bytes = 0;
   bool was_all = false;  // of a read: there was no more at the moment
+  // What else it took, as bytes that might have been moved meanwhile: who sends much that
+  // is not payload pays for it.
+  std::size_t effort = 0;
 };
 
 class PayloadStream {

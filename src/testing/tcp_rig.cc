@@ -36,7 +36,7 @@ TcpRig::TcpRig(bool sealed, std::uint64_t ram_bytes) : sealed_(sealed) {
     side.directory = std::make_unique<fabric::Directory>(side.local);
     side.tcp = std::make_unique<transport_tcp::TcpTransport>(
         100 + i, *side.loop, side,
-        [&side](verbs::HostId, const std::string& reason) { side.losses.push_back(reason); });
+        [&side](const transport_tcp::LostChannel& lost) { side.losses.push_back(lost.reason); });
     side.port = side.directory->join(verbs::AdapterId{i}, "vm" + std::to_string(i), mac_of(i));
     side.vm = std::make_unique<EngineVm>(verbs::AdapterId{i}, timers_, *side.port,
                                          fabric::link_local_gid(mac_of(i)), ram_bytes);

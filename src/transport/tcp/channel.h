@@ -76,6 +76,7 @@ class LinkFinder {
 
 struct ChannelConfig {
   verbs::HostId host{};
+  std::uint64_t number = 0;       // what its maker calls it
   std::uint64_t incarnation = 0;  // of our daemon; random, not 0
   // Without encryption: the keys of both directions. Unset: the stream does it all.
   std::optional<Seal::Key> send_key{};
@@ -125,6 +126,7 @@ class Channel {
 
   const ChannelCounters& counters() const { return counters_; }
   verbs::HostId host() const { return config_.host; }
+  std::uint64_t number() const { return config_.number; }
   Instant last_heard() const { return last_heard_; }
 
   // ---- For the links ----

@@ -54,6 +54,7 @@ bool Channel::receive_step() {
 
 // True: something was read.
 bool Channel::judge(const IoResult& result) {
+  taken_.bytes += static_cast<std::int64_t>(result.effort);
   switch (result.kind) {
     case IoResult::Kind::kMoved:
       last_heard_ = now_;

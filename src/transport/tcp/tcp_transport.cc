@@ -111,7 +111,8 @@ void TcpTransport::end(Host& host, const std::string& reason, Instant now) {
   loop_.unwatch(host.channel->fd());
   const std::unique_ptr<Channel> channel = std::move(host.channel);
   channel->lose(now, [this, &host](QueuePair& qp) { wait_for(host, qp); });
-  if (on_lost_) on_lost_(channel->host(), channel->problem());
+  if (!on_lost_) return;
+  on_lost_({.host = channel->host(), .number = channel->number(), .reason = channel->problem()});
 }
 
 const Channel* TcpTransport::channel_to(HostId id) const {

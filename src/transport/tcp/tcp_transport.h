@@ -41,6 +41,12 @@ class LocalOwners {
                                                      verbs::GidType type) const = 0;
 };
 
+struct LostChannel {
+  verbs::HostId host{};
+  std::uint64_t number = 0;  // of its ChannelConfig
+  std::string reason;
+};
+
 class TcpTransport final : public verbs::Transport, private LinkFinder {
  public:
   // Requests of one queue pair that are under way at once.
@@ -48,7 +54,7 @@ class TcpTransport final : public verbs::Transport, private LinkFinder {
 
   // `incarnation`: random, not 0. `loop` is the owner thread's. `on_lost` is told of each
   // channel that ends, with the reason. All outlive the transport.
-  using OnLost = std::function<void(verbs::HostId host, const std::string& reason)>;
+  using OnLost = std::function<void(const LostChannel& lost)>;
   TcpTransport(std::uint64_t incarnation, EventLoop& loop, const LocalOwners& owners,
                OnLost on_lost);
   ~TcpTransport() override;

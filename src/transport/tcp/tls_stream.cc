@@ -9,10 +9,30 @@
 #include <utility>
 
 namespace paravane::transport_tcp {
+namespace {
+
+// Of one read(): records that are decrypted.
+constexpr int kMostRecords = 32;
+
+// What one takes at least, and what it takes to change keys, beside moving bytes.
+constexpr std::size_t kEffortOfRecord = 4096;
+constexpr std::size_t kEffortOfMessage = std::size_t{64} * 1024;
+
+// Messages about keys and tickets without payload between them. A good peer has one at a time.
+constexpr int kMostMessages = 4;
+
+// AES-GCM is good for 2^24.5 full records with one key (RFC 8446, 5.5).
+constexpr std::uint64_t kRecordsOfKey = std::uint64_t{1} << 24;
+
+}  // namespace
 
 TlsStream::TlsStream(SSL* tls, UniqueFd socket) : socket_(std::move(socket)), tls_(tls) {
   // What is written again lies elsewhere then: guest memory may have moved or gone.
   SSL_set_mode(tls_, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+  // A message that brings no payload ends the call.
+  SSL_clear_mode(tls_, SSL_MODE_AUTO_RETRY);
+  SSL_set_msg_callback(tls_, on_message);
+  SSL_set_msg_callback_arg(tls_, this);
   // A record's head and body, and the next ones, with one call.
   SSL_set_read_ahead(tls_, 1);
 }
@@ -21,8 +41,21 @@ TlsStream::~TlsStream() {
   SSL_free(tls_);
 }
 
+// What has been read ahead is worked through in one call: only the end of the stream stops that.
+void TlsStream::on_message(int is_sent, int, int type, const void*, std::size_t, SSL* tls,
+                           void* self) {
+  if (is_sent != 0 || type != SSL3_RT_HANDSHAKE) return;
+  if (++static_cast<TlsStream*>(self)->messages_ > kMostMessages) {
+    SSL_set_shutdown(tls, SSL_get_shutdown(tls) | SSL_RECEIVED_SHUTDOWN);
+  }
+}
+
 IoResult TlsStream::failure(int returned) {
   const int error = errno;
+  if (messages_ > kMostMessages) {
+    problem_ = "the host sends keys and no payload";
+    return {.kind = IoResult::Kind::kBroken};
+  }
   switch (SSL_get_error(tls_, returned)) {
     case SSL_ERROR_WANT_READ:
     case SSL_ERROR_WANT_WRITE: return {.kind = IoResult::Kind::kWouldBlock};
@@ -35,25 +68,38 @@ IoResult TlsStream::failure(int returned) {
   return {.kind = IoResult::Kind::kBroken};
 }
 
-// As many pieces as there is something for.
+// As many pieces as there is something for, within what one call may take.
 IoResult TlsStream::read(std::span<const iovec> to) {
-  std::size_t moved = 0;
+  IoResult result;
+  int records = 0;
   for (const iovec& piece : to) {
     auto* at = static_cast<std::byte*>(piece.iov_base);
     for (std::size_t have = 0; have < piece.iov_len;) {
+      if (SSL_pending(tls_) == 0) {
+        if (records++ == kMostRecords) return result;
+        result.effort += kEffortOfRecord;
+      }
       ERR_clear_error();
       std::size_t got = 0;
       const int returned = SSL_read_ex(tls_, at + have, piece.iov_len - have, &got);
       if (returned != 1) {
         // If it is more than that there is nothing, the next call says so.
-        if (moved > 0) return {.bytes = moved, .was_all = SSL_want_read(tls_) != 0};
-        return failure(returned);
+        result.was_all = SSL_want_read(tls_) != 0;
+        if (result.bytes > 0) return result;
+        const std::size_t effort = kEffortOfMessage * static_cast<std::size_t>(messages_);
+        result = failure(returned);
+        result.effort = effort;
+        return result;
       }
       have += got;
-      moved += got;
+      result.bytes += got;
+      if (const int messages = std::exchange(messages_, 0); messages > 0) {
+        result.effort += kEffortOfMessage * static_cast<std::size_t>(messages);
+        return result;
+      }
     }
   }
-  return {.bytes = moved};
+  return result;
 }
 
 // The first bytes of what is to be written, as one stretch. `skip`: of the first piece.
@@ -68,6 +114,12 @@ std::size_t TlsStream::gather(std::span<const iovec> from, std::size_t skip) {
     skip = 0;
   }
   return have;
+}
+
+void TlsStream::renew_key() {
+  records_sent_ = 0;
+  // Goes out with the next record.
+  SSL_key_update(tls_, SSL_KEY_UPDATE_NOT_REQUESTED);
 }
 
 IoResult TlsStream::write(std::span<const iovec> from) {
@@ -89,11 +141,16 @@ IoResult TlsStream::write(std::span<const iovec> from) {
     const int returned = SSL_write_ex(tls_, at, length, &sent);
     if (returned != 1) {
       const IoResult result = failure(returned);
-      if (result.kind == IoResult::Kind::kWouldBlock) promised_ = length;
+      if (result.kind == IoResult::Kind::kWouldBlock) {
+        // What is shown again must be what was shown: guest memory may change meanwhile.
+        if (at != gathered_.data()) std::memcpy(gathered_.data(), at, length);
+        promised_ = length;
+      }
       return moved > 0 && result.kind == IoResult::Kind::kWouldBlock ? IoResult{.bytes = moved}
                                                                      : result;
     }
     promised_ = 0;
+    if (++records_sent_ == kRecordsOfKey) renew_key();
     moved += sent;
     for (skip += sent; i < from.size() && skip >= from[i].iov_len; ++i) skip -= from[i].iov_len;
   }

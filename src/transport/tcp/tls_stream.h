@@ -5,6 +5,10 @@
 // what follows it, so that a message in scattered pages does not become a record per page,
 // nor its end and its trailer one each.
 //
+// A peer may send much that is not payload: new keys, records of one byte. A call of read()
+// does a bounded amount of it, and says what that took; a peer that sends nothing but that
+// has broken the stream.
+//
 // Owner thread only.
 
 #pragma once
@@ -12,7 +16,7 @@
 #include <openssl/types.h>
 
 #include <array>
-#include <memory>
+#include <cstdint>
 
 #include "transport/tcp/stream.h"
 
@@ -20,7 +24,8 @@ namespace paravane::transport_tcp {
 
 class TlsStream final : public Stream {
  public:
-  // Takes both. The socket is the one that `tls` speaks over, and does not block.
+  // Takes both. The socket is the one that `tls` speaks over, and does not block. REQUIRES:
+  // the peer has not asked for shorter records (RFC 6066, section 4).
   TlsStream(SSL* tls, UniqueFd socket);
   ~TlsStream() override;
 
@@ -32,15 +37,20 @@ class TlsStream final : public Stream {
  private:
   static constexpr std::size_t kRecordBytes = std::size_t{16} * 1024;
 
+  static void on_message(int is_sent, int version, int type, const void* data, std::size_t size,
+                         SSL* tls, void* self);
   IoResult failure(int returned);
+  void renew_key();
   std::size_t gather(std::span<const iovec> from, std::size_t skip);
 
   UniqueFd socket_;
   SSL* tls_;
-  std::array<std::byte, kRecordBytes> gathered_;
-  // Bytes that OpenSSL has encrypted and wants to be shown again; 0: none.
+  std::array<std::byte, kRecordBytes> gathered_{};
+  // Bytes of gathered_ that OpenSSL has encrypted and wants to be shown again; 0: none.
   std::size_t promised_ = 0;
-  std::string problem_;  // of the last kBroken
+  std::uint64_t records_sent_ = 0;  // with the same key
+  int messages_ = 0;                // of the handshake's kind, since there was payload
+  std::string problem_;             // of the last kBroken
 };
 
 }  // namespace paravane::transport_tcp

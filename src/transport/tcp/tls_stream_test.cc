@@ -64,14 +64,19 @@ class TlsStreamTest : public testing::Test {
  protected:
   TlsStreamTest() : context_(make_context()) {
     ::signal(SIGPIPE, SIG_IGN);  // as the daemon does
+    meet();
+  }
+  ~TlsStreamTest() override { SSL_CTX_free(context_); }
+
+  // `longest`: what the first asks for, RFC 6066, section 4.
+  void meet(std::uint8_t longest = TLSEXT_max_fragment_length_DISABLED) {
     std::array<int, 2> sockets{};
     EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, sockets.data()), 0);
     for (std::size_t side = 0; side < 2; ++side) {
       tls_[side] = SSL_new(context_);
       SSL_set_fd(tls_[side], sockets[side]);
-      SSL_set_msg_callback(tls_[side], count_record);
-      SSL_set_msg_callback_arg(tls_[side], this);
     }
+    SSL_set_tlsext_max_fragment_length(tls_[0], longest);
     SSL_set_connect_state(tls_[0]);
     SSL_set_accept_state(tls_[1]);
     for (int done = 0; done < 2;) {
@@ -80,9 +85,10 @@ class TlsStreamTest : public testing::Test {
     for (std::size_t side = 0; side < 2; ++side) {
       streams_[side] = std::make_unique<TlsStream>(tls_[side], UniqueFd(sockets[side]));
     }
-    records_ = 0;
+    // Each record is one write.
+    BIO_set_callback_ex(SSL_get_wbio(tls_[0]), count_record);
+    BIO_set_callback_arg(SSL_get_wbio(tls_[0]), reinterpret_cast<char*>(this));
   }
-  ~TlsStreamTest() override { SSL_CTX_free(context_); }
 
   void set_socket_buffer(int bytes) {
     ::setsockopt(streams_[0]->fd(), SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
@@ -103,11 +109,16 @@ class TlsStreamTest : public testing::Test {
   std::array<SSL*, 2> tls_{};
   std::array<std::unique_ptr<TlsStream>, 2> streams_;
   int records_ = 0;  // that were sent
+  std::size_t sent_ = 0;
   std::mt19937 random_{20261122};
 
  private:
-  static void count_record(int is_sent, int, int type, const void*, std::size_t, SSL*, void* self) {
-    if (is_sent == 1 && type == SSL3_RT_HEADER) ++static_cast<TlsStreamTest*>(self)->records_;
+  static long count_record(BIO* bio, int what, const char*, std::size_t, int, long, int returned,
+                           std::size_t*) {
+    if (what == BIO_CB_WRITE) {
+      ++reinterpret_cast<TlsStreamTest*>(BIO_get_callback_arg(bio))->records_;
+    }
+    return returned;
   }
 };
 
@@ -154,6 +165,75 @@ TEST_F(TlsStreamTest, AMessageTakesNoMoreRecordsThanItHasBytesFor) {
   Buffers scattered(64, std::vector<std::byte>(1024));
   EXPECT_EQ(streams_[0]->write(pieces_of(scattered)).bytes, 4 * kLongestRecord);
   EXPECT_EQ(records_, 9);
+}
+
+// OpenSSL has encrypted some of what would block, and may look at the rest again.
+TEST_F(TlsStreamTest, WhatWouldBlockIsShownAgainAsItWas) {
+  meet(TLSEXT_max_fragment_length_512);
+  int small = 2048;
+  ::setsockopt(streams_[1]->fd(), SOL_SOCKET, SO_SNDBUF, &small, sizeof small);
+  std::vector<std::byte> message(8 * kLongestRecord, std::byte{7});
+  std::vector<std::byte> seen;
+  while (seen.size() < message.size()) {
+    const std::size_t left = message.size() - sent_;
+    const iovec from{.iov_base = message.data(), .iov_len = left};
+    if (left > 0) sent_ += streams_[1]->write(std::span(&from, 1)).bytes;
+    std::vector<std::byte> piece(3000);
+    const iovec to{.iov_base = piece.data(), .iov_len = piece.size()};
+    const IoResult result = streams_[0]->read(std::span(&to, 1));
+    ASSERT_NE(result.kind, IoResult::Kind::kBroken) << streams_[0]->problem();
+    seen.insert(seen.end(), piece.begin(), piece.begin() + static_cast<long>(result.bytes));
+  }
+  EXPECT_EQ(std::ranges::count(seen, std::byte{7}), std::ssize(seen));
+}
+
+class TlsStreamKeysTest : public TlsStreamTest {
+ protected:
+  void change_keys(int times) {
+    for (int i = 0; i < times; ++i) {
+      ASSERT_EQ(SSL_key_update(tls_[0], SSL_KEY_UPDATE_NOT_REQUESTED), 1);
+      ASSERT_EQ(SSL_do_handshake(tls_[0]), 1);
+    }
+  }
+  void send_byte() {
+    std::byte byte{9};
+    const iovec from{.iov_base = &byte, .iov_len = 1};
+    ASSERT_EQ(streams_[0]->write(std::span(&from, 1)).bytes, 1u);
+  }
+  IoResult read() {
+    const iovec to{.iov_base = read_.data(), .iov_len = read_.size()};
+    return streams_[1]->read(std::span(&to, 1));
+  }
+  std::array<std::byte, 100> read_{};
+};
+
+TEST_F(TlsStreamKeysTest, NewKeysNowAndThenAreGood) {
+  for (int i = 0; i < 20; ++i) {
+    change_keys(2);
+    send_byte();
+    IoResult result = read();
+    while (result.kind == IoResult::Kind::kWouldBlock) result = read();
+    ASSERT_EQ(result.bytes, 1u);
+    EXPECT_GT(result.effort, 100'000u) << "it is not for nothing";
+  }
+}
+
+TEST_F(TlsStreamKeysTest, NothingButNewKeysBreaksTheStream) {
+  change_keys(100);
+  send_byte();
+  IoResult result = read();
+  while (result.kind == IoResult::Kind::kWouldBlock) result = read();
+  EXPECT_EQ(result.kind, IoResult::Kind::kBroken);
+  EXPECT_NE(streams_[1]->problem().find("keys"), std::string::npos);
+  EXPECT_EQ(read().kind, IoResult::Kind::kBroken);
+}
+
+TEST_F(TlsStreamKeysTest, RecordsOfOneByteAreTakenAFewAtATime) {
+  for (int i = 0; i < 100; ++i) send_byte();
+  const IoResult result = read();
+  EXPECT_EQ(result.bytes, 32u);
+  EXPECT_FALSE(result.was_all);
+  EXPECT_GE(result.effort, 32u * 4096);
 }
 
 TEST_F(TlsStreamTest, AnEndIsNoError) {
