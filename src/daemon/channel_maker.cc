@@ -252,15 +252,15 @@ void ChannelMaker::finish(std::unique_ptr<Handshake> handshake) {
   if (dialed && hosts_.contains(handshake->dialed)) hosts_.at(handshake->dialed).dialing = false;
   const auto identity = peer_identity(handshake->tls);
   if (!identity) return refuse(identity.error().message);
-  if (asks_for_short_records(handshake->tls)) {
-    return refuse("host " + identity->host + " asks for short TLS records");
-  }
   if (identity->cluster != config_.cluster) return refuse("it is a host of another cluster");
   if (dialed && identity->host != handshake->dialed) {
     return refuse("host " + identity->host + " answers at its address");
   }
   const auto found = hosts_.find(identity->host);
   if (found == hosts_.end()) return refuse("host " + identity->host + " is not known");
+  if (asks_for_short_records(handshake->tls)) {
+    return refuse("host " + identity->host + " asks for short TLS records");
+  }
   if (!dialed && dials(identity->host)) {
     return refuse("host " + identity->host + " is not the one that dials");
   }

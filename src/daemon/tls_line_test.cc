@@ -2,15 +2,19 @@
 
 #include "daemon/tls_line.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <openssl/ssl.h>
 #include <sys/socket.h>
 
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <csignal>
 #include <future>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "authority/certificate.h"
@@ -167,6 +171,29 @@ TEST_F(TlsLineTest, WhoSaysNothingIsNotWaitedForLong) {
   ASSERT_FALSE(served);
   EXPECT_THAT(served.error().message, HasSubstr("too slow"));
   EXPECT_LT(std::chrono::steady_clock::now() - began, 2 * kTlsPatience);
+}
+
+TEST_F(TlsLineTest, WhoSaysNothingButNewKeysIsNotServedForLong) {
+  ::fcntl(near_.get(), F_SETFL, 0);
+  std::atomic<bool> over = false;
+  std::thread stranger([&] {
+    SSL_CTX* context = SSL_CTX_new(TLS_client_method());
+    SSL* tls = SSL_new(context);
+    SSL_set_fd(tls, near_.get());
+    bool good = SSL_connect(tls) == 1;
+    const auto end = std::chrono::steady_clock::now() + 4 * kTlsPatience;
+    while (good && !over && std::chrono::steady_clock::now() < end) {
+      good = SSL_key_update(tls, SSL_KEY_UPDATE_NOT_REQUESTED) == 1 && SSL_do_handshake(tls) == 1;
+    }
+    SSL_free(tls);
+    SSL_CTX_free(context);
+  });
+  const auto began = std::chrono::steady_clock::now();
+  EXPECT_FALSE(serve_line(far_, server_));
+  EXPECT_LT(std::chrono::steady_clock::now() - began, 2 * kTlsPatience);
+  over = true;
+  far_.reset();
+  stranger.join();
 }
 
 class ClusterFilesTest : public testing::Test {
