@@ -18,6 +18,7 @@ struct SetOptions {
   std::string delay;
   std::string reorder;
   std::string rnr;
+  std::string seed;
 };
 
 control::TextTable impairment_table(const std::vector<control::ImpairmentStatus>& impairments) {
@@ -48,6 +49,13 @@ Result<control::Impairment> read_options(const SetOptions& options) {
     const auto delay = control::parse_delay_us(options.delay);
     if (!delay) return std::unexpected(delay.error());
     impairment.delay_us = *delay;
+  }
+  if (!options.seed.empty()) {
+    const auto seed = control::parse_seed(options.seed);
+    if (!seed) {
+      return fail(Errc::kInvalidArgument, fmt::format("--seed {}", seed.error().message));
+    }
+    impairment.seed = *seed;
   }
   if (Status good = check_impairment(impairment); !good) return std::unexpected(good.error());
   return impairment;
@@ -87,7 +95,7 @@ void add_set_command(CLI::App& impair, Run& run) {
   auto options = std::make_shared<SetOptions>();
   set->add_option("--vm", options->impairment.vm, "Whose messages")->type_name("NAME")->required();
   set->add_option("--peer", options->impairment.peer,
-                  "To whom: a VM of this host, a GID, or any (any)")
+                  "To whom: a VM of this host, a GID or IPv4 address, or any (any)")
       ->type_name("PEER");
   set->add_option("--loss", options->loss, "How many messages are lost, and how many answers")
       ->type_name("PERCENT");
@@ -97,13 +105,12 @@ void add_set_command(CLI::App& impair, Run& run) {
                 "How many datagrams, and messages of connections, others overtake (25%)");
   set->add_flag("--rnr{1%}", options->rnr,
                 "How many sends hear that the peer has no receive posted (1%)");
-  set->add_option("--seed", options->impairment.seed, "Which messages are hit (1)")
-      ->type_name("NUMBER");
+  set->add_option("--seed", options->seed, "Which messages are hit (1)")->type_name("NUMBER");
   set->footer(
       "It holds until it is cleared or the daemon ends: it is kept in memory only.\n"
       "Examples:\n"
       "  paravane impair set --vm db1 --peer db2 --loss 0.1% --seed 7\n"
-      "  paravane impair set --vm db1 --delay 20us --reorder --rnr=5%");
+      "  paravane impair set --vm db1 --peer 10.77.0.4 --delay 20us --reorder --rnr=5%");
   set->callback([options, &run] {
     run = [options](const Context& context) { return run_set(*options, context); };
   });

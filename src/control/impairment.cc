@@ -5,6 +5,7 @@
 
 #include <charconv>
 #include <cmath>
+#include <limits>
 
 #include "control/vm.h"
 
@@ -12,6 +13,10 @@ namespace paravane::control {
 namespace {
 
 constexpr double kPpmPerCent = 10'000;
+
+// ::ffff:0:0/96 (RFC 4291, 2.5.5.2).
+constexpr std::size_t kMappedBytes = 12;
+constexpr std::array<std::uint8_t, 16> kMappedPrefix{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF};
 
 struct DelayUnit {
   std::string_view name;
@@ -38,14 +43,29 @@ std::optional<double> parse_decimal(std::string_view text) {
 std::optional<std::array<std::uint8_t, 16>> parse_gid(std::string_view text) {
   std::array<std::uint8_t, 16> gid{};
   if (text.size() >= INET6_ADDRSTRLEN) return std::nullopt;
-  if (::inet_pton(AF_INET6, std::string(text).c_str(), gid.data()) != 1) return std::nullopt;
-  return gid;
+  const std::string address(text);
+  if (::inet_pton(AF_INET6, address.c_str(), gid.data()) == 1) return gid;
+  gid = kMappedPrefix;
+  if (::inet_pton(AF_INET, address.c_str(), gid.data() + kMappedBytes) == 1) return gid;
+  return std::nullopt;
+}
+
+std::string canonical_peer(std::string_view peer) {
+  const auto gid = parse_gid(peer);
+  std::array<char, INET6_ADDRSTRLEN> text{};
+  if (!gid || ::inet_ntop(AF_INET6, gid->data(), text.data(), text.size()) == nullptr) {
+    return std::string(peer);
+  }
+  return text.data();
 }
 
 Status check_impairment(const Impairment& impairment) {
   if (Status good = check_name(impairment.vm); !good) return good;
   if (!parse_gid(impairment.peer) && !check_name(impairment.peer)) {
-    return fail(Errc::kInvalidArgument, "\"peer\" must be the name of a VM, a GID, or any");
+    return fail(Errc::kInvalidArgument,
+                fmt::format("peer \"{}\": it must be the name of a VM of this host, a GID, an "
+                            "IPv4 address, or any",
+                            impairment.peer));
   }
   for (const std::uint32_t share :
        {impairment.loss_ppm, impairment.reorder_ppm, impairment.rnr_ppm}) {
@@ -96,6 +116,15 @@ Result<std::uint64_t> parse_delay_us(std::string_view text) {
   }
   return fail(Errc::kInvalidArgument,
               fmt::format("{}: a delay is 1us to 10s, as 20us, 1.5ms or 2s", text));
+}
+
+Result<std::uint64_t> parse_seed(std::string_view text) {
+  std::uint64_t seed = 0;
+  const char* end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, seed);
+  if (error == std::errc() && rest == end) return seed;
+  return fail(Errc::kInvalidArgument, fmt::format("{}: a seed is a whole number, 0 to {}", text,
+                                                  std::numeric_limits<std::uint64_t>::max()));
 }
 
 std::string format_delay(std::uint64_t us) {

@@ -26,7 +26,7 @@ inline constexpr std::string_view kAnyPeer = "any";
 
 struct Impairment {
   std::string vm;
-  std::string peer{kAnyPeer};  // a VM of this host, a GID, or "any"
+  std::string peer{kAnyPeer};  // a VM of this host, a GID as it is printed, or "any"
   // Shares of messages, in parts per million.
   std::uint32_t loss_ppm = 0;
   std::uint32_t reorder_ppm = 0;
@@ -41,8 +41,11 @@ struct Impairment {
 // Errors: kInvalidArgument, with the rule.
 Status check_impairment(const Impairment& impairment);
 
-// An address as ::1 is written; nullopt: it is none. In network order.
+// An address as ::1 is written, or as 192.0.2.1, which is the GID ::ffff:192.0.2.1;
+// nullopt: it is none. In network order.
 std::optional<std::array<std::uint8_t, 16>> parse_gid(std::string_view text);
+// One GID has many spellings and one print; what is no GID stays as it is.
+std::string canonical_peer(std::string_view peer);
 
 // "0.1%", "25": per cent, with up to four decimals. Errors: kInvalidArgument.
 Result<std::uint32_t> parse_share(std::string_view text);
@@ -50,6 +53,9 @@ std::string format_share(std::uint32_t ppm);  // "0.1%"
 // "20us", "1.5ms", "2s". Errors: kInvalidArgument.
 Result<std::uint64_t> parse_delay_us(std::string_view text);
 std::string format_delay(std::uint64_t us);
+
+// Errors: kInvalidArgument.
+Result<std::uint64_t> parse_seed(std::string_view text);
 
 struct ImpairmentStatus {
   Impairment spec;

@@ -43,6 +43,7 @@ TEST_F(ImpairmentApiTest, SetsShowsAndClears) {
   EXPECT_EQ(call("GET").at("impairments").size(), 1u);
   EXPECT_EQ(call("GET", {}, {}, "/v1/status").at("impairments"), 1);
   call("DELETE", {}, {{"vm", "b"}});
+  EXPECT_EQ(status_, 404);
   EXPECT_EQ(call("GET").at("impairments").size(), 1u);
   call("DELETE", {}, {{"vm", "a"}});
   EXPECT_EQ(status_, 200);
@@ -51,6 +52,16 @@ TEST_F(ImpairmentApiTest, SetsShowsAndClears) {
   EXPECT_EQ(call("GET").at("impairments")[0].at("peer"), "any");
   call("DELETE");
   EXPECT_TRUE(call("GET").at("impairments").empty());
+}
+
+TEST_F(ImpairmentApiTest, ReplacesWhatIsTowardsTheSameGid) {
+  call("POST", R"({"vm":"a","peer":"fe80::1","loss_ppm":1})");
+  const json set = call("POST", R"({"vm":"a","peer":"FE80:0:0:0:0:0:0:1","loss_ppm":2})");
+  EXPECT_EQ(set.at("peer"), "fe80::1");
+  call("POST", R"({"vm":"a","peer":"::ffff:10.77.0.1","loss_ppm":1})");
+  EXPECT_EQ(call("POST", R"({"vm":"a","peer":"10.77.0.1","loss_ppm":2})").at("peer"),
+            "::ffff:10.77.0.1");
+  EXPECT_EQ(call("GET").at("impairments").size(), 2u);
 }
 
 TEST_F(ImpairmentApiTest, RefusesWhatIsNone) {

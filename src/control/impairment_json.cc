@@ -54,6 +54,7 @@ Result<Impairment> impairment_from_json(const json& value) {
   Impairment impairment = read_impairment(reader);
   if (Status good = reader.finish(); !good) return std::unexpected(good.error());
   if (Status good = check_impairment(impairment); !good) return std::unexpected(good.error());
+  impairment.peer = canonical_peer(impairment.peer);
   return impairment;
 }
 

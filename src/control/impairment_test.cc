@@ -36,10 +36,30 @@ TEST(Impairment, ReadsDelays) {
   EXPECT_EQ(format_delay(2'000'000), "2s");
 }
 
+TEST(Impairment, ReadsSeeds) {
+  EXPECT_EQ(parse_seed("0"), 0u);
+  EXPECT_EQ(parse_seed("18446744073709551615"), ~std::uint64_t{0});
+  for (const char* bad : {"", "-1", "x", "1 ", "1.5", "18446744073709551616"}) {
+    EXPECT_FALSE(parse_seed(bad)) << bad;
+  }
+}
+
+TEST(Impairment, KnowsAGidInEachSpelling) {
+  for (const char* peer : {"fe80::1", "FE80:0:0:0:0:0:0:1", "fe80:0000::0001"}) {
+    EXPECT_EQ(canonical_peer(peer), "fe80::1") << peer;
+  }
+  for (const char* peer : {"10.77.0.1", "::ffff:10.77.0.1", "::FFFF:a4d:1"}) {
+    EXPECT_EQ(canonical_peer(peer), "::ffff:10.77.0.1") << peer;
+  }
+  for (const char* peer : {"any", "db1", "10.77.0", "10.77.0.1.2", "fe80::1::2"}) {
+    EXPECT_EQ(canonical_peer(peer), peer);
+  }
+}
+
 TEST(Impairment, ChecksWhatItIsGiven) {
   const Impairment good{.vm = "a", .peer = "fe80::1", .loss_ppm = 1};
   EXPECT_TRUE(check_impairment(good));
-  for (const char* peer : {"any", "b"}) {
+  for (const char* peer : {"any", "b", "10.77.0.1"}) {
     Impairment other = good;
     other.peer = peer;
     EXPECT_TRUE(check_impairment(other)) << peer;
@@ -47,7 +67,9 @@ TEST(Impairment, ChecksWhatItIsGiven) {
   for (const char* peer : {"", "B", "fe80::1::2", "a/2", "1.2.3.4/24"}) {
     Impairment bad = good;
     bad.peer = peer;
-    EXPECT_FALSE(check_impairment(bad)) << peer;
+    const Status refused = check_impairment(bad);
+    ASSERT_FALSE(refused) << peer;
+    EXPECT_NE(refused.error().message.find("\"" + bad.peer + "\""), std::string::npos);
   }
   Impairment bad = good;
   bad.vm = "A";

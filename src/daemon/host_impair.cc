@@ -13,10 +13,21 @@ using control::ApiErrorCode;
 using control::ApiResult;
 using control::ImpairmentStatus;
 
+namespace {
+
+std::unexpected<control::ApiError> no_such_peer(const std::string& name) {
+  return control::refuse(
+      ApiErrorCode::kNotFound, fmt::format("there is no vm {} on this host", name),
+      "Only its VMs (paravane vm list) have names here. For another host's, give the GID or the "
+      "IPv4 address of its adapter: 10.77.0.1 is the GID ::ffff:10.77.0.1.");
+}
+
+}  // namespace
+
 ApiResult<ImpairmentStatus> Host::set_impairment(const control::Impairment& impairment) {
   if (!vms_.contains(impairment.vm)) return no_such_vm(impairment.vm);
   const bool by_name = impairment.peer != control::kAnyPeer && !control::parse_gid(impairment.peer);
-  if (by_name && !vms_.contains(impairment.peer)) return no_such_vm(impairment.peer);
+  if (by_name && !vms_.contains(impairment.peer)) return no_such_peer(impairment.peer);
   const auto set =
       worker_->ask([this, impairment] { return ports_->impairments().set(impairment); });
   if (!set) return worker_is_busy();
@@ -36,6 +47,7 @@ ApiResult<ImpairmentStatus> Host::set_impairment(const control::Impairment& impa
 }
 
 ApiResult<void> Host::clear_impairments(const std::optional<std::string>& vm) {
+  if (vm && !vms_.contains(*vm)) return no_such_vm(*vm);
   const auto cleared = worker_->ask([this, vm] {
     ports_->impairments().clear(vm);
     return true;

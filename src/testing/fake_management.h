@@ -234,6 +234,7 @@ class FakeManagement final : public control::Management {
   }
   control::ApiResult<void> clear_impairments(const std::optional<std::string>& vm) override {
     if (fault) return std::unexpected(*fault);
+    if (vm && !vms.contains(*vm)) return missing(*vm);
     std::erase_if(impairments,
                   [&](const control::ImpairmentStatus& one) { return !vm || one.spec.vm == *vm; });
     return {};

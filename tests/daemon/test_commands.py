@@ -341,7 +341,13 @@ class ImpairCommands(DaemonTest):
         self.assertEqual(status["Impairments"], 1)
         self.assertIn("impaired db1 to db2", self.cli("stats", "--counters").stdout)
         self.refused(1, "impair", "set", "--vm", "db3", "--loss", "1%")
-        self.refused(1, "impair", "set", "--vm", "db1", "--peer", "db3", "--loss", "1%")
+        self.assertIn("::ffff:10.77.0.1", self.refused(1, "impair", "set", "--vm", "db1", "--peer", "db3", "--loss", "1%"))
+        self.assertIn("no vm db3", self.refused(1, "impair", "clear", "--vm", "db3"))
+        self.refused(2, "impair", "set", "--vm", "db1", "--loss", "1%", "--seed", "-1")
+        for peer in ("fe80::1", "FE80:0:0:0:0:0:0:1", "10.77.0.1", "::ffff:a4d:1"):
+            self.cli("impair", "set", "--vm", "db1", "--peer", peer, "--loss", "1%")
+        self.assertEqual([one["Peer"] for one in json.loads(self.cli("impair", "list", "--formatter=json").stdout)],
+                         ["db2", "fe80::1", "::ffff:10.77.0.1"])
         self.cli("impair", "clear", "--vm", "db1")
         self.assertEqual(json.loads(self.cli("impair", "list", "--formatter=json").stdout), [])
 
