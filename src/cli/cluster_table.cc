@@ -20,13 +20,27 @@ std::string print_time(std::uint64_t seconds) {
   return fmt::format("{} s", seconds);
 }
 
+std::string text_or_none(const std::string& text) {
+  return text.empty() ? "-" : text;
+}
+
+// Of a host that is away it is not known.
+TextTable::Cell port_or_none(std::uint64_t port) {
+  if (port != 0) return port;
+  return std::string("-");
+}
+
+std::string_view inventory_state(const ClusterStatus& status) {
+  if (status.connected) return "connected";
+  return status.problem == control::kFirstTry ? "connecting" : "away";
+}
+
 TextTable host_table(const ClusterStatus& status) {
   TextTable table({"Host", "State", "Address", "Port", "Version", "Adapters", "GIDs", "Channel"});
   for (const ClusterHost& host : status.hosts) {
     table.add({host.name, std::string(host.present ? "present" : "away"),
-               host.address.empty() ? std::string("-") : host.address, std::uint64_t{host.port},
-               host.version.empty() ? std::string("-") : host.version, host.adapters, host.gids,
-               host.channel.empty() ? std::string("-") : host.channel});
+               text_or_none(host.address), port_or_none(host.port), text_or_none(host.version),
+               host.adapters, host.gids, text_or_none(host.channel)});
   }
   return table;
 }
@@ -42,10 +56,12 @@ std::string print_cluster(const ClusterStatus& status, TableFormat format) {
   if (!status.member) return "this host is in no cluster\n";
   TextTable self({"Cluster", "Host", "Authority", "Address", "Inventory", "Since", "Certificate"});
   self.add({status.cluster, status.host, status.authority, status.address,
-            std::string(status.connected ? "connected" : "away"), print_time(status.since_s),
+            std::string(inventory_state(status)), print_time(status.since_s),
             print_time(status.certificate_left_s)});
   std::string text = self.print(format);
-  if (!status.connected) text += fmt::format("\nThe inventory is away: {}\n", status.problem);
+  if (inventory_state(status) == "away") {
+    text += fmt::format("\nThe inventory is away: {}\n", status.problem);
+  }
   if (!status.hosts.empty()) text += "\n" + host_table(status).print(format);
   for (const ClusterHost& host : status.hosts) {
     if (host.channel_problem.empty()) continue;

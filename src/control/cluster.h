@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "control/api_error.h"
@@ -50,6 +51,9 @@ struct ClusterHost {
   std::string channel{};          // "encrypted", "sealed", "none"; empty: this host, or not known
   std::string channel_problem{};  // why there is none
 };
+
+// What is wrong with a connection to etcd that has not been tried yet (inventory::Member).
+inline constexpr std::string_view kFirstTry = "not yet connected";
 
 struct ClusterStatus {
   bool member = false;  // false: the rest is not there
