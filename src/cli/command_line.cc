@@ -1,9 +1,15 @@
 #include "cli/command_line.h"
 
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdlib>
+#include <iterator>
+#include <string>
 #include <vector>
 
+#include "base/nearest_name.h"
 #include "cli/commands.h"
 #include "cli/version.h"
 
@@ -32,24 +38,89 @@ const CLI::App& deepest_command(const CLI::App& app) {
   return subcommands.empty() ? app : deepest_command(*subcommands.back());
 }
 
-// What is wrong with the command line, by the name of the command it is wrong for.
-std::string explain(const CLI::App& app, const CLI::Error& error) {
-  const CLI::App& command = deepest_command(app);
+using Words = std::vector<std::string>;
+
+// The command that `word`, which is none, was written after: in "clutser status" it is
+// the program itself, although status is a command of it.
+const CLI::App& command_before(const CLI::App& app, const Words& words, const std::string& word) {
+  const CLI::App* command = &app;
+  auto at = words.begin();
+  const auto end = std::ranges::find(words, word);
+  for (;;) {
+    const auto subcommands = command->get_subcommands();
+    if (subcommands.empty()) return *command;
+    at = std::find(at, end, subcommands.front()->get_name());
+    if (at == end) return *command;
+    command = subcommands.front();
+  }
+}
+
+std::string path_of(const CLI::App& command) {
   std::string path = command.get_name();
   for (const CLI::App* up = command.get_parent(); up != nullptr; up = up->get_parent()) {
     path.insert(0, up->get_name() + " ");
   }
+  return path;
+}
+
+std::string no_command(const CLI::App& command, const std::string& word) {
+  Words names;
+  for (const CLI::App* one : command.get_subcommands([](const CLI::App*) { return true; })) {
+    names.push_back(one->get_name());
+  }
+  const auto near = nearest_name(word, names);
+  return "there is no command " + word + (near ? "; do you mean " + *near + "?" : "");
+}
+
+// "Could not convert: --mtu = abc"
+std::string no_number(const CLI::App& command, const std::string& problem) {
+  const std::size_t name = problem.find("--");
+  const std::size_t equals = problem.find(" = ");
+  if (name == std::string::npos || equals == std::string::npos || equals < name) return problem;
+  const std::string option = problem.substr(name, equals - name);
+  const CLI::Option* known = command.get_option_no_throw(option);
+  return fmt::format("{} {}: a whole number is wanted{}", option, problem.substr(equals + 3),
+                     known == nullptr ? "" : fmt::format("\n  {}", known->get_description()));
+}
+
+// For an argument that is not expected, how it is right.
+std::string remedy(const CLI::App& command, const Words& words, const std::string& word) {
+  if (path_of(command) == "paravane cluster join") {
+    return "\n  A token is a secret: it comes on standard input, or with --token-file.";
+  }
+  const auto at = std::ranges::find(words, word);
+  if (at == words.begin() || at == words.end() || !std::prev(at)->starts_with("--")) return {};
+  const CLI::Option* option = command.get_option_no_throw(*std::prev(at));
+  // Of a flag that may have a value CLI11 shows the one that it has without.
+  if (option == nullptr || !option->get_name(false, true).contains('{')) return {};
+  return "\n  With a value, write " + *std::prev(at) + "=" + word + ", without a blank.";
+}
+
+// What is wrong with the command line, by the name of the command it is wrong for.
+std::string explain(const CLI::App& app, const CLI::Error& error, const Words& words) {
+  const CLI::App* command = &deepest_command(app);
   std::string problem = error.what();
-  const std::vector<std::string> unknown = app.remaining(true);
+  const Words unknown = app.remaining(true);
+  const std::string word = unknown.empty() ? "" : unknown.front();
+  const bool is_option = word.starts_with('-');
   // CLI11 misses the command first, and does not name what stands in its place.
-  if (error.get_name() == "RequiredError" && command.get_require_subcommand_min() > 0) {
+  if (error.get_name() == "RequiredError" && command->get_require_subcommand_min() > 0) {
     problem = "a command is missing";
-    if (!unknown.empty()) {
-      const bool option = unknown.front().starts_with('-');
-      problem = std::string("there is no ") + (option ? "option " : "command ") + unknown.front();
+    if (is_option) problem = "there is no option " + word;
+  }
+  if (!word.empty() && !is_option) {
+    const CLI::App& before = command_before(app, words, word);
+    if (before.get_require_subcommand_min() > 0) {
+      command = &before;
+      problem = no_command(before, word);
     }
   }
-  return "paravane: " + problem + "\n  See: " + path + " --help\n";
+  if (error.get_name() == "ConversionError") problem = no_number(*command, problem);
+  // Its name is the program's.
+  if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::ExtrasError)) {
+    problem += remedy(*command, words, word);
+  }
+  return "paravane: " + problem + "\n  See: " + path_of(*command) + " --help\n";
 }
 
 }  // namespace
@@ -64,8 +135,10 @@ ExitStatus run_command_line(std::span<const char* const> arguments) {
   add_shared_options(app, context);
   app.require_subcommand(1);
   app.fallthrough();  // --formatter and --socket may also follow the command
-  app.failure_message(
-      [](const CLI::App* failed, const CLI::Error& error) { return explain(*failed, error); });
+  const Words given(arguments.begin(), arguments.end());
+  app.failure_message([&given](const CLI::App* failed, const CLI::Error& error) {
+    return explain(*failed, error, given);
+  });
   app.footer(
       "Examples:\n"
       "  paravane vm add db1\n"
@@ -84,7 +157,7 @@ ExitStatus run_command_line(std::span<const char* const> arguments) {
   add_completion_command(app, run);
   try {
     // CLI11 takes them last word first.
-    std::vector<std::string> words(arguments.rbegin(), arguments.rend());
+    Words words(given.rbegin(), given.rend());
     app.parse(std::move(words));
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? ExitStatus::kOk : ExitStatus::kUsage;

@@ -118,6 +118,10 @@ TEST(CommandLine, RefusesWhatItDoesNotKnow) {
            {"impair", "set", "--vm", "a", "--delay", "20"},
            {"impair", "set", "--vm", "a", "--delay", "11s"},
            {"impair", "set", "--vm", "a", "--rnr=200%"},
+           {"impair", "set", "--vm", "a", "--rnr", "--seed", "-1"},
+           {"impair", "set", "--vm", "a", "--rnr", "--seed=-1"},
+           {"impair", "set", "--vm", "a", "--rnr", "--seed", "x"},
+           {"cluster", "join", "pvt1.abc"},
            {"impair", "clear", "--vm", "A"},
            {"stats", "--vm", "A"},
            {"stats", "--qps", "--counters"},
@@ -129,13 +133,39 @@ TEST(CommandLine, RefusesWhatItDoesNotKnow) {
 
 TEST(CommandLine, SaysWhatIsWrongAndWhoseHelpToRead) {
   EXPECT_EQ(run({"foo"}).err, "paravane: there is no command foo\n  See: paravane --help\n");
-  EXPECT_EQ(run({"vm", "ad"}).err, "paravane: there is no command ad\n  See: paravane vm --help\n");
+  EXPECT_EQ(run({"vm", "ad"}).err,
+            "paravane: there is no command ad; do you mean add?\n  See: paravane vm --help\n");
+  EXPECT_EQ(run({"portgrp"}).err,
+            "paravane: there is no command portgrp; do you mean portgroup?\n"
+            "  See: paravane --help\n");
+  // Also where a command follows that is there.
+  EXPECT_EQ(run({"clutser", "status"}).err,
+            "paravane: there is no command clutser; do you mean cluster?\n"
+            "  See: paravane --help\n");
+  EXPECT_EQ(run({"--formatter", "json", "clutser", "status"}).err,
+            "paravane: there is no command clutser; do you mean cluster?\n"
+            "  See: paravane --help\n");
   EXPECT_EQ(run({"vm"}).err, "paravane: a command is missing\n  See: paravane vm --help\n");
   EXPECT_EQ(run({"vm", "add"}).err, "paravane: NAME is required\n  See: paravane vm add --help\n");
   EXPECT_EQ(run({"vm", "--bogus"}).err,
             "paravane: there is no option --bogus\n  See: paravane vm --help\n");
   EXPECT_THAT(run({"status", "--bogus"}).err, AllOf(HasSubstr("paravane: "), HasSubstr("--bogus"),
                                                     HasSubstr("See: paravane status --help\n")));
+}
+
+TEST(CommandLine, SaysHowItIsRight) {
+  EXPECT_THAT(run({"cluster", "join", "pvt1.abc"}).err,
+              AllOf(HasSubstr("pvt1.abc"), HasSubstr("standard input, or with --token-file"),
+                    HasSubstr("See: paravane cluster join --help\n")));
+  EXPECT_THAT(run({"vds", "create", "a", "--mtu", "abc"}).err,
+              HasSubstr("paravane: --mtu abc: a whole number is wanted\n  Size of what VMs send, "
+                        "1280 to 9216"));
+  EXPECT_THAT(run({"impair", "set", "--vm", "a", "--rnr", "--seed", "-1"}).err,
+              HasSubstr("--seed -1: a seed is a whole number"));
+  EXPECT_THAT(run({"impair", "set", "--vm", "a", "--peer", "B", "--rnr"}).err,
+              HasSubstr("peer \"B\": it must be"));
+  EXPECT_THAT(run({"impair", "set", "--vm", "a", "--rnr", "5%"}).err,
+              AllOf(HasSubstr("5%"), HasSubstr("write --rnr=5%")));
 }
 
 TEST(CommandLine, RefusesOptionsThatWouldDoNothing) {
@@ -153,6 +183,8 @@ TEST(CommandLine, EveryCommandHasHelpWithExamples) {
   add_impair_commands(app, unused);
   add_status_command(app, unused);
   add_stats_command(app, unused);
+  add_path_commands(app, unused);
+  add_cluster_commands(app, unused);
   add_daemon_commands(app, unused);
   add_completion_command(app, unused);
   for (const CompletionNode& node : completion_nodes(app)) {

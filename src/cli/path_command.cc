@@ -34,6 +34,10 @@ ExitStatus run_list(const std::string& name, const Context& context) {
 void add_path_commands(CLI::App& parent, Run& run) {
   CLI::App* path = parent.add_subcommand("path", "The ways that connections take");
   path->require_subcommand(1);
+  path->footer(
+      "Examples:\n"
+      "  paravane path list\n"
+      "  paravane path list --vm db1");
   CLI::App* list =
       path->add_subcommand("list", "Show each connection's path, why it is that, and its counters");
   auto vm = std::make_shared<std::string>();
