@@ -3,8 +3,12 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <cerrno>
 #include <chrono>
+#include <cstring>
 #include <nlohmann/json.hpp>
+#include <string_view>
 #include <thread>
 #include <utility>
 
@@ -25,6 +29,10 @@ namespace {
 
 constexpr auto kEtcdStarts = std::chrono::seconds(15);
 constexpr const char* kSeeAddress = "Set it, and start the daemon again; see docs/cluster.md.";
+// For the first answer of the inventory, whose absence is no failure.
+constexpr auto kFirstConnection = std::chrono::seconds(3);
+// What the authority answers a host that it has taken out (ClusterAuthority::answer).
+constexpr std::string_view kNoMember = "is no member any more";
 
 std::unexpected<control::ApiError> no_cluster() {
   return refuse(ApiErrorCode::kNotFound, "this host is in no cluster",
@@ -56,6 +64,15 @@ ApiResult<std::string> choose_name(const std::string& asked, const std::string& 
                 "Choose one of a-z, 0-9, underscore, dot and dash with --name.");
 }
 
+void warn_of_other_name(const std::string& member, const std::string& configured) {
+  const std::string own = host_name(configured);
+  if (own == member) return;
+  log::warn(
+      "cluster: [host] name should be {} in paravaned.toml: distributed switches call this "
+      "host {}",
+      member, own);
+}
+
 // https://192.0.2.1:2379
 bool is_good_url(const std::string& url) {
   constexpr std::string_view kScheme = "https://";
@@ -72,6 +89,43 @@ ClusterAuthority::Config ClusterService::authority_config(const Membership& memb
           .address = config_.cluster.address};
 }
 
+// ---- what both have ----
+
+// At once: without it etcd would not be reached, after all the patience with it.
+ApiResult<void> ClusterService::check_address() const {
+  const std::string& address = config_.cluster.address;
+  if (address.empty()) {
+    return refuse(ApiErrorCode::kInvalidRequest, "[cluster] address is not set in paravaned.toml",
+                  kSeeAddress);
+  }
+  const auto door = Endpoint::of(address, config_.cluster.door_port);
+  const auto listener = dialer_.listen_and_wait(door ? door->print() : address);
+  if (listener || !listener.error().message.ends_with(std::strerror(EADDRNOTAVAIL))) return {};
+  return refuse(ApiErrorCode::kInvalidRequest,
+                fmt::format("[cluster] address in paravaned.toml is {}, which no NIC of this host "
+                            "has",
+                            address),
+                "Set it to an address of this host (see them with ip address), and start the "
+                "daemon again.");
+}
+
+// So that the answer to whoever has made this host a member shows how it is among the others.
+void ClusterService::await_inventory() {
+  const auto shown = [this] {
+    const std::shared_ptr<const inventory::View> seen = view();
+    if (!member_->state().connected || !seen) return false;
+    const auto self = seen->hosts.find(membership_->self.host);
+    return self != seen->hosts.end() && self->second.info.has_value();
+  };
+  const auto late = std::chrono::steady_clock::now() + kFirstConnection;
+  while (!stopping_) {
+    const Instant next = member_->step(std::chrono::steady_clock::now());
+    share();
+    if (shown() || std::chrono::steady_clock::now() >= late) return;
+    wait(std::min<Instant>(next, late));
+  }
+}
+
 // ---- init ----
 
 ApiResult<control::ClusterStatus> ClusterService::do_init(const control::ClusterInit& init) {
@@ -80,10 +134,7 @@ ApiResult<control::ClusterStatus> ClusterService::do_init(const control::Cluster
                   fmt::format("this host is in cluster {} already", membership_->self.cluster),
                   "Leave it first with paravane cluster leave.");
   }
-  if (config_.cluster.address.empty()) {
-    return refuse(ApiErrorCode::kInvalidRequest, "[cluster] address is not set in paravaned.toml",
-                  kSeeAddress);
-  }
+  if (auto good = check_address(); !good) return std::unexpected(good.error());
   if (init.etcd && !is_good_url(init.etcd->url)) {
     return refuse(ApiErrorCode::kInvalidRequest,
                   fmt::format("{} is no etcd that can be used", init.etcd->url),
@@ -117,6 +168,8 @@ ApiResult<control::ClusterStatus> ClusterService::do_init(const control::Cluster
   if (Status in = enter(std::move(membership)); !in) return not_kept(in.error());
   log::info("cluster: {} is made, host {} has its authority", membership_->self.cluster,
             membership_->self.host);
+  warn_of_other_name(membership_->self.host, config_.host.name);
+  await_inventory();
   return cluster_status();
 }
 
@@ -314,10 +367,7 @@ ApiResult<control::ClusterStatus> ClusterService::do_join(const std::string& tex
                   fmt::format("this host is in cluster {} already", membership_->self.cluster),
                   "Leave it first with paravane cluster leave.");
   }
-  if (config_.cluster.address.empty()) {
-    return refuse(ApiErrorCode::kInvalidRequest, "[cluster] address is not set in paravaned.toml",
-                  kSeeAddress);
-  }
+  if (auto good = check_address(); !good) return std::unexpected(good.error());
   const auto token = authority::parse_token(text);
   if (!token) {
     return refuse(ApiErrorCode::kInvalidRequest, token.error().message,
@@ -390,12 +440,8 @@ ApiResult<control::ClusterStatus> ClusterService::do_join(const std::string& tex
     return not_kept(kept.error());
   }
   log::info("cluster: this host is {} in {}", membership.self.host, membership.self.cluster);
-  if (host_name(config_.host.name) != membership.self.host) {
-    log::warn(
-        "cluster: [host] name should be {} in paravaned.toml: distributed switches call this "
-        "host {}",
-        membership.self.host, host_name(config_.host.name));
-  }
+  warn_of_other_name(membership.self.host, config_.host.name);
+  await_inventory();
   return cluster_status();
 }
 
@@ -408,10 +454,13 @@ ApiResult<void> ClusterService::say_goodbye() {
       membership_->door, client,
       {.kind = authority::DoorRequest::Kind::kLeave, .token_id = {}, .secret = {}, .request = {}});
   if (answer) return {};
+  const bool is_out =
+      answer.error().code == Errc::kBadState && answer.error().message.ends_with(kNoMember);
   return refuse(ApiErrorCode::kClusterAway,
                 fmt::format("the authority at {}: {}", membership_->door, answer.error().message),
-                "With --force this host leaves without being taken out of the cluster's lists; "
-                "do that on the authority's host with paravane cluster remove.");
+                is_out ? "With --force it leaves."
+                       : "With --force this host leaves without being taken out of the cluster's "
+                         "lists; do that on the authority's host with paravane cluster remove.");
 }
 
 ApiResult<void> ClusterService::do_leave(bool force) {

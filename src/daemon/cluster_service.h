@@ -101,6 +101,8 @@ class ClusterService final : public control::ClusterManagement {
   void run();
   void wait(Instant until);
 
+  control::ApiResult<void> check_address() const;
+  void await_inventory();
   control::ApiResult<control::ClusterStatus> do_init(const control::ClusterInit& init);
   control::ApiResult<void> found(const control::ClusterInit& init, Membership& membership);
   control::ApiResult<void> prepare_etcd(const inventory::EtcdAccess& root_access,

@@ -72,7 +72,9 @@ class Membership(ClusterTest):
         wait_for(lambda: h1.present() == ["h1"], "h2 to be gone")
         h2.start()  # it is out, and knows why
         wait_for(lambda: "does not let in user paravane-host-h2" in h2.status()["problem"], "a reason")
-        self.assertIn("h2 is no member any more", h2.refused("cluster", "leave"))
+        complaint = h2.refused("cluster", "leave")
+        self.assertIn("h2 is no member any more", complaint)
+        self.assertTrue(complaint.endswith("With --force it leaves.\n"), complaint)
         h2.cli("cluster", "leave", "--force")
         self.assertEqual(h2.status(), {"member": False})
         self.assertIn("no member", h1.refused("cluster", "remove", "h2"))
@@ -253,6 +255,27 @@ class Alone(ClusterTest):
         self.assertEqual(host.status(), {"member": False})
         for words in (("leave",), ("token", "h2"), ("remove", "h2")):
             self.assertIn("in no cluster", host.refused("cluster", *words))
+
+    def test_an_address_of_another_host_is_said_to_be(self):
+        host = Host(self, 1)
+        host.address = "10.77.0.9"
+        host.write_config()
+        host.start()
+        for complaint in (host.refused("cluster", "init"), host.refused("cluster", "join", text="pvt1.x")):
+            self.assertIn("[cluster] address in paravaned.toml is 10.77.0.9, which no NIC of this host has", complaint)
+        self.assertEqual(host.status(), {"member": False})
+        self.assertFalse((host.state / "cluster").exists())
+
+    def test_the_answer_shows_the_host_in_its_cluster(self):
+        h1, h2 = Host(self, 1).start(), Host(self, 2).start()
+        made = json.loads(h1.cli("cluster", "init", "--name", "h1", "--formatter=json").stdout)
+        self.assertTrue(made["connected"], made)
+        self.assertEqual([host["name"] for host in made["hosts"] if host["present"]], ["h1"])
+        self.assertIn("[host] name should be h1", h1.log_text())
+        joined = json.loads(h2.cli("cluster", "join", "--formatter=json", text=h1.token("h2")).stdout)
+        self.assertTrue(joined["connected"], joined)
+        self.assertEqual([host["name"] for host in joined["hosts"] if host["present"]], ["h1", "h2"])
+        self.assertIn("[host] name should be h2", h2.log_text())
 
     def test_words_that_are_no_command_are_said_to_be(self):
         host = Host(self, 1).start()
