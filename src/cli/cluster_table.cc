@@ -15,8 +15,10 @@ using control::TableFormat;
 using control::TextTable;
 
 std::string print_time(std::uint64_t seconds) {
-  if (seconds >= 2 * 86400) return fmt::format("{} d", seconds / 86400);
-  if (seconds >= 2 * 3600) return fmt::format("{} h", seconds / 3600);
+  constexpr std::uint64_t kHour = 3600;
+  constexpr std::uint64_t kDay = 24 * kHour;
+  if (seconds >= 2 * kDay) return fmt::format("{} d", seconds / kDay);
+  if (seconds >= 2 * kHour) return fmt::format("{} h", seconds / kHour);
   return fmt::format("{} s", seconds);
 }
 

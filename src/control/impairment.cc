@@ -120,9 +120,8 @@ Result<std::uint64_t> parse_delay_us(std::string_view text) {
 
 Result<std::uint64_t> parse_seed(std::string_view text) {
   std::uint64_t seed = 0;
-  const char* end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, seed);
-  if (error == std::errc() && rest == end) return seed;
+  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), seed);
+  if (error == std::errc() && rest == text.data() + text.size()) return seed;
   return fail(Errc::kInvalidArgument, fmt::format("{}: a seed is a whole number, 0 to {}", text,
                                                   std::numeric_limits<std::uint64_t>::max()));
 }
