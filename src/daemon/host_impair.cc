@@ -48,12 +48,9 @@ ApiResult<ImpairmentStatus> Host::set_impairment(const control::Impairment& impa
 
 ApiResult<void> Host::clear_impairments(const std::optional<std::string>& vm) {
   if (vm && !vms_.contains(*vm)) return no_such_vm(*vm);
-  const auto cleared = worker_->ask([this, vm] {
-    ports_->impairments().clear(vm);
-    return true;
-  });
+  const auto cleared = worker_->ask([this, vm] { return ports_->impairments().clear(vm); });
   if (!cleared) return worker_is_busy();
-  log::info("{}: no impairments any more", vm.value_or("all VMs"));
+  if (*cleared) log::info("{}: no impairments any more", vm.value_or("all VMs"));
   return {};
 }
 

@@ -63,12 +63,15 @@ std::optional<control::ImpairmentStatus> Impairments::set(const control::Impairm
   return status_of(*place);
 }
 
-void Impairments::clear(const std::optional<std::string>& vm) {
+bool Impairments::clear(const std::optional<std::string>& vm) {
+  bool any = false;
   for (const auto& place : places_) {
     if (!place->spec || (vm && place->spec->vm != *vm)) continue;
     free(*place);
+    any = true;
   }
-  directory_.detours_changed();
+  if (any) directory_.detours_changed();
+  return any;
 }
 
 void Impairments::free(Place& place) {

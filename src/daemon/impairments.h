@@ -37,7 +37,8 @@ class Impairments final : public Tenant {
 
   // nullopt: there are as many as there may be. REQUIRES: check_impairment().
   std::optional<control::ImpairmentStatus> set(const control::Impairment& impairment);
-  void clear(const std::optional<std::string>& vm);
+  // False: there were none.
+  bool clear(const std::optional<std::string>& vm);
   // The VM is no more: what was set for it, or towards it by its name, goes with it.
   void forget_vm(const std::string& vm);
   // The adapter is no more, and its id may be used again.

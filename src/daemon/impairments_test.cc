@@ -98,10 +98,13 @@ TEST_F(ImpairmentsTest, AreSoManyAndNoMore) {
 TEST_F(ImpairmentsTest, AreClearedForOneVmOrAll) {
   set({.vm = "a", .loss_ppm = 1});
   set({.vm = "b", .loss_ppm = 1});
-  impairments_.clear("a");
+  EXPECT_FALSE(impairments_.clear("c"));
+  EXPECT_TRUE(impairments_.clear("a"));
+  EXPECT_FALSE(impairments_.clear("a"));
   EXPECT_FALSE(is_impaired(0, gid(1)));
   EXPECT_TRUE(is_impaired(1, gid(0)));
-  impairments_.clear(std::nullopt);
+  EXPECT_TRUE(impairments_.clear(std::nullopt));
+  EXPECT_FALSE(impairments_.clear(std::nullopt));
   EXPECT_EQ(way(1, gid(0)), &rig_.local());
   EXPECT_TRUE(impairments_.list().empty());
 }
