@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -148,7 +149,10 @@ DoorAnswer ClusterAuthority::answer(const std::optional<authority::Identity>& pe
 DoorAnswer ClusterAuthority::join(const DoorRequest& request, Seconds now) {
   const auto host = book_.check(request.token_id, request.secret, now);
   if (!host) {
-    log::warn("cluster: a join was refused: {}", host.error().message);
+    if (const auto kept_back = refused_joins_.allow(std::chrono::steady_clock::now())) {
+      log::warn("cluster: a join was refused: {} ({} lines kept back)", host.error().message,
+                *kept_back);
+    }
     return refusal(host.error().message);
   }
   DoorAnswer answer = renew(*host, request.request, now);

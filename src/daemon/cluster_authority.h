@@ -12,6 +12,7 @@
 #include "authority/certificate.h"
 #include "authority/door_message.h"
 #include "authority/token.h"
+#include "base/log_limit.h"
 #include "daemon/cluster_files.h"
 #include "inventory/etcd_client.h"
 
@@ -72,6 +73,7 @@ class ClusterAuthority {
   EtcdRoot root_;
   authority::TokenBook book_;
   std::set<std::string> hosts_;
+  LogLimit refused_joins_;
 };
 
 // How etcd is reached by this host's own user.
