@@ -8,6 +8,27 @@
 #include <utility>
 
 namespace paravane::daemon {
+namespace {
+
+constexpr std::size_t kMostClaims = 100;  // that are named
+
+std::vector<std::string> describe_lost(const inventory::View& view) {
+  std::vector<std::string> lines;
+  for (const std::string& host : view.oversized_hosts) {
+    lines.push_back(fmt::format("all of host {}: it has too many keys", host));
+  }
+  const std::size_t named = std::min(view.lost.size(), kMostClaims);
+  for (std::size_t i = 0; i < named; ++i) {
+    const inventory::LostClaim& claim = view.lost[i];
+    lines.push_back(fmt::format("{} of host {}: {}", claim.key, claim.host, claim.reason));
+  }
+  if (named < view.lost.size()) {
+    lines.push_back(fmt::format("{} more claims", view.lost.size() - named));
+  }
+  return lines;
+}
+
+}  // namespace
 
 control::ClusterStatus describe(const ClusterPicture& picture, const Config& config) {
   if (!picture.self) return {};
@@ -49,12 +70,7 @@ control::ClusterStatus describe(const ClusterPicture& picture, const Config& con
   }
   for (auto& [name, host] : hosts) status.hosts.push_back(std::move(host));
   status.odd_keys = seen.odd_keys;
-  for (const inventory::LostClaim& claim : seen.lost) {
-    status.lost.push_back(fmt::format("{} of host {}: {}", claim.key, claim.host, claim.reason));
-  }
-  for (const std::string& host : seen.oversized_hosts) {
-    status.lost.push_back(fmt::format("all of host {}: it has too many keys", host));
-  }
+  status.lost = describe_lost(seen);
   return status;
 }
 

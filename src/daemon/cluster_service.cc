@@ -221,8 +221,12 @@ ApiResult<void> ClusterService::remove_host(const std::string& host) {
   return carry([this, host] { return do_remove(host); });
 }
 ApiResult<control::ClusterStatus> ClusterService::cluster_status() {
-  const MutexLock lock(mutex_);
-  return describe(shared_, config_);
+  ClusterPicture picture;
+  {
+    const MutexLock lock(mutex_);
+    picture = shared_;
+  }
+  return describe(picture, config_);
 }
 
 // ---- the inventory ----
