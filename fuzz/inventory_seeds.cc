@@ -9,6 +9,7 @@
 #include "authority/certificate.h"
 #include "authority/door_message.h"
 #include "authority/token.h"
+#include "control/segment.h"
 #include "inventory/view.h"
 
 namespace {
@@ -18,19 +19,29 @@ using namespace paravane;
 std::string keys() {
   const control::MacAddress mac{0x02, 0x50, 0x56, 0, 0, 1};
   const inventory::AdapterId adapter{"db1", 1};
-  const inventory::GidId gid{.gid = inventory::link_local_gid(mac),
+  const control::DistributedSwitch vds{.name = "lan"};
+  const control::PortGroup group{.name = "p", .vds = "lan", .vlan = 10};
+  const control::Network network{.switches = {{vds.name, vds}},
+                                 .port_groups = {{group.name, group}}};
+  const inventory::GidId gid{.segment = control::segment_number(network, "p").value_or(0),
+                             .gid = inventory::link_local_gid(mac),
                              .type = inventory::RoceType::kV2};
-  std::string text = "K";
+  inventory::OwnKeys own;
+  inventory::say_info(own, {.address = "192.0.2.1", .port = 28250, .version = "1"});
+  inventory::say_adapter(own, adapter, {.mac = mac, .port_group = "p"});
+  inventory::say_gid(own, gid, adapter);
+  const std::string config(inventory::kConfigPrefix);
+  std::string text = "K" + config + inventory::switch_document(vds.name) + " " +
+                     inventory::print_switch(vds) + "\n" + config +
+                     inventory::port_group_document(group.name) + " " +
+                     inventory::print_port_group(group) + "\n";
   for (const char* host : {"h1", "h2"}) {
-    const std::string prefix = inventory::host_prefix(host);
-    text += prefix + "info " +
-            inventory::print_info({.address = "192.0.2.1", .port = 28250, .version = "1"}) + "\n";
-    text += prefix + inventory::adapter_key(adapter) + " " +
-            inventory::print_adapter({.mac = mac, .port_group = "p"}) + "\n";
-    text += prefix + inventory::gid_key(gid) + " " + inventory::print_claim(adapter) + "\n";
+    for (const auto& [key, value] : own) {
+      text += inventory::host_prefix(host) + key + " " + value + "\n";
+    }
   }
-  return text + "/paravane/v1/config/switches/s {\"mtu\":9000}\n-" + inventory::host_prefix("h1") +
-         inventory::gid_key(gid) + "\n";
+  return text + config + "other/s {\"mtu\":9000}\n-" + inventory::host_prefix("h1") +
+         inventory::gid_key(gid, adapter) + "\n";
 }
 
 std::vector<std::string> seeds() {

@@ -288,21 +288,18 @@ void ClusterService::forget() {
 
 void ClusterService::publish() {
   if (!member_) return;
-  std::map<std::string, std::string> own;
-  own[std::string(inventory::kInfoKey)] =
-      inventory::print_info({.address = config_.cluster.address,
-                             .port = config_.cluster.channel_port,
-                             .version = kVersion});
-  for (const auto& [id, adapter] : adapters_) {
-    own[inventory::adapter_key(id)] = inventory::print_adapter(adapter);
-  }
+  inventory::OwnKeys own;
+  inventory::say_info(own, {.address = config_.cluster.address,
+                            .port = config_.cluster.channel_port,
+                            .version = kVersion});
+  for (const auto& [id, adapter] : adapters_) inventory::say_adapter(own, id, adapter);
   // Not while an adapter is on its way from one network to another.
   const std::shared_ptr<const View> seen = view();
   for (const auto& [gid, id] : gids_) {
     const auto adapter = adapters_.find(id);
     if (!seen || adapter == adapters_.end()) continue;
     if (control::segment_number(seen->network, adapter->second.port_group) != gid.segment) continue;
-    own[inventory::gid_key(gid)] = inventory::print_claim(id);
+    inventory::say_gid(own, gid, id);
   }
   member_->set_own(std::move(own));
 }

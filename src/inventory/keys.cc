@@ -10,8 +10,11 @@ namespace paravane::inventory {
 namespace {
 
 constexpr std::string_view kAdapters = "adapters/";
+constexpr std::string_view kMac = "/mac/";              // after the adapter
+constexpr std::string_view kPortGroup = "/portgroup/";  // after the adapter
 constexpr std::string_view kGids = "gids/";
 constexpr std::size_t kSegmentDigits = 16;
+constexpr std::size_t kGidText = kSegmentDigits + 4 + 32;  // as format_gid() has it
 
 // Lower case only: one GID has one key.
 std::optional<std::uint8_t> hex_digit(char c) {
@@ -22,7 +25,7 @@ std::optional<std::uint8_t> hex_digit(char c) {
 
 std::optional<GidId> parse_gid(std::string_view text) {
   GidId id;
-  if (text.size() != kSegmentDigits + 4 + 2 * id.gid.size()) return std::nullopt;
+  if (text.size() != kGidText) return std::nullopt;
   for (const char c : text.substr(0, kSegmentDigits)) {
     const auto digit = hex_digit(c);
     if (!digit) return std::nullopt;
@@ -44,6 +47,44 @@ std::optional<GidId> parse_gid(std::string_view text) {
   const bool zero = std::ranges::all_of(id.gid, [](std::uint8_t byte) { return byte == 0; });
   if (zero || id.gid[0] == 0xFF) return std::nullopt;  // nobody's, or a group's
   return id;
+}
+
+// Everything up to `word` is an adapter, what follows is returned.
+std::optional<std::string_view> take_adapter(std::string_view text, std::string_view word,
+                                             AdapterId& adapter) {
+  const std::size_t at = text.find(word);
+  if (at == std::string_view::npos) return std::nullopt;
+  const auto parsed = parse_adapter(text.substr(0, at));
+  if (!parsed) return std::nullopt;
+  adapter = *parsed;
+  return text.substr(at + word.size());
+}
+
+// One adapter's MAC address or port group has one key.
+bool parse_adapter_key(std::string_view text, HostKey& key) {
+  if (const auto rest = take_adapter(text, kMac, key.adapter)) {
+    const auto mac = control::parse_mac(*rest);
+    if (!mac || !control::is_unicast(*mac) || control::format_mac(*mac) != *rest) return false;
+    key.kind = HostKey::Kind::kMac;
+    key.mac = *mac;
+    return true;
+  }
+  const auto rest = take_adapter(text, kPortGroup, key.adapter);
+  if (!rest || !control::check_name(*rest)) return false;
+  key.kind = HostKey::Kind::kPortGroup;
+  key.port_group = std::string(*rest);
+  return true;
+}
+
+bool parse_gid_key(std::string_view text, HostKey& key) {
+  if (text.size() <= kGidText || text[kGidText] != '/') return false;
+  const auto gid = parse_gid(text.substr(0, kGidText));
+  const auto adapter = parse_adapter(text.substr(kGidText + 1));
+  if (!gid || !adapter) return false;
+  key.kind = HostKey::Kind::kGid;
+  key.gid = *gid;
+  key.adapter = *adapter;
+  return true;
 }
 
 }  // namespace
@@ -82,12 +123,16 @@ std::optional<AdapterId> parse_adapter(std::string_view text) {
   return AdapterId{.vm = std::string(vm), .number = static_cast<std::uint32_t>(number)};
 }
 
-std::string adapter_key(const AdapterId& id) {
-  return std::string(kAdapters) + format_adapter(id);
+std::string mac_key(const AdapterId& id, const control::MacAddress& mac) {
+  return fmt::format("{}{}{}{}", kAdapters, format_adapter(id), kMac, control::format_mac(mac));
 }
 
-std::string gid_key(const GidId& id) {
-  return std::string(kGids) + format_gid(id);
+std::string port_group_key(const AdapterId& id, const std::string& port_group) {
+  return fmt::format("{}{}{}{}", kAdapters, format_adapter(id), kPortGroup, port_group);
+}
+
+std::string gid_key(const GidId& id, const AdapterId& adapter) {
+  return fmt::format("{}{}/{}", kGids, format_gid(id), format_adapter(adapter));
 }
 
 std::optional<std::string> host_of_key(std::string_view key) {
@@ -103,21 +148,12 @@ std::optional<std::string> host_of_key(std::string_view key) {
 std::optional<HostKey> parse_host_key(std::string_view key) {
   const auto host = host_of_key(key);
   if (!host) return std::nullopt;
-  HostKey parsed{.host = *host, .kind = HostKey::Kind::kInfo, .adapter = {}, .gid = {}};
+  HostKey parsed{.host = *host};
   key.remove_prefix(kHostsPrefix.size() + host->size() + 1);
-  if (key == kInfoKey) return parsed;
-  if (key.starts_with(kAdapters)) {
-    const auto adapter = parse_adapter(key.substr(kAdapters.size()));
-    if (!adapter) return std::nullopt;
-    parsed.kind = HostKey::Kind::kAdapter;
-    parsed.adapter = *adapter;
-    return parsed;
-  }
-  if (!key.starts_with(kGids)) return std::nullopt;
-  const auto gid = parse_gid(key.substr(kGids.size()));
-  if (!gid) return std::nullopt;
-  parsed.kind = HostKey::Kind::kGid;
-  parsed.gid = *gid;
+  bool good = key == kInfoKey;
+  if (key.starts_with(kAdapters)) good = parse_adapter_key(key.substr(kAdapters.size()), parsed);
+  if (key.starts_with(kGids)) good = parse_gid_key(key.substr(kGids.size()), parsed);
+  if (!good) return std::nullopt;
   return parsed;
 }
 

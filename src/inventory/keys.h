@@ -2,12 +2,14 @@
 //
 //   config/...                    switches, port groups; the authority's host writes it
 //   hosts/HOST/info               the host itself, its address
-//   hosts/HOST/adapters/VM/N      adapter N of a VM that is there
-//   hosts/HOST/gids/SEGMENT/v2/HEX  a GID that one of its adapters has announced in the
-//                                 network of that number (control/segment.h), 16 hex digits
+//   hosts/HOST/adapters/VM/N/mac/MAC          adapter N of a VM that is there
+//   hosts/HOST/adapters/VM/N/portgroup/NAME   the port group that it is in
+//   hosts/HOST/gids/SEGMENT/v2/HEX/VM/N       a GID that it has announced in the network of
+//                                 that number (control/segment.h), 16 hex digits
 //
 // A host's user may write below hosts/HOST/ alone, so the key says who speaks and no
-// value needs to.
+// value needs to. All that a host claims stands in keys: a key is as old as what it says,
+// while a value may be changed and the key keeps its age.
 
 #pragma once
 
@@ -57,17 +59,20 @@ std::string format_adapter(const AdapterId& id);  // "db1/1"
 std::optional<AdapterId> parse_adapter(std::string_view text);
 
 // Below host_prefix().
-std::string adapter_key(const AdapterId& id);
-std::string gid_key(const GidId& id);
+std::string mac_key(const AdapterId& id, const control::MacAddress& mac);
+std::string port_group_key(const AdapterId& id, const std::string& port_group);
+std::string gid_key(const GidId& id, const AdapterId& adapter);
 inline constexpr std::string_view kInfoKey = "info";
 
 // What a key of a host is about; everything that is not one of these is nothing.
 struct HostKey {
-  enum class Kind : std::uint8_t { kInfo, kAdapter, kGid };
+  enum class Kind : std::uint8_t { kInfo, kMac, kPortGroup, kGid };
   std::string host;
   Kind kind = Kind::kInfo;
-  AdapterId adapter;
-  GidId gid;
+  AdapterId adapter{};        // of all but kInfo
+  control::MacAddress mac{};  // of kMac
+  std::string port_group{};   // of kPortGroup
+  GidId gid{};                // of kGid
 };
 std::optional<HostKey> parse_host_key(std::string_view key);
 

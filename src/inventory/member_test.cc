@@ -26,10 +26,12 @@ const control::Network kNetwork{.switches = {{"lan", {.name = "lan"}}},
 const std::uint64_t kA = *control::segment_number(kNetwork, "a");
 const std::uint64_t kB = *control::segment_number(kNetwork, "b");
 
-std::map<std::string, std::string> adapter_and_gid(const control::MacAddress& mac, const GidId& gid,
-                                                   const std::string& port_group = "a") {
-  return {{adapter_key(kVm), print_adapter({.mac = mac, .port_group = port_group})},
-          {gid_key(gid), print_claim(kVm)}};
+OwnKeys adapter_and_gid(const control::MacAddress& mac, const GidId& gid,
+                        const std::string& port_group = "a") {
+  OwnKeys own;
+  say_adapter(own, kVm, {.mac = mac, .port_group = port_group});
+  say_gid(own, gid, kVm);
+  return own;
 }
 
 // One host: a member, and what it was told.
@@ -109,7 +111,7 @@ TEST_F(MemberTest, AnothersGidIsNotTakenAndTheLoserIsToldOnce) {
   EXPECT_EQ(a_.view->owner(free_), b_.view->owner(free_));
   EXPECT_THAT(a_.lost, IsEmpty());
   auto more = adapter_and_gid(kMacB, free_);
-  more[gid_key({kA, link_local_gid(kMacB), RoceType::kV2})] = print_claim(kVm);
+  say_gid(more, {kA, link_local_gid(kMacB), RoceType::kV2}, kVm);
   b_.member.set_own(more);
   ASSERT_TRUE(b_.until([this] { return b_.view->gids.size() == 2; }));
   EXPECT_THAT(b_.lost, SizeIs(1));
@@ -165,10 +167,31 @@ TEST_F(MemberTest, AClaimKeepsItsAgeOverAReconnection) {
   EXPECT_EQ(a_.view->owner(free_)->host, "a");
 }
 
+TEST_F(MemberTest, AMacAddressStaysWithAnAdapterThatMovesAndReconnects) {
+  a_.member.set_own(adapter_and_gid(kMacA, gid_a_));
+  b_.member.set_own(adapter_and_gid(kMacB, gid_a_));
+  ASSERT_TRUE(a_.connects());
+  ASSERT_TRUE(b_.connects());
+  b_.member.set_own(adapter_and_gid(kMacA, gid_a_));  // an old adapter with another's address
+  ASSERT_TRUE(b_.until([this] { return b_.lost.size() == 2; }));
+  EXPECT_EQ(b_.view->macs.at(kMacA).host, "a");
+  a_.member.set_own(adapter_and_gid(kMacA, {kB, gid_a_.gid, gid_a_.type}, "b"));
+  ASSERT_TRUE(a_.until([this] { return a_.view->gids.size() == 1 && !a_.view->owner(gid_a_); }));
+  a_.member.set_own(adapter_and_gid(kMacA, gid_a_));
+  ASSERT_TRUE(a_.until([this] { return a_.view->owner(gid_a_).has_value(); }));
+  etcd_.kill();
+  ASSERT_TRUE(a_.until([this] { return !a_.member.state().connected; }));
+  etcd_.start();
+  ASSERT_TRUE(b_.until([this] { return b_.member.state().rounds == 2; }));
+  ASSERT_TRUE(a_.until([this] { return a_.member.state().rounds == 2; }));
+  EXPECT_EQ(a_.view->macs.at(kMacA).host, "a");
+  EXPECT_EQ(a_.view->owner(gid_a_)->host, "a");
+}
+
 TEST_F(MemberTest, ALostLeaseIsNoticedAndAllIsWrittenAnew) {
   a_.member.set_own(adapter_and_gid(kMacA, gid_a_));
   ASSERT_TRUE(a_.connects());
-  const auto pair = root_.get(host_prefix("a") + adapter_key(kVm));
+  const auto pair = root_.get(host_prefix("a") + mac_key(kVm, kMacA));
   ASSERT_TRUE(pair && *pair);
   ASSERT_TRUE(root_.revoke_lease((*pair)->lease));
   a_.now += std::chrono::seconds(20);  // the next look at the lease is due
@@ -186,10 +209,12 @@ TEST_F(MemberTest, AKeyThatSomebodyTakesAwayComesBack) {
 }
 
 TEST_F(MemberTest, WhatAnEarlierLifeHasLeftBehindIsCleared) {
-  ASSERT_TRUE(root_.put(host_prefix("a") + gid_key(gid_a_), print_claim(kVm)));
-  a_.member.set_own({{adapter_key(kVm), print_adapter({.mac = kMacA, .port_group = "a"})}});
+  ASSERT_TRUE(root_.put(host_prefix("a") + gid_key(gid_a_, kVm), "{}"));
+  OwnKeys own;
+  say_adapter(own, kVm, {.mac = kMacA, .port_group = "a"});
+  a_.member.set_own(own);
   ASSERT_TRUE(a_.connects());
-  EXPECT_TRUE(a_.until([this] { return !*root_.get(host_prefix("a") + gid_key(gid_a_)); }));
+  EXPECT_TRUE(a_.until([this] { return !*root_.get(host_prefix("a") + gid_key(gid_a_, kVm)); }));
 }
 
 TEST_F(MemberTest, CompactionIsNoHarm) {

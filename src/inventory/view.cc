@@ -25,20 +25,25 @@ namespace {
 constexpr std::string_view kSwitches = "vds/";
 constexpr std::string_view kPortGroups = "portgroups/";
 
+// The value of a key that says all.
+constexpr std::string_view kNothingMore = "{}";
+
 // Who a claim is up against.
+template <typename Age>
 struct Best {
-  std::int64_t create_revision = 0;
+  Age age{};
   GidOwner owner;
 };
 
 // Keys of different hosts are never made at the same revision; the rest is for one host's.
-bool is_older(const Best& a, const Best& b) {
-  return std::tie(a.create_revision, a.owner.host, a.owner.adapter) <
-         std::tie(b.create_revision, b.owner.host, b.owner.adapter);
+template <typename Age>
+bool is_older(const Best<Age>& a, const Best<Age>& b) {
+  return std::tie(a.age, a.owner.host, a.owner.adapter) <
+         std::tie(b.age, b.owner.host, b.owner.adapter);
 }
 
-template <typename Key>
-void offer(std::map<Key, Best>& best, const Key& key, Best claim) {
+template <typename Key, typename Age>
+void offer(std::map<Key, Best<Age>>& best, const Key& key, Best<Age> claim) {
   const auto [found, first] = best.try_emplace(key, claim);
   if (!first && is_older(claim, found->second)) found->second = std::move(claim);
 }
@@ -68,38 +73,20 @@ std::optional<HostInfo> read_info(const json& value) {
   return info;
 }
 
-std::optional<AdapterInfo> read_adapter(const json& value) {
-  JsonReader reader(value, "adapter");
-  const auto mac = control::parse_mac(reader.need_text("mac"));
-  AdapterInfo adapter;
-  adapter.port_group = reader.text("port_group").value_or("");
-  if (!reader.finish_ignoring_unknown() || !mac || !control::is_unicast(*mac)) return std::nullopt;
-  if (!is_printable(adapter.port_group, 2 * control::kMaxNameLength + 1)) return std::nullopt;
-  adapter.mac = *mac;
-  return adapter;
-}
-
-std::optional<AdapterId> read_claim(const json& value) {
-  JsonReader reader(value, "gid");
-  const auto adapter = parse_adapter(reader.need_text("adapter"));
-  if (!reader.finish_ignoring_unknown()) return std::nullopt;
-  return adapter;
-}
-
 }  // namespace
 
-std::string print_info(const HostInfo& info) {
-  return json{{"address", info.address}, {"port", info.port}, {"version", info.version}}.dump();
+void say_info(OwnKeys& own, const HostInfo& info) {
+  own[std::string(kInfoKey)] =
+      json{{"address", info.address}, {"port", info.port}, {"version", info.version}}.dump();
 }
 
-std::string print_adapter(const AdapterInfo& adapter) {
-  json value = {{"mac", control::format_mac(adapter.mac)}};
-  if (!adapter.port_group.empty()) value["port_group"] = adapter.port_group;
-  return value.dump();
+void say_adapter(OwnKeys& own, const AdapterId& id, const AdapterInfo& adapter) {
+  own[mac_key(id, adapter.mac)] = kNothingMore;
+  if (!adapter.port_group.empty()) own[port_group_key(id, adapter.port_group)] = kNothingMore;
 }
 
-std::string print_claim(const AdapterId& adapter) {
-  return json{{"adapter", format_adapter(adapter)}}.dump();
+void say_gid(OwnKeys& own, const GidId& gid, const AdapterId& adapter) {
+  own[gid_key(gid, adapter)] = kNothingMore;
 }
 
 std::string switch_document(const std::string& name) {
@@ -140,38 +127,33 @@ std::string Records::put(KeyValue&& pair) {
     if (!key || !put_host_key(host, *key, pair)) ++host.odd;
     host.oversized = host.size() + host.odd > View::kMaxKeysPerHost;
     if (!host.oversized) return {};
-    host = {.info = {}, .adapters = {}, .gids = {}, .odd = 0, .oversized = true};
+    host = {.info = {}, .macs = {}, .port_groups = {}, .gids = {}, .odd = 0, .oversized = true};
   }
   return end_of_prefix(host_prefix(*name));
 }
 
-// An odd value takes the place of what stood there before: nothing stands there now.
 bool Records::put_host_key(HostRecords& host, const HostKey& key, const KeyValue& pair) {
-  erase_host_key(host, key);
+  switch (key.kind) {
+    case HostKey::Kind::kInfo: break;
+    case HostKey::Kind::kMac: host.macs[{key.adapter, key.mac}] = pair.create_revision; return true;
+    case HostKey::Kind::kPortGroup:
+      host.port_groups[{key.adapter, key.port_group}] = pair.create_revision;
+      return true;
+    case HostKey::Kind::kGid: host.gids[{key.gid, key.adapter}] = pair.create_revision; return true;
+  }
+  host.info.reset();  // an odd one takes the place of what stood there before
   if (pair.value.size() > View::kMaxHostValue) return false;
   const Result<json> value = control::parse_json(pair.value);
-  if (!value || !value->is_object()) return false;
-  if (key.kind == HostKey::Kind::kInfo) {
-    host.info = read_info(*value);
-    return host.info.has_value();
-  }
-  if (key.kind == HostKey::Kind::kAdapter) {
-    auto adapter = read_adapter(*value);
-    if (!adapter) return false;
-    host.adapters[key.adapter] = {std::move(*adapter), pair.create_revision};
-    return true;
-  }
-  auto claim = read_claim(*value);
-  if (!claim) return false;
-  host.gids[key.gid] = {std::move(*claim), pair.create_revision};
-  return true;
+  if (value && value->is_object()) host.info = read_info(*value);
+  return host.info.has_value();
 }
 
 void Records::erase_host_key(HostRecords& host, const HostKey& key) {
   switch (key.kind) {
     case HostKey::Kind::kInfo: host.info.reset(); return;
-    case HostKey::Kind::kAdapter: host.adapters.erase(key.adapter); return;
-    case HostKey::Kind::kGid: host.gids.erase(key.gid); return;
+    case HostKey::Kind::kMac: host.macs.erase({key.adapter, key.mac}); return;
+    case HostKey::Kind::kPortGroup: host.port_groups.erase({key.adapter, key.port_group}); return;
+    case HostKey::Kind::kGid: host.gids.erase({key.gid, key.adapter}); return;
   }
 }
 
@@ -183,7 +165,7 @@ void Records::put_document(KeyValue&& pair) {
                     pair.value.size() <= View::kMaxDocument;
   const Result<json> value =
       good ? control::parse_json(pair.value) : fail(Errc::kInvalidArgument, "odd");
-  if (value && read_network_document(name, *value)) {
+  if (value && read_network_document(name, *value, pair.mod_revision)) {
     documents_[std::move(name)] = std::move(pair.value);
   } else {
     ++odd_;
@@ -193,10 +175,12 @@ void Records::put_document(KeyValue&& pair) {
 void Records::erase_document(const std::string& name) {
   documents_.erase(name);
   if (name.starts_with(kSwitches)) network_.switches.erase(name.substr(kSwitches.size()));
-  if (name.starts_with(kPortGroups)) network_.port_groups.erase(name.substr(kPortGroups.size()));
+  if (!name.starts_with(kPortGroups)) return;
+  network_.port_groups.erase(name.substr(kPortGroups.size()));
+  port_groups_written_.erase(name.substr(kPortGroups.size()));
 }
 
-bool Records::read_network_document(const std::string& name, const json& value) {
+bool Records::read_network_document(const std::string& name, const json& value, Revision written) {
   if (name.starts_with(kSwitches)) {
     auto vds = control::kept_switch_from_json(value);
     if (!vds || name != switch_document(vds->name)) return false;
@@ -206,6 +190,7 @@ bool Records::read_network_document(const std::string& name, const json& value) 
     auto group = control::kept_port_group_from_json(value);
     if (!group || name != port_group_document(group->name)) return false;
     if (network_.port_groups.size() >= control::kMaxPortGroups) return false;
+    port_groups_written_[group->name] = written;
     network_.port_groups[group->name] = std::move(*group);
   }
   return true;
@@ -238,7 +223,7 @@ std::shared_ptr<const View> Records::build() const {
     if (records.oversized) view->oversized_hosts.push_back(name);
     Host& host = view->hosts[name];
     host.info = records.info;
-    for (const auto& [id, claim] : records.adapters) host.adapters[id] = claim.value;
+    show_adapters(records, host);
   }
   settle_macs(*view);
   settle_gids(*view);
@@ -246,59 +231,107 @@ std::shared_ptr<const View> Records::build() const {
   return view;
 }
 
+void Records::show_adapters(const HostRecords& records, Host& host) {
+  std::map<AdapterId, Revision> oldest;
+  for (const auto& [key, created] : records.macs) {
+    const auto [found, first] = oldest.try_emplace(key.first, created);
+    if (!first && found->second <= created) continue;
+    found->second = created;
+    host.adapters[key.first].mac = key.second;
+  }
+  oldest.clear();
+  for (const auto& [key, created] : records.port_groups) {
+    const auto adapter = host.adapters.find(key.first);
+    const auto [found, first] = oldest.try_emplace(key.first, created);
+    if (adapter == host.adapters.end() || (!first && found->second <= created)) continue;
+    found->second = created;
+    adapter->second.port_group = key.second;
+  }
+}
+
 void Records::settle_macs(View& view) const {
-  std::map<control::MacAddress, Best> best;
+  std::map<control::MacAddress, Best<Revision>> best;
   for (const auto& [name, host] : hosts_) {
-    for (const auto& [id, claim] : host.adapters) {
-      offer(best, claim.value.mac, {claim.create_revision, {name, id}});
+    for (const auto& [key, created] : host.macs) {
+      offer(best, key.second, {.age = created, .owner = {name, key.first}});
     }
   }
   for (const auto& [mac, winner] : best) view.macs[mac] = winner.owner;
   for (const auto& [name, host] : hosts_) {
-    for (const auto& [id, claim] : host.adapters) {
-      const GidOwner& owner = view.macs.at(claim.value.mac);
+    for (const auto& [key, created] : host.macs) {
+      const auto& [id, mac] = key;
+      const GidOwner& owner = view.macs.at(mac);
       if (owner == GidOwner{name, id}) continue;
-      view.lost.push_back({name, adapter_key(id),
-                           fmt::format("MAC address {} belongs to adapter {} of host {}",
-                                       control::format_mac(claim.value.mac),
-                                       format_adapter(owner.adapter), owner.host)});
+      view.lost.push_back(
+          {name, mac_key(id, mac),
+           fmt::format("MAC address {} belongs to adapter {} of host {}", control::format_mac(mac),
+                       format_adapter(owner.adapter), owner.host)});
     }
   }
 }
 
-std::string Records::problem_of(const View& view, const std::string& host, const GidId& gid,
-                                const AdapterId& adapter) {
-  const auto& adapters = view.hosts.at(host).adapters;
-  const auto there = adapters.find(adapter);
+std::map<AdapterId, Records::Standing> Records::standings(const control::Network& network,
+                                                          const HostRecords& host) const {
+  std::map<AdapterId, Standing> all;
+  for (const auto& [key, created] : host.macs) {
+    const auto [found, first] = all.try_emplace(key.first, Standing{.since = created});
+    if (!first) found->second.since = std::min(found->second.since, created);
+  }
+  for (const auto& [key, created] : host.port_groups) {
+    const auto adapter = all.find(key.first);
+    const auto segment = control::segment_number(network, key.second);
+    if (adapter == all.end() || !segment) continue;
+    const Revision since = std::max(adapter->second.since, created);
+    const Age age{.counted = std::max(since, port_groups_written_.at(key.second)),
+                  .claimed = since};
+    const auto [found, first] = adapter->second.networks.try_emplace(*segment, age);
+    if (!first) found->second = std::min(found->second, age);
+  }
+  return all;
+}
+
+Result<Records::Age> Records::age_of(const View& view, const std::map<AdapterId, Standing>& all,
+                                     const std::string& host, const Claim& claim) {
+  const auto& [gid, adapter] = claim.first;
   const std::string name = format_adapter(adapter);
-  if (there == adapters.end()) return fmt::format("there is no adapter {}", name);
-  const std::string& port_group = there->second.port_group;
-  if (port_group.empty()) return fmt::format("adapter {} is in no port group", name);
-  const auto segment = control::segment_number(view.network, port_group);
-  if (!segment) return fmt::format("there is no port group {}", port_group);
-  if (*segment == gid.segment) return {};
-  return fmt::format("adapter {} is in port group {}, which is another network", name, port_group);
+  const auto standing = all.find(adapter);
+  if (standing == all.end()) {
+    return fail(Errc::kNotFound, fmt::format("there is no adapter {}", name));
+  }
+  const auto& networks = standing->second.networks;
+  if (const auto network = networks.find(gid.segment); network != networks.end()) {
+    return Age{.counted = std::max(network->second.counted, claim.second),
+               .claimed = std::max(network->second.claimed, claim.second)};
+  }
+  const std::string& port_group = view.hosts.at(host).adapters.at(adapter).port_group;
+  std::string problem =
+      fmt::format("adapter {} is in port group {}, which is another network", name, port_group);
+  if (networks.empty()) problem = fmt::format("there is no port group {}", port_group);
+  if (port_group.empty()) problem = fmt::format("adapter {} is in no port group", name);
+  return fail(Errc::kNotFound, std::move(problem));
 }
 
 void Records::settle_gids(View& view) const {
   std::map<std::array<std::uint8_t, 16>, GidOwner> reserved;
   for (const auto& [mac, owner] : view.macs) reserved[link_local_gid(mac)] = owner;
-  const auto judge = [&](const std::string& host, const GidId& gid, const AdapterId& adapter) {
-    const auto keeper = reserved.find(gid.gid);
-    if (keeper == reserved.end() || keeper->second == GidOwner{host, adapter}) {
-      return problem_of(view, host, gid, adapter);
-    }
-    return fmt::format("it is made from the MAC address of adapter {} of host {}",
-                       format_adapter(keeper->second.adapter), keeper->second.host);
-  };
-  std::map<GidId, Best> best;
+  std::vector<std::pair<GidId, GidOwner>> good;
+  std::map<GidId, Best<Age>> best;
   for (const auto& [name, host] : hosts_) {
-    for (const auto& [gid, claim] : host.gids) {
-      std::string problem = judge(name, gid, claim.value);
-      if (problem.empty()) {
-        offer(best, gid, {claim.create_revision, {name, claim.value}});
+    const auto standing = standings(view.network, host);
+    for (const Claim& claim : host.gids) {
+      const auto& [gid, adapter] = claim.first;
+      const GidOwner claimant{name, adapter};
+      const auto keeper = reserved.find(gid.gid);
+      if (keeper != reserved.end() && keeper->second != claimant) {
+        view.lost.push_back(
+            {name, gid_key(gid, adapter),
+             fmt::format("it is made from the MAC address of adapter {} of host {}",
+                         format_adapter(keeper->second.adapter), keeper->second.host)});
+      } else if (const auto age = age_of(view, standing, name, claim)) {
+        offer(best, gid, {.age = *age, .owner = claimant});
+        good.emplace_back(gid, claimant);
       } else {
-        view.lost.push_back({name, gid_key(gid), std::move(problem)});
+        view.lost.push_back({name, gid_key(gid, adapter), age.error().message});
       }
     }
   }
@@ -306,14 +339,11 @@ void Records::settle_gids(View& view) const {
     view.gids[gid] = winner.owner;
     view.hosts[winner.owner.host].gids[gid] = winner.owner.adapter;
   }
-  for (const auto& [name, host] : hosts_) {
-    for (const auto& [gid, claim] : host.gids) {
-      const auto owner = view.gids.find(gid);
-      if (owner == view.gids.end() || owner->second == GidOwner{name, claim.value}) continue;
-      if (!judge(name, gid, claim.value).empty()) continue;
-      view.lost.push_back(
-          {name, gid_key(gid), fmt::format("host {} has claimed it before", owner->second.host)});
-    }
+  for (const auto& [gid, claimant] : good) {
+    const GidOwner& owner = view.gids.at(gid);
+    if (owner == claimant) continue;
+    view.lost.push_back({claimant.host, gid_key(gid, claimant.adapter),
+                         fmt::format("host {} has claimed it before", owner.host)});
   }
 }
 

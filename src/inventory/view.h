@@ -5,9 +5,13 @@
 //
 // Who holds a GID in a network is decided alike by all readers:
 // - a claim counts only in the network that its adapter's port group is in;
-// - a MAC address belongs to the adapter whose key is oldest (etcd's create_revision);
+// - a MAC address belongs to the adapter whose key for it is oldest (etcd's
+//   create_revision);
 // - a GID that is made from an adapter's MAC address is that adapter's, or nobody's;
-// - any other is the oldest claim's.
+// - any other is the oldest claim's. A claim is no older than the adapter, its being in
+//   that port group, and the port group: else one that does not count could wait for its
+//   time.
+// What stands in a claim's value is nothing: it could change, and the key keep its age.
 //
 // A View does not change: threads may share one. Records: owner thread only.
 
@@ -19,8 +23,10 @@
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "base/result.h"
 #include "control/distributed_switch.h"
 #include "control/mac_address.h"
 #include "inventory/etcd_json.h"
@@ -39,10 +45,11 @@ struct AdapterInfo {
   std::string port_group;  // empty: none
 };
 
-// Values as they stand in etcd. Errors: kInvalidArgument.
-std::string print_info(const HostInfo& info);
-std::string print_adapter(const AdapterInfo& adapter);
-std::string print_claim(const AdapterId& adapter);
+// What a host says of itself: keys below its prefix, with their values.
+using OwnKeys = std::map<std::string, std::string>;
+void say_info(OwnKeys& own, const HostInfo& info);
+void say_adapter(OwnKeys& own, const AdapterId& id, const AdapterInfo& adapter);
+void say_gid(OwnKeys& own, const GidId& gid, const AdapterId& adapter);
 
 // Documents below config/: a switch and a port group, by their names.
 std::string switch_document(const std::string& name);
@@ -68,13 +75,15 @@ struct LostClaim {
 
 struct Host {
   std::optional<HostInfo> info;  // nullopt: it is away
+  // That have a MAC address. Of several that one has, and of several port groups, only the
+  // oldest is shown.
   std::map<AdapterId, AdapterInfo> adapters;
   std::map<GidId, AdapterId> gids;  // that it holds
 };
 
 struct View {
   static constexpr std::size_t kMaxHosts = 256;
-  static constexpr std::size_t kMaxKeysPerHost = 16'384;
+  static constexpr std::size_t kMaxKeysPerHost = 20'480;
   static constexpr std::size_t kMaxHostValue = 1'024;  // bytes
   static constexpr std::size_t kMaxDocuments = 4'096;
   static constexpr std::size_t kMaxDocument = std::size_t{64} * 1024;
@@ -102,28 +111,43 @@ class Records {
   std::shared_ptr<const View> build() const;
 
  private:
-  template <typename T>
-  struct Claim {
-    T value;
-    std::int64_t create_revision = 0;
-  };
+  using Revision = std::int64_t;
+  // Of keys: since when they are there.
   struct HostRecords {
     std::optional<HostInfo> info;
-    std::map<AdapterId, Claim<AdapterInfo>> adapters;
-    std::map<GidId, Claim<AdapterId>> gids;
+    std::map<std::pair<AdapterId, control::MacAddress>, Revision> macs;
+    std::map<std::pair<AdapterId, std::string>, Revision> port_groups;
+    std::map<std::pair<GidId, AdapterId>, Revision> gids;
     std::size_t odd = 0;
     bool oversized = false;
 
-    std::size_t size() const { return adapters.size() + gids.size(); }
+    std::size_t size() const { return macs.size() + port_groups.size() + gids.size(); }
+  };
+  using Claim = decltype(HostRecords::gids)::value_type;
+  // Of a claim that counts.
+  struct Age {
+    Revision counted = 0;  // since when it could
+    Revision claimed = 0;  // the same but for the port group's document, which many share
+
+    friend auto operator<=>(const Age&, const Age&) = default;
+  };
+  // Of an adapter that is there: how old its claims are at most.
+  struct Standing {
+    Revision since = 0;
+    std::map<std::uint64_t, Age> networks{};  // that it is in
   };
 
   void put_document(KeyValue&& pair);
   void erase_document(const std::string& name);
   // False: it is not as it should be.
-  bool read_network_document(const std::string& name, const nlohmann::json& value);
-  // Why an adapter's claim counts for nothing wherever it is; empty: it may count.
-  static std::string problem_of(const View& view, const std::string& host, const GidId& gid,
-                                const AdapterId& adapter);
+  bool read_network_document(const std::string& name, const nlohmann::json& value,
+                             Revision written);
+  static void show_adapters(const HostRecords& records, Host& host);
+  std::map<AdapterId, Standing> standings(const control::Network& network,
+                                          const HostRecords& host) const;
+  // Or why a claim of that host counts for nothing, whoever else has made it.
+  static Result<Age> age_of(const View& view, const std::map<AdapterId, Standing>& all,
+                            const std::string& host, const Claim& claim);
   static bool put_host_key(HostRecords& host, const HostKey& key, const KeyValue& pair);
   static void erase_host_key(HostRecords& host, const HostKey& key);
   void settle_macs(View& view) const;
@@ -132,6 +156,7 @@ class Records {
   std::map<std::string, HostRecords> hosts_;
   std::map<std::string, std::string> documents_;
   control::Network network_;  // as documents say; a port group's switch may not be there
+  std::map<std::string, Revision> port_groups_written_;  // of network_
   std::uint64_t odd_ = 0;
 };
 

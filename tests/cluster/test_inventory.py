@@ -25,7 +25,7 @@ class Claims(ClusterTest):
         h1, h2 = self.cluster(2)
         h1.cli("vm", "add", "db1", "--mac", self.MAC)
         wait_for(lambda: h2.status()["hosts"][0]["adapters"] == 1, "the VM")
-        for key in ("hosts/h1/info", f"hosts/h1/gids/{NETWORK}/v2/{gid_of(self.MAC)}", "hosts/h11/info",
+        for key in ("hosts/h1/info", f"hosts/h1/gids/{NETWORK}/v2/{gid_of(self.MAC)}/db1/1", "hosts/h11/info",
                     "config/switches/s", "elsewhere"):
             self.assertIn("permission denied", put(h2, key, {}).get("error", ""), key)
         erased = h2.etcd("/v3/kv/deleterange", {"key": coded(ROOT), "range_end": coded("/paravane/v10")})
@@ -40,11 +40,11 @@ class Claims(ClusterTest):
         # As an intruder in h2's engine: its own daemon would write what it knows again.
         os.kill(h2.children()["paravaned"], signal.SIGSTOP)
         self.addCleanup(os.kill, h2.children()["paravaned"], signal.SIGCONT)
-        answer = put(h2, f"hosts/h2/gids/{NETWORK}/v2/{gid_of(self.MAC)}", {"adapter": "thief/1"})
+        answer = put(h2, f"hosts/h2/gids/{NETWORK}/v2/{gid_of(self.MAC)}/thief/1", {})
         self.assertNotIn("error", answer)
         wait_for(lambda: h1.status()["lost"], "the claim")
         self.assertEqual(h1.status()["lost"], [
-            f"gids/{NETWORK}/v2/{gid_of(self.MAC)} of host h2: it is made from the MAC address of adapter "
+            f"gids/{NETWORK}/v2/{gid_of(self.MAC)}/thief/1 of host h2: it is made from the MAC address of adapter "
             "db1/1 of host h1"])
         self.assertEqual([host["gids"] for host in h1.status()["hosts"]], [0, 0])
 

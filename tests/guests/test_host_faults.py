@@ -233,9 +233,9 @@ class HostFaults(unittest.TestCase):
         traffic = self.rig.tally(1, 2, 14), self.rig.tally(3, 1, 14)
         self.rig.host(4).kill()
         mac = guest_mac(1)
-        for key, value in ("hosts/h4/adapters/thief/1", {"mac": mac, "port_group": "rdma"}), (
-                f"hosts/h4/gids/{NETWORK}/v2/{gid_of(mac)}", {"adapter": "thief/1"}):
-            self.assertNotIn("error", self.rig.put(4, key, value))
+        for key in (f"adapters/thief/1/mac/{mac}", "adapters/thief/1/portgroup/rdma",
+                    f"gids/{NETWORK}/v2/{gid_of(mac)}/thief/1"):
+            self.assertNotIn("error", self.rig.put(4, f"hosts/h4/{key}", {}))
         member = self.rig.rogue(4, "member", self.rig.host(4).address, self.rig.cluster_directory(4))
         stranger = self.rig.rogue(4, "stranger", self.rig.host(1).address)
         time.sleep(11)
