@@ -18,6 +18,9 @@
 namespace paravane::authority {
 
 using Seconds = std::chrono::sys_seconds;
+inline Seconds wall_clock() {
+  return std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
+}
 
 inline constexpr std::size_t kMaxPem = std::size_t{16} * 1024;
 inline constexpr std::chrono::hours kAuthorityLifetime{24 * 365 * 20};

@@ -1,4 +1,4 @@
-// ClusterService: making, joining and leaving a cluster.
+// ClusterService: making and leaving a cluster, and who may join it.
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -14,6 +14,7 @@
 
 #include "base/log.h"
 #include "control/vm.h"
+#include "daemon/cluster_refusals.h"
 #include "daemon/cluster_service.h"
 #include "daemon/endpoint.h"
 #include "daemon/host_network.h"
@@ -34,43 +35,12 @@ constexpr auto kFirstConnection = std::chrono::seconds(3);
 // What the authority answers a host that it has taken out (ClusterAuthority::answer).
 constexpr std::string_view kNoMember = "is no member any more";
 
-std::unexpected<control::ApiError> no_cluster() {
-  return refuse(ApiErrorCode::kNotFound, "this host is in no cluster",
-                "Make one with paravane cluster init, or join one with paravane cluster join.");
-}
-
-std::unexpected<control::ApiError> not_kept(const Error& error) {
-  return refuse(ApiErrorCode::kStore, error.message,
-                "See that the state directory has free space.");
-}
-
-std::unexpected<control::ApiError> etcd_failed(const Error& error) {
-  if (error.code == Errc::kBadState) {
-    return refuse(ApiErrorCode::kDenied, error.message,
-                  "Name a user who may do all with --etcd-user and --etcd-password-file.");
-  }
-  return refuse(ApiErrorCode::kClusterAway, error.message, "See that etcd runs and is reached.");
-}
-
-authority::Seconds wall_clock() {
-  return std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
-}
-
 // What switches call it, unless another name is asked for.
 ApiResult<std::string> choose_name(const std::string& asked, const std::string& configured) {
   std::string name = asked.empty() ? host_name(configured) : asked;
   if (control::check_name(name)) return name;
   return refuse(ApiErrorCode::kInvalidRequest, fmt::format("\"{}\" is no name for a host", name),
                 "Choose one of a-z, 0-9, underscore, dot and dash with --name.");
-}
-
-void warn_of_other_name(const std::string& member, const std::string& configured) {
-  const std::string own = host_name(configured);
-  if (own == member) return;
-  log::warn(
-      "cluster: [host] name should be {} in paravaned.toml: distributed switches call this "
-      "host {}",
-      member, own);
 }
 
 // https://192.0.2.1:2379
@@ -187,7 +157,7 @@ ApiResult<void> ClusterService::found(const control::ClusterInit& init, Membersh
     root = {.user = init.etcd->user, .password = init.etcd->password};
   }
   const ClusterAuthority::Config config = authority_config(membership);
-  if (Status made = ClusterAuthority::make(config, root, wall_clock()); !made) {
+  if (Status made = ClusterAuthority::make(config, root, authority::wall_clock()); !made) {
     return not_kept(made.error());
   }
   if (init.etcd) {
@@ -278,47 +248,6 @@ control::Network ClusterService::network_as(const std::string& host) const {
   return network;
 }
 
-// What this host has must be in the cluster as it is, or a name would mean another network
-// for its VMs from one moment to the next.
-ApiResult<void> ClusterService::check_network(const Membership& membership) {
-  const control::Network own = network_as(membership.self.host);
-  if (own.switches.empty()) return {};
-  const inventory::EtcdAccess access = etcd_access(paths_, membership);
-  inventory::EtcdClient etcd(access, open_);
-  inventory::Records records;
-  const auto read =
-      etcd.for_each(std::string(inventory::kConfigPrefix),
-                    [&](inventory::KeyValue&& pair) { return records.put(std::move(pair)); });
-  if (!read) return etcd_failed(read.error());
-  const control::Network shared = records.build()->network;
-  const auto differs = [](const char* what, const std::string& name, const char* command) {
-    return refuse(ApiErrorCode::kExists,
-                  fmt::format("this host has a {} {}, which the cluster has not, or has otherwise",
-                              what, name),
-                  fmt::format("Delete it first with paravane {} delete {}, and join with another "
-                              "token.",
-                              command, name));
-  };
-  for (const auto& [name, group] : own.port_groups) {
-    const auto same = shared.port_groups.find(name);
-    if (same == shared.port_groups.end() || same->second != group) {
-      return differs("port group", name, "portgroup");
-    }
-  }
-  // What other hosts do there is theirs.
-  const auto here = [&](control::DistributedSwitch vds) {
-    std::erase_if(vds.hosts, [&](const auto& host) { return host.first != membership.self.host; });
-    return vds;
-  };
-  for (const auto& [name, vds] : own.switches) {
-    const auto same = shared.switches.find(name);
-    if (same == shared.switches.end() || here(same->second) != here(vds)) {
-      return differs("switch", name, "vds");
-    }
-  }
-  return {};
-}
-
 // ---- tokens, hosts ----
 
 ApiResult<void> ClusterService::need_authority() const {
@@ -330,7 +259,7 @@ ApiResult<void> ClusterService::need_authority() const {
 
 ApiResult<control::JoinToken> ClusterService::do_token(const control::TokenRequest& request) {
   if (auto may = need_authority(); !may) return std::unexpected(may.error());
-  const auto time = wall_clock();
+  const auto time = authority::wall_clock();
   auto token =
       authority_->make_token(request.host, time + std::chrono::seconds(request.valid_s), time);
   if (token) return control::JoinToken{std::move(*token), request.host, request.valid_s};
@@ -357,92 +286,6 @@ ApiResult<void> ClusterService::do_remove(const std::string& host) {
                   "See paravane cluster status for the hosts there are.");
   }
   return etcd_failed(gone.error());
-}
-
-// ---- join ----
-
-ApiResult<control::ClusterStatus> ClusterService::do_join(const std::string& text) {
-  if (membership_) {
-    return refuse(ApiErrorCode::kExists,
-                  fmt::format("this host is in cluster {} already", membership_->self.cluster),
-                  "Leave it first with paravane cluster leave.");
-  }
-  if (auto good = check_address(); !good) return std::unexpected(good.error());
-  const auto token = authority::parse_token(text);
-  if (!token) {
-    return refuse(ApiErrorCode::kInvalidRequest, token.error().message,
-                  "Make one on the authority's host with paravane cluster token NAME.");
-  }
-  const auto own = authority::make_request();
-  if (!own) return refuse(ApiErrorCode::kInternal, own.error().message);
-  // The token says whom to trust, before the secret is told.
-  const TlsClient client{
-      .identity = {}, .accept = [&token](const ShownCertificates& shown) -> Status {
-        for (const std::string& issuer : shown) {
-          const auto seen = authority::inspect(issuer);
-          if (!seen || seen->fingerprint != token->fingerprint) continue;
-          if (authority::is_signed_by(shown.front(), issuer, wall_clock()) &&
-              authority::inspect(shown.front())->identity == token->keeper) {
-            return {};
-          }
-        }
-        return fail(Errc::kBadState, "who answers is not the authority that has made the token");
-      }};
-  const auto answer = ask_door(token->door, client,
-                               {.kind = authority::DoorRequest::Kind::kJoin,
-                                .token_id = token->id,
-                                .secret = token->secret,
-                                .request = own->certificate});
-  if (!answer && answer.error().code == Errc::kBadState) {
-    return refuse(
-        ApiErrorCode::kDenied,
-        fmt::format("the authority at {} refused: {}", token->door, answer.error().message),
-        "Make another token on the authority's host with paravane cluster token NAME.");
-  }
-  if (!answer) {
-    return refuse(ApiErrorCode::kClusterAway,
-                  fmt::format("the authority at {}: {}", token->door, answer.error().message),
-                  "See that its daemon runs and that its door is reached from here.");
-  }
-  const auto issuer = authority::inspect(answer->authority);
-  const auto seen = authority::inspect(answer->certificate);
-  const bool good = issuer && issuer->fingerprint == token->fingerprint && seen && seen->identity &&
-                    seen->identity->cluster == token->keeper.cluster && !answer->etcd.empty() &&
-                    authority::is_signed_by(answer->certificate, answer->authority, wall_clock());
-  if (!good) {
-    return refuse(ApiErrorCode::kDenied, "the authority's answer is not what it must be",
-                  "See that both hosts have the same version, and their clocks the same time.");
-  }
-  const Membership membership{.self = *seen->identity,
-                              .authority = token->keeper.host,
-                              .door = token->door,
-                              .runs_etcd = false,
-                              .own_etcd_authority = answer->etcd_authority.empty(),
-                              .etcd = answer->etcd,
-                              .etcd_user = answer->etcd_user,
-                              .etcd_password = answer->etcd_password};
-  Status kept = make_cluster_directory(paths_);
-  if (kept) kept = write_file(paths_.identity(), own->key + answer->certificate);
-  if (kept) kept = write_file(paths_.authority(), answer->authority);
-  if (kept) kept = write_file(paths_.etcd_authority(), answer->etcd_authority);
-  if (kept) {
-    if (auto same = check_network(membership); !same) {
-      membership_ = membership;
-      if (auto gone = say_goodbye(); !gone) log::warn("cluster: {}", gone.error().message);
-      forget();
-      return std::unexpected(same.error());
-    }
-    kept = save_membership(paths_, membership);
-  }
-  if (kept) kept = enter(membership);
-  if (!kept) {
-    forget();
-    return not_kept(kept.error());
-  }
-  log::info("cluster: this host is {} in {}", membership.self.host, membership.self.cluster);
-  warn_of_other_name(membership.self.host, config_.host.name);
-  await_inventory();
-  return cluster_status();
 }
 
 // ---- leave ----

@@ -354,7 +354,7 @@ Result<authority::DoorAnswer> ClusterService::ask_door(const std::string& door,
 Status ClusterService::accept_authority(const ShownCertificates& shown) const {
   const auto known = read_file(paths_.authority());
   if (!known) return std::unexpected(known.error());
-  const auto time = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
+  const auto time = authority::wall_clock();
   const authority::Identity keeper{membership_->self.cluster, membership_->authority};
   const bool good = !shown.empty() && authority::is_signed_by(shown.front(), *known, time) &&
                     authority::inspect(shown.front())->identity == keeper;
@@ -364,7 +364,7 @@ Status ClusterService::accept_authority(const ShownCertificates& shown) const {
 
 Result<std::string> ClusterService::sign(const std::string& request) {
   if (authority_) {
-    const auto time = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
+    const auto time = authority::wall_clock();
     return authority_->sign(request, membership_->self.host, time);
   }
   const TlsClient client{.identity = paths_.identity(),
@@ -406,8 +406,7 @@ std::string ClusterService::answer_at_door(const std::optional<authority::Identi
   const auto answer = mailbox_.ask(
       [this, peer, asked = *request]() -> std::optional<authority::DoorAnswer> {
         if (!authority_) return std::nullopt;
-        const auto time =
-            std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
+        const auto time = authority::wall_clock();
         return authority_->answer(peer, asked, time);
       },
       kTlsPatience);

@@ -109,6 +109,8 @@ class ClusterService final : public control::ClusterManagement {
                                         const Membership& membership);
   control::ApiResult<void> clear_etcd();
   control::ApiResult<control::ClusterStatus> do_join(const std::string& text);
+  control::ApiResult<authority::DoorAnswer> ask_to_join(const authority::Token& token,
+                                                        const std::string& request);
   control::ApiResult<void> do_leave(bool force);
   control::ApiResult<void> say_goodbye();
   control::ApiResult<control::JoinToken> do_token(const control::TokenRequest& request);

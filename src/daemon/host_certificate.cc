@@ -28,7 +28,7 @@ Result<HostCertificate> HostCertificate::load(std::filesystem::path file,
 
 bool HostCertificate::look(Instant at, const Sign& sign) {
   if (at < next_look_) return false;
-  const auto time = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
+  const auto time = authority::wall_clock();
   const auto due = until_ - (until_ - from_) / 3;
   if (time < due) {
     next_look_ = at + std::min<Duration>(due - time, std::chrono::hours(1));

@@ -1,0 +1,38 @@
+#include "daemon/cluster_refusals.h"
+
+#include "base/log.h"
+#include "daemon/host_network.h"
+
+namespace paravane::daemon {
+
+using control::ApiErrorCode;
+using control::refuse;
+
+std::unexpected<control::ApiError> no_cluster() {
+  return refuse(ApiErrorCode::kNotFound, "this host is in no cluster",
+                "Make one with paravane cluster init, or join one with paravane cluster join.");
+}
+
+std::unexpected<control::ApiError> not_kept(const Error& error) {
+  return refuse(ApiErrorCode::kStore, error.message,
+                "See that the state directory has free space.");
+}
+
+std::unexpected<control::ApiError> etcd_failed(const Error& error) {
+  if (error.code == Errc::kBadState) {
+    return refuse(ApiErrorCode::kDenied, error.message,
+                  "Name a user who may do all with --etcd-user and --etcd-password-file.");
+  }
+  return refuse(ApiErrorCode::kClusterAway, error.message, "See that etcd runs and is reached.");
+}
+
+void warn_of_other_name(const std::string& member, const std::string& configured) {
+  const std::string own = host_name(configured);
+  if (own == member) return;
+  log::warn(
+      "cluster: [host] name should be {} in paravaned.toml: distributed switches call this "
+      "host {}",
+      member, own);
+}
+
+}  // namespace paravane::daemon
