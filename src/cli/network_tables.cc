@@ -12,7 +12,7 @@ std::string join(const std::vector<std::string>& words, std::string_view between
   return fmt::format("{}", fmt::join(words, between));
 }
 
-std::string or_dash(std::string text) {
+std::string or_dash(const std::string& text) {
   return text.empty() ? "-" : text;
 }
 

@@ -14,6 +14,7 @@ constexpr std::size_t kMostClaims = 100;  // that are named
 
 std::vector<std::string> describe_lost(const inventory::View& view) {
   std::vector<std::string> lines;
+  lines.reserve(view.oversized_hosts.size() + kMostClaims + 1);
   for (const std::string& host : view.oversized_hosts) {
     lines.push_back(fmt::format("all of host {}: it has too many keys", host));
   }

@@ -1,6 +1,8 @@
 """Many guests at once: what each pair of them, or each two neighbours in a ring, do at the same time."""
 import itertools
 
+from guests import Failed
+
 FIRST_PORT = 19000
 
 
@@ -20,8 +22,16 @@ def talk_at_once(rig, pairs, words, timeout=280):
     for server in {server for server, _ in pairs}:
         rig.wait_listening(server, *(port for pair, port in ports.items() if pair[0] == server))
     ends += [rig.spawn(client, *words(ports[server, client]), f"10.77.0.{server}", timeout=timeout) for server, client in pairs]
+    said, failures = [], []
     try:
-        return [one.expect_success(timeout + 10) for one in ends]
+        for one in ends:
+            try:
+                said.append(one.expect_success(timeout + 10))
+            except Failed as failure:  # the other end's may say why
+                failures.append(str(failure))
+        if failures:
+            raise Failed("\n".join(failures))
+        return said
     finally:
         for one in ends:
             one.end()

@@ -270,7 +270,7 @@ void TcpTransport::poll(Instant now, verbs::Budget& budget) {
 }
 
 void TcpTransport::look_after(Host& host, Instant now) {
-  Channel& channel = *host.channel;
+  const Channel& channel = *host.channel;
   if (channel.broken()) return end(host, channel.problem(), now);
   if (channel.is_open() && !host.announced) announce(host);
   if (channel.wants_writable() == host.watches_writable) return;

@@ -42,6 +42,7 @@ TlsStream::~TlsStream() {
 }
 
 // What has been read ahead is worked through in one call: only the end of the stream stops that.
+// NOLINTNEXTLINE(readability-function-size): OpenSSL's signature
 void TlsStream::on_message(int is_sent, int, int type, const void*, std::size_t, SSL* tls,
                            void* self) {
   if (is_sent != 0 || type != SSL3_RT_HANDSHAKE) return;
