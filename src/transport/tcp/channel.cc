@@ -113,9 +113,12 @@ void Channel::on_ready(bool writable) {
 void Channel::poll(Instant now, verbs::Budget& budget) {
   now_ = now;
   if (broken()) return;
+  // Who sends to us without end must not keep us from sending.
+  if (std::exchange(sends_first_, false)) send(budget);
   // Answers go out in the same turn.
-  receive(budget);
+  if (!broken()) receive(budget);
   if (!broken()) send(budget);
+  sends_first_ = budget.spent();
 }
 
 void Channel::keep_alive(Instant now) {

@@ -237,6 +237,7 @@ class Channel {
   Outbox out_;
   bool write_blocked_ = false;
   bool requests_first_ = false;
+  bool sends_first_ = false;  // the last turn ended before all was sent
   std::unique_ptr<Seal> seal_;
   bool hello_due_ = true;
   bool ping_due_ = false;

@@ -27,7 +27,7 @@ struct Address {
 
 // How long a request waits for an answer: the attributes of ibv_modify_qp(3).
 struct Patience {
-  std::uint8_t timeout = 14;  // 4.096 us * 2^timeout a try; 67 ms
+  std::uint8_t timeout = 17;  // 4.096 us * 2^timeout a try; 0.5 s
   std::uint8_t retries = 7;
 };
 

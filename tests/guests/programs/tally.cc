@@ -4,7 +4,7 @@
 //   paravane-tally [OPTION]... PORT            the end that is acted upon
 //   paravane-tally [OPTION]... PORT ADDRESS    the end that acts
 //     --seconds S    how long it acts (5)
-//     --timeout N    of the queue pair: 4.096 us * 2^N a try (14)
+//     --timeout N    of the queue pair: 4.096 us * 2^N a try (17)
 //     --retries N    and tries beyond the first (7)
 //
 // A round is a few requests under way together: FETCH AND ADD, a numbered SEND with
