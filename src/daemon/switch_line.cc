@@ -52,7 +52,7 @@ Result<SwitchReport> SwitchLine::wait_for(std::string_view number) {
     }
     const std::string_view text = note.text;
     const std::size_t blank = std::min(text.find(' '), text.size());
-    if (text.substr(0, blank) != number) continue;  // of a plan that nobody waits for now
+    if (text.substr(0, blank) != number) continue;  // of a plan that was given up
     return parse_switch_report(text.substr(std::min(blank + 1, text.size())));
   }
   return fail(Errc::kIo, "the keeper did not answer in time");

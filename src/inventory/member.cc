@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "control/cluster.h"
+
 namespace paravane::inventory {
 namespace {
 
@@ -24,7 +26,7 @@ Member::Member(MemberConfig config, OpenSocket open, Events events, Instant now)
       client_(config_.access, open_),
       watch_(config_.access, open_) {
   state_.since = now;
-  state_.problem = "not yet connected";
+  state_.problem = control::kFirstTry;
 }
 
 Member::~Member() = default;
@@ -232,3 +234,4 @@ Status Member::leave() {
 }
 
 }  // namespace paravane::inventory
+#include "control/cluster.h"

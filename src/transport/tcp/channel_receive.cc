@@ -42,7 +42,7 @@ void Channel::receive(verbs::Budget& budget) {
   }
 }
 
-// One read. False: nothing more for now.
+// One read. False: there is no more to be read.
 bool Channel::receive_step() {
   switch (reading_) {
     case Reading::kHead: return receive_head();

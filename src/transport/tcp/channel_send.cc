@@ -106,7 +106,7 @@ void Channel::compose_links() {
   if (!requests_first_) compose_line(to_send_, &OutboundLink::sending);
 }
 
-// One write. False: nothing more for now.
+// One write. False: no more can be written.
 bool Channel::write_some(verbs::Budget& budget) {
   const bool in_block = !out_.block_left.empty();
   const IoResult result = in_block && !out_.direct ? write_block() : write_direct();
