@@ -116,6 +116,7 @@ class ChannelFuzz {
     peer_.emplace(UniqueFd(sockets[1]),
                   sealed_ ? std::optional<transport_tcp::Seal::Key>(key) : std::nullopt);
     losses_ = rig_.losses(0).size();
+    held_back_.clear();
   }
 
   void turns(unsigned count) {
@@ -132,8 +133,12 @@ class ChannelFuzz {
     }
   }
 
-  void send(const RawPeer::Bytes& bytes) {
-    std::span<const std::byte> rest(bytes);
+  void send(const RawPeer::Bytes& record) {
+    RawPeer::Bytes bytes = std::exchange(held_back_, {});
+    bytes.insert(bytes.end(), record.begin(), record.end());
+    const std::size_t later = std::min(bytes.size(), std::exchange(hold_back_, 0));
+    held_back_.assign(bytes.end() - static_cast<std::ptrdiff_t>(later), bytes.end());
+    std::span<const std::byte> rest = std::span(bytes).first(bytes.size() - later);
     for (int tries = 0; tries < 4 && !peer_->send_some(rest); ++tries) {
       peer_->drain();
       turns(4);
@@ -232,6 +237,7 @@ class ChannelFuzz {
           rig_.know_peer(0);
         }
         return;
+      case ChannelAct::kHoldBack: hold_back_ = input_.u8() * std::size_t{16}; return;
       case ChannelAct::kCount: return;
     }
   }
@@ -321,14 +327,15 @@ class ChannelFuzz {
     frame.source_gid = wrong == 0x84 ? rig_.a().gid().raw : rig_.b().gid().raw;
     frame.dest_gid = vm(adapter_of(place)).gid().raw;
     frame.segment.set(wrong == 0x85 ? 7 : 0);
-    add(frame, some_length() % (wire::kMaxDatagramPayload + 2));
+    add(frame, wrong >= 0xC0 ? 0 : some_length() % (wire::kMaxDatagramPayload + 2));
   }
 
   void end() {
     const std::uint8_t pick = input_.u8();
-    const std::size_t direct =
-        pick < 0x60 ? 0
-                    : std::min<std::size_t>((pick % 64u) * 4096 + pick % 5, wire::kMaxDirectBytes);
+    const std::size_t direct = pick < 0x60   ? 0
+                               : pick < 0x70 ? (pick % 16u + 1) * (wire::kMaxDatagramPayload / 16)
+                                             : std::min<std::size_t>((pick % 64u) * 4096 + pick % 5,
+                                                                     wire::kMaxDirectBytes);
     const std::uint8_t verdict = input_.u8();
     const std::uint32_t says = verdict >= 0xF0   ? verdict
                                : verdict >= 0xC0 ? wire::kVoid
@@ -412,6 +419,8 @@ class ChannelFuzz {
   std::array<Qp, kQps> qps_;
   std::optional<RawPeer> peer_;
   std::size_t losses_ = 0;
+  std::size_t hold_back_ = 0;  // of the next record, bytes
+  RawPeer::Bytes held_back_;
 };
 
 }  // namespace

@@ -33,6 +33,7 @@ enum class ChannelAct : std::uint8_t {
   kQueuePair,  // queue pair, what: error, or gone and made again
   kRegion,     // the region's key is taken away
   kForget,     // the directory forgets the host, or knows it again
+  kHoldBack,   // bytes / 16: so much of the next record is sent with the one after it
   kCount,
 };
 

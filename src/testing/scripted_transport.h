@@ -58,14 +58,14 @@ class ScriptedTransport final : public verbs::Transport {
     return submit(qp, path, request, budget);
   }
   void cancel(verbs::QueuePair&) override { ++cancels_; }
-  verbs::Outcome send_datagram(verbs::QueuePair& qp, const verbs::Path&,
-                               const verbs::DatagramSource& source,
-                               const verbs::SendRequest& request) override {
+  std::optional<verbs::Outcome> send_datagram(verbs::QueuePair& qp, const verbs::Path&,
+                                              const verbs::DatagramSource& source,
+                                              const verbs::SendRequest& request) override {
     const verbs::Outcome gathered = gather(qp, request);
     if (gathered.kind != verbs::Outcome::Kind::kDone) return gathered;
     submitted_.push_back(request.wr_id);
     datagrams_.push_back(source);
-    return next_answer().value_or(verbs::Outcome{});
+    return next_answer();
   }
   void send_copied_datagram(const verbs::Path&, const verbs::DatagramSource& source,
                             const verbs::SendRequest& request,

@@ -21,6 +21,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <optional>
 
 #include "base/instant.h"
 #include "base/timers.h"
@@ -87,7 +88,7 @@ class Requester {
   // Fast registration and local invalidate: nobody else takes part.
   void attempt_registration();
   WcStatus register_fast();
-  Outcome send_datagram(Budget& budget);
+  std::optional<Outcome> send_datagram(Budget& budget);
 
   void settle(const Outcome& outcome, Instant now);
   void on_no_answer(Instant now);

@@ -15,13 +15,16 @@ constexpr std::uint32_t kUseOwnQkey = 0x8000'0000;
 }  // namespace
 
 void Requester::attempt_datagram(Instant now, Budget& budget) {
+  if (blocked_by_others()) return;
   if (qp_.impl_->adapter.gids().size() <= in_hand().av.sgid_index) {
     return complete(WcStatus::kLocalQpOperationError);
   }
-  settle(send_datagram(budget), now);
+  const std::optional<Outcome> outcome = send_datagram(budget);
+  if (outcome) return settle(*outcome, now);
+  note_carried();
 }
 
-Outcome Requester::send_datagram(Budget& budget) {
+std::optional<Outcome> Requester::send_datagram(Budget& budget) {
   QueuePair::Impl& qp = *qp_.impl_;
   const SendRequest& request = in_hand();
   const std::optional<BoundGid> source = qp.adapter.gid(request.av.sgid_index);
@@ -34,7 +37,7 @@ Outcome Requester::send_datagram(Budget& budget) {
   }
   if (path == nullptr) {
     qp.counters().datagrams_unreachable.add();
-    return {};
+    return Outcome{};
   }
   budget.bytes -= static_cast<std::int64_t>(request.sges.total_bytes());
   const DatagramSource from{
@@ -42,7 +45,8 @@ Outcome Requester::send_datagram(Budget& budget) {
       .gid_type = source->type,
       .qpn = qp_.number(),
       .qkey = (request.remote_qkey & kUseOwnQkey) != 0 ? qp.attributes.qkey : request.remote_qkey};
-  return path->transport->send_datagram(qp_, *path, from, request);
+  carrier_ = path->transport;
+  return carrier_->send_datagram(qp_, *path, from, request);
 }
 
 }  // namespace paravane::verbs

@@ -105,8 +105,17 @@ Outcome Responder::judge_key() {
       request_.opcode);
 }
 
+void Responder::take_in_hand() {
+  if (has_receive_) return;
+  receive_ = std::move(given_back_.back());
+  given_back_.pop_back();
+  has_receive_ = true;
+}
+
 Outcome Responder::want_receive() {
-  if (!has_receive_ && !ring_dead_) {
+  if (has_taken()) {
+    take_in_hand();
+  } else if (!ring_dead_) {
     switch (qp_.spec().work->take_receive(receive_)) {
       case WorkSource::Fetch::kTaken: has_receive_ = true; break;
       case WorkSource::Fetch::kEmpty:
@@ -129,7 +138,7 @@ Outcome Responder::want_receive() {
 
 // Whether the receive is any good is judged when a message comes for it.
 bool Responder::receive_came() {
-  const bool came = has_receive_ || (!ring_dead_ && qp_.spec().work->has_receive());
+  const bool came = has_taken() || (!ring_dead_ && qp_.spec().work->has_receive());
   if (came) peer_waits_ = false;
   return came;
 }
@@ -220,7 +229,7 @@ Outcome Responder::fail_receive(WcStatus ours, WcStatus peers) {
   has_receive_ = false;
   ++qp.stats.errors;
   qp.counters().completion_errors.add();
-  qp.push(*qp.spec.receive_cq, completion_of_receive(ours));
+  qp.push(*qp.spec.receive_cq, completion_of(receive_, ours));
   qp.enter_error();
   return refused(peers);
 }
@@ -231,8 +240,8 @@ PdNumber Responder::receive_pd() const {
   return spec.shared_receives.value_or(spec.pd);
 }
 
-Completion Responder::completion_of_receive(WcStatus status) const {
-  return {.wr_id = receive_.wr_id,
+Completion Responder::completion_of(const ReceiveRequest& receive, WcStatus status) const {
+  return {.wr_id = receive.wr_id,
           .qp_tag = qp_.spec().tag,
           .opcode = WcOpcode::kReceive,
           .status = status};
@@ -253,7 +262,7 @@ Outcome Responder::finish() {
   if (!consumes_receive(request_.opcode)) return {};
 
   has_receive_ = false;
-  Completion completion = completion_of_receive(WcStatus::kSuccess);
+  Completion completion = completion_of(receive_, WcStatus::kSuccess);
   if (!is_send(request_.opcode)) completion.opcode = WcOpcode::kReceiveRdmaWithImm;
   completion.with_imm = has_immediate(request_.opcode);
   if (completion.with_imm) completion.imm = request_.imm;
@@ -279,10 +288,12 @@ bool Responder::flush(Instant now, Budget& budget) {
     return false;
   }
   while (!budget.spent()) {
-    if (!has_receive_) {
+    if (has_taken()) {
+      take_in_hand();
+    } else {
       if (ring_dead_ || flush_timer_ != TimerId::kNone) return false;
       switch (qp.spec.work->take_receive(receive_)) {
-        case WorkSource::Fetch::kTaken: break;
+        case WorkSource::Fetch::kTaken: has_receive_ = true; break;
         case WorkSource::Fetch::kEmpty: return false;
         case WorkSource::Fetch::kBroken: ring_dead_ = true; return false;
         case WorkSource::Fetch::kAbsent: wait_for_ring(now); return false;
@@ -299,12 +310,15 @@ void Responder::complete_flushed(Budget& budget) {
   has_receive_ = false;
   budget.operations -= 1;
   qp.counters().flushed.add();
-  qp.push(*qp.spec.receive_cq, completion_of_receive(WcStatus::kFlushed));
+  qp.push(*qp.spec.receive_cq, completion_of(receive_, WcStatus::kFlushed));
 }
 
 // IBTA 11.6.3.1: only what was taken is flushed; the program hears when that is over.
 void Responder::flush_shared(Budget& budget) {
-  if (has_receive_) complete_flushed(budget);
+  while (has_taken()) {
+    take_in_hand();
+    complete_flushed(budget);
+  }
   if (std::exchange(told_last_, true)) return;
   qp_.impl_->adapter.events().on_qp_event(qp_.spec().tag, QpEvent::kLastReceiveReached);
 }
@@ -321,8 +335,16 @@ void Responder::wait_for_ring(Instant now) {
   });
 }
 
+void Responder::stop() {
+  abort();
+  peer_waits_ = false;
+  for (Arrival& arrival : arrivals_) given_back_.push_back(std::move(arrival.receive));
+  arrivals_.clear();
+}
+
 void Responder::reset() {
   stop();
+  given_back_.clear();
   last_atomics_.clear();
   has_receive_ = false;
   ring_dead_ = false;

@@ -15,6 +15,7 @@
 #include <deque>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "base/instant.h"
 #include "base/timers.h"
@@ -95,6 +96,18 @@ class Responder {
   void datagram(const DatagramSource& source, const SendRequest& request,
                 std::span<const std::byte> payload);
 
+  // One whose payload is placed as it arrives. It has a receive of its own from the
+  // beginning to the end; between them others come and go. 0: it is dropped, as above;
+  // else its name here, unique in this adapter for ever.
+  std::uint64_t begin_arrival(const DatagramSource& source, const SendRequest& request,
+                              std::uint64_t bytes);
+  // Where bytes [offset, offset+length) of its payload go. False: nowhere (any more), and
+  // what was appended to `out` is unspecified.
+  bool arrival_extents(std::uint64_t arrival, std::uint64_t offset, std::uint64_t length,
+                       ExtentList& out);
+  // All of it is in place; or else its receive is free for others again.
+  void end_arrival(std::uint64_t arrival, bool is_whole);
+
   // Whether a peer's requests are answered at all in this state.
   bool listens() const;
 
@@ -109,10 +122,7 @@ class Responder {
   bool receive_came();
 
   // For ERR: whatever a peer has under way here is at its end.
-  void stop() {
-    abort();
-    peer_waits_ = false;
-  }
+  void stop();
   // For RESET and the end of the queue pair: forgets everything.
   void reset();
 
@@ -125,7 +135,10 @@ class Responder {
   Outcome answer_to(AccessVerdict verdict, WrOpcode opcode);
   Outcome refuse(WcStatus status, QpEvent event);
   Outcome fail_receive(WcStatus ours, WcStatus peers);
-  Completion completion_of_receive(WcStatus status) const;
+  bool has_taken() const { return has_receive_ || !given_back_.empty(); }
+  // REQUIRES: has_taken().
+  void take_in_hand();
+  Completion completion_of(const ReceiveRequest& receive, WcStatus status) const;
   PdNumber receive_pd() const;
   void complete_flushed(Budget& budget);
   void flush_shared(Budget& budget);
@@ -136,8 +149,18 @@ class Responder {
   void end_datagram(bool placed, const DatagramSource& source, const SendRequest& request,
                     std::uint64_t bytes);
   void complete_datagram(const DatagramSource& source, const SendRequest& request,
-                         std::uint64_t bytes);
+                         std::uint64_t bytes, const ReceiveRequest& receive);
   void drop_datagram();
+
+  // A datagram that is arriving, and the receive that it goes to.
+  struct Arrival {
+    std::uint64_t name;
+    DatagramSource source;
+    SendRequest request;
+    std::uint64_t bytes;
+    ReceiveRequest receive;
+  };
+  Arrival* find_arrival(std::uint64_t name);
 
   struct Atomic {
     std::uint64_t serial;
@@ -155,6 +178,8 @@ class Responder {
   Absence ring_absence_;
   RemoteRequest request_;
   ReceiveRequest receive_;
+  std::vector<Arrival> arrivals_;           // at most one for each channel
+  std::vector<ReceiveRequest> given_back_;  // taken for arrivals that came to nothing
 };
 
 }  // namespace paravane::verbs

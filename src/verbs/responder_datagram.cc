@@ -3,6 +3,9 @@
 // too long for the receive is dropped as well, IBTA 9.9.3 class D, and takes no
 // receive: the kernel's QP 1 would lose a buffer for ever each time.)
 
+#include <algorithm>
+#include <utility>
+
 #include "guestmem/payload.h"
 #include "verbs/grh.h"
 #include "verbs/queue_pair_impl.h"
@@ -23,6 +26,44 @@ void Responder::datagram(const DatagramSource& source, const SendRequest& reques
   const std::uint64_t bytes = payload.size();
   if (!begin_datagram(source, request, bytes)) return;
   end_datagram(scatter_payload(payload, qp_.impl_->adapter.scratch_rest_), source, request, bytes);
+}
+
+std::uint64_t Responder::begin_arrival(const DatagramSource& source, const SendRequest& request,
+                                       std::uint64_t bytes) {
+  if (!begin_datagram(source, request, bytes)) return 0;
+  arrivals_.push_back({.name = ++qp_.impl_->adapter.last_session_,
+                       .source = source,
+                       .request = request,
+                       .bytes = bytes,
+                       .receive = receive_});
+  has_receive_ = false;
+  return arrivals_.back().name;
+}
+
+Responder::Arrival* Responder::find_arrival(std::uint64_t name) {
+  const auto found = std::ranges::find(arrivals_, name, &Arrival::name);
+  return found != arrivals_.end() ? &*found : nullptr;
+}
+
+bool Responder::arrival_extents(std::uint64_t arrival, std::uint64_t offset, std::uint64_t length,
+                                ExtentList& out) {
+  const Arrival* found = find_arrival(arrival);
+  return found != nullptr &&
+         resolve_sges(qp_.impl_->adapter.regions(), receive_pd(), found->receive.sges,
+                      {.offset = kGrhBytes + offset, .length = length}, kAccessLocalWrite,
+                      out) == AccessVerdict::kOk;
+}
+
+void Responder::end_arrival(std::uint64_t arrival, bool is_whole) {
+  Arrival* found = find_arrival(arrival);
+  if (found == nullptr) return;
+  Arrival ended = std::move(*found);
+  arrivals_.erase(arrivals_.begin() + (found - arrivals_.data()));
+  if (is_whole && !qp_.impl_->adapter.memory().failed()) {
+    return complete_datagram(ended.source, ended.request, ended.bytes, ended.receive);
+  }
+  given_back_.push_back(std::move(ended.receive));
+  end_datagram(false, ended.source, ended.request, ended.bytes);
 }
 
 // On true a receive is in hand, its header is written, and the payload goes to
@@ -62,20 +103,22 @@ bool Responder::begin_datagram(const DatagramSource& source, const SendRequest& 
 void Responder::end_datagram(bool placed, const DatagramSource& source, const SendRequest& request,
                              std::uint64_t bytes) {
   QueuePair::Impl& qp = *qp_.impl_;
-  if (placed) return complete_datagram(source, request, bytes);
+  if (placed) {
+    has_receive_ = false;
+    return complete_datagram(source, request, bytes, receive_);
+  }
   drop_datagram();
   if (qp.adapter.memory().failed()) qp.fail(QpEvent::kFatal);
 }
 
 void Responder::complete_datagram(const DatagramSource& source, const SendRequest& request,
-                                  std::uint64_t bytes) {
+                                  std::uint64_t bytes, const ReceiveRequest& receive) {
   QueuePair::Impl& qp = *qp_.impl_;
   ++qp.stats.receives;
   qp.stats.received_bytes += bytes;
   qp.counters().receives.add();
   qp.counters().received_bytes.add(bytes);
-  has_receive_ = false;
-  Completion completion = completion_of_receive(WcStatus::kSuccess);
+  Completion completion = completion_of(receive, WcStatus::kSuccess);
   completion.with_grh = true;
   completion.with_imm = request.opcode == WrOpcode::kSendWithImm;
   if (completion.with_imm) completion.imm = request.imm;

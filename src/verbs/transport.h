@@ -124,11 +124,12 @@ class Transport {
   // no memory of either side is touched for it.
   virtual void cancel(QueuePair& qp) = 0;
 
-  // A datagram is sent or dropped at once. The outcome is kDone also when it was
-  // dropped on the way; kLocalError or kMemoryAbsent when our own memory was at
-  // fault; kMemoryAbsent with success when the path is full.
-  virtual Outcome send_datagram(QueuePair& qp, const Path& path, const DatagramSource& source,
-                                const SendRequest& request) = 0;
+  // The outcome is kDone also when it was dropped on the way; kLocalError or kMemoryAbsent
+  // when our own memory was at fault; kMemoryAbsent with success when the path is full.
+  // nullopt: as of submit(); a queue pair has no other request under way with it.
+  virtual std::optional<Outcome> send_datagram(QueuePair& qp, const Path& path,
+                                               const DatagramSource& source,
+                                               const SendRequest& request) = 0;
 
   // One whose bytes were copied when it was sent, on behalf of a sender that may be gone.
   // Sent or dropped.

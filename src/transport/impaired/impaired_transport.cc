@@ -231,14 +231,14 @@ Outcome ImpairedTransport::filter(QueuePair& qp, const Outcome& outcome) {
   return told;
 }
 
-Outcome ImpairedTransport::send_datagram(QueuePair& qp, const Path& path,
-                                         const verbs::DatagramSource& source,
-                                         const SendRequest& request) {
+std::optional<Outcome> ImpairedTransport::send_datagram(QueuePair& qp, const Path& path,
+                                                        const verbs::DatagramSource& source,
+                                                        const SendRequest& request) {
   Flow& flow = flow_of(qp);
   Try next = next_try(flow, request, false);
   next.fate.receiver_not_ready = false;
-  const Outcome outcome = pass_datagram(qp, path, source, next);
-  if (is_done(outcome)) {
+  const std::optional<Outcome> outcome = pass_datagram(qp, path, source, next);
+  if (!outcome || is_done(*outcome)) {
     count(next);
   } else {
     flow.next = next.number;
@@ -246,8 +246,9 @@ Outcome ImpairedTransport::send_datagram(QueuePair& qp, const Path& path,
   return outcome;
 }
 
-Outcome ImpairedTransport::pass_datagram(QueuePair& qp, const Path& path,
-                                         const verbs::DatagramSource& source, Try& next) {
+std::optional<Outcome> ImpairedTransport::pass_datagram(QueuePair& qp, const Path& path,
+                                                        const verbs::DatagramSource& source,
+                                                        Try& next) {
   const SendRequest& request = *next.request;
   if (!next.fate.lost && next.hold == Duration::zero()) {
     return carrier_.send_datagram(qp, path, source, request);
@@ -256,16 +257,16 @@ Outcome ImpairedTransport::pass_datagram(QueuePair& qp, const Path& path,
   const Outcome local = qp.gather(request, 0, request.sges.total_bytes(), 0, extents);
   if (!is_done(local)) return local;
   if (held_datagrams_ >= kMaxHeldDatagrams) next.fate.lost = true;
-  if (next.fate.lost) return {};
+  if (next.fate.lost) return Outcome{};
   auto datagram = std::make_unique<Datagram>(
       Datagram{.from = qp.adapter().id(), .source = source, .request = request, .payload = {}});
   datagram->payload.resize(extents.total_bytes());
   if (!gather_payload(extents, datagram->payload)) {
-    return {.kind = Outcome::Kind::kLocalError, .status = verbs::WcStatus::kFatal};
+    return Outcome{.kind = Outcome::Kind::kLocalError, .status = verbs::WcStatus::kFatal};
   }
   ++held_datagrams_;
   held_.emplace(next.due, Held{.qp = nullptr, .datagram = std::move(datagram)});
-  return {};
+  return Outcome{};
 }
 
 // Whether it is a path of our carrier's, with us before it or not.

@@ -101,9 +101,9 @@ class ImpairedTransport final : public verbs::Transport, private verbs::OutcomeF
                                              const verbs::SendRequest& request,
                                              verbs::Budget& budget) override;
   void cancel(verbs::QueuePair& qp) override;
-  verbs::Outcome send_datagram(verbs::QueuePair& qp, const verbs::Path& path,
-                               const verbs::DatagramSource& source,
-                               const verbs::SendRequest& request) override;
+  std::optional<verbs::Outcome> send_datagram(verbs::QueuePair& qp, const verbs::Path& path,
+                                              const verbs::DatagramSource& source,
+                                              const verbs::SendRequest& request) override;
   void send_copied_datagram(const verbs::Path& path, const verbs::DatagramSource& source,
                             const verbs::SendRequest& request,
                             std::span<const std::byte> payload) override {
@@ -167,8 +167,8 @@ class ImpairedTransport final : public verbs::Transport, private verbs::OutcomeF
   void take_turn(verbs::QueuePair& qp, Flow& flow, verbs::Budget& budget);
   verbs::Outcome filter(verbs::QueuePair& qp, const verbs::Outcome& outcome) override;
   // Sent, held or lost.
-  verbs::Outcome pass_datagram(verbs::QueuePair& qp, const verbs::Path& path,
-                               const verbs::DatagramSource& source, Try& next);
+  std::optional<verbs::Outcome> pass_datagram(verbs::QueuePair& qp, const verbs::Path& path,
+                                              const verbs::DatagramSource& source, Try& next);
   bool leads_on(const verbs::Path& path) const;
   void carry_datagram(const Datagram& datagram);
 

@@ -173,9 +173,9 @@ void LocalTransport::cancel(QueuePair& qp) {
   std::erase(member(qp.adapter().id()).under_way, &qp);
 }
 
-Outcome LocalTransport::send_datagram(QueuePair& qp, const Path& path,
-                                      const verbs::DatagramSource& source,
-                                      const SendRequest& request) {
+std::optional<Outcome> LocalTransport::send_datagram(QueuePair& qp, const Path& path,
+                                                     const verbs::DatagramSource& source,
+                                                     const SendRequest& request) {
   from_.clear();
   const Outcome local = qp.gather(request, 0, request.sges.total_bytes(), 0, from_);
   if (!is_done(local)) return local;
@@ -183,7 +183,7 @@ Outcome LocalTransport::send_datagram(QueuePair& qp, const Path& path,
   QueuePair* peer = adapter != nullptr ? adapter->find_qp(request.remote_qpn) : nullptr;
   if (peer == nullptr) {
     qp.adapter().counters().datagrams_unreachable.add();
-    return {};
+    return Outcome{};
   }
   peer->responder().datagram(source, request, from_);
   return qp.adapter().memory().failed()

@@ -52,9 +52,9 @@ class LocalTransport final : public verbs::Transport {
                                              const verbs::SendRequest& request,
                                              verbs::Budget& budget) override;
   void cancel(verbs::QueuePair& qp) override;
-  verbs::Outcome send_datagram(verbs::QueuePair& qp, const verbs::Path& path,
-                               const verbs::DatagramSource& source,
-                               const verbs::SendRequest& request) override;
+  std::optional<verbs::Outcome> send_datagram(verbs::QueuePair& qp, const verbs::Path& path,
+                                              const verbs::DatagramSource& source,
+                                              const verbs::SendRequest& request) override;
 
   void send_copied_datagram(const verbs::Path& path, const verbs::DatagramSource& source,
                             const verbs::SendRequest& request,

@@ -6,6 +6,7 @@
 
 #include "guestmem/payload.h"
 #include "transport/tcp/inbound_link.h"
+#include "transport/tcp/outbound_datagram.h"
 #include "transport/tcp/outbound_link.h"
 
 namespace paravane::transport_tcp {
@@ -59,8 +60,11 @@ void Channel::break_off(std::string reason) {
 
 void Channel::lose(Instant now, const std::function<void(verbs::QueuePair&)>& unanswered) {
   break_off("closed");
-  sink_.reset();
-  out_.direct.reset();
+  const std::optional<Sink> sink = std::exchange(sink_, std::nullopt);
+  if (sink && sink->datagram) finder_.end_datagram(*sink->datagram, false, config_.host);
+  const std::optional<Direct> direct = std::exchange(out_.direct, std::nullopt);
+  if (direct && direct->datagram != nullptr) direct->datagram->on_channel_lost(now);
+  while (OutboundDatagram* datagram = long_datagrams_.call()) datagram->on_channel_lost(now);
   // Each takes itself out of nothing here: the tables are given up first.
   const auto outbound = std::exchange(outbound_, {});
   const auto inbound = std::exchange(inbound_, {});
@@ -90,6 +94,14 @@ void Channel::forget(InboundLink& link, std::uint32_t number) {
   if (!broken()) closed_due_.insert(number);
 }
 
+void Channel::forget(const OutboundDatagram& datagram) {
+  if (out_.direct && out_.direct->datagram == &datagram) out_.direct->datagram = nullptr;
+}
+
+void Channel::forget_datagrams_for(verbs::AdapterId adapter) {
+  if (sink_ && sink_->datagram && sink_->datagram->adapter == adapter) sink_.reset();
+}
+
 // It may go away from now on.
 void Channel::let_go(InboundLink& link, std::uint32_t number) {
   inbound_.erase(number);
@@ -100,9 +112,9 @@ void Channel::let_go(InboundLink& link, std::uint32_t number) {
 bool Channel::has_work() const {
   if (broken()) return false;
   if (readable_) return true;
-  return !write_blocked_ &&
-         (out_.in_progress || hello_due_ || ping_due_ || pong_due_ || !datagrams_.empty() ||
-          !to_send_.empty() || !to_answer_.empty() || !closed_due_.empty() || !close_due_.empty());
+  return !write_blocked_ && (out_.in_progress || hello_due_ || ping_due_ || pong_due_ ||
+                             !datagrams_.empty() || !long_datagrams_.empty() || !to_send_.empty() ||
+                             !to_answer_.empty() || !closed_due_.empty() || !close_due_.empty());
 }
 
 void Channel::on_ready(bool writable) {
@@ -174,6 +186,7 @@ std::optional<std::span<std::byte>> Channel::place_datagram(const wire::Datagram
     datagrams_.push_back(std::make_unique_for_overwrite<wire::BlockWriter>());
   }
   counters_.staged_bytes.add(payload_bytes);
+  counters_.sent_bytes.add(payload_bytes);
   counters_.datagrams_sent.add();
   return datagrams_.back()->add(frame, payload_bytes);
 }

@@ -47,6 +47,7 @@
 namespace paravane::transport_tcp {
 
 class InboundLink;
+class OutboundDatagram;
 class OutboundLink;
 
 struct ChannelCounters {
@@ -72,6 +73,15 @@ class LinkFinder {
   virtual InboundLink* find_responder(const wire::Open& frame, verbs::HostId host) = 0;
   virtual void on_datagram(const wire::Datagram& frame, std::span<const std::byte> payload,
                            verbs::HostId host) = 0;
+  // One whose payload follows, `bytes` of it. nullopt: it is dropped.
+  virtual std::optional<ArrivingDatagram> begin_datagram(const wire::Datagram& frame,
+                                                         std::uint64_t bytes,
+                                                         verbs::HostId host) = 0;
+  // Where [from, from+length) of it goes at this moment. False: nowhere.
+  virtual bool place_datagram(const ArrivingDatagram& datagram, std::uint64_t from,
+                              std::uint64_t length, ExtentList& out) = 0;
+  virtual void end_datagram(const ArrivingDatagram& datagram, bool is_whole,
+                            verbs::HostId host) = 0;
 };
 
 struct ChannelConfig {
@@ -120,7 +130,9 @@ class Channel {
   // the queue pairs that had something.
   void lose(Instant now, const std::function<void(verbs::QueuePair&)>& unanswered);
 
-  // False: there is no room at the moment.
+  // What is arriving for it goes nowhere.
+  void forget_datagrams_for(verbs::AdapterId adapter);
+  // Copied, to be sent. False: there is no room at the moment.
   bool send_datagram(const wire::Datagram& frame, const ExtentList& payload);
   bool send_datagram(const wire::Datagram& frame, std::span<const std::byte> payload);
 
@@ -137,8 +149,10 @@ class Channel {
   std::uint32_t add(OutboundLink& link);
   void forget(OutboundLink& link, std::uint32_t number);
   void forget(InboundLink& link, std::uint32_t number);
+  void forget(const OutboundDatagram& datagram);
   Line<OutboundLink>& line_to_send() { return to_send_; }
   Line<InboundLink>& line_to_answer() { return to_answer_; }
+  Line<OutboundDatagram>& line_of_datagrams() { return long_datagrams_; }
   Instant now() const { return now_; }
   ExtentList& scratch() { return scratch_; }
   void count_staged(std::uint64_t bytes) { counters_.staged_bytes.add(bytes); }
@@ -180,8 +194,10 @@ class Channel {
   bool take_data(OutboundLink& link, const wire::Data& data, std::span<const std::byte> inside,
                  std::uint64_t direct_bytes);
   void begin_direct(std::uint64_t bytes);
+  bool take_datagram(const wire::RawFrame& raw, std::uint64_t direct_bytes);
   bool place(std::uint64_t from, std::uint64_t length);
   void end_direct();
+  void end_sink(Arrival arrival);
 
   // ---- Sending: channel_send.cc ----
   void send(verbs::Budget& budget);
@@ -244,7 +260,8 @@ class Channel {
   std::optional<std::uint64_t> pong_due_;
   // Datagrams that wait, as they are sent; the last block takes more. None is empty.
   std::deque<std::unique_ptr<wire::BlockWriter>> datagrams_;
-  bool datagrams_next_ = false;  // one of these blocks, rather than one of the links
+  Line<OutboundDatagram> long_datagrams_;         // after those
+  bool datagrams_next_ = false;                   // one of these, rather than one of the links
   std::unordered_set<std::uint32_t> closed_due_;  // links of the peer's that nobody listens to
   std::unordered_set<std::uint32_t> close_due_;   // links of ours that are over
 };

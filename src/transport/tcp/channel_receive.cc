@@ -23,7 +23,8 @@ constexpr std::size_t kMostClosedDue = 65536;
 
 // Also of a link that is gone: then nobody wants it.
 bool has_payload(FrameKind kind) {
-  return kind == FrameKind::kRequest || kind == FrameKind::kMore || kind == FrameKind::kData;
+  return kind == FrameKind::kRequest || kind == FrameKind::kMore || kind == FrameKind::kData ||
+         kind == FrameKind::kDatagram;
 }
 
 iovec piece(std::span<std::byte> bytes) {
@@ -221,15 +222,7 @@ void Channel::take_frame(const wire::RawFrame& frame, std::uint64_t direct_bytes
         return take_data(link, data, frame.payload<wire::Data>(), direct_bytes);
       });
       break;
-    case FrameKind::kDatagram: {
-      const auto datagram = frame.as<wire::Datagram>();
-      good = datagram && frame.payload<wire::Datagram>().size() <= wire::kMaxDatagramPayload;
-      if (!good) break;
-      counters_.datagrams_received.add();
-      counters_.staged_bytes.add(frame.payload<wire::Datagram>().size());
-      finder_.on_datagram(*datagram, frame.payload<wire::Datagram>(), config_.host);
-      break;
-    }
+    case FrameKind::kDatagram: good = take_datagram(frame, direct_bytes); break;
     case FrameKind::kPadding:
     default: good = false;
   }
@@ -283,6 +276,23 @@ bool Channel::take_data(OutboundLink& link, const wire::Data& data,
   return true;
 }
 
+bool Channel::take_datagram(const wire::RawFrame& raw, std::uint64_t direct_bytes) {
+  const std::optional<wire::Datagram> frame = raw.as<wire::Datagram>();
+  if (!frame) return false;
+  const std::span<const std::byte> inside = raw.payload<wire::Datagram>();
+  const std::uint64_t bytes = inside.size() + direct_bytes;
+  if (bytes > wire::kMaxDatagramPayload || (direct_bytes > 0 && !inside.empty())) return false;
+  counters_.datagrams_received.add();
+  counters_.received_bytes.add(bytes);
+  if (direct_bytes == 0) {
+    counters_.staged_bytes.add(bytes);
+    finder_.on_datagram(*frame, inside, config_.host);
+  } else if (const auto arriving = finder_.begin_datagram(*frame, bytes, config_.host)) {
+    sink_ = Sink{.datagram = arriving, .bytes = bytes, .ends_message = true};
+  }
+  return true;
+}
+
 void Channel::begin_direct(std::uint64_t bytes) {
   reading_ = Reading::kDirect;
   direct_total_ = bytes;
@@ -301,6 +311,7 @@ bool Channel::place(std::uint64_t from, std::uint64_t length) {
   const std::uint64_t at = sink_->offset + from;
   if (sink_->message != nullptr) return sink_->message->place(*sink_, at, length, scratch_);
   if (sink_->answer != nullptr) return sink_->answer->place(*sink_, at, length, scratch_);
+  if (sink_->datagram) return finder_.place_datagram(*sink_->datagram, at, length, scratch_);
   return false;
 }
 
@@ -361,19 +372,28 @@ void Channel::end_direct() {
       arrival = Arrival::kDamaged;
     }
   }
-  const std::optional<Sink> sink = sink_;
-  if (sink && arrival == Arrival::kIntact && !tail.empty() &&
-      place(direct_total_ - tail.size(), tail.size())) {
-    // A failure of the memory is seen by on_placed().
-    static_cast<void>(scatter_payload(tail, scratch_));
+  if (sink_ && arrival == Arrival::kIntact && !tail.empty()) {
+    const bool placed = place(direct_total_ - tail.size(), tail.size());
+    // A failure of the memory is seen by who wants it.
+    if (!placed || !scatter_payload(tail, scratch_)) sink_failed_ = true;
   }
-  sink_.reset();
-  if (sink && sink->message != nullptr) sink->message->on_placed(*sink, arrival);
-  if (sink && sink->answer != nullptr) sink->answer->on_placed(*sink, arrival);
+  end_sink(arrival);
   if (broken()) return;
   in_have_ = 0;
   next_record(
       std::span<const std::byte>(after_).subspan(sizeof trailer, after_have_ - sizeof trailer));
+}
+
+// What was to come for the sink has come, or will not.
+void Channel::end_sink(Arrival arrival) {
+  const std::optional<Sink> sink = std::exchange(sink_, std::nullopt);
+  if (!sink) return;
+  if (sink->message != nullptr) sink->message->on_placed(*sink, arrival);
+  if (sink->answer != nullptr) sink->answer->on_placed(*sink, arrival);
+  if (sink->datagram) {
+    const bool is_whole = arrival == Arrival::kIntact && !sink_failed_;
+    finder_.end_datagram(*sink->datagram, is_whole, config_.host);
+  }
 }
 
 }  // namespace paravane::transport_tcp

@@ -8,6 +8,7 @@
 #include "guestmem/payload_io.h"
 #include "transport/tcp/channel.h"
 #include "transport/tcp/inbound_link.h"
+#include "transport/tcp/outbound_datagram.h"
 #include "transport/tcp/outbound_link.h"
 
 namespace paravane::transport_tcp {
@@ -29,7 +30,7 @@ void Channel::send(verbs::Budget& budget) {
 }
 
 // False: there is nothing to be sent. Datagrams have records of their own, since they wait
-// in blocks; every other record is one of them.
+// in blocks, or in guest memory; every other record is one of them.
 bool Channel::compose() {
   datagrams_next_ = !datagrams_next_;
   if (!datagrams_next_ || !compose_datagrams()) {
@@ -81,10 +82,19 @@ void Channel::compose_own() {
 }
 
 bool Channel::compose_datagrams() {
-  if (!is_open() || hello_due_ || datagrams_.empty()) return false;
-  out_.block = std::move(datagrams_.front());
-  datagrams_.pop_front();
-  return true;
+  if (!is_open() || hello_due_) return false;
+  if (!datagrams_.empty()) {
+    out_.block = std::move(datagrams_.front());
+    datagrams_.pop_front();
+    return true;
+  }
+  while (OutboundDatagram* datagram = long_datagrams_.call()) {
+    if (!datagram->compose(*out_.block, out_.direct)) continue;
+    counters_.datagrams_sent.add();
+    counters_.sent_bytes.add(out_.direct->bytes);
+    return true;
+  }
+  return false;
 }
 
 // Answers and requests take turns at being first, because who is first may have direct
@@ -149,6 +159,8 @@ IoResult Channel::write_direct() {
       found = direct.request->gather(direct, out_.direct_done, scratch_);
     } else if (direct.answer != nullptr) {
       found = direct.answer->gather(direct, out_.direct_done, scratch_);
+    } else if (direct.datagram != nullptr) {
+      found = direct.datagram->gather(direct, out_.direct_done, scratch_);
     }
     if (found) {
       if (seal_ && !out_.digest) out_.digest = digest_payload(scratch_, direct.bytes, 0);
@@ -182,10 +194,11 @@ std::span<const std::byte> Channel::trailer() {
 }
 
 void Channel::end_record() {
-  if (out_.direct && out_.direct->answer != nullptr) out_.direct->answer->on_sent(*out_.direct);
-  out_.direct.reset();
+  const std::optional<Direct> sent = std::exchange(out_.direct, std::nullopt);
   out_.block->clear();
   out_.in_progress = false;
+  if (sent && sent->answer != nullptr) sent->answer->on_sent(*sent);
+  if (sent && sent->datagram != nullptr) sent->datagram->on_sent(*sent);
 }
 
 }  // namespace paravane::transport_tcp

@@ -1,5 +1,5 @@
 // QpLink: what the TCP channel keeps of one queue pair: its own link to the peer, and
-// the end of the peer's.
+// the end of the peer's; or the datagram that it sends.
 //
 // Owner thread only.
 
@@ -7,6 +7,7 @@
 
 #include "base/line.h"
 #include "transport/tcp/inbound_link.h"
+#include "transport/tcp/outbound_datagram.h"
 #include "transport/tcp/outbound_link.h"
 #include "verbs/transport.h"
 
@@ -14,13 +15,14 @@ namespace paravane::transport_tcp {
 
 struct QpLink final : verbs::PathState {
   QpLink(const verbs::Transport& transport, verbs::QueuePair& qp)
-      : PathState(transport), outbound(qp), inbound(qp) {}
+      : PathState(transport), outbound(qp), inbound(qp), datagram(qp) {}
   ~QpLink() override {
     if (queue != nullptr) queue->leave(waiting);
   }
 
   OutboundLink outbound;
   InboundLink inbound;
+  OutboundDatagram datagram;
   // Of those who wait for the way to their peer's host.
   Line<verbs::QueuePair>* queue = nullptr;
   Line<verbs::QueuePair>::Place waiting;

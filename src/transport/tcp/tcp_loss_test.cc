@@ -227,31 +227,6 @@ TEST_F(TcpLoss, AWriterWhoseMemoryGoesAwayFailsAlone) {
   EXPECT_TRUE(rig_.losses(0).empty());
 }
 
-// A program that sends faster than the channel takes does not lose what a NIC would have
-// kept in its queue.
-TEST_F(TcpLoss, DatagramsWaitForAFullChannel) {
-  const auto from = rig_.a().queue_pair(verbs::QpType::kUnreliableDatagram);
-  const auto to = rig_.b().queue_pair(verbs::QpType::kUnreliableDatagram);
-  verbs::QpAttributes attributes = default_attributes();
-  attributes.qkey = 5;
-  ASSERT_TRUE(bring_up(*from->qp, verbs::QpState::kReadyToSend, attributes));
-  ASSERT_TRUE(bring_up(*to->qp, verbs::QpState::kReadyToSend, attributes));
-  const EngineBuffer payload = rig_.a().buffer(4096);
-  const EngineBuffer inbox = rig_.b().buffer(8192);
-  constexpr std::uint64_t kMany = 500;  // of 2 MiB, eight times what the channel keeps
-  for (std::uint64_t i = 0; i < kMany; ++i) {
-    to->post(receive_request(i, {inbox.sge(0, 4096 + 40)}));
-    verbs::SendRequest request = send_request(i, {payload.whole()});
-    request.remote_qpn = to->qp->number();
-    request.remote_qkey = 5;
-    request.av.dgid = rig_.b().gid();
-    from->post(request);
-  }
-  rig_.advance(seconds(1));
-  EXPECT_EQ(from->sends.size(), kMany);
-  EXPECT_EQ(to->receives.size(), kMany);
-}
-
 TEST_F(TcpLoss, OneSlowQueuePairHoldsUpNobody) {
   connect();
   const auto other_a = rig_.a().queue_pair();

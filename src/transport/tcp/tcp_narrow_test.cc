@@ -88,6 +88,41 @@ TEST_P(TcpNarrow, WhatComesInPiecesIsWhole) {
   EXPECT_THAT(rig.losses(1), Each("cut"));
 }
 
+TEST_P(TcpNarrow, DatagramsThatComeInPiecesAreWhole) {
+  TcpRig rig(GetParam().sealed);
+  rig.cut();
+  rig.wrap_streams([](std::unique_ptr<Stream> stream) {
+    return std::make_unique<NarrowStream>(std::move(stream), GetParam().bytes);
+  });
+  rig.join();
+  ASSERT_TRUE(rig.run(100'000)) << "nobody waits for a channel with a datagram";
+  const auto from = rig.a().queue_pair(verbs::QpType::kUnreliableDatagram);
+  const auto to = rig.b().queue_pair(verbs::QpType::kUnreliableDatagram);
+  ASSERT_TRUE(bring_up(*from->qp, verbs::QpState::kReadyToSend, default_attributes()));
+  ASSERT_TRUE(bring_up(*to->qp, verbs::QpState::kReadyToSend, default_attributes()));
+  const EngineBuffer payload = rig.a().buffer(4096, kEveryRight, 17);
+  const EngineBuffer inbox = rig.b().buffer(3 * 4136, kEveryRight, 99);
+  rig.a().fill(payload, 3);
+  const std::array<std::uint64_t, 3> lengths{4096, 100, 4096};
+  for (std::uint64_t i = 0; i < lengths.size(); ++i) {
+    to->post(receive_request(i, {inbox.sge(i * 4136, 4136)}));
+    verbs::SendRequest request = send_request(i, {payload.sge(0, lengths[i])});
+    request.remote_qpn = to->qp->number();
+    request.remote_qkey = default_attributes().qkey;
+    request.av.dgid = rig.b().gid();
+    from->post(request);
+  }
+  ASSERT_TRUE(rig.run(100'000));
+
+  EXPECT_THAT(from->sends.statuses(),
+              testing::ElementsAre(WcStatus::kSuccess, WcStatus::kSuccess, WcStatus::kSuccess));
+  ASSERT_EQ(to->receives.size(), lengths.size());
+  for (std::uint64_t i = 0; i < lengths.size(); ++i) {
+    EXPECT_EQ(to->receives.at(i).wr_id, i) << "they come in their order";
+    EXPECT_EQ(rig.b().read(inbox, i * 4136 + 40, lengths[i]), rig.a().read(payload, 0, lengths[i]));
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Widths, TcpNarrow,
                          testing::Values(Narrow{true, 1}, Narrow{true, 31}, Narrow{true, 32},
                                          Narrow{true, 128}, Narrow{true, 5'000},

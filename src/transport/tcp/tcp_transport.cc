@@ -55,6 +55,27 @@ wire::Datagram datagram_frame(const Path& path, const verbs::DatagramSource& sou
   return frame;
 }
 
+verbs::DatagramSource source_of(const wire::Datagram& frame) {
+  return {.sgid = Gid{frame.source_gid},
+          .gid_type = gid_type_of(frame.gid_type.get()).value_or(GidType::kRoceV2),
+          .qpn = frame.source_qpn.get() & verbs::kQpNumberMask,
+          .qkey = frame.qkey.get()};
+}
+
+verbs::SendRequest request_of(const wire::Datagram& frame) {
+  verbs::SendRequest request;
+  request.opcode =
+      frame.with_imm.get() != 0 ? verbs::WrOpcode::kSendWithImm : verbs::WrOpcode::kSend;
+  request.solicited = frame.solicited.get() != 0;
+  request.imm = frame.imm;
+  request.av.dgid = Gid{frame.dest_gid};
+  request.av.flow_label = frame.flow_label.get();
+  request.av.hop_limit = frame.hop_limit.get();
+  request.av.traffic_class = frame.traffic_class.get();
+  request.av.service_level = frame.service_level.get();
+  return request;
+}
+
 }  // namespace
 
 TcpTransport::TcpTransport(std::uint64_t incarnation, EventLoop& loop, const LocalOwners& owners,
@@ -77,6 +98,10 @@ void TcpTransport::attach(verbs::Adapter& adapter) {
 
 void TcpTransport::detach(verbs::Adapter& adapter) {
   adapters_[std::to_underlying(adapter.id())] = nullptr;
+  // Another may have its number soon.
+  for (auto& [id, host] : hosts_) {
+    if (host.channel) host.channel->forget_datagrams_for(adapter.id());
+  }
 }
 
 Status TcpTransport::open(ChannelConfig config, std::unique_ptr<Stream> stream, Instant now) {
@@ -155,23 +180,31 @@ std::optional<Outcome> TcpTransport::submit(QueuePair& qp, const Path& path,
 }
 
 void TcpTransport::cancel(QueuePair& qp) {
-  if (QpLink* link = known_link_of(qp)) link->outbound.cancel();
+  QpLink* link = known_link_of(qp);
+  if (link == nullptr) return;
+  link->outbound.cancel();
+  link->datagram.cancel();
 }
 
 void TcpTransport::tell_peer_ready(QueuePair& qp) {
   if (QpLink* link = known_link_of(qp)) link->inbound.tell_ready();
 }
 
-Outcome TcpTransport::send_datagram(QueuePair& qp, const Path& path,
-                                    const verbs::DatagramSource& source,
-                                    const verbs::SendRequest& request) {
+std::optional<Outcome> TcpTransport::send_datagram(QueuePair& qp, const Path& path,
+                                                   const verbs::DatagramSource& source,
+                                                   const verbs::SendRequest& request) {
   scratch_.clear();
   const Outcome local = qp.gather(request, 0, request.sges.total_bytes(), 0, scratch_);
   if (local.kind != Outcome::Kind::kDone) return local;
   const auto host = hosts_.find(path.host);
   if (host == hosts_.end() || !host->second.channel || !host->second.channel->is_open()) {
     qp.adapter().counters().datagrams_unreachable.add();
-    return {};
+    return Outcome{};
+  }
+  if (scratch_.total_bytes() >= wire::kDirectFrom) {
+    link_of(qp).datagram.submit(request, datagram_frame(path, source, request),
+                                *host->second.channel);
+    return std::nullopt;
   }
   if (!host->second.channel->send_datagram(datagram_frame(path, source, request), scratch_)) {
     return kTryLater;
@@ -219,34 +252,52 @@ InboundLink* TcpTransport::find_responder(const wire::Open& frame, HostId host) 
   return &link_of(*qp).inbound;
 }
 
+QueuePair* TcpTransport::datagram_target(const wire::Datagram& frame, HostId host) const {
+  const std::optional<GidType> type = gid_type_of(frame.gid_type.get());
+  if (!type) return nullptr;
+  const verbs::SegmentId segment{frame.segment.get()};
+  QueuePair* qp = local_qp(segment, Gid{frame.dest_gid}, *type, frame.dest_qpn.get());
+  if (qp == nullptr) return nullptr;
+  const std::optional<Path> back = qp->adapter().fabric().find(Gid{frame.source_gid}, *type);
+  const bool is_the_way =
+      back && &back->transport->carrier() == this && back->host == host && back->segment == segment;
+  return is_the_way ? qp : nullptr;
+}
+
 void TcpTransport::on_datagram(const wire::Datagram& frame, std::span<const std::byte> payload,
                                HostId host) {
-  const std::optional<GidType> type = gid_type_of(frame.gid_type.get());
-  if (!type) return;
-  const verbs::SegmentId segment{frame.segment.get()};
-  const Gid source_gid{frame.source_gid};
-  QueuePair* qp = local_qp(segment, Gid{frame.dest_gid}, *type, frame.dest_qpn.get());
+  QueuePair* qp = datagram_target(frame, host);
   if (qp == nullptr) return;
-  const std::optional<Path> back = qp->adapter().fabric().find(source_gid, *type);
-  if (!back || &back->transport->carrier() != this || back->host != host ||
-      back->segment != segment) {
-    return;
-  }
-  verbs::SendRequest request;
-  request.opcode =
-      frame.with_imm.get() != 0 ? verbs::WrOpcode::kSendWithImm : verbs::WrOpcode::kSend;
-  request.solicited = frame.solicited.get() != 0;
-  request.imm = frame.imm;
-  request.av.dgid = Gid{frame.dest_gid};
-  request.av.flow_label = frame.flow_label.get();
-  request.av.hop_limit = frame.hop_limit.get();
-  request.av.traffic_class = frame.traffic_class.get();
-  request.av.service_level = frame.service_level.get();
-  qp->responder().datagram({.sgid = source_gid,
-                            .gid_type = *type,
-                            .qpn = frame.source_qpn.get() & verbs::kQpNumberMask,
-                            .qkey = frame.qkey.get()},
-                           request, payload);
+  qp->responder().datagram(source_of(frame), request_of(frame), payload);
+}
+
+std::optional<ArrivingDatagram> TcpTransport::begin_datagram(const wire::Datagram& frame,
+                                                             std::uint64_t bytes, HostId host) {
+  QueuePair* qp = datagram_target(frame, host);
+  if (qp == nullptr) return std::nullopt;
+  const std::uint64_t arrival =
+      qp->responder().begin_arrival(source_of(frame), request_of(frame), bytes);
+  if (arrival == 0) return std::nullopt;
+  return ArrivingDatagram{.frame = frame, .adapter = qp->adapter().id(), .arrival = arrival};
+}
+
+QueuePair* TcpTransport::qp_of(const ArrivingDatagram& datagram) const {
+  const verbs::Adapter* adapter = adapters_[std::to_underlying(datagram.adapter)];
+  return adapter != nullptr ? adapter->find_qp(datagram.frame.dest_qpn.get()) : nullptr;
+}
+
+bool TcpTransport::place_datagram(const ArrivingDatagram& datagram, std::uint64_t from,
+                                  std::uint64_t length, ExtentList& out) {
+  QueuePair* qp = qp_of(datagram);
+  return qp != nullptr && qp->responder().arrival_extents(datagram.arrival, from, length, out);
+}
+
+// Who may reach whom may have changed while it arrived.
+void TcpTransport::end_datagram(const ArrivingDatagram& datagram, bool is_whole, HostId host) {
+  QueuePair* qp = qp_of(datagram);
+  if (qp == nullptr) return;
+  const bool may_reach = datagram_target(datagram.frame, host) == qp;
+  qp->responder().end_arrival(datagram.arrival, is_whole && may_reach);
 }
 
 void TcpTransport::announce(Host& host) {

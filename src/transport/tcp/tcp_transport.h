@@ -78,9 +78,9 @@ class TcpTransport final : public verbs::Transport, private LinkFinder {
                                        const verbs::SendRequest& request,
                                        verbs::Budget& budget) override;
   void cancel(verbs::QueuePair& qp) override;
-  verbs::Outcome send_datagram(verbs::QueuePair& qp, const verbs::Path& path,
-                               const verbs::DatagramSource& source,
-                               const verbs::SendRequest& request) override;
+  std::optional<verbs::Outcome> send_datagram(verbs::QueuePair& qp, const verbs::Path& path,
+                                              const verbs::DatagramSource& source,
+                                              const verbs::SendRequest& request) override;
   void send_copied_datagram(const verbs::Path& path, const verbs::DatagramSource& source,
                             const verbs::SendRequest& request,
                             std::span<const std::byte> payload) override;
@@ -107,6 +107,14 @@ class TcpTransport final : public verbs::Transport, private LinkFinder {
   InboundLink* find_responder(const wire::Open& frame, verbs::HostId host) override;
   void on_datagram(const wire::Datagram& frame, std::span<const std::byte> payload,
                    verbs::HostId host) override;
+  std::optional<ArrivingDatagram> begin_datagram(const wire::Datagram& frame, std::uint64_t bytes,
+                                                 verbs::HostId host) override;
+  bool place_datagram(const ArrivingDatagram& datagram, std::uint64_t from, std::uint64_t length,
+                      ExtentList& out) override;
+  void end_datagram(const ArrivingDatagram& datagram, bool is_whole, verbs::HostId host) override;
+  // Whom a datagram of a peer on `host` may reach; nullptr: nobody.
+  verbs::QueuePair* datagram_target(const wire::Datagram& frame, verbs::HostId host) const;
+  verbs::QueuePair* qp_of(const ArrivingDatagram& datagram) const;
 
   QpLink& link_of(verbs::QueuePair& qp);
   QpLink* known_link_of(const verbs::QueuePair& qp) const;
