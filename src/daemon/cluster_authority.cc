@@ -213,6 +213,12 @@ Status ClusterAuthority::remove(const std::string& host) {
   return save();
 }
 
+Status ClusterAuthority::silence(const std::string& host) {
+  const inventory::EtcdAccess access = root_access();
+  inventory::EtcdClient root(access, config_.open);
+  return root.erase_prefix(inventory::host_prefix(host));
+}
+
 Status ClusterAuthority::clear() {
   const inventory::EtcdAccess access = root_access();
   inventory::EtcdClient root(access, config_.open);

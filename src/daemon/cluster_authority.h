@@ -49,6 +49,8 @@ class ClusterAuthority {
 
   // Errors: kNotFound, kIo and others of EtcdClient's.
   Status remove(const std::string& host);
+  // What a host says of itself is gone; it may say it again. Errors: EtcdClient's.
+  Status silence(const std::string& host);
   // All that the cluster has in an etcd that stays. Errors: EtcdClient's.
   Status clear();
   // A new certificate for this host, over the same way as for others.

@@ -25,6 +25,7 @@ namespace {
 constexpr std::chrono::milliseconds kAnswerLimit{25'000};  // the client gives up after 30 s
 constexpr std::size_t kMostReasons = 8;                    // that are logged
 constexpr auto kDoorAgain = std::chrono::seconds(5);
+constexpr auto kSilenceAgain = std::chrono::seconds(10);
 
 Instant now() {
   return std::chrono::steady_clock::now();
@@ -314,7 +315,20 @@ void ClusterService::learn(std::shared_ptr<const View> view) {
     }
   }
   publish();
+  if (authority_ && view) silence_oversized(*view);
   if (listeners_.view) listeners_.view(std::move(view));
+}
+
+// What a host with too many keys says counts for nothing, but its keys grow old: with
+// fewer of them it would have the GIDs that others have claimed since.
+void ClusterService::silence_oversized(const View& view) {
+  if (view.oversized_hosts.empty() || now() < next_silencing_) return;
+  next_silencing_ = now() + kSilenceAgain;
+  for (const std::string& host : view.oversized_hosts) {
+    const Status done = authority_->silence(host);
+    log::warn("cluster: host {} said more than {} things of itself, all of which was taken away{}",
+              host, View::kMaxKeysPerHost, done ? "" : ": " + done.error().message);
+  }
 }
 
 void ClusterService::tell_state(const inventory::MemberState& state) {

@@ -133,6 +133,7 @@ class ClusterService final : public control::ClusterManagement {
   void publish();
   void share();  // what may have changed
   void learn(std::shared_ptr<const inventory::View> view);
+  void silence_oversized(const inventory::View& view);
   void tell_state(const inventory::MemberState& state);
   void tell_lost(const inventory::LostClaim& claim);
   ClusterAuthority::Config authority_config(const Membership& membership) const;
@@ -158,6 +159,7 @@ class ClusterService final : public control::ClusterManagement {
   std::string network_host_;  // this host, in network_
   std::optional<HostCertificate> certificate_;
   Instant next_door_{};         // try to open it
+  Instant next_silencing_{};
   std::set<std::string> away_;  // reasons that were logged
 
   mutable Mutex mutex_;

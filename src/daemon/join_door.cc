@@ -27,7 +27,17 @@ JoinDoor::JoinDoor(UniqueFd listener, TlsServer server)
 JoinDoor::~JoinDoor() {
   closing_ = true;
   ::eventfd_write(wake_.get(), 1);
+  {
+    const MutexLock lock(mutex_);
+    if (at_door_ >= 0) ::shutdown(at_door_, SHUT_RDWR);
+  }
   thread_.join();
+}
+
+void JoinDoor::set_at_door(int client) {
+  const MutexLock lock(mutex_);
+  at_door_ = client;
+  if (closing_ && client >= 0) ::shutdown(client, SHUT_RDWR);
 }
 
 void JoinDoor::keep() {
@@ -40,7 +50,10 @@ void JoinDoor::keep() {
     const UniqueFd client(
         ::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (client) {
-      if (const Status served = serve_line(client, server_); !served) {
+      set_at_door(client.get());
+      const Status served = serve_line(client, server_);
+      set_at_door(-1);
+      if (!served && !closing_) {
         if (limit.allow(std::chrono::steady_clock::now())) {
           log::warn("cluster: somebody at the join door: {}", served.error().message);
         }

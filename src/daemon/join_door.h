@@ -6,6 +6,7 @@
 #include <atomic>
 #include <thread>
 
+#include "base/mutex.h"
 #include "base/unique_fd.h"
 #include "daemon/tls_line.h"
 
@@ -15,17 +16,22 @@ class JoinDoor {
  public:
   // `listener`: a socket that listens. `server.answer` is called on the door's thread.
   JoinDoor(UniqueFd listener, TlsServer server);
+  // Who is at the door is sent away.
   ~JoinDoor();
   JoinDoor(const JoinDoor&) = delete;
   JoinDoor& operator=(const JoinDoor&) = delete;
 
  private:
   void keep();
+  // -1: nobody is at the door.
+  void set_at_door(int client);
 
   UniqueFd listener_;
   TlsServer server_;
   UniqueFd wake_;
   std::atomic<bool> closing_{false};
+  Mutex mutex_;
+  int at_door_ GUARDED_BY(mutex_) = -1;
   std::thread thread_;
 };
 

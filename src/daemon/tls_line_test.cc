@@ -7,12 +7,14 @@
 #include <gtest/gtest.h>
 #include <openssl/ssl.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 
 #include <array>
 #include <atomic>
 #include <chrono>
 #include <csignal>
 #include <future>
+#include <memory>
 #include <string>
 #include <thread>
 #include <utility>
@@ -20,6 +22,7 @@
 #include "authority/certificate.h"
 #include "authority/door_message.h"
 #include "daemon/cluster_files.h"
+#include "daemon/join_door.h"
 #include "testing/temp_dir.h"
 
 namespace paravane::daemon {
@@ -240,6 +243,25 @@ TEST_F(ClusterFilesTest, AllOfItGoesAtOnce) {
   std::filesystem::create_directories(paths_.etcd_data() / "member");
   remove_cluster_directory(paths_);
   EXPECT_FALSE(std::filesystem::exists(paths_.directory()));
+}
+
+// The daemon does not wait for a stranger when it ends.
+TEST_F(TlsLineTest, TheDoorClosesWhileSomebodyStandsThere) {
+  UniqueFd listener(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const sockaddr_un any{.sun_family = AF_UNIX, .sun_path = {}};  // the kernel names it
+  ASSERT_EQ(::bind(listener.get(), reinterpret_cast<const sockaddr*>(&any), sizeof(sa_family_t)),
+            0);
+  ASSERT_EQ(::listen(listener.get(), 1), 0);
+  sockaddr_un name{};
+  socklen_t size = sizeof name;
+  ASSERT_EQ(::getsockname(listener.get(), reinterpret_cast<sockaddr*>(&name), &size), 0);
+  const UniqueFd stranger(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  ASSERT_EQ(::connect(stranger.get(), reinterpret_cast<const sockaddr*>(&name), size), 0);
+  auto door = std::make_unique<JoinDoor>(std::move(listener), server_);
+  std::this_thread::sleep_for(100ms);  // it is let in
+  const auto began = std::chrono::steady_clock::now();
+  door.reset();
+  EXPECT_LT(std::chrono::steady_clock::now() - began, kTlsPatience / 2);
 }
 
 }  // namespace

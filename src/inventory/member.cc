@@ -16,6 +16,8 @@ constexpr Duration kLongestPause = std::chrono::seconds(5);
 constexpr Duration kShowEvery = milliseconds(20);
 // A key of ours that somebody takes away again and again.
 constexpr Duration kWriteEvery = milliseconds(200);
+// A host that has too many keys, and then fewer, again and again.
+constexpr Duration kReadEvery = std::chrono::seconds(10);
 
 }  // namespace
 
@@ -51,6 +53,7 @@ Instant Member::step(Instant now) {
   }
   Status good = keep_alive(now);
   if (good) good = hear(now);
+  if (good && records_.wants_reading() && now >= next_reading_) good = read_again(now);
   if (good && own_changed_ && now >= next_write_) {
     good = write_own(false);
     next_write_ = now + kWriteEvery;
@@ -63,6 +66,7 @@ Instant Member::step(Instant now) {
   Instant next = next_beat_;
   if (own_changed_) next = std::min(next, next_write_);
   if (view_changed_) next = std::min(next, next_show_);
+  if (records_.wants_reading()) next = std::min(next, next_reading_);
   return next;
 }
 
@@ -101,6 +105,17 @@ Status Member::read_all() {
   records_ = std::move(fresh);
   written_ = std::move(written);
   revision_ = *revision;
+  return {};
+}
+
+Status Member::read_again(Instant now) {
+  next_reading_ = now + kReadEvery;
+  const auto token = client_.token();
+  if (!token) return std::unexpected(token.error());
+  if (Status read = read_all(); !read) return read;
+  watch_.start(client_.endpoint(), *token, std::string(kRoot), revision_ + 1);
+  own_changed_ = own_changed_ || written_ != own_;
+  if (!std::exchange(view_changed_, true)) next_show_ = std::max(next_show_, now);
   return {};
 }
 

@@ -80,6 +80,7 @@ class Member {
  private:
   Status connect(Instant now);
   Status read_all();
+  Status read_again(Instant now);
   Status write_own(bool all);
   Status write_batches(const std::vector<Write>& writes);
   Status keep_alive(Instant now);
@@ -106,6 +107,7 @@ class Member {
   Instant lease_end_{};
   Instant next_write_{};
   Instant next_show_{};
+  Instant next_reading_{};
   Duration pause_{};
   std::set<LostClaim> told_;
   MemberState state_;

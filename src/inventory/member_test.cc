@@ -231,6 +231,23 @@ TEST_F(MemberTest, CompactionIsNoHarm) {
   EXPECT_TRUE(b_.until([this] { return b_.view->owner(gid_a_).has_value(); }));
 }
 
+TEST_F(MemberTest, AHostThatHadTooManyKeysCountsAgain) {
+  a_.member.set_own(adapter_and_gid(kMacA, gid_a_));
+  ASSERT_TRUE(a_.connects());
+  std::vector<Write> writes;
+  for (std::size_t i = 0; i <= View::kMaxKeysPerHost; ++i) {
+    writes.push_back({.key = host_prefix("b") + "gids/" + std::to_string(i), .value = "{}"});
+    if (writes.size() < EtcdClient::kMaxWrites && i < View::kMaxKeysPerHost) continue;
+    ASSERT_TRUE(root_.write(writes));
+    writes.clear();
+  }
+  ASSERT_TRUE(a_.until([this] { return !a_.view->oversized_hosts.empty(); }));
+  b_.member.set_own(adapter_and_gid(kMacB, free_));  // and takes the others away
+  ASSERT_TRUE(b_.until([this] { return a_.member.step(a_.now), a_.view->owner(free_); }));
+  EXPECT_THAT(a_.view->oversized_hosts, IsEmpty());
+  EXPECT_EQ(a_.view->owner(gid_a_), (GidOwner{"a", kVm})) << "all was read again";
+}
+
 TEST_F(MemberTest, DocumentsReachAllAndOnlyTheAuthorityWritesThem) {
   ASSERT_TRUE(a_.connects());
   ASSERT_TRUE(b_.connects());

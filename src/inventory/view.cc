@@ -204,7 +204,11 @@ void Records::erase(const std::string& key) {
   const auto parsed = parse_host_key(key);
   if (!parsed) return;
   const auto host = hosts_.find(parsed->host);
-  if (host == hosts_.end() || host->second.oversized) return;
+  if (host == hosts_.end()) return;
+  if (host->second.oversized) {
+    wants_reading_ = true;
+    return;
+  }
   erase_host_key(host->second, *parsed);
   const HostRecords& left = host->second;
   if (!left.info && left.size() == 0 && left.odd == 0) hosts_.erase(host);

@@ -107,6 +107,8 @@ class Records {
   std::string put(KeyValue&& pair);
   void erase(const std::string& key);
   void clear() { *this = Records(); }
+  // Keys of a host that has too many are gone: what is left, only reading all can tell.
+  bool wants_reading() const { return wants_reading_; }
 
   std::shared_ptr<const View> build() const;
 
@@ -158,6 +160,7 @@ class Records {
   control::Network network_;  // as documents say; a port group's switch may not be there
   std::map<std::string, Revision> port_groups_written_;  // of network_
   std::uint64_t odd_ = 0;
+  bool wants_reading_ = false;
 };
 
 }  // namespace paravane::inventory

@@ -363,7 +363,9 @@ TEST_F(ViewTest, AHostWithTooManyKeysCountsForNothingAndHarmsNobody) {
   EXPECT_THAT(view()->oversized_hosts, testing::ElementsAre("b"));
   EXPECT_THAT(view()->gids, IsEmpty());
   EXPECT_EQ(view()->macs.size(), 1U);
+  EXPECT_FALSE(records_.wants_reading());
   erase(host_prefix("b") + mac_key(kVm, kMacB));
+  EXPECT_TRUE(records_.wants_reading());
   EXPECT_THAT(view()->oversized_hosts, SizeIs(1));
 }
 

@@ -17,8 +17,8 @@ def gid_of(mac):
     return "fe80" + "0" * 12 + bytes([byte[0] ^ 2, *byte[1:3], 0xFF, 0xFE, *byte[3:]]).hex()
 
 
-def ask_etcd(inside, cluster_directory, path, body, user=None, password=None):
-    """etcd's answer. `inside`: the words that enter the host's namespace; the folder is its daemon's."""
+def ask_etcd(inside, cluster_directory, path, *bodies, user=None, password=None):
+    """etcd's answer to the last body. `inside`: the words that enter the host's namespace; the folder is its daemon's."""
     membership = json.loads((cluster_directory / "membership.json").read_text())
     user, password = user or membership["etcd_user"], password or membership["etcd_password"]
     url = membership["etcd"][0]
@@ -30,7 +30,7 @@ def ask_etcd(inside, cluster_directory, path, body, user=None, password=None):
         done = subprocess.run([*inside, *words, url + where], capture_output=True, text=True, timeout=PATIENCE_S, check=True)
         return json.loads(done.stdout)
     token = ask("/v3/auth/authenticate", {"name": user, "password": password})["token"]
-    return ask(path, body, token)
+    return [ask(path, body, token) for body in bodies][-1]
 
 
 def put(ask, key, value, **who):

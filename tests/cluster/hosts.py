@@ -154,9 +154,9 @@ class Host:
         ids = pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
         return {pathlib.Path(f"/proc/{child}/comm").read_text().strip(): int(child) for child in ids}
 
-    def etcd(self, path, body, **who):
+    def etcd(self, path, *bodies, **who):
         """Asks etcd as an intruder in this host's engine could."""
-        return ask_etcd(self.space.words(), self.state / "cluster", path, body, **who)
+        return ask_etcd(self.space.words(), self.state / "cluster", path, *bodies, **who)
 
 
 class ClusterTest(unittest.TestCase):

@@ -10,6 +10,7 @@ import etcd_request
 from etcd_request import ROOT, coded, gid_of
 from hosts import LEASE_S, ClusterTest, wait_for
 
+MOST_KEYS = 20480  # of a host: View::kMaxKeysPerHost
 NETWORK = "67f99a94a46b56cc"  # VLAN 10 of switch lan
 
 
@@ -57,6 +58,21 @@ class Claims(ClusterTest):
         wait_for(lambda: h1.status()["odd_keys"] == 4, "the rubbish")
         h3.cli("vm", "add", "db1")
         wait_for(lambda: h1.status()["hosts"][2]["adapters"] == 1, "the VM")
+
+    def test_keys_that_count_for_nothing_do_not_grow_old(self):
+        h1, h2 = self.cluster(2)
+        os.kill(h2.children()["paravaned"], signal.SIGSTOP)
+        self.addCleanup(os.kill, h2.children()["paravaned"], signal.SIGCONT)
+        at_once = 100
+
+        def some(first):
+            return {"success": [{"requestPut": {"key": coded(f"{ROOT}hosts/h2/{number}"), "value": coded("{}")}}
+                                for number in range(first, first + at_once)]}
+        h2.etcd("/v3/kv/txn", *[some(first) for first in range(0, MOST_KEYS + at_once, at_once)])
+        left = {"key": coded(f"{ROOT}hosts/h2/"), "range_end": coded(f"{ROOT}hosts/h20"), "count_only": True}
+        wait_for(lambda: "count" not in h2.etcd("/v3/kv/range", left), "the authority to take them away")
+        self.assertIn(f"host h2 said more than {MOST_KEYS} things of itself", h1.log_text())
+        wait_for(lambda: not any("too many" in line for line in h1.status()["lost"]), "all to be read again")
 
     def test_a_mac_address_is_one_adapters_in_the_whole_cluster(self):
         h1, h2 = self.cluster(2)

@@ -1,0 +1,1 @@
+// Carries the precompiled headers of our libraries; see precompiled.cmake.
