@@ -201,14 +201,14 @@ void Records::erase(const std::string& key) {
     erase_document(key.substr(kConfigPrefix.size()));
     return;
   }
-  const auto parsed = parse_host_key(key);
-  if (!parsed) return;
-  const auto host = hosts_.find(parsed->host);
+  const auto host = hosts_.find(host_of_key(key).value_or(""));
   if (host == hosts_.end()) return;
   if (host->second.oversized) {
     wants_reading_ = true;
     return;
   }
+  const auto parsed = parse_host_key(key);
+  if (!parsed) return;
   erase_host_key(host->second, *parsed);
   const HostRecords& left = host->second;
   if (!left.info && left.size() == 0 && left.odd == 0) hosts_.erase(host);
