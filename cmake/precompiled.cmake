@@ -8,7 +8,7 @@ option(PARAVANE_PRECOMPILE "Compile the headers that most sources read once (cla
 
 if(PARAVANE_PRECOMPILE)
   add_library(paravane_precompiled OBJECT ${CMAKE_CURRENT_LIST_DIR}/precompiled.cc)
-  target_link_libraries(paravane_precompiled PRIVATE paravane_warnings Threads::Threads)
+  target_link_libraries(paravane_precompiled PRIVATE paravane_warnings paravane_driven Threads::Threads)
   # Or ccache would take it for a new one in every tree.
   target_compile_options(paravane_precompiled PRIVATE "SHELL:-Xclang -fno-pch-timestamp")
   target_precompile_headers(paravane_precompiled PRIVATE

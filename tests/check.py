@@ -5,6 +5,7 @@ A stage is a function that runs tests and returns a Tally. Its output goes to
 build/check/<stage>.log; what failed is shown again at the end.
 """
 import argparse
+import concurrent.futures
 import json
 import os
 import pathlib
@@ -76,6 +77,19 @@ class Stage:
         self.tally.add(f"{self.name}: {name}", ok)
         return ok
 
+    def check_two_at_a_time(self, commands):
+        """Pairs of a name and a command, each counted as one test."""
+        def run(pair):
+            name, command = pair
+            words = [str(word) for word in command]
+            done = subprocess.run(["timeout", "1800", *words], cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                  stderr=subprocess.STDOUT, text=True, errors="replace", check=False)
+            return name, words, done
+        with concurrent.futures.ThreadPoolExecutor(2) as pool:
+            for name, words, done in pool.map(run, commands):
+                self.log.write("$ " + " ".join(words) + "\n" + done.stdout)
+                self.tally.add(f"{self.name}: {name}", done.returncode == 0)
+
     def build(self, preset, *targets):
         """Configures and builds a preset; a failure counts as a failed test."""
         self.say(f"building {preset}")
@@ -136,15 +150,15 @@ def threads(stage):
     # Not tests/cve: its guests race with themselves, which is what it is about.
     targets = ["paravane_base_test", "paravane_guestmem_test", "paravane_daemon_test", "paravane_conformance_test"]
     if stage.build("tsan", *targets, "driver_seeds", "driver_replay"):
-        for target in targets:
-            binary = next((ROOT / "build" / "tsan").rglob(target), None)
-            # Rig time has one thread: an hour of it shows no more than a second. And the
-            # sanitizer's own code cannot be single-stepped.
-            stage.check(target, binary or target, "--gtest_filter=-*ForAnHour*:*PayloadStep*")
         # Hostile drivers, with the seeds and with what the stage `fuzz` has found since.
         programs, seeds = ROOT / "build" / "tsan" / "fuzz", ROOT / "build" / "tsan" / "fuzz" / "seeds"
         stage.check("driver_seeds", programs / "driver_seeds", seeds)
-        stage.check("driver_replay", programs / "driver_replay", "--seconds", 60, seeds, ROOT / "build" / "fuzz" / "corpus" / "driver")
+        replay = programs / "driver_replay", "--seconds", 60, seeds, ROOT / "build" / "fuzz" / "corpus" / "driver"
+        # Rig time has one thread: an hour of it shows no more than a second. And the
+        # sanitizer's own code cannot be single-stepped.
+        binaries = {target: next((ROOT / "build" / "tsan").rglob(target), target) for target in targets}
+        stage.check_two_at_a_time([("driver_replay", replay)] + [
+            (target, (binary, "--gtest_filter=-*ForAnHour*:*PayloadStep*")) for target, binary in binaries.items()])
 
 
 def cluster(stage):
@@ -218,7 +232,7 @@ def run_guests(stage, guest, *patterns):
     report = LOGS / f"{stage.name}.json"
     report.unlink(missing_ok=True)
     words = [word for pattern in patterns for word in ("-k", pattern)] + ["--all"] * stage.options.all
-    stage.follow("guests: ", "python3", "tests/guests/run.py", "--json", report, *words,
+    stage.follow("guests: ", "python3", "tests/guests/run.py", "--two", "--json", report, *words,
                  env={"LAB_GUEST": guest, "PARAVANE_REPORT": str(LOGS / stage.name)})
     if not report.exists():
         stage.tally.add(f"{stage.name}: ran", False)
