@@ -1,4 +1,5 @@
-# paravane_gtest(target): an executable of unit tests, and each of its tests in ctest.
+# paravane_gtest(target ...): an executable of unit tests, and each of its tests in ctest; more is
+# as of gtest_discover_tests().
 #
 # They are built for being built often: without optimisation, whatever the preset (what
 # they test has its own), and with the headers that all of them read compiled once.
@@ -17,5 +18,5 @@ function(paravane_gtest target)
   target_link_libraries(${target} PRIVATE paravane_warnings GTest::gmock GTest::gtest_main)
   target_compile_options(${target} PRIVATE -O0)
   target_precompile_headers(${target} REUSE_FROM paravane_gtest_headers)
-  gtest_discover_tests(${target} DISCOVERY_TIMEOUT 60)
+  gtest_discover_tests(${target} DISCOVERY_TIMEOUT 60 ${ARGN})
 endfunction()

@@ -133,14 +133,20 @@ def house(stage):
     stage.check("words", "tools/check_words.py")
 
 
+def release(stage):
+    """What is shipped (g++), and the tests of all of it: conformance, CVE, processes."""
+    if stage.build("release", "shipped"):
+        stage.ctest("release", "-L", "suite")
+
+
 def unit(stage):
-    """Unit, conformance and CVE tests, g++ release."""
+    """Unit tests and benchmarks built as what is shipped; by default they run under sanitizers."""
     if stage.build("release"):
-        stage.ctest("release", "-LE", "cluster")
+        stage.ctest("release", "-LE", "suite|cluster")
 
 
 def sanitizers(stage):
-    """The same under address and undefined-behaviour sanitizers, clang 19."""
+    """Unit, conformance, CVE and process tests under address and undefined-behaviour sanitizers, clang 19."""
     if stage.build("asan+ubsan"):
         stage.ctest("asan+ubsan", "-LE", "cluster", env={"ASAN_OPTIONS": "detect_leaks=1"})
 
@@ -266,7 +272,7 @@ def chaos(stage):
 
 
 def conformance(stage):
-    """docs/conformance.md says what unit, guests and guests_trixie showed."""
+    """docs/conformance.md says what sanitizers, guests and guests_trixie showed."""
     stage.check("docs/conformance.md", "tools/conformance.py", "--compare")
 
 
@@ -275,8 +281,8 @@ def mutants(stage):
     stage.check("every check is seen missing", "tests/mutants", timeout=7200)
 
 
-STAGES = [house, unit, sanitizers, fuzz, threads, cluster, lab, qtest, guests, guests_trixie, chaos, conformance]
-LONG = [tidy, coverage, guests_backports, mutants]  # with --all, or --only
+STAGES = [house, release, sanitizers, fuzz, threads, cluster, lab, qtest, guests, guests_trixie, chaos, conformance]
+LONG = [unit, tidy, coverage, guests_backports, mutants]  # with --all, or --only
 
 
 def options_of_command_line():

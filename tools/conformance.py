@@ -45,7 +45,7 @@ def spec_items():
 
 
 def unit_verdicts(reports):
-    root = ElementTree.parse(reports / "unit.xml").getroot()
+    root = ElementTree.parse(reports / "sanitizers.xml").getroot()
     return [(case.get("name"), case.get("status") == "run" and case.find("failure") is None)
             for case in root.iter("testcase")]
 

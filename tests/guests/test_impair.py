@@ -3,33 +3,32 @@ import json
 import re
 import unittest
 
+from hosts_rig import HostsRig
 from rig import Exchange, Rig
 from test_traffic import pingpong, rping
 
 VERIFY = ["paravane-verify", "18700"]
 
 
-class Impaired(unittest.TestCase):
-    """Server in one guest, client in the other, and something set between them."""
-
-    @classmethod
-    def setUpClass(cls):
-        cls.rig = Rig()
-        cls.addClassCleanup(cls.rig.close)
-        cls.rig.up(2)
-        cls.exchange = Exchange(cls.rig, server=1, client=2)
+class ImpairedPath:
+    """Server in one guest, client in the other, and something set between them. `peer_names`: as whom
+    each is known to the other's host."""
 
     def setUp(self):
-        self.addCleanup(self.rig.cli, "impair", "clear")
+        for cli in self.hosts():
+            self.addCleanup(cli, "impair", "clear")
 
     def impair(self, *words):
         """What both guests send to each other is impaired from now on."""
-        for vm, peer in (("vm1", "vm2"), ("vm2", "vm1")):
-            self.rig.cli("impair", "set", "--vm", vm, "--peer", peer, *words)
+        for vm, peer in (1, 2), (2, 1):
+            self.cli_of(vm)("impair", "set", "--vm", f"vm{vm}", "--peer", self.peer_names[peer], *words)
+
+    def set_there(self):
+        return [row for cli in self.hosts() for row in json.loads(cli("impair", "list", "--formatter=json").stdout)]
 
     def done(self):
         """What was done to messages, by its name, both ways together."""
-        rows = json.loads(self.rig.cli("impair", "list", "--formatter=json").stdout)
+        rows = self.set_there()
         self.assertEqual(len(rows), 2)
         return {name: sum(row[name] for row in rows)
                 for name in ("Messages", "Lost", "AnswersLost", "Delayed", "Reordered", "RNRs")}
@@ -46,13 +45,13 @@ class Impaired(unittest.TestCase):
         # Of datagrams alone does a program hear nothing.
         self.assertEqual([int(n) for n in re.findall(r"([0-9]+) lost", client)][:-1], [0] * 7, client)
         self.assertGreater(self.rig.stats("vm2")["retries"], 5)
-        self.assertIn("impaired vm2 to vm1", self.rig.cli("stats", "--counters").stdout)
-        status, = json.loads(self.rig.cli("status", "--formatter=json").stdout)
-        self.assertEqual(status["Impairments"], 2)
+        self.assertIn(f"impaired vm2 to {self.peer_names[1]}", self.cli_of(2)("stats", "--counters").stdout)
+        shown = [json.loads(cli("status", "--formatter=json").stdout)[0]["Impairments"] for cli in self.hosts()]
+        self.assertEqual(sum(shown), 2)
 
     def test_programs_do_not_notice_some_loss(self):
         self.impair("--loss", "0.5%", "--delay", "20us", "--reorder", "--seed", "3")
-        words = ["ib_write_bw", "-d", "vmw_pvrdma0", "-F", "-p", "18515", "-n", "500"]
+        words = ["ib_write_bw", "-d", "vmw_pvrdma0", "-x", "0", "-F", "-p", "18515", "-n", "500"]
         _, text = self.exchange.run(words, [*words, self.exchange.address], port=18515)
         self.assertIn("#bytes", text)
         rping(self.exchange)
@@ -100,10 +99,48 @@ class Impaired(unittest.TestCase):
 
     def test_what_is_cleared_is_gone(self):
         self.impair("--loss", "100%")
-        self.rig.cli("impair", "clear", "--vm", "vm1")
-        self.rig.cli("impair", "clear")
-        self.assertEqual(json.loads(self.rig.cli("impair", "list", "--formatter=json").stdout), [])
+        self.cli_of(1)("impair", "clear", "--vm", "vm1")
+        self.cli_of(2)("impair", "clear")
+        self.assertEqual(self.set_there(), [])
         pingpong("ibv_rc_pingpong")(self.exchange)
+
+
+class Impaired(ImpairedPath, unittest.TestCase):
+    """On one host."""
+
+    peer_names = {1: "vm1", 2: "vm2"}
+
+    @classmethod
+    def setUpClass(cls):
+        cls.rig = Rig()
+        cls.addClassCleanup(cls.rig.close)
+        cls.rig.up(2)
+        cls.exchange = Exchange(cls.rig, server=1, client=2)
+
+    def hosts(self):
+        return [self.rig.cli]
+
+    def cli_of(self, _vm):
+        return self.rig.cli
+
+
+class ImpairedBetweenTwoHosts(ImpairedPath, unittest.TestCase):
+    """Each host impairs what its own guest sends; the other's is known by the GID of its MAC address."""
+
+    peer_names = {1: "fe80::5054:ff:fe77:1", 2: "fe80::5054:ff:fe77:2"}
+
+    @classmethod
+    def setUpClass(cls):
+        cls.rig = HostsRig(2)
+        cls.addClassCleanup(cls.rig.close)
+        cls.rig.up()
+        cls.exchange = Exchange(cls.rig, server=1, client=2)
+
+    def hosts(self):
+        return [host.cli for host in self.rig.hosts]
+
+    def cli_of(self, vm):
+        return self.rig.host_of(vm).cli
 
 
 if __name__ == "__main__":
