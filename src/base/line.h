@@ -54,7 +54,10 @@ class Line {
     place.after_ = nullptr;
   }
 
-  // Whose turn it is, who leaves with that; nullptr: nobody waits.
+  // Whose turn it is; nullptr: nobody waits.
+  T* first() const { return empty() ? nullptr : first_->who_; }
+
+  // The same, who leaves with that.
   T* call() {
     if (empty()) return nullptr;
     T* who = first_->who_;

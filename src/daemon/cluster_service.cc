@@ -25,7 +25,7 @@ namespace {
 constexpr std::chrono::milliseconds kAnswerLimit{25'000};  // the client gives up after 30 s
 constexpr std::size_t kMostReasons = 8;                    // that are logged
 constexpr auto kDoorAgain = std::chrono::seconds(5);
-constexpr auto kSilenceAgain = std::chrono::seconds(10);
+constexpr auto kSilenceAgain = std::chrono::seconds(1);
 
 Instant now() {
   return std::chrono::steady_clock::now();
@@ -80,6 +80,8 @@ void ClusterService::run() {
     }
     if (member_) {
       next = std::min(next, member_->step(now()));
+      if (authority_) silence_next();
+      if (!to_silence_.empty()) next = std::min(next, next_silencing_);
       share();
     }
     if (!mailbox_.waiting()) wait(next);
@@ -278,6 +280,7 @@ void ClusterService::forget() {
   authority_.reset();
   if (membership_ && membership_->runs_etcd) run_etcd_(false);
   membership_.reset();
+  to_silence_.clear();
   certificate_.reset();
   remove_cluster_directory(paths_);
   {
@@ -289,20 +292,27 @@ void ClusterService::forget() {
 
 void ClusterService::publish() {
   if (!member_) return;
-  inventory::OwnKeys own;
-  inventory::say_info(own, {.address = config_.cluster.address,
-                            .port = config_.cluster.channel_port,
-                            .version = kVersion});
-  for (const auto& [id, adapter] : adapters_) inventory::say_adapter(own, id, adapter);
   // Not while an adapter is on its way from one network to another.
   const std::shared_ptr<const View> seen = view();
+  std::map<inventory::GidId, inventory::AdapterId> gids;
   for (const auto& [gid, id] : gids_) {
     const auto adapter = adapters_.find(id);
     if (!seen || adapter == adapters_.end()) continue;
     if (control::segment_number(seen->network, adapter->second.port_group) != gid.segment) continue;
-    inventory::say_gid(own, gid, id);
+    gids.emplace(gid, id);
   }
-  member_->set_own(std::move(own));
+  inventory::Said said = inventory::say_all({.address = config_.cluster.address,
+                                             .port = config_.cluster.channel_port,
+                                             .version = kVersion},
+                                            adapters_, gids);
+  if (said.left_out > 0 && !std::exchange(says_too_much_, true)) {
+    log::warn(
+        "cluster: this host has more adapters and GIDs than the inventory takes of one: {} are not "
+        "known to others; lower its VMs' quotas of GIDs",
+        said.left_out);
+  }
+  says_too_much_ = said.left_out > 0;
+  member_->set_own(std::move(said.keys));
 }
 
 void ClusterService::learn(std::shared_ptr<const View> view) {
@@ -315,19 +325,28 @@ void ClusterService::learn(std::shared_ptr<const View> view) {
     }
   }
   publish();
-  if (authority_ && view) silence_oversized(*view);
+  if (authority_ && view) {
+    for (const std::string& host : view->oversized_hosts) {
+      if (std::ranges::find(to_silence_, host) == to_silence_.end()) to_silence_.push_back(host);
+    }
+  }
   if (listeners_.view) listeners_.view(std::move(view));
 }
 
 // What a host with too many keys says counts for nothing, but its keys grow old: with
-// fewer of them it would have the GIDs that others have claimed since.
-void ClusterService::silence_oversized(const View& view) {
-  if (view.oversized_hosts.empty() || now() < next_silencing_) return;
+// fewer of them it would have the GIDs that others have claimed since. One at a time,
+// since our own lease is kept meanwhile.
+void ClusterService::silence_next() {
+  if (to_silence_.empty() || now() < next_silencing_) return;
   next_silencing_ = now() + kSilenceAgain;
-  for (const std::string& host : view.oversized_hosts) {
-    const Status done = authority_->silence(host);
-    log::warn("cluster: host {} said more than {} things of itself, all of which was taken away{}",
-              host, View::kMaxKeysPerHost, done ? "" : ": " + done.error().message);
+  const std::string host = std::move(to_silence_.front());
+  to_silence_.pop_front();
+  const Status done = authority_->silence(host);
+  if (done) {
+    log::warn("cluster: host {} said too much of itself, and all of it was taken away", host);
+  } else {
+    to_silence_.push_back(host);
+    log::warn("cluster: host {} says too much of itself: {}", host, done.error().message);
   }
 }
 

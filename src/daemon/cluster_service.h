@@ -10,6 +10,7 @@
 #include <sys/types.h>
 
 #include <atomic>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -30,6 +31,7 @@
 #include "daemon/join_door.h"
 #include "daemon/mailbox.h"
 #include "inventory/member.h"
+#include "inventory/own_keys.h"
 
 namespace paravane::daemon {
 
@@ -133,7 +135,7 @@ class ClusterService final : public control::ClusterManagement {
   void publish();
   void share();  // what may have changed
   void learn(std::shared_ptr<const inventory::View> view);
-  void silence_oversized(const inventory::View& view);
+  void silence_next();
   void tell_state(const inventory::MemberState& state);
   void tell_lost(const inventory::LostClaim& claim);
   ClusterAuthority::Config authority_config(const Membership& membership) const;
@@ -158,9 +160,11 @@ class ClusterService final : public control::ClusterManagement {
   control::Network network_;
   std::string network_host_;  // this host, in network_
   std::optional<HostCertificate> certificate_;
-  Instant next_door_{};         // try to open it
+  Instant next_door_{};                 // try to open it
+  std::deque<std::string> to_silence_;  // hosts that have said too much, whatever they say now
   Instant next_silencing_{};
   std::set<std::string> away_;  // reasons that were logged
+  bool says_too_much_ = false;
 
   mutable Mutex mutex_;
   ClusterPicture shared_ GUARDED_BY(mutex_);

@@ -168,6 +168,7 @@ Result<std::int64_t> EtcdClient::for_each(const std::string& prefix, const Visit
       std::string jump = visit(std::move(pair));
       if (jump <= from) continue;
       next = std::move(jump);
+      page = kPage;  // it was that prefix whose values are long
       break;
     }
     from = std::move(next);

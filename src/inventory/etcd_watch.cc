@@ -34,6 +34,8 @@ void EtcdWatch::start(const std::string& endpoint, const std::string& token,
   const json body = {{"create_request",
                       {{"key", base64_encode(prefix)},
                        {"range_end", base64_encode(end_of_prefix(prefix))},
+                       // Or all changes of one revision come in one line, however many.
+                       {"fragment", true},
                        {"start_revision", std::to_string(revision)}}}};
   curl_.prepare(endpoint + "/v3/watch", body.dump(), token,
                 [this](std::string_view data) { return take(data); });

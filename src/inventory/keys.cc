@@ -136,7 +136,7 @@ std::string gid_key(const GidId& id, const AdapterId& adapter) {
 }
 
 std::optional<std::string> host_of_key(std::string_view key) {
-  if (key.size() > kMaxKey || !key.starts_with(kHostsPrefix)) return std::nullopt;
+  if (!key.starts_with(kHostsPrefix)) return std::nullopt;
   key.remove_prefix(kHostsPrefix.size());
   const std::size_t slash = key.find('/');
   if (slash == std::string_view::npos) return std::nullopt;
@@ -147,7 +147,7 @@ std::optional<std::string> host_of_key(std::string_view key) {
 
 std::optional<HostKey> parse_host_key(std::string_view key) {
   const auto host = host_of_key(key);
-  if (!host) return std::nullopt;
+  if (!host || key.size() > kMaxKey) return std::nullopt;
   HostKey parsed{.host = *host};
   key.remove_prefix(kHostsPrefix.size() + host->size() + 1);
   bool good = key == kInfoKey;

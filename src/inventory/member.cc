@@ -73,12 +73,13 @@ Instant Member::step(Instant now) {
 Status Member::connect(Instant now) {
   const auto token = client_.token();
   if (!token) return std::unexpected(token.error());
+  // Before there is a lease: it may take long.
+  if (Status read = read_all(); !read) return read;
   const auto lease = client_.grant_lease(config_.lease);
   if (!lease) return std::unexpected(lease.error());
   const std::int64_t before = std::exchange(lease_, *lease);
   next_beat_ = now + config_.lease / 3;
   lease_end_ = now + config_.lease;
-  if (Status read = read_all(); !read) return read;
   // Keys that are still there move to the new lease, and so keep their age.
   if (Status written = write_own(true); !written) return written;
   if (before != 0) static_cast<void>(client_.revoke_lease(before));

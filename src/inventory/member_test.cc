@@ -249,6 +249,23 @@ TEST_F(MemberTest, AHostThatHadTooManyKeysCountsAgain) {
   EXPECT_EQ(a_.view->owner(gid_a_), (GidOwner{"a", kVm})) << "all was read again";
 }
 
+// etcd tells of all that one request has changed at once: 17 MB here.
+TEST_F(MemberTest, MuchThatIsTakenAwayAtOnceDoesNotEndTheWatch) {
+  a_.member.set_own(adapter_and_gid(kMacA, gid_a_));
+  ASSERT_TRUE(a_.connects());
+  const EtcdAccess as_b = etcd_.access(host_user("b"), "pb");
+  EtcdClient b(as_b, plainly_);
+  for (int i = 0; i < 52; ++i) {
+    const std::string key = std::string(250'000, 'x') + std::to_string(100 + i);
+    ASSERT_TRUE(b.put(host_prefix("b") + key, ""));
+    a_.member.step(a_.now);
+  }
+  ASSERT_TRUE(a_.until([this] { return !a_.view->oversized_hosts.empty(); }));
+  ASSERT_TRUE(b.erase_prefix(host_prefix("b")));
+  ASSERT_TRUE(a_.until([this] { return a_.view->oversized_hosts.empty(); }));
+  EXPECT_EQ(a_.member.state().rounds, 1u) << "it has stayed connected";
+}
+
 TEST_F(MemberTest, DocumentsReachAllAndOnlyTheAuthorityWritesThem) {
   ASSERT_TRUE(a_.connects());
   ASSERT_TRUE(b_.connects());

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <tuple>
 #include <utility>
@@ -124,10 +125,13 @@ std::string Records::put(KeyValue&& pair) {
   HostRecords& host = hosts_[*name];
   if (!host.oversized) {
     const auto key = parse_host_key(pair.key);
-    if (!key || !put_host_key(host, *key, pair)) ++host.odd;
-    host.oversized = host.size() + host.odd > View::kMaxKeysPerHost;
+    const std::size_t hash = std::hash<std::string>{}(pair.key);
+    host.odd.erase(hash);
+    if (!key || !put_host_key(host, *key, pair)) host.odd.insert(hash);
+    host.oversized = host.size() > View::kMaxKeysPerHost || pair.key.size() > View::kMaxHostKey ||
+                     pair.value.size() > View::kMaxHostValue;
     if (!host.oversized) return {};
-    host = {.info = {}, .macs = {}, .port_groups = {}, .gids = {}, .odd = 0, .oversized = true};
+    host = {.info = {}, .macs = {}, .port_groups = {}, .gids = {}, .odd = {}, .oversized = true};
   }
   return end_of_prefix(host_prefix(*name));
 }
@@ -142,7 +146,6 @@ bool Records::put_host_key(HostRecords& host, const HostKey& key, const KeyValue
     case HostKey::Kind::kGid: host.gids[{key.gid, key.adapter}] = pair.create_revision; return true;
   }
   host.info.reset();  // an odd one takes the place of what stood there before
-  if (pair.value.size() > View::kMaxHostValue) return false;
   const Result<json> value = control::parse_json(pair.value);
   if (value && value->is_object()) host.info = read_info(*value);
   return host.info.has_value();
@@ -207,11 +210,12 @@ void Records::erase(const std::string& key) {
     wants_reading_ = true;
     return;
   }
+  host->second.odd.erase(std::hash<std::string>{}(key));
   const auto parsed = parse_host_key(key);
   if (!parsed) return;
   erase_host_key(host->second, *parsed);
   const HostRecords& left = host->second;
-  if (!left.info && left.size() == 0 && left.odd == 0) hosts_.erase(host);
+  if (!left.info && left.size() == 0) hosts_.erase(host);
 }
 
 std::shared_ptr<const View> Records::build() const {
@@ -223,7 +227,7 @@ std::shared_ptr<const View> Records::build() const {
   });
   view->odd_keys = odd_;
   for (const auto& [name, records] : hosts_) {
-    view->odd_keys += records.odd;
+    view->odd_keys += records.odd.size();
     if (records.oversized) view->oversized_hosts.push_back(name);
     Host& host = view->hosts[name];
     host.info = records.info;

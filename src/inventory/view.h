@@ -22,6 +22,7 @@
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -85,6 +86,7 @@ struct View {
   static constexpr std::size_t kMaxHosts = 256;
   static constexpr std::size_t kMaxKeysPerHost = 20'480;
   static constexpr std::size_t kMaxHostValue = 1'024;  // bytes
+  static constexpr std::size_t kMaxHostKey = 1'024;  // bytes; a host with longer ones is oversized
   static constexpr std::size_t kMaxDocuments = 4'096;
   static constexpr std::size_t kMaxDocument = std::size_t{64} * 1024;
 
@@ -95,7 +97,7 @@ struct View {
   control::Network network;                  // of those documents; each port group has its switch
   std::vector<LostClaim> lost;               // in order
   std::uint64_t odd_keys = 0;                // that count for nothing: not as they should be
-  std::vector<std::string> oversized_hosts;  // whose keys count for nothing: too many
+  std::vector<std::string> oversized_hosts;  // whose keys count for nothing: too many, too long
 
   std::optional<GidOwner> owner(const GidId& id) const;
 };
@@ -120,10 +122,10 @@ class Records {
     std::map<std::pair<AdapterId, control::MacAddress>, Revision> macs;
     std::map<std::pair<AdapterId, std::string>, Revision> port_groups;
     std::map<std::pair<GidId, AdapterId>, Revision> gids;
-    std::size_t odd = 0;
+    std::set<std::size_t> odd;  // hashes of keys that are not as they should be
     bool oversized = false;
 
-    std::size_t size() const { return macs.size() + port_groups.size() + gids.size(); }
+    std::size_t size() const { return macs.size() + port_groups.size() + gids.size() + odd.size(); }
   };
   using Claim = decltype(HostRecords::gids)::value_type;
   // Of a claim that counts.

@@ -329,21 +329,34 @@ TEST_F(ViewTest, OddValuesCountForNothing) {
         std::string(R"({"address":"192.0.2.1","port":0})"),
         std::string(R"({"address":"192.0.2.1","port":65536})"),
         std::string(R"({"address":"192.0.2.1"})"),
-        std::string("{\"address\":\"192.0.2.1\",\"port\":1,\"version\":\"a\\nb\"}"),
-        R"({"address":"192.0.2.1","port":1,"more":")" + std::string(View::kMaxHostValue, 'x') +
-            "\"}"}) {
+        std::string("{\"address\":\"192.0.2.1\",\"port\":1,\"version\":\"a\\nb\"}")}) {
     put(info, R"({"address":"192.0.2.1","port":1})");
     EXPECT_TRUE(view()->hosts.at("a").info);
     put(info, value);
     EXPECT_FALSE(view()->hosts.at("a").info) << value;
+    EXPECT_EQ(view()->odd_keys, 1U) << "however often it is written";
   }
-  EXPECT_EQ(view()->odd_keys, 10U);
+  erase(info);
+  EXPECT_EQ(view()->odd_keys, 0U);
+}
+
+// Others read all of it, again and again.
+TEST_F(ViewTest, AHostThatWritesWhatIsTooLongCountsForNothing) {
+  put_adapter("a", kMacA);
+  put_adapter("b", kMacB);
+  EXPECT_EQ(put(host_prefix("a") + "x", std::string(View::kMaxHostValue, 'x')), "");
+  EXPECT_EQ(put(host_prefix("b") + "x", std::string(View::kMaxHostValue + 1, 'x')),
+            "/paravane/v1/hosts/b0");
+  EXPECT_EQ(put(host_prefix("c") + std::string(View::kMaxHostKey, 'x'), "{}"),
+            "/paravane/v1/hosts/c0");
+  EXPECT_THAT(view()->oversized_hosts, testing::ElementsAre("b", "c"));
+  EXPECT_EQ(view()->macs.size(), 1U);
 }
 
 // Else one that is odd at first could wait for its time.
 TEST_F(ViewTest, WhatStandsInAClaimIsNothing) {
   put_adapter("b", kMacB);
-  put(host_prefix("b") + mac_key(kVm, kMacB), std::string(2 * View::kMaxHostValue, 'x'));
+  put(host_prefix("b") + mac_key(kVm, kMacB), std::string(View::kMaxHostValue, 'x'));
   put(host_prefix("b") + gid_key(kOther, kVm), R"({"adapter":"other/1"})");
   EXPECT_EQ(view()->owner(kOther), (GidOwner{"b", kVm}));
   EXPECT_EQ(view()->odd_keys, 0U);

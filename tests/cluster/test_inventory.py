@@ -54,7 +54,7 @@ class Claims(ClusterTest):
         os.kill(h2.children()["paravaned"], signal.SIGSTOP)
         self.addCleanup(os.kill, h2.children()["paravaned"], signal.SIGCONT)
         for key in ("hosts/h2/x", "hosts/h2/gids/v2/zz", "hosts/h2/adapters/A/1", "hosts/h2/adapters/a/1"):
-            self.assertNotIn("error", put(h2, key, {"mac": "x" * 5000}))
+            self.assertNotIn("error", put(h2, key, {"mac": "x" * 500}))
         wait_for(lambda: h1.status()["odd_keys"] == 4, "the rubbish")
         h3.cli("vm", "add", "db1")
         wait_for(lambda: h1.status()["hosts"][2]["adapters"] == 1, "the VM")
@@ -71,7 +71,7 @@ class Claims(ClusterTest):
         h2.etcd("/v3/kv/txn", *[some(first) for first in range(0, MOST_KEYS + at_once, at_once)])
         left = {"key": coded(f"{ROOT}hosts/h2/"), "range_end": coded(f"{ROOT}hosts/h20"), "count_only": True}
         wait_for(lambda: "count" not in h2.etcd("/v3/kv/range", left), "the authority to take them away")
-        self.assertIn(f"host h2 said more than {MOST_KEYS} things of itself", h1.log_text())
+        self.assertIn("host h2 said too much of itself", h1.log_text())
         wait_for(lambda: not any("too many" in line for line in h1.status()["lost"]), "all to be read again")
 
     def test_a_mac_address_is_one_adapters_in_the_whole_cluster(self):

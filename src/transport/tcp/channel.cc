@@ -48,7 +48,8 @@ Channel::Channel(const ChannelConfig& config, std::unique_ptr<Stream> stream,
       now_(now),
       last_heard_(now),
       last_ping_(now),
-      last_look_at_links_(now) {}
+      last_look_at_links_(now),
+      last_written_(now) {}
 
 Channel::~Channel() {
   assert(outbound_.empty() && inbound_.empty());
@@ -62,9 +63,9 @@ void Channel::lose(Instant now, const std::function<void(verbs::QueuePair&)>& un
   break_off("closed");
   const std::optional<Sink> sink = std::exchange(sink_, std::nullopt);
   if (sink && sink->datagram) finder_.end_datagram(*sink->datagram, false, config_.host);
-  const std::optional<Direct> direct = std::exchange(out_.direct, std::nullopt);
-  if (direct && direct->datagram != nullptr) direct->datagram->on_channel_lost(now);
-  while (OutboundDatagram* datagram = long_datagrams_.call()) datagram->on_channel_lost(now);
+  if (OutboundDatagram* datagram = datagram_in_hand()) datagram->lose(now);
+  while (OutboundDatagram* datagram = long_datagrams_.first()) datagram->lose(now);
+  out_.direct.reset();
   // Each takes itself out of nothing here: the tables are given up first.
   const auto outbound = std::exchange(outbound_, {});
   const auto inbound = std::exchange(inbound_, {});
@@ -140,6 +141,11 @@ void Channel::keep_alive(Instant now) {
     return break_off("nothing was heard of the host for " + in_milliseconds(config_.dead_after));
   }
   if (now - last_look_at_links_ >= config_.answer_within / 8) look_for_silent_links(now);
+  if (write_blocked_ && now - last_written_ >= config_.answer_within) {
+    return break_off("it is there, but has taken nothing for " +
+                     in_milliseconds(config_.answer_within));
+  }
+  lose_late_datagrams(now);
   const Instant quiet_since = std::max(last_heard_, last_ping_);
   if (now - quiet_since < config_.ping_after) return;
   ping_due_ = true;
@@ -156,10 +162,28 @@ void Channel::look_for_silent_links(Instant now) {
   }
 }
 
+// The one that is being written.
+OutboundDatagram* Channel::datagram_in_hand() const {
+  return out_.direct ? out_.direct->datagram : nullptr;
+}
+
+// Its queue pair may have others, for hosts that read.
+void Channel::lose_late_datagrams(Instant now) {
+  OutboundDatagram* datagram = datagram_in_hand();
+  if (datagram != nullptr && now >= datagram->deadline()) datagram->lose(now);
+  while ((datagram = long_datagrams_.first()) != nullptr && now >= datagram->deadline()) {
+    datagram->lose(now);
+  }
+}
+
 Instant Channel::next_look() const {
   if (broken()) return kNever;
-  return std::min(last_heard_ + config_.dead_after,
-                  std::max(last_heard_, last_ping_) + config_.ping_after);
+  Instant next = std::min(last_heard_ + config_.dead_after,
+                          std::max(last_heard_, last_ping_) + config_.ping_after);
+  for (const OutboundDatagram* datagram : {datagram_in_hand(), long_datagrams_.first()}) {
+    if (datagram != nullptr) next = std::min(next, datagram->deadline());
+  }
+  return next;
 }
 
 bool Channel::send_datagram(const wire::Datagram& frame, const ExtentList& payload) {
@@ -181,9 +205,11 @@ bool Channel::send_datagram(const wire::Datagram& frame, std::span<const std::by
 // Where its payload goes: into the block that it is sent in.
 std::optional<std::span<std::byte>> Channel::place_datagram(const wire::Datagram& frame,
                                                             std::size_t payload_bytes) {
-  if (datagrams_.empty() || datagrams_.back()->room() < sizeof frame + payload_bytes) {
+  if (datagrams_.empty() || last_block_closed_ ||
+      datagrams_.back()->room() < sizeof frame + payload_bytes) {
     if (datagrams_.size() >= kMostDatagramBlocks) return std::nullopt;
     datagrams_.push_back(std::make_unique_for_overwrite<wire::BlockWriter>());
+    last_block_closed_ = false;
   }
   counters_.staged_bytes.add(payload_bytes);
   counters_.sent_bytes.add(payload_bytes);
@@ -191,10 +217,17 @@ std::optional<std::span<std::byte>> Channel::place_datagram(const wire::Datagram
   return datagrams_.back()->add(frame, payload_bytes);
 }
 
+std::uint64_t Channel::close_block_of_datagrams() {
+  last_block_closed_ = true;
+  return blocks_sent_ + datagrams_.size();
+}
+
 // Its memory was found to be gone.
 void Channel::take_datagram_back() {
   datagrams_.back()->take_back();
-  if (datagrams_.back()->empty()) datagrams_.pop_back();
+  if (!datagrams_.back()->empty()) return;
+  datagrams_.pop_back();
+  last_block_closed_ = true;  // whether the one before was is not known any more
 }
 
 }  // namespace paravane::transport_tcp

@@ -153,6 +153,8 @@ class Channel {
   Line<OutboundLink>& line_to_send() { return to_send_; }
   Line<InboundLink>& line_to_answer() { return to_answer_; }
   Line<OutboundDatagram>& line_of_datagrams() { return long_datagrams_; }
+  // Short ones that come from now on go after it. How many blocks there were before.
+  std::uint64_t close_block_of_datagrams();
   Instant now() const { return now_; }
   ExtentList& scratch() { return scratch_; }
   void count_staged(std::uint64_t bytes) { counters_.staged_bytes.add(bytes); }
@@ -174,6 +176,8 @@ class Channel {
 
   void let_go(InboundLink& link, std::uint32_t number);
   void look_for_silent_links(Instant now);
+  OutboundDatagram* datagram_in_hand() const;
+  void lose_late_datagrams(Instant now);
 
   // ---- Receiving: channel_receive.cc ----
   void receive(verbs::Budget& budget);
@@ -222,6 +226,7 @@ class Channel {
   Instant last_heard_;
   Instant last_ping_;
   Instant last_look_at_links_;
+  Instant last_written_;  // something of what is being written, or the beginning of that
   std::uint64_t peer_incarnation_ = 0;
 
   std::unordered_map<std::uint32_t, OutboundLink*> outbound_;
@@ -258,9 +263,12 @@ class Channel {
   bool hello_due_ = true;
   bool ping_due_ = false;
   std::optional<std::uint64_t> pong_due_;
-  // Datagrams that wait, as they are sent; the last block takes more. None is empty.
+  // Datagrams that wait, as they are sent; the last block takes more, unless it is closed.
+  // None is empty.
   std::deque<std::unique_ptr<wire::BlockWriter>> datagrams_;
-  Line<OutboundDatagram> long_datagrams_;         // after those
+  bool last_block_closed_ = false;
+  std::uint64_t blocks_sent_ = 0;                 // of them, ever
+  Line<OutboundDatagram> long_datagrams_;         // that lie in guest memory
   bool datagrams_next_ = false;                   // one of these, rather than one of the links
   std::unordered_set<std::uint32_t> closed_due_;  // links of the peer's that nobody listens to
   std::unordered_set<std::uint32_t> close_due_;   // links of ours that are over

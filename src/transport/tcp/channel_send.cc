@@ -54,6 +54,7 @@ bool Channel::compose() {
   }
   out_.block_left = record;
   out_.in_progress = true;
+  last_written_ = now_;
   counters_.records_sent.add();
   return true;
 }
@@ -83,18 +84,20 @@ void Channel::compose_own() {
 
 bool Channel::compose_datagrams() {
   if (!is_open() || hello_due_) return false;
-  if (!datagrams_.empty()) {
-    out_.block = std::move(datagrams_.front());
-    datagrams_.pop_front();
-    return true;
-  }
-  while (OutboundDatagram* datagram = long_datagrams_.call()) {
+  for (std::size_t i = 0; i < kMostEach; ++i) {
+    OutboundDatagram* datagram = long_datagrams_.first();
+    if (datagram == nullptr || datagram->after_blocks() > blocks_sent_) break;
+    long_datagrams_.leave(datagram->sending);
     if (!datagram->compose(*out_.block, out_.direct)) continue;
     counters_.datagrams_sent.add();
     counters_.sent_bytes.add(out_.direct->bytes);
     return true;
   }
-  return false;
+  if (datagrams_.empty()) return false;
+  out_.block = std::move(datagrams_.front());
+  datagrams_.pop_front();
+  ++blocks_sent_;
+  return true;
 }
 
 // Answers and requests take turns at being first, because who is first may have direct
@@ -127,6 +130,7 @@ bool Channel::write_some(verbs::Budget& budget) {
     case IoResult::Kind::kClosed:
     case IoResult::Kind::kBroken: break_off(stream_->problem()); return false;
   }
+  last_written_ = now_;
   budget.bytes -= static_cast<std::int64_t>(result.bytes);
   std::size_t moved = result.bytes;
   const std::size_t of_block = std::min(moved, out_.block_left.size());

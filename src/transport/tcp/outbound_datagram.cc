@@ -14,6 +14,8 @@ void OutboundDatagram::submit(const verbs::SendRequest& request, const wire::Dat
   request_ = &request;
   frame_ = frame;
   channel_ = &channel;
+  since_ = channel.now();
+  after_blocks_ = channel.close_block_of_datagrams();
   channel.line_of_datagrams().join(*this, sending);
 }
 
@@ -60,8 +62,11 @@ void OutboundDatagram::on_sent(const Direct& direct) {
       channel_->now());
 }
 
-void OutboundDatagram::on_channel_lost(Instant now) {
-  if (request_ != nullptr) end({}, now);
+void OutboundDatagram::lose(Instant now) {
+  if (request_ == nullptr) return;
+  channel_->line_of_datagrams().leave(sending);
+  channel_->forget(*this);
+  end({}, now);
 }
 
 }  // namespace paravane::transport_tcp

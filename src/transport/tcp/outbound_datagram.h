@@ -6,6 +6,7 @@
 
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 
@@ -30,6 +31,9 @@ class OutboundDatagram {
   OutboundDatagram& operator=(const OutboundDatagram&) = delete;
 
   // ---- For the transport ----
+  // As long as it may wait; then it is lost, as datagrams may be.
+  static constexpr Duration kPatience = std::chrono::seconds(1);
+
   // REQUIRES: none is under way; `channel` is open. `request` stays until its outcome.
   void submit(const verbs::SendRequest& request, const wire::Datagram& frame, Channel& channel);
   void cancel();
@@ -40,8 +44,10 @@ class OutboundDatagram {
   // Where it lies at this moment. False: it is gone, zeros go instead.
   bool gather(const Direct& direct, std::uint64_t done, ExtentList& out);
   void on_sent(const Direct& direct);
-  // It is lost, as datagrams may be.
-  void on_channel_lost(Instant now);
+  // In the channel: how many blocks of short ones go before it, of all that there ever were.
+  std::uint64_t after_blocks() const { return after_blocks_; }
+  Instant deadline() const { return since_ + kPatience; }
+  void lose(Instant now);
 
   Line<OutboundDatagram>::Place sending;  // in the channel's line
 
@@ -52,6 +58,8 @@ class OutboundDatagram {
   const verbs::SendRequest* request_ = nullptr;  // null: none is under way
   Channel* channel_ = nullptr;                   // of it
   wire::Datagram frame_{};
+  std::uint64_t after_blocks_ = 0;
+  Instant since_;
 };
 
 }  // namespace paravane::transport_tcp

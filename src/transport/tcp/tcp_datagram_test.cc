@@ -101,6 +101,46 @@ TEST_F(TcpDatagram, AShortOneIsNotOvertaken) {
   }
 }
 
+// Blocks of short ones that come later wait behind a long one.
+TEST_F(TcpDatagram, AFloodOfShortOnesDoesNotKeepALongOneBack) {
+  std::vector<std::unique_ptr<EngineQp>> flood;
+  for (int i = 0; i < 50; ++i) {
+    flood.push_back(rig_.a().queue_pair(verbs::QpType::kUnreliableDatagram));
+    start(*flood.back());
+  }
+  post_receive(1);
+  const auto turn = [&] {
+    for (const auto& qp : flood) {
+      while (qp->work.sends_left() < 4) qp->post(datagram(9, kLong - 1));
+    }
+    rig_.skip_time(std::chrono::microseconds(100));
+    rig_.timers().run_due(rig_.now());
+    rig_.turn_one(0);
+    rig_.turn_one(1, {.bytes = 4096, .operations = 16});
+  };
+  // Until the socket and all blocks are full.
+  for (int i = 0; i < 300; ++i) turn();
+  from_->post(datagram(1, kLong));
+  int turns = 0;
+  while (from_->sends.size() == 0 && turns < 5000) {
+    turn();
+    ++turns;
+  }
+  // 16 blocks of three datagrams each, and what is in the socket, went before it.
+  EXPECT_LT(turns, 300);
+}
+
+// As short ones are: the queue pair may have others, for other hosts.
+TEST_F(TcpDatagram, ADatagramThatNobodyTakesIsLostAfterASecond) {
+  fill_channel();
+  for (int i = 0; i < 3; ++i) {
+    rig_.skip_time(std::chrono::milliseconds(500));
+    rig_.turn_one(0);
+  }
+  EXPECT_GT(from_->sends.size(), sent_);
+  EXPECT_THAT(from_->sends.statuses(), Each(WcStatus::kSuccess));
+}
+
 TEST_F(TcpDatagram, AQueuePairThatEndsWhileItSendsSendsNothingElse) {
   fill_channel();
   from_.reset();

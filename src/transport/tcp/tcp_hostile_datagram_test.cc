@@ -173,6 +173,41 @@ TEST_F(TcpHostileDatagram, AKeyThatIsTakenAwayEndsTheWriting) {
   EXPECT_EQ(loss(), "");
 }
 
+// It is there, and reads nothing: who sends to it does not wait for ever, whatever the size.
+TEST_F(TcpHostileDatagram, AHostThatOnlyPingsHoldsUpNobodysDatagramsForLong) {
+  const EngineBuffer payload = rig_.a().buffer(kLong);
+  constexpr std::uint64_t kMany = 300;
+  for (const std::uint64_t bytes : {std::uint64_t{kLong}, std::uint64_t{kLong} - 1}) {
+    from_here_->sends.clear();
+    to_->receives.clear();
+    for (std::uint64_t i = 0; i < kMany; ++i) {
+      verbs::SendRequest request = send_request(i, {payload.sge(0, bytes)});
+      request.remote_qpn = kTheirQpn;
+      request.remote_qkey = default_attributes().qkey;
+      request.av.dgid = rig_.b().gid();
+      from_here_->post(request);
+    }
+    post_receive(0);
+    send_here(kMany);
+    ASSERT_LT(from_here_->sends.size(), kMany) << "the channel is full";
+    for (int i = 0; i < 200 && loss().empty(); ++i) {
+      ASSERT_TRUE(peer_->add(wire::Ping{}).send());
+      rig_.skip_time(std::chrono::milliseconds(400));
+      rig_.timers().run_due(rig_.now());
+      turns(4);
+    }
+    EXPECT_THAT(loss(), HasSubstr("has taken nothing for 30000 ms"));
+    rig_.skip_time(std::chrono::seconds(2));
+    rig_.timers().run_due(rig_.now());
+    turns(100);
+    EXPECT_EQ(from_here_->sends.size(), kMany + 1);
+    EXPECT_EQ(received(), (std::vector<std::uint64_t>{0})) << "the one to its own host";
+    meet(true);
+    peer_->add_hello();
+    say();
+  }
+}
+
 TEST_F(TcpHostileDatagram, LengthsThatADatagramCannotHaveEndTheChannel) {
   const auto ends = [&](std::size_t inside, std::size_t direct) {
     meet(true);

@@ -5,14 +5,16 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
 #include <utility>
 
 namespace paravane::transport_tcp {
 namespace {
 
-// Of one read(): records that are decrypted.
-constexpr int kMostRecords = 32;
+// Of one read(): records that are decrypted. OpenSSL passes over at most as many that are
+// empty before it looks up.
+constexpr std::size_t kMostRecords = 32;
 
 // What one takes at least, and what it takes to change keys, beside moving bytes.
 constexpr std::size_t kEffortOfRecord = 4096;
@@ -43,10 +45,16 @@ TlsStream::~TlsStream() {
 
 // What has been read ahead is worked through in one call: only the end of the stream stops that.
 // NOLINTNEXTLINE(readability-function-size): OpenSSL's signature
-void TlsStream::on_message(int is_sent, int, int type, const void*, std::size_t, SSL* tls,
-                           void* self) {
-  if (is_sent != 0 || type != SSL3_RT_HANDSHAKE) return;
-  if (++static_cast<TlsStream*>(self)->messages_ > kMostMessages) {
+void TlsStream::on_message(int is_sent, int, int type, const void* bytes, std::size_t size,
+                           SSL* tls, void* self) {
+  if (is_sent != 0) return;
+  auto& stream = *static_cast<TlsStream*>(self);
+  if (type == SSL3_RT_HEADER && size == SSL3_RT_HEADER_LENGTH) {
+    const auto* head = static_cast<const std::uint8_t*>(bytes);
+    ++stream.records_;
+    stream.undelivered_ += std::size_t{head[3]} * 256 + head[4];
+  }
+  if (type == SSL3_RT_HANDSHAKE && ++stream.messages_ > kMostMessages) {
     SSL_set_shutdown(tls, SSL_get_shutdown(tls) | SSL_RECEIVED_SHUTDOWN);
   }
 }
@@ -72,35 +80,39 @@ IoResult TlsStream::failure(int returned) {
 // As many pieces as there is something for, within what one call may take.
 IoResult TlsStream::read(std::span<const iovec> to) {
   IoResult result;
-  int records = 0;
+  records_ = 0;
+  const auto charged = [&] {
+    result.effort += kEffortOfRecord * records_;
+    undelivered_ -= std::min(undelivered_, result.bytes);
+    // What is left was no payload: padding, and what belongs to records.
+    if (SSL_pending(tls_) == 0) result.effort += std::exchange(undelivered_, 0);
+    return result;
+  };
   for (const iovec& piece : to) {
     auto* at = static_cast<std::byte*>(piece.iov_base);
     for (std::size_t have = 0; have < piece.iov_len;) {
-      if (SSL_pending(tls_) == 0) {
-        if (records++ == kMostRecords) return result;
-        result.effort += kEffortOfRecord;
-      }
+      if (SSL_pending(tls_) == 0 && records_ >= kMostRecords) return charged();
       ERR_clear_error();
       std::size_t got = 0;
       const int returned = SSL_read_ex(tls_, at + have, piece.iov_len - have, &got);
       if (returned != 1) {
         // If it is more than that there is nothing, the next call says so.
         result.was_all = SSL_want_read(tls_) != 0;
-        if (result.bytes > 0) return result;
+        if (result.bytes > 0) return charged();
         const std::size_t effort = kEffortOfMessage * static_cast<std::size_t>(messages_);
         result = failure(returned);
         result.effort = effort;
-        return result;
+        return charged();
       }
       have += got;
       result.bytes += got;
       if (const int messages = std::exchange(messages_, 0); messages > 0) {
         result.effort += kEffortOfMessage * static_cast<std::size_t>(messages);
-        return result;
+        return charged();
       }
     }
   }
-  return result;
+  return charged();
 }
 
 // The first bytes of what is to be written, as one stretch. `skip`: of the first piece.

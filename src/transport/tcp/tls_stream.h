@@ -49,6 +49,8 @@ class TlsStream final : public Stream {
   // Bytes of gathered_ that OpenSSL has encrypted and wants to be shown again; 0: none.
   std::size_t promised_ = 0;
   std::uint64_t records_sent_ = 0;  // with the same key
+  std::size_t records_ = 0;         // that one read() has met
+  std::size_t undelivered_ = 0;     // of their bytes
   int messages_ = 0;                // of the handshake's kind, since there was payload
   std::string problem_;             // of the last kBroken
 };

@@ -236,6 +236,18 @@ TEST_F(TlsStreamKeysTest, RecordsOfOneByteAreTakenAFewAtATime) {
   EXPECT_GE(result.effort, 32u * 4096);
 }
 
+TEST_F(TlsStreamKeysTest, PaddingIsPaidForAsIfItWerePayload) {
+  SSL_set_block_padding(tls_[0], kLongestRecord);
+  send_byte();
+  send_byte();
+  const IoResult result = read();
+  EXPECT_EQ(result.bytes, 2u);
+  EXPECT_GE(result.effort, 2 * (kLongestRecord - 64));
+  SSL_set_block_padding(tls_[0], 0);
+  send_byte();
+  EXPECT_LT(read().effort, kLongestRecord) << "once";
+}
+
 TEST_F(TlsStreamTest, AnEndIsNoError) {
   std::vector<std::byte> byte(1);
   const iovec to{.iov_base = byte.data(), .iov_len = 1};
