@@ -75,6 +75,18 @@ class Host:
                            f"see {self.log()}", tail(self.log()))
         return done
 
+    def hand_over(self, *words):
+        """paravane with our standard streams; its exit status."""
+        return subprocess.run([self.hosts.program("paravane"), "--socket", self.api, *words], check=False).returncode
+
+    def start_again(self):
+        """The daemon, after it has ended; and its VMs, whose devices ended with it."""
+        if processes.recall(self.pid_file()) is not None:
+            raise LabError(f"the daemon of {self.name}", "runs", f"lab/cluster paravane {self.number} -- daemon stop --force")
+        self.start()
+        self.lab("down", stdout=subprocess.DEVNULL)
+        self.lab_up([])
+
     def lab(self, *words, **options):
         """lab/vm, for this host's VMs."""
         env = {**os.environ, "LAB_STATE": self.lab_state, "LAB_PARAVANE": self.hosts.program("paravane"),
@@ -85,6 +97,9 @@ class Host:
         for vm in self.vms():
             self.paravane("vm", "add", f"vm{vm}", "--mac", guest_mac(vm), "--port-group", PORT_GROUP,
                           *adapters.get(vm, ()))
+        self.lab_up(options)
+
+    def lab_up(self, options):
         done = self.lab("up", str(self.hosts.vms_per_host), "--first", str(self.vms()[0]), *options)
         if done.returncode != 0:
             raise LabError(f"{self.name}: lab/vm up", "failed", f"see {self.log()}", tail(self.log()))
@@ -105,4 +120,8 @@ class Host:
         self.lab("down", stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         with contextlib.suppress(LabError):
             self.stop()
+        # What somebody has started by hand.
+        for pid in (processes.run("ip", "netns", "pids", self.space, check=False) or "").split():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(int(pid), signal.SIGKILL)
         processes.run("ip", "netns", "delete", self.space, check=False)

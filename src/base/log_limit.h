@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 
 #include "base/instant.h"
 
@@ -42,5 +43,10 @@ class LogLimit {
   unsigned used_ = 0;
   std::uint64_t kept_back_ = 0;
 };
+
+// To be put at the end of an allowed line; empty: none was.
+inline std::string kept_back_note(std::uint64_t lines) {
+  return lines == 0 ? std::string() : " (" + std::to_string(lines) + " lines kept back)";
+}
 
 }  // namespace paravane

@@ -106,8 +106,9 @@ void add_set(CLI::App& vm, Run& run) {
                   "Virtual hardware version, 13 to 21; protocols stay what they are")
       ->type_name("NUMBER");
   add_protocol_option(*set, options->protocol, "RoCE version of all adapters");
-  set->add_option("--port-group", options->port_group,
-                  "Port group of all adapters, also while the VM runs; none: of no adapter")
+  set->add_option(
+         "--port-group", options->port_group,
+         "Port group of all adapters, another one also while the VM runs; none: of no adapter")
       ->type_name("NAME|none");
   set->add_option("--adapter", options->adapter, "Protocol and port group of this adapter only")
       ->type_name("NUMBER");

@@ -161,8 +161,8 @@ ApiResult<void> check_uplink(const Network& network, const std::string& vds,
         ApiErrorCode::kInUse,
         fmt::format("{} of host {} is the uplink of switch {}", host.uplink, host.host, name),
         fmt::format("Choose another NIC, or take it away there first: paravane vds "
-                    "uplink {} none",
-                    name));
+                    "uplink {} none --host {}",
+                    name, host.host));
   }
   return {};
 }

@@ -151,7 +151,7 @@ void ChannelMaker::on_lost(const std::string& name, std::uint64_t number,
 
 void ChannelMaker::turn_away(const std::string& reason) {
   if (const auto kept_back = turned_away_.allow(now())) {
-    log::warn("channels: somebody was turned away: {} ({} lines kept back)", reason, *kept_back);
+    log::warn("channels: somebody was turned away: {}{}", reason, kept_back_note(*kept_back));
   }
 }
 

@@ -150,8 +150,8 @@ DoorAnswer ClusterAuthority::join(const DoorRequest& request, Seconds now) {
   const auto host = book_.check(request.token_id, request.secret, now);
   if (!host) {
     if (const auto kept_back = refused_joins_.allow(std::chrono::steady_clock::now())) {
-      log::warn("cluster: a join was refused: {} ({} lines kept back)", host.error().message,
-                *kept_back);
+      log::warn("cluster: a join was refused: {}{}", host.error().message,
+                kept_back_note(*kept_back));
     }
     return refusal(host.error().message);
   }

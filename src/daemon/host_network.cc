@@ -51,6 +51,10 @@ void log_problems(const SwitchReport& now, const SwitchReport& before) {
   }
 }
 
+void log_created(const PortGroup& group) {
+  log::info("port group {}: created, switch {}, VLAN {}", group.name, group.vds, group.vlan);
+}
+
 }  // namespace
 
 std::string host_name(const std::string& configured) {
@@ -112,26 +116,33 @@ void HostNetwork::take_own_name(const std::string& before) {
   }
 }
 
-// For a start while etcd is away; the cluster has it anyway.
+// For a start while etcd is away; the cluster has it anyway. What is told here has happened:
+// a draft may still be refused.
 void HostNetwork::keep(const control::Network& network) {
   const auto tell = [](const ApiResult<void>& kept) {
     if (!kept) log::error("switches of the cluster are not kept here: {}", kept.error().message);
   };
   for (const auto& [name, vds] : network.switches) {
     const auto old = network_.switches.find(name);
+    if (old == network_.switches.end()) log::info("switch {}: created", name);
     if (old == network_.switches.end() || old->second != vds) tell(inventory_.put_switch(vds));
   }
   for (const auto& [name, group] : network.port_groups) {
     const auto old = network_.port_groups.find(name);
+    if (old == network_.port_groups.end()) log_created(group);
     if (old == network_.port_groups.end() || old->second != group) {
       tell(inventory_.put_port_group(group));
     }
   }
   for (const auto& [name, group] : network_.port_groups) {
-    if (!network.port_groups.contains(name)) tell(inventory_.erase_port_group(name));
+    if (network.port_groups.contains(name)) continue;
+    log::info("port group {}: deleted", name);
+    tell(inventory_.erase_port_group(name));
   }
   for (const auto& [name, vds] : network_.switches) {
-    if (!network.switches.contains(name)) tell(inventory_.erase_switch(name));
+    if (network.switches.contains(name)) continue;
+    log::info("switch {}: deleted", name);
+    tell(inventory_.erase_switch(name));
   }
 }
 
@@ -250,7 +261,9 @@ ApiResult<void> HostNetwork::check_use(const PortUse& use) const {
     return refuse(ApiErrorCode::kInvalidRequest,
                   fmt::format("port group {} is of switch {}, which host {} is not in", group->name,
                               vds->name, config_.host),
-                  fmt::format("Add the host first: paravane vds add-host {}", vds->name));
+                  fmt::format("Add the host first: paravane vds add-host {} {} (in a cluster: on "
+                              "the host that has its authority)",
+                              vds->name, config_.host));
   }
   const std::string tap = control::tap_name(use.vm, use.adapter);
   for (const PortUse& other : uses_()) {
@@ -299,8 +312,9 @@ ApiResult<SwitchStatus> HostNetwork::create_switch(const DistributedSwitch& vds)
       return std::unexpected(given.error());
     }
   }
-  log::info("switch {}: created", vds.name);
-  return put(vds);
+  auto made = put(vds);
+  if (made && !view_) log::info("switch {}: created", vds.name);
+  return made;
 }
 
 ApiResult<SwitchStatus> HostNetwork::set_switch_mtu(const std::string& name, std::uint32_t mtu) {
@@ -318,7 +332,7 @@ ApiResult<void> HostNetwork::delete_switch(const std::string& name) {
   if (auto kept = inventory_.erase_switch(name); !kept) return kept;
   network_.switches.erase(name);
   apply();
-  log::info("switch {}: deleted", name);
+  if (!view_) log::info("switch {}: deleted", name);
   return {};
 }
 
@@ -405,7 +419,7 @@ ApiResult<PortGroupStatus> HostNetwork::create_port_group(const PortGroup& group
   if (auto kept = inventory_.put_port_group(group); !kept) return std::unexpected(kept.error());
   network_.port_groups[group.name] = group;
   apply();
-  log::info("port group {}: created, switch {}, VLAN {}", group.name, group.vds, group.vlan);
+  if (!view_) log_created(group);
   return status_of(group);
 }
 
@@ -417,7 +431,7 @@ ApiResult<void> HostNetwork::delete_port_group(const std::string& name) {
     return refuse(
         ApiErrorCode::kInUse,
         fmt::format("{} is in port group {}", control::adapter_name(use.vm, use.adapter), name),
-        "Move it first: paravane vm set --port-group");
+        fmt::format("Move it first: paravane vm set {} --port-group", use.vm));
   }
   if (const std::string use = use_elsewhere(name); !use.empty()) {
     return refuse(ApiErrorCode::kInUse, fmt::format("{} is in port group {}", use, name),
@@ -426,7 +440,7 @@ ApiResult<void> HostNetwork::delete_port_group(const std::string& name) {
   if (auto kept = inventory_.erase_port_group(name); !kept) return kept;
   network_.port_groups.erase(name);
   apply();
-  log::info("port group {}: deleted", name);
+  if (!view_) log::info("port group {}: deleted", name);
   return {};
 }
 

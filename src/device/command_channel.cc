@@ -93,8 +93,8 @@ void CommandChannel::note_refusal(const Error& error) {
   if (error.code == Errc::kResourceExhausted) scope_.counters.quota_refusals.add();
   const auto kept_back = log_limit_.allow(clock_.now);
   if (!kept_back) return;
-  log::warn("{}: {} refused: {} ({} lines kept back)", scope_.config.name, row_->name,
-            error.message, *kept_back);
+  log::warn("{}: {} refused: {}{}", scope_.config.name, row_->name, error.message,
+            kept_back_note(*kept_back));
 }
 
 }  // namespace paravane::device

@@ -72,6 +72,11 @@ Instant Member::step(Instant now) {
 
 Status Member::connect(Instant now) {
   const auto token = client_.token();
+  if (!token && token.error().code == Errc::kBadState) {
+    return fail(Errc::kBadState, token.error().message +
+                                     "; if this host was removed from the cluster: paravane "
+                                     "cluster leave --force");
+  }
   if (!token) return std::unexpected(token.error());
   // Before there is a lease: it may take long.
   if (Status read = read_all(); !read) return read;
