@@ -44,7 +44,7 @@ class ImpairedPath:
             self.assertGreater(done[name], 5, done)
         # Of datagrams alone does a program hear nothing.
         self.assertEqual([int(n) for n in re.findall(r"([0-9]+) lost", client)][:-1], [0] * 7, client)
-        self.assertGreater(self.rig.stats("vm2")["retries"], 5)
+        self.assertGreater(self.stats_of(2)["retries"], 5)
         self.assertIn(f"impaired vm2 to {self.peer_names[1]}", self.cli_of(2)("stats", "--counters").stdout)
         shown = [json.loads(cli("status", "--formatter=json").stdout)[0]["Impairments"] for cli in self.hosts()]
         self.assertEqual(sum(shown), 2)
@@ -74,7 +74,7 @@ class ImpairedPath:
     def test_datagrams_are_lost_without_a_word(self):
         self.impair("--loss", "100%")
         words = ["ibv_ud_pingpong", "-d", "vmw_pvrdma0", "-g", "0", "-p", "18600"]
-        before = self.rig.stats("vm2")["completion_errors"]
+        before = self.stats_of(2)["completion_errors"]
         server = self.rig.spawn(1, *words)
         client = None
         try:
@@ -82,7 +82,7 @@ class ImpairedPath:
             client = self.rig.spawn(2, *words, self.exchange.address)
             self.rig.shell(2, "sleep 1")
             self.assertIsNone(client.process.poll())  # it waits for an answer, and hears of no error
-            self.assertEqual(self.rig.stats("vm2")["completion_errors"], before)
+            self.assertEqual(self.stats_of(2)["completion_errors"], before)
             self.assertGreater(self.done()["Lost"], 0)
         finally:
             for one in (server, client):
@@ -91,11 +91,11 @@ class ImpairedPath:
                     one.process.communicate()
 
     def test_a_receiver_that_is_not_ready_is_waited_for(self):
-        before = self.rig.stats("vm2")["rnr_waits"]
+        before = self.stats_of(2)["rnr_waits"]
         self.impair("--rnr=5%", "--seed", "7")
         pingpong("ibv_rc_pingpong")(self.exchange)
         self.assertGreater(self.done()["RNRs"], 10)
-        self.assertGreater(self.rig.stats("vm2")["rnr_waits"], before + 5)
+        self.assertGreater(self.stats_of(2)["rnr_waits"], before + 5)
 
     def test_what_is_cleared_is_gone(self):
         self.impair("--loss", "100%")
@@ -123,6 +123,9 @@ class Impaired(ImpairedPath, unittest.TestCase):
     def cli_of(self, _vm):
         return self.rig.cli
 
+    def stats_of(self, vm):
+        return self.rig.stats(f"vm{vm}")
+
 
 class ImpairedBetweenTwoHosts(ImpairedPath, unittest.TestCase):
     """Each host impairs what its own guest sends; the other's is known by the GID of its MAC address."""
@@ -141,6 +144,9 @@ class ImpairedBetweenTwoHosts(ImpairedPath, unittest.TestCase):
 
     def cli_of(self, vm):
         return self.rig.host_of(vm).cli
+
+    def stats_of(self, vm):
+        return self.rig.stats(vm)
 
 
 if __name__ == "__main__":
