@@ -238,7 +238,7 @@ def run_guests(stage, guest, *patterns):
     report = LOGS / f"{stage.name}.json"
     report.unlink(missing_ok=True)
     words = [word for pattern in patterns for word in ("-k", pattern)] + ["--all"] * stage.options.all
-    stage.follow("guests: ", "python3", "tests/guests/run.py", "--two", "--json", report, *words,
+    stage.follow("guests: ", "python3", "tests/guests/run.py", "--json", report, *words,
                  env={"LAB_GUEST": guest, "PARAVANE_REPORT": str(LOGS / stage.name)})
     if not report.exists():
         stage.tally.add(f"{stage.name}: ran", False)

@@ -40,8 +40,6 @@ class FiveGuests(unittest.TestCase):
 class EightGuestsOfFourHosts(unittest.TestCase):
     """Two guests on each host; every byte that arrives is compared."""
 
-    goes_alone = True
-
     vms = range(1, 9)
 
     @classmethod

@@ -16,8 +16,6 @@ stall_for_us = 3000
 class Exitless(unittest.TestCase):
     """Two guests under load, then idle."""
 
-    goes_alone = True
-
     @classmethod
     def setUpClass(cls):
         cls.rig = Rig()

@@ -19,8 +19,6 @@ RETRIES_EXCEEDED = "transport retry counter exceeded"
 class HostFaults(unittest.TestCase):
     """The cable of h2 is at fault; vm1 and vm3, on h1 and h3, are the bystanders."""
 
-    goes_alone = True
-
     @classmethod
     def setUpClass(cls):
         cls.rig = FaultRig()
