@@ -255,4 +255,3 @@ Status Member::leave() {
 }
 
 }  // namespace paravane::inventory
-#include "control/cluster.h"
