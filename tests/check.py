@@ -282,7 +282,8 @@ def mutants(stage):
 
 
 STAGES = [house, release, sanitizers, fuzz, threads, cluster, lab, qtest, guests, guests_trixie, chaos, conformance]
-LONG = [unit, tidy, coverage, guests_backports, mutants]  # with --all, or --only
+LONG = [unit, tidy, coverage, guests_backports]  # with --all, or --only
+ON_DEMAND = [mutants]  # --only: hours of building
 
 
 def options_of_command_line():
@@ -293,8 +294,9 @@ def options_of_command_line():
     parser.add_argument("--fuzz-seconds", type=int, help="of each fuzzer (5; with --all 60)")
     options = parser.parse_args()
     options.fuzz_seconds = options.fuzz_seconds or (60 if options.all else 5)
-    by_name = {stage.__name__: stage for stage in STAGES + LONG}
-    wanted = options.only.split(",") if options.only else list(by_name) if options.all else [s.__name__ for s in STAGES]
+    by_name = {stage.__name__: stage for stage in STAGES + LONG + ON_DEMAND}
+    usual = STAGES + (LONG if options.all else [])
+    wanted = options.only.split(",") if options.only else [stage.__name__ for stage in usual]
     if unknown := set(wanted) - set(by_name):
         parser.error(f"no such stage: {', '.join(sorted(unknown))}; see --list")
     options.stages = [stage for name, stage in by_name.items() if name in wanted]
@@ -316,8 +318,9 @@ def run_stage(function, options):
 def main():
     options = options_of_command_line()
     if options.list:
-        for stage in STAGES + LONG:
-            print(f"{stage.__name__:16} {stage.__doc__}{' (with --all)' if stage in LONG else ''}")
+        for when, stages in ("", STAGES), (" (with --all)", LONG), (" (with --only)", ON_DEMAND):
+            for stage in stages:
+                print(f"{stage.__name__:16} {stage.__doc__}{when}")
         return 0
     LOGS.mkdir(parents=True, exist_ok=True)
     total, rows, start = Tally(), [], time.monotonic()
