@@ -37,6 +37,11 @@ constexpr const char* kMakeNetworkTables =
     "                        vds TEXT NOT NULL REFERENCES vds(name),"
     "                        spec TEXT NOT NULL) WITHOUT ROWID;";
 
+// What has no rules among its rows: each kind's owner knows its JSON.
+constexpr const char* kMakeDocumentTable =
+    "CREATE TABLE document(kind TEXT NOT NULL, name TEXT NOT NULL, json TEXT NOT NULL,"
+    "                      PRIMARY KEY(kind, name)) WITHOUT ROWID;";
+
 // Schema 1 had one adapter per VM, and its address beside the name.
 constexpr const char* kSetOldAside = "ALTER TABLE vm RENAME TO vm1;";
 constexpr const char* kTakeOver =
@@ -46,12 +51,12 @@ constexpr const char* kTakeOver =
 
 // What brings a file of each schema up to date; 0: an empty file.
 std::string steps_from(int version) {
-  switch (version) {
-    case 0: return fmt::format("{} {}", kMakeVmTables, kMakeNetworkTables);
-    case 1:
-      return fmt::format("{} {} {} {}", kSetOldAside, kMakeVmTables, kTakeOver, kMakeNetworkTables);
-    default: return kMakeNetworkTables;
-  }
+  std::string steps;
+  if (version == 1) steps += kSetOldAside;
+  if (version <= 1) steps += kMakeVmTables;
+  if (version == 1) steps += kTakeOver;
+  if (version <= 2) steps += kMakeNetworkTables;
+  return steps + kMakeDocumentTable;
 }
 
 }  // namespace
@@ -326,6 +331,46 @@ ApiResult<void> Store::erase_port_group(const std::string& name) {
   if (sqlite3_changes(db_) != 0) return {};
   return refuse(ApiErrorCode::kNotFound, fmt::format("there is no port group {}", name),
                 "List the port groups there are with: paravane portgroup list");
+}
+
+ApiResult<std::map<std::string, nlohmann::json>> Store::documents(const std::string& kind) {
+  std::map<std::string, nlohmann::json> result;
+  Statement query(*this, "SELECT name, json FROM document WHERE kind = ?");
+  query.bind(1, kind);
+  int step = query.step();
+  for (; step == SQLITE_ROW; step = query.step()) {
+    const std::string name(query.column(0));
+    Result<nlohmann::json> value = parse_json(query.column(1));
+    if (!value) {
+      return refuse(ApiErrorCode::kStore,
+                    fmt::format("{} holds a {} ({}) that cannot be read: {}", file_.string(), kind,
+                                name, value.error().message),
+                    "Restore the file from a backup.");
+    }
+    result[name] = std::move(*value);
+  }
+  if (step != SQLITE_DONE) return std::unexpected(failure("read the state"));
+  return result;
+}
+
+ApiResult<void> Store::put_document(const std::string& kind, const std::string& name,
+                                    const nlohmann::json& value) {
+  Statement statement(*this,
+                      "INSERT INTO document(kind, name, json) VALUES(?1, ?2, ?3)"
+                      " ON CONFLICT(kind, name) DO UPDATE SET json = ?3");
+  statement.bind(1, kind);
+  statement.bind(2, name);
+  statement.bind(3, print_json(value));
+  if (statement.step() == SQLITE_DONE) return {};
+  return std::unexpected(failure("write the state"));
+}
+
+ApiResult<void> Store::erase_document(const std::string& kind, const std::string& name) {
+  Statement statement(*this, "DELETE FROM document WHERE kind = ? AND name = ?");
+  statement.bind(1, kind);
+  statement.bind(2, name);
+  if (statement.step() == SQLITE_DONE) return {};
+  return std::unexpected(failure("write the state"));
 }
 
 }  // namespace paravane::control

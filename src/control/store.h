@@ -9,6 +9,7 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
@@ -22,7 +23,7 @@ struct sqlite3;
 
 namespace paravane::control {
 
-inline constexpr int kStoreVersion = 3;
+inline constexpr int kStoreVersion = 4;
 
 class Store final : public NetworkInventory {
  public:
@@ -42,6 +43,15 @@ class Store final : public NetworkInventory {
   ApiResult<void> erase_switch(const std::string& name) override;
   ApiResult<void> put_port_group(const PortGroup& group) override;
   ApiResult<void> erase_port_group(const std::string& name) override;
+
+  // ---- Documents: what this host alone keeps, a few JSON values of each kind. ----
+  // By name. No transaction may be open. Errors: kStore, kNoSpace.
+  ApiResult<std::map<std::string, nlohmann::json>> documents(const std::string& kind);
+  // Instead of the one of this name, if there is one.
+  ApiResult<void> put_document(const std::string& kind, const std::string& name,
+                               const nlohmann::json& value);
+  // One that is not there is no error.
+  ApiResult<void> erase_document(const std::string& kind, const std::string& name);
 
   // A change that is not committed is undone when the transaction goes.
   class Transaction {

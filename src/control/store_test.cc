@@ -6,6 +6,7 @@
 #include <sqlite3.h>
 
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <string>
 
 #include "testing/temp_dir.h"
@@ -175,6 +176,48 @@ TEST_F(StoreTest, BringsAFileOfSchema2UpToDate) {
     EXPECT_TRUE(store->put_switch({.name = "lan"}));
   }
   EXPECT_EQ(open()->read_network()->switches.size(), 1u);
+}
+
+TEST_F(StoreTest, BringsAFileOfSchema3UpToDate) {
+  {
+    const auto store = open();
+    add(*store, spec_of("a"));
+    ASSERT_TRUE(store->put_switch({.name = "lan"}));
+  }
+  run_sql("DROP TABLE document; PRAGMA user_version=3;");  // as it was
+  for (int round = 0; round < 2; ++round) {
+    const auto store = open();
+    EXPECT_THAT(*store->vms(), testing::ElementsAre(spec_of("a"))) << round;
+    EXPECT_EQ(store->read_network()->switches.size(), 1u);
+    EXPECT_TRUE(store->put_document("nic", "vmnic0", {{"key", "x"}}));
+  }
+}
+
+TEST_F(StoreTest, KeepsDocumentsOfEachKind) {
+  {
+    const auto store = open();
+    ASSERT_TRUE(store->put_document("nic", "vmnic1", {{"key", "old"}}));
+    ASSERT_TRUE(store->put_document("nic", "vmnic1", {{"key", "b"}}));  // instead of the one before
+    ASSERT_TRUE(store->put_document("nic", "vmnic0", {{"key", "a"}}));
+    ASSERT_TRUE(store->put_document("setting", "vmnic0", "on"));
+    ASSERT_TRUE(store->put_document("setting", "x", 1));
+    ASSERT_TRUE(store->erase_document("setting", "x"));
+    ASSERT_TRUE(store->erase_document("setting", "x"));  // none is no error
+  }
+  const auto store = open();
+  using Documents = std::map<std::string, nlohmann::json>;
+  EXPECT_EQ(*store->documents("nic"),
+            (Documents{{"vmnic0", {{"key", "a"}}}, {"vmnic1", {{"key", "b"}}}}));
+  EXPECT_EQ(*store->documents("setting"), (Documents{{"vmnic0", "on"}}));
+  EXPECT_EQ(*store->documents("none"), Documents{});
+}
+
+TEST_F(StoreTest, RefusesADocumentThatItDidNotWrite) {
+  open();
+  run_sql("INSERT INTO document VALUES('nic', 'vmnic0', '{')");
+  const auto documents = open()->documents("nic");
+  ASSERT_FALSE(documents);
+  EXPECT_THAT(documents.error().message, HasSubstr("holds a nic (vmnic0) that cannot be read"));
 }
 
 TEST_F(StoreTest, KeepsSwitchesAndPortGroups) {
