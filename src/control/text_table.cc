@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "control/vm_json.h"
+#include "control/text_cell.h"
 
 namespace paravane::control {
 namespace {
@@ -14,24 +14,6 @@ std::string to_text(const TextTable::Cell& cell) {
   if (const auto* text = std::get_if<std::string>(&cell)) return *text;
   if (const auto* number = std::get_if<std::uint64_t>(&cell)) return fmt::to_string(*number);
   return std::get<bool>(cell) ? "true" : "false";
-}
-
-std::string printable(std::string text) {
-  for (char& c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte < 0x20 || byte == 0x7F) c = '?';
-  }
-  return text;
-}
-
-std::string csv_field(const std::string& text) {
-  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
-  std::string quoted = "\"";
-  for (const char c : text) {
-    if (c == '"') quoted += '"';
-    quoted += c;
-  }
-  return quoted + '"';
 }
 
 // One line, columns padded to `widths`, no blanks at its end.
@@ -105,8 +87,7 @@ std::string TextTable::as_json() const {
   for (const auto& row : rows_) {
     nlohmann::ordered_json object = nlohmann::ordered_json::object();
     for (std::size_t i = 0; i < row.size(); ++i) {
-      std::string key = columns_[i];
-      std::erase(key, ' ');
+      const std::string key = json_key(columns_[i]);
       std::visit([&](const auto& value) { object[key] = value; }, row[i]);
     }
     array.push_back(std::move(object));
