@@ -1,0 +1,63 @@
+#include "cli/esxcli_tree.h"
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <string>
+
+namespace paravane::cli {
+namespace {
+
+struct Group {
+  std::string_view path;
+  const char* description;
+  const char* example;  // after the program's name
+};
+
+constexpr std::array kGroups = std::to_array<Group>({
+    {"network", "Networking of this host, with esxcli's words", "network nic list"},
+    {"network firewall", "What other hosts may reach", "network firewall ruleset list"},
+    {"network firewall ruleset", "Services that are let through or not",
+     "network firewall ruleset list"},
+    {"network ip", "This host's own addresses", "network ip interface list"},
+    {"network ip interface", "vmkernel interfaces (vmkN)", "network ip interface list"},
+    {"network ip interface ipv4", "Their IPv4 addresses", "network ip interface ipv4 get"},
+    {"network nic", "Physical NICs (vmnicN)", "network nic list"},
+    {"network vswitch", "Virtual switches", "network vswitch dvs vmware list"},
+    {"network vswitch dvs", "Distributed switches", "network vswitch dvs vmware list"},
+    {"network vswitch dvs vmware", "Distributed switches, as this host sees them",
+     "network vswitch dvs vmware list"},
+    {"rdma", "RDMA of this host, with esxcli's words", "rdma device list"},
+    {"rdma device", "RDMA devices (vmrdmaN)", "rdma device list"},
+    {"rdma device protocol", "The protocols that they speak", "rdma device protocol list"},
+    {"rdma device stats", "What they have counted", "rdma device stats get -d vmrdma0"},
+    {"rdma device vmknic", "The vmkernel interfaces that they serve", "rdma device vmknic list"},
+    {"system", "This host, with esxcli's words", "system settings advanced list"},
+    {"system settings", "Settings of this host", "system settings advanced list"},
+    {"system settings advanced", "Advanced settings, such as /Net/PVRDMAVmknic",
+     "system settings advanced list"},
+});
+
+const CLI::App& top_of(const CLI::App& app) {
+  return app.get_parent() == nullptr ? app : top_of(*app.get_parent());
+}
+
+}  // namespace
+
+CLI::App& esxcli_group(CLI::App& root, std::string_view path) {
+  const auto* const group = std::ranges::find(kGroups, path, &Group::path);
+  assert(group != kGroups.end());
+  const std::size_t blank = path.rfind(' ');
+  const bool is_top = blank == std::string_view::npos;
+  CLI::App& parent = is_top ? root : esxcli_group(root, path.substr(0, blank));
+  const std::string name(is_top ? path : path.substr(blank + 1));
+  const auto known =
+      parent.get_subcommands([&](const CLI::App* sub) { return sub->get_name() == name; });
+  if (!known.empty()) return *known.front();
+  CLI::App* made = parent.add_subcommand(name, group->description);
+  made->require_subcommand(1);
+  made->footer("Examples:\n  " + top_of(root).get_name() + " " + group->example);
+  return *made;
+}
+
+}  // namespace paravane::cli
