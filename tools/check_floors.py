@@ -14,6 +14,7 @@ MAY_INCLUDE = {
     "base": [],
     "guestmem": ["base"],
     "ethernet": ["base"],
+    "rdma": ["base"],
     "abi": ["base"],
     "wire": ["base"],
     "verbs": ["base", "guestmem"],
@@ -27,14 +28,15 @@ MAY_INCLUDE = {
     "inventory": ["base", "control"],
     "authority": ["base", "control"],
     "cli": ["base", "control"],
-    "daemon": ["base", "guestmem", "abi", "verbs", "vfio_user", "device", "transport/local", "transport/tcp", "transport/impaired", "fabric", "control", "inventory", "authority", "ethernet"],
+    "daemon": ["base", "guestmem", "abi", "verbs", "vfio_user", "device", "transport/local", "transport/tcp", "transport/impaired", "fabric", "control", "inventory", "authority", "ethernet", "rdma"],
     "testing": ["base", "guestmem", "abi", "wire", "verbs", "vfio_user", "device", "transport/local", "transport/tcp", "transport/impaired", "fabric", "control", "inventory", "authority"],
 }
 # A third-party header that only one folder may see; a name that ends with a slash stands for all below it.
 ONLY_IN = {"httplib.h": ("control", "daemon"), "sqlite3.h": ("control",), "CLI/CLI.hpp": ("cli", "daemon"), "toml++/toml.h": ("daemon",),
-           "curl/curl.h": ("inventory",), "openssl/": ("authority", "daemon", "transport/tcp"), "netlink/": ("ethernet",)}
+           "curl/curl.h": ("inventory",), "openssl/": ("authority", "daemon", "transport/tcp"), "netlink/": ("ethernet", "rdma"),
+           "rdma/rdma_netlink.h": ("rdma",), "infiniband/": ("rdma",), "pci/": ("daemon",)}
 
-INCLUDE = re.compile(r'\s*#\s*include\s*[<"]([^>"]+)[>"]')
+INCLUDE = re.compile(r'\s*#\s*include\s*([<"])([^>"]+)[>"]')
 
 
 def folder_of(path):
@@ -55,8 +57,9 @@ def problems(root):
             match = INCLUDE.match(line)
             if not match:
                 continue
-            target = match.group(1)
-            top = folder_of(target)
+            target = match.group(2)
+            # <rdma/...> is the kernel's, "rdma/..." is ours.
+            top = folder_of(target) if match.group(1) == '"' else ""
             if any(folder not in folders for name, folders in ONLY_IN.items()
                    if target == name or (name.endswith("/") and target.startswith(name))):
                 yield f"{here}:{number}: {folder}/ may not include {target}"

@@ -1,6 +1,8 @@
 #include "ethernet/links.h"
 
 #include <arpa/inet.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <linux/if.h>
 #include <linux/if_arp.h>
 #include <linux/if_bridge.h>
@@ -22,6 +24,12 @@ std::string text_of(const nlattr* attribute) {
   if (attribute == nullptr) return {};
   const auto* text = static_cast<const char*>(nla_data(attribute));
   return {text, ::strnlen(text, static_cast<std::size_t>(nla_len(attribute)))};
+}
+
+std::string mac_of(const nlattr* attribute) {
+  if (attribute == nullptr || nla_len(attribute) != 6) return {};
+  const auto* bytes = static_cast<const std::uint8_t*>(nla_data(attribute));
+  return fmt::format("{:02x}", fmt::join(bytes, bytes + 6, ":"));
 }
 
 std::uint32_t u32_of(const nlattr* attribute, std::uint32_t otherwise) {
@@ -64,7 +72,11 @@ std::vector<Link> read_links(const std::vector<nlmsghdr*>& headers) {
               .mtu = u32_of(parts[IFLA_MTU], 0),
               .up = (info->ifi_flags & IFF_UP) != 0,
               .loopback = (info->ifi_flags & IFF_LOOPBACK) != 0,
-              .ethernet = info->ifi_type == ARPHRD_ETHER};
+              .ethernet = info->ifi_type == ARPHRD_ETHER,
+              .carrier = (info->ifi_flags & IFF_LOWER_UP) != 0,
+              .mac = mac_of(parts[IFLA_ADDRESS]),
+              .parent = text_of(parts[IFLA_PARENT_DEV_NAME]),
+              .parent_bus = text_of(parts[IFLA_PARENT_DEV_BUS_NAME])};
     read_link_info(parts[IFLA_LINKINFO], link);
     links.push_back(std::move(link));
   }

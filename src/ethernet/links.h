@@ -29,6 +29,11 @@ struct Link {
   bool loopback = false;
   bool ethernet = false;       // it carries frames with MAC addresses
   bool filters_vlans = false;  // a bridge
+  bool carrier = false;        // up, and something is at the other end
+  std::string mac{};           // "02:00:00:00:00:01"; empty: it has none
+  // The device behind it ("0000:03:00.0") and its bus ("pci"); empty: it is the kernel's own.
+  std::string parent{};
+  std::string parent_bus{};
 };
 
 // The VLANs of a port, each with how a frame leaves: 1 to 4094.

@@ -1,0 +1,40 @@
+// NICs: the network interfaces of this host that are hardware, or that somebody names,
+// with what their drivers tell. Through rtnetlink and ethtool's ioctl, so it sees this
+// thread's network namespace whatever is mounted at /sys.
+//
+// Blocks for as long as the kernel takes. Nothing is remembered from call to call.
+
+#pragma once
+
+#include <cstdint>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+
+namespace paravane::ethernet {
+
+struct Nic {
+  std::string name;       // Linux's: "eth1"
+  std::string kind{};     // rtnetlink's, "veth"; empty: hardware
+  std::string driver{};   // "mlx5_core"; empty: it does not say
+  std::string pci{};      // "0000:03:00.0"; empty: not on PCI
+  std::string mac{};      // as it is now
+  std::string own_mac{};  // as it was made; empty: it has none of its own
+  std::string team{};     // the bond or team that it is in; empty: none
+  std::uint32_t mtu = 0;
+  std::uint32_t speed_mbps = 0;  // 0: no link, or not known
+  bool full_duplex = false;
+  bool up = false;       // switched on by its operator
+  bool carrier = false;  // and something is at the other end
+
+  friend bool operator==(const Nic&, const Nic&) = default;
+};
+
+// Interfaces with a device behind them, those of `named`, and the one that holds
+// `address` (an IP address; empty: nobody asks). Never loopback, bridges or taps. In the
+// order of the kernel. Errors: kIo, kUnsupported.
+Result<std::vector<Nic>> list_nics(const std::set<std::string>& named, const std::string& address);
+
+}  // namespace paravane::ethernet

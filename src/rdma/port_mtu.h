@@ -1,0 +1,13 @@
+// The one thing of a port that only libibverbs tells.
+
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace paravane::rdma {
+
+// Active MTU in bytes; 0: not known (no such device, or its driver is not installed).
+std::uint32_t active_mtu(const std::string& device, std::uint32_t port);
+
+}  // namespace paravane::rdma
