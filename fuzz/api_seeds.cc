@@ -38,6 +38,9 @@ std::vector<std::string> seeds() {
       "RDELETE\n/v1/vds/lan/hosts/h1\n\n",
       "RPOST\n/v1/portgroups\n\n{\"name\":\"b\",\"vds\":\"lan\",\"vlan\":10}",
       "RDELETE\n/v1/portgroups/b\n\n",
+      "RGET\n/v1/host/nics\n\n",
+      "RGET\n/v1/host/rdma-devices\n\n",
+      "RGET\n/v1/host/rdma-devices/vmrdma0/stats\n\n",
       "HGET /v1/vms " + raw + "\r\n",
       "HDELETE /v1/vms/db1?force=true " + raw + "\r\n",
       "HPOST /v1/vms " + raw + "Content-Type: application/json\r\nContent-Length: " +

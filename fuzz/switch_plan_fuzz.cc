@@ -1,15 +1,19 @@
-// Plans of switches: what an engine that somebody has broken into may send to the
-// keeper, which has rights. What is taken for a plan must keep its rules, and whatever it
-// asks for, the interfaces that it would make or take are the keeper's to choose.
+// Plans of switches and questions about the machine: what an engine that somebody has broken into
+// may send to the keeper, which has rights. What is taken for a plan must keep its rules, and
+// whatever it asks for, the interfaces that it would make or take are the keeper's to choose.
 
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <string>
 #include <string_view>
 
+#include "control/machine_json.h"
+#include "control/vm_json.h"
 #include "daemon/host_switch.h"
+#include "daemon/machine_line.h"
 #include "daemon/switch_line.h"
 
 namespace paravane::daemon {
@@ -60,6 +64,34 @@ class CheckingMaker final : public SwitchMaker {
   }
 };
 
+// In the place of the host's devices: a device is asked for by a name that is one.
+class CheckingLooker final : public MachineLooker {
+ public:
+  Result<control::Machine> look() override {
+    return control::Machine{.nics = {{.linux_name = "eth1"}}, .rdma_devices = {{}}};
+  }
+  Result<control::RdmaStats> read_stats(const std::string& device,
+                                        std::uint32_t /*port*/) override {
+    check(!device.empty() && device.size() < 64 && device.front() != '.' &&
+          device.find_first_of("/ ") == std::string::npos);
+    return control::RdmaStats{.name = "", .counters = {{"a", 1}}};
+  }
+};
+
+void check_machine_answer(std::string_view text) {
+  CheckingLooker looker;
+  const std::string answer = answer_machine_question(text, looker);
+  const std::size_t blank = answer.find(' ');
+  check(blank != std::string::npos && answer.size() <= Note::kMaxLongText);
+  const auto report = control::parse_json(std::string_view(answer).substr(blank + 1));
+  check(report.has_value() && report->is_object());
+  // The engine's side, of any text.
+  if (const auto any = control::parse_json(text)) {
+    static_cast<void>(control::machine_from_json(*any));
+    static_cast<void>(control::rdma_stats_from_json(*any));
+  }
+}
+
 }  // namespace
 }  // namespace paravane::daemon
 
@@ -72,5 +104,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   check(blank != std::string::npos && answer.size() <= Note::kMaxLongText);
   check(parse_switch_report(std::string_view(answer).substr(blank + 1)).has_value());
   static_cast<void>(parse_switch_report(text));
+  check_machine_answer(text);
   return 0;
 }

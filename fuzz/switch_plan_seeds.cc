@@ -1,4 +1,5 @@
-// Seeds for switch_plan_fuzz: plans as the engine makes them, and a report.
+// Seeds for switch_plan_fuzz: plans as the engine makes them, a report, and questions about the
+// machine.
 
 #include <filesystem>
 #include <fstream>
@@ -26,8 +27,14 @@ std::vector<std::string> seeds() {
                                           .problems = {"eth1: there is no such NIC"}}},
                             .taps = {{.vm = "db1", .adapter = 2, .problem = "x"}},
                             .problem = "why"};
-  return {"1 " + print(plan).value_or(""), "2 " + print(SwitchPlan{}).value_or(""),
-          "3 paravane-switch-plan 1;switch lan 1500 lo;tap db1 1 lan 0;", print(report)};
+  return {"1 " + print(plan).value_or(""),
+          "2 " + print(SwitchPlan{}).value_or(""),
+          "3 paravane-switch-plan 1;switch lan 1500 lo;tap db1 1 lan 0;",
+          print(report),
+          "4 machine",
+          "5 stats mlx5_0 1",
+          "{\"nics\":[],\"rdma_devices\":[]}",
+          "{\"name\":\"\",\"counters\":{\"a\":1}}"};
 }
 
 }  // namespace

@@ -14,6 +14,8 @@
 #include "control/cluster_json.h"
 #include "control/impairment_api.h"
 #include "control/impairment_json.h"
+#include "control/machine_api.h"
+#include "control/machine_json.h"
 #include "control/network_json.h"
 #include "control/stats_json.h"
 #include "control/vm_json.h"
@@ -93,6 +95,14 @@ Result<std::vector<PortGroupStatus>> port_group_list_from_json(const json& value
 
 Result<std::vector<ImpairmentStatus>> impairment_list_from_json(const json& value) {
   return list_from_json(value, "impairments", impairment_status_from_json);
+}
+
+Result<std::vector<PhysicalNic>> nic_list_from_json(const json& value) {
+  return list_from_json(value, "nics", nic_from_json);
+}
+
+Result<std::vector<RdmaDevice>> rdma_device_list_from_json(const json& value) {
+  return list_from_json(value, "rdma_devices", rdma_device_from_json);
 }
 
 }  // namespace
@@ -263,6 +273,19 @@ ApiResult<void> ApiClient::clear_impairments(const std::optional<std::string>& v
 
 ApiResult<std::vector<ImpairmentStatus>> ApiClient::list_impairments() {
   return parse_answer(call("GET", kImpairmentsPath), impairment_list_from_json);
+}
+
+ApiResult<std::vector<PhysicalNic>> ApiClient::list_nics() {
+  return parse_answer(call("GET", kNicsPath), nic_list_from_json);
+}
+
+ApiResult<std::vector<RdmaDevice>> ApiClient::list_rdma_devices() {
+  return parse_answer(call("GET", kRdmaDevicesPath), rdma_device_list_from_json);
+}
+
+ApiResult<RdmaStats> ApiClient::rdma_device_stats(const std::string& name) {
+  return parse_answer(call("GET", fmt::format("{}/{}/stats", kRdmaDevicesPath, name)),
+                      rdma_stats_from_json);
 }
 
 ApiResult<ClusterStatus> ApiClient::init_cluster(const ClusterInit& init) {

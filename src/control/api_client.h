@@ -54,6 +54,9 @@ class ApiClient final : public Management, public ClusterManagement {
   ApiResult<ImpairmentStatus> set_impairment(const Impairment& impairment) override;
   ApiResult<void> clear_impairments(const std::optional<std::string>& vm) override;
   ApiResult<std::vector<ImpairmentStatus>> list_impairments() override;
+  ApiResult<std::vector<PhysicalNic>> list_nics() override;
+  ApiResult<std::vector<RdmaDevice>> list_rdma_devices() override;
+  ApiResult<RdmaStats> rdma_device_stats(const std::string& name) override;
   ApiResult<ClusterStatus> init_cluster(const ClusterInit& init) override;
   ApiResult<JoinToken> make_token(const TokenRequest& request) override;
   ApiResult<ClusterStatus> join_cluster(const std::string& token) override;

@@ -11,6 +11,7 @@
 #include "control/cluster_json.h"
 #include "control/impairment_api.h"
 #include "control/json_reader.h"
+#include "control/machine_api.h"
 #include "control/network_api.h"
 #include "control/stats_json.h"
 #include "control/vm_json.h"
@@ -61,6 +62,7 @@ ApiResponse ApiHandler::handle(const ApiRequest& request) {
     }
     return one_vm(request, name);
   }
+  if (auto response = handle_machine_request(management_, request)) return std::move(*response);
   if (auto response = handle_network_request(management_, request)) return std::move(*response);
   return error_response({.code = ApiErrorCode::kNotFound,
                          .message = fmt::format("there is nothing at {}", request.path),

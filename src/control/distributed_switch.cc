@@ -1,8 +1,10 @@
 #include "control/distributed_switch.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <charconv>
 
 #include "control/interface_name.h"
 #include "control/vm.h"
@@ -16,6 +18,18 @@ Status check_named(std::string_view what, std::string_view name) {
                 fmt::format("{} \"{}\": {}", what, name, good.error().message));
   }
   return {};
+}
+
+// What ESXi writes for "all VLANs".
+constexpr std::uint32_t kTrunk = 4095;
+
+Error guest_tagging(std::string_view vlan) {
+  return {
+      Errc::kInvalidArgument,
+      fmt::format("VLAN {}: guest VLAN tagging is not supported: a PVRDMA adapter is in the one "
+                  "VLAN of its port group, which its GIDs belong to. Make a port group for "
+                  "each VLAN, and give the VM an adapter in each",
+                  vlan)};
 }
 
 bool is_blank(char c) {
@@ -53,6 +67,10 @@ Status check_switch_host(const SwitchHost& host) {
     return fail(Errc::kInvalidArgument,
                 fmt::format("uplink \"{}\": {}", host.uplink, good.error().message));
   }
+  if (const std::size_t comma = host.uplink.find(','); comma != std::string::npos) {
+    return fail(Errc::kInvalidArgument,
+                no_teaming({host.uplink.substr(0, comma), host.uplink.substr(comma + 1)}));
+  }
   if (host.uplink != "lo") return {};
   return fail(Errc::kInvalidArgument, "uplink lo: it leads to nobody but this host itself");
 }
@@ -79,8 +97,29 @@ Status check_port_group(const PortGroup& group) {
   }
   if (Status good = check_named("switch", group.vds); !good) return good;
   if (group.vlan <= kMaxVlan) return {};
+  if (group.vlan == kTrunk) return std::unexpected(guest_tagging("4095"));
   return fail(Errc::kInvalidArgument,
               fmt::format("VLAN {}: it may be 1 to {}, or 0 for untagged", group.vlan, kMaxVlan));
+}
+
+Result<std::uint32_t> parse_vlan(std::string_view text) {
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  const bool is_range =
+      !text.empty() && is_digit(text.front()) && text.find_first_of("-,") != std::string_view::npos;
+  if (text == "trunk" || text == "all" || is_range) return std::unexpected(guest_tagging(text));
+  std::uint32_t vlan = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), vlan);
+  if (error == std::errc() && end == text.data() + text.size()) return vlan;
+  return fail(
+      Errc::kInvalidArgument,
+      fmt::format("VLAN {}: a whole number is wanted, 1 to {}, or 0 for untagged", text, kMaxVlan));
+}
+
+std::string no_teaming(const std::vector<std::string>& uplinks) {
+  return fmt::format(
+      "uplinks {}: a host has one uplink in a switch: an RDMA adapter that carries "
+      "PVRDMA must be the only one (no NIC teaming). Name one of them",
+      fmt::join(uplinks, " and "));
 }
 
 ApiResult<DistributedSwitch> find_switch(const Network& network, const std::string& name) {

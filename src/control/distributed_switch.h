@@ -57,6 +57,11 @@ Status check_switch(const DistributedSwitch& vds);
 Status check_port_group(const PortGroup& group);
 Status check_switch_host(const SwitchHost& host);
 Status check_mtu(std::uint32_t mtu);
+// "10", as an operator writes a VLAN; "trunk", "1-100" and 4095 are guest VLAN tagging, which
+// is refused with why. Errors: kInvalidArgument.
+Result<std::uint32_t> parse_vlan(std::string_view text);
+// Why a host has one uplink in a switch, of those that somebody wants.
+std::string no_teaming(const std::vector<std::string>& uplinks);
 // As Linux names an interface (dev_valid_name()).
 Status check_interface_name(std::string_view name);
 // As check_name(): what the system calls itself, in lower case.

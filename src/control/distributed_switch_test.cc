@@ -103,5 +103,33 @@ TEST(SwitchForm, IsReadAsItIsWritten) {
   EXPECT_EQ(parse_switch_form("?"), std::nullopt);
 }
 
+TEST(Vlan, IsOneNumber) {
+  EXPECT_EQ(*parse_vlan("10"), 10u);
+  EXPECT_EQ(*parse_vlan("0"), 0u);
+  for (const char* bad : {"", "x", "1x", "-1", "99999999999", " 1"}) {
+    const auto refused = parse_vlan(bad);
+    ASSERT_FALSE(refused) << bad;
+    EXPECT_THAT(refused.error().message, testing::HasSubstr("a whole number")) << bad;
+  }
+}
+
+TEST(Vlan, OfAGuestsOwnTagsIsRefusedWithWhy) {
+  for (const char* trunk : {"trunk", "all", "1-100", "10,20"}) {
+    const auto refused = parse_vlan(trunk);
+    ASSERT_FALSE(refused) << trunk;
+    EXPECT_THAT(refused.error().message, testing::HasSubstr("guest VLAN tagging is not supported"));
+  }
+  const auto all = check_port_group({.name = "a", .vds = "b", .vlan = 4095});
+  ASSERT_FALSE(all);
+  EXPECT_THAT(all.error().message, testing::HasSubstr("guest VLAN tagging is not supported"));
+}
+
+TEST(Uplink, IsOneNic) {
+  const auto refused = check_switch_host({.host = "h1", .uplink = "vmnic2,vmnic3"});
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message, testing::AllOf(testing::HasSubstr("vmnic2 and vmnic3"),
+                                                      testing::HasSubstr("no NIC teaming")));
+}
+
 }  // namespace
 }  // namespace paravane::control

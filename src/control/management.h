@@ -12,6 +12,7 @@
 
 #include "control/api_error.h"
 #include "control/impairment_management.h"
+#include "control/machine_management.h"
 #include "control/network_management.h"
 #include "control/stats.h"
 #include "control/vm.h"
@@ -19,7 +20,7 @@
 
 namespace paravane::control {
 
-class Management : public NetworkManagement, public ImpairmentManagement {
+class Management : public NetworkManagement, public ImpairmentManagement, public MachineManagement {
  public:
   // REQUIRES: check_spec(spec). A MAC that is not given is chosen.
   // Errors: kExists, kMacInUse, kLimitReached, kNoSpace, kStore, kSocket.

@@ -92,6 +92,15 @@ class ControlDoor : public control::Management {
   control::ApiResult<std::vector<control::ImpairmentStatus>> list_impairments() override {
     return carry([this] { return host_.list_impairments(); });
   }
+  control::ApiResult<std::vector<control::PhysicalNic>> list_nics() override {
+    return carry([this] { return host_.list_nics(); });
+  }
+  control::ApiResult<std::vector<control::RdmaDevice>> list_rdma_devices() override {
+    return carry([this] { return host_.list_rdma_devices(); });
+  }
+  control::ApiResult<control::RdmaStats> rdma_device_stats(const std::string& name) override {
+    return carry([this, name] { return host_.rdma_device_stats(name); });
+  }
   control::ApiResult<control::PortGroupStatus> create_port_group(
       const control::PortGroup& group) override {
     return carry([this, group] { return host_.create_port_group(group); });

@@ -30,6 +30,8 @@ Daemon::Daemon(Config config, std::string config_file, EngineAccount account, Pr
       keeper_(std::move(keeper)),
       switches_(keeper_,
                 [this](ProcessLink::NoteWithSocket received) { take_note(std::move(received)); }),
+      machine_(keeper_,
+               [this](ProcessLink::NoteWithSocket received) { take_note(std::move(received)); }),
       dialer_([this](const Note& note) { keeper_.send(note); }) {}
 
 ExitStatus Daemon::run() {
@@ -75,6 +77,7 @@ Status Daemon::start() {
                    .config_file = config_file_,
                    .vm_socket_group = account_.vm_group,
                    .switches = &switches_,
+                   .machine = &machine_,
                    .dialer = &dialer_,
                    .post = [this](std::function<void()> act) { mailbox_->post(std::move(act)); },
                    .cluster = cluster_.get()},

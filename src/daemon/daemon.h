@@ -16,6 +16,7 @@
 #include "daemon/engine_account.h"
 #include "daemon/exit_status.h"
 #include "daemon/host.h"
+#include "daemon/machine_line.h"
 #include "daemon/mailbox.h"
 #include "daemon/process_link.h"
 #include "daemon/switch_line.h"
@@ -46,6 +47,7 @@ class Daemon {
   EngineAccount account_;
   ProcessLink keeper_;
   SwitchLine switches_;
+  MachineLine machine_;
   std::string told_;  // the keeper
   bool stopping_ = false;
   UniqueFd signals_;

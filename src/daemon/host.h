@@ -24,7 +24,9 @@
 #include "daemon/config.h"
 #include "daemon/directory_lock.h"
 #include "daemon/host_network.h"
+#include "daemon/machine_view.h"
 #include "daemon/port_table.h"
+#include "daemon/uplink_rules.h"
 #include "daemon/worker.h"
 
 namespace paravane::daemon {
@@ -34,6 +36,7 @@ struct HostConfig {
   std::string config_file;               // for status; empty: none
   std::optional<gid_t> vm_socket_group;  // resolved from config.vfio_user.group
   SwitchMaker* switches = nullptr;       // of the host's; outlives the Host; null: nobody
+  MachineLooker* machine = nullptr;      // outlives the Host; null: nobody sees its devices
   // With a cluster: how sockets come, and how other threads reach the control thread.
   Dialer* dialer = nullptr;
   std::function<void(std::function<void()>)> post;
@@ -72,6 +75,11 @@ class Host final : public control::Management {
       const control::Impairment& impairment) override;
   control::ApiResult<void> clear_impairments(const std::optional<std::string>& vm) override;
   control::ApiResult<std::vector<control::ImpairmentStatus>> list_impairments() override;
+
+  // ---- MachineManagement ----
+  control::ApiResult<std::vector<control::PhysicalNic>> list_nics() override;
+  control::ApiResult<std::vector<control::RdmaDevice>> list_rdma_devices() override;
+  control::ApiResult<control::RdmaStats> rdma_device_stats(const std::string& name) override;
 
   // ---- NetworkManagement ----
   control::ApiResult<control::SwitchStatus> create_switch(
@@ -146,7 +154,9 @@ class Host final : public control::Management {
   Host(HostConfig config, std::function<void()> on_stop);
   control::ApiResult<void> lock_directories();
   control::ApiResult<void> open_store();
+  control::ApiResult<void> open_machine();
   control::ApiResult<void> open_network();
+  std::vector<std::string> attached_in(const std::string& vds);
   PortEvents port_events();
   // Whether other hosts can be told of a change, and what they are told.
   control::ApiResult<void> check_cluster() const;
@@ -183,6 +193,8 @@ class Host final : public control::Management {
   Instant started_;
   std::vector<DirectoryLock> locks_;
   std::unique_ptr<control::Store> store_;
+  std::unique_ptr<MachineView> machine_;
+  std::unique_ptr<UplinkRules> uplink_rules_;
   std::unique_ptr<HostNetwork> network_;
   std::map<std::string, Vm> vms_;
   std::unique_ptr<Worker> worker_;

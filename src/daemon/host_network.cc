@@ -299,12 +299,33 @@ ApiResult<SwitchStatus> HostNetwork::put(const DistributedSwitch& vds) {
 ApiResult<void> HostNetwork::check_given(const SwitchHost& host) const {
   if (host.uplink.empty() || host.host != config_.host) return {};
   if (std::ranges::find(config_.uplinks, host.uplink) != config_.uplinks.end()) return {};
+  const std::string nic =
+      config_.rules == nullptr ? host.uplink : config_.rules->shown(host.uplink);
   return refuse(ApiErrorCode::kInvalidRequest,
-                fmt::format("{} is not a NIC that this host gives to switches", host.uplink),
+                fmt::format("{} is not a NIC that this host gives to switches", nic),
                 "Name it in [network] uplinks of paravaned.toml, and start the daemon again.");
 }
 
-ApiResult<SwitchStatus> HostNetwork::create_switch(const DistributedSwitch& vds) {
+ApiResult<SwitchHost> HostNetwork::resolve(const SwitchHost& host) const {
+  if (host.host == config_.host && config_.rules != nullptr) {
+    const auto uplink = config_.rules->resolve(host.uplink);
+    if (!uplink) return std::unexpected(uplink.error());
+    return SwitchHost{.host = host.host, .uplink = *uplink};
+  }
+  if (host.host == config_.host || !control::is_nic_name(host.uplink)) return host;
+  return refuse(
+      ApiErrorCode::kInvalidRequest,
+      fmt::format("{} of host {}: only that host knows which NIC this is", host.uplink, host.host),
+      "Give its name in Linux, which paravane network nic list says there.");
+}
+
+ApiResult<SwitchStatus> HostNetwork::create_switch(const DistributedSwitch& asked) {
+  DistributedSwitch vds = asked;
+  for (auto& [host, uplink] : vds.hosts) {
+    const auto known = resolve({.host = host, .uplink = uplink});
+    if (!known) return std::unexpected(known.error());
+    uplink = known->uplink;
+  }
   if (auto free = check_new_switch(network_, vds); !free) return std::unexpected(free.error());
   for (const auto& [host, uplink] : vds.hosts) {
     if (auto known = check_member(host); !known) return std::unexpected(known.error());
@@ -337,7 +358,10 @@ ApiResult<void> HostNetwork::delete_switch(const std::string& name) {
 }
 
 ApiResult<SwitchStatus> HostNetwork::add_switch_host(const std::string& name,
-                                                     const SwitchHost& host) {
+                                                     const SwitchHost& asked) {
+  const auto resolved = resolve(asked);
+  if (!resolved) return std::unexpected(resolved.error());
+  const SwitchHost& host = *resolved;
   if (auto free = check_new_host(network_, name, host); !free) {
     return std::unexpected(free.error());
   }
@@ -349,7 +373,10 @@ ApiResult<SwitchStatus> HostNetwork::add_switch_host(const std::string& name,
 }
 
 ApiResult<SwitchStatus> HostNetwork::set_switch_uplink(const std::string& name,
-                                                       const SwitchHost& host) {
+                                                       const SwitchHost& asked) {
+  const auto resolved = resolve(asked);
+  if (!resolved) return std::unexpected(resolved.error());
+  const SwitchHost& host = *resolved;
   auto vds = control::find_switch(network_, name);
   if (!vds) return std::unexpected(vds.error());
   if (!vds->hosts.contains(host.host)) {
@@ -363,6 +390,10 @@ ApiResult<SwitchStatus> HostNetwork::set_switch_uplink(const std::string& name,
   }
   if (auto free = check_uplink(network_, name, host); !free) return std::unexpected(free.error());
   if (auto given = check_given(host); !given) return std::unexpected(given.error());
+  if (host.host == config_.host && config_.rules != nullptr) {
+    auto quiet = config_.rules->check_edit(name, vds->hosts[host.host], host.uplink);
+    if (!quiet) return std::unexpected(quiet.error());
+  }
   vds->hosts[host.host] = host.uplink;
   return put(*vds);
 }

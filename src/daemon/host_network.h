@@ -23,6 +23,7 @@
 #include "daemon/network_change.h"
 #include "daemon/segment_id.h"
 #include "daemon/switch_maker.h"
+#include "daemon/uplink_rules.h"
 #include "inventory/view.h"
 
 namespace paravane::daemon {
@@ -38,6 +39,7 @@ struct HostNetworkConfig {
   std::string host;                  // this one's name
   std::vector<std::string> uplinks;  // NICs that its configuration gives
   SwitchMaker* maker = nullptr;      // outlives us; null: nobody makes switches here
+  UplinkRules* rules = nullptr;      // of this host; outlives us; null: there are none
   // The members of the cluster, where they are known; empty: any name is good.
   std::function<std::set<std::string>()> members{};
   // Called with what there is, whenever that may have changed.
@@ -112,6 +114,8 @@ class HostNetwork final : public control::NetworkManagement {
   std::string use_elsewhere(const std::string& port_group) const;
   std::string use_on(const std::string& host, const std::string& vds) const;
   control::ApiResult<void> check_given(const control::SwitchHost& host) const;
+  // The same with the NIC by its name in Linux.
+  control::ApiResult<control::SwitchHost> resolve(const control::SwitchHost& host) const;
   control::SwitchStatus status_of(const control::DistributedSwitch& vds) const;
   control::PortGroupStatus status_of(const control::PortGroup& group) const;
 

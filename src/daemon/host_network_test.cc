@@ -104,6 +104,13 @@ TEST_F(HostNetworkTest, DeletesNothingThatIsInUse) {
   EXPECT_TRUE(network_->delete_switch("lan"));
 }
 
+TEST_F(HostNetworkTest, TakesNoNumberOfAnotherHostsNic) {
+  ASSERT_TRUE(network_->create_switch({.name = "lan"}));
+  const auto refused = network_->add_switch_host("lan", {.host = "h2", .uplink = "vmnic2"});
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message, HasSubstr("only that host knows"));
+}
+
 TEST_F(HostNetworkTest, GivesNoNicThatItsConfigurationDoesNot) {
   ASSERT_TRUE(network_->create_switch({.name = "lan"}));
   const auto refused = network_->add_switch_host("lan", {.host = "h1", .uplink = "eth0"});

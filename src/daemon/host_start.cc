@@ -30,6 +30,7 @@ ApiResult<std::unique_ptr<Host>> Host::start(HostConfig config, std::function<vo
     return true;
   });
   if (!made) return refuse(ApiErrorCode::kInternal, "the worker does not run");
+  if (auto opened = host->open_machine(); !opened) return std::unexpected(opened.error());
   if (auto opened = host->open_network(); !opened) return std::unexpected(opened.error());
   const HostConfig& given = host->config_;
   if (given.cluster != nullptr) {
@@ -98,6 +99,7 @@ ApiResult<void> Host::open_network() {
       HostNetworkConfig{.host = host_name(config_.config.host.name),
                         .uplinks = config_.config.network.uplinks,
                         .maker = config_.switches,
+                        .rules = uplink_rules_.get(),
                         .members = [this] { return members(); },
                         .changed =
                             [this](const control::Network& network) {

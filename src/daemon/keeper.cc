@@ -11,6 +11,7 @@
 
 #include "base/log.h"
 #include "daemon/config_file.h"
+#include "daemon/machine_line.h"
 #include "daemon/signals.h"
 #include "daemon/switch_line.h"
 
@@ -40,13 +41,14 @@ ExitStatus judge(int wait_status) {
 }  // namespace
 
 Keeper::Keeper(pid_t engine, ProcessLink link, Notifier notifier, Settings settings,
-               std::unique_ptr<SwitchMaker> switches)
+               std::unique_ptr<SwitchMaker> switches, std::unique_ptr<MachineLooker> machine)
     : engine_(engine),
       link_(std::move(link)),
       notifier_(std::move(notifier)),
       settings_(std::move(settings)),
       etcd_(settings_.config, settings_.account),
-      switches_(std::move(switches)) {}
+      switches_(std::move(switches)),
+      machine_(std::move(machine)) {}
 
 ExitStatus Keeper::run() {
   if (Status watching = watch(); !watching) {
@@ -129,6 +131,10 @@ void Keeper::on_notes() {
     link_.send(
         {.kind = Note::Kind::kSwitchReport, .text = answer_plan(*heard.switch_plan, *switches_)});
   }
+  if (heard.machine_question && machine_) {
+    link_.send({.kind = Note::Kind::kMachineReport,
+                .text = answer_machine_question(*heard.machine_question, *machine_)});
+  }
   noted_ = true;
 }
 
@@ -142,6 +148,7 @@ bool Keeper::take_note(Heard& heard) {
       break;
     case Note::Kind::kStatus: heard.status = (*note)->text; break;
     case Note::Kind::kSwitchPlan: heard.switch_plan = (*note)->text; break;
+    case Note::Kind::kMachineQuestion: heard.machine_question = (*note)->text; break;
     case Note::Kind::kStopping:
       if (!std::exchange(told_stopping_, true)) notifier_.stopping();
       break;
@@ -151,7 +158,8 @@ bool Keeper::take_note(Heard& heard) {
     case Note::Kind::kNone:
     case Note::Kind::kLogLevel:
     case Note::Kind::kSocket:
-    case Note::Kind::kSwitchReport: break;  // not the engine's to say
+    case Note::Kind::kSwitchReport:
+    case Note::Kind::kMachineReport: break;  // not the engine's to say
   }
   return true;
 }

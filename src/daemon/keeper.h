@@ -1,8 +1,8 @@
 // Keeper: the process of paravaned that keeps its rights. It parses nothing that a
 // guest, a VMM, a peer or an API client sends: it has made the engine, passes
 // signals on, reads the operator's settings again, speaks with the service manager,
-// makes the engine's sockets to other hosts and the switches of this one, keeps etcd
-// running, and ends when the engine has ended.
+// makes the engine's sockets to other hosts and the switches of this one, looks what
+// devices it has, keeps etcd running, and ends when the engine has ended.
 
 #pragma once
 
@@ -16,6 +16,7 @@
 #include "base/unique_fd.h"
 #include "daemon/etcd_service.h"
 #include "daemon/exit_status.h"
+#include "daemon/machine_looker.h"
 #include "daemon/notify.h"
 #include "daemon/process_link.h"
 #include "daemon/socket_maker.h"
@@ -31,10 +32,12 @@ class Keeper {
     std::string file;
     EngineAccount account;
   };
-  // `switches`: who makes them when the engine asks; none: nobody does.
+  // `switches`: who makes them when the engine asks; none: nobody does. So is `machine`, who
+  // sees what this host has.
   // REQUIRES: SIGTERM, SIGINT, SIGHUP and SIGCHLD are blocked.
   Keeper(pid_t engine, ProcessLink link, Notifier notifier, Settings settings,
-         std::unique_ptr<SwitchMaker> switches = nullptr);
+         std::unique_ptr<SwitchMaker> switches = nullptr,
+         std::unique_ptr<MachineLooker> machine = nullptr);
 
   // Returns the engine's exit status when it has ended.
   ExitStatus run();
@@ -48,6 +51,7 @@ class Keeper {
   struct Heard {
     std::optional<std::string> status;
     std::optional<std::string> switch_plan;
+    std::optional<std::string> machine_question;
   };
   // False: there was none.
   bool take_note(Heard& heard);
@@ -62,6 +66,7 @@ class Keeper {
   Settings settings_;
   EtcdService etcd_;
   std::unique_ptr<SwitchMaker> switches_;
+  std::unique_ptr<MachineLooker> machine_;
   std::unique_ptr<EventLoop> loop_;
   std::unique_ptr<SocketMaker> sockets_;
   UniqueFd signals_;

@@ -24,6 +24,7 @@
 #include "daemon/config_file.h"
 #include "daemon/daemon.h"
 #include "daemon/engine_account.h"
+#include "daemon/host_machine.h"
 #include "daemon/host_switch.h"
 #include "daemon/keeper.h"
 #include "daemon/logging.h"
@@ -94,12 +95,16 @@ struct Start {
 
 int run_keeper(const Start& start, pid_t engine, ProcessLink link) {
   const Logging logging(start.config.log);
-  Keeper keeper(engine, std::move(link), Notifier(notify_socket()),
-                {.config = start.config, .file = start.config_file, .account = start.account},
-                std::make_unique<HostSwitch>(
-                    HostSwitchConfig{.mark = switch_mark(start.config.state_dir.string()),
-                                     .uplinks = start.config.network.uplinks,
-                                     .tap_access = {.group = start.account.vm_group}}));
+  Keeper keeper(
+      engine, std::move(link), Notifier(notify_socket()),
+      {.config = start.config, .file = start.config_file, .account = start.account},
+      std::make_unique<HostSwitch>(
+          HostSwitchConfig{.mark = switch_mark(start.config.state_dir.string()),
+                           .uplinks = start.config.network.uplinks,
+                           .tap_access = {.group = start.account.vm_group}}),
+      std::make_unique<HostMachine>(HostMachineConfig{
+          .uplinks = {start.config.network.uplinks.begin(), start.config.network.uplinks.end()},
+          .cluster_address = start.config.cluster.address}));
   return to_int(keeper.run());
 }
 

@@ -19,20 +19,22 @@ namespace paravane::daemon {
 
 struct Note {
   enum class Kind : std::uint8_t {
-    kNone = 0,           // what arrived was no note
-    kReady = 1,          // engine: serves; with its status
-    kStatus = 2,         // engine: in a few words
-    kStopping = 3,       // engine: no text
-    kLogLevel = 4,       // keeper: log from this level on
-    kDial = 5,           // engine: "ID ADDRESS:PORT", wants a TCP connection (daemon/dialer.h)
-    kListen = 6,         // engine: likewise, wants to listen there
-    kSocket = 7,         // keeper: "ID" with the socket, or "ID reason"
-    kEtcd = 8,           // engine: "on" or "off" (daemon/etcd_service.h)
-    kSwitchPlan = 9,     // engine: how the switches on this host are to be
-    kSwitchReport = 10,  // keeper: the answer to each plan
+    kNone = 0,              // what arrived was no note
+    kReady = 1,             // engine: serves; with its status
+    kStatus = 2,            // engine: in a few words
+    kStopping = 3,          // engine: no text
+    kLogLevel = 4,          // keeper: log from this level on
+    kDial = 5,              // engine: "ID ADDRESS:PORT", wants a TCP connection (daemon/dialer.h)
+    kListen = 6,            // engine: likewise, wants to listen there
+    kSocket = 7,            // keeper: "ID" with the socket, or "ID reason"
+    kEtcd = 8,              // engine: "on" or "off" (daemon/etcd_service.h)
+    kSwitchPlan = 9,        // engine: how the switches on this host are to be
+    kSwitchReport = 10,     // keeper: the answer to each plan
+    kMachineQuestion = 11,  // engine: what this host has (daemon/machine_line.h)
+    kMachineReport = 12,    // keeper: the answer to each question
   };
   static constexpr std::size_t kMaxText = 255;  // bytes; what is longer is cut
-  static constexpr std::size_t kMaxLongText = std::size_t{97} * 1024;  // of plan and report
+  static constexpr std::size_t kMaxLongText = std::size_t{97} * 1024;  // of plans and reports
 
   Kind kind{};
   std::string text;  // printable ASCII; anything else arrives as '?'

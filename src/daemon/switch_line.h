@@ -7,9 +7,8 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 
-#include "daemon/process_link.h"
+#include "daemon/keeper_question.h"
 #include "daemon/switch_maker.h"
 
 namespace paravane::daemon {
@@ -17,15 +16,12 @@ namespace paravane::daemon {
 class SwitchLine final : public SwitchMaker {
  public:
   // `keeper` outlives us.
-  using OtherNote = std::function<void(ProcessLink::NoteWithSocket)>;
   SwitchLine(const ProcessLink& keeper, OtherNote other_note)
       : keeper_(keeper), other_note_(std::move(other_note)) {}
 
   SwitchReport make(const SwitchPlan& plan) override;
 
  private:
-  Result<SwitchReport> wait_for(std::string_view number);
-
   const ProcessLink& keeper_;
   OtherNote other_note_;
   std::uint64_t next_ = 1;  // the number of a plan, which its report has too

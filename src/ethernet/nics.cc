@@ -26,10 +26,11 @@ namespace {
 constexpr std::size_t kMacBytes = 6;
 constexpr std::uint32_t kMaxSpeedMbps = 10'000'000;  // beyond: the driver means "unknown"
 
-// One question to a driver: false when it has no answer.
+// One question to a driver: false when it has no answer. Any socket will do for it, and the
+// systemd unit allows this kind.
 class Ethtool {
  public:
-  Ethtool() : socket_(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0)) {}
+  Ethtool() : socket_(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0)) {}
   bool opened() const { return static_cast<bool>(socket_); }
 
   template <typename Question>

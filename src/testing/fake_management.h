@@ -244,7 +244,23 @@ class FakeManagement final : public control::Management {
     return impairments;
   }
 
+  control::ApiResult<std::vector<control::PhysicalNic>> list_nics() override {
+    if (fault) return std::unexpected(*fault);
+    return machine.nics;
+  }
+  control::ApiResult<std::vector<control::RdmaDevice>> list_rdma_devices() override {
+    if (fault) return std::unexpected(*fault);
+    return machine.rdma_devices;
+  }
+  control::ApiResult<control::RdmaStats> rdma_device_stats(const std::string& name) override {
+    if (fault) return std::unexpected(*fault);
+    if (rdma_counters.name == name) return rdma_counters;
+    return control::refuse(control::ApiErrorCode::kNotFound, "there is no RDMA device " + name);
+  }
+
   std::map<std::string, control::VmStatus> vms;
+  control::Machine machine;
+  control::RdmaStats rdma_counters;  // of the device of this name
   std::vector<control::ImpairmentStatus> impairments;
   control::Network network;
   unsigned stops = 0;

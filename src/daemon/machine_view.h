@@ -1,0 +1,52 @@
+// MachineView: what this host has, with its numbers, as the control thread knows it: asked
+// of a looker at most once a second, numbers kept in the store.
+//
+// Control thread only; blocks for as long as the looker.
+
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/instant.h"
+#include "control/api_error.h"
+#include "control/machine.h"
+#include "control/store.h"
+#include "daemon/device_numbers.h"
+#include "daemon/machine_looker.h"
+
+namespace paravane::daemon {
+
+class MachineView {
+ public:
+  static constexpr Duration kFresh = std::chrono::seconds(1);
+
+  // `looker` null: nobody sees this host. Both outlive us; `now` is the time.
+  MachineView(MachineLooker* looker, control::Store& store, std::function<Instant()> now);
+
+  // Remembered numbers. Errors: kStore.
+  control::ApiResult<void> load();
+
+  // In the order of their numbers. Errors: kInternal.
+  control::ApiResult<control::Machine> look();
+  // Errors: kNotFound, kInternal.
+  control::ApiResult<control::RdmaStats> stats(const std::string& name);
+
+ private:
+  void number(control::Machine& machine);
+  void keep(const char* kind, const std::map<std::string, std::string>& names);
+  control::ApiResult<DeviceNumbers> read_numbers(const char* kind, std::string_view prefix);
+
+  MachineLooker* looker_;
+  control::Store& store_;
+  std::function<Instant()> now_;
+  DeviceNumbers nics_;
+  DeviceNumbers rdma_devices_;
+  std::optional<control::Machine> seen_;
+  Instant seen_at_{};
+};
+
+}  // namespace paravane::daemon

@@ -1,0 +1,42 @@
+// UplinkRules: what a switch's uplink on this host must be like where it is the NIC of an
+// RDMA device, as vSphere has it; and the names that an administrator may give to NICs.
+//
+// Control thread only; blocks for as long as a look at the host takes.
+
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "control/api_error.h"
+#include "control/distributed_switch.h"
+#include "daemon/machine_view.h"
+
+namespace paravane::daemon {
+
+class UplinkRules {
+ public:
+  // `machine` outlives us. `attached`: VMs that run and are in port groups of a switch.
+  UplinkRules(MachineView& machine,
+              std::function<std::vector<std::string>(const std::string& vds)> attached)
+      : machine_(machine), attached_(std::move(attached)) {}
+
+  // A NIC of this host, as Linux names it: "vmnic2" is its eth2. One that nobody sees is
+  // left for others to judge. Errors: kNotFound (no such vmnic), kInvalidRequest (a team).
+  control::ApiResult<std::string> resolve(const std::string& uplink) const;
+
+  // Before the uplink of a switch on this host is another. The NIC of an RDMA device is
+  // changed only while nobody uses it. Errors: kVmsAttached.
+  control::ApiResult<void> check_edit(const std::string& vds, const std::string& before,
+                                      const std::string& after) const;
+
+  // "vmnic2 (eth2)".
+  std::string shown(const std::string& linux_name) const;
+
+ private:
+  MachineView& machine_;
+  std::function<std::vector<std::string>(const std::string& vds)> attached_;
+};
+
+}  // namespace paravane::daemon
