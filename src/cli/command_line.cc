@@ -6,18 +6,24 @@
 #include <algorithm>
 #include <cstdlib>
 #include <iterator>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "base/nearest_name.h"
 #include "cli/commands.h"
+#include "cli/esxcli_tree.h"
+#include "cli/help_formatter.h"
 #include "cli/version.h"
 
 namespace paravane::cli {
 namespace {
 
 void add_shared_options(CLI::App& app, Context& context) {
-  app.set_version_flag("--version", std::string("paravane ") + kVersion);
+  app.formatter(std::make_shared<HelpFormatter>());  // commands take it over
+  app.set_help_flag("-h,--help", "Show this help, and end");
+  app.set_version_flag("--version", std::string("paravane ") + kVersion,
+                       "Show the version, and end");
   app.add_option("--socket", context.socket,
                  "The daemon's socket (PARAVANE_SOCKET, else /run/paravane/api.sock)")
       ->type_name("PATH");
@@ -30,6 +36,9 @@ void add_shared_options(CLI::App& app, Context& context) {
          "How to print (table)")
       ->type_name("table|json|csv")
       ->check(CLI::IsMember({"table", "json", "csv"}).description(""));
+  app.add_flag_callback(
+      "--json", [&context] { context.format = control::TableFormat::kJson; },
+      "The same as --formatter json");
 }
 
 // The command that the words lead to: its help is the one to read.
@@ -72,6 +81,27 @@ std::string no_command(const CLI::App& command, const std::string& word) {
   return "there is no command " + word + (near ? "; do you mean " + *near + "?" : "");
 }
 
+// A word that looks like an option: "--formater=json", "-x", but not "-1".
+bool looks_like_option(const std::string& word) {
+  const std::size_t start = word.find_first_not_of('-');
+  return word.starts_with('-') && start != std::string::npos &&
+         ((word[start] >= 'a' && word[start] <= 'z') || (word[start] >= 'A' && word[start] <= 'Z'));
+}
+
+std::string no_option(const CLI::App& command, const std::string& word) {
+  const std::string typed = word.substr(0, word.find('='));
+  Words names;
+  // Options of the commands above may follow too.
+  for (const CLI::App* one = &command; one != nullptr; one = one->get_parent()) {
+    for (const CLI::Option* option : one->get_options()) {
+      for (const std::string& name : option->get_lnames()) names.push_back(name);
+    }
+  }
+  const auto near =
+      nearest_name(std::string_view(typed).substr(typed.find_first_not_of('-')), names);
+  return "there is no option " + typed + (near ? "; do you mean --" + *near + "?" : "");
+}
+
 // "Could not convert: --mtu = abc"
 std::string no_number(const CLI::App& command, const std::string& problem) {
   const std::size_t name = problem.find("--");
@@ -102,11 +132,11 @@ std::string explain(const CLI::App& app, const CLI::Error& error, const Words& w
   std::string problem = error.what();
   const Words unknown = app.remaining(true);
   const std::string word = unknown.empty() ? "" : unknown.front();
-  const bool is_option = word.starts_with('-');
+  const bool is_option = looks_like_option(word);
   // CLI11 misses the command first, and does not name what stands in its place.
   if (error.get_name() == "RequiredError" && command->get_require_subcommand_min() > 0) {
     problem = "a command is missing";
-    if (is_option) problem = "there is no option " + word;
+    if (is_option) problem = no_option(*command, word);
   }
   if (!word.empty() && !is_option) {
     const CLI::App& before = command_before(app, words, word);
@@ -118,31 +148,18 @@ std::string explain(const CLI::App& app, const CLI::Error& error, const Words& w
   if (error.get_name() == "ConversionError") problem = no_number(*command, problem);
   // Its name is the program's.
   if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::ExtrasError)) {
+    if (is_option) problem = no_option(*command, word);
     problem += remedy(*command, words, word);
   }
-  return "paravane: " + problem + "\n  See: " + path_of(*command) + " --help\n";
+  return app.get_name() + ": " + problem + "\n  See: " + path_of(*command) + " --help\n";
 }
 
-}  // namespace
-
-ExitStatus run_command_line(std::span<const char* const> arguments) {
-  CLI::App app("RDMA adapters (PVRDMA) for the VMs of this host.", "paravane");
-  Context context;
-  Run run;
-  // NOLINTNEXTLINE(concurrency-mt-unsafe): this program has one thread
-  const char* socket = std::getenv("PARAVANE_SOCKET");
-  if (socket != nullptr && *socket != '\0') context.socket = socket;
-  add_shared_options(app, context);
-  app.require_subcommand(1);
-  app.fallthrough();  // --formatter and --socket may also follow the command
-  const Words given(arguments.begin(), arguments.end());
-  app.failure_message([&given](const CLI::App* failed, const CLI::Error& error) {
-    return explain(*failed, error, given);
-  });
+void add_all_commands(CLI::App& app, Run& run) {
   app.footer(
       "Examples:\n"
       "  paravane vm add db1\n"
       "  paravane stats --vm db1 --watch\n"
+      "  paravane rdma device list\n"
       "Exit status: 0 done, 1 failed, 2 wrong command line, 3 no daemon answers,\n"
       "4 refused because VMs are attached. See also paravane(1).");
   add_vm_commands(app, run);
@@ -153,8 +170,37 @@ ExitStatus run_command_line(std::span<const char* const> arguments) {
   add_stats_command(app, run);
   add_path_commands(app, run);
   add_cluster_commands(app, run);
+  add_esxcli_commands(app, run);
   add_daemon_commands(app, run);
   add_completion_command(app, run);
+}
+
+// Those of the name that the program was called as.
+void add_commands(CLI::App& app, Run& run) {
+  if (app.get_name() == kEsxcfgNics) return add_esxcfg_nics(app, run);
+  app.require_subcommand(1);
+  if (app.get_name() != kEsxcli) return add_all_commands(app, run);
+  app.description("esxcli's commands for the RDMA of this host; paravane has all others.");
+  app.footer("Examples:\n  esxcli rdma device list\nSee also paravane(1).");
+  add_esxcli_commands(app, run);
+}
+
+}  // namespace
+
+ExitStatus run_command_line(std::span<const char* const> arguments, std::string_view program) {
+  CLI::App app("RDMA adapters (PVRDMA) for the VMs of this host.", std::string(program));
+  Context context;
+  Run run;
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): this program has one thread
+  const char* socket = std::getenv("PARAVANE_SOCKET");
+  if (socket != nullptr && *socket != '\0') context.socket = socket;
+  add_shared_options(app, context);
+  app.fallthrough();  // --formatter and --socket may also follow the command
+  const Words given(arguments.begin(), arguments.end());
+  app.failure_message([&given](const CLI::App* failed, const CLI::Error& error) {
+    return explain(*failed, error, given);
+  });
+  add_commands(app, run);
   try {
     // CLI11 takes them last word first.
     Words words(given.rbegin(), given.rend());

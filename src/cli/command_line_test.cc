@@ -8,6 +8,7 @@
 
 #include "cli/commands.h"
 #include "cli/completion.h"
+#include "cli/esxcli_tree.h"
 #include "cli/limit_option.h"
 #include "cli/stats_tables.h"
 #include "cli/vm_table.h"
@@ -123,6 +124,13 @@ TEST(CommandLine, RefusesWhatItDoesNotKnow) {
            {"impair", "set", "--vm", "a", "--rnr", "--seed", "x"},
            {"cluster", "join", "pvt1.abc"},
            {"impair", "clear", "--vm", "A"},
+           {"vds", "add-host", "a", "h1", "--uplink", "a,b"},
+           {"vds", "add-host", "a", "h1", "--uplink", "a", "--uplink", "b"},
+           {"portgroup", "create", "a", "--vds", "b", "--vlan", "trunk"},
+           {"rdma"},
+           {"rdma", "device", "stats", "get"},
+           {"rdma", "device", "stats", "get", "-d", "mlx5_0"},
+           {"network", "nic"},
            {"stats", "--vm", "A"},
            {"stats", "--qps", "--counters"},
            {"status", "--formatter=xml"},
@@ -151,6 +159,65 @@ TEST(CommandLine, SaysWhatIsWrongAndWhoseHelpToRead) {
             "paravane: there is no option --bogus\n  See: paravane vm --help\n");
   EXPECT_THAT(run({"status", "--bogus"}).err, AllOf(HasSubstr("paravane: "), HasSubstr("--bogus"),
                                                     HasSubstr("See: paravane status --help\n")));
+}
+
+TEST(CommandLine, SuggestsTheNearestWord) {
+  EXPECT_EQ(run({"vds", "lsit"}).err,
+            "paravane: there is no command lsit; do you mean list?\n  See: paravane vds --help\n");
+  EXPECT_EQ(run({"rdma", "device", "protocl", "list"}).err,
+            "paravane: there is no command protocl; do you mean protocol?\n"
+            "  See: paravane rdma device --help\n");
+  EXPECT_EQ(run({"vm", "list", "--formater=json"}).err,
+            "paravane: there is no option --formater; do you mean --formatter?\n"
+            "  See: paravane vm list --help\n");
+  EXPECT_EQ(run({"vm", "add", "a", "--protcol", "v1"}).err,
+            "paravane: there is no option --protcol; do you mean --protocol?\n"
+            "  See: paravane vm add --help\n");
+  EXPECT_EQ(run({"status", "--bogus"}).err,
+            "paravane: there is no option --bogus\n  See: paravane status --help\n");
+}
+
+TEST(CommandLine, HelpHasNoWordsOfTheParser) {
+  const Outcome help = run({"vm", "add", "--help"});
+  EXPECT_THAT(help.out, testing::Not(HasSubstr("TEXT")));
+  EXPECT_THAT(help.out, testing::Not(HasSubstr("REQUIRED")));
+  EXPECT_THAT(help.out, AllOf(HasSubstr("Usage: paravane vm add [options] NAME"),
+                              HasSubstr("Arguments:\n  NAME "), HasSubstr("--mac MAC ")));
+  EXPECT_THAT(run({"portgroup", "create", "--help"}).out,
+              testing::ContainsRegex("--vds SWITCH +Its switch \\(required\\)"));
+}
+
+TEST(CommandLine, JsonIsAFormatter) {
+  EXPECT_EQ(run({"vm", "list", "--json", "--socket", "/nonexistent/api.sock"}).status,
+            ExitStatus::kUnreachable);
+}
+
+Outcome run_as(std::string_view program, const std::vector<const char*>& words) {
+  testing::internal::CaptureStdout();
+  testing::internal::CaptureStderr();
+  const ExitStatus status = run_command_line(words, program);
+  std::string out = testing::internal::GetCapturedStdout();
+  return {status, std::move(out), testing::internal::GetCapturedStderr()};
+}
+
+TEST(CommandLine, CalledAsEsxcliHasItsNamespacesAlone) {
+  EXPECT_EQ(run_as("esxcli", {"vm", "list"}).err,
+            "esxcli: there is no command vm\n  See: esxcli --help\n");
+  EXPECT_EQ(run_as("esxcli", {"rdma", "device", "lst"}).err,
+            "esxcli: there is no command lst; do you mean list?\n"
+            "  See: esxcli rdma device --help\n");
+  const Outcome help = run_as("esxcli", {"rdma", "device", "stats", "get", "--help"});
+  EXPECT_THAT(help.out, AllOf(HasSubstr("Usage: esxcli rdma device stats get"),
+                              HasSubstr("  esxcli rdma device stats get -d vmrdma0")));
+  EXPECT_EQ(run_as("esxcli", {"--socket", "/nonexistent", "rdma", "device", "list"}).status,
+            ExitStatus::kUnreachable);
+}
+
+TEST(CommandLine, CalledAsEsxcfgNicsHasOneListing) {
+  EXPECT_EQ(run_as("esxcfg-nics", {}).status, ExitStatus::kUsage);
+  EXPECT_EQ(run_as("esxcfg-nics", {"-l", "--socket", "/nonexistent"}).status,
+            ExitStatus::kUnreachable);
+  EXPECT_THAT(run_as("esxcfg-nics", {"--help"}).out, HasSubstr("Examples:\n  esxcfg-nics -l"));
 }
 
 TEST(CommandLine, SaysHowItIsRight) {
@@ -185,6 +252,7 @@ TEST(CommandLine, EveryCommandHasHelpWithExamples) {
   add_stats_command(app, unused);
   add_path_commands(app, unused);
   add_cluster_commands(app, unused);
+  add_esxcli_commands(app, unused);
   add_daemon_commands(app, unused);
   add_completion_command(app, unused);
   for (const CompletionNode& node : completion_nodes(app)) {

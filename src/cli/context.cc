@@ -2,20 +2,30 @@
 
 #include <fmt/format.h>
 
+#include <cerrno>
 #include <cstdio>
 
 namespace paravane::cli {
 
+std::string_view program_name() {
+  const std::string_view name = program_invocation_short_name;
+  return name == kEsxcli || name == kEsxcfgNics ? name : kParavane;
+}
+
 ExitStatus report(const control::ApiError& error, const control::ApiClient& client) {
-  fmt::print(stderr, "paravane: {}\n", error.message);
-  if (!error.remedy.empty()) fmt::print(stderr, "  {}\n", error.remedy);
+  const ExitStatus failed = report_failure(error.message, error.remedy);
   if (client.unreachable()) return ExitStatus::kUnreachable;
-  return error.code == control::ApiErrorCode::kVmsAttached ? ExitStatus::kAttached
-                                                           : ExitStatus::kFailed;
+  return error.code == control::ApiErrorCode::kVmsAttached ? ExitStatus::kAttached : failed;
+}
+
+ExitStatus report_failure(std::string_view problem, std::string_view remedy) {
+  fmt::print(stderr, "{}: {}\n", program_name(), problem);
+  if (!remedy.empty()) fmt::print(stderr, "  {}\n", remedy);
+  return ExitStatus::kFailed;
 }
 
 ExitStatus report_usage(std::string_view problem) {
-  fmt::print(stderr, "paravane: {}\n", problem);
+  fmt::print(stderr, "{}: {}\n", program_name(), problem);
   return ExitStatus::kUsage;
 }
 

@@ -11,6 +11,11 @@
 
 namespace paravane::cli {
 
+// What this program may be called as.
+inline constexpr std::string_view kParavane = "paravane";
+inline constexpr std::string_view kEsxcli = "esxcli";
+inline constexpr std::string_view kEsxcfgNics = "esxcfg-nics";
+
 enum class ExitStatus : int {
   kOk = 0,
   kFailed = 1,       // the daemon refused, or it could not be done
@@ -26,8 +31,14 @@ struct Context {
   control::ApiClient client() const { return control::ApiClient(socket); }
 };
 
+// What this program was called as, which messages begin with: "esxcli", "esxcfg-nics", and
+// "paravane" in all other cases.
+std::string_view program_name();
+
 // Prints "paravane: what: why" and the remedy to stderr; the status to end with.
 ExitStatus report(const control::ApiError& error, const control::ApiClient& client);
+// The same for what a command finds out by itself.
+ExitStatus report_failure(std::string_view problem, std::string_view remedy);
 ExitStatus report_usage(std::string_view problem);
 
 }  // namespace paravane::cli

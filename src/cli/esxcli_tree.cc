@@ -60,4 +60,25 @@ CLI::App& esxcli_group(CLI::App& root, std::string_view path) {
   return *made;
 }
 
+CLI::App& add_esxcli_command(CLI::App& root, std::string_view path, const std::string& description,
+                             const std::vector<std::string>& examples) {
+  const std::size_t blank = path.rfind(' ');
+  CLI::App* command = esxcli_group(root, path.substr(0, blank))
+                          .add_subcommand(std::string(path.substr(blank + 1)), description);
+  const std::string program = top_of(root).get_name();
+  std::string footer = "Examples:";
+  for (const std::string& example :
+       examples.empty() ? std::vector<std::string>{std::string(path)} : examples) {
+    footer += "\n  " + program + " " + example;
+  }
+  command->footer(footer);
+  return *command;
+}
+
+void add_esxcli_commands(CLI::App& root, Run& run) {
+  add_nic_commands(root, run);
+  add_rdma_device_commands(root, run);
+  add_dvs_commands(root, run);
+}
+
 }  // namespace paravane::cli

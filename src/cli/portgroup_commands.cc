@@ -12,7 +12,16 @@
 namespace paravane::cli {
 namespace {
 
-ExitStatus run_create(const control::PortGroup& group, const Context& context) {
+struct CreateOptions {
+  control::PortGroup group;
+  std::string vlan = "0";
+};
+
+ExitStatus run_create(const CreateOptions& options, const Context& context) {
+  control::PortGroup group = options.group;
+  const Result<std::uint32_t> vlan = control::parse_vlan(options.vlan);
+  if (!vlan) return report_usage(vlan.error().message);
+  group.vlan = *vlan;
   if (const Status good = check_port_group(group); !good) return report_usage(good.error().message);
   control::ApiClient client = context.client();
   const auto made = client.create_port_group(group);
@@ -47,17 +56,17 @@ void add_portgroup_commands(CLI::App& parent, Run& run) {
   portgroup->footer("Examples:\n  paravane portgroup create storage --vds lan --vlan 10");
 
   CLI::App* create = portgroup->add_subcommand("create", "Make a port group");
-  auto group = std::make_shared<control::PortGroup>();
-  create->add_option("GROUP", group->name, "Name of the port group")->required();
-  create->add_option("--vds", group->vds, "Its switch")->type_name("SWITCH")->required();
-  create->add_option("--vlan", group->vlan, "Its VLAN, 1 to 4094; 0: untagged (0)")
+  auto options = std::make_shared<CreateOptions>();
+  create->add_option("GROUP", options->group.name, "Name of the port group")->required();
+  create->add_option("--vds", options->group.vds, "Its switch")->type_name("SWITCH")->required();
+  create->add_option("--vlan", options->vlan, "Its VLAN, 1 to 4094; 0: untagged (0)")
       ->type_name("NUMBER");
   create->footer(
       "Examples:\n"
       "  paravane portgroup create vms --vds lan\n"
       "  paravane portgroup create storage --vds lan --vlan 10");
-  create->callback([group, &run] {
-    run = [group](const Context& context) { return run_create(*group, context); };
+  create->callback([options, &run] {
+    run = [options](const Context& context) { return run_create(*options, context); };
   });
 
   CLI::App* remove = portgroup->add_subcommand("delete", "Delete a port group without adapters");

@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "cli/commands.h"
 #include "cli/network_tables.h"
@@ -17,8 +18,8 @@ constexpr std::string_view kNoUplink = "none";
 struct VdsOptions {
   std::string name;
   std::uint32_t mtu = 1500;
-  std::string host;  // empty: the one whose daemon answers
-  std::string uplink;
+  std::string host;                  // empty: the one whose daemon answers
+  std::vector<std::string> uplinks;  // one, if the operator knows the rule
 };
 
 ExitStatus show(const control::ApiResult<control::SwitchStatus>& vds,
@@ -66,8 +67,11 @@ ExitStatus run_list(const Context& context) {
 // What add-host, remove-host and uplink have in common: `act` does it.
 template <typename Act>
 ExitStatus change_host(const VdsOptions& options, const Context& context, Act act) {
-  control::SwitchHost host{.host = options.host,
-                           .uplink = options.uplink == kNoUplink ? "" : options.uplink};
+  if (options.uplinks.size() > 1) {
+    return bad_switch(options.name, {Errc::kInvalidArgument, control::no_teaming(options.uplinks)});
+  }
+  const std::string uplink = options.uplinks.empty() ? "" : options.uplinks.front();
+  control::SwitchHost host{.host = options.host, .uplink = uplink == kNoUplink ? "" : uplink};
   // With a name in its place that is good, so that nobody is asked in vain.
   const control::SwitchHost sample{.host = host.host.empty() ? "host" : host.host,
                                    .uplink = host.uplink};
@@ -133,8 +137,11 @@ void add_host_commands(CLI::App& vds, Run& run) {
               [](CLI::App& command, VdsOptions& options) {
                 add_host_name(command, options, "HOST");
                 command
-                    .add_option("--uplink", options.uplink,
-                                "NIC of that host, which its configuration gives (none)")
+                    .add_option("--uplink", options.uplinks,
+                                "NIC of that host, which its configuration gives: vmnicN or its "
+                                "name in Linux (none)")
+                    ->expected(1)
+                    ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
                     ->type_name("NIC");
                 command.footer(
                     "Examples:\n"
@@ -149,8 +156,10 @@ void add_host_commands(CLI::App& vds, Run& run) {
   add_command(vds, run, "uplink", "Say which NIC of a host leads from a switch to other hosts",
               run_uplink, [](CLI::App& command, VdsOptions& options) {
                 command
-                    .add_option("NIC", options.uplink,
-                                "NIC, which the host's configuration gives; none: no uplink")
+                    .add_option("NIC", options.uplinks,
+                                "NIC, which the host's configuration gives: vmnicN or its name in "
+                                "Linux; none: no uplink")
+                    ->expected(1)
                     ->required();
                 add_host_name(command, options, "--host")->type_name("HOST");
                 command.footer(

@@ -1,0 +1,55 @@
+// paravane network vswitch dvs vmware list.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+
+#include "base/nearest_name.h"
+#include "cli/dvs_records.h"
+#include "cli/esxcli_tree.h"
+
+namespace paravane::cli {
+namespace {
+
+ExitStatus no_such_switch(const std::string& name,
+                          const std::vector<control::TextRecord>& records) {
+  std::vector<std::string> names;
+  for (const auto& record : records) names.push_back(record.title);
+  const auto near = nearest_name(name, names);
+  return report_failure(fmt::format("this host is in no switch {}", name),
+                        near ? fmt::format("Do you mean {}?", *near) : std::string());
+}
+
+ExitStatus run_list(const std::string& name, const Context& context) {
+  control::ApiClient client = context.client();
+  const auto switches = client.list_switches();
+  if (!switches) return report(switches.error(), client);
+  const auto groups = client.list_port_groups();
+  if (!groups) return report(groups.error(), client);
+  const auto nics = client.list_nics();
+  if (!nics) return report(nics.error(), client);
+  std::vector<control::TextRecord> records = dvs_records(*switches, *groups, *nics);
+  if (!name.empty()) {
+    const auto found = std::ranges::find(records, name, &control::TextRecord::title);
+    if (found == records.end()) return no_such_switch(name, records);
+    records = {*found};
+  }
+  fmt::print("{}", print_records(records, context.format));
+  return ExitStatus::kOk;
+}
+
+}  // namespace
+
+void add_dvs_commands(CLI::App& root, Run& run) {
+  CLI::App& list = add_esxcli_command(
+      root, "network vswitch dvs vmware list", "List the switches that this host is in",
+      {"network vswitch dvs vmware list", "network vswitch dvs vmware list -v lan"});
+  auto name = std::make_shared<std::string>();
+  list.add_option("-v,--vds-name", *name, "Of this switch only")->type_name("SWITCH");
+  list.callback(
+      [name, &run] { run = [name](const Context& context) { return run_list(*name, context); }; });
+}
+
+}  // namespace paravane::cli

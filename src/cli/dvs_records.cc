@@ -1,0 +1,113 @@
+#include "cli/dvs_records.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <span>
+
+namespace paravane::cli {
+
+using control::PhysicalNic;
+using control::PortGroupStatus;
+using control::SwitchStatus;
+using control::TextRecord;
+
+namespace {
+
+constexpr std::uint64_t kPorts = 512;  // that vSphere configures; ours have no such limit
+constexpr std::uint64_t kIds = 100'000;
+
+// FNV-1a, from a start that `salt` gives.
+std::uint64_t hash(std::string_view text, std::uint64_t salt = 0) {
+  std::uint64_t value = 14695981039346656037u ^ salt;
+  for (const char c : text) value = (value ^ static_cast<std::uint8_t>(c)) * 1099511628211u;
+  return value;
+}
+
+std::string shown_uplink(const std::string& linux_name, const std::vector<PhysicalNic>& nics) {
+  const auto nic = std::ranges::find(nics, linux_name, &PhysicalNic::linux_name);
+  return nic == nics.end() ? linux_name : nic->name;
+}
+
+// "db1/2" is the VM's second NIC.
+std::string client_of(const std::string& adapter) {
+  const std::size_t slash = adapter.find('/');
+  if (slash == std::string::npos) return adapter + ".eth0";
+  unsigned number = 1;
+  for (const char c : adapter.substr(slash + 1)) number = c >= '1' ? unsigned(c - '0') : number;
+  return fmt::format("{}.eth{}", adapter.substr(0, slash), number - 1);
+}
+
+TextRecord port(const std::string& client, const std::string& group) {
+  return {.title = "",
+          .fields = {{"Client", client},
+                     {"DVPortgroup ID", port_group_id(group)},
+                     {"In Use", true},
+                     {"Port ID", vds_port_id(client)}}};
+}
+
+TextRecord record(const SwitchStatus& vds, const std::string& uplink,
+                  const std::vector<PortGroupStatus>& groups) {
+  std::vector<TextRecord> ports;
+  if (!uplink.empty()) ports.push_back(port(uplink, vds.spec.name + "-uplinks"));
+  for (const PortGroupStatus& group : groups) {
+    if (group.spec.vds != vds.spec.name) continue;
+    for (const std::string& adapter : group.adapters) {
+      ports.push_back(port(client_of(adapter), group.spec.name));
+    }
+  }
+  std::vector<std::string> uplinks;
+  if (!uplink.empty()) uplinks.push_back(uplink);
+  return {.title = vds.spec.name,
+          .fields = {{"Name", vds.spec.name},
+                     {"VDS ID", vds_id(vds.spec.name)},
+                     {"Class", "cswitch"},
+                     {"Num Ports", kPorts},
+                     {"Used Ports", std::uint64_t{ports.size()}},
+                     {"Configured Ports", kPorts},
+                     {"MTU", std::uint64_t{vds.spec.mtu}},
+                     {"CDP Status", "down"},
+                     {"Beacon Timeout", std::int64_t{-1}},
+                     {"Uplinks", std::move(uplinks)},
+                     {"VMware Branded", false},
+                     {"DVPort", std::move(ports)}}};
+}
+
+}  // namespace
+
+std::string vds_id(std::string_view vds) {
+  std::array<std::uint8_t, 16> bytes{};
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    bytes[i] = static_cast<std::uint8_t>(hash(vds, i / 8) >> (8 * (i % 8)));
+  }
+  const std::span all(bytes);
+  return fmt::format("{:02x}-{:02x}", fmt::join(all.first<8>(), " "),
+                     fmt::join(all.last<8>(), " "));
+}
+
+std::string vds_port_id(std::string_view client) {
+  return std::to_string(hash(client) % kIds);
+}
+
+std::string port_group_id(std::string_view group) {
+  return fmt::format("dvportgroup-{}", hash(group) % kIds);
+}
+
+std::vector<TextRecord> dvs_records(const std::vector<SwitchStatus>& switches,
+                                    const std::vector<PortGroupStatus>& groups,
+                                    const std::vector<PhysicalNic>& nics) {
+  std::vector<TextRecord> records;
+  for (const SwitchStatus& vds : switches) {
+    const auto member = vds.spec.hosts.find(vds.host);
+    if (member == vds.spec.hosts.end()) continue;
+    const std::string uplink =
+        member->second.empty() ? std::string() : shown_uplink(member->second, nics);
+    records.push_back(record(vds, uplink, groups));
+  }
+  return records;
+}
+
+}  // namespace paravane::cli

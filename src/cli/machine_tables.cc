@@ -1,0 +1,146 @@
+#include "cli/machine_tables.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <optional>
+#include <set>
+#include <string_view>
+
+namespace paravane::cli {
+
+using control::PhysicalNic;
+using control::RdmaDevice;
+using control::RdmaStats;
+using control::TextRecord;
+using control::TextTable;
+
+namespace {
+
+// What is not on PCI, as vSphere calls it.
+std::string shown_pci(const PhysicalNic& nic) {
+  return nic.pci.empty() ? "Pseudo" : nic.pci;
+}
+
+std::string up_or_down(bool up) {
+  return up ? "Up" : "Down";
+}
+
+std::string duplex(const PhysicalNic& nic) {
+  return nic.full_duplex ? "Full" : "Half";
+}
+
+// "100 Gbps", "2.5 Gbps"; without a link "0", as vSphere has it.
+std::string shown_speed(const RdmaDevice& device) {
+  const bool linked = device.state != control::RdmaState::kDown && device.speed_mbps != 0;
+  return linked ? fmt::format("{:g} Gbps", device.speed_mbps / 1000.0) : "0";
+}
+
+// A line of esxcli's, and the counters of Linux that it may come from, by `unit`.
+struct StatsLine {
+  const char* title;
+  std::array<std::string_view, 2> names;  // of the port, and of a device that is a program
+  std::uint64_t unit = 1;
+};
+
+constexpr std::array kLines = std::to_array<StatsLine>({
+    {"Packets received", {"port_rcv_packets", "rcvd_pkts"}},
+    {"Packets sent", {"port_xmit_packets", "sent_pkts"}},
+    {"Bytes received", {"port_rcv_data", ""}, 4},  // counted in words
+    {"Bytes sent", {"port_xmit_data", ""}, 4},
+    {"Error packets received", {"port_rcv_errors", ""}},
+    {"Error packets sent", {"port_xmit_discards", "send_err"}},
+    {"Unicast packets received", {"unicast_rcv_packets", ""}},
+    {"Unicast packets sent", {"unicast_xmit_packets", ""}},
+    {"Multicast packets received", {"multicast_rcv_packets", ""}},
+    {"Multicast packets sent", {"multicast_xmit_packets", ""}},
+});
+
+constexpr std::array kResources = std::to_array<std::pair<std::string_view, const char*>>({
+    {"qp", "Queue pairs allocated"},
+    {"cq", "Completion queues allocated"},
+    {"srq", "Shared receive queues allocated"},
+    {"pd", "Protection domains allocated"},
+    {"mr", "Memory regions allocated"},
+    {"ctx", "Contexts allocated"},
+    {"cm_id", "Connection identifiers allocated"},
+});
+
+std::optional<std::uint64_t> find_counter(const RdmaStats& stats, std::string_view name) {
+  for (const auto* counters : {&stats.counters, &stats.hw_counters}) {
+    const auto found = counters->find(std::string(name));
+    if (found != counters->end()) return found->second;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+TextTable nic_table(const std::vector<PhysicalNic>& nics) {
+  TextTable table({"Name", "PCI Device", "Driver", "Admin Status", "Link Status", "Speed", "Duplex",
+                   "MAC Address", "MTU", "Description"});
+  for (const PhysicalNic& nic : nics) {
+    table.add({nic.name, shown_pci(nic), nic.driver, up_or_down(nic.up), up_or_down(nic.carrier),
+               std::uint64_t{nic.speed_mbps}, duplex(nic), nic.mac, std::uint64_t{nic.mtu},
+               nic.description});
+  }
+  return table;
+}
+
+std::string esxcfg_nics(const std::vector<PhysicalNic>& nics) {
+  const auto line = [](const auto&... cells) {
+    return fmt::format("{:<7} {:<12} {:<11} {:<4} {:<10} {:<6} {:<17} {:<6} {}\n", cells...);
+  };
+  std::string text =
+      line("Name", "PCI", "Driver", "Link", "Speed", "Duplex", "MAC Address", "MTU", "Description");
+  for (const PhysicalNic& nic : nics) {
+    text +=
+        line(nic.name, shown_pci(nic), nic.driver, up_or_down(nic.carrier),
+             fmt::format("{}Mbps", nic.speed_mbps), duplex(nic), nic.mac, nic.mtu, nic.description);
+  }
+  return text;
+}
+
+TextTable rdma_device_table(const std::vector<RdmaDevice>& devices) {
+  TextTable table({"Name", "Driver", "State", "MTU", "Speed", "Paired Uplink", "Description"});
+  for (const RdmaDevice& device : devices) {
+    table.add({device.name, device.driver, std::string(to_string(device.state)),
+               std::uint64_t{device.mtu}, shown_speed(device), device.paired_uplink,
+               device.description});
+  }
+  return table;
+}
+
+TextTable rdma_protocol_table(const std::vector<RdmaDevice>& devices) {
+  TextTable table({"Device", "RoCE v1", "RoCE v2", "iWARP"});
+  for (const RdmaDevice& device : devices) {
+    table.add({device.name, device.roce_v1, device.roce_v2, device.iwarp});
+  }
+  return table;
+}
+
+TextRecord rdma_stats_record(const RdmaStats& stats) {
+  TextRecord record;
+  std::set<std::string, std::less<>> told;
+  for (const StatsLine& line : kLines) {
+    for (const std::string_view name : line.names) {
+      const auto value = find_counter(stats, name);
+      if (!value) continue;
+      record.fields.emplace_back(line.title, *value * line.unit);
+      told.emplace(name);
+      break;
+    }
+  }
+  for (const auto& [name, title] : kResources) {
+    const auto found = stats.resources.find(std::string(name));
+    if (found != stats.resources.end()) record.fields.emplace_back(title, found->second);
+  }
+  for (const auto* counters : {&stats.counters, &stats.hw_counters}) {
+    for (const auto& [name, value] : *counters) {
+      if (told.insert(name).second) record.fields.emplace_back(name, value);
+    }
+  }
+  return record;
+}
+
+}  // namespace paravane::cli

@@ -1,0 +1,60 @@
+// paravane rdma device list, protocol list, stats get.
+
+#include <fmt/format.h>
+
+#include <array>
+#include <memory>
+#include <string>
+
+#include "cli/esxcli_tree.h"
+#include "cli/machine_tables.h"
+
+namespace paravane::cli {
+namespace {
+
+ExitStatus show(control::TextTable (*table)(const std::vector<control::RdmaDevice>&),
+                const Context& context) {
+  control::ApiClient client = context.client();
+  const auto devices = client.list_rdma_devices();
+  if (!devices) return report(devices.error(), client);
+  fmt::print("{}", table(*devices).print(context.format));
+  return ExitStatus::kOk;
+}
+
+ExitStatus run_stats(const std::string& device, const Context& context) {
+  if (const Status good = control::check_rdma_name(device); !good) {
+    return report_usage(good.error().message);
+  }
+  control::ApiClient client = context.client();
+  const auto stats = client.rdma_device_stats(device);
+  if (!stats) return report(stats.error(), client);
+  const std::array records = {rdma_stats_record(*stats)};
+  fmt::print("{}", print_records(records, context.format));
+  return ExitStatus::kOk;
+}
+
+}  // namespace
+
+void add_rdma_device_commands(CLI::App& root, Run& run) {
+  add_esxcli_command(root, "rdma device list", "List the RDMA devices of this host",
+                     {"rdma device list", "--formatter=csv rdma device list"})
+      .callback([&run] {
+        run = [](const Context& context) { return show(rdma_device_table, context); };
+      });
+  add_esxcli_command(root, "rdma device protocol list", "List which protocols each device speaks")
+      .callback([&run] {
+        run = [](const Context& context) { return show(rdma_protocol_table, context); };
+      });
+  CLI::App& get =
+      add_esxcli_command(root, "rdma device stats get", "Show what a device has counted",
+                         {"rdma device stats get -d vmrdma0"});
+  auto device = std::make_shared<std::string>();
+  get.add_option("-d,--device", *device, "RDMA device, as rdma device list names it")
+      ->type_name("vmrdmaN")
+      ->required();
+  get.callback([device, &run] {
+    run = [device](const Context& context) { return run_stats(*device, context); };
+  });
+}
+
+}  // namespace paravane::cli
