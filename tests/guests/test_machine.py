@@ -36,19 +36,18 @@ class Machine(unittest.TestCase):
                           nic["MAC Address"]), ("vmnic0", "0000:00:10.0", "vmxnet3", "Up", "Up", mac))
         self.assertIn("(eth0)", nic["Description"])
 
-    def test_a_device_is_listed_with_its_uplink_and_follows_it_down(self):
+    def test_a_device_is_listed_with_its_uplink_and_follows_its_port_down(self):
         device = self.device()
         mtu = self.rig.shell(1, "ibv_devinfo -d vmw_pvrdma0 | grep active_mtu").split()[1]
         self.assertEqual((device["Driver"], device["State"], device["MTU"], device["Paired Uplink"]),
                          ("vmw_pvrdma", "Active", mtu, "vmnic0"))
         self.assertRegex(device["Speed"], r"^[0-9.]+ Gbps$")
-        self.rig.shell(1, "ip link set eth0 down")
+        self.rig.cli("vm", "adapter", "disconnect", "vm1")
         try:
-            device, nic = self.device(), self.nic()
+            device = self.device()
             self.assertEqual((device["State"], device["Speed"], device["Paired Uplink"]), ("Down", "0", "vmnic0"))
-            self.assertEqual((nic["Admin Status"], nic["Link Status"], nic["Speed"]), ("Down", "Down", "0"))
         finally:
-            self.rig.shell(1, "ip link set eth0 up")
+            self.rig.cli("vm", "adapter", "connect", "vm1")
         self.assertEqual(self.device()["State"], "Active")
 
     def test_protocols_are_those_of_the_gid_table(self):
@@ -71,7 +70,13 @@ class Machine(unittest.TestCase):
             self.assertIn({"Device": "vmrdma1", "RoCE v1": "false", "RoCE v2": "true", "iWARP": "false"},
                           rows(self.look("protocols")))
             self.assertRegex(self.look("stats", "vmrdma1"), r"(?m)^   Packets sent: \d+$")
+            self.rig.shell(1, "ip link set eth0 down")
+            device, nic = self.device("vmrdma1"), self.nic()
+            self.assertEqual((device["State"], device["Speed"], device["Paired Uplink"]), ("Down", "0", "vmnic0"))
+            self.assertEqual((nic["Admin Status"], nic["Link Status"], nic["Speed"], nic["Duplex"]),
+                             ("Down", "Down", "0", "Half"))
         finally:
+            self.rig.shell(1, "ip link set eth0 up")
             self.rig.guest(1, "rdma", "link", "del", "rxe0")
 
 
