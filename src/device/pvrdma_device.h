@@ -43,6 +43,7 @@ struct DeviceCounters {
   Counter longest_wait_us{set, "longest_event_wait_us",
                           "longest time a completion waited for a late event, in microseconds"};
   Counter async_events{set, "async_events", "asynchronous events raised"};
+  Counter link_downs{set, "link_downs", "times the port's link went down"};
   Counter cq_overruns{set, "cq_overruns", "completion queues that overflowed"};
   Counter broken_rings{set, "broken_rings", "rings with an impossible index"};
   Counter posted_dsr_writes{set, "posted_dsr_writes", "DSRHIGH writes that the VMM posted"};
@@ -115,6 +116,11 @@ class PvrdmaDevice : public vfio_user::PciDevice {
   virtual const DeviceCounters& counters() const = 0;
   virtual DeviceObjects objects() const = 0;
   virtual std::vector<QueuePairView> queue_pairs() const = 0;
+  // Those whose handles are in [first, first+count), for who may not look at all in one
+  // turn; queue_pair_span() is one above the highest handle there ever was.
+  virtual std::vector<QueuePairView> queue_pairs(std::uint32_t first,
+                                                 std::uint32_t count) const = 0;
+  virtual std::uint32_t queue_pair_span() const = 0;
   virtual bool active() const = 0;  // the guest driver has activated it
 };
 

@@ -37,6 +37,22 @@ abi::AsyncEventType event_type(verbs::QpEvent event) {
   std::unreachable();
 }
 
+QueuePairView view_of(const QueuePair& qp) {
+  const verbs::QueuePair& engine = qp.engine();
+  const verbs::Connection& connection = engine.connection();
+  const bool connected = engine.type() == verbs::QpType::kReliableConnected && connection.is_set();
+  const verbs::Path* path = connection.last_path();
+  return {.handle = qp.handle(),
+          .number = engine.number(),
+          .type = engine.type(),
+          .state = engine.state(),
+          .dest_qpn = engine.dest_qpn(),
+          .path = engine.path_name(),
+          .peer_gid = connected ? std::optional(connection.dgid()) : std::nullopt,
+          .peer_host = path != nullptr ? path->host : verbs::HostId{},
+          .stats = engine.stats()};
+}
+
 std::uint32_t word_at(std::span<const std::byte> bytes) {
   Le32 word;
   std::memcpy(&word, bytes.data(), sizeof(word));
@@ -254,6 +270,7 @@ void PvrdmaFunction::check_memory() {
 void PvrdmaFunction::set_link(bool up) {
   thread_.check();
   if (std::exchange(link_up_, up) == up) return;
+  if (!up) counters_.link_downs.add();
   notifier_.async(up ? abi::kEventPortActive : abi::kEventPortError, kPort);
 }
 
@@ -274,25 +291,14 @@ Instant PvrdmaFunction::next_look() const {
   return next;
 }
 
-std::vector<QueuePairView> PvrdmaFunction::queue_pairs() const {
+std::vector<QueuePairView> PvrdmaFunction::queue_pairs(std::uint32_t first,
+                                                       std::uint32_t count) const {
   std::vector<QueuePairView> views;
-  views.reserve(objects_.qps().count());
-  objects_.qps().for_each([&views](const QueuePair& qp) {
-    const verbs::QueuePair& engine = qp.engine();
-    const verbs::Connection& connection = engine.connection();
-    const bool connected =
-        engine.type() == verbs::QpType::kReliableConnected && connection.is_set();
-    const verbs::Path* path = connection.last_path();
-    views.push_back({.handle = qp.handle(),
-                     .number = engine.number(),
-                     .type = engine.type(),
-                     .state = engine.state(),
-                     .dest_qpn = engine.query().dest_qpn,
-                     .path = engine.path_name(),
-                     .peer_gid = connected ? std::optional(connection.dgid()) : std::nullopt,
-                     .peer_host = path != nullptr ? path->host : verbs::HostId{},
-                     .stats = engine.stats()});
-  });
+  const std::uint32_t span = queue_pair_span();
+  const std::uint32_t end = first < span ? first + std::min(count, span - first) : first;
+  for (std::uint32_t handle = first; handle < end; ++handle) {
+    if (const QueuePair* qp = objects_.qps().find(handle)) views.push_back(view_of(*qp));
+  }
   return views;
 }
 

@@ -69,7 +69,11 @@ class PvrdmaFunction final : public PvrdmaDevice,
   verbs::Adapter& adapter() override { return adapter_; }
   const DeviceCounters& counters() const override { return counters_; }
   DeviceObjects objects() const override { return objects_.counts(); }
-  std::vector<QueuePairView> queue_pairs() const override;
+  std::vector<QueuePairView> queue_pairs() const override {
+    return queue_pairs(0, queue_pair_span());
+  }
+  std::vector<QueuePairView> queue_pairs(std::uint32_t first, std::uint32_t count) const override;
+  std::uint32_t queue_pair_span() const override { return objects_.qps().span(); }
   bool active() const override { return active_; }
 
  private:

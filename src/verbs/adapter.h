@@ -24,6 +24,7 @@
 #include "verbs/gid_table.h"
 #include "verbs/index_pool.h"
 #include "verbs/memory_region.h"
+#include "verbs/path_use.h"
 #include "verbs/queue_pair.h"
 
 namespace paravane::verbs {
@@ -42,8 +43,19 @@ struct AdapterCounters {
   Counter receives{set, "receives", "peers' requests placed"};
   Counter received_bytes{set, "received_bytes", "payload bytes placed for peers"};
   Counter read_bytes{set, "read_bytes", "payload bytes that peers read from here"};
+  Counter fetched_bytes{set, "fetched_bytes", "payload bytes that own reads and atomics brought"};
+  Counter reads_answered{set, "reads_answered", "peers' reads carried out"};
+  Counter writes_answered{set, "writes_answered", "peers' writes carried out"};
+  Counter atomics_answered{set, "atomics_answered", "peers' atomics carried out"};
+  Counter duplicates{set, "duplicates", "peers' requests answered again, having been done before"};
   Counter completion_errors{set, "completion_errors", "requests completed with an error"};
+  Counter receive_errors{set, "receive_errors", "of them receives"};
   Counter flushed{set, "flushed", "requests flushed"};
+  Counter flushed_receives{set, "flushed_receives", "of them receives"};
+  Counter receives_missing{set, "receives_missing", "peers' messages that found no receive posted"};
+  Counter length_errors{set, "length_errors", "peers' messages that were longer than the receive"};
+  Counter refused_access{set, "refused_access", "own requests that a peer refused access"};
+  Counter refused_requests{set, "refused_requests", "own requests that made no sense to a peer"};
   Counter rnr_waits{set, "rnr_waits", "times a peer had no receive posted"};
   Counter retries{set, "retries", "requests tried again for want of an answer"};
   Counter remote_access_errors{set, "remote_access_errors", "peers' accesses refused"};
@@ -109,6 +121,8 @@ class Adapter {
   TimerQueue& timers() { return timers_; }
   QpEvents& events() { return events_; }
   AdapterCounters& counters() { return counters_; }
+  // Of its connections (RC).
+  PathUse& path_use() { return path_use_; }
 
  private:
   friend class QueuePair;
@@ -132,6 +146,7 @@ class Adapter {
   FabricPort& fabric_;
   QpEvents& events_;
   AdapterCounters counters_;
+  PathUse path_use_;
   MemoryRegionTable regions_;
   GidTable gids_;
   IndexPool pd_numbers_;

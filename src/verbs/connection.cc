@@ -8,8 +8,28 @@ void Connection::set(const BoundGid& source, const Gid& dgid) {
   is_set_ = true;
   source_ = source;
   dgid_ = dgid;
+  forget_path();
+}
+
+void Connection::clear() {
+  is_set_ = false;
+  source_ = {};
+  dgid_ = {};
+  forget_path();
+}
+
+void Connection::forget_path() {
   path_.reset();
   epoch_ = 0;
+  note_way();
+}
+
+void Connection::note_way() {
+  if (use_ == nullptr) return;
+  const auto way = path_ ? std::optional(PathUse::Way{path_->transport, path_->host})
+                         : std::optional<PathUse::Way>();
+  use_->move(way_, way);
+  way_ = way;
 }
 
 const Path* Connection::path(const Adapter& adapter, const FabricPort& fabric) {
@@ -20,6 +40,7 @@ const Path* Connection::path(const Adapter& adapter, const FabricPort& fabric) {
       path_ = fabric.find(dgid_, source_.type);
     }
     epoch_ = epoch;
+    note_way();
   }
   return path_ ? &*path_ : nullptr;
 }

@@ -11,6 +11,7 @@
 
 #include "verbs/fabric_port.h"
 #include "verbs/gid_table.h"
+#include "verbs/path_use.h"
 #include "verbs/types.h"
 
 namespace paravane::verbs {
@@ -19,6 +20,14 @@ class Adapter;
 
 class Connection {
  public:
+  Connection() = default;
+  ~Connection() { clear(); }
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+
+  // From now on the way it takes counts there; `use` outlives it.
+  void count_in(PathUse& use) { use_ = &use; }
+
   bool is_set() const { return is_set_; }
   const Gid& sgid() const { return source_.gid; }
   const Gid& dgid() const { return dgid_; }
@@ -29,7 +38,7 @@ class Connection {
   bool leads(const BoundGid& source, const Gid& dgid) const {
     return is_set_ && source_ == source && dgid_ == dgid;
   }
-  void clear() { *this = Connection(); }
+  void clear();
 
   // nullptr: nobody has the peer's GID now, or we lost our own.
   const Path* path(const Adapter& adapter, const FabricPort& fabric);
@@ -38,11 +47,16 @@ class Connection {
   const Path* last_path() const { return path_ ? &*path_ : nullptr; }
 
  private:
+  void forget_path();
+  void note_way();
+
   bool is_set_ = false;
   BoundGid source_;
   Gid dgid_;
   std::optional<Path> path_;
   std::uint64_t epoch_ = 0;  // of the fabric, when path_ was found; 0: ask
+  PathUse* use_ = nullptr;
+  std::optional<PathUse::Way> way_;  // that is counted
 };
 
 }  // namespace paravane::verbs

@@ -14,7 +14,9 @@ QueuePair::QueuePair(Adapter& adapter, const QueuePairSpec& spec)
       number_(spec.number),
       type_(spec.type),
       responder_(&impl_->responder),
-      connection_(&impl_->connection) {}
+      connection_(&impl_->connection) {
+  if (type_ == QpType::kReliableConnected) impl_->connection.count_in(adapter.path_use());
+}
 
 QueuePair::~QueuePair() {
   impl_->requester.reset();

@@ -319,6 +319,8 @@ void Requester::complete(WcStatus status) {
   qp.counters().completion_errors.add();
   if (status == WcStatus::kLocalProtectionError) qp.counters().local_protection_errors.add();
   if (status == WcStatus::kLocalQpOperationError) qp.counters().malformed_requests.add();
+  if (status == WcStatus::kRemoteAccessError) qp.counters().refused_access.add();
+  if (status == WcStatus::kRemoteInvalidRequest) qp.counters().refused_requests.add();
   qp.push(*qp.spec.send_cq, completion);
   if (status == WcStatus::kFatal) return qp.fail(QpEvent::kFatal);
   qp.send_failed();
@@ -338,8 +340,11 @@ void Requester::count_success(const SendRequest& request) {
   QueuePair::Impl& qp = *qp_.impl_;
   ++qp.stats.sends;
   qp.counters().sends.add();
-  if (brings_bytes(request.opcode)) return;
   const std::uint64_t bytes = request.sges.total_bytes();
+  if (brings_bytes(request.opcode)) {
+    qp.counters().fetched_bytes.add(bytes);
+    return;
+  }
   qp.stats.sent_bytes += bytes;
   qp.counters().sent_bytes.add(bytes);
 }

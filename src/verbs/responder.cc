@@ -83,6 +83,7 @@ Outcome Responder::judge() {
 
 Outcome Responder::judge_receive() {
   if (request_.length > receive_.sges.total_bytes()) {
+    qp_.impl_->counters().length_errors.add();
     return fail_receive(WcStatus::kLocalLengthError, WcStatus::kRemoteInvalidRequest);
   }
   // IBTA 9.9.3, class J.
@@ -120,6 +121,7 @@ Outcome Responder::want_receive() {
       case WorkSource::Fetch::kTaken: has_receive_ = true; break;
       case WorkSource::Fetch::kEmpty:
         peer_waits_ = qp_.type() == QpType::kReliableConnected;
+        qp_.impl_->counters().receives_missing.add();
         return {.kind = Outcome::Kind::kReceiverNotReady,
                 .rnr_timer = qp_.impl_->attributes.min_rnr_timer};
       case WorkSource::Fetch::kBroken: ring_dead_ = true; break;
@@ -161,6 +163,7 @@ Outcome Responder::atomic(std::uint64_t& before) {
   if (!busy()) return kNoAnswer;
   const auto known = std::ranges::find(last_atomics_, request_.serial, &Atomic::serial);
   if (known != last_atomics_.end()) {
+    qp_.impl_->counters().duplicates.add();
     before = known->before;
     return {};
   }
@@ -229,6 +232,7 @@ Outcome Responder::fail_receive(WcStatus ours, WcStatus peers) {
   has_receive_ = false;
   ++qp.stats.errors;
   qp.counters().completion_errors.add();
+  qp.counters().receive_errors.add();
   qp.push(*qp.spec.receive_cq, completion_of(receive_, ours));
   qp.enter_error();
   return refused(peers);
@@ -254,9 +258,12 @@ Outcome Responder::finish() {
   ++qp.stats.receives;
   qp.counters().receives.add();
   if (brings_bytes(request_.opcode)) {
-    qp.counters().read_bytes.add(request_.length);
+    AdapterCounters& counters = qp.counters();
+    (is_atomic(request_.opcode) ? counters.atomics_answered : counters.reads_answered).add();
+    counters.read_bytes.add(request_.length);
     return {};
   }
+  if (!is_send(request_.opcode)) qp.counters().writes_answered.add();
   qp.stats.received_bytes += request_.length;
   qp.counters().received_bytes.add(request_.length);
   if (!consumes_receive(request_.opcode)) return {};
@@ -310,6 +317,7 @@ void Responder::complete_flushed(Budget& budget) {
   has_receive_ = false;
   budget.operations -= 1;
   qp.counters().flushed.add();
+  qp.counters().flushed_receives.add();
   qp.push(*qp.spec.receive_cq, completion_of(receive_, WcStatus::kFlushed));
 }
 

@@ -134,7 +134,12 @@ std::optional<Outcome> LocalTransport::place_slice(QueuePair& qp, QueuePair& pee
     transfer.done += bytes;
   }
   if (transfer.done < transfer.length) return std::nullopt;
-  return peer.responder().finish();
+  const Outcome finished = peer.responder().finish();
+  if (is_done(finished)) {
+    counters_.messages.add();
+    counters_.bytes.add(transfer.length);
+  }
+  return finished;
 }
 
 // REQUIRES: gather_slice() was the last to touch from_ and to_.
@@ -185,6 +190,7 @@ std::optional<Outcome> LocalTransport::send_datagram(QueuePair& qp, const Path& 
     qp.adapter().counters().datagrams_unreachable.add();
     return Outcome{};
   }
+  counters_.datagrams.add();
   peer->responder().datagram(source, request, from_);
   return qp.adapter().memory().failed()
              ? Outcome{.kind = Outcome::Kind::kLocalError, .status = verbs::WcStatus::kFatal}
@@ -196,7 +202,9 @@ void LocalTransport::send_copied_datagram(const Path& path, const verbs::Datagra
                                           std::span<const std::byte> payload) {
   verbs::Adapter* adapter = attached(path.peer);
   QueuePair* peer = adapter != nullptr ? adapter->find_qp(request.remote_qpn) : nullptr;
-  if (peer != nullptr) peer->responder().datagram(source, request, payload);
+  if (peer == nullptr) return;
+  counters_.datagrams.add();
+  peer->responder().datagram(source, request, payload);
 }
 
 void LocalTransport::tell_peer_ready(QueuePair& qp) {

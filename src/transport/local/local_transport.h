@@ -26,12 +26,20 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/counter.h"
 #include "guestmem/extent.h"
 #include "verbs/adapter.h"
 #include "verbs/responder.h"
 #include "verbs/transport.h"
 
 namespace paravane::transport_local {
+
+struct LocalCounters {
+  CounterSet set;
+  Counter messages{set, "messages", "messages carried, reads and atomics among them"};
+  Counter bytes{set, "bytes", "payload bytes carried in messages"};
+  Counter datagrams{set, "datagrams", "datagrams brought to a queue pair"};
+};
 
 class LocalTransport final : public verbs::Transport {
  public:
@@ -61,6 +69,8 @@ class LocalTransport final : public verbs::Transport {
                             std::span<const std::byte> payload) override;
 
   void tell_peer_ready(verbs::QueuePair& qp) override;
+
+  const LocalCounters& counters() const { return counters_; }
 
   // Adapters in turn, and the messages of each in turn: one slice at a time.
   void poll(Instant now, verbs::Budget& budget) override;
@@ -104,6 +114,7 @@ class LocalTransport final : public verbs::Transport {
   std::size_t turn_ = 0;  // whose member's turn it is
   ExtentList from_;       // scratch, to avoid an allocation per message
   ExtentList to_;
+  LocalCounters counters_;
 };
 
 }  // namespace paravane::transport_local

@@ -179,6 +179,7 @@ void InboundLink::begin_answer(const RemoteRequest& request) {
 
 // It was done before its answer was lost. A READ is done again, which changes nothing.
 void InboundLink::answer_again(const RemoteRequest& request) {
+  qp_.adapter().counters().duplicates.add();
   if (!verbs::brings_bytes(request.opcode)) {
     ack_due_ = true;
     return join_line();

@@ -1,0 +1,49 @@
+// PathUse: how many connections of one adapter take which path, and how often that has
+// changed, so that who watches need not look at every queue pair.
+//
+// A path is what carries (Transport) and where to (a host, or this one). Kept by
+// Connection when it finds a path or loses it, never per message.
+//
+// Owner thread only.
+
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <map>
+#include <optional>
+
+#include "verbs/fabric_port.h"
+
+namespace paravane::verbs {
+
+class PathUse {
+ public:
+  struct Way {
+    const Transport* transport = nullptr;  // outlives the adapter
+    HostId host{};                         // none: this one
+
+    friend auto operator<=>(const Way&, const Way&) = default;
+  };
+
+  // One connection leaves its way, or takes one, or both.
+  void move(const std::optional<Way>& from, const std::optional<Way>& to) {
+    if (from == to) return;
+    ++changes_;
+    if (from) {
+      const auto left = counts_.find(*from);
+      if (--left->second == 0) counts_.erase(left);
+    }
+    if (to) ++counts_[*to];
+  }
+
+  // Ways that at least one connection takes.
+  const std::map<Way, std::uint32_t>& counts() const { return counts_; }
+  std::uint64_t changes() const { return changes_; }
+
+ private:
+  std::map<Way, std::uint32_t> counts_;
+  std::uint64_t changes_ = 0;
+};
+
+}  // namespace paravane::verbs

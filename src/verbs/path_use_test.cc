@@ -1,0 +1,38 @@
+#include "verbs/path_use.h"
+
+#include <gtest/gtest.h>
+
+namespace paravane::verbs {
+namespace {
+
+using Way = PathUse::Way;
+
+TEST(PathUse, CountsConnectionsByTheirWay) {
+  PathUse use;
+  const Way here{};
+  const Way there{.host = HostId{2}};
+  use.move(std::nullopt, here);
+  use.move(std::nullopt, here);
+  use.move(here, there);
+  EXPECT_EQ(use.counts(), (std::map<Way, std::uint32_t>{{here, 1}, {there, 1}}));
+  EXPECT_EQ(use.changes(), 3u);
+}
+
+TEST(PathUse, AWayThatNobodyTakesIsGone) {
+  PathUse use;
+  const Way here{};
+  use.move(std::nullopt, here);
+  use.move(here, std::nullopt);
+  EXPECT_TRUE(use.counts().empty());
+}
+
+TEST(PathUse, TheSameWayAgainIsNoChange) {
+  PathUse use;
+  use.move(std::nullopt, Way{});
+  use.move(Way{}, Way{});
+  use.move(std::nullopt, std::nullopt);
+  EXPECT_EQ(use.changes(), 1u);
+}
+
+}  // namespace
+}  // namespace paravane::verbs
