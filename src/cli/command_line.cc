@@ -169,6 +169,7 @@ void add_all_commands(CLI::App& app, Run& run) {
   add_status_command(app, run);
   add_stats_command(app, run);
   add_path_commands(app, run);
+  add_events_command(app, run);
   add_cluster_commands(app, run);
   add_esxcli_commands(app, run);
   add_daemon_commands(app, run);

@@ -22,6 +22,7 @@ void add_impair_commands(CLI::App& parent, Run& run);
 void add_status_command(CLI::App& parent, Run& run);
 void add_stats_command(CLI::App& parent, Run& run);
 void add_path_commands(CLI::App& parent, Run& run);
+void add_events_command(CLI::App& parent, Run& run);
 void add_cluster_commands(CLI::App& parent, Run& run);
 // In esxcli's namespaces (cli/esxcli_tree.h).
 void add_nic_commands(CLI::App& root, Run& run);

@@ -12,6 +12,8 @@
 
 #include "base/unique_fd.h"
 #include "control/cluster_json.h"
+#include "control/event_json.h"
+#include "control/events_api.h"
 #include "control/impairment_api.h"
 #include "control/impairment_json.h"
 #include "control/machine_api.h"
@@ -317,6 +319,14 @@ ApiResult<void> ApiClient::remove_host(const std::string& host) {
 
 ApiResult<ClusterStatus> ApiClient::cluster_status() {
   return parse_answer(call("GET", "/v1/cluster"), cluster_status_from_json);
+}
+
+ApiResult<EventPage> ApiClient::events(const EventQuery& query, unsigned wait_s) {
+  std::string path =
+      fmt::format("{}?after={}&limit={}&wait_s={}", kEventsPath, query.after, query.most, wait_s);
+  if (!query.boot.empty()) path += "&boot=" + query.boot;
+  if (query.vm) path += "&vm=" + *query.vm;
+  return parse_answer(call("GET", path), event_page_from_json);
 }
 
 }  // namespace paravane::control

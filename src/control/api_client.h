@@ -9,6 +9,7 @@
 #include <string>
 
 #include "control/cluster.h"
+#include "control/event_log.h"
 #include "control/management.h"
 
 namespace paravane::control {
@@ -63,6 +64,9 @@ class ApiClient final : public Management, public ClusterManagement {
   ApiResult<void> leave_cluster(bool force) override;
   ApiResult<void> remove_host(const std::string& host) override;
   ApiResult<ClusterStatus> cluster_status() override;
+
+  // Waits up to `wait_s` for the first. Errors: kNotFound (a daemon that knows no events).
+  ApiResult<EventPage> events(const EventQuery& query, unsigned wait_s);
 
  private:
   // The body of a successful answer.

@@ -9,6 +9,7 @@
 
 #include "control/api_respond.h"
 #include "control/cluster_json.h"
+#include "control/events_api.h"
 #include "control/impairment_api.h"
 #include "control/json_reader.h"
 #include "control/machine_api.h"
@@ -46,6 +47,9 @@ ApiResponse ApiHandler::handle(const ApiRequest& request) {
   if (request.path == "/v1/stats") return stats(request);
   if (request.path == "/v1/daemon/stop") return stop(request);
   if (request.path == kImpairmentsPath) return handle_impairment_request(management_, request);
+  if (events_ != nullptr && request.path == kEventsPath) {
+    return handle_events_request(*events_, request);
+  }
   if (request.path == "/v1/status") {
     if (request.method != "GET") return method_not_allowed(request);
     if (const auto problem = query_problem(request, {})) return invalid(*problem);

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "control/cluster.h"
+#include "control/event_log.h"
 #include "control/management.h"
 
 namespace paravane::control {
@@ -26,17 +27,27 @@ struct ApiRequest {
 
 struct ApiResponse {
   int status = 200;
-  std::string body;  // JSON, ends with a newline
+  std::string body;  // ends with a newline
+  const char* content_type = "application/json";
 };
 
-class ApiHandler {
+// Who answers what came in whole through a door.
+class RequestHandler {
  public:
-  // `cluster` null: nothing is known of clusters. Both outlive the handler.
-  explicit ApiHandler(Management& management, ClusterManagement* cluster = nullptr)
-      : management_(management), cluster_(cluster) {}
+  virtual ~RequestHandler() = default;
+  // Never fails: what cannot be done is an error answer. Any thread.
+  virtual ApiResponse handle(const ApiRequest& request) = 0;
+};
 
-  // Never fails: what cannot be done is an error answer.
-  ApiResponse handle(const ApiRequest& request);
+class ApiHandler final : public RequestHandler {
+ public:
+  // `cluster` null: nothing is known of clusters; `events` null: nor of events. All
+  // outlive the handler.
+  explicit ApiHandler(Management& management, ClusterManagement* cluster = nullptr,
+                      EventLog* events = nullptr)
+      : management_(management), cluster_(cluster), events_(events) {}
+
+  ApiResponse handle(const ApiRequest& request) override;
 
  private:
   ApiResponse vms(const ApiRequest& request);
@@ -50,6 +61,7 @@ class ApiHandler {
 
   Management& management_;
   ClusterManagement* cluster_;
+  EventLog* events_;
 };
 
 ApiResponse error_response(const ApiError& error);

@@ -1,0 +1,128 @@
+// paravane events.
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "cli/commands.h"
+#include "cli/event_output.h"
+#include "control/vm.h"
+
+namespace paravane::cli {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr unsigned kWaitS = 20;  // below what a client waits for an answer
+constexpr auto kPause = std::chrono::seconds(1);
+
+struct EventsOptions {
+  bool follow = false;
+  std::optional<std::uint64_t> since;
+  std::string vm;
+};
+
+// To stderr, so that what reads the events from stdout is not disturbed.
+void tell_gap(const control::EventPage& page, const std::string& boot) {
+  if (!boot.empty() && boot != page.boot) {
+    fmt::print(stderr, "paravane: the daemon was started anew; its events begin at 1 again\n");
+  }
+  if (page.lost > 0) {
+    fmt::print(stderr, "paravane: {} event{} lost: the daemon keeps only the latest\n", page.lost,
+               page.lost == 1 ? " was" : "s were");
+  }
+}
+
+bool print(const std::string& text) {
+  fmt::print("{}", text);
+  return std::fflush(stdout) == 0;
+}
+
+ExitStatus run_once(control::EventQuery query, const Context& context) {
+  control::ApiClient client = context.client();
+  std::vector<control::Event> events;
+  // A page at a time; those that come meanwhile are for another time.
+  for (;;) {
+    auto page = client.events(query, 0);
+    if (!page) return report(page.error(), client);
+    if (query.after > 0) tell_gap(*page, query.boot);
+    for (control::Event& event : page->events) events.push_back(std::move(event));
+    if (page->events.size() < query.most) break;
+    query.after = page->next_after;
+    query.boot = page->boot;
+  }
+  return print(print_events(events, context.format)) ? ExitStatus::kOk : ExitStatus::kFailed;
+}
+
+// What a daemon that is away for a while says when it is back is still of interest: it
+// names a gap or another boot.
+ExitStatus run_follow(control::EventQuery query, const Context& context) {
+  control::ApiClient client = context.client();
+  if (context.format == control::TableFormat::kCsv) {
+    if (!print(print_events({}, context.format))) return ExitStatus::kFailed;
+  }
+  bool away = false;
+  for (;;) {
+    const auto asked = Clock::now();
+    const auto page = client.events(query, kWaitS);
+    if (!page) {
+      if (query.boot.empty() || !client.unreachable()) return report(page.error(), client);
+      if (!std::exchange(away, true)) {
+        fmt::print(stderr, "paravane: {}; waiting for it\n", page.error().message);
+      }
+      std::this_thread::sleep_for(kPause);
+      continue;
+    }
+    away = false;
+    if (query.after > 0 || !query.boot.empty()) tell_gap(*page, query.boot);
+    if (!print(print_event_lines(page->events, context.format))) return ExitStatus::kFailed;
+    query.after = page->next_after;
+    query.boot = page->boot;
+    // The daemon has as many waiting as it lets wait, or ends.
+    if (page->events.empty() && Clock::now() - asked < kPause) {
+      std::this_thread::sleep_for(kPause);
+    }
+  }
+}
+
+ExitStatus run_events(const EventsOptions& options, const Context& context) {
+  control::EventQuery query{.after = options.since.value_or(0)};
+  if (!options.vm.empty()) {
+    if (const Status good = control::check_name(options.vm); !good) {
+      return report_usage(fmt::format("vm {}: {}", options.vm, good.error().message));
+    }
+    query.vm = options.vm;
+  }
+  return options.follow ? run_follow(std::move(query), context)
+                        : run_once(std::move(query), context);
+}
+
+}  // namespace
+
+void add_events_command(CLI::App& parent, Run& run) {
+  CLI::App* events = parent.add_subcommand("events", "What happened on this host");
+  auto options = std::make_shared<EventsOptions>();
+  events->add_flag("--follow", options->follow, "Go on with what happens from now on");
+  events->add_option("--since", options->since, "Only what came after the event of this number")
+      ->type_name("NUMBER");
+  events->add_option("--vm", options->vm, "Of this VM only")->type_name("NAME");
+  events->footer(
+      "The daemon keeps the latest; with --follow, one whose events went before they were read\n"
+      "says how many were lost, and JSON is an object per line. docs/events.md lists the types.\n"
+      "Examples:\n"
+      "  paravane events\n"
+      "  paravane events --follow --vm db1\n"
+      "  paravane events --since 4711 --follow --formatter=json");
+  events->callback([options, &run] {
+    run = [options](const Context& context) { return run_events(*options, context); };
+  });
+}
+
+}  // namespace paravane::cli
