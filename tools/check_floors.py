@@ -34,7 +34,7 @@ MAY_INCLUDE = {
 # A third-party header that only one folder may see; a name that ends with a slash stands for all below it.
 ONLY_IN = {"httplib.h": ("control", "daemon"), "sqlite3.h": ("control",), "CLI/CLI.hpp": ("cli", "daemon"), "toml++/toml.h": ("daemon",),
            "curl/curl.h": ("inventory",), "openssl/": ("authority", "daemon", "transport/tcp"), "netlink/": ("ethernet", "rdma"),
-           "rdma/rdma_netlink.h": ("rdma",), "infiniband/": ("rdma",)}
+           "rdma/rdma_netlink.h": ("rdma",), "infiniband/": ("rdma",), "prometheus/": ("daemon",)}
 
 INCLUDE = re.compile(r'\s*#\s*include\s*([<"])([^>"]+)[>"]')
 

@@ -36,6 +36,9 @@ ClusterFabric::ClusterFabric(const Config& config, Parts parts, PortTable& ports
 void ClusterFabric::on_view(std::shared_ptr<const inventory::View> view) {
   view_ = std::move(view);
   const auto self = parts_.cluster.self();
+  for (control::Event& event : watch_.look(self ? self->host : "", view_.get())) {
+    parts_.tell(std::move(event));
+  }
   if (!self || !view_) return end();
   if (!maker_) begin(*self);
   tell_worker();
@@ -135,6 +138,9 @@ void ClusterFabric::on_made(const std::shared_ptr<MadeChannel>& made) {
 
 void ClusterFabric::on_changed(const std::string& host, const std::string& problem) {
   parts_.cluster.set_channel(host, problem.empty(), problem);
+  for (control::Event& event : watch_.on_channel(host, problem, std::chrono::steady_clock::now())) {
+    parts_.tell(std::move(event));
+  }
   if (problem.empty()) return;  // the worker has the channel itself
   parts_.worker.post(
       [ports = &ports_, id = id_of(host), problem] { ports->set_channel_problem(id, problem); });

@@ -15,6 +15,7 @@
 #include "daemon/channel_maker.h"
 #include "daemon/cluster_paths.h"
 #include "daemon/cluster_service.h"
+#include "daemon/cluster_watch.h"
 #include "daemon/config.h"
 #include "daemon/dialer.h"
 #include "daemon/port_table.h"
@@ -31,6 +32,8 @@ class ClusterFabric {
     Dialer& dialer;
     // Runs on the control thread; from any thread.
     std::function<void(std::function<void()>)> post;
+    // Of what has changed about the cluster.
+    std::function<void(control::Event)> tell;
   };
 
   // `ports` is used on the worker's thread alone. All outlive this.
@@ -59,6 +62,7 @@ class ClusterFabric {
   std::shared_ptr<const inventory::View> view_;  // shared with the cluster's thread
   std::string self_;
   std::map<std::string, verbs::HostId> ids_;
+  ClusterWatch watch_;
   std::unique_ptr<ChannelMaker> maker_;
 };
 

@@ -355,6 +355,7 @@ void ClusterService::tell_state(const inventory::MemberState& state) {
     const MutexLock lock(mutex_);
     shared_.state = state;
   }
+  if (listeners_.state) listeners_.state(state);
   if (state.connected) {
     away_.clear();
     log::info("cluster: connected to the inventory");

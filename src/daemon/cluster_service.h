@@ -43,6 +43,8 @@ class ClusterService final : public control::ClusterManagement {
     std::function<void(std::shared_ptr<const inventory::View>)> view;
     // A claim of this host that does not count: once, as long as it is so.
     std::function<void(const inventory::LostClaim&)> lost;
+    // Whether the inventory can be reached has changed, or why not.
+    std::function<void(const inventory::MemberState&)> state;
     // There is a new certificate in ClusterPaths::identity(). Connections that are there
     // need not end.
     std::function<void()> identity;

@@ -68,6 +68,12 @@ struct ChannelConfig {
   bool encrypted = true;
 };
 
+// What is counted, for Prometheus.
+struct MetricsConfig {
+  std::string listen;         // "127.0.0.1:9719"; empty: on the API's socket only
+  unsigned queue_pairs = 16;  // of each adapter that have series of their own
+};
+
 struct LogConfig {
   std::string level = "info";
   LogFormat format = LogFormat::kText;
@@ -82,6 +88,7 @@ struct Config {
   ChannelConfig channel;
   HostNameConfig host;
   NetworkConfig network;
+  MetricsConfig metrics;
   LogConfig log;
   WorkerConfig worker;
   // How user doorbell pages are watched; the rest of it is each VM's.

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "control/distributed_switch.h"
+#include "daemon/endpoint.h"
 #include "daemon/toml_reader.h"
 
 namespace paravane::daemon {
@@ -77,6 +78,18 @@ void read_network(TomlReader reader, NetworkConfig& network) {
   reader.finish();
 }
 
+Status check_listen(std::string_view text) {
+  const auto endpoint = Endpoint::parse(text);
+  if (endpoint && endpoint->port() != 0) return {};
+  return fail(Errc::kInvalidArgument, "no address and port of this host, such as 127.0.0.1:9719");
+}
+
+void read_metrics(TomlReader reader, MetricsConfig& metrics) {
+  reader.checked_text("listen", check_listen, metrics.listen);
+  reader.number("queue_pairs", 0, 256, metrics.queue_pairs);
+  reader.finish();
+}
+
 void read_log(TomlReader reader, LogConfig& log) {
   static constexpr std::array kLevels = {"debug", "info", "warn", "error"};
   std::size_t level = 1;
@@ -128,6 +141,7 @@ Config read_all(TomlReader& root) {
   read_channel(root.sub_table("channel"), config.channel);
   read_host(root.sub_table("host"), config.host);
   read_network(root.sub_table("network"), config.network);
+  read_metrics(root.sub_table("metrics"), config.metrics);
   read_log(root.sub_table("log"), config.log);
   read_worker(root.sub_table("worker"), config.worker);
   read_doorbells(root.sub_table("doorbells"), config.doorbells);

@@ -39,6 +39,9 @@ max_guest_memory_gib = 4
 name = "h1"
 [network]
 uplinks = ["eth1", "enp3s0f1"]
+[metrics]
+listen = "192.0.2.1:9719"
+queue_pairs = 3
 [log]
 level = "debug"
 format = "json"
@@ -61,6 +64,8 @@ stall_seed = 14
   ASSERT_TRUE(config) << config.error().message;
   EXPECT_EQ(config->state_dir, "/a");
   EXPECT_EQ(config->host.name, "h1");
+  EXPECT_EQ(config->metrics.listen, "192.0.2.1:9719");
+  EXPECT_EQ(config->metrics.queue_pairs, 3u);
   EXPECT_THAT(config->network.uplinks, testing::ElementsAre("eth1", "enp3s0f1"));
   EXPECT_EQ(config->api.socket, "/b/api");
   EXPECT_EQ(config->api.mode, 0600u);
@@ -123,6 +128,8 @@ INSTANTIATE_TEST_SUITE_P(
         Broken{"[log]\nlevel = \"loud\"\n", "test.toml:2: ", "debug, info, warn, error"},
         Broken{"[host]\nname = \"H 1\"\n", "test.toml:2: ", "host.name is not good"},
         Broken{"[network]\nuplinks = \"eth1\"\n", "test.toml:2: ", "must be an array"},
+        Broken{"[metrics]\nlisten = \"9719\"\n", "test.toml:2: ", "127.0.0.1:9719"},
+        Broken{"[metrics]\nlisten = \"localhost:9719\"\n", "test.toml:2: ", "no address"},
         Broken{"[network]\nuplinks = [1]\n", "test.toml:2: ", "must be an array"},
         Broken{"[network]\nuplinks = [\n\"eth1\",\n\"a/b\"]\n", "test.toml:4: ", "a/b"},
         Broken{"[worker]\nspin = true\n", "test.toml:2: ", "text"},

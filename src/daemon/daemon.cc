@@ -6,6 +6,7 @@
 
 #include <csignal>
 #include <optional>
+#include <random>
 #include <utility>
 
 #include "base/log.h"
@@ -21,12 +22,23 @@ std::string with_remedy(const control::ApiError& error) {
   return error.remedy.empty() ? error.message : error.message + ". " + error.remedy;
 }
 
+std::string make_boot_id() {
+  std::random_device random;
+  return fmt::format("{:08x}{:08x}", random(), random());
+}
+
+// Who waits for an event has one of the API's threads: at least half of them stay free.
+std::size_t most_waiters(unsigned threads) {
+  return threads / 2;
+}
+
 }  // namespace
 
 Daemon::Daemon(Config config, std::string config_file, EngineAccount account, ProcessLink keeper)
     : config_(std::move(config)),
       config_file_(std::move(config_file)),
       account_(account),
+      events_(make_boot_id(), {.waiters = most_waiters(config_.api.threads)}),
       keeper_(std::move(keeper)),
       switches_(keeper_,
                 [this](ProcessLink::NoteWithSocket received) { take_note(std::move(received)); }),
@@ -41,6 +53,7 @@ ExitStatus Daemon::run() {
   }
   log::info("paravaned {} is ready: {}, api at {}", kVersion, summary(),
             config_.api.socket.string());
+  open_metrics_door();
   told_ = summary();
   keeper_.send({.kind = Note::Kind::kReady, .text = told_});
   serve();
@@ -49,9 +62,77 @@ ExitStatus Daemon::run() {
 }
 
 Status Daemon::start() {
+  events_.add({.type = "daemon.started",
+               .fields = {{"version", kVersion}},
+               .text = fmt::format("paravaned {} was started", kVersion)});
   if (Status ready = install_memory_failure_handler(); !ready) return ready;
   if (Status ready = start_control(); !ready) return ready;
   inventory::prepare_curl();
+  make_cluster();
+  auto host =
+      Host::start({.config = config_,
+                   .config_file = config_file_,
+                   .vm_socket_group = account_.vm_group,
+                   .switches = &switches_,
+                   .machine = &machine_,
+                   .dialer = &dialer_,
+                   .post = [this](std::function<void()> act) { mailbox_->post(std::move(act)); },
+                   .cluster = cluster_.get(),
+                   .events = &events_},
+                  [this] { stopping_ = true; });
+  if (!host) return fail(Errc::kIo, with_remedy(host.error()));
+  host_ = std::move(*host);
+  if (Status joined = cluster_->start(); !joined) return joined;
+  host_->on_view(nullptr);  // nothing is known yet but who we are
+  if (Status open = open_doors(); !open) return open;
+  return close_sandbox(config_.sandbox);
+}
+
+Status Daemon::open_doors() {
+  door_ = std::make_unique<ClusterDoor>(*host_, *mailbox_, *cluster_);
+  carrier_.emplace(*host_, *mailbox_);
+  metrics_.emplace(MetricsParts{
+      .source = *carrier_, .cluster = *cluster_, .events = events_, .requests = requests_});
+  handler_.emplace(*door_, cluster_.get(), &events_);
+  observed_.emplace(*handler_, *metrics_, requests_);
+  auto api = ApiServer::listen(config_.api, {.mode = config_.api.mode, .group = account_.api_group},
+                               *observed_);
+  if (!api) return std::unexpected(api.error());
+  api_ = std::move(*api);
+  return {};
+}
+
+// The keeper makes the socket. Without it everything else works.
+void Daemon::open_metrics_door() {
+  constexpr unsigned kThreads = 2;
+  const std::string& at = config_.metrics.listen;
+  if (at.empty()) return;
+  dialer_.listen(at, [this, at](Result<UniqueFd> socket) {
+    if (stopping_) return;
+    if (!socket) return log::error("metrics: cannot listen at {}: {}", at, socket.error().message);
+    auto door =
+        HttpDoor::open({.name = "metrics", .threads = kThreads}, std::move(*socket), *metrics_);
+    if (!door) return log::error("metrics: {}", door.error().message);
+    metrics_door_ = std::move(*door);
+    log::info("metrics: at http://{}/metrics", at);
+  });
+}
+
+void Daemon::on_inventory(const inventory::MemberState& state) {
+  if (!state.connected && state.problem == control::kFirstTry) return;
+  if (std::exchange(inventory_told_, state.connected) == state.connected) return;
+  if (state.connected) {
+    events_.add({.type = "cluster.connected", .text = "the cluster's inventory can be reached"});
+    return;
+  }
+  events_.add({.type = "cluster.disconnected",
+               .severity = control::Severity::kWarning,
+               .fields = {{"reason", state.problem}},
+               .text = "the cluster's inventory cannot be reached: " + state.problem});
+}
+
+// A service that is not started yet.
+void Daemon::make_cluster() {
   const auto to_fabric = [this](auto act) {
     mailbox_->post([this, act] {
       if (ClusterFabric* fabric = host_ ? host_->cluster_fabric() : nullptr) act(*fabric);
@@ -70,28 +151,9 @@ Status Daemon::start() {
                 });
               },
           .lost = {},
+          .state = [this](const inventory::MemberState& state) { on_inventory(state); },
           .identity =
               [to_fabric] { to_fabric([](ClusterFabric& fabric) { fabric.on_identity(); }); }});
-  auto host =
-      Host::start({.config = config_,
-                   .config_file = config_file_,
-                   .vm_socket_group = account_.vm_group,
-                   .switches = &switches_,
-                   .machine = &machine_,
-                   .dialer = &dialer_,
-                   .post = [this](std::function<void()> act) { mailbox_->post(std::move(act)); },
-                   .cluster = cluster_.get()},
-                  [this] { stopping_ = true; });
-  if (!host) return fail(Errc::kIo, with_remedy(host.error()));
-  host_ = std::move(*host);
-  if (Status joined = cluster_->start(); !joined) return joined;
-  host_->on_view(nullptr);  // nothing is known yet but who we are
-  door_ = std::make_unique<ClusterDoor>(*host_, *mailbox_, *cluster_);
-  auto api = ApiServer::listen(config_.api, {.mode = config_.api.mode, .group = account_.api_group},
-                               *door_, *cluster_);
-  if (!api) return std::unexpected(api.error());
-  api_ = std::move(*api);
-  return close_sandbox(config_.sandbox);
 }
 
 Status Daemon::start_control() {
@@ -134,10 +196,13 @@ void Daemon::stop() {
         "back: {}",
         fmt::join(attached, ", "));
   }
+  events_.add({.type = "daemon.stopping", .text = "paravaned ends"});
+  events_.close();
   mailbox_->close();
   mailbox_->deliver();  // answers that the API's threads wait for
   dialer_.close();
   cluster_->stop();
+  metrics_door_.reset();
   api_.reset();
   door_.reset();
   host_.reset();
@@ -166,6 +231,10 @@ void Daemon::take_note(ProcessLink::NoteWithSocket received) {
   if (note.kind != Note::Kind::kLogLevel) return;
   spdlog::set_level(spdlog::level::from_str(note.text));
   log::info("log level is {}; other settings need a restart", note.text);
+  events_.add(
+      {.type = "settings.changed",
+       .fields = {{"log_level", note.text}},
+       .text = fmt::format("the settings were read again; the log level is {}", note.text)});
 }
 
 std::string Daemon::summary() const {

@@ -4,10 +4,13 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/event_loop.h"
 #include "base/unique_fd.h"
+#include "control/api_handler.h"
+#include "control/event_log.h"
 #include "daemon/api_server.h"
 #include "daemon/cluster_door.h"
 #include "daemon/cluster_service.h"
@@ -16,8 +19,11 @@
 #include "daemon/engine_account.h"
 #include "daemon/exit_status.h"
 #include "daemon/host.h"
+#include "daemon/http_door.h"
 #include "daemon/machine_line.h"
 #include "daemon/mailbox.h"
+#include "daemon/metrics_carrier.h"
+#include "daemon/metrics_handler.h"
 #include "daemon/process_link.h"
 #include "daemon/switch_line.h"
 
@@ -34,6 +40,10 @@ class Daemon {
  private:
   Status start();
   Status start_control();
+  void make_cluster();
+  Status open_doors();
+  void open_metrics_door();
+  void on_inventory(const inventory::MemberState& state);
   void serve();
   void tell_status();
   void stop();
@@ -45,6 +55,8 @@ class Daemon {
   Config config_;
   std::string config_file_;
   EngineAccount account_;
+  control::EventLog events_;
+  std::optional<bool> inventory_told_;  // whether it can be reached; of the cluster's thread
   ProcessLink keeper_;
   SwitchLine switches_;
   MachineLine machine_;
@@ -57,7 +69,13 @@ class Daemon {
   std::unique_ptr<ClusterService> cluster_;
   std::unique_ptr<Host> host_;
   std::unique_ptr<ClusterDoor> door_;
+  RequestCounts requests_;
+  std::optional<MetricsCarrier> carrier_;
+  std::optional<MetricsHandler> metrics_;
+  std::optional<control::ApiHandler> handler_;
+  std::optional<ObservedApi> observed_;
   std::unique_ptr<ApiServer> api_;
+  std::unique_ptr<HttpDoor> metrics_door_;
 };
 
 }  // namespace paravane::daemon

@@ -4,6 +4,8 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 
 #include <filesystem>
 #include <iterator>
@@ -33,15 +35,17 @@ class DialerTest : public testing::Test {
 
   SocketMaker& maker() {
     if (!maker_) {
-      maker_.emplace(*loop_, config_, [this](std::string_view id, Result<UniqueFd> socket) {
-        const std::string text(id);
-        if (socket) {
-          keeper_->send({.kind = Note::Kind::kSocket, .text = text}, *socket);
-        } else {
-          refused_ = socket.error().code;
-          keeper_->send({.kind = Note::Kind::kSocket, .text = text + " " + socket.error().message});
-        }
-      });
+      maker_.emplace(
+          *loop_, config_, metrics_, [this](std::string_view id, Result<UniqueFd> socket) {
+            const std::string text(id);
+            if (socket) {
+              keeper_->send({.kind = Note::Kind::kSocket, .text = text}, *socket);
+            } else {
+              refused_ = socket.error().code;
+              keeper_->send(
+                  {.kind = Note::Kind::kSocket, .text = text + " " + socket.error().message});
+            }
+          });
     }
     return *maker_;
   }
@@ -87,6 +91,7 @@ class DialerTest : public testing::Test {
   }
 
   ClusterConfig config_;
+  MetricsConfig metrics_;
   Instant now_{};
   std::unique_ptr<EventLoop> loop_;
   std::optional<ProcessLink> keeper_;
@@ -96,6 +101,26 @@ class DialerTest : public testing::Test {
   UniqueFd listener_;
   Dialer dialer_{[this](const Note& note) { engine_->send(note); }};
 };
+
+TEST_F(DialerTest, ListensForMetricsWhereTheFileSays) {
+  config_.address.clear();  // in no cluster
+  const UniqueFd any(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  auto* generic = reinterpret_cast<sockaddr*>(&address);
+  ASSERT_EQ(::bind(any.get(), generic, size), 0);
+  ASSERT_EQ(::getsockname(any.get(), generic, &size), 0);
+  metrics_.listen = "127.0.0.1:" + std::to_string(ntohs(address.sin_port));
+  const auto elsewhere = listen("127.0.0.2:" + std::to_string(ntohs(address.sin_port)));
+  EXPECT_FALSE(elsewhere);
+  // The port is taken at the moment: it was tried.
+  const auto taken = listen(metrics_.listen);
+  ASSERT_FALSE(taken);
+  EXPECT_NE(taken.error().message.find("Address already in use"), std::string::npos)
+      << taken.error().message;
+}
 
 TEST_F(DialerTest, GetsAConnection) {
   const std::string endpoint = listening();

@@ -44,6 +44,7 @@ ApiResult<VmStatus> Host::add_vm(const VmSpec& asked) {
   network_->apply();
   log::info("{}: added, MAC {}, socket {}", spec.name, control::format_mac(*spec.adapters[0].mac),
             status_of(vm, {}).adapters[0].socket);
+  tell_vm("vm.added", spec.name, fmt::format("vm {} was added", spec.name));
   tell_cluster();
   return status_of(vm, {});
 }
@@ -127,6 +128,7 @@ ApiResult<void> Host::remove_vm(const std::string& name, bool force) {
     network_->apply();
     tell_cluster();
     log::info("{}: removed", name);
+    tell_vm("vm.removed", name, fmt::format("vm {} was removed", name));
     return {};
   }
   // It was attached a moment ago, or the worker hangs: it stays.

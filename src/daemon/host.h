@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "base/instant.h"
+#include "control/event_log.h"
 #include "control/management.h"
 #include "control/store.h"
 #include "daemon/cluster_fabric.h"
@@ -25,7 +26,10 @@
 #include "daemon/directory_lock.h"
 #include "daemon/host_network.h"
 #include "daemon/machine_view.h"
+#include "daemon/metrics_snapshot.h"
+#include "daemon/network_watch.h"
 #include "daemon/port_table.h"
+#include "daemon/qp_series.h"
 #include "daemon/uplink_rules.h"
 #include "daemon/worker.h"
 
@@ -40,10 +44,11 @@ struct HostConfig {
   // With a cluster: how sockets come, and how other threads reach the control thread.
   Dialer* dialer = nullptr;
   std::function<void(std::function<void()>)> post;
-  ClusterService* cluster = nullptr;  // outlives the host; null: there are no other hosts
+  ClusterService* cluster = nullptr;    // outlives the host; null: there are no other hosts
+  control::EventLog* events = nullptr;  // outlives the host; null: nobody wants to know
 };
 
-class Host final : public control::Management {
+class Host final : public control::Management, public MetricsSource {
  public:
   // Takes the state directory for itself and brings back all VMs of the store. A
   // VM whose socket cannot be made stays, as failed. `on_stop` is called when an
@@ -69,6 +74,9 @@ class Host final : public control::Management {
   control::ApiResult<control::DaemonStatus> status() override;
   control::ApiResult<control::Stats> stats(const std::optional<std::string>& vm) override;
   control::ApiResult<void> stop(bool force) override;
+
+  // ---- MetricsSource ----
+  control::ApiResult<std::shared_ptr<const MetricsSnapshot>> metrics() override;
 
   // ---- ImpairmentManagement ----
   control::ApiResult<control::ImpairmentStatus> set_impairment(
@@ -162,6 +170,15 @@ class Host final : public control::Management {
   control::ApiResult<void> check_cluster() const;
   control::ApiResult<void> check_mac(const control::MacAddress& mac) const;
   void tell_cluster() const;
+  void tell(control::Event event) const;
+  void tell_vm(const char* type, const std::string& vm, std::string text) const;
+  void tell_adapter(const char* type, const std::string& vm, std::uint32_t number,
+                    std::string text) const;
+  void tell_failed(const std::string& vm, std::uint32_t number, const std::string& reason) const;
+  void tell_network(const control::Network& network);
+  control::ApiResult<MetricsSnapshot> gather_metrics(Instant now);
+  control::ApiResult<std::optional<AdapterMetrics>> gather_adapter(const std::string& port,
+                                                                   Instant now);
   std::set<std::string> members() const;
   control::ApiResult<void> restore_vms();
   std::vector<PortUse> port_uses() const;
@@ -195,11 +212,15 @@ class Host final : public control::Management {
   std::unique_ptr<control::Store> store_;
   std::unique_ptr<MachineView> machine_;
   std::unique_ptr<UplinkRules> uplink_rules_;
+  NetworkWatch network_watch_;
   std::unique_ptr<HostNetwork> network_;
   std::map<std::string, Vm> vms_;
   std::unique_ptr<Worker> worker_;
   std::unique_ptr<PortTable> ports_;  // lives on the worker's thread
   std::unique_ptr<ClusterFabric> cluster_fabric_;
+  std::map<std::string, QpSeries> qp_series_;        // by control::adapter_name()
+  std::shared_ptr<const MetricsSnapshot> snapshot_;  // shared with who prints it
+  Instant snapshot_at_{};
 };
 
 }  // namespace paravane::daemon

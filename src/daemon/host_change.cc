@@ -71,6 +71,7 @@ ApiResult<VmStatus> Host::set_vm(const std::string& name, const control::VmChang
   tell_cluster();
   log::info("{}: changed, hardware version {}, device version {}", name, changed->hw_version,
             changed->version);
+  tell_vm("vm.changed", name, fmt::format("vm {} was changed", name));
   return status_of(vm, {});
 }
 
@@ -111,6 +112,7 @@ ApiResult<VmStatus> Host::add_adapter(const std::string& name,
   network_->apply();
   tell_cluster();
   log::info("{}: added, MAC {}", port, control::format_mac(*adapter->mac));
+  tell_adapter("adapter.added", name, adapter->number, fmt::format("{} was added", port));
   return find_vm(name);
 }
 
@@ -142,6 +144,7 @@ ApiResult<VmStatus> Host::remove_adapter(const std::string& name, std::uint32_t 
     network_->apply();
     tell_cluster();
     log::info("{}: removed", port);
+    tell_adapter("adapter.removed", name, number, fmt::format("{} was removed", port));
     return find_vm(name);
   }
   // It was attached a moment ago, or the worker hangs: it stays.
@@ -171,7 +174,10 @@ ApiResult<VmStatus> Host::set_connected(const std::string& name, std::uint32_t n
       })) {
     return worker_is_busy();
   }
-  log::info("{}: {} the switch", port, connected ? "connected to" : "disconnected from");
+  const char* what = connected ? "connected to" : "disconnected from";
+  log::info("{}: {} the switch", port, what);
+  tell_adapter(connected ? "adapter.connected" : "adapter.disconnected", name, number,
+               fmt::format("{} was {} the switch", port, what));
   return find_vm(name);
 }
 
@@ -218,8 +224,11 @@ ApiResult<VmStatus> Host::move_adapters(Vm& vm, const VmSpec& moved) {
         })) {
       return worker_is_busy();
     }
-    log::info("{}: in {}", port,
-              adapter.port_group.empty() ? "no port group" : "port group " + adapter.port_group);
+    const std::string where =
+        adapter.port_group.empty() ? "no port group" : "port group " + adapter.port_group;
+    log::info("{}: in {}", port, where);
+    tell_adapter("adapter.moved", moved.name, adapter.number,
+                 fmt::format("{} is in {}", port, where));
   }
   network_->apply();
   tell_cluster();

@@ -43,6 +43,11 @@ ApiResult<ImpairmentStatus> Host::set_impairment(const control::Impairment& impa
       impairment.vm, impairment.peer, control::format_share(impairment.loss_ppm),
       control::format_delay(impairment.delay_us), control::format_share(impairment.reorder_ppm),
       control::format_share(impairment.rnr_ppm), impairment.seed);
+  tell({.type = "impairment.set",
+        .severity = control::Severity::kWarning,
+        .fields = {{"vm", impairment.vm}, {"peer", impairment.peer}},
+        .text = fmt::format("what vm {} sends to {} is impaired on purpose", impairment.vm,
+                            impairment.peer)});
   return **set;
 }
 
@@ -50,7 +55,14 @@ ApiResult<void> Host::clear_impairments(const std::optional<std::string>& vm) {
   if (vm && !vms_.contains(*vm)) return no_such_vm(*vm);
   const auto cleared = worker_->ask([this, vm] { return ports_->impairments().clear(vm); });
   if (!cleared) return worker_is_busy();
-  if (*cleared) log::info("{}: no impairments any more", vm.value_or("all VMs"));
+  if (*cleared) {
+    log::info("{}: no impairments any more", vm.value_or("all VMs"));
+    control::Event event{.type = "impairment.cleared",
+                         .text = fmt::format("nothing that {} send{} is impaired any more",
+                                             vm ? "vm " + *vm : "VMs", vm ? "s" : "")};
+    if (vm) event.fields["vm"] = *vm;
+    tell(std::move(event));
+  }
   return {};
 }
 

@@ -34,13 +34,15 @@ ApiResult<std::unique_ptr<Host>> Host::start(HostConfig config, std::function<vo
   if (auto opened = host->open_network(); !opened) return std::unexpected(opened.error());
   const HostConfig& given = host->config_;
   if (given.cluster != nullptr) {
-    host->cluster_fabric_ =
-        std::make_unique<ClusterFabric>(given.config,
-                                        ClusterFabric::Parts{.worker = *host->worker_,
-                                                             .cluster = *given.cluster,
-                                                             .dialer = *given.dialer,
-                                                             .post = given.post},
-                                        *host->ports_);
+    host->cluster_fabric_ = std::make_unique<ClusterFabric>(
+        given.config,
+        ClusterFabric::Parts{
+            .worker = *host->worker_,
+            .cluster = *given.cluster,
+            .dialer = *given.dialer,
+            .post = given.post,
+            .tell = [h = host.get()](control::Event event) { h->tell(std::move(event)); }},
+        *host->ports_);
   }
   if (auto restored = host->restore_vms(); !restored) return std::unexpected(restored.error());
   // In a cluster this host may have another name, and says so before switches are made.
@@ -55,7 +57,8 @@ Host::Host(HostConfig config, std::function<void()> on_stop)
 
 // The worker tells the control thread; without a cluster nobody wants to know.
 PortEvents Host::port_events() {
-  if (config_.cluster == nullptr) return {};
+  const auto say = [this](control::Event event) { tell(std::move(event)); };
+  if (config_.cluster == nullptr) return {.tell = say};
   return {.gids_changed =
               [this](std::vector<SharedGid> gids) {
                 config_.post([this, gids = std::move(gids)] { cluster_fabric_->on_gids(gids); });
@@ -63,7 +66,8 @@ PortEvents Host::port_events() {
           .channel_lost =
               [this](const transport_tcp::LostChannel& lost) {
                 config_.post([this, lost] { cluster_fabric_->on_channel_lost(lost); });
-              }};
+              },
+          .tell = say};
 }
 
 Host::~Host() {
@@ -103,11 +107,14 @@ ApiResult<void> Host::open_network() {
                         .members = [this] { return members(); },
                         .changed =
                             [this](const control::Network& network) {
+                              tell_network(network);
                               if (config_.cluster == nullptr) return;
                               config_.cluster->set_network(network_->host(), network);
                             }},
       *store_, [this] { return port_uses(); });
-  return network_->load();
+  auto loaded = network_->load();
+  if (loaded) network_watch_.begin(network_->network());
+  return loaded;
 }
 
 ApiResult<void> Host::restore_vms() {
@@ -126,6 +133,7 @@ void Host::bring_back(Vm& vm) {
     const auto made = make_port(vm.spec, adapter);
     if (made) continue;
     vm.problems[adapter.number] = made.error().message;
+    tell_failed(vm.spec.name, adapter.number, made.error().message);
     log::error("{}: {}", control::adapter_name(vm.spec.name, adapter.number), made.error().message);
   }
 }

@@ -66,7 +66,7 @@ class AnswerStream final : public httplib::Stream {
 
 void set_answer(httplib::Response& response, const control::ApiResponse& answer) {
   response.status = answer.status;
-  response.set_content(answer.body, "application/json");
+  response.set_content(answer.body, answer.content_type);
 }
 
 // What the parser must not even begin to unpack: we take plain bodies of a known
@@ -85,7 +85,7 @@ const char* refused_form(const httplib::Request& request) {
 // httplib's parser and routing without its threads and sockets.
 class HttpServer final : private httplib::Server {
  public:
-  explicit HttpServer(control::ApiHandler& handler) : handler_(handler) {
+  explicit HttpServer(control::RequestHandler& handler) : handler_(handler) {
     set_payload_max_length(control::kMaxApiBody);
     set_pre_routing_handler([](const httplib::Request& request, httplib::Response& response) {
       const char* reason = refused_form(request);
@@ -148,12 +148,12 @@ class HttpServer final : private httplib::Server {
                                         .remedy = "See docs/api.md for the requests there are."}));
   }
 
-  control::ApiHandler& handler_;
+  control::RequestHandler& handler_;
 };
 
 }  // namespace
 
-void serve_http(UniqueFd connection, std::string_view request, control::ApiHandler& handler) {
+void serve_http(UniqueFd connection, std::string_view request, control::RequestHandler& handler) {
   AnswerStream stream(connection.get(), request);
   HttpServer server(handler);
   server.serve(stream);

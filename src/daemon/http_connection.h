@@ -12,6 +12,6 @@ namespace paravane::daemon {
 
 // Blocks until the answer is out, the client has gone, or its time is up. Nothing
 // more is read from the connection than `request`.
-void serve_http(UniqueFd connection, std::string_view request, control::ApiHandler& handler);
+void serve_http(UniqueFd connection, std::string_view request, control::RequestHandler& handler);
 
 }  // namespace paravane::daemon

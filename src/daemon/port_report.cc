@@ -36,27 +36,6 @@ std::string explain_choice(const device::QueuePairView& qp, const HostReport& ho
   return "hca: no usable adapter";
 }
 
-control::QpStats report_qp(const device::QueuePairView& qp, const FindHost& find_host) {
-  const bool remote = qp.peer_host != verbs::HostId{};
-  const HostReport host = remote ? find_host(qp.peer_host) : HostReport{};
-  return {.number = qp.number,
-          .handle = qp.handle,
-          .type = std::string(type_name(qp.type)),
-          .state = std::string(verbs::to_string(qp.state)),
-          .dest_qpn = qp.dest_qpn,
-          .path = std::string(qp.path),
-          .peer_gid = qp.peer_gid ? format_gid(*qp.peer_gid) : "",
-          .peer_host = host.name,
-          .why = path_reason(qp, host),
-          .sends = qp.stats.sends,
-          .receives = qp.stats.receives,
-          .sent_bytes = qp.stats.sent_bytes,
-          .received_bytes = qp.stats.received_bytes,
-          .errors = qp.stats.errors,
-          .rnr_waits = qp.stats.rnr_waits,
-          .retries = qp.stats.retries};
-}
-
 CounterGroup report_objects(VmPort& port) {
   const device::DeviceObjects held = port.device().objects();
   const GuestMemory::Usage memory = port.memory().usage();
@@ -99,15 +78,40 @@ CounterGroup report_counters(std::string name, const CounterSet& set) {
   return group;
 }
 
+std::vector<CounterGroup> report_groups(VmPort& port) {
+  return {report_counters("engine", port.device().adapter().counters().set),
+          report_counters("device", port.device().counters().set),
+          report_counters("vfio_user", port.server().counters().set),
+          report_counters("share", port.turn_counters().set),
+          report_counters("watch", port.watch().counters().set)};
+}
+
+control::QpStats report_qp(const device::QueuePairView& qp, const FindHost& find_host) {
+  const bool remote = qp.peer_host != verbs::HostId{};
+  const HostReport host = remote ? find_host(qp.peer_host) : HostReport{};
+  return {.number = qp.number,
+          .handle = qp.handle,
+          .type = std::string(type_name(qp.type)),
+          .state = std::string(verbs::to_string(qp.state)),
+          .dest_qpn = qp.dest_qpn,
+          .path = std::string(qp.path),
+          .peer_gid = qp.peer_gid ? format_gid(*qp.peer_gid) : "",
+          .peer_host = host.name,
+          .why = path_reason(qp, host),
+          .sends = qp.stats.sends,
+          .receives = qp.stats.receives,
+          .sent_bytes = qp.stats.sent_bytes,
+          .received_bytes = qp.stats.received_bytes,
+          .errors = qp.stats.errors,
+          .rnr_waits = qp.stats.rnr_waits,
+          .retries = qp.stats.retries};
+}
+
 control::VmStats report_stats(VmPort& port, const FindHost& find_host) {
-  control::VmStats stats{
-      .name = port.name(),
-      .groups = {report_counters("engine", port.device().adapter().counters().set),
-                 report_counters("device", port.device().counters().set),
-                 report_counters("vfio_user", port.server().counters().set),
-                 report_counters("share", port.turn_counters().set)},
-      .objects = report_objects(port),
-      .queue_pairs = {}};
+  control::VmStats stats{.name = port.name(),
+                         .groups = report_groups(port),
+                         .objects = report_objects(port),
+                         .queue_pairs = {}};
   for (const device::QueuePairView& qp : port.device().queue_pairs()) {
     stats.queue_pairs.push_back(report_qp(qp, find_host));
   }

@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "base/counter.h"
 #include "control/stats.h"
@@ -25,6 +26,9 @@ using FindHost = std::function<HostReport(verbs::HostId)>;
 // what is not connected. The order is local, hca, tcp.
 std::string path_reason(const device::QueuePairView& qp, const HostReport& host);
 control::VmStats report_stats(VmPort& port, const FindHost& find_host);
+// Of its parts.
+std::vector<control::CounterGroup> report_groups(VmPort& port);
+control::QpStats report_qp(const device::QueuePairView& qp, const FindHost& find_host);
 control::CounterGroup report_counters(std::string name, const CounterSet& set);
 
 }  // namespace paravane::daemon

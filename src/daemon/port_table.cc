@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/log.h"
+#include "daemon/port_metrics.h"
 #include "daemon/port_report.h"
 
 namespace paravane::daemon {
@@ -22,6 +23,11 @@ PortTable::PortTable(Worker& worker, std::uint64_t incarnation, PortEvents event
     : worker_(worker),
       directory_(local_),
       events_(std::move(events)),
+      speech_({.tell =
+                   [this](control::Event event) {
+                     if (events_.tell) events_.tell(std::move(event));
+                   },
+               .name = [this](const verbs::PathUse::Way& way) { return name_way(way); }}),
       tcp_(incarnation, worker.loop(), *this,
            [this](const transport_tcp::LostChannel& lost) {
              const auto found = hosts_.find(lost.host);
@@ -105,9 +111,12 @@ Status PortTable::add(const VmPortConfig& config) {
   if (ports_.contains(name)) return fail(Errc::kBadState, "adapter " + name + " is there already");
   const std::optional<verbs::AdapterId> id = pick_id();
   if (!id) return fail(Errc::kResourceExhausted, "all adapter numbers are in use");
-  auto port = VmPort::create(
-      config, *id,
-      {.local = local_, .tcp = tcp_, .directory = directory_, .event_signal = event_signal_});
+  auto port = VmPort::create(config, *id,
+                             {.local = local_,
+                              .tcp = tcp_,
+                              .directory = directory_,
+                              .event_signal = event_signal_,
+                              .speech = speech_});
   Status watched;
   if (port) {
     VmPort& made = **port;
@@ -181,6 +190,52 @@ HostReport PortTable::report_host(verbs::HostId id) const {
   HostReport report{.name = found->second.name, .problem = found->second.problem};
   if (tcp_.channel_to(id) != nullptr) report.problem.clear();
   return report;
+}
+
+PortWatch::WayName PortTable::name_way(const verbs::PathUse::Way& way) const {
+  const HostReport host = way.host == verbs::HostId{} ? HostReport{} : report_host(way.host);
+  device::QueuePairView view;
+  view.path = way.transport->name();
+  view.peer_gid.emplace();  // as one that is connected
+  return {.path = std::string(view.path), .host = host.name, .why = path_reason(view, host)};
+}
+
+std::optional<AdapterMetrics> PortTable::metrics(const std::string& name) const {
+  const auto found = ports_.find(name);
+  if (found == ports_.end()) return std::nullopt;
+  return report_metrics(*found->second, [this](verbs::HostId id) { return report_host(id); });
+}
+
+QpSlice PortTable::queue_pairs(const std::string& name, std::uint32_t first) const {
+  const auto found = ports_.find(name);
+  if (found == ports_.end()) return {};
+  return report_qps(*found->second, first, [this](verbs::HostId id) { return report_host(id); });
+}
+
+std::vector<MetricGroup> PortTable::shared_metrics() const {
+  const auto group = [](std::string prefix, const CounterSet& set,
+                        std::vector<std::pair<std::string, std::string>> labels) {
+    return MetricGroup{.prefix = std::move(prefix),
+                       .labels = std::move(labels),
+                       .counters = report_counters("", set).counters};
+  };
+  std::vector<MetricGroup> groups{
+      group("worker", worker_.counters().set, {}),
+      group("path", local_.counters().set, {{"path", "local"}}),
+      group("path", local_tenant_.turn_counters().set, {{"path", "local"}}),
+      group("path", tcp_tenant_.turn_counters().set, {{"path", "tcp"}})};
+  for (const auto& [id, host] : hosts_) {
+    const transport_tcp::Channel* channel = tcp_.channel_to(id);
+    if (channel == nullptr) continue;
+    groups.push_back(group("channel", channel->counters().set, {{"host", host.name}}));
+  }
+  for (const control::ImpairmentStatus& one : impairments_.list()) {
+    groups.push_back({.prefix = "impairment",
+                      .labels = {{"vm", one.spec.vm}, {"peer", one.spec.peer}},
+                      .counters = {{"messages", "messages and datagrams, each try", one.messages},
+                                   {"lost", "of them not carried", one.lost}}});
+  }
+  return groups;
 }
 
 std::vector<control::CounterGroup> PortTable::shared_stats() const {

@@ -18,6 +18,7 @@
 #include "daemon/channel_tenant.h"
 #include "daemon/gid_reporter.h"
 #include "daemon/impairments.h"
+#include "daemon/metrics_snapshot.h"
 #include "daemon/transport_tenant.h"
 #include "daemon/vm_port.h"
 #include "daemon/worker.h"
@@ -49,11 +50,13 @@ struct RemoteHost {
 };
 
 struct HostReport;
+struct QpSlice;
 
 // On the worker's thread; they must not wait.
 struct PortEvents {
   std::function<void(std::vector<SharedGid>)> gids_changed{};
   std::function<void(const transport_tcp::LostChannel&)> channel_lost{};
+  std::function<void(control::Event)> tell{};
 };
 
 class PortTable final : private transport_tcp::LocalOwners {
@@ -92,6 +95,13 @@ class PortTable final : private transport_tcp::LocalOwners {
   std::optional<control::VmStats> stats(const std::string& name) const;
   std::vector<control::CounterGroup> shared_stats() const;
 
+  // ---- For metrics ----
+  // nullopt: no such adapter.
+  std::optional<AdapterMetrics> metrics(const std::string& name) const;
+  // Those from the handle `first` on; empty for an adapter that is not there.
+  QpSlice queue_pairs(const std::string& name, std::uint32_t first) const;
+  std::vector<MetricGroup> shared_metrics() const;
+
  private:
   std::optional<verbs::AdapterId> find_local(verbs::SegmentId segment, const verbs::Gid& gid,
                                              verbs::GidType type) const override {
@@ -103,6 +113,7 @@ class PortTable final : private transport_tcp::LocalOwners {
   };
   void report_gids() const;
   HostReport report_host(verbs::HostId id) const;
+  PortWatch::WayName name_way(const verbs::PathUse::Way& way) const;
   std::string vm_of(verbs::AdapterId id) const;
   std::optional<verbs::AdapterId> pick_id();
   void remove_one(VmPort& port);
@@ -111,6 +122,7 @@ class PortTable final : private transport_tcp::LocalOwners {
   transport_local::LocalTransport local_;
   fabric::Directory directory_;
   PortEvents events_;
+  PortWatch::Speech speech_;
   transport_tcp::TcpTransport tcp_;
   EventSignal event_signal_;
   TransportTenant local_tenant_;

@@ -32,8 +32,12 @@ bool is_channel_port(std::uint16_t port) {
 
 }  // namespace
 
-SocketMaker::SocketMaker(EventLoop& loop, const ClusterConfig& config, Answer answer)
-    : loop_(loop), config_(config), answer_(std::move(answer)) {}
+SocketMaker::SocketMaker(EventLoop& loop, const ClusterConfig& config, const MetricsConfig& metrics,
+                         Answer answer)
+    : loop_(loop),
+      config_(config),
+      metrics_(Endpoint::parse(metrics.listen)),
+      answer_(std::move(answer)) {}
 
 SocketMaker::~SocketMaker() {
   for (const Waiting& waiting : waiting_) loop_.unwatch(waiting.socket.get());
@@ -157,6 +161,10 @@ void SocketMaker::listen(std::string_view text) {
   const auto request = read(text);
   if (!request) return;
   const Endpoint& at = request->endpoint;
+  if (metrics_ && at.print() == metrics_->print()) {
+    answer_(request->id, make_listener(at));
+    return;
+  }
   const auto own_end = own(at.port());
   if (!own_end) {
     answer_(request->id, std::unexpected(own_end.error()));

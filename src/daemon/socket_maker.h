@@ -3,7 +3,7 @@
 // descriptor. The engine may have been broken into, so that it only gets what a host of a
 // cluster needs: connections from this host's address in the cluster to the ports that
 // clusters use, and those ports of its own to listen on. Without [cluster] address in
-// paravaned.toml it gets nothing.
+// paravaned.toml it gets nothing of that. Besides, it may listen where [metrics] listen says.
 //
 // Keeper's thread.
 
@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <functional>
 #include <list>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -33,7 +34,8 @@ class SocketMaker {
   using Answer = std::function<void(std::string_view id, Result<UniqueFd> socket)>;
 
   // `loop` outlives us.
-  SocketMaker(EventLoop& loop, const ClusterConfig& config, Answer answer);
+  SocketMaker(EventLoop& loop, const ClusterConfig& config, const MetricsConfig& metrics,
+              Answer answer);
   ~SocketMaker();
   SocketMaker(const SocketMaker&) = delete;
   SocketMaker& operator=(const SocketMaker&) = delete;
@@ -68,6 +70,7 @@ class SocketMaker {
 
   EventLoop& loop_;
   ClusterConfig config_;
+  std::optional<Endpoint> metrics_;  // where metrics are asked for
   Answer answer_;
   std::list<Waiting> waiting_;  // the oldest first
 };

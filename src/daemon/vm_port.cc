@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <cstring>
 
 #include "base/log.h"
@@ -17,6 +18,16 @@ namespace {
 constexpr std::uint16_t kVectors = 3;
 
 constexpr std::size_t kTimersPerTurn = 256;
+
+// What control::adapter_name() has put together.
+PortWatch make_watch(const std::string& name, const PortWatch::Speech& speech) {
+  const std::size_t slash = name.find('/');
+  std::uint32_t number = 1;
+  if (slash != std::string::npos) {
+    std::from_chars(name.data() + slash + 1, name.data() + name.size(), number);
+  }
+  return PortWatch(name.substr(0, slash), number, speech);
+}
 
 }  // namespace
 
@@ -40,7 +51,12 @@ Result<std::unique_ptr<VmPort>> VmPort::create(const VmPortConfig& config, verbs
 }
 
 VmPort::VmPort(const VmPortConfig& config, verbs::AdapterId id, const PortNetwork& network)
-    : config_(config), id_(id), network_(network), memory_(config.memory), interrupts_(kVectors) {
+    : config_(config),
+      id_(id),
+      network_(network),
+      watch_(make_watch(config.device.name, network.speech)),
+      memory_(config.memory),
+      interrupts_(kVectors) {
   interrupts_.signal_through(&network_.event_signal);
 }
 
@@ -72,6 +88,7 @@ VmPort::~VmPort() {
   if (server_ && server_->attached()) device_->tell_gone();
   // The VMM leaves first: that resets the device while all of it is still there.
   server_.reset();
+  watch_.look({.linked = config_.connected}, {}, now_);
   if (!on_transport_) return;
   network_.tcp.detach(device_->adapter());
   network_.local.detach(device_->adapter());
@@ -79,6 +96,7 @@ VmPort::~VmPort() {
 
 void VmPort::set_connected(bool connected) {
   config_.connected = connected;
+  look_due_ = true;
   network_.directory.set_link(id_, connected);
   device_->set_link(connected);
 }
@@ -89,16 +107,17 @@ void VmPort::set_segment(verbs::SegmentId segment) {
 }
 
 void VmPort::set_now(Instant now) {
+  now_ = now;
   server_->set_now(now);
   device_->set_now(now);
 }
 
 bool VmPort::has_work() const {
-  return readable_ || device_->has_work();
+  return readable_ || look_due_ || device_->has_work();
 }
 
 Instant VmPort::next_look() {
-  return std::min(device_->next_look(), timers_.next_deadline());
+  return std::min({device_->next_look(), timers_.next_deadline(), watch_.next_look()});
 }
 
 bool VmPort::turn(Instant now, verbs::Budget& budget) {
@@ -114,6 +133,7 @@ bool VmPort::turn(Instant now, verbs::Budget& budget) {
   worked = timers_.run_due(now, kTimersPerTurn) > 0 || worked;
   device_->poll(budget);
   end_if_fatal();
+  look(now);
   return worked || budget.operations != before.operations || budget.bytes != before.bytes ||
          device_->has_work();
 }
@@ -121,8 +141,22 @@ bool VmPort::turn(Instant now, verbs::Budget& budget) {
 void VmPort::end_if_fatal() {
   if (!server_->attached()) return;
   if (const std::string_view reason = device_->fatal_reason(); !reason.empty()) {
+    watch_.failed(reason, now_);
     server_->disconnect(std::string(reason));
   }
+}
+
+void VmPort::look(Instant now) {
+  look_due_ = false;
+  const bool attached = server_->attached();
+  verbs::Adapter& adapter = device_->adapter();
+  watch_.look({.attached = attached,
+               .pid = attached ? server_->peer_pid() : 0,
+               .active = device_->active(),
+               .linked = config_.connected,
+               .errors = adapter.counters().completion_errors.value(),
+               .refusals = device_->counters().quota_refusals.value()},
+              adapter.path_use(), now);
 }
 
 }  // namespace paravane::daemon

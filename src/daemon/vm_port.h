@@ -17,6 +17,7 @@
 #include "base/event_loop.h"
 #include "base/event_signal.h"
 #include "base/timers.h"
+#include "daemon/port_watch.h"
 #include "daemon/tenant.h"
 #include "device/pvrdma_device.h"
 #include "fabric/directory.h"
@@ -51,6 +52,7 @@ struct PortNetwork {
   transport_tcp::TcpTransport& tcp;
   fabric::Directory& directory;
   EventSignal& event_signal;
+  const PortWatch::Speech& speech;
 };
 
 class VmPort final : public Tenant {
@@ -84,16 +86,21 @@ class VmPort final : public Tenant {
   device::PvrdmaDevice& device() { return *device_; }
   vfio_user::Server& server() { return *server_; }
   const GuestMemory& memory() const { return memory_; }
+  const PortWatch& watch() const { return watch_; }
 
  private:
   VmPort(const VmPortConfig& config, verbs::AdapterId id, const PortNetwork& network);
   Status build();
   void end_if_fatal();
+  void look(Instant now);
 
   VmPortConfig config_;
   verbs::AdapterId id_;
   PortNetwork network_;
+  PortWatch watch_;
+  Instant now_{};  // of the last turn
   bool readable_ = false;
+  bool look_due_ = false;  // something changed outside of a turn
 
   // In the order in which they need each other.
   std::unique_ptr<EventLoop> loop_;

@@ -1,0 +1,62 @@
+#include "daemon/cluster_watch.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace paravane::daemon {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+std::vector<std::string> types(const std::vector<control::Event>& events) {
+  std::vector<std::string> result;
+  for (const control::Event& event : events) {
+    result.push_back(event.type + " " + event.fields.at("host"));
+  }
+  return result;
+}
+
+inventory::View view_of(std::initializer_list<const char*> present) {
+  inventory::View view;
+  for (const char* host : present) view.hosts[host].info.emplace();
+  return view;
+}
+
+TEST(ClusterWatch, TellsOfThisHostAndOfOthersThatComeAndGo) {
+  ClusterWatch watch;
+  EXPECT_THAT(watch.look("", nullptr), IsEmpty());
+  const auto first = view_of({"h1", "h2"});
+  EXPECT_THAT(types(watch.look("h1", &first)), ElementsAre("cluster.member h1"));
+  const auto more = view_of({"h1", "h2", "h3"});
+  EXPECT_THAT(types(watch.look("h1", &more)), ElementsAre("cluster.host_joined h3"));
+  const auto fewer = view_of({"h1", "h3"});
+  EXPECT_THAT(types(watch.look("h1", &fewer)), ElementsAre("cluster.host_away h2"));
+  EXPECT_THAT(watch.look("h1", &fewer), IsEmpty());
+  EXPECT_THAT(types(watch.look("h1", &more)), ElementsAre("cluster.host_back h2"));
+  EXPECT_THAT(types(watch.look("", nullptr)), ElementsAre("cluster.left h1"));
+}
+
+TEST(ClusterWatch, TellsOfChannelsThatOpenAndAreLost) {
+  ClusterWatch watch;
+  const Instant now{};
+  EXPECT_THAT(watch.on_channel("h2", "not yet", now + 1h), IsEmpty());
+  EXPECT_THAT(types(watch.on_channel("h2", "", now + 1h)), ElementsAre("channel.open h2"));
+  EXPECT_THAT(watch.on_channel("h2", "", now + 1h), IsEmpty());
+  const auto lost = watch.on_channel("h2", "it broke", now + 1h);
+  EXPECT_THAT(types(lost), ElementsAre("channel.lost h2"));
+  EXPECT_EQ(lost[0].fields.at("reason"), "it broke");
+}
+
+TEST(ClusterWatch, AChannelThatComesAndGoesAllTheTimeIsToldOfSeldom) {
+  ClusterWatch watch;
+  std::size_t told = 0;
+  for (int i = 0; i < 100; ++i) {
+    told += watch.on_channel("h2", i % 2 == 0 ? "" : "it broke", Instant{} + 1h).size();
+  }
+  EXPECT_EQ(told, 4u);
+}
+
+}  // namespace
+}  // namespace paravane::daemon
