@@ -1,11 +1,12 @@
-// API requests: what a client of the management socket may send. The first byte
-// says how: as a request that is parsed already (method, path, query, body, each
-// to the end of a line), or as raw bytes of HTTP.
+// API requests: what a client of the management socket may send, or one of the port for
+// metrics. The first byte says how: as a request that is parsed already (method, path,
+// query, body, each to the end of a line), as raw bytes of HTTP, or as such at that port.
 
 #include <sys/socket.h>
 
 #include <cstdint>
 #include <cstdlib>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
@@ -15,7 +16,10 @@
 #include "control/network_json.h"
 #include "control/vm_json.h"
 #include "daemon/http_connection.h"
+#include "daemon/metrics_handler.h"
+#include "daemon/metrics_page.h"
 #include "daemon/request_bytes.h"
+#include "testing/fake_cluster.h"
 #include "testing/fake_management.h"
 
 namespace paravane {
@@ -43,8 +47,20 @@ control::ApiRequest to_request(std::string_view text) {
   return request;
 }
 
-// Whatever was asked, the answer is JSON with a status that fits.
+// A host with nothing to count.
+class NoMetrics final : public daemon::MetricsSource {
+ public:
+  control::ApiResult<std::shared_ptr<const daemon::MetricsSnapshot>> metrics() override {
+    return std::make_shared<const daemon::MetricsSnapshot>();
+  }
+};
+
+// Whatever was asked, the answer is JSON with a status that fits, or the page of metrics.
 void check_answer(const control::ApiResponse& response) {
+  if (response.content_type == daemon::kMetricsContentType) {
+    if (response.status != 200 || !response.body.starts_with("# HELP ")) std::abort();
+    return;
+  }
   const auto body = control::parse_json(response.body);
   if (!body || !body->is_object()) std::abort();
   const bool is_error = body->contains("error");
@@ -71,7 +87,7 @@ void check_vms(const FakeManagement& management) {
   }
 }
 
-void send_raw(std::string_view bytes, control::ApiHandler& handler) {
+void send_raw(std::string_view bytes, control::RequestHandler& handler) {
   int ends[2] = {-1, -1};
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return;
   const UniqueFd client(ends[0]);
@@ -96,8 +112,19 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   known.name = "db1";
   if (!management.add_vm(known)) std::abort();
   if (!management.create_switch({.name = "lan", .hosts = {{"h1", ""}}})) std::abort();
-  paravane::control::ApiHandler handler(management);
-  if (data[0] == 'H') {
+  // Nobody waits: the fuzzer has no time.
+  paravane::control::EventLog events("boot", {.waiters = 0});
+  events.add({.type = "vm.added", .fields = {{"vm", "db1"}}, .text = "vm db1 was added"});
+  paravane::FakeCluster cluster;
+  paravane::NoMetrics source;
+  paravane::daemon::RequestCounts counts;
+  paravane::daemon::MetricsHandler metrics(
+      {.source = source, .cluster = cluster, .events = events, .requests = counts});
+  paravane::control::ApiHandler api(management, nullptr, &events);
+  paravane::daemon::ObservedApi handler(api, metrics, counts);
+  if (data[0] == 'M') {
+    paravane::send_raw(text, metrics);
+  } else if (data[0] == 'H') {
     paravane::send_raw(text, handler);
   } else {
     paravane::check_answer(handler.handle(paravane::to_request(text)));
