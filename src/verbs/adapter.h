@@ -49,9 +49,9 @@ struct AdapterCounters {
   Counter atomics_answered{set, "atomics_answered", "peers' atomics carried out"};
   Counter duplicates{set, "duplicates", "peers' requests answered again, having been done before"};
   Counter completion_errors{set, "completion_errors", "requests completed with an error"};
-  Counter receive_errors{set, "receive_errors", "of them receives"};
+  Counter receive_errors{set, "receive_errors", "receives completed with an error"};
   Counter flushed{set, "flushed", "requests flushed"};
-  Counter flushed_receives{set, "flushed_receives", "of them receives"};
+  Counter flushed_receives{set, "flushed_receives", "receives flushed"};
   Counter receives_missing{set, "receives_missing", "peers' messages that found no receive posted"};
   Counter length_errors{set, "length_errors", "peers' messages that were longer than the receive"};
   Counter refused_access{set, "refused_access", "own requests that a peer refused access"};
