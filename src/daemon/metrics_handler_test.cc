@@ -78,7 +78,8 @@ TEST_F(MetricsHandlerTest, GivesNothingElse) {
 }
 
 TEST_F(MetricsHandlerTest, SaysWhyThereIsNone) {
-  source_.fault = control::ApiError{.code = control::ApiErrorCode::kBusy, .message = "busy"};
+  source_.fault =
+      control::ApiError{.code = control::ApiErrorCode::kBusy, .message = "busy", .remedy = {}};
   EXPECT_EQ(get("/metrics").status, 503);
 }
 

@@ -12,7 +12,10 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 
 QpStats qp(std::uint32_t number, std::uint64_t bytes) {
-  return {.number = number, .handle = number, .sent_bytes = bytes};
+  QpStats one;
+  one.number = number;
+  one.sent_bytes = bytes;
+  return one;
 }
 
 std::vector<std::uint32_t> shown(const QpSeries& series) {

@@ -7,28 +7,40 @@
 
 namespace paravane::daemon {
 
+inline control::QpStats sample_qp(std::uint32_t number, std::uint64_t sent_bytes) {
+  control::QpStats qp;
+  qp.number = number;
+  qp.type = "RC";
+  qp.path = "local";
+  qp.sent_bytes = sent_bytes;
+  return qp;
+}
+
 inline MetricsSnapshot sample_metrics() {
   control::VmSpec spec;
   spec.name = "db1";
-  AdapterMetrics adapter{
-      .groups = {{"engine",
-                  {{"received_bytes", "payload bytes placed for peers", 1000},
-                   {"fetched_bytes", "payload bytes that own reads brought", 7},
-                   {"completion_errors", "requests completed with an error", 5},
-                   {"receive_errors", "of them receives", 2}}},
-                 {"share",
-                  {{"busy_us", "microseconds of the worker used", 1'500'000},
-                   {"longest_turn_us", "longest turn, in microseconds", 90}}}},
-      .objects = {{"queue_pairs", 3, 16384}},
-      .memory_bytes = 4096,
-      .memory_limit_bytes = 1 << 20,
-      .paths = {{"local", "", 1}, {"tcp", "h2", 2}},
-      .queue_pairs = {{.number = 2, .type = "RC", .path = "local", .sent_bytes = 20}},
-      .other_queue_pairs = {.sent_bytes = 5},
-      .other_count = 1};
+  AdapterMetrics adapter{.groups = {{"engine",
+                                     {{"received_bytes", "payload bytes placed for peers", 1000},
+                                      {"fetched_bytes", "payload bytes that own reads brought", 7},
+                                      {"completion_errors", "requests completed with an error", 5},
+                                      {"receive_errors", "of them receives", 2}}},
+                                    {"share",
+                                     {{"busy_us", "microseconds of the worker used", 1'500'000},
+                                      {"longest_turn_us", "longest turn, in microseconds", 90}}}},
+                         .objects = {{"queue_pairs", 3, 16384}},
+                         .memory_bytes = 4096,
+                         .memory_limit_bytes = 1 << 20,
+                         .paths = {{"local", "", 1}, {"tcp", "h2", 2}},
+                         .queue_pairs = {sample_qp(2, 20)},
+                         .other_queue_pairs = sample_qp(0, 5),
+                         .other_count = 1};
   VmMetrics vm{.status = {.spec = spec, .adapters = {{.state = control::VmState::kActive}}}};
   vm.adapters.emplace_back(std::move(adapter));
-  return {.status = {.version = "1", .vms = 1, .attached = 1, .host = "h1"},
+  control::DaemonStatus status;
+  status.version = "1";
+  status.host = "h1";
+  status.vms = status.attached = 1;
+  return {.status = status,
           .max_vms = 256,
           .vms = {std::move(vm)},
           .groups = {{"worker", {}, {{"rounds", "rounds over all tenants", 3}}},
@@ -36,10 +48,11 @@ inline MetricsSnapshot sample_metrics() {
 }
 
 inline control::ClusterStatus sample_cluster() {
-  return {.member = true,
-          .host = "h1",
-          .connected = true,
-          .hosts = {{.name = "h2", .present = true, .channel = "none", .channel_problem = "x"}}};
+  control::ClusterHost other;
+  other.name = "h2";
+  other.present = true;
+  other.channel = "none";
+  return {.member = true, .host = "h1", .connected = true, .hosts = {other}};
 }
 
 }  // namespace paravane::daemon

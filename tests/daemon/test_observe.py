@@ -2,7 +2,6 @@
 
 import json
 import os
-import pathlib
 import re
 import shutil
 import signal
@@ -11,30 +10,14 @@ import subprocess
 import time
 import unittest
 
+from metric_names import PACKAGING, named_by_dashboard, names_in
 from network import Namespace
 from rig import BIN, PATIENCE_S, DaemonTest, connect, wait_for
 from vmm import attach
 
-PACKAGING = pathlib.Path(__file__).resolve().parents[2] / "packaging"
-METRIC = re.compile(r"\b(?:node_infiniband|paravane)_[a-z0-9_]+")
 # Of what only a cluster, or guests at work, have; tests/guests/test_observe.py sees them.
 ELSEWHERE = re.compile(r"paravane_(cluster_(?!member)|channel_|path_connections$|impairment_)")
 CONTENT_TYPE = b"Content-Type: text/plain; version=0.0.4; charset=utf-8\r\n"
-
-
-def names_in(page):
-    """The families of a page of metrics."""
-    return set(re.findall(r"^# TYPE (\S+)", page, re.M))
-
-
-def named_by_dashboard():
-    """Every metric that Grafana's dashboard and Prometheus' rules ask for."""
-    dashboard = json.loads((PACKAGING / "grafana" / "paravane.json").read_text())
-    expressions = [target["expr"] for panel in dashboard["panels"] for target in panel["targets"]]
-    expressions += [one["query"] for one in dashboard["templating"]["list"] if one["type"] == "query"]
-    rules = (PACKAGING / "prometheus" / "paravane.rules.yml").read_text()
-    expressions += re.findall(r"expr: (.*)", rules)
-    return set(METRIC.findall("\n".join(expressions)))
 
 
 class Metrics(DaemonTest):

@@ -11,7 +11,7 @@ from hosts_rig import HostsRig
 from rig import Exchange, Rig
 
 sys.path.append(str(ROOT / "tests" / "daemon"))
-from test_observe import named_by_dashboard, names_in  # noqa: E402  (the line above makes it importable)
+from metric_names import named_by_dashboard, names_in  # noqa: E402  (the line above makes it importable)
 
 SIZE, COUNT = 65536, 500
 
