@@ -36,7 +36,7 @@ void add_nic_commands(CLI::App& root, Run& run) {
 void add_esxcfg_nics(CLI::App& root, Run& run) {
   root.description("The physical NICs of this host, as esxcfg-nics of vSphere 6.5 prints them.");
   root.footer("Examples:\n  esxcfg-nics -l\nSee also paravane(1).");
-  root.add_flag("-l,--list", "List them")->required();
+  root.add_flag("-l,--list")->description("List them")->required();
   root.callback([&run] { run = run_esxcfg; });
 }
 
