@@ -1,0 +1,54 @@
+#include "wire/roce/icrc.h"
+
+#include <isa-l/crc.h>
+
+#include <algorithm>
+#include <bit>
+#include <cassert>
+
+#include "base/wire_int.h"
+
+namespace paravane::wire::roce {
+namespace {
+
+// What InfiniBand has in front of the network header and Ethernet has not: counts as ones.
+constexpr std::size_t kLocalHeaderBytes = 8;
+constexpr std::size_t kMostHeaderBytes =
+    kLocalHeaderBytes + sizeof(LongHeader) + sizeof(UdpHeader) + sizeof(BaseHeader);
+
+std::uint32_t crc_of(std::uint32_t so_far, std::span<const std::byte> bytes) {
+  const auto* data = reinterpret_cast<const unsigned char*>(bytes.data());
+  return crc32_gzip_refl(so_far, data, bytes.size());
+}
+
+}  // namespace
+
+std::array<std::byte, kIcrcBytes> icrc_of(Network network, std::span<const std::byte> packet) {
+  const std::size_t ip = network == Network::kV2Ipv4 ? sizeof(Ipv4Header) : sizeof(LongHeader);
+  const std::size_t udp = network == Network::kV1 ? 0 : sizeof(UdpHeader);
+  const std::size_t headers = ip + udp + sizeof(BaseHeader);
+  assert(packet.size() >= headers);
+
+  std::array<std::byte, kMostHeaderBytes> masked{};
+  const auto copy = std::span(masked).subspan(kLocalHeaderBytes, headers);
+  std::ranges::copy(packet.first(headers), copy.begin());
+  const auto mask = [](std::span<std::byte> field) { std::ranges::fill(field, std::byte{0xFF}); };
+  mask(std::span(masked).first(kLocalHeaderBytes));
+  if (network == Network::kV2Ipv4) {
+    mask(copy.subspan(offsetof(Ipv4Header, type_of_service), 1));
+    mask(copy.subspan(offsetof(Ipv4Header, time_to_live), 1));
+    mask(copy.subspan(offsetof(Ipv4Header, checksum), 2));
+  } else {
+    copy[0] |= std::byte{0x0F};  // traffic class and flow label
+    mask(copy.subspan(1, 3));
+    mask(copy.subspan(offsetof(LongHeader, hop_limit), 1));
+  }
+  if (udp > 0) mask(copy.subspan(ip + offsetof(UdpHeader, checksum), 2));
+  mask(copy.subspan(ip + udp + offsetof(BaseHeader, reserved), 1));
+
+  std::uint32_t crc = crc_of(0, std::span(masked).first(kLocalHeaderBytes + headers));
+  crc = crc_of(crc, packet.subspan(headers));
+  return std::bit_cast<std::array<std::byte, kIcrcBytes>>(Le32(crc));
+}
+
+}  // namespace paravane::wire::roce

@@ -1,0 +1,81 @@
+// Packet: one RoCE packet as a value, and its bytes.
+//
+// The data path has no packets; whoever wants to show what they would be (sniff/) makes
+// them here: first the headers, then the payload is put behind them, then the end, which
+// is the padding and the invariant CRC.
+//
+// Pure; any thread.
+
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "wire/roce/headers.h"
+#include "wire/roce/icrc.h"
+#include "wire/roce/opcode.h"
+
+namespace paravane::wire::roce {
+
+// From where to where, by GIDs; IPv4 addresses are the last four bytes of mapped ones.
+struct Route {
+  Network network = Network::kV2Ipv4;
+  MacBytes source_mac{};
+  MacBytes destination_mac{};
+  GidBytes source{};
+  GidBytes destination{};
+  std::uint32_t flow_label = 0;
+  std::uint8_t traffic_class = 0;
+  std::uint8_t hop_limit = 0;
+  std::uint16_t udp_source_port = 0;  // v2
+};
+
+struct Packet {
+  Route route;
+  Opcode opcode = Opcode::kSendOnly;
+  bool solicited = false;
+  bool wants_ack = false;
+  std::uint32_t destination_qp = 0;
+  std::uint32_t psn = 0;
+  std::uint32_t payload_bytes = 0;
+  // As the opcode has them.
+  std::uint32_t qkey = 0;
+  std::uint32_t source_qp = 0;
+  std::uint64_t address = 0;
+  std::uint32_t rkey = 0;
+  std::uint32_t length = 0;  // of the whole message
+  std::uint64_t swap_or_add = 0;
+  std::uint64_t compare = 0;
+  std::uint8_t syndrome = 0;
+  std::uint32_t message_number = 0;
+  std::uint64_t original = 0;  // what an atomic found
+  std::array<std::byte, 4> immediate{};
+  std::uint32_t invalidated_key = 0;
+};
+
+// Ethernet, a long network header, UDP, and the longest extensions of one opcode.
+inline constexpr std::size_t kMostHeaderBytes = sizeof(EthernetHeader) + sizeof(LongHeader) +
+                                                sizeof(UdpHeader) + sizeof(BaseHeader) +
+                                                sizeof(AtomicHeader);
+// Padding and CRC.
+inline constexpr std::size_t kMostEndBytes = 3 + kIcrcBytes;
+
+// All of it, on the wire (without the Ethernet's own checksum).
+std::size_t packet_bytes(const Packet& packet);
+
+// Writes what stands before the payload; how much that is.
+// REQUIRES: room for kMostHeaderBytes.
+std::size_t write_headers(const Packet& packet, std::span<std::byte> out);
+
+// Writes what stands behind the payload. REQUIRES: `whole` has packet_bytes(), and all
+// before the end is there.
+void write_end(const Packet& packet, std::span<std::byte> whole);
+
+// The UDP source port that Linux gives to a flow (rdma_get_udp_sport): of its label, or
+// of the two queue pairs where it has none.
+std::uint16_t udp_source_port(std::uint32_t flow_label, std::uint32_t local_qp,
+                              std::uint32_t remote_qp);
+
+}  // namespace paravane::wire::roce
