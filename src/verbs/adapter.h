@@ -69,6 +69,8 @@ struct AdapterCounters {
   Counter qkey_violations{set, "qkey_violations", "datagrams with a wrong Q_Key"};
 };
 
+class Observer;
+
 class Adapter {
  public:
   // Everything handed in must outlive the adapter.
@@ -109,6 +111,11 @@ class Adapter {
   std::optional<BoundGid> gid(std::uint32_t index) const { return gids_.at(index); }
   const GidTable& gids() const { return gids_; }
   bool owns_gid(const Gid& gid, GidType type) const { return gids_.owns(gid, type); }
+
+  // ---- Watching ----
+  // nullptr: nobody. It outlives us, or is taken away before it ends.
+  void set_observer(Observer* observer) { observer_ = observer; }
+  Observer* observer() const { return observer_; }
 
   // ---- Work ----
   // Lets queue pairs that were kicked work, in turn, within `budget`.
@@ -155,6 +162,7 @@ class Adapter {
   std::uint32_t qp_count_ = 0;
   std::uint32_t qp_cursor_ = 0;  // the last number chosen: numbers come back after 2^24 others
   Line<QueuePair> ready_;
+  Observer* observer_ = nullptr;    // looked at for each message, with what follows
   std::uint64_t last_session_ = 0;  // of Responder, unique in this adapter for ever
   std::uint64_t last_serial_ = 0;   // of Requester, likewise
   std::uint64_t last_life_ = 0;     // of QueuePair, likewise

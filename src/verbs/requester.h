@@ -95,6 +95,11 @@ class Requester {
   void on_receiver_not_ready(const Outcome& outcome, Instant now);
   void on_absent_memory(const Outcome& outcome, Instant now);
 
+  // To the adapter's observer. REQUIRES: there is one.
+  void tell_try();                           // of the request in hand
+  void tell_answer(const Outcome& outcome);  // to the oldest
+  void tell_datagram(const DatagramSource& source);
+
   // The oldest request is over.
   void complete(WcStatus status);
   void drop_oldest();

@@ -27,24 +27,26 @@ void Requester::attempt_datagram(Instant now, Budget& budget) {
 std::optional<Outcome> Requester::send_datagram(Budget& budget) {
   QueuePair::Impl& qp = *qp_.impl_;
   const SendRequest& request = in_hand();
-  const std::optional<BoundGid> source = qp.adapter.gid(request.av.sgid_index);
-  const Path* path = nullptr;
-  if (source && !is_multicast(request.av.dgid)) {
-    if (!qp.connection.leads(*source, request.av.dgid)) {
-      qp.connection.set(*source, request.av.dgid);
-    }
-    path = qp_.path();
-  }
-  if (path == nullptr) {
+  const auto reaches_nobody = [&qp] {
     qp.counters().datagrams_unreachable.add();
     return Outcome{};
-  }
-  budget.bytes -= static_cast<std::int64_t>(request.sges.total_bytes());
+  };
+  const std::optional<BoundGid> source = qp.adapter.gid(request.av.sgid_index);
+  if (!source) return reaches_nobody();
   const DatagramSource from{
       .sgid = source->gid,
       .gid_type = source->type,
       .qpn = qp_.number(),
       .qkey = (request.remote_qkey & kUseOwnQkey) != 0 ? qp.attributes.qkey : request.remote_qkey};
+  if (qp_.adapter_.observer() != nullptr) [[unlikely]]
+    tell_datagram(from);
+  if (is_multicast(request.av.dgid)) return reaches_nobody();
+  if (!qp.connection.leads(*source, request.av.dgid)) {
+    qp.connection.set(*source, request.av.dgid);
+  }
+  const Path* path = qp_.path();
+  if (path == nullptr) return reaches_nobody();
+  budget.bytes -= static_cast<std::int64_t>(request.sges.total_bytes());
   carrier_ = path->transport;
   return carrier_->send_datagram(qp_, *path, from, request);
 }

@@ -48,14 +48,22 @@ Outcome Responder::begin(const RemoteRequest& request) {
   QueuePair::Impl& qp = *qp_.impl_;
   session_ = 0;
   peer_waits_ = false;
-  if (qp.spec.type != QpType::kReliableConnected || !listens()) return kNoAnswer;
+  if (qp.spec.type != QpType::kReliableConnected || !listens()) {
+    if (qp_.adapter_.observer() != nullptr) [[unlikely]]
+      tell_refusal(request, kNoAnswer);
+    return kNoAnswer;
+  }
   if (qp.state == QpState::kReadyToReceive && !qp.announced_established) {
     qp.announced_established = true;
     qp.adapter.events().on_qp_event(qp.spec.tag, QpEvent::kCommunicationEstablished);
   }
   request_ = request;
   const Outcome outcome = judge();
-  if (outcome.kind == Outcome::Kind::kDone) session_ = ++qp.adapter.last_session_;
+  if (outcome.kind == Outcome::Kind::kDone) {
+    session_ = ++qp.adapter.last_session_;
+  } else if (qp_.adapter_.observer() != nullptr) [[unlikely]] {
+    tell_refusal(request, outcome);
+  }
   return outcome;
 }
 
@@ -147,16 +155,22 @@ bool Responder::receive_came() {
 
 Outcome Responder::extents(std::uint64_t offset, std::uint64_t length, ExtentList& out) {
   if (!busy()) return kNoAnswer;
-  QueuePair::Impl& qp = *qp_.impl_;
-  if (is_send(request_.opcode)) {
-    return answer_to(resolve_sges(qp.adapter.regions(), receive_pd(), receive_.sges,
-                                  {.offset = offset, .length = length}, kAccessLocalWrite, out),
-                     request_.opcode);
+  const AccessVerdict verdict = find_bytes(request_, {.offset = offset, .length = length}, out);
+  if (verdict == AccessVerdict::kOk) [[likely]]
+    return {};
+  const Outcome outcome = answer_to(verdict, request_.opcode);
+  if (qp_.adapter_.observer() != nullptr) tell_refusal(request_, outcome);
+  return outcome;
+}
+
+AccessVerdict Responder::find_bytes(const RemoteRequest& request, Stretch stretch,
+                                    ExtentList& out) const {
+  MemoryRegionTable& regions = qp_.impl_->adapter.regions();
+  if (is_send(request.opcode)) {
+    return resolve_sges(regions, receive_pd(), receive_.sges, stretch, kAccessLocalWrite, out);
   }
-  return answer_to(
-      qp.adapter.regions().resolve(qp.spec.pd, request_.rkey, request_.remote_addr + offset, length,
-                                   remote_need(request_.opcode), out),
-      request_.opcode);
+  return regions.resolve(qp_.spec().pd, request.rkey, request.remote_addr + stretch.offset,
+                         stretch.length, remote_need(request.opcode), out);
 }
 
 Outcome Responder::atomic(std::uint64_t& before) {
@@ -187,10 +201,11 @@ Outcome Responder::atomic(std::uint64_t& before) {
 Outcome Responder::read_extents(const RemoteRequest& read, std::uint64_t offset,
                                 std::uint64_t length, ExtentList& out) {
   if (!listens()) return kNoAnswer;
-  return answer_to(
-      qp_.impl_->adapter.regions().resolve(qp_.spec().pd, read.rkey, read.remote_addr + offset,
-                                           length, kAccessRemoteRead, out),
-      WrOpcode::kRdmaRead);
+  const AccessVerdict verdict = find_bytes(read, {.offset = offset, .length = length}, out);
+  if (verdict == AccessVerdict::kOk) return {};
+  const Outcome outcome = answer_to(verdict, WrOpcode::kRdmaRead);
+  if (qp_.adapter_.observer() != nullptr) tell_refusal(read, outcome);
+  return outcome;
 }
 
 // What the peer hears of a verdict on our memory: on a receive's buffers, or on
@@ -253,8 +268,17 @@ Completion Responder::completion_of(const ReceiveRequest& receive, WcStatus stat
 
 Outcome Responder::finish() {
   if (!busy()) return kNoAnswer;
-  QueuePair::Impl& qp = *qp_.impl_;
   session_ = 0;
+  if (qp_.adapter_.observer() == nullptr) [[likely]]
+    return deliver();
+  tell_placed();
+  const Outcome outcome = deliver();
+  tell_answer(outcome);
+  return outcome;
+}
+
+Outcome Responder::deliver() {
+  QueuePair::Impl& qp = *qp_.impl_;
   ++qp.stats.receives;
   qp.counters().receives.add();
   if (brings_bytes(request_.opcode)) {

@@ -24,6 +24,7 @@
 #include "verbs/completion.h"
 #include "verbs/events.h"
 #include "verbs/memory_region.h"
+#include "verbs/sge_walk.h"
 #include "verbs/transport.h"
 #include "verbs/types.h"
 #include "verbs/work_request.h"
@@ -132,7 +133,10 @@ class Responder {
   Outcome judge_key();
   // kDone: a receive is in hand.
   Outcome want_receive();
+  // Where a stretch of the message goes, or comes from.
+  AccessVerdict find_bytes(const RemoteRequest& request, Stretch stretch, ExtentList& out) const;
   Outcome answer_to(AccessVerdict verdict, WrOpcode opcode);
+  Outcome deliver();
   Outcome refuse(WcStatus status, QpEvent event);
   Outcome fail_receive(WcStatus ours, WcStatus peers);
   bool has_taken() const { return has_receive_ || !given_back_.empty(); }
@@ -150,7 +154,15 @@ class Responder {
                     std::uint64_t bytes);
   void complete_datagram(const DatagramSource& source, const SendRequest& request,
                          std::uint64_t bytes, const ReceiveRequest& receive);
-  void drop_datagram();
+  void drop_datagram(const DatagramSource& source, const SendRequest& request, std::uint64_t bytes);
+
+  // To the adapter's observer. REQUIRES: there is one.
+  void tell_refusal(const RemoteRequest& request, const Outcome& outcome);
+  void tell_placed();
+  void tell_answer(const Outcome& outcome);
+  void tell_datagram(const DatagramSource& source, const SendRequest& request, std::uint64_t bytes,
+                     const ReceiveRequest& receive);
+  void tell_dropped(const DatagramSource& source, const SendRequest& request, std::uint64_t bytes);
 
   // A datagram that is arriving, and the receive that it goes to.
   struct Arrival {

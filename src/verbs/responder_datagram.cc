@@ -72,7 +72,7 @@ bool Responder::begin_datagram(const DatagramSource& source, const SendRequest& 
                                std::uint64_t bytes) {
   QueuePair::Impl& qp = *qp_.impl_;
   if (!fits_datagram(source, bytes)) {
-    drop_datagram();
+    drop_datagram(source, request, bytes);
     return false;
   }
   const bool with_imm = request.opcode == WrOpcode::kSendWithImm;
@@ -91,7 +91,7 @@ bool Responder::begin_datagram(const DatagramSource& source, const SendRequest& 
                            {.offset = kGrhBytes, .length = bytes}, kAccessLocalWrite, rest);
   }
   if (verdict == AccessVerdict::kOk && scatter_payload(grh, front)) return true;
-  drop_datagram();
+  drop_datagram(source, request, bytes);
   if (verdict == AccessVerdict::kOk || verdict == AccessVerdict::kFailed) {
     qp.fail(QpEvent::kFatal);
   } else if (verdict != AccessVerdict::kAbsent) {  // our own program's fault
@@ -107,13 +107,16 @@ void Responder::end_datagram(bool placed, const DatagramSource& source, const Se
     has_receive_ = false;
     return complete_datagram(source, request, bytes, receive_);
   }
-  drop_datagram();
+  drop_datagram(source, request, bytes);
   if (qp.adapter.memory().failed()) qp.fail(QpEvent::kFatal);
 }
 
 void Responder::complete_datagram(const DatagramSource& source, const SendRequest& request,
                                   std::uint64_t bytes, const ReceiveRequest& receive) {
   QueuePair::Impl& qp = *qp_.impl_;
+  if (qp_.adapter_.observer() != nullptr) [[unlikely]] {
+    tell_datagram(source, request, bytes, receive);
+  }
   ++qp.stats.receives;
   qp.stats.received_bytes += bytes;
   qp.counters().receives.add();
@@ -143,7 +146,10 @@ bool Responder::fits_datagram(const DatagramSource& source, std::uint64_t payloa
   return kGrhBytes + payload_bytes <= receive_.sges.total_bytes();
 }
 
-void Responder::drop_datagram() {
+void Responder::drop_datagram(const DatagramSource& source, const SendRequest& request,
+                              std::uint64_t bytes) {
+  if (qp_.adapter_.observer() != nullptr) [[unlikely]]
+    tell_dropped(source, request, bytes);
   qp_.impl_->counters().datagrams_dropped.add();
 }
 

@@ -1,0 +1,130 @@
+// What requesters and responders tell an adapter's observer. Only called when there is one.
+
+#include <algorithm>
+#include <bit>
+
+#include "base/wire_int.h"
+#include "guestmem/payload.h"
+#include "verbs/observer.h"
+#include "verbs/queue_pair_impl.h"
+#include "verbs/request_check.h"
+#include "verbs/sge_walk.h"
+
+namespace paravane::verbs {
+namespace {
+
+RemoteRequest as_the_peer_sees(const QueuePair& qp, const SendRequest& request) {
+  return {.opcode = request.opcode,
+          .solicited = request.solicited,
+          .source_qpn = qp.number(),
+          .remote_addr = request.remote_addr,
+          .rkey = request.rkey,
+          .length = request.sges.total_bytes(),
+          .imm = request.imm,
+          .compare_add = request.compare_add,
+          .swap = request.swap,
+          .serial = request.serial};
+}
+
+// `find` appends the extents of a stretch of the message; false: they are not there.
+template <typename Find>
+ReadBytes read_by(Find find) {
+  return [find, extents = ExtentList()](std::uint64_t offset, std::span<std::byte> out) mutable {
+    extents.clear();
+    return find(offset, out.size(), extents) && gather_payload(extents, out);
+  };
+}
+
+ReadBytes read_own(QueuePair& qp, const SendRequest& request) {
+  return read_by([&](std::uint64_t offset, std::uint64_t length, ExtentList& out) {
+    return qp.gather(request, offset, length, local_need(request.opcode), out).kind ==
+           Outcome::Kind::kDone;
+  });
+}
+
+// One that our own memory is not good for never leaves.
+bool can_leave(QueuePair& qp, const SendRequest& request) {
+  ExtentList whole;
+  const std::uint64_t judged = std::min(request.sges.total_bytes(), kSliceBytes);
+  return qp.gather(request, 0, judged, local_need(request.opcode), whole).kind ==
+         Outcome::Kind::kDone;
+}
+
+}  // namespace
+
+void Requester::tell_try() {
+  const SendRequest& request = in_hand();
+  if (!can_leave(qp_, request)) return;
+  qp_.adapter_.observer()->on_request(
+      qp_, Direction::kOut, as_the_peer_sees(qp_, request),
+      brings_bytes(request.opcode) ? ReadBytes() : read_own(qp_, request));
+}
+
+void Requester::tell_answer(const Outcome& outcome) {
+  if (qp_.type() != QpType::kReliableConnected) return;
+  const SendRequest& request = window_.front();
+  qp_.adapter_.observer()->on_answer(
+      qp_, Direction::kIn, as_the_peer_sees(qp_, request), outcome,
+      brings_bytes(request.opcode) ? read_own(qp_, request) : ReadBytes());
+}
+
+void Requester::tell_datagram(const DatagramSource& source) {
+  const SendRequest& request = in_hand();
+  if (!can_leave(qp_, request)) return;
+  qp_.adapter_.observer()->on_datagram(qp_, Direction::kOut, source, request,
+                                       request.sges.total_bytes(), read_own(qp_, request));
+}
+
+void Responder::tell_refusal(const RemoteRequest& request, const Outcome& outcome) {
+  if (qp_.type() != QpType::kReliableConnected) return;
+  Observer& observer = *qp_.adapter_.observer();
+  observer.on_request(qp_, Direction::kIn, request, {});
+  observer.on_answer(qp_, Direction::kOut, request, outcome, {});
+}
+
+// All of it is in place, and the program has not heard of it yet.
+void Responder::tell_placed() {
+  const ReadBytes bytes = read_by([this](std::uint64_t offset, std::uint64_t length,
+                                         ExtentList& out) {
+    return find_bytes(request_, {.offset = offset, .length = length}, out) == AccessVerdict::kOk;
+  });
+  qp_.adapter_.observer()->on_request(qp_, Direction::kIn, request_,
+                                      brings_bytes(request_.opcode) ? ReadBytes() : bytes);
+}
+
+void Responder::tell_answer(const Outcome& outcome) {
+  ReadBytes bytes;
+  if (request_.opcode == WrOpcode::kRdmaRead) {
+    bytes = read_by([this](std::uint64_t offset, std::uint64_t length, ExtentList& out) {
+      return find_bytes(request_, {.offset = offset, .length = length}, out) == AccessVerdict::kOk;
+    });
+  } else if (is_atomic(request_.opcode)) {
+    bytes = [this](std::uint64_t /*offset*/, std::span<std::byte> out) {
+      const auto known = std::ranges::find(last_atomics_, request_.serial, &Atomic::serial);
+      if (known == last_atomics_.end() || out.size() != kAtomicBytes) return false;
+      const Le64 before(known->before);
+      std::ranges::copy(std::as_bytes(std::span(&before, 1)), out.begin());
+      return true;
+    };
+  }
+  qp_.adapter_.observer()->on_answer(qp_, Direction::kOut, request_, outcome, bytes);
+}
+
+void Responder::tell_datagram(const DatagramSource& source, const SendRequest& request,
+                              std::uint64_t bytes, const ReceiveRequest& receive) {
+  const ReadBytes placed =
+      read_by([this, &receive](std::uint64_t offset, std::uint64_t length, ExtentList& out) {
+        return resolve_sges(qp_.adapter_.regions(), receive_pd(), receive.sges,
+                            {.offset = kGrhBytes + offset, .length = length}, kAccessLocalWrite,
+                            out) == AccessVerdict::kOk;
+      });
+  qp_.adapter_.observer()->on_datagram(qp_, Direction::kIn, source, request, bytes, placed);
+}
+
+void Responder::tell_dropped(const DatagramSource& source, const SendRequest& request,
+                             std::uint64_t bytes) {
+  if (qp_.type() == QpType::kReliableConnected) return;
+  qp_.adapter_.observer()->on_datagram(qp_, Direction::kIn, source, request, bytes, {});
+}
+
+}  // namespace paravane::verbs
