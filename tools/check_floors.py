@@ -23,12 +23,13 @@ MAY_INCLUDE = {
     "transport/local": ["base", "guestmem", "verbs", "wire"],
     "transport/tcp": ["base", "guestmem", "verbs", "wire"],
     "transport/impaired": ["base", "guestmem", "verbs"],
+    "sniff": ["base", "guestmem", "verbs", "wire"],
     "fabric": ["base", "verbs"],
     "control": ["base"],
     "inventory": ["base", "control"],
     "authority": ["base", "control"],
     "cli": ["base", "control"],
-    "daemon": ["base", "guestmem", "abi", "verbs", "vfio_user", "device", "transport/local", "transport/tcp", "transport/impaired", "fabric", "control", "inventory", "authority", "ethernet", "rdma"],
+    "daemon": ["base", "guestmem", "abi", "verbs", "vfio_user", "device", "transport/local", "transport/tcp", "transport/impaired", "sniff", "fabric", "control", "inventory", "authority", "ethernet", "rdma"],
     "testing": ["base", "guestmem", "abi", "wire", "verbs", "vfio_user", "device", "transport/local", "transport/tcp", "transport/impaired", "fabric", "control", "inventory", "authority"],
 }
 # A third-party header that only one folder may see; a name that ends with a slash stands for all below it.

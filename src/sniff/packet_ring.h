@@ -1,0 +1,69 @@
+// PacketRing: packets from the thread that sees them to the one that takes them away,
+// in a buffer of a fixed size. Neither waits for the other; what finds no room is counted.
+//
+// One thread pushes, one at a time takes.
+
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "verbs/observer.h"
+
+namespace paravane::sniff {
+
+struct PacketInfo {
+  std::uint64_t timestamp_ns = 0;  // since 1970, UTC
+  std::uint32_t interface = 0;
+  std::uint32_t original_bytes = 0;  // on the wire
+  std::uint32_t kept_bytes = 0;
+  verbs::Direction direction = verbs::Direction::kOut;
+};
+
+struct InterfaceCounts {
+  std::uint64_t seen = 0;
+  std::uint64_t dropped = 0;  // of them
+};
+
+class PacketRing {
+ public:
+  // REQUIRES: `bytes` is a power of two.
+  PacketRing(std::size_t bytes, std::uint32_t interfaces);
+  PacketRing(const PacketRing&) = delete;
+  PacketRing& operator=(const PacketRing&) = delete;
+
+  // ---- Who pushes ----
+  // Whether a packet of which so much is kept could be pushed.
+  bool has_room(std::size_t kept_bytes) const;
+  // False: there is no room; counted. REQUIRES: info.kept_bytes == packet.size().
+  bool push(const PacketInfo& info, std::span<const std::byte> packet);
+  // Packets that are not even built.
+  void count_dropped(std::uint32_t interface, std::uint64_t packets);
+
+  // ---- Who takes ----
+  // The oldest; its bytes are in `packet`. nullopt: there is none.
+  std::optional<PacketInfo> take(std::vector<std::byte>& packet);
+
+  // ---- Any thread ----
+  InterfaceCounts counts(std::uint32_t interface) const;
+
+ private:
+  struct Counts {
+    std::atomic<std::uint64_t> seen{0};
+    std::atomic<std::uint64_t> dropped{0};
+  };
+  void copy_in(std::uint64_t at, std::span<const std::byte> bytes);
+  void copy_out(std::uint64_t at, std::span<std::byte> bytes) const;
+
+  std::vector<std::byte> buffer_;
+  std::vector<Counts> counts_;  // by interface
+  // Bytes ever written and ever taken. On lines of their own: two processors write them.
+  alignas(64) std::atomic<std::uint64_t> written_{0};
+  alignas(64) std::atomic<std::uint64_t> taken_{0};
+};
+
+}  // namespace paravane::sniff

@@ -1,0 +1,88 @@
+// Sniffer: shows what one adapter sends and receives as the packets that it would be on a
+// RoCE wire. There are none on our paths: this describes, and docs/sniff.md says where a
+// real wire would look different.
+//
+// Its work is bounded: of each message at most kMaxPackets packets are made, of each packet
+// so much as is to be kept, and what the ring has no room for is counted.
+//
+// Owner thread only.
+
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <unordered_map>
+
+#include "sniff/numbering.h"
+#include "sniff/packet_ring.h"
+#include "verbs/observer.h"
+#include "verbs/queue_pair.h"
+#include "wire/roce/packet.h"
+
+namespace paravane::sniff {
+
+// The first ones of a message, and its last.
+inline constexpr std::uint32_t kMaxPackets = 1024;
+
+// Queue pairs whose numbers are remembered; of more, all begin anew.
+inline constexpr std::size_t kMaxConversations = 4096;
+
+// The longest payload of a packet.
+inline constexpr std::size_t kMaxPayloadBytes = 4096;
+inline constexpr std::size_t kMaxPacketBytes =
+    wire::roce::kMostHeaderBytes + kMaxPayloadBytes + wire::roce::kMostEndBytes;
+
+struct SnifferConfig {
+  std::uint32_t interface = 0;             // in the ring
+  wire::roce::MacBytes mac{};              // of the adapter
+  std::uint32_t keep_bytes = 0;            // of each packet; 0: all
+  std::function<std::uint64_t()> clock{};  // nanoseconds since 1970, UTC
+};
+
+class Sniffer final : public verbs::Observer {
+ public:
+  // `ring` outlives us.
+  Sniffer(SnifferConfig config, PacketRing& ring) : config_(std::move(config)), ring_(ring) {}
+  Sniffer(const Sniffer&) = delete;
+  Sniffer& operator=(const Sniffer&) = delete;
+
+  void on_request(verbs::QueuePair& qp, verbs::Direction direction,
+                  const verbs::RemoteRequest& request, const verbs::ReadBytes& bytes) override;
+  void on_answer(verbs::QueuePair& qp, verbs::Direction direction,
+                 const verbs::RemoteRequest& request, const verbs::Outcome& outcome,
+                 const verbs::ReadBytes& bytes) override;
+  void on_datagram(verbs::QueuePair& qp, verbs::Direction direction,
+                   const verbs::DatagramSource& source, const verbs::SendRequest& request,
+                   std::uint64_t length, const verbs::ReadBytes& bytes) override;
+
+ private:
+  struct Conversation {
+    Numbering out;  // requests of ours, or datagrams
+    Numbering in;
+    std::uint64_t last_datagram = 0;  // serial
+  };
+  // What all packets of one message have in common.
+  struct Message {
+    wire::roce::Packet packet{};
+    verbs::Direction direction{};
+    verbs::Psn first_psn{};
+    std::uint32_t mtu = 0;
+    std::uint64_t length = 0;
+    std::uint64_t timestamp_ns = 0;
+  };
+
+  Conversation& conversation_of(const verbs::QueuePair& qp, const verbs::QpAttributes& attributes);
+  void show_request(Message& message, const verbs::RemoteRequest& request,
+                    const verbs::ReadBytes& bytes);
+  void show_read_response(Message& message, const verbs::ReadBytes& bytes);
+  void show_packet(const Message& message, std::uint64_t offset, const verbs::ReadBytes& bytes);
+
+  SnifferConfig config_;
+  PacketRing& ring_;
+  std::unordered_map<std::uint64_t, Conversation> conversations_;  // by QueuePair::life()
+  std::array<std::byte, kMaxPacketBytes> scratch_{};
+};
+
+}  // namespace paravane::sniff
