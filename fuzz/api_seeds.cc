@@ -29,6 +29,10 @@ std::vector<std::string> seeds() {
       "RPATCH\n/v1/vms/db1\n\n{\"hw_version\":14,\"protocol\":\"v1\",\"limits\":{\"gids\":null}}",
       "RPOST\n/v1/vms/db1/adapters\n\n{\"protocol\":\"v2\"}",
       "RDELETE\n/v1/vms/db1/adapters/2\nforce=true\n",
+      "RPOST\n/v1/captures\n\n{\"vm\":\"db1\",\"snaplen\":64}",
+      "RGET\n/v1/captures\n\n",
+      "RGET\n/v1/captures/1\n\n",
+      "RDELETE\n/v1/captures/1\n\n",
       "RGET\n/v1/vds\n\n",
       "RPOST\n/v1/"
       "vds\n\n{\"name\":\"a\",\"mtu\":9000,\"hosts\":[{\"host\":\"h1\",\"uplink\":\"eth1\"}]}",

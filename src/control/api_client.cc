@@ -11,6 +11,8 @@
 #include <utility>
 
 #include "base/unique_fd.h"
+#include "control/capture_api.h"
+#include "control/capture_json.h"
 #include "control/cluster_json.h"
 #include "control/event_json.h"
 #include "control/events_api.h"
@@ -105,6 +107,14 @@ Result<std::vector<PhysicalNic>> nic_list_from_json(const json& value) {
 
 Result<std::vector<RdmaDevice>> rdma_device_list_from_json(const json& value) {
   return list_from_json(value, "rdma_devices", rdma_device_from_json);
+}
+
+Result<std::vector<CaptureStatus>> capture_list_from_json(const json& value) {
+  return list_from_json(value, "captures", capture_status_from_json);
+}
+
+std::string capture_path(std::uint64_t id) {
+  return fmt::format("{}/{}", kCapturesPath, id);
 }
 
 }  // namespace
@@ -288,6 +298,23 @@ ApiResult<std::vector<RdmaDevice>> ApiClient::list_rdma_devices() {
 ApiResult<RdmaStats> ApiClient::rdma_device_stats(const std::string& name) {
   return parse_answer(call("GET", fmt::format("{}/{}/stats", kRdmaDevicesPath, name)),
                       rdma_stats_from_json);
+}
+
+ApiResult<CaptureStatus> ApiClient::start_capture(const CaptureSpec& spec) {
+  return parse_answer(call("POST", kCapturesPath, print_json(to_json(spec))),
+                      capture_status_from_json);
+}
+
+ApiResult<CapturePackets> ApiClient::read_capture(std::uint64_t id) {
+  return parse_answer(call("GET", capture_path(id)), capture_packets_from_json);
+}
+
+ApiResult<CaptureStatus> ApiClient::end_capture(std::uint64_t id) {
+  return parse_answer(call("DELETE", capture_path(id)), capture_status_from_json);
+}
+
+ApiResult<std::vector<CaptureStatus>> ApiClient::list_captures() {
+  return parse_answer(call("GET", kCapturesPath), capture_list_from_json);
 }
 
 ApiResult<ClusterStatus> ApiClient::init_cluster(const ClusterInit& init) {

@@ -58,6 +58,10 @@ class ApiClient final : public Management, public ClusterManagement {
   ApiResult<std::vector<PhysicalNic>> list_nics() override;
   ApiResult<std::vector<RdmaDevice>> list_rdma_devices() override;
   ApiResult<RdmaStats> rdma_device_stats(const std::string& name) override;
+  ApiResult<CaptureStatus> start_capture(const CaptureSpec& spec) override;
+  ApiResult<CapturePackets> read_capture(std::uint64_t id) override;
+  ApiResult<CaptureStatus> end_capture(std::uint64_t id) override;
+  ApiResult<std::vector<CaptureStatus>> list_captures() override;
   ApiResult<ClusterStatus> init_cluster(const ClusterInit& init) override;
   ApiResult<JoinToken> make_token(const TokenRequest& request) override;
   ApiResult<ClusterStatus> join_cluster(const std::string& token) override;

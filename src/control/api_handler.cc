@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "control/api_respond.h"
+#include "control/capture_api.h"
 #include "control/cluster_json.h"
 #include "control/events_api.h"
 #include "control/impairment_api.h"
@@ -24,6 +25,7 @@ using nlohmann::json;
 namespace {
 
 constexpr std::string_view kVmPrefix = "/v1/vms/";
+constexpr std::string_view kCapturePrefix = "/v1/captures/";
 constexpr std::string_view kClusterPrefix = "/v1/cluster";
 constexpr std::string_view kClusterHosts = "/v1/cluster/hosts/";
 constexpr std::string_view kAdapters = "/adapters";  // after the VM's name
@@ -49,6 +51,9 @@ ApiResponse ApiHandler::handle(const ApiRequest& request) {
   if (request.path == kImpairmentsPath) return handle_impairment_request(management_, request);
   if (events_ != nullptr && request.path == kEventsPath) {
     return handle_events_request(*events_, request);
+  }
+  if (request.path == kCapturesPath || request.path.starts_with(kCapturePrefix)) {
+    return handle_capture_request(management_, request);
   }
   if (request.path == "/v1/status") {
     if (request.method != "GET") return method_not_allowed(request);

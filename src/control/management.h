@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "control/api_error.h"
+#include "control/capture_management.h"
 #include "control/impairment_management.h"
 #include "control/machine_management.h"
 #include "control/network_management.h"
@@ -20,7 +21,10 @@
 
 namespace paravane::control {
 
-class Management : public NetworkManagement, public ImpairmentManagement, public MachineManagement {
+class Management : public NetworkManagement,
+                   public ImpairmentManagement,
+                   public MachineManagement,
+                   public CaptureManagement {
  public:
   // REQUIRES: check_spec(spec). A MAC that is not given is chosen.
   // Errors: kExists, kMacInUse, kLimitReached, kNoSpace, kStore, kSocket.

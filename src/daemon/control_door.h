@@ -101,6 +101,19 @@ class ControlDoor : public control::Management {
   control::ApiResult<control::RdmaStats> rdma_device_stats(const std::string& name) override {
     return carry([this, name] { return host_.rdma_device_stats(name); });
   }
+  control::ApiResult<control::CaptureStatus> start_capture(
+      const control::CaptureSpec& spec) override {
+    return carry([this, spec] { return host_.start_capture(spec); });
+  }
+  control::ApiResult<control::CapturePackets> read_capture(std::uint64_t id) override {
+    return carry([this, id] { return host_.read_capture(id); });
+  }
+  control::ApiResult<control::CaptureStatus> end_capture(std::uint64_t id) override {
+    return carry([this, id] { return host_.end_capture(id); });
+  }
+  control::ApiResult<std::vector<control::CaptureStatus>> list_captures() override {
+    return carry([this] { return host_.list_captures(); });
+  }
   control::ApiResult<control::PortGroupStatus> create_port_group(
       const control::PortGroup& group) override {
     return carry([this, group] { return host_.create_port_group(group); });

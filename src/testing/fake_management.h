@@ -257,8 +257,40 @@ class FakeManagement final : public control::Management {
     if (rdma_counters.name == name) return rdma_counters;
     return control::refuse(control::ApiErrorCode::kNotFound, "there is no RDMA device " + name);
   }
+  control::ApiResult<control::CaptureStatus> start_capture(
+      const control::CaptureSpec& spec) override {
+    if (fault) return std::unexpected(*fault);
+    if (!vms.contains(spec.vm)) return missing(spec.vm);
+    return captures
+        .emplace_back(control::CapturePackets{
+            .status = {.id = ++last_capture, .spec = spec, .interfaces = {{.name = spec.vm}}},
+            .blocks = {}})
+        .status;
+  }
+  control::ApiResult<control::CapturePackets> read_capture(std::uint64_t id) override {
+    if (fault) return std::unexpected(*fault);
+    for (control::CapturePackets& one : captures) {
+      if (one.status.id != id) continue;
+      return control::CapturePackets{.status = one.status, .blocks = std::exchange(one.blocks, {})};
+    }
+    return missing("capture");
+  }
+  control::ApiResult<control::CaptureStatus> end_capture(std::uint64_t id) override {
+    const auto read = read_capture(id);
+    if (!read) return std::unexpected(read.error());
+    std::erase_if(captures, [id](const auto& one) { return one.status.id == id; });
+    return read->status;
+  }
+  control::ApiResult<std::vector<control::CaptureStatus>> list_captures() override {
+    if (fault) return std::unexpected(*fault);
+    std::vector<control::CaptureStatus> list;
+    for (const control::CapturePackets& one : captures) list.push_back(one.status);
+    return list;
+  }
 
   std::map<std::string, control::VmStatus> vms;
+  std::vector<control::CapturePackets> captures;
+  std::uint64_t last_capture = 0;
   control::Machine machine;
   control::RdmaStats rdma_counters;  // of the device of this name
   std::vector<control::ImpairmentStatus> impairments;
