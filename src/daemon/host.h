@@ -89,6 +89,13 @@ class Host final : public control::Management, public MetricsSource {
   control::ApiResult<std::vector<control::RdmaDevice>> list_rdma_devices() override;
   control::ApiResult<control::RdmaStats> rdma_device_stats(const std::string& name) override;
 
+  // ---- CaptureManagement ----
+  control::ApiResult<control::CaptureStatus> start_capture(
+      const control::CaptureSpec& spec) override;
+  control::ApiResult<control::CapturePackets> read_capture(std::uint64_t id) override;
+  control::ApiResult<control::CaptureStatus> end_capture(std::uint64_t id) override;
+  control::ApiResult<std::vector<control::CaptureStatus>> list_captures() override;
+
   // ---- NetworkManagement ----
   control::ApiResult<control::SwitchStatus> create_switch(
       const control::DistributedSwitch& vds) override {
@@ -190,6 +197,7 @@ class Host final : public control::Management, public MetricsSource {
   control::ApiResult<void> make_ports(const control::VmSpec& spec);
   // False: one is attached, and not forced; nothing happened.
   control::ApiResult<bool> remove_ports(std::vector<std::string> names, bool force);
+  void drop_old_captures();
   // The VM is no more.
   void forget_impairments(const std::string& vm);
   // After a change that could not be made.
@@ -217,6 +225,8 @@ class Host final : public control::Management, public MetricsSource {
   std::map<std::string, Vm> vms_;
   std::unique_ptr<Worker> worker_;
   std::unique_ptr<PortTable> ports_;  // lives on the worker's thread
+  std::map<std::uint64_t, std::shared_ptr<Capture>> captures_;
+  std::uint64_t last_capture_ = 0;
   std::unique_ptr<ClusterFabric> cluster_fabric_;
   std::map<std::string, QpSeries> qp_series_;        // by control::adapter_name()
   std::shared_ptr<const MetricsSnapshot> snapshot_;  // shared with who prints it

@@ -42,12 +42,14 @@ PortTable::PortTable(Worker& worker, std::uint64_t incarnation, PortEvents event
   worker_.schedule().add(local_tenant_);
   worker_.schedule().add(tcp_tenant_);
   worker_.schedule().add(impairments_);
+  worker_.schedule().add(captures_);
   worker_.schedule().add(gid_reporter_);
 }
 
 PortTable::~PortTable() {
   while (!ports_.empty()) remove_one(*ports_.begin()->second);
   worker_.schedule().remove(gid_reporter_);
+  worker_.schedule().remove(captures_);
   worker_.schedule().remove(impairments_);
   worker_.schedule().remove(tcp_tenant_);
   worker_.schedule().remove(local_tenant_);
@@ -151,6 +153,7 @@ void PortTable::remove_one(VmPort& port) {
   }
   worker_.schedule().remove(port);
   worker_.loop().unwatch(port.fd());
+  captures_.forget(port.device().adapter());
   const verbs::AdapterId id = port.id();
   ports_.erase(std::string(port.name()));
   impairments_.forget_adapter(id);
@@ -165,6 +168,22 @@ void PortTable::set_connected(const std::string& name, bool connected) {
 void PortTable::set_segment(const std::string& name, verbs::SegmentId segment) {
   const auto found = ports_.find(name);
   if (found != ports_.end()) found->second->set_segment(segment);
+}
+
+void PortTable::start_capture(const std::shared_ptr<Capture>& capture) {
+  std::vector<Captures::Place> places;
+  std::uint32_t interface = 0;
+  for (const std::string& name : capture->adapters()) {
+    const auto found = ports_.find(name);
+    if (found != ports_.end()) {
+      VmPort& port = *found->second;
+      places.push_back({.adapter = &port.device().adapter(),
+                        .mac = port.config().device.mac,
+                        .interface = interface});
+    }
+    ++interface;
+  }
+  captures_.start(capture, places);
 }
 
 std::map<std::string, PortState> PortTable::states() const {

@@ -15,6 +15,7 @@
 #include "base/event_signal.h"
 #include "control/stats.h"
 #include "control/vm.h"
+#include "daemon/captures.h"
 #include "daemon/channel_tenant.h"
 #include "daemon/gid_reporter.h"
 #include "daemon/impairments.h"
@@ -90,6 +91,10 @@ class PortTable final : private transport_tcp::LocalOwners {
 
   Impairments& impairments() { return impairments_; }
 
+  // Of its adapters, those that are here; with none it has ended.
+  void start_capture(const std::shared_ptr<Capture>& capture);
+  Captures& captures() { return captures_; }
+
   std::map<std::string, PortState> states() const;
   // nullopt: no such adapter. The VM's name is that of the adapter.
   std::optional<control::VmStats> stats(const std::string& name) const;
@@ -128,6 +133,7 @@ class PortTable final : private transport_tcp::LocalOwners {
   TransportTenant local_tenant_;
   ChannelTenant tcp_tenant_;
   Impairments impairments_;
+  Captures captures_;
   GidReporter gid_reporter_;
   std::map<verbs::HostId, KnownHost> hosts_;
   std::map<std::string, std::unique_ptr<VmPort>> ports_;
