@@ -166,6 +166,7 @@ void add_all_commands(CLI::App& app, Run& run) {
   add_vds_commands(app, run);
   add_portgroup_commands(app, run);
   add_impair_commands(app, run);
+  add_sniff_command(app, run);
   add_status_command(app, run);
   add_stats_command(app, run);
   add_path_commands(app, run);

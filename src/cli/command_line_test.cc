@@ -109,6 +109,13 @@ TEST(CommandLine, RefusesWhatItDoesNotKnow) {
            {"portgroup", "create", "a", "--vds", "b", "--vlan", "4095"},
            {"portgroup", "create", "none", "--vds", "b"},
            {"portgroup", "delete", "A"},
+           {"sniff"},
+           {"sniff", "--vm", "a"},
+           {"sniff", "-w", "x"},
+           {"sniff", "--vm", "A", "-w", "x"},
+           {"sniff", "--vm", "a", "-w", "x", "-s", "65536"},
+           {"sniff", "--vm", "a", "-w", "x", "-c", "0"},
+           {"sniff", "--vm", "a", "-w", "x", "--seconds", "-1"},
            {"impair"},
            {"impair", "set"},
            {"impair", "set", "--vm", "a"},
@@ -248,6 +255,7 @@ TEST(CommandLine, EveryCommandHasHelpWithExamples) {
   add_vds_commands(app, unused);
   add_portgroup_commands(app, unused);
   add_impair_commands(app, unused);
+  add_sniff_command(app, unused);
   add_status_command(app, unused);
   add_stats_command(app, unused);
   add_path_commands(app, unused);

@@ -19,6 +19,7 @@ void add_vm_argument_commands(CLI::App& vm, Run& run);  // qemu-args, libvirt-xm
 void add_vds_commands(CLI::App& parent, Run& run);
 void add_portgroup_commands(CLI::App& parent, Run& run);
 void add_impair_commands(CLI::App& parent, Run& run);
+void add_sniff_command(CLI::App& parent, Run& run);
 void add_status_command(CLI::App& parent, Run& run);
 void add_stats_command(CLI::App& parent, Run& run);
 void add_path_commands(CLI::App& parent, Run& run);
