@@ -15,5 +15,13 @@ TEST(NearestName, IsTheOneWithTheFewestEdits) {
   EXPECT_EQ(nearest_name("h1", std::vector<std::string>()), std::nullopt);
 }
 
+TEST(NearestName, TakesLettersThatHaveChangedPlacesForOneStep) {
+  EXPECT_EQ(edit_distance("lsit", "list"), 1u);
+  EXPECT_EQ(edit_distance("list", "list"), 0u);
+  EXPECT_EQ(edit_distance("", "list"), 4u);
+  EXPECT_EQ(edit_distance("list", ""), 4u);
+  EXPECT_EQ(nearest_name("lsit", std::vector<std::string>{"set", "list", "delete"}), "list");
+}
+
 }  // namespace
 }  // namespace paravane
