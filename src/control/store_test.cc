@@ -188,6 +188,7 @@ TEST_F(StoreTest, BringsAFileOfSchema3UpToDate) {
   for (int round = 0; round < 2; ++round) {
     const auto store = open();
     EXPECT_THAT(*store->vms(), testing::ElementsAre(spec_of("a"))) << round;
+    EXPECT_EQ(store->vms()->front().machine, VmMachine{});  // which schema 3 has not
     EXPECT_EQ(store->read_network()->switches.size(), 1u);
     EXPECT_TRUE(store->put_document("nic", "vmnic0", {{"key", "x"}}));
   }

@@ -79,6 +79,7 @@ Status check_spec(const VmSpec& spec) {
   if (Status name = check_name(spec.name); !name) return name;
   if (Status versions = check_versions(spec.hw_version, spec.version); !versions) return versions;
   if (Status adapters = check_adapters(spec); !adapters) return adapters;
+  if (Status machine = check_machine(spec.machine); !machine) return machine;
   for (const LimitField& field : kLimitFields) {
     if (Status good = check_limit(field, spec.limits); !good) return good;
   }

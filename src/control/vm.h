@@ -14,6 +14,7 @@
 #include "base/result.h"
 #include "control/hardware_version.h"
 #include "control/mac_address.h"
+#include "control/vm_machine.h"
 
 namespace paravane::control {
 
@@ -109,6 +110,7 @@ struct VmSpec {
   Doorbells doorbells = Doorbells::kMapped;
   VmLimits limits;                                   // of each adapter
   std::vector<AdapterSpec> adapters{AdapterSpec{}};  // by number; 1 is always there
+  VmMachine machine{};                               // for who has it run by us
 
   friend bool operator==(const VmSpec&, const VmSpec&) = default;
 };

@@ -31,11 +31,13 @@ Status check_adapters_exist(const VmChange& change, const VmSpec& vm) {
 }  // namespace
 
 bool only_moves(const VmChange& change) {
-  return change.port_group && !change.hw_version && !change.protocol && change.limits.empty();
+  return change.port_group && !change.hw_version && !change.protocol && change.limits.empty() &&
+         change.machine.empty();
 }
 
 Status check_change(const VmChange& change) {
-  if (!change.hw_version && !change.protocol && change.limits.empty() && !change.port_group) {
+  if (!change.hw_version && !change.protocol && change.limits.empty() && !change.port_group &&
+      change.machine.empty()) {
     return fail(Errc::kInvalidArgument, "nothing to change was named");
   }
   if (change.adapter && !change.protocol && !change.port_group) {
@@ -61,6 +63,7 @@ ApiResult<VmSpec> apply(const VmChange& change, const VmSpec& vm) {
   }
   VmSpec changed = vm;
   if (change.hw_version) changed.hw_version = *change.hw_version;
+  changed.machine = apply(change.machine, changed.machine);
   // An expert's choice of 18 to 20 stays as long as there is such a device.
   if (!check_versions(changed.hw_version, changed.version)) {
     changed.version = default_device_version(changed.hw_version);

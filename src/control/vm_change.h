@@ -11,6 +11,7 @@
 
 #include "control/api_error.h"
 #include "control/vm.h"
+#include "control/vm_machine.h"
 
 namespace paravane::control {
 
@@ -28,6 +29,7 @@ struct VmChange {
   std::optional<std::uint32_t> adapter{};   // whose protocol or port group; unset: every one's
   std::vector<LimitChange> limits{};        // each field once
   std::optional<std::string> port_group{};  // empty: none
+  VmMachineChange machine{};
 
   friend bool operator==(const VmChange&, const VmChange&) = default;
 };

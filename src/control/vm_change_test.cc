@@ -33,6 +33,19 @@ const LimitField* field(std::string_view name) {
 
 using enum Protocol;
 
+TEST(VmChange, OfTheMachineLeavesTheAdapters) {
+  const VmSpec vm = vm_of(13, {kRoceV1});
+  const VmChange change{.machine = {.cpus = 4}};
+  EXPECT_TRUE(check_change(change));
+  EXPECT_FALSE(only_moves({.port_group = "lan", .machine = {.cpus = 4}}));
+  VmSpec expected = vm;
+  expected.machine.cpus = 4;
+  EXPECT_EQ(apply(change, vm), expected);
+  const auto refused = apply({.machine = {.kernel = "here"}}, vm);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ApiErrorCode::kInvalidRequest);
+}
+
 TEST(VmChange, UpgradeKeepsRoceV1) {
   const auto changed = apply({.hw_version = 14}, vm_of(13, {kRoceV1, kRoceV1}));
   ASSERT_TRUE(changed) << changed.error().message;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "control/json_reader.h"
+#include "control/vm_machine_json.h"
 
 namespace paravane::control {
 
@@ -66,8 +67,17 @@ AdapterSpec read_numbered_adapter(JsonReader& reader, std::uint32_t hw_version) 
   return adapter;
 }
 
+VmMachineChange read_machine(JsonReader& reader, UnknownKeys unknown) {
+  const json* object = reader.object("machine");
+  if (object == nullptr) return {};
+  const Result<VmMachineChange> machine = machine_change_from_json(*object, unknown);
+  if (machine) return *machine;
+  reader.complain("machine", machine.error().message);
+  return {};
+}
+
 // All but the adapters.
-VmSpec read_spec(JsonReader& reader) {
+VmSpec read_spec(JsonReader& reader, UnknownKeys unknown) {
   VmSpec spec;
   spec.name = reader.need_text("name");
   const auto hardware = read_u32(reader, "hw_version");
@@ -80,6 +90,7 @@ VmSpec read_spec(JsonReader& reader) {
     spec.doorbells = doorbells.value_or(Doorbells::kMapped);
   }
   spec.limits = read_limits(reader);
+  spec.machine = apply(read_machine(reader, unknown), {});
   return spec;
 }
 
@@ -139,9 +150,13 @@ json to_json(const VmSpec& spec) {
   }
   json adapters = json::array();
   for (const AdapterSpec& adapter : spec.adapters) adapters.push_back(to_json(adapter));
-  return {{"name", spec.name},           {"hw_version", spec.hw_version},
-          {"version", spec.version},     {"doorbells", to_string(spec.doorbells)},
-          {"limits", std::move(limits)}, {"adapters", std::move(adapters)}};
+  return {{"name", spec.name},
+          {"hw_version", spec.hw_version},
+          {"version", spec.version},
+          {"doorbells", to_string(spec.doorbells)},
+          {"limits", std::move(limits)},
+          {"adapters", std::move(adapters)},
+          {"machine", to_json(spec.machine)}};
 }
 
 json to_json(const VmStatus& status) {
@@ -170,6 +185,7 @@ json to_json(const VmChange& change) {
   if (change.protocol) result["protocol"] = to_string(*change.protocol);
   if (change.adapter) result["adapter"] = *change.adapter;
   if (change.port_group) result["port_group"] = *change.port_group;
+  if (!change.machine.empty()) result["machine"] = to_json(change.machine);
   for (const LimitChange& limit : change.limits) {
     json& value = result["limits"][std::string(limit.field->name)];
     if (limit.value) value = *limit.value;
@@ -187,7 +203,7 @@ json to_json(const AdapterRequest& request) {
 
 Result<VmSpec> vm_spec_from_json(const json& value) {
   JsonReader reader(value, "vm");
-  VmSpec spec = read_spec(reader);
+  VmSpec spec = read_spec(reader, UnknownKeys::kRefused);
   if (const json* array = reader.array("adapters")) {
     spec.adapters.clear();
     read_adapters(reader, *array, [&spec](JsonReader& one) {
@@ -205,7 +221,7 @@ Result<VmSpec> vm_spec_from_json(const json& value) {
 Result<VmStatus> vm_status_from_json(const json& value) {
   JsonReader reader(value, "vm");
   VmStatus status;
-  status.spec = read_spec(reader);
+  status.spec = read_spec(reader, UnknownKeys::kIgnored);
   status.spec.adapters.clear();
   if (const json* array = reader.array("adapters")) {
     read_adapters(reader, *array, [&status](JsonReader& one) {
@@ -226,6 +242,7 @@ Result<VmChange> vm_change_from_json(const json& value) {
   change.protocol = read_protocol(reader);
   change.adapter = read_u32(reader, "adapter");
   change.port_group = reader.text("port_group");
+  change.machine = read_machine(reader, UnknownKeys::kRefused);
   if (const json* object = reader.object("limits")) {
     JsonReader limits(*object, "limits");
     for (const LimitField& field : kLimitFields) {

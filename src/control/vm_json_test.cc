@@ -29,6 +29,7 @@ VmSpec full_spec() {
   spec.doorbells = Doorbells::kTrapped;
   spec.limits.queue_pairs = 64;
   spec.limits.contexts = 128;
+  spec.machine = {.memory_mib = 4096, .disks = {{.file = "/srv/db1"}}};
   return spec;
 }
 
