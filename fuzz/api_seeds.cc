@@ -27,6 +27,9 @@ std::vector<std::string> seeds() {
       "RPOST\n/v1/vms\n\n" + body,
       "RPOST\n/v1/vms\n\n{\"name\":\"a\",\"doorbells\":\"trapped\",\"version\":17}",
       "RPATCH\n/v1/vms/db1\n\n{\"hw_version\":14,\"protocol\":\"v1\",\"limits\":{\"gids\":null}}",
+      "RPATCH\n/v1/vms/db1\n\n{\"machine\":{\"memory_mib\":64,\"cpus\":2,\"accelerator\":\"tcg\","
+      "\"lock_memory\":true,\"kernel\":\"/k\",\"append\":\"quiet\",\"qemu_arguments\":[\"-vga\"],"
+      "\"disks\":[{\"file\":\"/a\",\"format\":\"qcow2\",\"read_only\":true}]}}",
       "RPOST\n/v1/vms/db1/adapters\n\n{\"protocol\":\"v2\"}",
       "RDELETE\n/v1/vms/db1/adapters/2\nforce=true\n",
       "RPOST\n/v1/captures\n\n{\"vm\":\"db1\",\"snaplen\":64}",

@@ -28,7 +28,8 @@ MAY_INCLUDE = {
     "control": ["base"],
     "inventory": ["base", "control"],
     "authority": ["base", "control"],
-    "cli": ["base", "control"],
+    "vmm": ["base", "control"],
+    "cli": ["base", "control", "vmm"],
     "daemon": ["base", "guestmem", "abi", "verbs", "vfio_user", "device", "transport/local", "transport/tcp", "transport/impaired", "sniff", "fabric", "control", "inventory", "authority", "ethernet", "rdma"],
     "testing": ["base", "guestmem", "abi", "wire", "verbs", "vfio_user", "device", "transport/local", "transport/tcp", "transport/impaired", "fabric", "control", "inventory", "authority"],
 }

@@ -11,7 +11,6 @@
 #include "cli/esxcli_tree.h"
 #include "cli/limit_option.h"
 #include "cli/stats_tables.h"
-#include "cli/vm_table.h"
 
 namespace paravane::cli {
 namespace {
@@ -320,20 +319,6 @@ TEST(LimitOption, TakesALimitAway) {
   EXPECT_FALSE(removed->value);
   EXPECT_THAT(parse_limit("gids").error().message, HasSubstr("gids=default"));
   EXPECT_FALSE(parse_limit("qps=default"));
-}
-
-TEST(VmTable, HasARowForEachAdapter) {
-  control::VmStatus vm;
-  vm.spec.name = "db1";
-  vm.spec.adapters = {{.number = 1, .mac = control::MacAddress{2}, .port_group = "storage"},
-                      {.number = 3, .protocol = control::Protocol::kRoceV1, .connected = false}};
-  vm.adapters = {{.socket = "/a", .state = control::VmState::kActive, .pid = 7},
-                 {.socket = "/b", .problem = "x"}};
-  EXPECT_EQ(adapter_table({vm}).print(control::TableFormat::kCsv),
-            "Name,State,Adapter,MAC "
-            "Address,Hardware,Protocol,Version,Doorbells,Connected,Port Group,PID,Socket,Problem\n"
-            "db1,active,1,02:00:00:00:00:00,21,v2,20,mapped,true,storage,7,/a,\n"
-            "db1,detached,3,,21,v1,20,mapped,false,,-,/b,x\n");
 }
 
 control::Stats some_stats() {

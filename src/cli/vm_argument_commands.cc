@@ -9,7 +9,8 @@
 #include <string>
 
 #include "cli/commands.h"
-#include "cli/vmm_arguments.h"
+#include "vmm/libvirt_domain.h"
+#include "vmm/qemu_arguments.h"
 
 namespace paravane::cli {
 namespace {
@@ -17,7 +18,7 @@ namespace {
 struct ArgumentOptions {
   std::string name;
   std::string slot = "10";
-  VmmOptions vmm;
+  vmm::VmmOptions vmm;
   bool shell = false;
   bool json = false;
 };
@@ -67,7 +68,7 @@ void print_words(const std::vector<std::string>& words, const ArgumentOptions& o
   std::string text;
   for (const std::string& word : words) {
     if (options.shell && !text.empty()) text += ' ';
-    text += options.shell ? shell_quote(word) : word + "\n";
+    text += options.shell ? vmm::shell_quote(word) : word + "\n";
   }
   fmt::print("{}{}", text, options.shell ? "\n" : "");
 }
@@ -76,7 +77,7 @@ ExitStatus run_qemu_args(ArgumentOptions options, const Context& context) {
   ExitStatus status = ExitStatus::kOk;
   const auto vm = find_vm(options, context, status);
   if (!vm) return status;
-  const auto words = qemu_arguments(*vm, options.vmm);
+  const auto words = vmm::qemu_arguments(*vm, options.vmm);
   if (!words) return report_usage(words.error().message);
   options.json = options.json || context.format == control::TableFormat::kJson;
   print_words(*words, options);
@@ -87,7 +88,7 @@ ExitStatus run_libvirt_xml(ArgumentOptions options, const Context& context) {
   ExitStatus status = ExitStatus::kOk;
   const auto vm = find_vm(options, context, status);
   if (!vm) return status;
-  const auto xml = libvirt_xml(*vm, options.vmm);
+  const auto xml = vmm::libvirt_xml(*vm, options.vmm);
   if (!xml) return report_usage(xml.error().message);
   fmt::print("{}", *xml);
   return ExitStatus::kOk;
@@ -97,7 +98,7 @@ void add_shared_options(CLI::App& command, ArgumentOptions& options) {
   command.add_option("NAME", options.name, "Name of the VM")->required();
   command
       .add_option("--memory", options.vmm.memory,
-                  "Guest memory, the same as QEMU's -m, such as 512M or 4G (1G)")
+                  "Guest memory, the same as QEMU's -m, such as 512M or 4G (the VM's)")
       ->type_name("SIZE");
   command
       .add_option("--addr", options.slot,
@@ -134,13 +135,15 @@ void add_vm_argument_commands(CLI::App& vm, Run& run) {
   });
 
   auto xml_options = std::make_shared<ArgumentOptions>();
-  CLI::App* xml = vm.add_subcommand("libvirt-xml", "Print what a libvirt domain needs");
+  CLI::App* xml = vm.add_subcommand("libvirt-xml", "Print a VM as a libvirt domain");
   add_shared_options(*xml, *xml_options);
   xml->add_option("--bridge", xml_options->vmm.bridge, "Bridge that the NIC is put on (br0)")
       ->type_name("BRIDGE");
+  xml->add_option("--emulator", xml_options->vmm.emulator, "QEMU to run (libvirt's choice)")
+      ->type_name("PATH");
   xml->footer(
       "Examples:\n"
-      "  paravane vm libvirt-xml db1\n"
+      "  paravane vm libvirt-xml db1 >db1.xml && virsh define db1.xml\n"
       "  paravane vm libvirt-xml db1 --bridge virbr0 --memory 4G");
   xml->callback([xml_options, &run] {
     run = [xml_options](const Context& context) { return run_libvirt_xml(*xml_options, context); };

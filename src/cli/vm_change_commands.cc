@@ -11,8 +11,11 @@
 #include "cli/adapter_options.h"
 #include "cli/commands.h"
 #include "cli/limit_option.h"
+#include "cli/machine_options.h"
 #include "cli/vm_table.h"
 #include "control/vm_change.h"
+#include "vmm/places.h"
+#include "vmm/plug.h"
 
 namespace paravane::cli {
 namespace {
@@ -24,6 +27,7 @@ struct SetOptions {
   std::optional<std::string> port_group;
   std::optional<std::uint32_t> adapter;
   std::vector<std::string> limits;
+  MachineWords machine;
 };
 
 struct AdapterOptions {
@@ -49,6 +53,9 @@ Result<control::VmChange> to_change(const SetOptions& options) {
     if (!group) return std::unexpected(group.error());
     change.port_group = std::move(*group);
   }
+  Result<control::VmMachineChange> machine = machine_change(options.machine);
+  if (!machine) return std::unexpected(machine.error());
+  change.machine = std::move(*machine);
   if (Status good = control::check_change(change); !good) return std::unexpected(good.error());
   return change;
 }
@@ -60,7 +67,7 @@ ExitStatus bad_vm(const std::string& name, const Error& error) {
 ExitStatus show(const control::ApiResult<control::VmStatus>& vm, const control::ApiClient& client,
                 const Context& context) {
   if (!vm) return report(vm.error(), client);
-  fmt::print("{}", adapter_table({*vm}).print(context.format));
+  print_vms({*vm}, context);
   return ExitStatus::kOk;
 }
 
@@ -71,6 +78,38 @@ ExitStatus run_set(const SetOptions& options, const Context& context) {
   return show(client.set_vm(options.name, *change), client, context);
 }
 
+// The number that the VM had not before. Others may have added some in between; then ours is
+// the highest, since each gets the lowest that is free.
+std::uint32_t new_adapter(const control::VmStatus& before, const control::VmStatus& after) {
+  std::uint32_t number = 0;
+  for (const control::AdapterSpec& adapter : after.spec.adapters) {
+    if (control::find_adapter(before.spec, adapter.number) == nullptr) number = adapter.number;
+  }
+  return number;
+}
+
+// The running guest gets it if the VM is one of ours. Errors: it is not plugged, and why.
+Status plug_if_running(const control::VmStatus& vm, std::uint32_t adapter) {
+  const std::string& name = vm.spec.name;
+  const auto places = vmm::Places::usual();
+  const vmm::Runner runner = places ? places->runner(name) : vmm::Runner{};
+  if (runner.state == vmm::Runner::State::kRunning) {
+    const Status plugged = vmm::plug(vm, adapter, *places);
+    if (plugged) return {};
+    return fail(plugged.error().code,
+                fmt::format("adapter {} is added, and comes when the VM is started next; it cannot "
+                            "be plugged now: {}",
+                            adapter, plugged.error().message));
+  }
+  if (is_attached(vm)) {
+    fmt::print(stderr,
+               "paravane: vm {}: adapter {} comes when the VM is started next. To plug it now:\n"
+               "  paravane vm hot-add-commands {} --adapter {} --bus ID\n",
+               name, adapter, name, adapter);
+  }
+  return {};
+}
+
 ExitStatus run_adapter_add(const AdapterOptions& options, const Context& context) {
   if (const Status good = control::check_name(options.name); !good) {
     return bad_vm(options.name, good.error());
@@ -78,7 +117,15 @@ ExitStatus run_adapter_add(const AdapterOptions& options, const Context& context
   const auto request = adapter_request(options.words);
   if (!request) return bad_vm(options.name, request.error());
   control::ApiClient client = context.client();
-  return show(client.add_adapter(options.name, *request), client, context);
+  const auto before = client.find_vm(options.name);
+  if (!before) return report(before.error(), client);
+  const auto added = client.add_adapter(options.name, *request);
+  if (!added) return report(added.error(), client);
+  if (const Status plugged = plug_if_running(*added, new_adapter(*before, *added)); !plugged) {
+    fmt::print(stderr, "paravane: vm {}: {}\n", options.name, plugged.error().message);
+    return ExitStatus::kFailed;
+  }
+  return show(client.find_vm(options.name), client, context);
 }
 
 ExitStatus run_adapter_remove(const AdapterOptions& options, const Context& context) {
@@ -115,11 +162,13 @@ void add_set(CLI::App& vm, Run& run) {
   set->add_option("--limit", options->limits, limit_help() + "; default takes one away")
       ->type_name("NAME=NUMBER|default")
       ->allow_extra_args(false);
+  add_machine_options(*set, options->machine);
   set->footer(
       "Examples:\n"
       "  paravane vm set db1 --hw-version 14\n"
       "  paravane vm set db1 --hw-version 13 --protocol v1\n"
       "  paravane vm set db1 --adapter 2 --port-group backup\n"
+      "  paravane vm set db1 --memory 8G --lock-memory\n"
       "  paravane vm set db1 --limit queue_pairs=1024 --limit gids=default");
   set->callback([options, &run] {
     run = [options](const Context& context) { return run_set(*options, context); };
@@ -127,7 +176,8 @@ void add_set(CLI::App& vm, Run& run) {
 }
 
 void add_adapter_add(CLI::App& adapter, Run& run) {
-  CLI::App* add = adapter.add_subcommand("add", "Give a VM one more RDMA adapter");
+  CLI::App* add =
+      adapter.add_subcommand("add", "Give a VM one more RDMA adapter, also while it runs");
   auto options = std::make_shared<AdapterOptions>();
   add->add_option("NAME", options->name, "Name of the VM")->required();
   add_adapter_options(*add, options->words);

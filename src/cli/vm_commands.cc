@@ -11,6 +11,7 @@
 #include "cli/adapter_options.h"
 #include "cli/commands.h"
 #include "cli/limit_option.h"
+#include "cli/machine_options.h"
 #include "cli/vm_table.h"
 #include "control/vm.h"
 
@@ -24,6 +25,7 @@ struct AddOptions {
   std::optional<std::uint32_t> version;
   std::string doorbells = "mapped";
   std::vector<std::string> limits;
+  MachineWords machine;
 };
 
 Result<control::VmSpec> to_spec(const AddOptions& options) {
@@ -42,6 +44,9 @@ Result<control::VmSpec> to_spec(const AddOptions& options) {
   for (const std::string& limit : options.limits) {
     if (Status set = set_limit(limit, spec.limits); !set) return std::unexpected(set.error());
   }
+  const Result<control::VmMachineChange> machine = machine_change(options.machine);
+  if (!machine) return std::unexpected(machine.error());
+  spec.machine = apply(*machine, {});
   if (Status good = control::check_spec(spec); !good) {
     return fail(Errc::kInvalidArgument, fmt::format("vm {}: {}", spec.name, good.error().message));
   }
@@ -54,7 +59,7 @@ ExitStatus run_add(const AddOptions& options, const Context& context) {
   control::ApiClient client = context.client();
   const auto added = client.add_vm(*spec);
   if (!added) return report(added.error(), client);
-  fmt::print("{}", adapter_table({*added}).print(context.format));
+  print_vms({*added}, context);
   return ExitStatus::kOk;
 }
 
@@ -71,7 +76,7 @@ ExitStatus run_list(const Context& context) {
   control::ApiClient client = context.client();
   const auto vms = client.list_vms();
   if (!vms) return report(vms.error(), client);
-  fmt::print("{}", adapter_table(*vms).print(context.format));
+  print_vms(*vms, context);
   return ExitStatus::kOk;
 }
 
@@ -93,11 +98,13 @@ void add_add(CLI::App& vm, Run& run) {
   add->add_option("--limit", options->limits, limit_help())
       ->type_name("NAME=NUMBER")
       ->allow_extra_args(false);
+  add_machine_options(*add, options->machine);
   add->footer(
       "Examples:\n"
       "  paravane vm add db1\n"
       "  paravane vm add db1 --hw-version 13\n"
       "  paravane vm add db1 --port-group storage\n"
+      "  paravane vm add db1 --memory 4G --cpus 2 --disk /srv/db1.qcow2,format=qcow2\n"
       "  paravane vm add db1 --mac 02:50:56:00:00:01 --limit queue_pairs=1024");
   add->callback([options, &run] {
     run = [options](const Context& context) { return run_add(*options, context); };
@@ -123,7 +130,7 @@ void add_remove(CLI::App& vm, Run& run) {
 }  // namespace
 
 void add_vm_commands(CLI::App& parent, Run& run) {
-  CLI::App* vm = parent.add_subcommand("vm", "RDMA adapters of VMs");
+  CLI::App* vm = parent.add_subcommand("vm", "VMs and their RDMA adapters");
   vm->require_subcommand(1);
   vm->footer(
       "Examples:\n"
@@ -131,7 +138,8 @@ void add_vm_commands(CLI::App& parent, Run& run) {
       "  paravane vm list --formatter=csv");
   add_add(*vm, run);
   add_remove(*vm, run);
-  CLI::App* list = vm->add_subcommand("list", "List the VMs and their RDMA adapters");
+  CLI::App* list =
+      vm->add_subcommand("list", "List the VMs, whether they run, and their RDMA adapters");
   list->footer(
       "Examples:\n"
       "  paravane vm list\n"
@@ -139,6 +147,8 @@ void add_vm_commands(CLI::App& parent, Run& run) {
   list->callback([&run] { run = run_list; });
   add_vm_change_commands(*vm, run);
   add_vm_argument_commands(*vm, run);
+  add_vm_hot_add_command(*vm, run);
+  add_vm_power_commands(*vm, run);
 }
 
 }  // namespace paravane::cli

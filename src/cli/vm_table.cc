@@ -1,34 +1,81 @@
 #include "cli/vm_table.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <string>
 
 namespace paravane::cli {
 namespace {
 
-// Of the VMM; an adapter without one has none.
-control::TextTable::Cell pid_cell(const control::AdapterStatus& adapter) {
-  if (adapter.pid > 0) return static_cast<std::uint64_t>(adapter.pid);
-  return std::string("-");
+using control::AdapterStatus;
+using control::VmState;
+using vmm::Runner;
+
+bool has_vmm(const AdapterStatus& adapter) {
+  return adapter.state == VmState::kAttached || adapter.state == VmState::kActive;
+}
+
+// Of the VMM; 0: none is known.
+int pid_of(const AdapterStatus& adapter, const Runner& runner) {
+  return adapter.pid > 0 ? adapter.pid : runner.pid;
+}
+
+std::string power_of(const control::VmStatus& vm, const Runner& runner) {
+  if (runner.state == Runner::State::kRunning) return "running";
+  if (is_attached(vm)) return "attached";  // by a VMM of somebody else
+  return runner.state == Runner::State::kOff ? "off" : "unknown";
+}
+
+std::string problem_of(const AdapterStatus& adapter, const Runner& runner) {
+  const bool lost = runner.state == Runner::State::kRunning && adapter.state == VmState::kDetached;
+  if (!adapter.problem.empty() || !lost) return adapter.problem;
+  return "the VM runs without it until it was shut down and started again";
 }
 
 }  // namespace
 
-control::TextTable adapter_table(const std::vector<control::VmStatus>& vms) {
-  control::TextTable table({"Name", "State", "Adapter", "MAC Address", "Hardware", "Protocol",
-                            "Version", "Doorbells", "Connected", "Port Group", "PID", "Socket",
-                            "Problem"});
-  for (const control::VmStatus& vm : vms) {
+bool is_attached(const control::VmStatus& vm) {
+  return std::ranges::any_of(vm.adapters, has_vmm);
+}
+
+int vmm_of(const control::VmStatus& vm) {
+  const auto known = std::ranges::find_if(vm.adapters, [](const auto& one) { return one.pid > 0; });
+  return known == vm.adapters.end() ? 0 : known->pid;
+}
+
+control::TextTable adapter_table(const std::vector<control::VmStatus>& vms,
+                                 const std::vector<Runner>& runners) {
+  control::TextTable table({"Name", "Power", "State", "Adapter", "MAC Address", "Hardware",
+                            "Protocol", "Version", "Doorbells", "Connected", "Port Group", "PID",
+                            "Socket", "Problem"});
+  for (std::size_t v = 0; v < vms.size(); ++v) {
+    const control::VmStatus& vm = vms[v];
     for (std::size_t i = 0; i < vm.adapters.size(); ++i) {
       const control::AdapterSpec& spec = vm.spec.adapters[i];
-      const control::AdapterStatus& status = vm.adapters[i];
-      table.add({vm.spec.name, std::string(to_string(status.state)), std::uint64_t{spec.number},
+      const AdapterStatus& status = vm.adapters[i];
+      const int pid = pid_of(status, runners[v]);
+      table.add({vm.spec.name, power_of(vm, runners[v]), std::string(to_string(status.state)),
+                 std::uint64_t{spec.number},
                  spec.mac ? control::format_mac(*spec.mac) : std::string(),
                  std::uint64_t{vm.spec.hw_version}, std::string(to_string(spec.protocol)),
                  std::uint64_t{vm.spec.version}, std::string(to_string(vm.spec.doorbells)),
-                 spec.connected, spec.port_group, pid_cell(status), status.socket, status.problem});
+                 spec.connected, spec.port_group,
+                 pid > 0 ? control::TextTable::Cell(static_cast<std::uint64_t>(pid))
+                         : control::TextTable::Cell(std::string("-")),
+                 status.socket, problem_of(status, runners[v])});
     }
   }
   return table;
+}
+
+void print_vms(const std::vector<control::VmStatus>& vms, const Context& context) {
+  const auto places = vmm::Places::usual();
+  std::vector<Runner> runners;
+  for (const control::VmStatus& vm : vms) {
+    runners.push_back(places ? places->runner(vm.spec.name) : Runner{});
+  }
+  fmt::print("{}", adapter_table(vms, runners).print(context.format));
 }
 
 }  // namespace paravane::cli

@@ -1,11 +1,11 @@
-#include "cli/vmm_arguments.h"
+#include "vmm/qemu_arguments.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 
-namespace paravane::cli {
+namespace paravane::vmm {
 namespace {
 
 using testing::ElementsAre;
@@ -68,7 +68,6 @@ TEST(QemuArguments, CannotBeWidenedByAnOption) {
 TEST(QemuArguments, RefuseNamesThatNothingCanHave) {
   for (const char* tap : {"", "a b", "sixteen-letters-", "..", "a/b", "a:b", "a\nb"}) {
     EXPECT_FALSE(qemu_arguments(some_vm(), {.taps = {tap}})) << tap;
-    EXPECT_FALSE(libvirt_xml(some_vm(), {.bridge = tap})) << tap;
   }
   EXPECT_TRUE(qemu_arguments(some_vm(), {.taps = {"fifteen-letters"}}));
   for (const char* id : {"", "a b", "0a", "a,b", "-a"}) {
@@ -105,7 +104,6 @@ TEST(QemuArguments, RefuseASlotBeyondTheLast) {
   const auto words = qemu_arguments(wide_vm(), {.slot = 0x1e});
   ASSERT_FALSE(words);
   EXPECT_THAT(words.error().message, HasSubstr("adapter 3 would be in slot 20"));
-  EXPECT_FALSE(libvirt_xml(wide_vm(), {.slot = 0x1e}));
 }
 
 TEST(QemuArguments, NeedANetworkForEachAdapterOrNone) {
@@ -121,31 +119,19 @@ TEST(QemuArguments, NeedANetworkForEachAdapterOrNone) {
   }
 }
 
+TEST(QemuArguments, TakeTheMemoryOfTheVm) {
+  control::VmStatus vm = some_vm();
+  vm.spec.machine.memory_mib = 3;
+  EXPECT_THAT(*qemu_arguments(vm, {}), testing::Contains(HasSubstr("size=3072K")));
+  EXPECT_THAT(*qemu_arguments(vm, {.memory = "5M"}), testing::Contains(HasSubstr("size=5120K")));
+}
+
 TEST(Memory, IsReadAsQemuReadsIt) {
   EXPECT_EQ(parse_memory("512"), std::uint64_t{512} << 20);
   EXPECT_EQ(parse_memory("512M"), std::uint64_t{512} << 20);
   EXPECT_EQ(parse_memory("64k"), std::uint64_t{64} << 10);
   EXPECT_EQ(parse_memory("2G"), std::uint64_t{2} << 30);
   EXPECT_EQ(parse_memory("1T"), std::uint64_t{1} << 40);
-}
-
-TEST(LibvirtXml, HoldsMemoryNicAndAdapter) {
-  const auto xml = libvirt_xml(some_vm(), {.bridge = "br<1>", .memory = "2G"});
-  ASSERT_TRUE(xml);
-  EXPECT_THAT(*xml, HasSubstr("<memory unit='KiB'>2097152</memory>"));
-  EXPECT_THAT(*xml, HasSubstr("<access mode='shared'/>"));
-  EXPECT_THAT(*xml, HasSubstr("<mac address='02:50:56:01:02:03'/>"));
-  EXPECT_THAT(*xml, HasSubstr("<source bridge='br&lt;1&gt;'/>"));
-  EXPECT_THAT(*xml, HasSubstr("slot='0x10' function='0x0' multifunction='on'"));
-  EXPECT_THAT(*xml, HasSubstr("&quot;addr&quot;:&quot;10.1&quot;"));
-}
-
-TEST(LibvirtXml, HoldsEveryAdapter) {
-  const auto xml = libvirt_xml(wide_vm(), {});
-  ASSERT_TRUE(xml);
-  EXPECT_THAT(*xml, HasSubstr("<mac address='02:50:56:07:08:09'/>"));
-  EXPECT_THAT(*xml, HasSubstr("slot='0x12' function='0x0' multifunction='on'"));
-  EXPECT_THAT(*xml, HasSubstr("&quot;id&quot;:&quot;paravane2&quot;"));
 }
 
 control::VmStatus in_port_group() {
@@ -162,14 +148,6 @@ TEST(QemuArguments, PutTheNicOnTheTapOfThePortGroup) {
                                         "downscript=no"));
 }
 
-TEST(LibvirtXml, PutsTheNicOnTheTapOfThePortGroup) {
-  const auto xml = libvirt_xml(in_port_group(), {});
-  ASSERT_TRUE(xml);
-  EXPECT_THAT(*xml, testing::HasSubstr("<interface type='ethernet'>"));
-  EXPECT_THAT(*xml, testing::HasSubstr("<target dev='pv-db1' managed='no'/>"));
-  EXPECT_THAT(*xml, testing::Not(testing::HasSubstr("bridge")));
-}
-
 TEST(ShellQuote, KeepsAWordOneWord) {
   EXPECT_EQ(shell_quote("addr=10.0,multifunction=on"), "addr=10.0,multifunction=on");
   EXPECT_EQ(shell_quote("{\"a\"}"), "'{\"a\"}'");
@@ -178,4 +156,4 @@ TEST(ShellQuote, KeepsAWordOneWord) {
 }
 
 }  // namespace
-}  // namespace paravane::cli
+}  // namespace paravane::vmm

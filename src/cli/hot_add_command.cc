@@ -1,0 +1,92 @@
+// paravane vm hot-add-commands: for VMs that run elsewhere.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+
+#include "cli/commands.h"
+#include "vmm/hot_add.h"
+#include "vmm/qemu_arguments.h"
+
+namespace paravane::cli {
+namespace {
+
+struct HotAddOptions {
+  std::string name;
+  std::uint32_t adapter = 0;
+  std::string bus;
+  vmm::NicNetwork network;
+  std::string domain;
+};
+
+ExitStatus run_hot_add(const HotAddOptions& options, const Context& context) {
+  if (const Status good = control::check_name(options.name); !good) {
+    return report_usage(fmt::format("vm {}: {}", options.name, good.error().message));
+  }
+  control::ApiClient client = context.client();
+  const auto vm = client.find_vm(options.name);
+  if (!vm) return report(vm.error(), client);
+  const auto slots = vmm::slots_of(*vm, vmm::kFirstSlot);
+  if (!slots) return report_usage(slots.error().message);
+  const auto slot = std::ranges::find(*slots, options.adapter, &vmm::AdapterSlot::adapter);
+  if (slot == slots->end()) {
+    fmt::print(stderr,
+               "paravane: vm {} has no adapter {}\n  Give it one first: paravane vm adapter "
+               "add {}\n",
+               options.name, options.adapter, options.name);
+    return ExitStatus::kFailed;
+  }
+  vmm::NicNetwork network = options.network;
+  if (network.netdev.empty() && network.tap.empty()) network.tap = slot->tap;
+  if (network.netdev == "none") network = {};
+  for (const vmm::QmpCommand& command : vmm::hot_add_commands(*slot, options.bus, network)) {
+    const std::string line = print(command);
+    if (options.domain.empty()) {
+      fmt::print("{}\n", line);
+    } else {
+      fmt::print("virsh qemu-monitor-command {} {}\n", vmm::shell_quote(options.domain),
+                 vmm::shell_quote(line));
+    }
+  }
+  return ExitStatus::kOk;
+}
+
+}  // namespace
+
+void add_vm_hot_add_command(CLI::App& vm, Run& run) {
+  auto options = std::make_shared<HotAddOptions>();
+  CLI::App* command = vm.add_subcommand(
+      "hot-add-commands", "Print what gives a VM that runs elsewhere an adapter while it runs");
+  command->add_option("NAME", options->name, "Name of the VM")->required();
+  command->add_option("--adapter", options->adapter, "Its number, as vm list shows it")
+      ->type_name("NUMBER")
+      ->required()
+      ->check(CLI::Range(1u, control::kMaxAdapters).description(""));
+  command
+      ->add_option("--bus", options->bus,
+                   "Id of a root port of the VM (pcie-root-port) that has nothing in it")
+      ->type_name("ID")
+      ->required();
+  CLI::Option* netdev = command->add_option(
+      "--netdev", options->network.netdev,
+      "Put the NIC on a netdev that is there, with this id; none: on no network");
+  netdev->type_name("ID|none");
+  command->add_option("--tap", options->network.tap, "Put the NIC on this tap device (pv-NAME.N)")
+      ->type_name("IFNAME")
+      ->excludes(netdev);
+  command->add_option("--virsh", options->domain, "As commands of virsh, for this libvirt domain")
+      ->type_name("DOMAIN");
+  command->footer(
+      "Each line is a command of QMP. Their order matters. What is plugged so stays until the VM\n"
+      "is shut down: QEMU (11.1) aborts when such a device is unplugged.\n"
+      "Examples:\n"
+      "  paravane vm hot-add-commands db1 --adapter 2 --bus rp1\n"
+      "  paravane vm hot-add-commands db1 --adapter 2 --bus pci.5 --netdev net1 --virsh db1 | sh");
+  command->callback([options, &run] {
+    run = [options](const Context& context) { return run_hot_add(*options, context); };
+  });
+}
+
+}  // namespace paravane::cli

@@ -1,0 +1,148 @@
+#include "cli/machine_options.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "vmm/qemu_arguments.h"
+
+namespace paravane::cli {
+namespace {
+
+constexpr std::string_view kNone = "none";
+constexpr std::uint64_t kMib = std::uint64_t{1} << 20;
+
+// "none" is the empty path.
+std::optional<std::string> whole_path(const std::optional<std::string>& word) {
+  if (!word) return std::nullopt;
+  if (*word == kNone || word->empty()) return "";
+  return std::filesystem::absolute(*word).lexically_normal().string();
+}
+
+// Up to a comma that is not doubled, which is taken away.
+std::string take_part(std::string_view& text) {
+  std::string part;
+  while (!text.empty()) {
+    const char c = text.front();
+    text.remove_prefix(1);
+    if (c == ',') {
+      if (!text.starts_with(',')) break;
+      text.remove_prefix(1);
+    }
+    part += c;
+  }
+  return part;
+}
+
+bool is_none(const std::vector<std::string>& words) {
+  return words.size() == 1 && words.front() == kNone;
+}
+
+Result<std::vector<control::Disk>> parse_disks(const std::vector<std::string>& words) {
+  std::vector<control::Disk> disks;
+  if (is_none(words)) return disks;
+  for (const std::string& word : words) {
+    Result<control::Disk> disk = parse_disk(word);
+    if (!disk) return std::unexpected(disk.error());
+    disks.push_back(std::move(*disk));
+  }
+  return disks;
+}
+
+void add_boot_options(CLI::App& command, MachineWords& words) {
+  command
+      .add_option("--disk", words.disks,
+                  "Disk image, the first one is booted; once for each; none: takes all away")
+      ->type_name("FILE[,format=raw|qcow2][,readonly]")
+      ->allow_extra_args(false);
+  command.add_option("--kernel", words.kernel, "Kernel to boot instead of a disk; none")
+      ->type_name("FILE");
+  command.add_option("--initrd", words.initrd, "Its initial RAM disk; none")->type_name("FILE");
+  command.add_option("--append", words.append, "Its command line")->type_name("TEXT");
+}
+
+void add_flag_pair(CLI::App& command, const std::string& name, std::optional<bool>& value,
+                   const std::string& help) {
+  CLI::Option* yes = command.add_flag_callback("--" + name, [&value] { value = true; }, help);
+  command.add_flag_callback("--no-" + name, [&value] { value = false; }, "Not that")->excludes(yes);
+}
+
+}  // namespace
+
+void add_machine_options(CLI::App& command, MachineWords& words) {
+  command
+      .add_option("--memory", words.memory,
+                  "Guest memory, such as 512M or 4G (1G), for VMs that vm start runs")
+      ->type_name("SIZE");
+  command.add_option("--cpus", words.cpus, "Virtual processors (1)")->type_name("NUMBER");
+  add_boot_options(command, words);
+  add_flag_pair(command, "lock-memory", words.lock_memory,
+                "Reserve all guest memory (All locked): none of it is ever swapped out");
+  add_flag_pair(command, "huge-pages", words.huge_pages, "Memory in the host's pages of 2 MiB");
+  command
+      .add_option("--accelerator", words.accelerator,
+                  "kvm, tcg (QEMU's emulation), or auto: KVM where it may be used (auto)")
+      ->type_name("auto|kvm|tcg")
+      ->check(CLI::IsMember({"auto", "kvm", "tcg"}).description(""));
+  command.add_option("--cpu-model", words.cpu_model, "As QEMU's -cpu; none: all there is")
+      ->type_name("MODEL");
+  command
+      .add_option("--qemu-arg", words.qemu_arguments,
+                  "A word more for QEMU's command line; once for each; none: takes all away")
+      ->type_name("WORD")
+      ->allow_extra_args(false);
+}
+
+Result<control::Disk> parse_disk(std::string_view word) {
+  const std::string all(word);
+  const auto bad = [&all](std::string_view problem) {
+    return fail(Errc::kInvalidArgument, fmt::format("--disk {}: {}", all, problem));
+  };
+  const std::string file = take_part(word);
+  if (file.empty()) return bad("name a file");
+  control::Disk disk{.file = *whole_path(file)};
+  while (!word.empty()) {
+    const std::string part = take_part(word);
+    const auto format =
+        part.starts_with("format=") ? control::parse_disk_format(part.substr(7)) : std::nullopt;
+    if (format) disk.format = *format;
+    if (part == "readonly") disk.read_only = true;
+    if (!format && part != "readonly") {
+      return bad("after the file comes format=raw, format=qcow2 or readonly");
+    }
+  }
+  return disk;
+}
+
+Result<control::VmMachineChange> machine_change(const MachineWords& words) {
+  control::VmMachineChange change{.cpus = words.cpus,
+                                  .cpu_model = words.cpu_model,
+                                  .lock_memory = words.lock_memory,
+                                  .huge_pages = words.huge_pages,
+                                  .kernel = whole_path(words.kernel),
+                                  .initrd = whole_path(words.initrd),
+                                  .append = words.append};
+  if (words.memory) {
+    const Result<std::uint64_t> bytes = vmm::parse_memory(*words.memory);
+    if (!bytes) return std::unexpected(bytes.error());
+    if (*bytes % kMib != 0) {
+      return fail(Errc::kInvalidArgument,
+                  fmt::format("--memory {}: write a whole number of MiB", *words.memory));
+    }
+    change.memory_mib = *bytes / kMib;
+  }
+  if (words.accelerator) change.accelerator = control::parse_accelerator(*words.accelerator);
+  if (words.cpu_model == kNone) change.cpu_model = "";
+  if (!words.disks.empty()) {
+    auto disks = parse_disks(words.disks);
+    if (!disks) return std::unexpected(disks.error());
+    change.disks = std::move(*disks);
+  }
+  if (!words.qemu_arguments.empty()) {
+    change.qemu_arguments =
+        is_none(words.qemu_arguments) ? std::vector<std::string>{} : words.qemu_arguments;
+  }
+  return change;
+}
+
+}  // namespace paravane::cli

@@ -1,0 +1,54 @@
+#include "cli/vm_unit.h"
+
+#include <fmt/format.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <cstring>
+
+namespace paravane::cli {
+namespace {
+
+constexpr const char* kProgram = "/usr/bin/systemctl";
+constexpr std::array kUnitFolders = {"/etc/systemd/system", "/usr/local/lib/systemd/system",
+                                     "/usr/lib/systemd/system", "/lib/systemd/system"};
+
+bool has_unit_file() {
+  return std::ranges::any_of(kUnitFolders, [](const char* folder) {
+    return ::access(fmt::format("{}/paravane-vm@.service", folder).c_str(), R_OK) == 0;
+  });
+}
+
+}  // namespace
+
+bool has_vm_unit(const Context& context) {
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): this program has one thread
+  const bool elsewhere = std::getenv("PARAVANE_VM_DIRECTORY") != nullptr;
+  return ::geteuid() == 0 && !elsewhere && context.socket == control::kDefaultApiSocket &&
+         ::access("/run/systemd/system", F_OK) == 0 && has_unit_file();
+}
+
+std::string vm_unit(const std::string& vm) {
+  return fmt::format("paravane-vm@{}.service", vm);
+}
+
+Status start_vm_unit(const std::string& vm) {
+  const std::string unit = vm_unit(vm);
+  std::array<std::string, 3> words = {"systemctl", "start", unit};
+  std::array<char*, 4> arguments = {words[0].data(), words[1].data(), words[2].data(), nullptr};
+  pid_t process = 0;
+  const int error = ::posix_spawn(&process, kProgram, nullptr, nullptr, arguments.data(), environ);
+  if (error != 0) return fail(Errc::kIo, fmt::format("{}: {}", kProgram, std::strerror(error)));
+  int status = 0;
+  if (::waitpid(process, &status, 0) == process && WIFEXITED(status) && WEXITSTATUS(status) == 0) {
+    return {};
+  }
+  return fail(Errc::kIo,
+              fmt::format("systemd did not start {}\n  See: journalctl -e -u {}", unit, unit));
+}
+
+}  // namespace paravane::cli

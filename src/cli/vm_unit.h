@@ -1,0 +1,22 @@
+// The service manager that runs VMs, where there is one: each is an instance of the
+// template unit paravane-vm@.service.
+
+#pragma once
+
+#include <string>
+
+#include "base/result.h"
+#include "cli/context.h"
+
+namespace paravane::cli {
+
+// systemd runs this host, has the unit, and the daemon and the VMs' directory are where the
+// unit looks for them. Else VMs are processes of their own.
+bool has_vm_unit(const Context& context);
+
+std::string vm_unit(const std::string& vm);
+
+// Waits for systemctl. Errors: kIo; it has said why.
+Status start_vm_unit(const std::string& vm);
+
+}  // namespace paravane::cli

@@ -1,0 +1,57 @@
+#include "vmm/account.h"
+
+#include <fmt/format.h>
+#include <grp.h>
+#include <pwd.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+
+namespace paravane::vmm {
+namespace {
+
+constexpr const char* kUser = "paravane-vm";
+
+}  // namespace
+
+// NOLINTBEGIN(concurrency-mt-unsafe): this program has one thread
+Result<Account> qemu_account() {
+  if (::geteuid() != 0) {
+    const passwd* self = ::getpwuid(::geteuid());
+    return Account{.name = self == nullptr ? fmt::format("user {}", ::geteuid()) : self->pw_name,
+                   .user = ::geteuid(),
+                   .group = ::getegid()};
+  }
+  const char* named = std::getenv("PARAVANE_VM_USER");
+  const std::string name = named == nullptr || *named == '\0' ? kUser : named;
+  const passwd* entry = ::getpwnam(name.c_str());
+  if (entry == nullptr) {
+    return fail(
+        Errc::kNotFound,
+        fmt::format("there is no user {} for QEMU to be (systemd-sysusers makes it)", name));
+  }
+  if (entry->pw_uid == 0) {
+    return fail(Errc::kInvalidArgument, "PARAVANE_VM_USER is root: QEMU is not run as root");
+  }
+  return Account{.name = name, .user = entry->pw_uid, .group = entry->pw_gid};
+}
+// NOLINTEND(concurrency-mt-unsafe)
+
+Status become(const Account& account) {
+  const auto failed = [&account] {
+    return fail(Errc::kIo,
+                fmt::format("QEMU cannot become {}: {}", account.name, std::strerror(errno)));
+  };
+  if (::geteuid() == 0) {
+    if (::initgroups(account.name.c_str(), account.group) != 0) return failed();
+    if (::setresgid(account.group, account.group, account.group) != 0) return failed();
+    if (::setresuid(account.user, account.user, account.user) != 0) return failed();
+  }
+  if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return failed();
+  return {};
+}
+
+}  // namespace paravane::vmm

@@ -1,0 +1,26 @@
+// Who QEMU is when root starts it: a user of its own, in its own groups, without any right.
+
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+
+#include "base/result.h"
+
+namespace paravane::vmm {
+
+struct Account {
+  std::string name;
+  uid_t user = 0;
+  gid_t group = 0;
+};
+
+// PARAVANE_VM_USER, or paravane-vm; for somebody who is not root, that user.
+// Errors: kNotFound, kInvalidArgument (root).
+Result<Account> qemu_account();
+
+// For good. Nothing to do for who is not root. Errors: kIo.
+Status become(const Account& account);
+
+}  // namespace paravane::vmm

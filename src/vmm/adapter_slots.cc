@@ -1,0 +1,65 @@
+#include "vmm/adapter_slots.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "control/interface_name.h"
+
+namespace paravane::vmm {
+namespace {
+
+constexpr std::uint32_t kLastSlot = 0x1f;
+
+}  // namespace
+
+Result<std::vector<AdapterSlot>> slots_of(const control::VmStatus& vm, std::uint32_t first_slot) {
+  std::vector<AdapterSlot> slots;
+  for (std::size_t i = 0; i < vm.adapters.size(); ++i) {
+    const control::AdapterSpec& adapter = vm.spec.adapters[i];
+    const std::uint32_t slot = first_slot + adapter.number - 1;
+    if (slot > kLastSlot) {
+      return fail(Errc::kInvalidArgument,
+                  fmt::format("--addr {:x}: adapter {} would be in slot {:x}, and the last is {:x}",
+                              first_slot, adapter.number, slot, kLastSlot));
+    }
+    const std::string& tap = vm.adapters[i].tap;
+    slots.push_back({.adapter = adapter.number,
+                     .number = slot,
+                     .mac = control::format_mac(*adapter.mac),
+                     .socket = vm.adapters[i].socket,
+                     .netdev_id = adapter.number == 1
+                                      ? std::string("paravane-net")
+                                      : fmt::format("paravane-net{}", adapter.number - 1),
+                     .nic_id = fmt::format("paravane-nic{}", adapter.number - 1),
+                     .device_id = fmt::format("paravane{}", adapter.number - 1),
+                     .port_id = fmt::format("paravane-port{}", adapter.number - 1),
+                     .tap = tap.empty() ? control::tap_name(vm.spec.name, adapter.number) : tap,
+                     .in_port_group = !tap.empty()});
+  }
+  return slots;
+}
+
+nlohmann::ordered_json device_of(const AdapterSlot& slot, const std::string& bus,
+                                 const std::string& address) {
+  nlohmann::ordered_json device = {{"driver", "vfio-user-pci"}, {"id", slot.device_id}};
+  if (!bus.empty()) device["bus"] = bus;
+  device["addr"] = address;
+  device["socket"] = {{"type", "unix"}, {"path", slot.socket}};
+  return device;
+}
+
+std::string print(const nlohmann::ordered_json& value) {
+  return value.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+std::string escape_commas(const std::string& text) {
+  std::string escaped;
+  for (const char c : text) {
+    escaped += c;
+    if (c == ',') escaped += ',';
+  }
+  return escaped;
+}
+
+}  // namespace paravane::vmm

@@ -1,0 +1,46 @@
+// Where an adapter stands in its VM, and what it is called there: the names of QEMU's
+// objects, the tap beside it, the device as QEMU's JSON.
+
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "control/vm.h"
+
+namespace paravane::vmm {
+
+inline constexpr std::uint32_t kFirstSlot = 0x10;  // of adapter 1
+
+struct AdapterSlot {
+  std::uint32_t adapter;  // its number
+  std::uint32_t number;   // of the PCI slot; adapters keep theirs when others are taken away
+  std::string mac;
+  std::string socket;
+  std::string netdev_id;  // of a -netdev that we make
+  std::string nic_id;
+  std::string device_id;
+  std::string port_id;  // of a root port of its own, in VMs that we run
+  std::string tap;
+  bool in_port_group;  // then the tap is there
+};
+
+// In the order of adapters. REQUIRES: each adapter's mac.
+// Errors: kInvalidArgument, if a bus has not so many slots.
+Result<std::vector<AdapterSlot>> slots_of(const control::VmStatus& vm, std::uint32_t first_slot);
+
+// Our device for -device or device_add; `address` as in "0.1". Without a bus it is the machine's.
+nlohmann::ordered_json device_of(const AdapterSlot& slot, const std::string& bus,
+                                 const std::string& address);
+
+// Never fails: bytes that are not UTF-8 are replaced.
+std::string print(const nlohmann::ordered_json& value);
+
+// QEMU separates the properties of an option with commas; a doubled one is a comma of
+// the value.
+std::string escape_commas(const std::string& text);
+
+}  // namespace paravane::vmm

@@ -1,0 +1,97 @@
+#include "vmm/console.h"
+
+#include <gtest/gtest.h>
+#include <pty.h>
+#include <sys/socket.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include <array>
+#include <string>
+#include <thread>
+
+#include "base/unique_fd.h"
+
+namespace paravane::vmm {
+namespace {
+
+using namespace std::chrono_literals;
+
+struct Pair {
+  UniqueFd near, far;
+};
+
+Pair socket_pair() {
+  std::array<int, 2> ends{};
+  EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends.data()), 0);
+  return {UniqueFd(ends[0]), UniqueFd(ends[1])};
+}
+
+void put(const UniqueFd& to, std::string_view text) {
+  EXPECT_EQ(::write(to.get(), text.data(), text.size()), static_cast<ssize_t>(text.size()));
+}
+
+std::string take(const UniqueFd& from) {
+  std::array<char, 100> bytes;
+  const ssize_t count = ::recv(from.get(), bytes.data(), bytes.size(), MSG_DONTWAIT);
+  return {bytes.data(), static_cast<std::size_t>(std::max<ssize_t>(count, 0))};
+}
+
+TEST(Console, CarriesBothWaysUntilTheUserLeaves) {
+  Pair line = socket_pair(), keyboard = socket_pair(), screen = socket_pair();
+  put(line.far, "login: ");
+  put(keyboard.far,
+      "root\n\x1d"
+      "never sent");
+  EXPECT_EQ(carry_console(line.near.get(), keyboard.near.get(), screen.near.get(), 10ms),
+            ConsoleEnd::kLeft);
+  EXPECT_EQ(take(line.far), "root\n");
+  EXPECT_EQ(take(screen.far), "login: ");
+}
+
+TEST(Console, AfterTheEndOfInputWaitsUntilTheVmIsQuiet) {
+  Pair line = socket_pair(), keyboard = socket_pair(), screen = socket_pair();
+  put(keyboard.far, "uptime\n");
+  keyboard.far.reset();
+  std::thread guest([&line] {
+    std::array<char, 7> heard;
+    EXPECT_EQ(::recv(line.far.get(), heard.data(), heard.size(), MSG_WAITALL), 7);
+    put(line.far, "up 1 day");
+  });
+  EXPECT_EQ(carry_console(line.near.get(), keyboard.near.get(), screen.near.get(), 300ms),
+            ConsoleEnd::kInputEnded);
+  guest.join();
+  EXPECT_EQ(take(screen.far), "up 1 day");
+}
+
+TEST(Console, EndsWithItsVm) {
+  Pair line = socket_pair(), keyboard = socket_pair(), screen = socket_pair();
+  line.far.reset();
+  EXPECT_EQ(carry_console(line.near.get(), keyboard.near.get(), screen.near.get(), 10ms),
+            ConsoleEnd::kVmEnded);
+}
+
+TEST(Console, PutsTheTerminalBack) {
+  Pair line = socket_pair(), screen = socket_pair();
+  int controller = -1, terminal = -1;
+  ASSERT_EQ(::openpty(&controller, &terminal, nullptr, nullptr, nullptr), 0);
+  const UniqueFd keyboard(controller), near(terminal);
+  termios before{}, during{}, after{};
+  ASSERT_EQ(::tcgetattr(terminal, &before), 0);
+  std::thread user([&] {
+    put(line.far, "x");
+    std::array<char, 1> shown;
+    EXPECT_EQ(::recv(screen.far.get(), shown.data(), 1, MSG_WAITALL), 1);
+    EXPECT_EQ(::tcgetattr(controller, &during), 0);
+    put(keyboard, "\x1d");
+  });
+  EXPECT_EQ(carry_console(line.near.get(), terminal, screen.near.get(), 10ms), ConsoleEnd::kLeft);
+  user.join();
+  ASSERT_EQ(::tcgetattr(terminal, &after), 0);
+  EXPECT_EQ(during.c_lflag & ICANON, 0u);
+  EXPECT_NE(before.c_lflag & ICANON, 0u);
+  EXPECT_EQ(after.c_lflag, before.c_lflag);
+}
+
+}  // namespace
+}  // namespace paravane::vmm

@@ -1,0 +1,24 @@
+// How a VM that we run ends. REQUIRES, of both: it runs.
+
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <string>
+
+#include "base/result.h"
+#include "vmm/places.h"
+
+namespace paravane::vmm {
+
+// Presses the power button, and again every ten seconds, since a guest that boots does not
+// see it; returns when QEMU has ended. `waiting` hears how long it has been, every five
+// seconds. Errors: kBadState (the guest does not), kIo.
+Status power_down(const Places& places, const std::string& vm, std::chrono::seconds patience,
+                  const std::function<void(std::chrono::seconds)>& waiting);
+
+// As if its cable were pulled. QEMU is asked first, and killed when it does not obey.
+// Errors: kIo.
+Status cut_power(const Places& places, const std::string& vm);
+
+}  // namespace paravane::vmm

@@ -1,0 +1,188 @@
+#include "vmm/launch.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "vmm/account.h"
+#include "vmm/adapter_slots.h"
+#include "vmm/machine_arguments.h"
+#include "vmm/qemu_program.h"
+#include "vmm/tap_device.h"
+
+namespace paravane::vmm {
+namespace {
+
+constexpr std::size_t kMaxReason = 4096;
+
+std::unexpected<Error> system_failure(const std::string& what) {
+  return fail(Errc::kIo, fmt::format("{}: {}", what, std::strerror(errno)));
+}
+
+struct Taps {
+  std::vector<UniqueFd> files{};
+  HostFacts facts{};
+};
+
+// An adapter whose port group's tap is not there yet cannot be started; one without a port
+// group has the tap that somebody made for it, or no network.
+Result<Taps> open_taps(const control::VmStatus& vm) {
+  Taps taps;
+  const auto slots = slots_of(vm, kFirstSlot);
+  if (!slots) return std::unexpected(slots.error());
+  for (const AdapterSlot& slot : *slots) {
+    if (!tap_exists(slot.tap)) {
+      if (!slot.in_port_group) continue;
+      return fail(Errc::kNotFound,
+                  fmt::format("adapter {}: there is no tap {}\n  Its port group's switch says why: "
+                              "paravane vds list",
+                              slot.adapter, slot.tap));
+    }
+    Result<UniqueFd> file = open_tap(slot.tap);
+    if (!file) return std::unexpected(file.error());
+    if (::fcntl(file->get(), F_SETFD, 0) != 0) return system_failure(slot.tap);
+    taps.facts.taps[slot.adapter] = file->get();
+    taps.files.push_back(std::move(*file));
+  }
+  return taps;
+}
+
+// Before the rights to raise them are gone.
+Status raise_limits(const control::VmMachine& machine) {
+  const rlimit files{.rlim_cur = 65536, .rlim_max = 65536};
+  if (::geteuid() == 0) ::setrlimit(RLIMIT_NOFILE, &files);  // as many as there may be
+  if (!machine.lock_memory) return {};
+  rlimit memory{};
+  ::getrlimit(RLIMIT_MEMLOCK, &memory);
+  if (memory.rlim_cur == RLIM_INFINITY) return {};
+  memory = {.rlim_cur = RLIM_INFINITY, .rlim_max = RLIM_INFINITY};
+  if (::setrlimit(RLIMIT_MEMLOCK, &memory) == 0) return {};
+  return fail(
+      Errc::kIo,
+      "its memory is to be locked, and you may lock none without limit\n  Start it as root, "
+      "or see limits.conf(5), memlock");
+}
+
+Status check_access(const Account& account, const char* what, const std::string& file, int mode) {
+  if (::access(file.c_str(), mode) == 0) return {};
+  const int error = errno;
+  std::string text = fmt::format("{} {}: {}", what, file, std::strerror(error));
+  if (error == EACCES) text += fmt::format("\n  QEMU runs as {}, who must be let in", account.name);
+  return fail(error == ENOENT ? Errc::kNotFound : Errc::kIo, std::move(text));
+}
+
+// As QEMU's user: what it will find closed, with words better than its own.
+Status check_files(const control::VmStatus& vm, const Account& account) {
+  const control::VmMachine& machine = vm.spec.machine;
+  for (const control::Disk& disk : machine.disks) {
+    const int mode = disk.read_only ? R_OK : R_OK | W_OK;
+    if (Status good = check_access(account, "disk", disk.file, mode); !good) return good;
+  }
+  for (const auto& [what, file] :
+       {std::pair{"kernel", machine.kernel}, {"initrd", machine.initrd}}) {
+    if (file.empty()) continue;
+    if (Status good = check_access(account, what, file, R_OK); !good) return good;
+  }
+  for (const control::AdapterStatus& adapter : vm.adapters) {
+    Status good = check_access(account, "adapter's socket", adapter.socket, R_OK | W_OK);
+    if (good) continue;
+    return fail(good.error().code, good.error().message + "\n  Give the sockets a group that " +
+                                       account.name +
+                                       " is in: paravaned.toml(5), [vfio_user] group");
+  }
+  return {};
+}
+
+// standard input from nowhere; the rest to the log, or as it is.
+Status redirect(int log) {
+  const UniqueFd nothing(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  if (!nothing || ::dup2(nothing.get(), STDIN_FILENO) < 0) return system_failure("/dev/null");
+  if (log < 0) return {};
+  if (::dup2(log, STDOUT_FILENO) < 0 || ::dup2(log, STDERR_FILENO) < 0)
+    return system_failure("log");
+  return {};
+}
+
+Error execute(const std::string& program, std::vector<std::string> words) {
+  words.insert(words.begin(), "qemu-system-x86_64");
+  std::vector<char*> arguments;
+  for (std::string& word : words) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  std::array<std::string, 3> variables = {"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/",
+                                          "LANG=C.UTF-8"};
+  std::array<char*, 4> environment = {variables[0].data(), variables[1].data(), variables[2].data(),
+                                      nullptr};
+  ::execve(program.c_str(), arguments.data(), environment.data());
+  return system_failure(program).error();
+}
+
+}  // namespace
+
+Error launch(const control::VmStatus& vm, const Places& places, Output output) {
+  const std::string& name = vm.spec.name;
+  const std::string program = qemu_program();
+  const Result<Account> account = qemu_account();
+  if (!account) return account.error();
+  const Result<UniqueFd> lock = places.lock(name);
+  if (!lock) return lock.error();
+  const Result<UniqueFd> folder = places.make_directory(name, account->user, account->group);
+  if (!folder) return folder.error();
+  UniqueFd log;
+  if (output == Output::kLog) {
+    Result<UniqueFd> made = places.make_log(name);
+    if (!made) return made.error();
+    log = std::move(*made);
+  }
+  Result<Taps> taps = open_taps(vm);
+  if (!taps) return taps.error();
+  if (Status raised = raise_limits(vm.spec.machine); !raised) return raised.error();
+  if (::fchdir(folder->get()) != 0) return system_failure(places.directory(name)).error();
+  if (Status changed = become(*account); !changed) return changed.error();
+  ::umask(0077);
+  if (Status good = check_files(vm, *account); !good) return good.error();
+  if (Status good = check_qemu(program); !good) return good.error();
+  taps->facts.kvm = ::access("/dev/kvm", R_OK | W_OK) == 0;
+  Result<std::vector<std::string>> words = machine_arguments(vm, taps->facts);
+  if (!words) return words.error();
+  if (Status done = redirect(log ? log.get() : -1); !done) return done.error();
+  return execute(program, std::move(*words));
+}
+
+Result<pid_t> launch_detached(const control::VmStatus& vm, const Places& places) {
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return system_failure("pipe");
+  const UniqueFd out(ends[0]);
+  UniqueFd in(ends[1]);
+  const pid_t process = ::fork();
+  if (process < 0) return system_failure("fork");
+  if (process == 0) {
+    ::setsid();
+    const Error error = launch(vm, places, Output::kLog);
+    // Nobody else can hear it any more.
+    [[maybe_unused]] const ssize_t told =
+        ::write(in.get(), error.message.data(), std::min(error.message.size(), kMaxReason));
+    ::_exit(1);
+  }
+  in.reset();
+  std::string reason;
+  std::array<char, 512> bytes;
+  for (ssize_t count = 1; count > 0 && reason.size() < kMaxReason;) {
+    count = ::read(out.get(), bytes.data(), bytes.size());
+    if (count > 0) reason.append(bytes.data(), static_cast<std::size_t>(count));
+  }
+  if (reason.empty()) return process;
+  ::waitpid(process, nullptr, 0);
+  return fail(Errc::kIo, std::move(reason));
+}
+
+}  // namespace paravane::vmm

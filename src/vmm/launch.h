@@ -1,0 +1,29 @@
+// Starting the QEMU of a VM, with the rights of whoever calls: a lock, taps, QEMU's own
+// user, and then execve(). Nothing goes through a shell, and QEMU inherits its taps, the
+// lock and the log, nothing else.
+
+#pragma once
+
+#include <sys/types.h>
+
+#include "base/result.h"
+#include "control/vm.h"
+#include "vmm/places.h"
+
+namespace paravane::vmm {
+
+enum class Output : std::uint8_t {
+  kInherited,  // what QEMU says goes where what we say goes
+  kLog,        // to the VM's log
+};
+
+// Becomes QEMU: returns only when it could not. The working directory, the user and its
+// limits may have changed by then. REQUIRES: each adapter's mac.
+// Errors: kBadState (the VM runs), kNotFound, kIo, kUnsupported; with the remedy.
+Error launch(const control::VmStatus& vm, const Places& places, Output output);
+
+// The same in a process of its own, which belongs to no terminal. It is QEMU when this
+// returns, or has said why not.
+Result<pid_t> launch_detached(const control::VmStatus& vm, const Places& places);
+
+}  // namespace paravane::vmm

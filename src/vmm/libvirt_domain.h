@@ -1,0 +1,16 @@
+// A VM as a libvirt domain: what `virsh define` takes.
+
+#pragma once
+
+#include <string>
+
+#include "base/result.h"
+#include "control/vm.h"
+#include "vmm/qemu_arguments.h"
+
+namespace paravane::vmm {
+
+// REQUIRES: each adapter's mac. Errors: kInvalidArgument, naming the option.
+Result<std::string> libvirt_xml(const control::VmStatus& vm, const VmmOptions& options);
+
+}  // namespace paravane::vmm

@@ -1,0 +1,35 @@
+#include "vmm/local_socket.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+namespace paravane::vmm {
+
+Result<UniqueFd> connect_to(const std::string& directory, const char* name) {
+  const auto failed = [&](int error) {
+    const bool nobody = error == ENOENT || error == ECONNREFUSED;
+    return fail(nobody ? Errc::kNotFound : Errc::kIo,
+                fmt::format("{}/{}: {}", directory, name, std::strerror(error)));
+  };
+  // A socket's own path has room for 107 characters only.
+  const UniqueFd folder(::open(directory.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!folder) return failed(errno);
+  UniqueFd line(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (!line) return failed(errno);
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  const std::string path = fmt::format("/proc/self/fd/{}/{}", folder.get(), name);
+  std::ranges::copy(path, address.sun_path);
+  if (::connect(line.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
+    return failed(errno);
+  }
+  return line;
+}
+
+}  // namespace paravane::vmm

@@ -1,0 +1,16 @@
+// A client of a Unix socket that a QEMU of ours listens on.
+
+#pragma once
+
+#include <string>
+
+#include "base/result.h"
+#include "base/unique_fd.h"
+
+namespace paravane::vmm {
+
+// However long the directory's path is. Does not wait.
+// Errors: kNotFound (nobody listens there), kIo.
+Result<UniqueFd> connect_to(const std::string& directory, const char* name);
+
+}  // namespace paravane::vmm

@@ -1,0 +1,34 @@
+// The whole command line of a QEMU that we run. Each adapter, also those that the VM may
+// get later, has a root port of its own: QEMU plugs nothing into q35's own bus while a
+// VM runs. QMP and the serial console are sockets in QEMU's working directory.
+//
+// No word is made of two parts that somebody else wrote, and what could hold a comma is
+// JSON: nothing that came through the API becomes an option that it was not meant to be.
+
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "control/vm.h"
+
+namespace paravane::vmm {
+
+inline constexpr const char* kQmpSocket = "qmp.sock";
+inline constexpr const char* kConsoleSocket = "console.sock";
+
+// What the host has for it.
+struct HostFacts {
+  bool kvm = false;                     // QEMU's user may use it
+  std::map<std::uint32_t, int> taps{};  // open descriptors, by the adapter's number
+};
+
+// Without the program's name. REQUIRES: each adapter's mac.
+// Errors: kUnsupported (KVM is wanted and not there).
+Result<std::vector<std::string>> machine_arguments(const control::VmStatus& vm,
+                                                   const HostFacts& host);
+
+}  // namespace paravane::vmm

@@ -1,0 +1,19 @@
+// Gives a VM that we run an adapter that it has got just now. There is no unplugging
+// (vmm/hot_add.h).
+
+#pragma once
+
+#include <cstdint>
+
+#include "base/result.h"
+#include "control/vm.h"
+#include "vmm/places.h"
+
+namespace paravane::vmm {
+
+// REQUIRES: the adapter is there, each has its mac, and the VM runs. Waits some seconds for
+// the tap of a port group, which the daemon is about to make.
+// Errors: kNotFound, kIo, kBadState (QEMU refuses, with its reason).
+Status plug(const control::VmStatus& vm, std::uint32_t adapter, const Places& places);
+
+}  // namespace paravane::vmm

@@ -1,0 +1,47 @@
+// What somebody's own QEMU must be told to give a VM its adapters: shared guest memory,
+// and for each a PCI slot with a vmxnet3 NIC at function 0 and our device at function 1,
+// where the guest's driver looks for it.
+
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "control/vm.h"
+#include "vmm/adapter_slots.h"
+
+namespace paravane::vmm {
+
+struct VmmOptions {
+  // One for each adapter, or none.
+  std::vector<std::string> netdevs{};  // ids of -netdevs that the user makes; or
+  std::vector<std::string>
+      taps{};  // tap devices to use (default: the port group's, or control::tap_name())
+  std::string bridge = "br0";           // libvirt, for adapters without a port group
+  std::optional<std::string> memory{};  // unset: the VM's
+  std::uint32_t slot = kFirstSlot;      // of adapter 1; adapter 2 has the next, and so on
+  std::string emulator{};               // libvirt; empty: its own choice
+};
+
+// Guest memory as QEMU takes it: a number and K, M, G or T (none: M). In bytes.
+// Errors: kInvalidArgument.
+Result<std::uint64_t> parse_memory(const std::string& text);
+
+// What options say, or else the VM. Errors: kInvalidArgument.
+Result<std::uint64_t> memory_of(const control::VmMachine& machine, const VmmOptions& options);
+
+// The name of a network interface that `option` brought. Errors: kInvalidArgument.
+Status check_interface(std::string_view option, const std::string& name);
+
+// The words of QEMU's command line. REQUIRES: each adapter's mac.
+Result<std::vector<std::string>> qemu_arguments(const control::VmStatus& vm,
+                                                const VmmOptions& options);
+
+// One word for a POSIX shell.
+std::string shell_quote(const std::string& word);
+
+}  // namespace paravane::vmm

@@ -1,0 +1,32 @@
+// Which QEMU runs VMs: PARAVANE_QEMU, or the system's. That is the host's matter, not a
+// VM's: whoever may describe a VM shall not choose a program.
+
+#pragma once
+
+#include <compare>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+
+namespace paravane::vmm {
+
+struct QemuVersion {
+  int major_number = 0;
+  int minor_number = 0;
+
+  auto operator<=>(const QemuVersion&) const = default;
+};
+inline constexpr QemuVersion kOldestQemu{10, 1};  // the first with vfio-user-pci
+
+// "QEMU emulator version 10.1.2 (Debian ...)"
+std::optional<QemuVersion> parse_qemu_version(std::string_view text);
+
+std::string qemu_program();
+
+// Runs it, as whoever we are. Errors: kNotFound (no such program), kUnsupported (too old),
+// kIo. Each names the remedy.
+Status check_qemu(const std::string& program);
+
+}  // namespace paravane::vmm

@@ -1,0 +1,58 @@
+#include "vmm/qemu_program.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <string>
+
+namespace paravane::vmm {
+namespace {
+
+using testing::HasSubstr;
+
+TEST(QemuVersion, IsReadFromWhatQemuSays) {
+  EXPECT_EQ(parse_qemu_version("QEMU emulator version 10.1.2 (Debian 1:10.1.2+ds-1)\nCopyright"),
+            (QemuVersion{10, 1}));
+  EXPECT_EQ(parse_qemu_version("QEMU emulator version 7.2.0"), (QemuVersion{7, 2}));
+  EXPECT_LT((QemuVersion{9, 2}), kOldestQemu);
+  EXPECT_GT((QemuVersion{11, 0}), kOldestQemu);
+  for (const char* text : {"", "QEMU emulator version ", "QEMU emulator version 10", "version 10.1",
+                           "QEMU emulator version x.1", "QEMU emulator version 99999999999.1"}) {
+    EXPECT_FALSE(parse_qemu_version(text)) << text;
+  }
+}
+
+class QemuProgramTest : public testing::Test {
+ protected:
+  ~QemuProgramTest() override { ::unlink(path_.c_str()); }
+
+  // What check_qemu() says of a program that does this.
+  std::string complaint(const std::string& script) {
+    std::ofstream(path_) << "#!/bin/sh\n" << script << "\n";
+    ::chmod(path_.c_str(), 0755);
+    const Status good = check_qemu(path_);
+    return good ? "" : good.error().message;
+  }
+  std::string path_ = testing::TempDir() + "qemu-" + std::to_string(::getpid());
+};
+
+TEST_F(QemuProgramTest, MayBeNewEnough) {
+  EXPECT_EQ(complaint("echo QEMU emulator version 10.1.0"), "");
+}
+
+TEST_F(QemuProgramTest, MayBeTooOld) {
+  EXPECT_THAT(complaint("echo QEMU emulator version 7.2.19"),
+              testing::AllOf(HasSubstr("is version 7.2"), HasSubstr("trixie-backports")));
+}
+
+TEST_F(QemuProgramTest, MayBeNoQemu) {
+  EXPECT_THAT(complaint("echo hello; exit 1"), HasSubstr("is no QEMU"));
+  EXPECT_THAT(complaint("yes"), HasSubstr("is no QEMU"));
+  EXPECT_THAT(check_qemu("/nonexistent").error().message, HasSubstr("PARAVANE_QEMU"));
+}
+
+}  // namespace
+}  // namespace paravane::vmm
