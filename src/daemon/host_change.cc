@@ -26,8 +26,19 @@ namespace {
 std::unexpected<control::ApiError> cannot_change(const std::string& name) {
   return std::unexpected(control::ApiError{
       .code = ApiErrorCode::kVmsAttached,
-      .message = fmt::format("vm {} is attached: its guest has seen the adapter as it is", name),
+      .message = fmt::format("vm {} is attached: its guest has seen it as it is", name),
       .remedy = "Shut the VM down, change it, and start it again.",
+      .vms = {name}});
+}
+
+std::unexpected<control::ApiError> cannot_unplug(const std::string& name, std::uint32_t number) {
+  return std::unexpected(control::ApiError{
+      .code = ApiErrorCode::kVmsAttached,
+      .message = fmt::format("adapter {} of vm {} cannot be taken out while the VM runs: QEMU, up "
+                             "to 11.1 at least, aborts when a vfio-user device is unplugged",
+                             number, name),
+      .remedy = "Shut the VM down first. --force cuts the adapter off at once; its guest keeps a "
+                "dead device until the VM is shut down.",
       .vms = {name}});
 }
 
@@ -132,7 +143,7 @@ ApiResult<VmStatus> Host::remove_adapter(const std::string& name, std::uint32_t 
   if (!now) return std::unexpected(now.error());
   const auto state = now->find(port);
   const bool attached = state != now->end() && state->second.state != control::VmState::kDetached;
-  if (attached && !force) return vm_attached(name);
+  if (attached && !force) return cannot_unplug(name, number);
   VmSpec narrower = vm.spec;
   control::erase_adapter(number, narrower);
   // The store first: if it cannot be written, the VM keeps its device.
@@ -153,7 +164,7 @@ ApiResult<VmStatus> Host::remove_adapter(const std::string& name, std::uint32_t 
                port);
   }
   if (!removed) return std::unexpected(removed.error());
-  return vm_attached(name);
+  return cannot_unplug(name, number);
 }
 
 ApiResult<VmStatus> Host::set_connected(const std::string& name, std::uint32_t number,
