@@ -1,0 +1,51 @@
+"""Builds the packages on a Debian, as scripts/package does there for anybody."""
+
+import pathlib
+import re
+import shutil
+import subprocess
+
+from debian import CACHE, Debian, PATIENCE_TO_BUILD_S, ROOT
+
+BUILT = ROOT / "build" / "packages-of"
+
+
+def build(suite, log):
+    """Into build/packages-of/SUITE; the log gets all that is said."""
+    output = BUILT / suite
+    shutil.rmtree(output, ignore_errors=True)
+    output.mkdir(parents=True)
+    with Debian(suite, "builder") as builder:
+        builder.bind(CACHE.parent / "ccache", "ccache")
+        builder.bind(output, "output")
+        source = builder.root / "src/paravane"
+        subprocess.run(["git", "clone", "-q", ROOT, source], check=True)
+        # Without debugging symbols, which take as long as all the rest.
+        said = builder.try_run("/src/paravane/scripts/package", "--output", "/output", patience_s=PATIENCE_TO_BUILD_S,
+                               env={"CCACHE_DIR": "/ccache", "DEB_CXXFLAGS_STRIP": "-g", "DEB_BUILD_OPTIONS": "terse noautodbgsym"})
+        log.write(said.stdout)
+        if said.returncode:
+            raise AssertionError(f"scripts/package: exit status {said.returncode}\n{said.stdout[-6000:]}")
+        # What an installation without packages has, to compare.
+        builder.run("env", "DESTDIR=/installed", "sh", "-c",
+                    "cmake --install /src/paravane/build/package/paravane/obj-*")
+        installed = subprocess.run(["find", ".", "-not", "-type", "d", "-printf", "%P\n"], cwd=builder.root / "installed",
+                                   check=True, capture_output=True, text=True).stdout
+        (output / "installed").write_text(installed)
+
+
+def built(suite, name):
+    """The package of that name."""
+    return next((BUILT / suite).glob(f"{name}_*.deb"))
+
+
+def newer(package, folder):
+    """The same package with a higher version."""
+    tree = pathlib.Path(folder) / "tree"
+    subprocess.run(["dpkg-deb", "--raw-extract", package, tree], check=True)
+    control = tree / "DEBIAN" / "control"
+    control.write_text(re.sub(r"(?m)^(Version: .*)$", r"\1+later", control.read_text()))
+    later = pathlib.Path(folder) / package.name.replace("_amd64", "+later_amd64")
+    subprocess.run(["dpkg-deb", "--root-owner-group", "--build", tree, later], check=True, stdout=subprocess.DEVNULL)
+    shutil.rmtree(tree)
+    return later
