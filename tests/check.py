@@ -196,7 +196,7 @@ def lab(stage):
     """QEMU, guest kernel and initramfs; the lab's own test."""
     stage.say("preparing QEMU and guests (the first time takes minutes)")
     if stage.check("prepare", "lab/prepare", "--layer", "python", "--layer", "storage", "--layer", "middleware",
-                   "--layer", "switch"):
+                   "--layer", "switch", "--layer", "udev"):
         stage.check("selftest", "lab/selftest", timeout=300)
 
 
@@ -240,6 +240,11 @@ def run_guests(stage, guest, *patterns):
     words = [word for pattern in patterns for word in ("-k", pattern)] + ["--all"] * stage.options.all
     stage.follow("guests: ", "python3", "tests/guests/run.py", "--json", report, *words,
                  env={"LAB_GUEST": guest, "PARAVANE_REPORT": str(LOGS / stage.name)})
+    count_verdicts(stage, report)
+
+
+def count_verdicts(stage, report):
+    """Counts what a program of tests wrote: a list of names, verdicts and reasons."""
     if not report.exists():
         stage.tally.add(f"{stage.name}: ran", False)
         return
@@ -281,8 +286,16 @@ def mutants(stage):
     stage.check("every check is seen missing", "tests/mutants", timeout=7200)
 
 
+def packages(stage):
+    """Debian packages: built, installed, upgraded, removed on Debian 12 and 13; the guest's driver built."""
+    report = LOGS / "packages.json"
+    report.unlink(missing_ok=True)
+    stage.follow("packages: ", "tests/packages/run", "--json", report)
+    count_verdicts(stage, report)
+
+
 STAGES = [house, release, sanitizers, fuzz, threads, cluster, lab, qtest, guests, guests_trixie, chaos, conformance]
-LONG = [unit, tidy, coverage, guests_backports]  # with --all, or --only
+LONG = [unit, tidy, coverage, guests_backports, packages]  # with --all, or --only
 ON_DEMAND = [mutants]  # --only: hours of building
 
 
