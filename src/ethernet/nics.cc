@@ -112,6 +112,14 @@ int find_holder(Links& links, const std::string& address) {
 
 }  // namespace
 
+std::map<int, std::string> teams_of(const std::vector<Link>& links) {
+  std::map<int, std::string> teams;
+  for (const Link& link : links) {
+    if (link.kind == "bond" || link.kind == "team") teams[link.index] = link.name;
+  }
+  return teams;
+}
+
 Result<std::vector<Nic>> list_nics(const std::set<std::string>& named, const std::string& address) {
   auto links = Links::open();
   if (!links) return std::unexpected(links.error());
@@ -120,10 +128,7 @@ Result<std::vector<Nic>> list_nics(const std::set<std::string>& named, const std
   const Ethtool ethtool;
   if (!ethtool.opened()) return fail(Errc::kIo, std::string("socket: ") + std::strerror(errno));
   const int holder = find_holder(*links, address);
-  std::map<int, std::string> teams;
-  for (const Link& link : *all) {
-    if (link.kind == "bond" || link.kind == "team") teams[link.index] = link.name;
-  }
+  const std::map<int, std::string> teams = teams_of(*all);
   std::vector<Nic> nics;
   for (const Link& link : *all) {
     if (!is_wanted(link, named, holder)) continue;

@@ -7,11 +7,13 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
+#include "ethernet/links.h"
 
 namespace paravane::ethernet {
 
@@ -36,5 +38,8 @@ struct Nic {
 // `address` (an IP address; empty: nobody asks). Never loopback, bridges or taps. In the
 // order of the kernel. Errors: kIo, kUnsupported.
 Result<std::vector<Nic>> list_nics(const std::set<std::string>& named, const std::string& address);
+
+// Of all interfaces, the names of those that are teams of others (bonds too), by index.
+std::map<int, std::string> teams_of(const std::vector<Link>& links);
 
 }  // namespace paravane::ethernet
