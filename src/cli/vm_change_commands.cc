@@ -121,6 +121,10 @@ ExitStatus run_adapter_add(const AdapterOptions& options, const Context& context
   if (!before) return report(before.error(), client);
   const auto added = client.add_adapter(options.name, *request);
   if (!added) return report(added.error(), client);
+  if (added->spec.name != options.name) {
+    return report_failure(fmt::format("vm {}: the daemon answers for another VM", options.name),
+                          "");
+  }
   if (const Status plugged = plug_if_running(*added, new_adapter(*before, *added)); !plugged) {
     fmt::print(stderr, "paravane: vm {}: {}\n", options.name, plugged.error().message);
     return ExitStatus::kFailed;

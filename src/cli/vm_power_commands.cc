@@ -29,6 +29,7 @@ using vmm::Places;
 using vmm::Runner;
 
 constexpr auto kStartPatience = 30s;
+constexpr auto kBeginPatience = 10s;  // for a unit that was started to take its lock
 constexpr auto kDetachPatience = 2s;  // for the daemon to see that a QEMU has ended
 
 struct PowerOptions {
@@ -96,6 +97,10 @@ Result<control::VmStatus> startable(const std::string& vm, const Context& contex
     status = report_failure(vm, fmt::format("process {} runs it already", vmm_of(*found)));
     return fail(Errc::kBadState, "");
   }
+  if (found->spec.name != vm) {  // the engine may have been broken into, and we may be root
+    status = report_failure(vm, "the daemon answers for another VM");
+    return fail(Errc::kInvalidArgument, "");
+  }
   for (const control::AdapterStatus& adapter : found->adapters) {
     if (adapter.state != control::VmState::kFailed) continue;
     status = report_failure(vm, adapter.problem);
@@ -105,11 +110,15 @@ Result<control::VmStatus> startable(const std::string& vm, const Context& contex
 }
 
 // Until QEMU answers, which it does when its devices are there.
-ExitStatus await_start(const std::string& vm, const Places& places) {
+// `begins`: who starts it is on the way, and may not hold its lock yet.
+ExitStatus await_start(const std::string& vm, const Places& places, bool begins) {
   const auto end = std::chrono::steady_clock::now() + kStartPatience;
+  const auto first_look_ends = std::chrono::steady_clock::now() + kBeginPatience;
   while (std::chrono::steady_clock::now() < end) {
     if (vmm::QmpClient::connect(places.directory(vm), 2s)) return ExitStatus::kOk;
-    if (places.runner(vm).state == Runner::State::kOff) {
+    const bool off = places.runner(vm).state == Runner::State::kOff;
+    begins = begins && off && std::chrono::steady_clock::now() < first_look_ends;
+    if (off && !begins) {
       return report_failure(vm, "its QEMU ended at once", places.log_tail(vm));
     }
     std::this_thread::sleep_for(50ms);
@@ -129,13 +138,14 @@ ExitStatus run_start(const PowerOptions& options, const Context& context) {
   }
   const auto vm = startable(name, context, status);
   if (!vm) return status;
-  if (has_vm_unit(context)) {
+  const bool by_unit = has_vm_unit(context);
+  if (by_unit) {
     const Status started = start_vm_unit(name);
     if (!started) return report_failure(name, started.error().message);
   } else if (const auto started = vmm::launch_detached(*vm, *places); !started) {
     return report_failure(name, started.error().message);
   }
-  if (status = await_start(name, *places); status != ExitStatus::kOk) return status;
+  if (status = await_start(name, *places, by_unit); status != ExitStatus::kOk) return status;
   control::ApiClient client = context.client();
   const auto now = client.find_vm(name);
   if (!now) return report(now.error(), client);

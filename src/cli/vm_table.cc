@@ -46,24 +46,23 @@ int vmm_of(const control::VmStatus& vm) {
 
 control::TextTable adapter_table(const std::vector<control::VmStatus>& vms,
                                  const std::vector<Runner>& runners) {
-  control::TextTable table({"Name", "Power", "State", "Adapter", "MAC Address", "Hardware",
-                            "Protocol", "Version", "Doorbells", "Connected", "Port Group", "PID",
-                            "Socket", "Problem"});
+  control::TextTable table({"Name", "State", "Adapter", "MAC Address", "Hardware", "Protocol",
+                            "Version", "Doorbells", "Connected", "Port Group", "PID", "Socket",
+                            "Problem", "Power"});
   for (std::size_t v = 0; v < vms.size(); ++v) {
     const control::VmStatus& vm = vms[v];
     for (std::size_t i = 0; i < vm.adapters.size(); ++i) {
       const control::AdapterSpec& spec = vm.spec.adapters[i];
       const AdapterStatus& status = vm.adapters[i];
       const int pid = pid_of(status, runners[v]);
-      table.add({vm.spec.name, power_of(vm, runners[v]), std::string(to_string(status.state)),
-                 std::uint64_t{spec.number},
+      table.add({vm.spec.name, std::string(to_string(status.state)), std::uint64_t{spec.number},
                  spec.mac ? control::format_mac(*spec.mac) : std::string(),
                  std::uint64_t{vm.spec.hw_version}, std::string(to_string(spec.protocol)),
                  std::uint64_t{vm.spec.version}, std::string(to_string(vm.spec.doorbells)),
                  spec.connected, spec.port_group,
                  pid > 0 ? control::TextTable::Cell(static_cast<std::uint64_t>(pid))
                          : control::TextTable::Cell(std::string("-")),
-                 status.socket, problem_of(status, runners[v])});
+                 status.socket, problem_of(status, runners[v]), power_of(vm, runners[v])});
     }
   }
   return table;
@@ -73,7 +72,8 @@ void print_vms(const std::vector<control::VmStatus>& vms, const Context& context
   const auto places = vmm::Places::usual();
   std::vector<Runner> runners;
   for (const control::VmStatus& vm : vms) {
-    runners.push_back(places ? places->runner(vm.spec.name) : Runner{});
+    runners.push_back(places ? places->runner(vm.spec.name)
+                             : Runner{.state = Runner::State::kUnknown, .pid = 0});
   }
   fmt::print("{}", adapter_table(vms, runners).print(context.format));
 }

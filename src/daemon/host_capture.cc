@@ -42,15 +42,18 @@ ApiResult<CaptureStatus> Host::start_capture(const control::CaptureSpec& spec) {
   const auto vm = vms_.find(spec.vm);
   if (vm == vms_.end()) return no_such_vm(spec.vm);
   drop_old_captures();
-  const bool is_captured = std::ranges::any_of(
-      captures_, [&spec](const auto& one) { return one.second->spec().vm == spec.vm; });
+  const bool is_captured = std::ranges::any_of(captures_, [&spec](const auto& one) {
+    return !one.second->has_ended() && one.second->spec().vm == spec.vm;
+  });
   if (is_captured) {
     return control::refuse(ApiErrorCode::kExists,
                            fmt::format("vm {} is being captured already", spec.vm),
                            fmt::format("End that capture, or wait {} s if whoever had it is gone.",
                                        control::kCaptureReaderSeconds));
   }
-  if (captures_.size() >= control::kMaxCaptures) {
+  const auto running =
+      std::ranges::count_if(captures_, [](const auto& one) { return !one.second->has_ended(); });
+  if (static_cast<std::size_t>(running) >= control::kMaxCaptures) {
     return control::refuse(ApiErrorCode::kLimitReached,
                            fmt::format("there are {} captures already", control::kMaxCaptures),
                            "End one of them first.");

@@ -29,7 +29,7 @@ ApiResult<std::shared_ptr<const MetricsSnapshot>> Host::metrics() {
   const auto gathered = gather_metrics(now);
   if (!gathered) return std::unexpected(gathered.error());
   snapshot_ = std::make_shared<const MetricsSnapshot>(std::move(*gathered));
-  snapshot_at_ = now;
+  snapshot_at_ = std::chrono::steady_clock::now();
   return snapshot_;
 }
 

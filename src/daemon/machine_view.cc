@@ -81,11 +81,16 @@ ApiResult<Machine> MachineView::look() {
   if (looker_ == nullptr) {
     return refuse(ApiErrorCode::kInternal, "nobody looks at the devices of this host");
   }
+  if (failed_ && now_() - failed_at_ < kAfterFailure) return std::unexpected(*failed_);
   auto machine = looker_->look();
+  failed_.reset();
   if (!machine) {
-    return refuse(ApiErrorCode::kInternal,
-                  "the devices of this host cannot be seen: " + machine.error().message,
-                  "Ask again; the daemon's log may say more.");
+    failed_at_ = now_();
+    failed_ = control::ApiError{
+        .code = ApiErrorCode::kInternal,
+        .message = "the devices of this host cannot be seen: " + machine.error().message,
+        .remedy = "Ask again later; the daemon's log may say more."};
+    return std::unexpected(*failed_);
   }
   number(*machine);
   seen_ = std::move(*machine);

@@ -23,6 +23,8 @@ namespace paravane::daemon {
 class MachineView {
  public:
   static constexpr Duration kFresh = std::chrono::seconds(1);
+  // A keeper that does not answer is not asked at each request.
+  static constexpr Duration kAfterFailure = std::chrono::seconds(10);
 
   // `looker` null: nobody sees this host. Both outlive us; `now` is the time.
   MachineView(MachineLooker* looker, control::Store& store, std::function<Instant()> now);
@@ -47,6 +49,8 @@ class MachineView {
   DeviceNumbers rdma_devices_;
   std::optional<control::Machine> seen_;
   Instant seen_at_{};
+  std::optional<control::ApiError> failed_;  // the last look
+  Instant failed_at_{};
 };
 
 }  // namespace paravane::daemon

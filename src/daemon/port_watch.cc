@@ -107,7 +107,7 @@ bool PortWatch::look_at_port(const Sight& sight, Instant now) {
 
 bool PortWatch::look_at_counts(const Sight& sight, Instant now) {
   bool all = true;
-  if (sight.errors != told_.errors) {
+  if (sight.errors > told_.errors) {
     const std::uint64_t more = sight.errors - told_.errors;
     const bool said = say(errors_,
                           {.type = "qp.errors",
@@ -119,7 +119,7 @@ bool PortWatch::look_at_counts(const Sight& sight, Instant now) {
     if (said) told_.errors = sight.errors;
     all = said;
   }
-  if (sight.refusals != told_.refusals) {
+  if (sight.refusals > told_.refusals) {
     const std::uint64_t more = sight.refusals - told_.refusals;
     const bool said =
         say(refusals_,
@@ -196,13 +196,13 @@ bool PortWatch::say_path(const char* type, std::string text,
 
 void PortWatch::failed(std::string_view reason, Instant now) {
   if (failure_told_) return;
-  failure_told_ = true;
-  say(states_,
-      {.type = "adapter.failed",
-       .severity = Severity::kError,
-       .fields = {{"reason", std::string(reason)}},
-       .text = fmt::format("{} cannot go on and its VM loses it: {}", name_, reason)},
-      now);
+  failure_told_ =
+      say(states_,
+          {.type = "adapter.failed",
+           .severity = Severity::kError,
+           .fields = {{"reason", std::string(reason)}},
+           .text = fmt::format("{} cannot go on and its VM loses it: {}", name_, reason)},
+          now);
 }
 
 }  // namespace paravane::daemon

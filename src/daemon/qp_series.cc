@@ -49,7 +49,10 @@ void QpSeries::look(std::vector<QpStats> all, Instant now) {
       resting_.push_back(now + kRest);
     }
   }
-  std::ranges::stable_sort(all, std::greater(), traffic);
+  // The busiest first; of two alike the older number.
+  std::ranges::sort(all, [](const QpStats& a, const QpStats& b) {
+    return std::pair(traffic(b), a.number) < std::pair(traffic(a), b.number);
+  });
   std::map<std::uint32_t, Counts> others;
   shown_.clear();
   for (QpStats& qp : all) {

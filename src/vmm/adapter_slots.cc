@@ -13,7 +13,26 @@ constexpr std::uint32_t kLastSlot = 0x1f;
 
 }  // namespace
 
+Status check_answer(const control::VmStatus& vm) {
+  Status good = control::check_spec(vm.spec);
+  if (good && vm.adapters.size() != vm.spec.adapters.size()) {
+    good = fail(Errc::kInvalidArgument, "not a state for each adapter");
+  }
+  for (std::size_t i = 0; good && i < vm.adapters.size(); ++i) {
+    const control::AdapterSpec& adapter = vm.spec.adapters[i];
+    const std::string& tap = vm.adapters[i].tap;
+    if (!adapter.mac) good = fail(Errc::kInvalidArgument, "an adapter without a MAC address");
+    if (!tap.empty() && tap != control::tap_name(vm.spec.name, adapter.number)) {
+      good = fail(Errc::kInvalidArgument, "a tap that is not the VM's");
+    }
+  }
+  if (good) return good;
+  return fail(Errc::kInvalidArgument,
+              "the daemon's answer makes no sense: " + good.error().message);
+}
+
 Result<std::vector<AdapterSlot>> slots_of(const control::VmStatus& vm, std::uint32_t first_slot) {
+  if (Status good = check_answer(vm); !good) return std::unexpected(good.error());
   std::vector<AdapterSlot> slots;
   for (std::size_t i = 0; i < vm.adapters.size(); ++i) {
     const control::AdapterSpec& adapter = vm.spec.adapters[i];

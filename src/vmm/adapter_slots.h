@@ -28,6 +28,10 @@ struct AdapterSlot {
   bool in_port_group;  // then the tap is there
 };
 
+// Whether what the daemon says of a VM can be acted on: the engine, which answers, may have
+// been broken into, and who asks may be root. Errors: kInvalidArgument.
+Status check_answer(const control::VmStatus& vm);
+
 // In the order of adapters. REQUIRES: each adapter's mac.
 // Errors: kInvalidArgument, if a bus has not so many slots.
 Result<std::vector<AdapterSlot>> slots_of(const control::VmStatus& vm, std::uint32_t first_slot);

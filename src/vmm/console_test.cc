@@ -58,7 +58,7 @@ TEST(Console, AfterTheEndOfInputWaitsUntilTheVmIsQuiet) {
     EXPECT_EQ(::recv(line.far.get(), heard.data(), heard.size(), MSG_WAITALL), 7);
     put(line.far, "up 1 day");
   });
-  EXPECT_EQ(carry_console(line.near.get(), keyboard.near.get(), screen.near.get(), 300ms),
+  EXPECT_EQ(carry_console(line.near.get(), keyboard.near.get(), screen.near.get(), 3s),
             ConsoleEnd::kInputEnded);
   guest.join();
   EXPECT_EQ(take(screen.far), "up 1 day");

@@ -129,6 +129,7 @@ Error execute(const std::string& program, std::vector<std::string> words) {
 }  // namespace
 
 Error launch(const control::VmStatus& vm, const Places& places, Output output) {
+  if (const Status good = check_answer(vm); !good) return good.error();
   const std::string& name = vm.spec.name;
   const std::string program = qemu_program();
   const Result<Account> account = qemu_account();

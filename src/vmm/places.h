@@ -1,16 +1,16 @@
 // Places: where the VMs that we run have their files, and which of them run.
 //
-//   BASE/NAME.lock   held by the QEMU of that VM, from before it is started until it ends
-//   BASE/NAME.log    what QEMU says, where no service manager keeps it
+//   BASE/NAME+lock   held by the QEMU of that VM, from before it is started until it ends
+//   BASE/NAME+log    what QEMU says, where no service manager keeps it
 //   BASE/NAME/       QEMU's working directory: its sockets
 //
 // BASE and what lies in it belong to whoever starts VMs (root); only the directories
 // BASE/NAME are QEMU's, so that a QEMU that was broken into finds no file there that root
 // will write to.
 //
-// The lock is a record lock (fcntl): it outlives execve(), ends with its process, and the
-// kernel says who holds it. So two who start one VM cannot both, and no process id is ever
-// read from a file.
+// No VM's name has a plus sign. The lock is a record lock (fcntl): it outlives execve(), ends with
+// its process, and the kernel says who holds it. So two who start one VM cannot both, and no
+// process id is ever read from a file.
 
 #pragma once
 
@@ -41,8 +41,8 @@ class Places {
   static Result<Places> usual();
 
   const std::string& base() const { return base_; }
-  std::string lock_file(const std::string& vm) const { return base_ + "/" + vm + ".lock"; }
-  std::string log_file(const std::string& vm) const { return base_ + "/" + vm + ".log"; }
+  std::string lock_file(const std::string& vm) const { return base_ + "/" + vm + "+lock"; }
+  std::string log_file(const std::string& vm) const { return base_ + "/" + vm + "+log"; }
   std::string directory(const std::string& vm) const { return base_ + "/" + vm; }
 
   Runner runner(const std::string& vm) const;

@@ -116,8 +116,9 @@ class Libvirt(unittest.TestCase):
         # Of no network, since libvirt knows of none.
         script = self.rig.run("vm", "hot-add-commands", "empty", "--adapter", "2", "--bus", "spare", "--netdev", "none",
                               "--virsh", "empty")
-        done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, timeout=60, check=False,
+        done = subprocess.run(["sh", "-e", "-c", script], capture_output=True, text=True, timeout=60, check=False,
                               env={**os.environ, "LIBVIRT_DEFAULT_URI": f"qemu+unix:///system?socket={self.folder}/libvirt-sock"})
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertNotIn("error", done.stdout + done.stderr)
         wait_for("both are attached", lambda: [row["State"] for row in self.rig.rows("empty")] == ["attached"] * 2, 10)
 
