@@ -57,7 +57,7 @@ class NoMetrics final : public daemon::MetricsSource {
 
 // Whatever was asked, the answer is JSON with a status that fits, or the page of metrics.
 void check_answer(const control::ApiResponse& response) {
-  if (response.content_type == daemon::kMetricsContentType) {
+  if (std::string_view(response.content_type) == daemon::kMetricsContentType) {
     if (response.status != 200 || !response.body.starts_with("# HELP ")) std::abort();
     return;
   }

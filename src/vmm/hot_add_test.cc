@@ -9,9 +9,10 @@ namespace {
 AdapterSlot second_adapter() {
   control::VmStatus vm;
   vm.spec.name = "db1";
-  vm.spec.adapters = {{.number = 2, .mac = control::MacAddress{2, 0x50, 0x56, 1, 2, 3}}};
-  vm.adapters = {{.socket = "/run/db1.2.sock"}};
-  return slots_of(vm, kFirstSlot)->front();
+  vm.spec.adapters = {{.number = 1, .mac = control::MacAddress{2, 0x50, 0x56, 1, 2, 2}},
+                      {.number = 2, .mac = control::MacAddress{2, 0x50, 0x56, 1, 2, 3}}};
+  vm.adapters = {{.socket = "/run/db1.sock"}, {.socket = "/run/db1.2.sock"}};
+  return slots_of(vm, kFirstSlot).value().back();
 }
 
 std::vector<std::string> lines(const NicNetwork& network) {

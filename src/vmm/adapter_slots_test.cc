@@ -1,0 +1,37 @@
+#include "vmm/adapter_slots.h"
+
+#include <gtest/gtest.h>
+
+#include "control/vm.h"
+
+namespace paravane::vmm {
+namespace {
+
+control::VmStatus some_vm() {
+  control::VmStatus vm;
+  vm.spec.name = "db1";
+  vm.spec.adapters = {{.number = 1, .mac = control::MacAddress{2, 0x50, 0x56, 1, 2, 3}}};
+  vm.adapters = {{.socket = "/run/db1.sock", .tap = "pv-db1"}};
+  return vm;
+}
+
+TEST(CheckAnswer, TakesWhatADaemonSays) {
+  EXPECT_TRUE(check_answer(some_vm()));
+}
+
+// What an engine that was broken into might answer to root.
+TEST(CheckAnswer, RefusesWhatRootMayNotActOn) {
+  const auto refused = [](auto change) {
+    control::VmStatus vm = some_vm();
+    change(vm);
+    return !check_answer(vm) && !slots_of(vm, kFirstSlot);
+  };
+  EXPECT_TRUE(refused([](auto& vm) { vm.spec.name = "../../etc"; }));
+  EXPECT_TRUE(refused([](auto& vm) { vm.spec.adapters[0].mac.reset(); }));
+  EXPECT_TRUE(refused([](auto& vm) { vm.adapters[0].tap = "pv-db2"; }));
+  EXPECT_TRUE(refused([](auto& vm) { vm.adapters.emplace_back(); }));
+  EXPECT_TRUE(refused([](auto& vm) { vm.spec.machine.kernel = "../boot/k"; }));
+}
+
+}  // namespace
+}  // namespace paravane::vmm
