@@ -8,9 +8,11 @@
 #include <linux/if_bridge.h>
 #include <linux/if_link.h>
 #include <linux/rtnetlink.h>
+#include <linux/veth.h>
 #include <netlink/attr.h>
 #include <netlink/msg.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <utility>
@@ -154,6 +156,25 @@ Result<std::map<int, std::vector<std::string>>> Links::addresses() {
   return addresses;
 }
 
+Result<std::map<int, std::vector<Ipv4Interface>>> Links::ipv4_addresses() {
+  const auto answer = socket_->ask([] { return Message(RTM_GETADDR, NLM_F_DUMP, AF_INET, 0); });
+  if (!answer) return std::unexpected(answer.error());
+  std::map<int, std::vector<Ipv4Interface>> addresses;
+  for (nlmsghdr* header : *answer) {
+    std::array<nlattr*, IFA_MAX + 1> parts{};
+    if (header->nlmsg_type != RTM_NEWADDR ||
+        nlmsg_parse(header, sizeof(ifaddrmsg), parts.data(), IFA_MAX, nullptr) < 0) {
+      continue;
+    }
+    const auto* info = static_cast<const ifaddrmsg*>(nlmsg_data(header));
+    const nlattr* own = parts[IFA_LOCAL];
+    if (info->ifa_family != AF_INET || own == nullptr || nla_len(own) != 4) continue;
+    addresses[static_cast<int>(info->ifa_index)].push_back(
+        {.address = ntohl(nla_get_u32(own)), .prefix = info->ifa_prefixlen});
+  }
+  return addresses;
+}
+
 Result<std::map<int, PortVlans>> Links::port_vlans() {
   const auto answer = socket_->ask([] {
     Message question(RTM_GETLINK, NLM_F_DUMP, AF_BRIDGE, 0);
@@ -189,6 +210,19 @@ Status Links::add_bridge(const std::string& name, bool vlan_aware) {
   return socket_->send(message);
 }
 
+Status Links::add_pair(const std::string& name, const std::array<std::uint8_t, 6>& mac,
+                       const std::string& other) {
+  Message message(RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, AF_UNSPEC, 0);
+  message.text(IFLA_IFNAME, name).bytes(IFLA_ADDRESS, mac.data(), static_cast<int>(mac.size()));
+  message.nest(IFLA_LINKINFO, [&other](Message& info) {
+    info.text(IFLA_INFO_KIND, "veth");
+    info.nest(IFLA_INFO_DATA, [&other](Message& data) {
+      data.nest(VETH_INFO_PEER, [&other](Message& peer) { peer.link().text(IFLA_IFNAME, other); });
+    });
+  });
+  return socket_->send(message);
+}
+
 Status Links::remove(int index) {
   return socket_->send(Message(RTM_DELLINK, 0, AF_UNSPEC, index));
 }
@@ -210,6 +244,19 @@ Status Links::set_mtu(int index, std::uint32_t mtu) {
 
 Status Links::set_up(int index) {
   return socket_->send(Message(RTM_NEWLINK, 0, AF_UNSPEC, index, IFF_UP));
+}
+
+Status Links::add_address(int index, const Ipv4Interface& address) {
+  Message message = Message::of_address(RTM_NEWADDR, NLM_F_CREATE | NLM_F_EXCL, index,
+                                        static_cast<std::uint8_t>(address.prefix));
+  message.u32(IFA_LOCAL, htonl(address.address)).u32(IFA_ADDRESS, htonl(address.address));
+  return socket_->send(message.u32(IFA_BROADCAST, htonl(address.broadcast())));
+}
+
+Status Links::remove_address(int index, const Ipv4Interface& address) {
+  Message message =
+      Message::of_address(RTM_DELADDR, 0, index, static_cast<std::uint8_t>(address.prefix));
+  return socket_->send(message.u32(IFA_LOCAL, htonl(address.address)));
 }
 
 Status Links::forbid_own_address(int index) {
@@ -245,6 +292,25 @@ Status Links::set_port_vlans(int index, const PortVlans& old, const PortVlans& v
     }
   }
   return {};
+}
+
+Result<Holder> find_holder(const std::string& address) {
+  auto links = Links::open();
+  if (!links) return std::unexpected(links.error());
+  const auto all = links->list();
+  const auto addresses = links->addresses();
+  auto ipv4 = links->ipv4_addresses();
+  if (!all || !addresses || !ipv4) return fail(Errc::kIo, "cannot see the interfaces");
+  for (const Link& link : *all) {
+    const auto own = addresses->find(link.index);
+    if (own == addresses->end() || std::ranges::count(own->second, address) == 0) continue;
+    Holder holder{.link = link};
+    for (const Ipv4Interface& one : (*ipv4)[link.index]) {
+      if (format_ipv4(one.address) == address) holder.ipv4 = one;
+    }
+    return holder;
+  }
+  return fail(Errc::kIo, "no interface has the address " + address);
 }
 
 }  // namespace paravane::ethernet

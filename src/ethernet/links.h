@@ -6,12 +6,15 @@
 
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "base/ipv4_interface.h"
 #include "base/result.h"
 
 namespace paravane::ethernet {
@@ -44,6 +47,12 @@ struct PortVlans {
   friend bool operator==(const PortVlans&, const PortVlans&) = default;
 };
 
+// An interface that has an address.
+struct Holder {
+  Link link;
+  std::optional<Ipv4Interface> ipv4{};  // the address with its network; nullopt: it is IPv6
+};
+
 class Links {
  public:
   // Errors: kIo.
@@ -57,18 +66,25 @@ class Links {
   Result<std::vector<Link>> list();
   // The addresses that other hosts reach an interface by ("10.0.0.1"), by its index.
   Result<std::map<int, std::vector<std::string>>> addresses();
+  // IPv4 alone, with their networks.
+  Result<std::map<int, std::vector<Ipv4Interface>>> ipv4_addresses();
   // Of every port of every bridge, by its index.
   Result<std::map<int, PortVlans>> port_vlans();
 
   // Down, without a port. A kernel whose bridge cannot filter VLANs refuses, or makes one
   // that does not: look at Link::filters_vlans.
   Status add_bridge(const std::string& name, bool vlan_aware);
+  // Two interfaces, both down: what enters one leaves the other.
+  Status add_pair(const std::string& name, const std::array<std::uint8_t, 6>& mac,
+                  const std::string& other);
   Status remove(int index);
 
   Status set_mark(int index, const std::string& mark);
   Status set_master(int index, int master);
   Status set_mtu(int index, std::uint32_t mtu);
   Status set_up(int index);
+  Status add_address(int index, const Ipv4Interface& address);
+  Status remove_address(int index, const Ipv4Interface& address);
   // So that this host says nothing on it by itself. A host without IPv6 has nothing to say.
   Status forbid_own_address(int index);
 
@@ -80,5 +96,8 @@ class Links {
 
   std::unique_ptr<RtnlSocket> socket_;
 };
+
+// Who has an address of this host, as other hosts reach it. Errors: kIo (nobody).
+Result<Holder> find_holder(const std::string& address);
 
 }  // namespace paravane::ethernet

@@ -6,8 +6,10 @@
 #include <netlink/handlers.h>
 #include <netlink/socket.h>
 
+#include <array>
 #include <cerrno>
 #include <cstring>
+#include <iterator>
 
 namespace paravane::ethernet {
 namespace {
@@ -15,19 +17,40 @@ namespace {
 constexpr std::size_t kMessageSize = 4096;  // ours are a few attributes long
 constexpr int kTries = 8;
 
-}  // namespace
-
-Message::Message(int type, int flags, std::uint8_t family, int index, unsigned up)
-    : message_(nlmsg_alloc_size(kMessageSize)) {
-  if (!message_) return;
+std::array<ifinfomsg, 1> link_header(std::uint8_t family, int index, unsigned up) {
   ifinfomsg header{};
   header.ifi_family = family;
   header.ifi_index = index;
   header.ifi_flags = up;
   header.ifi_change = up;
+  return {header};
+}
+
+}  // namespace
+
+Message::Message(int type, int flags, const void* header, std::size_t size)
+    : message_(nlmsg_alloc_size(kMessageSize)) {
+  if (!message_) return;
   good_ = nlmsg_put(message_.get(), NL_AUTO_PORT, NL_AUTO_SEQ, type, 0, NLM_F_REQUEST | flags) !=
               nullptr &&
-          nlmsg_append(message_.get(), &header, sizeof header, NLMSG_ALIGNTO) == 0;
+          nlmsg_append(message_.get(), const_cast<void*>(header), size, NLMSG_ALIGNTO) == 0;
+}
+
+Message::Message(int type, int flags, std::uint8_t family, int index, unsigned up)
+    : Message(type, flags, std::data(link_header(family, index, up)), sizeof(ifinfomsg)) {}
+
+Message Message::of_address(int type, int flags, int index, std::uint8_t prefix) {
+  ifaddrmsg header{};
+  header.ifa_family = AF_INET;
+  header.ifa_prefixlen = prefix;
+  header.ifa_index = static_cast<unsigned>(index);
+  return {type, flags, &header, sizeof header};
+}
+
+Message& Message::link() {
+  ifinfomsg header{};
+  good_ = good_ && nlmsg_append(message_.get(), &header, sizeof header, NLMSG_ALIGNTO) == 0;
+  return *this;
 }
 
 Message& Message::text(int attribute, const std::string& value) {

@@ -10,6 +10,7 @@
 #include <netlink/msg.h>
 #include <netlink/netlink.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -30,7 +31,11 @@ class Message {
  public:
   // `up`: the flags of the interface that are to be set.
   Message(int type, int flags, std::uint8_t family, int index, unsigned up = 0);
+  // About an IPv4 address of an interface.
+  static Message of_address(int type, int flags, int index, std::uint8_t prefix);
 
+  // The header of another interface, inside nest(): all fields are 0.
+  Message& link();
   Message& text(int attribute, const std::string& value);
   Message& u32(int attribute, std::uint32_t value);
   Message& u16(int attribute, std::uint16_t value);
@@ -42,6 +47,9 @@ class Message {
   nl_msg* get() const { return good_ ? message_.get() : nullptr; }
 
  private:
+  // What follows the header of a request; nothing yet.
+  Message(int type, int flags, const void* header, std::size_t size);
+
   std::unique_ptr<nl_msg, FreeMessage> message_;
   bool good_ = false;
 };

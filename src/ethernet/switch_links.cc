@@ -21,6 +21,9 @@ std::string probe_name() {
   return fmt::format("pvP{}", ::getpid());
 }
 
+// Ends the mark of that end of a pair which is on a bridge.
+constexpr const char* kPortOfPair = "+";
+
 using Names = std::set<std::string, std::less<>>;
 
 template <typename T>
@@ -42,9 +45,11 @@ class Making {
     if (Status seen = look(); !seen) return std::unexpected(seen.error());
     for (const WantedBridge& bridge : wanted_.bridges) adjust_bridge(bridge);
     let_go();
-    for (const WantedPort& tap : wanted_.taps) attach_tap(tap);
+    for (const WantedPort& tap : wanted_.taps) attach_ours(tap);
+    for (const WantedOwn& own : wanted_.own) attach_ours(own.port);
     for (const WantedPort& uplink : wanted_.uplinks) attach_uplink(uplink);
     if (Status adjusted = adjust_attached(); !adjusted) return std::unexpected(adjusted.error());
+    for (const WantedOwn& own : wanted_.own) adjust_own(own);
     return std::move(problems_);
   }
 
@@ -60,6 +65,9 @@ class Making {
     auto addresses = links_.addresses();
     if (!addresses) return std::unexpected(addresses.error());
     addresses_ = std::move(*addresses);
+    auto ipv4 = links_.ipv4_addresses();
+    if (!ipv4) return std::unexpected(ipv4.error());
+    ipv4_ = std::move(*ipv4);
     found_.clear();
     for (Link& link : *found) {
       std::string name = link.name;
@@ -77,7 +85,15 @@ class Making {
   }
 
   bool is_ours(const Link& link) const {
-    return (link.kind == "bridge" || link.kind == "tun") && link.mark.starts_with(mark_);
+    if (!link.mark.starts_with(mark_)) return false;
+    return link.kind == "bridge" || link.kind == "tun" || is_end_of_pair(link);
+  }
+  // Whose mark has the name of the pair's far end, which a NIC's would not.
+  bool is_end_of_pair(const Link& link) const {
+    std::string_view pair = std::string_view(link.mark).substr(mark_.size());
+    const bool is_port = pair.ends_with(kPortOfPair);
+    if (is_port) pair.remove_suffix(1);
+    return link.kind == "veth" && (is_port ? link.name.starts_with(pair) : link.name == pair);
   }
   const Link* find(std::string_view name) const {
     const auto found = found_.find(name);
@@ -105,9 +121,15 @@ class Making {
   void remove_unwanted() {
     const Names bridges = names_of(wanted_.bridges);
     const Names taps = names_of(wanted_.taps);
+    const Names own = names_of(wanted_.own);
     for (auto it = found_.begin(); it != found_.end();) {
       const Link& link = it->second;
-      bool keep = !is_ours(link) || (link.kind == "bridge" ? bridges : taps).contains(link.name);
+      // The port of a pair goes with its other end.
+      bool keep = !is_ours(link) || link.mark.ends_with(kPortOfPair) ||
+                  (link.kind == "bridge" ? bridges
+                   : link.kind == "tun"  ? taps
+                                         : own)
+                      .contains(link.name);
       const WantedBridge* bridge = wanted_bridge(link.name);
       // One of the other form, as after a change of the kernel.
       if (is_ours(link) && bridge != nullptr && bridge->vlan_aware != link.filters_vlans) {
@@ -129,6 +151,13 @@ class Making {
       const Status made = make_tap(tap.name, wanted_.tap_access);
       if (done(tap.name, "make the tap", made)) sign(tap.name, tap.label);
     }
+    for (const WantedOwn& own : wanted_.own) {
+      if (find(own.name) != nullptr) continue;
+      const Status made = links_.add_pair(own.name, own.mac, own.port.name);
+      if (!done(own.name, "make it", made)) continue;
+      sign(own.port.name, own.port.label + kPortOfPair);
+      sign(own.name, own.port.label);
+    }
   }
 
   // What was just made. Without its mark it would be nobody's.
@@ -139,7 +168,8 @@ class Making {
     if (made == all->end()) return;
     if (done(name, "mark it", links_.set_mark(made->index, mark_ + label))) {
       // A kernel without IPv6 has no such thing to forbid.
-      static_cast<void>(links_.forbid_own_address(made->index));
+      const bool speaks = made->kind == "veth" && !label.ends_with(kPortOfPair);
+      if (!speaks) static_cast<void>(links_.forbid_own_address(made->index));
       return;
     }
     static_cast<void>(links_.remove(made->index));
@@ -171,8 +201,36 @@ class Making {
     if (!link.up) done(link.name, "bring it up", links_.set_up(link.index));
   }
 
-  void attach_tap(const WantedPort& wanted) {
-    if (const Link* tap = find_ours(wanted.name)) attach(*tap, wanted);
+  void attach_ours(const WantedPort& wanted) {
+    if (const Link* port = find_ours(wanted.name)) attach(*port, wanted);
+  }
+
+  void adjust_own(const WantedOwn& wanted) {
+    const Link* link = find_ours(wanted.name);
+    const WantedBridge* bridge = wanted_bridge(wanted.port.bridge);
+    if (link == nullptr || bridge == nullptr) return;
+    adjust_size_and_state(*link, bridge->mtu);
+    for (const Ipv4Interface& old : ipv4_[link->index]) {
+      if (old == wanted.ipv4) continue;
+      done(wanted.name, "take its address away", links_.remove_address(link->index, old));
+    }
+    if (!wanted.ipv4 || std::ranges::count(ipv4_[link->index], *wanted.ipv4) != 0) return;
+    if (const auto why = why_not_address(*link, *wanted.ipv4)) return complain(wanted.name, *why);
+    done(wanted.name, "set its address", links_.add_address(link->index, *wanted.ipv4));
+  }
+
+  // What is sent to a network would take another way than it does now.
+  std::optional<std::string> why_not_address(const Link& link, const Ipv4Interface& address) const {
+    for (const auto& [index, others] : ipv4_) {
+      for (const Ipv4Interface& other : others) {
+        if (index == link.index || !other.overlaps(address)) continue;
+        const Link* holder = find(index);
+        return fmt::format("its network {} is also that of {}, which has {}: it gets no address",
+                           format_ipv4(address), holder == nullptr ? "another" : holder->name,
+                           format_ipv4(other));
+      }
+    }
+    return std::nullopt;
   }
 
   // To its bridge. Its VLANs follow.
@@ -239,7 +297,7 @@ class Making {
   std::optional<std::string> why_not_uplink(const Link& nic) const {
     if (nic.loopback || !nic.ethernet) return "it is no Ethernet";
     if (nic.kind == "bridge") return "it is a bridge itself";
-    if (is_ours(nic)) return "it is the tap of a VM";
+    if (is_ours(nic)) return "Paravane has made it for itself";
     if (nic.master == 0) return std::nullopt;
     const Link* master = find(nic.master);
     if (master != nullptr && is_ours(*master)) return std::nullopt;
@@ -269,6 +327,7 @@ class Making {
   std::map<std::string, Link, std::less<>> found_;
   std::map<int, PortVlans> vlans_;
   std::map<int, std::vector<std::string>> addresses_;
+  std::map<int, std::vector<Ipv4Interface>> ipv4_;
   std::map<std::string, int> bridges_;  // those that are good, by name
   std::vector<Attached> attached_;
   std::vector<LinkProblem> problems_;

@@ -7,10 +7,13 @@
 
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "base/ipv4_interface.h"
 #include "base/result.h"
 #include "ethernet/tap.h"
 
@@ -32,9 +35,19 @@ struct WantedPort {
   std::string label{};                  // of a tap
 };
 
+// An interface of this host itself on a bridge: the far end of a pair whose near end is
+// the port.
+struct WantedOwn {
+  std::string name;
+  std::array<std::uint8_t, 6> mac{};
+  std::optional<Ipv4Interface> ipv4{};
+  WantedPort port;  // its label is that of both ends
+};
+
 struct WantedLinks {
   std::vector<WantedBridge> bridges;
   std::vector<WantedPort> taps;
+  std::vector<WantedOwn> own{};
   std::vector<WantedPort> uplinks;  // NICs that are given
   std::vector<std::string> given;   // all NICs that are: these may also be let go
   TapAccess tap_access;

@@ -131,6 +131,37 @@ TEST_F(SwitchLinksTest, ANicWithItsMarkIsStillNotItsOwn) {
   EXPECT_TRUE(network_.is_there("nic"));
 }
 
+TEST_F(SwitchLinksTest, MakesAnInterfaceOfTheHostItselfOnABridge) {
+  wanted_.own = {{.name = "vmk1",
+                  .mac = {2, 0x50, 0x56, 0, 0, 9},
+                  .ipv4 = parse_ipv4_interface("192.168.9.1/24"),
+                  .port = {.name = "vmk1-port", .bridge = "pvs-lan", .label = "vmk1"}}};
+  for (int round = 0; round < 3; ++round) {
+    EXPECT_THAT(make(), IsEmpty()) << round;
+    EXPECT_TRUE(is_on("vmk1-port", "pvs-lan"));
+    EXPECT_TRUE(network_.ip_shows("address show dev vmk1", "inet 192.168.9.1/24"));
+    EXPECT_TRUE(network_.ip_shows("link show dev vmk1", "02:50:56:00:00:09"));
+  }
+  wanted_.own[0].ipv4 = parse_ipv4_interface("192.168.8.1/24");
+  EXPECT_THAT(make(), IsEmpty());
+  EXPECT_FALSE(network_.ip_shows("address show dev vmk1", "192.168.9.1"));
+  EXPECT_TRUE(network_.ip_shows("address show dev vmk1", "192.168.8.1/24"));
+  wanted_.own.clear();
+  EXPECT_THAT(make(), IsEmpty());
+  EXPECT_FALSE(network_.is_there("vmk1"));
+  EXPECT_FALSE(network_.is_there("vmk1-port"));
+}
+
+TEST_F(SwitchLinksTest, GivesNoAddressOfANetworkThatIsThere) {
+  ASSERT_TRUE(network_.ip("address add 192.168.9.7/24 dev far"));
+  wanted_.own = {{.name = "vmk1",
+                  .mac = {2, 0x50, 0x56, 0, 0, 9},
+                  .ipv4 = parse_ipv4_interface("192.168.9.1/25"),
+                  .port = {.name = "vmk1-port", .bridge = "pvs-lan", .label = "vmk1"}}};
+  EXPECT_THAT(make(), ElementsAre(problem("vmk1", "is also that of far")));
+  EXPECT_FALSE(network_.ip_shows("address show dev vmk1", "inet 192"));
+}
+
 TEST_F(SwitchLinksTest, TakesNoNicOfSomebodyElsesBridge) {
   ASSERT_TRUE(network_.ip("link add br0 type bridge"));
   ASSERT_TRUE(network_.ip("link set nic master br0"));
