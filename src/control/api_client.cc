@@ -16,6 +16,8 @@
 #include "control/cluster_json.h"
 #include "control/event_json.h"
 #include "control/events_api.h"
+#include "control/host_configuration_api.h"
+#include "control/host_configuration_json.h"
 #include "control/impairment_api.h"
 #include "control/impairment_json.h"
 #include "control/machine_api.h"
@@ -269,6 +271,43 @@ ApiResult<std::vector<PortGroupStatus>> ApiClient::list_port_groups() {
 
 ApiResult<PortGroupStatus> ApiClient::find_port_group(const std::string& name) {
   return parse_answer(call("GET", "/v1/portgroups/" + name), port_group_status_from_json);
+}
+
+ApiResult<HostConfiguration> ApiClient::host_configuration() {
+  return parse_answer(call("GET", std::string(kHostConfigurationPath)),
+                      host_configuration_from_json);
+}
+
+ApiResult<VmknicStatus> ApiClient::add_vmknic(const Vmknic& vmknic) {
+  return parse_answer(
+      call("POST", fmt::format("{}/vmknics", kHostConfigurationPath), print_json(to_json(vmknic))),
+      vmknic_status_from_json);
+}
+
+ApiResult<VmknicStatus> ApiClient::set_vmknic(const std::string& name, const VmknicChange& change) {
+  return parse_answer(call("PATCH", fmt::format("{}/vmknics/{}", kHostConfigurationPath, name),
+                           print_json(to_json(change))),
+                      vmknic_status_from_json);
+}
+
+ApiResult<void> ApiClient::remove_vmknic(const std::string& name) {
+  const auto body = call("DELETE", fmt::format("{}/vmknics/{}", kHostConfigurationPath, name));
+  if (!body) return std::unexpected(body.error());
+  return {};
+}
+
+ApiResult<void> ApiClient::set_setting(const SettingValue& setting) {
+  const auto body = call("PATCH", fmt::format("{}/settings", kHostConfigurationPath),
+                         print_json(to_json(setting)));
+  if (!body) return std::unexpected(body.error());
+  return {};
+}
+
+ApiResult<void> ApiClient::set_ruleset(const FirewallRuleset& ruleset) {
+  const auto body = call("PATCH", fmt::format("{}/rulesets", kHostConfigurationPath),
+                         print_json(to_json(ruleset)));
+  if (!body) return std::unexpected(body.error());
+  return {};
 }
 
 ApiResult<ImpairmentStatus> ApiClient::set_impairment(const Impairment& impairment) {

@@ -52,6 +52,12 @@ class ApiClient final : public Management, public ClusterManagement {
   ApiResult<void> delete_port_group(const std::string& name) override;
   ApiResult<std::vector<PortGroupStatus>> list_port_groups() override;
   ApiResult<PortGroupStatus> find_port_group(const std::string& name) override;
+  ApiResult<HostConfiguration> host_configuration() override;
+  ApiResult<VmknicStatus> add_vmknic(const Vmknic& vmknic) override;
+  ApiResult<VmknicStatus> set_vmknic(const std::string& name, const VmknicChange& change) override;
+  ApiResult<void> remove_vmknic(const std::string& name) override;
+  ApiResult<void> set_setting(const SettingValue& setting) override;
+  ApiResult<void> set_ruleset(const FirewallRuleset& ruleset) override;
   ApiResult<ImpairmentStatus> set_impairment(const Impairment& impairment) override;
   ApiResult<void> clear_impairments(const std::optional<std::string>& vm) override;
   ApiResult<std::vector<ImpairmentStatus>> list_impairments() override;

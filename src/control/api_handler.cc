@@ -11,6 +11,7 @@
 #include "control/capture_api.h"
 #include "control/cluster_json.h"
 #include "control/events_api.h"
+#include "control/host_configuration_api.h"
 #include "control/impairment_api.h"
 #include "control/json_reader.h"
 #include "control/machine_api.h"
@@ -73,6 +74,9 @@ ApiResponse ApiHandler::handle(const ApiRequest& request) {
   }
   if (auto response = handle_machine_request(management_, request)) return std::move(*response);
   if (auto response = handle_network_request(management_, request)) return std::move(*response);
+  if (auto response = handle_host_configuration_request(management_, request)) {
+    return std::move(*response);
+  }
   return error_response({.code = ApiErrorCode::kNotFound,
                          .message = fmt::format("there is nothing at {}", request.path),
                          .remedy = kSeeDocs});

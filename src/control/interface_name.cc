@@ -25,6 +25,10 @@ std::string tap_name(std::string_view vm, std::uint32_t adapter) {
   return shorten("pv-", adapter == 1 ? std::string(vm) : fmt::format("{}.{}", vm, adapter));
 }
 
+std::string vmknic_port_name(std::string_view vmknic) {
+  return fmt::format("{}-port", vmknic);
+}
+
 std::string bridge_name(std::string_view vds) {
   return shorten("pvs-", vds);
 }

@@ -13,6 +13,9 @@ namespace paravane::control {
 // "pv-db1", of a further adapter "pv-db1.2": the tap of an adapter.
 std::string tap_name(std::string_view vm, std::uint32_t adapter = 1);
 
+// "vmk1-port": the end of a VMkernel interface that is on a bridge.
+std::string vmknic_port_name(std::string_view vmknic);
+
 // "pvs-lan": the bridge of a switch, and the one of its untagged port groups where
 // each VLAN has its own.
 std::string bridge_name(std::string_view vds);

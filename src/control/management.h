@@ -12,6 +12,7 @@
 
 #include "control/api_error.h"
 #include "control/capture_management.h"
+#include "control/host_configuration.h"
 #include "control/impairment_management.h"
 #include "control/machine_management.h"
 #include "control/network_management.h"
@@ -24,7 +25,8 @@ namespace paravane::control {
 class Management : public NetworkManagement,
                    public ImpairmentManagement,
                    public MachineManagement,
-                   public CaptureManagement {
+                   public CaptureManagement,
+                   public HostConfigurationManagement {
  public:
   // REQUIRES: check_spec(spec). A MAC that is not given is chosen.
   // Errors: kExists, kMacInUse, kLimitReached, kNoSpace, kStore, kSocket.

@@ -288,7 +288,44 @@ class FakeManagement final : public control::Management {
     return list;
   }
 
+  control::ApiResult<control::HostConfiguration> host_configuration() override {
+    if (fault) return std::unexpected(*fault);
+    return configuration;
+  }
+  control::ApiResult<control::VmknicStatus> add_vmknic(const control::Vmknic& vmknic) override {
+    if (fault) return std::unexpected(*fault);
+    return configuration.vmknics.emplace_back(control::VmknicStatus{.spec = vmknic});
+  }
+  control::ApiResult<control::VmknicStatus> set_vmknic(
+      const std::string& name, const control::VmknicChange& change) override {
+    if (fault) return std::unexpected(*fault);
+    for (control::VmknicStatus& vmknic : configuration.vmknics) {
+      if (vmknic.spec.name != name) continue;
+      vmknic.spec.ipv4 = change.ipv4;
+      return vmknic;
+    }
+    return missing(name);
+  }
+  control::ApiResult<void> remove_vmknic(const std::string& name) override {
+    if (fault) return std::unexpected(*fault);
+    const auto gone = std::erase_if(configuration.vmknics,
+                                    [&](const auto& one) { return one.spec.name == name; });
+    if (gone == 0) return missing(name);
+    return {};
+  }
+  control::ApiResult<void> set_setting(const control::SettingValue& setting) override {
+    if (fault) return std::unexpected(*fault);
+    configuration.settings = {setting};
+    return {};
+  }
+  control::ApiResult<void> set_ruleset(const control::FirewallRuleset& ruleset) override {
+    if (fault) return std::unexpected(*fault);
+    configuration.rulesets = {ruleset};
+    return {};
+  }
+
   std::map<std::string, control::VmStatus> vms;
+  control::HostConfiguration configuration;
   std::vector<control::CapturePackets> captures;
   std::uint64_t last_capture = 0;
   control::Machine machine;

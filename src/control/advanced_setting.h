@@ -1,0 +1,40 @@
+// Advanced settings of a host, as vSphere has them under "System > Advanced System
+// Settings": a path, a value, and what it means. The table is all there are.
+
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+
+namespace paravane::control {
+
+struct AdvancedSetting {
+  enum class Type : std::uint8_t { kInteger, kString };
+  std::string_view path;
+  Type type = Type::kString;
+  std::string_view standard;  // its value when nobody has set one
+  std::int64_t min = 0;       // of kInteger
+  std::int64_t max = 0;
+  std::string_view valid{};  // of kString: which characters
+  std::string_view description;
+};
+
+inline constexpr std::string_view kPvrdmaVmknic = "/Net/PVRDMAVmknic";
+
+std::span<const AdvancedSetting> advanced_settings();
+// Nullptr: there is none.
+const AdvancedSetting* find_setting(std::string_view path);
+
+// What has been set, by path; what is not here has its standard value.
+using SettingValues = std::map<std::string, std::string, std::less<>>;
+std::string setting_value(const SettingValues& values, const AdvancedSetting& setting);
+
+// Whether the value is one of the setting's type. Errors: kInvalidArgument.
+Status check_setting(const AdvancedSetting& setting, std::string_view value);
+
+}  // namespace paravane::control
