@@ -23,6 +23,8 @@ using nlohmann::json;
 
 namespace {
 
+constexpr std::size_t kMaxReason = 256;  // why a host has no channel
+
 constexpr std::string_view kSwitches = "vds/";
 constexpr std::string_view kPortGroups = "portgroups/";
 
@@ -67,18 +69,20 @@ std::optional<HostInfo> read_info(const json& value) {
   info.address = reader.need_text("address");
   info.port = static_cast<std::uint16_t>(reader.need_number("port", 65535));
   info.version = reader.text("version").value_or("");
-  if (!reader.finish_ignoring_unknown() || !is_address(info.address) || info.port == 0) {
-    return std::nullopt;
-  }
+  info.closed = reader.text("closed").value_or("");
+  if (!reader.finish_ignoring_unknown() || !is_address(info.address)) return std::nullopt;
   if (!is_printable(info.version, control::kMaxNameLength)) return std::nullopt;
+  if (!is_printable(info.closed, kMaxReason)) return std::nullopt;
+  if (info.port == 0 && info.closed.empty()) return std::nullopt;
   return info;
 }
 
 }  // namespace
 
 void say_info(OwnKeys& own, const HostInfo& info) {
-  own[std::string(kInfoKey)] =
-      json{{"address", info.address}, {"port", info.port}, {"version", info.version}}.dump();
+  json value = {{"address", info.address}, {"port", info.port}, {"version", info.version}};
+  if (!info.closed.empty()) value["closed"] = info.closed.substr(0, kMaxReason);
+  own[std::string(kInfoKey)] = value.dump();
 }
 
 void say_adapter(OwnKeys& own, const AdapterId& id, const AdapterInfo& adapter) {

@@ -36,9 +36,10 @@
 namespace paravane::inventory {
 
 struct HostInfo {
-  std::string address;     // of its channel: IPv4 or IPv6
-  std::uint16_t port = 0;  // of its channel
+  std::string address;     // of its channel, or its own: IPv4 or IPv6
+  std::uint16_t port = 0;  // of its channel; 0: it has none
   std::string version;     // of its program
+  std::string closed{};    // why it has none
 };
 
 struct AdapterInfo {

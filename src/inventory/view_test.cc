@@ -340,6 +340,14 @@ TEST_F(ViewTest, OddValuesCountForNothing) {
   EXPECT_EQ(view()->odd_keys, 0U);
 }
 
+TEST_F(ViewTest, AHostMayHaveNoChannelAndSaysWhy) {
+  put(host_prefix("a") + std::string(kInfoKey),
+      R"({"address":"192.0.2.1","port":0,"closed":"the firewall ruleset pvrdma is disabled"})");
+  ASSERT_TRUE(view()->hosts.at("a").info);
+  EXPECT_EQ(view()->hosts.at("a").info->port, 0);
+  EXPECT_EQ(view()->hosts.at("a").info->closed, "the firewall ruleset pvrdma is disabled");
+}
+
 // Others read all of it, again and again.
 TEST_F(ViewTest, AHostThatWritesWhatIsTooLongCountsForNothing) {
   put_adapter("a", kMacA);
