@@ -1,7 +1,9 @@
 #include "daemon/cluster_fabric.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
+#include <cstring>
 #include <utility>
 
 #include "base/log.h"
@@ -40,13 +42,44 @@ void ClusterFabric::on_view(std::shared_ptr<const inventory::View> view) {
     parts_.tell(std::move(event));
   }
   if (!self || !view_) return end();
-  if (!maker_) begin(*self);
+  self_ = self->host;
   tell_worker();
+  if (!maker_ && site_.closed.empty()) begin(*self);
   tell_maker();
 }
 
+void ClusterFabric::set_site(const ChannelSite& site) {
+  if (site == site_) return;
+  ++attempt_;
+  close_channels(site.closed.empty() ? "the channel moves to " + site.vmknic : site.closed);
+  site_ = site;
+  settle({.closed = site.closed.empty() ? "it is not there yet" : site.closed});
+  if (view_) on_view(view_);
+}
+
+control::ChannelPlace ClusterFabric::place() const {
+  if (maker_ || !site_.closed.empty()) return place_;
+  return {.closed = "this host is in no cluster"};
+}
+
+void ClusterFabric::settle(control::ChannelPlace place) {
+  if (place == place_) return;
+  place_ = std::move(place);
+  if (place_.endpoint.empty()) {
+    log::info("channels: closed: {}", place_.closed);
+  } else {
+    log::info("channels: listening at {} ({})", place_.endpoint, site_.vmknic);
+  }
+  parts_.cluster.set_place(place_);
+}
+
+void ClusterFabric::close_channels(const std::string& reason) {
+  if (!maker_) return;
+  maker_.reset();
+  parts_.worker.post([ports = &ports_, reason] { ports->close_channels(reason); });
+}
+
 void ClusterFabric::begin(const authority::Identity& self) {
-  self_ = self.host;
   auto maker = ChannelMaker::start(
       {.host = self.host, .cluster = self.cluster, .encrypted = config_.channel.encrypted},
       {.made =
@@ -59,22 +92,35 @@ void ClusterFabric::begin(const authority::Identity& self) {
              parts_.post([this, host, problem] { on_changed(host, problem); });
            },
        .dial =
-           [this](const std::string& endpoint, std::function<void(Result<UniqueFd>)> done) {
-             parts_.dialer.dial(endpoint, std::move(done));
+           [this, source = site_.address](const std::string& endpoint,
+                                          std::function<void(Result<UniqueFd>)> done) {
+             parts_.dialer.dial(endpoint, std::move(done), source);
            }});
   if (!maker) return log::error("channels: {}", maker.error().message);
   maker_ = std::move(*maker);
   on_identity();
-  listen();
+  listen(kFirstChannelPort);
 }
 
-void ClusterFabric::listen() {
-  const auto endpoint = Endpoint::of(config_.cluster.address, config_.cluster.channel_port);
-  if (!endpoint) return log::error("channels: cluster.address is not set: no host can reach us");
-  parts_.dialer.listen(endpoint->print(), [this, at = endpoint->print()](Result<UniqueFd> socket) {
-    if (!socket) return log::error("channels: cannot listen at {}: {}", at, socket.error().message);
-    if (maker_) maker_->set_listener(std::move(*socket));
-  });
+void ClusterFabric::listen(std::uint16_t port) {
+  const auto at = Endpoint::of(site_.address, port);
+  if (!at) return settle({.closed = site_.address + " is no address"});
+  parts_.dialer.listen(at->print(),
+                       [this, port, at = *at, attempt = attempt_](Result<UniqueFd> socket) {
+                         if (attempt == attempt_) on_listener(port, at, std::move(socket));
+                       });
+}
+
+void ClusterFabric::on_listener(std::uint16_t port, const Endpoint& at, Result<UniqueFd> socket) {
+  if (!maker_) return;
+  if (socket) {
+    maker_->set_listener(std::move(*socket));
+    return settle({.endpoint = at.print()});
+  }
+  const std::string& why = socket.error().message;
+  if (why.ends_with(std::strerror(EADDRINUSE)) && port < kLastChannelPort) return listen(port + 1);
+  log::error("channels: {}", why);
+  settle({.closed = why});
 }
 
 void ClusterFabric::end() {
@@ -99,7 +145,6 @@ verbs::HostId ClusterFabric::id_of(const std::string& host) {
 }
 
 void ClusterFabric::tell_worker() {
-  if (!view_ || !maker_) return;
   std::vector<RemoteHost> hosts;
   for (const auto& [name, host] : view_->hosts) {
     if (name == self_) continue;
@@ -117,11 +162,20 @@ void ClusterFabric::tell_worker() {
 void ClusterFabric::tell_maker() {
   std::map<std::string, std::string> endpoints;
   for (const auto& [name, host] : view_->hosts) {
-    if (!host.info) continue;
+    if (name == self_ || !host.info) continue;
+    if (const std::string why = why_closed(host); !why.empty()) {
+      on_changed(name, why);
+      continue;
+    }
     const auto endpoint = Endpoint::of(host.info->address, host.info->port);
     if (endpoint) endpoints.emplace(name, endpoint->print());
   }
-  maker_->set_hosts(std::move(endpoints));
+  if (maker_) maker_->set_hosts(std::move(endpoints));
+}
+
+std::string ClusterFabric::why_closed(const inventory::Host& host) const {
+  if (!maker_) return "closed on this host: " + place_.closed;
+  return host.info->closed.empty() ? "" : "closed on that host: " + host.info->closed;
 }
 
 void ClusterFabric::on_made(const std::shared_ptr<MadeChannel>& made) {

@@ -1,23 +1,28 @@
 // ClusterFabric: joins what the cluster knows with what the worker does: it tells the
 // worker whose GIDs are where, tells the cluster which GIDs are here, and has channels
-// made to the hosts that count.
+// made to the hosts that count, while this host's operator lets it have any: then it
+// listens at the first free port of those that vSphere uses, and tells the others.
 //
 // Control thread only. What comes from other threads comes through `post`.
 
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "control/host_configuration.h"
 #include "daemon/channel_maker.h"
+#include "daemon/channel_site.h"
 #include "daemon/cluster_paths.h"
 #include "daemon/cluster_service.h"
 #include "daemon/cluster_watch.h"
 #include "daemon/config.h"
 #include "daemon/dialer.h"
+#include "daemon/endpoint.h"
 #include "daemon/port_table.h"
 #include "daemon/worker.h"
 #include "inventory/view.h"
@@ -41,6 +46,10 @@ class ClusterFabric {
 
   // What the cluster looks like now; null: there is none any more.
   void on_view(std::shared_ptr<const inventory::View> view);
+  // Where channels may be from now on. Those that are elsewhere are closed.
+  void set_site(const ChannelSite& site);
+  // Where they are now.
+  control::ChannelPlace place() const;
   // There is a new certificate.
   void on_identity();
   void on_gids(const std::vector<SharedGid>& gids);
@@ -49,7 +58,14 @@ class ClusterFabric {
  private:
   void begin(const authority::Identity& self);
   void end();
-  void listen();
+  void close_channels(const std::string& reason);
+  // Tries this port, and the ones after it while they are taken.
+  void listen(std::uint16_t port);
+  void on_listener(std::uint16_t port, const Endpoint& at, Result<UniqueFd> socket);
+  void settle(control::ChannelPlace place);
+  // Why there is no channel to a host, by its operator's word or ours; empty: nobody has
+  // said so.
+  std::string why_closed(const inventory::Host& host) const;
   void tell_worker();
   void tell_maker();
   verbs::HostId id_of(const std::string& host);
@@ -61,6 +77,9 @@ class ClusterFabric {
   PortTable& ports_;
   std::shared_ptr<const inventory::View> view_;  // shared with the cluster's thread
   std::string self_;
+  ChannelSite site_;
+  control::ChannelPlace place_;
+  std::uint64_t attempt_ = 0;  // counts the sites there have been: answers for others come late
   std::map<std::string, verbs::HostId> ids_;
   ClusterWatch watch_;
   std::unique_ptr<ChannelMaker> maker_;

@@ -179,6 +179,13 @@ void ClusterService::set_gids(std::map<inventory::GidId, inventory::AdapterId> g
   });
 }
 
+void ClusterService::set_place(const control::ChannelPlace& place) {
+  mailbox_.post([this, place] {
+    place_ = place;
+    publish();
+  });
+}
+
 void ClusterService::set_network(const std::string& host, const control::Network& network) {
   mailbox_.post([this, host, network] {
     network_host_ = host;
@@ -301,10 +308,13 @@ void ClusterService::publish() {
     if (control::segment_number(seen->network, adapter->second.port_group) != gid.segment) continue;
     gids.emplace(gid, id);
   }
-  inventory::Said said = inventory::say_all({.address = config_.cluster.address,
-                                             .port = config_.cluster.channel_port,
-                                             .version = kVersion},
-                                            adapters_, gids);
+  const auto at = Endpoint::parse(place_.endpoint);
+  inventory::Said said =
+      inventory::say_all({.address = at ? at->address() : config_.cluster.address,
+                          .port = at ? at->port() : std::uint16_t{0},
+                          .version = kVersion,
+                          .closed = at ? std::string() : place_.closed},
+                         adapters_, gids);
   if (said.left_out > 0 && !std::exchange(says_too_much_, true)) {
     log::warn(
         "cluster: this host has more adapters and GIDs than the inventory takes of one: {} are not "

@@ -22,6 +22,7 @@
 
 #include "base/mutex.h"
 #include "control/cluster.h"
+#include "control/host_configuration.h"
 #include "daemon/cluster_authority.h"
 #include "daemon/cluster_files.h"
 #include "daemon/cluster_picture.h"
@@ -80,6 +81,8 @@ class ClusterService final : public control::ClusterManagement {
   void set_gids(std::map<inventory::GidId, inventory::AdapterId> gids);
   // Whether there is a channel to another host, and if not why.
   void set_channel(const std::string& host, bool open, const std::string& problem);
+  // Where this host's channels are, or why there are none.
+  void set_place(const control::ChannelPlace& place);
   // The switches and port groups of this host, in which it is called `host`: what it
   // brings into a cluster.
   void set_network(const std::string& host, const control::Network& network);
@@ -159,6 +162,7 @@ class ClusterService final : public control::ClusterManagement {
   std::unique_ptr<JoinDoor> door_;
   std::map<inventory::AdapterId, inventory::AdapterInfo> adapters_;
   std::map<inventory::GidId, inventory::AdapterId> gids_;
+  control::ChannelPlace place_;
   control::Network network_;
   std::string network_host_;  // this host, in network_
   std::optional<HostCertificate> certificate_;

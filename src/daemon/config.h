@@ -46,8 +46,7 @@ inline constexpr std::uint16_t kLastChannelPort = 28761;
 
 // This host among others. Without an address the daemon uses no network.
 struct ClusterConfig {
-  std::string address;  // IPv4 or IPv6; empty: none
-  std::uint16_t channel_port = kFirstChannelPort;
+  std::string address;              // IPv4 or IPv6; empty: none
   std::uint16_t door_port = 28249;  // of the authority, where hosts join
   std::uint16_t etcd_port = 2379;
   std::filesystem::path etcd_program = "/usr/bin/etcd";

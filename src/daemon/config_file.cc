@@ -52,7 +52,6 @@ void read_sandbox(TomlReader reader, SandboxConfig& sandbox) {
 
 void read_cluster(TomlReader reader, ClusterConfig& cluster) {
   reader.ip_address("address", cluster.address);
-  reader.number("channel_port", kFirstChannelPort, kLastChannelPort, cluster.channel_port);
   reader.number("door_port", 1024, 65535, cluster.door_port);
   reader.number("etcd_port", 1024, 65535, cluster.etcd_port);
   reader.file_path("etcd_program", cluster.etcd_program);

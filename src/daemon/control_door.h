@@ -82,6 +82,25 @@ class ControlDoor : public control::Management {
   control::ApiResult<control::SwitchStatus> find_switch(const std::string& name) override {
     return carry([this, name] { return host_.find_switch(name); });
   }
+  control::ApiResult<control::HostConfiguration> host_configuration() override {
+    return carry([this] { return host_.host_configuration(); });
+  }
+  control::ApiResult<control::VmknicStatus> add_vmknic(const control::Vmknic& vmknic) override {
+    return carry([this, vmknic] { return host_.add_vmknic(vmknic); });
+  }
+  control::ApiResult<control::VmknicStatus> set_vmknic(
+      const std::string& name, const control::VmknicChange& change) override {
+    return carry([this, name, change] { return host_.set_vmknic(name, change); });
+  }
+  control::ApiResult<void> remove_vmknic(const std::string& name) override {
+    return carry([this, name] { return host_.remove_vmknic(name); });
+  }
+  control::ApiResult<void> set_setting(const control::SettingValue& setting) override {
+    return carry([this, setting] { return host_.set_setting(setting); });
+  }
+  control::ApiResult<void> set_ruleset(const control::FirewallRuleset& ruleset) override {
+    return carry([this, ruleset] { return host_.set_ruleset(ruleset); });
+  }
   control::ApiResult<control::ImpairmentStatus> set_impairment(
       const control::Impairment& impairment) override {
     return carry([this, impairment] { return host_.set_impairment(impairment); });

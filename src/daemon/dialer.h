@@ -38,12 +38,14 @@ class Dialer {
   // `endpoint`: "192.0.2.1:28250" or "[2001:db8::1]:28250".
   // Errors: kIo (with the reason), kInvalidArgument and kBadState (it is not given),
   // kResourceExhausted.
-  void dial(const std::string& endpoint, Done done) {
-    ask(Note::Kind::kDial, endpoint, std::move(done));
+  // From this address of ours; empty: [cluster] address.
+  void dial(const std::string& endpoint, Done done, const std::string& source = {}) {
+    ask(Note::Kind::kDial, source.empty() ? endpoint : endpoint + " " + source, std::move(done));
   }
   void listen(const std::string& endpoint, Done done) {
     ask(Note::Kind::kListen, endpoint, std::move(done));
   }
+  // From [cluster] address.
   Result<UniqueFd> dial_and_wait(const std::string& endpoint) {
     return ask_and_wait(Note::Kind::kDial, endpoint);
   }

@@ -36,7 +36,10 @@ class DialerTest : public testing::Test {
   SocketMaker& maker() {
     if (!maker_) {
       maker_.emplace(
-          *loop_, config_, metrics_, [this](std::string_view id, Result<UniqueFd> socket) {
+          *loop_,
+          SocketMakerConfig{
+              .cluster = config_, .metrics = metrics_, .vmkernel = [this] { return vmkernel_; }},
+          [this](std::string_view id, Result<UniqueFd> socket) {
             const std::string text(id);
             if (socket) {
               keeper_->send({.kind = Note::Kind::kSocket, .text = text}, *socket);
@@ -91,6 +94,7 @@ class DialerTest : public testing::Test {
   }
 
   ClusterConfig config_;
+  std::vector<Ipv4Interface> vmkernel_;
   MetricsConfig metrics_;
   Instant now_{};
   std::unique_ptr<EventLoop> loop_;
@@ -165,6 +169,13 @@ TEST_F(DialerTest, DoesNotReachThisHostsOwnServices) {
   config_.address = "192.0.2.1";
   EXPECT_FALSE(dial("127.0.0.1:28250"));
   EXPECT_EQ(refused_, Errc::kInvalidArgument);
+}
+
+TEST_F(DialerTest, ListensAtAnAddressOfAVmkernelInterfaceToo) {
+  vmkernel_ = {*parse_ipv4_interface("127.0.0.5/8")};
+  EXPECT_TRUE(listen("127.0.0.5:28251"));
+  EXPECT_FALSE(listen("127.0.0.6:28251"));
+  EXPECT_FALSE(listen("127.0.0.5:28249"));  // the authority's door is at [cluster] address
 }
 
 TEST_F(DialerTest, ListensOnlyAtItsOwnAddressAndPorts) {

@@ -25,6 +25,7 @@
 #include "daemon/config.h"
 #include "daemon/directory_lock.h"
 #include "daemon/host_network.h"
+#include "daemon/host_vmkernel.h"
 #include "daemon/machine_view.h"
 #include "daemon/metrics_snapshot.h"
 #include "daemon/network_watch.h"
@@ -140,6 +141,27 @@ class Host final : public control::Management, public MetricsSource {
     return network_->find_port_group(name);
   }
 
+  // ---- HostConfigurationManagement ----
+  control::ApiResult<control::HostConfiguration> host_configuration() override {
+    return vmkernel_->host_configuration();
+  }
+  control::ApiResult<control::VmknicStatus> add_vmknic(const control::Vmknic& vmknic) override {
+    return vmkernel_->add_vmknic(vmknic);
+  }
+  control::ApiResult<control::VmknicStatus> set_vmknic(
+      const std::string& name, const control::VmknicChange& change) override {
+    return vmkernel_->set_vmknic(name, change);
+  }
+  control::ApiResult<void> remove_vmknic(const std::string& name) override {
+    return vmkernel_->remove_vmknic(name);
+  }
+  control::ApiResult<void> set_setting(const control::SettingValue& setting) override {
+    return vmkernel_->set_setting(setting);
+  }
+  control::ApiResult<void> set_ruleset(const control::FirewallRuleset& ruleset) override {
+    return vmkernel_->set_ruleset(ruleset);
+  }
+
   // Names of the VMs with a VMM at one of their adapters, in order. Empty also
   // when the worker does not answer.
   std::vector<std::string> attached_vms();
@@ -172,6 +194,7 @@ class Host final : public control::Management, public MetricsSource {
   control::ApiResult<void> open_machine();
   control::ApiResult<void> open_network();
   std::vector<std::string> attached_in(const std::string& vds);
+  control::ApiResult<void> open_vmkernel();
   PortEvents port_events();
   // Whether other hosts can be told of a change, and what they are told.
   control::ApiResult<void> check_cluster() const;
@@ -222,6 +245,7 @@ class Host final : public control::Management, public MetricsSource {
   std::unique_ptr<UplinkRules> uplink_rules_;
   NetworkWatch network_watch_;
   std::unique_ptr<HostNetwork> network_;
+  std::unique_ptr<HostVmkernel> vmkernel_;
   std::map<std::string, Vm> vms_;
   std::unique_ptr<Worker> worker_;
   std::unique_ptr<PortTable> ports_;  // lives on the worker's thread

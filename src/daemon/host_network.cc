@@ -45,6 +45,9 @@ void log_problems(const SwitchReport& now, const SwitchReport& before) {
     if (old != before.switches.end() && old->problems == vds.problems) continue;
     for (const std::string& problem : vds.problems) log::warn("switch {}: {}", vds.name, problem);
   }
+  if (now.vmknics != before.vmknics) {
+    for (const SwitchReport::Vmknic& one : now.vmknics) log::warn("{}: {}", one.name, one.problem);
+  }
   if (now.taps == before.taps) return;
   for (const SwitchReport::Tap& tap : now.taps) {
     log::warn("{}: {}", control::adapter_name(tap.vm, tap.adapter), tap.problem);
@@ -153,6 +156,7 @@ ApiResult<NetworkChange> HostNetwork::draft(
   HostNetworkConfig config = config_;
   config.maker = &maker;
   config.changed = {};
+  config.applied = {};
   HostNetwork draft(std::move(config), writes, uses_);
   draft.network_ = network_;
   draft.report_ = report_;
@@ -206,6 +210,9 @@ std::string HostNetwork::use_on(const std::string& host, const std::string& vds)
         return say(control::adapter_name(use.vm, use.adapter), use.port_group);
       }
     }
+    for (const control::Vmknic& vmknic : vmknics()) {
+      if (in_switch(vmknic.port_group)) return say(vmknic.name, vmknic.port_group);
+    }
     return {};
   }
   if (!view_ || !view_->hosts.contains(host)) return {};
@@ -240,6 +247,15 @@ SwitchPlan HostNetwork::plan() const {
     }
     plan.taps.push_back({.vm = use.vm, .adapter = use.adapter, .vds = vds, .vlan = vlan});
   }
+  for (const control::Vmknic& vmknic : vmknics()) {
+    const auto group = find_on_this_host(vmknic.port_group);
+    if (!group) continue;
+    plan.vmknics.push_back({.name = vmknic.name,
+                            .vds = group->vds,
+                            .vlan = group->vlan,
+                            .mac = vmknic.mac.value_or(control::MacAddress{}),
+                            .ipv4 = vmknic.ipv4});
+  }
   return plan;
 }
 
@@ -249,21 +265,56 @@ void HostNetwork::apply() {
   if (config_.maker != nullptr) report = config_.maker->make(plan());
   log_problems(report, report_);
   report_ = std::move(report);
+  if (config_.applied) config_.applied();
+}
+
+ApiResult<PortGroup> HostNetwork::find_on_this_host(const std::string& port_group) const {
+  auto group = control::find_port_group(network_, port_group);
+  if (!group) return group;
+  const auto vds = control::find_switch(network_, group->vds);
+  if (!vds) return std::unexpected(vds.error());
+  if (vds->hosts.contains(config_.host)) return group;
+  return refuse(ApiErrorCode::kInvalidRequest,
+                fmt::format("port group {} is of switch {}, which host {} is not in", group->name,
+                            vds->name, config_.host),
+                fmt::format("Add the host first: paravane vds add-host {} {} (in a cluster: on "
+                            "the host that has its authority)",
+                            vds->name, config_.host));
+}
+
+ApiResult<void> HostNetwork::check_vmknic(const control::Vmknic& vmknic) const {
+  const auto group = find_on_this_host(vmknic.port_group);
+  if (!group) return std::unexpected(group.error());
+  return {};
+}
+
+control::VmknicStatus HostNetwork::status_of(const control::Vmknic& vmknic) const {
+  control::VmknicStatus status{.spec = vmknic, .interface = vmknic.name};
+  const auto group = find_on_this_host(vmknic.port_group);
+  if (!group) {
+    status.problem = group.error().message;
+    return status;
+  }
+  status.vds = group->vds;
+  status.mtu = network_.switches.at(group->vds).mtu;
+  status.problem = report_.problem;
+  for (const SwitchReport::Vmknic& one : report_.vmknics) {
+    if (one.name == vmknic.name) status.problem = one.problem;
+  }
+  return status;
+}
+
+std::string HostNetwork::vmknic_in(const std::string& port_group) const {
+  for (const control::Vmknic& vmknic : vmknics()) {
+    if (vmknic.port_group == port_group) return vmknic.name;
+  }
+  return {};
 }
 
 ApiResult<void> HostNetwork::check_use(const PortUse& use) const {
   if (use.port_group.empty()) return {};
-  const auto group = control::find_port_group(network_, use.port_group);
-  if (!group) return std::unexpected(group.error());
-  const auto vds = control::find_switch(network_, group->vds);
-  if (!vds) return std::unexpected(vds.error());
-  if (!vds->hosts.contains(config_.host)) {
-    return refuse(ApiErrorCode::kInvalidRequest,
-                  fmt::format("port group {} is of switch {}, which host {} is not in", group->name,
-                              vds->name, config_.host),
-                  fmt::format("Add the host first: paravane vds add-host {} {} (in a cluster: on "
-                              "the host that has its authority)",
-                              vds->name, config_.host));
+  if (const auto group = find_on_this_host(use.port_group); !group) {
+    return std::unexpected(group.error());
   }
   const std::string tap = control::tap_name(use.vm, use.adapter);
   for (const PortUse& other : uses_()) {
@@ -463,6 +514,11 @@ ApiResult<void> HostNetwork::delete_port_group(const std::string& name) {
         ApiErrorCode::kInUse,
         fmt::format("{} is in port group {}", control::adapter_name(use.vm, use.adapter), name),
         fmt::format("Move it first: paravane vm set {} --port-group", use.vm));
+  }
+  if (const std::string vmknic = vmknic_in(name); !vmknic.empty()) {
+    return refuse(
+        ApiErrorCode::kInUse, fmt::format("{} is in port group {}", vmknic, name),
+        fmt::format("Remove it first: paravane network ip interface remove -i {}", vmknic));
   }
   if (const std::string use = use_elsewhere(name); !use.empty()) {
     return refuse(ApiErrorCode::kInUse, fmt::format("{} is in port group {}", use, name),

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -20,6 +21,7 @@
 #include "control/network_inventory.h"
 #include "control/network_management.h"
 #include "control/vm.h"
+#include "control/vmknic.h"
 #include "daemon/network_change.h"
 #include "daemon/segment_id.h"
 #include "daemon/switch_maker.h"
@@ -42,6 +44,10 @@ struct HostNetworkConfig {
   UplinkRules* rules = nullptr;      // of this host; outlives us; null: there are none
   // The members of the cluster, where they are known; empty: any name is good.
   std::function<std::set<std::string>()> members{};
+  // The VMkernel interfaces of this host, but for vmk0.
+  std::function<std::vector<control::Vmknic>()> vmknics{};
+  // Called when this host's interfaces have been made, or looked at again.
+  std::function<void()> applied{};
   // Called with what there is, whenever that may have changed.
   std::function<void(const control::Network&)> changed{};
 };
@@ -77,6 +83,12 @@ class HostNetwork final : public control::NetworkManagement {
     return daemon::segment_of(network_, adapter.port_group,
                               control::adapter_name(vm, adapter.number));
   }
+  // Whether a VMkernel interface of this host may be there. Errors: as check_use().
+  control::ApiResult<void> check_vmknic(const control::Vmknic& vmknic) const;
+  // Whether it is tagged is not known here.
+  control::VmknicStatus status_of(const control::Vmknic& vmknic) const;
+  // The interface that has [cluster] address; nullopt: none has.
+  const std::optional<SwitchReport::Management>& management() const { return report_.management; }
   // What is wrong with an adapter's tap; empty: nothing.
   std::string tap_problem(const PortUse& use) const;
 
@@ -103,6 +115,12 @@ class HostNetwork final : public control::NetworkManagement {
   control::ApiResult<control::PortGroupStatus> find_port_group(const std::string& name) override;
 
  private:
+  std::vector<control::Vmknic> vmknics() const {
+    return config_.vmknics ? config_.vmknics() : std::vector<control::Vmknic>();
+  }
+  control::ApiResult<control::PortGroup> find_on_this_host(const std::string& port_group) const;
+  // One of this host that is in the port group; empty: none.
+  std::string vmknic_in(const std::string& port_group) const;
   SwitchPlan plan() const;
   // The switch as it shall be: kept, then made.
   control::ApiResult<control::SwitchStatus> put(const control::DistributedSwitch& vds);

@@ -32,6 +32,7 @@ ApiResult<std::unique_ptr<Host>> Host::start(HostConfig config, std::function<vo
   if (!made) return refuse(ApiErrorCode::kInternal, "the worker does not run");
   if (auto opened = host->open_machine(); !opened) return std::unexpected(opened.error());
   if (auto opened = host->open_network(); !opened) return std::unexpected(opened.error());
+  if (auto opened = host->open_vmkernel(); !opened) return std::unexpected(opened.error());
   const HostConfig& given = host->config_;
   if (given.cluster != nullptr) {
     host->cluster_fabric_ = std::make_unique<ClusterFabric>(
@@ -43,6 +44,7 @@ ApiResult<std::unique_ptr<Host>> Host::start(HostConfig config, std::function<vo
             .post = given.post,
             .tell = [h = host.get()](control::Event event) { h->tell(std::move(event)); }},
         *host->ports_);
+    host->cluster_fabric_->set_site(host->vmkernel_->site());
   }
   if (auto restored = host->restore_vms(); !restored) return std::unexpected(restored.error());
   // In a cluster this host may have another name, and says so before switches are made.
@@ -100,21 +102,47 @@ ApiResult<void> Host::open_store() {
 
 ApiResult<void> Host::open_network() {
   network_ = std::make_unique<HostNetwork>(
-      HostNetworkConfig{.host = host_name(config_.config.host.name),
-                        .uplinks = config_.config.network.uplinks,
-                        .maker = config_.switches,
-                        .rules = uplink_rules_.get(),
-                        .members = [this] { return members(); },
-                        .changed =
-                            [this](const control::Network& network) {
-                              tell_network(network);
-                              if (config_.cluster == nullptr) return;
-                              config_.cluster->set_network(network_->host(), network);
-                            }},
+      HostNetworkConfig{
+          .host = host_name(config_.config.host.name),
+          .uplinks = config_.config.network.uplinks,
+          .maker = config_.switches,
+          .rules = uplink_rules_.get(),
+          .members = [this] { return members(); },
+          .vmknics =
+              [this] { return vmkernel_ ? vmkernel_->vmknics() : std::vector<control::Vmknic>(); },
+          .applied =
+              [this] {
+                if (vmkernel_) vmkernel_->on_applied();
+              },
+          .changed =
+              [this](const control::Network& network) {
+                tell_network(network);
+                if (config_.cluster == nullptr) return;
+                config_.cluster->set_network(network_->host(), network);
+              }},
       *store_, [this] { return port_uses(); });
   auto loaded = network_->load();
   if (loaded) network_watch_.begin(network_->network());
   return loaded;
+}
+
+ApiResult<void> Host::open_vmkernel() {
+  vmkernel_ = std::make_unique<HostVmkernel>(
+      HostVmkernelConfig{
+          .management_address = config_.config.cluster.address,
+          .is_free = [this](const control::MacAddress& mac) { return !mac_taken(mac); },
+          .site_changed =
+              [this](const ChannelSite& site) {
+                if (cluster_fabric_) cluster_fabric_->set_site(site);
+              },
+          .channel =
+              [this] {
+                return cluster_fabric_
+                           ? cluster_fabric_->place()
+                           : control::ChannelPlace{.closed = "this host is in no cluster"};
+              }},
+      *store_, *network_);
+  return vmkernel_->load();
 }
 
 ApiResult<void> Host::restore_vms() {

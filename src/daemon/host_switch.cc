@@ -9,6 +9,7 @@
 
 #include "control/interface_name.h"
 #include "control/vm.h"
+#include "ethernet/links.h"
 
 namespace paravane::daemon {
 namespace {
@@ -36,6 +37,7 @@ class Layout {
       }
     }
     for (const SwitchPlan::Tap& tap : plan_.taps) lay_out_tap(tap);
+    for (const SwitchPlan::Vmknic& vmknic : plan_.vmknics) lay_out_vmknic(vmknic);
     return std::move(layout_);
   }
 
@@ -127,6 +129,27 @@ class Layout {
                                   .label = control::adapter_name(tap.vm, tap.adapter)});
   }
 
+  void lay_out_vmknic(const SwitchPlan::Vmknic& vmknic) {
+    std::vector<std::string> problems;
+    const std::string bridge = control::bridge_name(vmknic.vds, vlan_aware_ ? 0 : vmknic.vlan);
+    const std::string port = control::vmknic_port_name(vmknic.name);
+    if (!good_bridges_.contains({vmknic.vds, bridge})) {
+      problems.push_back(fmt::format("its bridge {} is another switch's", bridge));
+    }
+    if (!problems.empty() || !is_free(vmknic.name, problems) || !is_free(port, problems)) {
+      layout_.report.vmknics.push_back({.name = vmknic.name, .problem = problems.front()});
+      return;
+    }
+    const auto vds = std::ranges::find(plan_.switches, vmknic.vds, &SwitchPlan::Switch::name);
+    layout_.links.own.push_back({.name = vmknic.name,
+                                 .mac = vmknic.mac,
+                                 .ipv4 = vmknic.ipv4,
+                                 .port = {.name = port,
+                                          .bridge = bridge,
+                                          .untagged = inner_vlan(*vds, vmknic.vlan),
+                                          .label = vmknic.name}});
+  }
+
   const SwitchPlan& plan_;
   const HostSwitchConfig& config_;
   const bool vlan_aware_;
@@ -150,6 +173,11 @@ void sort_in(const SwitchPlan& plan, const std::vector<ethernet::LinkProblem>& p
       if (control::tap_name(tap.vm, tap.adapter) != problem.link) continue;
       report.taps.push_back({.vm = tap.vm, .adapter = tap.adapter, .problem = text});
     }
+    for (const SwitchPlan::Vmknic& vmknic : plan.vmknics) {
+      const bool about =
+          problem.link == vmknic.name || problem.link == control::vmknic_port_name(vmknic.name);
+      if (about) report.vmknics.push_back({.name = vmknic.name, .problem = text});
+    }
   }
 }
 
@@ -170,7 +198,23 @@ SwitchReport HostSwitch::make(const SwitchPlan& plan) {
   auto problems = ethernet::make_links(config_.mark, layout.links);
   if (!problems) return {.problem = "cannot see the interfaces: " + problems.error().message};
   sort_in(plan, *problems, layout.report);
+  addresses_.clear();
+  for (const SwitchPlan::Vmknic& vmknic : plan.vmknics) {
+    if (vmknic.ipv4) addresses_.push_back(*vmknic.ipv4);
+  }
+  layout.report.management = find_management();
   return std::move(layout.report);
+}
+
+std::optional<SwitchReport::Management> HostSwitch::find_management() const {
+  if (config_.management_address.empty()) return std::nullopt;
+  const auto holder = ethernet::find_holder(config_.management_address);
+  if (!holder) return std::nullopt;
+  return SwitchReport::Management{
+      .interface = holder->link.name,
+      .mac = control::parse_mac(holder->link.mac).value_or(control::MacAddress{}),
+      .mtu = holder->link.mtu,
+      .ipv4 = holder->ipv4};
 }
 
 std::string switch_mark(std::string_view state_directory) {

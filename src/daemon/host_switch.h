@@ -23,6 +23,7 @@ struct HostSwitchConfig {
   std::string mark;                  // of what this daemon makes
   std::vector<std::string> uplinks;  // NICs that an operator has given
   ethernet::TapAccess tap_access;
+  std::string management_address{};  // [cluster] address; empty: none
 };
 
 // Links as they are wanted for a plan, and whose they are.
@@ -38,10 +39,14 @@ class HostSwitch final : public SwitchMaker {
   explicit HostSwitch(HostSwitchConfig config) : config_(std::move(config)) {}
 
   SwitchReport make(const SwitchPlan& plan) override;
+  std::vector<Ipv4Interface> addresses() const override { return addresses_; }
 
  private:
+  std::optional<SwitchReport::Management> find_management() const;
+
   HostSwitchConfig config_;
   std::optional<bool> vlan_aware_;  // once it is known
+  std::vector<Ipv4Interface> addresses_;
 };
 
 // "paravane:1f3a99c0:": the same for a state directory every time, and another for

@@ -79,7 +79,12 @@ Status Keeper::watch() {
   if (!loop) return std::unexpected(loop.error());
   loop_ = std::move(*loop);
   sockets_ = std::make_unique<SocketMaker>(
-      *loop_, settings_.config.cluster, settings_.config.metrics,
+      *loop_,
+      SocketMakerConfig{
+          .cluster = settings_.config.cluster,
+          .metrics = settings_.config.metrics,
+          .vmkernel =
+              [this] { return switches_ ? switches_->addresses() : std::vector<Ipv4Interface>(); }},
       [this](std::string_view id, Result<UniqueFd> socket) { answer(id, std::move(socket)); });
   auto signals = open_signals({SIGTERM, SIGINT, SIGHUP, SIGCHLD});
   if (!signals) return std::unexpected(signals.error());

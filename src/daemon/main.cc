@@ -101,7 +101,8 @@ int run_keeper(const Start& start, pid_t engine, ProcessLink link) {
       std::make_unique<HostSwitch>(
           HostSwitchConfig{.mark = switch_mark(start.config.state_dir.string()),
                            .uplinks = start.config.network.uplinks,
-                           .tap_access = {.group = start.account.vm_group}}),
+                           .tap_access = {.group = start.account.vm_group},
+                           .management_address = start.config.cluster.address}),
       std::make_unique<HostMachine>(HostMachineConfig{
           .uplinks = {start.config.network.uplinks.begin(), start.config.network.uplinks.end()},
           .cluster_address = start.config.cluster.address}));

@@ -198,6 +198,13 @@ std::optional<control::VmStats> PortTable::stats(const std::string& name) const 
   return report_stats(*found->second, [this](verbs::HostId id) { return report_host(id); });
 }
 
+void PortTable::close_channels(const std::string& reason) {
+  for (auto& [id, host] : hosts_) {
+    host.problem = reason;
+    tcp_.close(id, reason, std::chrono::steady_clock::now());
+  }
+}
+
 void PortTable::set_channel_problem(verbs::HostId host, const std::string& problem) {
   const auto found = hosts_.find(host);
   if (found != hosts_.end()) found->second.problem = problem;

@@ -83,6 +83,8 @@ class PortTable final : private transport_tcp::LocalOwners {
   // ---- Other hosts ----
   // All there are; the channels of those that are gone are closed.
   void set_hosts(const std::vector<RemoteHost>& hosts);
+  // To all hosts; they stay known.
+  void close_channels(const std::string& reason);
   // Why there is no channel to a host; one that is not there is no error.
   void set_channel_problem(verbs::HostId host, const std::string& problem);
   // Errors: kIo.

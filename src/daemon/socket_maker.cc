@@ -4,6 +4,7 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -32,24 +33,27 @@ bool is_channel_port(std::uint16_t port) {
 
 }  // namespace
 
-SocketMaker::SocketMaker(EventLoop& loop, const ClusterConfig& config, const MetricsConfig& metrics,
-                         Answer answer)
+SocketMaker::SocketMaker(EventLoop& loop, SocketMakerConfig config, Answer answer)
     : loop_(loop),
-      config_(config),
-      metrics_(Endpoint::parse(metrics.listen)),
+      config_(std::move(config.cluster)),
+      metrics_(Endpoint::parse(config.metrics.listen)),
+      vmkernel_(std::move(config.vmkernel)),
       answer_(std::move(answer)) {}
 
 SocketMaker::~SocketMaker() {
   for (const Waiting& waiting : waiting_) loop_.unwatch(waiting.socket.get());
 }
 
-Result<Endpoint> SocketMaker::own(std::uint16_t port) const {
+Result<Endpoint> SocketMaker::own(const std::string& address, std::uint16_t port) const {
   if (config_.address.empty()) {
     return fail(Errc::kBadState,
                 "this host has no address in a cluster: set [cluster] address in "
                 "paravaned.toml and start the daemon again");
   }
-  const auto endpoint = Endpoint::of(config_.address, port);
+  if (!address.empty() && !is_own(address)) {
+    return fail(Errc::kInvalidArgument, fmt::format("{} is not this host's", address));
+  }
+  const auto endpoint = Endpoint::of(address.empty() ? config_.address : address, port);
   if (!endpoint || !endpoint->is_unicast()) {
     return fail(Errc::kBadState,
                 fmt::format("[cluster] address {} is no address of one host", config_.address));
@@ -57,37 +61,49 @@ Result<Endpoint> SocketMaker::own(std::uint16_t port) const {
   return *endpoint;
 }
 
+bool SocketMaker::is_own(const std::string& address) const {
+  const auto cluster = Endpoint::of(config_.address, 0);
+  if (cluster && cluster->address() == address) return true;
+  if (!vmkernel_) return false;
+  return std::ranges::any_of(vmkernel_(), [&address](const Ipv4Interface& own) {
+    return format_ipv4(own.address) == address;
+  });
+}
+
 auto SocketMaker::read(std::string_view text) -> std::optional<Request> {
   const std::size_t blank = text.find(' ');
   if (blank == std::string_view::npos || blank == 0 || blank > kMaxId) return std::nullopt;
   std::string id(text.substr(0, blank));
-  const auto endpoint = Endpoint::parse(text.substr(blank + 1));
-  if (endpoint) return Request{.id = std::move(id), .endpoint = *endpoint};
+  const std::string_view rest = text.substr(blank + 1);
+  const std::size_t end = std::min(rest.find(' '), rest.size());
+  const auto endpoint = Endpoint::parse(rest.substr(0, end));
+  if (endpoint) {
+    return Request{.id = std::move(id),
+                   .endpoint = *endpoint,
+                   .source = std::string(rest.substr(std::min(end + 1, rest.size())))};
+  }
   answer_(id, fail(Errc::kInvalidArgument, "this is no address and port"));
   return std::nullopt;
 }
 
-Status SocketMaker::may_dial(const Endpoint& target) const {
-  const auto own_end = own(0);
-  if (!own_end) return std::unexpected(own_end.error());
+Status SocketMaker::may_dial(const Endpoint& source, const Endpoint& target) const {
   const std::uint16_t port = target.port();
-  const bool known = is_channel_port(port) || port == config_.channel_port ||
-                     port == config_.door_port || port == config_.etcd_port;
-  const bool local = target.is_loopback() && !own_end->is_loopback();
-  if (target.is_unicast() && target.family() == own_end->family() && known && !local) return {};
+  const bool known =
+      is_channel_port(port) || port == config_.door_port || port == config_.etcd_port;
+  const bool local = target.is_loopback() && !source.is_loopback();
+  if (target.is_unicast() && target.family() == source.family() && known && !local) return {};
   return fail(Errc::kInvalidArgument,
               fmt::format("{} is not what hosts of a cluster are reached at", target.print()));
 }
 
-Result<UniqueFd> SocketMaker::start(const Endpoint& target, bool& connected) const {
-  const auto source = own(0);
-  if (!source) return std::unexpected(source.error());
+Result<UniqueFd> SocketMaker::start(const Endpoint& source, const Endpoint& target,
+                                    bool& connected) {
   UniqueFd socket(::socket(target.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!socket) return cannot("make a socket for", target, errno);
   const int yes = 1;
   ::setsockopt(socket.get(), IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &yes, sizeof yes);
-  if (::bind(socket.get(), source->generic(), source->size()) != 0) {
-    return cannot("use the address", *source, errno);
+  if (::bind(socket.get(), source.generic(), source.size()) != 0) {
+    return cannot("use the address", source, errno);
   }
   connected = ::connect(socket.get(), target.generic(), target.size()) == 0;
   if (connected || errno == EINPROGRESS) return socket;
@@ -97,7 +113,10 @@ Result<UniqueFd> SocketMaker::start(const Endpoint& target, bool& connected) con
 void SocketMaker::dial(std::string_view text, Instant now) {
   const auto request = read(text);
   if (!request) return;
-  if (Status good = may_dial(request->endpoint); !good) {
+  const auto source = own(request->source, 0);
+  const Status good =
+      source ? may_dial(*source, request->endpoint) : std::unexpected(source.error());
+  if (!good) {
     answer_(request->id, std::unexpected(good.error()));
     return;
   }
@@ -106,7 +125,7 @@ void SocketMaker::dial(std::string_view text, Instant now) {
     return;
   }
   bool connected = false;
-  auto socket = start(request->endpoint, connected);
+  auto socket = start(*source, request->endpoint, connected);
   if (!socket || connected) {
     answer_(request->id, std::move(socket));
     return;
@@ -165,14 +184,15 @@ void SocketMaker::listen(std::string_view text) {
     answer_(request->id, make_listener(at));
     return;
   }
-  const auto own_end = own(at.port());
+  const auto own_end = own(at.address(), at.port());
   if (!own_end) {
     answer_(request->id, std::unexpected(own_end.error()));
     return;
   }
-  const bool known = is_channel_port(at.port()) || at.port() == config_.channel_port ||
-                     at.port() == config_.door_port;
-  if (!known || at.print() != own_end->print()) {
+  // The authority's door is at [cluster] address alone.
+  const auto door = own({}, config_.door_port);
+  const bool is_door = door && at.print() == door->print();
+  if (!is_channel_port(at.port()) && !is_door) {
     answer_(request->id, fail(Errc::kInvalidArgument,
                               fmt::format("{} is not what this host listens at", at.print())));
     return;

@@ -1,9 +1,10 @@
 // SocketMaker: makes the engine's TCP sockets, which may make none itself. The keeper
 // asks nobody's name and reads nothing from what it connects: the engine gets the
 // descriptor. The engine may have been broken into, so that it only gets what a host of a
-// cluster needs: connections from this host's address in the cluster to the ports that
-// clusters use, and those ports of its own to listen on. Without [cluster] address in
-// paravaned.toml it gets nothing of that. Besides, it may listen where [metrics] listen says.
+// cluster needs: connections from this host's address in the cluster, or from that of a
+// VMkernel interface, to the ports that clusters use, and those ports to listen on. Without
+// [cluster] address in paravaned.toml it gets nothing of that. Besides, it may listen where
+// [metrics] listen says.
 //
 // Keeper's thread.
 
@@ -15,15 +16,24 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/event_loop.h"
 #include "base/instant.h"
+#include "base/ipv4_interface.h"
 #include "base/result.h"
 #include "base/unique_fd.h"
 #include "daemon/config.h"
 #include "daemon/endpoint.h"
 
 namespace paravane::daemon {
+
+struct SocketMakerConfig {
+  ClusterConfig cluster{};
+  MetricsConfig metrics{};
+  // The addresses of VMkernel interfaces, at the moment; empty: there are none.
+  std::function<std::vector<Ipv4Interface>()> vmkernel{};
+};
 
 class SocketMaker {
  public:
@@ -34,13 +44,13 @@ class SocketMaker {
   using Answer = std::function<void(std::string_view id, Result<UniqueFd> socket)>;
 
   // `loop` outlives us.
-  SocketMaker(EventLoop& loop, const ClusterConfig& config, const MetricsConfig& metrics,
-              Answer answer);
+  SocketMaker(EventLoop& loop, SocketMakerConfig config, Answer answer);
   ~SocketMaker();
   SocketMaker(const SocketMaker&) = delete;
   SocketMaker& operator=(const SocketMaker&) = delete;
 
-  // "ID ADDRESS:PORT". Each is answered once, unless it has no ID.
+  // "ID ADDRESS:PORT", to dial also "ID ADDRESS:PORT SOURCE". Each is answered once,
+  // unless it has no ID.
   void dial(std::string_view request, Instant now);
   void listen(std::string_view request);
 
@@ -59,18 +69,22 @@ class SocketMaker {
   struct Request {
     std::string id;
     Endpoint endpoint;
+    std::string source{};  // empty: [cluster] address
   };
   // Answers what is wrong itself.
   std::optional<Request> read(std::string_view text);
-  Result<Endpoint> own(std::uint16_t port) const;
-  Status may_dial(const Endpoint& target) const;
-  Result<UniqueFd> start(const Endpoint& target, bool& connected) const;
+  // `address`: one of this host; empty: [cluster] address.
+  Result<Endpoint> own(const std::string& address, std::uint16_t port) const;
+  bool is_own(const std::string& address) const;
+  Status may_dial(const Endpoint& source, const Endpoint& target) const;
+  static Result<UniqueFd> start(const Endpoint& source, const Endpoint& target, bool& connected);
   Result<UniqueFd> make_listener(const Endpoint& at) const;
   void on_connected(Place place);
 
   EventLoop& loop_;
   ClusterConfig config_;
   std::optional<Endpoint> metrics_;  // where metrics are asked for
+  std::function<std::vector<Ipv4Interface>()> vmkernel_;
   Answer answer_;
   std::list<Waiting> waiting_;  // the oldest first
 };

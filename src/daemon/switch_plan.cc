@@ -48,6 +48,18 @@ class Words {
     good_ = good_ && parsed.ec == std::errc{} && parsed.ptr == digits.data() + digits.size();
     return value;
   }
+  control::MacAddress mac() {
+    const auto value = control::parse_mac(word());
+    good_ = good_ && value.has_value();
+    return value.value_or(control::MacAddress{});
+  }
+  std::optional<Ipv4Interface> ipv4() {
+    const std::string_view text = word();
+    if (text == kNothing) return std::nullopt;
+    const auto value = parse_ipv4_interface(text);
+    good_ = good_ && value.has_value();
+    return value;
+  }
   std::string rest() { return std::string(std::exchange(text_, {})); }
 
   bool at_end() const { return text_.empty(); }
@@ -109,6 +121,25 @@ Status check_tap(const SwitchPlan::Tap& tap, const SwitchPlan& plan) {
   return bad("a tap in an unknown VLAN");
 }
 
+Status check_vmknic(const SwitchPlan::Vmknic& vmknic, const SwitchPlan& plan) {
+  const Status good = control::check_vmknic(
+      {.name = vmknic.name, .port_group = vmknic.vds, .mac = vmknic.mac, .ipv4 = vmknic.ipv4});
+  if (!good) return good;
+  const auto vds = std::ranges::find(plan.switches, vmknic.vds, &SwitchPlan::Switch::name);
+  if (vds == plan.switches.end()) return bad("a VMkernel interface of an unknown switch");
+  if (!std::ranges::binary_search(vds->vlans, vmknic.vlan)) {
+    return bad("a VMkernel interface in an unknown VLAN");
+  }
+  for (const SwitchPlan::Vmknic& other : plan.vmknics) {
+    if (&other == &vmknic) continue;
+    if (other.name == vmknic.name) return bad("a VMkernel interface twice");
+    if (other.ipv4 && vmknic.ipv4 && other.ipv4->overlaps(*vmknic.ipv4)) {
+      return bad("two VMkernel interfaces with one network");
+    }
+  }
+  return {};
+}
+
 Status check(const SwitchPlan& plan) {
   if (plan.switches.size() > control::kMaxSwitches) return bad("too many switches");
   std::set<std::string> names;
@@ -123,7 +154,15 @@ Status check(const SwitchPlan& plan) {
     if (Status good = check_tap(tap, plan); !good) return good;
     if (!taps.emplace(tap.vm, tap.adapter).second) return bad("a tap twice");
   }
+  if (plan.vmknics.size() > control::kMaxVmknics) return bad("too many VMkernel interfaces");
+  for (const SwitchPlan::Vmknic& vmknic : plan.vmknics) {
+    if (Status good = check_vmknic(vmknic, plan); !good) return good;
+  }
   return {};
+}
+
+std::string ipv4_word(const std::optional<Ipv4Interface>& ipv4) {
+  return ipv4 ? format_ipv4(*ipv4) : std::string(kNothing);
 }
 
 // Words for people, which may be anything, in a statement of their own.
@@ -147,6 +186,10 @@ Result<std::string> print(const SwitchPlan& plan) {
   for (const SwitchPlan::Tap& tap : plan.taps) {
     text += fmt::format("tap {} {} {} {};", tap.vm, tap.adapter, tap.vds, tap.vlan);
   }
+  for (const SwitchPlan::Vmknic& vmknic : plan.vmknics) {
+    text += fmt::format("vmknic {} {} {} {} {};", vmknic.name, vmknic.vds, vmknic.vlan,
+                        control::format_mac(vmknic.mac), ipv4_word(vmknic.ipv4));
+  }
   if (text.size() <= kMaxPlanText) return text;
   return fail(Errc::kResourceExhausted, "too many switches, port groups and adapters on this host");
 }
@@ -162,6 +205,12 @@ Result<SwitchPlan> parse_switch_plan(std::string_view text) {
                                .adapter = words.number(),
                                .vds = words.name(),
                                .vlan = words.number()});
+        } else if (kind == "vmknic") {
+          plan.vmknics.push_back({.name = words.name(),
+                                  .vds = words.name(),
+                                  .vlan = words.number(),
+                                  .mac = words.mac(),
+                                  .ipv4 = words.ipv4()});
         } else {
           return false;
         }
@@ -186,6 +235,14 @@ std::string print(const SwitchReport& report) {
   for (const SwitchReport::Tap& tap : report.taps) {
     add(fmt::format("tap {} {} {}", tap.vm, tap.adapter, clean(tap.problem)));
   }
+  for (const SwitchReport::Vmknic& vmknic : report.vmknics) {
+    add(fmt::format("vmknic {} {}", vmknic.name, clean(vmknic.problem)));
+  }
+  if (const auto& management = report.management) {
+    add(fmt::format("management {} {} {} {}", clean(management->interface),
+                    control::format_mac(management->mac), management->mtu,
+                    ipv4_word(management->ipv4)));
+  }
   return text;
 }
 
@@ -207,6 +264,13 @@ Result<SwitchReport> parse_switch_report(std::string_view text) {
         } else if (kind == "tap") {
           report.taps.push_back(
               {.vm = words.name(), .adapter = words.number(), .problem = words.rest()});
+        } else if (kind == "vmknic") {
+          report.vmknics.push_back({.name = words.name(), .problem = words.rest()});
+        } else if (kind == "management") {
+          report.management = {.interface = words.name(),
+                               .mac = words.mac(),
+                               .mtu = words.number(),
+                               .ipv4 = words.ipv4()};
         } else {
           return false;
         }

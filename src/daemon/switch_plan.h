@@ -10,12 +10,15 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/ipv4_interface.h"
 #include "base/result.h"
 #include "control/distributed_switch.h"
+#include "control/vmknic.h"
 
 namespace paravane::daemon {
 
@@ -39,8 +42,18 @@ struct SwitchPlan {
 
     friend bool operator==(const Tap&, const Tap&) = default;
   };
+  struct Vmknic {  // an interface of the host itself
+    std::string name;
+    std::string vds;
+    std::uint32_t vlan = 0;  // one of the switch's
+    control::MacAddress mac{};
+    std::optional<Ipv4Interface> ipv4{};
+
+    friend bool operator==(const Vmknic&, const Vmknic&) = default;
+  };
   std::vector<Switch> switches{};
   std::vector<Tap> taps{};
+  std::vector<Vmknic> vmknics{};
 
   friend bool operator==(const SwitchPlan&, const SwitchPlan&) = default;
 };
@@ -61,9 +74,25 @@ struct SwitchReport {
 
     friend bool operator==(const Tap&, const Tap&) = default;
   };
+  struct Vmknic {  // one that is not as it should be
+    std::string name;
+    std::string problem;
+
+    friend bool operator==(const Vmknic&, const Vmknic&) = default;
+  };
+  struct Management {  // the interface that has [cluster] address
+    std::string interface;
+    control::MacAddress mac{};
+    std::uint32_t mtu = 0;
+    std::optional<Ipv4Interface> ipv4{};  // nullopt: an IPv6 address
+
+    friend bool operator==(const Management&, const Management&) = default;
+  };
   std::vector<Switch> switches{};
   std::vector<Tap> taps{};
-  std::string problem{};  // why nothing could be done; empty: it was
+  std::vector<Vmknic> vmknics{};
+  std::optional<Management> management{};  // nullopt: none has it
+  std::string problem{};                   // why nothing could be done; empty: it was
 
   friend bool operator==(const SwitchReport&, const SwitchReport&) = default;
 };
@@ -71,7 +100,8 @@ struct SwitchReport {
 // Errors: kResourceExhausted (longer than kMaxPlanText).
 Result<std::string> print(const SwitchPlan& plan);
 // All rules hold afterwards: control's of names and numbers; no switch, VLAN of a switch,
-// tap or NIC twice; taps in VLANs of switches that are there.
+// tap, VMkernel interface or NIC twice; taps and VMkernel interfaces in VLANs of switches
+// that are there; addresses of private networks alone, no two of which overlap.
 // Errors: kInvalidArgument.
 Result<SwitchPlan> parse_switch_plan(std::string_view text);
 
