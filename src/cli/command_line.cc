@@ -180,6 +180,7 @@ void add_all_commands(CLI::App& app, Run& run) {
 // Those of the name that the program was called as.
 void add_commands(CLI::App& app, Run& run) {
   if (app.get_name() == kEsxcfgNics) return add_esxcfg_nics(app, run);
+  if (app.get_name() == kEsxcfgVmknic) return add_esxcfg_vmknic(app, run);
   app.require_subcommand(1);
   if (app.get_name() != kEsxcli) return add_all_commands(app, run);
   app.description("esxcli's commands for the RDMA of this host; paravane has all others.");

@@ -1,5 +1,6 @@
 // The whole command line of paravane: options, commands, help. Called as esxcli, the program
-// has esxcli's namespaces alone; as esxcfg-nics, that tool's one listing.
+// has esxcli's namespaces alone; as esxcfg-nics or esxcfg-vmknic, that tool's
+// one listing.
 
 #pragma once
 

@@ -32,6 +32,9 @@ void add_nic_commands(CLI::App& root, Run& run);
 void add_esxcfg_nics(CLI::App& root, Run& run);  // the whole of that program
 void add_rdma_device_commands(CLI::App& root, Run& run);
 void add_dvs_commands(CLI::App& root, Run& run);
+void add_vmkernel_commands(CLI::App& root, Run& run);
+void add_esxcfg_vmknic(CLI::App& root, Run& run);  // the whole of that program
+void add_system_commands(CLI::App& root, Run& run);
 void add_daemon_commands(CLI::App& parent, Run& run);
 // `root` is walked when the command runs: what it completes is what there is.
 void add_completion_command(CLI::App& root, Run& run);

@@ -9,7 +9,8 @@ namespace paravane::cli {
 
 std::string_view program_name() {
   const std::string_view name = program_invocation_short_name;
-  return name == kEsxcli || name == kEsxcfgNics ? name : kParavane;
+  const bool known = name == kEsxcli || name == kEsxcfgNics || name == kEsxcfgVmknic;
+  return known ? name : kParavane;
 }
 
 ExitStatus report(const control::ApiError& error, const control::ApiClient& client) {

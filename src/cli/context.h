@@ -15,6 +15,7 @@ namespace paravane::cli {
 inline constexpr std::string_view kParavane = "paravane";
 inline constexpr std::string_view kEsxcli = "esxcli";
 inline constexpr std::string_view kEsxcfgNics = "esxcfg-nics";
+inline constexpr std::string_view kEsxcfgVmknic = "esxcfg-vmknic";
 
 enum class ExitStatus : int {
   kOk = 0,
@@ -31,8 +32,8 @@ struct Context {
   control::ApiClient client() const { return control::ApiClient(socket); }
 };
 
-// What this program was called as, which messages begin with: "esxcli", "esxcfg-nics", and
-// "paravane" in all other cases.
+// What this program was called as, which messages begin with: "esxcli", "esxcfg-nics",
+// "esxcfg-vmknic", and "paravane" in all other cases.
 std::string_view program_name();
 
 // Prints "paravane: what: why" and the remedy to stderr; the status to end with.

@@ -79,6 +79,8 @@ void add_esxcli_commands(CLI::App& root, Run& run) {
   add_nic_commands(root, run);
   add_rdma_device_commands(root, run);
   add_dvs_commands(root, run);
+  add_vmkernel_commands(root, run);
+  add_system_commands(root, run);
 }
 
 }  // namespace paravane::cli

@@ -1,0 +1,130 @@
+// paravane system settings advanced list, set; network firewall ruleset list, set.
+
+#include <fmt/format.h>
+
+#include <memory>
+#include <string>
+
+#include "base/nearest_name.h"
+#include "cli/esxcli_tree.h"
+#include "cli/vmkernel_tables.h"
+
+namespace paravane::cli {
+namespace {
+
+struct SettingOptions {
+  std::string path;
+  std::string text;
+  std::string number;
+  bool standard = false;
+};
+
+ExitStatus no_such_setting(const std::string& path) {
+  std::vector<std::string> paths;
+  for (const auto& setting : control::advanced_settings()) paths.emplace_back(setting.path);
+  const auto near = nearest_name(path, paths);
+  return report_failure(fmt::format("there is no setting {}", path),
+                        near ? fmt::format("Do you mean {}?", *near)
+                             : "List them with: paravane system settings advanced list");
+}
+
+ExitStatus run_setting_list(const SettingOptions& options, const Context& context) {
+  control::ApiClient client = context.client();
+  auto configuration = client.host_configuration();
+  if (!configuration) return report(configuration.error(), client);
+  if (!options.path.empty()) {
+    std::erase_if(configuration->settings,
+                  [&](const control::SettingValue& one) { return one.path != options.path; });
+    if (configuration->settings.empty()) return no_such_setting(options.path);
+  }
+  fmt::print("{}", print_records(setting_records(configuration->settings), context.format));
+  return ExitStatus::kOk;
+}
+
+ExitStatus run_setting_set(const SettingOptions& options, const Context& context) {
+  const control::AdvancedSetting* setting = control::find_setting(options.path);
+  if (setting == nullptr) return no_such_setting(options.path);
+  const bool is_number = setting->type == control::AdvancedSetting::Type::kInteger;
+  std::string value = is_number ? options.number : options.text;
+  if (options.standard) value = setting->standard;
+  if (const Status good = check_setting(*setting, value); !good) {
+    return report_usage(good.error().message + (is_number ? ": --int-value" : ": --string-value"));
+  }
+  control::ApiClient client = context.client();
+  const auto done = client.set_setting({.path = options.path, .value = value});
+  return done ? ExitStatus::kOk : report(done.error(), client);
+}
+
+ExitStatus run_ruleset_list(const control::FirewallRuleset& wanted, const Context& context) {
+  control::ApiClient client = context.client();
+  auto configuration = client.host_configuration();
+  if (!configuration) return report(configuration.error(), client);
+  if (!wanted.name.empty()) {
+    std::erase_if(configuration->rulesets,
+                  [&](const auto& one) { return one.name != wanted.name; });
+  }
+  fmt::print("{}", ruleset_table(configuration->rulesets).print(context.format));
+  return ExitStatus::kOk;
+}
+
+ExitStatus run_ruleset_set(const control::FirewallRuleset& ruleset, const Context& context) {
+  control::ApiClient client = context.client();
+  const auto done = client.set_ruleset(ruleset);
+  return done ? ExitStatus::kOk : report(done.error(), client);
+}
+
+template <typename Options>
+std::shared_ptr<Options> take_options(CLI::App& command, Run& run,
+                                      ExitStatus (*action)(const Options&, const Context&)) {
+  auto options = std::make_shared<Options>();
+  command.callback([options, action, &run] {
+    run = [options, action](const Context& context) { return action(*options, context); };
+  });
+  return options;
+}
+
+void add_setting_commands(CLI::App& root, Run& run) {
+  CLI::App& list = add_esxcli_command(
+      root, "system settings advanced list", "List the advanced settings of this host",
+      {"system settings advanced list", "system settings advanced list -o /Net/PVRDMAVmknic"});
+  list.add_option("-o,--option", take_options(list, run, run_setting_list)->path, "Only this one")
+      ->type_name("PATH");
+  CLI::App& set =
+      add_esxcli_command(root, "system settings advanced set", "Change an advanced setting",
+                         {"system settings advanced set -o /Net/PVRDMAVmknic -s vmk1",
+                          "system settings advanced set -o /Net/PVRDMAVmknic -d"});
+  const auto options = take_options(set, run, run_setting_set);
+  set.add_option("-o,--option", options->path, "The setting")->type_name("PATH")->required();
+  auto* values = set.add_option_group("value", "What it is to be");
+  values->add_option("-s,--string-value", options->text, "Of one that is a text")
+      ->type_name("TEXT");
+  values->add_option("-i,--int-value", options->number, "Of one that is a number")
+      ->type_name("NUMBER");
+  values->add_flag("-d,--default", options->standard, "As it is by itself");
+  values->require_option(1);
+}
+
+void add_ruleset_commands(CLI::App& root, Run& run) {
+  CLI::App& list = add_esxcli_command(root, "network firewall ruleset list",
+                                      "List the firewall rulesets of this host");
+  list.add_option("-r,--ruleset-id", take_options(list, run, run_ruleset_list)->name,
+                  "Only this one")
+      ->type_name("NAME");
+  CLI::App& set =
+      add_esxcli_command(root, "network firewall ruleset set", "Enable or disable a ruleset",
+                         {"network firewall ruleset set -e true -r pvrdma"});
+  const auto ruleset = take_options(set, run, run_ruleset_set);
+  set.add_option("-r,--ruleset-id", ruleset->name, "The ruleset")->type_name("NAME")->required();
+  set.add_option("-e,--enabled", ruleset->enabled, "Whether it lets anything through")
+      ->type_name("true|false")
+      ->required();
+}
+
+}  // namespace
+
+void add_system_commands(CLI::App& root, Run& run) {
+  add_setting_commands(root, run);
+  add_ruleset_commands(root, run);
+}
+
+}  // namespace paravane::cli

@@ -1,0 +1,187 @@
+// paravane network ip interface list, add, remove; ipv4 get, set; rdma device vmknic list;
+// and esxcfg-vmknic.
+
+#include <fmt/format.h>
+
+#include <memory>
+#include <string>
+
+#include "cli/esxcli_tree.h"
+#include "cli/vmkernel_tables.h"
+
+namespace paravane::cli {
+namespace {
+
+struct InterfaceOptions {
+  std::string name;
+  std::string port_group;
+  std::string mac;
+  std::string type = "static";
+  std::string address;
+  std::string netmask;
+};
+
+template <typename Print>
+ExitStatus show(const Context& context, Print print) {
+  control::ApiClient client = context.client();
+  const auto configuration = client.host_configuration();
+  if (!configuration) return report(configuration.error(), client);
+  fmt::print("{}", print(*configuration));
+  return ExitStatus::kOk;
+}
+
+ExitStatus run_list(const Context& context) {
+  return show(context, [&context](const control::HostConfiguration& all) {
+    return print_records(vmknic_records(all.vmknics), context.format);
+  });
+}
+
+ExitStatus run_ipv4_get(const InterfaceOptions& options, const Context& context) {
+  return show(context, [&](control::HostConfiguration all) {
+    if (!options.name.empty()) {
+      std::erase_if(all.vmknics, [&](const auto& one) { return one.spec.name != options.name; });
+    }
+    return ipv4_table(all.vmknics).print(context.format);
+  });
+}
+
+ExitStatus run_esxcfg(const Context& context) {
+  return show(context, [&context](const control::HostConfiguration& all) {
+    const bool as_table = context.format == control::TableFormat::kTable;
+    return as_table ? esxcfg_vmknics(all.vmknics)
+                    : print_records(vmknic_records(all.vmknics), context.format);
+  });
+}
+
+ExitStatus run_rdma_list(const Context& context) {
+  control::ApiClient client = context.client();
+  const auto configuration = client.host_configuration();
+  if (!configuration) return report(configuration.error(), client);
+  const auto devices = client.list_rdma_devices();
+  if (!devices) return report(devices.error(), client);
+  const auto switches = client.list_switches();
+  if (!switches) return report(switches.error(), client);
+  fmt::print("{}",
+             rdma_vmknic_table(*devices, configuration->vmknics, *switches).print(context.format));
+  return ExitStatus::kOk;
+}
+
+ExitStatus done(const control::ApiResult<control::VmknicStatus>& vmknic,
+                const control::ApiClient& client) {
+  if (!vmknic) return report(vmknic.error(), client);
+  if (vmknic->problem.empty()) return ExitStatus::kOk;
+  return report_failure(
+      fmt::format("{} is kept, but not as it should be: {}", vmknic->spec.name, vmknic->problem),
+      "It is made so as soon as that can be: see with network ip interface list");
+}
+
+ExitStatus run_add(const InterfaceOptions& options, const Context& context) {
+  control::Vmknic vmknic{.name = options.name, .port_group = options.port_group};
+  if (!options.mac.empty()) {
+    vmknic.mac = control::parse_mac(options.mac);
+    if (!vmknic.mac) return report_usage(options.mac + " is no MAC address");
+  }
+  if (const Status good = check_vmknic(vmknic); !good) return report_usage(good.error().message);
+  control::ApiClient client = context.client();
+  return done(client.add_vmknic(vmknic), client);
+}
+
+ExitStatus run_remove(const InterfaceOptions& options, const Context& context) {
+  if (const Status good = control::check_vmknic_name(options.name); !good) {
+    return report_usage(good.error().message);
+  }
+  control::ApiClient client = context.client();
+  const auto removed = client.remove_vmknic(options.name);
+  return removed ? ExitStatus::kOk : report(removed.error(), client);
+}
+
+ExitStatus run_ipv4_set(const InterfaceOptions& options, const Context& context) {
+  if (const Status good = control::check_vmknic_name(options.name); !good) {
+    return report_usage(good.error().message);
+  }
+  control::VmknicChange change;
+  if (options.type == "dhcp") {
+    return report_usage("no DHCP server is asked here: give an address, with --type static");
+  }
+  if (options.type == "static") {
+    const auto address = parse_ipv4(options.address);
+    const auto prefix = parse_netmask(options.netmask);
+    if (!address) return report_usage("--ipv4: give an address, as 192.168.1.241");
+    if (!prefix) return report_usage("--netmask: give a netmask, as 255.255.255.0");
+    change.ipv4 = Ipv4Interface{.address = *address, .prefix = *prefix};
+    if (const Status good = control::check_private(*change.ipv4); !good) {
+      return report_usage(good.error().message);
+    }
+  } else if (options.type != "none") {
+    return report_usage("--type is static or none");
+  }
+  control::ApiClient client = context.client();
+  return done(client.set_vmknic(options.name, change), client);
+}
+
+using Action = ExitStatus (*)(const InterfaceOptions&, const Context&);
+
+CLI::Option* add_name(CLI::App& command, InterfaceOptions& options) {
+  return command.add_option("-i,--interface-name", options.name, "VMkernel interface")
+      ->type_name("vmkN");
+}
+
+std::shared_ptr<InterfaceOptions> take_options(CLI::App& command, Run& run, Action action) {
+  auto options = std::make_shared<InterfaceOptions>();
+  command.callback([options, action, &run] {
+    run = [options, action](const Context& context) { return action(*options, context); };
+  });
+  return options;
+}
+
+void add_changes(CLI::App& root, Run& run) {
+  CLI::App& add = add_esxcli_command(root, "network ip interface add",
+                                     "Make a VMkernel interface in a port group",
+                                     {"network ip interface add -i vmk1 -p vg-RDMA"});
+  const auto added = take_options(add, run, run_add);
+  add_name(add, *added)->required();
+  add.add_option("-p,--portgroup-name", added->port_group, "Port group that it is in")
+      ->type_name("NAME")
+      ->required();
+  add.add_option("-M,--mac-address", added->mac, "Its MAC address (one that is free)")
+      ->type_name("MAC");
+  CLI::App& remove =
+      add_esxcli_command(root, "network ip interface remove", "Remove a VMkernel interface",
+                         {"network ip interface remove -i vmk1"});
+  add_name(remove, *take_options(remove, run, run_remove))->required();
+  CLI::App& set = add_esxcli_command(
+      root, "network ip interface ipv4 set", "Give a VMkernel interface its IPv4 address",
+      {"network ip interface ipv4 set -i vmk1 -t static -I 192.168.1.241 -N 255.255.255.0",
+       "network ip interface ipv4 set -i vmk1 -t none"});
+  const auto changed = take_options(set, run, run_ipv4_set);
+  add_name(set, *changed)->required();
+  set.add_option("-t,--type", changed->type, "static, or none: no address (static)")
+      ->type_name("TYPE");
+  set.add_option("-I,--ipv4", changed->address, "The address, of a private network")
+      ->type_name("ADDRESS");
+  set.add_option("-N,--netmask", changed->netmask, "The network's mask")->type_name("NETMASK");
+}
+
+}  // namespace
+
+void add_vmkernel_commands(CLI::App& root, Run& run) {
+  add_esxcli_command(root, "network ip interface list", "List the VMkernel interfaces of this host")
+      .callback([&run] { run = run_list; });
+  CLI::App& get = add_esxcli_command(root, "network ip interface ipv4 get",
+                                     "List the IPv4 addresses of VMkernel interfaces");
+  add_name(get, *take_options(get, run, run_ipv4_get));
+  add_changes(root, run);
+  add_esxcli_command(root, "rdma device vmknic list",
+                     "List the VMkernel interfaces on the uplinks of RDMA devices")
+      .callback([&run] { run = run_rdma_list; });
+}
+
+void add_esxcfg_vmknic(CLI::App& root, Run& run) {
+  root.description(
+      "The VMkernel interfaces of this host, as esxcfg-vmknic of vSphere 6.5 prints them.");
+  root.footer("Examples:\n  esxcfg-vmknic -l\nSee also paravane(1).");
+  root.add_flag("-l,--list")->description("List them")->required();
+  root.callback([&run] { run = run_esxcfg; });
+}
+
+}  // namespace paravane::cli
