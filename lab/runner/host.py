@@ -64,6 +64,11 @@ class Host:
                 raise LabError(f"the daemon of {self.name}", "does not answer", f"see {self.log()}", tail(self.log()))
             time.sleep(0.05)
 
+    def open_channel(self):
+        """As its operator does: at the management network's interface."""
+        self.paravane("system", "settings", "advanced", "set", "-o", "/Net/PVRDMAVmknic", "-s", "vmk0")
+        self.paravane("network", "firewall", "ruleset", "set", "-e", "true", "-r", "pvrdma")
+
     def stop(self):
         processes.stop(self.pid_file())
 

@@ -71,6 +71,7 @@ class Hosts:
         for host in self.hosts:
             host.add()
             host.start()
+            host.open_channel()
         self.join_all()
 
     def join_all(self):

@@ -53,13 +53,14 @@ class Wire:
         self.space.run("ip", "link", "add", "br0", "address", "02:00:00:00:00:01", "type", "bridge")
         self.space.run("ip", "link", "set", "br0", "up")
 
-    def join(self, space, name, address):
-        """Gives a namespace an interface at the bridge."""
-        self.space.run("ip", "link", "add", name, "type", "veth", "peer", "name", "eth0",
+    def join(self, space, name, address, inside="eth0"):
+        """Gives a namespace an interface at the bridge; without an address it has none."""
+        self.space.run("ip", "link", "add", name, "type", "veth", "peer", "name", inside,
                        "netns", str(space.holder.pid))
         self.space.run("ip", "link", "set", name, "master", "br0", "up")
-        space.run("ip", "address", "add", f"{address}/24", "dev", "eth0")
-        space.run("ip", "link", "set", "eth0", "up")
+        if address:
+            space.run("ip", "address", "add", f"{address}/24", "dev", inside)
+        space.run("ip", "link", "set", inside, "up")
 
     def cut(self, name):
         self.space.run("ip", "link", "set", name, "down")
@@ -139,6 +140,11 @@ class Host:
         """The names of the hosts that it sees."""
         return [host["name"] for host in self.status().get("hosts", []) if host["present"]]
 
+    def open_channel(self):
+        """As an operator opens it: at the management network's interface."""
+        self.cli("system", "settings", "advanced", "set", "-o", "/Net/PVRDMAVmknic", "-s", "vmk0")
+        self.cli("network", "firewall", "ruleset", "set", "-e", "true", "-r", "pvrdma")
+
     def connected(self):
         return self.status()["connected"]
 
@@ -166,9 +172,11 @@ class ClusterTest(unittest.TestCase):
         self.wire = Wire()
         self.addCleanup(self.wire.space.close)
 
-    def cluster(self, count, cluster=""):
+    def cluster(self, count, cluster="", channels=True):
         """So many hosts, of which the first has the authority and runs etcd."""
         hosts = [Host(self, number + 1, cluster).start() for number in range(count)]
+        for host in hosts if channels else []:
+            host.open_channel()
         hosts[0].cli("cluster", "init", "--name", hosts[0].name)
         for host in hosts[1:]:
             host.cli("cluster", "join", text=hosts[0].token(host.name) + "\n")
