@@ -150,6 +150,7 @@ class Sniff {
     const auto end = options_.seconds == 0 ? Clock::time_point::max()
                                            : Clock::now() + std::chrono::seconds(options_.seconds);
     unsigned reads_left = kLastReads;
+    bool is_over = false;
     while (!has_enough() && reads_left > 0) {
       const auto packets = client_.read_capture(status_.id);
       if (!packets) return report(packets.error(), client_);
@@ -163,9 +164,10 @@ class Sniff {
         return ExitStatus::kOk;
       }
       const bool is_idle = packets->blocks.empty();
-      const bool is_over = Clock::now() >= end || signals_.came(is_idle ? kPause : timespec{});
+      // What came before the end was asked for is found by a look after it.
       if (is_over && is_idle) return ExitStatus::kOk;
       if (is_over) --reads_left;
+      is_over = is_over || Clock::now() >= end || signals_.came(is_idle ? kPause : timespec{});
     }
     return ExitStatus::kOk;
   }

@@ -26,6 +26,7 @@ class Sniffing:
 
     def __init__(self, rig, vm, file, *options):
         self.file = pathlib.Path(file)
+        self.file.unlink(missing_ok=True)  # one of before would say that this capture has begun
         self.process = subprocess.Popen([BUILD / "bin" / "paravane", "--socket", rig.folder / "api.sock", "sniff", "--vm", vm,
                                          "-w", self.file, *options], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                                         stderr=subprocess.PIPE, text=True)
