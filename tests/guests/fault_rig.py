@@ -59,6 +59,22 @@ class Tally:
         return Ended(code, int(rounds[1]), float(rounds[2]), failed and (failed[1], float(failed[2])), text)
 
 
+class Rogue:
+    """tests/cluster/rogue.py, and what it has said so far."""
+
+    def __init__(self, words, file):
+        self.file = file
+        with file.open("w") as output:
+            self.process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT)
+
+    def said(self):
+        return self.file.read_text()
+
+    def end(self):
+        self.process.terminate()
+        self.process.wait(20)
+
+
 class FaultRig(HostsRig):
     GUESTS = 3
 
@@ -129,9 +145,8 @@ class FaultRig(HostsRig):
             self.inside(number), self.cluster_directory(number), path, body), key, value)
 
     def rogue(self, number, *words):
-        """tests/cluster/rogue.py on a host."""
-        return subprocess.Popen(self.inside(number, sys.executable, ROGUE, *words), stdin=subprocess.DEVNULL,
-                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        """On a host."""
+        return Rogue(self.inside(number, sys.executable, ROGUE, *words), self.folder / f"rogue-{words[0]}")
 
     # ---- what an operator sees ----
 

@@ -227,7 +227,8 @@ class HostFaults(unittest.TestCase):
                 away = [line.split("away: ")[1] for line in self.log.lines(number, "the inventory is away: ")]
                 self.assertGreater(len(away), 0)
                 self.assertEqual(len(away), len(set(away)), away)
-                self.assertEqual(self.log.lines(number, "no channel"), [])
+                # h4 has no guest, and may still be on its way back from the test before.
+                self.assertEqual([line for line in self.log.lines(number, "no channel") if "host h4" not in line], [])
 
     def test_a_host_that_goes_bad_harms_nobody(self):
         traffic = self.rig.tally(1, 2, 14), self.rig.tally(3, 1, 14)
@@ -238,19 +239,16 @@ class HostFaults(unittest.TestCase):
             self.assertNotIn("error", self.rig.put(4, f"hosts/h4/{key}", {}))
         member = self.rig.rogue(4, "member", self.rig.host(4).address, self.rig.cluster_directory(4))
         stranger = self.rig.rogue(4, "stranger", self.rig.host(1).address)
-        time.sleep(11)
+        wait_for("it has been bad in every way", lambda: all(manner in member.said() for manner in MANNERS), 60)
+        time.sleep(1)
         lost = self.rig.status(1)["lost"]
-        heard = []
         for rogue in member, stranger:
-            rogue.terminate()
-            heard.append(rogue.communicate(timeout=20)[0])
+            rogue.end()
         self.rig.host(4).start()
         for tally in traffic:
             ended = tally.end()
             self.assertEqual(ended.code, 0, ended.text)
             self.assertLess(ended.longest, SLACK_S, ended.text)
-        for manner in MANNERS:
-            self.assertIn(manner, heard[0])
         self.assertEqual(len([claim for claim in lost if "of host h4" in claim]), 2, lost)
         for number in 1, 2, 3:
             causes = self.causes(number, "h4")
