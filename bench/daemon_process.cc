@@ -45,7 +45,7 @@ void give_to_engine(const std::filesystem::path& directory) {
 }  // namespace
 
 DaemonProcess::DaemonProcess(const std::filesystem::path& program)
-    : api_((folder_.path() / "api.sock").string()) {
+    : api_({.socket = (folder_.path() / "api.sock").string(), .version = {}}) {
   for (const char* name : {"state", "vms"}) {
     std::filesystem::create_directory(folder_.path() / name);
     give_to_engine(folder_.path() / name);

@@ -47,4 +47,11 @@ std::optional<std::string> nearest_name(std::string_view typed, const Names& nam
   return best;
 }
 
+// "Do you mean db1? " before what is advised otherwise; empty: none is near.
+template <typename Names>
+std::string do_you_mean(std::string_view typed, const Names& names) {
+  const auto near = nearest_name(typed, names);
+  return near ? "Do you mean " + *near + "? " : std::string();
+}
+
 }  // namespace paravane

@@ -5,12 +5,18 @@
 #include <cerrno>
 #include <cstdio>
 
+#include "cli/version.h"
+
 namespace paravane::cli {
 
 std::string_view program_name() {
   const std::string_view name = program_invocation_short_name;
   const bool known = name == kEsxcli || name == kEsxcfgNics || name == kEsxcfgVmknic;
   return known ? name : kParavane;
+}
+
+control::ApiClient Context::client() const {
+  return control::ApiClient({.socket = socket, .version = kVersion});
 }
 
 ExitStatus report(const control::ApiError& error, const control::ApiClient& client) {

@@ -29,7 +29,7 @@ struct Context {
   std::string socket = control::kDefaultApiSocket;
   control::TableFormat format = control::TableFormat::kTable;
 
-  control::ApiClient client() const { return control::ApiClient(socket); }
+  control::ApiClient client() const;
 };
 
 // What this program was called as, which messages begin with: "esxcli", "esxcfg-nics",

@@ -17,9 +17,8 @@ ExitStatus no_such_switch(const std::string& name,
                           const std::vector<control::TextRecord>& records) {
   std::vector<std::string> names;
   for (const auto& record : records) names.push_back(record.title);
-  const auto near = nearest_name(name, names);
   return report_failure(fmt::format("this host is in no switch {}", name),
-                        near ? fmt::format("Do you mean {}?", *near) : std::string());
+                        do_you_mean(name, names) + "List the switches with: paravane vds list");
 }
 
 ExitStatus run_list(const std::string& name, const Context& context) {

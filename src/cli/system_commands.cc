@@ -22,10 +22,9 @@ struct SettingOptions {
 ExitStatus no_such_setting(const std::string& path) {
   std::vector<std::string> paths;
   for (const auto& setting : control::advanced_settings()) paths.emplace_back(setting.path);
-  const auto near = nearest_name(path, paths);
-  return report_failure(fmt::format("there is no setting {}", path),
-                        near ? fmt::format("Do you mean {}?", *near)
-                             : "List them with: paravane system settings advanced list");
+  return report_failure(
+      fmt::format("there is no setting {}", path),
+      do_you_mean(path, paths) + "List them with: paravane system settings advanced list");
 }
 
 ExitStatus run_setting_list(const SettingOptions& options, const Context& context) {

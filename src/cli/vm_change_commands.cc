@@ -72,9 +72,13 @@ ExitStatus show(const control::ApiResult<control::VmStatus>& vm, const control::
 }
 
 ExitStatus run_set(const SetOptions& options, const Context& context) {
-  const Result<control::VmChange> change = to_change(options);
+  Result<control::VmChange> change = to_change(options);
   if (!change) return bad_vm(options.name, change.error());
   control::ApiClient client = context.client();
+  const auto before = client.find_vm(options.name);
+  if (!before) return report(before.error(), client);
+  // Another administrator's change in between is not lost unseen.
+  if (!before->revision.empty()) change->revision = before->revision;
   return show(client.set_vm(options.name, *change), client, context);
 }
 

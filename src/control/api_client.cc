@@ -1,16 +1,10 @@
 #include "control/api_client.h"
 
 #include <fmt/format.h>
-#include <httplib.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 
-#include <cerrno>
-#include <cstring>
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "base/unique_fd.h"
 #include "control/capture_api.h"
 #include "control/capture_json.h"
 #include "control/cluster_json.h"
@@ -31,45 +25,6 @@ namespace paravane::control {
 using nlohmann::json;
 
 namespace {
-
-constexpr auto kConnectTimeout = std::chrono::seconds(5);
-constexpr auto kAnswerTimeout = std::chrono::seconds(30);  // beyond the daemon's own limit
-
-// httplib does not say why it could not connect, so this asks once itself.
-std::string why_unreachable(const std::string& path) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  if (path.size() >= sizeof address.sun_path) return "the path is too long for a socket";
-  path.copy(address.sun_path, path.size());
-  const UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  if (!fd) return std::strerror(errno);
-  const auto* generic = reinterpret_cast<const sockaddr*>(&address);
-  if (::connect(fd.get(), generic, sizeof address) != 0) return std::strerror(errno);
-  return {};
-}
-
-std::string remedy_for(const std::string& cause) {
-  if (cause == std::strerror(EACCES)) {
-    return "Run the command as root, or join the group that [api] group names in paravaned.toml.";
-  }
-  return "Start the daemon (systemctl start paravaned), or name its socket with --socket.";
-}
-
-ApiError not_understood(const Error& error) {
-  return {.code = ApiErrorCode::kInternal,
-          .message = "the daemon's answer was not understood: " + error.message,
-          .remedy = "See that paravane and paravaned are of the same version."};
-}
-
-template <typename T>
-ApiResult<T> parse_answer(const ApiResult<std::string>& body, Result<T> (*read)(const json&)) {
-  if (!body) return std::unexpected(body.error());
-  const Result<json> value = parse_json(*body);
-  if (!value) return std::unexpected(not_understood(value.error()));
-  Result<T> parsed = read(*value);
-  if (!parsed) return std::unexpected(not_understood(parsed.error()));
-  return std::move(*parsed);
-}
 
 // {"vms": [VM, ...]} and such.
 template <typename T>
@@ -121,42 +76,19 @@ std::string capture_path(std::uint64_t id) {
 
 }  // namespace
 
-ApiError ApiClient::no_answer(std::string cause) {
-  unreachable_ = true;
-  std::string remedy = remedy_for(cause);
-  return {.code = ApiErrorCode::kInternal,
-          .message = fmt::format("paravaned does not answer at {}: {}", socket_path_, cause),
-          .remedy = std::move(remedy)};
-}
-
-ApiResult<std::string> ApiClient::call(const char* method, const std::string& path,
-                                       const std::string& body) {
-  if (std::string cause = why_unreachable(socket_path_); !cause.empty()) {
-    return std::unexpected(no_answer(std::move(cause)));
-  }
-  unreachable_ = false;
-  httplib::Client client(socket_path_, 80);
-  client.set_address_family(AF_UNIX);
-  client.set_connection_timeout(kConnectTimeout);
-  client.set_read_timeout(kAnswerTimeout);
-  httplib::Request request;
-  request.method = method;
-  request.path = path;
-  request.headers.emplace("Host", "localhost");
-  if (!body.empty()) {
-    request.headers.emplace("Content-Type", "application/json");
-    request.body = body;
-  }
-  const httplib::Result result = client.send(request);
-  if (!result) return std::unexpected(no_answer(httplib::to_string(result.error())));
-  if (result->status < 200 || result->status > 299) {
-    return std::unexpected(api_error_from_body(result->status, result->body));
-  }
-  return result->body;
+template <typename T>
+ApiResult<T> ApiClient::parse(const ApiResult<std::string>& body,
+                              Result<T> (*read)(const json&)) const {
+  if (!body) return std::unexpected(body.error());
+  const Result<json> value = parse_json(*body);
+  if (!value) return std::unexpected(caller_.not_understood(value.error()));
+  Result<T> parsed = read(*value);
+  if (!parsed) return std::unexpected(caller_.not_understood(parsed.error()));
+  return std::move(*parsed);
 }
 
 ApiResult<VmStatus> ApiClient::add_vm(const VmSpec& spec) {
-  return parse_answer(call("POST", "/v1/vms", print_json(to_json(spec))), vm_status_from_json);
+  return parse(call("POST", "/v1/vms", print_json(to_json(spec))), vm_status_from_json);
 }
 
 ApiResult<void> ApiClient::remove_vm(const std::string& name, bool force) {
@@ -166,44 +98,42 @@ ApiResult<void> ApiClient::remove_vm(const std::string& name, bool force) {
 }
 
 ApiResult<VmStatus> ApiClient::set_vm(const std::string& name, const VmChange& change) {
-  return parse_answer(call("PATCH", "/v1/vms/" + name, print_json(to_json(change))),
-                      vm_status_from_json);
+  return parse(call("PATCH", "/v1/vms/" + name, print_json(to_json(change))), vm_status_from_json);
 }
 
 ApiResult<VmStatus> ApiClient::add_adapter(const std::string& name, const AdapterRequest& request) {
-  return parse_answer(
-      call("POST", fmt::format("/v1/vms/{}/adapters", name), print_json(to_json(request))),
-      vm_status_from_json);
+  return parse(call("POST", fmt::format("/v1/vms/{}/adapters", name), print_json(to_json(request))),
+               vm_status_from_json);
 }
 
 ApiResult<VmStatus> ApiClient::remove_adapter(const std::string& name, std::uint32_t number,
                                               bool force) {
-  return parse_answer(call("DELETE", fmt::format("/v1/vms/{}/adapters/{}{}", name, number,
-                                                 force ? "?force=true" : "")),
-                      vm_status_from_json);
+  return parse(call("DELETE", fmt::format("/v1/vms/{}/adapters/{}{}", name, number,
+                                          force ? "?force=true" : "")),
+               vm_status_from_json);
 }
 
 ApiResult<VmStatus> ApiClient::set_connected(const std::string& name, std::uint32_t number,
                                              bool connected) {
-  return parse_answer(call("PATCH", fmt::format("/v1/vms/{}/adapters/{}", name, number),
-                           print_json({{"connected", connected}})),
-                      vm_status_from_json);
+  return parse(call("PATCH", fmt::format("/v1/vms/{}/adapters/{}", name, number),
+                    print_json({{"connected", connected}})),
+               vm_status_from_json);
 }
 
 ApiResult<std::vector<VmStatus>> ApiClient::list_vms() {
-  return parse_answer(call("GET", "/v1/vms"), vm_list_from_json);
+  return parse(call("GET", "/v1/vms"), vm_list_from_json);
 }
 
 ApiResult<VmStatus> ApiClient::find_vm(const std::string& name) {
-  return parse_answer(call("GET", "/v1/vms/" + name), vm_status_from_json);
+  return parse(call("GET", "/v1/vms/" + name), vm_status_from_json);
 }
 
 ApiResult<DaemonStatus> ApiClient::status() {
-  return parse_answer(call("GET", "/v1/status"), daemon_status_from_json);
+  return parse(call("GET", "/v1/status"), daemon_status_from_json);
 }
 
 ApiResult<Stats> ApiClient::stats(const std::optional<std::string>& vm) {
-  return parse_answer(call("GET", vm ? "/v1/stats?vm=" + *vm : "/v1/stats"), stats_from_json);
+  return parse(call("GET", vm ? "/v1/stats?vm=" + *vm : "/v1/stats"), stats_from_json);
 }
 
 ApiResult<void> ApiClient::stop(bool force) {
@@ -214,12 +144,12 @@ ApiResult<void> ApiClient::stop(bool force) {
 }
 
 ApiResult<SwitchStatus> ApiClient::create_switch(const DistributedSwitch& vds) {
-  return parse_answer(call("POST", "/v1/vds", print_json(to_json(vds))), switch_status_from_json);
+  return parse(call("POST", "/v1/vds", print_json(to_json(vds))), switch_status_from_json);
 }
 
 ApiResult<SwitchStatus> ApiClient::set_switch_mtu(const std::string& vds, std::uint32_t mtu) {
-  return parse_answer(call("PATCH", "/v1/vds/" + vds, print_json({{"mtu", mtu}})),
-                      switch_status_from_json);
+  return parse(call("PATCH", "/v1/vds/" + vds, print_json({{"mtu", mtu}})),
+               switch_status_from_json);
 }
 
 ApiResult<void> ApiClient::delete_switch(const std::string& vds) {
@@ -229,34 +159,34 @@ ApiResult<void> ApiClient::delete_switch(const std::string& vds) {
 }
 
 ApiResult<SwitchStatus> ApiClient::add_switch_host(const std::string& vds, const SwitchHost& host) {
-  return parse_answer(call("POST", fmt::format("/v1/vds/{}/hosts", vds), print_json(to_json(host))),
-                      switch_status_from_json);
+  return parse(call("POST", fmt::format("/v1/vds/{}/hosts", vds), print_json(to_json(host))),
+               switch_status_from_json);
 }
 
 ApiResult<SwitchStatus> ApiClient::set_switch_uplink(const std::string& vds,
                                                      const SwitchHost& host) {
-  return parse_answer(call("PATCH", fmt::format("/v1/vds/{}/hosts/{}", vds, host.host),
-                           print_json({{"uplink", host.uplink}})),
-                      switch_status_from_json);
+  return parse(call("PATCH", fmt::format("/v1/vds/{}/hosts/{}", vds, host.host),
+                    print_json({{"uplink", host.uplink}})),
+               switch_status_from_json);
 }
 
 ApiResult<SwitchStatus> ApiClient::remove_switch_host(const std::string& vds,
                                                       const std::string& host) {
-  return parse_answer(call("DELETE", fmt::format("/v1/vds/{}/hosts/{}", vds, host)),
-                      switch_status_from_json);
+  return parse(call("DELETE", fmt::format("/v1/vds/{}/hosts/{}", vds, host)),
+               switch_status_from_json);
 }
 
 ApiResult<std::vector<SwitchStatus>> ApiClient::list_switches() {
-  return parse_answer(call("GET", "/v1/vds"), switch_list_from_json);
+  return parse(call("GET", "/v1/vds"), switch_list_from_json);
 }
 
 ApiResult<SwitchStatus> ApiClient::find_switch(const std::string& name) {
-  return parse_answer(call("GET", "/v1/vds/" + name), switch_status_from_json);
+  return parse(call("GET", "/v1/vds/" + name), switch_status_from_json);
 }
 
 ApiResult<PortGroupStatus> ApiClient::create_port_group(const PortGroup& group) {
-  return parse_answer(call("POST", "/v1/portgroups", print_json(to_json(group))),
-                      port_group_status_from_json);
+  return parse(call("POST", "/v1/portgroups", print_json(to_json(group))),
+               port_group_status_from_json);
 }
 
 ApiResult<void> ApiClient::delete_port_group(const std::string& name) {
@@ -266,28 +196,27 @@ ApiResult<void> ApiClient::delete_port_group(const std::string& name) {
 }
 
 ApiResult<std::vector<PortGroupStatus>> ApiClient::list_port_groups() {
-  return parse_answer(call("GET", "/v1/portgroups"), port_group_list_from_json);
+  return parse(call("GET", "/v1/portgroups"), port_group_list_from_json);
 }
 
 ApiResult<PortGroupStatus> ApiClient::find_port_group(const std::string& name) {
-  return parse_answer(call("GET", "/v1/portgroups/" + name), port_group_status_from_json);
+  return parse(call("GET", "/v1/portgroups/" + name), port_group_status_from_json);
 }
 
 ApiResult<HostConfiguration> ApiClient::host_configuration() {
-  return parse_answer(call("GET", std::string(kHostConfigurationPath)),
-                      host_configuration_from_json);
+  return parse(call("GET", std::string(kHostConfigurationPath)), host_configuration_from_json);
 }
 
 ApiResult<VmknicStatus> ApiClient::add_vmknic(const Vmknic& vmknic) {
-  return parse_answer(
+  return parse(
       call("POST", fmt::format("{}/vmknics", kHostConfigurationPath), print_json(to_json(vmknic))),
       vmknic_status_from_json);
 }
 
 ApiResult<VmknicStatus> ApiClient::set_vmknic(const std::string& name, const VmknicChange& change) {
-  return parse_answer(call("PATCH", fmt::format("{}/vmknics/{}", kHostConfigurationPath, name),
-                           print_json(to_json(change))),
-                      vmknic_status_from_json);
+  return parse(call("PATCH", fmt::format("{}/vmknics/{}", kHostConfigurationPath, name),
+                    print_json(to_json(change))),
+               vmknic_status_from_json);
 }
 
 ApiResult<void> ApiClient::remove_vmknic(const std::string& name) {
@@ -311,8 +240,8 @@ ApiResult<void> ApiClient::set_ruleset(const FirewallRuleset& ruleset) {
 }
 
 ApiResult<ImpairmentStatus> ApiClient::set_impairment(const Impairment& impairment) {
-  return parse_answer(call("POST", kImpairmentsPath, print_json(to_json(impairment))),
-                      impairment_status_from_json);
+  return parse(call("POST", kImpairmentsPath, print_json(to_json(impairment))),
+               impairment_status_from_json);
 }
 
 ApiResult<void> ApiClient::clear_impairments(const std::optional<std::string>& vm) {
@@ -323,52 +252,50 @@ ApiResult<void> ApiClient::clear_impairments(const std::optional<std::string>& v
 }
 
 ApiResult<std::vector<ImpairmentStatus>> ApiClient::list_impairments() {
-  return parse_answer(call("GET", kImpairmentsPath), impairment_list_from_json);
+  return parse(call("GET", kImpairmentsPath), impairment_list_from_json);
 }
 
 ApiResult<std::vector<PhysicalNic>> ApiClient::list_nics() {
-  return parse_answer(call("GET", kNicsPath), nic_list_from_json);
+  return parse(call("GET", kNicsPath), nic_list_from_json);
 }
 
 ApiResult<std::vector<RdmaDevice>> ApiClient::list_rdma_devices() {
-  return parse_answer(call("GET", kRdmaDevicesPath), rdma_device_list_from_json);
+  return parse(call("GET", kRdmaDevicesPath), rdma_device_list_from_json);
 }
 
 ApiResult<RdmaStats> ApiClient::rdma_device_stats(const std::string& name) {
-  return parse_answer(call("GET", fmt::format("{}/{}/stats", kRdmaDevicesPath, name)),
-                      rdma_stats_from_json);
+  return parse(call("GET", fmt::format("{}/{}/stats", kRdmaDevicesPath, name)),
+               rdma_stats_from_json);
 }
 
 ApiResult<CaptureStatus> ApiClient::start_capture(const CaptureSpec& spec) {
-  return parse_answer(call("POST", kCapturesPath, print_json(to_json(spec))),
-                      capture_status_from_json);
+  return parse(call("POST", kCapturesPath, print_json(to_json(spec))), capture_status_from_json);
 }
 
 ApiResult<CapturePackets> ApiClient::read_capture(std::uint64_t id) {
-  return parse_answer(call("GET", capture_path(id)), capture_packets_from_json);
+  return parse(call("GET", capture_path(id)), capture_packets_from_json);
 }
 
 ApiResult<CaptureStatus> ApiClient::end_capture(std::uint64_t id) {
-  return parse_answer(call("DELETE", capture_path(id)), capture_status_from_json);
+  return parse(call("DELETE", capture_path(id)), capture_status_from_json);
 }
 
 ApiResult<std::vector<CaptureStatus>> ApiClient::list_captures() {
-  return parse_answer(call("GET", kCapturesPath), capture_list_from_json);
+  return parse(call("GET", kCapturesPath), capture_list_from_json);
 }
 
 ApiResult<ClusterStatus> ApiClient::init_cluster(const ClusterInit& init) {
-  return parse_answer(call("POST", "/v1/cluster", print_json(to_json(init))),
-                      cluster_status_from_json);
+  return parse(call("POST", "/v1/cluster", print_json(to_json(init))), cluster_status_from_json);
 }
 
 ApiResult<JoinToken> ApiClient::make_token(const TokenRequest& request) {
-  return parse_answer(call("POST", "/v1/cluster/tokens", print_json(to_json(request))),
-                      join_token_from_json);
+  return parse(call("POST", "/v1/cluster/tokens", print_json(to_json(request))),
+               join_token_from_json);
 }
 
 ApiResult<ClusterStatus> ApiClient::join_cluster(const std::string& token) {
-  return parse_answer(call("POST", "/v1/cluster/join", print_json({{"token", token}})),
-                      cluster_status_from_json);
+  return parse(call("POST", "/v1/cluster/join", print_json({{"token", token}})),
+               cluster_status_from_json);
 }
 
 ApiResult<void> ApiClient::leave_cluster(bool force) {
@@ -384,7 +311,7 @@ ApiResult<void> ApiClient::remove_host(const std::string& host) {
 }
 
 ApiResult<ClusterStatus> ApiClient::cluster_status() {
-  return parse_answer(call("GET", "/v1/cluster"), cluster_status_from_json);
+  return parse(call("GET", "/v1/cluster"), cluster_status_from_json);
 }
 
 ApiResult<EventPage> ApiClient::events(const EventQuery& query, unsigned wait_s) {
@@ -392,7 +319,7 @@ ApiResult<EventPage> ApiClient::events(const EventQuery& query, unsigned wait_s)
       fmt::format("{}?after={}&limit={}&wait_s={}", kEventsPath, query.after, query.most, wait_s);
   if (!query.boot.empty()) path += "&boot=" + query.boot;
   if (query.vm) path += "&vm=" + *query.vm;
-  return parse_answer(call("GET", path), event_page_from_json);
+  return parse(call("GET", path), event_page_from_json);
 }
 
 }  // namespace paravane::control

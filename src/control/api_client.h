@@ -1,13 +1,15 @@
 // ApiClient: the management API from the customer's side, over the daemon's unix
 // socket. It is Management as well, so a command does not see the difference.
 //
-// One request per connection; blocks, for a bounded time. Any thread, one call
-// at a time.
+// Each call is one of ApiCaller's. Any thread, one call at a time.
 
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <utility>
 
+#include "control/api_caller.h"
 #include "control/cluster.h"
 #include "control/event_log.h"
 #include "control/management.h"
@@ -19,10 +21,10 @@ inline constexpr const char* kDefaultApiSocket = "/run/paravane/api.sock";
 
 class ApiClient final : public Management, public ClusterManagement {
  public:
-  explicit ApiClient(std::string socket_path) : socket_path_(std::move(socket_path)) {}
+  explicit ApiClient(ApiCallerConfig config) : caller_(std::move(config)) {}
 
   // Of the last call that failed: nobody answered at the socket.
-  bool unreachable() const { return unreachable_; }
+  bool unreachable() const { return caller_.unreachable(); }
 
   ApiResult<VmStatus> add_vm(const VmSpec& spec) override;
   ApiResult<void> remove_vm(const std::string& name, bool force) override;
@@ -81,11 +83,14 @@ class ApiClient final : public Management, public ClusterManagement {
  private:
   // The body of a successful answer.
   ApiResult<std::string> call(const char* method, const std::string& path,
-                              const std::string& body = {});
-  ApiError no_answer(std::string cause);
+                              const std::string& body = {}) {
+    return caller_.call(method, path, body);
+  }
+  template <typename T>
+  ApiResult<T> parse(const ApiResult<std::string>& body,
+                     Result<T> (*read)(const nlohmann::json&)) const;
 
-  std::string socket_path_;
-  bool unreachable_ = false;
+  ApiCaller caller_;
 };
 
 }  // namespace paravane::control

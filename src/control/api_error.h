@@ -19,9 +19,11 @@ enum class ApiErrorCode : std::uint8_t {
   kInvalidRequest,    // 400: not what docs/api.md says
   kDenied,            // 403: not this host's to do, or refused by the one that decides
   kNotFound,          // 404
+  kUnknownPath,       // 404: there is nothing there
   kMethodNotAllowed,  // 405
   kTooLarge,          // 413
   kExists,            // 409: the name is taken
+  kChanged,           // 409: by another, since the asking one looked
   kMacInUse,          // 409
   kVmsAttached,       // 409: refused without force; `vms` names them
   kLimitReached,      // 409: the daemon has as many VMs as it may

@@ -77,7 +77,7 @@ ApiResponse ApiHandler::handle(const ApiRequest& request) {
   if (auto response = handle_host_configuration_request(management_, request)) {
     return std::move(*response);
   }
-  return error_response({.code = ApiErrorCode::kNotFound,
+  return error_response({.code = ApiErrorCode::kUnknownPath,
                          .message = fmt::format("there is nothing at {}", request.path),
                          .remedy = kSeeDocs});
 }
@@ -185,7 +185,7 @@ ApiResponse ApiHandler::cluster(const ApiRequest& request) {
       request.path.starts_with(kClusterHosts)) {
     return method_not_allowed(request);
   }
-  return error_response({.code = ApiErrorCode::kNotFound,
+  return error_response({.code = ApiErrorCode::kUnknownPath,
                          .message = fmt::format("there is nothing at {}", request.path),
                          .remedy = kSeeDocs});
 }

@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <charconv>
+#include <ranges>
 
+#include "base/nearest_name.h"
 #include "control/interface_name.h"
 #include "control/vm.h"
 
@@ -126,14 +128,16 @@ ApiResult<DistributedSwitch> find_switch(const Network& network, const std::stri
   const auto found = network.switches.find(name);
   if (found != network.switches.end()) return found->second;
   return refuse(ApiErrorCode::kNotFound, fmt::format("there is no switch {}", name),
-                "List the switches there are with: paravane vds list");
+                do_you_mean(name, std::views::keys(network.switches)) +
+                    "List the switches there are with: paravane vds list");
 }
 
 ApiResult<PortGroup> find_port_group(const Network& network, const std::string& name) {
   const auto found = network.port_groups.find(name);
   if (found != network.port_groups.end()) return found->second;
   return refuse(ApiErrorCode::kNotFound, fmt::format("there is no port group {}", name),
-                "List the port groups there are with: paravane portgroup list");
+                do_you_mean(name, std::views::keys(network.port_groups)) +
+                    "List the port groups there are with: paravane portgroup list");
 }
 
 ApiResult<void> check_new_switch(const Network& network, const DistributedSwitch& vds) {

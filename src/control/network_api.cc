@@ -82,7 +82,7 @@ ApiResponse below_switch(NetworkManagement& management, const ApiRequest& reques
   if (part.starts_with(kHostPrefix)) {
     return one_host(management, request, name, part.substr(kHostPrefix.size()));
   }
-  return error_response({.code = ApiErrorCode::kNotFound,
+  return error_response({.code = ApiErrorCode::kUnknownPath,
                          .message = fmt::format("there is nothing at {}", request.path),
                          .remedy = kSeeDocs});
 }

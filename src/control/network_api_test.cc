@@ -86,8 +86,8 @@ TEST_F(NetworkApiTest, RefusesWhatItDoesNotKnow) {
   EXPECT_EQ(refused("GET", "/v1/vds/lan/hosts/h1"), "method_not_allowed");
   EXPECT_EQ(refused("PATCH", "/v1/portgroups"), "method_not_allowed");
   EXPECT_EQ(refused("PATCH", "/v1/portgroups/a"), "method_not_allowed");
-  EXPECT_EQ(refused("GET", "/v1/vds/lan/other"), "not_found");
-  EXPECT_EQ(refused("GET", "/v1/vdsx"), "not_found");
+  EXPECT_EQ(refused("GET", "/v1/vds/lan/other"), "unknown_path");
+  EXPECT_EQ(refused("GET", "/v1/vdsx"), "unknown_path");
   EXPECT_EQ(refused("GET", "/v1/vds/LAN"), "invalid_request");
   EXPECT_EQ(refused("GET", "/v1/portgroups/a/b"), "invalid_request");
   EXPECT_EQ(refused("DELETE", "/v1/vds/lan/hosts/H1"), "invalid_request");

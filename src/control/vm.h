@@ -154,6 +154,7 @@ struct AdapterStatus {
 struct VmStatus {
   VmSpec spec;
   std::vector<AdapterStatus> adapters;  // one for each of spec.adapters, in their order
+  std::string revision{};               // of `spec`, by revision_of(); empty: not told
 
   friend bool operator==(const VmStatus&, const VmStatus&) = default;
 };

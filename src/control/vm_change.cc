@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "control/vm_json.h"
+
 namespace paravane::control {
 namespace {
 
@@ -57,6 +59,12 @@ Status check_change(const VmChange& change) {
 }
 
 ApiResult<VmSpec> apply(const VmChange& change, const VmSpec& vm) {
+  if (change.revision && *change.revision != revision_of(vm)) {
+    return refuse(
+        ApiErrorCode::kChanged,
+        fmt::format("vm {} was changed by another in the meantime; this was not done", vm.name),
+        "Look at it with paravane vm list, and change it again.");
+  }
   if (const Status known = check_adapters_exist(change, vm); !known) {
     return refuse(ApiErrorCode::kNotFound, known.error().message,
                   "List the adapters there are with: paravane vm list");

@@ -30,6 +30,9 @@ struct VmChange {
   std::vector<LimitChange> limits{};        // each field once
   std::optional<std::string> port_group{};  // empty: none
   VmMachineChange machine{};
+  // What VmStatus::revision said of the VM that the change was made for; unset: however
+  // it is.
+  std::optional<std::string> revision{};
 
   friend bool operator==(const VmChange&, const VmChange&) = default;
 };
@@ -44,7 +47,7 @@ Status check_change(const VmChange& change);
 // The VM as it would be. Protocols stay what they were unless the change names
 // them: an upgrade keeps RoCE v1, and a VM that speaks v2 is downgraded only
 // together with its protocol.
-// REQUIRES: check_change(). Errors: kNotFound (no such adapter), kInvalidRequest.
+// REQUIRES: check_change(). Errors: kChanged, kNotFound (no such adapter), kInvalidRequest.
 ApiResult<VmSpec> apply(const VmChange& change, const VmSpec& vm);
 
 // One more adapter. Unset: the MAC is chosen; the hardware version's protocol.

@@ -5,6 +5,8 @@
 
 #include <string>
 
+#include "control/vm_json.h"
+
 namespace paravane::control {
 namespace {
 
@@ -84,6 +86,16 @@ TEST(VmChange, KeepsTheDeviceVersionThatAnExpertChose) {
   VmSpec vm = vm_of(15, {kRoceV2});
   vm.version = 18;
   EXPECT_EQ(apply({.hw_version = 20}, vm)->version, 18u);
+}
+
+TEST(VmChange, IsOnlyForTheRevisionItNames) {
+  const VmSpec vm = vm_of(14, {kRoceV2});
+  const auto first = apply({.hw_version = 15, .revision = revision_of(vm)}, vm);
+  ASSERT_TRUE(first);
+  const auto second = apply({.hw_version = 16, .revision = revision_of(vm)}, *first);
+  ASSERT_FALSE(second);
+  EXPECT_EQ(second.error().code, ApiErrorCode::kChanged);
+  EXPECT_TRUE(apply({.hw_version = 16}, *first));
 }
 
 TEST(VmChange, TouchesOneAdapterIfOneIsNamed) {

@@ -41,7 +41,7 @@ std::optional<std::uint32_t> read_u32(JsonReader& reader, const char* key) {
   return static_cast<std::uint32_t>(*number);
 }
 
-VmLimits read_limits(JsonReader& spec) {
+VmLimits read_limits(JsonReader& spec, UnknownKeys unknown) {
   VmLimits limits;
   const json* object = spec.object("limits");
   if (object == nullptr) return limits;
@@ -50,7 +50,9 @@ VmLimits read_limits(JsonReader& spec) {
     if (const auto value = read_u32(reader, std::string(field.name).c_str()))
       limits.*field.member = value;
   }
-  if (const Status good = reader.finish(); !good) spec.complain("limits", good.error().message);
+  const Status good =
+      unknown == UnknownKeys::kIgnored ? reader.finish_ignoring_unknown() : reader.finish();
+  if (!good) spec.complain("limits", good.error().message);
   return limits;
 }
 
@@ -89,7 +91,7 @@ VmSpec read_spec(JsonReader& reader, UnknownKeys unknown) {
     if (!doorbells) reader.complain("doorbells", "must be \"mapped\" or \"trapped\"");
     spec.doorbells = doorbells.value_or(Doorbells::kMapped);
   }
-  spec.limits = read_limits(reader);
+  spec.limits = read_limits(reader, unknown);
   spec.machine = apply(read_machine(reader, unknown), {});
   return spec;
 }
@@ -97,7 +99,10 @@ VmSpec read_spec(JsonReader& reader, UnknownKeys unknown) {
 AdapterStatus read_status(JsonReader& reader) {
   AdapterStatus status;
   status.socket = reader.need_text("socket");
-  status.state = parse_vm_state(reader.need_text("state")).value_or(VmState::kFailed);
+  const std::string state = reader.need_text("state");
+  const auto known = parse_vm_state(state);
+  if (!known) reader.complain("state", fmt::format("\"{}\" is no state that is known here", state));
+  status.state = known.value_or(VmState::kFailed);
   status.pid = static_cast<int>(reader.need_number("pid", 0x7FFFFFFF));
   status.problem = reader.need_text("problem");
   status.tap = reader.text("tap").value_or("");
@@ -159,8 +164,18 @@ json to_json(const VmSpec& spec) {
           {"machine", to_json(spec.machine)}};
 }
 
+// FNV-1a, since it stays the same in every build.
+std::string revision_of(const VmSpec& spec) {
+  std::uint64_t hash = 0xcbf29ce484222325;
+  for (const char byte : print_json(to_json(spec))) {
+    hash = (hash ^ static_cast<unsigned char>(byte)) * 0x100000001b3;
+  }
+  return fmt::format("{:016x}", hash);
+}
+
 json to_json(const VmStatus& status) {
   json result = to_json(status.spec);
+  result["revision"] = status.revision;
   json& adapters = result["adapters"];
   for (std::size_t i = 0; i < status.adapters.size() && i < adapters.size(); ++i) {
     const AdapterStatus& adapter = status.adapters[i];
@@ -185,6 +200,7 @@ json to_json(const VmChange& change) {
   if (change.protocol) result["protocol"] = to_string(*change.protocol);
   if (change.adapter) result["adapter"] = *change.adapter;
   if (change.port_group) result["port_group"] = *change.port_group;
+  if (change.revision) result["revision"] = *change.revision;
   if (!change.machine.empty()) result["machine"] = to_json(change.machine);
   for (const LimitChange& limit : change.limits) {
     json& value = result["limits"][std::string(limit.field->name)];
@@ -223,6 +239,7 @@ Result<VmStatus> vm_status_from_json(const json& value) {
   VmStatus status;
   status.spec = read_spec(reader, UnknownKeys::kIgnored);
   status.spec.adapters.clear();
+  status.revision = reader.text("revision").value_or("");
   if (const json* array = reader.array("adapters")) {
     read_adapters(reader, *array, [&status](JsonReader& one) {
       status.spec.adapters.push_back(read_numbered_adapter(one, status.spec.hw_version));
@@ -242,6 +259,7 @@ Result<VmChange> vm_change_from_json(const json& value) {
   change.protocol = read_protocol(reader);
   change.adapter = read_u32(reader, "adapter");
   change.port_group = reader.text("port_group");
+  change.revision = reader.text("revision");
   change.machine = read_machine(reader, UnknownKeys::kRefused);
   if (const json* object = reader.object("limits")) {
     JsonReader limits(*object, "limits");

@@ -14,6 +14,8 @@ namespace paravane::control {
 
 nlohmann::json to_json(const VmSpec& spec);
 nlohmann::json to_json(const VmStatus& status);
+// Of any two specifications that differ another one, but for chance (64 bits).
+std::string revision_of(const VmSpec& spec);
 nlohmann::json to_json(const VmChange& change);
 nlohmann::json to_json(const AdapterRequest& request);
 

@@ -99,7 +99,8 @@ TEST(VmJson, KeepsAChangeWhole) {
                         .protocol = Protocol::kRoceV1,
                         .adapter = 2,
                         .limits = {{.field = &kLimitFields[0], .value = 64},
-                                   {.field = &kLimitFields[2], .value = {}}}};
+                                   {.field = &kLimitFields[2], .value = {}}},
+                        .revision = "00c0ffee00c0ffee"};
   const auto read_back = vm_change_from_json(to_json(change));
   ASSERT_TRUE(read_back) << read_back.error().message;
   EXPECT_EQ(*read_back, change);
@@ -187,11 +188,29 @@ TEST(VmJson, PrintsBytesThatAreNotText) {
   EXPECT_THAT(print_json(to_json(status)), HasSubstr("problem"));
 }
 
+TEST(VmJson, RevisionIsOfEveryPropertyAndOfNothingElse) {
+  const VmSpec spec = full_spec();
+  EXPECT_EQ(revision_of(spec), revision_of(full_spec()));
+  EXPECT_EQ(revision_of(spec).size(), 16u);
+  for (const auto& change : std::initializer_list<void (*)(VmSpec&)>{
+           [](VmSpec& vm) { --vm.hw_version; }, [](VmSpec& vm) { vm.adapters.pop_back(); },
+           [](VmSpec& vm) { vm.limits.gids = 2; }, [](VmSpec& vm) { ++vm.machine.cpus; },
+           [](VmSpec& vm) { vm.adapters.back().port_group = "other"; }}) {
+    VmSpec other = spec;
+    change(other);
+    EXPECT_NE(revision_of(other), revision_of(spec)) << to_json(other);
+  }
+}
+
 TEST(VmJson, TakesAnAnswerOfANewerDaemon) {
   nlohmann::json value = to_json(VmStatus{.spec = full_spec(), .adapters = {{}, {}}});
   value["colour"] = "blue";
   value["adapters"][1]["colour"] = "blue";
+  value["limits"]["colours"] = 7;
+  value["machine"]["colour"] = "blue";
   EXPECT_TRUE(vm_status_from_json(value));
+  value["adapters"][1]["state"] = "dreaming";
+  EXPECT_THAT(vm_status_from_json(value).error().message, HasSubstr("dreaming"));
 }
 
 }  // namespace

@@ -6,10 +6,13 @@
 
 #include <algorithm>
 #include <chrono>
+#include <ranges>
 #include <utility>
 
 #include "base/log.h"
+#include "base/nearest_name.h"
 #include "control/interface_name.h"
+#include "control/vm_json.h"
 #include "daemon/directory_lock.h"
 #include "daemon/port_config.h"
 #include "daemon/refusals.h"
@@ -232,8 +235,14 @@ ApiResult<Host::States> Host::states() {
   return std::move(*answer);
 }
 
+std::unexpected<control::ApiError> Host::no_such_vm(const std::string& name) const {
+  return refuse(
+      ApiErrorCode::kNotFound, fmt::format("there is no vm {}", name),
+      do_you_mean(name, std::views::keys(vms_)) + "List the VMs there are with: paravane vm list");
+}
+
 VmStatus Host::status_of(const Vm& vm, const States& states) const {
-  VmStatus status{.spec = vm.spec, .adapters = {}};
+  VmStatus status{.spec = vm.spec, .adapters = {}, .revision = control::revision_of(vm.spec)};
   for (const AdapterSpec& adapter : vm.spec.adapters) {
     const std::string file = control::socket_file(vm.spec.name, adapter.number);
     control::AdapterStatus one{.socket = (config_.config.vfio_user.socket_dir / file).string()};

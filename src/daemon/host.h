@@ -226,6 +226,7 @@ class Host final : public control::Management, public MetricsSource {
   // After a change that could not be made.
   void bring_back(Vm& vm);
   static bool is_attached(const control::VmSpec& spec, const States& states);
+  std::unexpected<control::ApiError> no_such_vm(const std::string& name) const;
   control::ApiResult<void> write(const control::VmSpec& spec);  // of a VM that is there
   control::ApiResult<void> check_devices(const control::VmSpec& spec) const;
   control::ApiResult<void> check_room(const control::VmSpec& spec) const;

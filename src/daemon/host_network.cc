@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <ranges>
 #include <utility>
 
 #include "base/log.h"
@@ -177,10 +178,8 @@ ApiResult<void> HostNetwork::check_member(const std::string& host) const {
   const std::set<std::string> members =
       config_.members ? config_.members() : std::set<std::string>();
   if (members.empty() || members.contains(host)) return {};
-  const auto near = nearest_name(host, members);
   return refuse(ApiErrorCode::kNotFound, fmt::format("there is no host {} in the cluster", host),
-                (near ? fmt::format("Do you mean {}? ", *near) : std::string()) +
-                    "List its hosts with: paravane cluster status");
+                do_you_mean(host, members) + "List its hosts with: paravane cluster status");
 }
 
 std::string HostNetwork::use_elsewhere(const std::string& port_group) const {
@@ -431,12 +430,9 @@ ApiResult<SwitchStatus> HostNetwork::set_switch_uplink(const std::string& name,
   auto vds = control::find_switch(network_, name);
   if (!vds) return std::unexpected(vds.error());
   if (!vds->hosts.contains(host.host)) {
-    std::vector<std::string> names;
-    for (const auto& [member, uplink] : vds->hosts) names.push_back(member);
-    const auto near = nearest_name(host.host, names);
     return refuse(ApiErrorCode::kNotFound,
                   fmt::format("host {} is not in switch {}", host.host, name),
-                  (near ? fmt::format("Do you mean {}? ", *near) : std::string()) +
+                  do_you_mean(host.host, std::views::keys(vds->hosts)) +
                       "List the hosts of the switches with: paravane vds list");
   }
   if (auto free = check_uplink(network_, name, host); !free) return std::unexpected(free.error());

@@ -36,10 +36,6 @@ std::unexpected<control::ApiError> unreadable(const char* what, const Error& err
                 "Restore paravane.db from a backup.");
 }
 
-std::string advise(const std::optional<std::string>& near, const char* otherwise) {
-  return (near ? fmt::format("Do you mean {}? ", *near) : std::string()) + otherwise;
-}
-
 }  // namespace
 
 HostVmkernel::HostVmkernel(HostVmkernelConfig config, control::Store& store, HostNetwork& network)
@@ -243,7 +239,7 @@ ApiResult<VmknicStatus> HostVmkernel::set_vmknic(const std::string& name,
   const auto found = vmknics_.find(name);
   if (found == vmknics_.end()) {
     return refuse(ApiErrorCode::kNotFound, fmt::format("there is no {} on this host", name),
-                  advise(nearest_name(name, names()), kListVmknics));
+                  do_you_mean(name, names()) + kListVmknics);
   }
   Vmknic changed = found->second;
   changed.ipv4 = change.ipv4;
@@ -260,7 +256,7 @@ ApiResult<void> HostVmkernel::remove_vmknic(const std::string& name) {
   }
   if (!vmknics_.contains(name)) {
     return refuse(ApiErrorCode::kNotFound, fmt::format("there is no {} on this host", name),
-                  advise(nearest_name(name, names()), kListVmknics));
+                  do_you_mean(name, names()) + kListVmknics);
   }
   if (tagged() == name) {
     return refuse(ApiErrorCode::kInUse,
@@ -285,7 +281,7 @@ ApiResult<void> HostVmkernel::check_tag(const std::string& vmknic) const {
   }
   return refuse(ApiErrorCode::kNotFound,
                 fmt::format("there is no VMkernel interface {} on this host", vmknic),
-                advise(nearest_name(vmknic, known), kListVmknics));
+                do_you_mean(vmknic, known) + kListVmknics);
 }
 
 ApiResult<void> HostVmkernel::set_setting(const control::SettingValue& setting) {
@@ -294,8 +290,8 @@ ApiResult<void> HostVmkernel::set_setting(const control::SettingValue& setting) 
     std::vector<std::string> paths;
     for (const auto& one : control::advanced_settings()) paths.emplace_back(one.path);
     return refuse(ApiErrorCode::kNotFound, fmt::format("there is no setting {}", setting.path),
-                  advise(nearest_name(setting.path, paths),
-                         "List them with: paravane system settings advanced list"));
+                  do_you_mean(setting.path, paths) +
+                      "List them with: paravane system settings advanced list");
   }
   if (const Status good = check_setting(*known, setting.value); !good) {
     return refuse(ApiErrorCode::kInvalidRequest, good.error().message);
@@ -316,8 +312,8 @@ ApiResult<void> HostVmkernel::set_ruleset(const control::FirewallRuleset& rulese
   if (ruleset.name != kPvrdmaRuleset) {
     return refuse(ApiErrorCode::kNotFound,
                   fmt::format("there is no firewall ruleset {}", ruleset.name),
-                  advise(nearest_name(ruleset.name, std::vector<std::string>{"pvrdma"}),
-                         "List them with: paravane network firewall ruleset list"));
+                  do_you_mean(ruleset.name, std::vector<std::string>{"pvrdma"}) +
+                      "List them with: paravane network firewall ruleset list");
   }
   if (auto kept = store_.put_document(kRulesetKind, ruleset.name, to_json(ruleset)); !kept) {
     return kept;

@@ -9,6 +9,8 @@
 #include <string>
 #include <string_view>
 
+#include "daemon/version.h"
+
 namespace paravane::daemon {
 namespace {
 
@@ -66,6 +68,7 @@ class AnswerStream final : public httplib::Stream {
 
 void set_answer(httplib::Response& response, const control::ApiResponse& answer) {
   response.status = answer.status;
+  response.set_header("Server", std::string("paravaned/") + kVersion);
   response.set_content(answer.body, answer.content_type);
 }
 

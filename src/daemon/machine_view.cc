@@ -127,10 +127,9 @@ ApiResult<control::RdmaStats> MachineView::stats(const std::string& name) {
   if (device == devices.end()) {
     std::vector<std::string> names;
     for (const auto& one : devices) names.push_back(one.name);
-    const auto near = nearest_name(name, names);
-    return refuse(ApiErrorCode::kNotFound, fmt::format("there is no RDMA device {}", name),
-                  (near ? fmt::format("Do you mean {}? ", *near) : std::string()) +
-                      "List the devices there are with: paravane rdma device list");
+    return refuse(
+        ApiErrorCode::kNotFound, fmt::format("there is no RDMA device {}", name),
+        do_you_mean(name, names) + "List the devices there are with: paravane rdma device list");
   }
   auto stats = looker_->read_stats(device->linux_name, device->port);
   if (!stats) {

@@ -13,11 +13,6 @@ std::unexpected<control::ApiError> worker_is_busy() {
                          "Ask again; see with paravane status and paravane vm list what was done.");
 }
 
-std::unexpected<control::ApiError> no_such_vm(const std::string& name) {
-  return control::refuse(ApiErrorCode::kNotFound, fmt::format("there is no vm {}", name),
-                         "List the VMs there are with: paravane vm list");
-}
-
 std::unexpected<control::ApiError> no_such_adapter(const std::string& name, std::uint32_t number) {
   return control::refuse(ApiErrorCode::kNotFound,
                          fmt::format("vm {} has no adapter {}", name, number),

@@ -11,7 +11,6 @@
 namespace paravane::daemon {
 
 std::unexpected<control::ApiError> worker_is_busy();
-std::unexpected<control::ApiError> no_such_vm(const std::string& name);
 std::unexpected<control::ApiError> no_such_adapter(const std::string& name, std::uint32_t number);
 // Refused without force.
 std::unexpected<control::ApiError> vms_attached(std::vector<std::string> names,

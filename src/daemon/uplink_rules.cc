@@ -36,10 +36,9 @@ std::string shown_in(const Machine& machine, const std::string& linux_name) {
 std::unexpected<control::ApiError> no_such_nic(const Machine& machine, const std::string& name) {
   std::vector<std::string> names;
   for (const PhysicalNic& nic : machine.nics) names.push_back(nic.name);
-  const auto near = nearest_name(name, names);
-  return refuse(ApiErrorCode::kNotFound, fmt::format("this host has no NIC {}", name),
-                (near ? fmt::format("Do you mean {}? ", *near) : std::string()) +
-                    "List the NICs there are with: paravane network nic list");
+  return refuse(
+      ApiErrorCode::kNotFound, fmt::format("this host has no NIC {}", name),
+      do_you_mean(name, names) + "List the NICs there are with: paravane network nic list");
 }
 
 // A team is one uplink for the switch and several for RDMA, whose queue pairs stay on the

@@ -51,10 +51,10 @@ def wait_for(condition, what):
     raise AssertionError(f"waited {PATIENCE_S} s for {what}")
 
 
-def run_cli(api, *words):
-    """A command of paravane's, at a daemon's socket."""
+def run_cli(api, *words, **more):
+    """A command of paravane's, at a daemon's socket. `more`: as of subprocess.run()."""
     return subprocess.run([str(BIN / "paravane"), "--socket", str(api), *words], capture_output=True, text=True,
-                          timeout=PATIENCE_S, check=False, stdin=subprocess.DEVNULL)
+                          timeout=PATIENCE_S, check=False, stdin=subprocess.DEVNULL, **more)
 
 
 class DaemonTest(unittest.TestCase):
