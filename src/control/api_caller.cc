@@ -32,8 +32,9 @@ int why_unreachable(const std::string& path, milliseconds patience) {
   const UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   if (!fd) return errno;
   // A daemon that takes nobody in has a queue before its door, and that is full one day.
-  const timeval wait{.tv_sec = patience / std::chrono::seconds(1),
-                     .tv_usec = (patience % std::chrono::seconds(1)) / std::chrono::microseconds(1)};
+  const timeval wait{
+      .tv_sec = patience / std::chrono::seconds(1),
+      .tv_usec = (patience % std::chrono::seconds(1)) / std::chrono::microseconds(1)};
   ::setsockopt(fd.get(), SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof wait);
   const auto* generic = reinterpret_cast<const sockaddr*>(&address);
   return ::connect(fd.get(), generic, sizeof address) == 0 ? 0 : errno;
