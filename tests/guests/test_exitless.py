@@ -4,7 +4,7 @@ import re
 import time
 import unittest
 
-from rig import Exchange, Rig
+from rig import Exchange, Rig, only_with_all
 
 STALLING_WORKER = """
 [debug]
@@ -107,6 +107,7 @@ class LostArms(unittest.TestCase):
                   f"{c['arms_seen']}, events {c['completion_events']}, overruns {c['cq_overruns']}, late {c['late_events']}, longest wait "
                   f"{c['longest_event_wait_us']} us", flush=True)
 
+    @only_with_all
     def test_one_processor_rounds_end(self):
         self.run_events(1)
 

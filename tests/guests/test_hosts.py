@@ -108,7 +108,7 @@ class BetweenTwoHosts(by_gid.EveryKindOfGid, unittest.TestCase):
         self.assertIn(switch["Form"], ("plain", "vlan-aware"))
 
 
-test_traffic.add_runs(BetweenTwoHosts)
+test_traffic.add_runs(BetweenTwoHosts, long=test_traffic.SIZES)
 
 
 class BetweenTwoHostsRoceV1(by_gid.EveryKindOfGid, unittest.TestCase):
