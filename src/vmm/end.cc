@@ -22,6 +22,7 @@ constexpr auto kLook = 50ms;
 constexpr auto kPress = 10s;
 constexpr auto kTell = 5s;
 constexpr auto kQuit = 5s;
+constexpr auto kMonitorPatience = 30s;  // with a monitor that does not answer yet
 
 bool runs(const Places& places, const std::string& vm) {
   return places.runner(vm).state == Runner::State::kRunning;
@@ -34,6 +35,13 @@ bool ends_within(const Places& places, const std::string& vm, Clock::duration pa
     std::this_thread::sleep_for(kLook);
   }
   return true;
+}
+
+Status press_button(const Places& places, const std::string& vm) {
+  auto qemu = QmpClient::connect(places.directory(vm));
+  if (!qemu) return std::unexpected(qemu.error());
+  const auto pressed = qemu->execute("system_powerdown");
+  return pressed ? Status() : std::unexpected(pressed.error());
 }
 
 // The process is pinned before it is asked whether it is still the one.
@@ -63,11 +71,10 @@ Status power_down(const Places& places, const std::string& vm, std::chrono::seco
                   fmt::format("its guest did not power down within {} s", patience.count()));
     }
     if (now >= press) {
-      auto qemu = QmpClient::connect(places.directory(vm));
-      const auto pressed = qemu ? qemu->execute("system_powerdown")
-                                : Result<nlohmann::json>(std::unexpected(qemu.error()));
-      if (!pressed && runs(places, vm)) return std::unexpected(pressed.error());
-      press = now + kPress;
+      const Status pressed = press_button(places, vm);
+      const bool late = Clock::now() - began >= kMonitorPatience;
+      if (!pressed && late && runs(places, vm)) return pressed;
+      press = now + (pressed ? Clock::duration(kPress) : kLook);
     }
     if (now >= tell) {
       waiting(std::chrono::duration_cast<std::chrono::seconds>(now - began));

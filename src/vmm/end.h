@@ -12,8 +12,9 @@
 namespace paravane::vmm {
 
 // Presses the power button, and again every ten seconds, since a guest that boots does not
-// see it; returns when QEMU has ended. `waiting` hears how long it has been, every five
-// seconds. Errors: kBadState (the guest does not), kIo.
+// see it; returns when QEMU has ended. Of a VM that is about to start it waits half a minute
+// for the button. `waiting` hears how long it has been, every five seconds.
+// Errors: kBadState (the guest does not), kNotFound (there is no button), kIo.
 Status power_down(const Places& places, const std::string& vm, std::chrono::seconds patience,
                   const std::function<void(std::chrono::seconds)>& waiting);
 
