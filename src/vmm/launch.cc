@@ -16,6 +16,7 @@
 
 #include "vmm/account.h"
 #include "vmm/adapter_slots.h"
+#include "vmm/log_keeper.h"
 #include "vmm/machine_arguments.h"
 #include "vmm/qemu_program.h"
 #include "vmm/tap_device.h"
@@ -128,6 +129,18 @@ Error execute(const std::string& program, std::vector<std::string> words) {
 
 }  // namespace
 
+std::string not_there_yet(const control::VmStatus& vm) {
+  const auto slots = slots_of(vm, kFirstSlot);
+  if (!slots) return {};  // launch() says what is wrong
+  for (const AdapterSlot& slot : *slots) {
+    if (::access(slot.socket.c_str(), F_OK) != 0 && errno == ENOENT) {
+      return fmt::format("socket {}", slot.socket);
+    }
+    if (slot.in_port_group && !tap_exists(slot.tap)) return fmt::format("tap {}", slot.tap);
+  }
+  return {};
+}
+
 Error launch(const control::VmStatus& vm, const Places& places, Output output) {
   if (const Status good = check_answer(vm); !good) return good.error();
   const std::string& name = vm.spec.name;
@@ -140,9 +153,11 @@ Error launch(const control::VmStatus& vm, const Places& places, Output output) {
   if (!folder) return folder.error();
   UniqueFd log;
   if (output == Output::kLog) {
-    Result<UniqueFd> made = places.make_log(name);
+    const Result<UniqueFd> made = places.make_log(name);
     if (!made) return made.error();
-    log = std::move(*made);
+    auto kept = keep_log(*made, *account);
+    if (!kept) return kept.error();
+    log = std::move(*kept);
   }
   Result<Taps> taps = open_taps(vm);
   if (!taps) return taps.error();

@@ -6,6 +6,8 @@
 
 #include <sys/types.h>
 
+#include <string>
+
 #include "base/result.h"
 #include "control/vm.h"
 #include "vmm/places.h"
@@ -16,6 +18,10 @@ enum class Output : std::uint8_t {
   kInherited,  // what QEMU says goes where what we say goes
   kLog,        // to the VM's log
 };
+
+// What the VM needs of the daemon and the daemon has not made yet, in words: at boot a tap,
+// for which it must hear from its cluster. Empty: nothing.
+std::string not_there_yet(const control::VmStatus& vm);
 
 // Becomes QEMU: returns only when it could not. The working directory, the user and its
 // limits may have changed by then. REQUIRES: each adapter's mac.

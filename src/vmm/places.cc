@@ -2,14 +2,17 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <sstream>
+#include <thread>
 #include <vector>
 
 #include "vmm/qmp_reader.h"
@@ -19,6 +22,8 @@ namespace {
 
 constexpr std::size_t kTailBytes = 4096;
 constexpr std::size_t kTailLines = 8;
+constexpr int kTailLooks = 100;
+constexpr std::chrono::milliseconds kTailLook{10};
 
 std::unexpected<Error> failed(const std::string& path) {
   return fail(Errc::kIo, fmt::format("{}: {}", path, std::strerror(errno)));
@@ -83,15 +88,19 @@ Result<UniqueFd> Places::make_directory(const std::string& vm, uid_t user, gid_t
 
 Result<UniqueFd> Places::make_log(const std::string& vm) const {
   const std::string path = log_file(vm);
-  UniqueFd file(
-      ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600));
-  if (!file) return failed(path);
+  // Who still writes to the one before does not write here.
+  if (::unlink(path.c_str()) != 0 && errno != ENOENT) return failed(path);
+  UniqueFd file(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+  if (!file || ::flock(file.get(), LOCK_EX | LOCK_NB) != 0) return failed(path);
   return file;
 }
 
 std::string Places::log_tail(const std::string& vm) const {
   const UniqueFd file(::open(log_file(vm).c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
   if (!file) return {};
+  for (int look = 0; look < kTailLooks && ::flock(file.get(), LOCK_SH | LOCK_NB) != 0; ++look) {
+    std::this_thread::sleep_for(kTailLook);
+  }
   const off_t size = ::lseek(file.get(), 0, SEEK_END);
   std::array<char, kTailBytes> bytes;
   const ssize_t count = ::pread(file.get(), bytes.data(), bytes.size(),

@@ -1,7 +1,8 @@
 // Places: where the VMs that we run have their files, and which of them run.
 //
 //   BASE/NAME+lock   held by the QEMU of that VM, from before it is started until it ends
-//   BASE/NAME+log    what QEMU says, where no service manager keeps it
+//   BASE/NAME+log    what QEMU says, where no service manager keeps it; locked (flock) while
+//                    somebody writes there (vmm/log_keeper.h)
 //   BASE/NAME/       QEMU's working directory: its sockets
 //
 // BASE and what lies in it belong to whoever starts VMs (root); only the directories
@@ -54,9 +55,10 @@ class Places {
   // Makes QEMU's directory, which only `user` may enter, and opens it. REQUIRES: lock().
   Result<UniqueFd> make_directory(const std::string& vm, uid_t user, gid_t group) const;
 
-  // Empty, for what QEMU says. REQUIRES: lock(). Errors: kIo.
+  // A new one, for what QEMU says, locked by its descriptor. REQUIRES: lock(). Errors: kIo.
   Result<UniqueFd> make_log(const std::string& vm) const;
-  // The last of it, printable, a line each; empty: nothing, or not ours to read.
+  // The last of it, printable, a line each; empty: nothing, or not ours to read. Waits a
+  // moment for who still writes there. REQUIRES: QEMU has ended.
   std::string log_tail(const std::string& vm) const;
 
  private:

@@ -8,9 +8,11 @@
 #include <unistd.h>
 
 #include <array>
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <string>
+#include <thread>
 
 namespace paravane::vmm {
 namespace {
@@ -114,15 +116,38 @@ TEST_F(PlacesTest, OnlyQemuEntersItsDirectory) {
 TEST_F(PlacesTest, TheLogsEndIsPrintable) {
   ASSERT_TRUE(places().lock("db1"));
   EXPECT_EQ(places().log_tail("db1"), "");
-  const auto log = places().make_log("db1");
+  auto log = places().make_log("db1");
   ASSERT_TRUE(log);
   std::string text;
   for (int line = 0; line < 2000; ++line) text += "line " + std::to_string(line) + "\n";
   text += "\x1b[2Jend\n";
   ASSERT_EQ(::write(log->get(), text.data(), text.size()), static_cast<ssize_t>(text.size()));
+  log->reset();
   const std::string tail = places().log_tail("db1");
   EXPECT_THAT(tail, testing::StartsWith("line 1993\n"));
   EXPECT_THAT(tail, testing::EndsWith("line 1999\n?[2Jend\n"));
+}
+
+TEST_F(PlacesTest, TheLogsEndIsThereWhenWhoWritesItHasEnded) {
+  ASSERT_TRUE(places().lock("db1"));
+  auto log = places().make_log("db1");
+  ASSERT_TRUE(log);
+  std::jthread writer([&log] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    EXPECT_EQ(::write(log->get(), "end\n", 4), 4);
+    log->reset();
+  });
+  EXPECT_EQ(places().log_tail("db1"), "end\n");
+}
+
+TEST_F(PlacesTest, ANewLogIsNotWrittenToByWhoHasTheOneBefore) {
+  ASSERT_TRUE(places().lock("db1"));
+  const auto before = places().make_log("db1");
+  auto now = places().make_log("db1");
+  ASSERT_TRUE(before && now);
+  EXPECT_EQ(::write(before->get(), "x\n", 2), 2);
+  now->reset();
+  EXPECT_EQ(places().log_tail("db1"), "");
 }
 
 }  // namespace

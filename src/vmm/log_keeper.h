@@ -1,0 +1,25 @@
+// Keeping a VM's log within bounds: where no service manager keeps what QEMU says, a
+// process of its own carries it to the file, and drops the older half of that when it is
+// full. A guest that makes QEMU complain without end fills no file system.
+
+#pragma once
+
+#include <cstddef>
+
+#include "base/result.h"
+#include "base/unique_fd.h"
+#include "vmm/account.h"
+
+namespace paravane::vmm {
+
+inline constexpr std::size_t kMaxLogBytes = 1 << 20;
+
+// Starts that process, which is nobody's child, has `log`, and of us nothing else; it is
+// `account`. It ends when nobody has what is returned any more, which is what QEMU writes to.
+// Errors: kIo.
+Result<UniqueFd> keep_log(const UniqueFd& log, const Account& account);
+
+// What it does: carries all that comes to an empty file of at most `most` bytes.
+void carry_log(int from, int log, std::size_t most);
+
+}  // namespace paravane::vmm
