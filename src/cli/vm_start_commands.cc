@@ -1,0 +1,164 @@
+// paravane vm start, run.
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "cli/vm_power.h"
+#include "cli/vm_table.h"
+#include "cli/vm_unit.h"
+#include "vmm/launch.h"
+#include "vmm/places.h"
+#include "vmm/qmp_client.h"
+
+namespace paravane::cli {
+namespace {
+
+using namespace std::chrono_literals;
+using vmm::Places;
+using vmm::Runner;
+
+constexpr auto kTapPatience = 10s;  // for the daemon to make what the VM needs
+constexpr auto kStartPatience = 30s;
+constexpr auto kBeginPatience = 10s;  // for a unit that was started to take its lock
+constexpr auto kDetachPatience = 2s;  // for the daemon to see that a QEMU has ended
+
+// Waits for what the VM needs of the daemon, and says once what that is. Returns what is
+// not there then; empty: nothing.
+std::string await_needs(const std::string& vm, const Context& context,
+                        std::chrono::seconds patience) {
+  control::ApiClient client = context.client();
+  const auto end = std::chrono::steady_clock::now() + patience;
+  for (std::string told;;) {
+    const auto found = client.find_vm(vm);
+    std::string wanted = found ? vmm::not_there_yet(*found) : "";
+    if (!found && client.unreachable()) wanted = "paravaned";
+    if (wanted.empty() || std::chrono::steady_clock::now() >= end) return wanted;
+    if (wanted != told) {
+      fmt::print(stderr, "paravane: vm {}: waits for {}, up to {} s\n", vm, wanted,
+                 patience.count());
+    }
+    told = std::move(wanted);
+    std::this_thread::sleep_for(100ms);
+  }
+}
+
+// The VM as it is to be started.
+Result<control::VmStatus> startable(const std::string& vm, const Context& context,
+                                    ExitStatus& status) {
+  control::ApiClient client = context.client();
+  auto found = client.find_vm(vm);
+  const auto end = std::chrono::steady_clock::now() + kDetachPatience;
+  while (found && is_attached(*found) && std::chrono::steady_clock::now() < end) {
+    std::this_thread::sleep_for(50ms);
+    found = client.find_vm(vm);
+  }
+  if (!found) {
+    status = report(found.error(), client);
+    return fail(Errc::kNotFound, found.error().message);
+  }
+  if (is_attached(*found)) {
+    status = report_vm_failure(vm, fmt::format("process {} runs it already", vmm_of(*found)));
+    return fail(Errc::kBadState, "");
+  }
+  if (found->spec.name != vm) {  // the engine may have been broken into, and we may be root
+    status = report_vm_failure(vm, "the daemon answers for another VM");
+    return fail(Errc::kInvalidArgument, "");
+  }
+  for (const control::AdapterStatus& adapter : found->adapters) {
+    if (adapter.state != control::VmState::kFailed) continue;
+    status = report_vm_failure(vm, adapter.problem);
+    return fail(Errc::kBadState, "");
+  }
+  return std::move(*found);
+}
+
+// Until QEMU answers, which it does when its devices are there.
+// `begins`: who starts it is on the way, and may not hold its lock yet.
+ExitStatus await_start(const std::string& vm, const Places& places, bool begins) {
+  const auto end = std::chrono::steady_clock::now() + kStartPatience;
+  const auto first_look_ends = std::chrono::steady_clock::now() + kBeginPatience;
+  while (std::chrono::steady_clock::now() < end) {
+    if (vmm::QmpClient::connect(places.directory(vm), 2s)) return ExitStatus::kOk;
+    const bool off = places.runner(vm).state == Runner::State::kOff;
+    begins = begins && off && std::chrono::steady_clock::now() < first_look_ends;
+    if (off && !begins) {
+      return report_vm_failure(vm, "its QEMU ended at once", places.log_tail(vm));
+    }
+    std::this_thread::sleep_for(50ms);
+  }
+  return report_vm_failure(
+      vm, fmt::format("its QEMU does not answer after {} s", kStartPatience.count()),
+      fmt::format("End it with: paravane vm stop {} --force", vm));
+}
+
+ExitStatus run_start(const PowerOptions& options, const Context& context) {
+  const std::string& name = options.name;
+  ExitStatus status = ExitStatus::kOk;
+  const auto places = places_of(name, status);
+  if (!places) return status;
+  if (const Runner now = places->runner(name); now.state == Runner::State::kRunning) {
+    return report_vm_failure(name, fmt::format("it runs already, as process {}", now.pid));
+  }
+  const auto vm = startable(name, context, status);
+  if (!vm) return status;
+  if (const std::string missing = await_needs(name, context, kTapPatience); !missing.empty()) {
+    return report_vm_failure(name, "there is no " + missing,
+                             "Why, say: paravane vm list; paravane vds list");
+  }
+  const bool by_unit = has_vm_unit(context);
+  if (by_unit) {
+    const Status started = start_vm_unit(name);
+    if (!started) return report_vm_failure(name, started.error().message);
+  } else if (const auto started = vmm::launch_detached(*vm, *places); !started) {
+    return report_vm_failure(name, started.error().message);
+  }
+  if (status = await_start(name, *places, by_unit); status != ExitStatus::kOk) return status;
+  control::ApiClient client = context.client();
+  const auto now = client.find_vm(name);
+  if (!now) return report(now.error(), client);
+  print_vms({*now}, context);
+  return ExitStatus::kOk;
+}
+
+ExitStatus run_run(const PowerOptions& options, const Context& context) {
+  ExitStatus status = ExitStatus::kOk;
+  const auto places = places_of(options.name, status);
+  if (!places) return status;
+  await_needs(options.name, context, std::chrono::seconds(options.wait_s));
+  const auto vm = startable(options.name, context, status);
+  if (!vm) return status;
+  const Error error = vmm::launch(*vm, *places, vmm::Output::kInherited);
+  return report_vm_failure(options.name, error.message);
+}
+
+void add_run(CLI::App& vm, Run& run) {
+  auto options = std::make_shared<PowerOptions>();
+  CLI::App& command = add_power(
+      vm, run, "run", "Become the QEMU of a VM, as a service manager wants it", run_run, options);
+  command
+      .add_option("--wait", options->wait_s,
+                  "Seconds that paravaned has to make what the VM needs: its sockets and taps")
+      ->type_name("SECONDS")
+      ->check(CLI::Range(0u, 86400u).description(""))
+      ->capture_default_str();
+  command.footer(
+      "Examples:\n"
+      "  paravane vm run db1\n"
+      "  paravane vm run db1 --wait 600");
+}
+
+}  // namespace
+
+void add_vm_start_commands(CLI::App& vm, Run& run) {
+  add_power(vm, run, "start", "Start a VM: QEMU, by systemd where it runs this host", run_start,
+            std::make_shared<PowerOptions>())
+      .footer("Examples:\n  paravane vm start db1");
+  add_run(vm, run);
+}
+
+}  // namespace paravane::cli
