@@ -53,7 +53,7 @@ ExitStatus Daemon::run() {
   }
   log::info("paravaned {} is ready: {}, api at {}", kVersion, summary(),
             config_.api.socket.string());
-  open_metrics_door();
+  metrics_port_.emplace(config_.metrics.listen, dialer_, *metrics_);
   told_ = summary();
   keeper_.send({.kind = Note::Kind::kReady, .text = told_});
   serve();
@@ -100,22 +100,6 @@ Status Daemon::open_doors() {
   if (!api) return std::unexpected(api.error());
   api_ = std::move(*api);
   return {};
-}
-
-// The keeper makes the socket. Without it everything else works.
-void Daemon::open_metrics_door() {
-  constexpr unsigned kThreads = 2;
-  const std::string& at = config_.metrics.listen;
-  if (at.empty()) return;
-  dialer_.listen(at, [this, at](Result<UniqueFd> socket) {
-    if (stopping_) return;
-    if (!socket) return log::error("metrics: cannot listen at {}: {}", at, socket.error().message);
-    auto door =
-        HttpDoor::open({.name = "metrics", .threads = kThreads}, std::move(*socket), *metrics_);
-    if (!door) return log::error("metrics: {}", door.error().message);
-    metrics_door_ = std::move(*door);
-    log::info("metrics: at http://{}/metrics", at);
-  });
 }
 
 void Daemon::on_inventory(const inventory::MemberState& state) {
@@ -171,7 +155,10 @@ Status Daemon::start_control() {
 
 void Daemon::serve() {
   while (!stopping_) {
-    const Result<int> ran = loop_->poll(std::nullopt);
+    const Instant now = std::chrono::steady_clock::now();
+    metrics_port_->try_if_due(now);
+    const Instant next = metrics_port_->next_try();
+    const Result<int> ran = loop_->poll(next == kNever ? std::nullopt : std::optional(next - now));
     if (!ran) {
       log::error("control: {}", ran.error().message);
       return;
@@ -200,9 +187,10 @@ void Daemon::stop() {
   events_.close();
   mailbox_->close();
   mailbox_->deliver();  // answers that the API's threads wait for
+  metrics_port_->close();
   dialer_.close();
   cluster_->stop();
-  metrics_door_.reset();
+  metrics_port_.reset();
   api_.reset();
   door_.reset();
   host_.reset();

@@ -19,11 +19,11 @@
 #include "daemon/engine_account.h"
 #include "daemon/exit_status.h"
 #include "daemon/host.h"
-#include "daemon/http_door.h"
 #include "daemon/machine_line.h"
 #include "daemon/mailbox.h"
 #include "daemon/metrics_carrier.h"
 #include "daemon/metrics_handler.h"
+#include "daemon/metrics_port.h"
 #include "daemon/process_link.h"
 #include "daemon/switch_line.h"
 
@@ -42,7 +42,6 @@ class Daemon {
   Status start_control();
   void make_cluster();
   Status open_doors();
-  void open_metrics_door();
   void on_inventory(const inventory::MemberState& state);
   void serve();
   void tell_status();
@@ -75,7 +74,7 @@ class Daemon {
   std::optional<control::ApiHandler> handler_;
   std::optional<ObservedApi> observed_;
   std::unique_ptr<ApiServer> api_;
-  std::unique_ptr<HttpDoor> metrics_door_;
+  std::optional<MetricsPort> metrics_port_;
 };
 
 }  // namespace paravane::daemon

@@ -127,6 +127,17 @@ class MetricsPort(DaemonTest):
         wait_for(lambda: self.cli("status", check=False).returncode == 0, "the daemon to answer")
         wait_for(lambda: "metrics: cannot listen at 192.0.2.77:9719" in self.log_text(), "its complaint")
 
+    def test_a_port_that_is_somebody_elses_is_taken_when_it_is_free(self):
+        self.stop(self.daemon)
+        with self.net.entered():
+            other = socket.create_server(self.AT)
+        with other:
+            self.daemon = self.spawn(*self.net.before(), BIN / "paravaned", "--config", self.config)
+            wait_for(lambda: "metrics: cannot listen at 127.0.0.1:9719: " in self.log_text(), "its complaint")
+            time.sleep(1.5)  # for a second try
+        wait_for(lambda: self.log_text().count("metrics: at http://127.0.0.1:9719/metrics") == 2, "the port")
+        self.assertEqual(self.log_text().count("cannot listen"), 1)
+
 
 class Events(DaemonTest):
     def events(self, *words):
