@@ -166,6 +166,7 @@ TEST(ConfigFile, InstalledFileHoldsTheDefaults) {
   EXPECT_EQ(installed->api.mode, built_in.api.mode);
   EXPECT_EQ(installed->api.threads, built_in.api.threads);
   EXPECT_EQ(installed->vfio_user.socket_dir, built_in.vfio_user.socket_dir);
+  EXPECT_EQ(installed->vfio_user.group, "kvm");  // of paravane.sysusers
   EXPECT_EQ(installed->vfio_user.max_vms, built_in.vfio_user.max_vms);
   EXPECT_EQ(installed->vfio_user.max_guest_memory, built_in.vfio_user.max_guest_memory);
   EXPECT_EQ(installed->host.name, built_in.host.name);
