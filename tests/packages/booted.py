@@ -10,9 +10,15 @@ import time
 
 PATIENCE_S = 120
 
-# Runs in the new namespaces; $1 is the root.
+# Runs in the new namespaces; $1 is the root, $2 the address of its only NIC, if there is one.
 START = r"""
 set -e
+if [ -n "$2" ]; then
+  ip link add eth0 type veth peer name cable
+  ip address add "$2/24" dev eth0
+  ip link set eth0 up
+  ip link set cable up
+fi
 mount --bind "$1" "$1"
 mount -t proc proc "$1/proc"
 mount -t sysfs -o ro sysfs "$1/sys"
@@ -41,18 +47,19 @@ def unified_hierarchy():
 
 
 class Booted:
-    """Boots `debian`, in which systemd-sysv must be installed. Its network is empty."""
+    """Boots `debian`, in which systemd-sysv must be installed. Its network is empty, but for a NIC
+    if it has an address. When it has ended it can be booted again."""
 
-    def __init__(self, debian):
+    def __init__(self, debian, address=""):
         self.group = unified_hierarchy() / debian.folder.name
         self.group.mkdir()
         # What systemd has to itself it mounts itself.
-        subprocess.run(["umount", debian.root / "proc"], check=True)
+        subprocess.run(["umount", debian.root / "proc"], check=False, stderr=subprocess.DEVNULL)
         join = f'echo $$ >{self.group}/cgroup.procs && exec "$@"'
         with (debian.folder / "systemd.log").open("wb") as log:
             self.process = subprocess.Popen(
                 ["sh", "-c", join, "sh", "unshare", "--cgroup", "--pid", "--fork", "--mount", "--uts", "--ipc", "--net",
-                 "--kill-child", "sh", "-c", START, "sh", debian.root], stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+                 "--kill-child", "sh", "-c", START, "sh", debian.root, address], stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         self.log = debian.folder / "systemd.log"
         self.init = None
         self.wait_until_it_runs()

@@ -4,15 +4,19 @@ What the test does to it is gone when it ends. Must run in a mount namespace of 
 (tests/packages/run sees to it), so that no mount outlives it either.
 """
 
+import contextlib
 import os
 import pathlib
 import shutil
+import signal
 import subprocess
 import tempfile
+import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME", pathlib.Path.home() / ".cache")) / "paravane"
 PATIENCE_S = 1800
+PATIENCE_TO_END_S = 20
 PATIENCE_TO_BUILD_S = 7200  # all of it, on a busy machine
 
 # What any installation changes, and files that were there before under the same name.
@@ -50,9 +54,26 @@ class Debian:
         return self
 
     def __exit__(self, *_):
+        self.end_processes()
         subprocess.run(["umount", "-R", self.root], check=False)
         if not os.path.ismount(self.root):
             shutil.rmtree(self.folder)
+
+    def end_processes(self):
+        """Those of a command that was interrupted: what it has started may outlive it."""
+        end = time.monotonic() + PATIENCE_TO_END_S
+        while (left := list(self.processes())) and time.monotonic() < end:
+            for process in left:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(process, signal.SIGKILL)
+            time.sleep(0.1)
+
+    def processes(self):
+        """Whose root directory it is."""
+        for entry in pathlib.Path("/proc").iterdir():
+            with contextlib.suppress(OSError):
+                if entry.name.isdigit() and os.readlink(entry / "root") == str(self.root):
+                    yield int(entry.name)
 
     def bind(self, outside, inside):
         outside.mkdir(parents=True, exist_ok=True)

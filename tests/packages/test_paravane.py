@@ -92,6 +92,10 @@ class Installed(OfEachSuite):
         with self.subTest("completion"):
             said = debian.run("bash", "-c", ". /usr/share/bash-completion/completions/paravane && complete -p paravane")
             self.assertIn("paravane", said)
+        with self.subTest("every library is there"):
+            self.assertNotIn("not found", debian.run("ldd", "/usr/sbin/paravaned", "/usr/bin/paravane"))
+        with self.subTest("esxcli and its like, where no PATH looks"):
+            self.assertIn("network", debian.run("/usr/share/paravane/bin/esxcli", "--help"))
         with self.subTest("settings"):
             debian.run("paravaned", "--check-config")
             self.assertIn("/etc/paravane/paravaned.toml", debian.run("dpkg-query", "-W", "-f", "${Conffiles}", "paravane"))
@@ -102,11 +106,20 @@ class Installed(OfEachSuite):
         with self.subTest("the daemon starts and answers"), Daemon(debian) as daemon:
             self.assertEqual(json.loads(debian.run("paravane", "--formatter=json", "status"))[0]["VMs"], 0)
             debian.run("paravane", "vm", "add", "db1")
+            self.without_qemu(debian)
             said = debian.run("dpkg", "--remove", "paravane")
             self.assertNotIn("not removed", said)
             wait_for(lambda: not daemon.runs(), "the daemon to end with its package")
             debian.install(*debian.bring(build.built(self.suite, "paravane")))
             self.assertTrue((debian.root / "var/lib/paravane/paravane.db").exists())
+
+
+    def without_qemu(self, debian):
+        with self.subTest("a VM without QEMU: what to do is said"):
+            done = debian.try_run("paravane", "vm", "start", "db1")
+            self.assertEqual(done.returncode, 1)
+            self.assertIn("/usr/bin/qemu-system-x86_64: No such file", done.stdout)
+            self.assertIn("Install QEMU 10.1 or later", done.stdout)
 
 
 class WithVmAttached(OfEachSuite):
