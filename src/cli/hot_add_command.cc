@@ -66,7 +66,7 @@ void add_vm_hot_add_command(CLI::App& vm, Run& run) {
       ->check(CLI::Range(1u, control::kMaxAdapters).description(""));
   command
       ->add_option("--bus", options->bus,
-                   "Id of a root port of the VM (pcie-root-port) that has nothing in it")
+                   "Id of a root port of the VM (pcie-root-port,mem-reserve=8M) with nothing in it")
       ->type_name("ID")
       ->required();
   CLI::Option* netdev = command->add_option(
@@ -83,7 +83,7 @@ void add_vm_hot_add_command(CLI::App& vm, Run& run) {
       "is shut down: QEMU (11.1) aborts when such a device is unplugged.\n"
       "Examples:\n"
       "  paravane vm hot-add-commands db1 --adapter 2 --bus rp1\n"
-      "  paravane vm hot-add-commands db1 --adapter 2 --bus pci.5 --netdev net1 --virsh db1 | sh");
+      "  paravane vm hot-add-commands db1 --adapter 2 --bus rp1 --netdev net1 --virsh db1 | sh");
   command->callback([options, &run] {
     run = [options](const Context& context) { return run_hot_add(*options, context); };
   });

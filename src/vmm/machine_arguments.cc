@@ -13,6 +13,8 @@ using control::Accelerator;
 using control::VmMachine;
 using nlohmann::ordered_json;
 
+constexpr const char* kPortMemory = "8M";
+
 class Words {
  public:
   void option(const char* name, std::string value) {
@@ -78,12 +80,15 @@ void add_adapter(const AdapterSlot& slot, const HostFacts& host, Words& words) {
   words.option("-device", print(device_of(slot, slot.port_id, "0.1")));
 }
 
-// For every adapter that a VM can have, in the slots that printed arguments put them in.
+// For every adapter that a VM can have, in the slots that printed arguments put them in. Firmware
+// leaves 2 MiB of addresses below an empty port, and the device's doorbells take 4: without
+// kPortMemory a guest would find one that is hot-added, and no way to its doorbells.
 void add_ports(Words& words) {
   for (std::uint32_t adapter = 1; adapter <= control::kMaxAdapters; ++adapter) {
     words.option("-device",
-                 fmt::format("pcie-root-port,id=paravane-port{},chassis={},slot={},addr={:x}.0",
-                             adapter - 1, adapter, adapter, kFirstSlot + adapter - 1));
+                 fmt::format("pcie-root-port,id=paravane-port{},chassis={},slot={},addr={:x}.0,"
+                             "mem-reserve={}",
+                             adapter - 1, adapter, adapter, kFirstSlot + adapter - 1, kPortMemory));
   }
 }
 

@@ -32,8 +32,12 @@ std::string value_of(const std::vector<std::string>& words, const std::string& o
 TEST(MachineArguments, HaveARootPortForEachAdapterThatMayCome) {
   const auto words = machine_arguments(some_vm(), {});
   ASSERT_TRUE(words);
-  EXPECT_THAT(*words, Contains("pcie-root-port,id=paravane-port0,chassis=1,slot=1,addr=10.0"));
-  EXPECT_THAT(*words, Contains("pcie-root-port,id=paravane-port7,chassis=8,slot=8,addr=17.0"));
+  EXPECT_THAT(
+      *words,
+      Contains("pcie-root-port,id=paravane-port0,chassis=1,slot=1,addr=10.0,mem-reserve=8M"));
+  EXPECT_THAT(
+      *words,
+      Contains("pcie-root-port,id=paravane-port7,chassis=8,slot=8,addr=17.0,mem-reserve=8M"));
   EXPECT_THAT(*words, Contains("vmxnet3,id=paravane-nic2,mac=02:50:56:07:08:09,"
                                "bus=paravane-port2,addr=0.0,multifunction=on"));
   EXPECT_THAT(*words, Contains(R"({"driver":"vfio-user-pci","id":"paravane2",)"

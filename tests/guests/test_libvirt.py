@@ -108,7 +108,7 @@ class Libvirt(unittest.TestCase):
 
     def test_an_adapter_is_added_through_libvirt_while_the_vm_runs(self):
         self.rig.run("vm", "add", "empty", "--memory", "64M", "--accelerator", "tcg",
-                     "--qemu-arg=-device", "--qemu-arg=pcie-root-port,id=spare,chassis=20,addr=1d.0")
+                     "--qemu-arg=-device", "--qemu-arg=pcie-root-port,id=spare,chassis=20,addr=1d.0,mem-reserve=8M")
         xml = self.rig.run("vm", "libvirt-xml", "empty", "--bridge", "br0", "--emulator",
                            str(self.rig.folder / "qemu" / "qemu-system-x86_64"))
         domain = self.rig.folder / "empty.xml"
