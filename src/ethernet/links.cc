@@ -7,6 +7,7 @@
 #include <linux/if_arp.h>
 #include <linux/if_bridge.h>
 #include <linux/if_link.h>
+#include <linux/ip.h>
 #include <linux/rtnetlink.h>
 #include <linux/veth.h>
 #include <netlink/attr.h>
@@ -264,6 +265,18 @@ Status Links::forbid_own_address(int index) {
   message.nest(IFLA_AF_SPEC, [](Message& spec) {
     spec.nest(AF_INET6,
               [](Message& ipv6) { ipv6.u8(IFLA_INET6_ADDR_GEN_MODE, IN6_ADDR_GEN_MODE_NONE); });
+  });
+  return socket_->send(message);
+}
+
+Status Links::forbid_arp_answers(int index) {
+  constexpr std::uint32_t kNever = 8;  // arp_ignore
+  Message message(RTM_NEWLINK, 0, AF_UNSPEC, index);
+  message.nest(IFLA_AF_SPEC, [](Message& spec) {
+    spec.nest(AF_INET, [](Message& ipv4) {
+      ipv4.nest(IFLA_INET_CONF,
+                [](Message& settings) { settings.u32(IPV4_DEVCONF_ARP_IGNORE, kNever); });
+    });
   });
   return socket_->send(message);
 }

@@ -6,7 +6,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <fstream>
 #include <optional>
+#include <string>
 
 #include "ethernet/tap.h"
 #include "testing/own_network.h"
@@ -74,6 +76,14 @@ TEST_F(LinksTest, SaysNothingOnItByItself) {
   ASSERT_TRUE(links_->forbid_own_address(bridge));
   ASSERT_TRUE(links_->set_up(bridge));
   EXPECT_FALSE(network_.ip_shows("-6 address show dev br", "fe80"));
+}
+
+TEST_F(LinksTest, AnswersNoQuestionOnIt) {
+  ASSERT_TRUE(links_->add_bridge("br", false));
+  ASSERT_TRUE(links_->forbid_arp_answers(find("br")->index));
+  std::string setting;
+  std::getline(std::ifstream("/proc/sys/net/ipv4/conf/br/arp_ignore"), setting);
+  EXPECT_EQ(setting, "8");
 }
 
 TEST_F(LinksTest, TellsWhatTheKernelSays) {

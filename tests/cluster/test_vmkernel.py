@@ -102,6 +102,13 @@ class VmkernelInterfaces(VmkernelTest):
         host.cli("network", "ip", "interface", "add", "-i", "vmk1", "-p", "vg-rdma")
         host.cli("network", "ip", "interface", "ipv4", "set", "-i", "vmk1", "-t", "static", "-I", address, "-N", "255.255.255.0")
 
+    def neighbour(self, host, address):
+        words = host.space.words("ip", "-json", "neigh", "show", address)
+        return json.loads(subprocess.run(words, capture_output=True, text=True, check=True, timeout=20).stdout)[0]["lladdr"]
+
+    def mac(self, host):
+        return next(one["MACAddress"] for one in self.rows(host, "network", "ip", "interface", "list") if one["Name"] == "vmk1")
+
     def test_carry_the_channel_over_the_switch(self):
         h1, h2 = self.hosts
         for host, address in (h1, "192.168.9.1"), (h2, "192.168.9.2"):
@@ -111,6 +118,7 @@ class VmkernelInterfaces(VmkernelTest):
         self.wait_channel(h1, h2, "encrypted")
         self.wait_channel(h2, h1, "encrypted")
         self.assertEqual(self.listening(h1), ["192.168.9.1:28250"])
+        self.assertEqual(self.neighbour(h1, "192.168.9.2"), self.mac(h2))  # not the bridge below, whose own changes
         row = next(one for one in self.rows(h1, "network", "ip", "interface", "list") if one["Name"] == "vmk1")
         self.assertEqual((row["Portgroup"], row["VDSName"], row["MTU"], row["PVRDMA"], row["Problem"]),
                          ("vg-rdma", "lan", 1500, True, "N/A"))
