@@ -42,6 +42,23 @@ def copy_tree(source, target):
     shutil.copytree(source, target, symlinks=True, copy_function=place)
 
 
+def make_images(folder, more):
+    """There, what guests boot: vmlinux, and initrd with the files of an overlay, which then have an ear for the power
+    button too, if their kernel is told test.button."""
+    modules = pathlib.Path(places.cache()) / f"guest-{places.guest_name()}" / "kernel" / "modules"
+    for name in ("button.ko", "evdev.ko"):
+        shutil.copy(next(modules.rglob(name)), more)
+    start = more / "lab-start"
+    start.write_text(START)
+    start.chmod(0o755)
+    packed = overlay.pack(str(more), types.SimpleNamespace(folder=str(folder / "packed")))
+    with (folder / "initrd").open("wb") as image:
+        for part in (places.guest_image("initramfs.cpio"), packed):
+            with open(part, "rb") as file:
+                shutil.copyfileobj(file, image)
+    shutil.copy(places.guest_image("vmlinux"), folder / "vmlinux")
+
+
 class GuestConsole:
     """A shell at a guest's serial line, through `paravane vm console`."""
 
@@ -86,24 +103,10 @@ class PowerRig(Rig):
         copy_tree(pathlib.Path(places.cache()) / "qemu", self.folder / "qemu")
         (self.folder / "qemu").chmod(0o755)
         (self.folder / "run").mkdir()
-        self.make_images()
+        make_images(self.folder, self.overlay)
 
     def ip(self, *words):
         subprocess.run(["ip", "-n", self.namespace, *words], check=True)
-
-    def make_images(self):
-        modules = pathlib.Path(places.cache()) / f"guest-{places.guest_name()}" / "kernel" / "modules"
-        for name in ("button.ko", "evdev.ko"):
-            shutil.copy(next(modules.rglob(name)), self.overlay)
-        start = self.overlay / "lab-start"
-        start.write_text(START)
-        start.chmod(0o755)
-        packed = overlay.pack(str(self.overlay), types.SimpleNamespace(folder=str(self.folder / "packed")))
-        with (self.folder / "initrd").open("wb") as image:
-            for part in (places.guest_image("initramfs.cpio"), packed):
-                with open(part, "rb") as file:
-                    shutil.copyfileobj(file, image)
-        shutil.copy(places.guest_image("vmlinux"), self.folder / "vmlinux")
 
     # ---- the command line ----
 

@@ -1,0 +1,191 @@
+"""The guides of docs/guides, followed to the letter: each block is typed where it says, on hosts and in guests that begin
+empty, and shows what the guide shows."""
+import itertools
+import time
+import unittest
+
+import guide_text
+from guests import ROOT, Failed
+from guide_hosts import GuideHosts
+from rig import only_with_all
+
+GUIDES = ROOT / "docs" / "guides"
+PATIENCE_S = 30  # of a block that says `wait`
+
+
+class Follower:
+    """Follows one guide, block by block."""
+
+    def __init__(self, rig):
+        self.rig, self.background = rig, []
+
+    def follow(self, guide):
+        for step in guide_text.steps(guide):
+            if step.reason_not_to_run:
+                continue
+            for name in step.hosts:
+                self.on_host(step, self.rig.machine(name))
+            for name in step.vms:
+                self.in_guest(step, name)
+        self.finish()
+
+    def on_host(self, step, host):
+        if "file" in step.attributes:
+            host.write(step.attributes["file"], guide_text.numbered("\n".join(step.lines) + "\n", host.name))
+        for command, shown in step.commands:
+            if "vm start" in command:
+                self.rig.prepare_vms(host)
+            self.judge(step, host.name, command, shown, host.run)
+            if "vm start" in command:
+                self.rig.note_started()
+
+    def in_guest(self, step, name):
+        vm = self.rig.number(name)
+        for command, shown in step.commands:
+            if "background" in step.attributes:
+                before = self.rig.listeners(vm)
+                running = self.rig.spawn(vm, "sh", "-c", guide_text.numbered(command, name))
+                self.background.append((step, name, command, shown, running))
+                if step.attributes["background"] == "listening":
+                    self.await_listener(step, vm, before)
+            else:
+                self.judge(step, name, command, shown, lambda typed, vm=vm: self.rig.spawn(vm, "sh", "-c", typed).finish(120))
+        if "background" not in step.attributes:
+            self.finish()
+
+    def await_listener(self, step, vm, before):
+        end = time.monotonic() + PATIENCE_S
+        while self.rig.listeners(vm) <= before:
+            if time.monotonic() > end:
+                raise Failed(f"docs/guides/{step.place}: nothing listens\n{self.background[-1][-1].finish(1)[1]}")
+            time.sleep(0.1)
+
+    def finish(self):
+        """What went on in the background has come to its end by now."""
+        while self.background:
+            *typed, running = self.background.pop(0)
+            self.compare(*typed, *running.finish(60))
+
+    def judge(self, step, name, command, shown, run):
+        end = time.monotonic() + (PATIENCE_S if "wait" in step.attributes else 0)
+        while True:
+            try:
+                self.compare(step, name, command, shown, *run(guide_text.numbered(command, name)))
+                return
+            except Failed:
+                if time.monotonic() >= end:
+                    raise
+            time.sleep(0.5)
+
+    def compare(self, step, name, command, shown, status, text):
+        shown = guide_text.numbered("\n".join(shown), name).splitlines()
+        seen = text.replace("\r", "").splitlines()
+        good = status == int(step.attributes.get("exit", "0"))
+        if "titles" in step.attributes:
+            good = good and guide_text.titles(shown) == guide_text.titles(seen)
+        else:
+            good = good and guide_text.same_shape(shown, seen)
+        if not good:
+            raise Failed("\n".join([f"docs/guides/{step.place}, on {name}: {command}", f"exit status {status}, and it shows", text,
+                                    "where the guide has", *shown, self.rig.daemon_log()[-1500:]]))
+
+
+class GuideTest:
+    """For a guide of that name with so many hosts."""
+
+    guide, hosts, followed = "", 0, False
+
+    @classmethod
+    def setUpClass(cls):
+        cls.rig = GuideHosts(cls.hosts)
+        cls.addClassCleanup(cls.rig.close)
+
+    @classmethod
+    def follow_once(cls):
+        if not cls.followed:
+            Follower(cls.rig).follow(GUIDES / cls.guide)
+            cls.followed = True
+
+    def test_every_block_shows_what_the_guide_shows(self):
+        self.follow_once()
+
+
+class ConceptsGuide(GuideTest, unittest.TestCase):
+    """As VMware's overview."""
+
+    guide, hosts = "concepts.md", 1
+
+
+class TwoHostsGuide(GuideTest, unittest.TestCase):
+    """As Lenovo's LP0759."""
+
+    guide, hosts = "two-hosts.md", 2
+
+
+class VerbsAndLimitsGuide(GuideTest, unittest.TestCase):
+    """As VMware's KB 2147694."""
+
+    guide, hosts = "verbs-and-limits.md", 1
+
+
+class FourHostsGuide(GuideTest, unittest.TestCase):
+    """As Mellanox's guide; and its last command between each pair of VMs."""
+
+    guide, hosts = "four-hosts.md", 4
+
+    def test_every_block_shows_what_the_guide_shows(self):
+        super().test_every_block_shows_what_the_guide_shows()
+        for server, client in itertools.combinations(range(1, 5), 2):
+            with self.subTest(server=server, client=client):
+                self.write_bandwidth(server, client)
+
+    @only_with_all
+    def test_every_pair_the_other_way(self):
+        self.follow_once()
+        for client, server in itertools.combinations(range(1, 5), 2):
+            with self.subTest(server=server, client=client):
+                self.write_bandwidth(server, client)
+
+    def write_bandwidth(self, server, client):
+        words = "ib_write_bw -x 0 -F -d vmw_pvrdma0 --report_gbits".split()
+        listening = self.rig.spawn(server, *words)
+        try:
+            self.rig.wait_listening(server, 18515)
+            text = self.rig.guest(client, *words, f"192.168.11.{50 + server}", timeout=120)
+            listening.expect_success(30)
+        finally:
+            listening.end()
+        self.assertRegex(text, r"(?m)^ *65536 +5000 +[\d.]+ +[\d.]*[1-9]")
+
+
+class Conventions(unittest.TestCase):
+    """Without hosts: what the convention of docs/guides/README.md catches."""
+
+    def test_every_guide_is_followed_and_every_block_says_where(self):
+        followed = {one.guide for one in GuideTest.__subclasses__()}
+        self.assertEqual({file.name for file in GUIDES.glob("*.md")} - {"README.md"}, followed)
+        for guide in GUIDES.glob("*.md"):
+            for step in guide_text.steps(guide):
+                self.assertTrue(step.commands or step.reason_not_to_run or "file" in step.attributes, step.place)
+
+    def test_a_block_that_nobody_could_follow_is_refused(self):
+        for info, lines in [("", ["# ls"]), ("console", ["# ls"]), ("console host=h1 vm=vm1", ["# ls"]), ("console host=h1", []),
+                            ("console host=h1", ["ls"]), ("console host=h1 unless=x", ["# ls"]), ("toml host=h1", ["[a]"]),
+                            ("toml vm=vm1 file=/etc/a", ["[a]"]), ("console host=h1 not-run=", ["ls"])]:
+            with self.subTest(info=info, lines=lines), self.assertRaises(guide_text.Unconventional):
+                guide_text.Step("here", info, lines)
+        self.assertEqual(guide_text.Step("here", "text not-run='an example'", ["any"]).reason_not_to_run, "an example")
+
+    def test_what_is_shown_may_differ_in_numbers_and_in_nothing_else(self):
+        table = ["Name  MAC Address        Host", "----  -----------------  ----", "vm1   02:50:56:33:c7:9e  h1"]
+        self.assertTrue(guide_text.same_shape(table, ["Name  MAC Address  Host", "---  --  --", "vm1  02:50:56:33:c7:9f  h1", ""]))
+        for wrong in ([*table, table[2]], table[:2], [table[0].replace("Host", "Hosts"), *table[1:]], [*table[:2], "vm1  h1"],
+                      [*table[:2], "vm2   02:50:56:33:c7:9e  h1"], [*table[:2], "vm1   02:50:56:33:c7:9e  h2"]):
+            self.assertFalse(guide_text.same_shape(table, wrong), wrong)
+        self.assertTrue(guide_text.same_shape(["...", "a ... 1.5 s"], ["x", "y", "a b c 2 s"]))
+        self.assertFalse(guide_text.same_shape([], ["x"]))
+        self.assertEqual(guide_text.titles(table), guide_text.titles(table[:2]))
+
+
+if __name__ == "__main__":
+    unittest.main()
