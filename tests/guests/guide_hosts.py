@@ -1,9 +1,9 @@
-"""Hosts as an administrator finds them who begins with a guide: Paravane is installed, and nothing is
+"""Hosts as an administrator finds them who begins with a guide: Paravane is installed and runs, and nothing is
 configured. What a guide says to type is typed to the letter, with the paths that it names.
 
 A host is a namespace of networks, of mounts and of the host name. eth0 is its own, 10.78.0.N; eth1 is for its
 VMs and has no address. /etc, /run, /srv and /var/lib are its own too. Three things are the lab's:
-`systemctl enable --now paravaned` and `ssh` are scripts that stand in for the real ones; in place of the disk that a
+`systemctl start paravaned` and `ssh` are scripts that stand in for the real ones; in place of the disk that a
 guide gives a VM the lab's kernel is booted; and its guest begins with no driver and no address.
 """
 import json
@@ -42,6 +42,7 @@ for user in paravane:64990 paravane-vm:{VM_USER}; do
   echo "$name:x:$id:" >>/etc/group
 done
 mkdir /etc/paravane
+cp {ROOT}/packaging/paravaned.toml /etc/paravane/
 touch "$2"
 exec sleep infinity
 """
@@ -49,12 +50,13 @@ exec sleep infinity
 # As the unit does.
 SYSTEMCTL = """#!/bin/sh
 set -e
-[ "$*" = "enable --now paravaned" ]
+[ "$*" = "start paravaned" ]
+while pgrep -x paravaned --ns $$ --nslist net >/dev/null; do sleep 0.05; done  # one that is ending
 install -d -o paravane -g paravane /run/paravane /run/paravane/vm
 install -d -o paravane -g paravane -m 0700 /var/lib/paravane
 setsid paravaned </dev/null >>"$GUIDE_LOG" 2>&1 &
 for _ in $(seq 200); do
-  [ ! -S /run/paravane/api.sock ] || exit 0
+  ! paravane status >/dev/null 2>&1 || exit 0
   sleep 0.1
 done
 exit 1
@@ -84,6 +86,7 @@ class GuideHost:
                                         "sh", "-c", INSTALL, "sh", self.name, installed], stdin=subprocess.DEVNULL)
         wait_for(f"{self.name} is installed", installed.exists, 20)
         (rig.folder / f"{self.name}.pid").write_text(str(self.holder.pid))
+        self.must("systemctl start paravaned")
 
     def run(self, script, timeout=120):
         """Returns the exit status, and what was written to both of its streams."""

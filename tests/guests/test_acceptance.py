@@ -36,7 +36,7 @@ class AcceptanceSequence(unittest.TestCase):
     def start_hosts(self):
         for host in self.rig.machines:
             host.write("/etc/paravane/paravaned.toml", CONFIG.format(number=host.number))
-            host.must("systemctl enable --now paravaned")
+            host.must("paravane daemon stop && systemctl start paravaned")
         self.h1.must("paravane cluster init")
         self.h2.must("ssh h1 paravane cluster token h2 | paravane cluster join")
 
