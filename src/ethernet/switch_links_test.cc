@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <string>
 
 #include "testing/own_network.h"
@@ -55,6 +56,19 @@ TEST_F(SwitchLinksTest, MakesWhatIsWantedOnce) {
   EXPECT_TRUE(network_.ip_shows("link show dev pv-db1", "alias paravane:1:db1"));
   EXPECT_FALSE(network_.ip_shows("link show dev nic", "alias"));
   EXPECT_FALSE(network_.ip_shows("-6 address", "fe80::1"));
+}
+
+TEST_F(SwitchLinksTest, ItsBridgesAnswerNoArp) {
+  const auto setting = [] {
+    std::string text;
+    std::getline(std::ifstream("/proc/sys/net/ipv4/conf/pvs-lan/arp_ignore"), text);
+    return text;
+  };
+  make();
+  EXPECT_EQ(setting(), "8");
+  std::ofstream("/proc/sys/net/ipv4/conf/pvs-lan/arp_ignore") << "0\n";
+  make();  // of an earlier daemon, or somebody's change
+  EXPECT_EQ(setting(), "8");
 }
 
 TEST_F(SwitchLinksTest, RemovesWhatIsNoLongerWantedAndLetsTheNicGo) {
