@@ -2,7 +2,7 @@
 configured. What a guide says to type is typed to the letter, with the paths that it names.
 
 A host is a namespace of networks, of mounts and of the host name. eth0 is its own, 10.78.0.N; eth1 is for its
-VMs and has no address. /etc, /run, /srv and /var/lib are its own too. Three things are the lab's:
+VMs and has no address. /etc, /run, /srv and /var/lib are its own too. The rest is the lab's:
 `systemctl start paravaned` and `ssh` are scripts that stand in for the real ones; in place of the disk that a
 guide gives a VM the lab's kernel is booted; and its guest begins with no driver and no address.
 """
@@ -76,16 +76,19 @@ class GuideHost:
         self.rig, self.number, self.name = rig, number, f"h{number}"
         self.space = f"{rig.prefix}-{self.name}"
         self.log = rig.folder / f"{self.name}.log"
+        self.holder = None  # a process that keeps its namespaces
+
+    def add(self):
         processes.run("ip", "netns", "add", self.space)
         processes.run("ip", "-n", self.space, "link", "set", "lo", "up")
-        rig.wire.join(self.name, self.space, "eth0")
-        processes.run("ip", "-n", self.space, "address", "add", f"10.78.0.{number}/24", "dev", "eth0")
-        rig.ethernet.join(self.name, self.space, "eth1")
-        installed = rig.folder / f"{self.name}.installed"
+        self.rig.wire.join(self.name, self.space, "eth0")
+        processes.run("ip", "-n", self.space, "address", "add", f"10.78.0.{self.number}/24", "dev", "eth0")
+        self.rig.ethernet.join(self.name, self.space, "eth1")
+        installed = self.rig.folder / f"{self.name}.installed"
         self.holder = subprocess.Popen(["ip", "netns", "exec", self.space, "unshare", "--mount", "--uts",
                                         "sh", "-c", INSTALL, "sh", self.name, installed], stdin=subprocess.DEVNULL)
         wait_for(f"{self.name} is installed", installed.exists, 20)
-        (rig.folder / f"{self.name}.pid").write_text(str(self.holder.pid))
+        (self.rig.folder / f"{self.name}.pid").write_text(str(self.holder.pid))
         self.must("systemctl start paravaned")
 
     def run(self, script, timeout=120):
@@ -117,7 +120,8 @@ class GuideHost:
                 os.kill(int(pid), signal.SIGKILL)
             except ProcessLookupError:
                 pass
-        self.holder.wait(20)
+        if self.holder:
+            self.holder.wait(20)
         processes.run("ip", "netns", "delete", self.space, check=False)
 
 
@@ -138,6 +142,7 @@ class GuideHosts(Guests):
             self.ethernet.add()
             for number in range(1, count + 1):
                 self.machines.append(GuideHost(self, number))
+                self.machines[-1].add()
         except BaseException:
             self.close()
             raise
