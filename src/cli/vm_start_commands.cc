@@ -78,8 +78,9 @@ Result<control::VmStatus> startable(const std::string& vm, const Context& contex
 }
 
 // Until QEMU answers, which it does when its devices are there.
-// `begins`: who starts it is on the way, and may not hold its lock yet.
-ExitStatus await_start(const std::string& vm, const Places& places, bool begins) {
+// By its unit: who starts it is on the way, and may not hold its lock yet.
+ExitStatus await_start(const std::string& vm, const Places& places, bool by_unit) {
+  bool begins = by_unit;
   const auto end = std::chrono::steady_clock::now() + kStartPatience;
   const auto first_look_ends = std::chrono::steady_clock::now() + kBeginPatience;
   while (std::chrono::steady_clock::now() < end) {
@@ -87,7 +88,8 @@ ExitStatus await_start(const std::string& vm, const Places& places, bool begins)
     const bool off = places.runner(vm).state == Runner::State::kOff;
     begins = begins && off && std::chrono::steady_clock::now() < first_look_ends;
     if (off && !begins) {
-      return report_vm_failure(vm, "its QEMU ended at once", places.log_tail(vm));
+      return report_vm_failure(vm, "its QEMU ended at once",
+                               by_unit ? vm_unit_remedy(vm) : places.log_tail(vm));
     }
     std::this_thread::sleep_for(50ms);
   }

@@ -36,6 +36,10 @@ std::string vm_unit(const std::string& vm) {
   return fmt::format("paravane-vm@{}.service", vm);
 }
 
+std::string vm_unit_remedy(const std::string& vm) {
+  return fmt::format("See: journalctl -e -u {}", vm_unit(vm));
+}
+
 Status start_vm_unit(const std::string& vm) {
   const std::string unit = vm_unit(vm);
   std::array<std::string, 3> words = {"systemctl", "start", unit};
@@ -47,8 +51,7 @@ Status start_vm_unit(const std::string& vm) {
   if (::waitpid(process, &status, 0) == process && WIFEXITED(status) && WEXITSTATUS(status) == 0) {
     return {};
   }
-  return fail(Errc::kIo,
-              fmt::format("systemd did not start {}\n  See: journalctl -e -u {}", unit, unit));
+  return fail(Errc::kIo, fmt::format("systemd did not start {}\n  {}", unit, vm_unit_remedy(vm)));
 }
 
 }  // namespace paravane::cli

@@ -16,6 +16,9 @@ bool has_vm_unit(const Context& context);
 
 std::string vm_unit(const std::string& vm);
 
+// Where what its QEMU said is: a line for people.
+std::string vm_unit_remedy(const std::string& vm);
+
 // Waits for systemctl. Errors: kIo; it has said why.
 Status start_vm_unit(const std::string& vm);
 

@@ -75,6 +75,15 @@ class RunByParavane(unittest.TestCase):
         self.rig.run("vm", "stop", "vm1")  # as it should be
         self.assertIn("it is off", self.rig.run("vm", "console", "vm1", status=1))
 
+    def test_stop_ends_a_vm_that_is_being_started(self):
+        self.rig.power_off("vm1")
+        start = subprocess.Popen(self.rig.words("vm", "start", "vm1"), env=self.rig.environment_of_vms(),
+                                 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        wait_for("its QEMU has begun", lambda: self.rig.row("vm1")["Power"] == "running", 10)
+        self.rig.run("vm", "stop", "vm1", "--timeout", "90")
+        self.assertEqual(self.rig.row("vm1")["Power"], "off")
+        start.wait(60)
+
     def test_stop_says_when_the_guest_does_not_listen(self):
         complaint = self.rig.run("vm", "stop", "vm2", "--timeout", "12", status=1)
         self.assertRegex(complaint, r"is asked to power down \(\d+ s of 12\)")

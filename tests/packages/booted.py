@@ -19,7 +19,7 @@ if [ -n "$2" ]; then
   ip link set eth0 up
   ip link set cable up
 fi
-mount --bind "$1" "$1"
+mount --rbind "$1" "$1"
 mount -t proc proc "$1/proc"
 mount -t sysfs -o ro sysfs "$1/sys"
 mount -t tmpfs tmpfs "$1/sys/fs/cgroup"

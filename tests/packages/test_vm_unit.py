@@ -26,7 +26,7 @@ def bring_qemu(debian):
 
 
 class VmUnderSystemd(OfEachSuite):
-    """A host that is a cluster of its own: the taps of its port groups come from etcd."""
+    """A host that is a cluster of its own, whose VM is in a port group."""
 
     def setUp(self):
         if booted.unified_hierarchy() is None:
@@ -47,9 +47,18 @@ class VmUnderSystemd(OfEachSuite):
                 self.make_cluster(system, first)
                 self.started_by_hand(system)
                 self.memory_locked(system)
+            self.have_etcd_come_late(debian)
             with booted.Booted(debian, ADDRESS) as system:
                 self.started_with_the_host(system)
                 self.ended_with_the_host(system)
+
+    def have_etcd_come_late(self, debian):
+        """As where the cluster's first host boots more slowly than this one."""
+        program = debian.root / "usr/local/bin/late-etcd"
+        program.write_text('#!/bin/sh\nsleep 5\nexec /usr/bin/etcd "$@"\n')
+        program.chmod(0o755)
+        settings = debian.root / "etc/paravane/paravaned.toml"
+        settings.write_text(settings.read_text().replace("/usr/bin/etcd", "/usr/local/bin/late-etcd"))
 
     def row(self, system):
         rows = json.loads(system.run("paravane", "--formatter=json", "vm", "list"))
@@ -57,7 +66,8 @@ class VmUnderSystemd(OfEachSuite):
 
     def power(self, system):
         done = system.try_run("paravane", "--formatter=json", "vm", "list")
-        return next((row["Power"] for row in json.loads(done.stdout) if row["Name"] == "db1"), None) if done.returncode == 0 else None
+        rows = json.loads(done.stdout) if done.returncode == 0 else []
+        return next((row["Power"] for row in rows if row["Name"] == "db1"), None)
 
     def journal(self, system):
         return system.run("journalctl", "--no-pager", "-o", "cat", "-u", UNIT)
@@ -67,7 +77,7 @@ class VmUnderSystemd(OfEachSuite):
         system.run("systemctl", "disable", "--now", "etcd")
         system.run("dpkg", "--install", package)
         with self.subTest("units that systemd finds nothing wrong with"):
-            said = system.run("systemd-analyze", "verify", "paravaned.service", UNIT)
+            said = system.run("systemd-analyze", "--man=no", "verify", "paravaned.service", UNIT)
             self.assertNotIn("paravane", said)
         settings = system.path("etc/paravane/paravaned.toml")
         text = settings.read_text().replace('[cluster]', f'[cluster]\naddress = "{ADDRESS}"').replace('address = ""\n', "")
@@ -120,12 +130,11 @@ class VmUnderSystemd(OfEachSuite):
             system.run("systemctl", "enable", UNIT)
 
     def started_with_the_host(self, system):
-        with self.subTest("started with the host, when its tap is there"):
+        with self.subTest("started with the host, whose taps are those that its cluster had last"):
             wait_for(lambda: self.power(system) == "running", f"the VM\n{self.journal(system)}")
             row = self.row(system)
             wait_for(lambda: self.row(system)["State"] == "attached", "its adapter")
             self.assertEqual(row["Problem"], "")
-            self.assertIn("waits for tap pv-db1", self.journal(system))
             self.assertEqual(system.run("systemctl", "is-active", UNIT).strip(), "active")
 
     def ended_with_the_host(self, system):
