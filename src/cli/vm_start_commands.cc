@@ -24,7 +24,6 @@ using vmm::Runner;
 
 constexpr auto kTapPatience = 10s;  // for the daemon to make what the VM needs
 constexpr auto kStartPatience = 30s;
-constexpr auto kBeginPatience = 10s;  // for a unit that was started to take its lock
 constexpr auto kDetachPatience = 2s;  // for the daemon to see that a QEMU has ended
 
 // Waits for what the VM needs of the daemon, and says once what that is. Returns what is
@@ -77,17 +76,14 @@ Result<control::VmStatus> startable(const std::string& vm, const Context& contex
   return std::move(*found);
 }
 
-// Until QEMU answers, which it does when its devices are there.
-// By its unit: who starts it is on the way, and may not hold its lock yet.
+// Until QEMU answers, which it does when its devices are there. By its unit: who starts it is
+// on the way, and may not hold its lock yet.
 ExitStatus await_start(const std::string& vm, const Places& places, bool by_unit) {
-  bool begins = by_unit;
   const auto end = std::chrono::steady_clock::now() + kStartPatience;
-  const auto first_look_ends = std::chrono::steady_clock::now() + kBeginPatience;
   while (std::chrono::steady_clock::now() < end) {
     if (vmm::QmpClient::connect(places.directory(vm), 2s)) return ExitStatus::kOk;
     const bool off = places.runner(vm).state == Runner::State::kOff;
-    begins = begins && off && std::chrono::steady_clock::now() < first_look_ends;
-    if (off && !begins) {
+    if (off && !(by_unit && vm_unit_is_active(vm))) {
       return report_vm_failure(vm, "its QEMU ended at once",
                                by_unit ? vm_unit_remedy(vm) : places.log_tail(vm));
     }

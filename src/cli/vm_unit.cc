@@ -9,6 +9,7 @@
 #include <array>
 #include <cstdlib>
 #include <cstring>
+#include <vector>
 
 namespace paravane::cli {
 namespace {
@@ -21,6 +22,19 @@ bool has_unit_file() {
   return std::ranges::any_of(kUnitFolders, [](const char* folder) {
     return ::access(fmt::format("{}/paravane-vm@.service", folder).c_str(), R_OK) == 0;
   });
+}
+
+// Its exit status.
+Result<int> systemctl(std::vector<std::string> words) {
+  std::vector<char*> arguments;
+  for (std::string& word : words) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  pid_t process = 0;
+  const int error = ::posix_spawn(&process, kProgram, nullptr, nullptr, arguments.data(), environ);
+  if (error != 0) return fail(Errc::kIo, fmt::format("{}: {}", kProgram, std::strerror(error)));
+  int status = 0;
+  const bool ended = ::waitpid(process, &status, 0) == process && WIFEXITED(status);
+  return ended ? WEXITSTATUS(status) : 1;
 }
 
 }  // namespace
@@ -42,16 +56,14 @@ std::string vm_unit_remedy(const std::string& vm) {
 
 Status start_vm_unit(const std::string& vm) {
   const std::string unit = vm_unit(vm);
-  std::array<std::string, 3> words = {"systemctl", "start", unit};
-  std::array<char*, 4> arguments = {words[0].data(), words[1].data(), words[2].data(), nullptr};
-  pid_t process = 0;
-  const int error = ::posix_spawn(&process, kProgram, nullptr, nullptr, arguments.data(), environ);
-  if (error != 0) return fail(Errc::kIo, fmt::format("{}: {}", kProgram, std::strerror(error)));
-  int status = 0;
-  if (::waitpid(process, &status, 0) == process && WIFEXITED(status) && WEXITSTATUS(status) == 0) {
-    return {};
-  }
+  const Result<int> status = systemctl({"systemctl", "start", unit});
+  if (!status) return std::unexpected(status.error());
+  if (*status == 0) return {};
   return fail(Errc::kIo, fmt::format("systemd did not start {}\n  {}", unit, vm_unit_remedy(vm)));
+}
+
+bool vm_unit_is_active(const std::string& vm) {
+  return systemctl({"systemctl", "is-active", "--quiet", vm_unit(vm)}).value_or(1) == 0;
 }
 
 }  // namespace paravane::cli

@@ -180,6 +180,39 @@ class PowerWithoutGuests(unittest.TestCase):
         locked = next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmLck"))
         self.assertGreaterEqual(locked, 64 * 1024)
 
+    def start_in_background(self, *words):
+        process = subprocess.Popen(self.rig.words(*words), env=self.rig.environment_of_vms(), stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(process.communicate)
+        self.addCleanup(process.kill)
+        return process
+
+    def test_what_systemd_runs_waits_for_the_daemon(self):
+        self.rig.run("daemon", "stop")
+        self.rig.daemon.wait(20)
+        waiting = self.start_in_background("vm", "run", "cold", "--wait", "60")
+        self.assertIn("waits for paravaned, up to 60 s", waiting.stderr.readline())
+        self.rig.start_daemon()
+        wait_for("it runs", lambda: self.rig.row("cold")["Power"] == "running", 20)
+        self.assertEqual(self.rig.row("cold")["PID"], waiting.pid)
+
+    def test_start_waits_for_the_tap_of_a_port_group_and_says_when_there_is_none(self):
+        # The daemon makes it in its own network, which is not that of QEMU here.
+        self.rig.run("vds", "create", "lan")
+        self.addCleanup(self.rig.run, "vds", "delete", "lan")
+        self.rig.run("vds", "add-host", "lan")
+        self.rig.run("portgroup", "create", "rdma", "--vds", "lan")
+        self.addCleanup(self.rig.run, "portgroup", "delete", "rdma")
+        self.rig.run("vm", "set", "cold", "--port-group", "rdma")
+        self.addCleanup(self.rig.run, "vm", "set", "cold", "--port-group", "none")
+        complaint = self.rig.run("vm", "start", "cold", status=1)
+        self.assertIn("waits for tap pv-cold, up to 10 s", complaint)
+        self.assertIn("there is no tap pv-cold", complaint)
+        waiting = self.start_in_background("vm", "start", "cold")
+        self.assertIn("waits for tap pv-cold", waiting.stderr.readline())
+        self.rig.add_tap("pv-cold")
+        self.assertEqual(waiting.wait(60), 0)
+
     def test_a_disk_with_an_odd_name_is_a_disk_and_no_option(self):
         disk = self.rig.folder / "a,readonly=on b.img"
         disk.write_bytes(bytes(1 << 20))

@@ -51,8 +51,10 @@ class Daemon:
 
 
 def dependencies(package):
-    return subprocess.run(["dpkg-deb", "--field", package, "Depends"], check=True, capture_output=True,
-                          text=True).stdout.strip()
+    """What apt installs with it."""
+    fields = [subprocess.run(["dpkg-deb", "--field", package, field], check=True, capture_output=True,
+                             text=True).stdout.strip() for field in ("Depends", "Recommends")]
+    return ", ".join(fields)
 
 
 class Installed(OfEachSuite):
