@@ -205,6 +205,7 @@ class PowerWithoutGuests(unittest.TestCase):
         self.addCleanup(self.rig.run, "portgroup", "delete", "rdma")
         self.rig.run("vm", "set", "cold", "--port-group", "rdma")
         self.addCleanup(self.rig.run, "vm", "set", "cold", "--port-group", "none")
+        self.addCleanup(self.rig.power_off, "cold")
         complaint = self.rig.run("vm", "start", "cold", status=1)
         self.assertIn("waits for tap pv-cold, up to 10 s", complaint)
         self.assertIn("there is no tap pv-cold", complaint)
