@@ -11,6 +11,7 @@
 
 #include "cli/vm_power.h"
 #include "cli/vm_table.h"
+#include "cli/vm_unit.h"
 #include "vmm/console.h"
 #include "vmm/end.h"
 #include "vmm/local_socket.h"
@@ -54,6 +55,11 @@ ExitStatus run_stop(const PowerOptions& options, const Context& context) {
   if (!places) return status;
   const Runner now = places->runner(name);
   if (now.state == Runner::State::kUnknown) return report_unknown(name);
+  if (now.state == Runner::State::kOff && has_vm_unit(context) && vm_unit_is_active(name)) {
+    // Its QEMU is yet to come: it has just been started, or waits for a tap.
+    const Status ended = stop_vm_unit(name);
+    return ended ? ExitStatus::kOk : report_vm_failure(name, ended.error().message);
+  }
   if (now.state == Runner::State::kOff) return report_not_running(name, context, ExitStatus::kOk);
   if (options.force) {
     const Status ended = vmm::cut_power(*places, name);

@@ -62,6 +62,14 @@ Status start_vm_unit(const std::string& vm) {
   return fail(Errc::kIo, fmt::format("systemd did not start {}\n  {}", unit, vm_unit_remedy(vm)));
 }
 
+Status stop_vm_unit(const std::string& vm) {
+  const std::string unit = vm_unit(vm);
+  const Result<int> status = systemctl({"systemctl", "stop", unit});
+  if (!status) return std::unexpected(status.error());
+  if (*status == 0) return {};
+  return fail(Errc::kIo, fmt::format("systemd did not stop {}\n  {}", unit, vm_unit_remedy(vm)));
+}
+
 bool vm_unit_is_active(const std::string& vm) {
   return systemctl({"systemctl", "is-active", "--quiet", vm_unit(vm)}).value_or(1) == 0;
 }

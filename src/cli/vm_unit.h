@@ -21,6 +21,7 @@ std::string vm_unit_remedy(const std::string& vm);
 
 // Waits for systemctl. Errors: kIo; it has said why.
 Status start_vm_unit(const std::string& vm);
+Status stop_vm_unit(const std::string& vm);
 
 // It is starting or runs. Waits for systemctl.
 bool vm_unit_is_active(const std::string& vm);

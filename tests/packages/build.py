@@ -21,7 +21,7 @@ def build(suite, log):
         source = builder.root / "src/paravane"
         subprocess.run(["git", "clone", "-q", ROOT, source], check=True)
         # Without debugging symbols, which take as long as all the rest.
-        said = builder.try_run("/src/paravane/scripts/package", "--output", "/output", patience_s=PATIENCE_TO_BUILD_S,
+        said = builder.try_run("nice", "-n", "5", "/src/paravane/scripts/package", "--output", "/output", patience_s=PATIENCE_TO_BUILD_S,
                                env={"CCACHE_DIR": "/ccache", "DEB_CXXFLAGS_STRIP": "-g", "DEB_BUILD_OPTIONS": "terse noautodbgsym"})
         log.write(said.stdout)
         if said.returncode:

@@ -46,6 +46,7 @@ class VmUnderSystemd(OfEachSuite):
             with booted.Booted(debian, ADDRESS) as system:
                 self.make_cluster(system, first)
                 self.started_by_hand(system)
+                self.stopped_before_it_runs(system)
                 self.memory_locked(system)
             self.have_etcd_come_late(debian)
             with booted.Booted(debian, ADDRESS) as system:
@@ -109,6 +110,18 @@ class VmUnderSystemd(OfEachSuite):
         with self.subTest("vm stop"):
             system.run("paravane", "vm", "stop", "db1", "--force")
             wait_for(lambda: system.try_run("systemctl", "is-active", UNIT).stdout.strip() == "inactive", "the unit to end")
+
+    def stopped_before_it_runs(self, system):
+        with self.subTest("vm stop of a VM that waits for the daemon"):
+            system.run("systemctl", "reload", "paravaned")
+            system.run("paravane", "daemon", "stop")
+            system.run("systemctl", "mask", "--runtime", "paravaned")
+            system.run("systemctl", "start", UNIT)
+            wait_for(lambda: "waits for paravaned, up to 600 s" in self.journal(system), "the VM to wait")
+            system.run("paravane", "vm", "stop", "db1")
+            self.assertEqual(system.try_run("systemctl", "is-active", UNIT).stdout.strip(), "inactive")
+            system.run("systemctl", "unmask", "--runtime", "paravaned")
+            system.run("systemctl", "start", "paravaned")
 
     def memory_locked(self, system):
         """LimitMEMLOCK, where root may lock as much as it likes."""
