@@ -70,6 +70,7 @@ class LongCommand {
 
 struct CommandScope {
   const DeviceConfig& config;
+  const DeviceRules& rules;
   GuestMemory& memory;
   verbs::Adapter& adapter;
   Objects& objects;

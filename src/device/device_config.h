@@ -34,6 +34,14 @@ struct DeviceLimits {
   std::uint32_t reads_outstanding = 16;
 };
 
+// What an operator may take from all adapters of a host.
+struct DeviceRules {
+  std::uint32_t datagram_queue_pairs = 0;  // UD alone; 0: as many as `queue_pairs` allows
+  bool atomics = true;
+
+  friend bool operator==(const DeviceRules&, const DeviceRules&) = default;
+};
+
 struct DeviceConfig {
   std::string name;                                   // of the VM, for log lines
   std::array<std::uint8_t, 6> mac{};                  // of the paired vmxnet3; GUIDs derive from it
@@ -41,6 +49,7 @@ struct DeviceConfig {
   verbs::GidType gid_type = verbs::GidType::kRoceV2;  // 17 forces RoCE v1
   DoorbellMode doorbells = DoorbellMode::kMapped;
   DeviceLimits limits;
+  DeviceRules rules;             // at first; PvrdmaDevice::set_rules()
   std::uint32_t active_mtu = 5;  // enum ib_mtu: 4096
 
   // Doorbell watch, design of ARCHITECTURE.md "Doorbells".

@@ -94,7 +94,7 @@ verbs::GidType offered_gid_type(const DeviceConfig& config) {
   return config.version == abi::kVersionRoceV1 ? verbs::GidType::kRoceV1 : config.gid_type;
 }
 
-abi::DeviceCaps make_caps(const DeviceConfig& config) {
+abi::DeviceCaps make_caps(const DeviceConfig& config, const DeviceRules& rules) {
   const DeviceLimits& limits = config.limits;
   abi::DeviceCaps caps{};
   caps.fw_ver.set(std::uint64_t{1} << 32);
@@ -102,8 +102,10 @@ abi::DeviceCaps make_caps(const DeviceConfig& config) {
   caps.sys_image_guid.set(node_guid(config));
   caps.max_mr_size.set(kMaxRegionBytes);
   caps.page_size_cap.set(0x1000);
-  caps.atomic_arg_sizes.set(verbs::kAtomicBytes);
-  caps.atomic_ops = abi::kAtomicCompareSwap | abi::kAtomicFetchAdd;
+  if (rules.atomics) {
+    caps.atomic_arg_sizes.set(verbs::kAtomicBytes);
+    caps.atomic_ops = abi::kAtomicCompareSwap | abi::kAtomicFetchAdd;
+  }
   caps.bmme_flags = abi::kBmmeLocalInvalidate | abi::kBmmeRemoteInvalidate | abi::kBmmeFastRegister;
   caps.max_fast_reg_page_list_len.set(kMaxFastRegionPages);
   caps.vendor_id.set(abi::kVendorId);

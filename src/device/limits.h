@@ -21,6 +21,6 @@ Status check_config(const DeviceConfig& config);
 verbs::GidType offered_gid_type(const DeviceConfig& config);
 
 // REQUIRES: check_config() succeeded.
-abi::DeviceCaps make_caps(const DeviceConfig& config);
+abi::DeviceCaps make_caps(const DeviceConfig& config, const DeviceRules& rules = {});
 
 }  // namespace paravane::device

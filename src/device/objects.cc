@@ -259,6 +259,7 @@ Result<QueuePair*> Objects::create_qp(QueuePair::Spec spec, PageList pages,
   qp->set_engine(std::move(*engine));
   QueuePair* made = qp.get();
   qps_.put(*handle, std::move(qp));
+  if (spec.type == verbs::QpType::kUnreliableDatagram) ++datagram_qps_;
   if (UserContext* owner = find_context(spec.context)) {
     made->set_place(owner->queue_pairs.size());
     owner->queue_pairs.push_back(made);
@@ -281,6 +282,7 @@ void Objects::drop_qp(QueuePair& qp) {
     last->set_place(qp.place());
     owner->queue_pairs.pop_back();
   }
+  if (qp.spec().type == verbs::QpType::kUnreliableDatagram) --datagram_qps_;
   qps_.erase(qp.handle(), reusable(qp));
 }
 

@@ -100,6 +100,7 @@ class Objects {
   Status destroy_qp(std::uint32_t handle);
   QueuePair* find_qp(std::uint32_t handle) const { return qps_.find(handle); }
   const HandleTable<QueuePair>& qps() const { return qps_; }
+  std::uint32_t datagram_qps() const { return datagram_qps_; }  // UD alone
 
   // ---- GIDs ----
   Status bind_gid(std::uint32_t index, const verbs::Gid& gid, verbs::GidType type);
@@ -133,6 +134,7 @@ class Objects {
   HandleTable<CompletionQueue> cqs_;
   HandleTable<SharedReceiveQueue> srqs_;
   HandleTable<QueuePair> qps_;
+  std::uint32_t datagram_qps_ = 0;  // of them
   std::unordered_set<std::uint32_t> bound_gids_;
 };
 

@@ -104,6 +104,9 @@ class PvrdmaDevice : public vfio_user::PciDevice {
   // change, and an event.
   virtual void set_link(bool up) = 0;
 
+  // Whoever is attached keeps those that were; the next VMM has these.
+  virtual void set_rules(const DeviceRules& rules) = 0;
+
   // The VM is about to lose the device: the guest's programs get DEVICE_FATAL, as far
   // as the guest's memory still takes it.
   virtual void tell_gone() = 0;

@@ -79,7 +79,8 @@ PvrdmaFunction::PvrdmaFunction(const DeviceConfig& config, const Surroundings& a
       memory_(around.memory),
       pages_(std::move(pages)),
       spec_(make_device_spec(config_, *pages_)),
-      caps_(make_caps(config_)),
+      rules_(config_.rules),
+      next_rules_(config_.rules),
       region_error_(Error{Errc::kBadState, "no shared region"}),
       lines_(around.interrupts),
       registers_(config_.version, config_.mac, lines_, *this),
@@ -93,6 +94,7 @@ PvrdmaFunction::PvrdmaFunction(const DeviceConfig& config, const Surroundings& a
       doorbells_(objects_, completion_events_, watch_, counters_),
       map_changes_(memory_, objects_),
       commands_({.config = config_,
+                 .rules = rules_,
                  .memory = memory_,
                  .adapter = adapter_,
                  .objects = objects_,
@@ -161,7 +163,7 @@ void PvrdmaFunction::warn_posted() {
 
 std::uint32_t PvrdmaFunction::load_region(GuestAddr at) {
   reset();
-  const Result<SharedRegion> region = load_shared_region(memory_, at, caps_);
+  const Result<SharedRegion> region = load_shared_region(memory_, at, make_caps(config_, rules_));
   if (region) {
     region_ = *region;
     region_error_.reset();

@@ -50,6 +50,7 @@ class PvrdmaFunction final : public PvrdmaDevice,
   // ---- vfio_user::PciDevice ----
   const vfio_user::DeviceSpec& spec() const override { return spec_; }
   void read_bar(unsigned bar, std::uint64_t offset, std::span<std::byte> out) override;
+  void on_attach() override { rules_ = next_rules_; }
   vfio_user::Answer write_bar(unsigned bar, std::uint64_t offset, std::span<const std::byte> in,
                               bool posted, vfio_user::ReplyToken token) override;
   void on_bus_master(bool enabled) override;
@@ -64,6 +65,7 @@ class PvrdmaFunction final : public PvrdmaDevice,
   bool has_work() const override;
   Instant next_look() const override;
   void set_link(bool up) override;
+  void set_rules(const DeviceRules& rules) override { next_rules_ = rules; }
   void tell_gone() override;
   std::string_view fatal_reason() const override { return fatal_reason_; }
   verbs::Adapter& adapter() override { return adapter_; }
@@ -111,7 +113,8 @@ class PvrdmaFunction final : public PvrdmaDevice,
   GuestMemory& memory_;
   std::unique_ptr<DoorbellPages> pages_;
   const vfio_user::DeviceSpec spec_;
-  const abi::DeviceCaps caps_;
+  DeviceRules rules_;  // of the VMM that is attached, or was last
+  DeviceRules next_rules_;
   SharedRegion region_;
   std::optional<Error> region_error_;  // why ACTIVATE cannot succeed
   bool active_ = false;

@@ -6,6 +6,7 @@ namespace {
 WorkDecoder::Spec decoder_spec(const QueuePair::Spec& spec) {
   return {.poster = spec.context == 0 ? Poster::kKernel : Poster::kUser,
           .datagrams = spec.type != verbs::QpType::kReliableConnected,
+          .atomics = spec.atomics,
           .protection_domain = spec.protection_domain,
           .max_send_sges = spec.caps.send_sges,
           .max_receive_sges = spec.caps.receive_sges};

@@ -40,6 +40,7 @@ class QueuePair final : public verbs::WorkSource {
     std::uint32_t protection_domain = 0;
     verbs::QpType type = verbs::QpType::kReliableConnected;
     QueueCaps caps;
+    bool atomics = true;  // may be posted
     CompletionQueue* send_cq = nullptr;
     CompletionQueue* receive_cq = nullptr;
     SharedReceiveQueue* shared_receives = nullptr;  // nullptr: a ring of its own

@@ -63,7 +63,8 @@ void WorkDecoder::decode_opcode(const abi::SendHeader& header, verbs::SendReques
   const OpcodeRow row = opcode < known ? kOpcodes[opcode] : OpcodeRow{};
   out.opcode = row.opcode;
   const bool fits_datagram = row.opcode == WrOpcode::kSend || row.opcode == WrOpcode::kSendWithImm;
-  if (!row.known || (spec_.datagrams && !fits_datagram))
+  const bool forbidden = !spec_.atomics && verbs::is_atomic(row.opcode);
+  if (!row.known || forbidden || (spec_.datagrams && !fits_datagram))
     return set_fault(WcStatus::kLocalQpOperationError, out);
 
   switch (row.opcode) {

@@ -42,6 +42,21 @@ void set_body(const Body& body, abi::SendHeader& header) {
   std::memcpy(header.body.data(), &body, sizeof(body));
 }
 
+TEST(WorkDecoder, AtomicsMayBeTakenAway) {
+  for (const bool atomics : {true, false}) {
+    WorkDecoder::Spec spec = kUserRc;
+    spec.atomics = atomics;
+    for (const std::uint32_t opcode : {abi::kWrCompareSwap, abi::kWrFetchAdd}) {
+      verbs::SendRequest request;
+      WorkDecoder(spec).decode_send(stale_header(opcode), request);
+      EXPECT_EQ(request.fault == WcStatus::kSuccess, atomics);
+    }
+    verbs::SendRequest write;
+    WorkDecoder(spec).decode_send(stale_header(abi::kWrRdmaWrite), write);
+    EXPECT_EQ(write.fault, WcStatus::kSuccess);
+  }
+}
+
 TEST(WorkDecoder, ReadsAWrite) {
   abi::RdmaBody body{};
   body.remote_addr.set(0x1'2345'6789);

@@ -100,6 +100,32 @@ TEST_F(Atomics, C75_NeedTheRightOfTheRegion) {
   EXPECT_EQ(next_status(rig, sender.cq()), PVRDMA_WC_REM_ACCESS_ERR);
 }
 
+TEST_F(Atomics, AreNotForPeersOfAnAdapterWithoutThem) {
+  rig.device(1).set_rules({.atomics = false});
+  rig.device(1).on_attach();
+  b.renew_qp();
+  a.renew_qp();
+  ASSERT_TRUE(connect(a, b)) << "as rdma_cm asks for the right always";
+  ASSERT_TRUE(post(a, PVRDMA_WR_ATOMIC_FETCH_AND_ADD, 0, 1));
+  EXPECT_EQ(next_status(rig, a.cq()), PVRDMA_WC_REM_INV_REQ_ERR);
+}
+
+TEST(AtomicsTakenAway, AreNeitherOfferedNorDone) {
+  RigOptions options;
+  options.config.rules.atomics = false;
+  TestRig rig(options);
+  EXPECT_EQ(rig.guest().caps().atomic_ops, 0u);
+  FakeEnd a{rig.guest(0)};
+  FakeEnd b{rig.guest(1)};
+  ASSERT_TRUE(connect(a, b));
+  ASSERT_TRUE(a.post({.opcode = PVRDMA_WR_ATOMIC_FETCH_AND_ADD,
+                      .remote_addr = b.buffer().va(),
+                      .rkey = b.buffer().rkey,
+                      .compare_add = 1},
+                     0, 8));
+  EXPECT_EQ(next_status(rig, a.cq()), PVRDMA_WC_LOC_QP_OP_ERR);
+}
+
 TEST_F(Atomics, C75_ResultsAreOfEightBytes) {
   ASSERT_TRUE(a.post({.opcode = PVRDMA_WR_ATOMIC_FETCH_AND_ADD,
                       .remote_addr = b.buffer().va(),

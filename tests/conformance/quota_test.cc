@@ -43,6 +43,36 @@ TEST_F(Quota, QueuePairs) {
   EXPECT_EQ(guest().caps().max_qp, kLimit);
 }
 
+// VMware KB 2147694: up to 3 UD queue pairs. Others are not counted with them.
+TEST_F(Quota, DatagramQueuePairsOfWhoIsAttachedNext) {
+  for (const bool attached_before : {true, false}) {
+    with({});
+    rig_->device().set_rules({.datagram_queue_pairs = 3});
+    if (!attached_before) rig_->device().on_attach();
+    FakePd& pd = guest().create_pd(guest().kernel());
+    FakeCq& cq = guest().create_cq(guest().kernel(), 4);
+    QpSpec spec{.pd = &pd, .send_cq = &cq, .receive_cq = &cq, .type = kTypeUd};
+    PageSet pages = guest().ram().allocate_set(3, Layout::kContiguous);
+    EXPECT_EQ(accepted_until_refused(guest().qp_request(spec, pages), 10),
+              attached_before ? 10u : 3u);
+    EXPECT_EQ(refusals(), attached_before ? 0u : 1u);
+    spec.type = kTypeRc;
+    EXPECT_EQ(accepted_until_refused(guest().qp_request(spec, pages), 10), 10u);
+  }
+}
+
+TEST_F(Quota, ADatagramQueuePairThatIsDestroyedMakesRoom) {
+  RigOptions options;
+  options.vms = 1;
+  options.config.rules.datagram_queue_pairs = 1;
+  rig_ = std::make_unique<TestRig>(options);
+  FakePd& pd = guest().create_pd(guest().kernel());
+  FakeCq& cq = guest().create_cq(guest().kernel(), 4);
+  const QpSpec spec{.pd = &pd, .send_cq = &cq, .receive_cq = &cq, .type = kTypeUd};
+  for (int i = 0; i < 3; ++i) guest().destroy(guest().create_qp(spec));
+  EXPECT_EQ(refusals(), 0u);
+}
+
 TEST_F(Quota, QueuePairRequests) {
   with({.queue_pair_requests = 512});
   FakePd& pd = guest().create_pd(guest().kernel());

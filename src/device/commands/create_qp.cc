@@ -50,6 +50,15 @@ Result<QueuePair::Spec> find_parts(const Objects& objects, const abi::CreateQpCo
   return spec;
 }
 
+Status check_rules(const CommandScope& scope, verbs::QpType type) {
+  const std::uint32_t most = scope.rules.datagram_queue_pairs;
+  const bool fits = type != verbs::QpType::kUnreliableDatagram || most == 0 ||
+                    scope.objects.datagram_qps() < most;
+  if (fits) return {};
+  return fail(Errc::kResourceExhausted,
+              fmt::format("too many UD queue pairs: this host lets an adapter have {}", most));
+}
+
 abi::QpGrant granted(const QueueCaps& caps) {
   abi::QpGrant grant{};
   grant.max_send_wr.set(caps.send_requests);
@@ -80,6 +89,7 @@ Result<Progress> create_qp(CommandScope& scope, const Request& request, Response
   const auto command = request.as<abi::CreateQpCommand>();
   const std::optional<verbs::QpType> type = qp_type(command.qp_type);
   if (!type) return fail(Errc::kUnsupported, fmt::format("queue pair type {}", command.qp_type));
+  if (Status fits = check_rules(scope, *type); !fits) return std::unexpected(fits.error());
   const Result<QueueGeometry> geometry = queue_geometry(command, scope.config.limits);
   if (!geometry) return std::unexpected(geometry.error());
   Result<QueuePair::Spec> spec = find_parts(scope.objects, command);
@@ -92,6 +102,7 @@ Result<Progress> create_qp(CommandScope& scope, const Request& request, Response
   if (!pages) return std::unexpected(pages.error());
 
   spec->type = *type;
+  spec->atomics = scope.rules.atomics;
   spec->caps = {.send_requests = command.max_send_wr.get(),
                 .send_sges = command.max_send_sge.get()};
   if (spec->shared_receives == nullptr) {

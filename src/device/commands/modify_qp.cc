@@ -137,6 +137,8 @@ Result<Progress> modify_qp(CommandScope& scope, const Request& request, Response
   if (Status status = decode_states(command.attrs, mask, attributes); !status) {
     return std::unexpected(status.error());
   }
+  // As rdma_cm asks for it always, this is no reason to refuse.
+  if (!scope.rules.atomics) attributes.access &= ~verbs::AccessMask{verbs::kAccessRemoteAtomic};
   if (Status status = check_values(attributes, mask, scope.config.limits); !status) {
     return std::unexpected(status.error());
   }
