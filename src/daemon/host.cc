@@ -65,7 +65,7 @@ ApiResult<void> Host::check_room(const VmSpec& spec) const {
   for (const AdapterSpec& adapter : spec.adapters) {
     if (auto free = check_free(spec, adapter); !free) return free;
   }
-  return {};
+  return check_adapter_count(spec);
 }
 
 ApiResult<void> Host::check_free(const VmSpec& spec, const AdapterSpec& adapter) const {

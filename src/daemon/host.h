@@ -195,6 +195,7 @@ class Host final : public control::Management, public MetricsSource {
   control::ApiResult<void> open_network();
   std::vector<std::string> attached_in(const std::string& vds);
   control::ApiResult<void> open_vmkernel();
+  void tell_rules();  // the worker, what settings say of adapters
   PortEvents port_events();
   // Whether other hosts can be told of a change, and what they are told.
   control::ApiResult<void> check_cluster() const;
@@ -230,6 +231,7 @@ class Host final : public control::Management, public MetricsSource {
   control::ApiResult<void> write(const control::VmSpec& spec);  // of a VM that is there
   control::ApiResult<void> check_devices(const control::VmSpec& spec) const;
   control::ApiResult<void> check_room(const control::VmSpec& spec) const;
+  control::ApiResult<void> check_adapter_count(const control::VmSpec& spec) const;
   control::ApiResult<void> check_free(const control::VmSpec& spec,
                                       const control::AdapterSpec& adapter) const;
   control::MacAddress choose_mac(const control::VmSpec& spec, std::uint32_t number) const;

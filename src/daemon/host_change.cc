@@ -97,6 +97,17 @@ ApiResult<void> Host::check_devices(const VmSpec& spec) const {
   return {};
 }
 
+ApiResult<void> Host::check_adapter_count(const VmSpec& spec) const {
+  const std::size_t count = spec.adapters.size();
+  const std::int64_t most = vmkernel_->number(control::kPvrdmaMaxAdapters);
+  if (std::cmp_less_equal(count, most)) return {};
+  return refuse(ApiErrorCode::kLimitReached,
+                fmt::format("vm {} would have {} PVRDMA adapters, and {} is {}", spec.name, count,
+                            control::kPvrdmaMaxAdapters, most),
+                fmt::format("Allow more: paravane system settings advanced set -o {} -i {}",
+                            control::kPvrdmaMaxAdapters, count));
+}
+
 ApiResult<VmStatus> Host::add_adapter(const std::string& name,
                                       const control::AdapterRequest& request) {
   const auto found = vms_.find(name);
@@ -109,6 +120,7 @@ ApiResult<VmStatus> Host::add_adapter(const std::string& name,
   if (!adapter->mac) adapter->mac = choose_mac(vm.spec, adapter->number);
   VmSpec wider = vm.spec;
   control::insert_adapter(*adapter, wider);
+  if (auto room = check_adapter_count(wider); !room) return std::unexpected(room.error());
   if (auto good = check_port_groups(wider); !good) return std::unexpected(good.error());
   auto transaction = store_->begin();
   if (!transaction) return std::unexpected(transaction.error());

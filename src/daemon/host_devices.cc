@@ -12,7 +12,10 @@ ApiResult<void> Host::open_machine() {
   machine_ = std::make_unique<MachineView>(config_.machine, *store_,
                                            [] { return std::chrono::steady_clock::now(); });
   uplink_rules_ = std::make_unique<UplinkRules>(
-      *machine_, [this](const std::string& vds) { return attached_in(vds); });
+      *machine_,
+      UplinkRules::Parts{
+          .attached = [this](const std::string& vds) { return attached_in(vds); },
+          .strict = [this] { return vmkernel_->number(control::kPvrdmaUplinkEdit) != 0; }});
   return machine_->load();
 }
 

@@ -140,9 +140,19 @@ ApiResult<void> Host::open_vmkernel() {
                 return cluster_fabric_
                            ? cluster_fabric_->place()
                            : control::ChannelPlace{.closed = "this host is in no cluster"};
-              }},
+              },
+          .setting_changed = [this] { tell_rules(); }},
       *store_, *network_);
-  return vmkernel_->load();
+  auto loaded = vmkernel_->load();
+  if (loaded) tell_rules();
+  return loaded;
+}
+
+void Host::tell_rules() {
+  const device::DeviceRules rules{.datagram_queue_pairs = static_cast<std::uint32_t>(
+                                      vmkernel_->number(control::kPvrdmaMaxUdQueuePairs)),
+                                  .atomics = vmkernel_->number(control::kPvrdmaAtomics) != 0};
+  worker_->post([this, rules] { ports_->set_rules(rules); });
 }
 
 ApiResult<void> Host::restore_vms() {

@@ -389,6 +389,29 @@ TEST_F(HostTest, CanAddARemovedVmAgainAtOnce) {
   EXPECT_EQ(host_->remove_vm("db1", false).error().code, ApiErrorCode::kNotFound);
 }
 
+TEST_F(HostTest, GivesAVmAsManyAdaptersAsTheSettingSays) {
+  const auto set = [this](const char* value) {
+    EXPECT_TRUE(
+        host_->set_setting({.path = std::string(control::kPvrdmaMaxAdapters), .value = value}));
+  };
+  ASSERT_TRUE(host_->add_vm(named("db1")));
+  ASSERT_TRUE(host_->add_adapter("db1", {}));
+  set("1");
+  host_.reset();
+  start();
+  const auto third = host_->add_adapter("db1", {});
+  ASSERT_FALSE(third);
+  EXPECT_EQ(third.error().code, ApiErrorCode::kLimitReached);
+  EXPECT_THAT(third.error().message, HasSubstr("/Net/PVRDMAMaxAdapters is 1"));
+  EXPECT_THAT(third.error().remedy, HasSubstr("-o /Net/PVRDMAMaxAdapters -i 3"));
+  EXPECT_EQ(host_->find_vm("db1")->adapters.size(), 2u) << "what it has stays";
+  VmSpec two = named("db2");
+  two.adapters.push_back({.number = 2});
+  EXPECT_EQ(host_->add_vm(two).error().code, ApiErrorCode::kLimitReached);
+  set("3");
+  EXPECT_TRUE(host_->add_adapter("db1", {}));
+}
+
 TEST_F(HostTest, CountsPerVm) {
   ASSERT_TRUE(host_->add_vm(named("a")));
   ASSERT_TRUE(host_->add_vm(named("b")));

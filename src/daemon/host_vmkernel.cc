@@ -304,6 +304,7 @@ ApiResult<void> HostVmkernel::set_setting(const control::SettingValue& setting) 
   }
   settings_[setting.path] = setting.value;
   log::info("setting {} is \"{}\"", setting.path, setting.value);
+  if (config_.setting_changed) config_.setting_changed();
   on_applied();
   return {};
 }

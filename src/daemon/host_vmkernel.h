@@ -27,6 +27,7 @@ struct HostVmkernelConfig {
   std::function<void(const ChannelSite&)> site_changed{};
   // Where the channel is now.
   std::function<control::ChannelPlace()> channel{};
+  std::function<void()> setting_changed{};
 };
 
 class HostVmkernel final : public control::HostConfigurationManagement {
@@ -41,6 +42,10 @@ class HostVmkernel final : public control::HostConfigurationManagement {
   // The switches of this host have been looked at: interfaces may be other than they were.
   void on_applied();
   ChannelSite site() const;
+  // What a setting that is a number is now.
+  std::int64_t number(std::string_view path) const {
+    return control::setting_number(settings_, path);
+  }
 
   // ---- HostConfigurationManagement ----
   control::ApiResult<control::HostConfiguration> host_configuration() override;

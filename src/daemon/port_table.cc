@@ -129,6 +129,7 @@ Status PortTable::add(const VmPortConfig& config) {
     ids_used_[static_cast<std::size_t>(*id)] = false;
     return std::unexpected(port ? watched.error() : port.error());
   }
+  (*port)->device().set_rules(rules_);
   worker_.schedule().add(**port);
   ports_.emplace(name, std::move(*port));
   return {};
@@ -163,6 +164,11 @@ void PortTable::remove_one(VmPort& port) {
 void PortTable::set_connected(const std::string& name, bool connected) {
   const auto found = ports_.find(name);
   if (found != ports_.end()) found->second->set_connected(connected);
+}
+
+void PortTable::set_rules(const device::DeviceRules& rules) {
+  rules_ = rules;
+  for (const auto& [name, port] : ports_) port->device().set_rules(rules);
 }
 
 void PortTable::set_segment(const std::string& name, verbs::SegmentId segment) {

@@ -77,6 +77,8 @@ class PortTable final : private transport_tcp::LocalOwners {
 
   // A name that is not there is no error.
   void set_connected(const std::string& name, bool connected);
+  // Of all adapters, also those to come; VMs that run keep theirs until their next start.
+  void set_rules(const device::DeviceRules& rules);
   // A name that is not there is no error.
   void set_segment(const std::string& name, verbs::SegmentId segment);
 
@@ -138,6 +140,7 @@ class PortTable final : private transport_tcp::LocalOwners {
   Captures captures_;
   GidReporter gid_reporter_;
   std::map<verbs::HostId, KnownHost> hosts_;
+  device::DeviceRules rules_;
   std::map<std::string, std::unique_ptr<VmPort>> ports_;
   std::vector<bool> ids_used_;
   std::size_t next_id_ = 0;

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/nearest_name.h"
+#include "control/advanced_setting.h"
 
 namespace paravane::daemon {
 
@@ -79,22 +80,30 @@ ApiResult<std::string> UplinkRules::resolve(const std::string& uplink) const {
   return linux_name;
 }
 
+std::string UplinkRules::why_quiet(const std::string& before, const std::string& after) const {
+  const auto machine = machine_.look();  // else no RDMA device is known
+  for (const std::string& uplink : {before, after}) {
+    const RdmaDevice* device = machine ? device_of(*machine, uplink) : nullptr;
+    if (device == nullptr) continue;
+    return fmt::format("{} is the NIC of {}: the RDMA uplink", shown_in(*machine, uplink),
+                       device->name);
+  }
+  if (!parts_.strict()) return {};
+  return fmt::format("{} is 1: the uplink", control::kPvrdmaUplinkEdit);
+}
+
 ApiResult<void> UplinkRules::check_edit(const std::string& vds, const std::string& before,
                                         const std::string& after) const {
   if (before == after) return {};
-  const auto machine = machine_.look();
-  if (!machine) return {};  // no RDMA device is known
-  const std::string& carries = device_of(*machine, before) != nullptr ? before : after;
-  const RdmaDevice* device = device_of(*machine, carries);
-  if (device == nullptr) return {};
-  std::vector<std::string> attached = attached_(vds);
+  const std::string why = why_quiet(before, after);
+  if (why.empty()) return {};
+  std::vector<std::string> attached = parts_.attached(vds);
   if (attached.empty()) return {};
   return std::unexpected(control::ApiError{
       .code = ApiErrorCode::kVmsAttached,
-      .message = fmt::format(
-          "{} is the NIC of {}: the RDMA uplink of a host is changed only while its VMs with "
-          "PVRDMA adapters in the switch are off; attached: {}",
-          shown_in(*machine, carries), device->name, fmt::join(attached, ", ")),
+      .message = fmt::format("{} of a host is changed only while its VMs with PVRDMA adapters in "
+                             "the switch are off; attached: {}",
+                             why, fmt::join(attached, ", ")),
       .remedy = "Shut these VMs down first, then change the uplink.",
       .vms = std::move(attached)});
 }

@@ -17,17 +17,21 @@ namespace paravane::daemon {
 
 class UplinkRules {
  public:
-  // `machine` outlives us. `attached`: VMs that run and are in port groups of a switch.
-  UplinkRules(MachineView& machine,
-              std::function<std::vector<std::string>(const std::string& vds)> attached)
-      : machine_(machine), attached_(std::move(attached)) {}
+  struct Parts {
+    // VMs that run and are in port groups of a switch.
+    std::function<std::vector<std::string>(const std::string& vds)> attached;
+    // Whether NICs without RDMA are no different (/Net/PVRDMAUplinkEditNeedsPowerOff).
+    std::function<bool()> strict;
+  };
+  // `machine` outlives us.
+  UplinkRules(MachineView& machine, Parts parts) : machine_(machine), parts_(std::move(parts)) {}
 
   // A NIC of this host, as Linux names it: "vmnic2" is its eth2. One that nobody sees is
   // left for others to judge. Errors: kNotFound (no such vmnic), kInvalidRequest (a team).
   control::ApiResult<std::string> resolve(const std::string& uplink) const;
 
-  // Before the uplink of a switch on this host is another. The NIC of an RDMA device is
-  // changed only while nobody uses it. Errors: kVmsAttached.
+  // Before the uplink of a switch on this host is another. The NIC of an RDMA device, and by
+  // its operator's word any, is changed only while nobody uses it. Errors: kVmsAttached.
   control::ApiResult<void> check_edit(const std::string& vds, const std::string& before,
                                       const std::string& after) const;
 
@@ -35,8 +39,11 @@ class UplinkRules {
   std::string shown(const std::string& linux_name) const;
 
  private:
+  // Why VMs must be off while it is changed, up to "uplink"; empty: they need not.
+  std::string why_quiet(const std::string& before, const std::string& after) const;
+
   MachineView& machine_;
-  std::function<std::vector<std::string>(const std::string& vds)> attached_;
+  Parts parts_;
 };
 
 }  // namespace paravane::daemon

@@ -35,14 +35,19 @@ class UplinkRulesTest : public testing::Test {
     ASSERT_TRUE(store);
     store_ = std::move(*store);
     view_ = std::make_unique<MachineView>(&looker_, *store_, [] { return Instant{}; });
-    rules_ = std::make_unique<UplinkRules>(*view_, [this](const std::string& vds) {
-      return vds == "lan" ? attached_ : std::vector<std::string>();
-    });
+    rules_ = std::make_unique<UplinkRules>(
+        *view_, UplinkRules::Parts{.attached =
+                                       [this](const std::string& vds) {
+                                         return vds == "lan" ? attached_
+                                                             : std::vector<std::string>();
+                                       },
+                                   .strict = [this] { return strict_; }});
   }
 
   TempDir dir_;
   FixedLooker looker_;
   std::vector<std::string> attached_ = {"db1", "db2"};
+  bool strict_ = false;
   std::unique_ptr<control::Store> store_;
   std::unique_ptr<MachineView> view_;
   std::unique_ptr<UplinkRules> rules_;
@@ -92,6 +97,19 @@ TEST_F(UplinkRulesTest, KeepAnRdmaUplinkWhileVmsRun) {
 TEST_F(UplinkRulesTest, LetAnUplinkWithoutRdmaBeChangedAtAnyTime) {
   EXPECT_TRUE(rules_->check_edit("lan", "eth0", "eth7"));
   EXPECT_TRUE(rules_->check_edit("lan", "eth0", ""));
+}
+
+TEST_F(UplinkRulesTest, KeepAnyUplinkWhileVmsRunWhereTheSettingSaysSo) {
+  strict_ = true;
+  const auto refused = rules_->check_edit("lan", "eth0", "eth7");
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ApiErrorCode::kVmsAttached);
+  EXPECT_THAT(refused.error().message,
+              AllOf(HasSubstr("/Net/PVRDMAUplinkEditNeedsPowerOff is 1: the uplink of a host"),
+                    HasSubstr("db1, db2")));
+  EXPECT_TRUE(rules_->check_edit("lan", "eth0", "eth0"));
+  attached_.clear();
+  EXPECT_TRUE(rules_->check_edit("lan", "eth0", "eth7"));
 }
 
 }  // namespace
