@@ -18,6 +18,8 @@
 #include "control/machine_json.h"
 #include "control/network_json.h"
 #include "control/stats_json.h"
+#include "control/vm_check_api.h"
+#include "control/vm_check_json.h"
 #include "control/vm_json.h"
 
 namespace paravane::control {
@@ -68,6 +70,10 @@ Result<std::vector<RdmaDevice>> rdma_device_list_from_json(const json& value) {
 
 Result<std::vector<CaptureStatus>> capture_list_from_json(const json& value) {
   return list_from_json(value, "captures", capture_status_from_json);
+}
+
+Result<std::vector<CheckRow>> check_list_from_json(const json& value) {
+  return list_from_json(value, "checks", check_row_from_json);
 }
 
 std::string capture_path(std::uint64_t id) {
@@ -126,6 +132,11 @@ ApiResult<std::vector<VmStatus>> ApiClient::list_vms() {
 
 ApiResult<VmStatus> ApiClient::find_vm(const std::string& name) {
   return parse(call("GET", "/v1/vms/" + name), vm_status_from_json);
+}
+
+ApiResult<std::vector<CheckRow>> ApiClient::check_vm(const std::string& name) {
+  return parse(call("GET", fmt::format("/v1/vms/{}{}", name, kVmCheck)),
+                      check_list_from_json);
 }
 
 ApiResult<DaemonStatus> ApiClient::status() {

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "control/api_caller.h"
+#include "control/check_row.h"
 #include "control/cluster.h"
 #include "control/event_log.h"
 #include "control/management.h"
@@ -76,6 +77,9 @@ class ApiClient final : public Management, public ClusterManagement {
   ApiResult<void> leave_cluster(bool force) override;
   ApiResult<void> remove_host(const std::string& host) override;
   ApiResult<ClusterStatus> cluster_status() override;
+
+  // What the VM needs before power-on. Errors: kNotFound.
+  ApiResult<std::vector<CheckRow>> check_vm(const std::string& name);
 
   // Waits up to `wait_s` for the first. Errors: kNotFound (a daemon that knows no events).
   ApiResult<EventPage> events(const EventQuery& query, unsigned wait_s);

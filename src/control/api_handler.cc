@@ -17,6 +17,7 @@
 #include "control/machine_api.h"
 #include "control/network_api.h"
 #include "control/stats_json.h"
+#include "control/vm_check_api.h"
 #include "control/vm_json.h"
 
 namespace paravane::control {
@@ -66,6 +67,9 @@ ApiResponse ApiHandler::handle(const ApiRequest& request) {
     const std::string name = request.path.substr(kVmPrefix.size());
     const std::size_t slash = name.find('/');
     const std::string rest = name.substr(std::min(slash, name.size()));
+    if (rest == kVmCheck) {
+      return handle_vm_check_request(management_, cluster_, request, name.substr(0, slash));
+    }
     if (rest == kAdapters) return adapters(request, name.substr(0, slash));
     if (rest.starts_with(kAdapterPrefix)) {
       return one_adapter(request, name.substr(0, slash), rest.substr(kAdapterPrefix.size()));

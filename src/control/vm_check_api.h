@@ -1,0 +1,18 @@
+// GET /v1/vms/NAME/check: what a VM needs before power-on. A part of ApiHandler.
+
+#pragma once
+
+#include <string>
+
+#include "control/api_handler.h"
+
+namespace paravane::control {
+
+// After the VM's name.
+inline constexpr std::string_view kVmCheck = "/check";
+
+// `cluster` null: nothing is known of clusters.
+ApiResponse handle_vm_check_request(Management& management, ClusterManagement* cluster,
+                                    const ApiRequest& request, const std::string& name);
+
+}  // namespace paravane::control
