@@ -16,6 +16,7 @@
 
 #include "vmm/account.h"
 #include "vmm/adapter_slots.h"
+#include "vmm/file_check.h"
 #include "vmm/log_keeper.h"
 #include "vmm/machine_arguments.h"
 #include "vmm/qemu_program.h"
@@ -74,34 +75,16 @@ Status raise_limits(const control::VmMachine& machine) {
       "or see limits.conf(5), memlock");
 }
 
-Status check_access(const Account& account, const char* what, const std::string& file, int mode) {
-  if (::access(file.c_str(), mode) == 0) return {};
-  const int error = errno;
-  std::string text = fmt::format("{} {}: {}", what, file, std::strerror(error));
-  if (error == EACCES) text += fmt::format("\n  QEMU runs as {}, who must be let in", account.name);
-  return fail(error == ENOENT ? Errc::kNotFound : Errc::kIo, std::move(text));
-}
-
 // As QEMU's user: what it will find closed, with words better than its own.
 Status check_files(const control::VmStatus& vm, const Account& account) {
-  const control::VmMachine& machine = vm.spec.machine;
-  for (const control::Disk& disk : machine.disks) {
-    const int mode = disk.read_only ? R_OK : R_OK | W_OK;
-    if (Status good = check_access(account, "disk", disk.file, mode); !good) return good;
+  const auto problem = find_file_problem(vm);
+  if (!problem) return {};
+  std::string text = describe(*problem, account);
+  if (problem->kind == FileProblem::Kind::kSocket) {
+    text += "\n  Give the sockets a group that " + account.name +
+            " is in: paravaned.toml(5), [vfio_user] group";
   }
-  for (const auto& [what, file] :
-       {std::pair{"kernel", machine.kernel}, {"initrd", machine.initrd}}) {
-    if (file.empty()) continue;
-    if (Status good = check_access(account, what, file, R_OK); !good) return good;
-  }
-  for (const control::AdapterStatus& adapter : vm.adapters) {
-    Status good = check_access(account, "adapter's socket", adapter.socket, R_OK | W_OK);
-    if (good) continue;
-    return fail(good.error().code, good.error().message + "\n  Give the sockets a group that " +
-                                       account.name +
-                                       " is in: paravaned.toml(5), [vfio_user] group");
-  }
-  return {};
+  return fail(problem->error == ENOENT ? Errc::kNotFound : Errc::kIo, std::move(text));
 }
 
 // standard input from nowhere; the rest to the log, or as it is.
@@ -166,7 +149,7 @@ Error launch(const control::VmStatus& vm, const Places& places, Output output) {
   if (Status changed = become(*account); !changed) return changed.error();
   ::umask(0077);
   if (Status good = check_files(vm, *account); !good) return good.error();
-  if (Status good = check_qemu(program); !good) return good.error();
+  if (const auto version = qemu_version(program); !version) return version.error();
   taps->facts.kvm = ::access("/dev/kvm", R_OK | W_OK) == 0;
   Result<std::vector<std::string>> words = machine_arguments(vm, taps->facts);
   if (!words) return words.error();

@@ -14,6 +14,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <vector>
 
 #include "base/unique_fd.h"
 #include "vmm/qmp_reader.h"
@@ -44,6 +45,35 @@ std::string read_for_a_while(int from) {
   return text;
 }
 
+// What it writes, up to its end or ours. Errors: kNotFound, kIo.
+Result<std::string> output_of(const std::string& program, std::vector<std::string> words) {
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return fail(Errc::kIo, std::strerror(errno));
+  const UniqueFd out(ends[0]);
+  UniqueFd in(ends[1]);
+  posix_spawn_file_actions_t actions;
+  ::posix_spawn_file_actions_init(&actions);
+  ::posix_spawn_file_actions_adddup2(&actions, in.get(), STDOUT_FILENO);
+  ::posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+  words.insert(words.begin(), program);
+  std::vector<char*> arguments;
+  for (std::string& word : words) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  pid_t process = 0;
+  const int error =
+      ::posix_spawn(&process, program.c_str(), &actions, nullptr, arguments.data(), environ);
+  ::posix_spawn_file_actions_destroy(&actions);
+  if (error != 0) {
+    return fail(error == ENOENT ? Errc::kNotFound : Errc::kIo,
+                fmt::format("{}: {}\n  {}", program, std::strerror(error), kRemedy));
+  }
+  in.reset();
+  std::string text = read_for_a_while(out.get());
+  ::kill(process, SIGKILL);  // it has ended, unless it is no QEMU
+  ::waitpid(process, nullptr, 0);
+  return text;
+}
+
 }  // namespace
 
 std::optional<QemuVersion> parse_qemu_version(std::string_view text) {
@@ -65,34 +95,23 @@ std::string qemu_program() {
   return named == nullptr || *named == '\0' ? "/usr/bin/qemu-system-x86_64" : named;
 }
 
-Status check_qemu(const std::string& program) {
-  std::array<int, 2> ends{};
-  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return fail(Errc::kIo, std::strerror(errno));
-  const UniqueFd out(ends[0]);
-  UniqueFd in(ends[1]);
-  posix_spawn_file_actions_t actions;
-  ::posix_spawn_file_actions_init(&actions);
-  ::posix_spawn_file_actions_adddup2(&actions, in.get(), STDOUT_FILENO);
-  std::array<char*, 3> words = {const_cast<char*>(program.c_str()), const_cast<char*>("--version"),
-                                nullptr};
-  pid_t process = 0;
-  const int error =
-      ::posix_spawn(&process, program.c_str(), &actions, nullptr, words.data(), environ);
-  ::posix_spawn_file_actions_destroy(&actions);
-  if (error != 0) {
-    return fail(error == ENOENT ? Errc::kNotFound : Errc::kIo,
-                fmt::format("{}: {}\n  {}", program, std::strerror(error), kRemedy));
-  }
-  in.reset();
-  const std::string text = read_for_a_while(out.get());
-  ::kill(process, SIGKILL);  // it has ended, unless it is no QEMU
-  ::waitpid(process, nullptr, 0);
-  const auto version = parse_qemu_version(text);
+Result<QemuVersion> qemu_version(const std::string& program) {
+  const Result<std::string> text = output_of(program, {"--version"});
+  if (!text) return std::unexpected(text.error());
+  const auto version = parse_qemu_version(*text);
   if (!version) return fail(Errc::kIo, fmt::format("{} is no QEMU\n  {}", program, kRemedy));
-  if (*version >= kOldestQemu) return {};
+  if (*version >= kOldestQemu) return *version;
   return fail(Errc::kUnsupported,
               fmt::format("{} is version {}.{}, which has no vfio-user-pci\n  {}", program,
                           version->major_number, version->minor_number, kRemedy));
+}
+
+Status check_vfio_user(const std::string& program) {
+  const Result<std::string> text = output_of(program, {"-device", "vfio-user-pci,help"});
+  if (!text) return std::unexpected(text.error());
+  if (text->starts_with("vfio-user-pci options:")) return {};
+  return fail(Errc::kUnsupported,
+              fmt::format("{} was built without vfio-user-pci\n  {}", program, kRemedy));
 }
 
 }  // namespace paravane::vmm

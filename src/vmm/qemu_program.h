@@ -25,8 +25,10 @@ std::optional<QemuVersion> parse_qemu_version(std::string_view text);
 
 std::string qemu_program();
 
-// Runs it, as whoever we are. Errors: kNotFound (no such program), kUnsupported (too old),
-// kIo. Each names the remedy.
-Status check_qemu(const std::string& program);
+// Each runs it, as whoever we are, for a bounded time. Errors: kNotFound (no such program),
+// kUnsupported (too old, or without the device), kIo. Each names the remedy in a line of its
+// own.
+Result<QemuVersion> qemu_version(const std::string& program);  // one that is not too old
+Status check_vfio_user(const std::string& program);            // whether it was built with it
 
 }  // namespace paravane::vmm

@@ -29,12 +29,15 @@ class QemuProgramTest : public testing::Test {
  protected:
   ~QemuProgramTest() override { ::unlink(path_.c_str()); }
 
-  // What check_qemu() says of a program that does this.
-  std::string complaint(const std::string& script) {
+  void write(const std::string& script) {
     std::ofstream(path_) << "#!/bin/sh\n" << script << "\n";
     ::chmod(path_.c_str(), 0755);
-    const Status good = check_qemu(path_);
-    return good ? "" : good.error().message;
+  }
+  // What qemu_version() says of a program that does this.
+  std::string complaint(const std::string& script) {
+    write(script);
+    const auto version = qemu_version(path_);
+    return version ? "" : version.error().message;
   }
   std::string path_ = testing::TempDir() + "qemu-" + std::to_string(::getpid());
 };
@@ -51,7 +54,16 @@ TEST_F(QemuProgramTest, MayBeTooOld) {
 TEST_F(QemuProgramTest, MayBeNoQemu) {
   EXPECT_THAT(complaint("echo hello; exit 1"), HasSubstr("is no QEMU"));
   EXPECT_THAT(complaint("yes"), HasSubstr("is no QEMU"));
-  EXPECT_THAT(check_qemu("/nonexistent").error().message, HasSubstr("PARAVANE_QEMU"));
+  EXPECT_THAT(qemu_version("/nonexistent").error().message, HasSubstr("PARAVANE_QEMU"));
+}
+
+TEST_F(QemuProgramTest, MayBeBuiltWithoutTheDevice) {
+  write("[ \"$*\" = '-device vfio-user-pci,help' ] && echo 'vfio-user-pci options:'");
+  EXPECT_TRUE(check_vfio_user(path_));
+  write("echo \"Device 'vfio-user-pci' not found\" >&2; exit 1");
+  const Status without = check_vfio_user(path_);
+  ASSERT_FALSE(without);
+  EXPECT_THAT(without.error().message, HasSubstr("built without vfio-user-pci"));
 }
 
 }  // namespace

@@ -1,0 +1,52 @@
+#include "vmm/file_check.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+namespace paravane::vmm {
+namespace {
+
+using Kind = FileProblem::Kind;
+
+std::optional<FileProblem> look(Kind kind, const std::string& file, int mode) {
+  if (file.empty() || ::access(file.c_str(), mode) == 0) return std::nullopt;
+  return FileProblem{.kind = kind, .file = file, .error = errno};
+}
+
+const char* name_of(Kind kind) {
+  switch (kind) {
+    case Kind::kDisk: return "disk";
+    case Kind::kKernel: return "kernel";
+    case Kind::kInitrd: return "initrd";
+    case Kind::kSocket: return "adapter's socket";
+  }
+  return "";
+}
+
+}  // namespace
+
+std::optional<FileProblem> find_file_problem(const control::VmStatus& vm) {
+  const control::VmMachine& machine = vm.spec.machine;
+  for (const control::Disk& disk : machine.disks) {
+    const int mode = disk.read_only ? R_OK : R_OK | W_OK;
+    if (auto problem = look(Kind::kDisk, disk.file, mode)) return problem;
+  }
+  if (auto problem = look(Kind::kKernel, machine.kernel, R_OK)) return problem;
+  if (auto problem = look(Kind::kInitrd, machine.initrd, R_OK)) return problem;
+  for (const control::AdapterStatus& adapter : vm.adapters) {
+    if (auto problem = look(Kind::kSocket, adapter.socket, R_OK | W_OK)) return problem;
+  }
+  return std::nullopt;
+}
+
+std::string describe(const FileProblem& problem, const Account& account) {
+  std::string text =
+      fmt::format("{} {}: {}", name_of(problem.kind), problem.file, std::strerror(problem.error));
+  if (problem.error == EACCES) text += "; QEMU runs as " + account.name + ", who must be let in";
+  return text;
+}
+
+}  // namespace paravane::vmm

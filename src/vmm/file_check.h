@@ -1,0 +1,29 @@
+// The files that a VM's QEMU opens, looked at as whoever we are: with words better than
+// QEMU's own.
+
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "control/vm.h"
+#include "vmm/account.h"
+
+namespace paravane::vmm {
+
+struct FileProblem {
+  enum class Kind : std::uint8_t { kDisk, kKernel, kInitrd, kSocket };
+  Kind kind = Kind::kDisk;
+  std::string file;
+  int error = 0;  // errno
+
+  friend bool operator==(const FileProblem&, const FileProblem&) = default;
+};
+
+// The first that is closed; nullopt: all are open.
+std::optional<FileProblem> find_file_problem(const control::VmStatus& vm);
+
+// "disk /srv/db1.img: Permission denied". With who must be let in, where that is it.
+std::string describe(const FileProblem& problem, const Account& account);
+
+}  // namespace paravane::vmm

@@ -1,0 +1,135 @@
+#include "vmm/start_check.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <string_view>
+
+#include "vmm/qemu_arguments.h"
+#include "vmm/qemu_program.h"
+
+namespace paravane::vmm {
+namespace {
+
+using control::Accelerator;
+using control::CheckRows;
+using control::VmMachine;
+
+constexpr const char* kUser = "QEMU's user";
+constexpr const char* kFiles = "Files";
+constexpr const char* kAccelerator = "Accelerator";
+constexpr const char* kMemory = "Memory";
+constexpr const char* kLock = "Memory lock";
+constexpr std::uint64_t kHugePageMib = 2;
+
+void check_program(const StartFacts& facts, CheckRows& rows) {
+  if (!facts.account) return;  // nobody could try it
+  if (facts.qemu_problem.empty()) {
+    return rows.ok("QEMU",
+                   fmt::format("{}, {}, with vfio-user-pci", facts.qemu, facts.qemu_version));
+  }
+  rows.stop("QEMU",
+            fmt::format("{}; it takes {}.{} or later", facts.qemu_problem, kOldestQemu.major_number,
+                        kOldestQemu.minor_number),
+            "apt-get install -t trixie-backports qemu-system-x86");
+}
+
+void check_account(const StartFacts& facts, CheckRows& rows) {
+  if (facts.account) return rows.ok(kUser, facts.account->name);
+  const bool root = facts.account_problem.find("is root") != std::string::npos;
+  rows.stop(kUser, facts.account_problem, root ? "unset PARAVANE_VM_USER" : "systemd-sysusers");
+}
+
+std::string file_cure(const control::VmSpec& vm, const FileProblem& problem,
+                      const Account& account) {
+  using Kind = FileProblem::Kind;
+  if (problem.error == EACCES && problem.kind == Kind::kSocket) {
+    return fmt::format("chgrp {} {}   # for good: [vfio_user] group in paravaned.toml",
+                       account.group, shell_quote(problem.file));
+  }
+  if (problem.error == EACCES) {
+    return fmt::format("chown {} {}", account.name, shell_quote(problem.file));
+  }
+  const auto set = [&vm](std::string_view option, std::string_view value) {
+    return fmt::format("paravane vm set {} {} {}", vm.name, option, value);
+  };
+  switch (problem.kind) {
+    case Kind::kDisk: return set("--disk", "none");
+    case Kind::kKernel: return set("--kernel", "none");
+    case Kind::kInitrd: return set("--initrd", "none");
+    case Kind::kSocket: break;
+  }
+  return set("--hw-version", std::to_string(vm.hw_version));  // any change makes it anew
+}
+
+void check_files(const control::VmStatus& vm, const StartFacts& facts, CheckRows& rows) {
+  if (!facts.account) return;
+  if (!facts.file) {
+    return rows.ok(kFiles, fmt::format("open to {}: disks and sockets", facts.account->name));
+  }
+  rows.stop(kFiles, describe(*facts.file, *facts.account),
+            file_cure(vm.spec, *facts.file, *facts.account));
+}
+
+void check_accelerator(const control::VmStatus& vm, const StartFacts& facts, CheckRows& rows) {
+  const Accelerator wanted = vm.spec.machine.accelerator;
+  if (wanted == Accelerator::kTcg) return rows.ok(kAccelerator, "QEMU's own emulation");
+  if (facts.kvm) return rows.ok(kAccelerator, "KVM");
+  if (!facts.account) return;
+  const std::string found = facts.kvm_there
+                                ? fmt::format("{} may not use /dev/kvm", facts.account->name)
+                                : std::string("this host has no /dev/kvm");
+  const std::string cure = facts.kvm_there
+                               ? fmt::format("usermod -a -G kvm {}", facts.account->name)
+                               : std::string("modprobe kvm_intel || modprobe kvm_amd");
+  if (wanted == Accelerator::kKvm) return rows.stop(kAccelerator, found, cure);
+  rows.warn(kAccelerator, found + ": QEMU emulates the processor, slowly", cure);
+}
+
+void check_huge_pages(const VmMachine& machine, const StartFacts& facts, CheckRows& rows) {
+  const std::uint64_t wanted = (machine.memory_mib + kHugePageMib - 1) / kHugePageMib;
+  std::string found = fmt::format("{} huge pages are free, it takes {}", facts.huge_pages, wanted);
+  if (facts.huge_pages >= wanted) return rows.ok(kMemory, std::move(found));
+  rows.stop(kMemory, std::move(found),
+            fmt::format("sysctl -w vm.nr_hugepages=$(( $(cat /proc/sys/vm/nr_hugepages) + {} ))",
+                        wanted - facts.huge_pages));
+}
+
+void check_memory(const control::VmStatus& vm, const StartFacts& facts, CheckRows& rows) {
+  const VmMachine& machine = vm.spec.machine;
+  const bool runs = std::ranges::any_of(
+      vm.adapters, [](const control::AdapterStatus& adapter) { return adapter.pid > 0; });
+  if (runs) return rows.ok(kMemory, "the VM runs and has it");
+  if (machine.huge_pages) return check_huge_pages(machine, facts, rows);
+  if (facts.memory_mib == 0) return;
+  std::string found = fmt::format("{} MiB of {} are left, it takes {}", facts.memory_mib,
+                                  facts.memory_of, machine.memory_mib);
+  if (facts.memory_mib >= machine.memory_mib) return rows.ok(kMemory, std::move(found));
+  const std::string cure = fmt::format("paravane vm set {} --memory {}M", vm.spec.name,
+                                       std::max<std::uint64_t>(1, facts.memory_mib * 3 / 4));
+  if (machine.lock_memory) return rows.stop(kMemory, std::move(found), cure);
+  rows.warn(kMemory, std::move(found), cure);
+}
+
+void check_lock(const VmMachine& machine, const StartFacts& facts, CheckRows& rows) {
+  if (!machine.lock_memory) return;
+  if (facts.may_lock) return rows.ok(kLock, "as much as it wants");
+  rows.stop(kLock, "its memory is to be locked, and you may lock none without limit",
+            "sudo prlimit --pid $$ --memlock=unlimited:unlimited");
+}
+
+}  // namespace
+
+std::vector<control::CheckRow> check_start(const control::VmStatus& vm, const StartFacts& facts) {
+  CheckRows rows;
+  check_account(facts, rows);
+  check_program(facts, rows);
+  check_files(vm, facts, rows);
+  check_accelerator(vm, facts, rows);
+  check_memory(vm, facts, rows);
+  check_lock(vm.spec.machine, facts, rows);
+  return rows.take();
+}
+
+}  // namespace paravane::vmm

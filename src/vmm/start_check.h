@@ -1,0 +1,40 @@
+// What a VM needs before power-on that only who starts its QEMU knows: the second part of
+// `paravane vm check` (the first is control/vm_check.h). Facts are gathered here, as
+// QEMU's user where that is another; what they mean is a pure function.
+
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "control/check_row.h"
+#include "control/vm.h"
+#include "vmm/account.h"
+#include "vmm/file_check.h"
+
+namespace paravane::vmm {
+
+struct StartFacts {
+  std::string qemu{};                // the program
+  std::string qemu_version{};        // "11.1"; empty: none that will do
+  std::string qemu_problem{};        // why
+  std::optional<Account> account{};  // whose QEMU is
+  std::string account_problem{};
+  std::optional<FileProblem> file{};  // that QEMU's user may not open
+  bool kvm_there = false;             // /dev/kvm is
+  bool kvm = false;                   // and QEMU's user may use it
+  bool may_lock = true;               // as much memory as it wants
+  std::uint64_t memory_mib = 0;       // that are left; 0: not known
+  std::string memory_of{};            // "the host", or a cgroup
+  std::uint64_t huge_pages = 0;       // of 2 MiB, that are free
+};
+
+// Takes up to a minute with a program that is no QEMU, some 0.2 s otherwise.
+// `cgroup`: below which the VM will be; empty: ours.
+StartFacts gather_start_facts(const control::VmStatus& vm, const std::string& cgroup);
+
+std::vector<control::CheckRow> check_start(const control::VmStatus& vm, const StartFacts& facts);
+
+}  // namespace paravane::vmm

@@ -1,0 +1,173 @@
+#include "vmm/start_check.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <fstream>
+
+namespace paravane::vmm {
+namespace {
+
+using control::CheckRow;
+using control::Verdict;
+
+class StartCheck : public testing::Test {
+ protected:
+  StartCheck() {
+    vm_.spec.name = "db1";
+    vm_.adapters = {{.socket = "/run/db1.sock"}};
+  }
+  CheckRow row(const std::string& check) const {
+    for (const CheckRow& one : check_start(vm_, facts_)) {
+      if (one.check == check) return one;
+    }
+    return {.check = "no row " + check, .found = ""};
+  }
+  static CheckRow stopping(const char* check, const char* found, const char* cure) {
+    return {.check = check,
+            .verdict = Verdict::kFailed,
+            .found = found,
+            .cure = cure,
+            .stops_start = true};
+  }
+
+  control::VmStatus vm_;
+  StartFacts facts_{.qemu = "/q",
+                    .qemu_version = "11.1",
+                    .account = Account{.name = "paravane-vm", .user = 990, .group = 991},
+                    .kvm_there = true,
+                    .kvm = true,
+                    .memory_mib = 4096,
+                    .memory_of = "the host"};
+};
+
+TEST_F(StartCheck, AHostThatHasAllOfItHasNothingToCure) {
+  for (const CheckRow& one : check_start(vm_, facts_)) {
+    EXPECT_EQ(one.verdict, Verdict::kOk) << one.check;
+    EXPECT_EQ(one.cure, "") << one.check;
+  }
+  EXPECT_EQ(row("QEMU").found, "/q, 11.1, with vfio-user-pci");
+  EXPECT_EQ(row("Accelerator").found, "KVM");
+  EXPECT_EQ(row("Memory").found, "4096 MiB of the host are left, it takes 1024");
+}
+
+TEST_F(StartCheck, Qemu) {
+  facts_.qemu_problem = "/q: No such file or directory";
+  EXPECT_EQ(row("QEMU"), stopping("QEMU", "/q: No such file or directory; it takes 10.1 or later",
+                                  "apt-get install -t trixie-backports qemu-system-x86"));
+}
+
+TEST_F(StartCheck, QemusUser) {
+  facts_.account.reset();
+  facts_.account_problem = "there is no user paravane-vm";
+  EXPECT_EQ(row("QEMU's user"),
+            stopping("QEMU's user", "there is no user paravane-vm", "systemd-sysusers"));
+  facts_.account_problem = "PARAVANE_VM_USER is root";
+  EXPECT_EQ(row("QEMU's user").cure, "unset PARAVANE_VM_USER");
+}
+
+TEST_F(StartCheck, Files) {
+  using Kind = FileProblem::Kind;
+  facts_.file = {.kind = Kind::kSocket, .file = "/run/db1.sock", .error = EACCES};
+  EXPECT_EQ(row("Files"),
+            stopping("Files",
+                     "adapter's socket /run/db1.sock: Permission denied; QEMU runs as "
+                     "paravane-vm, who must be let in",
+                     "chgrp 991 /run/db1.sock   # for good: [vfio_user] group in paravaned.toml"));
+  facts_.file = {.kind = Kind::kSocket, .file = "/run/db1.sock", .error = ENOENT};
+  EXPECT_EQ(row("Files").cure, "paravane vm set db1 --hw-version 21");
+  facts_.file = {.kind = Kind::kDisk, .file = "/srv/a b.img", .error = EACCES};
+  EXPECT_EQ(row("Files").cure, "chown paravane-vm '/srv/a b.img'");
+  facts_.file = {.kind = Kind::kDisk, .file = "/srv/a.img", .error = ENOENT};
+  EXPECT_EQ(row("Files").found, "disk /srv/a.img: No such file or directory");
+  EXPECT_EQ(row("Files").cure, "paravane vm set db1 --disk none");
+  facts_.file->kind = Kind::kKernel;
+  EXPECT_EQ(row("Files").cure, "paravane vm set db1 --kernel none");
+  facts_.file->kind = Kind::kInitrd;
+  EXPECT_EQ(row("Files").cure, "paravane vm set db1 --initrd none");
+}
+
+TEST_F(StartCheck, AcceleratorThatMayNotBeUsed) {
+  facts_.kvm = false;
+  EXPECT_EQ(row("Accelerator").verdict, Verdict::kWarning);
+  EXPECT_EQ(row("Accelerator").cure, "usermod -a -G kvm paravane-vm");
+  vm_.spec.machine.accelerator = control::Accelerator::kKvm;
+  EXPECT_EQ(row("Accelerator"), stopping("Accelerator", "paravane-vm may not use /dev/kvm",
+                                         "usermod -a -G kvm paravane-vm"));
+  facts_.kvm_there = false;
+  EXPECT_EQ(row("Accelerator"), stopping("Accelerator", "this host has no /dev/kvm",
+                                         "modprobe kvm_intel || modprobe kvm_amd"));
+  vm_.spec.machine.accelerator = control::Accelerator::kTcg;
+  EXPECT_EQ(row("Accelerator").verdict, Verdict::kOk);
+}
+
+TEST_F(StartCheck, MemoryThatIsNotThere) {
+  vm_.spec.machine.memory_mib = 8192;
+  facts_.memory_of = "cgroup /vms";
+  EXPECT_EQ(row("Memory"), (CheckRow{.check = "Memory",
+                                     .verdict = Verdict::kWarning,
+                                     .found = "4096 MiB of cgroup /vms are left, it takes 8192",
+                                     .cure = "paravane vm set db1 --memory 3072M"}));
+  vm_.spec.machine.lock_memory = true;
+  EXPECT_TRUE(row("Memory").stops_start);
+  vm_.adapters[0].pid = 77;
+  EXPECT_EQ(row("Memory").verdict, Verdict::kOk);
+}
+
+TEST_F(StartCheck, HugePagesThatAreNotFree) {
+  vm_.spec.machine.huge_pages = true;
+  facts_.huge_pages = 500;
+  EXPECT_EQ(row("Memory"),
+            stopping("Memory", "500 huge pages are free, it takes 512",
+                     "sysctl -w vm.nr_hugepages=$(( $(cat /proc/sys/vm/nr_hugepages) + 12 ))"));
+  facts_.huge_pages = 512;
+  EXPECT_EQ(row("Memory").verdict, Verdict::kOk);
+}
+
+TEST_F(StartCheck, MemoryThatCannotBeLocked) {
+  vm_.spec.machine.lock_memory = true;
+  EXPECT_EQ(row("Memory lock").verdict, Verdict::kOk);
+  facts_.may_lock = false;
+  EXPECT_EQ(
+      row("Memory lock"),
+      stopping("Memory lock", "its memory is to be locked, and you may lock none without limit",
+               "sudo prlimit --pid $$ --memlock=unlimited:unlimited"));
+}
+
+TEST(FileCheck, FindsTheFirstThatIsClosed) {
+  const std::string there = testing::TempDir() + "there-" + std::to_string(::getpid());
+  std::ofstream(there) << "x";
+  control::VmStatus vm;
+  vm.spec.machine.disks = {{.file = there}};
+  vm.adapters = {{.socket = there}};
+  EXPECT_EQ(find_file_problem(vm), std::nullopt);
+  vm.spec.machine.initrd = "/nonexistent";
+  EXPECT_EQ(
+      find_file_problem(vm),
+      (FileProblem{.kind = FileProblem::Kind::kInitrd, .file = "/nonexistent", .error = ENOENT}));
+  ::unlink(there.c_str());
+  EXPECT_EQ(find_file_problem(vm)->kind, FileProblem::Kind::kDisk);
+}
+
+TEST(StartFacts, AreGatheredInAProcessOfItsOwn) {
+  const std::string qemu = testing::TempDir() + "facts-" + std::to_string(::getpid());
+  std::ofstream(qemu) << "#!/bin/sh\necho QEMU emulator version 10.1.0\n";
+  ::chmod(qemu.c_str(), 0755);
+  ::setenv("PARAVANE_QEMU", qemu.c_str(), 1);
+  ::setenv("PARAVANE_VM_USER", "daemon", 1);
+  control::VmStatus vm;
+  vm.adapters = {{.socket = "/nonexistent"}};
+  const StartFacts facts = gather_start_facts(vm, "");
+  ::unsetenv("PARAVANE_QEMU");
+  ::unsetenv("PARAVANE_VM_USER");
+  ::unlink(qemu.c_str());
+  EXPECT_EQ(facts.qemu_problem, qemu + " was built without vfio-user-pci");
+  ASSERT_TRUE(facts.file);
+  EXPECT_EQ(facts.file->file, "/nonexistent");
+  EXPECT_GT(facts.memory_mib, 0u);
+}
+
+}  // namespace
+}  // namespace paravane::vmm
