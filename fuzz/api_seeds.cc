@@ -31,6 +31,7 @@ std::vector<std::string> seeds() {
       "\"lock_memory\":true,\"kernel\":\"/k\",\"append\":\"quiet\",\"qemu_arguments\":[\"-vga\"],"
       "\"disks\":[{\"file\":\"/a\",\"format\":\"qcow2\",\"read_only\":true}]}}",
       "RPOST\n/v1/vms/db1/adapters\n\n{\"protocol\":\"v2\"}",
+      "RGET\n/v1/vms/db1/check\n\n",
       "RDELETE\n/v1/vms/db1/adapters/2\nforce=true\n",
       "RPOST\n/v1/captures\n\n{\"vm\":\"db1\",\"snaplen\":64}",
       "RGET\n/v1/captures\n\n",

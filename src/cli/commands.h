@@ -17,6 +17,7 @@ void add_vm_commands(CLI::App& parent, Run& run);
 void add_vm_change_commands(CLI::App& vm, Run& run);    // set, adapter ...
 void add_vm_argument_commands(CLI::App& vm, Run& run);  // qemu-args, libvirt-xml
 void add_vm_hot_add_command(CLI::App& vm, Run& run);    // hot-add-commands
+void add_vm_check_command(CLI::App& vm, Run& run);      // check
 void add_vm_start_commands(CLI::App& vm, Run& run);     // start, run
 void add_vm_power_commands(CLI::App& vm, Run& run);     // stop, reset, console
 void add_vds_commands(CLI::App& parent, Run& run);

@@ -148,6 +148,7 @@ void add_vm_commands(CLI::App& parent, Run& run) {
   add_vm_change_commands(*vm, run);
   add_vm_argument_commands(*vm, run);
   add_vm_hot_add_command(*vm, run);
+  add_vm_check_command(*vm, run);
   add_vm_start_commands(*vm, run);
   add_vm_power_commands(*vm, run);
 }

@@ -8,6 +8,7 @@
 #include <string>
 #include <thread>
 
+#include "cli/vm_check.h"
 #include "cli/vm_power.h"
 #include "cli/vm_table.h"
 #include "cli/vm_unit.h"
@@ -68,11 +69,8 @@ Result<control::VmStatus> startable(const std::string& vm, const Context& contex
     status = report_vm_failure(vm, "the daemon answers for another VM");
     return fail(Errc::kInvalidArgument, "");
   }
-  for (const control::AdapterStatus& adapter : found->adapters) {
-    if (adapter.state != control::VmState::kFailed) continue;
-    status = report_vm_failure(vm, adapter.problem);
-    return fail(Errc::kBadState, "");
-  }
+  status = check_before_start(*found, context);
+  if (status != ExitStatus::kOk) return fail(Errc::kBadState, "");
   return std::move(*found);
 }
 
@@ -102,9 +100,10 @@ ExitStatus run_start(const PowerOptions& options, const Context& context) {
   if (const Runner now = places->runner(name); now.state == Runner::State::kRunning) {
     return report_vm_failure(name, fmt::format("it runs already, as process {}", now.pid));
   }
+  const std::string missing = await_needs(name, context, kTapPatience);
   const auto vm = startable(name, context, status);
   if (!vm) return status;
-  if (const std::string missing = await_needs(name, context, kTapPatience); !missing.empty()) {
+  if (!missing.empty()) {
     return report_vm_failure(name, "there is no " + missing,
                              "Why, say: paravane vm list; paravane vds list");
   }

@@ -1,0 +1,75 @@
+#include "cli/vm_check.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <iterator>
+
+#include "cli/vm_unit.h"
+#include "control/text_cell.h"
+#include "vmm/start_check.h"
+
+namespace paravane::cli {
+
+using control::CheckRow;
+using control::Verdict;
+
+namespace {
+
+// Those that systemd starts are in a slice of its own, not in ours.
+std::vector<CheckRow> check_our_side(const control::VmStatus& vm, const Context& context) {
+  const char* cgroup = has_vm_unit(context) ? "/system.slice" : "";
+  return vmm::check_start(vm, vmm::gather_start_facts(vm, cgroup));
+}
+
+void tell(const std::string& vm, const CheckRow& row) {
+  fmt::print(stderr, "paravane: vm {}: {}{}: {}\n", vm,
+             row.stops_start ? "" : "warning: ", control::printable(row.check),
+             control::printable(row.found));
+  if (!row.cure.empty()) fmt::print(stderr, "  {}\n", control::printable(row.cure));
+}
+
+}  // namespace
+
+control::TextTable check_table(const std::vector<CheckedVm>& vms, bool named) {
+  control::TextTable table = named ? control::TextTable({"VM", "Check", "Verdict", "Found", "Cure"})
+                                   : control::TextTable({"Check", "Verdict", "Found", "Cure"});
+  for (const auto& [vm, rows] : vms) {
+    for (const CheckRow& row : rows) {
+      std::vector<control::TextTable::Cell> cells = {row.check, std::string(to_string(row.verdict)),
+                                                     row.found, row.cure};
+      if (named) cells.insert(cells.begin(), vm);
+      table.add(std::move(cells));
+    }
+  }
+  return table;
+}
+
+control::ApiResult<std::vector<CheckRow>> check_whole_vm(const control::VmStatus& vm,
+                                                         const Context& context) {
+  control::ApiClient client = context.client();
+  auto rows = client.check_vm(vm.spec.name);
+  if (!rows) return rows;
+  std::ranges::move(check_our_side(vm, context), std::back_inserter(*rows));
+  return rows;
+}
+
+ExitStatus check_before_start(const control::VmStatus& vm, const Context& context) {
+  auto rows = check_whole_vm(vm, context);
+  if (!rows) {  // an older daemon cannot
+    tell(vm.spec.name, {.check = "check",
+                        .verdict = Verdict::kWarning,
+                        .found = "the daemon does not: " + rows.error().message});
+    rows = check_our_side(vm, context);
+  }
+  std::ranges::stable_sort(*rows, {}, &CheckRow::stops_start);  // why not is said last
+  ExitStatus status = ExitStatus::kOk;
+  for (const CheckRow& row : *rows) {
+    if (row.verdict != Verdict::kOk) tell(vm.spec.name, row);
+    if (row.stops_start) status = ExitStatus::kFailed;
+  }
+  return status;
+}
+
+}  // namespace paravane::cli

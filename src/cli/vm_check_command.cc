@@ -1,0 +1,73 @@
+// paravane vm check.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cli/commands.h"
+#include "cli/vm_check.h"
+
+namespace paravane::cli {
+namespace {
+
+struct CheckOptions {
+  std::string name;
+  bool all = false;
+};
+
+control::ApiResult<std::vector<control::VmStatus>> asked_for(const CheckOptions& options,
+                                                             control::ApiClient& client) {
+  if (options.all) return client.list_vms();
+  auto vm = client.find_vm(options.name);
+  if (!vm) return std::unexpected(vm.error());
+  return std::vector{std::move(*vm)};
+}
+
+ExitStatus run_check(const CheckOptions& options, const Context& context) {
+  if (options.all == !options.name.empty()) return report_usage("name one VM, or say --all");
+  if (!options.all) {
+    if (const Status good = control::check_name(options.name); !good) {
+      return report_usage(fmt::format("vm {}: {}", options.name, good.error().message));
+    }
+  }
+  control::ApiClient client = context.client();
+  const auto vms = asked_for(options, client);
+  if (!vms) return report(vms.error(), client);
+  std::vector<CheckedVm> checked;
+  bool failed = false;
+  for (const control::VmStatus& vm : *vms) {
+    auto rows = check_whole_vm(vm, context);
+    if (!rows) return report(rows.error(), client);
+    failed = failed || std::ranges::find(*rows, control::Verdict::kFailed,
+                                         &control::CheckRow::verdict) != rows->end();
+    checked.emplace_back(vm.spec.name, std::move(*rows));
+  }
+  fmt::print("{}", check_table(checked, options.all).print(context.format));
+  if (std::fflush(stdout) != 0) return ExitStatus::kFailed;
+  return failed ? ExitStatus::kFailed : ExitStatus::kOk;
+}
+
+}  // namespace
+
+void add_vm_check_command(CLI::App& vm, Run& run) {
+  CLI::App* check =
+      vm.add_subcommand("check", "See whether a VM has what it needs before power-on");
+  auto options = std::make_shared<CheckOptions>();
+  check->add_option("NAME", options->name, "Name of the VM");
+  check->add_flag("--all", options->all, "All VMs of this host");
+  check->footer(
+      "A line that failed or warns has its cure as a command; \"# on h2\" in it says where.\n"
+      "Exit status 0: nothing failed; 1: something did.\n"
+      "Examples:\n"
+      "  paravane vm check db1\n"
+      "  paravane vm check --all --formatter=json");
+  check->callback([options, &run] {
+    run = [options](const Context& context) { return run_check(*options, context); };
+  });
+}
+
+}  // namespace paravane::cli
