@@ -97,6 +97,48 @@ class BetweenTwoHosts(by_gid.EveryKindOfGid, unittest.TestCase):
             for end in ends:
                 end.end()
 
+    def test_path_list_and_vm_check_say_why_the_channel_is_closed(self):
+        """Of a connection that sleeps meanwhile, and so lives on."""
+        words = ["ib_send_lat", "-d", "vmw_pvrdma0", "-F", "-n", "1000000", "-p", "18515"]
+        setting = "system", "settings", "advanced", "set", "-o", "/Net/PVRDMAVmknic"
+        ruleset = "network", "firewall", "ruleset", "set", "-r", "pvrdma", "-e"
+        second = self.rig.hosts[1]
+        ends = [self.rig.spawn(1, *words)]
+        try:
+            self.rig.wait_listening(1, 18515)
+            ends.append(self.rig.spawn(2, *words, "10.77.0.1"))
+            for host in 0, 1:
+                wait_for("the connection's path", lambda host=host: self.paths(host))
+            self.signal("STOP")
+            for close, reopen, why in (((*ruleset, "false"), (*ruleset, "true"), "the firewall ruleset pvrdma is disabled"),
+                                       ((*setting, "-d"), (*setting, "-s", "vmk0"), "/Net/PVRDMAVmknic names no VMkernel interface")):
+                second.cli(*close)
+                for host, where in (0, "that"), (1, "this"):
+                    wait_for(why, lambda host=host, where=where: f"no channel: closed on {where} host: {why}" in
+                             self.paths(host)[0]["Why"], 10)
+                    row = self.check(host)
+                    self.assertEqual(row["Verdict"], "failed")
+                    self.assertIn(f"closed on {where} host: {why}", row["Found"])
+                    self.assertEqual(row["Cure"].endswith("# on h2"), where == "that", row)
+                second.cli(*reopen)
+                for host in 0, 1:
+                    wait_for("the channel is open", lambda host=host: self.check(host)["Verdict"] == "ok", 10)
+                    self.assertEqual(self.paths(host)[0]["Why"], "hca: no usable adapter")
+        finally:
+            self.signal("KILL")
+            for end in ends:
+                end.end()
+
+    def signal(self, name):
+        for vm in 1, 2:
+            self.rig.shell(vm, "for p in /proc/[0-9]*; do [ \"$(cat $p/comm 2>/dev/null)\" != ib_send_lat ] || "
+                               f"kill -{name} ${{p#/proc/}}; done")
+
+    def check(self, host):
+        """The channel to the other host, as vm check sees it."""
+        rows = json.loads(self.rig.hosts[host].cli("--formatter=json", "vm", "check", f"vm{host + 1}", check=False).stdout)
+        return next(row for row in rows if row["Check"] == f"Channel to h{2 - host}")
+
     def paths(self, host):
         rows = json.loads(self.rig.hosts[host].cli("path", "list", "--formatter=json").stdout)
         return [row for row in rows if row["Path"] != "-"]

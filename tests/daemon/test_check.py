@@ -1,0 +1,97 @@
+"""paravane vm check, and the settings with vSphere's values, against a daemon."""
+
+import json
+import unittest
+
+from rig import DaemonTest, run_cli
+from vmm import attach
+
+SETTINGS = "system", "settings", "advanced"
+
+
+class Settings(DaemonTest):
+    def setUp(self):
+        super().setUp()
+        self.daemon = self.start()
+
+    def listed(self, path):
+        row, = json.loads(self.cli("--formatter=json", *SETTINGS, "list", "-o", path).stdout)
+        return row["Type"], row["IntValue"], row["DefaultIntValue"], row["MinValue"], row["MaxValue"]
+
+    def test_are_listed_with_their_bounds_as_esxcli_does(self):
+        self.assertEqual(self.listed("/Net/PVRDMAMaxAdapters"), ("integer", 8, 8, 1, 8))
+        self.assertEqual(self.listed("/Net/PVRDMAMaxUDQueuePairs"), ("integer", 0, 0, 0, 65535))
+        for path, standard in (("/Net/PVRDMAAtomics", 1), ("/Net/PVRDMAUplinkEditNeedsPowerOff", 0),
+                               ("/Mem/PVRDMARequireReservation", 0)):
+            self.assertEqual(self.listed(path), ("integer", standard, standard, 0, 1))
+        self.assertIn("a number from 1 to 8", self.refused(2, *SETTINGS, "set", "-o", "/Net/PVRDMAMaxAdapters", "-i", "9"))
+
+    def test_one_adapter_for_each_vm_as_vsphere_has_it(self):
+        self.cli(*SETTINGS, "set", "-o", "/Net/PVRDMAMaxAdapters", "-i", "1")
+        self.stop(self.daemon)
+        self.daemon = self.start()
+        self.assertEqual(self.listed("/Net/PVRDMAMaxAdapters")[1], 1)
+        self.cli("vm", "add", "db1")
+        complaint = self.refused(1, "vm", "adapter", "add", "db1")
+        self.assertIn("vm db1 would have 2 PVRDMA adapters, and /Net/PVRDMAMaxAdapters is 1", complaint)
+        self.cli(*SETTINGS, "set", "-o", "/Net/PVRDMAMaxAdapters", "-d")
+        self.cli("vm", "adapter", "add", "db1")
+
+
+class VmCheck(DaemonTest):
+    """On a host that is in no cluster; of QEMU's side, one that is not there."""
+
+    def setUp(self):
+        super().setUp()
+        self.daemon = self.start()
+        self.cli("vm", "add", "db1")
+
+    def check(self, *words, formatter="json"):
+        done = run_cli(self.api, f"--formatter={formatter}", "vm", "check", *words)
+        return done.returncode, done.stdout
+
+    def row(self, name):
+        return next(row for row in json.loads(self.check("db1")[1]) if row["Check"] == name)
+
+    def test_tells_what_is_so_and_what_is_missing(self):
+        status, text = self.check("db1")
+        rows = {row["Check"]: row for row in json.loads(text)}
+        self.assertEqual(rows["Hardware version"]["Verdict"], "ok")
+        self.assertEqual(rows["Adapter 1: socket"]["Found"], f"{self.vms}/db1.sock, free")
+        self.assertEqual(rows["Channel"]["Found"], "not in a cluster: only VMs of this host are reached")
+        failed = [row for row in rows.values() if row["Verdict"] == "failed"]
+        self.assertEqual(status, 1 if failed else 0)
+        self.assertEqual([row for row in failed if not row["Cure"]], [])
+
+    def test_a_vm_that_runs(self):
+        with attach(self.vms / "db1.sock"):
+            self.assertIn("the VM runs: process", self.row("Adapter 1: socket")["Found"])
+            self.assertEqual(self.row("Adapter 1: guest driver")["Cure"], "modprobe vmw_pvrdma   # in the guest")
+
+    def test_all_vms_in_each_format(self):
+        self.cli("vm", "add", "db2")
+        rows = json.loads(self.check("--all")[1])
+        self.assertEqual({row["VM"] for row in rows}, {"db1", "db2"})
+        self.assertTrue(self.check("--all", formatter="csv")[1].startswith("VM,Check,Verdict,Found,Cure\n"))
+        self.assertRegex(self.check("db1", formatter="table")[1], r"^Check +Verdict +Found +Cure *\n")
+
+    def test_refuses_what_it_cannot_check(self):
+        self.assertIn("there is no vm db9", self.refused(1, "vm", "check", "db9"))
+        self.assertIn("name one VM, or say --all", self.refused(2, "vm", "check"))
+        self.assertIn("name one VM, or say --all", self.refused(2, "vm", "check", "db1", "--all"))
+        self.assertIn("a name is", self.refused(2, "vm", "check", "DB1"))
+
+    def test_memory_that_must_be_reserved_is_not_started_without(self):
+        self.cli(*SETTINGS, "set", "-o", "/Mem/PVRDMARequireReservation", "-i", "1")
+        row = self.row("Memory reservation")
+        self.assertEqual((row["Verdict"], row["Cure"]), ("failed", "paravane vm set db1 --lock-memory"))
+        for command in "start", "run":
+            complaint = self.refused(1, "vm", command, "db1")
+            self.assertIn("vm db1: Memory reservation: not reserved, and /Mem/PVRDMARequireReservation is 1", complaint)
+            self.assertIn("\n  paravane vm set db1 --lock-memory\n", complaint)
+        self.cli("vm", "set", "db1", "--lock-memory")
+        self.assertEqual(self.row("Memory reservation")["Verdict"], "ok")
+
+
+if __name__ == "__main__":
+    unittest.main()
