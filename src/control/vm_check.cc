@@ -51,13 +51,13 @@ void check_memory(const VmCheckFacts& facts, CheckRows& rows) {
   const VmSpec& vm = facts.vm.spec;
   const std::uint64_t size = vm.machine.memory_mib;
   if (vm.machine.lock_memory) {
-    return rows.ok(kMemory, fmt::format("{} MiB, reserved and locked", size));
+    return rows.ok(kMemory, fmt::format("{} MiB, shared, reserved and locked", size));
   }
   if (number_of(facts, kPvrdmaReservation) != 0) {
     return rows.stop(kMemory, fmt::format("not reserved, and {} is 1", kPvrdmaReservation),
                      fmt::format("paravane vm set {} --lock-memory", vm.name));
   }
-  rows.ok(kMemory, fmt::format("{} MiB, not reserved: no path needs that", size));
+  rows.ok(kMemory, fmt::format("{} MiB, shared, not reserved: no path needs that", size));
 }
 
 }  // namespace

@@ -61,14 +61,14 @@ TEST(VmCheck, AdaptersOfAVm) {
 TEST(VmCheck, MemoryThatIsNotReserved) {
   VmCheckFacts facts = good_facts();
   EXPECT_EQ(row_of(facts, "Memory reservation"),
-            good("Memory reservation", "1024 MiB, not reserved: no path needs that"));
+            good("Memory reservation", "1024 MiB, shared, not reserved: no path needs that"));
   set(facts, kPvrdmaReservation, "1");
   EXPECT_EQ(row_of(facts, "Memory reservation"),
             stopping("Memory reservation", "not reserved, and /Mem/PVRDMARequireReservation is 1",
                      "paravane vm set db1 --lock-memory"));
   facts.vm.spec.machine.lock_memory = true;
   EXPECT_EQ(row_of(facts, "Memory reservation"),
-            good("Memory reservation", "1024 MiB, reserved and locked"));
+            good("Memory reservation", "1024 MiB, shared, reserved and locked"));
 }
 
 TEST(VmCheck, PortGroup) {

@@ -207,6 +207,25 @@ class Refusals(SwitchTest):
         self.assertIn("[network] uplinks", host.refused("vds", "add-host", "lan", "--uplink", "nic"))
         self.assertNotIn("master", host.links()["nic"])
 
+    def test_uplink_is_changed_while_vms_run_unless_vsphere_s_rule_is_set(self):
+        host = self.make_host(uplinks=["nic", "other"])
+        for name in "nic", "other":
+            host.network.ip("link", "add", name, "type", "veth", "peer", "name", f"far-{name}")
+        host.start()
+        host.make_lan()
+        host.cli("vm", "add", "a", "--port-group", "vms")
+        setting = "system", "settings", "advanced", "set", "-o", "/Net/PVRDMAUplinkEditNeedsPowerOff"
+        with attach(host.folder / "vms" / "a.sock"):
+            host.cli("vds", "uplink", "lan", "other")
+            host.cli(*setting, "-i", "1")
+            done = host.cli("vds", "uplink", "lan", "nic", check=False)
+            self.assertEqual(done.returncode, 4, done.stderr)
+            self.assertIn("/Net/PVRDMAUplinkEditNeedsPowerOff is 1", done.stderr)
+            self.assertIn("attached: a", done.stderr)
+            self.assertEqual(host.vds()["Uplink"], "other")
+        wait_for(lambda: host.rows("vm", "list")[0]["State"] == "detached", "the VM to be off")
+        host.cli("vds", "uplink", "lan", "nic")
+
     def test_uplink_that_is_missing_is_named_and_taken_when_it_comes(self):
         host = self.make_host()
         host.start()
