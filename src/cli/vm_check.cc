@@ -56,17 +56,20 @@ control::ApiResult<std::vector<CheckRow>> check_whole_vm(const control::VmStatus
 }
 
 ExitStatus check_before_start(const control::VmStatus& vm, const Context& context) {
-  auto rows = check_whole_vm(vm, context);
-  if (!rows) {  // an older daemon cannot
-    tell(vm.spec.name, {.check = "check",
-                        .verdict = Verdict::kWarning,
-                        .found = "the daemon does not: " + rows.error().message});
-    rows = check_our_side(vm, context);
+  control::ApiClient client = context.client();
+  auto rows = client.check_vm(vm.spec.name);
+  if (!rows) {
+    // An older daemon knows no such request. Any other that does not answer may know why not.
+    if (rows.error().code != control::ApiErrorCode::kInvalidRequest) {
+      return report(rows.error(), client);
+    }
+    rows.emplace();
   }
+  std::ranges::move(check_our_side(vm, context), std::back_inserter(*rows));
   std::ranges::stable_sort(*rows, {}, &CheckRow::stops_start);  // why not is said last
   ExitStatus status = ExitStatus::kOk;
   for (const CheckRow& row : *rows) {
-    if (row.verdict != Verdict::kOk) tell(vm.spec.name, row);
+    if (row.verdict != Verdict::kOk || row.stops_start) tell(vm.spec.name, row);
     if (row.stops_start) status = ExitStatus::kFailed;
   }
   return status;

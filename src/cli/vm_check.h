@@ -23,7 +23,7 @@ control::TextTable check_table(const std::vector<CheckedVm>& vms, bool named);
 control::ApiResult<std::vector<control::CheckRow>> check_whole_vm(const control::VmStatus& vm,
                                                                   const Context& context);
 
-// Says on stderr what is not as it should be. kFailed: a start has no sense.
+// Says on stderr what is not as it should be. Else than kOk: a start has no sense.
 ExitStatus check_before_start(const control::VmStatus& vm, const Context& context);
 
 }  // namespace paravane::cli

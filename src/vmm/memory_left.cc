@@ -62,11 +62,13 @@ MemoryLeft memory_left(const std::string& cgroup, const std::string& root) {
   const auto available = number_after(read(root + "proc/meminfo"), "MemAvailable:");
   if (!available) return {};
   MemoryLeft least{.mib = *available / 1024, .of = "the host"};
+  // The topmost has a limit as well where it is that of a container.
   std::string group = cgroup.empty() ? own_cgroup(root) : cgroup;
-  while (!group.empty() && group != "/") {
+  while (group.starts_with('/')) {
     const auto left = left_in(root + "sys/fs/cgroup" + group);
     if (left && *left / kMib < least.mib) least = {.mib = *left / kMib, .of = "cgroup " + group};
-    group.resize(group.rfind('/'));
+    if (group.size() == 1) break;
+    group.resize(std::max<std::size_t>(group.rfind('/'), 1));
   }
   least.mib = std::max<std::uint64_t>(least.mib, 1);
   return least;

@@ -42,6 +42,11 @@ TEST_F(MemoryLeftTest, IsWhatACgroupAboveHas) {
   EXPECT_EQ(memory_left("/vms", root_), (MemoryLeft{.mib = 1, .of = "cgroup /vms"}));
 }
 
+TEST_F(MemoryLeftTest, IsWhatAContainerHas) {
+  limit("/", "2147483648", "1073741824");
+  EXPECT_EQ(memory_left("/vms", root_), (MemoryLeft{.mib = 1024, .of = "cgroup /"}));
+}
+
 TEST_F(MemoryLeftTest, IsThatOfOurOwnCgroup) {
   write("proc/self/cgroup", "1:name=x:/y\n0::/vms/shell\n");
   limit("/vms/shell", "10485760", "0");
