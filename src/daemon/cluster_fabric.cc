@@ -190,7 +190,16 @@ void ClusterFabric::on_made(const std::shared_ptr<MadeChannel>& made) {
   });
 }
 
-void ClusterFabric::on_changed(const std::string& host, const std::string& problem) {
+std::string ClusterFabric::explain(const std::string& host, const std::string& problem) const {
+  if (problem.empty() || !view_) return problem;
+  const auto known = view_->hosts.find(host);
+  if (known == view_->hosts.end() || !known->second.info) return problem;
+  const std::string why = why_closed(known->second);
+  return why.empty() ? problem : why;
+}
+
+void ClusterFabric::on_changed(const std::string& host, const std::string& what) {
+  const std::string problem = explain(host, what);
   parts_.cluster.set_channel(host, problem.empty(), problem);
   for (control::Event& event : watch_.on_channel(host, problem, std::chrono::steady_clock::now())) {
     parts_.tell(std::move(event));
@@ -203,7 +212,12 @@ void ClusterFabric::on_changed(const std::string& host, const std::string& probl
 void ClusterFabric::on_channel_lost(const transport_tcp::LostChannel& lost) {
   const auto found =
       std::ranges::find_if(ids_, [&](const auto& entry) { return entry.second == lost.host; });
-  if (found != ids_.end() && maker_) maker_->on_lost(found->first, lost.number, lost.reason);
+  if (found == ids_.end()) return;
+  if (maker_) maker_->on_lost(found->first, lost.number, lost.reason);
+  // The maker forgets hosts that are closed, and the worker has taken the end for the reason.
+  if (const std::string why = explain(found->first, lost.reason); why != lost.reason) {
+    on_changed(found->first, why);
+  }
 }
 
 void ClusterFabric::on_gids(const std::vector<SharedGid>& gids) {

@@ -66,11 +66,13 @@ class ClusterFabric {
   // Why there is no channel to a host, by its operator's word or ours; empty: nobody has
   // said so.
   std::string why_closed(const inventory::Host& host) const;
+  // That counts for more than how a connection has ended, whichever is heard of first.
+  std::string explain(const std::string& host, const std::string& problem) const;
   void tell_worker();
   void tell_maker();
   verbs::HostId id_of(const std::string& host);
   void on_made(const std::shared_ptr<MadeChannel>& made);
-  void on_changed(const std::string& host, const std::string& problem);
+  void on_changed(const std::string& host, const std::string& what);
 
   const Config& config_;
   Parts parts_;
