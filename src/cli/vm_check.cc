@@ -66,11 +66,14 @@ ExitStatus check_before_start(const control::VmStatus& vm, const Context& contex
     rows.emplace();
   }
   std::ranges::move(check_our_side(vm, context), std::back_inserter(*rows));
-  std::ranges::stable_sort(*rows, {}, &CheckRow::stops_start);  // why not is said last
-  ExitStatus status = ExitStatus::kOk;
   for (const CheckRow& row : *rows) {
-    if (row.verdict != Verdict::kOk || row.stops_start) tell(vm.spec.name, row);
-    if (row.stops_start) status = ExitStatus::kFailed;
+    if (row.verdict != Verdict::kOk && !row.stops_start) tell(vm.spec.name, row);
+  }
+  ExitStatus status = ExitStatus::kOk;
+  for (const CheckRow& row : *rows) {  // why not is said last
+    if (!row.stops_start) continue;
+    tell(vm.spec.name, row);
+    status = ExitStatus::kFailed;
   }
   return status;
 }
