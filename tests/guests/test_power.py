@@ -1,4 +1,5 @@
 """VMs that paravane itself runs: start, stop, reset, console, hot-add."""
+import json
 import os
 import pathlib
 import pwd
@@ -56,6 +57,14 @@ class RunByParavane(unittest.TestCase):
         self.assertEqual(int(fields["CapEff"], 16), 0)
         self.assertEqual(fields["NoNewPrivs"], "1")
         self.assertEqual(fields["Seccomp"], "2")
+
+    def test_check_of_a_vm_that_runs_finds_all_of_it_good(self):
+        rows = {row["Check"]: row for row in json.loads(self.rig.run("--formatter=json", "vm", "check", "vm1"))}
+        self.assertEqual([row for row in rows.values() if row["Verdict"] != "ok" or row["Cure"]], [])
+        self.assertIn("with vfio-user-pci", rows["QEMU"]["Found"])
+        self.assertEqual(rows["QEMU's user"]["Found"], QEMU_USER)
+        self.assertEqual(rows["Adapter 1: guest driver"]["Found"], "vmw_pvrdma has activated the device")
+        self.assertIn(f"process {self.rig.row('vm1')['PID']}", rows["Adapter 1: socket"]["Found"])
 
     def test_console_takes_commands_from_a_pipe(self):
         out = self.rig.run("vm", "console", "vm2", "--quiet", "3", text="\necho hel\\lo from $(hostname)\n")
