@@ -135,8 +135,7 @@ ApiResult<VmStatus> ApiClient::find_vm(const std::string& name) {
 }
 
 ApiResult<std::vector<CheckRow>> ApiClient::check_vm(const std::string& name) {
-  return parse(call("GET", fmt::format("/v1/vms/{}{}", name, kVmCheck)),
-                      check_list_from_json);
+  return parse(call("GET", fmt::format("/v1/vms/{}{}", name, kVmCheck)), check_list_from_json);
 }
 
 ApiResult<DaemonStatus> ApiClient::status() {
