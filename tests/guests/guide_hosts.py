@@ -167,7 +167,7 @@ class GuideHosts(Guests):
     # ---- VMs ----
 
     def prepare_vms(self, host):
-        """Before VMs of a host are started: what they boot in place of their disks."""
+        """Before VMs of a host are checked or started: what they boot in place of their disks."""
         for row in host.rows("vm", "list"):
             name = row["Name"]
             if row["Adapter"] != 1 or name in self.booting:

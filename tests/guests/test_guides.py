@@ -33,7 +33,7 @@ class Follower:
         if "file" in step.attributes:
             host.write(step.attributes["file"], guide_text.numbered("\n".join(step.lines) + "\n", host.name))
         for command, shown in step.commands:
-            if "vm start" in command:
+            if "vm check" in command or "vm start" in command:
                 self.rig.prepare_vms(host)
             self.judge(step, host.name, command, shown, host.run)
             if "vm start" in command:
