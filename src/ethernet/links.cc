@@ -269,13 +269,17 @@ Status Links::forbid_own_address(int index) {
   return socket_->send(message);
 }
 
-Status Links::forbid_arp_answers(int index) {
-  constexpr std::uint32_t kNever = 8;  // arp_ignore
+Status Links::forbid_ipv4(int index) {
+  constexpr std::uint32_t kNever = 8;   // arp_ignore
+  constexpr std::uint32_t kStrict = 1;  // rp_filter: only from where the answer would go, which
+                                        // is never to an interface without an address
   Message message(RTM_NEWLINK, 0, AF_UNSPEC, index);
   message.nest(IFLA_AF_SPEC, [](Message& spec) {
     spec.nest(AF_INET, [](Message& ipv4) {
-      ipv4.nest(IFLA_INET_CONF,
-                [](Message& settings) { settings.u32(IPV4_DEVCONF_ARP_IGNORE, kNever); });
+      ipv4.nest(IFLA_INET_CONF, [](Message& settings) {
+        settings.u32(IPV4_DEVCONF_ARP_IGNORE, kNever);
+        settings.u32(IPV4_DEVCONF_RP_FILTER, kStrict);
+      });
     });
   });
   return socket_->send(message);

@@ -87,8 +87,9 @@ class Links {
   Status remove_address(int index, const Ipv4Interface& address);
   // So that this host says nothing on it by itself. A host without IPv6 has nothing to say.
   Status forbid_own_address(int index);
-  // So that this host answers no question of ARP on it, for an address that it has elsewhere.
-  Status forbid_arp_answers(int index);
+  // So that this host, for an address that it has elsewhere, answers no question of ARP on it
+  // and takes no packet from it. REQUIRES: it has no address of its own.
+  Status forbid_ipv4(int index);
 
   // Of a port of a VLAN-aware bridge; `vlans` instead of what it has, which is `old`.
   Status set_port_vlans(int index, const PortVlans& old, const PortVlans& vlans);

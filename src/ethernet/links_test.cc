@@ -78,12 +78,14 @@ TEST_F(LinksTest, SaysNothingOnItByItself) {
   EXPECT_FALSE(network_.ip_shows("-6 address show dev br", "fe80"));
 }
 
-TEST_F(LinksTest, AnswersNoQuestionOnIt) {
+TEST_F(LinksTest, AnswersNoQuestionAndTakesNoPacketOnIt) {
   ASSERT_TRUE(links_->add_bridge("br", false));
-  ASSERT_TRUE(links_->forbid_arp_answers(find("br")->index));
-  std::string setting;
-  std::getline(std::ifstream("/proc/sys/net/ipv4/conf/br/arp_ignore"), setting);
-  EXPECT_EQ(setting, "8");
+  ASSERT_TRUE(links_->forbid_ipv4(find("br")->index));
+  for (const auto& [name, wanted] : {std::pair("arp_ignore", "8"), std::pair("rp_filter", "1")}) {
+    std::string setting;
+    std::getline(std::ifstream(std::string("/proc/sys/net/ipv4/conf/br/") + name), setting);
+    EXPECT_EQ(setting, wanted) << name;
+  }
 }
 
 TEST_F(LinksTest, TellsWhatTheKernelSays) {

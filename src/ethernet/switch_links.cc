@@ -192,9 +192,9 @@ class Making {
       complain(wanted.name, "this kernel's bridge does not filter VLANs");
       return;
     }
-    // Or others would learn this bridge for the addresses of our interfaces on it; and its MAC
-    // address changes when a tap comes or goes.
-    done(wanted.name, "silence it", links_.forbid_arp_answers(bridge->index));
+    // Or others would learn this bridge for the addresses of our interfaces on it, and its MAC
+    // address changes when a tap comes or goes; and guests would reach all of our addresses.
+    done(wanted.name, "silence it", links_.forbid_ipv4(bridge->index));
     adjust_size_and_state(*bridge, wanted.mtu);
     bridges_[wanted.name] = bridge->index;
   }

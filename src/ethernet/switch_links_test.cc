@@ -58,17 +58,20 @@ TEST_F(SwitchLinksTest, MakesWhatIsWantedOnce) {
   EXPECT_FALSE(network_.ip_shows("-6 address", "fe80::1"));
 }
 
-TEST_F(SwitchLinksTest, ItsBridgesAnswerNoArp) {
-  const auto setting = [] {
-    std::string text;
-    std::getline(std::ifstream("/proc/sys/net/ipv4/conf/pvs-lan/arp_ignore"), text);
-    return text;
-  };
-  make();
-  EXPECT_EQ(setting(), "8");
-  std::ofstream("/proc/sys/net/ipv4/conf/pvs-lan/arp_ignore") << "0\n";
-  make();  // of an earlier daemon, or somebody's change
-  EXPECT_EQ(setting(), "8");
+TEST_F(SwitchLinksTest, ThisHostIsNotReachedByItsBridges) {
+  for (const auto& [name, wanted] : {std::pair("arp_ignore", "8"), std::pair("rp_filter", "1")}) {
+    const std::string file = std::string("/proc/sys/net/ipv4/conf/pvs-lan/") + name;
+    const auto setting = [&file] {
+      std::string text;
+      std::getline(std::ifstream(file), text);
+      return text;
+    };
+    make();
+    EXPECT_EQ(setting(), wanted) << name;
+    std::ofstream(file) << "0\n";
+    make();  // of an earlier daemon, or somebody's change
+    EXPECT_EQ(setting(), wanted) << name;
+  }
 }
 
 TEST_F(SwitchLinksTest, RemovesWhatIsNoLongerWantedAndLetsTheNicGo) {
