@@ -279,9 +279,13 @@ ApiResult<void> HostVmkernel::check_tag(const std::string& vmknic) const {
                   "one VMkernel interface of a host is tagged for PVRDMA, not several",
                   "Name one: paravane system settings advanced set -o /Net/PVRDMAVmknic -s vmk1");
   }
-  return refuse(ApiErrorCode::kNotFound,
-                fmt::format("there is no VMkernel interface {} on this host", vmknic),
-                do_you_mean(vmknic, known) + kListVmknics);
+  const std::string missing = fmt::format("there is no VMkernel interface {} on this host", vmknic);
+  if (vmknic == kManagementVmknic) {
+    return refuse(ApiErrorCode::kNotFound, missing,
+                  "It is the one that has [cluster] address of paravaned.toml: name that address "
+                  "there, and start paravaned again.");
+  }
+  return refuse(ApiErrorCode::kNotFound, missing, do_you_mean(vmknic, known) + kListVmknics);
 }
 
 ApiResult<void> HostVmkernel::set_setting(const control::SettingValue& setting) {

@@ -32,7 +32,8 @@ void check_program(const StartFacts& facts, CheckRows& rows) {
   rows.stop("QEMU",
             fmt::format("{}; it takes {}.{} or later", facts.qemu_problem, kOldestQemu.major_number,
                         kOldestQemu.minor_number),
-            "apt-get install -t trixie-backports qemu-system-x86");
+            "apt-get install -t trixie-backports qemu-system-x86   # Debian 13; elsewhere let "
+            "PARAVANE_QEMU name one");
 }
 
 void check_account(const StartFacts& facts, CheckRows& rows) {

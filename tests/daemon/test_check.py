@@ -26,6 +26,11 @@ class Settings(DaemonTest):
             self.assertEqual(self.listed(path), ("integer", standard, standard, 0, 1))
         self.assertIn("a number from 1 to 8", self.refused(2, *SETTINGS, "set", "-o", "/Net/PVRDMAMaxAdapters", "-i", "9"))
 
+    def test_the_management_interface_is_the_one_with_the_clusters_address(self):
+        said = self.refused(1, *SETTINGS, "set", "-o", "/Net/PVRDMAVmknic", "-s", "vmk0")
+        self.assertIn("there is no VMkernel interface vmk0 on this host", said)
+        self.assertIn("[cluster] address of paravaned.toml", said)
+
     def test_one_adapter_for_each_vm_as_vsphere_has_it(self):
         self.cli(*SETTINGS, "set", "-o", "/Net/PVRDMAMaxAdapters", "-i", "1")
         self.stop(self.daemon)
