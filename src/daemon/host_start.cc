@@ -141,7 +141,8 @@ ApiResult<void> Host::open_vmkernel() {
                            ? cluster_fabric_->place()
                            : control::ChannelPlace{.closed = "this host is in no cluster"};
               },
-          .setting_changed = [this] { tell_rules(); }},
+          .setting_changed = [this] { tell_rules(); },
+          .tell = [this](control::Event event) { tell(std::move(event)); }},
       *store_, *network_);
   auto loaded = vmkernel_->load();
   if (loaded) tell_rules();

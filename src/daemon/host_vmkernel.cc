@@ -225,7 +225,8 @@ ApiResult<VmknicStatus> HostVmkernel::add_vmknic(const Vmknic& vmknic) {
   Vmknic made = vmknic;
   if (!made.mac) made.mac = choose_mac(made.name);
   if (auto kept = keep(made); !kept) return std::unexpected(kept.error());
-  log::info("{}: added, port group {}", made.name, made.port_group);
+  tell("vmknic.added", {{"vmknic", made.name}},
+       fmt::format("{} was added, port group {}", made.name, made.port_group));
   return status_of(made);
 }
 
@@ -245,7 +246,9 @@ ApiResult<VmknicStatus> HostVmkernel::set_vmknic(const std::string& name,
   changed.ipv4 = change.ipv4;
   if (auto good = check_network(changed); !good) return std::unexpected(good.error());
   if (auto kept = keep(changed); !kept) return std::unexpected(kept.error());
-  log::info("{}: has {}", name, changed.ipv4 ? format_ipv4(*changed.ipv4) : "no IPv4 address");
+  tell("vmknic.changed", {{"vmknic", name}},
+       fmt::format("{} has {}", name,
+                   changed.ipv4 ? format_ipv4(*changed.ipv4) : "no IPv4 address"));
   return status_of(changed);
 }
 
@@ -267,8 +270,15 @@ ApiResult<void> HostVmkernel::remove_vmknic(const std::string& name) {
   if (auto gone = store_.erase_document(kVmknicKind, name); !gone) return gone;
   vmknics_.erase(name);
   network_.apply();
-  log::info("{}: removed", name);
+  tell("vmknic.removed", {{"vmknic", name}}, fmt::format("{} was removed", name));
   return {};
+}
+
+void HostVmkernel::tell(const char* type, std::map<std::string, std::string> fields,
+                        std::string text) const {
+  log::info("{}", text);
+  if (!config_.tell) return;
+  config_.tell({.type = type, .fields = std::move(fields), .text = std::move(text)});
 }
 
 ApiResult<void> HostVmkernel::check_tag(const std::string& vmknic) const {
@@ -307,7 +317,8 @@ ApiResult<void> HostVmkernel::set_setting(const control::SettingValue& setting) 
     return kept;
   }
   settings_[setting.path] = setting.value;
-  log::info("setting {} is \"{}\"", setting.path, setting.value);
+  tell("setting.changed", {{"setting", setting.path}, {"value", setting.value}},
+       fmt::format("setting {} is \"{}\"", setting.path, setting.value));
   if (config_.setting_changed) config_.setting_changed();
   on_applied();
   return {};
@@ -324,7 +335,9 @@ ApiResult<void> HostVmkernel::set_ruleset(const control::FirewallRuleset& rulese
     return kept;
   }
   pvrdma_enabled_ = ruleset.enabled;
-  log::info("firewall ruleset {}: {}", ruleset.name, ruleset.enabled ? "enabled" : "disabled");
+  const char* state = ruleset.enabled ? "enabled" : "disabled";
+  tell("ruleset.changed", {{"ruleset", ruleset.name}, {"state", state}},
+       fmt::format("firewall ruleset {} is {}", ruleset.name, state));
   on_applied();
   return {};
 }

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "control/event.h"
 #include "control/host_configuration.h"
 #include "control/store.h"
 #include "daemon/channel_site.h"
@@ -28,6 +29,7 @@ struct HostVmkernelConfig {
   // Where the channel is now.
   std::function<control::ChannelPlace()> channel{};
   std::function<void()> setting_changed{};
+  std::function<void(control::Event)> tell{};
 };
 
 class HostVmkernel final : public control::HostConfigurationManagement {
@@ -68,6 +70,9 @@ class HostVmkernel final : public control::HostConfigurationManagement {
   control::VmknicStatus management() const;
   // By name, vmk0 among them.
   std::vector<std::string> names() const;
+
+  // To log and event log. `text`: what is so from now on.
+  void tell(const char* type, std::map<std::string, std::string> fields, std::string text) const;
 
   HostVmkernelConfig config_;
   control::Store& store_;

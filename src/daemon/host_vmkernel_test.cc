@@ -5,6 +5,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "testing/temp_dir.h"
 
@@ -52,7 +53,11 @@ class HostVmkernelTest : public testing::Test {
     vmkernel_ = std::make_unique<HostVmkernel>(
         HostVmkernelConfig{.management_address = "10.0.0.1",
                            .is_free = [](const control::MacAddress&) { return true; },
-                           .site_changed = [this](const ChannelSite& site) { told_ = site; }},
+                           .site_changed = [this](const ChannelSite& site) { told_ = site; },
+                           .tell =
+                               [this](const control::Event& event) {
+                                 events_.push_back(event.type + ": " + event.text);
+                               }},
         *store_, *network_);
     ASSERT_TRUE(network_->load());
     ASSERT_TRUE(vmkernel_->load());
@@ -74,7 +79,23 @@ class HostVmkernelTest : public testing::Test {
   std::unique_ptr<HostNetwork> network_;
   std::unique_ptr<HostVmkernel> vmkernel_;
   std::optional<ChannelSite> told_;
+  std::vector<std::string> events_;
 };
+
+TEST_F(HostVmkernelTest, EachChangeIsAnEvent) {
+  add("vmk1", "192.168.1.1/24");
+  tag("vmk1");
+  enable(true);
+  tag("");
+  EXPECT_FALSE(vmkernel_->add_vmknic({.name = "vmk1", .port_group = "pg"}));
+  ASSERT_TRUE(vmkernel_->remove_vmknic("vmk1"));
+  EXPECT_THAT(events_, ElementsAre("vmknic.added: vmk1 was added, port group pg",
+                                   "vmknic.changed: vmk1 has 192.168.1.1/24",
+                                   "setting.changed: setting /Net/PVRDMAVmknic is \"vmk1\"",
+                                   "ruleset.changed: firewall ruleset pvrdma is enabled",
+                                   "setting.changed: setting /Net/PVRDMAVmknic is \"\"",
+                                   "vmknic.removed: vmk1 was removed"));
+}
 
 TEST_F(HostVmkernelTest, TheChannelIsWhereTheTagIsWhileTheRulesetLetsIt) {
   EXPECT_THAT(vmkernel_->site().closed, HasSubstr("the firewall ruleset pvrdma is disabled"));
