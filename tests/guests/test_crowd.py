@@ -48,6 +48,7 @@ class EightGuestsOfFourHosts(unittest.TestCase):
         cls.addClassCleanup(cls.rig.close)
         cls.rig.up(*MEMORY)
 
+    @only_with_all
     def test_all_pairs_talk_at_once(self):
         pairs = crowd.all_pairs(self.vms)
         self.assertEqual(len(pairs), 28)

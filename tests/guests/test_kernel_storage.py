@@ -92,6 +92,7 @@ class BlockStorage:
         self.initiator("fio --name=verify --filename=$disk --size=16M --rw=randwrite --bsrange=4k-128k --direct=1 "
                        "--ioengine=io_uring --iodepth=8 --verify=crc32c --verify_fatal=1", timeout=120)
 
+    @only_with_all
     def test_4_target_killed_in_mid_write_is_reported_and_used_again_when_it_returns(self):
         # If the target has the write in hand, SRP's initiator learns of its death by the next command only.
         script = (f"while dd if={self.disk} of=/dev/null bs=4k count=1 iflag=direct; do sleep 0.2; done 2>/dev/null & "
@@ -115,8 +116,6 @@ class NvmeOverFabrics(BlockStorage, unittest.TestCase):
 
 class NvmeOverFabricsBetweenTwoHosts(BlockStorage, unittest.TestCase):
     serve, connect, disk = NVME_SERVE, NVME_CONNECT, "/dev/nvme0n1"
-    test_4_target_killed_in_mid_write_is_reported_and_used_again_when_it_returns = only_with_all(
-        BlockStorage.test_4_target_killed_in_mid_write_is_reported_and_used_again_when_it_returns)
 
     @classmethod
     def setUpClass(cls):
@@ -128,8 +127,6 @@ class NvmeOverFabricsBetweenTwoHosts(BlockStorage, unittest.TestCase):
 
 class ScsiRdmaProtocol(BlockStorage, unittest.TestCase):
     serve, connect, disk = SRP_SERVE, SRP_CONNECT, "/dev/sda"
-    test_4_target_killed_in_mid_write_is_reported_and_used_again_when_it_returns = only_with_all(
-        BlockStorage.test_4_target_killed_in_mid_write_is_reported_and_used_again_when_it_returns)
 
 
 if __name__ == "__main__":
