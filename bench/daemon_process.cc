@@ -32,6 +32,14 @@ std::uint64_t switches_of(const std::filesystem::path& status) {
   return sum;
 }
 
+// The only child of a daemon that runs no etcd.
+pid_t engine_of(pid_t daemon) {
+  pid_t engine = -1;
+  std::ifstream(fmt::format("/proc/{0}/task/{0}/children", daemon)) >> engine;
+  demand(engine > 0, "paravaned has no engine");
+  return engine;
+}
+
 // Root's daemon does not let its engine be root.
 constexpr const char* kEngineUser = "nobody";
 
@@ -77,8 +85,8 @@ DaemonProcess::~DaemonProcess() {
 
 void DaemonProcess::await_answer() {
   for (int i = 0; i < kTries; ++i) {
-    if (const auto status = api_.status()) {
-      engine_ = status->pid;
+    if (api_.status()) {
+      engine_ = engine_of(pid_);
       return;
     }
     std::this_thread::sleep_for(kBetweenTries);

@@ -1,10 +1,15 @@
 // paravane status, and paravane daemon stop.
 
 #include <fmt/format.h>
+#include <poll.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
+#include <chrono>
 #include <memory>
 #include <string>
 
+#include "base/unique_fd.h"
 #include "cli/commands.h"
 
 namespace paravane::cli {
@@ -25,10 +30,29 @@ ExitStatus run_status(const Context& context) {
   return ExitStatus::kOk;
 }
 
+// Longer than a daemon gives the etcd that it runs.
+constexpr std::chrono::milliseconds kTimeToEnd = std::chrono::seconds(10);
+
+bool ends(const UniqueFd& process) {
+  pollfd ended{.fd = process.get(), .events = POLLIN, .revents = 0};
+  return ::poll(&ended, 1, static_cast<int>(kTimeToEnd.count())) > 0;
+}
+
+// What comes next may be to start it again, which it must not stand in the way of. Its
+// number is pinned before it is asked to end: afterwards it may be another's.
 ExitStatus run_stop(bool force, const Context& context) {
   control::ApiClient client = context.client();
+  const auto status = client.status();
+  if (!status && client.unreachable()) return report(status.error(), client);
+  UniqueFd process;
+  if (status) process = UniqueFd(static_cast<int>(::syscall(SYS_pidfd_open, status->pid, 0)));
   const auto stopped = client.stop(force);
-  return stopped ? ExitStatus::kOk : report(stopped.error(), client);
+  if (!stopped) return report(stopped.error(), client);
+  if (!process || ends(process)) return ExitStatus::kOk;
+  return report_failure(
+      fmt::format("the daemon was asked to end, and process {} has not after {} s", status->pid,
+                  std::chrono::duration_cast<std::chrono::seconds>(kTimeToEnd).count()),
+      "Its log says what it waits for: journalctl -u paravaned");
 }
 
 }  // namespace
@@ -46,7 +70,8 @@ void add_daemon_commands(CLI::App& parent, Run& run) {
   CLI::App* daemon = parent.add_subcommand("daemon", "The daemon itself");
   daemon->require_subcommand(1);
   daemon->footer("Examples:\n  paravane daemon stop");
-  CLI::App* stop = daemon->add_subcommand("stop", "End the daemon, unless VMs are attached");
+  CLI::App* stop = daemon->add_subcommand(
+      "stop", "End the daemon, unless VMs are attached, and wait until it has ended");
   auto force = std::make_shared<bool>(false);
   stop->add_flag("--force", *force,
                  "Also with VMs attached: they lose the device until each is restarted");

@@ -59,7 +59,7 @@ struct Stats {
 
 struct DaemonStatus {
   std::string version;
-  int pid = 0;
+  int pid = 0;  // of the process that was started; what serves guests is its child
   std::uint64_t uptime_seconds = 0;
   std::uint64_t vms = 0;
   std::uint64_t attached = 0;

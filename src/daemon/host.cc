@@ -171,7 +171,7 @@ ApiResult<control::DaemonStatus> Host::status() {
   const auto uptime = std::chrono::steady_clock::now() - started_;
   return control::DaemonStatus{
       .version = kVersion,
-      .pid = ::getpid(),
+      .pid = ::getppid(),  // the keeper is what was started, and what ends last
       .uptime_seconds = static_cast<std::uint64_t>(
           std::chrono::duration_cast<std::chrono::seconds>(uptime).count()),
       .vms = vms_.size(),

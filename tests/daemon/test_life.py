@@ -56,8 +56,17 @@ class Life(DaemonTest):
     def test_stop_ends_the_daemon(self):
         daemon = self.start()
         self.cli("daemon", "stop")
-        self.assertEqual(daemon.wait(PATIENCE_S), 0)
+        self.assertEqual(os.waitid(os.P_PID, daemon.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT).si_status, 0)
         self.assertIn("does not answer", self.refused(3, "status"))
+
+    def test_stop_says_so_when_the_daemon_does_not_end(self):
+        daemon = self.start()
+        os.kill(daemon.pid, signal.SIGSTOP)  # the keeper; its engine answers and ends
+        try:
+            self.assertIn(f"process {daemon.pid} has not after 10 s", self.refused(1, "daemon", "stop"))
+        finally:
+            os.kill(daemon.pid, signal.SIGCONT)
+        self.assertEqual(daemon.wait(PATIENCE_S), 0)
 
     def test_sigterm_names_attached_vms_in_the_log(self):
         daemon = self.start()
