@@ -24,6 +24,13 @@ NOT_OURS = ("/proc", "/dev", "/run/lock", "/tmp", "/var/lib/dpkg/info", "/var/li
             "/var/cache", "/var/lib/apt", "/var/log", "/packages")
 
 
+def remove_leftovers():
+    """Of runs that were killed; their mounts ended with them."""
+    for folder in (CACHE / "packages").glob("run-*-*"):
+        if not pathlib.Path("/proc", folder.name.split("-")[1]).exists():
+            shutil.rmtree(folder)
+
+
 class Failed(AssertionError):
     """A command in the Debian failed that should not have."""
 
@@ -34,7 +41,7 @@ class Debian:
                                text=True).stdout.strip()
         self.suite = suite
         (CACHE / "packages").mkdir(parents=True, exist_ok=True)
-        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="run-", dir=CACHE / "packages"))
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix=f"run-{os.getpid()}-", dir=CACHE / "packages"))
         self.root = self.folder / "root"
         for name in "root", "upper", "work":
             (self.folder / name).mkdir()
