@@ -116,7 +116,7 @@ Outcome Responder::judge_key() {
 
 void Responder::take_in_hand() {
   if (has_receive_) return;
-  receive_ = std::move(given_back_.back());
+  receive_ = given_back_.back();
   given_back_.pop_back();
   has_receive_ = true;
 }
@@ -370,7 +370,7 @@ void Responder::wait_for_ring(Instant now) {
 void Responder::stop() {
   abort();
   peer_waits_ = false;
-  for (Arrival& arrival : arrivals_) given_back_.push_back(std::move(arrival.receive));
+  for (const Arrival& arrival : arrivals_) given_back_.push_back(arrival.receive);
   arrivals_.clear();
 }
 

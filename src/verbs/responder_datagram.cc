@@ -4,7 +4,6 @@
 // receive: the kernel's QP 1 would lose a buffer for ever each time.)
 
 #include <algorithm>
-#include <utility>
 
 #include "guestmem/payload.h"
 #include "verbs/grh.h"
@@ -57,12 +56,12 @@ bool Responder::arrival_extents(std::uint64_t arrival, std::uint64_t offset, std
 void Responder::end_arrival(std::uint64_t arrival, bool is_whole) {
   Arrival* found = find_arrival(arrival);
   if (found == nullptr) return;
-  Arrival ended = std::move(*found);
+  const Arrival ended = *found;
   arrivals_.erase(arrivals_.begin() + (found - arrivals_.data()));
   if (is_whole && !qp_.impl_->adapter.memory().failed()) {
     return complete_datagram(ended.source, ended.request, ended.bytes, ended.receive);
   }
-  given_back_.push_back(std::move(ended.receive));
+  given_back_.push_back(ended.receive);
   end_datagram(false, ended.source, ended.request, ended.bytes);
 }
 
