@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/nearest_name.h"
@@ -14,8 +15,8 @@ namespace {
 
 struct SettingOptions {
   std::string path;
-  std::string text;
-  std::string number;
+  std::optional<std::string> text;
+  std::optional<std::string> number;
   bool standard = false;
 };
 
@@ -44,10 +45,15 @@ ExitStatus run_setting_set(const SettingOptions& options, const Context& context
   const control::AdvancedSetting* setting = control::find_setting(options.path);
   if (setting == nullptr) return no_such_setting(options.path);
   const bool is_number = setting->type == control::AdvancedSetting::Type::kInteger;
-  std::string value = is_number ? options.number : options.text;
-  if (options.standard) value = setting->standard;
+  const char* const option = is_number ? "--int-value" : "--string-value";
+  const std::optional<std::string>& given = is_number ? options.number : options.text;
+  if (!given && !options.standard) {
+    return report_usage(
+        fmt::format("{} is {}: {}", options.path, is_number ? "a number" : "a text", option));
+  }
+  const std::string value = options.standard ? std::string(setting->standard) : *given;
   if (const Status good = check_setting(*setting, value); !good) {
-    return report_usage(good.error().message + (is_number ? ": --int-value" : ": --string-value"));
+    return report_usage(fmt::format("{}: {}", good.error().message, option));
   }
   control::ApiClient client = context.client();
   const auto done = client.set_setting({.path = options.path, .value = value});

@@ -1,7 +1,8 @@
-// paravane vm add, remove, list.
+// paravane vm add, remove, list, show.
 
 #include <fmt/format.h>
 
+#include <array>
 #include <cstdio>
 #include <memory>
 #include <optional>
@@ -12,6 +13,7 @@
 #include "cli/commands.h"
 #include "cli/limit_option.h"
 #include "cli/machine_options.h"
+#include "cli/vm_record.h"
 #include "cli/vm_table.h"
 #include "control/vm.h"
 
@@ -80,6 +82,17 @@ ExitStatus run_list(const Context& context) {
   return ExitStatus::kOk;
 }
 
+ExitStatus run_show(const std::string& name, const Context& context) {
+  if (const Status good = control::check_name(name); !good) {
+    return report_usage(fmt::format("vm {}: {}", name, good.error().message));
+  }
+  control::ApiClient client = context.client();
+  const auto vm = client.find_vm(name);
+  if (!vm) return report(vm.error(), client);
+  fmt::print("{}", print_records(std::array{vm_record(*vm, runner_of(name))}, context.format));
+  return ExitStatus::kOk;
+}
+
 void add_add(CLI::App& vm, Run& run) {
   CLI::App* add = vm.add_subcommand("add", "Make an RDMA adapter for a VM");
   auto options = std::make_shared<AddOptions>();
@@ -127,6 +140,18 @@ void add_remove(CLI::App& vm, Run& run) {
   });
 }
 
+void add_show(CLI::App& vm, Run& run) {
+  CLI::App* show = vm.add_subcommand("show", "Show all of a VM: memory, disks, limits, adapters");
+  auto name = std::make_shared<std::string>();
+  show->add_option("NAME", *name, "Name of the VM")->required();
+  show->footer(
+      "Examples:\n"
+      "  paravane vm show db1\n"
+      "  paravane vm show db1 --formatter=json");
+  show->callback(
+      [name, &run] { run = [name](const Context& context) { return run_show(*name, context); }; });
+}
+
 }  // namespace
 
 void add_vm_commands(CLI::App& parent, Run& run) {
@@ -145,6 +170,7 @@ void add_vm_commands(CLI::App& parent, Run& run) {
       "  paravane vm list\n"
       "  paravane vm list --formatter=json");
   list->callback([&run] { run = run_list; });
+  add_show(*vm, run);
   add_vm_change_commands(*vm, run);
   add_vm_argument_commands(*vm, run);
   add_vm_hot_add_command(*vm, run);

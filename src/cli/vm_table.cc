@@ -21,6 +21,17 @@ int pid_of(const AdapterStatus& adapter, const Runner& runner) {
   return adapter.pid > 0 ? adapter.pid : runner.pid;
 }
 
+}  // namespace
+
+bool is_attached(const control::VmStatus& vm) {
+  return std::ranges::any_of(vm.adapters, has_vmm);
+}
+
+int vmm_of(const control::VmStatus& vm) {
+  const auto known = std::ranges::find_if(vm.adapters, [](const auto& one) { return one.pid > 0; });
+  return known == vm.adapters.end() ? 0 : known->pid;
+}
+
 std::string power_of(const control::VmStatus& vm, const Runner& runner) {
   if (runner.state == Runner::State::kRunning) return "running";
   if (is_attached(vm)) return "attached";  // by a VMM of somebody else
@@ -31,17 +42,6 @@ std::string problem_of(const AdapterStatus& adapter, const Runner& runner) {
   const bool lost = runner.state == Runner::State::kRunning && adapter.state == VmState::kDetached;
   if (!adapter.problem.empty() || !lost) return adapter.problem;
   return "the VM runs without it until it was shut down and started again";
-}
-
-}  // namespace
-
-bool is_attached(const control::VmStatus& vm) {
-  return std::ranges::any_of(vm.adapters, has_vmm);
-}
-
-int vmm_of(const control::VmStatus& vm) {
-  const auto known = std::ranges::find_if(vm.adapters, [](const auto& one) { return one.pid > 0; });
-  return known == vm.adapters.end() ? 0 : known->pid;
 }
 
 control::TextTable adapter_table(const std::vector<control::VmStatus>& vms,
@@ -68,13 +68,14 @@ control::TextTable adapter_table(const std::vector<control::VmStatus>& vms,
   return table;
 }
 
-void print_vms(const std::vector<control::VmStatus>& vms, const Context& context) {
+Runner runner_of(const std::string& vm) {
   const auto places = vmm::Places::usual();
+  return places ? places->runner(vm) : Runner{.state = Runner::State::kUnknown, .pid = 0};
+}
+
+void print_vms(const std::vector<control::VmStatus>& vms, const Context& context) {
   std::vector<Runner> runners;
-  for (const control::VmStatus& vm : vms) {
-    runners.push_back(places ? places->runner(vm.spec.name)
-                             : Runner{.state = Runner::State::kUnknown, .pid = 0});
-  }
+  for (const control::VmStatus& vm : vms) runners.push_back(runner_of(vm.spec.name));
   fmt::print("{}", adapter_table(vms, runners).print(context.format));
 }
 

@@ -2,6 +2,7 @@
 
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "cli/context.h"
@@ -15,8 +16,14 @@ namespace paravane::cli {
 control::TextTable adapter_table(const std::vector<control::VmStatus>& vms,
                                  const std::vector<vmm::Runner>& runners);
 
+// Looks whether we run it.
+vmm::Runner runner_of(const std::string& vm);
 // Looks which of them run, and prints the table.
 void print_vms(const std::vector<control::VmStatus>& vms, const Context& context);
+
+// What the columns Power and Problem say.
+std::string power_of(const control::VmStatus& vm, const vmm::Runner& runner);
+std::string problem_of(const control::AdapterStatus& adapter, const vmm::Runner& runner);
 
 // Whether a VMM is attached to any of its adapters; 0: none, or its process is not known.
 bool is_attached(const control::VmStatus& vm);

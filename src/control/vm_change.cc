@@ -63,7 +63,7 @@ ApiResult<VmSpec> apply(const VmChange& change, const VmSpec& vm) {
     return refuse(
         ApiErrorCode::kChanged,
         fmt::format("vm {} was changed by another in the meantime; this was not done", vm.name),
-        "Look at it with paravane vm list, and change it again.");
+        fmt::format("Look at it with paravane vm show {}, and change it again.", vm.name));
   }
   if (const Status known = check_adapters_exist(change, vm); !known) {
     return refuse(ApiErrorCode::kNotFound, known.error().message,

@@ -26,6 +26,12 @@ class Settings(DaemonTest):
             self.assertEqual(self.listed(path), ("integer", standard, standard, 0, 1))
         self.assertIn("a number from 1 to 8", self.refused(2, *SETTINGS, "set", "-o", "/Net/PVRDMAMaxAdapters", "-i", "9"))
 
+    def test_a_text_is_no_number_and_does_not_untag(self):
+        said = self.refused(2, *SETTINGS, "set", "-o", "/Net/PVRDMAVmknic", "-i", "1")
+        self.assertIn("/Net/PVRDMAVmknic is a text: --string-value", said)
+        said = self.refused(2, *SETTINGS, "set", "-o", "/Net/PVRDMAMaxAdapters", "-s", "1")
+        self.assertIn("/Net/PVRDMAMaxAdapters is a number: --int-value", said)
+
     def test_the_management_interface_is_the_one_with_the_clusters_address(self):
         said = self.refused(1, *SETTINGS, "set", "-o", "/Net/PVRDMAVmknic", "-s", "vmk0")
         self.assertIn("there is no VMkernel interface vmk0 on this host", said)

@@ -1,0 +1,79 @@
+#include "cli/vm_record.h"
+
+#include <fmt/format.h>
+
+#include <string>
+#include <vector>
+
+#include "cli/vm_table.h"
+
+namespace paravane::cli {
+namespace {
+
+using control::TextRecord;
+
+TextRecord adapter_record(const control::AdapterSpec& spec, const control::AdapterStatus& status,
+                          const vmm::Runner& runner) {
+  return {.title = {},
+          .fields = {{"Adapter", std::uint64_t{spec.number}},
+                     {"State", std::string(to_string(status.state))},
+                     {"MAC Address", spec.mac ? control::format_mac(*spec.mac) : std::string()},
+                     {"Protocol", std::string(to_string(spec.protocol))},
+                     {"Connected", spec.connected},
+                     {"Port Group", spec.port_group},
+                     {"Socket", status.socket},
+                     {"Tap", status.tap},
+                     {"Problem", problem_of(status, runner)}}};
+}
+
+// Those that differ from the device's own, as --limit takes them.
+std::vector<std::string> limits_of(const control::VmLimits& limits) {
+  std::vector<std::string> words;
+  for (const control::LimitField& field : control::kLimitFields) {
+    if (const auto& limit = limits.*field.member) {
+      words.push_back(fmt::format("{}={}", field.name, *limit));
+    }
+  }
+  return words;
+}
+
+// As --disk takes them.
+std::vector<std::string> disks_of(const control::VmMachine& machine) {
+  std::vector<std::string> words;
+  for (const control::Disk& disk : machine.disks) {
+    words.push_back(fmt::format("{},format={}{}", disk.file, to_string(disk.format),
+                                disk.read_only ? ",readonly" : ""));
+  }
+  return words;
+}
+
+}  // namespace
+
+TextRecord vm_record(const control::VmStatus& vm, const vmm::Runner& runner) {
+  const control::VmMachine& machine = vm.spec.machine;
+  std::vector<TextRecord> adapters;
+  for (std::size_t i = 0; i < vm.adapters.size(); ++i) {
+    adapters.push_back(adapter_record(vm.spec.adapters[i], vm.adapters[i], runner));
+  }
+  return {.title = vm.spec.name,
+          .fields = {{"Name", vm.spec.name},
+                     {"Power", power_of(vm, runner)},
+                     {"Hardware Version", std::uint64_t{vm.spec.hw_version}},
+                     {"Device Version", std::uint64_t{vm.spec.version}},
+                     {"Doorbells", std::string(to_string(vm.spec.doorbells))},
+                     {"Limits", limits_of(vm.spec.limits)},
+                     {"Memory MiB", machine.memory_mib},
+                     {"CPUs", std::uint64_t{machine.cpus}},
+                     {"Accelerator", std::string(to_string(machine.accelerator))},
+                     {"CPU Model", machine.cpu_model},
+                     {"Lock Memory", machine.lock_memory},
+                     {"Huge Pages", machine.huge_pages},
+                     {"Disks", disks_of(machine)},
+                     {"Kernel", machine.kernel},
+                     {"Initrd", machine.initrd},
+                     {"Append", machine.append},
+                     {"QEMU Arguments", machine.qemu_arguments},
+                     {"Adapters", std::move(adapters)}}};
+}
+
+}  // namespace paravane::cli
