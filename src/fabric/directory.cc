@@ -202,7 +202,10 @@ std::vector<Directory::LocalGid> Directory::shared_gids() const {
 }
 
 void Directory::leave(AdapterId id) {
-  std::erase_if(owners_, [id](const auto& entry) { return entry.second == Owner(id); });
+  std::erase_if(owners_, [id](const auto& entry) {
+    const AdapterId* owner = std::get_if<AdapterId>(&entry.second);
+    return owner != nullptr && *owner == id;
+  });
   const auto member = members_.find(id);
   unreserve(id, member->second);
   members_.erase(member);
