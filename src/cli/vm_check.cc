@@ -17,10 +17,12 @@ using control::Verdict;
 
 namespace {
 
-// Those that systemd starts are in a slice of its own, not in ours.
-std::vector<CheckRow> check_our_side(const control::VmStatus& vm, const Context& context) {
-  const char* cgroup = has_vm_unit(context) ? "/system.slice" : "";
-  return vmm::check_start(vm, vmm::gather_start_facts(vm, cgroup));
+std::vector<CheckRow> check_our_side(const control::VmStatus& vm, Starter starter) {
+  if (starter == Starter::kUs) return vmm::check_start(vm, vmm::gather_start_facts(vm, ""));
+  take_vm_unit_environment();
+  vmm::StartFacts facts = vmm::gather_start_facts(vm, "/system.slice");
+  facts.may_lock = true;  // the unit says so itself if it may not: LimitMEMLOCK=infinity
+  return vmm::check_start(vm, facts);
 }
 
 void tell(const std::string& vm, const CheckRow& row) {
@@ -47,15 +49,16 @@ control::TextTable check_table(const std::vector<CheckedVm>& vms, bool named) {
 }
 
 control::ApiResult<std::vector<CheckRow>> check_whole_vm(const control::VmStatus& vm,
-                                                         const Context& context) {
+                                                         const Context& context, Starter starter) {
   control::ApiClient client = context.client();
   auto rows = client.check_vm(vm.spec.name);
   if (!rows) return rows;
-  std::ranges::move(check_our_side(vm, context), std::back_inserter(*rows));
+  std::ranges::move(check_our_side(vm, starter), std::back_inserter(*rows));
   return rows;
 }
 
-ExitStatus check_before_start(const control::VmStatus& vm, const Context& context) {
+ExitStatus check_before_start(const control::VmStatus& vm, const Context& context,
+                              Starter starter) {
   control::ApiClient client = context.client();
   auto rows = client.check_vm(vm.spec.name);
   if (!rows) {
@@ -65,7 +68,7 @@ ExitStatus check_before_start(const control::VmStatus& vm, const Context& contex
     }
     rows.emplace();
   }
-  std::ranges::move(check_our_side(vm, context), std::back_inserter(*rows));
+  std::ranges::move(check_our_side(vm, starter), std::back_inserter(*rows));
   for (const CheckRow& row : *rows) {
     if (row.verdict != Verdict::kOk && !row.stops_start) tell(vm.spec.name, row);
   }

@@ -3,6 +3,7 @@
 
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,11 +20,18 @@ using CheckedVm = std::pair<std::string, std::vector<control::CheckRow>>;  // wi
 // `named`: with a column for the VM's name.
 control::TextTable check_table(const std::vector<CheckedVm>& vms, bool named);
 
+// By whom it is started: what that one may and where it looks counts.
+enum class Starter : std::uint8_t {
+  kUs,
+  kUnit,  // has_vm_unit()
+};
+
 // Errors: as ApiClient::check_vm().
 control::ApiResult<std::vector<control::CheckRow>> check_whole_vm(const control::VmStatus& vm,
-                                                                  const Context& context);
+                                                                  const Context& context,
+                                                                  Starter starter);
 
 // Says on stderr what is not as it should be. Else than kOk: a start has no sense.
-ExitStatus check_before_start(const control::VmStatus& vm, const Context& context);
+ExitStatus check_before_start(const control::VmStatus& vm, const Context& context, Starter starter);
 
 }  // namespace paravane::cli

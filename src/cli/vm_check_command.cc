@@ -10,6 +10,7 @@
 
 #include "cli/commands.h"
 #include "cli/vm_check.h"
+#include "cli/vm_unit.h"
 
 namespace paravane::cli {
 namespace {
@@ -37,10 +38,11 @@ ExitStatus run_check(const CheckOptions& options, const Context& context) {
   control::ApiClient client = context.client();
   const auto vms = asked_for(options, client);
   if (!vms) return report(vms.error(), client);
+  const Starter starter = has_vm_unit(context) ? Starter::kUnit : Starter::kUs;
   std::vector<CheckedVm> checked;
   bool failed = false;
   for (const control::VmStatus& vm : *vms) {
-    auto rows = check_whole_vm(vm, context);
+    auto rows = check_whole_vm(vm, context, starter);
     if (!rows) return report(rows.error(), client);
     failed = failed || std::ranges::find(*rows, control::Verdict::kFailed,
                                          &control::CheckRow::verdict) != rows->end();

@@ -48,7 +48,7 @@ std::string await_needs(const std::string& vm, const Context& context,
 }
 
 // The VM as it is to be started.
-Result<control::VmStatus> startable(const std::string& vm, const Context& context,
+Result<control::VmStatus> startable(const std::string& vm, const Context& context, Starter starter,
                                     ExitStatus& status) {
   control::ApiClient client = context.client();
   auto found = client.find_vm(vm);
@@ -69,7 +69,7 @@ Result<control::VmStatus> startable(const std::string& vm, const Context& contex
     status = report_vm_failure(vm, "the daemon answers for another VM");
     return fail(Errc::kInvalidArgument, "");
   }
-  status = check_before_start(*found, context);
+  status = check_before_start(*found, context, starter);
   if (status != ExitStatus::kOk) return fail(Errc::kBadState, "");
   return std::move(*found);
 }
@@ -101,13 +101,13 @@ ExitStatus run_start(const PowerOptions& options, const Context& context) {
     return report_vm_failure(name, fmt::format("it runs already, as process {}", now.pid));
   }
   const std::string missing = await_needs(name, context, kTapPatience);
-  const auto vm = startable(name, context, status);
+  const bool by_unit = has_vm_unit(context);
+  const auto vm = startable(name, context, by_unit ? Starter::kUnit : Starter::kUs, status);
   if (!vm) return status;
   if (!missing.empty()) {
     return report_vm_failure(name, "there is no " + missing,
                              "Why, say: paravane vm list; paravane vds list");
   }
-  const bool by_unit = has_vm_unit(context);
   if (by_unit) {
     const Status started = start_vm_unit(name);
     if (!started) return report_vm_failure(name, started.error().message);
@@ -127,7 +127,7 @@ ExitStatus run_run(const PowerOptions& options, const Context& context) {
   const auto places = places_of(options.name, status);
   if (!places) return status;
   await_needs(options.name, context, std::chrono::seconds(options.wait_s));
-  const auto vm = startable(options.name, context, status);
+  const auto vm = startable(options.name, context, Starter::kUs, status);
   if (!vm) return status;
   const Error error = vmm::launch(*vm, *places, vmm::Output::kInherited);
   return report_vm_failure(options.name, error.message);

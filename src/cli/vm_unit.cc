@@ -9,12 +9,16 @@
 #include <array>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
+#include <sstream>
+#include <utility>
 #include <vector>
 
 namespace paravane::cli {
 namespace {
 
 constexpr const char* kProgram = "/usr/bin/systemctl";
+constexpr const char* kEnvironmentFile = "/etc/default/paravane-vm";
 constexpr std::array kUnitFolders = {"/etc/systemd/system", "/usr/local/lib/systemd/system",
                                      "/usr/lib/systemd/system", "/lib/systemd/system"};
 
@@ -27,6 +31,7 @@ bool has_unit_file() {
 // Its exit status.
 Result<int> systemctl(std::vector<std::string> words) {
   std::vector<char*> arguments;
+  arguments.reserve(words.size() + 1);
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
   pid_t process = 0;
@@ -44,6 +49,29 @@ bool has_vm_unit(const Context& context) {
   const bool elsewhere = std::getenv("PARAVANE_VM_DIRECTORY") != nullptr;
   return ::geteuid() == 0 && !elsewhere && context.socket == control::kDefaultApiSocket &&
          ::access("/run/systemd/system", F_OK) == 0 && has_unit_file();
+}
+
+std::vector<std::pair<std::string, std::string>> environment_words(const std::string& text) {
+  std::vector<std::pair<std::string, std::string>> words;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    const std::size_t sign = line.find('=');
+    if (line.starts_with('#') || sign == 0 || sign == std::string::npos) continue;
+    std::string value = line.substr(sign + 1);
+    const bool quoted = value.size() >= 2 && value.front() == value.back() &&
+                        (value.front() == '"' || value.front() == '\'');
+    if (quoted) value = value.substr(1, value.size() - 2);
+    words.emplace_back(line.substr(0, sign), std::move(value));
+  }
+  return words;
+}
+
+void take_vm_unit_environment() {
+  std::stringstream text;
+  text << std::ifstream(kEnvironmentFile).rdbuf();
+  for (const auto& [name, value] : environment_words(text.str())) {
+    ::setenv(name.c_str(), value.c_str(), 1);  // NOLINT(concurrency-mt-unsafe): one thread
+  }
 }
 
 std::string vm_unit(const std::string& vm) {

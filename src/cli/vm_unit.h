@@ -4,6 +4,8 @@
 #pragma once
 
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "base/result.h"
 #include "cli/context.h"
@@ -15,6 +17,11 @@ namespace paravane::cli {
 bool has_vm_unit(const Context& context);
 
 std::string vm_unit(const std::string& vm);
+
+// From here on this program has what the unit's environment file (/etc/default/paravane-vm) says.
+void take_vm_unit_environment();
+// The words of such a file: KEY=VALUE a line, the value perhaps in quotes, # before comments.
+std::vector<std::pair<std::string, std::string>> environment_words(const std::string& text);
 
 // Where what its QEMU said is: a line for people.
 std::string vm_unit_remedy(const std::string& vm);
