@@ -12,25 +12,18 @@ namespace {
 constexpr const char* kVmknic = "VMkernel interface";
 constexpr const char* kRuleset = "Firewall ruleset";
 constexpr const char* kChannel = "Channel";
+constexpr const char* kStatus = "paravane cluster status";
+constexpr const char* kStart = "systemctl start paravaned";
 constexpr const char* kEnable = "paravane network firewall ruleset set -e true -r pvrdma";
 
 std::string tag(const std::string& vmknic) {
   return fmt::format("paravane system settings advanced set -o {} -s {}", kPvrdmaVmknic, vmknic);
 }
 
-// The one to tag: a good one of a switch, or else the management's.
-std::string usable_vmknic(const HostConfiguration& host) {
-  for (const VmknicStatus& one : host.vmknics) {
-    const bool good = one.problem.empty() && one.spec.ipv4 && one.spec.name != kManagementVmknic;
-    if (good) return one.spec.name;
-  }
-  return std::string(kManagementVmknic);
-}
-
 void check_vmknic(const HostConfiguration& host, CheckRows& rows) {
   const auto setting = std::ranges::find(host.settings, kPvrdmaVmknic, &SettingValue::path);
   const std::string name = setting == host.settings.end() ? "" : setting->value;
-  const std::string cure = tag(usable_vmknic(host));
+  const std::string cure = tag(usable_vmknic(host.vmknics));
   if (name.empty()) {
     return rows.fail(kVmknic, fmt::format("{} names none", kPvrdmaVmknic), cure);
   }
@@ -41,8 +34,9 @@ void check_vmknic(const HostConfiguration& host, CheckRows& rows) {
                      cure);
   }
   if (!vmknic->problem.empty()) {
-    return rows.fail(kVmknic, fmt::format("{}: {}", name, vmknic->problem),
-                     usable_vmknic(host) == name ? "paravane network ip interface list" : cure);
+    return rows.fail(
+        kVmknic, fmt::format("{}: {}", name, vmknic->problem),
+        usable_vmknic(host.vmknics) == name ? "paravane network ip interface list" : cure);
   }
   if (name != kManagementVmknic && !vmknic->spec.ipv4) {
     return rows.fail(kVmknic, name + " has no IPv4 address", cure);
@@ -60,10 +54,16 @@ void check_ruleset(const HostConfiguration& host, CheckRows& rows) {
   rows.fail(kRuleset, "pvrdma is disabled", kEnable);
 }
 
+// The command that mends it has a column of its own.
+std::string without_command(const std::string& problem) {
+  return problem.substr(0, problem.find(" (paravane "));
+}
+
 // Of a channel that is closed, by what its host's operator says.
 std::string opens(const std::string& closed, const std::string& vmknic) {
   if (closed.find("ruleset pvrdma is disabled") != std::string::npos) return kEnable;
   if (closed.find("names no VMkernel interface") != std::string::npos) return tag(vmknic);
+  if (closed.find("not been read yet") != std::string::npos) return kStatus;
   return "paravane network ip interface list";
 }
 
@@ -71,8 +71,8 @@ void check_place(const HostConfiguration& host, CheckRows& rows) {
   if (!host.channel.endpoint.empty()) {
     return rows.ok(kChannel, fmt::format("listens at {}", host.channel.endpoint));
   }
-  rows.fail(kChannel, fmt::format("closed: {}", host.channel.closed),
-            opens(host.channel.closed, usable_vmknic(host)));
+  rows.fail(kChannel, fmt::format("closed: {}", without_command(host.channel.closed)),
+            opens(host.channel.closed, usable_vmknic(host.vmknics)));
 }
 
 std::string there(const std::string& command, const std::string& host) {
@@ -83,24 +83,27 @@ void check_peer(const VmCheckFacts& facts, const std::string& name, CheckRows& r
   const std::string check = fmt::format("{} to {}", kChannel, name);
   const auto& hosts = facts.cluster.hosts;
   const auto host = std::ranges::find(hosts, name, &ClusterHost::name);
-  if (host == hosts.end() || !host->present) {
-    return rows.warn(check, fmt::format("host {} is away", name),
-                     there("systemctl start paravaned", name));
+  const bool away = host == hosts.end() || !host->present;
+  if (away && !facts.cluster.connected) {
+    return rows.warn(check, "not known while the inventory cannot be reached", kStatus);
+  }
+  if (away) {
+    return rows.warn(check, fmt::format("host {} is away", name), there(kStart, name));
   }
   if (host->channel.empty()) {
-    return rows.warn(check, "not tried yet", "paravane cluster status");
+    return rows.warn(check, "not tried yet", kStatus);
   }
   if (host->channel != "none") {
     return rows.ok(check, fmt::format("open, {}", host->channel));
   }
   const std::string& problem = host->channel_problem;
-  std::string cure = there("paravane cluster status", name);
+  std::string cure = there(fmt::format("{}; {}", kStart, kStatus), name);
   if (problem.starts_with("closed on that host: ")) {
     cure = there(opens(problem, std::string(kManagementVmknic)), name);
   } else if (problem.starts_with("closed on this host: ")) {
-    cure = opens(problem, usable_vmknic(facts.configuration));
+    cure = opens(problem, usable_vmknic(facts.configuration.vmknics));
   }
-  rows.fail(check, problem, std::move(cure));
+  rows.fail(check, without_command(problem), std::move(cure));
 }
 
 void check_inventory(const ClusterStatus& cluster, CheckRows& rows) {
@@ -108,7 +111,9 @@ void check_inventory(const ClusterStatus& cluster, CheckRows& rows) {
   rows.warn("Cluster",
             fmt::format("the inventory cannot be reached: {}; what other hosts change is not seen",
                         cluster.problem),
-            "paravane cluster status");
+            cluster.authority.empty() || cluster.authority == cluster.host
+                ? kStatus
+                : there(kStart, cluster.authority));
 }
 
 }  // namespace

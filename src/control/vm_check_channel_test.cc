@@ -105,6 +105,11 @@ TEST_F(VmCheckChannel, ItListens) {
   facts_.configuration.channel = {.closed = "the firewall ruleset pvrdma is disabled"};
   EXPECT_EQ(row("Channel"),
             failed("Channel", "closed: the firewall ruleset pvrdma is disabled", kEnable));
+  facts_.configuration.channel.closed +=
+      " (paravane network firewall ruleset set -e true -r pvrdma)";
+  EXPECT_EQ(row("Channel").found, "closed: the firewall ruleset pvrdma is disabled");
+  facts_.configuration.channel = {.closed = "the cluster's inventory has not been read yet"};
+  EXPECT_EQ(row("Channel").cure, "paravane cluster status");
   facts_.configuration.channel = {.closed = "/Net/PVRDMAVmknic names no VMkernel interface"};
   EXPECT_EQ(row("Channel").cure, std::string(kTag) + "vmk0");
 }
@@ -120,11 +125,14 @@ TEST_F(VmCheckChannel, ItIsOpenToEachOtherHostOfTheSwitch) {
   peer().channel_problem = "closed on this host: the firewall ruleset pvrdma is disabled (...)";
   EXPECT_EQ(row(check).cure, kEnable);
   peer().channel_problem = "connection refused";
-  EXPECT_EQ(row(check), failed(check, "connection refused", "paravane cluster status   # on h2"));
+  EXPECT_EQ(row(check), failed(check, "connection refused",
+                               "systemctl start paravaned; paravane cluster status   # on h2"));
   peer().channel.clear();
   EXPECT_EQ(row(check), warning(check, "not tried yet", "paravane cluster status"));
   peer().present = false;
   EXPECT_EQ(row(check), warning(check, "host h2 is away", "systemctl start paravaned   # on h2"));
+  facts_.cluster.connected = false;
+  EXPECT_EQ(row(check).found, "not known while the inventory cannot be reached");
   facts_.cluster.hosts.clear();
   EXPECT_EQ(row(check).verdict, Verdict::kWarning);
 }
@@ -138,6 +146,8 @@ TEST_F(VmCheckChannel, TheInventoryIsReached) {
                     "the inventory cannot be reached: timed out; what other hosts change is not "
                     "seen",
                     "paravane cluster status"));
+  facts_.cluster.authority = "h2";
+  EXPECT_EQ(row("Cluster").cure, "systemctl start paravaned   # on h2");
 }
 
 TEST_F(VmCheckChannel, AHostAloneHasNobodyToReach) {

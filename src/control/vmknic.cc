@@ -75,4 +75,12 @@ Status check_vmknic(const Vmknic& vmknic) {
   return check_private(*vmknic.ipv4);
 }
 
+std::string usable_vmknic(const std::vector<VmknicStatus>& vmknics) {
+  for (const VmknicStatus& one : vmknics) {
+    const bool good = one.problem.empty() && one.spec.ipv4 && one.spec.name != kManagementVmknic;
+    if (good) return one.spec.name;
+  }
+  return std::string(kManagementVmknic);
+}
+
 }  // namespace paravane::control

@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/ipv4_interface.h"
 #include "base/result.h"
@@ -49,5 +50,8 @@ struct VmknicStatus {
 
   friend bool operator==(const VmknicStatus&, const VmknicStatus&) = default;
 };
+
+// The one to tag for PVRDMA: a good one of a switch, or else the management's.
+std::string usable_vmknic(const std::vector<VmknicStatus>& vmknics);
 
 }  // namespace paravane::control

@@ -59,7 +59,8 @@ void ClusterFabric::set_site(const ChannelSite& site) {
 
 control::ChannelPlace ClusterFabric::place() const {
   if (maker_ || !site_.closed.empty()) return place_;
-  return {.closed = "this host is in no cluster"};
+  return {.closed = parts_.cluster.self() ? "the cluster's inventory has not been read yet"
+                                          : "this host is in no cluster"};
 }
 
 void ClusterFabric::settle(control::ChannelPlace place) {

@@ -88,6 +88,13 @@ std::string HostVmkernel::tagged() const {
   return control::setting_value(settings_, *control::find_setting(kPvrdmaVmknic));
 }
 
+std::vector<VmknicStatus> HostVmkernel::vmknic_statuses() const {
+  std::vector<VmknicStatus> list;
+  if (!config_.management_address.empty()) list.push_back(management());
+  for (const auto& [name, vmknic] : vmknics_) list.push_back(status_of(vmknic));
+  return list;
+}
+
 ChannelSite HostVmkernel::site() const {
   const auto closed = [](std::string why) { return ChannelSite{.closed = std::move(why)}; };
   if (!pvrdma_enabled_) {
@@ -98,8 +105,9 @@ ChannelSite HostVmkernel::site() const {
   const std::string name = tagged();
   if (name.empty()) {
     return closed(
-        "/Net/PVRDMAVmknic names no VMkernel interface (paravane system settings "
-        "advanced set -o /Net/PVRDMAVmknic -s vmk0)");
+        fmt::format("/Net/PVRDMAVmknic names no VMkernel interface (paravane system settings "
+                    "advanced set -o /Net/PVRDMAVmknic -s {})",
+                    usable_vmknic(vmknic_statuses())));
   }
   if (name == kManagementVmknic) {
     if (!config_.management_address.empty()) {
@@ -135,8 +143,7 @@ void HostVmkernel::on_applied() {
 ApiResult<control::HostConfiguration> HostVmkernel::host_configuration() {
   network_.apply();
   control::HostConfiguration all;
-  if (!config_.management_address.empty()) all.vmknics.push_back(management());
-  for (const auto& [name, vmknic] : vmknics_) all.vmknics.push_back(status_of(vmknic));
+  all.vmknics = vmknic_statuses();
   for (const control::AdvancedSetting& setting : control::advanced_settings()) {
     all.settings.push_back(
         {.path = std::string(setting.path), .value = control::setting_value(settings_, setting)});

@@ -68,6 +68,7 @@ class HostVmkernel final : public control::HostConfigurationManagement {
   control::MacAddress choose_mac(const std::string& name) const;
   control::VmknicStatus status_of(const control::Vmknic& vmknic) const;
   control::VmknicStatus management() const;
+  std::vector<control::VmknicStatus> vmknic_statuses() const;  // the management's first
   // By name, vmk0 among them.
   std::vector<std::string> names() const;
 
