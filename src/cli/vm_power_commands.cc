@@ -86,6 +86,15 @@ ExitStatus run_reset(const PowerOptions& options, const Context& context) {
   if (now.state == Runner::State::kOff) {
     return report_not_running(options.name, context, ExitStatus::kFailed);
   }
+  control::ApiClient client = context.client();
+  const auto vm = client.find_vm(options.name);
+  if (!vm) return report(vm.error(), client);
+  if (!is_attached(*vm)) {  // QEMU would tell a device that is gone, and abort
+    return report_vm_failure(
+        options.name,
+        "it has lost its RDMA device, as the daemon was stopped; a reset would end it",
+        fmt::format("paravane vm stop {0} && paravane vm start {0}", options.name));
+  }
   auto qemu = vmm::QmpClient::connect(places->directory(options.name));
   if (!qemu) return report_vm_failure(options.name, qemu.error().message);
   const auto done = qemu->execute("system_reset");

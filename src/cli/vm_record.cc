@@ -37,12 +37,10 @@ std::vector<std::string> limits_of(const control::VmLimits& limits) {
   return words;
 }
 
-// As --disk takes them.
 std::vector<std::string> disks_of(const control::VmMachine& machine) {
   std::vector<std::string> words;
   for (const control::Disk& disk : machine.disks) {
-    words.push_back(fmt::format("{},format={}{}", disk.file, to_string(disk.format),
-                                disk.read_only ? ",readonly" : ""));
+    words.push_back(describe(disk));
   }
   return words;
 }

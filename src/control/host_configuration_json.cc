@@ -67,7 +67,7 @@ void read_list(JsonReader& reader, const char* key, std::vector<T>& list, Read r
 // Of an answer.
 template <typename T, typename Read>
 Result<T> read_answer(const json& value, const char* what, Read read) {
-  JsonReader reader(value, what);
+  JsonReader reader(value, what);  // NOLINT(misc-const-correctness): `read` changes it
   T result = read(reader);
   if (Status good = reader.finish_ignoring_unknown(); !good) return std::unexpected(good.error());
   return result;

@@ -96,6 +96,11 @@ std::string_view to_string(DiskFormat format) {
   return format == DiskFormat::kRaw ? "raw" : "qcow2";
 }
 
+std::string describe(const Disk& disk) {
+  return fmt::format("{},format={}{}", disk.file, to_string(disk.format),
+                     disk.read_only ? ",readonly" : "");
+}
+
 std::optional<DiskFormat> parse_disk_format(std::string_view text) {
   for (const DiskFormat one : kDiskFormats) {
     if (to_string(one) == text) return one;

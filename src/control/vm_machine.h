@@ -34,6 +34,9 @@ struct Disk {
   friend bool operator==(const Disk&, const Disk&) = default;
 };
 
+// As --disk takes it.
+std::string describe(const Disk& disk);
+
 inline constexpr std::size_t kMaxDisks = 12;
 inline constexpr std::size_t kMaxQemuArguments = 64;
 

@@ -18,6 +18,11 @@ constexpr const char* kUser = "paravane-vm";
 }  // namespace
 
 // NOLINTBEGIN(concurrency-mt-unsafe): this program has one thread
+std::string qemu_user() {
+  const char* named = std::getenv("PARAVANE_VM_USER");
+  return named == nullptr || *named == '\0' ? kUser : named;
+}
+
 Result<Account> qemu_account() {
   if (::geteuid() != 0) {
     const passwd* self = ::getpwuid(::geteuid());
@@ -25,13 +30,10 @@ Result<Account> qemu_account() {
                    .user = ::geteuid(),
                    .group = ::getegid()};
   }
-  const char* named = std::getenv("PARAVANE_VM_USER");
-  const std::string name = named == nullptr || *named == '\0' ? kUser : named;
+  const std::string name = qemu_user();
   const passwd* entry = ::getpwnam(name.c_str());
   if (entry == nullptr) {
-    return fail(
-        Errc::kNotFound,
-        fmt::format("there is no user {} for QEMU to be (systemd-sysusers makes it)", name));
+    return fail(Errc::kNotFound, fmt::format("there is no user {} for QEMU to be", name));
   }
   if (entry->pw_uid == 0) {
     return fail(Errc::kInvalidArgument, "PARAVANE_VM_USER is root: QEMU is not run as root");

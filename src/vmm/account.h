@@ -16,7 +16,9 @@ struct Account {
   gid_t group = 0;
 };
 
-// PARAVANE_VM_USER, or paravane-vm; for somebody who is not root, that user.
+// The name of root's one: PARAVANE_VM_USER, or paravane-vm.
+std::string qemu_user();
+// That one; for somebody who is not root, that user.
 // Errors: kNotFound, kInvalidArgument (root).
 Result<Account> qemu_account();
 

@@ -115,8 +115,7 @@ Result<ConsoleEnd> carry_console(int line, int input, int output, std::chrono::m
       if (count <= 0) ends[1].fd = -1;
       const std::string_view typed(bytes.data(), count > 0 ? static_cast<std::size_t>(count) : 0);
       const std::size_t leave = typed.find(kLeaveConsole);
-      if (Status sent = write_all(line, typed.substr(0, leave), signals); !sent)
-        return ConsoleEnd::kVmEnded;
+      if (!write_all(line, typed.substr(0, leave), signals)) return ConsoleEnd::kVmEnded;
       if (leave != std::string_view::npos) return ConsoleEnd::kLeft;
     }
   }

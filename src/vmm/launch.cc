@@ -100,6 +100,7 @@ Status redirect(int log) {
 Error execute(const std::string& program, std::vector<std::string> words) {
   words.insert(words.begin(), "qemu-system-x86_64");
   std::vector<char*> arguments;
+  arguments.reserve(words.size() + 1);
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
   std::array<std::string, 3> variables = {"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/",

@@ -1,5 +1,6 @@
 #include "vmm/memory_left.h"
 
+#include <fmt/format.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -65,7 +66,7 @@ MemoryLeft memory_left(const std::string& cgroup, const std::string& root) {
   // The topmost has a limit as well where it is that of a container.
   std::string group = cgroup.empty() ? own_cgroup(root) : cgroup;
   while (group.starts_with('/')) {
-    const auto left = left_in(root + "sys/fs/cgroup" + group);
+    const auto left = left_in(fmt::format("{}sys/fs/cgroup{}", root, group));
     if (left && *left / kMib < least.mib) least = {.mib = *left / kMib, .of = "cgroup " + group};
     if (group.size() == 1) break;
     group.resize(std::max<std::size_t>(group.rfind('/'), 1));

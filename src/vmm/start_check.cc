@@ -23,6 +23,24 @@ constexpr const char* kMemory = "Memory";
 constexpr const char* kLock = "Memory lock";
 constexpr std::uint64_t kHugePageMib = 2;
 
+bool is_attached(const control::VmStatus& vm) {
+  return std::ranges::any_of(vm.adapters, [](const auto& adapter) { return adapter.pid > 0; });
+}
+
+bool is_anothers(const control::VmStatus& vm, const StartFacts& facts) {
+  return is_attached(vm) && facts.runner.state == Runner::State::kOff;
+}
+
+void check_runner(const control::VmStatus& vm, const StartFacts& facts, CheckRows& rows) {
+  if (facts.runner.state != Runner::State::kRunning) return;
+  if (is_attached(vm)) return rows.ok("QEMU runs", fmt::format("process {}", facts.runner.pid));
+  rows.fail("QEMU runs",
+            fmt::format("process {}, without the RDMA device: it does not connect again after the "
+                        "daemon was stopped",
+                        facts.runner.pid),
+            fmt::format("paravane vm stop {0} && paravane vm start {0}", vm.spec.name));
+}
+
 void check_program(const StartFacts& facts, CheckRows& rows) {
   if (!facts.account) return;  // nobody could try it
   if (facts.qemu_problem.empty()) {
@@ -39,7 +57,20 @@ void check_program(const StartFacts& facts, CheckRows& rows) {
 void check_account(const StartFacts& facts, CheckRows& rows) {
   if (facts.account) return rows.ok(kUser, facts.account->name);
   const bool root = facts.account_problem.find("is root") != std::string::npos;
-  rows.stop(kUser, facts.account_problem, root ? "unset PARAVANE_VM_USER" : "systemd-sysusers");
+  rows.stop(kUser, facts.account_problem,
+            root ? "unset PARAVANE_VM_USER"
+                 : fmt::format("useradd --system --no-create-home --shell /usr/sbin/nologin {}",
+                               facts.user));
+}
+
+std::string without_disk(const control::VmSpec& vm, const std::string& file) {
+  std::string words;
+  for (const control::Disk& disk : vm.machine.disks) {
+    if (disk.file == file) continue;
+    words += fmt::format(" --disk {}", shell_quote(describe(disk)));
+  }
+  return fmt::format("paravane vm set {}{}   # or put the file there", vm.name,
+                     words.empty() ? " --disk none" : words);
 }
 
 std::string file_cure(const control::VmSpec& vm, const FileProblem& problem,
@@ -56,12 +87,19 @@ std::string file_cure(const control::VmSpec& vm, const FileProblem& problem,
     return fmt::format("paravane vm set {} {} {}", vm.name, option, value);
   };
   switch (problem.kind) {
-    case Kind::kDisk: return set("--disk", "none");
+    case Kind::kDisk: return without_disk(vm, problem.file);
     case Kind::kKernel: return set("--kernel", "none");
     case Kind::kInitrd: return set("--initrd", "none");
     case Kind::kSocket: break;
   }
   return set("--hw-version", std::to_string(vm.hw_version));  // any change makes it anew
+}
+
+void check_boot(const control::VmStatus& vm, CheckRows& rows) {
+  const VmMachine& machine = vm.spec.machine;
+  if (!machine.disks.empty() || !machine.kernel.empty()) return;
+  rows.warn("Boot", "it has no disk and no kernel: all it can try is to boot from the network",
+            fmt::format("paravane vm set {} --disk FILE", vm.spec.name));
 }
 
 void check_files(const control::VmStatus& vm, const StartFacts& facts, CheckRows& rows) {
@@ -73,6 +111,12 @@ void check_files(const control::VmStatus& vm, const StartFacts& facts, CheckRows
             file_cure(vm.spec, *facts.file, *facts.account));
 }
 
+std::string kvm_cure(const StartFacts& facts) {
+  if (!facts.kvm_there) return "modprobe kvm_intel || modprobe kvm_amd";
+  if (facts.kvm_group.empty()) return "chgrp kvm /dev/kvm && chmod g+rw /dev/kvm";
+  return fmt::format("usermod -a -G {} {}", facts.kvm_group, facts.account->name);
+}
+
 void check_accelerator(const control::VmStatus& vm, const StartFacts& facts, CheckRows& rows) {
   const Accelerator wanted = vm.spec.machine.accelerator;
   if (wanted == Accelerator::kTcg) return rows.ok(kAccelerator, "QEMU's own emulation");
@@ -81,17 +125,28 @@ void check_accelerator(const control::VmStatus& vm, const StartFacts& facts, Che
   const std::string found = facts.kvm_there
                                 ? fmt::format("{} may not use /dev/kvm", facts.account->name)
                                 : std::string("this host has no /dev/kvm");
-  const std::string cure = facts.kvm_there
-                               ? fmt::format("usermod -a -G kvm {}", facts.account->name)
-                               : std::string("modprobe kvm_intel || modprobe kvm_amd");
+  const std::string cure = kvm_cure(facts);
   if (wanted == Accelerator::kKvm) return rows.stop(kAccelerator, found, cure);
   rows.warn(kAccelerator, found + ": QEMU emulates the processor, slowly", cure);
 }
 
-void check_huge_pages(const VmMachine& machine, const StartFacts& facts, CheckRows& rows) {
-  const std::uint64_t wanted = (machine.memory_mib + kHugePageMib - 1) / kHugePageMib;
+std::string less_memory(const control::VmSpec& vm, std::uint64_t left_mib) {
+  return fmt::format("paravane vm set {} --memory {}M", vm.name,
+                     std::max<std::uint64_t>(1, left_mib * 3 / 4));
+}
+
+void check_huge_pages(const control::VmSpec& vm, const StartFacts& facts, CheckRows& rows) {
+  const std::uint64_t wanted = (vm.machine.memory_mib + kHugePageMib - 1) / kHugePageMib;
   std::string found = fmt::format("{} huge pages are free, it takes {}", facts.huge_pages, wanted);
   if (facts.huge_pages >= wanted) return rows.ok(kMemory, std::move(found));
+  // What pages have is taken from all others.
+  const std::uint64_t more_mib = (wanted - facts.huge_pages) * kHugePageMib;
+  if (facts.memory_mib != 0 && more_mib > facts.memory_mib / 2) {
+    return rows.stop(kMemory,
+                     fmt::format("{}, and {} MiB of {} are left to make pages of", found,
+                                 facts.memory_mib, facts.memory_of),
+                     less_memory(vm, facts.huge_pages * kHugePageMib + facts.memory_mib / 2));
+  }
   rows.stop(kMemory, std::move(found),
             fmt::format("sysctl -w vm.nr_hugepages=$(( $(cat /proc/sys/vm/nr_hugepages) + {} ))",
                         wanted - facts.huge_pages));
@@ -99,16 +154,15 @@ void check_huge_pages(const VmMachine& machine, const StartFacts& facts, CheckRo
 
 void check_memory(const control::VmStatus& vm, const StartFacts& facts, CheckRows& rows) {
   const VmMachine& machine = vm.spec.machine;
-  const bool runs = std::ranges::any_of(
-      vm.adapters, [](const control::AdapterStatus& adapter) { return adapter.pid > 0; });
-  if (runs) return rows.ok(kMemory, "the VM runs and has it");
-  if (machine.huge_pages) return check_huge_pages(machine, facts, rows);
+  if (is_attached(vm) || facts.runner.state == Runner::State::kRunning) {
+    return rows.ok(kMemory, "the VM runs and has it");
+  }
+  if (machine.huge_pages) return check_huge_pages(vm.spec, facts, rows);
   if (facts.memory_mib == 0) return;
   std::string found = fmt::format("{} MiB of {} are left, it takes {}", facts.memory_mib,
                                   facts.memory_of, machine.memory_mib);
   if (facts.memory_mib >= machine.memory_mib) return rows.ok(kMemory, std::move(found));
-  const std::string cure = fmt::format("paravane vm set {} --memory {}M", vm.spec.name,
-                                       std::max<std::uint64_t>(1, facts.memory_mib * 3 / 4));
+  const std::string cure = less_memory(vm.spec, facts.memory_mib);
   if (machine.lock_memory) return rows.stop(kMemory, std::move(found), cure);
   rows.warn(kMemory, std::move(found), cure);
 }
@@ -124,8 +178,14 @@ void check_lock(const VmMachine& machine, const StartFacts& facts, CheckRows& ro
 
 std::vector<control::CheckRow> check_start(const control::VmStatus& vm, const StartFacts& facts) {
   CheckRows rows;
+  if (is_anothers(vm, facts)) {
+    rows.ok("QEMU runs", "somebody else's, who sees to what it needs");
+    return rows.take();
+  }
+  check_runner(vm, facts, rows);
   check_account(facts, rows);
   check_program(facts, rows);
+  check_boot(vm, rows);
   check_files(vm, facts, rows);
   check_accelerator(vm, facts, rows);
   check_memory(vm, facts, rows);

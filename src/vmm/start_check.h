@@ -13,6 +13,7 @@
 #include "control/vm.h"
 #include "vmm/account.h"
 #include "vmm/file_check.h"
+#include "vmm/places.h"
 
 namespace paravane::vmm {
 
@@ -22,9 +23,12 @@ struct StartFacts {
   std::string qemu_problem{};        // why
   std::optional<Account> account{};  // whose QEMU is
   std::string account_problem{};
+  std::string user{};                 // who that is to be
+  Runner runner{};                    // of those that we run, whether it does
   std::optional<FileProblem> file{};  // that QEMU's user may not open
   bool kvm_there = false;             // /dev/kvm is
-  bool kvm = false;                   // and QEMU's user may use it
+  std::string kvm_group{};            // which may use it; empty: none
+  bool kvm = false;                   // QEMU's user may use it
   bool may_lock = true;               // as much memory as it wants
   std::uint64_t memory_mib = 0;       // that are left; 0: not known
   std::string memory_of{};            // "the host", or a cgroup

@@ -18,6 +18,7 @@ class StartCheck : public testing::Test {
   StartCheck() {
     vm_.spec.name = "db1";
     vm_.adapters = {{.socket = "/run/db1.sock"}};
+    vm_.spec.machine.disks = {{.file = "/srv/a.img"}};
   }
   CheckRow row(const std::string& check) const {
     for (const CheckRow& one : check_start(vm_, facts_)) {
@@ -38,6 +39,7 @@ class StartCheck : public testing::Test {
                     .qemu_version = "11.1",
                     .account = Account{.name = "paravane-vm", .user = 990, .group = 991},
                     .kvm_there = true,
+                    .kvm_group = "kvm",
                     .kvm = true,
                     .memory_mib = 4096,
                     .memory_of = "the host"};
@@ -64,8 +66,10 @@ TEST_F(StartCheck, Qemu) {
 TEST_F(StartCheck, QemusUser) {
   facts_.account.reset();
   facts_.account_problem = "there is no user paravane-vm";
+  facts_.user = "paravane-vm";
   EXPECT_EQ(row("QEMU's user"),
-            stopping("QEMU's user", "there is no user paravane-vm", "systemd-sysusers"));
+            stopping("QEMU's user", "there is no user paravane-vm",
+                     "useradd --system --no-create-home --shell /usr/sbin/nologin paravane-vm"));
   facts_.account_problem = "PARAVANE_VM_USER is root";
   EXPECT_EQ(row("QEMU's user").cure, "unset PARAVANE_VM_USER");
 }
@@ -84,7 +88,11 @@ TEST_F(StartCheck, Files) {
   EXPECT_EQ(row("Files").cure, "chown paravane-vm '/srv/a b.img'");
   facts_.file = {.kind = Kind::kDisk, .file = "/srv/a.img", .error = ENOENT};
   EXPECT_EQ(row("Files").found, "disk /srv/a.img: No such file or directory");
-  EXPECT_EQ(row("Files").cure, "paravane vm set db1 --disk none");
+  EXPECT_EQ(row("Files").cure, "paravane vm set db1 --disk none   # or put the file there");
+  vm_.spec.machine.disks = {{.file = "/srv/a.img"},
+                            {.file = "/srv/b c", .format = control::DiskFormat::kQcow2}};
+  EXPECT_EQ(row("Files").cure,
+            "paravane vm set db1 --disk '/srv/b c,format=qcow2'   # or put the file there");
   facts_.file->kind = Kind::kKernel;
   EXPECT_EQ(row("Files").cure, "paravane vm set db1 --kernel none");
   facts_.file->kind = Kind::kInitrd;
@@ -98,6 +106,8 @@ TEST_F(StartCheck, AcceleratorThatMayNotBeUsed) {
   vm_.spec.machine.accelerator = control::Accelerator::kKvm;
   EXPECT_EQ(row("Accelerator"), stopping("Accelerator", "paravane-vm may not use /dev/kvm",
                                          "usermod -a -G kvm paravane-vm"));
+  facts_.kvm_group = "";
+  EXPECT_EQ(row("Accelerator").cure, "chgrp kvm /dev/kvm && chmod g+rw /dev/kvm");
   facts_.kvm_there = false;
   EXPECT_EQ(row("Accelerator"), stopping("Accelerator", "this host has no /dev/kvm",
                                          "modprobe kvm_intel || modprobe kvm_amd"));
@@ -126,6 +136,40 @@ TEST_F(StartCheck, HugePagesThatAreNotFree) {
                      "sysctl -w vm.nr_hugepages=$(( $(cat /proc/sys/vm/nr_hugepages) + 12 ))"));
   facts_.huge_pages = 512;
   EXPECT_EQ(row("Memory").verdict, Verdict::kOk);
+}
+
+TEST_F(StartCheck, HugePagesThatWouldTakeTheHostsMemory) {
+  vm_.spec.machine.huge_pages = true;
+  vm_.spec.machine.memory_mib = 8192;
+  facts_.huge_pages = 500;
+  EXPECT_EQ(row("Memory"),
+            stopping("Memory",
+                     "500 huge pages are free, it takes 4096, and 4096 MiB of the host are left to "
+                     "make pages of",
+                     "paravane vm set db1 --memory 2286M"));
+}
+
+TEST_F(StartCheck, ThatHasNothingToBootFromMayTryTheNetwork) {
+  vm_.spec.machine.disks.clear();
+  EXPECT_EQ(row("Boot").verdict, Verdict::kWarning);
+  vm_.spec.machine.kernel = "/boot/vmlinuz";
+  EXPECT_EQ(row("Boot").check, "no row Boot");
+}
+
+TEST_F(StartCheck, OneThatRunsWithoutItsDevice) {
+  facts_.runner = {.state = Runner::State::kRunning, .pid = 88};
+  EXPECT_EQ(row("QEMU runs").verdict, Verdict::kFailed);
+  EXPECT_EQ(row("QEMU runs").cure, "paravane vm stop db1 && paravane vm start db1");
+  vm_.adapters[0].pid = 88;
+  EXPECT_EQ(row("QEMU runs").found, "process 88");
+}
+
+TEST_F(StartCheck, OneThatSomebodyElseRunsIsTheirMatter) {
+  vm_.adapters[0].pid = 77;
+  facts_.account.reset();
+  facts_.account_problem = "there is no user x";
+  ASSERT_EQ(check_start(vm_, facts_).size(), 1u);
+  EXPECT_EQ(row("QEMU runs").verdict, Verdict::kOk);
 }
 
 TEST_F(StartCheck, MemoryThatCannotBeLocked) {

@@ -2,6 +2,8 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <grp.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -38,6 +40,14 @@ void look_at_qemu(StartFacts& facts) {
     return;
   }
   facts.qemu_version = fmt::format("{}.{}", version->major_number, version->minor_number);
+}
+
+void look_at_kvm(StartFacts& facts) {
+  struct stat kvm{};
+  facts.kvm_there = ::stat(kKvm, &kvm) == 0;
+  if (!facts.kvm_there || (kvm.st_mode & S_IRWXG) != (S_IRGRP | S_IWGRP) || kvm.st_gid == 0) return;
+  const group* entry = ::getgrgid(kvm.st_gid);  // NOLINT(concurrency-mt-unsafe): one thread
+  if (entry != nullptr) facts.kvm_group = entry->gr_name;
 }
 
 // What QEMU's user finds, from the process that has become it.
@@ -101,7 +111,9 @@ StartFacts gather_start_facts(const control::VmStatus& vm, const std::string& cg
   facts.memory_of = memory.of;
   facts.huge_pages = huge_pages_free();
   facts.may_lock = may_lock_memory();
-  facts.kvm_there = ::access(kKvm, F_OK) == 0;
+  look_at_kvm(facts);
+  facts.user = qemu_user();
+  if (const auto places = Places::usual()) facts.runner = places->runner(vm.spec.name);
   const Result<Account> account = qemu_account();
   if (!account) {
     facts.account_problem = account.error().message;

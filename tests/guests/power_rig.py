@@ -126,6 +126,12 @@ class PowerRig(Rig):
                          f"daemon: {self.daemon_log()[-2000:]}")
         return done.stdout if status == 0 else done.stderr
 
+    def checked(self, vm):
+        """What vm check says of it, whatever that is."""
+        done = subprocess.run(self.words("--formatter=json", "vm", "check", vm), env=self.environment_of_vms(), capture_output=True,
+                              text=True, timeout=60, check=False)
+        return json.loads(done.stdout)
+
     def rows(self, vm):
         return [row for row in json.loads(self.run("--formatter=json", "vm", "list")) if row["Name"] == vm]
 
