@@ -175,7 +175,7 @@ def cluster(stage):
 
 def tidy(stage):
     """clang-tidy over every source file that changed since it was last clean."""
-    stage.check("clang-tidy", "tools/tidy.py", "--build", "build/asan+ubsan")
+    stage.check("clang-tidy", "tools/tidy.py", "--build", "build/asan+ubsan", timeout=7200)
 
 
 def fuzz(stage):
