@@ -214,8 +214,9 @@ ApiResult<void> check_switch_unused(const Network& network, const std::string& v
   const auto used =
       std::ranges::find_if(network.port_groups, [&](const auto& g) { return g.second.vds == vds; });
   if (used == network.port_groups.end()) return {};
-  return refuse(ApiErrorCode::kInUse, fmt::format("switch {} has port group {}", vds, used->first),
-                "Delete its port groups first: paravane portgroup delete");
+  return refuse(
+      ApiErrorCode::kInUse, fmt::format("switch {} has port group {}", vds, used->first),
+      fmt::format("Delete its port groups first: paravane portgroup delete {}", used->first));
 }
 
 std::string_view to_string(SwitchForm form) {

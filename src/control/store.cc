@@ -304,7 +304,7 @@ ApiResult<void> Store::erase_switch(const std::string& name) {
   if (statement.step() != SQLITE_DONE) {
     if (!is_needed_or_missing()) return std::unexpected(failure("write the state"));
     return refuse(ApiErrorCode::kInUse, fmt::format("switch {} has port groups", name),
-                  "Delete its port groups first: paravane portgroup delete");
+                  "List them with: paravane portgroup list");
   }
   if (sqlite3_changes(db_) != 0) return {};
   return refuse(ApiErrorCode::kNotFound, fmt::format("there is no switch {}", name),

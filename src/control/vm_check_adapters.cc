@@ -58,7 +58,9 @@ void check_group(const Adapter& adapter, CheckRows& rows) {
   }
   if (name.empty()) {
     const std::string group = usable_group(facts);
-    return rows.warn(check, "none: VMs of other hosts are not reached",
+    return rows.warn(check,
+                     "none: VMs of other hosts are not reached, and its NIC is in no network but "
+                     "what you put it in",
                      group.empty() ? make_group(facts, "rdma")
                                    : fmt::format("paravane vm set {} --adapter {} --port-group {}",
                                                  adapter.vm(), adapter.spec.number, group));

@@ -88,7 +88,8 @@ void check_peer(const VmCheckFacts& facts, const std::string& name, CheckRows& r
     return rows.warn(check, "not known while the inventory cannot be reached", kStatus);
   }
   if (away) {
-    return rows.warn(check, fmt::format("host {} is away", name), there(kStart, name));
+    return rows.warn(check, fmt::format("host {} is away, or its network is down", name),
+                     there(kStart, name));
   }
   if (host->channel.empty()) {
     return rows.warn(check, "not tried yet", kStatus);

@@ -94,8 +94,11 @@ TEST(VmCheck, AdapterWithoutAPortGroup) {
   const std::string check = "Adapter 1: port group";
   facts.vm.spec.adapters[0].port_group.clear();
   facts.vm.adapters[0].tap.clear();
-  EXPECT_EQ(row_of(facts, check), warning(check, "none: VMs of other hosts are not reached",
-                                          "paravane vm set db1 --adapter 1 --port-group rdma"));
+  EXPECT_EQ(row_of(facts, check),
+            warning(check,
+                    "none: VMs of other hosts are not reached, and its NIC is in no network but "
+                    "what you put it in",
+                    "paravane vm set db1 --adapter 1 --port-group rdma"));
   EXPECT_EQ(row_of(facts, "Channel"),
             good("Channel", "not needed: the VM is in no switch with another host"));
   facts.port_groups.clear();

@@ -23,7 +23,9 @@ std::unexpected<control::ApiError> etcd_failed(const Error& error) {
     return refuse(ApiErrorCode::kDenied, error.message,
                   "Name a user who may do all with --etcd-user and --etcd-password-file.");
   }
-  return refuse(ApiErrorCode::kClusterAway, error.message, "See that etcd runs and is reached.");
+  return refuse(ApiErrorCode::kClusterAway, error.message,
+                "See that etcd runs and is reached; for one of this host's own: apt install "
+                "etcd-server. The log says more.");
 }
 
 void warn_of_other_name(const std::string& member, const std::string& configured) {

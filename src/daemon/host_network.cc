@@ -455,7 +455,7 @@ ApiResult<SwitchStatus> HostNetwork::remove_switch_host(const std::string& name,
   }
   if (std::string use = use_on(host, name); !use.empty()) {
     return refuse(ApiErrorCode::kInUse, std::move(use),
-                  "Move it first: paravane vm set --port-group");
+                  "Move it first, there: paravane vm set VM --port-group GROUP|none");
   }
   return put(*vds);
 }
@@ -509,7 +509,8 @@ ApiResult<void> HostNetwork::delete_port_group(const std::string& name) {
     return refuse(
         ApiErrorCode::kInUse,
         fmt::format("{} is in port group {}", control::adapter_name(use.vm, use.adapter), name),
-        fmt::format("Move it first: paravane vm set {} --port-group", use.vm));
+        fmt::format("Move it first: paravane vm set {} --adapter {} --port-group none", use.vm,
+                    use.adapter));
   }
   if (const std::string vmknic = vmknic_in(name); !vmknic.empty()) {
     return refuse(
@@ -518,7 +519,7 @@ ApiResult<void> HostNetwork::delete_port_group(const std::string& name) {
   }
   if (const std::string use = use_elsewhere(name); !use.empty()) {
     return refuse(ApiErrorCode::kInUse, fmt::format("{} is in port group {}", use, name),
-                  "Move it first, there: paravane vm set --port-group");
+                  "Move it first, there: paravane vm set VM --port-group GROUP|none");
   }
   if (auto kept = inventory_.erase_port_group(name); !kept) return kept;
   network_.port_groups.erase(name);

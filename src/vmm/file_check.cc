@@ -1,6 +1,7 @@
 #include "vmm/file_check.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -12,8 +13,13 @@ namespace {
 using Kind = FileProblem::Kind;
 
 std::optional<FileProblem> look(Kind kind, const std::string& file, int mode) {
-  if (file.empty() || ::access(file.c_str(), mode) == 0) return std::nullopt;
-  return FileProblem{.kind = kind, .file = file, .error = errno};
+  if (file.empty()) return std::nullopt;
+  if (::access(file.c_str(), mode) != 0) {
+    return FileProblem{.kind = kind, .file = file, .error = errno};
+  }
+  struct stat found{};
+  if (::stat(file.c_str(), &found) != 0 || !S_ISDIR(found.st_mode)) return std::nullopt;
+  return FileProblem{.kind = kind, .file = file, .error = EISDIR};
 }
 
 const char* name_of(Kind kind) {

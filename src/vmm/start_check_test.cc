@@ -189,6 +189,10 @@ TEST(FileCheck, FindsTheFirstThatIsClosed) {
   vm.spec.machine.disks = {{.file = there}};
   vm.adapters = {{.socket = there}};
   EXPECT_EQ(find_file_problem(vm), std::nullopt);
+  vm.spec.machine.kernel = testing::TempDir();
+  ASSERT_NE(find_file_problem(vm), std::nullopt);
+  EXPECT_EQ(find_file_problem(vm)->error, EISDIR);
+  vm.spec.machine.kernel.clear();
   vm.spec.machine.initrd = "/nonexistent";
   EXPECT_EQ(
       find_file_problem(vm),
