@@ -1,8 +1,10 @@
 #include "vmm/account.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <grp.h>
 #include <pwd.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
@@ -10,10 +12,21 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "base/unique_fd.h"
+
 namespace paravane::vmm {
 namespace {
 
 constexpr const char* kUser = "paravane-vm";
+
+// Whose own terminal is also a shell's can type there (TIOCSTI), and the shell may be root's. What
+// is written to it, and its Ctrl-C, arrive as before. Who leads its session shares it with no
+// shell.
+void leave_terminal() {
+  if (::getsid(0) == ::getpid()) return;
+  const UniqueFd terminal(::open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC));
+  if (terminal) ::ioctl(terminal.get(), TIOCNOTTY);
+}
 
 }  // namespace
 
@@ -47,6 +60,7 @@ Status become(const Account& account) {
     return fail(Errc::kIo,
                 fmt::format("QEMU cannot become {}: {}", account.name, std::strerror(errno)));
   };
+  leave_terminal();
   if (::geteuid() == 0) {
     if (::initgroups(account.name.c_str(), account.group) != 0) return failed();
     if (::setresgid(account.group, account.group, account.group) != 0) return failed();

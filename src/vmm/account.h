@@ -22,7 +22,7 @@ std::string qemu_user();
 // Errors: kNotFound, kInvalidArgument (root).
 Result<Account> qemu_account();
 
-// For good. Nothing to do for who is not root. Errors: kIo.
+// For good, and without a terminal that a shell has. Who is not root stays who it is. Errors: kIo.
 Status become(const Account& account);
 
 }  // namespace paravane::vmm

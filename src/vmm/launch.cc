@@ -9,6 +9,7 @@
 
 #include <array>
 #include <cerrno>
+#include <climits>
 #include <cstring>
 #include <string>
 #include <utility>
@@ -87,6 +88,19 @@ Status check_files(const control::VmStatus& vm, const Account& account) {
   return fail(problem->error == ENOENT ? Errc::kNotFound : Errc::kIo, std::move(text));
 }
 
+// Where our output is a terminal: what is typed there is not for QEMU to read, if QEMU is another
+// user than we are. That one may not open it.
+Status keep_from_reading() {
+  if (::geteuid() != 0) return {};
+  for (const int output : {STDOUT_FILENO, STDERR_FILENO}) {
+    if (::isatty(output) == 0) continue;
+    const std::string terminal = fmt::format("/proc/self/fd/{}", output);
+    const UniqueFd writing(::open(terminal.c_str(), O_WRONLY | O_NOCTTY | O_CLOEXEC));
+    if (!writing || ::dup2(writing.get(), output) < 0) return system_failure(terminal);
+  }
+  return {};
+}
+
 // standard input from nowhere; the rest to the log, or as it is.
 Status redirect(int log) {
   const UniqueFd nothing(::open("/dev/null", O_RDONLY | O_CLOEXEC));
@@ -127,6 +141,8 @@ std::string not_there_yet(const control::VmStatus& vm) {
 
 Error launch(const control::VmStatus& vm, const Places& places, Output output) {
   if (const Status good = check_answer(vm); !good) return good.error();
+  // What our caller had open is not QEMU's.
+  ::close_range(STDERR_FILENO + 1, UINT_MAX, CLOSE_RANGE_CLOEXEC);
   const std::string& name = vm.spec.name;
   const std::string program = qemu_program();
   const Result<Account> account = qemu_account();
@@ -146,6 +162,7 @@ Error launch(const control::VmStatus& vm, const Places& places, Output output) {
   Result<Taps> taps = open_taps(vm);
   if (!taps) return taps.error();
   if (Status raised = raise_limits(vm.spec.machine); !raised) return raised.error();
+  if (Status kept = keep_from_reading(); !kept) return kept.error();
   if (::fchdir(folder->get()) != 0) return system_failure(places.directory(name)).error();
   if (Status changed = become(*account); !changed) return changed.error();
   ::umask(0077);

@@ -1,12 +1,16 @@
 #include "vmm/qemu_program.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <fstream>
 #include <string>
+
+#include "base/unique_fd.h"
 
 namespace paravane::vmm {
 namespace {
@@ -44,6 +48,20 @@ class QemuProgramTest : public testing::Test {
 
 TEST_F(QemuProgramTest, MayBeNewEnough) {
   EXPECT_EQ(complaint("echo QEMU emulator version 10.1.0"), "");
+}
+
+// It runs as a user whom nobody trusts.
+TEST_F(QemuProgramTest, HasNothingThatIsOpenHere) {
+  std::array<int, 2> ends{};
+  ASSERT_EQ(::pipe(ends.data()), 0);
+  const UniqueFd out(ends[0]), in(ends[1]);
+  ASSERT_EQ(::write(in.get(), "1.0\n", 4), 4);
+  const UniqueFd before(::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
+  ASSERT_EQ(::dup2(out.get(), STDIN_FILENO), STDIN_FILENO);
+  EXPECT_EQ(complaint("read version; echo QEMU emulator version ${version:-10.1}"), "");
+  ASSERT_EQ(::dup2(before.get(), STDIN_FILENO), STDIN_FILENO);
+  const std::string inherited = "/proc/$$/fd/" + std::to_string(in.get());
+  EXPECT_EQ(complaint("test -e " + inherited + " || echo QEMU emulator version 10.1"), "");
 }
 
 TEST_F(QemuProgramTest, MayBeTooOld) {
