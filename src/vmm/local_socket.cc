@@ -16,12 +16,13 @@ Result<UniqueFd> connect_to(const std::string& directory, const char* name) {
   const auto failed = [&](int error) {
     const bool nobody = error == ENOENT || error == ECONNREFUSED;
     return fail(nobody ? Errc::kNotFound : Errc::kIo,
-                fmt::format("{}/{}: {}", directory, name, std::strerror(error)));
+                fmt::format("{}/{}: {}", directory, name,
+                            error == EAGAIN ? "QEMU lets nobody in" : std::strerror(error)));
   };
   // A socket's own path has room for 107 characters only.
   const UniqueFd folder(::open(directory.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!folder) return failed(errno);
-  UniqueFd line(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  UniqueFd line(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!line) return failed(errno);
   // The directory is QEMU's: a link there would lead root to a socket of QEMU's choice.
   const UniqueFd socket(::openat(folder.get(), name, O_PATH | O_NOFOLLOW | O_CLOEXEC));
@@ -38,6 +39,7 @@ Result<UniqueFd> connect_to(const std::string& directory, const char* name) {
   if (::connect(line.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
     return failed(errno);
   }
+  if (::fcntl(line.get(), F_SETFL, 0) != 0) return failed(errno);
   return line;
 }
 

@@ -7,11 +7,13 @@
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <functional>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "vmm/machine_arguments.h"
 
@@ -85,6 +87,24 @@ TEST_F(QmpClientTest, TellsQemuAndReadsItsAnswerBetweenEvents) {
   }
   server_.join();
   EXPECT_EQ(asked, "{\"execute\":\"query-status\",\"arguments\":{\"a\":1}}\n");
+}
+
+TEST_F(QmpClientTest, WaitsForNoQemuThatLetsNobodyIn) {
+  std::vector<UniqueFd> waiting;  // as many as there may be, who are never let in
+  for (;;) {
+    waiting.emplace_back(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0));
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    path().copy(address.sun_path, sizeof address.sun_path - 1);
+    const auto* generic = reinterpret_cast<const sockaddr*>(&address);
+    if (::connect(waiting.back().get(), generic, sizeof address) == 0) continue;
+    ASSERT_EQ(errno, EAGAIN);
+    break;
+  }
+  const auto client = QmpClient::connect(folder_);
+  ASSERT_FALSE(client);
+  EXPECT_EQ(client.error().code, Errc::kIo);
+  EXPECT_THAT(client.error().message, HasSubstr("lets nobody in"));
 }
 
 TEST_F(QmpClientTest, PassesADescriptorOn) {
