@@ -10,6 +10,7 @@
 #include <set>
 #include <utility>
 
+#include "ethernet/ipv6_off.h"
 #include "ethernet/links.h"
 
 namespace paravane::ethernet {
@@ -168,8 +169,7 @@ class Making {
     if (made == all->end()) return;
     if (done(name, "mark it", links_.set_mark(made->index, mark_ + label))) {
       // A kernel without IPv6 has no such thing to forbid.
-      const bool speaks = made->kind == "veth" && !label.ends_with(kPortOfPair);
-      if (!speaks) static_cast<void>(links_.forbid_own_address(made->index));
+      static_cast<void>(links_.forbid_own_address(made->index));
       return;
     }
     static_cast<void>(links_.remove(made->index));
@@ -195,6 +195,7 @@ class Making {
     // Or others would learn this bridge for the addresses of our interfaces on it, and its MAC
     // address changes when a tap comes or goes; and guests would reach all of our addresses.
     done(wanted.name, "silence it", links_.forbid_ipv4(bridge->index));
+    done(wanted.name, "turn IPv6 off on it", turn_ipv6_off(wanted.name));
     adjust_size_and_state(*bridge, wanted.mtu);
     bridges_[wanted.name] = bridge->index;
   }
@@ -212,6 +213,9 @@ class Making {
     const Link* link = find_ours(wanted.name);
     const WantedBridge* bridge = wanted_bridge(wanted.port.bridge);
     if (link == nullptr || bridge == nullptr) return;
+    // Told as the bridge's: what is on it may reach this host, and the interface is of use.
+    const std::string what = fmt::format("turn IPv6 off on {}", wanted.name);
+    done(bridge->name, what.c_str(), turn_ipv6_off(wanted.name));
     adjust_size_and_state(*link, bridge->mtu);
     for (const Ipv4Interface& old : ipv4_[link->index]) {
       if (old == wanted.ipv4) continue;

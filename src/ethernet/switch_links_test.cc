@@ -59,8 +59,10 @@ TEST_F(SwitchLinksTest, MakesWhatIsWantedOnce) {
 }
 
 TEST_F(SwitchLinksTest, ThisHostIsNotReachedByItsBridges) {
-  for (const auto& [name, wanted] : {std::pair("arp_ignore", "8"), std::pair("rp_filter", "1")}) {
-    const std::string file = std::string("/proc/sys/net/ipv4/conf/pvs-lan/") + name;
+  for (const auto& [name, wanted] : {std::pair("ipv4/conf/pvs-lan/arp_ignore", "8"),
+                                     std::pair("ipv4/conf/pvs-lan/rp_filter", "1"),
+                                     std::pair("ipv6/conf/pvs-lan/disable_ipv6", "1")}) {
+    const std::string file = std::string("/proc/sys/net/") + name;
     const auto setting = [&file] {
       std::string text;
       std::getline(std::ifstream(file), text);
@@ -158,9 +160,14 @@ TEST_F(SwitchLinksTest, MakesAnInterfaceOfTheHostItselfOnABridge) {
     EXPECT_TRUE(is_on("vmk1-port", "pvs-lan"));
     EXPECT_TRUE(network_.ip_shows("address show dev vmk1", "inet 192.168.9.1/24"));
     EXPECT_TRUE(network_.ip_shows("link show dev vmk1", "02:50:56:00:00:09"));
+    EXPECT_FALSE(network_.ip_shows("address show dev vmk1", "inet6"));
   }
+  // Of an earlier daemon, with what a guest has told it.
+  std::ofstream("/proc/sys/net/ipv6/conf/vmk1/disable_ipv6") << "0\n";
+  ASSERT_TRUE(network_.ip("-6 route add default via fe80::bad dev vmk1"));
   wanted_.own[0].ipv4 = parse_ipv4_interface("192.168.8.1/24");
   EXPECT_THAT(make(), IsEmpty());
+  EXPECT_FALSE(network_.ip_shows("-6 route", "default"));
   EXPECT_FALSE(network_.ip_shows("address show dev vmk1", "192.168.9.1"));
   EXPECT_TRUE(network_.ip_shows("address show dev vmk1", "192.168.8.1/24"));
   wanted_.own.clear();
