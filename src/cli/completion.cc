@@ -3,12 +3,23 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <string_view>
+
 #include "cli/commands.h"
 
 namespace paravane::cli {
 namespace {
 
 const std::vector<std::string> kShells = {"bash", "zsh", "fish"};
+
+// The names of a list of the daemon's, and nothing that is no name: a shell expands what it is to
+// complete from, commands in it included, and the daemon may have been broken into.
+std::string names_of(std::string_view list) {
+  return fmt::format(
+      "paravane --formatter=csv {} list 2>/dev/null | "
+      R"(sed -En "1d;s/^([a-z0-9][a-z0-9_.-]*),.*/\1/p" | uniq)",
+      list);
+}
 
 void collect(const CLI::App& app, const std::string& path, std::vector<CompletionNode>& nodes) {
   CompletionNode node{.path = path, .subcommands = {}, .options = {}};
@@ -77,8 +88,9 @@ std::string bash_script(const std::vector<CompletionNode>& nodes) {
          options +
          "    esac\n"
          "  elif [[ $lists ]]; then\n"
-         "    words=\"$words $(paravane --formatter=csv $lists list 2>/dev/null | sed "
-         "'1d;s/,.*//' | uniq)\"\n"
+         "    words=\"$words $(" +
+         names_of("$lists") +
+         ")\"\n"
          "  fi\n"
          "  COMPREPLY=($(compgen -W \"$words\" -- \"$cur\"))\n"
          "}\n"
@@ -106,9 +118,7 @@ std::string fish_script(const std::vector<CompletionNode>& nodes) {
       script += fmt::format("{} -l {}\n", line, option.substr(2));
     }
     if (!node.lists.empty()) {
-      script += fmt::format(
-          "{} -a '(paravane --formatter=csv {} list 2>/dev/null | sed \"1d;s/,.*//\" | uniq)'\n",
-          line, node.lists);
+      script += fmt::format("{} -a '({})'\n", line, names_of(node.lists));
     }
   }
   return script;

@@ -1,0 +1,44 @@
+"""What root's commands make of the answers of a daemon that was broken into."""
+
+import subprocess
+import unittest
+
+from rig import BIN, DaemonTest, PATIENCE_S
+from test_clients import OtherDaemon
+
+SHELL_HOME = "/usr/bin:/bin"
+
+
+class BrokenEngine(DaemonTest):
+    def start_broken(self, change):
+        """A daemon with the VM db1, whose answers `change` changes."""
+        self.start()
+        self.cli("vm", "add", "db1")
+        behind, self.api = self.api, self.folder / "broken.sock"
+        other = OtherDaemon(self.api, behind, change)
+        self.addCleanup(other.listener.close)
+
+    def shell(self, script):
+        """What bash says to it, with the daemon as its own."""
+        done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=PATIENCE_S, check=False,
+                              env={"PATH": f"{BIN}:{SHELL_HOME}", "PARAVANE_SOCKET": str(self.api)}, cwd=self.folder)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout
+
+    def test_completion_carries_no_name_out(self):
+        def with_another_name(path, status, body):
+            if path == "/v1/vms":
+                body["vms"][0]["name"] = name
+            return status, body
+        self.start_broken(with_another_name)
+        script = self.cli("completion", "bash").stdout
+        for name in ("$(touch${IFS}done)", "`touch${IFS}done`", "x\n$(touch${IFS}done)", "a*", "db1"):
+            with self.subTest(name=name):
+                said = self.shell(script + "\nCOMP_WORDS=(paravane vm remove ''); COMP_CWORD=3; _paravane; "
+                                  "printf '%s\\n' \"${COMPREPLY[@]}\"")
+                self.assertFalse((self.folder / "done").exists())
+                self.assertEqual(said.split(), ["db1"] if name == "db1" else [])
+
+
+if __name__ == "__main__":
+    unittest.main()
