@@ -59,6 +59,11 @@ Result<control::VmStatus> find_vm(ArgumentOptions& options, const Context& conte
   return fail(Errc::kNotFound, vm.error().message);
 }
 
+// Printed one per line, a shell that takes the words as they stand makes several of such a one.
+bool is_cut_by_shell(const std::string& word) {
+  return word.find_first_of(" \t\n*?[") != std::string::npos;
+}
+
 void print_words(const std::vector<std::string>& words, const ArgumentOptions& options) {
   if (options.json) {
     const nlohmann::json array(words);
@@ -80,6 +85,13 @@ ExitStatus run_qemu_args(ArgumentOptions options, const Context& context) {
   const auto words = vmm::qemu_arguments(*vm, options.vmm);
   if (!words) return report_usage(words.error().message);
   options.json = options.json || context.format == control::TableFormat::kJson;
+  const bool quoted = options.shell || options.json;
+  if (const auto cut = std::ranges::find_if(*words, is_cut_by_shell);
+      !quoted && cut != words->end()) {
+    return report_failure(
+        fmt::format("vm {}: a shell would not leave this word whole: {}", options.name, *cut),
+        "Have them quoted, with --shell or --json.");
+  }
   print_words(*words, options);
   return ExitStatus::kOk;
 }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
+#include <string_view>
 
 #include "control/interface_name.h"
 
@@ -10,6 +11,10 @@ namespace paravane::vmm {
 namespace {
 
 constexpr std::uint32_t kLastSlot = 0x1f;
+
+bool is_socket_of(std::string_view path, std::string_view vm, std::uint32_t adapter) {
+  return path.starts_with('/') && path.ends_with("/" + control::socket_file(vm, adapter));
+}
 
 }  // namespace
 
@@ -22,6 +27,9 @@ Status check_answer(const control::VmStatus& vm) {
     const control::AdapterSpec& adapter = vm.spec.adapters[i];
     const std::string& tap = vm.adapters[i].tap;
     if (!adapter.mac) good = fail(Errc::kInvalidArgument, "an adapter without a MAC address");
+    if (!is_socket_of(vm.adapters[i].socket, vm.spec.name, adapter.number)) {
+      good = fail(Errc::kInvalidArgument, "a socket that is not the VM's");
+    }
     if (!tap.empty() && tap != control::tap_name(vm.spec.name, adapter.number)) {
       good = fail(Errc::kInvalidArgument, "a tap that is not the VM's");
     }

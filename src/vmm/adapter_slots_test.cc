@@ -29,6 +29,10 @@ TEST(CheckAnswer, RefusesWhatRootMayNotActOn) {
   EXPECT_TRUE(refused([](auto& vm) { vm.spec.name = "../../etc"; }));
   EXPECT_TRUE(refused([](auto& vm) { vm.spec.adapters[0].mac.reset(); }));
   EXPECT_TRUE(refused([](auto& vm) { vm.adapters[0].tap = "pv-db2"; }));
+  for (const char* socket :
+       {"", "db1.sock", "/run/db2.sock", "/run/xdb1.sock", "/run/db1.2.sock"}) {
+    EXPECT_TRUE(refused([socket](auto& vm) { vm.adapters[0].socket = socket; })) << socket;
+  }
   EXPECT_TRUE(refused([](auto& vm) { vm.adapters.emplace_back(); }));
   EXPECT_TRUE(refused([](auto& vm) { vm.spec.machine.kernel = "../boot/k"; }));
 }

@@ -1,5 +1,6 @@
 """What root's commands make of the answers of a daemon that was broken into."""
 
+import json
 import subprocess
 import unittest
 
@@ -38,6 +39,24 @@ class BrokenEngine(DaemonTest):
                                   "printf '%s\\n' \"${COMPREPLY[@]}\"")
                 self.assertFalse((self.folder / "done").exists())
                 self.assertEqual(said.split(), ["db1"] if name == "db1" else [])
+
+    def test_words_for_qemu_stay_what_they_are(self):
+        def with_another_socket(_path, status, body):
+            if "adapters" in body:
+                body["adapters"][0]["socket"] = socket
+            return status, body
+        self.start_broken(with_another_socket)
+        for socket in ("/x -incoming exec:id /db1.sock", "/tmp/*/db1.sock", "/x\n-S\n/db1.sock", "/x\t-S\t/db1.sock"):
+            with self.subTest(socket=socket):
+                words = json.loads(self.cli("vm", "qemu-args", "db1", "--json").stdout)
+                self.assertEqual(json.loads(words[-1])["socket"]["path"], socket)
+                for command in "eval set -- $(paravane vm qemu-args db1 --shell)", "set -- $(paravane vm qemu-args db1)":
+                    said = self.shell(f"{command}; for word; do printf '%s\\0' \"$word\"; done")
+                    self.assertIn(said.split("\0")[:-1], (words, []))
+        socket = "/x -incoming exec:id /db1.sock"
+        self.assertIn("with --shell or --json", self.refused(1, "vm", "qemu-args", "db1"))
+        socket = "/run/db2.sock"
+        self.assertIn("a socket that is not the VM's", self.refused(2, "vm", "qemu-args", "db1"))
 
 
 if __name__ == "__main__":
