@@ -6,8 +6,11 @@
 #include <cstdio>
 
 #include "cli/version.h"
+#include "control/text_cell.h"
 
 namespace paravane::cli {
+
+using control::printable_lines;
 
 std::string_view program_name() {
   const std::string_view name = program_invocation_short_name;
@@ -26,13 +29,13 @@ ExitStatus report(const control::ApiError& error, const control::ApiClient& clie
 }
 
 ExitStatus report_failure(std::string_view problem, std::string_view remedy) {
-  fmt::print(stderr, "{}: {}\n", program_name(), problem);
-  if (!remedy.empty()) fmt::print(stderr, "  {}\n", remedy);
+  fmt::print(stderr, "{}: {}\n", program_name(), printable_lines(problem));
+  if (!remedy.empty()) fmt::print(stderr, "  {}\n", printable_lines(remedy));
   return ExitStatus::kFailed;
 }
 
 ExitStatus report_usage(std::string_view problem) {
-  fmt::print(stderr, "{}: {}\n", program_name(), problem);
+  fmt::print(stderr, "{}: {}\n", program_name(), printable_lines(problem));
   return ExitStatus::kUsage;
 }
 

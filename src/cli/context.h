@@ -36,7 +36,7 @@ struct Context {
 // "esxcfg-vmknic", and "paravane" in all other cases.
 std::string_view program_name();
 
-// Prints "paravane: what: why" and the remedy to stderr; the status to end with.
+// Prints "paravane: what: why" and the remedy to stderr, printable; the status to end with.
 ExitStatus report(const control::ApiError& error, const control::ApiClient& client);
 // The same for what a command finds out by itself.
 ExitStatus report_failure(std::string_view problem, std::string_view remedy);

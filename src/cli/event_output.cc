@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "control/event_json.h"
+#include "control/text_cell.h"
 #include "control/vm_json.h"
 
 namespace paravane::cli {
@@ -37,14 +38,6 @@ std::string without_head(std::string text) {
   return text;
 }
 
-// As a table shows them: nothing that could move a terminal's cursor.
-std::string printable(std::string text) {
-  for (char& c : text) {
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) c = '?';
-  }
-  return text;
-}
-
 }  // namespace
 
 std::string print_events(const std::vector<Event>& events, TableFormat format) {
@@ -62,8 +55,8 @@ std::string print_event_lines(const std::vector<Event>& events, TableFormat form
     if (format == TableFormat::kJson) {
       text += control::print_json(control::to_json(event)) + "\n";
     } else {
-      text += printable(fmt::format("{} {:7} {:22} {}", control::format_time(event.time),
-                                    to_string(event.severity), event.type, event.text)) +
+      text += control::printable(fmt::format("{} {:7} {:22} {}", control::format_time(event.time),
+                                             to_string(event.severity), event.type, event.text)) +
               "\n";
     }
   }

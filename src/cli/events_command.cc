@@ -13,6 +13,7 @@
 
 #include "cli/commands.h"
 #include "cli/event_output.h"
+#include "control/text_cell.h"
 #include "control/vm.h"
 
 namespace paravane::cli {
@@ -75,7 +76,8 @@ ExitStatus run_follow(control::EventQuery query, const Context& context) {
     if (!page) {
       if (query.boot.empty() || !client.unreachable()) return report(page.error(), client);
       if (!std::exchange(away, true)) {
-        fmt::print(stderr, "paravane: {}; waiting for it\n", page.error().message);
+        fmt::print(stderr, "paravane: {}; waiting for it\n",
+                   control::printable(page.error().message));
       }
       std::this_thread::sleep_for(kPause);
       continue;

@@ -130,8 +130,7 @@ ExitStatus run_adapter_add(const AdapterOptions& options, const Context& context
                           "");
   }
   if (const Status plugged = plug_if_running(*added, new_adapter(*before, *added)); !plugged) {
-    fmt::print(stderr, "paravane: vm {}: {}\n", options.name, plugged.error().message);
-    return ExitStatus::kFailed;
+    return report_failure(fmt::format("vm {}: {}", options.name, plugged.error().message), "");
   }
   return show(client.find_vm(options.name), client, context);
 }

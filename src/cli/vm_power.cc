@@ -20,9 +20,7 @@ CLI::App& add_power(CLI::App& vm, Run& run, const char* name, const char* help, 
 
 ExitStatus report_vm_failure(const std::string& vm, const std::string& problem,
                              const std::string& remedy) {
-  fmt::print(stderr, "paravane: vm {}: {}\n", vm, problem);
-  if (!remedy.empty()) fmt::print(stderr, "  {}\n", remedy);
-  return ExitStatus::kFailed;
+  return report_failure(fmt::format("vm {}: {}", vm, problem), remedy);
 }
 
 Result<vmm::Places> places_of(const std::string& vm, ExitStatus& status) {

@@ -12,6 +12,7 @@
 #include "cli/vm_power.h"
 #include "cli/vm_table.h"
 #include "cli/vm_unit.h"
+#include "control/text_cell.h"
 #include "vmm/launch.h"
 #include "vmm/places.h"
 #include "vmm/qmp_client.h"
@@ -39,8 +40,8 @@ std::string await_needs(const std::string& vm, const Context& context,
     if (!found && client.unreachable()) wanted = "paravaned";
     if (wanted.empty() || std::chrono::steady_clock::now() >= end) return wanted;
     if (wanted != told) {
-      fmt::print(stderr, "paravane: vm {}: waits for {}, up to {} s\n", vm, wanted,
-                 patience.count());
+      fmt::print(stderr, "paravane: vm {}: waits for {}, up to {} s\n", vm,
+                 control::printable(wanted), patience.count());
     }
     told = std::move(wanted);
     std::this_thread::sleep_for(100ms);

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "control/text_cell.h"
+
 namespace paravane::control {
 namespace {
 
@@ -45,6 +47,19 @@ TEST(TextTable, LetsNothingMoveTheCursor) {
   TextTable table({"A"});
   table.add({std::string("a\033[2Jb\n")});
   EXPECT_EQ(table.print(TableFormat::kTable), "A\n-------\na?[2Jb?\n");
+}
+
+TEST(TextTable, KnowsEveryCharacterThatMovesTheCursor) {
+  TextTable table({"A"});
+  table.add(
+      {std::string("\302\233"
+                   "2J\302\205\302\240\303\233\177\302")});
+  EXPECT_EQ(table.print(TableFormat::kTable), "A\n----------\n?2J?\302\240\303\233?\302\n");
+}
+
+TEST(TextCell, MayHaveLines) {
+  EXPECT_EQ(printable_lines("a\033\n  b\n"), "a?\n  b\n");
+  EXPECT_EQ(printable_lines(""), "");
 }
 
 TEST(TextTable, KnowsItsFormats) {

@@ -58,6 +58,14 @@ class BrokenEngine(DaemonTest):
         socket = "/run/db2.sock"
         self.assertIn("a socket that is not the VM's", self.refused(2, "vm", "qemu-args", "db1"))
 
+    def test_a_complaint_says_nothing_to_the_terminal(self):
+        def with_escapes(path, status, body):
+            if path == "/v1/status":
+                return 409, {"error": {"code": "busy", "message": "a\033]0;b\u009b2J", "remedy": "c\033[2J\n  d"}}
+            return status, body
+        self.start_broken(with_escapes)
+        self.assertEqual(self.refused(1, "status"), "paravane: a?]0;b?2J\n  c?[2J\n  d\n")
+
 
 if __name__ == "__main__":
     unittest.main()
