@@ -1,13 +1,17 @@
 """What root's commands make of the answers of a daemon that was broken into."""
 
 import json
+import os
+import pathlib
+import shutil
 import subprocess
 import unittest
 
-from rig import BIN, DaemonTest, PATIENCE_S
+from rig import BIN, DaemonTest, PATIENCE_S, wait_for
 from test_clients import OtherDaemon
 
 SHELL_HOME = "/usr/bin:/bin"
+SCRIPTS = pathlib.Path(__file__).resolve().parents[2] / "packaging" / "debian"
 
 
 class BrokenEngine(DaemonTest):
@@ -65,6 +69,36 @@ class BrokenEngine(DaemonTest):
             return status, body
         self.start_broken(with_escapes)
         self.assertEqual(self.refused(1, "status"), "paravane: a?]0;b?2J\n  c?[2J\n  d\n")
+
+    def test_an_upgrade_says_nothing_to_the_terminal(self):
+        program = self.folder / "old"
+        shutil.copy("/bin/sleep", program)
+        old = self.spawn(program, "1000")
+        wait_for(lambda: os.readlink(f"/proc/{old.pid}/exe") == str(program), "it to run")
+        program.unlink()
+
+        def with_escapes(path, status, body):
+            if path == "/v1/status":
+                body |= {"version": "1\033[2J\\033[2J", "pid": old.pid}
+            elif path == "/v1/vms":
+                vm, = body["vms"]
+                vm["name"] = "db1\033[2J\\033[2J"
+                vm["adapters"][0]["state"] = "attached"
+            return status, body
+        self.start_broken(with_escapes)
+        said = self.shell(f"sh {SCRIPTS}/paravane.postinst configure 0.1")
+        self.assertIn("paravaned 1[2J\\033[2J (process", said)
+        self.assertIn("if it ended now: db1[2J\\033[2J\n", said)
+        self.assertNotIn("\033", said)
+
+    def test_a_removal_says_nothing_to_the_terminal(self):
+        def with_escapes(path, status, body):
+            if path == "/v1/daemon/stop":
+                return 409, {"error": {"code": "vms_attached", "message": "a\\033[2J", "remedy": "b\\033[2J"}}
+            return status, body
+        self.start_broken(with_escapes)
+        said = self.shell(f"sh {SCRIPTS}/paravane.prerm remove 2>&1 || true")
+        self.assertIn("paravane: a\\033[2J\n  b\\033[2J\n  To remove the package all the same", said)
 
 
 if __name__ == "__main__":
