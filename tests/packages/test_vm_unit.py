@@ -107,6 +107,12 @@ class VmUnderSystemd(OfEachSuite):
             uid = system.run("id", "-u", "paravane-vm").strip()
             self.assertRegex(status, rf"(?m)^Uid:\t{uid}\t{uid}\t{uid}\t{uid}$")
             self.assertRegex(status, r"(?m)^CapEff:\t0+$")
+        with self.subTest("what QEMU says has no severity of QEMU's choice"):
+            self.assertEqual(system.run("systemctl", "show", "--property=SyslogLevelPrefix", "--value", UNIT).strip(), "no")
+        with self.subTest("the host takes nothing of guests by its bridge"):
+            self.assertEqual(system.run("cat", "/proc/sys/net/ipv6/conf/pvs-lan/disable_ipv6").strip(), "1")
+            switch, = json.loads(system.run("paravane", "--formatter=json", "vds", "list"))
+            self.assertNotIn("IPv6", json.dumps(switch))
         with self.subTest("vm stop"):
             system.run("paravane", "vm", "stop", "db1", "--force")
             wait_for(lambda: system.try_run("systemctl", "is-active", UNIT).stdout.strip() == "inactive", "the unit to end")
