@@ -12,6 +12,9 @@ constexpr std::array kMembers = {&QpStats::sends,          &QpStats::receives, &
                                  &QpStats::received_bytes, &QpStats::errors,   &QpStats::rnr_waits,
                                  &QpStats::retries};
 
+constexpr std::array kWords = {&QpStats::type, &QpStats::path, &QpStats::peer_gid,
+                               &QpStats::peer_host};
+
 std::uint64_t traffic(const QpStats& qp) {
   return qp.sent_bytes + qp.received_bytes + qp.sends + qp.receives;
 }
@@ -32,17 +35,31 @@ void QpSeries::add_to_other(const Counts& counts, const Counts& before) {
   }
 }
 
+void QpSeries::show(Holder& holder, QpStats& qp, Instant now) {
+  static_assert(kWords.size() == std::tuple_size_v<Words>);
+  holder.seen = true;
+  Words words;
+  for (std::size_t i = 0; i < words.size(); ++i) words[i] = qp.*kWords[i];
+  if (words == holder.words) return;
+  if (now - holder.since >= kRest) {
+    holder.words = std::move(words);
+    holder.since = now;
+    return;
+  }
+  for (std::size_t i = 0; i < words.size(); ++i) qp.*kWords[i] = holder.words[i];
+}
+
 void QpSeries::look(std::vector<QpStats> all, Instant now) {
   static_assert(kMembers.size() == kCounts);
   std::erase_if(resting_, [now](Instant until) { return until <= now; });
-  for (auto& [number, seen] : holders_) seen = false;
+  for (auto& [number, holder] : holders_) holder.seen = false;
   for (const QpStats& qp : all) {
     if (const auto holder = holders_.find(qp.number); holder != holders_.end()) {
-      holder->second = true;
+      holder->second.seen = true;
     }
   }
   for (auto holder = holders_.begin(); holder != holders_.end();) {
-    if (holder->second) {
+    if (holder->second.seen) {
       ++holder;
     } else {
       holder = holders_.erase(holder);
@@ -61,7 +78,8 @@ void QpSeries::look(std::vector<QpStats> all, Instant now) {
     const bool may_have = traffic(qp) > 0 && !others_.contains(qp.number) &&
                           holders_.size() + resting_.size() < places_;
     if (has_place || may_have) {
-      holders_[qp.number] = true;
+      const Holder fresh{.seen = true, .words = {}, .since = now - kRest};
+      show(holders_.try_emplace(qp.number, fresh).first->second, qp, now);
       shown_.push_back(std::move(qp));
       continue;
     }

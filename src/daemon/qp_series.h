@@ -5,6 +5,8 @@
 // A queue pair that has carried something gets a place while one is free, the busiest
 // first, and keeps it until it is destroyed; its place is free again a minute later. What
 // all others do while they are looked at is added up, so that the sum never goes back.
+// What a queue pair is (its type, path and peer) makes a series, too: one that is connected
+// anew all the time shows as what it was until a minute has passed.
 //
 // One thread at a time.
 
@@ -13,6 +15,7 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <string>
 #include <vector>
 
 #include "base/instant.h"
@@ -37,13 +40,20 @@ class QpSeries {
  private:
   static constexpr std::size_t kCounts = 7;
   using Counts = std::array<std::uint64_t, kCounts>;
+  using Words = std::array<std::string, 4>;
+  struct Holder {
+    bool seen;  // this time
+    Words words;
+    Instant since;
+  };
   static Counts counts_of(const control::QpStats& qp);
+  static void show(Holder& holder, control::QpStats& qp, Instant now);
   void add_to_other(const Counts& counts, const Counts& before);
 
   const std::size_t places_;
-  std::vector<Instant> resting_;            // places that are free from then on
-  std::map<std::uint32_t, bool> holders_;   // by number; whether it was seen this time
-  std::map<std::uint32_t, Counts> others_;  // by number, as they were last
+  std::vector<Instant> resting_;             // places that are free from then on
+  std::map<std::uint32_t, Holder> holders_;  // by number
+  std::map<std::uint32_t, Counts> others_;   // by number, as they were last
   std::vector<control::QpStats> shown_;
   control::QpStats other_;
 };

@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <set>
+#include <string>
+
 namespace paravane::daemon {
 namespace {
 
@@ -54,6 +57,23 @@ TEST(QpSeries, APlaceRestsBeforeItIsGivenAgain) {
   series.look({qp(2, 20), qp(3, 5)}, Instant{} + 1min + 1s);
   EXPECT_THAT(shown(series), ElementsAre(3));  // 2 is counted with the others already
   EXPECT_EQ(series.other().sent_bytes, 20u);
+}
+
+// A guest that connects one queue pair to another peer before each look.
+TEST(QpSeries, OneThatIsConnectedAnewAllTheTimeIsShownAnewOnceAMinute) {
+  QpSeries series(1);
+  std::set<std::string> peers;
+  const auto look = [&series, &peers](Instant now, const std::string& peer) {
+    QpStats one = qp(1, 10);
+    one.peer_gid = peer;
+    series.look({one}, now);
+    peers.insert(series.shown().front().peer_gid);
+  };
+  for (int i = 0; i < 60; ++i) look(Instant{} + i * 1s, std::to_string(i));
+  EXPECT_THAT(peers, ElementsAre("0"));
+  look(Instant{} + 1min, "60");
+  look(Instant{} + 1min + 1s, "61");
+  EXPECT_THAT(peers, ElementsAre("0", "60"));
 }
 
 }  // namespace
