@@ -38,7 +38,8 @@ ClusterFabric::ClusterFabric(const Config& config, Parts parts, PortTable& ports
 void ClusterFabric::on_view(std::shared_ptr<const inventory::View> view) {
   view_ = std::move(view);
   const auto self = parts_.cluster.self();
-  for (control::Event& event : watch_.look(self ? self->host : "", view_.get())) {
+  const Instant now = std::chrono::steady_clock::now();
+  for (control::Event& event : watch_.look(self ? self->host : "", view_.get(), now)) {
     parts_.tell(std::move(event));
   }
   if (!self || !view_) return end();

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 namespace paravane::daemon {
 namespace {
 
@@ -14,13 +16,14 @@ Event of_host(const char* type, Severity severity, const std::string& host, std:
 
 }  // namespace
 
-std::vector<Event> ClusterWatch::look(const std::string& self, const inventory::View* view) {
+std::vector<Event> ClusterWatch::look(const std::string& self, const inventory::View* view,
+                                      Instant now) {
   std::vector<Event> events;
   if (self != self_) {
     if (!self_.empty()) {
       events.push_back(of_host("cluster.left", Severity::kInfo, self_,
                                fmt::format("this host, {}, is in the cluster no more", self_)));
-      present_.clear();
+      hosts_.clear();
       channels_.clear();
       has_looked_ = false;
     }
@@ -31,50 +34,58 @@ std::vector<Event> ClusterWatch::look(const std::string& self, const inventory::
     self_ = self;
   }
   // Until everything was read once it looks empty.
-  if (!self_.empty() && view != nullptr && !view->hosts.empty()) look_at_hosts(*view, events);
+  if (!self_.empty() && view != nullptr && !view->hosts.empty()) look_at_hosts(*view, now, events);
   return events;
 }
 
-void ClusterWatch::look_at_hosts(const inventory::View& view, std::vector<Event>& events) {
+void ClusterWatch::look_at_hosts(const inventory::View& view, Instant now,
+                                 std::vector<Event>& events) {
   for (const auto& [name, host] : view.hosts) {
     if (name == self_ || !host.info) continue;
-    const auto known = present_.find(name);
-    if (known == present_.end()) {
-      present_.emplace(name, true);
-      if (!has_looked_) continue;
-      events.push_back(of_host("cluster.host_joined", Severity::kInfo, name,
-                               fmt::format("host {} is in the cluster", name)));
-    } else if (!known->second) {
-      known->second = true;
-      events.push_back(of_host("cluster.host_back", Severity::kInfo, name,
-                               fmt::format("host {} is back", name)));
-    }
+    const auto [found, is_new] = hosts_.try_emplace(name);
+    Told& told = found->second;
+    if (is_new && !has_looked_) told.good = true;
+    if (told.good) continue;
+    tell(told, true,
+         is_new ? of_host("cluster.host_joined", Severity::kInfo, name,
+                          fmt::format("host {} is in the cluster", name))
+                : of_host("cluster.host_back", Severity::kInfo, name,
+                          fmt::format("host {} is back", name)),
+         now, events);
   }
-  for (auto& [name, present] : present_) {
+  for (auto& [name, told] : hosts_) {
     const auto found = view.hosts.find(name);
-    if (!present || (found != view.hosts.end() && found->second.info)) continue;
-    present = false;
-    events.push_back(of_host("cluster.host_away", Severity::kWarning, name,
-                             fmt::format("host {} is away, or has left the cluster", name)));
+    if (!told.good || (found != view.hosts.end() && found->second.info)) continue;
+    tell(told, false,
+         of_host("cluster.host_away", Severity::kWarning, name,
+                 fmt::format("host {} is away, or has left the cluster", name)),
+         now, events);
   }
   has_looked_ = true;
 }
 
 std::vector<Event> ClusterWatch::on_channel(const std::string& host, const std::string& problem,
                                             Instant now) {
-  Channel& channel = channels_[host];
+  std::vector<Event> events;
+  Told& told = channels_[host];
   const bool open = problem.empty();
-  if (open == channel.open) return {};
-  const auto kept_back = channel.limit.allow(now);
-  if (!kept_back) return {};
-  channel.open = open;
+  if (open == told.good) return events;
   Event event = open ? of_host("channel.open", Severity::kInfo, host,
                                fmt::format("there is a channel to host {}", host))
                      : of_host("channel.lost", Severity::kWarning, host,
                                fmt::format("there is no channel to host {}: {}", host, problem));
   if (!open) event.fields["reason"] = problem;
+  tell(told, open, std::move(event), now, events);
+  return events;
+}
+
+void ClusterWatch::tell(Told& told, bool good, Event event, Instant now,
+                        std::vector<Event>& events) {
+  const auto kept_back = told.limit.allow(now);
+  if (!kept_back) return;
+  told.good = good;
   if (*kept_back > 0) event.fields["kept_back"] = std::to_string(*kept_back);
-  return {std::move(event)};
+  events.push_back(std::move(event));
 }
 
 }  // namespace paravane::daemon

@@ -18,6 +18,8 @@ std::vector<std::string> types(const std::vector<control::Event>& events) {
   return result;
 }
 
+constexpr Instant kNow = Instant{} + 1h;
+
 inventory::View view_of(std::initializer_list<const char*> present) {
   inventory::View view;
   for (const char* host : present) view.hosts[host].info.emplace();
@@ -26,16 +28,32 @@ inventory::View view_of(std::initializer_list<const char*> present) {
 
 TEST(ClusterWatch, TellsOfThisHostAndOfOthersThatComeAndGo) {
   ClusterWatch watch;
-  EXPECT_THAT(watch.look("", nullptr), IsEmpty());
+  EXPECT_THAT(watch.look("", nullptr, kNow), IsEmpty());
   const auto first = view_of({"h1", "h2"});
-  EXPECT_THAT(types(watch.look("h1", &first)), ElementsAre("cluster.member h1"));
+  EXPECT_THAT(types(watch.look("h1", &first, kNow)), ElementsAre("cluster.member h1"));
   const auto more = view_of({"h1", "h2", "h3"});
-  EXPECT_THAT(types(watch.look("h1", &more)), ElementsAre("cluster.host_joined h3"));
+  EXPECT_THAT(types(watch.look("h1", &more, kNow)), ElementsAre("cluster.host_joined h3"));
   const auto fewer = view_of({"h1", "h3"});
-  EXPECT_THAT(types(watch.look("h1", &fewer)), ElementsAre("cluster.host_away h2"));
-  EXPECT_THAT(watch.look("h1", &fewer), IsEmpty());
-  EXPECT_THAT(types(watch.look("h1", &more)), ElementsAre("cluster.host_back h2"));
-  EXPECT_THAT(types(watch.look("", nullptr)), ElementsAre("cluster.left h1"));
+  EXPECT_THAT(types(watch.look("h1", &fewer, kNow)), ElementsAre("cluster.host_away h2"));
+  EXPECT_THAT(watch.look("h1", &fewer, kNow), IsEmpty());
+  EXPECT_THAT(types(watch.look("h1", &more, kNow)), ElementsAre("cluster.host_back h2"));
+  EXPECT_THAT(types(watch.look("", nullptr, kNow)), ElementsAre("cluster.left h1"));
+}
+
+// As one does that takes its own key away, puts it back, and so on.
+TEST(ClusterWatch, AHostThatComesAndGoesAllTheTimeIsToldOfSeldom) {
+  ClusterWatch watch;
+  const auto with = view_of({"h1", "h2"});
+  const auto without = view_of({"h1"});
+  watch.look("h1", &with, kNow);
+  std::size_t told = 0;
+  for (int i = 0; i < 100; ++i)
+    told += watch.look("h1", i % 2 == 0 ? &without : &with, kNow).size();
+  EXPECT_EQ(told, 4u);
+  EXPECT_THAT(watch.look("h1", &with, kNow + 10s), IsEmpty());
+  const auto away = watch.look("h1", &without, kNow + 10s);
+  EXPECT_THAT(types(away), ElementsAre("cluster.host_away h2"));
+  EXPECT_EQ(away[0].fields.at("kept_back"), "48");
 }
 
 TEST(ClusterWatch, TellsOfChannelsThatOpenAndAreLost) {
