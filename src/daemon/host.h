@@ -205,6 +205,10 @@ class Host final : public control::Management, public MetricsSource {
   void tell_vm(const char* type, const std::string& vm, std::string text) const;
   void tell_adapter(const char* type, const std::string& vm, std::uint32_t number,
                     std::string text) const;
+  // What of a VM is another than before, and which of its adapters are elsewhere.
+  void tell_changed(const control::VmSpec& before, const control::VmSpec& after) const;
+  // Of each adapter that is in another port group than before.
+  void tell_moved(const control::VmSpec& before, const control::VmSpec& after) const;
   void tell_failed(const std::string& vm, std::uint32_t number, const std::string& reason) const;
   void tell_network(const control::Network& network);
   control::ApiResult<MetricsSnapshot> gather_metrics(Instant now);

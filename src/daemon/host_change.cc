@@ -77,12 +77,12 @@ ApiResult<VmStatus> Host::set_vm(const std::string& name, const control::VmChang
     bring_back(vm);
     return std::unexpected(kept.error());
   }
-  vm = {.spec = *changed, .problems = {}};
+  const VmSpec before = std::exchange(vm, {.spec = *changed, .problems = {}}).spec;
   network_->apply();
   tell_cluster();
   log::info("{}: changed, hardware version {}, device version {}", name, changed->hw_version,
             changed->version);
-  tell_vm("vm.changed", name, fmt::format("vm {} was changed", name));
+  tell_changed(before, *changed);
   return status_of(vm, {});
 }
 
@@ -187,7 +187,7 @@ ApiResult<VmStatus> Host::set_connected(const std::string& name, std::uint32_t n
   VmSpec changed = vm.spec;
   AdapterSpec* adapter = control::find_adapter(changed, number);
   if (adapter == nullptr) return no_such_adapter(name, number);
-  adapter->connected = connected;
+  const bool is_another = std::exchange(adapter->connected, connected) != connected;
   if (auto kept = write(changed); !kept) return std::unexpected(kept.error());
   vm.spec = std::move(changed);
   const std::string port = control::adapter_name(name, number);
@@ -199,8 +199,10 @@ ApiResult<VmStatus> Host::set_connected(const std::string& name, std::uint32_t n
   }
   const char* what = connected ? "connected to" : "disconnected from";
   log::info("{}: {} the switch", port, what);
-  tell_adapter(connected ? "adapter.connected" : "adapter.disconnected", name, number,
-               fmt::format("{} was {} the switch", port, what));
+  if (is_another) {
+    tell_adapter(connected ? "adapter.connected" : "adapter.disconnected", name, number,
+                 fmt::format("{} was {} the switch", port, what));
+  }
   return find_vm(name);
 }
 
@@ -237,7 +239,7 @@ ApiResult<VmStatus> Host::move_adapters(Vm& vm, const VmSpec& moved) {
     if (tap_changes && attached) return cannot_change(moved.name);
   }
   if (auto kept = write(moved); !kept) return std::unexpected(kept.error());
-  vm.spec = moved;
+  tell_moved(std::exchange(vm.spec, moved), moved);
   tell_cluster();
   for (const AdapterSpec& adapter : moved.adapters) {
     const std::string port = control::adapter_name(moved.name, adapter.number);
@@ -247,11 +249,6 @@ ApiResult<VmStatus> Host::move_adapters(Vm& vm, const VmSpec& moved) {
         })) {
       return worker_is_busy();
     }
-    const std::string where =
-        adapter.port_group.empty() ? "no port group" : "port group " + adapter.port_group;
-    log::info("{}: in {}", port, where);
-    tell_adapter("adapter.moved", moved.name, adapter.number,
-                 fmt::format("{} is in {}", port, where));
   }
   network_->apply();
   tell_cluster();

@@ -250,12 +250,15 @@ ApiResult<VmknicStatus> HostVmkernel::set_vmknic(const std::string& name,
                   do_you_mean(name, names()) + kListVmknics);
   }
   Vmknic changed = found->second;
+  const bool is_another = changed.ipv4 != change.ipv4;
   changed.ipv4 = change.ipv4;
   if (auto good = check_network(changed); !good) return std::unexpected(good.error());
   if (auto kept = keep(changed); !kept) return std::unexpected(kept.error());
-  tell("vmknic.changed", {{"vmknic", name}},
-       fmt::format("{} has {}", name,
-                   changed.ipv4 ? format_ipv4(*changed.ipv4) : "no IPv4 address"));
+  if (is_another) {
+    tell("vmknic.changed", {{"vmknic", name}},
+         fmt::format("{} has {}", name,
+                     changed.ipv4 ? format_ipv4(*changed.ipv4) : "no IPv4 address"));
+  }
   return status_of(changed);
 }
 
@@ -320,6 +323,7 @@ ApiResult<void> HostVmkernel::set_setting(const control::SettingValue& setting) 
   if (known->path == kPvrdmaVmknic) {
     if (auto good = check_tag(setting.value); !good) return good;
   }
+  if (setting.value == control::setting_value(settings_, *known)) return {};
   if (auto kept = store_.put_document(kSettingKind, setting.path, to_json(setting)); !kept) {
     return kept;
   }
@@ -338,6 +342,7 @@ ApiResult<void> HostVmkernel::set_ruleset(const control::FirewallRuleset& rulese
                   do_you_mean(ruleset.name, std::vector<std::string>{"pvrdma"}) +
                       "List them with: paravane network firewall ruleset list");
   }
+  if (ruleset.enabled == pvrdma_enabled_) return {};
   if (auto kept = store_.put_document(kRulesetKind, ruleset.name, to_json(ruleset)); !kept) {
     return kept;
   }

@@ -170,6 +170,27 @@ class Events(DaemonTest):
         self.assertEqual(self.events("--since", str(len(events))), [])
         self.assertEqual(self.stop(daemon), 0)
 
+    def test_what_changed_is_named_and_what_did_not_is_no_event(self):
+        self.start()
+        self.cli("vm", "add", "db1")
+        self.cli("vm", "adapter", "add", "db1")
+        self.cli("vds", "create", "lan")
+        self.cli("vds", "add-host", "lan")
+        self.cli("portgroup", "create", "rdma", "--vds", "lan")
+        for again in range(2):
+            last = self.events()[-1]["number"]
+            self.cli("vm", "set", "db1", "--memory", "2G", "--cpus", "2")
+            self.cli("vm", "set", "db1", "--adapter", "2", "--port-group", "rdma")
+            self.cli("vm", "adapter", "disconnect", "db1", "2")
+            self.cli("network", "firewall", "ruleset", "set", "-e", "true", "-r", "pvrdma")
+            self.cli("system", "settings", "advanced", "set", "-o", "/Net/PVRDMAMaxAdapters", "-i", "3")
+            if not again:
+                first = {event["type"]: event["fields"] for event in self.events("--since", str(last))}
+        self.assertEqual(first["vm.changed"], {"vm": "db1", "changed": "cpus,memory_mib"})
+        self.assertEqual(first["adapter.moved"], {"vm": "db1", "adapter": "2", "portgroup": "rdma", "before": ""})
+        self.assertEqual(len(first), 5)
+        self.assertEqual(self.events("--since", str(last)), [])
+
     def test_a_vmm_that_comes_and_goes_is_told_of(self):
         self.start()
         self.cli("vm", "add", "db1")

@@ -1,0 +1,18 @@
+// What of a VM is another than before, by the names that it has in the API: for people and
+// tools who are told that a VM was changed.
+//
+// Any thread.
+
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "control/vm.h"
+
+namespace paravane::control {
+
+// "cpus", "protocol", "queue_pairs": in the order of names, each once. Empty: nothing is.
+std::vector<std::string> changed_properties(const VmSpec& before, const VmSpec& after);
+
+}  // namespace paravane::control
