@@ -1,5 +1,6 @@
 // The name that somebody may have meant: the one with the least edit distance
-// to what was typed, if that is not too far.
+// to what was typed, if that is not too far. Names that differ in digits only are siblings:
+// who types vmk7 has not mistyped vmk0, though db11 may be db1.
 //
 // Any thread.
 
@@ -33,15 +34,39 @@ inline std::size_t edit_distance(std::string_view a, std::string_view b) {
   return last.back();
 }
 
-// nullopt: none is near: half of what was typed would have to change.
+// "vmk12" is "vmk#".
+inline std::string without_number(std::string_view name) {
+  std::string shape;
+  for (const char c : name) {
+    const bool digit = c >= '0' && c <= '9';
+    if (!digit) shape += c;
+    if (digit && !shape.ends_with('#')) shape += '#';
+  }
+  return shape;
+}
+
+// Another of the same kind, unless a digit was typed once too often or was left out.
+inline bool is_sibling(std::string_view typed, std::string_view name) {
+  if (without_number(typed) != without_number(name)) return false;
+  return typed.size() == name.size() || edit_distance(typed, name) > 1;
+}
+
+// nullopt: none is near: half of what was typed would have to change, and there is not just
+// one that begins so.
 template <typename Names>
 std::optional<std::string> nearest_name(std::string_view typed, const Names& names) {
   std::optional<std::string> best;
   std::size_t least = std::max<std::size_t>(typed.size() / 2, 1) + 1;
   for (const std::string& name : names) {
     const std::size_t distance = edit_distance(typed, name);
-    if (distance >= least) continue;
+    if (distance >= least || is_sibling(typed, name)) continue;
     least = distance;
+    best = name;
+  }
+  if (best || typed.size() < 2) return best;
+  for (const std::string& name : names) {
+    if (!std::string_view(name).starts_with(typed)) continue;
+    if (best) return std::nullopt;
     best = name;
   }
   return best;

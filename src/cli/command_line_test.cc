@@ -179,6 +179,9 @@ TEST(CommandLine, SuggestsTheNearestWord) {
   EXPECT_EQ(run({"vm", "add", "a", "--protcol", "v1"}).err,
             "paravane: there is no option --protcol; do you mean --protocol?\n"
             "  See: paravane vm add --help\n");
+  EXPECT_EQ(run({"vm", "add", "a", "--mem", "1G"}).err,
+            "paravane: there is no option --mem; do you mean --memory?\n"
+            "  See: paravane vm add --help\n");
   EXPECT_EQ(run({"status", "--bogus"}).err,
             "paravane: there is no option --bogus\n  See: paravane status --help\n");
 }
@@ -306,6 +309,8 @@ TEST(LimitOption, SetsWhatItNames) {
     EXPECT_FALSE(set_limit(bad, limits)) << bad;
   }
   EXPECT_THAT(set_limit("gids=9", limits).error().message, HasSubstr("limited twice"));
+  EXPECT_THAT(set_limit("queue_pair=9", limits).error().message,
+              HasSubstr("do you mean queue_pairs?"));
   EXPECT_THAT(set_limit("sges=99999999999", limits).error().message, HasSubstr("1 to 32"));
 }
 

@@ -5,6 +5,9 @@
 #include <charconv>
 #include <optional>
 #include <string>
+#include <vector>
+
+#include "base/nearest_name.h"
 
 namespace paravane::cli {
 namespace {
@@ -30,8 +33,13 @@ Result<LimitWords> split(std::string_view option) {
         .field = &field,
         .value = std::string(equals == std::string_view::npos ? "" : option.substr(equals + 1))};
   }
-  return fail(Errc::kInvalidArgument,
-              fmt::format("--limit {}: there is no such limit; there are {}", option, all_names()));
+  std::vector<std::string> names;
+  for (const control::LimitField& field : control::kLimitFields) names.emplace_back(field.name);
+  const auto near = nearest_name(option.substr(0, equals), names);
+  return fail(
+      Errc::kInvalidArgument,
+      fmt::format("--limit {}: there is no such limit; {} {}", option,
+                  near ? "do you mean " + *near + "? There are" : "there are", all_names()));
 }
 
 std::optional<std::uint32_t> to_number(const std::string& digits) {

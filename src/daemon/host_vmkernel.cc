@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <ranges>
 #include <utility>
 
 #include "base/log.h"
@@ -247,7 +248,7 @@ ApiResult<VmknicStatus> HostVmkernel::set_vmknic(const std::string& name,
   const auto found = vmknics_.find(name);
   if (found == vmknics_.end()) {
     return refuse(ApiErrorCode::kNotFound, fmt::format("there is no {} on this host", name),
-                  do_you_mean(name, names()) + kListVmknics);
+                  do_you_mean(name, std::views::keys(vmknics_)) + kListVmknics);
   }
   Vmknic changed = found->second;
   const bool is_another = changed.ipv4 != change.ipv4;
@@ -269,7 +270,7 @@ ApiResult<void> HostVmkernel::remove_vmknic(const std::string& name) {
   }
   if (!vmknics_.contains(name)) {
     return refuse(ApiErrorCode::kNotFound, fmt::format("there is no {} on this host", name),
-                  do_you_mean(name, names()) + kListVmknics);
+                  do_you_mean(name, std::views::keys(vmknics_)) + kListVmknics);
   }
   if (tagged() == name) {
     return refuse(ApiErrorCode::kInUse,

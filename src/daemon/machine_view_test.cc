@@ -116,7 +116,7 @@ TEST_F(MachineViewTest, TellsWhatADeviceHasCounted) {
   ASSERT_TRUE(stats);
   EXPECT_EQ(stats->name, "vmrdma0");
   EXPECT_EQ(stats->counters.at("a"), 1u);
-  const auto none = view_->stats("vmrdma1");
+  const auto none = view_->stats("vmrdm0");
   ASSERT_FALSE(none);
   EXPECT_EQ(none.error().code, ApiErrorCode::kNotFound);
   EXPECT_THAT(none.error().remedy, HasSubstr("Do you mean vmrdma0?"));

@@ -163,11 +163,19 @@ class Names(DaemonTest):
         self.cli("portgroup", "create", "rdma", "--vds", "lan")
         for words, meant in ((("vm", "remove", "bd1"), "db1"), (("vm", "set", "db11", "--limit", "gids=8"), "db1"),
                              (("vds", "delete", "lam"), "lan"), (("portgroup", "delete", "rmda"), "rdma"),
-                             (("stats", "--vm", "db2"), "db1")):
+                             (("stats", "--vm", "dv1"), "db1")):
             with self.subTest(words=words):
                 said = self.refused(1, *words)
                 self.assertIn(f"Do you mean {meant}? List the ", said)
-        self.assertNotIn("Do you mean", self.refused(1, "vm", "remove", "entirely-another"))
+        for another in ("entirely-another", "db2"):
+            self.assertNotIn("Do you mean", self.refused(1, "vm", "remove", another))
+
+    def test_a_filter_that_names_nothing_is_refused(self):
+        self.start()
+        said = self.refused(1, "network", "firewall", "ruleset", "list", "-r", "pvdrma")
+        self.assertIn("there is no firewall ruleset pvdrma", said)
+        self.assertIn("Do you mean pvrdma? List them", said)
+        self.assertIn("there is no vmk5 on this host", self.refused(1, "network", "ip", "interface", "ipv4", "get", "-i", "vmk5"))
 
 
 class TwoAdministrators(DaemonTest):
