@@ -46,6 +46,15 @@ bool print(const std::string& text) {
   return std::fflush(stdout) == 0;
 }
 
+// Nobody has this name, nor had it when something happened that is kept.
+std::optional<control::ApiError> unknown_vm(const std::string& name, control::ApiClient& client) {
+  const auto page = client.events({.vm = name, .most = 1}, 0);
+  if (page && !page->events.empty()) return std::nullopt;
+  const auto vm = client.find_vm(name);
+  if (vm || vm.error().code != control::ApiErrorCode::kNotFound) return std::nullopt;
+  return vm.error();
+}
+
 ExitStatus run_once(control::EventQuery query, const Context& context) {
   control::ApiClient client = context.client();
   std::vector<control::Event> events;
@@ -58,6 +67,9 @@ ExitStatus run_once(control::EventQuery query, const Context& context) {
     if (page->events.size() < query.most) break;
     query.after = page->next_after;
     query.boot = page->boot;
+  }
+  if (events.empty() && query.vm) {
+    if (const auto error = unknown_vm(*query.vm, client)) return report(*error, client);
   }
   return print(print_events(events, context.format)) ? ExitStatus::kOk : ExitStatus::kFailed;
 }
@@ -114,7 +126,7 @@ void add_events_command(CLI::App& parent, Run& run) {
   events->add_flag("--follow", options->follow, "Go on with what happens from now on");
   events->add_option("--since", options->since, "Only what came after the event of this number")
       ->type_name("NUMBER");
-  events->add_option("--vm", options->vm, "Of this VM only")->type_name("NAME");
+  events->add_option("--vm", options->vm, "Of this VM only, which may be gone")->type_name("NAME");
   events->footer(
       "The daemon keeps the latest; with --follow, one whose events went before they were read\n"
       "says how many were lost, and JSON is an object per line. docs/events.md lists the types.\n"

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/nearest_name.h"
 #include "cli/esxcli_tree.h"
@@ -64,11 +65,18 @@ ExitStatus run_ruleset_list(const control::FirewallRuleset& wanted, const Contex
   control::ApiClient client = context.client();
   auto configuration = client.host_configuration();
   if (!configuration) return report(configuration.error(), client);
+  std::vector<control::FirewallRuleset>& rulesets = configuration->rulesets;
   if (!wanted.name.empty()) {
-    std::erase_if(configuration->rulesets,
-                  [&](const auto& one) { return one.name != wanted.name; });
+    std::vector<std::string> names;
+    for (const control::FirewallRuleset& one : rulesets) names.push_back(one.name);
+    std::erase_if(rulesets, [&](const auto& one) { return one.name != wanted.name; });
+    if (rulesets.empty()) {
+      return report_failure(fmt::format("there is no firewall ruleset {}", wanted.name),
+                            do_you_mean(wanted.name, names) +
+                                "List them with: paravane network firewall ruleset list");
+    }
   }
-  fmt::print("{}", ruleset_table(configuration->rulesets).print(context.format));
+  fmt::print("{}", ruleset_table(rulesets).print(context.format));
   return ExitStatus::kOk;
 }
 

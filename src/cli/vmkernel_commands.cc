@@ -5,7 +5,9 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
+#include "base/nearest_name.h"
 #include "cli/esxcli_tree.h"
 #include "cli/vmkernel_tables.h"
 
@@ -37,12 +39,22 @@ ExitStatus run_list(const Context& context) {
 }
 
 ExitStatus run_ipv4_get(const InterfaceOptions& options, const Context& context) {
-  return show(context, [&](control::HostConfiguration all) {
-    if (!options.name.empty()) {
-      std::erase_if(all.vmknics, [&](const auto& one) { return one.spec.name != options.name; });
+  control::ApiClient client = context.client();
+  auto configuration = client.host_configuration();
+  if (!configuration) return report(configuration.error(), client);
+  std::vector<control::VmknicStatus>& vmknics = configuration->vmknics;
+  if (!options.name.empty()) {
+    std::vector<std::string> names;
+    for (const control::VmknicStatus& one : vmknics) names.push_back(one.spec.name);
+    std::erase_if(vmknics, [&](const auto& one) { return one.spec.name != options.name; });
+    if (vmknics.empty()) {
+      return report_failure(
+          fmt::format("there is no {} on this host", options.name),
+          do_you_mean(options.name, names) + "List them with: paravane network ip interface list");
     }
-    return ipv4_table(all.vmknics).print(context.format);
-  });
+  }
+  fmt::print("{}", ipv4_table(vmknics).print(context.format));
+  return ExitStatus::kOk;
 }
 
 ExitStatus run_esxcfg(const Context& context) {

@@ -191,6 +191,19 @@ class Events(DaemonTest):
         self.assertEqual(len(first), 5)
         self.assertEqual(self.events("--since", str(last)), [])
 
+    def test_a_vm_that_nobody_knows_is_refused_and_one_that_is_gone_is_not(self):
+        self.start()
+        self.cli("vm", "add", "db1")
+        self.assertEqual(len(self.events("--vm", "db1")), 1)
+        self.assertEqual(self.events("--vm", "db1", "--since", str(self.events()[-1]["number"])), [])
+        self.cli("vm", "remove", "db1")
+        self.assertEqual(len(self.events("--vm", "db1")), 2)
+        self.assertEqual(self.events("--vm", "db1", "--since", str(self.events()[-1]["number"])), [])
+        self.cli("vm", "add", "db2")
+        said = self.refused(1, "events", "--vm", "dbb2")
+        self.assertIn("there is no vm dbb2", said)
+        self.assertIn("Do you mean db2?", said)
+
     def test_a_vmm_that_comes_and_goes_is_told_of(self):
         self.start()
         self.cli("vm", "add", "db1")
