@@ -106,7 +106,8 @@ ExitStatus run_token(const std::string& host, const std::string& valid, const Co
     return report_usage(fmt::format("host {}: {}", host, good.error().message));
   }
   const auto seconds = parse_duration(valid);
-  if (!seconds) return report_usage("--valid must be 1s to 24h, such as 90s, 15m or 2h");
+  if (!seconds)
+    return report_usage(fmt::format("--valid {}: it is 1s to 24h, such as 90s, 15m or 2h", valid));
   control::ApiClient client = context.client();
   const auto token = client.make_token({.host = host, .valid_s = *seconds});
   if (!token) return report(token.error(), client);

@@ -186,6 +186,16 @@ TEST(CommandLine, SuggestsTheNearestWord) {
             "paravane: there is no option --bogus\n  See: paravane status --help\n");
 }
 
+TEST(CommandLine, RepeatsTheValueThatIsWrong) {
+  EXPECT_THAT(run({"network", "ip", "interface", "ipv4", "set", "-i", "vmk1", "-t", "fixed"}).err,
+              HasSubstr("--type fixed: it is static or none"));
+  EXPECT_THAT(run({"network", "ip", "interface", "ipv4", "set", "-i", "vmk1", "-I", "10.0.0"}).err,
+              HasSubstr("--ipv4 10.0.0: give an address"));
+  EXPECT_THAT(run({"network", "ip", "interface", "ipv4", "set", "-i", "vmk1"}).err,
+              HasSubstr("--ipv4: give an address"));
+  EXPECT_THAT(run({"cluster", "token", "h2", "--valid", "9w"}).err, HasSubstr("--valid 9w: "));
+}
+
 TEST(CommandLine, HelpHasNoWordsOfTheParser) {
   const Outcome help = run({"vm", "add", "--help"});
   EXPECT_THAT(help.out, testing::Not(HasSubstr("TEXT")));

@@ -87,11 +87,18 @@ ExitStatus done(const control::ApiResult<control::VmknicStatus>& vmknic,
       "It is made so as soon as that can be: see with network ip interface list");
 }
 
+// "--ipv4 10.0.0: give an address", or "--ipv4: ..." where there is no value.
+ExitStatus wrong(std::string_view option, const std::string& value, std::string_view remedy) {
+  return report_usage(fmt::format("{}{}{}: {}", option, value.empty() ? "" : " ", value, remedy));
+}
+
 ExitStatus run_add(const InterfaceOptions& options, const Context& context) {
   control::Vmknic vmknic{.name = options.name, .port_group = options.port_group};
   if (!options.mac.empty()) {
     vmknic.mac = control::parse_mac(options.mac);
-    if (!vmknic.mac) return report_usage(options.mac + " is no MAC address");
+    if (!vmknic.mac) {
+      return wrong("--mac-address", options.mac, "an address looks like 02:50:56:12:34:56");
+    }
   }
   if (const Status good = check_vmknic(vmknic); !good) return report_usage(good.error().message);
   control::ApiClient client = context.client();
@@ -118,14 +125,14 @@ ExitStatus run_ipv4_set(const InterfaceOptions& options, const Context& context)
   if (options.type == "static") {
     const auto address = parse_ipv4(options.address);
     const auto prefix = parse_netmask(options.netmask);
-    if (!address) return report_usage("--ipv4: give an address, as 192.168.1.241");
-    if (!prefix) return report_usage("--netmask: give a netmask, as 255.255.255.0");
+    if (!address) return wrong("--ipv4", options.address, "give an address, as 192.168.1.241");
+    if (!prefix) return wrong("--netmask", options.netmask, "give a netmask, as 255.255.255.0");
     change.ipv4 = Ipv4Interface{.address = *address, .prefix = *prefix};
     if (const Status good = control::check_private(*change.ipv4); !good) {
       return report_usage(good.error().message);
     }
   } else if (options.type != "none") {
-    return report_usage("--type is static or none");
+    return wrong("--type", options.type, "it is static or none");
   }
   control::ApiClient client = context.client();
   return done(client.set_vmknic(options.name, change), client);
