@@ -1,6 +1,7 @@
 // paravane status, and paravane daemon stop.
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <poll.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -8,9 +9,11 @@
 #include <chrono>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/unique_fd.h"
 #include "cli/commands.h"
+#include "cli/vm_table.h"
 
 namespace paravane::cli {
 namespace {
@@ -38,6 +41,17 @@ bool ends(const UniqueFd& process) {
   return ::poll(&ended, 1, static_cast<int>(kTimeToEnd.count())) > 0;
 }
 
+// Those whose adapters go with it, when it ends nevertheless.
+std::string attached_vms(control::ApiClient& client) {
+  std::vector<std::string> names;
+  const auto vms = client.list_vms();
+  if (!vms) return {};
+  for (const control::VmStatus& vm : *vms) {
+    if (is_attached(vm)) names.push_back(vm.spec.name);
+  }
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
 // What comes next may be to start it again, which it must not stand in the way of. Its
 // number is pinned before it is asked to end: afterwards it may be another's.
 ExitStatus run_stop(bool force, const Context& context) {
@@ -46,8 +60,15 @@ ExitStatus run_stop(bool force, const Context& context) {
   if (!status && client.unreachable()) return report(status.error(), client);
   UniqueFd process;
   if (status) process = UniqueFd(static_cast<int>(::syscall(SYS_pidfd_open, status->pid, 0)));
+  const std::string losers = force ? attached_vms(client) : "";
   const auto stopped = client.stop(force);
   if (!stopped) return report(stopped.error(), client);
+  if (!losers.empty()) {
+    fmt::print(
+        stderr,
+        "paravane: these VMs have lost their adapters: {}\n  Shut each down, and start it again.\n",
+        losers);
+  }
   if (!process || ends(process)) return ExitStatus::kOk;
   return report_failure(
       fmt::format("the daemon was asked to end, and process {} has not after {} s", status->pid,

@@ -50,7 +50,7 @@ class Life(DaemonTest):
             complaint = self.refused(4, "daemon", "stop")
             self.assertIn("2 VMs are attached: a, c", complaint)
             self.assertIsNone(daemon.poll())
-            self.cli("daemon", "stop", "--force")
+            self.assertIn("these VMs have lost their adapters: a, c\n", self.cli("daemon", "stop", "--force").stderr)
             self.assertEqual(daemon.wait(PATIENCE_S), 0)
 
     def test_stop_ends_the_daemon(self):
