@@ -8,14 +8,22 @@
 #include <string_view>
 #include <vector>
 
+#include "cli/completion_values.h"
+
 namespace paravane::cli {
+
+struct CompletionOption {
+  std::vector<std::string> names;  // with their dashes, long ones first
+  bool has_value = false;          // a word of its own follows
+  Values values{};
+};
 
 // What may follow one command.
 struct CompletionNode {
-  std::string path;                      // "vm add"; "" for the program itself
-  std::vector<std::string> subcommands;  // or the words that its argument may be
-  std::vector<std::string> options;      // long ones, with their dashes
-  std::string lists{};  // its argument is a name that this command lists ("vm"), or none
+  std::string path;  // "vm add"; "" for the program itself
+  std::vector<std::string> subcommands;
+  std::vector<CompletionOption> options;
+  std::vector<Values> arguments;  // in their order
 };
 std::vector<CompletionNode> completion_nodes(const CLI::App& root);
 

@@ -1,0 +1,94 @@
+#include "cli/completion_values.h"
+
+#include <algorithm>
+#include <array>
+
+#include "control/advanced_setting.h"
+#include "control/vm.h"
+
+namespace paravane::cli {
+namespace {
+
+// Whose values a command lists.
+struct Listed {
+  std::string_view name;  // an option's, or an argument's
+  std::string_view list;
+};
+constexpr auto kListed = std::to_array<Listed>({
+    {"NAME", "vm list"},
+    {"SWITCH", "vds list"},
+    {"GROUP", "portgroup list"},
+    {"NIC", "network nic list"},
+    {"HOST", "cluster status"},
+    {"--vm", "vm list"},
+    {"--peer", "vm list"},
+    {"--vds", "vds list"},
+    {"--vds-name", "vds list"},
+    {"--port-group", "portgroup list"},
+    {"--portgroup-name", "portgroup list"},
+    {"--uplink", "network nic list"},
+    {"--host", "cluster status"},
+    {"--interface-name", "network ip interface list"},
+    {"--string-value", "network ip interface list"},  // of /Net/PVRDMAVmknic, the only one
+    {"--ruleset-id", "network firewall ruleset list"},
+    {"--device", "rdma device list"},
+});
+// What is made there has a name that nobody has yet.
+constexpr std::array<std::string_view, 5> kNewNames = {
+    "vm add NAME", "cluster token HOST", "vds create SWITCH", "portgroup create GROUP",
+    "network ip interface add --interface-name"};
+
+std::vector<std::string> split(std::string_view text) {
+  std::vector<std::string> words;
+  for (;;) {
+    const std::size_t bar = text.find('|');
+    words.emplace_back(text.substr(0, bar));
+    if (bar == std::string_view::npos) return words;
+    text.remove_prefix(bar + 1);
+  }
+}
+
+// "table|json|csv", but not "ID|none".
+bool is_words(std::string_view type) {
+  return type.find('|') != std::string_view::npos && std::ranges::all_of(type, [](char c) {
+           return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '|';
+         });
+}
+
+Values settings() {
+  Values values{.kind = ValueKind::kWords};
+  for (const auto& setting : control::advanced_settings()) values.words.emplace_back(setting.path);
+  return values;
+}
+
+Values limits() {
+  Values values{.kind = ValueKind::kWords};
+  for (const control::LimitField& field : control::kLimitFields) {
+    values.words.push_back(std::string(field.name) + "=");
+  }
+  return values;
+}
+
+}  // namespace
+
+Values values_of(std::string_view path, const CLI::Option& option) {
+  const bool positional = option.get_positional();
+  const std::string name = positional ? option.get_name(true) : "--" + option.get_single_name();
+  const std::string type = option.get_type_name();
+  if (std::ranges::find(kNewNames, std::string(path) + " " + name) != kNewNames.end()) return {};
+  if (name == "--option") return settings();
+  if (name == "--limit") return limits();
+  if (name == "--adapter" || (positional && name == "NUMBER")) return {.kind = ValueKind::kAdapter};
+  if (is_words(type)) return {.kind = ValueKind::kWords, .words = split(type)};
+  const auto* const listed = std::ranges::find(kListed, name, &Listed::name);
+  if (listed != kListed.end()) {
+    Values values{.kind = ValueKind::kListed, .list = std::string(listed->list)};
+    const bool or_none = type.ends_with("|none") || name == "--uplink" || name == "NIC";
+    if (or_none) values.words = {"none"};
+    return values;
+  }
+  const bool file = type.starts_with("FILE") || type == "PATH";
+  return {.kind = file ? ValueKind::kFile : ValueKind::kUnknown};
+}
+
+}  // namespace paravane::cli
