@@ -17,6 +17,7 @@ namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 
 struct Outcome {
   ExitStatus status;
@@ -204,6 +205,9 @@ TEST(CommandLine, HelpHasNoWordsOfTheParser) {
                               HasSubstr("Arguments:\n  NAME "), HasSubstr("--mac MAC ")));
   EXPECT_THAT(run({"portgroup", "create", "--help"}).out,
               testing::ContainsRegex("--vds SWITCH +Its switch \\(required\\)"));
+  EXPECT_THAT(run({"vm", "stop", "--help"}).out, testing::ContainsRegex("has for it \\([0-9]+\\)"));
+  EXPECT_THAT(run({"system", "settings", "advanced", "set", "--help"}).out,
+              HasSubstr("What it is to be, one of:\n  -s,--string-value WORD "));
 }
 
 TEST(CommandLine, JsonIsAFormatter) {
@@ -289,6 +293,7 @@ TEST(CommandLine, EveryCommandHasHelpWithExamples) {
     const Outcome outcome = run(raw);
     EXPECT_EQ(outcome.status, ExitStatus::kOk) << node.path;
     EXPECT_THAT(outcome.out, HasSubstr("Examples:\n")) << node.path;
+    EXPECT_THAT(outcome.out, Not(testing::ContainsRegex("UINT|Option Group"))) << node.path;
   }
 }
 

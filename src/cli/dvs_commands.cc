@@ -43,7 +43,8 @@ ExitStatus run_list(const std::string& name, const Context& context) {
 
 void add_dvs_commands(CLI::App& root, Run& run) {
   CLI::App& list = add_esxcli_command(
-      root, "network vswitch dvs vmware list", "List the switches that this host is in",
+      root, "network vswitch dvs vmware list",
+      "List the switches that this host is in; nothing where there are none",
       {"network vswitch dvs vmware list", "network vswitch dvs vmware list -v lan"});
   auto name = std::make_shared<std::string>();
   list.add_option("-v,--vds-name", *name, "Of this switch only")->type_name("SWITCH");

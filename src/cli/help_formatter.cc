@@ -18,9 +18,20 @@ std::string HelpFormatter::make_option_opts(const CLI::Option* option) const {
   return type.empty() ? std::string() : " " + type;
 }
 
+std::string HelpFormatter::make_expanded(const CLI::App* group) const {
+  const bool one = group->get_require_option_min() == 1 && group->get_require_option_max() == 1;
+  const auto is_its_own = [group](const CLI::Option* option) {
+    return option != group->get_help_ptr();
+  };
+  return make_group(group->get_description() + (one ? ", one of" : ""), false,
+                    group->get_options(is_its_own));
+}
+
 std::string HelpFormatter::make_option_desc(const CLI::Option* option) const {
-  const bool must = option->get_required() && !option->get_positional();
-  return option->get_description() + (must ? " (required)" : "");
+  std::string text = option->get_description();
+  if (!option->get_default_str().empty()) text += " (" + option->get_default_str() + ")";
+  if (option->get_required() && !option->get_positional()) text += " (required)";
+  return text;
 }
 
 }  // namespace paravane::cli

@@ -13,6 +13,8 @@ class HelpFormatter : public CLI::Formatter {
   HelpFormatter();
 
   std::string make_option_opts(const CLI::Option* option) const override;
+  // A group of options that exclude one another.
+  std::string make_expanded(const CLI::App* group) const override;
   std::string make_option_desc(const CLI::Option* option) const override;
 };
 

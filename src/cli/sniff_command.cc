@@ -236,13 +236,13 @@ void add_sniff_command(CLI::App& parent, Run& run) {
           "-s,--snaplen", options->spec.snaplen,
           fmt::format("Of each packet, with its headers; 0: all ({})", control::kDefaultSnaplen))
       ->type_name("BYTES")
-      ->check(CLI::Range(0u, control::kMaxSnaplen));
+      ->check(CLI::Range(0u, control::kMaxSnaplen).description(""));
   sniff->add_option("-c,--count", options->count, "Packets after which to end")
       ->type_name("PACKETS")
-      ->check(CLI::Range(1u, 1u << 31));
+      ->check(CLI::Range(1u, 1u << 31).description(""));
   sniff->add_option("--seconds", options->seconds, "Time after which to end")
       ->type_name("SECONDS")
-      ->check(CLI::Range(1u, kMaxSeconds));
+      ->check(CLI::Range(1u, kMaxSeconds).description(""));
   sniff->footer(
       "It ends with Ctrl-C, too. There are no packets between VMs: what is shown is what they\n"
       "would be on a wire. The file holds the guest's data.\n"

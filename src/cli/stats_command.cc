@@ -79,15 +79,18 @@ void add_stats_command(CLI::App& parent, Run& run) {
       stats->add_flag("--counters", options->counters, "Every counter, one per line");
   stats->add_flag("--qps", options->queue_pairs, "Queue pairs only")->excludes(counters);
   CLI::Option* watch = stats->add_flag("--watch", options->watch, "Again and again");
-  stats->add_option("--interval", options->interval_s, "Seconds between two rounds (1)")
+  stats->add_option("--interval", options->interval_s, "Seconds between two rounds, up to 3600 (1)")
       ->type_name("SECONDS")
       ->needs(watch)
-      ->check(CLI::Range(1u, 3600u));
+      ->check(CLI::Range(1u, 3600u).description(""));
   stats->add_option("--count", options->count, "End after this many rounds")
       ->type_name("NUMBER")
       ->needs(watch)
-      ->check(CLI::Range(1u, 1u << 31));
+      ->check(CLI::Range(1u, 1u << 31).description(""));
   stats->footer(
+      "Path: of the connections that there are now; -: there is none. Sends: requests completed.\n"
+      "Receives: peers' requests placed, RDMA writes among them. Messages: what the VMM said over\n"
+      "vfio-user; the guest's RDMA is not in it. --counters says what each counter means.\n"
       "Examples:\n"
       "  paravane stats\n"
       "  paravane stats --vm db1 --watch\n"

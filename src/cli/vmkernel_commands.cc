@@ -184,7 +184,8 @@ void add_changes(CLI::App& root, Run& run) {
 }  // namespace
 
 void add_vmkernel_commands(CLI::App& root, Run& run) {
-  add_esxcli_command(root, "network ip interface list", "List the VMkernel interfaces of this host")
+  add_esxcli_command(root, "network ip interface list",
+                     "List the VMkernel interfaces of this host; nothing where there are none")
       .callback([&run] { run = run_list; });
   CLI::App& get = add_esxcli_command(root, "network ip interface ipv4 get",
                                      "List the IPv4 addresses of VMkernel interfaces");
