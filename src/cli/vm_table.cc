@@ -61,7 +61,7 @@ control::TextTable adapter_table(const std::vector<control::VmStatus>& vms,
                  std::uint64_t{vm.spec.version}, std::string(to_string(vm.spec.doorbells)),
                  spec.connected, spec.port_group,
                  pid > 0 ? control::TextTable::Cell(static_cast<std::uint64_t>(pid))
-                         : control::TextTable::Cell(std::string("-")),
+                         : control::TextTable::Cell(control::TextTable::None()),
                  status.socket, problem_of(status, runners[v]), power_of(vm, runners[v])});
     }
   }

@@ -40,6 +40,8 @@ TEST(VmTable, SaysWhoRunsAVm) {
   vm.adapters[0] = {.socket = "/a"};
   EXPECT_THAT(rows(vm, {State::kOff, 0}), HasSubstr(",off\n"));
   EXPECT_THAT(rows(vm, {State::kUnknown, 0}), HasSubstr(",unknown\n"));
+  EXPECT_THAT(adapter_table({vm}, {{State::kOff, 0}}).print(control::TableFormat::kJson),
+              HasSubstr("\"PID\": null"));
 }
 
 TEST(VmTable, SaysWhenAVmRunsWithoutItsAdapter) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <type_traits>
 
 #include "control/text_cell.h"
 
@@ -13,7 +14,17 @@ namespace {
 std::string to_text(const TextTable::Cell& cell) {
   if (const auto* text = std::get_if<std::string>(&cell)) return *text;
   if (const auto* number = std::get_if<std::uint64_t>(&cell)) return fmt::to_string(*number);
-  return std::get<bool>(cell) ? "true" : "false";
+  if (const auto* flag = std::get_if<bool>(&cell)) return *flag ? "true" : "false";
+  return "-";
+}
+
+template <typename Value>
+nlohmann::ordered_json json_of(const Value& value) {
+  if constexpr (std::is_same_v<Value, TextTable::None>) {
+    return nullptr;
+  } else {
+    return value;
+  }
 }
 
 // One line, columns padded to `widths`, no blanks at its end.
@@ -88,7 +99,7 @@ std::string TextTable::as_json() const {
     nlohmann::ordered_json object = nlohmann::ordered_json::object();
     for (std::size_t i = 0; i < row.size(); ++i) {
       const std::string key = json_key(columns_[i]);
-      std::visit([&](const auto& value) { object[key] = value; }, row[i]);
+      object[key] = std::visit([](const auto& value) { return json_of(value); }, row[i]);
     }
     array.push_back(std::move(object));
   }

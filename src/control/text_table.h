@@ -20,7 +20,8 @@ std::optional<TableFormat> parse_table_format(std::string_view text);
 
 class TextTable {
  public:
-  using Cell = std::variant<std::string, std::uint64_t, bool>;
+  struct None {};  // no value: "-", in JSON null
+  using Cell = std::variant<std::string, std::uint64_t, bool, None>;
 
   TextTable(std::initializer_list<std::string_view> columns)
       : columns_(columns.begin(), columns.end()) {}

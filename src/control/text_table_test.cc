@@ -43,6 +43,14 @@ TEST(TextTable, KeepsTypesInJson) {
             "    \"MTU\": 0,\n    \"Up\": false\n  }\n]\n");
 }
 
+TEST(TextTable, HasNullForNoValueInJson) {
+  TextTable table({"PID"});
+  table.add({TextTable::None()});
+  EXPECT_EQ(table.print(TableFormat::kTable), "PID\n---\n-\n");
+  EXPECT_EQ(table.print(TableFormat::kCsv), "PID\n-\n");
+  EXPECT_EQ(table.print(TableFormat::kJson), "[\n  {\n    \"PID\": null\n  }\n]\n");
+}
+
 TEST(TextTable, LetsNothingMoveTheCursor) {
   TextTable table({"A"});
   table.add({std::string("a\033[2Jb\n")});

@@ -80,7 +80,7 @@ class RunByParavane(unittest.TestCase):
         self.rig.run("vm", "stop", "vm1", "--timeout", "60")
         wait_for("the daemon saw it", lambda: self.rig.row("vm1")["State"] == "detached", 10)
         row = self.rig.row("vm1")
-        self.assertEqual((row["Power"], row["PID"]), ("off", "-"))
+        self.assertEqual((row["Power"], row["PID"]), ("off", None))
         self.rig.run("vm", "stop", "vm1")  # as it should be
         self.assertIn("it is off", self.rig.run("vm", "console", "vm1", status=1))
 
