@@ -14,6 +14,7 @@
 #include "base/unique_fd.h"
 #include "cli/commands.h"
 #include "cli/vm_table.h"
+#include "control/text_cell.h"
 
 namespace paravane::cli {
 namespace {
@@ -67,7 +68,7 @@ ExitStatus run_stop(bool force, const Context& context) {
     fmt::print(
         stderr,
         "paravane: these VMs have lost their adapters: {}\n  Shut each down, and start it again.\n",
-        losers);
+        control::printable(losers));
   }
   if (!process || ends(process)) return ExitStatus::kOk;
   return report_failure(
