@@ -60,7 +60,8 @@ std::string bash_values(const Values& values) {
       return fmt::format("words=\"{}$({})\"", words.empty() ? "" : words + " ",
                          list_command(values.list));
     case ValueKind::kAdapter: return "words=\"$(_paravane_adapters \"$first\")\"";
-    case ValueKind::kFile: return "words=\"$(compgen -f -- \"$cur\")\"";
+    // Not by way of `words`, in which the shell would expand what a file is called.
+    case ValueKind::kFile: return "COMPREPLY=($(compgen -f -- \"$cur\")); return 0";
   }
   return {};
 }
