@@ -15,7 +15,12 @@ ApiResult<void> Host::open_machine() {
       *machine_,
       UplinkRules::Parts{
           .attached = [this](const std::string& vds) { return attached_in(vds); },
-          .strict = [this] { return vmkernel_->number(control::kPvrdmaUplinkEdit) != 0; }});
+          .strict = [this] { return vmkernel_->number(control::kPvrdmaUplinkEdit) != 0; },
+          .management =
+              [this] {
+                const auto& management = network_->management();
+                return management ? management->interface : std::string();
+              }});
   return machine_->load();
 }
 

@@ -77,6 +77,12 @@ ApiResult<std::string> UplinkRules::resolve(const std::string& uplink) const {
   if (auto single = check_no_team(*machine, linux_name); !single) {
     return std::unexpected(single.error());
   }
+  if (linux_name == parts_.management()) {
+    return refuse(ApiErrorCode::kInvalidRequest,
+                  fmt::format("{} has this host's own address, which a NIC loses as an uplink",
+                              shown_in(*machine, linux_name)),
+                  "Choose a NIC without an address: paravane network nic list");
+  }
   return linux_name;
 }
 

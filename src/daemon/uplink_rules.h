@@ -22,12 +22,15 @@ class UplinkRules {
     std::function<std::vector<std::string>(const std::string& vds)> attached;
     // Whether NICs without RDMA are no different (/Net/PVRDMAUplinkEditNeedsPowerOff).
     std::function<bool()> strict;
+    // The NIC that has this host's own address, which it would lose; empty: none is known.
+    std::function<std::string()> management;
   };
   // `machine` outlives us.
   UplinkRules(MachineView& machine, Parts parts) : machine_(machine), parts_(std::move(parts)) {}
 
   // A NIC of this host, as Linux names it: "vmnic2" is its eth2. One that nobody sees is
-  // left for others to judge. Errors: kNotFound (no such vmnic), kInvalidRequest (a team).
+  // left for others to judge. Errors: kNotFound (no such vmnic), kInvalidRequest (a team,
+  // the management's).
   control::ApiResult<std::string> resolve(const std::string& uplink) const;
 
   // Before the uplink of a switch on this host is another. The NIC of an RDMA device, and by

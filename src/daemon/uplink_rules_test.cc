@@ -42,7 +42,8 @@ class UplinkRulesTest : public testing::Test {
                                          return vds == "lan" ? attached_
                                                              : std::vector<std::string>();
                                        },
-                                   .strict = [this] { return strict_; }});
+                                   .strict = [this] { return strict_; },
+                                   .management = [] { return std::string("eth3"); }});
   }
 
   TempDir dir_;
@@ -53,6 +54,14 @@ class UplinkRulesTest : public testing::Test {
   std::unique_ptr<MachineView> view_;
   std::unique_ptr<UplinkRules> rules_;
 };
+
+TEST_F(UplinkRulesTest, LeavesTheHostItsOwnAddress) {
+  const auto uplink = rules_->resolve("eth3");
+  ASSERT_FALSE(uplink);
+  EXPECT_EQ(uplink.error().code, control::ApiErrorCode::kInvalidRequest);
+  EXPECT_EQ(uplink.error().message,
+            "eth3 has this host's own address, which a NIC loses as an uplink");
+}
 
 TEST_F(UplinkRulesTest, TakesBothNamesOfANic) {
   EXPECT_EQ(*rules_->resolve("vmnic1"), "eth1");
