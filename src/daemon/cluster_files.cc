@@ -6,11 +6,14 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <thread>
 
+#include "base/log.h"
 #include "base/unique_fd.h"
 #include "control/json_reader.h"
 #include "control/vm.h"
@@ -22,6 +25,9 @@ namespace paravane::daemon {
 using nlohmann::json;
 
 namespace {
+
+// Longer than the keeper gives an etcd (etcd_service.cc).
+constexpr auto kEtcdEnds = std::chrono::seconds(7);
 
 std::unexpected<Error> cannot(const char* what, const std::filesystem::path& path) {
   return fail(Errc::kIo,
@@ -89,9 +95,16 @@ Status make_cluster_directory(const ClusterPaths& paths) {
 }
 
 void remove_cluster_directory(const ClusterPaths& paths) {
-  std::error_code ignored;
-  std::filesystem::remove(paths.membership(), ignored);  // first: what is left is nothing
-  std::filesystem::remove_all(paths.directory(), ignored);
+  std::error_code error;
+  std::filesystem::remove(paths.membership(), error);  // first: what is left is nothing
+  const auto late = std::chrono::steady_clock::now() + kEtcdEnds;
+  do {  // an etcd that ends may still write there
+    std::filesystem::remove_all(paths.directory(), error);
+    if (!error) return;
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  } while (std::chrono::steady_clock::now() < late);
+  log::warn("cluster: {} is not wanted any more and cannot be removed: {}",
+            paths.directory().string(), error.message());
 }
 
 Result<std::optional<Membership>> load_membership(const ClusterPaths& paths) {

@@ -39,6 +39,7 @@ Status write_file(const std::filesystem::path& file, std::string_view text);
 Result<std::string> read_file(const std::filesystem::path& file);
 // Empty, mode 0700; what was there is gone.
 Status make_cluster_directory(const ClusterPaths& paths);
+// Waits for an etcd that ends there, 7 s at most.
 void remove_cluster_directory(const ClusterPaths& paths);
 
 }  // namespace paravane::daemon
