@@ -98,7 +98,7 @@ void remove_cluster_directory(const ClusterPaths& paths) {
   std::error_code error;
   std::filesystem::remove(paths.membership(), error);  // first: what is left is nothing
   const auto late = std::chrono::steady_clock::now() + kEtcdEnds;
-  do {  // an etcd that ends may still write there
+  do {  // an etcd that ends takes files away, too; one that is gone ends remove_all()
     std::filesystem::remove_all(paths.directory(), error);
     if (!error) return;
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
