@@ -59,6 +59,7 @@ Result<std::string> output_of(const std::string& program, std::vector<std::strin
   ::posix_spawn_file_actions_addclosefrom_np(&actions, STDERR_FILENO + 1);
   words.insert(words.begin(), program);
   std::vector<char*> arguments;
+  arguments.reserve(words.size() + 1);
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
   pid_t process = 0;
