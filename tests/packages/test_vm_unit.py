@@ -151,9 +151,8 @@ class VmUnderSystemd(OfEachSuite):
     def started_with_the_host(self, system):
         with self.subTest("started with the host, whose taps are those that its cluster had last"):
             wait_for(lambda: self.power(system) == "running", f"the VM\n{self.journal(system)}")
-            row = self.row(system)
             wait_for(lambda: self.row(system)["State"] == "attached", "its adapter")
-            self.assertEqual(row["Problem"], "")
+            self.assertEqual(self.row(system)["Problem"], "")
             self.assertEqual(system.run("systemctl", "is-active", UNIT).strip(), "active")
 
     def ended_with_the_host(self, system):
