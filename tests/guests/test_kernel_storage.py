@@ -102,7 +102,8 @@ class BlockStorage:
         host = self.rig.host_of(1)
         host.lab("kill", "1")
         _, output = writer.finish(200)
-        self.assertIn("Input/output error", output)
+        # The block layer's word for a path that has failed is another than for a disk that has.
+        self.assertRegex(output, "Input/output error|Link has been severed")
         host.lab("down", "1")
         host.up(1, *LAYER)
         self.rig.shell(1, self.serve)
