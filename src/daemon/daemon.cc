@@ -129,7 +129,7 @@ void Daemon::make_cluster() {
       },
       ClusterService::Listeners{
           .view =
-              [this](std::shared_ptr<const inventory::View> view) {
+              [this](const std::shared_ptr<const inventory::View>& view) {
                 mailbox_->post([this, view] {
                   if (host_) host_->on_view(view);
                 });

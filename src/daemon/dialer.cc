@@ -15,7 +15,7 @@ std::unexpected<Error> no_answer() {
 
 }  // namespace
 
-void Dialer::ask(Note::Kind kind, const std::string& endpoint, Done done) {
+void Dialer::ask(Note::Kind kind, const std::string& endpoint, const Done& done) {
   const Instant now = std::chrono::steady_clock::now();
   std::vector<Done> late;
   std::uint64_t id = 0;
@@ -33,7 +33,7 @@ void Dialer::ask(Note::Kind kind, const std::string& endpoint, Done done) {
     }
     if (!closed_ && pending_.size() < kMost) {
       id = next_id_++;
-      pending_[id] = {.done = std::move(done), .deadline = now + kPatience};
+      pending_[id] = {.done = done, .deadline = now + kPatience};
     }
   }
   for (const Done& given_up : late) given_up(no_answer());

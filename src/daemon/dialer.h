@@ -39,11 +39,11 @@ class Dialer {
   // Errors: kIo (with the reason), kInvalidArgument and kBadState (it is not given),
   // kResourceExhausted.
   // From this address of ours; empty: [cluster] address.
-  void dial(const std::string& endpoint, Done done, const std::string& source = {}) {
-    ask(Note::Kind::kDial, source.empty() ? endpoint : endpoint + " " + source, std::move(done));
+  void dial(const std::string& endpoint, const Done& done, const std::string& source = {}) {
+    ask(Note::Kind::kDial, source.empty() ? endpoint : endpoint + " " + source, done);
   }
-  void listen(const std::string& endpoint, Done done) {
-    ask(Note::Kind::kListen, endpoint, std::move(done));
+  void listen(const std::string& endpoint, const Done& done) {
+    ask(Note::Kind::kListen, endpoint, done);
   }
   // From [cluster] address.
   Result<UniqueFd> dial_and_wait(const std::string& endpoint) {
@@ -63,7 +63,7 @@ class Dialer {
     Done done;
     Instant deadline;
   };
-  void ask(Note::Kind kind, const std::string& endpoint, Done done);
+  void ask(Note::Kind kind, const std::string& endpoint, const Done& done);
   Result<UniqueFd> ask_and_wait(Note::Kind kind, const std::string& endpoint);
 
   std::function<void(const Note&)> send_;

@@ -126,6 +126,7 @@ void EtcdService::step(Instant now) {
   next_try_ = now + pause_;
   std::vector<std::string> words = command_line();
   std::vector<char*> arguments;
+  arguments.reserve(words.size() + 1);
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
   const pid_t keeper = ::getpid();

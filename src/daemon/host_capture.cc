@@ -84,7 +84,7 @@ ApiResult<CaptureStatus> Host::end_capture(std::uint64_t id) {
     return true;
   });
   if (!ended) return worker_is_busy();
-  const CaptureStatus status = found->second->status();
+  CaptureStatus status = found->second->status();
   captures_.erase(found);
   log::info("{}: the capture has ended", status.spec.vm);
   return status;
