@@ -13,7 +13,7 @@ namespace {
 
 // What has a PCI address stands before what has none.
 template <typename Key>
-auto order_of(const std::string& pci, Key key) {
+auto order_of(const std::string& pci, const Key& key) {
   return std::tuple(pci.empty(), pci, key);
 }
 

@@ -26,7 +26,7 @@ constexpr Duration kFresh = std::chrono::seconds(1);
 ApiResult<std::shared_ptr<const MetricsSnapshot>> Host::metrics() {
   const Instant now = std::chrono::steady_clock::now();
   if (snapshot_ && now - snapshot_at_ < kFresh) return snapshot_;
-  const auto gathered = gather_metrics(now);
+  auto gathered = gather_metrics(now);
   if (!gathered) return std::unexpected(gathered.error());
   snapshot_ = std::make_shared<const MetricsSnapshot>(std::move(*gathered));
   snapshot_at_ = std::chrono::steady_clock::now();
