@@ -16,6 +16,7 @@ namespace {
 ExitStatus no_such_switch(const std::string& name,
                           const std::vector<control::TextRecord>& records) {
   std::vector<std::string> names;
+  names.reserve(records.size());
   for (const auto& record : records) names.push_back(record.title);
   return report_failure(fmt::format("this host is in no switch {}", name),
                         do_you_mean(name, names) + "List the switches with: paravane vds list");

@@ -1,5 +1,7 @@
 #include "cli/esxcli_tree.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cassert>
@@ -69,7 +71,7 @@ CLI::App& add_esxcli_command(CLI::App& root, std::string_view path, const std::s
   std::string footer = "Examples:";
   for (const std::string& example :
        examples.empty() ? std::vector<std::string>{std::string(path)} : examples) {
-    footer += "\n  " + program + " " + example;
+    footer += fmt::format("\n  {} {}", program, example);
   }
   command->footer(footer);
   return *command;

@@ -34,6 +34,7 @@ Result<LimitWords> split(std::string_view option) {
         .value = std::string(equals == std::string_view::npos ? "" : option.substr(equals + 1))};
   }
   std::vector<std::string> names;
+  names.reserve(control::kLimitFields.size());
   for (const control::LimitField& field : control::kLimitFields) names.emplace_back(field.name);
   const auto near = nearest_name(option.substr(0, equals), names);
   return fail(

@@ -68,6 +68,7 @@ ExitStatus run_ruleset_list(const control::FirewallRuleset& wanted, const Contex
   std::vector<control::FirewallRuleset>& rulesets = configuration->rulesets;
   if (!wanted.name.empty()) {
     std::vector<std::string> names;
+    names.reserve(rulesets.size());
     for (const control::FirewallRuleset& one : rulesets) names.push_back(one.name);
     std::erase_if(rulesets, [&](const auto& one) { return one.name != wanted.name; });
     if (rulesets.empty()) {

@@ -23,7 +23,6 @@ namespace paravane::cli {
 namespace {
 
 using namespace std::chrono_literals;
-using vmm::Places;
 using vmm::Runner;
 
 ExitStatus report_unknown(const std::string& vm) {

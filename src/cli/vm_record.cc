@@ -39,6 +39,7 @@ std::vector<std::string> limits_of(const control::VmLimits& limits) {
 
 std::vector<std::string> disks_of(const control::VmMachine& machine) {
   std::vector<std::string> words;
+  words.reserve(machine.disks.size());
   for (const control::Disk& disk : machine.disks) {
     words.push_back(describe(disk));
   }
@@ -50,6 +51,7 @@ std::vector<std::string> disks_of(const control::VmMachine& machine) {
 TextRecord vm_record(const control::VmStatus& vm, const vmm::Runner& runner) {
   const control::VmMachine& machine = vm.spec.machine;
   std::vector<TextRecord> adapters;
+  adapters.reserve(vm.adapters.size());
   for (std::size_t i = 0; i < vm.adapters.size(); ++i) {
     adapters.push_back(adapter_record(vm.spec.adapters[i], vm.adapters[i], runner));
   }

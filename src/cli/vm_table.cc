@@ -75,6 +75,7 @@ Runner runner_of(const std::string& vm) {
 
 void print_vms(const std::vector<control::VmStatus>& vms, const Context& context) {
   std::vector<Runner> runners;
+  runners.reserve(vms.size());
   for (const control::VmStatus& vm : vms) runners.push_back(runner_of(vm.spec.name));
   fmt::print("{}", adapter_table(vms, runners).print(context.format));
 }

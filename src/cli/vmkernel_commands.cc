@@ -45,6 +45,7 @@ ExitStatus run_ipv4_get(const InterfaceOptions& options, const Context& context)
   std::vector<control::VmknicStatus>& vmknics = configuration->vmknics;
   if (!options.name.empty()) {
     std::vector<std::string> names;
+    names.reserve(vmknics.size());
     for (const control::VmknicStatus& one : vmknics) names.push_back(one.spec.name);
     std::erase_if(vmknics, [&](const auto& one) { return one.spec.name != options.name; });
     if (vmknics.empty()) {

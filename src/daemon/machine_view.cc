@@ -31,6 +31,7 @@ auto by_number(const std::string& name) {
 template <typename Device>
 std::vector<std::string> identities_of(const std::vector<Device>& devices) {
   std::vector<std::string> identities;
+  identities.reserve(devices.size());
   for (const Device& device : devices) identities.push_back(device.identity);
   return identities;
 }
@@ -126,6 +127,7 @@ ApiResult<control::RdmaStats> MachineView::stats(const std::string& name) {
   const auto device = std::ranges::find(devices, name, &control::RdmaDevice::name);
   if (device == devices.end()) {
     std::vector<std::string> names;
+    names.reserve(devices.size());
     for (const auto& one : devices) names.push_back(one.name);
     return refuse(
         ApiErrorCode::kNotFound, fmt::format("there is no RDMA device {}", name),
