@@ -12,6 +12,7 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("PARAVANE_BUILD", ROOT / "build" / "release"))
+PEER_FAILED_S = 10
 
 
 class Failed(AssertionError):
@@ -36,14 +37,23 @@ class Running:
     def __init__(self, process, words):
         self.process, self.words = process, words
 
-    def finish(self, timeout=60):
-        try:
-            output, _ = self.process.communicate(timeout=timeout)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            output, _ = self.process.communicate()
-            raise Failed(f"{self.words}: did not end in {timeout} s\n{output}") from None
-        return self.process.returncode, output
+    def finish(self, timeout=60, peer=None):
+        """(exit status, output). What waits for a `peer` whose guest was reset hears nothing of
+        it: once that has failed, this has PEER_FAILED_S left."""
+        end = time.monotonic() + timeout
+        while True:
+            try:
+                output, _ = self.process.communicate(timeout=max(0, min(1, end - time.monotonic())))
+                return self.process.returncode, output
+            except subprocess.TimeoutExpired:
+                now = time.monotonic()
+            if peer and peer.process.poll():
+                end = min(end, now + PEER_FAILED_S)
+            if now >= end:
+                self.process.kill()
+                output, _ = self.process.communicate()
+                why = "when its peer had failed" if peer and peer.process.poll() else f"in {timeout} s"
+                raise Failed(f"{self.words}: did not end {why}\n{output}")
 
     def end(self):
         """Kills it if it still runs."""

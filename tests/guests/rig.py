@@ -88,7 +88,7 @@ class Exchange:
                 self.rig.wait_cm_listening(self.server, cm_port)
             client = self.rig.spawn(self.client, *client_words, timeout=timeout)
             try:
-                code, client_output = client.finish(timeout + 10)
+                code, client_output = client.finish(timeout + 10, peer=server)
             except Failed as late:
                 server.process.kill()
                 raise Failed(f"{late}\n{server.words}:\n{server.finish(20)[1]}") from None
