@@ -95,8 +95,8 @@ void ClusterFabric::begin(const authority::Identity& self) {
            },
        .dial =
            [this, source = site_.address](const std::string& endpoint,
-                                          std::function<void(Result<UniqueFd>)> done) {
-             parts_.dialer.dial(endpoint, std::move(done), source);
+                                          const std::function<void(Result<UniqueFd>)>& done) {
+             parts_.dialer.dial(endpoint, done, source);
            }});
   if (!maker) return log::error("channels: {}", maker.error().message);
   maker_ = std::move(*maker);
