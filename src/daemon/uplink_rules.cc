@@ -36,6 +36,7 @@ std::string shown_in(const Machine& machine, const std::string& linux_name) {
 
 std::unexpected<control::ApiError> no_such_nic(const Machine& machine, const std::string& name) {
   std::vector<std::string> names;
+  names.reserve(machine.nics.size());
   for (const PhysicalNic& nic : machine.nics) names.push_back(nic.name);
   return refuse(
       ApiErrorCode::kNotFound, fmt::format("this host has no NIC {}", name),
