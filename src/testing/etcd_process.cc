@@ -128,6 +128,7 @@ void EtcdProcess::start() {
                                     (dir_ / "log").string()};
   words.insert(words.end(), tls_.begin(), tls_.end());
   std::vector<char*> argv;
+  argv.reserve(words.size() + 1);
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
   const pid_t test = ::getpid();
