@@ -60,6 +60,13 @@ std::vector<SeedBytes> all() {
       seeds.push_back(seed);
     }
   }
+  SeedBytes unending;  // the notification ring's head where it never meets the tail
+  (unending << WorkAct::kConsume).u8(0).u8(0).u8(1).u8(0);
+  (unending << WorkAct::kIndex).u8(0).u8(3).u8(9).u8(0);
+  receive(unending, 1);
+  send(unending, 0, 2, 100);
+  pass(unending);
+  seeds.push_back(unending);
   for (std::uint32_t opcode = 0; opcode < 4; ++opcode) {
     SeedBytes seed;  // peers wait, receives come, the limit is passed, one end dies
     for (const std::uint32_t peer : {6u, 7u}) send(seed, peer, opcode, 300);

@@ -19,6 +19,17 @@ SurpriseFunction or_abort(const SurpriseFunction& wanted) {
   };
 }
 
+// All that has come, once around: where a hostile guest has moved the indices, one may never
+// meet the other, as these rings' sizes are no powers of two.
+template <typename Take, typename Handle>
+void take_all(const DriverRing& ring, Take take, Handle handle) {
+  for (std::uint32_t left = 2 * ring.elements(); left > 0; --left) {
+    const auto entry = take();
+    if (!entry) return;
+    handle(*entry);
+  }
+}
+
 }  // namespace
 
 FakeDriver::FakeDriver(GuestMachine& machine, GuestOptions options)
@@ -169,10 +180,14 @@ std::optional<AsyncEvent> FakeDriver::take_async_event() {
 
 void FakeDriver::handle_interrupts() {
   if (machine_.take_interrupt(kVectorAsync) != 0) {
-    while (const auto event = take_async_event()) on_async_event(*event);
+    take_all(
+        async_ring(), [this] { return take_async_event(); },
+        [this](const AsyncEvent& event) { on_async_event(event); });
   }
   if (machine_.take_interrupt(kVectorCq) != 0) {
-    while (const auto info = take_notification()) on_notification(*info);
+    take_all(
+        notification_ring(), [this] { return take_notification(); },
+        [this](std::uint32_t info) { on_notification(info); });
   }
 }
 
