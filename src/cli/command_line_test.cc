@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "cli/commands.h"
-#include "cli/completion.h"
+#include "cli/completion_nodes.h"
 #include "cli/esxcli_tree.h"
 #include "cli/limit_option.h"
 #include "cli/stats_tables.h"

@@ -1,5 +1,7 @@
 #include "cli/completion_values.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 
@@ -89,6 +91,13 @@ Values values_of(std::string_view path, const CLI::Option& option) {
   }
   const bool file = type.starts_with("FILE") || type == "PATH";
   return {.kind = file ? ValueKind::kFile : ValueKind::kUnknown};
+}
+
+std::string list_command(const Values& values) {
+  return fmt::format(
+      "paravane --formatter=csv {} 2>/dev/null | "
+      R"(sed -En "1d;s/^([A-Za-z0-9][A-Za-z0-9_.-]*),.*/\1/p" | uniq)",
+      values.list);
 }
 
 }  // namespace paravane::cli

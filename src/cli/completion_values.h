@@ -29,4 +29,9 @@ struct Values {
 // `path` is the command's, "vm set".
 Values values_of(std::string_view path, const CLI::Option& option);
 
+// Of kListed: a command that prints the names of the daemon's list, and nothing that is no name: a
+// shell expands what it is to complete from, commands in it included, and the daemon may have been
+// broken into.
+std::string list_command(const Values& values);
+
 }  // namespace paravane::cli

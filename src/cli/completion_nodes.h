@@ -1,11 +1,10 @@
-// Completion scripts for shells, made from the commands and options that the
-// parser knows, so that they cannot fall behind.
+// The commands of a program and what may follow each, as the parser knows them, for shells
+// that complete a line.
 
 #pragma once
 
 #include <CLI/CLI.hpp>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "cli/completion_values.h"
@@ -25,9 +24,8 @@ struct CompletionNode {
   std::vector<CompletionOption> options;
   std::vector<Values> arguments;  // in their order
 };
-std::vector<CompletionNode> completion_nodes(const CLI::App& root);
 
-// `shell` is bash, zsh or fish; empty result: another one.
-std::string completion_script(const CLI::App& root, std::string_view shell);
+// The program's own comes first.
+std::vector<CompletionNode> completion_nodes(const CLI::App& root);
 
 }  // namespace paravane::cli
