@@ -196,6 +196,7 @@ class HostFaults(unittest.TestCase):
             self.assertIn(len(causes), (1, 2, 3), causes)
             self.assertEqual(self.log.lines(1, "host h3"), [])
 
+    @only_with_all
     def test_etcd_is_killed_and_restored_under_traffic(self):
         for hangs_first in True, False:
             self.log = self.rig.mark()
