@@ -4,6 +4,7 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 
+#include <chrono>
 #include <thread>
 
 namespace paravane {
@@ -46,7 +47,10 @@ TEST_F(EventLoopTest, WakeEndsAWaitFromAnotherThread) {
 }
 
 TEST_F(EventLoopTest, PollWithoutWorkReturnsAtTheTimeout) {
-  EXPECT_EQ(loop_->poll(1us), 0);
+  constexpr auto kWait = 3ms;
+  const auto began = std::chrono::steady_clock::now();
+  EXPECT_EQ(loop_->poll(kWait), 0);
+  EXPECT_GE(std::chrono::steady_clock::now() - began, kWait);
 }
 
 }  // namespace

@@ -113,7 +113,8 @@ void Connection::take_turn() {
 void Connection::hand_over_requests() {
   unsigned handed_over = 0;
   bool may_have_more = true;
-  while (can_go_on() && handed_over + turn_bytes_ / kBytesPerRequest < limits_.requests_per_turn) {
+  while (can_go_on() && owner_.takes_requests() &&
+         handed_over + turn_bytes_ / kBytesPerRequest < limits_.requests_per_turn) {
     if (hand_over_one()) {
       ++handed_over;
     } else if (may_have_more && !ending_) {

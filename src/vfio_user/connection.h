@@ -10,9 +10,9 @@
 // time limit is dropped: it may be gone for good without the kernel telling us (a
 // socket that was sent through itself never closes).
 //
-// A turn hands over a bounded number of requests, and of bytes; the rest goes on
-// at the next turn by a timer that is due at once. Nobody needs to ask whether
-// there is work: EventLoop and TimerQueue know.
+// A turn hands over a bounded number of requests, and of bytes, and none that its owner
+// does not take any more; the rest goes on at the next turn by a timer that is due at once. Nobody
+// needs to ask whether there is work: EventLoop and TimerQueue know.
 //
 // Owner thread only.
 
@@ -50,6 +50,8 @@ class Connection {
     // The last call; may destroy the connection.
     virtual void on_ended(const Ending& ending) = 0;
     virtual Instant now() const = 0;
+    // False: the next request waits for a later turn.
+    virtual bool takes_requests() const { return true; }
   };
 
   struct Limits {

@@ -11,6 +11,8 @@
 #include <system_error>
 #include <utility>
 
+#include "base/accept.h"
+
 namespace paravane::vfio_user {
 namespace {
 
@@ -132,18 +134,7 @@ bool Listener::owns_file() const {
 }
 
 Result<std::optional<UniqueFd>> Listener::accept() {
-  UniqueFd client(::accept4(fd(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-  if (client) return client;
-  switch (errno) {
-    case EAGAIN:
-    case EINTR:
-    case ECONNABORTED: return std::nullopt;
-    case EMFILE:
-    case ENFILE:
-    case ENOMEM:
-    case ENOBUFS: return fail(Errc::kResourceExhausted, std::strerror(errno));
-    default: return fail(Errc::kIo, std::strerror(errno));
-  }
+  return accept_client(fd());
 }
 
 }  // namespace paravane::vfio_user

@@ -85,6 +85,10 @@ class PciDevice {
   virtual Answer write_bar(unsigned bar, std::uint64_t offset, std::span<const std::byte> in,
                            bool posted, ReplyToken token) = 0;
 
+  // False: the VMM's next request waits for a later turn, since the device has done its
+  // part of this one or is not yet done with something. It asks for that turn itself.
+  virtual bool takes_requests() const { return true; }
+
   // The guest's Bus Master Enable bit moved. GuestMemory is switched already.
   virtual void on_bus_master(bool enabled) = 0;
 

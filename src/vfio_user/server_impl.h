@@ -79,6 +79,7 @@ class ServerImpl final : public Server, private Connection::Owner {
   void on_request(Request& request) override;
   void on_ended(const Connection::Ending& ending) override;
   Instant now() const override { return now_; }
+  bool takes_requests() const override { return parts_.device.takes_requests(); }
 
   // Answers with reply_, or with `error` alone.
   void finish(const Header& request, int error);

@@ -1,13 +1,13 @@
 // The SHOULD items that a server can be asked for, and how it behaves towards
 // clients that are slow, silent, many or in a hurry.
 
-#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include <array>
 #include <memory>
 
 #include "testing/log_capture.h"
+#include "testing/no_more_descriptors.h"
 #include "vfio_user/requirements_test.h"
 
 namespace paravane::vfio_user {
@@ -28,22 +28,6 @@ RawVfioClient::Bytes resets(std::size_t count) {
   }
   return all;
 }
-
-// While it lives, this process opens nothing.
-class NoMoreDescriptors {
- public:
-  NoMoreDescriptors() {
-    ::getrlimit(RLIMIT_NOFILE, &before_);
-    const rlimit none{.rlim_cur = 0, .rlim_max = before_.rlim_max};
-    ::setrlimit(RLIMIT_NOFILE, &none);
-  }
-  ~NoMoreDescriptors() { ::setrlimit(RLIMIT_NOFILE, &before_); }
-  NoMoreDescriptors(const NoMoreDescriptors&) = delete;
-  NoMoreDescriptors& operator=(const NoMoreDescriptors&) = delete;
-
- private:
-  rlimit before_{};
-};
 
 }  // namespace
 
