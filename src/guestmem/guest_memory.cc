@@ -57,7 +57,9 @@ Status GuestMemory::map(UniqueFd file, std::uint64_t file_offset, GuestAddr iova
       rights = allows(rights, Rights::kRead) ? Rights::kRead : Rights::kNone;
     }
   }
-  ranges_.emplace(iova.value, Range{size, std::move(shown), file_offset, rights});
+  const Range range{size, std::move(shown), file_offset, rights};
+  if (range.large_without_file()) ++large_without_file_;
+  ranges_.emplace(iova.value, range);
   gone_.remove(iova.value, last_of(iova.value, size));
   ++generation_;
   return {};
@@ -97,7 +99,8 @@ Result<std::shared_ptr<MemoryFile>> GuestMemory::file_for(int fd, std::uint64_t 
     if (Status room = make_room_for(facts->mapped_bytes(), 1); !room) {
       return std::unexpected(room.error());
     }
-    Result<std::shared_ptr<MemoryFile>> mapped = MemoryFile::map(fd, *facts);
+    Result<std::shared_ptr<MemoryFile>> mapped =
+        MemoryFile::map(fd, *facts, free_file_number(), sink_);
     if (mapped) files_.push_back(File{*mapped, std::nullopt});
     return mapped;
   }
@@ -120,6 +123,14 @@ Result<std::shared_ptr<MemoryFile>> GuestMemory::file_for(int fd, std::uint64_t 
   if (Status moved = file->remap(fd, wanted); !moved) return std::unexpected(moved.error());
   ++generation_;
   return file;
+}
+
+std::uint32_t GuestMemory::free_file_number() const {
+  std::vector<bool> taken(files_.size() + 1);
+  for (const File& entry : files_) {
+    if (entry.file->number() < taken.size()) taken[entry.file->number()] = true;
+  }
+  return static_cast<std::uint32_t>(std::ranges::find(taken, false) - taken.begin());
 }
 
 // Files that nobody uses make room before anyone is refused.
@@ -158,8 +169,10 @@ void GuestMemory::cut(Ranges::iterator range, std::uint64_t first, std::uint64_t
   const std::uint64_t range_first = range->first;
   const std::uint64_t range_last = last_of(range_first, range->second.size);
   Range upper = range->second;
+  if (upper.large_without_file()) --large_without_file_;
   if (range_first < first) {
     range->second.size = first - range_first;
+    if (range->second.large_without_file()) ++large_without_file_;
   } else {
     ranges_.erase(range);
   }
@@ -168,6 +181,7 @@ void GuestMemory::cut(Ranges::iterator range, std::uint64_t first, std::uint64_t
     if (ranges_.size() < limits_.ranges) {
       upper.size = range_last - last;
       upper.file_offset += last + 1 - range_first;
+      if (upper.large_without_file()) ++large_without_file_;
       ranges_.emplace(last + 1, std::move(upper));
     } else {
       gone_last = range_last;
@@ -182,6 +196,7 @@ void GuestMemory::unmap_all() {
   for (const auto& [first, range] : ranges_) gone_.add(first, last_of(first, range.size));
   gone_since_.reset();
   ranges_.clear();
+  large_without_file_ = 0;
   std::erase_if(files_, [](const File& entry) { return entry.idle(); });
   ++generation_;
 }
@@ -207,19 +222,24 @@ void GuestMemory::expire_files(Instant now) {
 
 void GuestMemory::set_dma_enabled(bool enabled) {
   owner_.check();
-  if (enabled == dma_enabled_) return;
-  dma_enabled_ = enabled;
+  if (enabled == dma_enabled()) return;
+  open_epoch_ = enabled ? epoch_ : 0;
   ++generation_;
+}
+
+void GuestMemory::end_lists() {
+  owner_.check();
+  ++epoch_;
+  if (dma_enabled()) open_epoch_ = epoch_;
 }
 
 bool GuestMemory::failed() const {
   return std::ranges::any_of(files_, [](const File& entry) { return entry.file->failed(); });
 }
 
-bool GuestMemory::has_range_without_file() const {
-  return std::ranges::any_of(ranges_, [](const auto& entry) {
-    return entry.second.file == nullptr && entry.second.size > kRemarkableRange;
-  });
+// Counted and not looked for: the guest can have it asked as often as it likes.
+bool GuestMemory::Range::large_without_file() const {
+  return file == nullptr && size > kRemarkableRange;
 }
 
 std::uint64_t GuestMemory::mapped_file_bytes() const {
@@ -231,7 +251,13 @@ std::uint64_t GuestMemory::mapped_file_bytes() const {
 GuestMemory::Usage GuestMemory::usage() const {
   return {.ranges = static_cast<std::uint32_t>(ranges_.size()),
           .files = static_cast<std::uint32_t>(files_.size()),
-          .mapped_file_bytes = mapped_file_bytes()};
+          .mapped_file_bytes = mapped_file_bytes(),
+          .page_list_bytes = list_account_.used()};
+}
+
+std::uint64_t GuestMemory::page_list_quota() const {
+  if (limits_.page_list_bytes != 0) return limits_.page_list_bytes;
+  return std::max(kLeastListQuota, mapped_file_bytes() / kPageBytes * kListBytesPerMappedPage);
 }
 
 // ---- Access ----
@@ -246,7 +272,7 @@ GuestMemory::Ranges::const_iterator GuestMemory::find(std::uint64_t addr) const 
 template <typename Each>
 Reach GuestMemory::walk(std::uint64_t addr, std::uint64_t length, Rights need, Each each) const {
   owner_.check();
-  if (!dma_enabled_) return Reach::kAbsent;
+  if (!dma_enabled()) return Reach::kAbsent;
   if (length == 0) return Reach::kOk;
   if (length - 1 > kTop - addr) return Reach::kOutside;
   auto range = find(addr);

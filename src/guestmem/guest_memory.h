@@ -17,6 +17,9 @@
 // firmware unmaps and maps all of RAM dozens of times. A file that grew, or that
 // may be written only now, is mapped again when a range comes that needs it.
 //
+// Page lists (page_list.h) are charged to the memory they are of, because a guest
+// chooses how long they are: Limits::page_list_bytes.
+//
 // Owner thread only.
 
 #pragma once
@@ -37,9 +40,11 @@
 #include "guestmem/address_set.h"
 #include "guestmem/extent.h"
 #include "guestmem/guest_addr.h"
+#include "guestmem/page_list_account.h"
 
 namespace paravane {
 
+class MappingSink;
 class MemoryFile;
 
 // Types that may cross. No padding, so a write cannot leak host memory.
@@ -62,18 +67,31 @@ class GuestMemory {
  public:
   struct Limits {
     std::uint64_t bytes = std::uint64_t{1} << 40;  // of all files mapped for this VM together
-    std::uint32_t ranges = 65535;
+    // One message may unmap all of them, and each turn is bounded; QEMU has dozens.
+    std::uint32_t ranges = 16384;
     std::uint32_t files = 64;
     // How long a file without ranges stays mapped, and how long an address that
     // was unmapped counts as "may come back".
     Duration keep_idle = std::chrono::seconds(10);
+    // Of all page lists together; 0: by the mapped files, see page_list_quota().
+    std::uint64_t page_list_bytes = 0;
   };
+
+  // With Limits::page_list_bytes = 0: enough to register every mapped page twice, each as
+  // scattered as it can be (40 bytes a page), and never less than the floor, which serves
+  // small guests and what a driver sets up first.
+  static constexpr std::uint64_t kListBytesPerMappedPage = 80;
+  static constexpr std::uint64_t kLeastListQuota = std::uint64_t{16} << 20;
 
   explicit GuestMemory(Limits limits);
   GuestMemory();
   ~GuestMemory();
   GuestMemory(const GuestMemory&) = delete;
   GuestMemory& operator=(const GuestMemory&) = delete;
+
+  // What is not mapped any more goes there; it outlives this object. Without one it is
+  // unmapped at once, which takes long where much was touched.
+  void end_mappings_through(MappingSink* sink) { sink_ = sink; }
 
   // This thread is the owner from now on.
   void rebind_owner() { owner_.rebind(); }
@@ -105,7 +123,13 @@ class GuestMemory {
 
   // The guest's Bus Master Enable bit. Off at the start.
   void set_dma_enabled(bool enabled);
-  bool dma_enabled() const { return dma_enabled_; }
+  bool dma_enabled() const { return open_epoch_ != 0; }
+
+  // Every page list that was made before is absent from now on, for good, whatever
+  // becomes of the map and of DMA; a builder that had begun is refused. So objects of a
+  // guest that started anew can be taken apart over many turns and reach nothing
+  // meanwhile. Costs the same however many lists there are.
+  void end_lists();
 
   // Changes whenever an address may have a new answer.
   std::uint64_t generation() const { return generation_; }
@@ -114,14 +138,19 @@ class GuestMemory {
   bool failed() const;
 
   // For diagnosis: a range above 1 MiB came without a file.
-  bool has_range_without_file() const;
+  bool has_range_without_file() const { return large_without_file_ != 0; }
 
   struct Usage {
     std::uint32_t ranges = 0;
     std::uint32_t files = 0;
     std::uint64_t mapped_file_bytes = 0;
+    std::uint64_t page_list_bytes = 0;
   };
   Usage usage() const;
+
+  // What Usage::page_list_bytes may come to. It falls when files are unmapped; lists that
+  // are there stay then, and new ones wait until enough of them are gone.
+  std::uint64_t page_list_quota() const;
 
   // ---- Access ----
 
@@ -158,6 +187,7 @@ class GuestMemory {
     std::shared_ptr<MemoryFile> file;  // null: the VMM gave none; shared by the ranges of one file
     std::uint64_t file_offset;
     Rights rights;
+    bool large_without_file() const;
   };
   using Ranges = std::map<std::uint64_t, Range>;  // by first address; never overlap
 
@@ -181,6 +211,7 @@ class GuestMemory {
                                                std::uint64_t size);
   Status make_room_for(std::uint64_t new_bytes, std::uint32_t new_files);
   std::uint64_t mapped_file_bytes() const;
+  std::uint32_t free_file_number() const;
   // What of `range` lies in [first, last] is taken out.
   void cut(Ranges::iterator range, std::uint64_t first, std::uint64_t last);
   // Calls each(Piece) for the pieces of [addr, addr+length), in order, until one
@@ -195,8 +226,14 @@ class GuestMemory {
   std::vector<File> files_;
   AddressSet gone_;  // unmapped a while ago
   std::optional<Instant> gone_since_;
+  std::uint32_t large_without_file_ = 0;  // ranges
+  MappingSink* sink_ = nullptr;
+  PageListAccount list_account_;
   std::uint64_t generation_ = 1;
-  bool dma_enabled_ = false;
+  // Which lists may be used: those of this epoch. 0: none, DMA is off. One number, because
+  // every access looks at it.
+  std::uint64_t open_epoch_ = 0;
+  std::uint64_t epoch_ = 1;  // of the lists made now
 };
 
 // Whether `have` allows all that `need` asks for.

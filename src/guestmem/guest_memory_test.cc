@@ -169,6 +169,21 @@ TEST_F(GuestMemoryTest, RangeWithoutAFileExistsAndCannotBeReached) {
   EXPECT_FALSE(memory_.map(ram_.fd(), 0, page(kPages), kPageBytes, Rights::kReadWrite));
 }
 
+TEST_F(GuestMemoryTest, RangesWithoutAFileAreCountedByTheirSize) {
+  constexpr GuestAddr kAt{1u << 30};
+  constexpr std::uint64_t kMebibyte = 1 << 20;
+  ASSERT_TRUE(memory_.map(UniqueFd(), 0, kAt, 6 * kMebibyte, Rights::kReadWrite));
+  memory_.unmap({kAt.value + 2 * kMebibyte}, kMebibyte);  // 2 and 3 MiB are left
+  EXPECT_TRUE(memory_.has_range_without_file());
+  memory_.unmap(kAt, 2 * kMebibyte);
+  EXPECT_TRUE(memory_.has_range_without_file());
+  memory_.unmap({kAt.value + 4 * kMebibyte}, 2 * kMebibyte);
+  EXPECT_FALSE(memory_.has_range_without_file()) << "1 MiB is no reason";
+  ASSERT_TRUE(memory_.map(UniqueFd(), 0, kAt, 2 * kMebibyte, Rights::kReadWrite));
+  memory_.unmap_all();
+  EXPECT_FALSE(memory_.has_range_without_file());
+}
+
 TEST_F(GuestMemoryTest, GenerationChangesWithEveryAnswer) {
   std::vector<std::uint64_t> seen{memory_.generation()};
   memory_.unmap(page(1), kPageBytes);

@@ -69,7 +69,8 @@ Result<MemoryFile::Facts> MemoryFile::examine(int fd) {
   return facts;
 }
 
-Result<std::shared_ptr<MemoryFile>> MemoryFile::map(int fd, const Facts& facts) {
+Result<std::shared_ptr<MemoryFile>> MemoryFile::map(int fd, const Facts& facts,
+                                                    std::uint32_t number, MappingSink* sink) {
   Result<std::byte*> base = map_whole(fd, facts);
   if (!base) return std::unexpected(base.error());
   FailureWatch watch = FailureWatch::begin(
@@ -78,22 +79,29 @@ Result<std::shared_ptr<MemoryFile>> MemoryFile::map(int fd, const Facts& facts) 
     munmap(*base, facts.mapped_bytes());
     return fail(Errc::kResourceExhausted, "guest memory: too many files are mapped on this host");
   }
-  return std::shared_ptr<MemoryFile>(new MemoryFile(*base, facts, std::move(watch)));
+  return std::shared_ptr<MemoryFile>(new MemoryFile(*base, facts, number, sink, std::move(watch)));
 }
 
-MemoryFile::MemoryFile(std::byte* base, const Facts& facts, FailureWatch watch)
-    : base_(base), facts_(facts), watch_(std::move(watch)) {}
+MemoryFile::MemoryFile(std::byte* base, const Facts& facts, std::uint32_t number, MappingSink* sink,
+                       FailureWatch watch)
+    : base_(base), facts_(facts), number_(number), sink_(sink), watch_(std::move(watch)) {}
 
 MemoryFile::~MemoryFile() {
   watch_ = FailureWatch();
-  munmap(base_, facts_.mapped_bytes());
+  end_mapping();
+}
+
+// REQUIRES: not watched any more; nothing accesses it.
+void MemoryFile::end_mapping() {
+  EndedMapping ended(base_, facts_.mapped_bytes(), facts_.page_bytes);
+  if (sink_ != nullptr) sink_->take(std::move(ended));
 }
 
 Status MemoryFile::remap(int fd, const Facts& facts) {
   const Result<std::byte*> base = map_whole(fd, facts);
   if (!base) return std::unexpected(base.error());
   watch_.move_to({.start = *base, .size = facts.mapped_bytes(), .page_bytes = facts.page_bytes});
-  munmap(base_, facts_.mapped_bytes());
+  end_mapping();
   base_ = *base;
   facts_ = facts;
   return {};

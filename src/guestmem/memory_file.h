@@ -22,6 +22,7 @@
 #include <memory>
 
 #include "base/result.h"
+#include "guestmem/ended_mapping.h"
 #include "guestmem/memory_failure_table.h"
 
 namespace paravane {
@@ -48,7 +49,10 @@ class MemoryFile {
 
   // The descriptor is not needed afterwards. REQUIRES: `facts` are the file's;
   // size is not 0. Errors: kIo, kResourceExhausted.
-  static Result<std::shared_ptr<MemoryFile>> map(int fd, const Facts& facts);
+  // `number` is for number() alone. `sink` gets what is not mapped any more, and outlives
+  // the file; null: it is unmapped at once.
+  static Result<std::shared_ptr<MemoryFile>> map(int fd, const Facts& facts, std::uint32_t number,
+                                                 MappingSink* sink);
 
   ~MemoryFile();
   MemoryFile(const MemoryFile&) = delete;
@@ -59,14 +63,21 @@ class MemoryFile {
   Status remap(int fd, const Facts& facts);
 
   const Facts& facts() const { return facts_; }
+  // Small, and of this file alone among those that its guest has at a time: the place of
+  // the file in a table of files.
+  std::uint32_t number() const { return number_; }
   std::byte* at(std::uint64_t offset) const { return base_ + offset; }
   bool failed() const { return watch_.failed(); }
 
  private:
-  MemoryFile(std::byte* base, const Facts& facts, FailureWatch watch);
+  MemoryFile(std::byte* base, const Facts& facts, std::uint32_t number, MappingSink* sink,
+             FailureWatch watch);
+  void end_mapping();
 
   std::byte* base_;
   Facts facts_;
+  std::uint32_t number_;
+  MappingSink* sink_;
   FailureWatch watch_;
 };
 

@@ -8,14 +8,22 @@
 #include "guestmem/raw_copy.h"
 
 namespace paravane {
+namespace {
+
+// A guest's RAM lies in a few, however firmware cut it.
+constexpr std::uint64_t kFewRanges = 64;
+
+}  // namespace
 
 Result<PageList> PageList::from_directory(GuestMemory& memory, GuestAddr directory,
                                           std::uint64_t pages, Rights need) {
   Result<PageListBuilder> builder = PageListBuilder::start(memory, directory, pages, need);
   if (!builder) return std::unexpected(builder.error());
-  const Result<bool> done = builder->advance(kMaxDirectoryPages / 512);
-  if (!done) return std::unexpected(done.error());
-  return builder->take();
+  while (true) {
+    const Result<bool> done = builder->advance(kMaxDirectoryPages / 512);
+    if (!done) return std::unexpected(done.error());
+    if (*done) return builder->take();
+  }
 }
 
 // REQUIRES: offset < size_bytes_.
@@ -37,39 +45,50 @@ PageList::Run& PageList::run_at(std::uint64_t offset) {
   return runs_[last_run_];
 }
 
-Reach PageList::check(Run& run) {
+Reach PageList::check(Run& run, std::uint64_t from, std::uint64_t length) {
   if (run.file->failed()) return Reach::kFailed;
   if (run.generation == memory_->generation()) return Reach::kOk;
-  return check_again(run);
+  return check_again(run, from, length);
 }
 
-// Whether the map shows again what the run remembers: the same part of the same
-// file, with the rights, all of it. It may be in several ranges now.
-Reach PageList::check_again(Run& run) {
-  std::uint64_t checked = 0;
-  auto range = memory_->find(run.iova);
-  while (checked < run.size()) {
-    const std::uint64_t addr = run.iova + checked;
-    if (range == memory_->ranges_.end() || addr - range->first >= range->second.size) {
-      return Reach::kAbsent;
-    }
+// A VMM may show a run that was in one range in thousands of them, and change its map
+// time and again: then a look at the whole run would be long, for each run that is used.
+Reach PageList::check_again(Run& run, std::uint64_t from, std::uint64_t length) {
+  const std::optional<bool> whole = shows(run, 0, run.size(), kFewRanges);
+  if (whole && *whole) run.generation = memory_->generation();
+  const bool good = whole ? *whole : shows(run, from, length, run.pages).value_or(false);
+  return good ? Reach::kOk : Reach::kAbsent;
+}
+
+// Whether the map shows again what the run remembers of [from, from+length): the same part
+// of the same file, with the rights. It may be in several ranges now; nullopt: in more than
+// `most_ranges`.
+std::optional<bool> PageList::shows(const Run& run, std::uint64_t from, std::uint64_t length,
+                                    std::uint64_t most_ranges) const {
+  std::uint64_t looked_at = 0;
+  auto range = memory_->find(run.iova + from);
+  while (length > 0) {
+    if (looked_at++ == most_ranges) return std::nullopt;
+    const std::uint64_t addr = run.iova + from;
+    if (range == memory_->ranges_.end() || addr - range->first >= range->second.size) return false;
     const GuestMemory::Range& shown = range->second;
     const std::uint64_t offset = addr - range->first;
     const bool same = shown.file.get() == run.file && allows(shown.rights, rights_) &&
-                      shown.file_offset + offset == run.file_offset + checked;
-    if (!same) return Reach::kAbsent;
-    checked += std::min(run.size() - checked, shown.size - offset);
+                      shown.file_offset + offset == run.file_offset + from;
+    if (!same) return false;
+    const std::uint64_t part = std::min(length, shown.size - offset);
+    from += part;
+    length -= part;
     ++range;
   }
-  run.generation = memory_->generation();
-  return Reach::kOk;
+  return true;
 }
 
 Reach PageList::check_arguments(std::uint64_t offset, std::uint64_t length, Rights need) const {
   if (offset > size_bytes_ || length > size_bytes_ - offset) return Reach::kOutside;
   if (!allows(rights_, need)) return Reach::kDenied;
   if (memory_ == nullptr) return Reach::kOk;  // an empty list, and so no bytes
-  return memory_->dma_enabled() ? Reach::kOk : Reach::kAbsent;
+  return memory_->open_epoch_ == epoch_ ? Reach::kOk : Reach::kAbsent;
 }
 
 template <typename Each>
@@ -77,9 +96,9 @@ Reach PageList::walk(std::uint64_t offset, std::uint64_t length, Rights need, Ea
   if (const Reach good = check_arguments(offset, length, need); good != Reach::kOk) return good;
   while (length > 0) {
     Run& run = run_at(offset);
-    if (const Reach reach = check(run); reach != Reach::kOk) return reach;
     const std::uint64_t skipped = offset - run.first_byte();
     const std::uint64_t size = std::min(length, run.size() - skipped);
+    if (const Reach reach = check(run, skipped, size); reach != Reach::kOk) return reach;
     each(Piece{run.file->at(run.file_offset + skipped), size, run.file});
     offset += size;
     length -= size;

@@ -6,11 +6,16 @@
 // of which file it showed. When the VMM changes the DMA map (generation), a run
 // is looked at again before its next use: a run whose range is gone is absent,
 // and is good again when the same file and offset return at the same address
-// with the same rights. Only the runs that are used are looked at, so a change
+// with the same rights: all of it, but for a run that lies in very many ranges now, of
+// which only what is used is looked at. Only the runs that are used are looked at, so a change
 // of the map never costs more than the work in hand.
 //
 // Page directory (PVRDMA): one directory page of 512 table addresses, each table
 // 512 page addresses; at most 262,144 pages = 1 GiB.
+//
+// What a list takes is charged to its guest memory's account (GuestMemory::Limits).
+// A list may outlive everything that it remembers of the map, but not the
+// GuestMemory.
 //
 // Owner thread only.
 
@@ -18,6 +23,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -26,6 +32,7 @@
 #include "guestmem/extent.h"
 #include "guestmem/guest_addr.h"
 #include "guestmem/guest_memory.h"
+#include "guestmem/page_list_account.h"
 
 namespace paravane {
 
@@ -35,16 +42,23 @@ class PageList {
  public:
   PageList() = default;
 
-  // The whole directory at once. REQUIRES: `memory` outlives the list.
+  // The whole directory at once: for lists that are short by their nature; others are
+  // built in slices (below). REQUIRES: `memory` outlives the list.
   // Errors: kOutOfRange (zero or too many pages, an address that is not mapped
   // whole), kInvalidArgument (an address that is not page aligned, a missing
   // table, or a right that is missing), kBadState (DMA is off, or a table was
-  // unmapped a moment ago), kIo (the memory failed).
+  // unmapped a moment ago), kIo (the memory failed), kResourceExhausted (the quota
+  // GuestMemory::Limits::page_list_bytes).
   static Result<PageList> from_directory(GuestMemory& memory, GuestAddr directory,
                                          std::uint64_t pages, Rights need);
 
   std::uint64_t size_bytes() const { return size_bytes_; }
   std::size_t run_count() const { return runs_.size(); }
+  // Pages of our own memory that the list keeps, rounded up.
+  std::uint32_t pages_kept() const {
+    return static_cast<std::uint32_t>((runs_.capacity() * sizeof(Run) + kPageBytes - 1) /
+                                      kPageBytes);
+  }
 
   // Whether every byte can be reached at this moment; looks at every run.
   Reach reach();
@@ -93,8 +107,11 @@ class PageList {
   };
 
   Run& run_at(std::uint64_t offset);
-  Reach check(Run& run);
-  Reach check_again(Run& run);
+  // Whether [from, from+length) of the run can be reached.
+  Reach check(Run& run, std::uint64_t from, std::uint64_t length);
+  Reach check_again(Run& run, std::uint64_t from, std::uint64_t length);
+  std::optional<bool> shows(const Run& run, std::uint64_t from, std::uint64_t length,
+                            std::uint64_t most_ranges) const;
   Reach check_arguments(std::uint64_t offset, std::uint64_t length, Rights need) const;
   // Calls each(Piece) for the pieces of [offset, offset+length), in order, until
   // one cannot be reached.
@@ -107,34 +124,57 @@ class PageList {
   Rights rights_ = Rights::kNone;
   std::vector<Run> runs_;                           // by first_page, without gaps
   std::vector<std::shared_ptr<MemoryFile>> files_;  // kept mapped while runs remember them
+  PageListCharge charge_;
+  std::uint64_t epoch_ = 0;  // GuestMemory::end_lists() ends those before
   std::uint64_t size_bytes_ = 0;
   std::size_t last_run_ = 0;  // where the last access was
 };
 
 // Builds a PageList in slices, so that registering a gigabyte does not hold up
-// other VMs: call advance() until it says done.
+// other VMs: call advance() until it says done. How many runs there will be is known
+// only at the end, so they are gathered in pieces and then put together, in slices too.
 class PageListBuilder {
  public:
   // Errors: as PageList::from_directory().
   static Result<PageListBuilder> start(GuestMemory& memory, GuestAddr directory,
                                        std::uint64_t pages, Rights need);
 
-  // Takes in at most `tables` page tables (512 pages each). True: done.
+  // Touches at most `tables` x 512 entries: pages of tables that are taken in, and
+  // afterwards runs that are put together. True: done. After the last table it may
+  // take some more calls. Errors: as PageList::from_directory(), also kBadState when
+  // GuestMemory::end_lists() came in between; the builder is of no use then.
   Result<bool> advance(std::uint32_t tables);
+
+  // How many entries the last advance() touched, also when it failed.
+  std::uint32_t last_touched() const { return touched_; }
 
   // REQUIRES: advance() returned true.
   PageList take();
 
  private:
+  using Runs = std::vector<PageList::Run>;
+  static constexpr std::size_t kPieceRuns = 4096;
+
   PageListBuilder() = default;
 
   Status take_in_table(std::uint64_t table, std::uint64_t pages);
+  Status charge_more();
+  // Puts at most `budget` runs into the list. True: that was all.
+  bool assemble(std::uint64_t budget);
   Status take_in_page(std::uint64_t page);
   Status find_range(std::uint64_t page);
   void add_page(std::uint64_t page, std::uint64_t file_offset);
+  void add_run(const PageList::Run& run);
+  void remember(const std::shared_ptr<MemoryFile>& file);
 
   PageList list_;
   std::vector<Le64> tables_;  // copied once, from the directory
+  std::vector<Runs> pieces_;  // of kPieceRuns but for the last
+  std::uint64_t runs_ = 0;    // in all pieces
+  std::uint64_t charged_ = 0;
+  std::uint32_t touched_ = 0;
+  bool assembled_ = false;
+  std::vector<bool> remembered_;  // by MemoryFile::number(): the list holds the file
   std::uint64_t pages_ = 0;
   std::uint64_t done_ = 0;
   // The range of the last page: the next one is usually in it.

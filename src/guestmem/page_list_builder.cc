@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 #include <cassert>
+#include <string>
 #include <utility>
 
 #include "guestmem/memory_file.h"
@@ -33,20 +34,47 @@ Result<PageListBuilder> PageListBuilder::start(GuestMemory& memory, GuestAddr di
   if (!copied) return std::unexpected(copied.error());
   builder.list_.memory_ = &memory;
   builder.list_.rights_ = need;
+  builder.list_.epoch_ = memory.epoch_;
+  builder.list_.charge_ = PageListCharge(memory.list_account_);
   return builder;
 }
 
 Result<bool> PageListBuilder::advance(std::uint32_t tables) {
+  touched_ = 0;
+  if (list_.epoch_ != list_.memory_->epoch_) {
+    return fail(Errc::kBadState, "page directory: the device was reset meanwhile");
+  }
   for (std::uint32_t i = 0; i < tables && done_ < pages_; ++i) {
     const std::uint64_t table = tables_[done_ / kEntriesPerPage].get();
     const std::uint64_t count = std::min(kEntriesPerPage, pages_ - done_);
+    touched_ += static_cast<std::uint32_t>(count);
     if (Status taken = take_in_table(table, count); !taken) return std::unexpected(taken.error());
-    // After the first table it is known how scattered the guest's pages are;
-    // growing step by step would copy everything once more.
-    if (done_ == 0) list_.runs_.reserve(list_.runs_.size() * tables_.size());
     done_ += count;
   }
-  return done_ == pages_;
+  if (done_ < pages_) return false;
+  return assemble(tables * kEntriesPerPage - touched_);
+}
+
+bool PageListBuilder::assemble(std::uint64_t budget) {
+  Runs& runs = list_.runs_;
+  if (pieces_.size() == 1 && pieces_[0].capacity() == runs_) {
+    runs = std::exchange(pieces_[0], {});
+    assembled_ = true;
+  }
+  if (assembled_) return true;
+  runs.reserve(runs_);  // exactly: what is charged is what is used
+  while (runs.size() < runs_ && budget > 0) {
+    Runs& piece = pieces_[runs.size() / kPieceRuns];
+    const std::size_t from = runs.size() % kPieceRuns;
+    const auto count = std::min<std::size_t>(budget, piece.size() - from);
+    const std::span part = std::span(piece).subspan(from, count);
+    runs.insert(runs.end(), part.begin(), part.end());
+    budget -= count;
+    touched_ += static_cast<std::uint32_t>(count);
+    if (from + count == piece.size()) piece = Runs();
+  }
+  assembled_ = runs.size() == runs_;
+  return assembled_;
 }
 
 Status PageListBuilder::take_in_table(std::uint64_t table, std::uint64_t pages) {
@@ -62,6 +90,20 @@ Status PageListBuilder::take_in_table(std::uint64_t table, std::uint64_t pages) 
   for (const Le64 entry : used) {
     if (Status taken = take_in_page(entry.get()); !taken) return taken;
   }
+  return charge_more();
+}
+
+// After each table, so that a refused list never holds much more than it may.
+Status PageListBuilder::charge_more() {
+  const std::uint64_t bytes =
+      runs_ * sizeof(PageList::Run) + list_.files_.size() * sizeof(list_.files_[0]);
+  const std::uint64_t quota = list_.memory_->page_list_quota();
+  if (!list_.charge_.add(bytes - charged_, quota)) {
+    return fail(Errc::kResourceExhausted, "page directory: the quota of page_list_bytes, " +
+                                              std::to_string(quota) +
+                                              " bytes for all lists of pages, is used up");
+  }
+  charged_ = bytes;
   return {};
 }
 
@@ -85,8 +127,8 @@ Status PageListBuilder::take_in_page(std::uint64_t page) {
 void PageListBuilder::add_page(std::uint64_t page, std::uint64_t file_offset) {
   const auto number = static_cast<std::uint32_t>(list_.size_bytes_ / kPageBytes);
   list_.size_bytes_ += kPageBytes;
-  if (!list_.runs_.empty()) {
-    PageList::Run& last = list_.runs_.back();
+  if (runs_ != 0) {
+    PageList::Run& last = pieces_.back().back();
     const bool continues =
         page > last.iova && page - last.iova == last.size() && last.file == range_file_ &&
         last.file_offset + last.size() == file_offset && last.generation == range_generation_;
@@ -95,12 +137,29 @@ void PageListBuilder::add_page(std::uint64_t page, std::uint64_t file_offset) {
       return;
     }
   }
-  list_.runs_.push_back({.iova = page,
-                         .file_offset = file_offset,
-                         .file = range_file_,
-                         .generation = range_generation_,
-                         .first_page = number,
-                         .pages = 1});
+  add_run({.iova = page,
+           .file_offset = file_offset,
+           .file = range_file_,
+           .generation = range_generation_,
+           .first_page = number,
+           .pages = 1});
+}
+
+void PageListBuilder::add_run(const PageList::Run& run) {
+  if (runs_ % kPieceRuns == 0) {
+    pieces_.emplace_back();
+    if (runs_ != 0) pieces_.back().reserve(kPieceRuns);  // a list this long fills more of them
+  }
+  pieces_.back().push_back(run);
+  ++runs_;
+}
+
+void PageListBuilder::remember(const std::shared_ptr<MemoryFile>& file) {
+  const std::uint32_t number = file->number();
+  if (number >= remembered_.size()) remembered_.resize(number + 1);
+  if (remembered_[number]) return;
+  remembered_[number] = true;
+  list_.files_.push_back(file);
 }
 
 Status PageListBuilder::find_range(std::uint64_t page) {
@@ -113,9 +172,7 @@ Status PageListBuilder::find_range(std::uint64_t page) {
     return fail(Errc::kInvalidArgument, "page directory: a page does not allow this");
   }
   if (shown.file->failed()) return fail(Errc::kIo, "page directory: the memory has failed");
-  if (std::ranges::find(list_.files_, shown.file) == list_.files_.end()) {
-    list_.files_.push_back(shown.file);
-  }
+  remember(shown.file);
   range_first_ = range->first;
   range_size_ = shown.size;
   range_file_offset_ = shown.file_offset;
@@ -125,7 +182,7 @@ Status PageListBuilder::find_range(std::uint64_t page) {
 }
 
 PageList PageListBuilder::take() {
-  assert(pages_ != 0 && done_ == pages_);
+  assert(assembled_);
   return std::move(list_);
 }
 

@@ -210,6 +210,24 @@ TEST_F(PageListTest, RemapOfAllRamInOtherPiecesKeepsEveryRun) {
   EXPECT_EQ(word_at(list, 19 * kPageBytes), 42u);
 }
 
+// A VMM that shows memory page by page makes no look at a run long.
+TEST_F(PageListTest, OfARunInVeryManyRangesOnlyWhatIsUsedIsLookedAt) {
+  const TestPages pages = ram_.contiguous_pages(200);
+  PageList list = list_of(pages);
+  hide(ram_.base(), kPages);
+  for (const GuestAddr page : pages.pages) ASSERT_TRUE(bring_back(page, 1));
+  EXPECT_EQ(list.reach(), Reach::kOk);
+  hide(pages.pages[150], 1);
+  EXPECT_EQ(touch(list, 0), Reach::kOk);
+  EXPECT_EQ(touch(list, 149 * kPageBytes), Reach::kOk);
+  EXPECT_EQ(touch(list, 150 * kPageBytes), Reach::kAbsent);
+  EXPECT_EQ(list.reach(), Reach::kAbsent);
+  std::array<std::byte, 16> bytes{};
+  EXPECT_EQ(list.copy_out(150 * kPageBytes - 8, bytes), Reach::kAbsent);
+  ASSERT_TRUE(bring_back(pages.pages[150], 1));
+  EXPECT_EQ(touch(list, 150 * kPageBytes), Reach::kOk);
+}
+
 TEST_F(PageListTest, OtherMemoryAtTheSameAddressIsNotOurs) {
   const TestPages pages = ram_.contiguous_pages(1);
   PageList list = list_of(pages);

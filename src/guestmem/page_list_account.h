@@ -1,0 +1,56 @@
+// PageListAccount: how many bytes the page lists of one guest take. A guest chooses
+// how scattered its lists are: a few of its pages, named again and again, would
+// otherwise cost 10 MB of ours for each gigabyte that is registered.
+//
+// PageListCharge: what one list has in that account. The list owns it, and the
+// account gets it back when the list ends, in whatever hands it is by then. The
+// account outlives all charges.
+//
+// Owner thread only.
+
+#pragma once
+
+#include <cstdint>
+#include <utility>
+
+namespace paravane {
+
+class PageListAccount {
+ public:
+  std::uint64_t used() const { return used_; }
+
+ private:
+  friend class PageListCharge;
+  std::uint64_t used_ = 0;
+};
+
+class PageListCharge {
+ public:
+  PageListCharge() = default;
+  explicit PageListCharge(PageListAccount& account) : account_(&account) {}
+  ~PageListCharge() { give_back(); }
+  PageListCharge(PageListCharge&& other) noexcept
+      : account_(other.account_), bytes_(std::exchange(other.bytes_, 0)) {}
+  PageListCharge& operator=(PageListCharge&& other) noexcept {
+    if (this == &other) return *this;
+    give_back();
+    account_ = other.account_;
+    bytes_ = std::exchange(other.bytes_, 0);
+    return *this;
+  }
+  PageListCharge(const PageListCharge&) = delete;
+  PageListCharge& operator=(const PageListCharge&) = delete;
+
+  // False: the account would hold more than `quota`, and has taken nothing. An account
+  // that is above its quota already, because the quota fell, takes nothing more.
+  // REQUIRES: made with an account.
+  bool add(std::uint64_t bytes, std::uint64_t quota);
+
+ private:
+  void give_back();
+
+  PageListAccount* account_ = nullptr;
+  std::uint64_t bytes_ = 0;
+};
+
+}  // namespace paravane
