@@ -100,7 +100,7 @@ Result<std::uint32_t> Adapter::choose_number(const QueuePairSpec& spec) {
 
 QueuePair* Adapter::find_qp(std::uint32_t number) const {
   QueuePair* qp = qps_by_slot_[slot_of(number)];
-  return qp != nullptr && qp->number() == number ? qp : nullptr;
+  return qp != nullptr && qp->number() == number && !closed_ ? qp : nullptr;
 }
 
 void Adapter::forget(QueuePair& qp) {
@@ -111,7 +111,7 @@ void Adapter::forget(QueuePair& qp) {
 }
 
 void Adapter::run(Instant now, Budget& budget) {
-  while (!budget.spent()) {
+  while (!budget.spent() && !closed_) {
     QueuePair* qp = ready_.call();
     if (qp == nullptr) return;
     const Budget whole{.bytes = std::min(budget.bytes, kTurnBytes),

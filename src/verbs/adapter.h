@@ -95,7 +95,7 @@ class Adapter {
   // kInvalidArgument (a number that the type cannot have: the GSI QP is number 1,
   // no other is below 2).
   Result<std::unique_ptr<QueuePair>> create_qp(const QueuePairSpec& spec);
-  // nullptr: none.
+  // nullptr: none, or the adapter is closed.
   QueuePair* find_qp(std::uint32_t number) const;
   std::uint32_t qp_count() const { return qp_count_; }
 
@@ -117,10 +117,18 @@ class Adapter {
   void set_observer(Observer* observer) { observer_ = observer; }
   Observer* observer() const { return observer_; }
 
+  // ---- A life that ends ----
+  // While closed, peers find no queue pair here, none of ours works, and no memory
+  // region is valid: what is there can be destroyed at leisure.
+  void set_closed(bool closed) {
+    closed_ = closed;
+    regions_.set_closed(closed);
+  }
+
   // ---- Work ----
   // Lets queue pairs that were kicked work, in turn, within `budget`.
   void run(Instant now, Budget& budget);
-  bool has_work() const { return !ready_.empty(); }
+  bool has_work() const { return !closed_ && !ready_.empty(); }
 
   const AdapterLimits& limits() const { return limits_; }
   GuestMemory& memory() { return memory_; }
@@ -160,6 +168,7 @@ class Adapter {
   std::vector<PdEntry> pds_;             // by number
   std::vector<QueuePair*> qps_by_slot_;  // by the low bits of the number; a power of two
   std::uint32_t qp_count_ = 0;
+  bool closed_ = false;
   std::uint32_t qp_cursor_ = 0;  // the last number chosen: numbers come back after 2^24 others
   Line<QueuePair> ready_;
   Observer* observer_ = nullptr;    // looked at for each message, with what follows

@@ -45,6 +45,7 @@ struct MemoryRegionTable::Region {
   std::uint64_t start = 0;
   std::uint64_t length = 0;
   PageList pages;
+  Line<Region>::Place place;  // among those of its protection domain
 
   bool holds(std::uint64_t addr, std::uint64_t bytes) const {
     if (is_dma) return true;  // GuestMemory knows what is mapped
@@ -56,7 +57,18 @@ struct MemoryRegionTable::Region {
 MemoryRegionTable::MemoryRegionTable(GuestMemory& memory, std::uint32_t max_regions)
     : memory_(memory), indices_(1, std::min(max_regions, kIndexLimit - 1) + 1) {}
 
-MemoryRegionTable::~MemoryRegionTable() = default;
+MemoryRegionTable::~MemoryRegionTable() {
+  for (const std::unique_ptr<Region>& region : regions_) {
+    if (region) line_of(region->pd).leave(region->place);
+  }
+}
+
+// A deque: lines stay where they are when a higher number comes.
+Line<MemoryRegionTable::Region>& MemoryRegionTable::line_of(PdNumber pd) {
+  const std::uint32_t number = std::to_underlying(pd);
+  while (by_pd_.size() <= number) by_pd_.emplace_back();
+  return by_pd_[number];
+}
 
 Result<std::uint32_t> MemoryRegionTable::add_user(PdNumber pd, std::uint64_t start,
                                                   std::uint64_t length, AccessMask access,
@@ -143,7 +155,7 @@ Result<std::uint32_t> MemoryRegionTable::add(std::unique_ptr<Region> region) {
   if (*index >= regions_.size()) regions_.resize(*index + 1);
   region->handle = (*index << 8) | next_low_byte_++;
   region->key = region->handle;
-  ++count_by_pd_[std::to_underlying(region->pd)];
+  line_of(region->pd).join(*region, region->place);
   ++count_;
   const std::uint32_t key = region->key;
   regions_[*index] = std::move(region);
@@ -151,13 +163,12 @@ Result<std::uint32_t> MemoryRegionTable::add(std::unique_ptr<Region> region) {
 }
 
 Status MemoryRegionTable::remove(std::uint32_t key) {
-  const Region* region = find(key);
+  Region* region = find(key);
   if (region == nullptr || region->handle != key) {
     return fail(Errc::kNotFound, "memory region: no such key");
   }
   const std::uint32_t index = key >> 8;
-  const auto in_pd = count_by_pd_.find(std::to_underlying(region->pd));
-  if (--in_pd->second == 0) count_by_pd_.erase(in_pd);
+  line_of(region->pd).leave(region->place);
   regions_[index].reset();
   indices_.give_back(index);
   --count_;
@@ -169,7 +180,8 @@ Status MemoryRegionTable::remove(std::uint32_t key) {
 AccessVerdict MemoryRegionTable::judge(PdNumber pd, std::uint32_t key, std::uint64_t addr,
                                        std::uint64_t length, AccessMask need, Region*& region) {
   region = find(key);
-  if (region == nullptr || region->key != key || region->pd != pd || !region->is_valid) {
+  ++touched_;
+  if (region == nullptr || region->key != key || region->pd != pd || !region->is_valid || closed_) {
     return AccessVerdict::kBadKey;
   }
   if (!region->holds(addr, length)) return AccessVerdict::kOutOfRange;
@@ -192,11 +204,21 @@ AccessVerdict MemoryRegionTable::resolve(PdNumber pd, std::uint32_t key, std::ui
     return verdict_of(memory_.resolve(GuestAddr{addr}, length, memory_rights(need), out));
   }
   const std::uint64_t offset = region->start % kPageBytes + (addr - region->start);
-  return verdict_of(region->pages.resolve(offset, length, memory_rights(need), out));
+  const std::size_t before = out.extents().size();
+  const Reach reach = region->pages.resolve(offset, length, memory_rights(need), out);
+  touched_ += out.extents().size() - before;
+  return verdict_of(reach);
 }
 
-bool MemoryRegionTable::any_in(PdNumber pd) const {
-  return count_by_pd_.contains(std::to_underlying(pd));
+std::optional<std::uint32_t> MemoryRegionTable::any_in(PdNumber pd) const {
+  const std::uint32_t number = std::to_underlying(pd);
+  const Region* first = number < by_pd_.size() ? by_pd_[number].first() : nullptr;
+  return first == nullptr ? std::nullopt : std::optional(first->handle);
+}
+
+std::uint32_t MemoryRegionTable::pages_kept(std::uint32_t key) const {
+  const Region* region = find(key);
+  return region == nullptr ? 0 : 1 + region->pages.pages_kept();
 }
 
 }  // namespace paravane::verbs

@@ -16,10 +16,12 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <memory>
-#include <unordered_map>
+#include <optional>
 #include <vector>
 
+#include "base/line.h"
 #include "base/result.h"
 #include "guestmem/extent.h"
 #include "guestmem/guest_memory.h"
@@ -80,6 +82,10 @@ class MemoryRegionTable {
   // `key` is what add_*() returned, also of a fast region. Errors: kNotFound.
   Status remove(std::uint32_t key);
 
+  // While closed no key is valid: nobody reaches memory by a region, though the regions
+  // are still there to be removed.
+  void set_closed(bool closed) { closed_ = closed; }
+
   // Appends the extents of [addr, addr+length) to `out`; on anything but kOk
   // `out` is as it was. `need` is kAccessLocalWrite, a kAccessRemote* bit, or 0
   // for a local read. length > 0.
@@ -92,11 +98,19 @@ class MemoryRegionTable {
                       AccessMask need);
 
   std::uint32_t count() const { return count_; }
-  bool any_in(PdNumber pd) const;
+  // The key of one of a protection domain's regions, as remove() wants it; nullopt: it
+  // has none.
+  std::optional<std::uint32_t> any_in(PdNumber pd) const;
+  // Pages of our own memory that the region keeps, rounded up; 0: no such key.
+  std::uint32_t pages_kept(std::uint32_t key) const;
+
+  // Regions looked up, and pieces of guest memory found in them, ever.
+  std::uint64_t touched() const { return touched_; }
 
  private:
   struct Region;
   Result<std::uint32_t> add(std::unique_ptr<Region> region);
+  Line<Region>& line_of(PdNumber pd);
   Region* find(std::uint32_t key) const;
   AccessVerdict judge(PdNumber pd, std::uint32_t key, std::uint64_t addr, std::uint64_t length,
                       AccessMask need, Region*& region);
@@ -104,8 +118,10 @@ class MemoryRegionTable {
   GuestMemory& memory_;
   IndexPool indices_;
   std::vector<std::unique_ptr<Region>> regions_;  // by key index
-  std::unordered_map<std::uint32_t, std::uint32_t> count_by_pd_;
+  std::deque<Line<Region>> by_pd_;                // by number
   std::uint32_t count_ = 0;
+  std::uint64_t touched_ = 0;
+  bool closed_ = false;
   std::uint8_t next_low_byte_ = 0;  // varied, so that a stale key rarely fits its successor
 };
 

@@ -23,6 +23,14 @@ constexpr Duration kWaitPerWaiter = std::chrono::microseconds(4);
 // pairs must not make us keep thousands of windows (a slot is below 1 KiB).
 constexpr std::uint32_t kMaxWindowSlots = 8192;
 
+// Copying and checking so many page addresses costs about what another request does.
+constexpr std::uint32_t kPagesPerOperation = 16;
+constexpr std::uint32_t kMostPages = 512;  // more are refused unseen
+
+std::int32_t operations_of(const FastRegistration& registration) {
+  return static_cast<std::int32_t>(std::min(registration.pages, kMostPages) / kPagesPerOperation);
+}
+
 }  // namespace
 
 bool Requester::run(Instant now, Budget& budget) {
@@ -123,7 +131,7 @@ void Requester::attempt(Instant now, Budget& budget) {
     is_checked_ = true;
   }
   if (is_registration(request.opcode)) {
-    if (!blocked_by_others()) attempt_registration();
+    if (!blocked_by_others()) attempt_registration(budget);
   } else if (qp.spec.type == QpType::kReliableConnected) {
     attempt_message(now, budget);
   } else {
@@ -179,8 +187,11 @@ void Requester::note_carried() {
   is_checked_ = false;
 }
 
-void Requester::attempt_registration() {
-  if (in_hand().opcode == WrOpcode::kFastRegister) return complete(register_fast());
+void Requester::attempt_registration(Budget& budget) {
+  if (in_hand().opcode == WrOpcode::kFastRegister) {
+    budget.operations -= operations_of(in_hand().registration);
+    return complete(register_fast());
+  }
   MemoryRegionTable& regions = qp_.impl_->adapter.regions();
   if (!regions.may_invalidate(qp_.spec().pd, in_hand().rkey)) {
     return complete(WcStatus::kMemoryWindowBindError);

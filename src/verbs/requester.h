@@ -86,7 +86,7 @@ class Requester {
   void note_carried();
   void attempt_datagram(Instant now, Budget& budget);
   // Fast registration and local invalidate: nobody else takes part.
-  void attempt_registration();
+  void attempt_registration(Budget& budget);
   WcStatus register_fast();
   std::optional<Outcome> send_datagram(Budget& budget);
 

@@ -13,6 +13,7 @@ using fake::absent;
 using fake::EngineQp;
 using fake::not_ready;
 using fake::refused;
+using fake::register_request;
 using fake::send_request;
 using fake::SoloEngine;
 using std::chrono::microseconds;
@@ -343,6 +344,25 @@ TEST_F(RequesterTest, WaitingBlocksNobodyElse) {
   engine_.run();
   EXPECT_THAT(working->sends.wr_ids(), ElementsAre(2));
   EXPECT_EQ(waiting->sends.size(), 0u);
+}
+
+// Copying and checking 512 addresses is the work of 32 requests more.
+TEST_F(RequesterTest, ARegistrationCostsWhatItsPagesDo) {
+  constexpr std::uint32_t kPages = 512;
+  const TestPages pages = engine_.vm().ram().scattered_pages(kPages);
+  const std::uint32_t key = *engine_.adapter().regions().add_fast(engine_.vm().pd(), kPages);
+  const FastRegistration registration{.key = key,
+                                      .access = kAccessKnown,
+                                      .start = 0x1000,
+                                      .length = kPages * kPageBytes,
+                                      .pages = kPages,
+                                      .directory = pages.directory.value};
+  const auto qp = engine_.ready();
+  qp->post(register_request(1, registration));
+  Budget budget{.bytes = 1 << 20, .operations = 64};
+  engine_.adapter().run(engine_.now(), budget);
+  EXPECT_THAT(qp->sends.statuses(), ElementsAre(WcStatus::kSuccess));
+  EXPECT_LE(budget.operations, 64 - 1 - 32);
 }
 
 TEST_F(RequesterTest, NothingRunsAfterDestruction) {

@@ -185,12 +185,53 @@ TEST_F(ResponderTest, AtomicWhoseAnswerWasLostIsAnsweredAgainAndNotExecutedAgain
   EXPECT_EQ(execute(), 5u);
 }
 
+// As many as may be under way: the answers of several may be lost together.
+TEST_F(ResponderTest, AtomicsWhoseAnswersWereLostTogetherAreAllAnsweredAgain) {
+  const auto execute = [&](std::uint64_t serial) {
+    std::uint64_t before = 99;
+    EXPECT_EQ(responder()
+                  .begin({.opcode = WrOpcode::kFetchAndAdd,
+                          .remote_addr = region_.start,
+                          .rkey = region_.key,
+                          .length = kAtomicBytes,
+                          .compare_add = 5,
+                          .serial = serial})
+                  .kind,
+              Kind::kDone);
+    EXPECT_EQ(responder().atomic(before).kind, Kind::kDone);
+    EXPECT_EQ(responder().finish().kind, Kind::kDone);
+    return before;
+  };
+  const std::uint64_t count = default_attributes().max_dest_reads;
+  ASSERT_GT(count, 1u);
+  for (int tries = 0; tries < 2; ++tries) {
+    for (std::uint64_t i = 0; i < count; ++i) EXPECT_EQ(execute(1 + i), 5 * i) << tries;
+  }
+}
+
 TEST_F(ResponderTest, C74OnlyAFastRegionOfTheSameDomainCanBeInvalidatedByAPeer) {
   qp_->post(receive_request(7, {region_.whole()}));
   const Outcome outcome =
       begin({.opcode = WrOpcode::kSendWithInvalidate, .rkey = region_.key, .length = 8});
   expect_refused(outcome, WcStatus::kRemoteAccessError);
   EXPECT_THAT(qp_->receives.statuses(), ElementsAre(WcStatus::kRemoteInvalidRequest));
+}
+
+// A long message takes turns, and its program may take the region back meanwhile.
+TEST_F(ResponderTest, ARegionThatGoesWhileItsInvalidationArrivesIsNotTouched) {
+  MemoryRegionTable& regions = engine_.adapter().regions();
+  const std::uint32_t key = *regions.add_fast(engine_.vm().pd(), 1);
+  const auto pages = engine_.vm().ram().scattered_pages(1);
+  ASSERT_TRUE(regions.register_fast(
+      {.key = key, .access = kEveryRight, .start = 0x1000, .length = 64},
+      *PageList::from_directory(engine_.vm().memory(), pages.directory, 1, Rights::kReadWrite)));
+  qp_->post(receive_request(7, {region_.whole()}));
+  ASSERT_EQ(begin({.opcode = WrOpcode::kSendWithInvalidate, .rkey = key, .length = 8}).kind,
+            Kind::kDone);
+  ASSERT_TRUE(regions.remove(key));
+  EXPECT_EQ(responder().finish().kind, Kind::kDone);
+  EXPECT_THAT(qp_->receives.statuses(), ElementsAre(WcStatus::kSuccess));
+  EXPECT_EQ(qp_->receives.at(0).invalidated_key, key);
 }
 
 TEST_F(ResponderTest, MessageAboveTheLimitIsAnInvalidRequest) {
