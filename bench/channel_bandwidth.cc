@@ -24,7 +24,9 @@ constexpr std::uint32_t kMessages[] = {64 << 10, 1 << 20};
 template <typename Floor>
 void measure(const Settings& settings, const TwoNetworks& networks, Encryption encryption,
              const std::string& floor_name, Floor floor, Figures& figures) {
-  const char* kind = encryption == Encryption::kOn ? "TLS" : "sealed";
+  const char* kind = encryption == Encryption::kOn       ? "TLS"
+                     : encryption == Encryption::kSealed ? "sealed"
+                                                         : "sealed frames";
   for (const std::uint32_t message : kMessages) {
     const std::string name = fmt::format("channel, {}, {} KiB", kind, message >> 10);
     ChannelPair hosts(settings, networks, encryption);
@@ -61,9 +63,11 @@ Figures channel_bandwidth(const Settings& settings) {
   const TwoNetworks networks;
   const HostIdentities identities;
   Figures figures;
-  measure(
-      settings, networks, Encryption::kOff, "iperf3 with one stream over the same veth pair",
-      [&] { return iperf(settings.cores, networks); }, figures);
+  for (const Encryption sealed : {Encryption::kSealed, Encryption::kSealedFrames}) {
+    measure(
+        settings, networks, sealed, "iperf3 with one stream over the same veth pair",
+        [&] { return iperf(settings.cores, networks); }, figures);
+  }
   measure(
       settings, networks, Encryption::kOn,
       "a bare OpenSSL stream of the same cipher over the same veth pair",

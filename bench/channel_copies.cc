@@ -118,7 +118,7 @@ Figure of_datagrams(ChannelPair& hosts) {
 
 Figures channel_copies(const Settings& settings) {
   const TwoNetworks networks;
-  ChannelPair hosts(settings, networks, Encryption::kOff);
+  ChannelPair hosts(settings, networks, Encryption::kSealedFrames);
   Figures figures;
   figures.push_back(of_messages(hosts, {.message = 64}));
   for (const std::uint32_t message : {4u << 10, 64u << 10, 1u << 20}) {

@@ -146,7 +146,7 @@ double play(ChannelPair& hosts, ChannelQueues& queues) {
 }
 
 Figure measure(const Settings& settings, const TwoNetworks& networks, bool sleeps) {
-  ChannelPair hosts(settings, networks, Encryption::kOff,
+  ChannelPair hosts(settings, networks, Encryption::kSealed,
                     sleeps ? daemon::SpinMode::kNever : daemon::SpinMode::kAlways);
   ChannelQueues queues(hosts, {.in_kernel = sleeps});
   Figure figure{

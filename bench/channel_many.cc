@@ -16,7 +16,7 @@ constexpr std::uint64_t kBytes = std::uint64_t{1} << 30;  // per measurement
 
 Figures channel_many(const Settings& settings) {
   const TwoNetworks networks;
-  ChannelPair hosts(settings, networks, Encryption::kOff);
+  ChannelPair hosts(settings, networks, Encryption::kSealed);
   ChannelStream one(hosts, {});
   ChannelStream many(hosts, {.queue_pairs = kQueuePairs, .outstanding = 1});
   Figure figure{.name = "channel, sealed, 64 KiB, 1000 QPs",

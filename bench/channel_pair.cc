@@ -22,7 +22,7 @@ ChannelPair::ChannelPair(const Settings& settings, const TwoNetworks& networks,
   std::array<UniqueFd, 2> sockets = networks.connect();
   const std::array<SSL*, 2> tls = identities_.shake_hands(sockets);
   for (unsigned side = 0; side < 2; ++side) {
-    ChannelConfig config;
+    ChannelConfig config{.seals_payload = encryption == Encryption::kSealed};
     std::unique_ptr<transport_tcp::Stream> stream;
     if (encryption == Encryption::kOn) {
       stream = std::make_unique<transport_tcp::TlsStream>(tls[side], std::move(sockets[side]));

@@ -15,8 +15,8 @@
 
 namespace paravane::bench {
 
-// channel.encryption
-enum class Encryption { kOff, kOn };
+// channel.encryption, and channel.seal without it
+enum class Encryption { kSealedFrames, kSealed, kOn };
 
 class ChannelPair {
  public:

@@ -340,7 +340,7 @@ class ChannelFuzz {
     const std::uint32_t says = verdict >= 0xF0   ? verdict
                                : verdict >= 0xC0 ? wire::kVoid
                                                  : wire::kGood;
-    send(verdict % 8 == 7 ? peer_->take(direct, says, 1) : peer_->take(direct, says));
+    send(verdict % 8 == 7 ? peer_->take(direct, says, std::byte{1}) : peer_->take(direct, says));
   }
 
   void post() {

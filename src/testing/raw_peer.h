@@ -34,8 +34,9 @@ class RawPeer {
   using Bytes = std::vector<std::byte>;
 
   // `key`: what it seals with; unset: the channel is not sealed.
-  RawPeer(UniqueFd socket, const std::optional<transport_tcp::Seal::Key>& key)
-      : socket_(std::move(socket)) {
+  RawPeer(UniqueFd socket, const std::optional<transport_tcp::Seal::Key>& key,
+          bool seals_payload = true)
+      : socket_(std::move(socket)), seals_payload_(seals_payload) {
     if (key) seal_ = std::move(*transport_tcp::Seal::create(*key));
   }
 
@@ -46,11 +47,11 @@ class RawPeer {
     std::memset(payload.data(), kFill, payload.size());
     return *this;
   }
-  RawPeer& add_hello() {
+  RawPeer& add_hello(std::uint64_t incarnation = 5) {
     return add(wire::Hello{.magic = Le64(wire::kHelloMagic),
                            .lowest_version = Le16(1),
                            .highest_version = Le16(1),
-                           .incarnation = Le64(5)});
+                           .incarnation = Le64(incarnation)});
   }
 
   // What a frame may have at most, its header included.
@@ -58,22 +59,21 @@ class RawPeer {
   // One byte of the record will be another; its seal is right nevertheless.
   void bend(std::size_t at, std::byte value) { bent_.emplace_back(at, value); }
 
-  // The record, with `direct` bytes of payload after it.
+  // The record, with `direct` bytes of payload after it; a byte in their middle is
+  // `changed` by who is on the way.
   Bytes take(std::size_t direct = 0, std::uint32_t verdict = wire::kGood,
-             std::optional<std::uint32_t> digest = std::nullopt) {
+             std::byte changed = std::byte{0}) {
     Bytes record = seal(block_.finish(direct));
     block_.clear();
     if (direct == 0) return record;
-    const Bytes payload(direct, std::byte{kFill});
-    record.insert(record.end(), payload.begin(), payload.end());
-    wire::RecordTrailer trailer;
-    trailer.verdict.set(verdict);
-    trailer.reserved.set(0);
-    trailer.digest.set(digest.value_or(digest_bytes(payload, 0)));
+    Bytes payload(direct, std::byte{kFill});
+    wire::RecordTrailer trailer{.verdict = Le32(verdict)};
+    if (!seals_payload_) trailer.digest.set(digest_bytes(payload, 0));
     if (seal_) {
-      const auto all = std::as_bytes(std::span(&trailer, 1));
-      trailer.tag = seal_->next(all.first(sizeof trailer - sizeof trailer.tag), {});
+      trailer.tag = seal_->next(seals_payload_ ? payload : Bytes(), wire::sealed_part(trailer));
     }
+    payload[direct / 2] ^= changed;
+    record.insert(record.end(), payload.begin(), payload.end());
     const auto raw = std::as_bytes(std::span(&trailer, 1));
     record.insert(record.end(), raw.begin(), raw.end());
     return record;
@@ -101,6 +101,12 @@ class RawPeer {
     }
   }
 
+  // Takes so many of them at most.
+  void sip(std::size_t most) {
+    std::vector<std::byte> bytes(most);
+    static_cast<void>(::recv(socket_.get(), bytes.data(), bytes.size(), 0));
+  }
+
   static constexpr std::uint8_t kFill = 0xEE;
 
  private:
@@ -119,6 +125,7 @@ class RawPeer {
   }
 
   UniqueFd socket_;
+  bool seals_payload_;
   std::unique_ptr<transport_tcp::Seal> seal_;
   wire::BlockWriter block_;
   std::vector<std::pair<std::size_t, std::byte>> bent_;

@@ -40,17 +40,18 @@ class TcpHostile : public testing::Test {
   }
 
   // A new channel of the peer's, before anything is said.
-  void meet(bool sealed) {
+  void meet(bool sealed, bool seals_payload = true) {
     std::array<int, 2> sockets{};
     ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, sockets.data()),
               0);
     const transport_tcp::Seal::Key key{std::byte{3}};
-    transport_tcp::ChannelConfig config{.host = kPeer};
+    transport_tcp::ChannelConfig config{.host = kPeer, .seals_payload = seals_payload};
     if (sealed) config.send_key = config.receive_key = key;
     ASSERT_TRUE(rig_.tcp(0).open(
         config, std::make_unique<transport_tcp::SocketStream>(UniqueFd(sockets[0])), rig_.now()));
     peer_ = std::make_unique<RawPeer>(
-        UniqueFd(sockets[1]), sealed ? std::optional<transport_tcp::Seal::Key>(key) : std::nullopt);
+        UniqueFd(sockets[1]), sealed ? std::optional<transport_tcp::Seal::Key>(key) : std::nullopt,
+        seals_payload);
     known_losses_ = rig_.losses(0).size();
   }
   void turns(int count = 20) {

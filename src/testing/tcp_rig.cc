@@ -17,8 +17,8 @@ constexpr verbs::HostId host_of(unsigned side) {
   return verbs::HostId{side + 1};
 }
 
-fabric::MacAddress mac_of(unsigned side) {
-  return {0x52, 0x54, 0, 0, 1, static_cast<std::uint8_t>(side + 1)};
+fabric::MacAddress mac_of(unsigned side, std::size_t vm) {
+  return {0x52, 0x54, 0, 0, static_cast<std::uint8_t>(vm + 1), static_cast<std::uint8_t>(side + 1)};
 }
 
 void require(const Status& status) {
@@ -29,7 +29,8 @@ void require(const Status& status) {
 
 }  // namespace
 
-TcpRig::TcpRig(bool sealed, std::uint64_t ram_bytes) : sealed_(sealed) {
+TcpRig::TcpRig(bool sealed, std::uint64_t ram_bytes, bool seals_payload)
+    : sealed_(sealed), seals_payload_(seals_payload), ram_bytes_(ram_bytes) {
   for (unsigned i = 0; i < sides_.size(); ++i) {
     Side& side = sides_.at(i);
     side.loop = std::move(*EventLoop::create());
@@ -37,31 +38,48 @@ TcpRig::TcpRig(bool sealed, std::uint64_t ram_bytes) : sealed_(sealed) {
     side.tcp = std::make_unique<transport_tcp::TcpTransport>(
         100 + i, *side.loop, side,
         [&side](const transport_tcp::LostChannel& lost) { side.losses.push_back(lost.reason); });
-    side.port = side.directory->join(verbs::AdapterId{i}, "vm" + std::to_string(i), mac_of(i));
-    side.vm = std::make_unique<EngineVm>(verbs::AdapterId{i}, timers_, *side.port,
-                                         fabric::link_local_gid(mac_of(i)), ram_bytes);
-    side.local.attach(side.vm->adapter());
-    side.tcp->attach(side.vm->adapter());
-    know_peer(i);
   }
+  for (unsigned i = 0; i < sides_.size(); ++i) add(i);
   join();
   run();
 }
 
 TcpRig::~TcpRig() {
   for (Side& side : sides_) {
-    side.local.detach(side.vm->adapter());
-    side.tcp->detach(side.vm->adapter());
-    side.vm.reset();
-    side.port.reset();
+    for (const auto& vm : side.vms) {
+      side.local.detach(vm->adapter());
+      side.tcp->detach(vm->adapter());
+    }
+    side.vms.clear();
+    side.ports.clear();
   }
 }
 
+EngineVm& TcpRig::add(unsigned index) {
+  Side& side = sides_.at(index);
+  const std::size_t count = side.vms.size();
+  // Adapters of one host have numbers of their own.
+  const verbs::AdapterId id{static_cast<std::uint32_t>(index + 2 * count)};
+  const fabric::MacAddress mac = mac_of(index, count);
+  side.ports.push_back(
+      side.directory->join(id, "vm" + std::to_string(std::to_underlying(id)), mac));
+  EngineVm& vm = *side.vms.emplace_back(std::make_unique<EngineVm>(
+      id, timers_, *side.ports.back(), fabric::link_local_gid(mac), ram_bytes_));
+  side.local.attach(vm.adapter());
+  side.tcp->attach(vm.adapter());
+  know_peer(1 - index);
+  return vm;
+}
+
 void TcpRig::know_peer(unsigned side) {
-  const verbs::Gid gid = fabric::link_local_gid(mac_of(1 - side));
-  directory(side).set_host(host_of(1 - side), "host" + std::to_string(1 - side), tcp(side),
-                           {{.segment = {}, .gid = gid, .type = verbs::GidType::kRoceV2},
-                            {.segment = {}, .gid = gid, .type = verbs::GidType::kRoceV1}});
+  std::vector<fabric::Directory::RemoteGid> gids;
+  for (std::size_t vm = 0; vm < sides_.at(1 - side).vms.size(); ++vm) {
+    const verbs::Gid gid = fabric::link_local_gid(mac_of(1 - side, vm));
+    for (const verbs::GidType type : {verbs::GidType::kRoceV2, verbs::GidType::kRoceV1}) {
+      gids.push_back({.segment = {}, .gid = gid, .type = type});
+    }
+  }
+  directory(side).set_host(host_of(1 - side), "host" + std::to_string(1 - side), tcp(side), gids);
 }
 
 void TcpRig::forget_peer(unsigned side) {
@@ -76,14 +94,14 @@ void TcpRig::join() {
   constexpr std::array kKeys{transport_tcp::Seal::Key{std::byte{1}},
                              transport_tcp::Seal::Key{std::byte{2}}};
   for (unsigned i = 0; i < sides_.size(); ++i) {
-    transport_tcp::ChannelConfig config{.host = host_of(1 - i)};
+    transport_tcp::ChannelConfig config{.host = host_of(1 - i), .seals_payload = seals_payload_};
     if (sealed_) {
       config.send_key = kKeys.at(i);
       config.receive_key = kKeys.at(1 - i);
     }
     std::unique_ptr<transport_tcp::Stream> stream =
         std::make_unique<transport_tcp::SocketStream>(UniqueFd(sockets.at(i)));
-    if (wrap_) stream = wrap_(std::move(stream));
+    if (wrap_) stream = wrap_(std::move(stream), i);
     require(tcp(i).open(config, std::move(stream), now()));
   }
 }
@@ -109,7 +127,10 @@ void TcpRig::turn_one(unsigned index, verbs::Budget budget) {
   const Result<int> ran = side.loop->poll(Duration::zero());
   moved_ = moved_ || (ran && *ran > 0);
   verbs::Budget share = budget;
-  side.vm->adapter().run(clock_.now(), share);
+  for (const auto& vm : side.vms) {
+    share = budget;
+    vm->adapter().run(clock_.now(), share);
+  }
   share = budget;
   side.tcp->poll(clock_.now(), share);
   turn_more(index, clock_.now(), budget);
@@ -122,7 +143,8 @@ bool TcpRig::run(unsigned limit) {
     turn();
     bool busy = moved_ || more_work();
     for (Side& side : sides_) {
-      busy = busy || side.tcp->has_work() || side.vm->adapter().has_work();
+      busy = busy || side.tcp->has_work();
+      for (const auto& vm : side.vms) busy = busy || vm->adapter().has_work();
     }
     quiet = busy ? 0 : quiet + 1;
     if (quiet == 3) return true;

@@ -26,14 +26,18 @@ namespace paravane::fake {
 
 class TcpRig {
  public:
-  // `sealed`: without encryption, every record proves where it is from.
-  explicit TcpRig(bool sealed = true, std::uint64_t ram_bytes = 64 << 20);
+  // `sealed`: without encryption, every record proves where it is from, and with
+  // `seals_payload` all that follows it.
+  explicit TcpRig(bool sealed = true, std::uint64_t ram_bytes = 64 << 20,
+                  bool seals_payload = true);
   virtual ~TcpRig();
   TcpRig(const TcpRig&) = delete;
   TcpRig& operator=(const TcpRig&) = delete;
 
-  EngineVm& a() { return *sides_[0].vm; }
-  EngineVm& b() { return *sides_[1].vm; }
+  EngineVm& a() { return *sides_[0].vms[0]; }
+  EngineVm& b() { return *sides_[1].vms[0]; }
+  // One more VM of that host's; the other host knows it.
+  EngineVm& add(unsigned side);
   transport_tcp::TcpTransport& tcp(unsigned side) { return *sides_.at(side).tcp; }
   fabric::Directory& directory(unsigned side) { return *sides_.at(side).directory; }
   TimerQueue& timers() { return timers_; }
@@ -59,7 +63,15 @@ class TcpRig {
   // Each end's stream goes through this, from the next join() on.
   using Wrap =
       std::function<std::unique_ptr<transport_tcp::Stream>(std::unique_ptr<transport_tcp::Stream>)>;
-  void wrap_streams(Wrap wrap) { wrap_ = std::move(wrap); }
+  void wrap_streams(Wrap wrap) {
+    wrap_ = [wrap = std::move(wrap)](std::unique_ptr<transport_tcp::Stream> stream, unsigned) {
+      return wrap(std::move(stream));
+    };
+  }
+  // `end` is 0 or 1; likewise.
+  using WrapEnd = std::function<std::unique_ptr<transport_tcp::Stream>(
+      std::unique_ptr<transport_tcp::Stream>, unsigned end)>;
+  void wrap_ends(WrapEnd wrap) { wrap_ = std::move(wrap); }
   // As when a cable is pulled; what is in the sockets is lost.
   void cut();
   // Both hosts know each other's GIDs from the start; `host` forgets the other's.
@@ -83,13 +95,15 @@ class TcpRig {
     transport_local::LocalTransport local;
     std::unique_ptr<fabric::Directory> directory;
     std::unique_ptr<transport_tcp::TcpTransport> tcp;
-    std::unique_ptr<verbs::FabricPort> port;
-    std::unique_ptr<EngineVm> vm;
+    std::vector<std::unique_ptr<verbs::FabricPort>> ports;
+    std::vector<std::unique_ptr<EngineVm>> vms;
     std::vector<std::string> losses;
   };
 
   bool sealed_;
-  Wrap wrap_;
+  bool seals_payload_;
+  std::uint64_t ram_bytes_;
+  WrapEnd wrap_;
   FakeClock clock_;
   TimerQueue timers_;
   std::array<Side, 2> sides_;

@@ -21,7 +21,9 @@ class BlockWriter {
     used_ = sizeof(RecordHeader);
     last_ = 0;
   }
-  bool empty() const { return used_ == sizeof(RecordHeader); }
+  bool empty() const { return used() == 0; }
+  // By frames.
+  std::size_t used() const { return used_ - sizeof(RecordHeader); }
   // What a frame may have at most, its header included.
   std::size_t room() const { return kMaxBytes - used_; }
 

@@ -39,12 +39,18 @@ static_assert(sizeof(RecordHeader) == 32);
 // Payload is read from a guest's memory while it is sent, and that may vanish meanwhile:
 // then something else is sent in its place, and this says so.
 struct RecordTrailer {
-  Le32 verdict;  // kGood or kVoid
-  Le32 digest;   // CRC-32C of the direct payload; 0 on an encrypted channel
-  Le64 reserved;
-  std::array<std::byte, 16> tag{};  // as the header's, of what is before it
+  Le32 verdict;     // kGood or kVoid
+  Le32 digest{};    // CRC-32C of the payload, on a channel that seals frames alone; else 0
+  Le64 reserved{};  // 0
+  // As the header's, of what is before it, and of the payload before that where that is sealed.
+  std::array<std::byte, 16> tag{};
 };
 static_assert(sizeof(RecordTrailer) == 32);
+
+// All but the tag.
+inline std::span<const std::byte> sealed_part(const RecordTrailer& trailer) {
+  return std::as_bytes(std::span(&trailer, 1)).first(sizeof trailer - sizeof trailer.tag);
+}
 inline constexpr std::uint32_t kGood = 1;
 inline constexpr std::uint32_t kVoid = 2;
 

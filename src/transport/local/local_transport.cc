@@ -45,7 +45,7 @@ bool is_done(const Outcome& outcome) {
 
 LocalTransport::Member& LocalTransport::member(AdapterId id) {
   const std::size_t index = std::to_underlying(id);
-  if (index >= members_.size()) members_.resize(index + 1);
+  while (members_.size() <= index) members_.emplace_back();
   return members_[index];
 }
 
@@ -99,8 +99,9 @@ std::optional<Outcome> LocalTransport::submit(QueuePair& qp, const Path& path,
   transfer.session = peer->responder().session();
   const std::optional<Outcome> outcome = place_slice(qp, *peer, transfer, budget);
   if (!outcome) {
-    transfers_.insert_or_assign(&qp, transfer);
-    member(qp.adapter().id()).under_way.push_back(&qp);
+    UnderWay& entry = transfers_.try_emplace(&qp, transfer).first->second;
+    entry.transfer = transfer;
+    member(qp.adapter().id()).under_way.join(qp, entry.place);
   }
   return outcome;
 }
@@ -173,9 +174,9 @@ Outcome LocalTransport::blame(QueuePair& qp, QueuePair& peer) {
 void LocalTransport::cancel(QueuePair& qp) {
   const auto found = transfers_.find(&qp);
   if (found == transfers_.end()) return;
-  if (QueuePair* peer = peer_of(found->second)) peer->responder().abort();
+  if (QueuePair* peer = peer_of(found->second.transfer)) peer->responder().abort();
+  member(qp.adapter().id()).under_way.leave(found->second.place);
   transfers_.erase(found);
-  std::erase(member(qp.adapter().id()).under_way, &qp);
 }
 
 std::optional<Outcome> LocalTransport::send_datagram(QueuePair& qp, const Path& path,
@@ -217,16 +218,14 @@ void LocalTransport::poll(Instant now, Budget& budget) {
   std::size_t without_work = 0;
   while (!budget.spent() && !transfers_.empty() && without_work < members_.size()) {
     turn_ = (turn_ + 1) % members_.size();
-    std::deque<QueuePair*>& under_way = members_[turn_].under_way;
-    if (under_way.empty()) {
+    QueuePair* qp = members_[turn_].under_way.call();
+    if (qp == nullptr) {
       ++without_work;
       continue;
     }
     without_work = 0;
-    QueuePair& qp = *under_way.front();
-    under_way.pop_front();
     budget.operations -= 1;
-    go_on(qp, now, budget);
+    go_on(*qp, now, budget);
   }
 }
 
@@ -239,7 +238,7 @@ QueuePair* LocalTransport::peer_of(const Transfer& transfer) const {
 
 void LocalTransport::go_on(QueuePair& qp, Instant now, Budget& budget) {
   auto node = transfers_.extract(&qp);
-  Transfer& transfer = node.mapped();
+  Transfer& transfer = node.mapped().transfer;
   QueuePair* peer = peer_of(transfer);
   const Path* path = qp.path();
   if (peer != nullptr && (path == nullptr || connected_peer(qp, *path) != peer)) {
@@ -256,8 +255,8 @@ void LocalTransport::go_on(QueuePair& qp, Instant now, Budget& budget) {
     }
   }
   if (outcome) return qp.on_outcome(*outcome, now);
-  transfers_.insert(std::move(node));
-  member(qp.adapter().id()).under_way.push_back(&qp);
+  const auto back = transfers_.insert(std::move(node)).position;
+  member(qp.adapter().id()).under_way.join(qp, back->second.place);
 }
 
 }  // namespace paravane::transport_local

@@ -24,9 +24,9 @@
 #include <deque>
 #include <span>
 #include <unordered_map>
-#include <vector>
 
 #include "base/counter.h"
+#include "base/line.h"
 #include "guestmem/extent.h"
 #include "verbs/adapter.h"
 #include "verbs/responder.h"
@@ -90,9 +90,14 @@ class LocalTransport final : public verbs::Transport {
     bool brings_bytes() const { return verbs::brings_bytes(request->opcode); }
   };
 
+  struct UnderWay {
+    Transfer transfer;
+    Line<verbs::QueuePair>::Place place{};  // among those of its adapter
+  };
+
   struct Member {
-    verbs::Adapter* adapter = nullptr;        // null: not attached
-    std::deque<verbs::QueuePair*> under_way;  // its queue pairs with a Transfer
+    verbs::Adapter* adapter = nullptr;  // null: not attached
+    Line<verbs::QueuePair> under_way;   // its queue pairs with a Transfer
   };
 
   Member& member(verbs::AdapterId id);
@@ -109,8 +114,8 @@ class LocalTransport final : public verbs::Transport {
   verbs::Outcome blame(verbs::QueuePair& qp, verbs::QueuePair& peer);
   void go_on(verbs::QueuePair& qp, Instant now, verbs::Budget& budget);
 
-  std::vector<Member> members_;  // by AdapterId
-  std::unordered_map<const verbs::QueuePair*, Transfer> transfers_;
+  std::deque<Member> members_;  // by AdapterId; a deque, since lines do not move
+  std::unordered_map<const verbs::QueuePair*, UnderWay> transfers_;
   std::size_t turn_ = 0;  // whose member's turn it is
   ExtentList from_;       // scratch, to avoid an allocation per message
   ExtentList to_;

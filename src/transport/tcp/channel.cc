@@ -35,6 +35,8 @@ Result<std::unique_ptr<Channel>> Channel::create(const ChannelConfig& config,
   if (!open_seal) return std::unexpected(open_seal.error());
   channel->seal_ = std::move(*seal);
   channel->open_seal_ = std::move(*open_seal);
+  channel->tail_.resize(channel->is_payload_sealed() ? wire::kMaxDirectBytes : kTailBytes);
+  if (channel->seals_payload()) channel->out_.staged.resize(kStagedBytes);
   return channel;
 }
 
@@ -49,7 +51,10 @@ Channel::Channel(const ChannelConfig& config, std::unique_ptr<Stream> stream,
       last_heard_(now),
       last_ping_(now),
       last_look_at_links_(now),
-      last_written_(now) {}
+      last_drained_(now),
+      written_(now),
+      read_answers_(now),
+      pace_(now) {}
 
 Channel::~Channel() {
   assert(outbound_.empty() && inbound_.empty());
@@ -75,7 +80,14 @@ void Channel::lose(Instant now, const std::function<void(verbs::QueuePair&)>& un
   };
   for (const auto& [number, link] : outbound) lose_one(*link);
   // Those that were not opened yet.
-  while (OutboundLink* link = to_send_.call()) lose_one(*link);
+  while (OutboundLink* link = requests_.call()) lose_one(*link);
+  while (OutboundLink* link = long_requests_.call()) lose_one(*link);
+}
+
+// Queue pairs count their lives from 1 in each daemon, whose incarnation is random. Never 0.
+std::uint64_t Channel::life_of(const verbs::QueuePair& qp) const {
+  const std::uint64_t life = config_.incarnation + qp.life();
+  return life != 0 ? life : config_.incarnation;
 }
 
 std::uint32_t Channel::add(OutboundLink& link) {
@@ -114,8 +126,9 @@ bool Channel::has_work() const {
   if (broken()) return false;
   if (readable_) return true;
   return !write_blocked_ && (out_.in_progress || hello_due_ || ping_due_ || pong_due_ ||
-                             !datagrams_.empty() || !long_datagrams_.empty() || !to_send_.empty() ||
-                             !to_answer_.empty() || !closed_due_.empty() || !close_due_.empty());
+                             !datagrams_.empty() || !long_datagrams_.empty() ||
+                             !requests_.empty() || !long_requests_.empty() || !answers_.empty() ||
+                             !long_answers_.empty() || !closed_due_.empty() || !close_due_.empty());
 }
 
 void Channel::on_ready(bool writable) {
@@ -137,13 +150,14 @@ void Channel::poll(Instant now, verbs::Budget& budget) {
 void Channel::keep_alive(Instant now) {
   now_ = now;
   if (broken()) return;
-  if (now - last_heard_ >= config_.dead_after) {
+  // A wire that is slow takes what was written before a Ping first.
+  if (now - std::max(last_heard_, last_drained_) >= config_.dead_after) {
     return break_off("nothing was heard of the host for " + in_milliseconds(config_.dead_after));
   }
   if (now - last_look_at_links_ >= config_.answer_within / 8) look_for_silent_links(now);
-  if (write_blocked_ && now - last_written_ >= config_.answer_within) {
+  if (write_blocked_ && now - written_.last() >= config_.answer_within) {
     return break_off("it is there, but has taken nothing for " +
-                     in_milliseconds(config_.answer_within));
+                     in_milliseconds(config_.answer_within) + ", or next to nothing");
   }
   lose_late_datagrams(now);
   const Instant quiet_since = std::max(last_heard_, last_ping_);
@@ -152,10 +166,18 @@ void Channel::keep_alive(Instant now) {
   last_ping_ = now;
 }
 
+void Channel::note_read_answer(std::uint64_t bytes) {
+  read_answers_.on_moved(bytes, now_);
+}
+
+// A request that waits for its turn, or for a slow wire, is not one that the peer leaves
+// unanswered: it must have gone out whole, and a Ping after it.
 void Channel::look_for_silent_links(Instant now) {
   last_look_at_links_ = now;
+  signs_.read_answers_moved = read_answers_.last();
   for (const auto& [number, link] : outbound_) {
-    const Instant since = link->silent_since();
+    if (link->wants_ping(signs_)) ping_due_ = true;
+    const Instant since = link->silent_since(signs_, now);
     if (since == kNever || now - since < config_.answer_within) continue;
     return break_off("it is there, but has not answered a request for " +
                      in_milliseconds(config_.answer_within));
@@ -178,7 +200,7 @@ void Channel::lose_late_datagrams(Instant now) {
 
 Instant Channel::next_look() const {
   if (broken()) return kNever;
-  Instant next = std::min(last_heard_ + config_.dead_after,
+  Instant next = std::min(std::max(last_heard_, last_drained_) + config_.dead_after,
                           std::max(last_heard_, last_ping_) + config_.ping_after);
   for (const OutboundDatagram* datagram : {datagram_in_hand(), long_datagrams_.first()}) {
     if (datagram != nullptr) next = std::min(next, datagram->deadline());

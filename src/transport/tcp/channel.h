@@ -1,8 +1,10 @@
 // Channel: one connection to the daemon of another host, which all queue pairs share.
 //
-// Sending: records are composed when the socket can take them, from links that stand in
-// line: those with answers and those with requests in turn, each a piece at a time, so no
-// message holds up the others. Payload is read from guest memory while it is sent.
+// Sending: records are composed when the socket can take them, from links that wait for
+// their turn (turns.h): adapters take turns, and the links of an adapter. First in a record is
+// what fits into its frame, answers and requests, then comes one piece of a long message, as
+// much as the wire takes in a little while (pace.h). So no message holds up the others, and no
+// guest another's. Payload is read from guest memory while it is sent.
 //
 // Receiving: how much follows is known before each read, so payload goes from the socket
 // to the guest memory where it belongs; only the last cache line of a message waits in a
@@ -18,6 +20,7 @@
 
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <deque>
@@ -35,9 +38,12 @@
 #include "base/line.h"
 #include "guestmem/extent.h"
 #include "transport/tcp/direct.h"
+#include "transport/tcp/outbound_link.h"
 #include "transport/tcp/outbox.h"
+#include "transport/tcp/pace.h"
 #include "transport/tcp/seal.h"
 #include "transport/tcp/stream.h"
+#include "transport/tcp/turns.h"
 #include "verbs/fabric_port.h"
 #include "verbs/transport.h"
 #include "wire/block_reader.h"
@@ -48,7 +54,6 @@ namespace paravane::transport_tcp {
 
 class InboundLink;
 class OutboundDatagram;
-class OutboundLink;
 
 struct ChannelCounters {
   CounterSet set;
@@ -91,9 +96,12 @@ struct ChannelConfig {
   // Without encryption: the keys of both directions. Unset: the stream does it all.
   std::optional<Seal::Key> send_key{};
   std::optional<Seal::Key> receive_key{};
+  // With them: payload that follows a block is sealed too; or it has a digest, which shows
+  // damage and no malice, at less cost. The same at both ends.
+  bool seals_payload = true;
   Duration ping_after = std::chrono::milliseconds(500);
   Duration dead_after = std::chrono::seconds(3);
-  // A host that is heard, but not on what it was asked, is lost all the same.
+  // A host that is heard, but not on what it was asked and has read, is lost all the same.
   Duration answer_within = std::chrono::seconds(30);
 };
 
@@ -143,6 +151,8 @@ class Channel {
 
   // ---- For the links ----
   std::uint64_t peer_incarnation() const { return peer_incarnation_; }
+  // As the peer hears of it: no two daemons of this host, one after the other, have the same.
+  std::uint64_t life_of(const verbs::QueuePair& qp) const;
   bool is_way_of(const verbs::Path& path) const {
     return &path.transport->carrier() == &transport_ && path.host == config_.host;
   }
@@ -150,8 +160,17 @@ class Channel {
   void forget(OutboundLink& link, std::uint32_t number);
   void forget(InboundLink& link, std::uint32_t number);
   void forget(const OutboundDatagram& datagram);
-  Line<OutboundLink>& line_to_send() { return to_send_; }
-  Line<InboundLink>& line_to_answer() { return to_answer_; }
+  // Who has something to send, within a frame or, `is_long`, after the block.
+  Turns<OutboundLink>& requests(bool is_long) { return is_long ? long_requests_ : requests_; }
+  Turns<InboundLink>& answers(bool is_long) { return is_long ? long_answers_ : answers_; }
+  // Of a long message, that follow a block.
+  // What is sealed is checked before it is placed, and stays in the processor's cache meanwhile.
+  std::uint64_t piece_bytes() const {
+    return std::min(pace_.piece_bytes(), seals_payload() ? kStagedBytes : wire::kMaxDirectBytes);
+  }
+  // What is composed now goes out before the Ping of that number.
+  std::uint64_t next_ping() const { return signs_.pings_sent + 1; }
+  void note_read_answer(std::uint64_t bytes);
   Line<OutboundDatagram>& line_of_datagrams() { return long_datagrams_; }
   // Short ones that come from now on go after it. How many blocks there were before.
   std::uint64_t close_block_of_datagrams();
@@ -164,6 +183,8 @@ class Channel {
  private:
   enum class Reading : std::uint8_t { kHead, kBlock, kDirect };
   static constexpr std::size_t kTailBytes = 64;
+  // Of payload that is sealed and sent at once: it stays in the processor's cache meanwhile.
+  static constexpr std::size_t kStagedBytes = std::size_t{64} * 1024;
   static constexpr std::size_t kDiscardBytes = std::size_t{16} * 1024;
   static constexpr std::size_t kMostDatagramBlocks = 16;  // 256 KiB, that wait
   static constexpr std::size_t kAfterBytes = sizeof(wire::RecordTrailer) + wire::kHeadBytes;
@@ -198,6 +219,8 @@ class Channel {
   bool take_data(OutboundLink& link, const wire::Data& data, std::span<const std::byte> inside,
                  std::uint64_t direct_bytes);
   void begin_direct(std::uint64_t bytes);
+  bool is_payload_sealed() const { return open_seal_ && config_.seals_payload; }
+  bool is_trailer_sealed(const wire::RecordTrailer& trailer);
   bool take_datagram(const wire::RawFrame& raw, std::uint64_t direct_bytes);
   bool place(std::uint64_t from, std::uint64_t length);
   void end_direct();
@@ -209,9 +232,18 @@ class Channel {
   void compose_own();
   bool compose_datagrams();
   void compose_links();
+  void compose_answers(std::size_t most);
+  void compose_requests(std::size_t most);
+  void compose_long_answer();
+  void compose_long_request();
   bool write_some(verbs::Budget& budget);
   IoResult write_block();
   IoResult write_direct();
+  bool seals_payload() const { return seal_ && config_.seals_payload; }
+  IoResult write_sealed();
+  void stage();
+  bool gather(std::uint64_t from, std::uint64_t to);
+  void make_void();
   std::span<const std::byte> trailer();
   void end_record();
 
@@ -226,14 +258,20 @@ class Channel {
   Instant last_heard_;
   Instant last_ping_;
   Instant last_look_at_links_;
-  Instant last_written_;  // something of what is being written, or the beginning of that
+  Instant last_drained_;  // the socket took something again, after it had been full
+  Steps written_;         // of what there is to be written
+  Steps read_answers_;    // of payload that comes for READs
+  PeerSigns signs_;
+  Pace pace_;
   std::uint64_t peer_incarnation_ = 0;
 
   std::unordered_map<std::uint32_t, OutboundLink*> outbound_;
   std::unordered_map<std::uint32_t, InboundLink*> inbound_;
   std::uint32_t last_link_ = 0;
-  Line<OutboundLink> to_send_;
-  Line<InboundLink> to_answer_;
+  Turns<OutboundLink> requests_;
+  Turns<OutboundLink> long_requests_;
+  Turns<InboundLink> answers_;
+  Turns<InboundLink> long_answers_;
 
   // Receiving.
   Reading reading_ = Reading::kHead;
@@ -248,7 +286,9 @@ class Channel {
   std::uint64_t direct_tail_ = 0;  // the last bytes of it, that wait in tail_
   std::uint32_t direct_digest_ = 0;
   bool sink_failed_ = false;  // some of its bytes were thrown away
-  std::array<std::byte, kTailBytes> tail_;
+  // The last cache line of a message; of sealed payload all, since nothing of it is good
+  // before its seal is seen.
+  std::vector<std::byte> tail_;
   std::array<std::byte, kDiscardBytes> discarded_;  // written, never read
   std::array<std::byte, kAfterBytes> after_;        // trailer and next head
   std::size_t after_have_ = 0;
@@ -257,6 +297,8 @@ class Channel {
   // Sending.
   Outbox out_;
   bool write_blocked_ = false;
+  bool was_full_ = false;  // the socket took nothing when it was last tried
+  bool is_idle_ = true;    // there is nothing to be sent
   bool requests_first_ = false;
   bool sends_first_ = false;  // the last turn ended before all was sent
   std::unique_ptr<Seal> seal_;

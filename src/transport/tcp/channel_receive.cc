@@ -177,7 +177,12 @@ void Channel::take_frame(const wire::RawFrame& frame, std::uint64_t direct_bytes
     case FrameKind::kPing:
       if (const auto ping = frame.as<wire::Ping>()) pong_due_ = ping->number.get();
       break;
-    case FrameKind::kPong: break;  // it was heard
+    case FrameKind::kPong: {
+      const auto pong = frame.as<wire::Pong>();
+      good = pong && pong->number.get() <= signs_.pings_sent;
+      if (good) signs_.pings_answered = std::max(signs_.pings_answered, pong->number.get());
+      break;
+    }
     case FrameKind::kOpen: {
       const auto open = frame.as<wire::Open>();
       good = open && take_open(*open);
@@ -297,10 +302,11 @@ void Channel::begin_direct(std::uint64_t bytes) {
   reading_ = Reading::kDirect;
   direct_total_ = bytes;
   direct_have_ = 0;
-  direct_digest_ = 0;
   sink_failed_ = false;
-  const bool keeps_tail = sink_ && sink_->ends_message;
-  direct_tail_ = keeps_tail ? std::min<std::uint64_t>(bytes, kTailBytes) : 0;
+  direct_digest_ = 0;
+  const bool keeps_tail = is_payload_sealed() || (sink_ && sink_->ends_message);
+  direct_tail_ = keeps_tail ? std::min<std::uint64_t>(bytes, tail_.size()) : 0;
+  if (is_payload_sealed()) open_seal_->begin();
   after_have_ = 0;
 }
 
@@ -339,20 +345,33 @@ bool Channel::receive_direct() {
   }
   if (!judge(result)) return false;
   const std::uint64_t of_body = std::min<std::uint64_t>(result.bytes, body_left);
+  const std::uint64_t of_tail = std::min<std::uint64_t>(result.bytes - of_body, tail_left);
   if (open_seal_ && of_body > 0 && placed) {
     direct_digest_ = digest_payload(scratch_, of_body, direct_digest_);
   }
-  const std::uint64_t of_tail = std::min<std::uint64_t>(result.bytes - of_body, tail_left);
+  if (is_payload_sealed()) open_seal_->add(std::span(tail_).subspan(tail_have, of_tail));
   direct_have_ += of_body + of_tail;
   after_have_ += result.bytes - of_body - of_tail;
   if (direct_have_ == direct_total_ && after_have_ >= sizeof(wire::RecordTrailer)) end_direct();
   return !broken();
 }
 
+bool Channel::is_trailer_sealed(const wire::RecordTrailer& trailer) {
+  if (!open_seal_) return true;
+  if (!is_payload_sealed()) {
+    return open_seal_->matches_next(wire::sealed_part(trailer), {}, trailer.tag);
+  }
+  open_seal_->add(wire::sealed_part(trailer));
+  return open_seal_->end_matches(trailer.tag);
+}
+
 // All is there, and perhaps some of the next record.
 void Channel::end_direct() {
   wire::RecordTrailer trailer;
   std::memcpy(&trailer, after_.data(), sizeof trailer);
+  if (!is_trailer_sealed(trailer)) {
+    return break_off("protocol: the seal of a record's payload is wrong");
+  }
   const std::uint32_t verdict = trailer.verdict.get();
   if ((verdict != wire::kGood && verdict != wire::kVoid) || trailer.reserved.get() != 0) {
     return break_off("protocol: not the trailer of a record");
@@ -360,17 +379,12 @@ void Channel::end_direct() {
   const std::span<const std::byte> tail = std::span(tail_).first(direct_tail_);
   Arrival arrival = verdict == wire::kGood ? Arrival::kIntact : Arrival::kVoid;
   if (sink_failed_ && arrival == Arrival::kIntact) arrival = Arrival::kDamaged;
-  if (open_seal_) {
-    const auto unsealed =
-        std::as_bytes(std::span(&trailer, 1)).first(sizeof trailer - sizeof trailer.tag);
-    if (!open_seal_->matches_next(unsealed, {}, trailer.tag)) {
-      return break_off("protocol: a trailer's seal is wrong");
-    }
-    const std::uint32_t digest = digest_bytes(tail, direct_digest_);
-    if (arrival == Arrival::kIntact && sink_ && digest != trailer.digest.get()) {
-      counters_.damaged.add();
-      arrival = Arrival::kDamaged;
-    }
+  if (is_payload_sealed()) {
+    counters_.staged_bytes.add(tail.size());
+  } else if (open_seal_ && arrival == Arrival::kIntact && sink_ &&
+             digest_bytes(tail, direct_digest_) != trailer.digest.get()) {
+    counters_.damaged.add();
+    arrival = Arrival::kDamaged;
   }
   if (sink_ && arrival == Arrival::kIntact && !tail.empty()) {
     const bool placed = place(direct_total_ - tail.size(), tail.size());

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <utility>
 
+#include "guestmem/payload.h"
 #include "guestmem/payload_io.h"
 #include "transport/tcp/channel.h"
 #include "transport/tcp/inbound_link.h"
@@ -20,11 +21,17 @@ constexpr std::array<std::byte, kZeroBytes> kZeros{};
 // Frames without payload that one record takes of each kind.
 constexpr std::size_t kMostEach = 256;
 
+// Of a block, before a piece of a long message that waits.
+constexpr std::size_t kMostBeforePiece = std::size_t{6} * 1024;
+
 }  // namespace
 
 void Channel::send(verbs::Budget& budget) {
   while (!write_blocked_ && !broken() && !budget.spent()) {
-    if (!out_.in_progress && !compose()) return;
+    if (!out_.in_progress && !compose()) {
+      is_idle_ = true;
+      return;
+    }
     if (!write_some(budget)) return;
   }
 }
@@ -54,7 +61,10 @@ bool Channel::compose() {
   }
   out_.block_left = record;
   out_.in_progress = true;
-  last_written_ = now_;
+  if (std::exchange(is_idle_, false)) {
+    written_.begin(now_);
+    pace_.begin(now_);
+  }
   counters_.records_sent.add();
   return true;
 }
@@ -68,7 +78,9 @@ void Channel::compose_own() {
                           .highest_version = Le16(wire::kProtocolVersion),
                           .incarnation = Le64(config_.incarnation)});
   }
-  if (std::exchange(ping_due_, false)) block.add(wire::Ping{});
+  if (std::exchange(ping_due_, false)) {
+    block.add(wire::Ping{.number = Le64(++signs_.pings_sent)});
+  }
   if (const auto number = std::exchange(pong_due_, std::nullopt)) {
     block.add(wire::Pong{.number = Le64(*number)});
   }
@@ -100,37 +112,85 @@ bool Channel::compose_datagrams() {
   return true;
 }
 
-// Answers and requests take turns at being first, because who is first may have direct
-// payload, and that ends the block.
+// What fits into its frame first; then a piece of a long message, which ends the block, so
+// each block has room for one. Answers and requests take turns at being first.
 void Channel::compose_links() {
   requests_first_ = !requests_first_;
-  const auto compose_line = [this](auto& line, auto place) {
-    while (!out_.direct) {
-      auto* link = line.call();
-      if (link == nullptr) return;
-      const std::size_t room = out_.block->room();
-      const bool more = link->compose(*out_.block, out_.direct);
-      if (more && !(link->*place).taken()) line.join(*link, link->*place);
-      if (more && out_.block->room() == room) return;  // the block is full
+  const bool long_waits = !long_requests_.empty() || !long_answers_.empty();
+  const std::size_t most = std::min<std::size_t>(
+      long_waits ? kMostBeforePiece : wire::kMaxBlockBytes, pace_.piece_bytes());
+  if (requests_first_) compose_requests(most);
+  compose_answers(most);
+  if (!requests_first_) compose_requests(most);
+  if (requests_first_) compose_long_request();
+  if (!out_.direct) compose_long_answer();
+  if (!out_.direct) compose_long_request();
+}
+
+void Channel::compose_answers(std::size_t most) {
+  while (!out_.direct && out_.block->used() < most) {
+    InboundLink* link = answers_.call();
+    if (link == nullptr) return;
+    const std::size_t used = out_.block->used();
+    link->compose(*out_.block);
+    if (link->answering.taken() && out_.block->used() == used) return;  // the block is full
+  }
+}
+
+void Channel::compose_requests(std::size_t most) {
+  while (!out_.direct && out_.block->used() < most) {
+    OutboundLink* link = requests_.call();
+    if (link == nullptr) return;
+    // What it has to send may be something else by now.
+    if (link->next_is_long()) {
+      link->join_line();
+      continue;
     }
-  };
-  if (requests_first_) compose_line(to_send_, &OutboundLink::sending);
-  compose_line(to_answer_, &InboundLink::answering);
-  if (!requests_first_) compose_line(to_send_, &OutboundLink::sending);
+    const std::size_t used = out_.block->used();
+    const bool more = link->compose(*out_.block, out_.direct);
+    if (more) link->join_line();
+    if (more && out_.block->used() == used) return;  // the block is full
+  }
+}
+
+void Channel::compose_long_answer() {
+  while (!out_.direct) {
+    InboundLink* link = long_answers_.call();
+    if (link == nullptr) return;
+    link->compose_long(*out_.block, out_.direct);
+  }
+}
+
+void Channel::compose_long_request() {
+  while (!out_.direct) {
+    OutboundLink* link = long_requests_.call();
+    if (link == nullptr) return;
+    const std::size_t used = out_.block->used();
+    const bool more = link->compose(*out_.block, out_.direct);
+    if (more) link->join_line();
+    if (more && out_.block->used() == used) return;  // the block is full
+  }
 }
 
 // One write. False: no more can be written.
 bool Channel::write_some(verbs::Budget& budget) {
   const bool in_block = !out_.block_left.empty();
-  const IoResult result = in_block && !out_.direct ? write_block() : write_direct();
+  const IoResult result = in_block && !out_.direct ? write_block()
+                          : seals_payload()        ? write_sealed()
+                                                   : write_direct();
   switch (result.kind) {
     case IoResult::Kind::kMoved: break;
-    case IoResult::Kind::kWouldBlock: write_blocked_ = true; return false;
-    case IoResult::Kind::kBadMemory: out_.is_void = true; return true;
+    case IoResult::Kind::kWouldBlock:
+      write_blocked_ = was_full_ = true;
+      pace_.on_blocked();
+      return false;
+    case IoResult::Kind::kBadMemory: make_void(); return true;
     case IoResult::Kind::kClosed:
     case IoResult::Kind::kBroken: break_off(stream_->problem()); return false;
   }
-  last_written_ = now_;
+  if (std::exchange(was_full_, false)) last_drained_ = now_;
+  written_.on_moved(result.bytes, now_);
+  pace_.on_moved(result.bytes, now_);
   budget.bytes -= static_cast<std::int64_t>(result.bytes);
   std::size_t moved = result.bytes;
   const std::size_t of_block = std::min(moved, out_.block_left.size());
@@ -138,6 +198,7 @@ bool Channel::write_some(verbs::Budget& budget) {
   moved -= of_block;
   const std::uint64_t of_direct = std::min<std::uint64_t>(moved, out_.direct_left());
   out_.direct_done += of_direct;
+  if (seals_payload()) out_.staged_left = out_.staged_left.subspan(of_direct);
   moved -= of_direct;
   out_.trailer_done += moved;
   if (out_.block_left.empty() && out_.direct_left() == 0 && !out_.trailer_left()) {
@@ -152,26 +213,36 @@ IoResult Channel::write_block() {
   return write_payload(*stream_, out_.block_left, scratch_);
 }
 
+// Where [from, to) of the payload lies at this moment, into scratch_. False: it is gone.
+bool Channel::gather(std::uint64_t from, std::uint64_t to) {
+  Direct direct = *out_.direct;
+  direct.bytes = to;
+  scratch_.clear();
+  if (direct.request != nullptr) return direct.request->gather(direct, from, scratch_);
+  if (direct.answer != nullptr) return direct.answer->gather(direct, from, scratch_);
+  if (direct.datagram != nullptr) return direct.datagram->gather(direct, from, scratch_);
+  return false;
+}
+
+void Channel::make_void() {
+  if (std::exchange(out_.is_void, true)) return;
+  counters_.voided.add();
+  // Who has found it out in gather() has forgotten it.
+  const Direct direct = *out_.direct;
+  if (direct.request != nullptr) direct.request->on_memory_lost(direct);
+  if (direct.answer != nullptr) direct.answer->on_memory_lost(direct);
+}
+
 // What is left of the block, of the payload as it is now, and of the trailer.
 IoResult Channel::write_direct() {
   scratch_.clear();
   if (out_.direct_left() == 0) return write_payload(*stream_, trailer(), scratch_);
   if (!out_.is_void) {
-    const Direct& direct = *out_.direct;
-    bool found = false;
-    if (direct.request != nullptr) {
-      found = direct.request->gather(direct, out_.direct_done, scratch_);
-    } else if (direct.answer != nullptr) {
-      found = direct.answer->gather(direct, out_.direct_done, scratch_);
-    } else if (direct.datagram != nullptr) {
-      found = direct.datagram->gather(direct, out_.direct_done, scratch_);
-    }
-    if (found) {
-      if (seal_ && !out_.digest) out_.digest = digest_payload(scratch_, direct.bytes, 0);
+    if (gather(out_.direct_done, out_.direct->bytes)) {
+      if (seal_ && !out_.digest) out_.digest = digest_payload(scratch_, out_.direct->bytes, 0);
       return write_payload(*stream_, out_.block_left, scratch_, trailer());
     }
-    out_.is_void = true;
-    counters_.voided.add();
+    make_void();
   }
   if (!out_.block_left.empty()) return write_block();
   scratch_.clear();
@@ -187,14 +258,45 @@ std::span<const std::byte> Channel::trailer() {
     wire::RecordTrailer made{};
     made.verdict.set(verdict);
     made.digest.set(out_.is_void ? 0 : out_.digest.value_or(0));
-    if (seal_) {
-      const auto unsealed = std::as_bytes(std::span(&made, 1)).first(sizeof made - sizeof made.tag);
-      made.tag = out_.trailer_made ? seal_->again(unsealed, {}) : seal_->next(unsealed, {});
-    }
+    const auto sealed = wire::sealed_part(made);
+    if (seal_) made.tag = out_.trailer_made ? seal_->again(sealed, {}) : seal_->next(sealed, {});
     out_.trailer = made;
     out_.trailer_made = true;
   }
   return std::as_bytes(std::span(&out_.trailer, 1)).subspan(out_.trailer_done);
+}
+
+// The same from a copy, because the guest may change its memory between seal and socket.
+IoResult Channel::write_sealed() {
+  if (out_.staged_left.empty() && out_.direct_left() > 0) stage();
+  const bool is_last = out_.staged_left.size() == out_.direct_left();
+  const auto trailer = std::as_bytes(std::span(&out_.trailer, 1)).subspan(out_.trailer_done);
+  std::array<iovec, 3> pieces;
+  std::size_t count = 0;
+  for (const std::span<const std::byte> part :
+       {out_.block_left, out_.staged_left, is_last ? trailer : std::span<const std::byte>()}) {
+    // NOLINTNEXTLINE(cppcoreguidelines-pro-type-const-cast): iovec knows no const
+    auto* at = const_cast<std::byte*>(part.data());
+    if (!part.empty()) pieces.at(count++) = {.iov_base = at, .iov_len = part.size()};
+  }
+  return stream_->write(std::span(pieces).first(count));
+}
+
+// The next stretch of payload. The last one brings the trailer: one seal is on all of it.
+void Channel::stage() {
+  const std::uint64_t from = out_.direct_done;
+  const std::size_t part = std::min<std::uint64_t>(out_.direct_left(), out_.staged.size());
+  const std::span<std::byte> to = std::span(out_.staged).first(part);
+  if (from == 0) seal_->begin();
+  if (!out_.is_void && (!gather(from, from + part) || !gather_payload(scratch_, to))) make_void();
+  if (out_.is_void) std::ranges::fill(to, std::byte{0});
+  counters_.staged_bytes.add(part);
+  seal_->add(to);
+  out_.staged_left = to;
+  if (part < out_.direct_left()) return;
+  out_.trailer = {.verdict = Le32(out_.is_void ? wire::kVoid : wire::kGood)};
+  seal_->add(wire::sealed_part(out_.trailer));
+  out_.trailer.tag = seal_->end();
 }
 
 void Channel::end_record() {

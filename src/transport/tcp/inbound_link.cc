@@ -21,9 +21,13 @@ constexpr Outcome kNoAnswer{.kind = Outcome::Kind::kNoAnswer};
 // READs and atomics that a peer may have under way, whatever it agreed with the program.
 constexpr std::size_t kMostAnswers = 256;
 
-// What the longest turn of a link puts into a block, but for the words.
+// Of a link's turn.
+constexpr std::size_t kMostWords = 16;
+
+// What the longest turn of a link puts into a block.
 constexpr std::size_t kMostPerTurn = sizeof(wire::Opened) + sizeof(wire::Ack) + sizeof(wire::Nak) +
-                                     sizeof(wire::Ready) + sizeof(wire::Data) + wire::kDirectFrom;
+                                     sizeof(wire::Ready) + kMostWords * sizeof(wire::Word) +
+                                     sizeof(wire::Data) + wire::kDirectFrom;
 
 bool is_done(const Outcome& outcome) {
   return outcome.kind == Outcome::Kind::kDone;
@@ -42,14 +46,14 @@ std::optional<WrOpcode> opcode_of(std::uint8_t raw) {
 }  // namespace
 
 InboundLink::~InboundLink() {
-  if (answering.taken()) channel_->line_to_answer().leave(answering);
+  leave_lines();
   leave();
 }
 
 // The requester hears that nobody listens any more.
 void InboundLink::leave() {
   if (link_ == 0) return;
-  if (answering.taken()) channel_->line_to_answer().leave(answering);
+  leave_lines();
   channel_->forget(*this, std::exchange(link_, 0));
   channel_ = nullptr;
 }
@@ -59,7 +63,7 @@ bool InboundLink::open(const wire::Open& frame, Channel& channel) {
   const std::uint64_t life = frame.requester_life.get();
   const bool is_known = peer_life_ == life && peer_incarnation_ == incarnation;
   const std::uint64_t remembered = frame.responder_life.get();
-  if (remembered != 0 && remembered != qp_.life()) return false;
+  if (remembered != 0 && remembered != channel.life_of(qp_)) return false;
   on_abort();
   leave();
   if (!is_known) {
@@ -76,17 +80,37 @@ bool InboundLink::open(const wire::Open& frame, Channel& channel) {
   channel_ = &channel;
   link_ = frame.link.get();
   opened_due_ = true;
-  join_line();
+  join_lines();
   return true;
 }
 
-void InboundLink::join_line() {
-  if (!answering.taken()) channel_->line_to_answer().join(*this, answering);
+bool InboundLink::has_read(bool is_long) const {
+  return !reads_.empty() && (reads_.front().request.length >= wire::kDirectFrom) == is_long;
+}
+
+bool InboundLink::has_short() const {
+  return opened_due_ || ack_due_ || ready_due_ || refusal_due_ || !words_.empty() ||
+         has_read(false);
+}
+
+void InboundLink::join_lines() {
+  const verbs::AdapterId adapter = qp_.adapter().id();
+  if (has_short() && !answering.taken()) {
+    channel_->answers(false).join(*this, adapter, answering);
+  }
+  if (has_read(true) && !answering_long.taken()) {
+    channel_->answers(true).join(*this, adapter, answering_long);
+  }
+}
+
+void InboundLink::leave_lines() {
+  answering.leave();
+  answering_long.leave();
 }
 
 void InboundLink::on_channel_lost() {
   on_abort();
-  if (answering.taken()) channel_->line_to_answer().leave(answering);
+  leave_lines();
   channel_ = nullptr;
   link_ = 0;
   words_.clear();
@@ -174,7 +198,7 @@ void InboundLink::begin_answer(const RemoteRequest& request) {
   }
   if (const Outcome finished = responder.finish(); !is_done(finished)) return refuse(finished);
   last_done_ = request.serial;
-  join_line();
+  join_lines();
 }
 
 // It was done before its answer was lost. A READ is done again, which changes nothing.
@@ -182,7 +206,7 @@ void InboundLink::answer_again(const RemoteRequest& request) {
   qp_.adapter().counters().duplicates.add();
   if (!verbs::brings_bytes(request.opcode)) {
     ack_due_ = true;
-    return join_line();
+    return join_lines();
   }
   verbs::Responder& responder = qp_.responder();
   if (const Outcome begun = responder.begin(request); !is_done(begun)) return refuse(begun);
@@ -267,7 +291,7 @@ void InboundLink::finish() {
   channel_->count_received(message_->length);
   last_done_ = serial;
   ack_due_ = true;
-  join_line();
+  join_lines();
 }
 
 // Of the message under way; what is left of it is thrown away.
@@ -276,20 +300,20 @@ void InboundLink::refuse(const Outcome& outcome) {
   message_->session = 0;
   refused_ = message_->serial;
   refusal_due_ = Refusal{.serial = message_->serial, .outcome = outcome};
-  join_line();
+  join_lines();
 }
 
 void InboundLink::tell_ready() {
   if (link_ == 0) return;
   ready_due_ = true;
-  join_line();
+  join_lines();
 }
 
-bool InboundLink::compose(wire::BlockWriter& block, std::optional<Direct>& direct) {
-  if (block.room() < kMostPerTurn) return true;
+void InboundLink::compose(wire::BlockWriter& block) {
+  if (block.room() < kMostPerTurn) return join_lines();
   const Le32 link(link_);
   if (std::exchange(opened_due_, false)) {
-    block.add(wire::Opened{.link = link, .responder_life = Le64(qp_.life())});
+    block.add(wire::Opened{.link = link, .responder_life = Le64(channel_->life_of(qp_))});
   }
   if (std::exchange(ack_due_, false)) {
     block.add(wire::Ack{.link = link, .serial = Le64(last_done_)});
@@ -304,29 +328,33 @@ bool InboundLink::compose(wire::BlockWriter& block, std::optional<Direct>& direc
     block.add(frame);
   }
   if (std::exchange(ready_due_, false)) block.add(wire::Ready{.link = link});
-  while (!words_.empty() && block.room() >= kMostPerTurn) {
+  for (std::size_t i = 0; i < kMostWords && !words_.empty(); ++i) {
     block.add(wire::Word{
         .link = link, .serial = Le64(words_.front().serial), .value = Le64(words_.front().value)});
     words_.pop_front();
   }
-  if (!reads_.empty() && block.room() >= kMostPerTurn) compose_read(block, direct);
-  return !words_.empty() || !reads_.empty() || refusal_due_.has_value();
+  if (has_read(false)) compose_read(block);
+  join_lines();
 }
 
-// One piece of the oldest READ.
-void InboundLink::compose_read(wire::BlockWriter& block, std::optional<Direct>& direct) {
+// A piece of the oldest READ. It is ended by gather(), or by on_sent() of the last piece.
+void InboundLink::compose_long(wire::BlockWriter& block, std::optional<Direct>& direct) {
+  if (!has_read(true)) return;
   Read& read = reads_.front();
-  const RemoteRequest& request = read.request;
+  const std::uint64_t serial = read.request.serial;
   const std::uint64_t bytes =
-      std::min<std::uint64_t>(request.length - read.sent, wire::kMaxDirectBytes);
-  const wire::Data frame{
-      .link = Le32(link_), .serial = Le64(request.serial), .offset = Le64(read.sent)};
-  if (request.length >= wire::kDirectFrom) {
-    block.add(frame);
-    direct = Direct{.answer = this, .serial = request.serial, .offset = read.sent, .bytes = bytes};
-    read.sent += bytes;
-    return;  // ended by gather(), or by on_sent() of the last piece
-  }
+      std::min<std::uint64_t>(read.request.length - read.sent, channel_->piece_bytes());
+  block.add(wire::Data{.link = Le32(link_), .serial = Le64(serial), .offset = Le64(read.sent)});
+  direct = Direct{.answer = this, .serial = serial, .offset = read.sent, .bytes = bytes};
+  read.sent += bytes;
+  if (read.sent < read.request.length) join_lines();
+}
+
+// The oldest READ, whole.
+void InboundLink::compose_read(wire::BlockWriter& block) {
+  const RemoteRequest& request = reads_.front().request;
+  const std::uint64_t bytes = request.length;
+  const wire::Data frame{.link = Le32(link_), .serial = Le64(request.serial), .offset = Le64(0)};
   ExtentList& extents = channel_->scratch();
   extents.clear();
   const Outcome found =
@@ -346,7 +374,9 @@ void InboundLink::compose_read(wire::BlockWriter& block, std::optional<Direct>& 
 
 void InboundLink::on_sent(const Direct& direct) {
   if (reads_.empty() || reads_.front().request.serial != direct.serial) return;
-  if (reads_.front().sent == reads_.front().request.length) reads_.pop_front();
+  if (reads_.front().sent < reads_.front().request.length) return;
+  reads_.pop_front();
+  join_lines();
 }
 
 bool InboundLink::gather(const Direct& direct, std::uint64_t done, ExtentList& out) {
@@ -357,8 +387,15 @@ bool InboundLink::gather(const Direct& direct, std::uint64_t done, ExtentList& o
   if (is_done(found)) return true;
   refusal_due_ = Refusal{.serial = request.serial, .outcome = found};
   reads_.pop_front();
-  join_line();
+  join_lines();
   return false;
+}
+
+void InboundLink::on_memory_lost(const Direct& direct) {
+  if (reads_.empty() || reads_.front().request.serial != direct.serial) return;
+  refusal_due_ = Refusal{.serial = direct.serial, .outcome = qp_.responder().memory_failed()};
+  reads_.pop_front();
+  join_lines();
 }
 
 }  // namespace paravane::transport_tcp

@@ -15,9 +15,9 @@
 #include <optional>
 #include <span>
 
-#include "base/line.h"
 #include "guestmem/extent.h"
 #include "transport/tcp/direct.h"
+#include "transport/tcp/turns.h"
 #include "verbs/fabric_port.h"
 #include "verbs/queue_pair.h"
 #include "verbs/responder.h"
@@ -52,18 +52,23 @@ class InboundLink {
   // All that was to come for the sink has come.
   void on_placed(const Sink& sink, Arrival arrival);
 
-  // True: there is more to be answered.
-  bool compose(wire::BlockWriter& block, std::optional<Direct>& direct);
+  // Answers that fit into their frames, as many as one turn may have.
+  void compose(wire::BlockWriter& block);
+  // A piece of what a READ asks for, which follows its block.
+  void compose_long(wire::BlockWriter& block, std::optional<Direct>& direct);
   // Where what a READ asks for lies at this moment. False: it is gone.
   bool gather(const Direct& direct, std::uint64_t done, ExtentList& out);
 
+  // It could not be read, whatever it is when it is looked at again.
+  void on_memory_lost(const Direct& direct);
   // All of `direct` is out, whatever it was.
   void on_sent(const Direct& direct);
 
   // There is a receive again.
   void tell_ready();
 
-  Line<InboundLink>::Place answering;  // in the channel's line of those who have answers
+  Turns<InboundLink>::Place answering;       // among those who have answers
+  Turns<InboundLink>::Place answering_long;  // among those of compose_long()
 
  private:
   struct Message {
@@ -96,8 +101,11 @@ class InboundLink {
   void take_inside(std::span<const std::byte> inside);
   void finish();
   void refuse(const verbs::Outcome& outcome);
-  void join_line();
-  void compose_read(wire::BlockWriter& block, std::optional<Direct>& direct);
+  bool has_read(bool is_long) const;
+  bool has_short() const;
+  void join_lines();
+  void leave_lines();
+  void compose_read(wire::BlockWriter& block);
 
   verbs::QueuePair& qp_;
   Channel* channel_ = nullptr;

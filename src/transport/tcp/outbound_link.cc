@@ -57,7 +57,7 @@ std::optional<Outcome> outcome_of(const wire::Nak& frame) {
 }  // namespace
 
 OutboundLink::~OutboundLink() {
-  if (sending.taken()) channel_->line_to_send().leave(sending);
+  sending.leave();
   leave_channel();
 }
 
@@ -69,7 +69,7 @@ void OutboundLink::leave_channel() {
 void OutboundLink::submit(const verbs::SendRequest& request, const verbs::Path& path,
                           Channel& channel) {
   if (channel_ != &channel) {
-    if (sending.taken()) channel_->line_to_send().leave(sending);
+    sending.leave();
     leave_channel();
     channel_ = &channel;
   }
@@ -77,14 +77,14 @@ void OutboundLink::submit(const verbs::SendRequest& request, const verbs::Path& 
   const std::uint64_t incarnation = channel.peer_incarnation();
   if (peer_life_ == 0) peer_incarnation_ = incarnation;
   segment_ = path.segment;
-  if (requests_.empty()) last_progress_ = channel.now();
   requests_.push_back({.request = &request, .length = request.sges.total_bytes()});
   if (peer_incarnation_ != incarnation) requests_.back().failed = kNoAnswer;
   join_line();
 }
 
 void OutboundLink::join_line() {
-  if (!sending.taken()) channel_->line_to_send().join(*this, sending);
+  if (sending.taken()) return;
+  channel_->requests(next_is_long()).join(*this, qp_.adapter().id(), sending);
 }
 
 void OutboundLink::cancel() {
@@ -97,7 +97,7 @@ void OutboundLink::cancel() {
 }
 
 bool OutboundLink::on_channel_lost(Instant now) {
-  if (sending.taken()) channel_->line_to_send().leave(sending);
+  sending.leave();
   link_ = 0;
   channel_ = nullptr;
   abort_due_ = false;
@@ -118,6 +118,30 @@ OutboundLink::Outstanding* OutboundLink::next_to_send() {
 OutboundLink::Outstanding* OutboundLink::find(std::uint64_t serial) {
   const auto found = std::ranges::find(requests_, serial, &Outstanding::serial);
   return found != requests_.end() ? &*found : nullptr;
+}
+
+bool OutboundLink::next_is_long() {
+  const Outstanding* next = next_to_send();
+  return next != nullptr && !next->brings_bytes() && next->length >= wire::kDirectFrom;
+}
+
+bool OutboundLink::wants_ping(const PeerSigns& signs) const {
+  return !requests_.empty() && requests_.front().is_sent() &&
+         requests_.front().before_ping > signs.pings_sent;
+}
+
+Instant OutboundLink::silent_since(const PeerSigns& signs, Instant now) {
+  if (requests_.empty()) return kNever;
+  Outstanding& oldest = requests_.front();
+  if (!oldest.is_sent() || oldest.before_ping > signs.pings_sent) return kNever;
+  const bool was_read = oldest.before_ping <= signs.pings_answered;
+  if (!oldest.is_due || was_read != oldest.was_read) oldest.due_since = now;
+  oldest.is_due = true;
+  oldest.was_read = was_read;
+  const Instant since = std::max(oldest.due_since, last_answer_);
+  // Answers that carry payload take turns at the peer's; all others go first.
+  const bool takes_turns = oldest.request->opcode == verbs::WrOpcode::kRdmaRead;
+  return takes_turns ? std::max(since, signs.read_answers_moved) : since;
 }
 
 bool OutboundLink::compose(wire::BlockWriter& block, std::optional<Direct>& direct) {
@@ -145,7 +169,7 @@ void OutboundLink::open(wire::BlockWriter& block) {
   frame.requester_gid = bytes_of(connection.sgid());
   frame.responder_gid = bytes_of(connection.dgid());
   frame.segment.set(std::to_underlying(segment_));
-  frame.requester_life.set(qp_.life());
+  frame.requester_life.set(channel_->life_of(qp_));
   frame.responder_life.set(peer_life_);
   block.add(frame);
 }
@@ -178,6 +202,7 @@ void OutboundLink::begin(Outstanding& next, wire::BlockWriter& block,
   frame.swap.set(request.swap);
   last_begun_ = std::max(last_begun_, request.serial);
   next.begun = true;
+  next.before_ping = channel_->next_ping();
   if (next.brings_bytes()) {
     block.add(frame);
   } else {
@@ -194,7 +219,7 @@ template <typename Frame>
 void OutboundLink::add_payload(Outstanding& next, const Frame& frame, wire::BlockWriter& block,
                                std::optional<Direct>& direct) {
   const std::uint64_t bytes =
-      std::min<std::uint64_t>(next.length - next.sent, wire::kMaxDirectBytes);
+      std::min<std::uint64_t>(next.length - next.sent, channel_->piece_bytes());
   if (next.length >= wire::kDirectFrom) {
     block.add(frame);
     direct = Direct{.request = this, .serial = next.serial(), .offset = next.sent, .bytes = bytes};
@@ -209,7 +234,7 @@ void OutboundLink::add_payload(Outstanding& next, const Frame& frame, wire::Bloc
     channel_->count_staged(bytes);
   }
   next.sent += bytes;
-  last_progress_ = channel_->now();
+  next.before_ping = channel_->next_ping();
   channel_->count_sent(bytes);
 }
 
@@ -231,6 +256,12 @@ bool OutboundLink::gather(const Direct& direct, std::uint64_t done, ExtentList& 
   return is_done(own);
 }
 
+void OutboundLink::on_memory_lost(const Direct& direct) {
+  Outstanding* entry = find(direct.serial);
+  if (entry == nullptr || entry->failed) return;
+  fail_own(*entry, {.kind = Outcome::Kind::kLocalError, .status = verbs::WcStatus::kFatal});
+}
+
 void OutboundLink::deliver() {
   while (!requests_.empty()) {
     const Outstanding& oldest = requests_.front();
@@ -241,7 +272,7 @@ void OutboundLink::deliver() {
     }
     if (!oldest.answered) return;
     requests_.pop_front();
-    last_progress_ = channel_->now();
+    last_answer_ = channel_->now();
     qp_.on_outcome({}, channel_->now());
   }
 }
@@ -352,7 +383,8 @@ void OutboundLink::on_placed(const Sink& sink, Arrival arrival) {
     entry->failed = kNoAnswer;  // asked for again
   } else {
     entry->received += sink.bytes;
-    last_progress_ = channel_->now();
+    last_answer_ = channel_->now();
+    channel_->note_read_answer(sink.bytes);
     entry->answered = entry->received == entry->length;
   }
   deliver();

@@ -14,9 +14,9 @@
 #include <optional>
 
 #include "base/instant.h"
-#include "base/line.h"
 #include "guestmem/extent.h"
 #include "transport/tcp/direct.h"
+#include "transport/tcp/turns.h"
 #include "verbs/fabric_port.h"
 #include "verbs/queue_pair.h"
 #include "verbs/transport.h"
@@ -26,6 +26,13 @@
 namespace paravane::transport_tcp {
 
 class Channel;
+
+// How much of what was sent the peer is known to have read: it answers Pings in their order.
+struct PeerSigns {
+  std::uint64_t pings_sent = 0;      // the number of the last one
+  std::uint64_t pings_answered = 0;  // likewise
+  Instant read_answers_moved;        // those of any link
+};
 
 class OutboundLink {
  public:
@@ -42,12 +49,21 @@ class OutboundLink {
   void cancel();
 
   // ---- For the channel ----
-  // True: there is more to be sent; the link keeps its place in the line.
+  // True: there is more to be sent.
   bool compose(wire::BlockWriter& block, std::optional<Direct>& direct);
+  // Among those who have something to send, if it is not there.
+  void join_line();
   // Where direct payload lies at this moment. False: it is gone, zeros go instead.
   bool gather(const Direct& direct, std::uint64_t done, ExtentList& out);
-  // Since when the peer has neither taken nor answered anything; kNever: nothing is due.
-  Instant silent_since() const { return requests_.empty() ? kNever : last_progress_; }
+  // What comes next has payload that follows its block.
+  bool next_is_long();
+  // Since when the peer could have answered and has not; kNever: nothing is due.
+  Instant silent_since(const PeerSigns& signs, Instant now);
+  // Only a Ping that goes out from now on shows that the peer has read what is due.
+  bool wants_ping(const PeerSigns& signs) const;
+  // It could not be read, whatever it is when it is looked at again: what was begun ends here,
+  // and nothing that was posted after it is done.
+  void on_memory_lost(const Direct& direct);
   // The channel is lost. True: something was under way, and is given back.
   bool on_channel_lost(Instant now);
 
@@ -65,7 +81,7 @@ class OutboundLink {
   void on_placed(const Sink& sink, Arrival arrival);
   bool on_ready(const wire::Ready& frame);
 
-  Line<OutboundLink>::Place sending;  // in the channel's line of those who have something to send
+  Turns<OutboundLink>::Place sending;  // among those who have something to send
 
  private:
   struct Outstanding {
@@ -75,6 +91,11 @@ class OutboundLink {
     std::uint64_t received = 0;  // of a READ's bytes
     bool begun = false;          // the peer has heard of it
     bool answered = false;
+    // All of it goes out before the Ping of this number.
+    std::uint64_t before_ping = 0;
+    bool is_due = false;    // that Ping is out
+    bool was_read = false;  // and was answered
+    Instant due_since{};    // the last of these was seen
     std::optional<verbs::Outcome> failed{};
 
     std::uint64_t serial() const { return request->serial; }
@@ -85,7 +106,6 @@ class OutboundLink {
   Outstanding* next_to_send();
   Outstanding* find(std::uint64_t serial);
   bool has_to_send();
-  void join_line();
   void open(wire::BlockWriter& block);
   void begin(Outstanding& next, wire::BlockWriter& block, std::optional<Direct>& direct);
   void go_on(Outstanding& next, wire::BlockWriter& block, std::optional<Direct>& direct);
@@ -107,7 +127,7 @@ class OutboundLink {
   std::uint64_t peer_incarnation_ = 0;  // of the daemon that knows this connection
   std::uint64_t last_begun_ = 0;        // serial
   bool abort_due_ = false;
-  Instant last_progress_;  // something was sent or answered, or there was nothing to be
+  Instant last_answer_;  // that brought something forward
   std::deque<Outstanding> requests_;
 };
 

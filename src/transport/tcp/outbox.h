@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "transport/tcp/direct.h"
 #include "wire/block_writer.h"
@@ -22,8 +23,12 @@ struct Outbox {
   std::span<const std::byte> block_left;  // of block
   std::optional<Direct> direct;
   std::uint64_t direct_done = 0;
-  std::optional<std::uint32_t> digest;  // of all the payload, as it was when it began to be sent
-  bool is_void = false;                 // the payload is gone; zeros go instead
+  // Where payload has no seal: of all of it, as it was when it began to be sent.
+  std::optional<std::uint32_t> digest;
+  // Where it has one it is sent from here, as it was sealed.
+  std::vector<std::byte> staged;
+  std::span<const std::byte> staged_left;  // of it
+  bool is_void = false;                    // the payload is gone; zeros go instead
   wire::RecordTrailer trailer;
   bool trailer_made = false;  // of the record; may be made again until some of it is sent
   std::size_t trailer_done = 0;

@@ -30,32 +30,51 @@ Seal::~Seal() {
   EVP_CIPHER_CTX_free(context_);
 }
 
-Seal::Tag Seal::next(std::span<const std::byte> first, std::span<const std::byte> second) {
+// After a key was taken nothing here can fail.
+void Seal::begin() {
   std::array<unsigned char, 12> nonce{};
-  const Le64 number(records_++);
+  const Le64 number(begun_++);
   std::memcpy(nonce.data(), &number, sizeof number);
+  EVP_EncryptInit_ex(context_, nullptr, nullptr, nullptr, nonce.data());
+}
+
+void Seal::add(std::span<const std::byte> part) {
+  int length = 0;
+  EVP_EncryptUpdate(context_, nullptr, &length, raw(part.data()), static_cast<int>(part.size()));
+}
+
+Seal::Tag Seal::end() {
   Tag tag{};
   int length = 0;
-  // After a key was taken none of these can fail.
-  EVP_EncryptInit_ex(context_, nullptr, nullptr, nullptr, nonce.data());
-  EVP_EncryptUpdate(context_, nullptr, &length, raw(first.data()), static_cast<int>(first.size()));
-  EVP_EncryptUpdate(context_, nullptr, &length, raw(second.data()),
-                    static_cast<int>(second.size()));
   std::array<unsigned char, 16> nothing{};
   EVP_EncryptFinal_ex(context_, nothing.data(), &length);
   EVP_CIPHER_CTX_ctrl(context_, EVP_CTRL_AEAD_GET_TAG, static_cast<int>(tag.size()), tag.data());
   return tag;
 }
 
+bool Seal::end_matches(const Tag& tag) {
+  const Tag expected = end();
+  return CRYPTO_memcmp(expected.data(), tag.data(), tag.size()) == 0;
+}
+
+Seal::Tag Seal::next(std::span<const std::byte> first, std::span<const std::byte> second) {
+  begin();
+  add(first);
+  add(second);
+  return end();
+}
+
 Seal::Tag Seal::again(std::span<const std::byte> first, std::span<const std::byte> second) {
-  --records_;
+  --begun_;
   return next(first, second);
 }
 
 bool Seal::matches_next(std::span<const std::byte> first, std::span<const std::byte> second,
                         const Tag& tag) {
-  const Tag expected = next(first, second);
-  return CRYPTO_memcmp(expected.data(), tag.data(), tag.size()) == 0;
+  begin();
+  add(first);
+  add(second);
+  return end_matches(tag);
 }
 
 }  // namespace paravane::transport_tcp

@@ -1,8 +1,7 @@
-// Seal: proves that a record's head and block come from the other end of this channel,
-// unchanged, and in this place: AES-128-GMAC under a key of the channel's own, with the
-// record's number as nonce. For channels without encryption; TLS does more than that.
-// Payload that follows a block directly has a digest under the seal: the guest may
-// change it while it is sent, so it cannot be sealed itself.
+// Seal: proves that a record's head and block, or the payload and trailer that follow, come
+// from the other end of this channel, unchanged, and in this place: AES-128-GMAC under a key
+// of the channel's own, with a number of its own for each as nonce. For channels without
+// encryption; TLS does more than that.
 //
 // Owner thread only.
 
@@ -31,12 +30,18 @@ class Seal {
   Seal(const Seal&) = delete;
   Seal& operator=(const Seal&) = delete;
 
-  // Of the next record. REQUIRES: fewer than 2^64 of them.
-  Tag next(std::span<const std::byte> first, std::span<const std::byte> second);
-  // Of the same record, which is another one after all. REQUIRES: nothing was sent with
-  // the seal that it had.
-  Tag again(std::span<const std::byte> first, std::span<const std::byte> second);
+  // Of what comes next, in parts. REQUIRES: fewer than 2^64 of them; what is in memory that
+  // others may change is copied first.
+  void begin();
+  void add(std::span<const std::byte> part);
+  Tag end();
   // Compared in constant time.
+  bool end_matches(const Tag& tag);
+
+  // The same, in one. again(): of what next() was asked for last, and is something else after
+  // all. REQUIRES: nothing was sent with the seal that it had.
+  Tag again(std::span<const std::byte> first, std::span<const std::byte> second);
+  Tag next(std::span<const std::byte> first, std::span<const std::byte> second);
   bool matches_next(std::span<const std::byte> first, std::span<const std::byte> second,
                     const Tag& tag);
 
@@ -44,7 +49,7 @@ class Seal {
   explicit Seal(evp_cipher_ctx_st* context) : context_(context) {}
 
   evp_cipher_ctx_st* context_;
-  std::uint64_t records_ = 0;
+  std::uint64_t begun_ = 0;
 };
 
 }  // namespace paravane::transport_tcp

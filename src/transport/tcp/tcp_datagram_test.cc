@@ -50,7 +50,7 @@ class TcpDatagram : public testing::Test {
     sent_ = from_->sends.size();
   }
 
-  TcpRig rig_;
+  TcpRig rig_{true, 64 << 20, false};
   EngineBuffer payload_ = rig_.a().buffer(kLong);
   EngineBuffer inbox_ = rig_.b().buffer(kGrhBytes + kLong);
   std::unique_ptr<EngineQp> from_ = rig_.a().queue_pair(verbs::QpType::kUnreliableDatagram);

@@ -60,6 +60,65 @@ TEST_F(TcpHostileAsked, APeerThatNeverAnswersIsGivenUp) {
   EXPECT_EQ(qp_->sends.statuses(), std::vector{WcStatus::kRetryExceeded});
 }
 
+// A Pong shows that it has read what was before the Ping: the time to answer begins then.
+TEST_F(TcpHostileAsked, APeerThatReadsAndNeverAnswersIsGivenUp) {
+  say_only_pings(seconds(20));
+  peer_->add(wire::Pong{.number = Le64(1)});
+  say();
+  say_only_pings(seconds(25));
+  EXPECT_EQ(loss(), "") << "it has had less than 30 s";
+  for (std::uint64_t i = 0; i < 20 && loss().empty(); ++i) {
+    peer_->add(wire::Pong{.number = Le64(1)});
+    say_only_pings(seconds(1));
+  }
+  EXPECT_THAT(loss(), HasSubstr("it is there, but has not answered a request for 30000 ms"));
+}
+
+TEST_F(TcpHostileAsked, APongOfTheFutureEndsTheChannel) {
+  peer_->add(wire::Pong{.number = Le64(1000)});
+  say();
+  EXPECT_THAT(loss(), HasSubstr("a frame of kind 3"));
+}
+
+// A few bytes now and then are nothing: a slow wire takes more.
+TEST_F(TcpHostileAsked, APeerThatSipsIsGivenUp) {
+  const EngineBuffer from = rig_.a().buffer(8 << 20);
+  const auto other = rig_.a().queue_pair();
+  EngineRig::bring_up_to(*other, verbs::QpState::kReadyToSend, rig_.b().gid(), kTheirQpn,
+                         attributes_);
+  other->post(write_request(1, {from.whole()}, 0x1000, 5));
+  for (int i = 0; i < 600 && loss().empty(); ++i) {
+    peer_->add(wire::Ping{});
+    say();
+    rig_.skip_time(milliseconds(100));
+    peer_->sip(200);
+  }
+  EXPECT_THAT(loss(), HasSubstr("has taken nothing for 30000 ms, or next to nothing"));
+}
+
+// What it had done, it has forgotten; to be sent the rest would have it done twice.
+TEST_F(TcpHostile, ADaemonThatWasStartedAgainIsNotTheOneThatWasSpokenWith) {
+  constexpr std::uint64_t kLife = 7;
+  qp_->post(send_request(1, {}));
+  turns();
+  peer_->add(wire::Opened{.link = Le32(1), .responder_life = Le64(kLife)});
+  peer_->add(wire::Ack{.link = Le32(1), .serial = Le64(1)});
+  say();
+  ASSERT_EQ(qp_->sends.statuses(), std::vector{WcStatus::kSuccess});
+  meet(true);
+  peer_->add_hello();
+  say();
+  qp_->post(send_request(2, {}));
+  turns();
+  EXPECT_EQ(qp_->sends.size(), 1u) << "the same one, it is sent";
+  meet(true);
+  peer_->add_hello(6);
+  say();
+  rig_.advance(seconds(1));
+  EXPECT_EQ(qp_->sends.statuses(), (std::vector{WcStatus::kSuccess, WcStatus::kRetryExceeded}));
+  EXPECT_EQ(loss(), "");
+}
+
 // The same words over and over are no progress.
 TEST_F(TcpHostileAsked, OldAnswersDoNotKeepAPeerThatNeverAnswers) {
   for (int i = 0; i < 400 && loss().empty(); ++i) {

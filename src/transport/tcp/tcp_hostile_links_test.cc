@@ -37,6 +37,8 @@ TEST_F(TcpHostile, WhoMayNotOpenALinkHearsThatNobodyListens) {
   EXPECT_TRUE(refused([](auto& open) { open.gid_type.set(1); }));
   EXPECT_TRUE(refused([](auto& open) { open.gid_type.set(0xFF); }));
   EXPECT_TRUE(refused([](auto& open) { open.responder_life.set(0x1234'5678'9ABC); }));
+  EXPECT_TRUE(refused([&](auto& open) { open.responder_life.set(qp_->qp->life()); }))
+      << "that daemons count alike says nothing";
   EXPECT_TRUE(refused([&](auto&) { rig_.forget_peer(0); })) << "it speaks for its GIDs alone";
 }
 
@@ -161,12 +163,34 @@ TEST_F(TcpHostileLinked, AnOddVerdictEndsTheChannel) {
   EXPECT_EQ(loss(), "protocol: not the trailer of a record");
 }
 
-TEST_F(TcpHostileLinked, AWrongDigestCostsTheMessageAlone) {
+// Also where the message ends later, and where nobody wants it.
+TEST_F(TcpHostileLinked, PayloadThatIsChangedOnTheWayEndsTheChannelAndIsNotPlaced) {
+  constexpr std::uint64_t kAll = 16384;
+  const EngineBuffer buffer = rig_.a().buffer(kAll);
+  const std::vector<std::byte> before = rig_.a().read(buffer, 0, kAll);
+  for (const std::uint64_t part : {std::uint64_t{8192}, kAll}) {
+    for (const std::uint32_t link : {kLink, kLink + 1}) {
+      meet(true);
+      peer_->add_hello().add(open_frame());
+      say();
+      wire::Request request = request_frame(WrOpcode::kRdmaWrite, 1, kAll, &buffer);
+      request.link.set(link);
+      peer_->add(request);
+      say(peer_->take(part, wire::kGood, std::byte{1}));
+      EXPECT_EQ(loss(), "protocol: the seal of a record's payload is wrong");
+      EXPECT_EQ(rig_.a().read(buffer, 0, kAll), before);
+    }
+  }
+}
+
+TEST_F(TcpHostile, AWrongDigestCostsTheMessageAlone) {
   const EngineBuffer buffer = rig_.a().buffer(8192);
-  const auto other = rig_.a().queue_pair();
+  meet(true, false);
+  peer_->add_hello().add(open_frame());
+  say();
   peer_->drain();
   peer_->add(request_frame(WrOpcode::kRdmaWrite, 1, 8192, &buffer));
-  say(peer_->take(8192, wire::kGood, 0x1234));
+  say(peer_->take(8192, wire::kGood, std::byte{1}));
   EXPECT_EQ(loss(), "");
   EXPECT_EQ(rig_.tcp(0).channel_to(kPeer)->counters().damaged.value(), 1u);
   EXPECT_GT(peer_->drain(), 0u) << "it is asked for again";
@@ -174,7 +198,6 @@ TEST_F(TcpHostileLinked, AWrongDigestCostsTheMessageAlone) {
   peer_->add(request_frame(WrOpcode::kRdmaWrite, 1, 8192, &buffer));
   say(peer_->take(8192));
   EXPECT_EQ(rig_.a().read(buffer, 8191, 1).front(), std::byte{RawPeer::kFill});
-  takes_a_message(2);
 }
 
 // A record on its way out names the link whose answer it carries.

@@ -1,0 +1,67 @@
+// Turns: who of many is next: adapters take turns, and in each turn the one of the adapter
+// that has waited longest. So a guest with thousands of queue pairs that want to send has
+// one turn where another's only queue pair has one.
+//
+// Owner thread only.
+
+#pragma once
+
+#include <unordered_map>
+
+#include "base/line.h"
+#include "verbs/fabric_port.h"
+
+namespace paravane::transport_tcp {
+
+template <typename T>
+class Turns {
+  struct Lane {
+    explicit Lane(Turns& its_turns) : turns(its_turns) {}
+    Turns& turns;
+    Line<T> line;
+    typename Line<Lane>::Place place;
+  };
+
+ public:
+  // A member of whoever can wait; it is left before it goes away.
+  class Place {
+   public:
+    bool taken() const { return in_lane_.taken(); }
+    // Does nothing if it is not taken.
+    void leave() {
+      if (!taken()) return;
+      lane_->line.leave(in_lane_);
+      if (lane_->line.empty()) lane_->turns.lanes_.leave(lane_->place);
+    }
+
+   private:
+    friend class Turns;
+    typename Line<T>::Place in_lane_;
+    Lane* lane_ = nullptr;
+  };
+
+  bool empty() const { return lanes_.empty(); }
+
+  // At the end of those of its adapter. REQUIRES: !place.taken().
+  void join(T& who, verbs::AdapterId adapter, Place& place) {
+    Lane& lane = all_.try_emplace(adapter, *this).first->second;
+    place.lane_ = &lane;
+    lane.line.join(who, place.in_lane_);
+    if (!lane.place.taken()) lanes_.join(lane, lane.place);
+  }
+
+  // Whose turn it is, who leaves with that; nullptr: nobody waits.
+  T* call() {
+    Lane* lane = lanes_.call();
+    if (lane == nullptr) return nullptr;
+    T* who = lane->line.call();
+    if (!lane->line.empty()) lanes_.join(*lane, lane->place);
+    return who;
+  }
+
+ private:
+  std::unordered_map<verbs::AdapterId, Lane> all_;  // ids are few, and used again
+  Line<Lane> lanes_;                                // those that are not empty
+};
+
+}  // namespace paravane::transport_tcp
