@@ -10,11 +10,13 @@
 #include <spdlog/spdlog.h>
 
 #include <array>
+#include <bit>
 #include <cstdlib>
 #include <memory>
 #include <optional>
 
 #include "bystander.h"
+#include "device/turn_effort.h"
 #include "driver_script.h"
 #include "guest_threads.h"
 #include "guestmem/memory_failure.h"
@@ -32,6 +34,10 @@ constexpr std::int32_t kOperations = 8;
 constexpr std::int64_t kBytes = 512 << 10;
 // The last request of a turn may be more than what was left.
 constexpr std::int32_t kOneTooMany = 2;
+
+// One counter for each power of two that a turn's units reach: an input that makes a turn
+// longer than any before is kept, and the fuzzer goes on from there.
+[[gnu::section("__libfuzzer_extra_counters")]] std::uint8_t turn_lengths[32];
 
 void require(bool promise) {
   if (!promise) std::abort();
@@ -56,12 +62,21 @@ class DriverFuzz {
       if (threads_ && --threaded_acts_ == 0) threads_.reset();
       require(rig_.least_left().operations >= -kOneTooMany);
       require(rig_.least_left().bytes >= -static_cast<std::int64_t>(verbs::kSliceBytes));
+      look_at_turns();
     }
     threads_.reset();
     finish();
   }
 
  private:
+  void look_at_turns() {
+    for (unsigned vm = 0; vm < kVms; ++vm) {
+      const std::uint64_t touched = rig_.device(vm).counters().most_touched.value();
+      require(touched <= device::TurnEffort::kMost);
+      turn_lengths[std::bit_width(touched) % std::size(turn_lengths)] = 1;
+    }
+  }
+
   RigOptions options(std::uint32_t which) {
     static vfio_user::Interrupts kept[kVms]{vfio_user::Interrupts(3), vfio_user::Interrupts(3),
                                             vfio_user::Interrupts(3)};

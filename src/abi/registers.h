@@ -9,7 +9,7 @@ namespace paravane::abi {
 
 inline constexpr std::uint16_t kVendorId = 0x15AD;
 inline constexpr std::uint16_t kDeviceId = 0x0820;
-inline constexpr std::uint32_t kClassCode = 0x028000;  // network controller, other
+inline constexpr std::uint32_t kClassCode = 0x020700;  // network controller, InfiniBand
 
 inline constexpr unsigned kInterruptBar = 0;
 inline constexpr unsigned kRegisterBar = 1;

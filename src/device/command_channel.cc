@@ -5,11 +5,13 @@
 
 #include "base/log.h"
 #include "device/registers.h"
+#include "device/turn_effort.h"
 
 namespace paravane::device {
 namespace {
 
 constexpr std::uint8_t kErrInvalid = 22;
+constexpr std::uint32_t kCommandEffort = 8;  // what the smallest takes
 
 std::uint32_t register_error(const Error& error) {
   return error.code == Errc::kUnsupported ? kErrorUnsupported : kErrorInvalid;
@@ -31,6 +33,7 @@ std::uint32_t CommandChannel::submit() {
   request_ = {};
   response_ = {};
   scope_.counters.commands.add();
+  scope_.effort.spend(kCommandEffort);
   if (!scope_.memory.copy_in(scope_.region.command_slot, request_.bytes)) {
     scope_.counters.failed_commands.add();
     return kErrorBadAddress;
@@ -59,8 +62,14 @@ std::uint32_t CommandChannel::accept(const CommandRow& row) {
 }
 
 void CommandChannel::poll() {
-  if (long_command_ == nullptr) return;
-  const Result<Progress> outcome = long_command_->advance(response_);
+  if (long_command_ == nullptr || !scope_.effort.room_for_slice()) return;
+  Result<Progress> outcome = Progress::kLater;
+  std::uint32_t before = 0;
+  do {
+    before = scope_.effort.spent();
+    outcome = long_command_->advance(response_);
+    if (!outcome || *outcome == Progress::kDone) break;
+  } while (scope_.effort.spent() > before && scope_.effort.room_for_slice());
   if (outcome && *outcome == Progress::kLater) return;
   long_command_.reset();
   finish(outcome);

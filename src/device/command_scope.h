@@ -27,6 +27,7 @@ namespace paravane::device {
 class CompletionSink;
 class Objects;
 class SharedReceiveEvents;
+class TurnEffort;
 struct DeviceCounters;
 
 struct Request {
@@ -74,6 +75,7 @@ struct CommandScope {
   GuestMemory& memory;
   verbs::Adapter& adapter;
   Objects& objects;
+  TurnEffort& effort;
   CompletionSink& completion_sink;
   SharedReceiveEvents& shared_receive_events;
   DeviceCounters& counters;

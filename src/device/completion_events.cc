@@ -15,6 +15,7 @@ constexpr Duration kLongestHold = std::chrono::seconds(2);
 constexpr std::size_t kMostHeld = 65'536;
 constexpr std::size_t kQueuesPerTurn = 128;
 constexpr std::uint32_t kWritesPerTurn = 2048;
+constexpr std::uint32_t kWritesPerPoll = 16;  // when its guest has looked at one queue
 
 }  // namespace
 
@@ -41,14 +42,18 @@ void CompletionEvents::fire(CompletionQueue& cq) {
   notifier_.completion(cq.handle());
 }
 
-bool CompletionEvents::may_hold(CompletionQueue& cq) {
-  if (held_ >= kMostHeld) return false;
+std::optional<std::uint64_t> CompletionEvents::may_hold(CompletionQueue& cq) {
+  if (held_ >= kMostHeld) return std::nullopt;
   ++held_;
   if (!cq.hold_state().place) {
     cq.hold_state() = {.place = holding_.size(), .since = clock_.now};
     holding_.push_back(&cq);
   }
-  return true;
+  return ++last_number_;
+}
+
+void CompletionEvents::forget_qp(std::uint32_t qp_handle) {
+  if (held_ > 0) forgotten_.forget(qp_handle, last_number_);
 }
 
 void CompletionEvents::on_overrun(CompletionQueue& cq, bool broken) {
@@ -56,7 +61,7 @@ void CompletionEvents::on_overrun(CompletionQueue& cq, bool broken) {
   notifier_.async(abi::kEventCqError, cq.handle());
 }
 
-void CompletionEvents::retry_held() {
+std::uint32_t CompletionEvents::retry_held() {
   std::uint32_t left = kWritesPerTurn;
   const std::size_t looks = std::min(holding_.size(), kQueuesPerTurn);
   for (std::size_t i = 0; i < looks && left > 0; ++i) {
@@ -65,10 +70,11 @@ void CompletionEvents::retry_held() {
     left -= retry(cq, left);
     if (cq.hold_state().place) ++next_;  // else another one has its place now
   }
+  return static_cast<std::uint32_t>(looks) + kWritesPerTurn - left;
 }
 
-void CompletionEvents::retry_held(CompletionQueue& cq) {
-  if (cq.hold_state().place) retry(cq, kWritesPerTurn);
+std::uint32_t CompletionEvents::retry_held(CompletionQueue& cq) {
+  return cq.hold_state().place ? retry(cq, kWritesPerPoll) : 0;
 }
 
 std::uint32_t CompletionEvents::retry(CompletionQueue& cq, std::uint32_t most) {

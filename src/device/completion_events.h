@@ -8,9 +8,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "device/completion_queue.h"
+#include "device/forgotten.h"
 #include "device/late_events.h"
 #include "device/notifier.h"
 #include "device/objects.h"
@@ -37,16 +39,21 @@ class CompletionEvents final : public CompletionSink {
 
   // ---- CompletionSink ----
   void on_completion(CompletionQueue& cq, bool solicited) override;
-  bool may_hold(CompletionQueue& cq) override;
+  std::optional<std::uint64_t> may_hold(CompletionQueue& cq) override;
   void on_released(std::size_t count) override { held_ -= count; }
+  void forget_qp(std::uint32_t qp_handle) override;
+  bool is_void(std::uint32_t qp_handle, std::uint64_t number) const override {
+    return forgotten_.covers(qp_handle, number);
+  }
   void on_overrun(CompletionQueue& cq, bool broken) override;
 
   // ---- Completions that wait for room in their ring, or for its memory ----
   // Each turn: a bounded number of queues, each in its turn, writes what can be
-  // written now; one that has waited too long is given up.
-  void retry_held();
+  // written now; one that has waited too long is given up. Returns how many queues and
+  // completions were touched.
+  std::uint32_t retry_held();
   // The same for one queue: its guest has just looked at it.
-  void retry_held(CompletionQueue& cq);
+  std::uint32_t retry_held(CompletionQueue& cq);
   bool holding() const { return !holding_.empty(); }
   // The queue is about to be destroyed.
   void forget(CompletionQueue& cq);
@@ -63,6 +70,8 @@ class CompletionEvents final : public CompletionSink {
   std::vector<CompletionQueue*> holding_;  // borrowed; each knows its place
   std::size_t next_ = 0;                   // in it, to be retried
   std::size_t held_ = 0;                   // completions held back, of all queues
+  std::uint64_t last_number_ = 0;          // of those
+  Forgotten forgotten_;                    // queue pairs
 };
 
 }  // namespace paravane::device

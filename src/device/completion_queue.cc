@@ -13,6 +13,8 @@ namespace {
 // ours from taking the index's line from each other for each.
 constexpr std::uint64_t kMostHidden = 8;
 
+constexpr std::size_t kMostDropped = 64;
+
 }  // namespace
 
 CompletionQueue::CompletionQueue(const Spec& spec, PageList pages, CompletionSink& sink)
@@ -60,19 +62,31 @@ void CompletionQueue::reveal() {
 
 bool CompletionQueue::hold(const abi::Cqe& cqe, bool solicited) {
   if (dead_) return false;
-  if (held_.size() >= spec_.entries || !sink_.may_hold(*this)) {
+  if (held_.size() >= spec_.entries) drop_void();
+  const auto number = held_.size() < spec_.entries ? sink_.may_hold(*this) : std::nullopt;
+  if (!number) {
     die(false);
     return false;
   }
-  held_.push_back({cqe, solicited});
+  held_.push_back({cqe, solicited, *number});
   return true;
+}
+
+// A few of those at the front; the others have their turn.
+void CompletionQueue::drop_void() {
+  std::size_t dropped = 0;
+  for (; dropped < kMostDropped && !held_.empty() && is_void(held_.front()); ++dropped) {
+    held_.pop_front();
+  }
+  sink_.on_released(dropped);
 }
 
 std::uint32_t CompletionQueue::retry_held(std::uint32_t most) {
   std::uint32_t written = 0;
   RingProducer::Push push = RingProducer::Push::kDone;
   while (written < most && !held_.empty()) {
-    push = add(held_.front().cqe, held_.front().solicited);
+    const Held& held = held_.front();
+    if (!is_void(held)) push = add(held.cqe, held.solicited);
     if (push != RingProducer::Push::kDone) break;
     held_.pop_front();
     ++written;
@@ -87,9 +101,9 @@ void CompletionQueue::give_up() {
   if (!dead_) die(false);
 }
 
-void CompletionQueue::forget_qp(std::uint32_t qp_handle) {
-  sink_.on_released(
-      std::erase_if(held_, [=](const Held& held) { return held.cqe.qp.get() == qp_handle; }));
+std::uint32_t CompletionQueue::pages_kept() const {
+  return pages_.pages_kept() +
+         static_cast<std::uint32_t>(held_.size() * sizeof(Held) / kPageBytes + 1);
 }
 
 void CompletionQueue::die(bool broken) {

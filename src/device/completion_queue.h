@@ -19,6 +19,7 @@
 
 #include "abi/completion.h"
 #include "base/instant.h"
+#include "base/line.h"
 #include "device/completion_writer.h"
 #include "device/user_context.h"
 #include "guestmem/page_list.h"
@@ -37,10 +38,15 @@ class CompletionSink {
   // The guest sees one or more new elements. `solicited`: also one that a solicited
   // arm waits for.
   virtual void on_completion(CompletionQueue& cq, bool solicited) = 0;
-  // One completion is to be held back. False: there is no room for it.
-  virtual bool may_hold(CompletionQueue& cq) = 0;
+  // One completion is to be held back. Returns its number, which is above those of all
+  // others before; nullopt: there is no room for it.
+  virtual std::optional<std::uint64_t> may_hold(CompletionQueue& cq) = 0;
   // So many are held back no more.
   virtual void on_released(std::size_t count) = 0;
+  // No completion of this queue pair that is held back now appears any more.
+  virtual void forget_qp(std::uint32_t qp_handle) = 0;
+  // Whether that is so of the completion with this number.
+  virtual bool is_void(std::uint32_t qp_handle, std::uint64_t number) const = 0;
   // The queue is dead. `broken`: for an impossible index of the guest's.
   virtual void on_overrun(CompletionQueue& cq, bool broken) = 0;
 };
@@ -57,10 +63,12 @@ class CompletionQueue final : public verbs::CompletionQueue {
 
   // What late_events.h keeps per queue.
   struct LateState {
-    bool started = false;                 // has a budget
-    bool watched = false;                 // stands in one of the lines
+    bool started = false;  // has a budget
+    bool watched = false;  // stands in one of the lines, or is being judged
+    Line<CompletionQueue>::Place place{};
     bool rarely = false;                  // in the slow one
-    std::uint64_t ticket = 0;             // of its place in line
+    std::uint64_t ticket = 0;             // of that place: a new one each time
+    Instant due{};                        // it is judged
     std::uint64_t consumed_at_start = 0;  // of the window
     std::uint64_t words_at_start = 0;
     bool arm_seen = false;               // in this window, while something waited
@@ -126,17 +134,21 @@ class CompletionQueue final : public verbs::CompletionQueue {
   // ---- Held back ----
   bool holding() const { return !held_.empty(); }
   std::size_t held() const { return held_.size(); }
-  // Writes what there is room for, `most` at most; returns how many.
+  // Writes what there is room for, `most` at most; returns how many are held no more:
+  // those of queue pairs that have gone are dropped.
   std::uint32_t retry_held(std::uint32_t most);
   // The queue waited too long for room.
   void give_up();
-  // No completion of this QP appears any more.
-  void forget_qp(std::uint32_t qp_handle);
 
   // Queue pairs that use it; a queue in use is not destroyed.
   void add_user() { ++users_; }
   void drop_user() { --users_; }
   std::uint32_t users() const { return users_; }
+
+  // Among those of its owner.
+  Line<CompletionQueue>::Place& place() { return place_; }
+  // Pages of our own memory that it keeps, rounded up.
+  std::uint32_t pages_kept() const;
 
   bool dead() const { return dead_; }
   LateState& late() { return late_; }
@@ -146,7 +158,12 @@ class CompletionQueue final : public verbs::CompletionQueue {
   struct Held {
     abi::Cqe cqe;
     bool solicited;
+    std::uint64_t number;
   };
+  bool is_void(const Held& held) const {
+    return sink_.is_void(static_cast<std::uint32_t>(held.cqe.qp.get()), held.number);
+  }
+  void drop_void();
   RingProducer::Push add(const abi::Cqe& cqe, bool solicited);
   bool hold(const abi::Cqe& cqe, bool solicited);
   void die(bool broken);
@@ -158,6 +175,7 @@ class CompletionQueue final : public verbs::CompletionQueue {
   CompletionSink& sink_;
   RingConsumer* taken_from_ = nullptr;
   std::deque<Held> held_;
+  Line<CompletionQueue>::Place place_;
   LateState late_;
   HoldState hold_state_;
   std::uint64_t pushed_ = 0;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "abi/ring_state.h"
+#include "device/forgotten.h"
 #include "testing/test_memory.h"
 
 namespace paravane::device {
@@ -15,12 +16,18 @@ struct RecordingSink final : CompletionSink {
     if (cq.would_fire(solicited)) ++would_fire;
     ++completions;
   }
-  bool may_hold(CompletionQueue&) override {
-    if (held == room) return false;
+  std::optional<std::uint64_t> may_hold(CompletionQueue&) override {
+    if (held == room) return std::nullopt;
     ++held;
-    return true;
+    return ++numbers;
   }
   void on_released(std::size_t count) override { held -= count; }
+  void forget_qp(std::uint32_t qp) override { forgotten.forget(qp, numbers); }
+  bool is_void(std::uint32_t qp, std::uint64_t number) const override {
+    return forgotten.covers(qp, number);
+  }
+  std::uint64_t numbers = 0;
+  Forgotten forgotten;
   void on_overrun(CompletionQueue&, bool broken) override {
     ++overruns;
     was_broken = broken;
@@ -214,12 +221,24 @@ TEST_F(CompletionQueueTest, NothingOfADestroyedQueuePairAppearsLater) {
   memory_.set_dma_enabled(false);
   ASSERT_TRUE(cq_.push(completion(1, 5), verbs::Reveal::kNow));
   ASSERT_TRUE(cq_.push(completion(2, 6), verbs::Reveal::kNow));
-  cq_.forget_qp(5);
+  sink_.forget_qp(5);
   memory_.set_dma_enabled(true);
   cq_.retry_held(100);
 
   EXPECT_EQ(producer(), 1u);
   EXPECT_EQ(wr_id_at(0), 2u);
+}
+
+TEST_F(CompletionQueueTest, WhatADestroyedQueuePairLeftMakesRoomForOthers) {
+  for (std::uint64_t i = 0; i < 8; ++i) {
+    ASSERT_TRUE(cq_.push(completion(i, 5), verbs::Reveal::kNow));
+  }
+  sink_.forget_qp(5);
+  EXPECT_TRUE(cq_.push(completion(9, 5), verbs::Reveal::kNow)) << "the next one with that handle";
+  EXPECT_EQ(sink_.held, 1u);
+  consume_up_to(4);
+  EXPECT_EQ(cq_.retry_held(100), 1u);
+  EXPECT_EQ(wr_id_at(0), 9u);
 }
 
 }  // namespace

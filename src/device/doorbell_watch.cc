@@ -9,7 +9,9 @@ namespace paravane::device {
 namespace {
 
 constexpr std::size_t kPagesPerTurn = 64;
+constexpr std::size_t kContextsPerTurn = 1024;  // whether their pages are due
 constexpr std::uint32_t kQueuesPerTurn = 1024;
+constexpr std::uint32_t kContextsPerSweep = 256;
 constexpr std::uint32_t kSlice = 256;  // of one context, before the next one's turn
 // Between looks of a close watch when nothing else makes the worker turn: after
 // work, and on request.
@@ -29,21 +31,33 @@ DoorbellWatch::DoorbellWatch(const DeviceConfig& config, DoorbellPages& pages, W
 void DoorbellWatch::add(UserContext& context) {
   if (config_.doorbells != DoorbellMode::kMapped) return;
   pages_.clear(context.page);  // words of a context that had the page before
+  context.watch_place = watched_.size();
   watched_.push_back(&context);
   on_work(context);
 }
 
 void DoorbellWatch::remove(UserContext& context) {
   if (config_.doorbells != DoorbellMode::kMapped) return;
-  std::erase(watched_, &context);
-  std::erase(sweeping_, &context);
   pages_.clear(context.page);
+  sweeping_.leave(context.sweep_place);
+  const std::size_t place = context.watch_place;
+  if (place >= watched_.size() || watched_[place] != &context) return;  // after clear()
+  watched_[place] = watched_.back();
+  watched_[place]->watch_place = place;
+  watched_.pop_back();
+}
+
+void DoorbellWatch::clear() {
+  watched_.clear();
+  hot_ = {};
+  while (sweeping_.call() != nullptr) {
+  }
 }
 
 void DoorbellWatch::forget(QueuePair& qp, UserContext* context) {
   // The last one of the list takes its place there: none may be left out.
   if (context != nullptr && context->sweep_left > 0) {
-    context->sweep_left = static_cast<std::uint32_t>(context->queue_pairs.size());
+    context->sweep_left = static_cast<std::uint32_t>(context->holdings.queue_pairs.size());
   }
   for (Hot& hot : hot_) {
     if (hot.qp == &qp) hot = {};
@@ -52,35 +66,39 @@ void DoorbellWatch::forget(QueuePair& qp, UserContext* context) {
 
 void DoorbellWatch::forget_shared(UserContext& context) {
   if (context.shared_left > 0) {
-    context.shared_left = static_cast<std::uint32_t>(context.shared_receive_queues.size());
+    context.shared_left = static_cast<std::uint32_t>(context.holdings.shared_receive_queues.size());
   }
 }
 
-void DoorbellWatch::poll() {
-  if (watched_.empty()) return;
-  if (next_due_ <= clock_.now || clock_.now < close_until_) look_at_pages();
-  if (!sweeping_.empty()) sweep();
+std::uint32_t DoorbellWatch::poll() {
+  if (watched_.empty()) return 0;
+  std::uint32_t looks = 0;
+  if (next_due_ <= clock_.now || clock_.now < close_until_) looks += look_at_pages();
+  if (!sweeping_.empty()) looks += sweep();
+  return looks;
 }
 
-void DoorbellWatch::look_at_pages() {
+std::uint32_t DoorbellWatch::look_at_pages() {
   const std::size_t count = watched_.size();
   std::size_t looks = 0;
+  std::size_t i = 0;
   Instant next = kNever;
-  for (std::size_t i = 0; i < count; ++i) {
+  for (; i < count; ++i) {
+    if (looks == kPagesPerTurn || i == kContextsPerTurn) {
+      cursor_ = (cursor_ + i) % count;
+      next = clock_.now;
+      break;
+    }
     UserContext& context = *watched_[(cursor_ + i) % count];
     const bool due = context.next_look <= clock_.now || clock_.now < context.close_until;
     if (due && context.spared_until <= clock_.now) {
-      if (looks == kPagesPerTurn) {
-        cursor_ = (cursor_ + i) % count;
-        next_due_ = clock_.now;
-        return;
-      }
       ++looks;
       look(context);
     }
     next = std::min(next, std::max(context.next_look, context.spared_until));
   }
   next_due_ = next;
+  return static_cast<std::uint32_t>(i + looks);
 }
 
 void DoorbellWatch::look(UserContext& context) {
@@ -102,7 +120,7 @@ void DoorbellWatch::take_srq_word(UserContext& context) {
   const std::uint32_t word = pages_.take_srq_word(context.page);
   if (word == 0) return;
   counters_.mapped_doorbells.add();
-  context.shared_left = static_cast<std::uint32_t>(context.shared_receive_queues.size());
+  context.shared_left = static_cast<std::uint32_t>(context.holdings.shared_receive_queues.size());
   line_up(context);
   if (SharedReceiveQueue* srq = sink_.resolve_srq_word(context, word)) look_at(context, *srq);
 }
@@ -117,16 +135,14 @@ void DoorbellWatch::take_cq_word(UserContext& context) {
 
 void DoorbellWatch::start_sweep(UserContext& context) {
   counters_.mapped_doorbells.add();
-  context.sweep_left = static_cast<std::uint32_t>(context.queue_pairs.size());
+  context.sweep_left = static_cast<std::uint32_t>(context.holdings.queue_pairs.size());
   line_up(context);
 }
 
 // Once, however often: words are also taken in the middle of its sweep.
 void DoorbellWatch::line_up(UserContext& context) {
   const bool unfinished = context.sweep_left > 0 || context.shared_left > 0;
-  if (unfinished && !std::exchange(context.sweeping, true)) {
-    sweeping_.push_back(&context);
-  }
+  if (unfinished && !context.sweep_place.taken()) sweeping_.join(context, context.sweep_place);
 }
 
 // An arm that was stored before a request was posted must be in force before that
@@ -164,19 +180,22 @@ void DoorbellWatch::look_at_hot() {
   }
 }
 
-void DoorbellWatch::sweep() {
+std::uint32_t DoorbellWatch::sweep() {
   std::uint32_t left = kQueuesPerTurn;
-  for (std::size_t turns = sweeping_.size(); turns > 0 && left > 0; --turns) {
-    UserContext& context = *sweeping_.front();
-    sweeping_.erase(sweeping_.begin());
-    context.sweeping = false;
-    sweep(context, left);
-    line_up(context);
+  ++sweep_round_;
+  for (std::uint32_t turns = 0; turns < kContextsPerSweep && left > 0; ++turns) {
+    UserContext* context = sweeping_.first();
+    if (context == nullptr || context->sweep_round == sweep_round_) break;  // each once
+    sweeping_.leave(context->sweep_place);
+    context->sweep_round = sweep_round_;
+    sweep(*context, left);
+    line_up(*context);
   }
+  return kQueuesPerTurn - left;
 }
 
 void DoorbellWatch::sweep(UserContext& context, std::uint32_t& left) {
-  const auto count = static_cast<std::uint32_t>(context.queue_pairs.size());
+  const auto count = static_cast<std::uint32_t>(context.holdings.queue_pairs.size());
   context.sweep_left = std::min(context.sweep_left, count);
   left -= sweep_shared(context, std::min(kSlice, left));
   std::uint32_t looks = std::min({context.sweep_left, kSlice, left});
@@ -184,19 +203,19 @@ void DoorbellWatch::sweep(UserContext& context, std::uint32_t& left) {
   context.sweep_left -= looks;
   for (; looks > 0; --looks) {
     if (context.sweep_at >= count) context.sweep_at = 0;
-    look_at(context, *context.queue_pairs[context.sweep_at++]);
+    look_at(context, *context.holdings.queue_pairs[context.sweep_at++]);
   }
 }
 
 // How many it has looked at.
 std::uint32_t DoorbellWatch::sweep_shared(UserContext& context, std::uint32_t most) {
-  const auto count = static_cast<std::uint32_t>(context.shared_receive_queues.size());
+  const auto count = static_cast<std::uint32_t>(context.holdings.shared_receive_queues.size());
   context.shared_left = std::min(context.shared_left, count);
   const std::uint32_t looks = std::min(context.shared_left, most);
   context.shared_left -= looks;
   for (std::uint32_t done = 0; done < looks; ++done) {
     if (context.shared_at >= count) context.shared_at = 0;
-    look_at(context, *context.shared_receive_queues[context.shared_at++]);
+    look_at(context, *context.holdings.shared_receive_queues[context.shared_at++]);
   }
   return looks;
 }

@@ -21,6 +21,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/line.h"
 #include "device/doorbell_pages.h"
 #include "device/pvrdma_device.h"
 #include "device/queue_pair.h"
@@ -49,6 +50,8 @@ class DoorbellWatch {
 
   void add(UserContext& context);
   void remove(UserContext& context);
+  // Every context is to go: no page is looked at any more.
+  void clear();
   // `context`: the queue pair's; none: the guest's kernel.
   void forget(QueuePair& qp, UserContext* context);
   // A shared receive queue of the context is about to go.
@@ -56,8 +59,9 @@ class DoorbellWatch {
 
   // Each turn, first: the queue pairs that were busy a moment ago, doorbell or not.
   void look_at_hot();
-  // Then: pages that are due, queue pairs that still have to be looked at.
-  void poll();
+  // Then: pages that are due, queue pairs that still have to be looked at. Returns how
+  // many contexts, pages and queues were looked at.
+  std::uint32_t poll();
 
   // Takes the words of one page now, due or not.
   void look(UserContext& context);
@@ -87,8 +91,8 @@ class DoorbellWatch {
   static constexpr std::size_t kHotQueuePairs = 8;
   static constexpr Duration kAfterWork = std::chrono::microseconds(20);
 
-  void look_at_pages();
-  void sweep();
+  std::uint32_t look_at_pages();
+  std::uint32_t sweep();
   void sweep(UserContext& context, std::uint32_t& left);
   std::uint32_t sweep_shared(UserContext& context, std::uint32_t most);
   void look_at(UserContext& context, QueuePair& qp);
@@ -107,7 +111,8 @@ class DoorbellWatch {
   DeviceCounters& counters_;
   std::vector<UserContext*> watched_;
   std::size_t cursor_ = 0;  // where the look at pages goes on when a turn's bound was met
-  std::vector<UserContext*> sweeping_;
+  Line<UserContext> sweeping_;
+  std::uint64_t sweep_round_ = 0;
   struct Hot {
     QueuePair* qp = nullptr;
     UserContext* context = nullptr;

@@ -207,8 +207,10 @@ class BusyQueuePair {
  private:
   struct Silent final : CompletionSink {
     void on_completion(CompletionQueue&, bool) override {}
-    bool may_hold(CompletionQueue&) override { return true; }
+    std::optional<std::uint64_t> may_hold(CompletionQueue&) override { return 1; }
     void on_released(std::size_t) override {}
+    void forget_qp(std::uint32_t) override {}
+    bool is_void(std::uint32_t, std::uint64_t) const override { return false; }
     void on_overrun(CompletionQueue&, bool) override {}
   };
   static constexpr std::uint32_t kDepth = 1024;
@@ -231,7 +233,7 @@ TEST_F(DoorbellWatchTest, WordsStoredInTheMiddleOfASweepAreOneSweepMore) {
   fake::SoloEngine engine;
   BusyQueuePair busy(engine);
   UserContext context{.handle = 1, .page = 5};
-  context.queue_pairs.push_back(&busy.qp());
+  context.holdings.queue_pairs.push_back(&busy.qp());
   // The guest's other processor is always a step ahead.
   sink_.then = [&] {
     busy.post();
@@ -246,6 +248,7 @@ TEST_F(DoorbellWatchTest, WordsStoredInTheMiddleOfASweepAreOneSweepMore) {
     most = std::max(most, sink_.cq_words.size() - before);
   }
   EXPECT_LE(most, 3u) << "in a turn";
+  watch_.remove(context);
 }
 
 TEST_F(DoorbellWatchTest, AContextThatIsGoneIsNotLookedAt) {

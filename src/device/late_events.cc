@@ -6,7 +6,6 @@ namespace paravane::device {
 namespace {
 
 constexpr int kQueuesPerTurn = 128;
-constexpr std::size_t kAlwaysRoomFor = 256;  // in a line, before void places are looked for
 constexpr Duration kWakeUpTime = std::chrono::milliseconds(1);  // of a program, after its event
 // What was told, armed for, and not taken for so long has been forgotten. Less would
 // be an event too many for a program that is slow to wake up.
@@ -19,11 +18,10 @@ std::uint64_t microseconds(Duration duration) {
 
 }  // namespace
 
-LateEvents::LateEvents(const DeviceConfig& config, Objects& objects, DoorbellWatch& watch,
-                       Notifier& notifier, const TurnClock& clock, DeviceCounters& counters)
+LateEvents::LateEvents(const DeviceConfig& config, DoorbellWatch& watch, Notifier& notifier,
+                       const TurnClock& clock, DeviceCounters& counters)
     : config_(config),
       mapped_(config.doorbells == DoorbellMode::kMapped),
-      objects_(objects),
       watch_(watch),
       notifier_(notifier),
       clock_(clock),
@@ -106,42 +104,37 @@ void LateEvents::start_window(CompletionQueue& cq, std::uint64_t consumed) {
 
 void LateEvents::queue_up(CompletionQueue& cq, bool rarely) {
   CompletionQueue::LateState& late = cq.late();
+  leave(cq);
   late.watched = true;
   late.rarely = rarely;
   late.ticket = ++last_ticket_;
-  const Duration wait = rarely ? config_.watch_ceiling : config_.late_event_after;
-  stand_in(rarely ? rarely_ : soon_, {cq.handle(), late.ticket, clock_.now + wait});
+  late.due = clock_.now + (rarely ? config_.watch_ceiling : config_.late_event_after);
+  (rarely ? rarely_ : soon_).join(cq, late.place);
 }
 
-CompletionQueue* LateEvents::at(const Waiting& place) const {
-  CompletionQueue* cq = objects_.find_cq(place.handle);
-  return cq != nullptr && cq->late().ticket == place.ticket ? cq : nullptr;
+void LateEvents::leave(CompletionQueue& cq) {
+  (cq.late().rarely ? rarely_ : soon_).leave(cq.late().place);
 }
 
-void LateEvents::stand_in(Line& line, const Waiting& place) {
-  line.places.push_back(place);
-  if (line.places.size() < 2 * line.cleared_at + kAlwaysRoomFor) return;
-  std::erase_if(line.places, [this](const Waiting& waiting) { return at(waiting) == nullptr; });
-  line.cleared_at = line.places.size();
+void LateEvents::forget(CompletionQueue& cq) {
+  leave(cq);
 }
 
-void LateEvents::poll() {
+std::uint32_t LateEvents::poll() {
   int left = kQueuesPerTurn;
   run(soon_, left);
   run(rarely_, left);
+  return static_cast<std::uint32_t>(kQueuesPerTurn - left);
 }
 
-void LateEvents::run(Line& line, int& left) {
-  while (left > 0 && !line.places.empty() && line.places.front().due <= clock_.now) {
-    --left;
-    CompletionQueue* cq = at(line.places.front());
-    line.places.pop_front();
-    if (cq == nullptr) continue;
-    switch (judge(*cq)) {
-      case Verdict::kDone: cq->late().watched = false; break;
+void LateEvents::run(Line<CompletionQueue>& line, int& left) {
+  for (; left > 0 && !line.empty() && line.first()->late().due <= clock_.now; --left) {
+    CompletionQueue& cq = *line.call();
+    switch (judge(cq)) {
+      case Verdict::kDone: cq.late().watched = false; break;
       case Verdict::kQueued: break;
-      case Verdict::kAgain: queue_up(*cq, false); break;
-      case Verdict::kRarely: queue_up(*cq, true); break;
+      case Verdict::kAgain: queue_up(cq, false); break;
+      case Verdict::kRarely: queue_up(cq, true); break;
     }
   }
 }
@@ -186,17 +179,12 @@ bool LateEvents::spend(CompletionQueue& cq) {
 }
 
 Instant LateEvents::next_due() const {
-  const auto first = [](const Line& line) {
-    return line.places.empty() ? kNever : line.places.front().due;
+  const auto first = [](const Line<CompletionQueue>& line) {
+    return line.empty() ? kNever : line.first()->late().due;
   };
   const Instant soon = first(soon_);
   const Instant rarely = first(rarely_);
   return std::min(soon, rarely);
-}
-
-void LateEvents::clear() {
-  soon_ = {};
-  rarely_ = {};
 }
 
 }  // namespace paravane::device

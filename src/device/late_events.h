@@ -28,21 +28,19 @@
 //
 // Queues wait in two lines, each in the order of their deadlines: those in their
 // window, and those that have had their event and must only be looked at now and
-// then. A queue has one place in line: tickets make older ones void, also those of
-// a destroyed queue. Arms can come faster than their windows end, so places that
-// have become void are taken out of a line that has doubled.
+// then. A queue has one place, which lies in it: a new window moves it to the end of
+// the line, and it leaves the line when it is destroyed.
 //
 // Owner thread only.
 
 #pragma once
 
 #include <cstdint>
-#include <deque>
 
+#include "base/line.h"
 #include "device/completion_queue.h"
 #include "device/doorbell_watch.h"
 #include "device/notifier.h"
-#include "device/objects.h"
 #include "device/pvrdma_device.h"
 #include "device/turn_clock.h"
 
@@ -50,7 +48,7 @@ namespace paravane::device {
 
 class LateEvents {
  public:
-  LateEvents(const DeviceConfig& config, Objects& objects, DoorbellWatch& watch, Notifier& notifier,
+  LateEvents(const DeviceConfig& config, DoorbellWatch& watch, Notifier& notifier,
              const TurnClock& clock, DeviceCounters& counters);
 
   // Whether this queue gets late events at all: a user's, on a mapped page.
@@ -60,21 +58,13 @@ class LateEvents {
   void on_completion(CompletionQueue& cq);  // an element was written
   void before_event(CompletionQueue& cq);   // an event is about to be sent
 
-  // Judges queues whose time has come, a bounded number.
-  void poll();
+  // Judges queues whose time has come, a bounded number; returns how many.
+  std::uint32_t poll();
   Instant next_due() const;
-  void clear();
+  // The queue is about to be destroyed.
+  void forget(CompletionQueue& cq);
 
  private:
-  struct Waiting {
-    std::uint32_t handle;
-    std::uint64_t ticket;  // the queue's last one; others are stale
-    Instant due;
-  };
-  struct Line {
-    std::deque<Waiting> places;
-    std::size_t cleared_at = 0;  // how long it was without the void ones
-  };
   enum class Verdict : std::uint8_t { kDone, kQueued, kAgain, kRarely };
 
   void refill(CompletionQueue& cq);
@@ -86,20 +76,17 @@ class LateEvents {
   void queue_up(CompletionQueue& cq, bool rarely);
   Verdict judge(CompletionQueue& cq);
   bool spend(CompletionQueue& cq);
-  // The queue that stands there; nullptr: the place is void.
-  CompletionQueue* at(const Waiting& place) const;
-  void stand_in(Line& line, const Waiting& place);
-  void run(Line& line, int& left);
+  void leave(CompletionQueue& cq);
+  void run(Line<CompletionQueue>& line, int& left);
 
   const DeviceConfig& config_;
   const bool mapped_;
-  Objects& objects_;
   DoorbellWatch& watch_;
   Notifier& notifier_;
   const TurnClock& clock_;
   DeviceCounters& counters_;
-  Line soon_;
-  Line rarely_;
+  Line<CompletionQueue> soon_;
+  Line<CompletionQueue> rarely_;
   std::uint64_t last_ticket_ = 0;
 };
 

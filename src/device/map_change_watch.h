@@ -19,15 +19,18 @@ class MapChangeWatch {
   MapChangeWatch(const GuestMemory& memory, Objects& objects)
       : memory_(memory), objects_(objects) {}
 
-  void poll() {
+  // Returns how many queue pairs it has told.
+  std::uint32_t poll() {
     if (seen_ != memory_.generation()) {
       seen_ = memory_.generation();
       next_ = 0;
     }
     const std::uint32_t end = std::min(objects_.qps().span(), next_ + kSlice);
+    const std::uint32_t first = next_;
     for (; next_ < end; ++next_) {
       if (QueuePair* qp = objects_.find_qp(next_)) qp->engine().kick();
     }
+    return next_ - std::min(first, next_);
   }
   bool has_work() const { return seen_ != memory_.generation() || next_ < objects_.qps().span(); }
 

@@ -1,6 +1,7 @@
 #include "device/notification_ring.h"
 
 #include <algorithm>
+#include <cassert>
 #include <span>
 #include <utility>
 
@@ -25,40 +26,53 @@ NotificationRing::NotificationRing(PageList pages, std::uint32_t element_bytes)
       producer_(pages_, layout_of(pages_, element_bytes)),
       element_bytes_(element_bytes) {}
 
-void NotificationRing::put(std::uint64_t entry) {
+void NotificationRing::put(const Notice& notice) {
+  assert(notice.type < kTypes);
   if (broken_) return;
-  if (waiting_.size() >= kMergeAbove) {
-    if (merged_.empty()) merged_.insert(waiting_.begin(), waiting_.end());
-    if (!merged_.insert(entry).second) return;
+  std::vector<std::uint64_t>& places = latest_[notice.type];
+  if (notice.handle >= places.size()) places.resize(std::size_t{notice.handle} + 1);
+  std::uint64_t& latest = places[notice.handle];
+  if (waiting_.size() >= kMergeAbove && latest > last_taken_) {
+    Waiting& earlier = waiting_[latest - waiting_.front().place];
+    if (is_void(earlier)) earlier = {notice, latest, ++last_number_};
+    return;
   }
-  waiting_.push_back(entry);
+  latest = ++last_place_;
+  waiting_.push_back({notice, latest, ++last_number_});
 }
 
-bool NotificationRing::flush() {
-  bool published = false;
-  while (!waiting_.empty()) {
-    const Le64 element(waiting_.front());
-    const auto bytes = std::as_bytes(std::span(&element, 1)).first(element_bytes_);
-    const RingProducer::Push push = producer_.push(bytes);
-    if (push == RingProducer::Push::kBroken) {
-      broken_ = true;
-      waiting_.clear();
-      merged_.clear();
-      return published;
+NotificationRing::Flushed NotificationRing::flush(std::uint32_t most) {
+  Flushed flushed;
+  for (; !waiting_.empty(); ++flushed.taken) {
+    if (flushed.taken == most) {
+      flushed.cut = true;
+      break;
     }
-    if (push != RingProducer::Push::kDone) break;
-    merged_.erase(waiting_.front());
+    const Waiting& next = waiting_.front();
+    if (!is_void(next)) {
+      const Le64 element(next.notice.element);
+      const auto bytes = std::as_bytes(std::span(&element, 1)).first(element_bytes_);
+      const RingProducer::Push push = producer_.push(bytes);
+      if (push == RingProducer::Push::kBroken) {
+        broken_ = true;
+        waiting_.clear();
+        break;
+      }
+      if (push != RingProducer::Push::kDone) break;
+      flushed.published = true;
+    }
+    last_taken_ = next.place;
     waiting_.pop_front();
-    published = true;
   }
-  if (waiting_.size() < kMergeAbove) merged_.clear();
-  return published;
+  return flushed;
 }
 
-void NotificationRing::forget(std::uint64_t mask, std::uint64_t value) {
-  if (waiting_.empty()) return;
-  std::erase_if(waiting_, [=](std::uint64_t entry) { return (entry & mask) == value; });
-  merged_.clear();
+void NotificationRing::forget(Notice::About about, std::uint32_t handle) {
+  if (!waiting_.empty()) forgotten(about).forget(handle, last_number_);
+}
+
+std::uint32_t NotificationRing::pages_kept() const {
+  return static_cast<std::uint32_t>(waiting_.size() * sizeof(Waiting) / kPageBytes + 1);
 }
 
 }  // namespace paravane::device

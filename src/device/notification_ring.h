@@ -1,52 +1,94 @@
 // NotificationRing: one of the two device rings (completion notifications, async
 // events). What does not fit waits here, in order, and is published when the
 // guest has made room; nothing is overwritten and nothing is lost. Past
-// kMergeAbove waiting entries, one that equals a waiting entry is merged with it:
+// kMergeAbove waiting notices, one that equals a waiting notice is merged with it:
 // it would tell the guest nothing new, and a guest that never looks must not
-// make us grow.
+// make us grow. One that equals a void one takes its place, or a guest that makes and
+// destroys objects would.
+//
+// No call takes longer because much waits: flush() has a bound, and the notices of an
+// object that goes are void from then on and dropped when their turn comes.
 //
 // Owner thread only.
 
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <unordered_set>
+#include <vector>
 
+#include "device/forgotten.h"
 #include "guestmem/page_list.h"
 #include "guestmem/ring_producer.h"
 
 namespace paravane::device {
 
+struct Notice {
+  enum class About : std::uint8_t { kPort, kCompletionQueue, kQueuePair, kSharedReceiveQueue };
+
+  std::uint64_t element = 0;  // its low bytes are what the guest sees
+  About about = About::kPort;
+  std::uint8_t type = 0;     // of the event; 0 in a ring with notices of one type
+  std::uint32_t handle = 0;  // of the object
+};
+
 class NotificationRing {
  public:
   static constexpr std::size_t kMergeAbove = 16384;
+  static constexpr std::uint8_t kTypes = 32;
 
-  // `element_bytes` is 4 or 8: the low bytes of an entry, little-endian.
+  // `element_bytes` is 4 or 8: the low bytes of an element, little-endian.
   NotificationRing(PageList pages, std::uint32_t element_bytes);
   NotificationRing(const NotificationRing&) = delete;
   NotificationRing& operator=(const NotificationRing&) = delete;
 
-  void put(std::uint64_t entry);
+  // It waits for flush(). REQUIRES: notice.type < kTypes.
+  void put(const Notice& notice);
 
-  // Publishes what fits. True: the guest has something new to look at.
-  bool flush();
+  struct Flushed {
+    bool published = false;   // the guest has something new to look at
+    std::uint32_t taken = 0;  // notices that wait no more, void ones among them
+    bool cut = false;         // there may be room for more
+  };
+  // Publishes what fits, `most` at most.
+  Flushed flush(std::uint32_t most);
 
   std::size_t waiting() const { return waiting_.size(); }
   bool broken() const { return broken_; }
   // Published and not yet consumed by the guest.
   std::uint32_t unconsumed() { return producer_.unconsumed(); }
 
-  // Drops waiting entries whose low `element_bytes` match under `mask`.
-  void forget(std::uint64_t mask, std::uint64_t value);
+  // What waits about this object is published no more.
+  void forget(Notice::About about, std::uint32_t handle);
+
+  // Pages of our own memory that what waits takes, rounded up.
+  std::uint32_t pages_kept() const;
 
  private:
+  struct Waiting {
+    Notice notice;
+    std::uint64_t place;   // in line; the next one's is one more
+    std::uint64_t number;  // grows with each put()
+  };
+  bool is_void(const Waiting& waiting) const {
+    return forgotten(waiting.notice.about).covers(waiting.notice.handle, waiting.number);
+  }
+  Forgotten& forgotten(Notice::About about) { return forgotten_[static_cast<std::size_t>(about)]; }
+  const Forgotten& forgotten(Notice::About about) const {
+    return forgotten_[static_cast<std::size_t>(about)];
+  }
+
   PageList pages_;
   RingProducer producer_;
   std::uint32_t element_bytes_;
-  std::deque<std::uint64_t> waiting_;
-  std::unordered_set<std::uint64_t> merged_;  // what waits, once waiting_ is long
+  std::deque<Waiting> waiting_;
+  std::uint64_t last_number_ = 0;
+  std::uint64_t last_place_ = 0;
+  std::uint64_t last_taken_ = 0;                           // place
+  std::array<std::vector<std::uint64_t>, kTypes> latest_;  // place by type and handle
+  std::array<Forgotten, 4> forgotten_;                     // by Notice::About
   bool broken_ = false;
 };
 

@@ -9,8 +9,25 @@ namespace {
 constexpr Duration kFirstReminder = std::chrono::milliseconds(2);
 constexpr Duration kLastReminder = std::chrono::seconds(1);
 
-std::uint64_t async_entry(abi::AsyncEventType type, std::uint32_t info) {
-  return std::uint64_t{info} << 32 | type;
+// Of each ring in a turn.
+constexpr std::uint32_t kNoticesPerTurn = 512;
+
+Notice::About subject_of(abi::AsyncEventType type) {
+  switch (type) {
+    case abi::kEventCqError: return Notice::About::kCompletionQueue;
+    case abi::kEventQpFatal:
+    case abi::kEventQpRequestError:
+    case abi::kEventQpAccessError:
+    case abi::kEventCommEstablished:
+    case abi::kEventSendQueueDrained:
+    case abi::kEventLastWqeReached: return Notice::About::kQueuePair;
+    case abi::kEventSrqError:
+    case abi::kEventSrqLimitReached: return Notice::About::kSharedReceiveQueue;
+    case abi::kEventDeviceFatal:
+    case abi::kEventPortActive:
+    case abi::kEventPortError: break;
+  }
+  return Notice::About::kPort;
 }
 
 }  // namespace
@@ -39,6 +56,7 @@ void Notifier::stop() {
 void Notifier::stop(Channel& channel) {
   timers_.cancel(std::exchange(channel.timer, TimerId::kNone));
   channel.ring.reset();
+  channel.cut = false;
 }
 
 void Notifier::open_gate() {
@@ -48,55 +66,60 @@ void Notifier::open_gate() {
 
 void Notifier::completion(std::uint32_t cq_handle) {
   if (!completion_.ring) return;
-  completion_.ring->put(cq_handle);
-  publish(completion_);
+  put(completion_, {.element = cq_handle,
+                    .about = Notice::About::kCompletionQueue,
+                    .type = 0,
+                    .handle = cq_handle});
 }
 
 void Notifier::async(abi::AsyncEventType type, std::uint32_t info) {
   if (!async_.ring) return;
   counters_.async_events.add();
-  async_.ring->put(async_entry(type, info));
-  if (gate_open_) publish(async_);
+  put(async_, {.element = std::uint64_t{info} << 32 | type,
+               .about = subject_of(type),
+               .type = static_cast<std::uint8_t>(type),
+               .handle = info});
 }
 
-void Notifier::forget_cq(std::uint32_t handle) {
-  if (!completion_.ring) return;
-  completion_.ring->forget(UINT32_MAX, handle);
-  async_.ring->forget(UINT64_MAX, async_entry(abi::kEventCqError, handle));
+// Behind others it waits for the turn's flush(): a guest that makes room all the time
+// must not have each notice publish a thousand more.
+void Notifier::put(Channel& channel, const Notice& notice) {
+  const bool first = channel.ring->waiting() == 0;
+  channel.ring->put(notice);
+  if (first && (gate_open_ || &channel == &completion_)) publish(channel);
 }
 
-void Notifier::forget_qp(std::uint32_t handle) {
+void Notifier::forget(Notice::About about, std::uint32_t handle) {
   if (!async_.ring) return;
-  for (const auto type :
-       {abi::kEventQpFatal, abi::kEventQpRequestError, abi::kEventQpAccessError,
-        abi::kEventCommEstablished, abi::kEventSendQueueDrained, abi::kEventLastWqeReached}) {
-    async_.ring->forget(UINT64_MAX, async_entry(type, handle));
-  }
+  completion_.ring->forget(about, handle);
+  async_.ring->forget(about, handle);
 }
 
-void Notifier::forget_srq(std::uint32_t handle) {
-  if (!async_.ring) return;
-  for (const auto type : {abi::kEventSrqError, abi::kEventSrqLimitReached}) {
-    async_.ring->forget(UINT64_MAX, async_entry(type, handle));
-  }
+std::uint32_t Notifier::flush() {
+  std::uint32_t taken = 0;
+  if (completion_.ring && completion_.ring->waiting() > 0) taken += publish(completion_);
+  if (gate_open_ && async_.ring && async_.ring->waiting() > 0) taken += publish(async_);
+  return taken;
 }
 
-void Notifier::flush() {
-  if (completion_.ring && completion_.ring->waiting() > 0) publish(completion_);
-  if (gate_open_ && async_.ring && async_.ring->waiting() > 0) publish(async_);
+std::uint32_t Notifier::pages_kept() const {
+  if (!async_.ring) return 0;
+  return completion_.ring->pages_kept() + async_.ring->pages_kept();
 }
 
-void Notifier::publish(Channel& channel) {
-  if (!channel.ring) return;
+std::uint32_t Notifier::publish(Channel& channel) {
+  if (!channel.ring) return 0;
   const bool was_broken = channel.ring->broken();
-  const bool published = channel.ring->flush();
-  if (published) lines_.raise(channel.vector);
+  const NotificationRing::Flushed flushed = channel.ring->flush(kNoticesPerTurn);
+  channel.cut = flushed.cut;
+  if (flushed.published) lines_.raise(channel.vector);
   if (channel.ring->broken() && !was_broken) counters_.broken_rings.add();
   // The driver drains the completion ring in its handler; only a backlog needs a
   // second look. Async events may have been raised before it was ready for them.
-  const bool unread = published && channel.vector == abi::kVectorAsync;
+  const bool unread = flushed.published && channel.vector == abi::kVectorAsync;
   if ((channel.ring->waiting() > 0 || unread) && channel.timer == TimerId::kNone)
     remind_later(channel, clock_.now, kFirstReminder);
+  return flushed.taken;
 }
 
 void Notifier::remind_later(Channel& channel, Instant now, Duration delay) {
@@ -107,7 +130,9 @@ void Notifier::remind_later(Channel& channel, Instant now, Duration delay) {
 void Notifier::remind(Channel& channel, Instant now) {
   channel.timer = TimerId::kNone;
   if (channel.ring->broken()) return;
-  if (channel.ring->flush() || channel.ring->unconsumed() > 0) lines_.raise(channel.vector);
+  const NotificationRing::Flushed flushed = channel.ring->flush(kNoticesPerTurn);
+  channel.cut = flushed.cut;
+  if (flushed.published || channel.ring->unconsumed() > 0) lines_.raise(channel.vector);
   if (channel.ring->waiting() > 0 || channel.ring->unconsumed() > 0) {
     remind_later(channel, now, std::min(channel.delay * 2, kLastReminder));
   }

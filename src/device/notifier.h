@@ -39,12 +39,16 @@ class Notifier {
   void async(abi::AsyncEventType type, std::uint32_t info);
 
   // Nothing about a destroyed object is published any more.
-  void forget_cq(std::uint32_t handle);
-  void forget_qp(std::uint32_t handle);
-  void forget_srq(std::uint32_t handle);
+  void forget(Notice::About about, std::uint32_t handle);
 
-  // Publishes what did not fit before.
-  void flush();
+  // Publishes what did not fit before: once a turn, a bounded number. Returns how many
+  // notices it looked at.
+  std::uint32_t flush();
+  // There may be room for more that waits: call flush() in the next turn.
+  bool has_work() const { return completion_.cut || async_.cut; }
+
+  // Pages of our own memory that what waits takes, rounded up.
+  std::uint32_t pages_kept() const;
 
  private:
   struct Channel {
@@ -52,8 +56,10 @@ class Notifier {
     abi::InterruptVector vector;
     TimerId timer = TimerId::kNone;
     Duration delay{};
+    bool cut = false;  // the last flush ended for its bound
   };
-  void publish(Channel& channel);
+  void put(Channel& channel, const Notice& notice);
+  std::uint32_t publish(Channel& channel);
   void remind_later(Channel& channel, Instant now, Duration delay);
   void remind(Channel& channel, Instant now);
   void stop(Channel& channel);

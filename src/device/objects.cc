@@ -16,16 +16,18 @@ std::uint32_t first_qp_handle(std::uint32_t effective_version) {
 
 }  // namespace
 
-Objects::Objects(const DeviceConfig& config, verbs::Adapter& adapter, ObjectWatcher& watcher)
+Objects::Objects(const DeviceConfig& config, verbs::Adapter& adapter, ObjectWatcher& watcher,
+                 TurnEffort& effort)
     : config_(config),
       adapter_(adapter),
       watcher_(watcher),
+      effort_(effort),
       cqs_(0, config.limits.completion_queues),
       srqs_(0, config.limits.shared_receive_queues),
       qps_(1, config.limits.queue_pairs) {}
 
 Objects::~Objects() {
-  clear();
+  assert(qps_.count() == 0 && cqs_.count() == 0 && contexts_.empty());
 }
 
 void Objects::start(std::uint32_t effective_version) {
@@ -34,25 +36,10 @@ void Objects::start(std::uint32_t effective_version) {
   qps_ = HandleTable<QueuePair>(first_qp_handle(effective_version), config_.limits.queue_pairs);
 }
 
-void Objects::clear() {
-  for (std::uint32_t handle = 0; handle < qps_.span(); ++handle) {
-    if (QueuePair* qp = qps_.find(handle)) drop_qp(*qp);
-  }
-  for (std::uint32_t handle = 0; handle < srqs_.span(); ++handle) {
-    if (SharedReceiveQueue* srq = srqs_.find(handle)) drop_srq(*srq);
-  }
-  for (std::uint32_t handle = 0; handle < cqs_.span(); ++handle) {
-    if (CompletionQueue* cq = cqs_.find(handle)) drop_cq(*cq);
-  }
-  while (!domains_.empty()) drop_pd(domains_.begin()->first);
-  while (!contexts_.empty()) destroy_context(*contexts_.begin()->second);
-  while (!bound_gids_.empty()) static_cast<void>(unbind_gid(*bound_gids_.begin()));
-}
-
 // ---- Contexts ----
 
 UserContext& Objects::create_context(std::uint32_t page) {
-  if (UserContext* stale = context_of_page(page)) destroy_context(*stale);
+  assert(context_of_page(page) == nullptr);
   do {
     ++last_context_;
   } while (last_context_ == kKernelContext || contexts_.contains(last_context_));
@@ -66,25 +53,6 @@ UserContext& Objects::create_context(std::uint32_t page) {
   return context;
 }
 
-Status Objects::destroy_context(std::uint32_t handle) {
-  UserContext* context = find_context(handle);
-  if (context == nullptr) return fail(Errc::kNotFound, "no such context");
-  destroy_context(*context);
-  return {};
-}
-
-void Objects::destroy_context(UserContext& context) {
-  while (!context.queue_pairs.empty()) drop_qp(*context.queue_pairs.back());
-  while (!context.shared_receive_queues.empty()) drop_srq(*context.shared_receive_queues.back());
-  while (!context.completion_queues.empty()) {
-    drop_cq(*cqs_.find(*context.completion_queues.begin()));
-  }
-  while (!context.protection_domains.empty()) drop_pd(*context.protection_domains.begin());
-  watcher_.on_context_gone(context);
-  contexts_by_page_.erase(context.page);
-  contexts_.erase(context.handle);
-}
-
 UserContext* Objects::find_context(std::uint32_t handle) const {
   const auto found = contexts_.find(handle);
   return found == contexts_.end() ? nullptr : found->second.get();
@@ -93,6 +61,70 @@ UserContext* Objects::find_context(std::uint32_t handle) const {
 UserContext* Objects::context_of_page(std::uint32_t page) const {
   const auto found = contexts_by_page_.find(page);
   return found == contexts_by_page_.end() ? nullptr : found->second;
+}
+
+// REQUIRES: the context is there, or is the kernel's.
+Holdings& Objects::holdings_of(std::uint32_t context) {
+  return context == kKernelContext ? kernel_ : contexts_.at(context)->holdings;
+}
+
+// ---- Burial ----
+
+void Objects::close() {
+  closing_all_ = true;
+  while (!bound_gids_.empty()) static_cast<void>(unbind_gid(*bound_gids_.begin()));
+}
+
+void Objects::close_context(UserContext& context) {
+  assert(!closing());
+  closing_ = &context;
+  contexts_by_page_.erase(context.page);
+  watcher_.on_context_gone(context);
+}
+
+void Objects::bury() {
+  while (closing() && effort_.room_for_slice()) {
+    UserContext* context = closing_;
+    if (context == nullptr && !contexts_.empty()) context = contexts_.begin()->second.get();
+    if (bury_one(context == nullptr ? kernel_ : context->holdings)) continue;
+    if (context == nullptr) {
+      closing_all_ = false;
+    } else {
+      drop_context(*context);
+    }
+  }
+}
+
+// In the order in which they use each other. False: nothing is left.
+bool Objects::bury_one(Holdings& holdings) {
+  if (!holdings.queue_pairs.empty()) {
+    drop_qp(*holdings.queue_pairs.back());
+  } else if (!holdings.shared_receive_queues.empty()) {
+    drop_srq(*holdings.shared_receive_queues.back());
+  } else if (CompletionQueue* cq = holdings.completion_queues.first()) {
+    drop_cq(*cq);
+  } else if (Domain* domain = holdings.protection_domains.first()) {
+    const auto region = adapter_.regions().any_in(verbs::PdNumber{domain->number});
+    if (region) {
+      static_cast<void>(destroy_mr(*region));
+    } else {
+      drop_pd(*domain);
+    }
+  } else {
+    return false;
+  }
+  return true;
+}
+
+void Objects::drop_context(UserContext& context) {
+  effort_.spend(TurnEffort::kOtherObject);
+  if (closing_ == &context) {
+    closing_ = nullptr;
+  } else {
+    contexts_by_page_.erase(context.page);
+    watcher_.on_context_gone(context);
+  }
+  contexts_.erase(context.handle);
 }
 
 // ---- Protection domains and memory regions ----
@@ -105,46 +137,39 @@ Result<std::uint32_t> Objects::create_pd(std::uint32_t context) {
   const Result<verbs::PdNumber> number = adapter_.create_pd();
   if (!number) return std::unexpected(number.error());
   const std::uint32_t pd = std::to_underlying(*number);
-  domains_.emplace(pd, Domain{.context = context, .regions = {}});
-  if (owner != nullptr) owner->protection_domains.insert(pd);
+  if (pd >= domains_.size()) domains_.resize(std::size_t{pd} + 1);
+  domains_[pd] = std::make_unique<Domain>();
+  domains_[pd]->number = pd;
+  domains_[pd]->context = context;
+  ++pds_;
+  holdings_of(context).protection_domains.join(*domains_[pd], domains_[pd]->place);
   return pd;
 }
 
 Status Objects::destroy_pd(std::uint32_t pd) {
-  const auto domain = domains_.find(pd);
-  if (domain == domains_.end()) return fail(Errc::kNotFound, "no such protection domain");
-  if (domain->second.shared_receive_queues > 0) {
+  Domain* domain = find_pd(pd);
+  if (domain == nullptr) return fail(Errc::kNotFound, "no such protection domain");
+  if (domain->shared_receive_queues > 0) {
     return fail(Errc::kBadState, "the protection domain is in use");
   }
   if (Status status = adapter_.destroy_pd(verbs::PdNumber{pd}); !status) return status;
-  if (UserContext* owner = find_context(domain->second.context)) {
-    owner->protection_domains.erase(pd);
-  }
-  domains_.erase(domain);
+  effort_.spend(TurnEffort::kOtherObject);
+  holdings_of(domain->context).protection_domains.leave(domain->place);
+  domains_[pd].reset();
+  --pds_;
   return {};
 }
 
-// With all that is in it. REQUIRES: no queue uses it.
-void Objects::drop_pd(std::uint32_t pd) {
-  while (!domains_.at(pd).regions.empty()) {
-    static_cast<void>(destroy_mr(*domains_.at(pd).regions.begin()));
-  }
-  const Status gone = destroy_pd(pd);
+// REQUIRES: nothing is in it.
+void Objects::drop_pd(Domain& domain) {
+  const Status gone = destroy_pd(domain.number);
   assert(gone);
   static_cast<void>(gone);
 }
 
-void Objects::add_mr(std::uint32_t pd, std::uint32_t key) {
-  regions_.emplace(key, pd);
-  domains_.at(pd).regions.insert(key);
-}
-
 Status Objects::destroy_mr(std::uint32_t handle) {
-  const auto region = regions_.find(handle);
-  if (region == regions_.end()) return fail(Errc::kNotFound, "no such memory region");
-  if (Status status = adapter_.regions().remove(handle); !status) return status;
-  domains_.at(region->second).regions.erase(handle);
-  regions_.erase(region);
+  effort_.spend(TurnEffort::kOtherObject + adapter_.regions().pages_kept(handle));
+  if (!adapter_.regions().remove(handle)) return fail(Errc::kNotFound, "no such memory region");
   return {};
 }
 
@@ -159,8 +184,9 @@ Result<std::uint32_t> Objects::create_cq(std::uint32_t context, std::uint32_t en
   const std::optional<std::uint32_t> handle = cqs_.take_handle();
   if (!handle) return fail(Errc::kResourceExhausted, "too many completion queues");
   const CompletionQueue::Spec spec{.handle = *handle, .owner = owner, .entries = entries};
-  cqs_.put(*handle, std::make_unique<CompletionQueue>(spec, std::move(pages), sink));
-  if (owner != nullptr) owner->completion_queues.insert(*handle);
+  auto made = std::make_unique<CompletionQueue>(spec, std::move(pages), sink);
+  holdings_of(context).completion_queues.join(*made, made->place());
+  cqs_.put(*handle, std::move(made));
   return *handle;
 }
 
@@ -173,8 +199,9 @@ Status Objects::destroy_cq(std::uint32_t handle) {
 }
 
 void Objects::drop_cq(CompletionQueue& cq) {
+  effort_.spend(TurnEffort::kOtherObject + cq.pages_kept());
   watcher_.on_completion_queue_gone(cq);
-  if (cq.of_user()) cq.owner()->completion_queues.erase(cq.handle());
+  holdings_of(cq.context()).completion_queues.leave(cq.place());
   cqs_.erase(cq.handle());
 }
 
@@ -183,9 +210,9 @@ void Objects::drop_cq(CompletionQueue& cq) {
 Result<SharedReceiveQueue*> Objects::create_srq(SharedReceiveQueue::Spec spec, PageList pages,
                                                 SharedReceiveEvents& events,
                                                 Counter& broken_rings) {
-  const auto domain = domains_.find(spec.protection_domain);
-  if (domain == domains_.end()) return fail(Errc::kNotFound, "no such protection domain");
-  UserContext* owner = find_context(domain->second.context);
+  Domain* domain = find_pd(spec.protection_domain);
+  if (domain == nullptr) return fail(Errc::kNotFound, "no such protection domain");
+  UserContext* owner = find_context(domain->context);
   if (owner == nullptr) {
     return fail(Errc::kInvalidArgument, "a shared receive queue of the guest's kernel");
   }
@@ -196,9 +223,9 @@ Result<SharedReceiveQueue*> Objects::create_srq(SharedReceiveQueue::Spec spec, P
   auto made = std::make_unique<SharedReceiveQueue>(spec, std::move(pages), events, broken_rings);
   SharedReceiveQueue* srq = made.get();
   srqs_.put(*handle, std::move(made));
-  ++domain->second.shared_receive_queues;
-  srq->set_place(owner->shared_receive_queues.size());
-  owner->shared_receive_queues.push_back(srq);
+  ++domain->shared_receive_queues;
+  srq->set_place(owner->holdings.shared_receive_queues.size());
+  owner->holdings.shared_receive_queues.push_back(srq);
   return srq;
 }
 
@@ -212,9 +239,10 @@ Status Objects::destroy_srq(std::uint32_t handle) {
 
 // REQUIRES: no queue pair uses it.
 void Objects::drop_srq(SharedReceiveQueue& srq) {
+  effort_.spend(TurnEffort::kOtherObject + srq.pages_kept());
   watcher_.on_shared_receive_queue_gone(srq);
-  --domains_.at(srq.protection_domain()).shared_receive_queues;
-  auto& listed = find_context(srq.context())->shared_receive_queues;
+  --find_pd(srq.protection_domain())->shared_receive_queues;
+  auto& listed = holdings_of(srq.context()).shared_receive_queues;
   listed[srq.place()] = listed.back();
   listed.back()->set_place(srq.place());
   listed.pop_back();
@@ -260,10 +288,9 @@ Result<QueuePair*> Objects::create_qp(QueuePair::Spec spec, PageList pages,
   QueuePair* made = qp.get();
   qps_.put(*handle, std::move(qp));
   if (spec.type == verbs::QpType::kUnreliableDatagram) ++datagram_qps_;
-  if (UserContext* owner = find_context(spec.context)) {
-    made->set_place(owner->queue_pairs.size());
-    owner->queue_pairs.push_back(made);
-  }
+  std::vector<QueuePair*>& listed = holdings_of(spec.context).queue_pairs;
+  made->set_place(listed.size());
+  listed.push_back(made);
   return made;
 }
 
@@ -275,13 +302,12 @@ Status Objects::destroy_qp(std::uint32_t handle) {
 }
 
 void Objects::drop_qp(QueuePair& qp) {
+  effort_.spend(TurnEffort::kQueuePair + qp.pages_kept());
   watcher_.on_queue_pair_gone(qp);
-  if (UserContext* owner = find_context(qp.context())) {
-    QueuePair* last = owner->queue_pairs.back();
-    owner->queue_pairs[qp.place()] = last;
-    last->set_place(qp.place());
-    owner->queue_pairs.pop_back();
-  }
+  std::vector<QueuePair*>& listed = holdings_of(qp.context()).queue_pairs;
+  listed[qp.place()] = listed.back();
+  listed.back()->set_place(qp.place());
+  listed.pop_back();
   if (qp.spec().type == verbs::QpType::kUnreliableDatagram) --datagram_qps_;
   qps_.erase(qp.handle(), reusable(qp));
 }

@@ -3,6 +3,11 @@
 // owners never meet: a queue pair uses completion queues, a shared receive queue and
 // a protection domain of its own context only.
 //
+// What one call can make go is without bound for one turn: all of a context, or all there
+// is. So such a call only closes it, and bury() destroys it in slices; until it has, the
+// guest is not listened to (PvrdmaFunction::takes_requests), so that it never finds what it
+// has destroyed.
+//
 // Owner thread only.
 
 #pragma once
@@ -19,6 +24,7 @@
 #include "device/pvrdma_device.h"
 #include "device/queue_pair.h"
 #include "device/shared_receive_queue.h"
+#include "device/turn_effort.h"
 #include "device/user_context.h"
 #include "verbs/adapter.h"
 
@@ -39,7 +45,9 @@ class ObjectWatcher {
 
 class Objects {
  public:
-  Objects(const DeviceConfig& config, verbs::Adapter& adapter, ObjectWatcher& watcher);
+  // Everything handed in outlives the objects. What is destroyed is charged to `effort`.
+  Objects(const DeviceConfig& config, verbs::Adapter& adapter, ObjectWatcher& watcher,
+          TurnEffort& effort);
   ~Objects();
   Objects(const Objects&) = delete;
   Objects& operator=(const Objects&) = delete;
@@ -50,14 +58,20 @@ class Objects {
   std::uint32_t effective_version() const { return effective_version_; }
   // A QP's number is its handle as well (drivers before version 20).
   bool number_is_handle() const { return effective_version_ < 20; }
-  // Destroys everything, GIDs included.
-  void clear();
+
+  // ---- Burial ----
+  // Everything is to go; GIDs do at once.
+  void close();
+  bool closing() const { return closing_all_ || closing_ != nullptr; }
+  // Destroys what is to go, while the turn has room for it.
+  void bury();
 
   // ---- Contexts ----
-  // REQUIRES: page > 0 and below the limit. A context that still has the page is
-  // dead in the guest and torn down first.
+  // REQUIRES: page > 0, below the limit, and no context has it.
   UserContext& create_context(std::uint32_t page);
-  Status destroy_context(std::uint32_t handle);
+  // Closes it: its page is looked at no more, and the rest is for bury().
+  // REQUIRES: !closing().
+  void close_context(UserContext& context);
   UserContext* find_context(std::uint32_t handle) const;
   UserContext* context_of_page(std::uint32_t page) const;
   std::uint32_t contexts() const { return static_cast<std::uint32_t>(contexts_.size()); }
@@ -65,16 +79,14 @@ class Objects {
   // ---- Protection domains ----
   Result<std::uint32_t> create_pd(std::uint32_t context);
   Status destroy_pd(std::uint32_t pd);
-  bool has_pd(std::uint32_t pd) const { return domains_.contains(pd); }
+  bool has_pd(std::uint32_t pd) const { return find_pd(pd) != nullptr; }
   // REQUIRES: has_pd(pd).
-  std::uint32_t owner_of_pd(std::uint32_t pd) const { return domains_.at(pd).context; }
-  std::uint32_t pds() const { return static_cast<std::uint32_t>(domains_.size()); }
+  std::uint32_t owner_of_pd(std::uint32_t pd) const { return find_pd(pd)->context; }
+  std::uint32_t pds() const { return pds_; }
 
-  // ---- Memory regions: the handle is the key ----
-  // REQUIRES: has_pd(pd); `key` is the engine's.
-  void add_mr(std::uint32_t pd, std::uint32_t key);
+  // ---- Memory regions: the engine's, whose key is the handle ----
   Status destroy_mr(std::uint32_t handle);
-  std::uint32_t mrs() const { return static_cast<std::uint32_t>(regions_.size()); }
+  std::uint32_t mrs() const { return adapter_.regions().count(); }
 
   // ---- Completion queues ----
   // Errors: kResourceExhausted.
@@ -110,13 +122,13 @@ class Objects {
   DeviceObjects counts() const;
 
  private:
-  struct Domain {
-    std::uint32_t context = 0;
-    std::unordered_set<std::uint32_t> regions;
-    std::uint32_t shared_receive_queues = 0;
-  };
-  void destroy_context(UserContext& context);
-  void drop_pd(std::uint32_t pd);
+  Holdings& holdings_of(std::uint32_t context);
+  Domain* find_pd(std::uint32_t pd) const {
+    return pd < domains_.size() ? domains_[pd].get() : nullptr;
+  }
+  bool bury_one(Holdings& holdings);
+  void drop_context(UserContext& context);
+  void drop_pd(Domain& domain);
   void drop_qp(QueuePair& qp);
   void drop_cq(CompletionQueue& cq);
   void drop_srq(SharedReceiveQueue& srq);
@@ -125,17 +137,21 @@ class Objects {
   const DeviceConfig& config_;
   verbs::Adapter& adapter_;
   ObjectWatcher& watcher_;
+  TurnEffort& effort_;
   std::uint32_t effective_version_ = 20;
   std::unordered_map<std::uint32_t, std::unique_ptr<UserContext>> contexts_;
   std::unordered_map<std::uint32_t, UserContext*> contexts_by_page_;
   std::uint32_t last_context_ = 0;
-  std::unordered_map<std::uint32_t, Domain> domains_;
-  std::unordered_map<std::uint32_t, std::uint32_t> regions_;  // key -> protection domain
+  Holdings kernel_;                               // of the guest's kernel
+  std::vector<std::unique_ptr<Domain>> domains_;  // by number
+  std::uint32_t pds_ = 0;
   HandleTable<CompletionQueue> cqs_;
   HandleTable<SharedReceiveQueue> srqs_;
   HandleTable<QueuePair> qps_;
   std::uint32_t datagram_qps_ = 0;  // of them
   std::unordered_set<std::uint32_t> bound_gids_;
+  bool closing_all_ = false;
+  UserContext* closing_ = nullptr;
 };
 
 }  // namespace paravane::device

@@ -19,6 +19,7 @@ TEST(PciIdentity, C01_IsAPvrdmaFunction) {
 
   EXPECT_EQ(spec.vendor, 0x15ADu);
   EXPECT_EQ(spec.device, 0x0820u);
+  EXPECT_EQ(spec.class_code, 0x020700u);  // what lspci calls an InfiniBand controller
   EXPECT_EQ(spec.msix.vectors, 3u);
   EXPECT_EQ(spec.msix.table_bar, 0u);
   EXPECT_FALSE(spec.bars[0].is_64_bit);

@@ -46,6 +46,8 @@ struct DeviceCounters {
   Counter link_downs{set, "link_downs", "times the port's link went down"};
   Counter cq_overruns{set, "cq_overruns", "completion queues that overflowed"};
   Counter broken_rings{set, "broken_rings", "rings with an impossible index"};
+  Counter most_touched{set, "most_touched_in_a_turn",
+                       "most objects, pages and entries that a turn has touched"};
   Counter posted_dsr_writes{set, "posted_dsr_writes", "DSRHIGH writes that the VMM posted"};
 };
 
@@ -99,6 +101,9 @@ class PvrdmaDevice : public vfio_user::PciDevice {
   // Otherwise, when poll() is next needed even if nothing happens; kNever when
   // no user context is open and nothing is under way. (Timers are apart.)
   virtual Instant next_look() const = 0;
+
+  // What the last turn touched: objects, pages and entries (turn_effort.h).
+  virtual std::uint32_t last_touched() const = 0;
 
   // The port's link, up when the device is made: the guest sees the port's state
   // change, and an event.

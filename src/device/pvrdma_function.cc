@@ -87,9 +87,9 @@ PvrdmaFunction::PvrdmaFunction(const DeviceConfig& config, const Surroundings& a
       notifier_(lines_, around.timers, clock_, counters_),
       adapter_(around.id, adapter_limits(config_.limits), around.memory, around.timers,
                around.fabric, *this),
-      objects_(config_, adapter_, *this),
+      objects_(config_, adapter_, *this, effort_),
       watch_(config_, *pages_, doorbells_, clock_, counters_),
-      late_events_(config_, objects_, watch_, notifier_, clock_, counters_),
+      late_events_(config_, watch_, notifier_, clock_, counters_),
       completion_events_(notifier_, late_events_, clock_, counters_),
       doorbells_(objects_, completion_events_, watch_, counters_),
       map_changes_(memory_, objects_),
@@ -98,6 +98,7 @@ PvrdmaFunction::PvrdmaFunction(const DeviceConfig& config, const Surroundings& a
                  .memory = memory_,
                  .adapter = adapter_,
                  .objects = objects_,
+                 .effort = effort_,
                  .completion_sink = completion_events_,
                  .shared_receive_events = *this,
                  .counters = counters_,
@@ -108,7 +109,11 @@ PvrdmaFunction::PvrdmaFunction(const DeviceConfig& config, const Surroundings& a
                 lines_, clock_) {}
 
 PvrdmaFunction::~PvrdmaFunction() {
-  reset();
+  end_life();
+  while (objects_.closing()) {
+    effort_.end_turn();
+    objects_.bury();
+  }
 }
 
 // ---- BARs ----
@@ -123,18 +128,22 @@ void PvrdmaFunction::read_bar(unsigned bar, std::uint64_t offset, std::span<std:
 
 vfio_user::Answer PvrdmaFunction::write_bar(unsigned bar, std::uint64_t offset,
                                             std::span<const std::byte> in, bool posted,
-                                            vfio_user::ReplyToken) {
+                                            vfio_user::ReplyToken token) {
   thread_.check();
-  if (bar == abi::kRegisterBar) write_registers(offset, in, posted);
+  if (bar == abi::kRegisterBar) return write_registers(offset, in, posted, token);
   if (bar == abi::kDoorbellBar) write_doorbells(offset, in, posted);
   return vfio_user::Answer::kNow;
 }
 
-void PvrdmaFunction::write_registers(std::uint64_t offset, std::span<const std::byte> in,
-                                     bool posted) {
-  if (in.size() != sizeof(Le32) || offset % sizeof(Le32) != 0) return;
+vfio_user::Answer PvrdmaFunction::write_registers(std::uint64_t offset,
+                                                  std::span<const std::byte> in, bool posted,
+                                                  vfio_user::ReplyToken token) {
+  if (in.size() != sizeof(Le32) || offset % sizeof(Le32) != 0) return vfio_user::Answer::kNow;
   if (posted && offset == abi::kRegDsrHigh) warn_posted();
   registers_.write(offset, word_at(in));
+  if (posted || offset != abi::kRegRequest || !commands_.busy()) return vfio_user::Answer::kNow;
+  held_reply_.hold(token, clock_.now);
+  return vfio_user::Answer::kLater;
 }
 
 void PvrdmaFunction::write_doorbells(std::uint64_t offset, std::span<const std::byte> in,
@@ -207,13 +216,28 @@ std::uint32_t PvrdmaFunction::activate() {
 }
 
 std::uint32_t PvrdmaFunction::request() {
-  return running() ? commands_.submit() : kErrorNoDevice;
+  if (!running()) return kErrorNoDevice;
+  const std::uint32_t error = commands_.submit();
+  if (effort_.room_for_request()) objects_.bury();
+  return error;
 }
 
 void PvrdmaFunction::reset() {
+  end_life();
+  if (effort_.room_for_request()) objects_.bury();
+  finish_burial();
+}
+
+// At once, however much there is: what the guest had reaches no memory of its any more and
+// is reached by nobody. It is destroyed in this turn and those after it.
+void PvrdmaFunction::end_life() {
   commands_.reset();
-  objects_.clear();
-  late_events_.clear();
+  held_reply_.release();
+  memory_.end_lists();
+  adapter_.set_closed(true);
+  objects_.close();
+  watch_.clear();
+  effort_.spend(notifier_.pages_kept());
   notifier_.stop();
   registers_.reset();
   region_ = {};
@@ -221,6 +245,10 @@ void PvrdmaFunction::reset() {
   if (std::exchange(active_, false) && life_limit_.allow(clock_.now)) {
     log::info("{}: reset", config_.name);
   }
+}
+
+void PvrdmaFunction::finish_burial() {
+  if (!objects_.closing()) adapter_.set_closed(false);
 }
 
 void PvrdmaFunction::on_bus_master(bool enabled) {
@@ -248,19 +276,39 @@ vfio_user::Answer PvrdmaFunction::on_dma_unmap(GuestAddr, std::uint64_t, vfio_us
 void PvrdmaFunction::poll(verbs::Budget& budget) {
   thread_.check();
   check_memory();
-  if (!running()) return;
-  map_changes_.poll();
+  if (running()) work(budget);
+  if (objects_.closing()) {
+    objects_.bury();
+    finish_burial();
+  }
+  if (running()) {
+    commands_.poll();
+    check_memory();
+  }
+  held_reply_.poll(running() && commands_.busy(), clock_.now);
+  last_touched_ = effort_.end_turn();
+  counters_.most_touched.raise_to(last_touched_);
+}
+
+void PvrdmaFunction::work(verbs::Budget& budget) {
+  effort_.spend(map_changes_.poll());
   // What was just busy is first: the doorbell that announces its next request, and
   // all that comes with looking at pages, can wait until the request is done.
   watch_.look_at_hot();
+  run_adapter(budget);
+  effort_.spend(watch_.poll());
+  run_adapter(budget);
+  effort_.spend(completion_events_.retry_held());
+  effort_.spend(late_events_.poll());
+  effort_.spend(notifier_.flush());
+}
+
+void PvrdmaFunction::run_adapter(verbs::Budget& budget) {
+  const std::uint64_t touched = adapter_.regions().touched();
+  const std::int32_t operations = budget.operations;
   adapter_.run(clock_.now, budget);
-  commands_.poll();
-  watch_.poll();
-  adapter_.run(clock_.now, budget);
-  completion_events_.retry_held();
-  late_events_.poll();
-  notifier_.flush();
-  check_memory();
+  effort_.spend(adapter_.regions().touched() - touched +
+                static_cast<std::uint64_t>(operations - budget.operations));
 }
 
 void PvrdmaFunction::check_memory() {
@@ -282,8 +330,9 @@ void PvrdmaFunction::tell_gone() {
 }
 
 bool PvrdmaFunction::has_work() const {
-  return running() &&
-         (adapter_.has_work() || commands_.busy() || watch_.sweeping() || map_changes_.has_work());
+  if (objects_.closing()) return true;
+  return running() && (adapter_.has_work() || commands_.busy() || watch_.sweeping() ||
+                       map_changes_.has_work() || notifier_.has_work());
 }
 
 Instant PvrdmaFunction::next_look() const {
@@ -317,17 +366,19 @@ void PvrdmaFunction::on_context_gone(UserContext& context) {
 
 void PvrdmaFunction::on_queue_pair_gone(QueuePair& qp) {
   watch_.forget(qp, objects_.find_context(qp.context()));
-  notifier_.forget_qp(qp.handle());
+  completion_events_.forget_qp(qp.handle());
+  notifier_.forget(Notice::About::kQueuePair, qp.handle());
 }
 
 void PvrdmaFunction::on_completion_queue_gone(CompletionQueue& cq) {
   completion_events_.forget(cq);
-  notifier_.forget_cq(cq.handle());
+  late_events_.forget(cq);
+  notifier_.forget(Notice::About::kCompletionQueue, cq.handle());
 }
 
 void PvrdmaFunction::on_shared_receive_queue_gone(SharedReceiveQueue& srq) {
   watch_.forget_shared(*objects_.find_context(srq.context()));
-  notifier_.forget_srq(srq.handle());
+  notifier_.forget(Notice::About::kSharedReceiveQueue, srq.handle());
 }
 
 void PvrdmaFunction::on_limit_reached(std::uint32_t handle) {

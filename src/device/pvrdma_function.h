@@ -17,6 +17,7 @@
 #include "device/doorbell_pages.h"
 #include "device/doorbell_watch.h"
 #include "device/doorbells.h"
+#include "device/held_reply.h"
 #include "device/interrupt_lines.h"
 #include "device/late_events.h"
 #include "device/map_change_watch.h"
@@ -26,6 +27,7 @@
 #include "device/registers.h"
 #include "device/shared_region.h"
 #include "device/turn_clock.h"
+#include "device/turn_effort.h"
 #include "verbs/events.h"
 
 namespace paravane::device {
@@ -51,6 +53,7 @@ class PvrdmaFunction final : public PvrdmaDevice,
   const vfio_user::DeviceSpec& spec() const override { return spec_; }
   void read_bar(unsigned bar, std::uint64_t offset, std::span<std::byte> out) override;
   void on_attach() override { rules_ = next_rules_; }
+  bool takes_requests() const override { return !objects_.closing() && effort_.room_for_request(); }
   vfio_user::Answer write_bar(unsigned bar, std::uint64_t offset, std::span<const std::byte> in,
                               bool posted, vfio_user::ReplyToken token) override;
   void on_bus_master(bool enabled) override;
@@ -59,11 +62,12 @@ class PvrdmaFunction final : public PvrdmaDevice,
                                  vfio_user::ReplyToken token) override;
 
   // ---- PvrdmaDevice ----
-  void set_answer(AnswerFunction answer) override { answer_ = std::move(answer); }
+  void set_answer(AnswerFunction answer) override { held_reply_.set_answer(std::move(answer)); }
   void set_now(Instant now) override { clock_.now = now; }
   void poll(verbs::Budget& budget) override;
   bool has_work() const override;
   Instant next_look() const override;
+  std::uint32_t last_touched() const override { return last_touched_; }
   void set_link(bool up) override;
   void set_rules(const DeviceRules& rules) override { next_rules_ = rules; }
   void tell_gone() override;
@@ -99,16 +103,23 @@ class PvrdmaFunction final : public PvrdmaDevice,
   void on_shared_receive_error(std::uint32_t handle) override;
 
   std::uint32_t activate();
-  void write_registers(std::uint64_t offset, std::span<const std::byte> in, bool posted);
+  vfio_user::Answer write_registers(std::uint64_t offset, std::span<const std::byte> in,
+                                    bool posted, vfio_user::ReplyToken token);
   void write_doorbells(std::uint64_t offset, std::span<const std::byte> in, bool posted);
   void warn_posted();
   void reset();
+  void end_life();
+  void finish_burial();
+  void work(verbs::Budget& budget);
+  void run_adapter(verbs::Budget& budget);
   void check_memory();
   bool running() const { return active_ && memory_.dma_enabled() && fatal_reason_.empty(); }
 
   const DeviceConfig config_;
   OwnerThread thread_;
   TurnClock clock_;
+  TurnEffort effort_;
+  std::uint32_t last_touched_ = 0;
   DeviceCounters counters_;
   GuestMemory& memory_;
   std::unique_ptr<DoorbellPages> pages_;
@@ -122,7 +133,7 @@ class PvrdmaFunction final : public PvrdmaDevice,
   std::string fatal_reason_;
   LogLimit log_limit_;                                 // what went wrong
   LogLimit life_limit_{std::chrono::seconds(10), 20};  // activations and resets
-  AnswerFunction answer_;
+  HeldReply held_reply_;
 
   // Each may use those above it; references to those below are kept, not used,
   // while they are made.

@@ -32,10 +32,7 @@ QueuePair::QueuePair(const Spec& spec, PageList pages, const QueueGeometry& geom
 QueuePair::~QueuePair() {
   engine_.reset();
   if (spec_.shared_receives != nullptr) spec_.shared_receives->drop_user(*this);
-  for (CompletionQueue* cq : {spec_.send_cq, spec_.receive_cq}) {
-    cq->forget_qp(spec_.handle);
-    cq->drop_user();
-  }
+  for (CompletionQueue* cq : {spec_.send_cq, spec_.receive_cq}) cq->drop_user();
 }
 
 bool QueuePair::look() {

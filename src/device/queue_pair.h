@@ -66,6 +66,9 @@ class QueuePair final : public verbs::WorkSource {
   std::size_t place() const { return place_; }
   void set_place(std::size_t place) { place_ = place; }
 
+  // Pages of our own memory that it keeps, rounded up.
+  std::uint32_t pages_kept() const { return 1 + pages_.pages_kept(); }
+
   // In the line of its shared receive queue.
   Line<QueuePair>::Place& place_in_line() { return place_in_line_; }
 

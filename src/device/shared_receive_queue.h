@@ -77,6 +77,9 @@ class SharedReceiveQueue {
   // A doorbell, or the suspicion of one. True: somebody was woken.
   bool look();
 
+  // Pages of our own memory that it keeps, rounded up.
+  std::uint32_t pages_kept() const { return 1 + pages_.pages_kept(); }
+
   // Where its context lists it, so that it leaves that list at once.
   std::size_t place() const { return place_; }
   void set_place(std::size_t place) { place_ = place; }

@@ -22,7 +22,7 @@ DeviceRig::DeviceRig(const RigOptions& options)
 }
 
 void DeviceRig::add_vm(unsigned index, const RigOptions& options) {
-  vms_.push_back(std::make_unique<Vm>());
+  vms_.push_back(std::make_unique<Vm>(options.memory));
   Vm& vm = *vms_.back();
   const auto id = verbs::AdapterId{index};
   if (options.interrupts.empty()) {

@@ -29,6 +29,7 @@ struct RigOptions {
   device::DeviceConfig config;  // of every VM; name and MAC are filled in
   GuestOptions guest;
   std::uint64_t ram_bytes = std::uint64_t{512} << 20;  // sparse
+  GuestMemory::Limits memory;                          // of every VM
   bool boot = true;                                    // false: the test probes itself
   // Made by the rig when empty. Fuzzers lend theirs, one per VM: closing one takes
   // the kernel some 30 ms.
@@ -85,6 +86,8 @@ class DeviceRig {
 
  private:
   struct Vm {
+    explicit Vm(const GuestMemory::Limits& limits) : memory(limits) {}
+
     GuestMemory memory;
     std::unique_ptr<vfio_user::Interrupts> own_interrupts;
     vfio_user::Interrupts* interrupts = nullptr;

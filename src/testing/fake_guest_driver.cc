@@ -105,6 +105,12 @@ void FakeDriver::release_shared() {
 }
 
 std::uint32_t FakeDriver::submit_bytes(std::span<const std::byte> request) {
+  fill_slot(request);
+  machine_.write_register(kRegRequest, 0);
+  return machine_.read_register(kRegErr);
+}
+
+void FakeDriver::fill_slot(std::span<const std::byte> request) {
   if (machine_.take_interrupt(kVectorResponse) != 0) {
     surprise_("a command interrupt came that nobody waited for");
   }
@@ -114,8 +120,6 @@ std::uint32_t FakeDriver::submit_bytes(std::span<const std::byte> request) {
   ++cookie_;
   std::memcpy(slot.data(), &cookie_, sizeof cookie_);
   std::memcpy(command_slot(), slot.data(), slot.size());
-  machine_.write_register(kRegRequest, 0);
-  return machine_.read_register(kRegErr);
 }
 
 bool FakeDriver::await(std::span<std::byte> response) {

@@ -85,8 +85,17 @@ void GuestMachine::settle(vfio_user::Answer answer, vfio_user::ReplyToken token)
   }
 }
 
+// As the server has a VMM's request wait.
+void GuestMachine::wait_for_device() {
+  for (int turns = 0; !device_->takes_requests(); ++turns) {
+    demand(turns < kPatience, "the device takes no requests any more");
+    turn_();
+  }
+}
+
 std::uint32_t GuestMachine::read_register(std::uint32_t offset) {
   std::uint32_t value = 0;
+  wait_for_device();
   device_->read_bar(kRegisterBar, offset, std::as_writable_bytes(std::span(&value, 1)));
   return value;
 }
@@ -96,6 +105,7 @@ void GuestMachine::write_register(std::uint32_t offset, std::uint32_t value) {
 }
 
 void GuestMachine::post_register(std::uint32_t offset, std::uint32_t value) {
+  wait_for_device();
   device_->write_bar(kRegisterBar, offset, std::as_bytes(std::span(&value, 1)), true, next_token());
 }
 
@@ -105,11 +115,13 @@ void GuestMachine::write_doorbell(std::uint64_t offset, std::uint32_t value) {
 
 std::uint32_t GuestMachine::read_doorbell(std::uint64_t offset) {
   std::uint32_t value = 0xEEEEEEEE;
+  wait_for_device();
   device_->read_bar(kDoorbellBar, offset, std::as_writable_bytes(std::span(&value, 1)));
   return value;
 }
 
 void GuestMachine::write_bar(unsigned bar, std::uint64_t offset, std::span<const std::byte> in) {
+  wait_for_device();
   const auto token = next_token();
   settle(device_->write_bar(bar, offset, in, false, token), token);
 }
@@ -125,12 +137,14 @@ std::byte* GuestMachine::doorbell_page(std::uint32_t index) {
 }
 
 void GuestMachine::set_bus_master(bool enabled) {
+  wait_for_device();
   memory_.set_dma_enabled(enabled);
   interrupts_.set_enabled(enabled);
   device_->on_bus_master(enabled);
 }
 
 void GuestMachine::reset(vfio_user::ResetCause cause) {
+  if (cause != vfio_user::ResetCause::kDisconnect) wait_for_device();
   const auto token = next_token();
   settle(device_->on_reset(cause, token), token);
   // The function's config space is back at its reset values.

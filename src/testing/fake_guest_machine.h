@@ -71,6 +71,7 @@ class GuestMachine {
   const vfio_user::PciDevice& device() const { return *device_; }
 
  private:
+  void wait_for_device();
   void settle(vfio_user::Answer answer, vfio_user::ReplyToken token);
   vfio_user::ReplyToken next_token() { return vfio_user::ReplyToken{++last_token_}; }
   void map_doorbells();

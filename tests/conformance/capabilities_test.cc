@@ -82,11 +82,19 @@ TEST(Conformance, C17_FastRegistrationIsOfferedWholeOrNotAtAll) {
 
 TEST(Conformance, C18_PageSizePkeysAndGidTable) {
   const Booted booted;
-  EXPECT_LE(std::countr_zero(booted.caps.page_size_cap), 12);
-  EXPECT_GE(booted.caps.max_pkeys, 1);
-  EXPECT_LE(booted.caps.gid_tbl_len, 256u);
+  EXPECT_TRUE(booted.caps.page_size_cap & kPage);
+  EXPECT_EQ(booted.caps.max_pkeys, 1);
+  EXPECT_EQ(booted.caps.gid_tbl_len, 128u);
   EXPECT_NE(booted.caps.node_guid, 0u);
   EXPECT_EQ(booted.caps.device_cap_flags & ((1u << 15) | (1u << 17)), 0u);
+}
+
+TEST(Conformance, C18_GidTableIsAsLongAsTheVmIsGranted) {
+  for (const std::uint32_t gids : {16u, 64u, 256u}) {
+    RigOptions options = Booted::options(20, verbs::GidType::kRoceV2);
+    options.config.limits.gids = gids;
+    EXPECT_EQ(TestRig(options).guest().caps().gid_tbl_len, gids);
+  }
 }
 
 TEST(Conformance, C19_PortAgreesWithTheCapabilities) {

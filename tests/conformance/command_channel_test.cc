@@ -50,6 +50,19 @@ TEST_F(CommandChannel, C20_ResponseEchoesTheCookieAndAcknowledges) {
   }
 }
 
+TEST_F(CommandChannel, C20_ResponseAndInterruptAreThereWhenTheWriteOfRequestIsAnswered) {
+  FakePd& pd = guest.create_pd(guest.kernel());
+  PageSet pages = guest.ram().allocate_set(64 * 1024, Layout::kContiguous);  // many slices
+  ASSERT_EQ(guest.submit(query_port()), 0u);
+  EXPECT_EQ(machine.take_interrupt(kVectorResponse), 1u);
+  const std::uint64_t turns = rig.turns();
+  ASSERT_EQ(guest.submit(guest.mr_request(pd, 0, 64 * 1024 * kPage, pages)), 0u);
+  EXPECT_GT(rig.turns(), turns + 1) << "registration is sliced";
+  EXPECT_EQ(machine.take_interrupt(kVectorResponse), 1u);
+  EXPECT_EQ(rig.device().objects().memory_regions, 1u);
+  guest.ram().release_set(pages);
+}
+
 TEST_F(CommandChannel, C21_OneInterruptPerResponseCommandEvenWhenItFails) {
   EXPECT_EQ(interrupts_for(query_port(), 0), 1u);
   QueryPort bad = query_port();
@@ -193,7 +206,7 @@ TEST_F(CommandChannel, C26_ANewRequestCancelsAnOwedOne) {
   FakePd& pd = guest.create_pd(guest.kernel());
   constexpr std::uint64_t kPages = 64 * 1024;  // many slices
   PageSet pages = guest.ram().allocate_set(kPages, Layout::kContiguous);
-  ASSERT_EQ(guest.submit(guest.mr_request(pd, 0, kPages * kPage, pages)), 0u);
+  ASSERT_EQ(guest.submit_posted(guest.mr_request(pd, 0, kPages * kPage, pages)), 0u);
   ASSERT_EQ(machine.take_interrupt(kVectorResponse), 0u) << "registration is sliced";
   const auto outcome = guest.run(query_port());
   EXPECT_TRUE(outcome.accepted());

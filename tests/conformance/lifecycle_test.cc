@@ -6,6 +6,8 @@
 #include "guestmem/memory_failure.h"
 #include "test_rig.h"
 #include "testing/test_memory.h"
+#include "verbs/adapter.h"
+#include "verbs/queue_pair.h"
 
 namespace paravane::fake {
 namespace {
@@ -38,6 +40,11 @@ void start_traffic(TestRig& rig) {
   rig.step();
 }
 
+// So many queue pairs that their burial takes several turns; the end's own goes last.
+void make_burial_long(FakeEnd& end) {
+  for (int i = 0; i < 1000; ++i) end.guest().create_qp(end.qp().spec());
+}
+
 TEST(Conformance, C80_MachineAndFunctionResetStopEverything) {
   for (const ResetCause cause : {ResetCause::kMachineReset, ResetCause::kFunctionReset}) {
     TestRig rig;
@@ -51,6 +58,71 @@ TEST(Conformance, C80_MachineAndFunctionResetStopEverything) {
     ASSERT_TRUE(rig.boot(1));
     expect_traffic(rig);
   }
+}
+
+TEST(Conformance, C80_AGuestIsListenedToAfterItsBurial) {
+  TestRig rig;
+  FakeEnd end(rig.guest(0));
+  make_burial_long(end);
+  rig.machine(0).write_register(kRegCtl, kCtlReset);
+  ASSERT_GT(rig.device(0).objects().queue_pairs, 0u) << "too many for one turn";
+  for (int turns = 0; rig.device(0).has_work(); ++turns) {
+    ASSERT_LT(turns, 1000);
+    EXPECT_FALSE(rig.device(0).takes_requests());
+    rig.step();
+  }
+  EXPECT_TRUE(rig.device(0).takes_requests());
+  EXPECT_TRUE(no_objects(rig.device(0).objects()));
+  rig.guest(0).forget_everything();
+  for (std::uint16_t vector = 0; vector < 3; ++vector) rig.machine(0).take_interrupt(vector);
+  ASSERT_TRUE(rig.boot(0));
+  expect_traffic(rig);
+}
+
+TEST(Conformance, C80_PeersFindNothingOfALifeThatIsBuried) {
+  TestRig rig;
+  FakeEnd a(rig.guest(0));
+  FakeEnd b(rig.guest(1));
+  ASSERT_TRUE(connect(a, b));
+  make_burial_long(b);
+  verbs::Adapter& adapter = rig.device(1).adapter();
+  const auto judge = [&] {
+    return adapter.regions().check(verbs::PdNumber{b.pd().handle}, b.buffer().rkey, b.buffer().va(),
+                                   64, verbs::kAccessRemoteWrite);
+  };
+  ASSERT_NE(adapter.find_qp(b.qp().number), nullptr);
+  ASSERT_EQ(judge(), verbs::AccessVerdict::kOk);
+  rig.run_until_idle();
+  a.buffer().fill(std::byte{0x11});
+  b.buffer().fill(std::byte{0x77});
+  ASSERT_TRUE(a.write(1, 0, 64, b.buffer()));  // no turn has seen it yet
+  rig.machine(1).write_register(kRegCtl, kCtlReset);
+  ASSERT_GT(rig.device(1).objects().queue_pairs, 0u) << "too many for one turn";
+  for (int turns = 0; rig.device(1).has_work(); ++turns) {
+    ASSERT_LT(turns, 1000);
+    EXPECT_EQ(adapter.find_qp(b.qp().number), nullptr);
+    EXPECT_EQ(judge(), verbs::AccessVerdict::kBadKey);
+    rig.turn(std::chrono::microseconds(100));
+  }
+  rig.settle();
+  for (std::uint64_t i = 0; i < 64; ++i) EXPECT_EQ(*b.buffer().at(i), std::byte{0x77}) << i;
+}
+
+// What was asked for before may still be answered, by another host for one.
+TEST(Conformance, C80_ALifeThatIsBuriedReachesNoMemory) {
+  TestRig rig;
+  FakeEnd end(rig.guest(0));
+  make_burial_long(end);
+  const verbs::QueuePair* qp = rig.device(0).adapter().find_qp(end.qp().number);
+  ASSERT_NE(qp, nullptr);
+  rig.machine(0).write_register(kRegCtl, kCtlReset);
+  ASSERT_GT(rig.device(0).objects().queue_pairs, 0u) << "too many for one turn";
+  static_cast<void>(
+      qp->spec().send_cq->push({.wr_id = 1, .qp_tag = end.qp().handle}, verbs::Reveal::kNow));
+  EXPECT_EQ(end.cq().unconsumed(), 0u);
+  rig.run_until_idle();
+  EXPECT_EQ(end.cq().unconsumed(), 0u);
+  EXPECT_TRUE(no_objects(rig.device(0).objects()));
 }
 
 TEST(Conformance, C80_KexecProbesAgainWithoutAReset) {

@@ -182,6 +182,78 @@ TEST_F(Quota, MemoryRegions) {
   EXPECT_TRUE(guest().run(request).accepted()) << "a place that was given back";
 }
 
+// A directory whose 512 entries name one table, whose 512 entries alternate between two
+// pages: a list of 262,144 runs for five pages of the guest.
+PageSet endless_directory(GuestRam& ram) {
+  PageSet set = ram.allocate_set(512, Layout::kScattered);
+  const std::uint64_t first = ram.allocate(3);
+  for (std::uint64_t i = 0; i < 512; ++i) {
+    ram.as<std::uint64_t>(set.directory + 8 * i) = set.tables[0];
+    ram.as<std::uint64_t>(set.tables[0] + 8 * i) = first + i % 2 * 2 * kPage;
+  }
+  return set;
+}
+
+// A count of regions alone would let a guest have 262,144 of 10 MB each.
+TEST_F(Quota, BytesOfPageLists) {
+  RigOptions options;
+  options.vms = 1;
+  rig_ = std::make_unique<TestRig>(options);
+  FakePd& pd = guest().create_pd(guest().kernel());
+  const PageSet pages = endless_directory(guest().ram());
+  CreateMr request = guest().mr_request(pd, 0, std::uint64_t{1} << 30, pages);
+  request.nchunks = 512 * 512;
+  const GuestMemory& memory = rig_->memory();
+  const auto first = guest().run(request);
+  ASSERT_TRUE(first.accepted());
+  EXPECT_GT(memory.usage().page_list_bytes, std::uint64_t{10} << 20);
+  EXPECT_EQ(accepted_until_refused(request, 5), 0u);
+  EXPECT_EQ(refusals(), 1u);
+  EXPECT_LE(memory.usage().page_list_bytes, memory.page_list_quota());
+  DestroyMr one{};
+  one.handle = first.response.mr_handle;
+  ASSERT_TRUE(guest().run(one).accepted());
+  EXPECT_TRUE(guest().run(request).accepted()) << "bytes that were given back";
+}
+
+// The same bytes serve everything that has a list of pages, and what is refused takes none.
+TEST_F(Quota, BytesOfPageListsOfEveryKind) {
+  const auto fills_up = [&](const auto& make_request) {
+    RigOptions options;
+    options.vms = 1;
+    options.memory.page_list_bytes = 256 << 10;
+    rig_ = std::make_unique<TestRig>(options);
+    const PageSet pages = endless_directory(guest().ram());
+    const auto request = make_request(pages);
+    const std::uint32_t accepted = accepted_until_refused(request, 100);
+    EXPECT_GT(accepted, 1u);
+    EXPECT_LT(accepted, 100u);
+    EXPECT_EQ(refusals(), 1u);
+    const CreateCq small = guest().cq_request(guest().kernel(), 4, pages);
+    EXPECT_TRUE(guest().run(small).accepted()) << "a short list still fits";
+  };
+  fills_up([&](const PageSet& pages) {
+    CreateMr request = guest().mr_request(guest().create_pd(guest().kernel()), 0, 1 << 21, pages);
+    request.nchunks = 512;
+    return request;
+  });
+  fills_up(
+      [&](const PageSet& pages) { return guest().cq_request(guest().kernel(), 1u << 14, pages); });
+  QpSpec wide{.max_send_wr = 512, .max_recv_wr = 512, .max_send_sge = 32, .max_recv_sge = 32};
+  fills_up([&](const PageSet& pages) {
+    wide.pd = &guest().create_pd(guest().kernel());
+    wide.send_cq = wide.receive_cq = &guest().create_cq(guest().kernel(), 4);
+    CreateQp request = guest().qp_request(wide, pages);
+    request.total_chunks = static_cast<std::uint16_t>(1 + wide.send_pages() + wide.receive_pages());
+    return request;
+  });
+  fills_up([&](const PageSet& pages) {
+    const SrqSpec spec{
+        .pd = &guest().create_pd(guest().open_context()), .max_wr = 512, .max_sge = 32};
+    return guest().srq_request(spec, pages);
+  });
+}
+
 TEST_F(Quota, ProtectionDomains) {
   with({.protection_domains = kLimit});
   EXPECT_EQ(accepted_until_refused(CreatePd{}), kLimit);

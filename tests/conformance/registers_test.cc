@@ -24,7 +24,7 @@ TEST(Conformance, C01_PciIdentityBarsAndVectors) {
   const vfio_user::DeviceSpec& spec = rig.device().spec();
   EXPECT_EQ(spec.vendor, 0x15AD);
   EXPECT_EQ(spec.device, 0x0820);
-  EXPECT_EQ(spec.class_code, 0x028000u);
+  EXPECT_EQ(spec.class_code, 0x020700u);
   EXPECT_FALSE(spec.bars[0].is_64_bit);
   EXPECT_FALSE(spec.bars[1].is_64_bit);
   EXPECT_GE(spec.bars[0].size, 4096u);

@@ -221,7 +221,7 @@ TEST(Flood, ManyCommandsLeaveOthersTheirTurns) {
   const int alone = worker.done_in(rig, 300, [] {});
   const int together = worker.done_in(rig, 300, [&] {
     // Each takes many turns and is cancelled by the next.
-    hostile.submit(large);
+    hostile.submit_posted(large);
     rig.machine(0).take_interrupt(kVectorResponse);
   });
   EXPECT_GE(together * 2, alone);

@@ -7,6 +7,7 @@
 
 #include "abi/completion.h"
 #include "device/commands/handlers.h"
+#include "device/commands/page_list.h"
 #include "device/objects.h"
 
 namespace paravane::device {
@@ -37,17 +38,19 @@ Result<Progress> create_cq(CommandScope& scope, const Request& request, Response
   const auto command = request.as<abi::CreateCqCommand>();
   const Result<std::uint64_t> needed = check_geometry(command, scope.config.limits);
   if (!needed) return std::unexpected(needed.error());
-  Result<PageList> pages =
-      PageList::from_directory(scope.memory, {command.pdir_dma.get()}, *needed, Rights::kReadWrite);
-  if (!pages) return std::unexpected(pages.error());
-  const Result<std::uint32_t> cq = scope.objects.create_cq(
-      command.ctx_handle.get(), command.cqe.get(), std::move(*pages), scope.completion_sink);
-  if (!cq) return std::unexpected(cq.error());
-  abi::CreateCqResponse answer{};
-  answer.cq_handle.set(*cq);
-  answer.cqe = command.cqe;
-  response.set(answer);
-  return Progress::kDone;
+  const WantedPages wanted{.directory = {command.pdir_dma.get()}, .pages = *needed};
+  return with_pages(scope, wanted, response,
+                    [&scope, command](PageList pages, Response& done) -> Result<Progress> {
+                      const Result<std::uint32_t> cq =
+                          scope.objects.create_cq(command.ctx_handle.get(), command.cqe.get(),
+                                                  std::move(pages), scope.completion_sink);
+                      if (!cq) return std::unexpected(cq.error());
+                      abi::CreateCqResponse answer{};
+                      answer.cq_handle.set(*cq);
+                      answer.cqe = command.cqe;
+                      done.set(answer);
+                      return Progress::kDone;
+                    });
 }
 
 Result<Progress> destroy_cq(CommandScope& scope, const Request& request, Response&) {

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <memory>
+
 #include "abi/registers.h"
 #include "device/commands/handlers.h"
 #include "device/objects.h"
@@ -19,6 +21,28 @@ std::uint64_t page_index(const CommandScope& scope, std::uint64_t frame) {
          static_cast<std::uint32_t>(scope.region.doorbell_frame);
 }
 
+Result<Progress> make_context(Objects& objects, std::uint32_t page, Response& response) {
+  abi::HandleResponse answer{};
+  answer.handle.set(objects.create_context(page).handle);
+  response.set(answer);
+  return Progress::kDone;
+}
+
+// The page's last context is dead in the guest, and has to be buried first.
+class ContextAfterBurial final : public LongCommand {
+ public:
+  ContextAfterBurial(Objects& objects, std::uint32_t page) : objects_(objects), page_(page) {}
+
+  Result<Progress> advance(Response& response) override {
+    if (objects_.closing()) return Progress::kLater;
+    return make_context(objects_, page_, response);
+  }
+
+ private:
+  Objects& objects_;
+  std::uint32_t page_;
+};
+
 }  // namespace
 
 Result<Progress> create_uc(CommandScope& scope, const Request& request, Response& response) {
@@ -27,20 +51,24 @@ Result<Progress> create_uc(CommandScope& scope, const Request& request, Response
   if (index >= scope.config.limits.contexts) {
     return fail(Errc::kResourceExhausted, fmt::format("no doorbell page {}", index));
   }
-  abi::HandleResponse answer{};
-  answer.handle.set(scope.objects.create_context(static_cast<std::uint32_t>(index)).handle);
-  response.set(answer);
-  return Progress::kDone;
+  const auto page = static_cast<std::uint32_t>(index);
+  UserContext* stale = scope.objects.context_of_page(page);
+  if (stale == nullptr) return make_context(scope.objects, page, response);
+  scope.objects.close_context(*stale);
+  *scope.later = std::make_unique<ContextAfterBurial>(scope.objects, page);
+  return Progress::kLater;
 }
 
 Result<Progress> destroy_uc(CommandScope& scope, const Request& request, Response&) {
-  const Status gone = scope.objects.destroy_context(request.as<abi::HandleCommand>().handle.get());
-  if (!gone) return std::unexpected(gone.error());
+  UserContext* context = scope.objects.find_context(request.as<abi::HandleCommand>().handle.get());
+  if (context == nullptr) return fail(Errc::kNotFound, "no such context");
+  scope.objects.close_context(*context);
   return Progress::kDone;
 }
 
 void undo_create_uc(CommandScope& scope, const Response& response) {
-  static_cast<void>(scope.objects.destroy_context(response.as<abi::HandleResponse>().handle.get()));
+  UserContext* made = scope.objects.find_context(response.as<abi::HandleResponse>().handle.get());
+  if (made != nullptr) scope.objects.close_context(*made);
 }
 
 }  // namespace paravane::device

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "device/commands/handlers.h"
+#include "device/commands/page_list.h"
 #include "device/objects.h"
 #include "device/pvrdma_device.h"
 #include "device/queue_geometry.h"
@@ -83,24 +84,16 @@ void answer(const Objects& objects, const QueuePair& qp, Response& response) {
   }
 }
 
-}  // namespace
-
-Result<Progress> create_qp(CommandScope& scope, const Request& request, Response& response) {
-  const auto command = request.as<abi::CreateQpCommand>();
+// What the queue pair is to be, by what is there now.
+Result<QueuePair::Spec> make_spec(const CommandScope& scope, const abi::CreateQpCommand& command) {
   const std::optional<verbs::QpType> type = qp_type(command.qp_type);
   if (!type) return fail(Errc::kUnsupported, fmt::format("queue pair type {}", command.qp_type));
   if (Status fits = check_rules(scope, *type); !fits) return std::unexpected(fits.error());
-  const Result<QueueGeometry> geometry = queue_geometry(command, scope.config.limits);
-  if (!geometry) return std::unexpected(geometry.error());
   Result<QueuePair::Spec> spec = find_parts(scope.objects, command);
   if (!spec) return std::unexpected(spec.error());
   if (*type == verbs::QpType::kGeneralServices && spec->context != kKernelContext) {
     return fail(Errc::kInvalidArgument, "the GSI queue pair belongs to the guest's kernel");
   }
-  Result<PageList> pages = PageList::from_directory(scope.memory, {command.pdir_dma.get()},
-                                                    geometry->pages, Rights::kReadWrite);
-  if (!pages) return std::unexpected(pages.error());
-
   spec->type = *type;
   spec->atomics = scope.rules.atomics;
   spec->caps = {.send_requests = command.max_send_wr.get(),
@@ -109,11 +102,29 @@ Result<Progress> create_qp(CommandScope& scope, const Request& request, Response
     spec->caps.receive_requests = command.max_recv_wr.get();
     spec->caps.receive_sges = command.max_recv_sge.get();
   }
-  const Result<QueuePair*> qp = scope.objects.create_qp(
-      *spec, std::move(*pages), *geometry, command.sq_sig_all != 0, scope.counters.broken_rings);
-  if (!qp) return std::unexpected(qp.error());
-  answer(scope.objects, **qp, response);
-  return Progress::kDone;
+  return spec;
+}
+
+}  // namespace
+
+Result<Progress> create_qp(CommandScope& scope, const Request& request, Response& response) {
+  const auto command = request.as<abi::CreateQpCommand>();
+  const Result<QueueGeometry> geometry = queue_geometry(command, scope.config.limits);
+  if (!geometry) return std::unexpected(geometry.error());
+  if (const auto spec = make_spec(scope, command); !spec) return std::unexpected(spec.error());
+  const WantedPages wanted{.directory = {command.pdir_dma.get()}, .pages = geometry->pages};
+  return with_pages(
+      scope, wanted, response,
+      [&scope, command, geometry = *geometry](PageList pages, Response& done) -> Result<Progress> {
+        const Result<QueuePair::Spec> spec = make_spec(scope, command);
+        if (!spec) return std::unexpected(spec.error());
+        const Result<QueuePair*> qp =
+            scope.objects.create_qp(*spec, std::move(pages), geometry, command.sq_sig_all != 0,
+                                    scope.counters.broken_rings);
+        if (!qp) return std::unexpected(qp.error());
+        answer(scope.objects, **qp, done);
+        return Progress::kDone;
+      });
 }
 
 Result<Progress> destroy_qp(CommandScope& scope, const Request& request, Response&) {

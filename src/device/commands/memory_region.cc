@@ -1,23 +1,17 @@
-// Memory regions. A large one names up to 262,144 pages; its tables are copied in
-// slices, a few per turn, so that registering it holds up nobody.
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <utility>
 
 #include "device/commands/handlers.h"
+#include "device/commands/page_list.h"
 #include "device/limits.h"
 #include "device/objects.h"
-#include "guestmem/page_list.h"
 
 namespace paravane::device {
 namespace {
 
-constexpr std::uint32_t kTablesPerSlice = 8;  // of 512 pages each
-
-Progress grant(Objects& objects, std::uint32_t pd, std::uint32_t key, Response& response) {
-  objects.add_mr(pd, key);
+Progress grant(std::uint32_t key, Response& response) {
   abi::CreateMrResponse answer{};
   answer.mr_handle.set(key);
   answer.lkey.set(key);
@@ -25,34 +19,6 @@ Progress grant(Objects& objects, std::uint32_t pd, std::uint32_t key, Response& 
   response.set(answer);
   return Progress::kDone;
 }
-
-class Registration final : public LongCommand {
- public:
-  Registration(CommandScope& scope, const abi::CreateMrCommand& command, PageListBuilder builder)
-      : adapter_(scope.adapter),
-        objects_(scope.objects),
-        command_(command),
-        builder_(std::move(builder)) {}
-
-  Result<Progress> advance(Response& response) override {
-    const Result<bool> done = builder_.advance(kTablesPerSlice);
-    if (!done) return std::unexpected(done.error());
-    if (!*done) return Progress::kLater;
-    const std::uint32_t pd = command_.pd_handle.get();
-    if (!objects_.has_pd(pd)) return fail(Errc::kNotFound, "no such protection domain");
-    const Result<std::uint32_t> key = adapter_.regions().add_user(
-        verbs::PdNumber{pd}, command_.start.get(), command_.length.get(),
-        command_.access_flags.get() & verbs::kAccessKnown, builder_.take());
-    if (!key) return std::unexpected(key.error());
-    return grant(objects_, pd, *key, response);
-  }
-
- private:
-  verbs::Adapter& adapter_;
-  Objects& objects_;
-  abi::CreateMrCommand command_;
-  PageListBuilder builder_;
-};
 
 Result<Progress> create_dma(CommandScope& scope, const abi::CreateMrCommand& command,
                             Response& response) {
@@ -67,7 +33,7 @@ Result<Progress> create_dma(CommandScope& scope, const abi::CreateMrCommand& com
   const Result<std::uint32_t> key = scope.adapter.regions().add_dma(
       verbs::PdNumber{pd}, command.access_flags.get() & verbs::kAccessKnown);
   if (!key) return std::unexpected(key.error());
-  return grant(scope.objects, pd, *key, response);
+  return grant(*key, response);
 }
 
 // The pages come later, by a work request.
@@ -84,7 +50,7 @@ Result<Progress> create_fast(CommandScope& scope, const abi::CreateMrCommand& co
   const Result<std::uint32_t> key =
       scope.adapter.regions().add_fast(verbs::PdNumber{pd}, command.nchunks.get());
   if (!key) return std::unexpected(key.error());
-  return grant(scope.objects, pd, *key, response);
+  return grant(*key, response);
 }
 
 Status check_user_geometry(const abi::CreateMrCommand& command) {
@@ -107,14 +73,21 @@ Status check_user_geometry(const abi::CreateMrCommand& command) {
 Result<Progress> create_user(CommandScope& scope, const abi::CreateMrCommand& command,
                              Response& response) {
   if (Status fits = check_user_geometry(command); !fits) return std::unexpected(fits.error());
-  Result<PageListBuilder> builder =
-      PageListBuilder::start(scope.memory, {command.pdir_dma.get()}, command.nchunks.get(),
-                             verbs::needed_rights(command.access_flags.get()));
-  if (!builder) return std::unexpected(builder.error());
-  auto registration = std::make_unique<Registration>(scope, command, std::move(*builder));
-  const Result<Progress> progress = registration->advance(response);
-  if (progress && *progress == Progress::kLater) *scope.later = std::move(registration);
-  return progress;
+  const WantedPages wanted{.directory = {command.pdir_dma.get()},
+                           .pages = command.nchunks.get(),
+                           .need = verbs::needed_rights(command.access_flags.get())};
+  return with_pages(scope, wanted, response,
+                    [&scope, command](PageList pages, Response& done) -> Result<Progress> {
+                      const std::uint32_t pd = command.pd_handle.get();
+                      if (!scope.objects.has_pd(pd)) {
+                        return fail(Errc::kNotFound, "no such protection domain");
+                      }
+                      const Result<std::uint32_t> key = scope.adapter.regions().add_user(
+                          verbs::PdNumber{pd}, command.start.get(), command.length.get(),
+                          command.access_flags.get() & verbs::kAccessKnown, std::move(pages));
+                      if (!key) return std::unexpected(key.error());
+                      return grant(*key, done);
+                    });
 }
 
 }  // namespace

@@ -147,8 +147,7 @@ Result<Progress> modify_qp(CommandScope& scope, const Request& request, Response
   }
   if (qp->engine().state() == verbs::QpState::kReset) {
     // The guest throws its completions away now; none may come after.
-    qp->spec().send_cq->forget_qp(qp->handle());
-    qp->spec().receive_cq->forget_qp(qp->handle());
+    scope.completion_sink.forget_qp(qp->handle());
   } else {
     qp->engine().kick();  // no doorbell comes for what was posted before
   }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "device/commands/handlers.h"
+#include "device/commands/page_list.h"
 #include "device/objects.h"
 #include "device/pvrdma_device.h"
 #include "device/queue_geometry.h"
@@ -47,9 +48,6 @@ Result<Progress> create_srq(CommandScope& scope, const Request& request, Respons
   }
   const Result<std::uint64_t> needed = check_geometry(command, scope.config.limits);
   if (!needed) return std::unexpected(needed.error());
-  Result<PageList> pages =
-      PageList::from_directory(scope.memory, {command.pdir_dma.get()}, *needed, Rights::kReadWrite);
-  if (!pages) return std::unexpected(pages.error());
   const std::uint32_t requests = command.attrs.max_wr.get();
   const std::uint32_t limit = command.attrs.srq_limit.get();
   const SharedReceiveQueue::Spec spec{
@@ -58,13 +56,17 @@ Result<Progress> create_srq(CommandScope& scope, const Request& request, Respons
       .sges = command.attrs.max_sge.get(),
       // Programs need not set it here (ibv_create_srq(3)): what cannot be one is none.
       .limit = limit <= requests ? limit : 0};
-  const Result<SharedReceiveQueue*> srq = scope.objects.create_srq(
-      spec, std::move(*pages), scope.shared_receive_events, scope.counters.broken_rings);
-  if (!srq) return std::unexpected(srq.error());
-  abi::CreateSrqResponse answer{};
-  answer.srqn.set((*srq)->handle());
-  response.set(answer);
-  return Progress::kDone;
+  const WantedPages wanted{.directory = {command.pdir_dma.get()}, .pages = *needed};
+  return with_pages(
+      scope, wanted, response, [&scope, spec](PageList pages, Response& done) -> Result<Progress> {
+        const Result<SharedReceiveQueue*> srq = scope.objects.create_srq(
+            spec, std::move(pages), scope.shared_receive_events, scope.counters.broken_rings);
+        if (!srq) return std::unexpected(srq.error());
+        abi::CreateSrqResponse answer{};
+        answer.srqn.set((*srq)->handle());
+        done.set(answer);
+        return Progress::kDone;
+      });
 }
 
 Result<Progress> modify_srq(CommandScope& scope, const Request& request, Response&) {

@@ -1,0 +1,40 @@
+// Holdings: what one owner has made on a device: a process of the guest, or the guest's
+// kernel. It borrows; the tables of objects.h own.
+//
+// Owner thread only.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "base/line.h"
+
+namespace paravane::device {
+
+class CompletionQueue;
+class QueuePair;
+class SharedReceiveQueue;
+
+// A protection domain; its memory regions stand in the engine's table.
+struct Domain {
+  std::uint32_t number = 0;
+  std::uint32_t context = 0;
+  std::uint32_t shared_receive_queues = 0;
+  Line<Domain>::Place place{};  // in its owner's holdings
+};
+
+struct Holdings {
+  std::vector<QueuePair*> queue_pairs{};                     // each knows its place
+  std::vector<SharedReceiveQueue*> shared_receive_queues{};  // likewise
+  Line<CompletionQueue> completion_queues{};
+  Line<Domain> protection_domains{};
+
+  bool empty() const {
+    return queue_pairs.empty() && shared_receive_queues.empty() && completion_queues.empty() &&
+           protection_domains.empty();
+  }
+};
+
+}  // namespace paravane::device

@@ -1,0 +1,31 @@
+// What one adapter can make the daemon keep in its memory, at most, with a guest that
+// fills every quota to the brim: a sum of the limits, each with what one of its objects
+// takes in all rooms together. docs/configuration.md has the figures for the defaults;
+// tests/conformance/memory_bound_test.cc counts a guest that does it.
+//
+// Pages of the guest's own memory, which the daemon only maps, are not in it.
+
+#pragma once
+
+#include <cstdint>
+
+#include "device/device_config.h"
+
+namespace paravane::device {
+
+struct MemoryBound {
+  std::uint64_t objects = 0;     // what commands of the guest create
+  std::uint64_t held_back = 0;   // completions and events that found no room in a ring
+  std::uint64_t requests = 0;    // send requests between the ring and their end
+  std::uint64_t transports = 0;  // what paths to other hosts keep of each queue pair
+  std::uint64_t fixed = 0;       // the adapter as such, and one registration under way
+  std::uint64_t page_lists = 0;  // GuestMemory::page_list_quota()
+
+  std::uint64_t total() const {
+    return objects + held_back + requests + transports + fixed + page_lists;
+  }
+};
+
+MemoryBound memory_bound(const DeviceLimits& limits, std::uint64_t page_list_quota);
+
+}  // namespace paravane::device
