@@ -27,7 +27,11 @@ std::string keys() {
                              .gid = inventory::link_local_gid(mac),
                              .type = inventory::RoceType::kV2};
   inventory::OwnKeys own;
-  inventory::say_info(own, {.address = "192.0.2.1", .port = 28250, .version = "1"});
+  inventory::say_info(own, {.address = "192.0.2.1",
+                            .port = 28250,
+                            .version = "1",
+                            .closed = {},
+                            .key = std::string(64, 'a')});
   inventory::say_adapter(own, adapter, {.mac = mac, .port_group = "p"});
   inventory::say_gid(own, gid, adapter);
   const std::string config(inventory::kConfigPrefix);
@@ -40,6 +44,10 @@ std::string keys() {
       text += inventory::host_prefix(host) + key + " " + value + "\n";
     }
   }
+  const std::string key(64, 'a');
+  text += config + inventory::member_document("h1") + " " +
+          inventory::print_member("h1", {.joined = key, .keys = {key, std::string(64, 'b')}}) +
+          "\n";
   return text + config + "other/s {\"mtu\":9000}\n-" + inventory::host_prefix("h1") +
          inventory::gid_key(gid, adapter) + "\n";
 }

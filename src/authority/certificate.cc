@@ -162,6 +162,16 @@ std::string print_hex(const unsigned char* bytes, std::size_t size) {
   return text;
 }
 
+// Empty: OpenSSL failed.
+std::string fingerprint_of_key(X509* certificate) {
+  unsigned char* der = nullptr;
+  const int size = i2d_X509_PUBKEY(X509_get_X509_PUBKEY(certificate), &der);
+  if (size <= 0) return {};
+  std::string digest = hash({reinterpret_cast<const char*>(der), static_cast<std::size_t>(size)});
+  OPENSSL_free(der);
+  return digest;
+}
+
 }  // namespace
 
 Result<KeyPair> make_authority(const std::string& cluster, Seconds now) {
@@ -235,10 +245,13 @@ Result<Certificate> inspect(std::string_view text) {
   if (X509_digest(certificate.get(), EVP_sha256(), digest.data(), &size) != 1) {
     return openssl_failed("hash a certificate");
   }
+  std::string key = fingerprint_of_key(certificate.get());
+  if (key.empty()) return openssl_failed("hash a key");
   return Certificate{.identity = read_identity(certificate.get()),
                      .from = *from,
                      .until = *until,
-                     .fingerprint = print_hex(digest.data(), size)};
+                     .fingerprint = print_hex(digest.data(), size),
+                     .key = std::move(key)};
 }
 
 bool is_signed_by(std::string_view text, std::string_view authority, Seconds now) {

@@ -55,6 +55,7 @@ struct Certificate {
   Seconds from;
   Seconds until;
   std::string fingerprint;  // SHA-256, 64 hex digits
+  std::string key;          // the same of its public key alone (SubjectPublicKeyInfo, DER)
 };
 Result<Certificate> inspect(std::string_view certificate);
 

@@ -1,6 +1,12 @@
 #include "authority/certificate.h"
 
 #include <gtest/gtest.h>
+#include <openssl/evp.h>
+#include <openssl/pem.h>
+#include <openssl/x509v3.h>
+
+#include <memory>
+#include <string>
 
 namespace paravane::authority {
 namespace {
@@ -13,6 +19,25 @@ Grant grant() {
           .address = {},
           .from = kNow - std::chrono::hours(1),
           .until = kNow + std::chrono::hours(24)};
+}
+
+// Signed by itself, with these alternative names.
+std::string certificate_of(const std::string& names) {
+  const std::unique_ptr<EVP_PKEY, void (*)(EVP_PKEY*)> key(EVP_EC_gen("P-256"), EVP_PKEY_free);
+  const std::unique_ptr<X509, void (*)(X509*)> certificate(X509_new(), X509_free);
+  X509_set_pubkey(certificate.get(), key.get());
+  X509_gmtime_adj(X509_getm_notBefore(certificate.get()), 0);
+  X509_gmtime_adj(X509_getm_notAfter(certificate.get()), 3600);
+  const std::unique_ptr<X509_EXTENSION, void (*)(X509_EXTENSION*)> extension(
+      X509V3_EXT_conf_nid(nullptr, nullptr, NID_subject_alt_name, names.c_str()),
+      X509_EXTENSION_free);
+  EXPECT_EQ(X509_add_ext(certificate.get(), extension.get(), -1), 1);
+  EXPECT_GT(X509_sign(certificate.get(), key.get(), EVP_sha256()), 0);
+  const std::unique_ptr<BIO, int (*)(BIO*)> text(BIO_new(BIO_s_mem()), BIO_free);
+  EXPECT_EQ(PEM_write_bio_X509(text.get(), certificate.get()), 1);
+  char* data = nullptr;
+  const long size = BIO_get_mem_data(text.get(), &data);
+  return {data, static_cast<std::size_t>(size)};
 }
 
 TEST(Certificate, TheAuthoritySignsForAHost) {
@@ -42,12 +67,38 @@ TEST(Certificate, IsOfNoUseOutsideItsTimeOrToAnotherAuthority) {
   EXPECT_FALSE(is_signed_by(*certificate, *certificate, kNow));
 }
 
+TEST(Certificate, TheKeyIsTheSameInEveryCertificateOfIt) {
+  const auto authority = make_authority(kHost.cluster, kNow);
+  const auto request = make_request();
+  const auto one = inspect(*sign(*authority, request->certificate, grant()));
+  const auto same = inspect(*sign(*authority, request->certificate, grant()));
+  const auto other = inspect(*sign(*authority, make_request()->certificate, grant()));
+  ASSERT_TRUE(one && same && other);
+  EXPECT_EQ(one->key.size(), 64U);
+  EXPECT_EQ(one->key, same->key);
+  EXPECT_NE(one->fingerprint, same->fingerprint);
+  EXPECT_NE(one->key, other->key);
+}
+
 TEST(Certificate, TheAuthorityIsNoHost) {
   const auto authority = make_authority(kHost.cluster, kNow);
   const auto seen = inspect(authority->certificate);
   ASSERT_TRUE(seen);
   EXPECT_EQ(seen->identity, std::nullopt);
   EXPECT_EQ(seen->fingerprint.size(), 64U);
+}
+
+// Whoever reads the other one would take it for another host.
+TEST(Certificate, OfTwoNamesNeitherCounts) {
+  const std::string own = "URI:" + print_identity(kHost);
+  EXPECT_EQ(inspect(certificate_of(own))->identity, kHost);
+  for (const std::string& names :
+       {own + "," + own, own + ",URI:" + print_identity({kHost.cluster, "h2"}),
+        own + ",URI:https://example.com", "URI:https://example.com," + own}) {
+    const auto seen = inspect(certificate_of(names));
+    ASSERT_TRUE(seen) << names;
+    EXPECT_EQ(seen->identity, std::nullopt) << names;
+  }
 }
 
 TEST(Certificate, WhatIsNoRequestIsNotSigned) {

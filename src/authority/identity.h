@@ -17,6 +17,15 @@ struct Identity {
   friend bool operator==(const Identity&, const Identity&) = default;
 };
 
+// Who has shown a certificate. The name alone is not enough to know a machine: it may be used
+// again.
+struct Peer {
+  Identity identity;
+  std::string key;  // fingerprint of its public key, see Certificate
+
+  friend bool operator==(const Peer&, const Peer&) = default;
+};
+
 std::string print_identity(const Identity& identity);
 std::optional<Identity> parse_identity(std::string_view uri);
 

@@ -50,6 +50,9 @@ struct ClusterHost {
   std::uint64_t gids = 0;
   std::string channel{};          // "encrypted", "sealed", "none"; empty: this host, or not known
   std::string channel_problem{};  // why there is none
+  // It joined before members' keys were recorded: any machine that ever had the name could
+  // pass for it.
+  bool by_name = false;
 };
 
 // What is wrong with a connection to etcd that has not been tried yet (inventory::Member).

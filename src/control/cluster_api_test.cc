@@ -96,7 +96,8 @@ TEST_F(ClusterApiTest, AStatusComesAcross) {
                                         .adapters = 2,
                                         .gids = 3,
                                         .channel = "none",
-                                        .channel_problem = "no answer"}},
+                                        .channel_problem = "no answer",
+                                        .by_name = true}},
                              .lost = {"lost"},
                              .odd_keys = 9};
   const auto seen = cluster_status_from_json(to_json(status));

@@ -33,10 +33,16 @@ void check_host(JsonReader& reader, const std::string& host) {
 }
 
 json to_json(const ClusterHost& host) {
-  return {
-      {"name", host.name}, {"present", host.present}, {"address", host.address},
-      {"port", host.port}, {"version", host.version}, {"adapters", host.adapters},
-      {"gids", host.gids}, {"channel", host.channel}, {"channel_problem", host.channel_problem}};
+  return {{"name", host.name},
+          {"present", host.present},
+          {"address", host.address},
+          {"port", host.port},
+          {"version", host.version},
+          {"adapters", host.adapters},
+          {"gids", host.gids},
+          {"channel", host.channel},
+          {"channel_problem", host.channel_problem},
+          {"by_name", host.by_name}};
 }
 
 ClusterHost read_host(const json& value) {
@@ -49,7 +55,8 @@ ClusterHost read_host(const json& value) {
           .adapters = reader.number("adapters").value_or(0),
           .gids = reader.number("gids").value_or(0),
           .channel = reader.text("channel").value_or(""),
-          .channel_problem = reader.text("channel_problem").value_or("")};
+          .channel_problem = reader.text("channel_problem").value_or(""),
+          .by_name = reader.boolean("by_name").value_or(false)};
 }
 
 }  // namespace

@@ -19,9 +19,10 @@ namespace {
 constexpr int kBusyTimeoutMs = 2000;
 
 // Rollback journal, flushed at each commit: a handful of small transactions, and
-// no side files that a full disk could leave half written.
+// no side files that a full disk could leave half written, nor any in other directories.
 constexpr const char* kSetUp =
-    "PRAGMA journal_mode=DELETE; PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON;";
+    "PRAGMA journal_mode=DELETE; PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON; PRAGMA "
+    "temp_store=MEMORY;";
 
 // A MAC address belongs to one adapter of one VM; all else is the VM's JSON.
 constexpr const char* kMakeVmTables =

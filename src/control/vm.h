@@ -46,6 +46,7 @@ struct VmLimits {
   std::optional<std::uint32_t> contexts;
   std::optional<std::uint32_t> gids;
   std::optional<std::uint32_t> reads_outstanding;
+  std::optional<std::uint32_t> page_list_mib;
 
   friend bool operator==(const VmLimits&, const VmLimits&) = default;
 };
@@ -82,6 +83,8 @@ inline constexpr std::array kLimitFields = {
     LimitField{"gids", &VmLimits::gids, 1, 256, false, "addresses (GIDs)"},
     LimitField{"reads_outstanding", &VmLimits::reads_outstanding, 1, 128, false,
                "RDMA READs under way per queue pair"},
+    LimitField{"page_list_mib", &VmLimits::page_list_mib, 0, 1u << 20, false,
+               "MiB for the daemon's lists of registered pages; 0: by the guest's memory"},
 };
 
 // Errors: kInvalidArgument with what the limit may be. Unset is good.

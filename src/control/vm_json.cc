@@ -121,7 +121,7 @@ void read_adapters(JsonReader& vm, const json& array, Read read) {
 // Finds a key that stands twice in one object; nlohmann keeps the last silently.
 class DuplicateKeys {
  public:
-  bool operator()(int /*depth*/, json::parse_event_t event, json& parsed) {
+  bool operator()(json::parse_event_t event, json& parsed) {
     if (event == json::parse_event_t::object_start) open_.emplace_back();
     if (event == json::parse_event_t::object_end && !open_.empty()) open_.pop_back();
     if (event == json::parse_event_t::key && !open_.empty() && found_.empty()) {
@@ -300,12 +300,17 @@ Result<bool> connected_from_json(const json& value) {
 
 Result<json> parse_json(std::string_view text) {
   DuplicateKeys duplicates;
+  bool too_deep = false;
   json value = json::parse(
       text.begin(), text.end(),
-      [&duplicates](int depth, json::parse_event_t event, json& parsed) {
-        return duplicates(depth, event, parsed);
+      [&](int depth, json::parse_event_t event, json& parsed) {
+        const bool opens =
+            event == json::parse_event_t::object_start || event == json::parse_event_t::array_start;
+        too_deep = too_deep || (opens && depth >= kMaxJsonDepth);
+        return !too_deep && duplicates(event, parsed);  // false: it is not kept
       },
       false);
+  if (too_deep) return fail(Errc::kInvalidArgument, "this JSON has too many levels");
   if (value.is_discarded()) return fail(Errc::kInvalidArgument, "this is not JSON");
   if (!duplicates.found().empty()) {
     return fail(Errc::kInvalidArgument, fmt::format("key \"{}\" stands twice", duplicates.found()));

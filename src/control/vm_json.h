@@ -32,8 +32,11 @@ Result<bool> connected_from_json(const nlohmann::json& value);
 // Lenient about unknown keys: the daemon may be newer than its client.
 Result<VmStatus> vm_status_from_json(const nlohmann::json& value);
 
+// To copy or to print a value takes stack for each level of it.
+inline constexpr int kMaxJsonDepth = 32;
+
 // Any text to a JSON value, with no exceptions. Errors: kInvalidArgument (not
-// JSON, or one key twice in an object).
+// JSON, one key twice in an object, or more levels than kMaxJsonDepth).
 Result<nlohmann::json> parse_json(std::string_view text);
 // Never fails: bytes that are not UTF-8 are replaced.
 std::string print_json(const nlohmann::json& value);

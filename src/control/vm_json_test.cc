@@ -183,6 +183,23 @@ TEST(VmJson, SurvivesDeepNesting) {
   EXPECT_FALSE(read(std::string(30'000, '[') + std::string(30'000, ']')));
 }
 
+// What was parsed may be copied and printed, which goes deeper with each level.
+TEST(VmJson, HasABoundOfLevels) {
+  const auto nested = [](int levels) {
+    return std::string(static_cast<std::size_t>(levels), '[') +
+           std::string(static_cast<std::size_t>(levels), ']');
+  };
+  EXPECT_TRUE(parse_json(nested(kMaxJsonDepth)));
+  for (const int levels : {kMaxJsonDepth + 1, kMaxJsonDepth + 2, 30'000}) {
+    const auto refused = parse_json(nested(levels));
+    ASSERT_FALSE(refused) << levels;
+    EXPECT_EQ(refused.error().message, "this JSON has too many levels");
+  }
+  std::string objects;
+  for (int i = 0; i <= kMaxJsonDepth; ++i) objects += "{\"a\":";
+  EXPECT_FALSE(parse_json(objects + "1" + std::string(kMaxJsonDepth + 1, '}')));
+}
+
 TEST(VmJson, PrintsBytesThatAreNotText) {
   const VmStatus status{.spec = {}, .adapters = {{.problem = "\xff\xfe"}}};
   EXPECT_THAT(print_json(to_json(status)), HasSubstr("problem"));

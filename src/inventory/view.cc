@@ -10,6 +10,7 @@
 #include <tuple>
 #include <utility>
 
+#include "control/fingerprint.h"
 #include "control/json_reader.h"
 #include "control/network_json.h"
 #include "control/segment.h"
@@ -70,10 +71,12 @@ std::optional<HostInfo> read_info(const json& value) {
   info.port = static_cast<std::uint16_t>(reader.need_number("port", 65535));
   info.version = reader.text("version").value_or("");
   info.closed = reader.text("closed").value_or("");
+  info.key = reader.text("key").value_or("");
   if (!reader.finish_ignoring_unknown() || !is_address(info.address)) return std::nullopt;
   if (!is_printable(info.version, control::kMaxNameLength)) return std::nullopt;
   if (!is_printable(info.closed, kMaxReason)) return std::nullopt;
   if (info.port == 0 && info.closed.empty()) return std::nullopt;
+  if (!info.key.empty() && !control::is_fingerprint(info.key)) return std::nullopt;
   return info;
 }
 
@@ -82,6 +85,7 @@ std::optional<HostInfo> read_info(const json& value) {
 void say_info(OwnKeys& own, const HostInfo& info) {
   json value = {{"address", info.address}, {"port", info.port}, {"version", info.version}};
   if (!info.closed.empty()) value["closed"] = info.closed.substr(0, kMaxReason);
+  if (!info.key.empty()) value["key"] = info.key;
   own[std::string(kInfoKey)] = value.dump();
 }
 
@@ -170,9 +174,7 @@ void Records::put_document(KeyValue&& pair) {
   const bool good = !name.empty() && pair.key.size() <= kMaxKey && is_printable(name, kMaxKey) &&
                     documents_.size() < View::kMaxDocuments &&
                     pair.value.size() <= View::kMaxDocument;
-  const Result<json> value =
-      good ? control::parse_json(pair.value) : fail(Errc::kInvalidArgument, "odd");
-  if (value && read_network_document(name, *value, pair.mod_revision)) {
+  if (good && read_document(name, pair.value, pair.mod_revision)) {
     documents_[std::move(name)] = std::move(pair.value);
   } else {
     ++odd_;
@@ -181,10 +183,22 @@ void Records::put_document(KeyValue&& pair) {
 
 void Records::erase_document(const std::string& name) {
   documents_.erase(name);
+  if (const auto host = member_of_document(name)) members_.erase(*host);
   if (name.starts_with(kSwitches)) network_.switches.erase(name.substr(kSwitches.size()));
   if (!name.starts_with(kPortGroups)) return;
   network_.port_groups.erase(name.substr(kPortGroups.size()));
   port_groups_written_.erase(name.substr(kPortGroups.size()));
+}
+
+bool Records::read_document(const std::string& name, const std::string& text, Revision written) {
+  if (const auto host = member_of_document(name)) {
+    auto record = parse_member(name, text);
+    if (!record || members_.size() >= View::kMaxHosts) return false;
+    members_[*host] = std::move(*record);
+    return true;
+  }
+  const Result<json> value = control::parse_json(text);
+  return value && read_network_document(name, *value, written);
 }
 
 bool Records::read_network_document(const std::string& name, const json& value, Revision written) {
@@ -226,6 +240,7 @@ std::shared_ptr<const View> Records::build() const {
   auto view = std::make_shared<View>();
   view->documents = documents_;
   view->network = network_;
+  view->members = members_;
   std::erase_if(view->network.port_groups, [this](const auto& group) {
     return !network_.switches.contains(group.second.vds);
   });

@@ -32,6 +32,7 @@
 #include "control/mac_address.h"
 #include "inventory/etcd_json.h"
 #include "inventory/keys.h"
+#include "inventory/member_record.h"
 
 namespace paravane::inventory {
 
@@ -40,6 +41,7 @@ struct HostInfo {
   std::uint16_t port = 0;  // of its channel; 0: it has none
   std::string version;     // of its program
   std::string closed{};    // why it has none
+  std::string key{};       // of the certificate that it shows (MemberRecord); empty: not said
 };
 
 struct AdapterInfo {
@@ -96,6 +98,7 @@ struct View {
   std::map<control::MacAddress, GidOwner> macs;
   std::map<std::string, std::string> documents;  // below config/, their JSON as it stands there
   control::Network network;                  // of those documents; each port group has its switch
+  MemberRecords members;                     // of those documents
   std::vector<LostClaim> lost;               // in order
   std::uint64_t odd_keys = 0;                // that count for nothing: not as they should be
   std::vector<std::string> oversized_hosts;  // whose keys count for nothing: too many, too long
@@ -144,7 +147,8 @@ class Records {
 
   void put_document(KeyValue&& pair);
   void erase_document(const std::string& name);
-  // False: it is not as it should be.
+  // Each false: it is not as it should be.
+  bool read_document(const std::string& name, const std::string& text, Revision written);
   bool read_network_document(const std::string& name, const nlohmann::json& value,
                              Revision written);
   static void show_adapters(const HostRecords& records, Host& host);
@@ -161,6 +165,7 @@ class Records {
   std::map<std::string, HostRecords> hosts_;
   std::map<std::string, std::string> documents_;
   control::Network network_;  // as documents say; a port group's switch may not be there
+  MemberRecords members_;
   std::map<std::string, Revision> port_groups_written_;  // of network_
   std::uint64_t odd_ = 0;
   bool wants_reading_ = false;

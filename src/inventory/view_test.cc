@@ -310,6 +310,34 @@ TEST_F(ViewTest, SwitchesAndPortGroupsAreCheckedAsAStrangers) {
   EXPECT_FALSE(view()->network.port_groups.contains("alone"));
 }
 
+TEST_F(ViewTest, MembersAreWhoTheAuthoritySaysTheyAre) {
+  const MemberRecord first{std::string(64, 'a'), {std::string(64, 'a'), std::string(64, 'b')}};
+  const MemberRecord second{std::string(64, 'c'), {std::string(64, 'c')}};
+  const std::string key = std::string(kConfigPrefix) + member_document("h2");
+  EXPECT_THAT(view()->members, IsEmpty());
+  put(key, print_member("h2", first));
+  EXPECT_EQ(view()->members, (MemberRecords{{"h2", first}}));
+  put(key, print_member("h2", second));  // another machine of that name
+  EXPECT_EQ(view()->members, (MemberRecords{{"h2", second}}));
+  put(key, print_member("h3", first));
+  EXPECT_THAT(view()->members, IsEmpty()) << "a document that is not what its name says";
+  EXPECT_EQ(view()->odd_keys, 1U);
+  put(key, print_member("h2", first));
+  erase(key);
+  EXPECT_THAT(view()->members, IsEmpty());
+  put(host_prefix("h2") + member_document("h2"), print_member("h2", first));
+  EXPECT_THAT(view()->members, IsEmpty()) << "a host says nothing of its own membership";
+}
+
+TEST_F(ViewTest, AHostSaysWhichKeyItUses) {
+  OwnKeys own;
+  const std::string key(64, 'a');
+  say_info(own, {.address = "192.0.2.1", .port = 1, .version = "1", .closed = {}, .key = key});
+  say("h2", "", own);
+  ASSERT_TRUE(view()->hosts.at("h2").info);
+  EXPECT_EQ(view()->hosts.at("h2").info->key, key);
+}
+
 TEST_F(ViewTest, ThereAreSoManySwitchesAndPortGroupsAndNoMore) {
   for (std::size_t i = 0; i < control::kMaxPortGroups + 10; ++i) {
     const std::string name = "x" + std::to_string(i);
@@ -329,6 +357,7 @@ TEST_F(ViewTest, OddValuesCountForNothing) {
         std::string(R"({"address":"192.0.2.1","port":0})"),
         std::string(R"({"address":"192.0.2.1","port":65536})"),
         std::string(R"({"address":"192.0.2.1"})"),
+        std::string(R"({"address":"192.0.2.1","port":1,"key":"x"})"),
         std::string("{\"address\":\"192.0.2.1\",\"port\":1,\"version\":\"a\\nb\"}")}) {
     put(info, R"({"address":"192.0.2.1","port":1})");
     EXPECT_TRUE(view()->hosts.at("a").info);
