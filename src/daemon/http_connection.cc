@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include "daemon/range_header.h"
 #include "daemon/version.h"
 
 namespace paravane::daemon {
@@ -157,10 +158,11 @@ class HttpServer final : private httplib::Server {
 }  // namespace
 
 void serve_http(UniqueFd connection, std::string_view request, control::RequestHandler& handler) {
-  AnswerStream stream(connection.get(), request);
+  const std::string plain = without_ranges(request);
+  AnswerStream stream(connection.get(), plain);
   HttpServer server(handler);
   server.serve(stream);
-  ::shutdown(connection.get(), SHUT_RDWR);
+  ::shutdown(connection.get(), SHUT_WR);  // the answer has ended; more is not read
 }
 
 }  // namespace paravane::daemon

@@ -2,10 +2,12 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <pthread.h>
 #include <sys/socket.h>
 
+#include <functional>
 #include <string>
-#include <thread>
+#include <utility>
 
 #include "testing/fake_management.h"
 
@@ -16,6 +18,28 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::StartsWith;
 
+// With a stack that is no larger than it must be.
+class SmallThread {
+ public:
+  explicit SmallThread(std::function<void()> act) : act_(std::move(act)) {
+    pthread_attr_t attributes;
+    ::pthread_attr_init(&attributes);
+    ::pthread_attr_setstacksize(&attributes, kStackBytes);
+    const auto run = [](void* self) -> void* {
+      static_cast<SmallThread*>(self)->act_();
+      return nullptr;
+    };
+    EXPECT_EQ(::pthread_create(&thread_, &attributes, run, this), 0);
+    ::pthread_attr_destroy(&attributes);
+  }
+  void join() { EXPECT_EQ(::pthread_join(thread_, nullptr), 0); }
+
+ private:
+  static constexpr std::size_t kStackBytes = std::size_t{512} * 1024;
+  std::function<void()> act_;
+  pthread_t thread_{};
+};
+
 class HttpConnectionTest : public testing::Test {
  protected:
   // What comes back for these bytes.
@@ -23,7 +47,8 @@ class HttpConnectionTest : public testing::Test {
     int ends[2] = {-1, -1};
     EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
     const UniqueFd client(ends[0]);
-    std::thread server([&, end = ends[1]] { serve_http(UniqueFd(end), bytes, handler_); });
+    UniqueFd server_end(ends[1]);
+    SmallThread server([&] { serve_http(std::move(server_end), bytes, handler_); });
     std::string answer;
     char buffer[4096];
     ssize_t count = 0;
@@ -95,6 +120,26 @@ TEST_F(HttpConnectionTest, RangesAreNotServed) {
   const std::string answer =
       exchange("GET /v1/vms HTTP/1.1\r\nRange: bytes=" + ranges + "\r\n\r\n");
   EXPECT_LE(answer.size(), whole.size()) << answer.substr(0, 80);
+}
+
+// A parser that goes deeper with each byte ends the daemon at some length.
+TEST_F(HttpConnectionTest, TheWorstRequestNeedsLittleStack) {
+  std::string ranges = "0-";
+  while (ranges.size() < 8100) ranges += ",0-";
+  const std::string ones(8100, '1');
+  const std::string path = "/" + std::string(control::kMaxApiPath - 1, 'a');
+  const std::string deep =
+      std::string(control::kMaxApiBody / 2, '[') + std::string(control::kMaxApiBody / 2, ']');
+  for (const std::string& request :
+       {"GET /v1/status HTTP/1.1\r\nRange: bytes=" + ranges + "\r\n\r\n",
+        "GET /v1/status HTTP/1.1\r\nrange:bytes=" + ones + "-" + "\r\n\r\n",
+        "GET /v1/status HTTP/1.1\r\nX: y\nRange: bytes=" + ranges + "\r\n\r\n",
+        "GET " + path + "?" + ranges + "&" + ones + "=%41 HTTP/1.1\r\n\r\n",
+        "GET /v1/status HTTP/1.1\r\nAccept-Encoding: " + ranges + "\r\n\r\n",
+        post(deep, "Content-Type: application/json;" + ranges + "\r\n"),
+        post(deep, "Content-Type: multipart/form-data; boundary=" + ranges + "\r\n")}) {
+    EXPECT_THAT(exchange(request), StartsWith("HTTP/1.1 ")) << request.substr(0, 80);
+  }
 }
 
 TEST_F(HttpConnectionTest, SurvivesGarbage) {

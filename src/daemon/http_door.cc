@@ -1,12 +1,9 @@
 #include "daemon/http_door.h"
 
 #include <pthread.h>
-#include <sys/epoll.h>
-#include <sys/socket.h>
 
-#include <cerrno>
+#include <algorithm>
 #include <chrono>
-#include <cstring>
 #include <optional>
 #include <utility>
 
@@ -16,6 +13,7 @@
 namespace paravane::daemon {
 namespace {
 
+// Of a loop that does not wait.
 constexpr auto kPause = std::chrono::milliseconds(100);
 
 }  // namespace
@@ -24,11 +22,9 @@ Result<std::unique_ptr<HttpDoor>> HttpDoor::open(HttpDoorConfig config, UniqueFd
                                                  control::RequestHandler& handler) {
   auto loop = EventLoop::create();
   if (!loop) return std::unexpected(loop.error());
-  std::unique_ptr<HttpDoor> door(
-      new HttpDoor(std::move(config), std::move(listener), std::move(*loop), handler));
-  const auto take = [d = door.get()](std::uint32_t /*events*/) { d->take_in(); };
-  if (Status watched = door->loop_->watch(door->listener_.get(), EPOLLIN, take); !watched) {
-    return std::unexpected(watched.error());
+  std::unique_ptr<HttpDoor> door(new HttpDoor(std::move(config), std::move(*loop), handler));
+  if (Status opened = door->doorway_.open(std::move(listener)); !opened) {
+    return std::unexpected(opened.error());
   }
   door->threads_.emplace_back([d = door.get()] { d->keep_door(); });
   for (unsigned i = 0; i < door->config_.threads; ++i) {
@@ -37,15 +33,17 @@ Result<std::unique_ptr<HttpDoor>> HttpDoor::open(HttpDoorConfig config, UniqueFd
   return door;
 }
 
-HttpDoor::HttpDoor(HttpDoorConfig config, UniqueFd listener, std::unique_ptr<EventLoop> loop,
+HttpDoor::HttpDoor(HttpDoorConfig config, std::unique_ptr<EventLoop> loop,
                    control::RequestHandler& handler)
     : config_(std::move(config)),
-      listener_(std::move(listener)),
       handler_(handler),
       loop_(std::move(loop)),
-      lobby_(*loop_, [this](UniqueFd client, std::string bytes) {
-        queue_.put({.client = std::move(client), .bytes = std::move(bytes)});
-      }) {}
+      lobby_(*loop_,
+             [this](UniqueFd client, std::string bytes) {
+               queue_.put({.client = std::move(client), .bytes = std::move(bytes)});
+             }),
+      doorway_(*loop_, timers_, config_.name,
+               [this](UniqueFd client) { take_in(std::move(client)); }) {}
 
 HttpDoor::~HttpDoor() {
   stopping_.store(true);
@@ -59,8 +57,10 @@ void HttpDoor::keep_door() {
   while (!stopping_.load()) {
     const Instant now = std::chrono::steady_clock::now();
     lobby_.drop_late(now);
+    timers_.run_due(now);
+    const Instant next = std::min(lobby_.next_deadline(), timers_.next_deadline());
     std::optional<Duration> wait;
-    if (const Instant next = lobby_.next_deadline(); next != kNever) wait = next - now;
+    if (next != kNever) wait = std::max(next - now, Duration::zero());
     if (const Result<int> ran = loop_->poll(wait); !ran) {
       log::error("{}: {}", config_.name, ran.error().message);
       std::this_thread::sleep_for(kPause);
@@ -68,16 +68,10 @@ void HttpDoor::keep_door() {
   }
 }
 
-void HttpDoor::take_in() {
-  UniqueFd client(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-  if (client) {
-    if (Status admitted = lobby_.admit(std::move(client), std::chrono::steady_clock::now());
-        !admitted) {
-      log::warn("{}: cannot take a connection: {}", config_.name, admitted.error().message);
-    }
-  } else if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED) {
-    log::warn("{}: cannot take a connection: {}", config_.name, std::strerror(errno));
-    std::this_thread::sleep_for(kPause);  // out of descriptors
+void HttpDoor::take_in(UniqueFd client) {
+  const Status admitted = lobby_.admit(std::move(client), std::chrono::steady_clock::now());
+  if (!admitted) {
+    log::warn("{}: cannot take a connection: {}", config_.name, admitted.error().message);
   }
 }
 

@@ -17,8 +17,10 @@
 
 #include "base/event_loop.h"
 #include "base/result.h"
+#include "base/timers.h"
 #include "base/unique_fd.h"
 #include "control/api_handler.h"
+#include "daemon/doorway.h"
 #include "daemon/request_lobby.h"
 #include "daemon/request_queue.h"
 
@@ -41,19 +43,20 @@ class HttpDoor {
   HttpDoor& operator=(const HttpDoor&) = delete;
 
  private:
-  HttpDoor(HttpDoorConfig config, UniqueFd listener, std::unique_ptr<EventLoop> loop,
+  HttpDoor(HttpDoorConfig config, std::unique_ptr<EventLoop> loop,
            control::RequestHandler& handler);
   void keep_door();
-  void take_in();
+  void take_in(UniqueFd client);
   void serve();
 
   const HttpDoorConfig config_;
-  UniqueFd listener_;
   control::RequestHandler& handler_;
   std::atomic<bool> stopping_{false};
   RequestQueue queue_;
   std::unique_ptr<EventLoop> loop_;  // the door's
   RequestLobby lobby_;
+  TimerQueue timers_;
+  Doorway doorway_;
   std::vector<std::thread> threads_;
 };
 

@@ -1,13 +1,16 @@
 #include "daemon/join_door.h"
 
 #include <poll.h>
+#include <pthread.h>
 #include <sys/eventfd.h>
-#include <sys/socket.h>
 
 #include <array>
 #include <chrono>
+#include <optional>
+#include <string>
 #include <utility>
 
+#include "base/accept.h"
 #include "base/log.h"
 #include "base/log_limit.h"
 
@@ -27,37 +30,25 @@ JoinDoor::JoinDoor(UniqueFd listener, TlsServer server)
 JoinDoor::~JoinDoor() {
   closing_ = true;
   ::eventfd_write(wake_.get(), 1);
-  {
-    const MutexLock lock(mutex_);
-    if (at_door_ >= 0) ::shutdown(at_door_, SHUT_RDWR);
-  }
   thread_.join();
-}
-
-void JoinDoor::set_at_door(int client) {
-  const MutexLock lock(mutex_);
-  at_door_ = client;
-  if (closing_ && client >= 0) ::shutdown(client, SHUT_RDWR);
 }
 
 void JoinDoor::keep() {
   pthread_setname_np(pthread_self(), "join-door");
   LogLimit limit;
+  const auto complain = [&limit](const std::string& problem) {
+    const auto kept_back = limit.allow(std::chrono::steady_clock::now());
+    if (kept_back) log::warn("cluster: join door: {}{}", problem, kept_back_note(*kept_back));
+  };
   while (!closing_) {
     std::array<pollfd, 2> waits{pollfd{.fd = listener_.get(), .events = POLLIN, .revents = 0},
                                 pollfd{.fd = wake_.get(), .events = POLLIN, .revents = 0}};
     if (::poll(waits.data(), waits.size(), -1) < 0 || closing_) continue;
-    const UniqueFd client(
-        ::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-    if (client) {
-      set_at_door(client.get());
-      const Status served = serve_line(client, server_);
-      set_at_door(-1);
-      if (!served && !closing_) {
-        if (limit.allow(std::chrono::steady_clock::now())) {
-          log::warn("cluster: somebody at the join door: {}", served.error().message);
-        }
-      }
+    const Result<std::optional<UniqueFd>> client = accept_client(listener_.get());
+    if (!client) complain("cannot take a connection: " + client.error().message);
+    if (client && *client) {
+      const Status served = serve_line(**client, server_, wake_.get());
+      if (!served && !closing_) complain("a stranger: " + served.error().message);
     }
     std::this_thread::sleep_for(kBetweenTwo);
   }

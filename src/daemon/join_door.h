@@ -6,7 +6,6 @@
 #include <atomic>
 #include <thread>
 
-#include "base/mutex.h"
 #include "base/unique_fd.h"
 #include "daemon/tls_line.h"
 
@@ -23,15 +22,11 @@ class JoinDoor {
 
  private:
   void keep();
-  // -1: nobody is at the door.
-  void set_at_door(int client);
 
   UniqueFd listener_;
   TlsServer server_;
-  UniqueFd wake_;
+  UniqueFd wake_;  // readable for good once we close
   std::atomic<bool> closing_{false};
-  Mutex mutex_;
-  int at_door_ GUARDED_BY(mutex_) = -1;
   std::thread thread_;
 };
 

@@ -1,0 +1,56 @@
+// Doorway: a listening socket in an event loop. Who comes is handed over; while clients
+// cannot be taken (out of descriptors), the socket is left alone for a moment instead of
+// waking the loop again and again, and the log says so now and then.
+//
+// The loop's thread.
+
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "base/event_loop.h"
+#include "base/instant.h"
+#include "base/log_limit.h"
+#include "base/result.h"
+#include "base/timers.h"
+#include "base/unique_fd.h"
+
+namespace paravane::daemon {
+
+class Doorway {
+ public:
+  static constexpr Duration kPause = std::chrono::milliseconds(100);
+
+  // Connected, and does not block.
+  using OnClient = std::function<void(UniqueFd client)>;
+  using Clock = std::function<Instant()>;
+
+  // `name` begins log lines. `loop` and `timers` outlive us; the owner runs the timers, by `clock`.
+  Doorway(EventLoop& loop, TimerQueue& timers, std::string name, OnClient on_client,
+          Clock clock = std::chrono::steady_clock::now);
+  ~Doorway();
+  Doorway(const Doorway&) = delete;
+  Doorway& operator=(const Doorway&) = delete;
+
+  // In place of the one before. `listener` listens and does not block; none: nobody comes.
+  // Errors: kIo.
+  Status open(UniqueFd listener);
+
+ private:
+  Status watch();
+  void unwatch();
+  void on_knock();
+  void pause(const std::string& problem);
+
+  EventLoop& loop_;
+  TimerQueue& timers_;
+  const std::string name_;
+  const OnClient on_client_;
+  const Clock clock_;
+  UniqueFd listener_;
+  TimerId again_ = TimerId::kNone;
+  LogLimit complaints_;
+};
+
+}  // namespace paravane::daemon

@@ -1,0 +1,99 @@
+#include "daemon/doorway.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include <memory>
+#include <utility>
+
+#include "testing/log_capture.h"
+#include "testing/no_more_descriptors.h"
+
+namespace paravane::daemon {
+namespace {
+
+using testing::HasSubstr;
+
+class DoorwayTest : public testing::Test {
+ protected:
+  DoorwayTest() {
+    UniqueFd listener(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    const sockaddr_un any{.sun_family = AF_UNIX, .sun_path = {}};  // the kernel names it
+    EXPECT_EQ(::bind(listener.get(), reinterpret_cast<const sockaddr*>(&any), sizeof(sa_family_t)),
+              0);
+    EXPECT_EQ(::listen(listener.get(), 8), 0);
+    size_ = sizeof name_;
+    EXPECT_EQ(::getsockname(listener.get(), reinterpret_cast<sockaddr*>(&name_), &size_), 0);
+    EXPECT_TRUE(door_.open(std::move(listener)));
+  }
+
+  UniqueFd knock() const {
+    UniqueFd client(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    EXPECT_EQ(::connect(client.get(), reinterpret_cast<const sockaddr*>(&name_), size_), 0);
+    return client;
+  }
+  // One round; how many callbacks ran.
+  int round() { return *loop_->poll(Duration::zero()); }
+  // The same, without a descriptor for the client. Judge it afterwards: the sanitizer looks
+  // at objects that it has not seen before through a pipe.
+  int round_without_descriptors() {
+    const NoMoreDescriptors none;
+    return round();
+  }
+
+  Instant now_{std::chrono::hours(1)};
+  std::unique_ptr<EventLoop> loop_ = *EventLoop::create();
+  TimerQueue timers_;
+  int taken_ = 0;
+  sockaddr_un name_{};
+  socklen_t size_ = 0;
+  Doorway door_{*loop_, timers_, "door", [this](UniqueFd /*client*/) { ++taken_; },
+                [this] { return now_; }};
+};
+
+TEST_F(DoorwayTest, HandsOverWhoComes) {
+  const UniqueFd client = knock();
+  EXPECT_EQ(round(), 1);
+  EXPECT_EQ(taken_, 1);
+  EXPECT_EQ(round(), 0);
+}
+
+TEST_F(DoorwayTest, LeavesTheSocketAloneWhileClientsCannotBeTaken) {
+  const UniqueFd client = knock();
+  EXPECT_EQ(round_without_descriptors(), 1);
+  EXPECT_EQ(round_without_descriptors(), 0) << "the client still waits, and the loop would spin";
+  EXPECT_EQ(timers_.next_deadline(), now_ + Doorway::kPause);
+}
+
+TEST_F(DoorwayTest, TakesWhoHasWaitedMeanwhile) {
+  const UniqueFd client = knock();
+  EXPECT_EQ(round_without_descriptors(), 1);
+  now_ += Doorway::kPause;
+  timers_.run_due(now_);
+  EXPECT_EQ(round(), 1);
+  EXPECT_EQ(taken_, 1);
+}
+
+TEST_F(DoorwayTest, SaysSoAFewTimesAndNoMore) {
+  const LogCapture log;
+  const UniqueFd client = knock();
+  for (int i = 0; i < 50; ++i) {
+    EXPECT_EQ(round_without_descriptors(), 1);
+    now_ += Doorway::kPause;
+    timers_.run_due(now_);
+  }
+  EXPECT_EQ(log.lines(), 3u);
+  EXPECT_THAT(log.text(), HasSubstr("door: cannot take a connection: "));
+}
+
+TEST_F(DoorwayTest, IsClosedDuringAPause) {
+  const UniqueFd client = knock();
+  EXPECT_EQ(round_without_descriptors(), 1);
+  EXPECT_TRUE(door_.open(UniqueFd()));
+  EXPECT_EQ(timers_.size(), 0u);
+}
+
+}  // namespace
+}  // namespace paravane::daemon
