@@ -17,6 +17,7 @@
 #include "daemon/directory_lock.h"
 #include "daemon/logging.h"
 #include "daemon/notify.h"
+#include "testing/log_capture.h"
 #include "testing/temp_dir.h"
 
 namespace paravane::daemon {
@@ -98,9 +99,12 @@ TEST_F(NotifierTest, SpeaksToAnAbstractSocket) {
 }
 
 TEST_F(NotifierTest, IsSilentWithoutAServiceManager) {
+  const LogCapture log;
   Notifier("").ready("x");
   Notifier(std::string(200, 'x')).ready("x");
+  EXPECT_EQ(log.text(), "");
   Notifier((dir_ / "nobody").string()).ready("x");
+  EXPECT_THAT(log.text(), HasSubstr("cannot tell the service manager our state: No such file"));
 }
 
 TEST(Logging, WritesJsonThatHoldsAnything) {

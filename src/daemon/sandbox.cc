@@ -6,11 +6,13 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
 #include <vector>
 
+#include "daemon/file_rules.h"
 #include "daemon/system_calls.h"
 
 namespace paravane::daemon {
@@ -58,7 +60,7 @@ Status end_with(pid_t parent) {
 
 }  // namespace
 
-Status enter_sandbox(const EngineAccount& account, const SandboxConfig& config, pid_t parent) {
+Status enter_sandbox(const EngineAccount& account, const Config& config, pid_t parent) {
   capng_clear(CAPNG_SELECT_ALL);
   if (account.user) {
     if (Status done = become(account); !done) return done;
@@ -68,7 +70,10 @@ Status enter_sandbox(const EngineAccount& account, const SandboxConfig& config, 
   if (::prctl(PR_SET_NO_NEW_PRIVS, 1UL, 0UL, 0UL, 0UL) != 0) return cannot("renounce privileges");
   if (is_sanitized()) return {};  // sanitizers make calls of their own and debug the process
   if (Status done = hide_memory(); !done) return done;
-  if (!config.filter_system_calls) return {};
+  if (!config.sandbox.filter_system_calls) return {};
+  const std::array own{config.state_dir, config.vfio_user.socket_dir,
+                       config.api.socket.parent_path()};
+  if (Status done = restrict_files(own); !done) return done;
   return filter_system_calls();
 }
 

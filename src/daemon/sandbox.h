@@ -1,7 +1,7 @@
 // Takes from this process every right that serving guests does not need: it
 // becomes a user of its own, in no groups but those of its sockets, without
-// capabilities now or ever, with the system calls of daemon/system_calls.h alone.
-// It ends when its parent does.
+// capabilities now or ever, with the system calls of daemon/system_calls.h alone, and
+// writes to files in its own directories (daemon/file_rules.h). It ends when its parent does.
 
 #pragma once
 
@@ -15,7 +15,7 @@ namespace paravane::daemon {
 
 // REQUIRES: no threads yet. `parent`: who made this process. There is no way back;
 // after an error the process must end. Errors: kIo.
-Status enter_sandbox(const EngineAccount& account, const SandboxConfig& config, pid_t parent);
+Status enter_sandbox(const EngineAccount& account, const Config& config, pid_t parent);
 
 // When all that was there at the start is served: gives up what only starting takes.
 // Errors: kIo.

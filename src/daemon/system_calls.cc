@@ -3,6 +3,8 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <linux/seccomp.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sched.h>
 #include <seccomp.h>
 #include <sys/ioctl.h>
@@ -36,9 +38,9 @@ constexpr std::array kHarmless = {
     // waiting
     "epoll_create1", "epoll_ctl", "epoll_pwait", "epoll_pwait2", "epoll_wait", "eventfd2", "poll",
     "ppoll", "pselect6", "select", "signalfd4",
-    // sockets that are there
+    // sockets that are there; allow_socket_calls() has the rest
     "accept", "accept4", "bind", "connect", "getpeername", "getsockname", "getsockopt", "listen",
-    "recvfrom", "recvmsg", "sendmsg", "sendto", "setsockopt", "shutdown",
+    "recvfrom", "recvmsg",
     // threads
     "exit", "exit_group", "futex", "futex_waitv", "get_robust_list", "getcpu", "gettid",
     "membarrier", "restart_syscall", "rseq", "rt_sigaction", "rt_sigpending", "rt_sigprocmask",
@@ -170,6 +172,33 @@ void allow_file_control(Filter& filter) {
   }
 }
 
+// The options that libcurl and we set. Others connect (TCP_FASTOPEN_CONNECT), lay a connection
+// out as if it had been made (TCP_REPAIR), change what a socket is (TCP_ULP, IPV6_ADDRFORM) or
+// where its packets go (IP_OPTIONS, IPV6_RTHDR, SO_BINDTODEVICE, SO_MARK).
+struct SocketOption {
+  int level;
+  int name;
+};
+constexpr std::array kSocketOptions = {
+    SocketOption{SOL_SOCKET, SO_KEEPALIVE}, SocketOption{IPPROTO_TCP, TCP_NODELAY},
+    SocketOption{IPPROTO_TCP, TCP_KEEPIDLE}, SocketOption{IPPROTO_TCP, TCP_KEEPINTVL},
+    SocketOption{IPPROTO_TCP, TCP_KEEPCNT}};
+
+// What makes no connection out of a socket that has none. The kernel reads 32 bits of flags.
+void allow_socket_calls(Filter& filter) {
+  constexpr std::uint64_t kOtherFlags = 0xFFFFFFFF & ~std::uint64_t{MSG_NOSIGNAL | MSG_DONTWAIT};
+  constexpr unsigned kAddress = 4;
+  // MSG_FASTOPEN connects, and an address is for sockets that are not connected.
+  filter.allow("sendto", {has_bits(3, kOtherFlags, 0), is(kAddress, 0)});
+  filter.allow("sendmsg", {has_bits(2, kOtherFlags, 0)});
+  // The reading half, shut down, makes a listener a socket that may be connected.
+  filter.allow("shutdown", {is(1, SHUT_WR)});
+  for (const auto [level, name] : kSocketOptions) {
+    filter.allow("setsockopt", {is(1, static_cast<std::uint64_t>(level)),
+                                is(2, static_cast<std::uint64_t>(name))});
+  }
+}
+
 // Only with these arguments.
 void allow_in_part(Filter& filter) {
   // A datagram needs no connection to reach any socket of this host.
@@ -195,6 +224,7 @@ Status filter_system_calls() {
   for (const char* name : kAttack) filter.add(SCMP_ACT_KILL_PROCESS, name);
   allow_modes(filter);
   allow_file_control(filter);
+  allow_socket_calls(filter);
   allow_in_part(filter);
   return filter.load();
 }

@@ -9,7 +9,6 @@
 #include <sched.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -22,25 +21,14 @@
 #include <csignal>
 #include <cstdint>
 #include <cstdlib>
-#include <functional>
 #include <string>
 
 #include "base/event_signal.h"
 #include "base/unique_fd.h"
+#include "daemon/inside_filter_test.h"
 
 namespace paravane::daemon {
 namespace {
-
-constexpr int kTrue = 10;
-constexpr int kFalse = 11;
-constexpr int kNoFilter = 12;
-
-// Ends the child with the answer.
-[[noreturn]] void answer_inside(const std::function<bool()>& question) {
-  if (::prctl(PR_SET_NO_NEW_PRIVS, 1UL, 0UL, 0UL, 0UL) != 0) _exit(kNoFilter);
-  if (!filter_system_calls()) _exit(kNoFilter);
-  _exit(question() ? kTrue : kFalse);
-}
 
 // Not std::thread: a sanitizer looks at its parts with system calls that are not allowed.
 pthread_t run(void* (*function)(void*), void* argument) {
