@@ -32,9 +32,25 @@ Instant now() {
   return std::chrono::steady_clock::now();
 }
 
+// Records leave at once, and what waits to be sent waits in the channel, where what is short goes
+// first, and not in the socket: no more than that, beyond what is under way.
+constexpr int kMostUnsent = 128 * 1024;
+
+// What both ends must say alike (ALPN): the handshake fails between two that do not.
+const char* protocol_of(const ChannelMakerConfig& config) {
+  if (config.encrypted) return "paravane/1";
+  return config.seals_payload ? "paravane-sealed/2" : "paravane-sealed/1";
+}
+
+const char* kind_of(const ChannelMakerConfig& config) {
+  if (config.encrypted) return "encrypted";
+  return config.seals_payload ? "sealed" : "sealed, but for long payload";
+}
+
 void send_at_once(int socket) {
   const int on = 1;
   ::setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  ::setsockopt(socket, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &kMostUnsent, sizeof kMostUnsent);
 }
 
 }  // namespace
@@ -71,6 +87,7 @@ ChannelMaker::ChannelMaker(ChannelMakerConfig config, Events events,
       events_(std::move(events)),
       loop_(std::move(loop)),
       mailbox_(std::make_shared<Mailbox>([shared = loop_] { shared->wake(); })),
+      door_(*loop_, timers_, "channels", [this](UniqueFd client) { on_knock(std::move(client)); }),
       thread_([this] { run(); }) {}
 
 ChannelMaker::~ChannelMaker() {
@@ -98,8 +115,8 @@ void ChannelMaker::run() {
 
 void ChannelMaker::set_credentials(ChannelCredentials credentials) {
   mailbox_->post([this, credentials = std::move(credentials)] {
-    auto made = TlsContext::create(credentials.identity, credentials.authority,
-                                   config_.encrypted ? "paravane/1" : "paravane-sealed/1");
+    auto made =
+        TlsContext::create(credentials.identity, credentials.authority, protocol_of(config_));
     if (!made) return log::error("channels: {}", made.error().message);
     tls_ = std::move(*made);
   });
@@ -107,23 +124,20 @@ void ChannelMaker::set_credentials(ChannelCredentials credentials) {
 
 void ChannelMaker::set_listener(UniqueFd listener) {
   mailbox_->post([this, shared = std::make_shared<UniqueFd>(std::move(listener))] {
-    if (listener_) loop_->unwatch(listener_.get());
-    listener_ = std::move(*shared);
-    if (!listener_) return;
-    const Status watched =
-        loop_->watch(listener_.get(), EPOLLIN, [this](std::uint32_t) { on_knock(); });
-    if (!watched) log::error("channels: {}", watched.error().message);
+    const Status opened = door_.open(std::move(*shared));
+    if (!opened) log::error("channels: {}", opened.error().message);
   });
 }
 
-void ChannelMaker::set_hosts(std::map<std::string, std::string> endpoints) {
-  mailbox_->post([this, endpoints = std::move(endpoints)] {
-    std::erase_if(hosts_, [&](const auto& entry) { return !endpoints.contains(entry.first); });
-    for (const auto& [name, endpoint] : endpoints) {
+void ChannelMaker::set_hosts(std::map<std::string, ChannelPeer> peers) {
+  mailbox_->post([this, peers = std::move(peers)] {
+    std::erase_if(hosts_, [&](const auto& entry) { return !peers.contains(entry.first); });
+    for (const auto& [name, peer] : peers) {
       if (name == config_.host) continue;
       Host& host = hosts_[name];
-      if (host.endpoint == endpoint) continue;
-      host.endpoint = endpoint;
+      const bool moved = host.peer.endpoint != peer.endpoint;
+      host.peer = peer;
+      if (!moved) continue;
       host.pause = {};
       host.next_try = {};
     }
@@ -179,7 +193,7 @@ void ChannelMaker::dial_who_is_due(Instant time) {
 void ChannelMaker::dial(const std::string& name, Host& host) {
   host.dialing = true;
   host.pause = std::clamp(2 * host.pause, kFirstPause, kLongestPause);
-  events_.dial(host.endpoint, [this, mailbox = mailbox_, name](Result<UniqueFd> socket) {
+  events_.dial(host.peer.endpoint, [this, mailbox = mailbox_, name](Result<UniqueFd> socket) {
     auto shared = std::make_shared<Result<UniqueFd>>(std::move(socket));
     // Delivered only while this object is there.
     mailbox->post([this, name, shared] { on_dialed(name, std::move(*shared)); });
@@ -192,9 +206,8 @@ void ChannelMaker::on_dialed(const std::string& name, Result<UniqueFd> socket) {
   on_failed(name, socket.error().message);
 }
 
-void ChannelMaker::on_knock() {
-  UniqueFd socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
-  if (!socket || !tls_ || handshakes_.size() >= kMostHandshakes) return;
+void ChannelMaker::on_knock(UniqueFd socket) {
+  if (!tls_ || handshakes_.size() >= kMostHandshakes) return;
   begin(std::move(socket), "");
 }
 
@@ -250,21 +263,24 @@ void ChannelMaker::finish(std::unique_ptr<Handshake> handshake) {
   const bool dialed = !handshake->dialed.empty();
   const auto refuse = [&](const std::string& reason) { on_failed(handshake->dialed, reason); };
   if (dialed && hosts_.contains(handshake->dialed)) hosts_.at(handshake->dialed).dialing = false;
-  const auto identity = peer_identity(handshake->tls);
-  if (!identity) return refuse(identity.error().message);
+  const auto peer = peer_of(handshake->tls);
+  if (!peer) return refuse(peer.error().message);
+  const authority::Identity* identity = &peer->identity;
   if (identity->cluster != config_.cluster) return refuse("it is a host of another cluster");
   if (dialed && identity->host != handshake->dialed) {
     return refuse("host " + identity->host + " answers at its address");
   }
   const auto found = hosts_.find(identity->host);
   if (found == hosts_.end()) return refuse("host " + identity->host + " is not known");
+  const std::string problem = found->second.peer.refuse(peer->key);
+  if (!problem.empty()) return refuse(problem);
   if (asks_for_short_records(handshake->tls)) {
     return refuse("host " + identity->host + " asks for short TLS records");
   }
   if (!dialed && dials(identity->host)) {
     return refuse("host " + identity->host + " is not the one that dials");
   }
-  MadeChannel made{.host = identity->host};
+  MadeChannel made{.host = identity->host, .key = peer->key};
   if (config_.encrypted) {
     SSL* tls = std::exchange(handshake->tls, nullptr);
     made.stream = std::make_unique<transport_tcp::TlsStream>(tls, std::move(handshake->socket));
@@ -280,7 +296,7 @@ void ChannelMaker::finish(std::unique_ptr<Handshake> handshake) {
   host.connected = true;
   host.since = now();
   if (!std::exchange(host.told, true)) {
-    log::info("host {}: channel {}", identity->host, config_.encrypted ? "encrypted" : "sealed");
+    log::info("host {}: channel {}", identity->host, kind_of(config_));
   }
   if (events_.changed) events_.changed(identity->host, "");
   events_.made(std::move(made));

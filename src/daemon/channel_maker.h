@@ -28,6 +28,7 @@
 #include "base/result.h"
 #include "base/timers.h"
 #include "base/unique_fd.h"
+#include "daemon/doorway.h"
 #include "daemon/mailbox.h"
 #include "transport/tcp/seal.h"
 #include "transport/tcp/stream.h"
@@ -46,12 +47,22 @@ struct ChannelMakerConfig {
   std::string host;     // our name
   std::string cluster;  // its id
   bool encrypted = true;
+  bool seals_payload = true;  // without encryption; both ends must say the same
   std::chrono::milliseconds handshake_limit{5'000};
+};
+
+// Another host of the cluster.
+struct ChannelPeer {
+  std::string endpoint;  // "192.0.2.1:28250"
+  // Why who shows a certificate of that name with this key (Certificate::key) is not that
+  // host; empty: it is. On the maker's thread. Must be there.
+  std::function<std::string(const std::string& key)> refuse;
 };
 
 struct MadeChannel {
   std::string host;
   std::uint64_t number = 0;  // each has its own
+  std::string key{};         // that the other end has shown
   std::unique_ptr<transport_tcp::Stream> stream{};
   // Without encryption.
   std::optional<transport_tcp::Seal::Key> send_key{};
@@ -80,14 +91,14 @@ class ChannelMaker {
   void set_credentials(ChannelCredentials credentials);
   // A listening socket that does not block.
   void set_listener(UniqueFd listener);
-  // All other hosts of the cluster: "192.0.2.1:28250" by name. Others are refused.
-  void set_hosts(std::map<std::string, std::string> endpoints);
+  // All other hosts of the cluster, by name. Others are refused.
+  void set_hosts(std::map<std::string, ChannelPeer> peers);
   // The channel to `host` that was made with this number is no more.
   void on_lost(const std::string& host, std::uint64_t number, const std::string& reason);
 
  private:
   struct Host {
-    std::string endpoint;
+    ChannelPeer peer;
     bool connected = false;
     std::uint64_t number = 0;  // of its last channel
     bool dialing = false;
@@ -106,7 +117,7 @@ class ChannelMaker {
   void dial_who_is_due(Instant now);
   void dial(const std::string& name, Host& host);
   void on_dialed(const std::string& name, Result<UniqueFd> socket);
-  void on_knock();
+  void on_knock(UniqueFd socket);
   void begin(UniqueFd socket, const std::string& dialed);
   void go_on(int fd);
   void finish(std::unique_ptr<Handshake> handshake);
@@ -123,7 +134,7 @@ class ChannelMaker {
   std::shared_ptr<EventLoop> loop_;
   std::shared_ptr<Mailbox> mailbox_;
   TimerQueue timers_;
-  UniqueFd listener_;
+  Doorway door_;
   std::shared_ptr<const TlsContext> tls_;
   std::map<std::string, Host> hosts_;
   std::map<int, std::unique_ptr<Handshake>> handshakes_;

@@ -110,6 +110,11 @@ UniqueFd connected_to(const sockaddr_in& address) {
   return std::move(*socket);
 }
 
+// Known by its name.
+ChannelPeer peer_at(const std::string& endpoint) {
+  return {.endpoint = endpoint, .refuse = [](const std::string&) { return std::string(); }};
+}
+
 // A host that makes channels and keeps what it has made.
 class Member {
  public:
@@ -140,7 +145,7 @@ class Member {
 
   void knows(const std::string& host, const sockaddr_in& target) {
     target_ = target;
-    maker_->set_hosts({{host, "there"}});
+    maker_->set_hosts({{host, peer_at("there")}});
   }
   const sockaddr_in& address() const { return address_; }
   ChannelMaker& maker() { return *maker_; }
@@ -363,7 +368,7 @@ TEST_F(ChannelMakerTest, CredentialsMayChangeInTheMiddleOfHandshakes) {
                        }});
   ASSERT_TRUE(dialer);
   (*dialer)->set_credentials(credentials(authority_, "a"));
-  (*dialer)->set_hosts({{"b", "there"}});
+  (*dialer)->set_hosts({{"b", peer_at("there")}});
   EXPECT_TRUE(wait_until([&] { return handed && b.made() == 1; }));
 }
 
@@ -443,7 +448,7 @@ TEST_F(ChannelMakerTest, WhoIsToldOfASocketTooLateTakesItsAnswerNowhere) {
                                                       asked = true;
                                                     }});
   (*maker)->set_credentials(credentials(authority_, "a"));
-  (*maker)->set_hosts({{"b", "there"}});
+  (*maker)->set_hosts({{"b", peer_at("there")}});
   ASSERT_TRUE(wait_until([&] { return asked.load(); }));
   maker->reset();
   for (const auto& done : answers) done(listener());

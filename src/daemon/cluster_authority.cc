@@ -23,6 +23,9 @@ namespace {
 
 constexpr std::size_t kPasswordBytes = 32;
 constexpr std::chrono::minutes kClockSkew{5};
+// Of its certificate's life, in which the authority's host does without etcd: that may wait
+// for this very certificate.
+constexpr int kLastPart = 10;
 
 DoorAnswer refusal(std::string problem) {
   DoorAnswer answer;
@@ -31,10 +34,10 @@ DoorAnswer refusal(std::string problem) {
 }
 
 Status write_book(const ClusterPaths& paths, const EtcdRoot& root, const authority::TokenBook& book,
-                  const std::set<std::string>& hosts) {
+                  const authority::MemberBook& members) {
   const json value = {{"etcd_user", root.user},
                       {"etcd_password", root.password},
-                      {"hosts", hosts},
+                      {"hosts", members.print()},
                       {"tokens", book.print()}};
   return write_file(paths.book(), value.dump(1) + "\n");
 }
@@ -47,6 +50,18 @@ Result<std::string> sign_for(const authority::KeyPair& keys, const ClusterAuthor
                           .address = host == config.membership.authority ? config.address : "",
                           .from = now - kClockSkew,
                           .until = now + std::chrono::seconds(config.lifetime_s)});
+}
+
+std::string key_of_document(const std::string& host) {
+  return std::string(inventory::kConfigPrefix) + inventory::member_document(host);
+}
+
+inventory::MemberRecord record_of(const authority::MemberKeys& keys) {
+  inventory::MemberRecord record{.joined = keys.joined, .keys = {}};
+  for (const std::string* key : {&keys.present, &keys.next}) {
+    if (!key->empty()) record.keys.push_back(*key);
+  }
+  return record;
 }
 
 }  // namespace
@@ -73,7 +88,11 @@ Status ClusterAuthority::make(const Config& config, const EtcdRoot& root, Second
                                    std::pair(paths.identity(), own->key + *certificate)}) {
     if (Status written = write_file(file, text); !written) return written;
   }
-  return write_book(paths, root, {}, {});
+  authority::MemberBook members;
+  const auto seen = authority::inspect(*certificate);
+  if (!seen) return std::unexpected(seen.error());
+  members.admit(config.membership.self.host, seen->key);
+  return write_book(paths, root, {}, members);
 }
 
 Result<std::unique_ptr<ClusterAuthority>> ClusterAuthority::load(Config config) {
@@ -99,18 +118,51 @@ Result<std::unique_ptr<ClusterAuthority>> ClusterAuthority::load(Config config) 
   const json* hosts = reader.array("hosts");
   const json* tokens = reader.array("tokens");
   auto parsed = authority::TokenBook::parse(tokens == nullptr ? json() : *tokens);
-  if (!reader.finish() || hosts == nullptr || !parsed) {
+  auto members = authority::MemberBook::parse(hosts == nullptr ? json() : *hosts);
+  if (!reader.finish() || !members || !parsed) {
     return fail(Errc::kInvalidArgument, paths.book().string() + " is damaged");
   }
   self->book_ = std::move(*parsed);
-  for (const json& host : *hosts) {
-    if (host.is_string()) self->hosts_.insert(host.get<std::string>());
-  }
+  self->members_ = std::move(*members);
+  if (Status own = self->read_own_key(); !own) return std::unexpected(own.error());
   return self;
 }
 
-Status ClusterAuthority::save() const {
-  return write_book(config_.paths, root_, book_, hosts_);
+// What this host has in its own file needs no proof.
+Status ClusterAuthority::read_own_key() {
+  const std::string& self = config_.membership.self.host;
+  const auto own = read_file(config_.paths.identity());
+  if (!own) return std::unexpected(own.error());
+  const auto seen = authority::inspect(*own);
+  if (!seen) return std::unexpected(seen.error());
+  if (!members_.contains(self)) members_.admit_by_name(self);
+  members_.note_use(self, seen->key);
+  if (!members_.is_member(self, seen->key)) members_.admit(self, seen->key);
+  return {};
+}
+
+std::set<std::string> ClusterAuthority::others() const {
+  std::set<std::string> names;
+  for (const auto& [host, keys] : members_.members()) names.insert(host);
+  names.erase(config_.membership.self.host);
+  return names;
+}
+
+Status ClusterAuthority::save(const authority::MemberBook& members) const {
+  return write_book(config_.paths, root_, book_, members);
+}
+
+Status ClusterAuthority::change(authority::MemberBook members, const std::string& host) {
+  if (Status saved = save(members); !saved) return saved;
+  members_ = std::move(members);
+  return publish(host);
+}
+
+Status ClusterAuthority::publish(const std::string& host) const {
+  const std::string document = inventory::member_document(host);
+  const auto found = members_.members().find(host);
+  if (found == members_.members().end()) return config_.write_document(document, std::nullopt);
+  return config_.write_document(document, inventory::print_member(host, record_of(found->second)));
 }
 
 inventory::EtcdAccess ClusterAuthority::root_access() const {
@@ -122,12 +174,12 @@ inventory::EtcdAccess ClusterAuthority::root_access() const {
 
 Result<std::string> ClusterAuthority::make_token(const std::string& host, Seconds until,
                                                  Seconds now) {
-  if (hosts_.contains(host) || host == config_.membership.self.host) {
+  if (members_.contains(host)) {
     return fail(Errc::kBadState, fmt::format("host {} is a member already", host));
   }
   const auto made = book_.make(host, until, now);
   if (!made) return std::unexpected(made.error());
-  if (Status saved = save(); !saved) return std::unexpected(saved.error());
+  if (Status saved = save(members_); !saved) return std::unexpected(saved.error());
   return authority::print_token({.door = config_.membership.door,
                                  .fingerprint = fingerprint_,
                                  .keeper = config_.membership.self,
@@ -135,15 +187,26 @@ Result<std::string> ClusterAuthority::make_token(const std::string& host, Second
                                  .secret = made->secret});
 }
 
-DoorAnswer ClusterAuthority::answer(const std::optional<authority::Identity>& peer,
+DoorAnswer ClusterAuthority::answer(const std::optional<authority::Peer>& peer,
                                     const DoorRequest& request, Seconds now) {
   if (request.kind == DoorRequest::Kind::kJoin) return join(request, now);
   if (!peer) return refusal("a certificate of this cluster must be shown");
-  if (peer->cluster != config_.membership.self.cluster || !hosts_.contains(peer->host)) {
-    return refusal(fmt::format("host {} is no member any more", peer->host));
+  const std::string& host = peer->identity.host;
+  // The authority's own host asks itself, and nobody else may have its certificate.
+  if (peer->identity.cluster != config_.membership.self.cluster || !members_.contains(host) ||
+      host == config_.membership.self.host) {
+    return refusal(fmt::format("host {} is no member any more", host));
   }
-  if (request.kind == DoorRequest::Kind::kLeave) return dismiss(peer->host);
-  return renew(peer->host, request.request, now);
+  if (!members_.is_member(host, peer->key)) {
+    if (const auto kept_back = refused_keys_.allow(std::chrono::steady_clock::now())) {
+      log::warn("cluster: what was host {} before came to the door and was refused{}", host,
+                kept_back_note(*kept_back));
+    }
+    return refusal(
+        fmt::format("another machine is host {} now, and this one is no member any more", host));
+  }
+  if (request.kind == DoorRequest::Kind::kLeave) return dismiss(host);
+  return renew(*peer, request.request, now);
 }
 
 DoorAnswer ClusterAuthority::join(const DoorRequest& request, Seconds now) {
@@ -155,8 +218,10 @@ DoorAnswer ClusterAuthority::join(const DoorRequest& request, Seconds now) {
     }
     return refusal(host.error().message);
   }
-  DoorAnswer answer = renew(*host, request.request, now);
+  DoorAnswer answer = sign(request.request, *host, now);
   if (!answer.problem.empty()) return answer;
+  const auto seen = authority::inspect(answer.certificate);
+  if (!seen) return refusal(seen.error().message);
   auto password = authority::make_secret(kPasswordBytes);
   if (!password) return refusal(password.error().message);
   const inventory::EtcdAccess access = root_access();
@@ -165,9 +230,15 @@ DoorAnswer ClusterAuthority::join(const DoorRequest& request, Seconds now) {
     log::error("cluster: host {} cannot be let in: {}", *host, in.error().message);
     return refusal("the authority cannot reach etcd now; try again");
   }
+  authority::MemberBook members = members_;
+  members.admit(*host, seen->key);
+  const Status told =
+      root.put(key_of_document(*host),
+               inventory::print_member(*host, record_of(members.members().at(*host))));
+  if (!told) return refusal("the authority cannot tell the others now; try again");
   book_.burn(request.token_id);
-  hosts_.insert(*host);
-  if (Status saved = save(); !saved) return refusal(saved.error().message);
+  if (Status saved = save(members); !saved) return refusal(saved.error().message);
+  members_ = std::move(members);
   log::info("cluster: host {} has joined", *host);
   answer.etcd = config_.membership.etcd;
   answer.etcd_user = inventory::host_user(*host);
@@ -178,14 +249,42 @@ DoorAnswer ClusterAuthority::join(const DoorRequest& request, Seconds now) {
   return answer;
 }
 
-Result<std::string> ClusterAuthority::sign(const std::string& request, const std::string& host,
-                                           Seconds now) const {
-  return sign_for(keys_, config_, request, host, now);
+// The new key is known to all before it is used: else they would refuse it.
+DoorAnswer ClusterAuthority::renew(const authority::Peer& peer, const std::string& request,
+                                   Seconds now) {
+  const std::string& host = peer.identity.host;
+  DoorAnswer answer = sign(request, host, now);
+  if (!answer.problem.empty()) return answer;
+  const auto seen = authority::inspect(answer.certificate);
+  if (!seen) return refusal(seen.error().message);
+  authority::MemberBook members = members_;
+  members.renew(host, peer.key, seen->key);
+  const Status known = change(std::move(members), host);
+  if (!known) return refusal("the authority cannot tell the others now: " + known.error().message);
+  return answer;
 }
 
-DoorAnswer ClusterAuthority::renew(const std::string& host, const std::string& request,
-                                   Seconds now) const {
-  auto certificate = sign(request, host, now);
+Result<std::string> ClusterAuthority::renew_own(const std::string& shown, Seconds until,
+                                                const std::string& request, Seconds now) {
+  const std::string& self = config_.membership.self.host;
+  const DoorAnswer answer = sign(request, self, now);
+  if (!answer.problem.empty()) return fail(Errc::kIo, answer.problem);
+  const auto seen = authority::inspect(answer.certificate);
+  if (!seen) return std::unexpected(seen.error());
+  authority::MemberBook members = members_;
+  members.renew(self, shown, seen->key);
+  if (Status saved = save(members); !saved) return std::unexpected(saved.error());
+  members_ = std::move(members);
+  const Status known = publish(self);
+  if (known || until - now <= std::chrono::seconds(config_.lifetime_s) / kLastPart) {
+    return answer.certificate;
+  }
+  return std::unexpected(known.error());
+}
+
+DoorAnswer ClusterAuthority::sign(const std::string& request, const std::string& host,
+                                  Seconds now) const {
+  auto certificate = sign_for(keys_, config_, request, host, now);
   if (!certificate) return refusal(certificate.error().message);
   DoorAnswer answer;
   answer.host = host;
@@ -202,15 +301,48 @@ DoorAnswer ClusterAuthority::dismiss(const std::string& host) {
 }
 
 Status ClusterAuthority::remove(const std::string& host) {
-  if (!hosts_.contains(host)) {
+  if (!members_.contains(host)) {
     return fail(Errc::kNotFound, fmt::format("host {} is no member of the cluster", host));
   }
   const inventory::EtcdAccess access = root_access();
   inventory::EtcdClient root(access, config_.open);
+  const Status unknown = root.write({{.key = key_of_document(host), .value = std::nullopt}});
+  if (!unknown) return unknown;
   if (Status gone = inventory::dismiss_host(root, host); !gone) return gone;
-  hosts_.erase(host);
+  authority::MemberBook members = members_;
+  members.remove(host);
+  if (Status saved = save(members); !saved) return saved;  // and it can be taken out again
+  members_ = std::move(members);
   log::info("cluster: host {} has left", host);
-  return save();
+  return {};
+}
+
+Status ClusterAuthority::settle(const inventory::View& view) {
+  authority::MemberBook members = members_;
+  bool news = false;
+  for (const auto& [host, keys] : members_.members()) {
+    const auto seen = view.hosts.find(host);
+    if (seen == view.hosts.end() || !seen->second.info) continue;
+    if (!members.note_use(host, seen->second.info->key)) continue;
+    news = true;
+    if (keys.present.empty()) log::info("cluster: the key of host {} is known now", host);
+  }
+  if (news) {
+    if (Status saved = save(members); !saved) return saved;
+    members_ = std::move(members);
+  }
+  std::set<std::string> differ;
+  for (const auto& [host, keys] : members_.members()) {
+    const auto said = view.members.find(host);
+    if (said == view.members.end() || said->second != record_of(keys)) differ.insert(host);
+  }
+  for (const auto& [host, record] : view.members) {
+    if (!members_.contains(host)) differ.insert(host);
+  }
+  for (const std::string& host : differ) {
+    if (Status written = publish(host); !written) return written;
+  }
+  return {};
 }
 
 Status ClusterAuthority::silence(const std::string& host) {

@@ -1,20 +1,27 @@
 // ClusterAuthority: what only the authority's host can do: make join tokens, let hosts in
 // and out, sign. It keeps its book (authority.json) beside its key.
 //
+// A member is the key that it joined with, and those that followed it by renewals, not its
+// name: a machine that was taken out stays out when another has its name.
+//
 // Cluster thread. It asks etcd and waits for the answers.
 
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 
 #include "authority/certificate.h"
 #include "authority/door_message.h"
+#include "authority/member_book.h"
 #include "authority/token.h"
 #include "base/log_limit.h"
 #include "daemon/cluster_files.h"
 #include "inventory/etcd_client.h"
+#include "inventory/view.h"
 
 namespace paravane::daemon {
 
@@ -32,6 +39,10 @@ class ClusterAuthority {
     inventory::OpenSocket open;
     std::uint64_t lifetime_s = 0;  // of what it signs
     std::string address;           // of this host
+    // Writes a document below config/ in etcd, or (nullopt) takes it out, with this host's
+    // own rights. Errors: kIo and others of EtcdClient's.
+    std::function<Status(const std::string& document, const std::optional<std::string>& json)>
+        write_document{};
   };
 
   // Writes the files of a new one, this host's certificate among them.
@@ -44,7 +55,7 @@ class ClusterAuthority {
                                  authority::Seconds now);
 
   // Never fails: what cannot be done is an answer. `peer`: who asks, by its certificate.
-  authority::DoorAnswer answer(const std::optional<authority::Identity>& peer,
+  authority::DoorAnswer answer(const std::optional<authority::Peer>& peer,
                                const authority::DoorRequest& request, authority::Seconds now);
 
   // Errors: kNotFound, kIo and others of EtcdClient's.
@@ -53,19 +64,30 @@ class ClusterAuthority {
   Status silence(const std::string& host);
   // All that the cluster has in an etcd that stays. Errors: EtcdClient's.
   Status clear();
-  // A new certificate for this host, over the same way as for others.
-  Result<std::string> sign(const std::string& request, const std::string& host,
-                           authority::Seconds now) const;
+  // A new certificate for this host, over the same way as for others. `until`: when the one
+  // that it has, with the key `shown`, ends. Errors: kIo (etcd is away, and there is time).
+  Result<std::string> renew_own(const std::string& shown, authority::Seconds until,
+                                const std::string& request, authority::Seconds now);
+
+  // Compares the book with what stands in etcd: notes which keys members are seen to use,
+  // and has etcd say what the book does. Errors: kIo and others; to be called again.
+  Status settle(const inventory::View& view);
 
   // Those that are in, but for this one.
-  const std::set<std::string>& others() const { return hosts_; }
+  std::set<std::string> others() const;
 
  private:
   explicit ClusterAuthority(Config config) : config_(std::move(config)) {}
-  Status save() const;
+  Status save(const authority::MemberBook& members) const;
+  // Keeps it and has etcd say what it says of the host.
+  Status change(authority::MemberBook members, const std::string& host);
+  Status publish(const std::string& host) const;
+  Status read_own_key();
   authority::DoorAnswer join(const authority::DoorRequest& request, authority::Seconds now);
-  authority::DoorAnswer renew(const std::string& host, const std::string& request,
-                              authority::Seconds now) const;
+  authority::DoorAnswer renew(const authority::Peer& peer, const std::string& request,
+                              authority::Seconds now);
+  authority::DoorAnswer sign(const std::string& request, const std::string& host,
+                             authority::Seconds now) const;
   authority::DoorAnswer dismiss(const std::string& host);
   inventory::EtcdAccess root_access() const;
 
@@ -74,8 +96,9 @@ class ClusterAuthority {
   std::string fingerprint_;
   EtcdRoot root_;
   authority::TokenBook book_;
-  std::set<std::string> hosts_;
+  authority::MemberBook members_;  // this host among them
   LogLimit refused_joins_;
+  LogLimit refused_keys_;
 };
 
 // How etcd is reached by this host's own user.

@@ -56,7 +56,11 @@ ClusterAuthority::Config ClusterService::authority_config(const Membership& memb
           .membership = membership,
           .open = open_,
           .lifetime_s = config_.cluster.certificate_lifetime_s,
-          .address = config_.cluster.address};
+          .address = config_.cluster.address,
+          .write_document = [this](const std::string& name, const auto& json) -> Status {
+            if (member_) return member_->write_document(name, json);
+            return fail(Errc::kIo, "the inventory has not been reached yet");
+          }};
 }
 
 // ---- what both have ----
@@ -85,11 +89,13 @@ void ClusterService::await_inventory() {
     const std::shared_ptr<const inventory::View> seen = view();
     if (!member_->state().connected || !seen) return false;
     const auto self = seen->hosts.find(membership_->self.host);
-    return self != seen->hosts.end() && self->second.info.has_value();
+    if (self == seen->hosts.end() || !self->second.info) return false;
+    return !authority_ || seen->members.contains(membership_->self.host);
   };
   const auto late = std::chrono::steady_clock::now() + kFirstConnection;
   while (!stopping_) {
     const Instant next = member_->step(std::chrono::steady_clock::now());
+    if (authority_) settle_members();
     share();
     if (shown() || std::chrono::steady_clock::now() >= late) return;
     wait(std::min<Instant>(next, late));

@@ -45,6 +45,7 @@ void ClusterFabric::on_view(std::shared_ptr<const inventory::View> view) {
   if (!self || !view_) return end();
   self_ = self->host;
   tell_worker();
+  end_channels_of_others();
   if (!maker_ && site_.closed.empty()) begin(*self);
   tell_maker();
 }
@@ -83,7 +84,10 @@ void ClusterFabric::close_channels(const std::string& reason) {
 
 void ClusterFabric::begin(const authority::Identity& self) {
   auto maker = ChannelMaker::start(
-      {.host = self.host, .cluster = self.cluster, .encrypted = config_.channel.encrypted},
+      {.host = self.host,
+       .cluster = self.cluster,
+       .encrypted = config_.channel.encrypted,
+       .seals_payload = config_.channel.seals_payload},
       {.made =
            [this](MadeChannel made) {
              auto shared = std::make_shared<MadeChannel>(std::move(made));
@@ -127,6 +131,7 @@ void ClusterFabric::on_listener(std::uint16_t port, const Endpoint& at, Result<U
 
 void ClusterFabric::end() {
   maker_.reset();
+  channels_.clear();
   parts_.worker.post([ports = &ports_] { ports->set_hosts({}); });
 }
 
@@ -162,7 +167,7 @@ void ClusterFabric::tell_worker() {
 }
 
 void ClusterFabric::tell_maker() {
-  std::map<std::string, std::string> endpoints;
+  std::map<std::string, ChannelPeer> peers;
   for (const auto& [name, host] : view_->hosts) {
     if (name == self_ || !host.info) continue;
     if (const std::string why = why_closed(host); !why.empty()) {
@@ -170,9 +175,22 @@ void ClusterFabric::tell_maker() {
       continue;
     }
     const auto endpoint = Endpoint::of(host.info->address, host.info->port);
-    if (endpoint) endpoints.emplace(name, endpoint->print());
+    if (!endpoint) continue;
+    peers[name] = {.endpoint = endpoint->print(),
+                   .refuse = [view = view_, peer = name](const std::string& key) {
+                     return inventory::why_no_member(view->members, peer, key);
+                   }};
   }
-  if (maker_) maker_->set_hosts(std::move(endpoints));
+  if (maker_) maker_->set_hosts(std::move(peers));
+}
+
+// Who was taken out, or has the name of one who was, has a channel no longer.
+void ClusterFabric::end_channels_of_others() {
+  for (const MemberChannels::Ended& ended : channels_.look(view_->members)) {
+    parts_.worker.post([ports = &ports_, id = id_of(ended.host), reason = ended.reason] {
+      ports->close_channel(id, reason);
+    });
+  }
 }
 
 std::string ClusterFabric::why_closed(const inventory::Host& host) const {
@@ -184,12 +202,15 @@ void ClusterFabric::on_made(const std::shared_ptr<MadeChannel>& made) {
   const transport_tcp::ChannelConfig config{.host = id_of(made->host),
                                             .number = made->number,
                                             .send_key = made->send_key,
-                                            .receive_key = made->receive_key};
+                                            .receive_key = made->receive_key,
+                                            .seals_payload = config_.channel.seals_payload};
   parts_.worker.post([ports = &ports_, config, made] {
     if (const Status opened = ports->open_channel(config, std::move(made->stream)); !opened) {
       log::error("channels: {}", opened.error().message);
     }
   });
+  channels_.on_made(made->host, made->key);
+  if (view_) end_channels_of_others();  // it was judged by what was known then
 }
 
 std::string ClusterFabric::explain(const std::string& host, const std::string& problem) const {

@@ -23,6 +23,7 @@
 #include "daemon/config.h"
 #include "daemon/dialer.h"
 #include "daemon/endpoint.h"
+#include "daemon/member_channels.h"
 #include "daemon/port_table.h"
 #include "daemon/worker.h"
 #include "inventory/view.h"
@@ -70,6 +71,7 @@ class ClusterFabric {
   std::string explain(const std::string& host, const std::string& problem) const;
   void tell_worker();
   void tell_maker();
+  void end_channels_of_others();
   verbs::HostId id_of(const std::string& host);
   void on_made(const std::shared_ptr<MadeChannel>& made);
   void on_changed(const std::string& host, const std::string& what);
@@ -84,6 +86,7 @@ class ClusterFabric {
   std::uint64_t attempt_ = 0;  // counts the sites there have been: answers for others come late
   std::map<std::string, verbs::HostId> ids_;
   ClusterWatch watch_;
+  MemberChannels channels_;
   std::unique_ptr<ChannelMaker> maker_;
 };
 

@@ -29,6 +29,12 @@ std::vector<std::string> describe_lost(const inventory::View& view) {
   return lines;
 }
 
+// With an authority of an older version all are.
+bool is_known_by_name(const inventory::MemberRecords& members, const std::string& host) {
+  const auto found = members.find(host);
+  return found == members.end() ? members.empty() : found->second.keys.empty();
+}
+
 }  // namespace
 
 control::ClusterStatus describe(const ClusterPicture& picture, const Config& config) {
@@ -69,7 +75,10 @@ control::ClusterStatus describe(const ClusterPicture& picture, const Config& con
     found->second.channel = channel.open ? kind : "none";
     found->second.channel_problem = channel.problem;
   }
-  for (auto& [name, host] : hosts) status.hosts.push_back(std::move(host));
+  for (auto& [name, host] : hosts) {
+    host.by_name = host.present && is_known_by_name(seen.members, name);
+    status.hosts.push_back(std::move(host));
+  }
   status.odd_keys = seen.odd_keys;
   status.lost = describe_lost(seen);
   return status;

@@ -30,6 +30,26 @@ TEST(ClusterPicture, NamesWhatDoesNotCount) {
                                    "gids/0 of host h2: taken", "gids/1 of host h2: taken"));
 }
 
+TEST(ClusterPicture, SaysWhichHostsAreKnownByTheirNameAlone) {
+  const auto by_name = [](const inventory::MemberRecords& members) {
+    auto view = std::make_shared<inventory::View>();
+    view->members = members;
+    for (const char* host : {"h1", "h2"}) view->hosts[host].info.emplace();
+    ClusterPicture picture = picture_with(0, 0);
+    picture.view = std::move(view);
+    std::vector<std::string> names;
+    for (const auto& host : describe(picture, Config()).hosts) {
+      if (host.by_name) names.push_back(host.name);
+    }
+    return names;
+  };
+  const std::string key(64, 'a');
+  EXPECT_THAT(by_name({{"h1", {key, {key}}}, {"h2", {key, {key}}}}), testing::IsEmpty());
+  EXPECT_THAT(by_name({{"h1", {key, {key}}}, {"h2", {"", {}}}}), testing::ElementsAre("h2"));
+  EXPECT_THAT(by_name({{"h1", {key, {key}}}}), testing::IsEmpty()) << "h2 is no member";
+  EXPECT_THAT(by_name({}), testing::ElementsAre("h1", "h2"));
+}
+
 // One host can make many thousand of them.
 TEST(ClusterPicture, NamesSoManyClaimsAndSaysHowManyMoreThereAre) {
   EXPECT_THAT(describe(picture_with(100, 0), Config()).lost, SizeIs(100));

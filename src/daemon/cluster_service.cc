@@ -26,6 +26,7 @@ constexpr std::chrono::milliseconds kAnswerLimit{25'000};  // the client gives u
 constexpr std::size_t kMostReasons = 8;                    // that are logged
 constexpr auto kDoorAgain = std::chrono::seconds(5);
 constexpr auto kSilenceAgain = std::chrono::seconds(1);
+constexpr auto kSettleAgain = std::chrono::seconds(1);
 
 Instant now() {
   return std::chrono::steady_clock::now();
@@ -73,6 +74,7 @@ void ClusterService::run() {
     if (membership_) {
       const bool renewed =
           certificate_->look(now(), [this](const auto& request) { return sign(request); });
+      if (renewed) publish();
       if (renewed && listeners_.identity) listeners_.identity();
       if (authority_ && !door_ && now() >= next_door_) open_door();
       next = certificate_->next_look();
@@ -81,6 +83,8 @@ void ClusterService::run() {
     if (member_) {
       next = std::min(next, member_->step(now()));
       if (authority_) silence_next();
+      if (authority_) settle_members();
+      if (wants_settling_) next = std::min(next, next_settling_);
       if (!to_silence_.empty()) next = std::min(next, next_silencing_);
       share();
     }
@@ -288,6 +292,7 @@ void ClusterService::forget() {
   if (membership_ && membership_->runs_etcd) run_etcd_(false);
   membership_.reset();
   to_silence_.clear();
+  wants_settling_ = false;
   certificate_.reset();
   remove_cluster_directory(paths_);
   {
@@ -313,7 +318,8 @@ void ClusterService::publish() {
       inventory::say_all({.address = at ? at->address() : config_.cluster.address,
                           .port = at ? at->port() : std::uint16_t{0},
                           .version = kVersion,
-                          .closed = at ? std::string() : place_.closed},
+                          .closed = at ? std::string() : place_.closed,
+                          .key = certificate_->key()},
                          adapters_, gids);
   if (said.left_out > 0 && !std::exchange(says_too_much_, true)) {
     log::warn(
@@ -335,6 +341,7 @@ void ClusterService::learn(std::shared_ptr<const View> view) {
     }
   }
   publish();
+  wants_settling_ = authority_ != nullptr;
   if (authority_ && view) {
     for (const std::string& host : view->oversized_hosts) {
       if (std::ranges::find(to_silence_, host) == to_silence_.end()) to_silence_.push_back(host);
@@ -357,6 +364,21 @@ void ClusterService::silence_next() {
   } else {
     to_silence_.push_back(host);
     log::warn("cluster: host {} says too much of itself: {}", host, done.error().message);
+  }
+}
+
+// Only where something differs is anything written, so this comes to an end.
+void ClusterService::settle_members() {
+  if (!wants_settling_ || !member_->state().connected || now() < next_settling_) return;
+  const std::shared_ptr<const View> seen = view();
+  if (!seen) return;
+  const Status settled = authority_->settle(*seen);
+  wants_settling_ = !settled;
+  if (settled) return;
+  next_settling_ = now() + kSettleAgain;
+  if (const auto kept_back = not_settled_.allow(now())) {
+    log::warn("cluster: the members' keys cannot be told to the others: {}{}",
+              settled.error().message, kept_back_note(*kept_back));
   }
 }
 
@@ -409,7 +431,7 @@ Status ClusterService::accept_authority(const ShownCertificates& shown) const {
 Result<std::string> ClusterService::sign(const std::string& request) {
   if (authority_) {
     const auto time = authority::wall_clock();
-    return authority_->sign(request, membership_->self.host, time);
+    return authority_->renew_own(certificate_->key(), certificate_->valid_until(), request, time);
   }
   const TlsClient client{.identity = paths_.identity(),
                          .accept = [this](const auto& shown) { return accept_authority(shown); }};
@@ -438,7 +460,7 @@ void ClusterService::open_door() {
 }
 
 // The door's thread.
-std::string ClusterService::answer_at_door(const std::optional<authority::Identity>& peer,
+std::string ClusterService::answer_at_door(const std::optional<authority::Peer>& peer,
                                            const std::string& line) {
   authority::DoorAnswer refusal;
   refusal.problem = "the authority is busy; try again";

@@ -20,6 +20,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/log_limit.h"
 #include "base/mutex.h"
 #include "control/cluster.h"
 #include "control/host_configuration.h"
@@ -131,8 +132,7 @@ class ClusterService final : public control::ClusterManagement {
   Status enter(Membership membership);
   void forget();
   void open_door();
-  std::string answer_at_door(const std::optional<authority::Identity>& peer,
-                             const std::string& line);
+  std::string answer_at_door(const std::optional<authority::Peer>& peer, const std::string& line);
   Result<std::string> sign(const std::string& request);
   Result<authority::DoorAnswer> ask_door(const std::string& door, const TlsClient& client,
                                          const authority::DoorRequest& request);
@@ -141,6 +141,7 @@ class ClusterService final : public control::ClusterManagement {
   void share();  // what may have changed
   void learn(std::shared_ptr<const inventory::View> view);
   void silence_next();
+  void settle_members();
   void tell_state(const inventory::MemberState& state);
   void tell_lost(const inventory::LostClaim& claim);
   ClusterAuthority::Config authority_config(const Membership& membership) const;
@@ -169,6 +170,9 @@ class ClusterService final : public control::ClusterManagement {
   Instant next_door_{};                 // try to open it
   std::deque<std::string> to_silence_;  // hosts that have said too much, whatever they say now
   Instant next_silencing_{};
+  bool wants_settling_ = false;  // the members' keys, in the book and in etcd
+  Instant next_settling_{};
+  LogLimit not_settled_;
   std::set<std::string> away_;  // reasons that were logged
   bool says_too_much_ = false;
 

@@ -23,6 +23,7 @@ Result<HostCertificate> HostCertificate::load(std::filesystem::path file,
   HostCertificate loaded(std::move(file), std::move(self));
   loaded.from_ = facts->from;
   loaded.until_ = facts->until;
+  loaded.key_ = facts->key;
   return loaded;
 }
 
@@ -60,6 +61,7 @@ Status HostCertificate::renew(const Sign& sign) {
   if (Status written = write_file(file_, fresh->key + *certificate); !written) return written;
   from_ = facts->from;
   until_ = facts->until;
+  key_ = facts->key;
   return {};
 }
 

@@ -27,6 +27,8 @@ class HostCertificate {
   static Result<HostCertificate> load(std::filesystem::path file, authority::Identity self);
 
   authority::Seconds valid_until() const { return until_; }
+  // Fingerprint of its public key.
+  const std::string& key() const { return key_; }
   // When look() wants to be called again.
   Instant next_look() const { return next_look_; }
   // True: there is a new one. A failure is logged and tried again.
@@ -43,6 +45,7 @@ class HostCertificate {
   authority::Identity self_;
   authority::Seconds from_{};
   authority::Seconds until_{};
+  std::string key_;
   Instant next_look_{};
   std::set<std::string> not_renewed_;  // reasons that were logged
 };

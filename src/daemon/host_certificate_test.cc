@@ -57,7 +57,11 @@ TEST_F(HostCertificateTest, IsLeftAloneForTwoThirdsOfItsLife) {
 TEST_F(HostCertificateTest, IsRenewedAfterThat) {
   HostCertificate certificate = aged(hours(17), hours(7));
   const std::string before = in_file()->fingerprint;
+  EXPECT_EQ(certificate.key(), in_file()->key);
+  const std::string key = certificate.key();
   EXPECT_TRUE(certificate.look(now_, signer_of(kSelf)));
+  EXPECT_NE(certificate.key(), key);
+  EXPECT_EQ(certificate.key(), in_file()->key);
   EXPECT_GT(certificate.valid_until(), today() + hours(23));
   EXPECT_NE(in_file()->fingerprint, before);
   EXPECT_FALSE(certificate.look(certificate.next_look(), signer_of(kSelf)));

@@ -123,7 +123,7 @@ Result<SSL*> TlsContext::make(int socket, bool as_client) const {
   return tls;
 }
 
-Result<authority::Identity> peer_identity(SSL* tls) {
+Result<authority::Peer> peer_of(SSL* tls) {
   const unsigned char* protocol = nullptr;
   unsigned length = 0;
   SSL_get0_alpn_selected(tls, &protocol, &length);
@@ -140,7 +140,7 @@ Result<authority::Identity> peer_identity(SSL* tls) {
   if (!inspected->identity) {
     return fail(Errc::kInvalidArgument, "the other end's certificate is not a host's");
   }
-  return *inspected->identity;
+  return authority::Peer{.identity = *inspected->identity, .key = inspected->key};
 }
 
 bool asks_for_short_records(const SSL* tls) {

@@ -41,7 +41,7 @@ class TlsContext {
 };
 
 // After the handshake: who is at the other end. Errors: kInvalidArgument.
-Result<authority::Identity> peer_identity(SSL* tls);
+Result<authority::Peer> peer_of(SSL* tls);
 
 // RFC 6066, section 4: no host of ours does, and what one record holds would be many.
 bool asks_for_short_records(const SSL* tls);

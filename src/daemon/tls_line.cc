@@ -68,8 +68,11 @@ Result<Context> make_context(const std::filesystem::path& identity) {
 // A connection with a time limit over all that is done with it.
 class Talk {
  public:
-  Talk(SSL_CTX* context, int fd)
-      : fd_(fd), end_(Clock::now() + kTlsPatience), connection_(SSL_new(context)) {
+  Talk(SSL_CTX* context, int fd, int give_up = -1)
+      : fd_(fd),
+        give_up_(give_up),
+        end_(Clock::now() + kTlsPatience),
+        connection_(SSL_new(context)) {
     ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) | O_NONBLOCK);
     // Or one call would go on for as long as somebody sends new keys.
     SSL_clear_mode(connection_.get(), SSL_MODE_AUTO_RETRY);
@@ -133,11 +136,14 @@ class Talk {
   bool wait(short events) const {
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end_ - Clock::now());
     if (left.count() <= 0) return false;
-    pollfd poll{.fd = fd_, .events = events, .revents = 0};
-    return ::poll(&poll, 1, static_cast<int>(left.count())) > 0;
+    std::array<pollfd, 2> polls{pollfd{.fd = fd_, .events = events, .revents = 0},
+                                pollfd{.fd = give_up_, .events = POLLIN, .revents = 0}};
+    return ::poll(polls.data(), polls.size(), static_cast<int>(left.count())) > 0 &&
+           polls[1].revents == 0;
   }
 
   int fd_;
+  int give_up_;
   Clock::time_point end_;
   Connection connection_;
 };
@@ -157,7 +163,7 @@ Result<std::string> exchange_line(const UniqueFd& socket, const TlsClient& clien
   return talk.read_line();
 }
 
-Status serve_line(const UniqueFd& socket, const TlsServer& server) {
+Status serve_line(const UniqueFd& socket, const TlsServer& server, int give_up) {
   const auto context = make_context(server.identity);
   if (!context) return std::unexpected(context.error());
   SSL_CTX* raw = context->get();
@@ -166,16 +172,16 @@ Status serve_line(const UniqueFd& socket, const TlsServer& server) {
   if (SSL_CTX_load_verify_file(raw, server.authority.c_str()) != 1) {
     return tls_failed("read the authority's certificate");
   }
-  Talk talk(raw, socket.get());
+  Talk talk(raw, socket.get(), give_up);
   const auto greeted = talk.run("agree on TLS", [](SSL* ssl) { return SSL_accept(ssl); });
   if (!greeted) return std::unexpected(greeted.error());
-  std::optional<authority::Identity> peer;
+  std::optional<authority::Peer> peer;
   if (const auto shown = talk.shown(); !shown.empty()) {
     const auto certificate = authority::inspect(shown.front());
     if (!certificate || !certificate->identity) {
       return fail(Errc::kInvalidArgument, "the certificate is no host's");
     }
-    peer = certificate->identity;
+    peer = {.identity = *certificate->identity, .key = certificate->key};
   }
   const auto line = talk.read_line();
   if (!line) return std::unexpected(line.error());

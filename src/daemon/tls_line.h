@@ -36,12 +36,13 @@ Result<std::string> exchange_line(const UniqueFd& socket, const TlsClient& clien
 struct TlsServer {
   std::filesystem::path identity;
   std::filesystem::path authority;  // has signed what clients may show, and is shown with ours
-  // What to answer, with a newline. `peer`: who a certificate says that it is; nullopt:
-  // it showed none.
-  std::function<std::string(const std::optional<authority::Identity>& peer,
-                            const std::string& line)>
+  // What to answer, with a newline. `peer`: who a certificate says that it is, and by which
+  // key; nullopt: it showed none.
+  std::function<std::string(const std::optional<authority::Peer>& peer, const std::string& line)>
       answer;
 };
-Status serve_line(const UniqueFd& socket, const TlsServer& server);
+// `give_up`: a descriptor that becomes readable when nothing is to be waited for any more;
+// -1: there is none.
+Status serve_line(const UniqueFd& socket, const TlsServer& server, int give_up = -1);
 
 }  // namespace paravane::daemon

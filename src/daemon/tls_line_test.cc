@@ -97,7 +97,7 @@ class TlsLineTest : public testing::Test {
   UniqueFd far_;
   ShownCertificates shown_;
   bool accepts_ = true;
-  std::optional<authority::Identity> peer_;
+  std::optional<authority::Peer> peer_;
   std::string heard_;
 };
 
@@ -111,9 +111,12 @@ TEST_F(TlsLineTest, ALineGoesAndALineComes) {
 
 TEST_F(TlsLineTest, BothShowWhoTheyAre) {
   auto served = serve();
-  EXPECT_TRUE(ask(make_host("h2", authority_, 1h), "hello\n"));
+  const std::filesystem::path identity = make_host("h2", authority_, 1h);
+  EXPECT_TRUE(ask(identity, "hello\n"));
   EXPECT_TRUE(served.get());
-  EXPECT_EQ(peer_, (authority::Identity{kCluster, "h2"}));
+  ASSERT_TRUE(peer_);
+  EXPECT_EQ(peer_->identity, (authority::Identity{kCluster, "h2"}));
+  EXPECT_EQ(peer_->key, authority::inspect(*read_file(identity))->key);
   ASSERT_FALSE(shown_.empty());
   EXPECT_EQ(authority::inspect(shown_.front())->identity, (authority::Identity{kCluster, "h1"}));
 }
