@@ -65,6 +65,7 @@ struct NetworkConfig {
 // The TCP channels to other hosts.
 struct ChannelConfig {
   bool encrypted = true;
+  bool seals_payload = true;  // without encryption
 };
 
 // What is counted, for Prometheus.

@@ -64,6 +64,9 @@ void read_channel(TomlReader reader, ChannelConfig& channel) {
   std::size_t choice = channel.encrypted ? 0 : 1;
   reader.word("encryption", {"on", "off"}, choice);
   channel.encrypted = choice == 0;
+  choice = channel.seals_payload ? 0 : 1;
+  reader.word("seal", {"all", "frames"}, choice);
+  channel.seals_payload = choice == 0;
   reader.finish();
 }
 

@@ -2,11 +2,13 @@
 // worker's own schedule, stepped by the test. Whatever one guest does, the others
 // keep at least half of the turns.
 //
-// All is counted: time is a clock that only the work done moves, at a fixed price
-// for every message, operation and byte, so no machine is too busy for this test.
+// All is counted: time is a clock that only the work done moves, at a price for every
+// message, for every byte copied, and for everything that the device says it has touched
+// (device/turn_effort.h), so no machine is too busy for this test.
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 #include <initializer_list>
 #include <span>
@@ -15,6 +17,7 @@
 
 #include "daemon/transport_tenant.h"
 #include "daemon/turn_schedule.h"
+#include "device/turn_effort.h"
 #include "testing/device_rig.h"
 #include "testing/fake_guest_end.h"
 
@@ -32,22 +35,23 @@ constexpr int kRounds = 200;
 // Prices, near those of a real machine.
 constexpr Duration kTurnPrice = std::chrono::nanoseconds(200);
 constexpr Duration kMessagePrice = std::chrono::microseconds(3);
-constexpr Duration kOperationPrice = std::chrono::nanoseconds(100);
+constexpr Duration kTouchPrice = std::chrono::nanoseconds(250);
 constexpr int kBytesPerNanosecond = 8;
 
-// All the messages of a turn, then all of its budget; the last slice of a message
-// may pass the budget, and as much may be under way to a peer.
+// All the messages of a turn, all that it may touch, and all of its budget; the last slice
+// of a message may pass the budget, and as much may be under way to a peer.
 constexpr Duration kLongestTurn =
-    kTurnPrice + kMessagesPerTurn * kMessagePrice + TurnLimits{}.operations * kOperationPrice +
+    kTurnPrice + kMessagesPerTurn * kMessagePrice + device::TurnEffort::kMost * kTouchPrice +
     std::chrono::nanoseconds((TurnLimits{}.bytes + verbs::kSliceBytes) / kBytesPerNanosecond);
+static_assert(kLongestTurn < std::chrono::milliseconds(20));
 
 class PricedClock {
  public:
   explicit PricedClock(Instant start) : now_(start) {}
   Instant now() const { return now_; }
-  void charge(const verbs::Budget& before, const verbs::Budget& after, unsigned messages) {
-    const std::int64_t operations = before.operations - after.operations;
-    now_ += kTurnPrice + messages * kMessagePrice + operations * kOperationPrice +
+  void charge(const verbs::Budget& before, const verbs::Budget& after, unsigned messages,
+              std::int64_t touched) {
+    now_ += kTurnPrice + messages * kMessagePrice + touched * kTouchPrice +
             std::chrono::nanoseconds((before.bytes - after.bytes) / kBytesPerNanosecond);
   }
 
@@ -71,7 +75,7 @@ class GuestTenant final : public Tenant {
     set_now(now);
     const unsigned messages = guest_();
     device_.poll(budget);
-    clock_.charge(before, budget, messages);
+    clock_.charge(before, budget, messages, device_.last_touched());
     return true;
   }
 
@@ -92,7 +96,7 @@ class PricedTransport final : public Tenant {
   bool turn(Instant now, verbs::Budget& budget) override {
     const verbs::Budget before = budget;
     const bool worked = tenant_.turn(now, budget);
-    clock_.charge(before, budget, 0);
+    clock_.charge(before, budget, 0, before.operations - budget.operations);
     return worked;
   }
 
@@ -175,6 +179,9 @@ class FairnessTest : public testing::Test {
     EXPECT_GT(counters.turns.value(), 0u);
     EXPECT_LE(counters.longest_turn_us.value(), whole_us(kLongestTurn));
     EXPECT_LE(counters.busy_us.value(), whole_us(kRounds * TurnLimits{}.share + kLongestTurn));
+    // Whatever a turn took, it is paid for.
+    const std::uint64_t paid = whole_us(kRounds * TurnLimits{}.share);
+    EXPECT_GE(paid + counters.longest_turn_us.value(), counters.busy_us.value());
   }
 
  protected:
@@ -229,6 +236,52 @@ TEST_F(FairnessTest, FloodOfCommands) {
   EXPECT_EQ(answers, commands);
   EXPECT_EQ(rig_.device(0).counters().commands.value() - before, commands);
   EXPECT_LT(flood_turns_, kRounds);
+}
+
+// Messages as a server hands them over: as many as the device takes in this turn. Each is
+// a command whose REQUEST is posted.
+template <typename Request>
+unsigned post_commands(fake::FakeGuest& guest, device::PvrdmaDevice& device, Request request) {
+  request.header.cmd = Request::kOpcode;
+  unsigned messages = 0;
+  for (; messages < kMessagesPerTurn && device.takes_requests(); ++messages) {
+    std::ranges::copy(std::as_bytes(std::span(&request, 1)), guest.command_slot());
+    guest.machine().post_register(fake::kRegRequest, 0);
+  }
+  return messages;
+}
+
+// Each names 2,049 pages and takes the place of the one before, half built.
+TEST_F(FairnessTest, FloodOfLargeCommands) {
+  fake::FakeGuest& guest = rig_.guest(0);
+  const fake::PageSet pages = guest.ram().allocate_set(2049, fake::Layout::kScattered);
+  const fake::CreateCq request = guest.cq_request(guest.kernel(), 131'072, pages);
+  unsigned most = 0;
+  run([&] {
+    const unsigned messages = post_commands(guest, rig_.device(0), request);
+    most = std::max(most, messages);
+    return messages;
+  });
+  EXPECT_EQ(most, 1u) << "the first took all that a turn has for requests";
+  EXPECT_LT(flood_turns_, kRounds / 2);
+}
+
+// A guest that makes queue pairs, and has all of them destroyed as often as it may.
+TEST_F(FairnessTest, FloodOfResets) {
+  fake::FakeGuest& guest = rig_.guest(0);
+  fake::FakePd& pd = guest.create_pd(guest.kernel());
+  fake::FakeCq& cq = guest.create_cq(guest.kernel(), 64);
+  for (int i = 0; i < 1000; ++i) {
+    guest.create_qp({.pd = &pd, .send_cq = &cq, .receive_cq = &cq});
+  }
+  run([&] {
+    unsigned messages = 0;
+    for (; messages < kMessagesPerTurn && rig_.device(0).takes_requests(); ++messages) {
+      guest.machine().post_register(fake::kRegCtl, fake::kCtlReset);
+    }
+    return messages;
+  });
+  EXPECT_EQ(rig_.device(0).objects().queue_pairs, 0u);
 }
 
 // Every turn another queue of one entry overflows, and its queue pair goes on

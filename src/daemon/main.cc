@@ -110,7 +110,7 @@ int run_keeper(const Start& start, pid_t engine, ProcessLink link) {
 }
 
 int run_engine(Start start, pid_t keeper, ProcessLink link) {
-  if (Status in = enter_sandbox(start.account, start.config.sandbox, keeper); !in) {
+  if (Status in = enter_sandbox(start.account, start.config, keeper); !in) {
     return refuse_to_start(in.error());
   }
   const Logging logging(start.config.log);

@@ -99,6 +99,11 @@ void add_adapter(const AdapterMetrics& adapter, const MetricLabels& labels, Fami
                  number(adapter.memory_bytes));
   families.gauge("paravane_adapter_memory_limit_bytes", "Guest memory that may be mapped", labels,
                  number(adapter.memory_limit_bytes));
+  families.gauge("paravane_adapter_page_list_bytes", "Lists of registered pages", labels,
+                 number(adapter.page_list_bytes));
+  families.gauge("paravane_adapter_page_list_limit_bytes",
+                 "What the lists of registered pages may take", labels,
+                 number(adapter.page_list_limit_bytes));
   for (const PathConnections& path : adapter.paths) {
     families.gauge("paravane_path_connections", "Connections that take a path",
                    with({{"path", path.path}, {"peer_host", path.host}}), number(path.connections));

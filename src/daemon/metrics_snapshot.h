@@ -42,6 +42,8 @@ struct AdapterMetrics {
   std::vector<ObjectUse> objects{};
   std::uint64_t memory_bytes = 0;
   std::uint64_t memory_limit_bytes = 0;
+  std::uint64_t page_list_bytes = 0;
+  std::uint64_t page_list_limit_bytes = 0;
   std::vector<PathConnections> paths{};
   std::vector<control::QpStats> queue_pairs{};  // that have series of their own
   control::QpStats other_queue_pairs{};         // what all others did

@@ -28,7 +28,8 @@ constexpr std::array kLimitPairs = {
     LimitPair{&VmLimits::gids, &DeviceLimits::gids},
     LimitPair{&VmLimits::reads_outstanding, &DeviceLimits::reads_outstanding},
 };
-static_assert(kLimitPairs.size() == control::kLimitFields.size());
+// And page_list_mib, which is guest memory's and not the device's.
+static_assert(kLimitPairs.size() + 1 == control::kLimitFields.size());
 
 // What the VM's hardware version and the adapter's protocol decide. A limit that
 // the hardware version does not have is set to 0 here, after those that were asked.
@@ -57,6 +58,7 @@ VmPortConfig make_port_config(const control::VmSpec& spec, const control::Adapte
   set_versions(spec, adapter, port.device);
   port.connected = adapter.connected;
   port.memory.bytes = host.config.vfio_user.max_guest_memory;
+  port.memory.page_list_bytes = std::uint64_t{spec.limits.page_list_mib.value_or(0)} << 20;
   port.socket = host.config.vfio_user.socket_dir / control::socket_file(spec.name, adapter.number);
   port.access = {.mode = host.config.vfio_user.mode, .group = host.vm_socket_group};
   return port;

@@ -5,11 +5,14 @@
 namespace paravane::daemon {
 namespace {
 
-device::DeviceConfig device_of(const control::VmSpec& spec) {
+VmPortConfig port_of(const control::VmSpec& spec) {
   control::AdapterSpec adapter;
   adapter.mac = {0x02, 0x50, 0x56, 0, 0, 1};
   adapter.protocol = control::default_protocol(spec.hw_version);
-  return make_port_config(spec, adapter, HostConfig{}).device;
+  return make_port_config(spec, adapter, HostConfig{});
+}
+device::DeviceConfig device_of(const control::VmSpec& spec) {
+  return port_of(spec).device;
 }
 
 TEST(PortConfig, HardwareVersion13HasRoceV1AndNoSharedReceiveQueues) {
@@ -31,6 +34,14 @@ TEST(PortConfig, LaterHardwareVersionsHaveThem) {
   EXPECT_EQ(device_of(spec).gid_type, verbs::GidType::kRoceV2);
   spec.limits.shared_receive_queues = 8;
   EXPECT_EQ(device_of(spec).limits.shared_receive_queues, 8u);
+}
+
+TEST(PortConfig, PageListsAreLimitedInMebibytes) {
+  control::VmSpec spec;
+  spec.name = "db1";
+  EXPECT_EQ(port_of(spec).memory.page_list_bytes, 0u) << "by the guest's memory";
+  spec.limits.page_list_mib = 5000;
+  EXPECT_EQ(port_of(spec).memory.page_list_bytes, std::uint64_t{5000} << 20);
 }
 
 }  // namespace

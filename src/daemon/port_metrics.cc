@@ -8,6 +8,7 @@ namespace paravane::daemon {
 AdapterMetrics report_metrics(VmPort& port, const FindHost& find_host) {
   const device::DeviceObjects held = port.device().objects();
   const device::DeviceLimits& limits = port.config().device.limits;
+  const GuestMemory::Usage memory = port.memory().usage();
   AdapterMetrics metrics{
       .groups = report_groups(port),
       .objects = {{"contexts", held.contexts, limits.contexts},
@@ -18,8 +19,10 @@ AdapterMetrics report_metrics(VmPort& port, const FindHost& find_host) {
                    limits.shared_receive_queues},
                   {"queue_pairs", held.queue_pairs, limits.queue_pairs},
                   {"gids", held.gids, limits.gids}},
-      .memory_bytes = port.memory().usage().mapped_file_bytes,
-      .memory_limit_bytes = port.config().memory.bytes};
+      .memory_bytes = memory.mapped_file_bytes,
+      .memory_limit_bytes = port.config().memory.bytes,
+      .page_list_bytes = memory.page_list_bytes,
+      .page_list_limit_bytes = port.memory().page_list_quota()};
   std::map<std::pair<std::string, std::string>, std::uint64_t> paths;
   for (const auto& [way, connections] : port.device().adapter().path_use().counts()) {
     const std::string host = way.host == verbs::HostId{} ? "" : find_host(way.host).name;

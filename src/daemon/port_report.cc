@@ -51,6 +51,7 @@ CounterGroup report_objects(VmPort& port) {
               {"dma_ranges", "ranges of guest memory", memory.ranges},
               {"memory_files", "files of guest memory mapped", memory.files},
               {"memory_bytes", "bytes of guest memory mapped", memory.mapped_file_bytes},
+              {"page_list_bytes", "bytes of lists of registered pages", memory.page_list_bytes},
           }};
 }
 

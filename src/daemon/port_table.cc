@@ -118,6 +118,7 @@ Status PortTable::add(const VmPortConfig& config) {
                               .tcp = tcp_,
                               .directory = directory_,
                               .event_signal = event_signal_,
+                              .mappings = mapping_ender_,
                               .speech = speech_});
   Status watched;
   if (port) {
@@ -209,6 +210,11 @@ void PortTable::close_channels(const std::string& reason) {
     host.problem = reason;
     tcp_.close(id, reason, std::chrono::steady_clock::now());
   }
+}
+
+void PortTable::close_channel(verbs::HostId host, const std::string& reason) {
+  set_channel_problem(host, reason);
+  tcp_.close(host, reason, std::chrono::steady_clock::now());
 }
 
 void PortTable::set_channel_problem(verbs::HostId host, const std::string& problem) {

@@ -19,6 +19,7 @@
 #include "daemon/channel_tenant.h"
 #include "daemon/gid_reporter.h"
 #include "daemon/impairments.h"
+#include "daemon/mapping_ender.h"
 #include "daemon/metrics_snapshot.h"
 #include "daemon/transport_tenant.h"
 #include "daemon/vm_port.h"
@@ -87,6 +88,8 @@ class PortTable final : private transport_tcp::LocalOwners {
   void set_hosts(const std::vector<RemoteHost>& hosts);
   // To all hosts; they stay known.
   void close_channels(const std::string& reason);
+  // To one of them; one that is not there is no error.
+  void close_channel(verbs::HostId host, const std::string& reason);
   // Why there is no channel to a host; one that is not there is no error.
   void set_channel_problem(verbs::HostId host, const std::string& problem);
   // Errors: kIo.
@@ -134,6 +137,7 @@ class PortTable final : private transport_tcp::LocalOwners {
   PortWatch::Speech speech_;
   transport_tcp::TcpTransport tcp_;
   EventSignal event_signal_;
+  MappingEnder mapping_ender_;
   TransportTenant local_tenant_;
   ChannelTenant tcp_tenant_;
   Impairments impairments_;

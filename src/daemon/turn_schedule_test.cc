@@ -110,7 +110,25 @@ TEST_F(TurnScheduleTest, ForgivesAnAbsurdDebt) {
   make_busy(other_, microseconds(10));
   greedy_.on_turn = nullptr;
   const unsigned before = greedy_.turns;
-  run_for(milliseconds(200));
+  run_for(std::chrono::seconds(2));
+  EXPECT_GT(greedy_.turns, before);
+}
+
+TEST_F(TurnScheduleTest, WhoUsedTimePaysAllOfIt) {
+  make_busy(greedy_, microseconds(10));
+  make_busy(calm_, microseconds(10));
+  schedule_.round();
+  greedy_.on_turn = [this](Instant, verbs::Budget&) {
+    now_ += milliseconds(100);
+    return true;
+  };
+  schedule_.round();
+  greedy_.on_turn = nullptr;
+  const unsigned before = greedy_.turns;
+  // A share of 100 us is paid back in each round.
+  for (int round = 0; round < 990; ++round) schedule_.round();
+  EXPECT_EQ(greedy_.turns, before);
+  for (int round = 0; round < 20; ++round) schedule_.round();
   EXPECT_GT(greedy_.turns, before);
 }
 

@@ -58,6 +58,7 @@ VmPort::VmPort(const VmPortConfig& config, verbs::AdapterId id, const PortNetwor
       memory_(config.memory),
       interrupts_(kVectors) {
   interrupts_.signal_through(&network_.event_signal);
+  memory_.end_mappings_through(&network_.mappings);
 }
 
 Status VmPort::build() {

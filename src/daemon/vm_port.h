@@ -52,6 +52,7 @@ struct PortNetwork {
   transport_tcp::TcpTransport& tcp;
   fabric::Directory& directory;
   EventSignal& event_signal;
+  MappingSink& mappings;
   const PortWatch::Speech& speech;
 };
 
