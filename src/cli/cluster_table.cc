@@ -69,6 +69,11 @@ std::string print_cluster(const ClusterStatus& status, TableFormat format) {
     if (host.channel_problem.empty()) continue;
     text += fmt::format("\nNo channel to {}: {}\n", host.name, host.channel_problem);
   }
+  for (const ClusterHost& host : status.hosts) {
+    if (!host.by_name) continue;
+    text += fmt::format("\nHost {} is known by its name alone: its key is not recorded yet\n",
+                        host.name);
+  }
   if (status.lost.empty() && status.odd_keys == 0) return text;
   TextTable lost({"Does not count"});
   for (const std::string& claim : status.lost) lost.add({claim});

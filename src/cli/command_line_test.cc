@@ -11,12 +11,14 @@
 #include "cli/esxcli_tree.h"
 #include "cli/limit_option.h"
 #include "cli/stats_tables.h"
+#include "cli/version.h"
 
 namespace paravane::cli {
 namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
+using testing::MatchesRegex;
 using testing::Not;
 
 struct Outcome {
@@ -300,7 +302,8 @@ TEST(CommandLine, EveryCommandHasHelpWithExamples) {
 TEST(CommandLine, TellsItsVersion) {
   const Outcome outcome = run({"--version"});
   EXPECT_EQ(outcome.status, ExitStatus::kOk);
-  EXPECT_THAT(outcome.out, HasSubstr("paravane "));
+  EXPECT_EQ(outcome.out, std::string("paravane ") + kVersion + "\n");
+  EXPECT_THAT(kVersion, MatchesRegex("[0-9]+\\.[0-9]+\\.[0-9]+"));
 }
 
 TEST(Completion, KnowsEveryCommandAndOption) {
