@@ -26,6 +26,7 @@ constexpr Question kQuestions[] = {
     {"many", "64 byte writes of 1,024 queue pairs, beside one", many_queue_pairs},
     {"register", "a memory region of 1 GiB", register_memory},
     {"setup", "queue pairs created and connected", queue_pair_setup},
+    {"turns", "the longest turn that a hostile guest can cause", long_turns},
     {"idle", "what 32 attached VMs cost that do nothing", idle},
     {"channel", "long writes between two hosts, beside iperf3 and bare TLS", channel_bandwidth,
      true},
