@@ -17,7 +17,7 @@ import unittest
 from etcd_request import ask_etcd
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "daemon"))
-from rig import BIN, ENGINE_USER, PATIENCE_S, give, wait_for  # noqa: E402  pylint: disable=wrong-import-position
+from rig import BIN, ENGINE_USER, PATIENCE_S, children_of, give, kill_daemon, wait_for  # noqa: E402  pylint: disable=wrong-import-position
 
 LEASE_S = 15  # how long a host counts when it is gone (inventory/member.h)
 
@@ -111,13 +111,18 @@ class Host:
     def end(self, kill=False):
         if self.daemon is None:
             return None
-        (self.daemon.kill if kill else self.daemon.terminate)()
-        status = self.daemon.wait(PATIENCE_S)
-        self.daemon = None
-        return status
+        daemon, self.daemon = self.daemon, None
+        if kill:
+            return kill_daemon(daemon)
+        daemon.terminate()
+        return daemon.wait(PATIENCE_S)
 
     def log_text(self):
         return self.log.read_text() if self.log.exists() else ""
+
+    def wait_log(self, text):
+        """The log is written by a thread of its own: a command's answer may be there before its line."""
+        wait_for(lambda: text in self.log_text(), f"{text} in the log of {self.name}")
 
     def cli(self, *words, check=True, text=None):
         done = subprocess.run([str(BIN / "paravane"), "--socket", str(self.api), *words], check=False,
@@ -140,6 +145,11 @@ class Host:
         """The names of the hosts that it sees."""
         return [host["name"] for host in self.status().get("hosts", []) if host["present"]]
 
+    def channel(self, to):
+        """As its operator sees it: the state of the channel to a host, and why it is not there."""
+        seen = [one for one in self.status().get("hosts", []) if one["name"] == to.name]
+        return (seen[0]["channel"], seen[0]["channel_problem"]) if seen else ("", "it is not listed")
+
     def open_channel(self):
         """As an operator opens it: at the management network's interface."""
         self.cli("system", "settings", "advanced", "set", "-o", "/Net/PVRDMAVmknic", "-s", "vmk0")
@@ -155,10 +165,15 @@ class Host:
         return self.state / "cluster" / name
 
     def children(self):
-        """Process ids by program name, of the keeper's children."""
-        pid = self.daemon.pid
-        ids = pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-        return {pathlib.Path(f"/proc/{child}/comm").read_text().strip(): int(child) for child in ids}
+        """Process ids by program name, of the keeper's children. Of several the oldest: one that is to be
+        etcd is called as the keeper at first."""
+        named = {}
+        for child in children_of(self.daemon.pid):
+            try:
+                named.setdefault(pathlib.Path(f"/proc/{child}/comm").read_text().strip(), child)
+            except (FileNotFoundError, ProcessLookupError):
+                continue  # it has just ended
+        return named
 
     def etcd(self, path, *bodies, **who):
         """Asks etcd as an intruder in this host's engine could."""

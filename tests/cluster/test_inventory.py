@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import time
 import unittest
@@ -64,14 +65,17 @@ class Claims(ClusterTest):
         os.kill(h2.children()["paravaned"], signal.SIGSTOP)
         self.addCleanup(os.kill, h2.children()["paravaned"], signal.SIGCONT)
         at_once = 100
+        self.assertNotEqual(MOST_KEYS % at_once, 0)
 
         def some(first):
             return {"success": [{"requestPut": {"key": coded(f"{ROOT}hosts/h2/{number}"), "value": coded("{}")}}
                                 for number in range(first, first + at_once)]}
-        h2.etcd("/v3/kv/txn", *[some(first) for first in range(0, MOST_KEYS + at_once, at_once)])
+        # The last of them is the first that is too many, and the last that is written: what came after the
+        # authority has taken all away would stay.
+        h2.etcd("/v3/kv/txn", *[some(first) for first in range(0, MOST_KEYS, at_once)])
         left = {"key": coded(f"{ROOT}hosts/h2/"), "range_end": coded(f"{ROOT}hosts/h20"), "count_only": True}
         wait_for(lambda: "count" not in h2.etcd("/v3/kv/range", left), "the authority to take them away")
-        self.assertIn("host h2 said too much of itself", h1.log_text())
+        h1.wait_log("host h2 said too much of itself")
         wait_for(lambda: not any("too many" in line for line in h1.status()["lost"]), "all to be read again")
 
     def test_a_mac_address_is_one_adapters_in_the_whole_cluster(self):
@@ -107,6 +111,8 @@ class Away(ClusterTest):
             os.kill(h1.children()["etcd"], signal.SIGKILL)
             for host in (h1, h2):
                 wait_for(host.connected, f"{host.name} to be back")
+            # Where h1's lease has ended meanwhile it says all again.
+            wait_for(lambda: [host["adapters"] for host in h2.status()["hosts"]] == [1, 0], "all to be seen again")
         h2.cli("vm", "add", "db9")
         wait_for(lambda: [host["adapters"] for host in h1.status()["hosts"]] == [1, 1], "both VMs")
 
@@ -142,17 +148,26 @@ class Away(ClusterTest):
 class Certificates(ClusterTest):
     def test_they_are_renewed_before_they_end_and_nobody_notices(self):
         h1, h2 = self.cluster(2, "certificate_lifetime_s = 30\n")
-        first = {host.name: host.file("host.pem").read_text() for host in (h1, h2)}
-        end = time.monotonic() + 45
-        while time.monotonic() < end:
-            for host in (h1, h2):
-                self.assertTrue(host.connected(), host.log_text())
-            time.sleep(1)
+        for host, to in (h1, h2), (h2, h1):
+            wait_for(lambda host=host, to=to: host.channel(to)[0] == "encrypted", "the channel")
+        for _ in range(2):
+            before = {host.name: host.file("host.pem").read_text() for host in (h1, h2)}
+            for host in h1, h2:
+                wait_for(lambda host=host: host.file("host.pem").read_text() != before[host.name],
+                         f"a new certificate of {host.name}: {host.log_text()}")
         for host in (h1, h2):
-            self.assertNotEqual(host.file("host.pem").read_text(), first[host.name])
             self.assertGreater(host.status()["certificate_left_s"], 0)
-            self.assertNotIn("was not renewed", host.log_text())
-            self.assertNotIn("inventory is away", host.log_text())
+            self.assertNotIn("it ends in 0 s", host.log_text())
+            # A busy machine may be too slow for etcd or for a peer; a certificate is never the reason.
+            for line in re.findall("the inventory is away: .*", host.log_text()):
+                self.assertNotRegex(line, "(?i)certificate|ssl|tls")
+            wait_for(host.connected, f"{host.name} to be connected")
+            self.assertNotRegex(host.log_text(), "no channel: .*(key|machine|no member)")
+        # The others know the key that a host has now: it is let in when it comes anew.
+        h2.end()
+        h2.start()
+        for host, to in (h1, h2), (h2, h1):
+            wait_for(lambda host=host, to=to: host.channel(to)[0] == "encrypted", "the channel again")
 
     def test_one_that_has_ended_is_said_to_have(self):
         h1, h2 = self.cluster(2, "certificate_lifetime_s = 30\n")

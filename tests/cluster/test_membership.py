@@ -12,6 +12,7 @@ import time
 import unittest
 
 from hosts import BIN, PATIENCE_S, ClusterTest, Host, wait_for
+from rig import is_alive
 
 
 def altered(token, **changes):
@@ -163,7 +164,7 @@ class Membership(ClusterTest):
         for kill in (False, True):
             etcd = wait_for(lambda: h1.children().get("etcd"), "etcd")
             h1.end(kill=kill)
-            wait_for(lambda etcd=etcd: not pathlib.Path(f"/proc/{etcd}").exists(), "etcd to end")
+            wait_for(lambda etcd=etcd: not is_alive(etcd), "etcd to end")
             h1.start()
         wait_for(h1.connected, "all to be there")
 
@@ -271,11 +272,11 @@ class Alone(ClusterTest):
         made = json.loads(h1.cli("cluster", "init", "--name", "h1", "--formatter=json").stdout)
         self.assertTrue(made["connected"], made)
         self.assertEqual([host["name"] for host in made["hosts"] if host["present"]], ["h1"])
-        self.assertIn("[host] name should be h1", h1.log_text())
+        h1.wait_log("[host] name should be h1")
         joined = json.loads(h2.cli("cluster", "join", "--formatter=json", text=h1.token("h2")).stdout)
         self.assertTrue(joined["connected"], joined)
         self.assertEqual([host["name"] for host in joined["hosts"] if host["present"]], ["h1", "h2"])
-        self.assertIn("[host] name should be h2", h2.log_text())
+        h2.wait_log("[host] name should be h2")
 
     def test_words_that_are_no_command_are_said_to_be(self):
         host = Host(self, 1).start()
@@ -293,7 +294,7 @@ class Alone(ClusterTest):
         host = Host(self, 1, 'etcd_program = "/nowhere/etcd"\n').start()
         complaint = host.refused("cluster", "init")
         self.assertIn("https://10.77.0.1:2379", complaint)
-        self.assertIn("apt install etcd-server", host.log_text())
+        host.wait_log("apt install etcd-server")
         self.assertEqual(host.status(), {"member": False})
         self.assertFalse((host.state / "cluster").exists())
 

@@ -13,13 +13,11 @@ RULESET = "network", "firewall", "ruleset", "set", "-r", "pvrdma", "-e"
 
 
 class VmkernelTest(ClusterTest):
-    def channel(self, host, to):
-        seen = next(one for one in host.status()["hosts"] if one["name"] == to.name)
-        return seen["channel"], seen["channel_problem"]
-
     def wait_channel(self, host, to, state, problem=""):
-        wait_for(lambda: self.channel(host, to)[0] == state and problem in self.channel(host, to)[1],
-                 f"{host.name} to {to.name}: {state}, {problem}: {self.channel(host, to)}")
+        def is_so():
+            seen = host.channel(to)
+            return seen[0] == state and problem in seen[1]
+        wait_for(is_so, f"{host.name} to {to.name}: {state}, {problem}")
 
     def rows(self, host, *words):
         return json.loads(host.cli("--formatter=json", *words).stdout)
@@ -37,7 +35,7 @@ class TheChannel(VmkernelTest):
         self.wait_channel(h1, h2, "none", "closed on this host: the firewall ruleset pvrdma is disabled")
         h1.open_channel()
         self.wait_channel(h1, h2, "none", "closed on that host: the firewall ruleset pvrdma is disabled")
-        self.assertEqual(self.listening(h1), ["10.77.0.1:28250"])
+        wait_for(lambda: self.listening(h1) == ["10.77.0.1:28250"], "its socket")
         h2.cli(*RULESET, "true")
         self.wait_channel(h2, h1, "none", "/Net/PVRDMAVmknic names no VMkernel interface")
         h2.cli(*TAG, "-s", "vmk0")
@@ -117,7 +115,7 @@ class VmkernelInterfaces(VmkernelTest):
             host.cli(*RULESET, "true")
         self.wait_channel(h1, h2, "encrypted")
         self.wait_channel(h2, h1, "encrypted")
-        self.assertEqual(self.listening(h1), ["192.168.9.1:28250"])
+        wait_for(lambda: self.listening(h1) == ["192.168.9.1:28250"], "its socket")
         self.assertEqual(self.neighbour(h1, "192.168.9.2"), self.mac(h2))  # not the bridge below, whose own changes
         row = next(one for one in self.rows(h1, "network", "ip", "interface", "list") if one["Name"] == "vmk1")
         self.assertEqual((row["Portgroup"], row["VDSName"], row["MTU"], row["PVRDMA"], row["Problem"]),

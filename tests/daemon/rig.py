@@ -51,6 +51,32 @@ def wait_for(condition, what):
     raise AssertionError(f"waited {PATIENCE_S} s for {what}")
 
 
+def is_alive(pid):
+    """Whether there is such a process that has not ended."""
+    try:
+        return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def children_of(pid):
+    """Process ids, the oldest first; of one that has ended none."""
+    try:
+        return [int(child) for child in pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    except (FileNotFoundError, ProcessLookupError):
+        return []
+
+
+def kill_daemon(daemon):
+    """The keeper, and what ends with it: its engine has its sockets for a moment longer."""
+    children = children_of(daemon.pid)
+    daemon.kill()
+    status = daemon.wait(PATIENCE_S)
+    for child in children:
+        wait_for(lambda child=child: not is_alive(child), "the keeper's children to end")
+    return status
+
+
 def run_cli(api, *words, **more):
     """A command of paravane's, at a daemon's socket. `more`: as of subprocess.run()."""
     return subprocess.run([str(BIN / "paravane"), "--socket", str(api), *words], capture_output=True, text=True,
@@ -81,8 +107,7 @@ class DaemonTest(unittest.TestCase):
 
     def engine(self, daemon):
         """The process that serves guests: the daemon's only child."""
-        children = pathlib.Path(f"/proc/{daemon.pid}/task/{daemon.pid}/children").read_text()
-        return int(children.split()[0])
+        return children_of(daemon.pid)[0]
 
     def write_config(self, text=""):
         self.config.write_text(
@@ -126,11 +151,17 @@ class DaemonTest(unittest.TestCase):
         return done.returncode, done.stderr + done.stdout
 
     def stop(self, daemon, number=signal.SIGTERM):
+        if number == signal.SIGKILL:
+            return kill_daemon(daemon)
         daemon.send_signal(number)
         return daemon.wait(PATIENCE_S)
 
     def log_text(self):
         return self.log.read_text() if self.log.exists() else ""
+
+    def wait_log(self, text):
+        """The log is written by a thread of its own: a command's answer may be there before its line."""
+        wait_for(lambda: text in self.log_text(), f"{text} in the log")
 
     def cli(self, *words, check=True):
         return self.check_cli(run_cli(self.api, *words), words, check)

@@ -6,7 +6,7 @@ import random
 import time
 import unittest
 
-from rig import DaemonTest, connect
+from rig import DaemonTest, connect, wait_for
 
 HOST = b"Host: localhost\r\n"
 
@@ -72,7 +72,8 @@ class Api(DaemonTest):
             with connect(self.api) as client:
                 client.send(b"GET /v1/stats HTTP/1.1\r\n\r\n")
         self.http(request("GET", "/v1/status"))
-        self.assertLess(len(os.listdir(f"/proc/{self.engine(self.daemon)}/fd")), 40)
+        engine = self.engine(self.daemon)
+        wait_for(lambda: len(os.listdir(f"/proc/{engine}/fd")) < 40, "what they held to be given back")
 
     def test_socket_is_not_for_everybody(self):
         self.assertEqual(self.api.stat().st_mode & 0o777, 0o660)

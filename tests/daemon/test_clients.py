@@ -28,8 +28,7 @@ class Down(DaemonTest):
 
     def test_what_a_daemon_that_died_left_behind_is_not_one(self):
         daemon = self.start()
-        daemon.kill()
-        daemon.wait()
+        self.stop(daemon, signal.SIGKILL)
         self.assertTrue(self.api.exists())
         self.assertIn("Connection refused", self.refused(3, "vm", "list"))
 
@@ -112,6 +111,11 @@ class OtherVersions(DaemonTest):
         other = OtherDaemon(self.api, behind, change)
         self.addCleanup(other.listener.close)
 
+    def gids(self):
+        """The limit of db1."""
+        _, _, body = self.http(b"GET /v1/vms/db1 HTTP/1.1\r\n\r\n").partition(b"\r\n\r\n")
+        return json.loads(body)["limits"]["gids"]
+
     def test_a_newer_one_says_more(self):
         def with_more(_path, status, body):
             def wider(value):
@@ -124,7 +128,9 @@ class OtherVersions(DaemonTest):
         for words in LISTS:
             with self.subTest(words=words):
                 self.cli(*words)
+        self.assertEqual(self.vm_names(), ["db1"])
         self.cli("vm", "set", "db1", "--limit", "gids=8")
+        self.assertEqual(self.gids(), 8)
 
     def test_a_newer_one_says_what_nobody_knew(self):
         def with_another_state(path, status, body):
@@ -153,6 +159,7 @@ class OtherVersions(DaemonTest):
             return status, body
         self.start_other(without_it)
         self.cli("vm", "set", "db1", "--limit", "gids=8")
+        self.assertEqual(self.gids(), 8)
 
 
 class Names(DaemonTest):

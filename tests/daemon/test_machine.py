@@ -5,7 +5,7 @@ import subprocess
 import unittest
 
 from network import join
-from rig import BIN
+from rig import BIN, wait_for
 from test_switch import SwitchTest
 
 NIC_COLUMNS = ["Name", "PCIDevice", "Driver", "AdminStatus", "LinkStatus", "Speed", "Duplex", "MACAddress", "MTU",
@@ -17,6 +17,8 @@ class MachineTest(SwitchTest):
         host, other = self.make_host("h1", uplinks=uplinks), self.make_host("h2")
         for nic in uplinks:
             join(host.network, nic, other.network, nic)
+        # Linux tells of a link up to a second after it is there.
+        wait_for(lambda: all(host.network.links()[nic]["operstate"] == "UP" for nic in uplinks), "the links")
         host.start()
         return host
 

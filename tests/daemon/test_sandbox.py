@@ -8,7 +8,7 @@ import signal
 import subprocess
 import unittest
 
-from rig import ENGINE_USER, PATIENCE_S, DaemonTest, wait_for
+from rig import ENGINE_USER, PATIENCE_S, DaemonTest, is_alive, wait_for
 from vmm import attach
 
 NOTHING = "0" * 16  # as /proc/PID/status shows a set of capabilities
@@ -19,13 +19,6 @@ SECCOMP = "0" if os.environ.get("PARAVANE_SANITIZE") else "2"
 def status_of(pid):
     lines = pathlib.Path(f"/proc/{pid}/status").read_text().splitlines()
     return {name: value.strip() for name, value in (line.split(":", 1) for line in lines)}
-
-
-def is_alive(pid):
-    try:
-        return status_of(pid)["State"][0] != "Z"
-    except FileNotFoundError:
-        return False
 
 
 class Sandbox(DaemonTest):
@@ -91,7 +84,8 @@ class Sandbox(DaemonTest):
     def test_engine_ends_with_the_keeper(self):
         daemon = self.start()
         engine = self.engine(daemon)
-        self.stop(daemon, signal.SIGKILL)
+        daemon.kill()
+        daemon.wait(PATIENCE_S)
         wait_for(lambda: not is_alive(engine), "the engine's end")
 
     def test_keeper_says_how_the_engine_ended(self):

@@ -6,7 +6,7 @@ import os
 import unittest
 
 from network import Namespace, Tap, is_cut_off, join, may_open, reaches
-from rig import BIN, ENGINE_USER, PATIENCE_S, DaemonTest, run_cli, wait_for
+from rig import BIN, ENGINE_USER, PATIENCE_S, DaemonTest, kill_daemon, run_cli, wait_for
 from vmm import attach
 
 
@@ -33,8 +33,8 @@ class Host:
                                       self.folder / "paravaned.toml")
         wait_for(lambda: self.cli("status", check=False).returncode == 0, "the daemon to answer")
 
-    def stop(self, how="terminate"):
-        getattr(self.daemon, how)()
+    def stop(self):
+        self.daemon.terminate()
         self.daemon.wait(PATIENCE_S)
 
     def cli(self, *words, check=True):
@@ -156,7 +156,7 @@ class Life(SwitchTest):
         for vm in ("a", "b"):
             host.cli("vm", "add", vm, "--port-group", "vms")
         index = host.links()["pv-a"]["ifindex"]
-        host.stop("kill")
+        kill_daemon(host.daemon)
         self.assertLessEqual({"pvs-lan", "pv-a", "pv-b"}, set(host.links()))
         host.network.ip("link", "delete", "pv-b")
         host.start()
