@@ -236,7 +236,8 @@ def guests_backports(stage):
 
 def run_guests(stage, guest, *patterns):
     report = LOGS / f"{stage.name}.json"
-    report.unlink(missing_ok=True)
+    for old in report, LOGS / f"{stage.name}-programs.json":
+        old.unlink(missing_ok=True)
     words = [word for pattern in patterns for word in ("-k", pattern)] + ["--all"] * stage.options.all
     stage.follow("guests: ", "python3", "tests/guests/run.py", "--json", report, *words,
                  env={"LAB_GUEST": guest, "PARAVANE_REPORT": str(LOGS / stage.name)})

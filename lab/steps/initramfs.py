@@ -4,14 +4,18 @@
 Only the named programs and what they need get in: every megabyte costs boot
 time. The archive is not compressed, which boots fastest without KVM.
 Without --init it is a layer: only what is named, for a guest that has the rest.
+/usr/lib/lab/packages/NAME lists the versions of the packages it was made of.
 
-usage: initramfs.py --tree DIR --modules DIR [--init FILE --agent FILE] --output FILE
+usage: initramfs.py --tree DIR --modules DIR [--init FILE --agent FILE] --output FILE --name NAME
                     --program PATTERN... --folder PATTERN... --file PATTERN... --module NAME...
+                    --package NAME...
 """
 
 import argparse
 import glob
+import gzip
 import os
+import re
 import stat
 import subprocess
 import sys
@@ -119,13 +123,30 @@ def add_modules(archive, folder, names):
             archive.copy(f"{top}/modules.{index}", path)
 
 
+def version_of(tree, package):
+    """As its changelog begins: what is only unpacked is in no list of dpkg's."""
+    for name in ("changelog.Debian.gz", "changelog.Debian.amd64.gz", "changelog.gz"):
+        path = os.path.join(tree, "usr/share/doc", package, name)
+        if os.path.exists(path):
+            with gzip.open(path, "rt", encoding="utf-8", errors="replace") as changelog:
+                return re.match(r"\S+ \(([^)]+)\)", changelog.readline()).group(1)
+    return None
+
+
+def add_versions(archive, tree, name, packages):
+    """`packages` as apt takes them: with a version or a suite, or without."""
+    names = sorted({re.split("[=/]", package)[0] for package in packages})
+    lines = [f"{package} {version}\n" for package in names if (version := version_of(tree, package))]
+    archive.data(f"usr/lib/lab/packages/{name}", "".join(lines).encode(), 0o644)
+
+
 def main():
     parser = argparse.ArgumentParser()
-    for name in ("tree", "modules", "output"):
+    for name in ("tree", "modules", "output", "name"):
         parser.add_argument("--" + name, required=True)
     for name in ("init", "agent"):
         parser.add_argument("--" + name)
-    for name in ("program", "folder", "file", "module"):
+    for name in ("program", "folder", "file", "module", "package"):
         parser.add_argument("--" + name, nargs="*", default=[])
     args = parser.parse_args()
     with open(args.output, "wb") as file:
@@ -144,6 +165,7 @@ def main():
             for path in matches(args.tree, pattern):
                 image.add(path)
         add_modules(archive, args.modules, args.module)
+        add_versions(archive, args.tree, args.name, args.package)
         archive.close()
     print(f"{args.output}: {len(archive.names)} files, {archive.size / 1e6:.1f} MB")
 

@@ -10,6 +10,8 @@ import shutil
 import subprocess
 import time
 
+import guest_facts
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("PARAVANE_BUILD", ROOT / "build" / "release"))
 PEER_FAILED_S = 10
@@ -143,6 +145,7 @@ class Guests:
 
     def up(self, count, *options):
         self.lab("up", str(count), "--overlay", str(self.overlay), *options)
+        guest_facts.note(self, options)
 
     def spawn(self, vm, *words, timeout=300):
         """Starts a command in a guest and returns at once."""

@@ -6,6 +6,7 @@ import shutil
 import sys
 import tempfile
 
+import guest_facts
 from guests import BUILD, ROOT, Guests, engine_of, make_overlay
 
 sys.path.insert(0, str(ROOT / "lab"))
@@ -43,6 +44,7 @@ class HostsRig:
 
     def up(self, *options, adapters=None):
         self.lab.up(["--overlay", str(self.overlay), *options], adapters)
+        guest_facts.note(self, options)
 
     def wait_known(self):
         self.lab.wait_known()

@@ -13,6 +13,7 @@ import unittest
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
+import others  # noqa: E402  (the line above makes it importable)
 
 
 class Verdicts(unittest.TestResult):
@@ -71,6 +72,7 @@ def main():
     options = parser.parse_args()
     if options.all:
         os.environ.setdefault("PARAVANE_EVENT_ROUNDS", "100000")
+        os.environ.setdefault("PARAVANE_RELOADS", "100")
     loader = unittest.TestLoader()
     if options.k:
         loader.testNamePatterns = [f"*{pattern}*" for pattern in options.k]
@@ -79,6 +81,7 @@ def main():
     suite.run(verdicts)
     if options.json:
         options.json.write_text(json.dumps(verdicts.cases, indent=1))
+    others.report(verdicts.cases)
     failed = sum(case["verdict"] == "failed" for case in verdicts.cases)
     passed = sum(case["verdict"] == "passed" for case in verdicts.cases)
     print(f"{passed} passed, {failed} failed, {len(verdicts.cases) - passed - failed} skipped")

@@ -86,6 +86,9 @@ class VmUnderSystemd(OfEachSuite):
         system.run("install", "-D", "-m", "0644", "/usr/share/paravane/cluster.conf",
                    "/etc/systemd/system/paravaned.service.d/cluster.conf")
         system.run("systemctl", "daemon-reload")
+        with self.subTest("this host's loopback stays closed"):
+            denied = system.run("systemctl", "show", "--property=IPAddressDeny", "--value", "paravaned")
+            self.assertEqual(sorted(denied.split()), ["127.0.0.0/8", "::1/128"])
         system.run("paravane", "daemon", "stop")
         system.run("systemctl", "start", "paravaned")
         system.run("paravane", "cluster", "init", "--name", "h1")
