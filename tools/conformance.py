@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Writes docs/conformance.md from the reports of a test run, or compares it.
 
-Usage: tools/conformance.py [--reports DIR] [--compare]
+Usage: tools/conformance.py [--reports DIR] [--compare] [--programs]
   --reports DIR  where scripts/check left its reports (build/check)
   --compare      write nothing; fail if the page has other verdicts, and say which
+  --programs     only the programs and suites of others: the rest of the page is not looked at
 """
 import argparse
 import json
@@ -30,6 +31,10 @@ per program; those of guests run on unmodified Linux guests.
 | item | what | device tests | guest tests | verdict |
 |---|---|---|---|---|
 """
+
+
+PROGRAMS = "\n## Programs and suites of others"
+SUITE = "\n## rdma-core's own test suite"
 
 
 def spec_items():
@@ -73,8 +78,23 @@ def item_table(reports):
     return "\n".join(rows) + "\n"
 
 
+def programs_section(reports):
+    text = (f"{PROGRAMS}\n\nA program passes when every test in tests/guests that runs it does; what some of them need is in "
+            "[programs.md](programs.md). Versions are those of Debian's packages in the run that wrote this page, and of the guest's "
+            "kernel where the program is a part of it. A run with newer ones has the same verdicts, or the check fails.\n")
+    for stage, guest in GUESTS.items():
+        report = reports / f"{stage}-programs.json"
+        if not report.exists():
+            continue
+        run = json.loads(report.read_text())
+        rows = [f"| {one['program']} | {one['version']} | {one['tests']} | {one['verdict']} |" for one in run["programs"]]
+        text += (f"\n### Programs in {guest}\n\nKernel {run['release']} ({run['kernel']}).\n\n| program or suite | version | tests "
+                 "| verdict |\n|---|---|---|---|\n" + "\n".join(rows) + "\n")
+    return text
+
+
 def suite_section(reports):
-    text = ("\n## rdma-core's own test suite\n\nBetween the device's own queue pairs, in one guest. \"Skipped\" is the suite's "
+    text = (f"{SUITE}\n\nBetween the device's own queue pairs, in one guest. \"Skipped\" is the suite's "
             "own word, with its reason; what an adapter of another maker would need is left out (mlx5, EFA, CUDA).\n")
     for stage, guest in GUESTS.items():
         for report in sorted(reports.glob(f"{stage}-pyverbs-*.json")):
@@ -103,16 +123,28 @@ def verdicts_of(page):
     return verdicts
 
 
+def parts_of(page):
+    """What comes before the programs of others, these, and what comes after."""
+    before, _, rest = page.partition(SUITE)
+    before, heading, programs = before.partition(PROGRAMS)
+    return before, heading + programs, SUITE + rest
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--reports", type=pathlib.Path, default=ROOT / "build" / "check")
     parser.add_argument("--compare", action="store_true")
+    parser.add_argument("--programs", action="store_true")
     options = parser.parse_args()
-    page = HEAD + item_table(options.reports) + suite_section(options.reports)
+    old = PAGE.read_text() if PAGE.exists() else ""
+    before, old_programs, after = parts_of(old)
+    page = programs_section(options.reports)
+    if not options.programs:
+        page = HEAD + item_table(options.reports) + page + suite_section(options.reports)
     if not options.compare:
-        PAGE.write_text(page)
+        PAGE.write_text(before + page + after if options.programs else page)
         return 0
-    told, shown = verdicts_of(PAGE.read_text() if PAGE.exists() else ""), verdicts_of(page)
+    told, shown = verdicts_of(old_programs if options.programs else old), verdicts_of(page)
     differ = [name for name in sorted(told | shown) if told.get(name) != shown.get(name)]
     for name in differ:
         print(f"{name}: docs/conformance.md says {told.get(name, 'nothing')}, this run {shown.get(name, 'nothing')}")
