@@ -2,21 +2,20 @@
 
 #include <sys/epoll.h>
 
-#include <optional>
 #include <utility>
 
-#include "base/accept.h"
 #include "base/log.h"
 
 namespace paravane::daemon {
 
 Doorway::Doorway(EventLoop& loop, TimerQueue& timers, std::string name, OnClient on_client,
-                 Clock clock)
+                 Clock clock, Accept accept)
     : loop_(loop),
       timers_(timers),
       name_(std::move(name)),
       on_client_(std::move(on_client)),
-      clock_(std::move(clock)) {}
+      clock_(std::move(clock)),
+      accept_(std::move(accept)) {}
 
 Doorway::~Doorway() {
   unwatch();
@@ -38,7 +37,7 @@ void Doorway::unwatch() {
 }
 
 void Doorway::on_knock() {
-  Result<std::optional<UniqueFd>> client = accept_client(listener_.get());
+  Result<std::optional<UniqueFd>> client = accept_(listener_.get());
   if (!client) return pause(client.error().message);
   if (*client) on_client_(std::move(**client));
 }

@@ -1,5 +1,5 @@
-// Doorway: a listening socket in an event loop. Who comes is handed over; while clients
-// cannot be taken (out of descriptors), the socket is left alone for a moment instead of
+// Doorway: a listening socket in an event loop. It hands each client over. While clients
+// cannot be taken (out of descriptors), it leaves the socket alone for a moment instead of
 // waking the loop again and again, and the log says so now and then.
 //
 // The loop's thread.
@@ -7,8 +7,10 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 
+#include "base/accept.h"
 #include "base/event_loop.h"
 #include "base/instant.h"
 #include "base/log_limit.h"
@@ -25,15 +27,16 @@ class Doorway {
   // Connected, and does not block.
   using OnClient = std::function<void(UniqueFd client)>;
   using Clock = std::function<Instant()>;
+  using Accept = std::function<Result<std::optional<UniqueFd>>(int listener)>;
 
   // `name` begins log lines. `loop` and `timers` outlive us; the owner runs the timers, by `clock`.
   Doorway(EventLoop& loop, TimerQueue& timers, std::string name, OnClient on_client,
-          Clock clock = std::chrono::steady_clock::now);
+          Clock clock = std::chrono::steady_clock::now, Accept accept = accept_client);
   ~Doorway();
   Doorway(const Doorway&) = delete;
   Doorway& operator=(const Doorway&) = delete;
 
-  // In place of the one before. `listener` listens and does not block; none: nobody comes.
+  // In place of the one before. `listener` listens and does not block; without one no client comes.
   // Errors: kIo.
   Status open(UniqueFd listener);
 
@@ -48,6 +51,7 @@ class Doorway {
   const std::string name_;
   const OnClient on_client_;
   const Clock clock_;
+  const Accept accept_;
   UniqueFd listener_;
   TimerId again_ = TimerId::kNone;
   LogLimit complaints_;
