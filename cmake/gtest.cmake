@@ -9,10 +9,12 @@ target_link_libraries(paravane_gtest_headers PRIVATE paravane_warnings GTest::gm
 target_compile_options(paravane_gtest_headers PRIVATE -O0
   # Or ccache would take it for a new one in every tree.
   $<$<CXX_COMPILER_ID:Clang>:SHELL:-Xclang -fno-pch-timestamp>)
-target_precompile_headers(paravane_gtest_headers PRIVATE
+set(gtest_headers
   <gmock/gmock.h> <gtest/gtest.h>
   <algorithm> <array> <chrono> <expected> <functional> <map> <memory> <mutex> <optional> <span>
   <string> <string_view> <thread> <vector>)
+target_precompile_headers(paravane_gtest_headers PRIVATE ${gtest_headers})
+paravane_checksum_precompiled(paravane_gtest_headers ${gtest_headers})
 
 function(paravane_gtest target)
   target_link_libraries(${target} PRIVATE paravane_warnings GTest::gmock GTest::gtest_main)

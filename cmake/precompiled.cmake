@@ -11,10 +11,12 @@ if(PARAVANE_PRECOMPILE)
   target_link_libraries(paravane_precompiled PRIVATE paravane_warnings paravane_driven Threads::Threads)
   # Or ccache would take it for a new one in every tree.
   target_compile_options(paravane_precompiled PRIVATE "SHELL:-Xclang -fno-pch-timestamp")
-  target_precompile_headers(paravane_precompiled PRIVATE
+  set(precompiled
     <algorithm> <array> <atomic> <chrono> <deque> <expected> <filesystem> <functional> <map> <memory> <mutex>
     <optional> <set> <span> <string> <string_view> <thread> <unordered_map> <utility> <vector>
     <nlohmann/json.hpp>)
+  target_precompile_headers(paravane_precompiled PRIVATE ${precompiled})
+  paravane_checksum_precompiled(paravane_precompiled ${precompiled})
 endif()
 
 function(paravane_precompile target)
