@@ -18,7 +18,6 @@ MappingEnder::~MappingEnder() {
 void MappingEnder::take(EndedMapping mapping) {
   {
     const std::lock_guard lock(mutex_);
-    if (waiting_.size() >= kMostWaiting) return;  // `mapping` ends here
     waiting_.push_back(std::move(mapping));
   }
   wake_.notify_one();
@@ -31,10 +30,12 @@ void MappingEnder::run() {
     if (waiting_.empty()) return;
     EndedMapping mapping = std::move(waiting_.front());
     waiting_.pop_front();
-    lock.unlock();
-    while (mapping.take_down_some()) {
+    while (!ending_) {
+      lock.unlock();
+      const bool more = mapping.take_down_some();
+      lock.lock();
+      if (!more) break;
     }
-    lock.lock();
   }
 }
 

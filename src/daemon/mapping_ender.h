@@ -2,13 +2,12 @@
 // reach any more. It takes the kernel a quarter of a second for each GiB of a VM whose
 // VMM died; in the worker all other VMs would wait for that.
 //
-// What waits here counts in no VM's limits: nothing of it can be used, and its pages are
-// the VMM's. Above kMostWaiting mappings the next ones are taken down by who gives them.
+// What waits here has addresses of the daemon's still, so each VM may have as much of it
+// as of memory (guestmem/guest_memory.h, Limits); its pages are the VMM's.
 
 #pragma once
 
 #include <condition_variable>
-#include <cstddef>
 #include <deque>
 #include <mutex>
 #include <thread>
@@ -19,10 +18,8 @@ namespace paravane::daemon {
 
 class MappingEnder final : public MappingSink {
  public:
-  static constexpr std::size_t kMostWaiting = 1024;
-
   MappingEnder();
-  // Waits for all of them.
+  // Takes down all of them, and no more in slices: nothing else runs any more.
   ~MappingEnder() override;
 
   // Any thread.

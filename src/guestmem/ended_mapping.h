@@ -4,28 +4,41 @@
 // file, because its pages are freed then (a VMM that died). No turn of the worker has
 // that, so the daemon has it done by a thread of its own.
 //
-// MappingSink: who has it done.
+// EndingMappings: what those of one VM take that are not down yet. Their addresses are
+// the daemon's, so a VM that maps and unmaps faster than the kernel can follow must be
+// told to wait.
+//
+// MappingSink: what has it done.
 
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <utility>
 
 namespace paravane {
 
+// Any thread.
+struct EndingMappings {
+  std::atomic<std::uint64_t> bytes{0};
+  std::atomic<std::uint32_t> count{0};
+};
+
 class EndedMapping {
  public:
   // REQUIRES: mapped, and of this object from now on. `page_bytes` is what the kernel can
-  // unmap alone.
-  EndedMapping(std::byte* start, std::uint64_t bytes, std::uint64_t page_bytes)
-      : start_(start), bytes_(bytes), page_bytes_(page_bytes) {}
-  // Takes down what is left.
-  ~EndedMapping();
+  // unmap alone. It counts in `among` until it is down.
+  EndedMapping(std::byte* start, std::uint64_t bytes, std::uint64_t page_bytes,
+               std::shared_ptr<EndingMappings> among);
+  // Takes down what is left, all at once.
+  ~EndedMapping() { take_down(bytes_); }
   EndedMapping(EndedMapping&& other) noexcept
       : start_(other.start_),
         bytes_(std::exchange(other.bytes_, 0)),
-        page_bytes_(other.page_bytes_) {}
+        page_bytes_(other.page_bytes_),
+        among_(std::move(other.among_)) {}
   EndedMapping& operator=(EndedMapping&&) = delete;
 
   // Takes down some of it, little enough that another thread which maps memory hardly
@@ -34,9 +47,12 @@ class EndedMapping {
   bool take_down_some();
 
  private:
+  void take_down(std::uint64_t slice);
+
   std::byte* start_;
   std::uint64_t bytes_;
   std::uint64_t page_bytes_;
+  std::shared_ptr<EndingMappings> among_;
 };
 
 class MappingSink {
@@ -48,6 +64,12 @@ class MappingSink {
 
   // On the thread that owned the mapping, which must not wait.
   virtual void take(EndedMapping mapping) = 0;
+};
+
+// How a mapping shall end.
+struct MappingEnd {
+  MappingSink* sink = nullptr;  // outlives the mapping; none: it is unmapped at once
+  std::shared_ptr<EndingMappings> among = std::make_shared<EndingMappings>();
 };
 
 }  // namespace paravane

@@ -78,6 +78,35 @@ TEST_F(EndedMappingTest, TheOldMappingOfAFileThatGrewIsGivenAway) {
   EXPECT_EQ(file_.mapped_bytes(), 22 * kMebibyte);
 }
 
+// Nothing of it is touched, so a VMM can do this a thousand times in the time that the
+// kernel takes for one of them, and the addresses are those of all VMs.
+TEST_F(EndedMappingTest, AVmThatMapsAndUnmapsFasterThanTheKernelCanFollowIsRefused) {
+  GuestMemory memory({.bytes = 20 * kMebibyte});
+  memory.end_mappings_through(&kept_);
+  const auto show = [&] {
+    return memory.map(file_.fd(), 0, kAt, 20 * kMebibyte, Rights::kReadWrite);
+  };
+  int accepted = 0;
+  for (; accepted < 100 && show(); ++accepted) memory.unmap_all();
+  EXPECT_EQ(accepted, 2);
+  EXPECT_EQ(file_.mapped_bytes(), 40 * kMebibyte);
+  EXPECT_EQ(show().error().code, Errc::kResourceExhausted);
+
+  kept_.all.pop_front();
+  EXPECT_TRUE(show()) << "half of it is down";
+}
+
+TEST_F(EndedMappingTest, AVmHasOnlySoManyMappingsThatAreNotDown) {
+  GuestMemory memory({.files = 3});
+  memory.end_mappings_through(&kept_);
+  int accepted = 0;
+  for (; accepted < 100; ++accepted) {
+    if (!memory.map(file_.fd(), 0, kAt, kMebibyte, Rights::kReadWrite)) break;
+    memory.unmap_all();
+  }
+  EXPECT_EQ(accepted, 4);
+}
+
 TEST_F(EndedMappingTest, WithoutASinkItIsUnmappedAtOnce) {
   memory_.end_mappings_through(nullptr);
   ASSERT_TRUE(show(kMebibyte));

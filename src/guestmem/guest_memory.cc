@@ -100,7 +100,7 @@ Result<std::shared_ptr<MemoryFile>> GuestMemory::file_for(int fd, std::uint64_t 
       return std::unexpected(room.error());
     }
     Result<std::shared_ptr<MemoryFile>> mapped =
-        MemoryFile::map(fd, *facts, free_file_number(), sink_);
+        MemoryFile::map(fd, *facts, free_file_number(), mapping_end_);
     if (mapped) files_.push_back(File{*mapped, std::nullopt});
     return mapped;
   }
@@ -133,6 +133,15 @@ std::uint32_t GuestMemory::free_file_number() const {
   return static_cast<std::uint32_t>(std::ranges::find(taken, false) - taken.begin());
 }
 
+// What was unmapped keeps its addresses until the sink has taken it down.
+Status GuestMemory::check_ending() const {
+  const std::uint64_t bytes = mapping_end_.among->bytes;
+  if (bytes <= limits_.bytes && mapping_end_.among->count <= limits_.files) return {};
+  return fail(Errc::kResourceExhausted,
+              "dma map: this VM had more memory until now than can be unmapped so fast: " +
+                  std::to_string(bytes) + " bytes are still to go");
+}
+
 // Files that nobody uses make room before anyone is refused.
 Status GuestMemory::make_room_for(std::uint64_t new_bytes, std::uint32_t new_files) {
   const auto fits = [&] {
@@ -143,7 +152,7 @@ Status GuestMemory::make_room_for(std::uint64_t new_bytes, std::uint32_t new_fil
   if (!fits()) {
     std::erase_if(files_, [](const File& entry) { return entry.idle() && !entry.file->failed(); });
   }
-  if (fits()) return {};
+  if (fits()) return check_ending();
   return fail(Errc::kResourceExhausted, "dma map: this VM's limit is " +
                                             std::to_string(limits_.files) + " files of " +
                                             std::to_string(limits_.bytes) + " bytes together");

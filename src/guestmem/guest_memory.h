@@ -39,12 +39,12 @@
 #include "base/unique_fd.h"
 #include "guestmem/address_set.h"
 #include "guestmem/extent.h"
+#include "guestmem/ended_mapping.h"
 #include "guestmem/guest_addr.h"
 #include "guestmem/page_list_account.h"
 
 namespace paravane {
 
-class MappingSink;
 class MemoryFile;
 
 // Types that may cross. No padding, so a write cannot leak host memory.
@@ -66,7 +66,8 @@ enum class Reach : std::uint8_t {
 class GuestMemory {
  public:
   struct Limits {
-    std::uint64_t bytes = std::uint64_t{1} << 40;  // of all files mapped for this VM together
+    // Of all files mapped for this VM together; and as much may still be coming down.
+    std::uint64_t bytes = std::uint64_t{1} << 40;
     // One message may unmap all of them, and each turn is bounded; QEMU has dozens.
     std::uint32_t ranges = 16384;
     std::uint32_t files = 64;
@@ -91,7 +92,7 @@ class GuestMemory {
 
   // What is not mapped any more goes there; it outlives this object. Without one it is
   // unmapped at once, which takes long where much was touched.
-  void end_mappings_through(MappingSink* sink) { sink_ = sink; }
+  void end_mappings_through(MappingSink* sink) { mapping_end_.sink = sink; }
 
   // This thread is the owner from now on.
   void rebind_owner() { owner_.rebind(); }
@@ -210,6 +211,7 @@ class GuestMemory {
   Result<std::shared_ptr<MemoryFile>> file_for(int fd, std::uint64_t file_offset,
                                                std::uint64_t size);
   Status make_room_for(std::uint64_t new_bytes, std::uint32_t new_files);
+  Status check_ending() const;
   std::uint64_t mapped_file_bytes() const;
   std::uint32_t free_file_number() const;
   // What of `range` lies in [first, last] is taken out.
@@ -227,7 +229,7 @@ class GuestMemory {
   AddressSet gone_;  // unmapped a while ago
   std::optional<Instant> gone_since_;
   std::uint32_t large_without_file_ = 0;  // ranges
-  MappingSink* sink_ = nullptr;
+  MappingEnd mapping_end_;
   PageListAccount list_account_;
   std::uint64_t generation_ = 1;
   // Which lists may be used: those of this epoch. 0: none, DMA is off. One number, because

@@ -70,7 +70,7 @@ Result<MemoryFile::Facts> MemoryFile::examine(int fd) {
 }
 
 Result<std::shared_ptr<MemoryFile>> MemoryFile::map(int fd, const Facts& facts,
-                                                    std::uint32_t number, MappingSink* sink) {
+                                                    std::uint32_t number, MappingEnd end) {
   Result<std::byte*> base = map_whole(fd, facts);
   if (!base) return std::unexpected(base.error());
   FailureWatch watch = FailureWatch::begin(
@@ -79,12 +79,13 @@ Result<std::shared_ptr<MemoryFile>> MemoryFile::map(int fd, const Facts& facts,
     munmap(*base, facts.mapped_bytes());
     return fail(Errc::kResourceExhausted, "guest memory: too many files are mapped on this host");
   }
-  return std::shared_ptr<MemoryFile>(new MemoryFile(*base, facts, number, sink, std::move(watch)));
+  return std::shared_ptr<MemoryFile>(
+      new MemoryFile(*base, facts, number, std::move(end), std::move(watch)));
 }
 
-MemoryFile::MemoryFile(std::byte* base, const Facts& facts, std::uint32_t number, MappingSink* sink,
+MemoryFile::MemoryFile(std::byte* base, const Facts& facts, std::uint32_t number, MappingEnd end,
                        FailureWatch watch)
-    : base_(base), facts_(facts), number_(number), sink_(sink), watch_(std::move(watch)) {}
+    : base_(base), facts_(facts), number_(number), end_(std::move(end)), watch_(std::move(watch)) {}
 
 MemoryFile::~MemoryFile() {
   watch_ = FailureWatch();
@@ -93,8 +94,8 @@ MemoryFile::~MemoryFile() {
 
 // REQUIRES: not watched any more; nothing accesses it.
 void MemoryFile::end_mapping() {
-  EndedMapping ended(base_, facts_.mapped_bytes(), facts_.page_bytes);
-  if (sink_ != nullptr) sink_->take(std::move(ended));
+  EndedMapping ended(base_, facts_.mapped_bytes(), facts_.page_bytes, end_.among);
+  if (end_.sink != nullptr) end_.sink->take(std::move(ended));
 }
 
 Status MemoryFile::remap(int fd, const Facts& facts) {

@@ -49,10 +49,9 @@ class MemoryFile {
 
   // The descriptor is not needed afterwards. REQUIRES: `facts` are the file's;
   // size is not 0. Errors: kIo, kResourceExhausted.
-  // `number` is for number() alone. `sink` gets what is not mapped any more, and outlives
-  // the file; null: it is unmapped at once.
+  // `number` is for number() alone.
   static Result<std::shared_ptr<MemoryFile>> map(int fd, const Facts& facts, std::uint32_t number,
-                                                 MappingSink* sink);
+                                                 MappingEnd end);
 
   ~MemoryFile();
   MemoryFile(const MemoryFile&) = delete;
@@ -70,14 +69,14 @@ class MemoryFile {
   bool failed() const { return watch_.failed(); }
 
  private:
-  MemoryFile(std::byte* base, const Facts& facts, std::uint32_t number, MappingSink* sink,
+  MemoryFile(std::byte* base, const Facts& facts, std::uint32_t number, MappingEnd end,
              FailureWatch watch);
   void end_mapping();
 
   std::byte* base_;
   Facts facts_;
   std::uint32_t number_;
-  MappingSink* sink_;
+  MappingEnd end_;
   FailureWatch watch_;
 };
 
