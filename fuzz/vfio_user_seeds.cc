@@ -80,14 +80,7 @@ std::vector<std::byte> registers() {
   read_region(script, 1, 8, 8);
   read_region(script, 0, 40, 64);
   read_region(script, 2, 0x10000, 1);
-  struct {
-    Le64 count{2};
-    MultiWrite writes[2];
-  } multi;
-  for (MultiWrite& one : multi.writes) {
-    one = MultiWrite{.offset = Le64(8), .region = Le32(1), .length = Le32(4), .data = {1}};
-  }
-  script.message_of(Command::kRegionWriteMulti, multi, Header::kNoReply);
+  script.message_of(Command::kRegionWriteMulti, Le64(0), Header::kNoReply);
   return script.bytes();
 }
 

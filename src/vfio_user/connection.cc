@@ -72,6 +72,8 @@ void Connection::watch_for_stall(const char* what) {
   if (stalled_ != TimerId::kNone) return;
   stalled_ = timers_.set(owner_.now() + limits_.stall, [this, what](Instant) {
     stalled_ = TimerId::kNone;
+    // Then nothing was read either: the rest may have come.
+    if (!owner_.takes_requests()) return watch_for_stall(what);
     close_soon(Ending{.broken = true, .reason = what});
   });
 }
@@ -105,7 +107,7 @@ void Connection::take_turn() {
   if (!can_go_on()) return;
   if (stream_.has_next()) {
     go_on_next_turn();
-  } else if (stream_.has_bytes()) {
+  } else if (stream_.has_bytes() && owner_.takes_requests()) {
     watch_for_stall("the client sent half a message and no more");
   }
 }

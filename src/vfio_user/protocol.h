@@ -42,7 +42,6 @@ inline constexpr std::uint32_t kMaxDataBytes = 1 << 20;
 // The longest request: a region write of kMaxDataBytes, with some slack.
 inline constexpr std::uint32_t kMaxMessageBytes = kMaxDataBytes + 4096;
 inline constexpr std::uint32_t kMaxVersionBytes = 4096;
-inline constexpr std::uint32_t kMaxMultiWrites = 200;  // QEMU's own limit
 
 struct Header {
   static constexpr std::uint32_t kTypeMask = 0xF;
@@ -178,15 +177,6 @@ struct RegionAccess {
   Le32 count;
 };
 static_assert(sizeof(RegionAccess) == 16);
-
-// REGION_WRITE_MULTI: a Le64 count, then that many of these.
-struct MultiWrite {
-  Le64 offset;
-  Le32 region;
-  Le32 length;
-  std::uint8_t data[8];
-};
-static_assert(sizeof(MultiWrite) == 24 && offsetof(MultiWrite, data) == 16);
 
 // ---- Indices of VFIO's PCI devices ----
 inline constexpr std::uint32_t kBars = 6;

@@ -147,14 +147,10 @@ Handled Regions::write(const Request& request, Reply& reply, ReplyToken token) {
   const std::span<const std::byte> in = request.payload.subspan(sizeof(RegionAccess));
   if (in.size() != access->count.get()) return refuse(EINVAL);
   reply.append(*access);
-  return write_at(*access, in, request.posted(), token);
-}
-
-Answer Regions::write_at(const RegionAccess& access, std::span<const std::byte> in, bool posted,
-                         ReplyToken token) {
-  const std::uint32_t region = access.region.get();
-  const std::uint64_t offset = access.offset.get();
-  if (!inside(access) || in.empty()) {
+  const bool posted = request.posted();
+  const std::uint32_t region = access->region.get();
+  const std::uint64_t offset = access->offset.get();
+  if (!inside(*access) || in.empty()) {
     counters_.dropped_accesses.add();
     return Answer::kNow;
   }
@@ -169,29 +165,6 @@ Answer Regions::write_at(const RegionAccess& access, std::span<const std::byte> 
   }
   const Answer answer = function_.device().write_bar(region, offset, in, posted, token);
   return posted ? Answer::kNow : answer;
-}
-
-// Never negotiated, so nobody sends it; a client that does all the same is
-// understood. Nobody waits for a single one of these writes.
-Handled Regions::write_multi(const Request& request, Reply& reply, ReplyToken token) {
-  const auto count = leading<Le64>(request.payload);
-  if (!count || count->get() > kMaxMultiWrites) return refuse(EINVAL);
-  std::span<const std::byte> rest = request.payload.subspan(sizeof(Le64));
-  if (rest.size() != count->get() * sizeof(MultiWrite)) return refuse(EINVAL);
-  for (std::size_t at = 0; at < rest.size(); at += sizeof(MultiWrite)) {
-    if (leading<MultiWrite>(rest.subspan(at))->length.get() > 8) return refuse(EINVAL);
-  }
-  for (; !rest.empty(); rest = rest.subspan(sizeof(MultiWrite))) {
-    const MultiWrite one = *leading<MultiWrite>(rest);
-    if (one.region.get() >= kBars) {
-      counters_.dropped_accesses.add();
-      continue;
-    }
-    const RegionAccess access{.offset = one.offset, .region = one.region, .count = one.length};
-    write_at(access, std::as_bytes(std::span(one.data)).first(one.length.get()), true, token);
-  }
-  reply.append(*count);
-  return Answer::kNow;
 }
 
 }  // namespace paravane::vfio_user

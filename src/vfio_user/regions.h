@@ -34,14 +34,11 @@ class Regions {
   Handled io_fds(const Request& request, Reply& reply) const;
   Handled read(const Request& request, Reply& reply);
   Handled write(const Request& request, Reply& reply, ReplyToken token);
-  Handled write_multi(const Request& request, Reply& reply, ReplyToken token);
 
  private:
   std::uint64_t size_of(std::uint32_t region) const;
   bool inside(const RegionAccess& access) const;
   void read_bar(unsigned bar, std::uint64_t offset, std::span<std::byte> out);
-  Answer write_at(const RegionAccess& access, std::span<const std::byte> in, bool posted,
-                  ReplyToken token);
 
   Function& function_;
   ServerCounters& counters_;

@@ -127,7 +127,9 @@ void ServerImpl::accept_client(UniqueFd socket) {
 
 void ServerImpl::limit_client(Duration time, Connection::Ending ending) {
   parts_.timers.cancel(client_->limit);
-  client_->limit = parts_.timers.set(now_ + time, [this, ending = std::move(ending)](Instant) {
+  client_->limit = parts_.timers.set(now_ + time, [this, time, ending](Instant) {
+    // Nothing of it was read then.
+    if (!takes_requests()) return limit_client(time, ending);
     client_->connection.close_soon(ending);
   });
 }

@@ -91,11 +91,11 @@ Handled Session::serve(Request& request, Reply& reply, ReplyToken token) {
     case Command::kSetIrqs: return irqs_.set(request);
     case Command::kRegionRead: return regions_.read(request, reply);
     case Command::kRegionWrite: return regions_.write(request, reply, token);
-    case Command::kRegionWriteMulti: return regions_.write_multi(request, reply, token);
     case Command::kReset: return function_.reset(ResetCause::kMachineReset, token);
     case Command::kDeviceFeature: return refuse(ENOTTY);  // what VFIO says: no such feature
+    case Command::kRegionWriteMulti:                      // never offered
     case Command::kDmaRead:
-    case Command::kDmaWrite: return refuse(ENOTSUP);  // only a server may ask for these
+    case Command::kDmaWrite: return refuse(ENOTSUP);  // and only a server may ask for these
   }
   return refuse(ENOTSUP);
 }

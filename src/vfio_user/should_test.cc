@@ -51,34 +51,12 @@ TEST_F(VfioUserShould, S36_ManyDescriptorsOfOneFileAreOneFile) {
   EXPECT_EQ(rig_.memory().usage().files, 1U);
 }
 
-TEST_F(VfioUserShould, S37_UnderstandsWriteMultiThatItNeverOffered) {
-  RawVfioClient::Bytes payload = RawVfioClient::bytes_of(Le64(3));
-  for (const auto& [region, offset] : {std::pair{1U, 8U}, {1U, 300U}, {kConfigRegion, 4U}}) {
-    const MultiWrite one{.offset = Le64(offset),
-                         .region = Le32(region),
-                         .length = Le32(4),
-                         .data = {0x78, 0x56, 0x34, 0x12, 9, 9, 9, 9}};
-    payload = RawVfioClient::join({payload, RawVfioClient::bytes_of(one)});
-  }
-  client_.send(Command::kRegionWriteMulti, payload, {}, Header::kNoReply);
-  EXPECT_TRUE(client_.stays_silent());
-  EXPECT_THAT(rig_.device().log(), ElementsAre("write 1 0x8 4 posted"));
-  EXPECT_EQ(client_.read_value<std::uint32_t>(1, 8), 0x12345678U);
-  EXPECT_EQ(rig_.counters().dropped_accesses.value(), 2U);
-}
-
-TEST_F(VfioUserShould, S37_RefusesAWriteMultiThatDoesNotAddUp) {
-  const MultiWrite too_long{.offset = {}, .region = Le32(1), .length = Le32(9), .data = {}};
-  const std::array bad{
-      RawVfioClient::Bytes(7),
-      RawVfioClient::bytes_of(Le64(1)),
-      RawVfioClient::bytes_of(Le64(0x0AAAAAAAAAAAAAAB)),  // times 24 is 8 again
-      RawVfioClient::join({RawVfioClient::bytes_of(Le64(1)), RawVfioClient::bytes_of(too_long)}),
-      RawVfioClient::join({RawVfioClient::bytes_of(Le64(201)), RawVfioClient::Bytes(201 * 24)}),
-  };
-  for (const auto& payload : bad) {
-    EXPECT_TRUE(refused(client_.call(Command::kRegionWriteMulti, payload), EINVAL));
-  }
+// One message of them would be many requests, and between two requests a device may have
+// to say that it takes no more (PciDevice::takes_requests).
+TEST_F(VfioUserShould, S37_RefusesMultiWritesThatItNeverOffered) {
+  const RawVfioClient::Bytes one(24);
+  const auto payload = RawVfioClient::join({RawVfioClient::bytes_of(Le64(1)), one});
+  EXPECT_TRUE(refused(client_.call(Command::kRegionWriteMulti, payload), ENOTSUP));
   EXPECT_THAT(rig_.device().log(), IsEmpty());
 }
 
