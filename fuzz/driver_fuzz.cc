@@ -32,8 +32,9 @@ constexpr unsigned kWellBehaved = 2;
 // What a device may do in a turn: little, so that what it does too much shows.
 constexpr std::int32_t kOperations = 8;
 constexpr std::int64_t kBytes = 512 << 10;
-// The last request of a turn may be more than what was left.
-constexpr std::int32_t kOneTooMany = 2;
+// The last request of a turn may be more than what was left: one of many pieces, or with
+// many pages to register, counts as up to so many.
+constexpr std::int32_t kOneTooMany = 34;
 
 // One counter for each power of two that a turn's units reach: an input that makes a turn
 // longer than any before is kept, and the fuzzer goes on from there.
@@ -95,6 +96,8 @@ class DriverFuzz {
     options.config.version = kVersions[which];
     if (which % 4 == 1) options.config.gid_type = verbs::GidType::kRoceV1;
     if ((which & 2) != 0) options.config.doorbells = device::DoorbellMode::kTrapped;
+    // A few objects a turn: burials are seen from the middle, too.
+    options.config.burial_effort = 20;
     options.config.limits.queue_pairs = 16;
     options.config.limits.completion_queues = 32;
     options.config.limits.shared_receive_queues = 4;

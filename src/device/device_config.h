@@ -8,6 +8,7 @@
 #include <string>
 
 #include "base/instant.h"
+#include "device/turn_effort.h"
 #include "verbs/types.h"
 
 namespace paravane::device {
@@ -57,6 +58,9 @@ struct DeviceConfig {
   Duration late_event_after = std::chrono::microseconds(50);  // a completion nobody has taken
   std::uint32_t late_event_budget = 1000;                     // per CQ, refilled by arms seen
   std::uint32_t late_event_refill_per_second = 10;
+
+  // What a turn may spend on destroying; less makes few objects a long burial, for tests.
+  std::uint32_t burial_effort = TurnEffort::kForSlices;
 };
 
 }  // namespace paravane::device

@@ -40,14 +40,17 @@ void DoorbellWatch::remove(UserContext& context) {
   if (config_.doorbells != DoorbellMode::kMapped) return;
   pages_.clear(context.page);
   sweeping_.leave(context.sweep_place);
-  const std::size_t place = context.watch_place;
-  if (place >= watched_.size() || watched_[place] != &context) return;  // after clear()
-  watched_[place] = watched_.back();
-  watched_[place]->watch_place = place;
+  if (!context.watched()) return;  // after clear()
+  const std::size_t place = std::exchange(context.watch_place, UserContext::kUnwatched);
+  if (place + 1 != watched_.size()) {
+    watched_[place] = watched_.back();
+    watched_[place]->watch_place = place;
+  }
   watched_.pop_back();
 }
 
 void DoorbellWatch::clear() {
+  for (UserContext* context : watched_) context->watch_place = UserContext::kUnwatched;
   watched_.clear();
   hot_ = {};
   while (sweeping_.call() != nullptr) {
@@ -139,10 +142,13 @@ void DoorbellWatch::start_sweep(UserContext& context) {
   line_up(context);
 }
 
-// Once, however often: words are also taken in the middle of its sweep.
+// Once, however often: words are also taken in the middle of its sweep. And not while it is
+// buried, when its queues still complete requests and may have its page looked at: it goes
+// without leaving this line.
 void DoorbellWatch::line_up(UserContext& context) {
   const bool unfinished = context.sweep_left > 0 || context.shared_left > 0;
-  if (unfinished && !context.sweep_place.taken()) sweeping_.join(context, context.sweep_place);
+  if (!unfinished || !context.watched() || context.sweep_place.taken()) return;
+  sweeping_.join(context, context.sweep_place);
 }
 
 // An arm that was stored before a request was posted must be in force before that

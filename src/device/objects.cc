@@ -31,7 +31,7 @@ Objects::~Objects() {
 }
 
 void Objects::start(std::uint32_t effective_version) {
-  assert(qps_.count() == 0);
+  assert(!closing() && qps_.count() == 0);
   effective_version_ = effective_version;
   qps_ = HandleTable<QueuePair>(first_qp_handle(effective_version), config_.limits.queue_pairs);
 }
@@ -82,8 +82,10 @@ void Objects::close_context(UserContext& context) {
   watcher_.on_context_gone(context);
 }
 
+// One object at least, whatever else the turn has done: the guest waits for the last.
 void Objects::bury() {
-  while (closing() && effort_.room_for_slice()) {
+  if (!closing()) return;
+  do {
     UserContext* context = closing_;
     if (context == nullptr && !contexts_.empty()) context = contexts_.begin()->second.get();
     if (bury_one(context == nullptr ? kernel_ : context->holdings)) continue;
@@ -92,7 +94,7 @@ void Objects::bury() {
     } else {
       drop_context(*context);
     }
-  }
+  } while (closing() && effort_.room_for_slice());
 }
 
 // In the order in which they use each other. False: nothing is left.

@@ -63,7 +63,7 @@ class Objects {
   // Everything is to go; GIDs do at once.
   void close();
   bool closing() const { return closing_all_ || closing_ != nullptr; }
-  // Destroys what is to go, while the turn has room for it.
+  // Destroys what is to go: an object at least, and more while the turn has room for it.
   void bury();
 
   // ---- Contexts ----

@@ -76,6 +76,7 @@ Result<std::unique_ptr<PvrdmaDevice>> PvrdmaDevice::create(const DeviceConfig& c
 PvrdmaFunction::PvrdmaFunction(const DeviceConfig& config, const Surroundings& around,
                                std::unique_ptr<DoorbellPages> pages)
     : config_(config),
+      effort_(config_.burial_effort),
       memory_(around.memory),
       pages_(std::move(pages)),
       spec_(make_device_spec(config_, *pages_)),
@@ -148,7 +149,8 @@ vfio_user::Answer PvrdmaFunction::write_registers(std::uint64_t offset,
 
 void PvrdmaFunction::write_doorbells(std::uint64_t offset, std::span<const std::byte> in,
                                      bool posted) {
-  if (!running() || offset % sizeof(Le32) != 0) return;
+  // No processor stores more at once, so no VMM says more in one message.
+  if (!running() || offset % sizeof(Le32) != 0 || in.size() > sizeof(Le64)) return;
   for (; in.size() >= sizeof(Le32); in = in.subspan(sizeof(Le32)), offset += sizeof(Le32)) {
     const std::uint64_t page = offset / abi::kUarPageBytes;
     if (page >= config_.limits.contexts) return;
@@ -197,6 +199,7 @@ std::uint32_t PvrdmaFunction::control(std::uint32_t value) {
 
 std::uint32_t PvrdmaFunction::activate() {
   if (active_) return kErrorNone;
+  if (objects_.closing()) return kErrorNoDevice;
   Result<DeviceRings> rings = region_error_ ? Result<DeviceRings>(std::unexpected(*region_error_))
                                             : map_device_rings(memory_, region_);
   if (!rings) {
@@ -216,7 +219,7 @@ std::uint32_t PvrdmaFunction::activate() {
 }
 
 std::uint32_t PvrdmaFunction::request() {
-  if (!running()) return kErrorNoDevice;
+  if (!running() || objects_.closing()) return kErrorNoDevice;
   const std::uint32_t error = commands_.submit();
   if (effort_.room_for_request()) objects_.bury();
   return error;

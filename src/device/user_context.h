@@ -19,7 +19,8 @@ struct UserContext {
   Holdings holdings{};
 
   // ---- doorbell_watch.h ----
-  std::size_t watch_place = 0;             // among those whose pages are looked at
+  static constexpr std::size_t kUnwatched = SIZE_MAX;
+  std::size_t watch_place = kUnwatched;    // among those whose pages are looked at
   Line<UserContext>::Place sweep_place{};  // in the line of those that are swept
   Instant last_work{};                     // a request found, or a completion delivered
   Instant last_look{};
@@ -33,6 +34,9 @@ struct UserContext {
   std::uint32_t sweep_left = 0;        // how many it still has to look at
   std::uint32_t shared_at = 0;         // the same for shared receive queues
   std::uint32_t shared_left = 0;
+
+  // Not: doorbells are trapped, or it is to be buried.
+  bool watched() const { return watch_place != kUnwatched; }
 
   void note_completion_word(std::uint32_t word) {
     ++completion_words;

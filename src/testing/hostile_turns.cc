@@ -262,6 +262,35 @@ LongestTurn resets_at_once(std::uint32_t scale) {
   return hostile.result();
 }
 
+// Requests of 32 pieces, each of two bytes on either side of a page's end, to a queue pair
+// of its own: as much as there is to find in guest memory for a byte that is copied.
+LongestTurn many_small_pieces(std::uint32_t) {
+  constexpr std::uint32_t kPieces = 32;
+  Hostile hostile;
+  FakeGuest& guest = hostile.guest();
+  FakeContext& process = hostile.process();
+  FakePd& pd = guest.create_pd(process);
+  FakeCq& cq = guest.create_cq(process, 4096);
+  FakeMr& mr = guest.register_memory(pd, kTable * kPage, {.layout = Layout::kScattered});
+  QpSpec spec{.pd = &pd, .send_cq = &cq, .receive_cq = &cq};
+  spec.max_send_wr = spec.max_recv_wr = 1024;
+  spec.max_send_sge = spec.max_recv_sge = kPieces;
+  FakeQp& from = guest.create_qp(spec);
+  FakeQp& to = guest.create_qp(spec);
+  guest.connect(from, guest.gid(), to.number);
+  guest.connect(to, guest.gid(), from.number);
+  std::vector<pvrdma_sge> pieces;
+  for (std::uint32_t i = 1; i <= kPieces; ++i) pieces.push_back(mr.sge(i * kPage - 1, 2));
+  hostile.turns([&] {
+    while (to.post_receive({.sges = pieces})) {
+    }
+    while (from.post_send({.sges = pieces})) {
+    }
+    from.ring(kRingSend);
+  });
+  return hostile.result();
+}
+
 LongestTurn contexts_on_one_page(std::uint32_t scale) {
   Hostile hostile;
   const CreateUc request = hostile.guest().context_request(hostile.guest().next_uar_page());
@@ -282,6 +311,7 @@ constexpr HostileTurns kAll[] = {
     {"64 scattered regions of 1 GiB destroyed, and as many made, at once", large_regions_at_once},
     {"64 CQs of 1,048,576 entries at once", large_rings_at_once},
     {"64 RESETs at once", resets_at_once},
+    {"1,024 messages of 32 pieces, each across the end of a page", many_small_pieces},
     {"64 contexts on the page of one with 16,370 QPs", contexts_on_one_page},
 };
 

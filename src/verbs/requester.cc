@@ -23,12 +23,13 @@ constexpr Duration kWaitPerWaiter = std::chrono::microseconds(4);
 // pairs must not make us keep thousands of windows (a slot is below 1 KiB).
 constexpr std::uint32_t kMaxWindowSlots = 8192;
 
-// Copying and checking so many page addresses costs about what another request does.
-constexpr std::uint32_t kPagesPerOperation = 16;
-constexpr std::uint32_t kMostPages = 512;  // more are refused unseen
+// Copying and checking so many page addresses, or finding so many pieces of memory, costs
+// about what another request does.
+constexpr std::uint64_t kPiecesPerOperation = 16;
+constexpr std::uint64_t kMostPieces = 512;  // pages beyond are refused unseen
 
-std::int32_t operations_of(const FastRegistration& registration) {
-  return static_cast<std::int32_t>(std::min(registration.pages, kMostPages) / kPagesPerOperation);
+std::int32_t operations_of(std::uint64_t pieces) {
+  return static_cast<std::int32_t>(std::min(pieces, kMostPieces) / kPiecesPerOperation);
 }
 
 }  // namespace
@@ -53,12 +54,14 @@ bool Requester::run_requests(Instant now, Budget& budget) {
       }
       if (!take(now)) return false;
     }
+    const std::uint64_t touched = qp_.impl_->adapter.regions().touched();
     budget.operations -= 1;
     if (flushing) {
       complete(WcStatus::kFlushed);
     } else {
       attempt(now, budget);
     }
+    budget.operations -= operations_of(qp_.impl_->adapter.regions().touched() - touched);
   }
   return can_run();
 }
@@ -189,7 +192,7 @@ void Requester::note_carried() {
 
 void Requester::attempt_registration(Budget& budget) {
   if (in_hand().opcode == WrOpcode::kFastRegister) {
-    budget.operations -= operations_of(in_hand().registration);
+    budget.operations -= operations_of(in_hand().registration.pages);
     return complete(register_fast());
   }
   MemoryRegionTable& regions = qp_.impl_->adapter.regions();

@@ -3,6 +3,11 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+#include <span>
+
+#include "abi/registers.h"
+#include "base/wire_int.h"
 #include "guestmem/memory_failure.h"
 #include "test_rig.h"
 #include "testing/test_memory.h"
@@ -77,6 +82,86 @@ TEST(Conformance, C80_AGuestIsListenedToAfterItsBurial) {
   for (std::uint16_t vector = 0; vector < 3; ++vector) rig.machine(0).take_interrupt(vector);
   ASSERT_TRUE(rig.boot(0));
   expect_traffic(rig);
+}
+
+// Another process of the guest may still have the page and write to it, and completions
+// that were never taken would have it looked at for a late event.
+TEST(Conformance, C80_TheQueuesOfAProcessThatIsBuriedAreLookedAtNoMore) {
+  RigOptions options;
+  options.config.burial_effort = 1;  // an object a turn
+  TestRig rig(options);
+  FakeGuest& guest = rig.guest(0);
+  FakeContext& process = guest.open_context();
+  FakeEnd end(guest, {.context = &process});
+  FlushSource source(guest, end.pd(), end.cq());
+  for (int i = 0; i < 20; ++i) guest.create_qp(end.qp().spec());
+  ASSERT_TRUE(source.produce(8));
+  rig.run_until_idle();
+  ASSERT_EQ(end.cq().unconsumed(), 8u);
+
+  DestroyUc request{};
+  request.header.cmd = DestroyUc::kOpcode;
+  request.handle = process.handle;
+  std::ranges::copy(std::as_bytes(std::span(&request, 1)), guest.command_slot());
+  rig.machine(0).post_register(kRegRequest, 0);
+  int turns = 0;
+  for (; rig.device(0).has_work() && turns < 1000; ++turns) {
+    process.uar.ring(kDoorbellQp, end.qp().handle | kRingSend);
+    process.uar.ring(kDoorbellCq, end.cq().handle | kRingPoll);
+    rig.turn(std::chrono::microseconds(100));
+  }
+  EXPECT_GT(turns, 20);
+  EXPECT_EQ(rig.device(0).objects().contexts, 0u);
+  guest.open_context();  // where pages are watched, lines of them are walked
+  rig.settle();
+}
+
+// A VMM that says several things at once is not a guest that waits for its device.
+TEST(Conformance, C80_ADeviceThatBuriesIsNotActivatedAndTakesNoCommand) {
+  RigOptions options;
+  options.config.burial_effort = 1;
+  TestRig rig(options);
+  FakeEnd end(rig.guest(0));
+  for (int i = 0; i < 20; ++i) rig.guest(0).create_qp(end.qp().spec());
+  const std::uint64_t region = rig.guest(0).shared_address();
+  const auto write = [&](std::uint64_t offset, std::uint32_t value) {
+    const Le32 word(value);
+    rig.device(0).write_bar(abi::kRegisterBar, offset, std::as_bytes(std::span(&word, 1)), true,
+                            {});
+  };
+  write(kRegCtl, kCtlReset);
+  write(kRegDsrLow, static_cast<std::uint32_t>(region));
+  write(kRegDsrHigh, static_cast<std::uint32_t>(region >> 32));
+  write(kRegCtl, kCtlActivate);
+  EXPECT_FALSE(rig.device(0).active());
+  write(kRegRequest, 0);
+  rig.run_until_idle();
+  EXPECT_TRUE(no_objects(rig.device(0).objects()));
+  rig.guest(0).forget_everything();
+  for (std::uint16_t vector = 0; vector < 3; ++vector) rig.machine(0).take_interrupt(vector);
+  ASSERT_TRUE(rig.boot(0));
+  expect_traffic(rig);
+}
+
+TEST(Conformance, C80_AProcessIsNotDestroyedWhileAnotherIsBuried) {
+  RigOptions options;
+  options.config.burial_effort = 1;
+  TestRig rig(options);
+  FakeGuest& guest = rig.guest(0);
+  FakeEnd a(guest);
+  FakeEnd b(guest);
+  for (int i = 0; i < 20; ++i) guest.create_qp(a.qp().spec());
+  for (FakeEnd* end : {&a, &b}) {
+    DestroyUc request{};
+    request.header.cmd = DestroyUc::kOpcode;
+    request.handle = end->context().handle;
+    std::ranges::copy(std::as_bytes(std::span(&request, 1)), guest.command_slot());
+    const Le32 word;
+    rig.device(0).write_bar(abi::kRegisterBar, kRegRequest, std::as_bytes(std::span(&word, 1)),
+                            true, {});
+  }
+  rig.run_until_idle();
+  EXPECT_EQ(rig.device(0).objects().contexts, 1u) << "the second was asked for too early";
 }
 
 TEST(Conformance, C80_PeersFindNothingOfALifeThatIsBuried) {
