@@ -38,16 +38,22 @@ PortTable::PortTable(Worker& worker, std::uint64_t incarnation, PortEvents event
       tcp_tenant_(tcp_, kWatchSockets),
       impairments_(directory_, local_, tcp_, [this](verbs::AdapterId id) { return vm_of(id); }),
       gid_reporter_(directory_, [this] { report_gids(); }),
-      ids_used_(kAdapterIds) {
+      ids_used_(kAdapterIds),
+      leaving_([this](verbs::AdapterId id) {
+        impairments_.forget_adapter(id);
+        ids_used_[static_cast<std::size_t>(id)] = false;
+      }) {
   worker_.schedule().add(local_tenant_);
   worker_.schedule().add(tcp_tenant_);
   worker_.schedule().add(impairments_);
   worker_.schedule().add(captures_);
   worker_.schedule().add(gid_reporter_);
+  worker_.schedule().add(leaving_);
 }
 
 PortTable::~PortTable() {
   while (!ports_.empty()) remove_one(*ports_.begin()->second);
+  worker_.schedule().remove(leaving_);
   worker_.schedule().remove(gid_reporter_);
   worker_.schedule().remove(captures_);
   worker_.schedule().remove(impairments_);
@@ -156,10 +162,7 @@ void PortTable::remove_one(VmPort& port) {
   worker_.schedule().remove(port);
   worker_.loop().unwatch(port.fd());
   captures_.forget(port.device().adapter());
-  const verbs::AdapterId id = port.id();
-  ports_.erase(std::string(port.name()));
-  impairments_.forget_adapter(id);
-  ids_used_[static_cast<std::size_t>(id)] = false;
+  leaving_.add(std::move(ports_.extract(port.name()).mapped()));
 }
 
 void PortTable::set_connected(const std::string& name, bool connected) {

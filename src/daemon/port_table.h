@@ -19,6 +19,7 @@
 #include "daemon/channel_tenant.h"
 #include "daemon/gid_reporter.h"
 #include "daemon/impairments.h"
+#include "daemon/leaving_ports.h"
 #include "daemon/mapping_ender.h"
 #include "daemon/metrics_snapshot.h"
 #include "daemon/transport_tenant.h"
@@ -148,6 +149,7 @@ class PortTable final : private transport_tcp::LocalOwners {
   std::map<std::string, std::unique_ptr<VmPort>> ports_;
   std::vector<bool> ids_used_;
   std::size_t next_id_ = 0;
+  LeavingPorts leaving_;
 };
 
 }  // namespace paravane::daemon

@@ -85,14 +85,20 @@ Status VmPort::build() {
 }
 
 VmPort::~VmPort() {
-  // The guest can still be told.
-  if (server_ && server_->attached()) device_->tell_gone();
-  // The VMM leaves first: that resets the device while all of it is still there.
-  server_.reset();
-  watch_.look({.linked = config_.connected}, {}, now_);
+  leave();
   if (!on_transport_) return;
   network_.tcp.detach(device_->adapter());
   network_.local.detach(device_->adapter());
+}
+
+void VmPort::leave() {
+  if (!server_) return;
+  // The guest can still be told.
+  if (server_->attached()) device_->tell_gone();
+  // The VMM leaves first: that resets the device while all of it is still there.
+  server_.reset();
+  readable_ = false;
+  watch_.look({.linked = config_.connected}, {}, now_);
 }
 
 void VmPort::set_connected(bool connected) {
@@ -109,7 +115,7 @@ void VmPort::set_segment(verbs::SegmentId segment) {
 
 void VmPort::set_now(Instant now) {
   now_ = now;
-  server_->set_now(now);
+  if (server_) server_->set_now(now);
   device_->set_now(now);
 }
 
@@ -133,8 +139,10 @@ bool VmPort::turn(Instant now, verbs::Budget& budget) {
   }
   worked = timers_.run_due(now, kTimersPerTurn) > 0 || worked;
   device_->poll(budget);
-  end_if_fatal();
-  look(now);
+  if (server_) {
+    end_if_fatal();
+    look(now);
+  }
   return worked || budget.operations != before.operations || budget.bytes != before.bytes ||
          device_->has_work();
 }

@@ -74,6 +74,11 @@ class VmPort final : public Tenant {
   int fd() const { return loop_->fd(); }
   void on_readable() { readable_ = true; }
 
+  // The guest is told, the VMM is sent away, the socket and the GIDs are gone. What the
+  // guest had is buried in turns; once nothing of it is left, the port is quick to destroy.
+  void leave();
+  bool left() const { return !server_ && !device_->has_work(); }
+
   // Plugs the adapter into the switch or pulls it out; the guest sees the link change.
   void set_connected(bool connected);
 
@@ -85,6 +90,7 @@ class VmPort final : public Tenant {
   const VmPortConfig& config() const { return config_; }
   verbs::AdapterId id() const { return id_; }
   device::PvrdmaDevice& device() { return *device_; }
+  // REQUIRES: it has not left.
   vfio_user::Server& server() { return *server_; }
   const GuestMemory& memory() const { return memory_; }
   const PortWatch& watch() const { return watch_; }
@@ -111,7 +117,7 @@ class VmPort final : public Tenant {
   std::unique_ptr<verbs::FabricPort> fabric_;
   std::unique_ptr<device::PvrdmaDevice> device_;
   bool on_transport_ = false;
-  std::unique_ptr<vfio_user::Server> server_;
+  std::unique_ptr<vfio_user::Server> server_;  // none: the port leaves
 };
 
 }  // namespace paravane::daemon
