@@ -10,6 +10,8 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <utility>
 
 #include "base/log.h"
@@ -49,8 +51,12 @@ const char* kind_of(const ChannelMakerConfig& config) {
 
 void send_at_once(int socket) {
   const int on = 1;
-  ::setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-  ::setsockopt(socket, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &kMostUnsent, sizeof kMostUnsent);
+  if (::setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on) == 0 &&
+      ::setsockopt(socket, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &kMostUnsent, sizeof kMostUnsent) == 0) {
+    return;
+  }
+  log::warn("channel: short messages may wait behind long ones: setsockopt: {}",
+            std::strerror(errno));
 }
 
 }  // namespace

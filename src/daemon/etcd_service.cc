@@ -18,6 +18,7 @@
 
 #include "base/log.h"
 #include "daemon/cluster_paths.h"
+#include "daemon/connect_rules.h"
 #include "daemon/endpoint.h"
 
 namespace paravane::daemon {
@@ -108,6 +109,9 @@ void EtcdService::become_etcd(char* const* arguments, pid_t keeper) const {
   std::array<char*, 2> environment = {path.data(), nullptr};
   ::setsid();  // it hears only of us when it is to end
   if (!drop_rights(account_)) ::_exit(kCannotRun);
+  // The engine has etcd's root password and could name other members to it, which it would
+  // connect to. It connects to itself alone.
+  if (!connect_only_to(config_.cluster.etcd_port)) ::_exit(kCannotRun);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   const ClusterPaths paths(config_.state_dir);
   if (::getppid() != keeper || ::chdir(paths.directory().c_str()) != 0) ::_exit(kCannotRun);

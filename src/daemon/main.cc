@@ -21,9 +21,11 @@
 #include <string>
 #include <utility>
 
+#include "base/log.h"
 #include "daemon/config_file.h"
 #include "daemon/daemon.h"
 #include "daemon/engine_account.h"
+#include "daemon/file_rules.h"
 #include "daemon/host_machine.h"
 #include "daemon/host_switch.h"
 #include "daemon/keeper.h"
@@ -93,8 +95,17 @@ struct Start {
   EngineAccount account;
 };
 
+// The engine is restricted before it has a log, and cannot ask afterwards.
+void warn_of_weak_walls(const Config& config) {
+  if (!config.sandbox.filter_system_calls || has_file_rules()) return;
+  log::warn(
+      "this kernel has no Landlock (Linux 5.13; \"landlock\" in lsm=), so an engine that was "
+      "broken into could write to devices that all users may open");
+}
+
 int run_keeper(const Start& start, pid_t engine, ProcessLink link) {
   const Logging logging(start.config.log);
+  warn_of_weak_walls(start.config);
   Keeper keeper(
       engine, std::move(link), Notifier(notify_socket()),
       {.config = start.config, .file = start.config_file, .account = start.account},

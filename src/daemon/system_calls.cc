@@ -180,9 +180,9 @@ struct SocketOption {
   int name;
 };
 constexpr std::array kSocketOptions = {
-    SocketOption{SOL_SOCKET, SO_KEEPALIVE}, SocketOption{IPPROTO_TCP, TCP_NODELAY},
+    SocketOption{SOL_SOCKET, SO_KEEPALIVE},  SocketOption{IPPROTO_TCP, TCP_NODELAY},
     SocketOption{IPPROTO_TCP, TCP_KEEPIDLE}, SocketOption{IPPROTO_TCP, TCP_KEEPINTVL},
-    SocketOption{IPPROTO_TCP, TCP_KEEPCNT}};
+    SocketOption{IPPROTO_TCP, TCP_KEEPCNT},  SocketOption{IPPROTO_TCP, TCP_NOTSENT_LOWAT}};
 
 // What makes no connection out of a socket that has none. The kernel reads 32 bits of flags.
 void allow_socket_calls(Filter& filter) {
