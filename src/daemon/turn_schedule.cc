@@ -10,6 +10,11 @@ namespace {
 // process stopped.
 constexpr Duration kMaxDebt = std::chrono::seconds(1);
 
+// A turn from here on is charged by processor time, which is read so often: less often than
+// it costs anything.
+constexpr Duration kLong = std::chrono::milliseconds(2);
+constexpr Duration kReadProcessorTime = std::chrono::milliseconds(1);
+
 std::uint64_t whole_us(Duration duration) {
   return static_cast<std::uint64_t>(
       std::chrono::duration_cast<std::chrono::microseconds>(duration).count());
@@ -29,6 +34,7 @@ void TurnSchedule::remove(Tenant& tenant) {
 bool TurnSchedule::round() {
   const Instant now = clock_();
   time_ = now;
+  if (processor_time_ && now - processor_read_at_ >= kReadProcessorTime) read_processor_time();
   for (Entry& entry : entries_) entry.tenant->set_now(now);
   bool worked = false;
   for (std::size_t i = 0; i < entries_.size(); ++i) {
@@ -52,12 +58,26 @@ bool TurnSchedule::give_turn(Entry& entry) {
   const bool worked = entry.tenant->turn(begin, budget);
   time_ = clock_();
   const Duration used = time_ - begin;
-  entry.credit = std::max(entry.credit - used, -kMaxDebt);
+  entry.credit = std::max(entry.credit - charge_for(used), -kMaxDebt);
   TurnCounters& counters = entry.tenant->turn_counters();
   if (worked) counters.turns.add();
   counters.longest_turn_us.raise_to(whole_us(used));
   entry.tenant->add_busy(used);
   return worked;
+}
+
+void TurnSchedule::read_processor_time() {
+  processor_read_ = processor_time_();
+  processor_read_at_ = time_;
+}
+
+// At most kReadProcessorTime and a round too much: what came between the last reading and
+// this turn.
+Duration TurnSchedule::charge_for(Duration used) {
+  if (used < kLong || !processor_time_) return used;
+  const Duration before = processor_read_;
+  read_processor_time();
+  return std::min(used, processor_read_ - before);
 }
 
 Instant TurnSchedule::next_look(Instant now) {

@@ -4,7 +4,10 @@
 // pays it back by letting later turns pass, so that no tenant can have more than
 // its part while others want theirs. Who starts a round changes with each round.
 //
-// Worker thread only. Reads time from the clock it is given.
+// Time is a clock's, because that is cheap to read. A turn that seems long may be one in
+// which another process had the processor: it is charged the worker's processor time.
+//
+// Worker thread only. Reads time from the clocks it is given.
 
 #pragma once
 
@@ -26,8 +29,10 @@ struct TurnLimits {
 class TurnSchedule {
  public:
   using Clock = std::function<Instant()>;
+  using ProcessorTime = std::function<Duration()>;  // of the worker, so far
 
-  TurnSchedule(TurnLimits limits, Clock clock) : limits_(limits), clock_(std::move(clock)) {}
+  TurnSchedule(TurnLimits limits, Clock clock, ProcessorTime processor_time = {})
+      : limits_(limits), clock_(std::move(clock)), processor_time_(std::move(processor_time)) {}
 
   // The tenant stays the caller's; remove it before it goes.
   void add(Tenant& tenant);
@@ -50,10 +55,15 @@ class TurnSchedule {
     Duration credit;
   };
   bool give_turn(Entry& entry);
+  void read_processor_time();
+  Duration charge_for(Duration used);
 
   TurnLimits limits_;
   Clock clock_;
+  ProcessorTime processor_time_;
   Instant time_{};
+  Duration processor_read_{};  // the processor time when it was read last
+  Instant processor_read_at_{};
   std::vector<Entry> entries_;
   std::size_t first_ = 0;
 };

@@ -165,5 +165,50 @@ TEST_F(TurnScheduleTest, TenantCanBeRemoved) {
   EXPECT_EQ(other_.turns, 2u);
 }
 
+// On a busy machine the worker is suspended in the middle of a turn.
+TEST_F(TurnScheduleTest, TimeThatAnotherProcessHadIsNotCharged) {
+  Duration used{};
+  TurnSchedule schedule(
+      TurnLimits{}, [this] { return now_ += std::chrono::nanoseconds(50); },
+      [&used] { return used; });
+  calm_.busy = greedy_.busy = true;
+  greedy_.on_turn = [&](Instant, verbs::Budget&) {
+    now_ += greedy_.turns == 1 ? milliseconds(50) : microseconds(80);
+    used += microseconds(80);
+    return true;
+  };
+  calm_.on_turn = [&](Instant, verbs::Budget&) {
+    now_ += microseconds(80);
+    used += microseconds(80);
+    return true;
+  };
+  schedule.add(greedy_);
+  schedule.add(calm_);
+  for (int round = 0; round < 100; ++round) schedule.round();
+  EXPECT_NEAR(greedy_.turns, calm_.turns, 15);
+}
+
+TEST_F(TurnScheduleTest, ALongTurnIsChargedTheProcessorTimeItTook) {
+  Duration used{};
+  TurnSchedule schedule(
+      TurnLimits{}, [this] { return now_ += std::chrono::nanoseconds(50); },
+      [&used] { return used; });
+  calm_.busy = greedy_.busy = true;
+  greedy_.on_turn = [&](Instant, verbs::Budget&) {
+    now_ += milliseconds(5);
+    used += milliseconds(5);
+    return true;
+  };
+  calm_.on_turn = [&](Instant, verbs::Budget&) {
+    now_ += microseconds(80);
+    used += microseconds(80);
+    return true;
+  };
+  schedule.add(greedy_);
+  schedule.add(calm_);
+  for (int round = 0; round < 500; ++round) schedule.round();
+  EXPECT_LE(greedy_.turns, 11u);
+}
+
 }  // namespace
 }  // namespace paravane::daemon

@@ -92,7 +92,9 @@ class VmPort final : public Tenant {
   device::PvrdmaDevice& device() { return *device_; }
   // REQUIRES: it has not left.
   vfio_user::Server& server() { return *server_; }
+  GuestMemory& memory() { return memory_; }
   const GuestMemory& memory() const { return memory_; }
+  vfio_user::Interrupts& interrupts() { return interrupts_; }
   const PortWatch& watch() const { return watch_; }
 
  private:

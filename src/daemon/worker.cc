@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <ctime>
 
 #include "base/log.h"
 
@@ -18,6 +19,13 @@ constexpr Duration kSocketLook = std::chrono::microseconds(20);
 
 Instant read_clock() {
   return std::chrono::steady_clock::now();
+}
+
+// Of the thread that asks. A system call.
+Duration read_processor_time() {
+  timespec used{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+  return std::chrono::seconds(used.tv_sec) + std::chrono::nanoseconds(used.tv_nsec);
 }
 
 unsigned usable_processors() {
@@ -47,7 +55,7 @@ Worker::Worker(const WorkerConfig& config, std::unique_ptr<EventLoop> loop)
     : config_(config),
       loop_(std::move(loop)),
       mailbox_([this] { loop_->wake(); }),
-      schedule_(config.turn, read_clock),
+      schedule_(config.turn, read_clock, read_processor_time),
       spin_(config.spin, config.spin_for, usable_processors()),
       stall_(config.stall),
       thread_([this] { run(); }) {}
