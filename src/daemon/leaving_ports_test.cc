@@ -83,7 +83,9 @@ class LeavingPortsTest : public testing::Test {
   Nowhere owners_;
   transport_tcp::TcpTransport tcp_{1, *loop_, owners_, {}};
   AtOnce mappings_;
-  PortWatch::Speech speech_;
+  PortWatch::Speech speech_{
+      .tell = [](const control::Event&) {},
+      .name = [](const verbs::PathUse::Way&) { return PortWatch::WayName{}; }};
   std::vector<verbs::AdapterId> left_;
   std::optional<RawVfioClient> vmm_;
   std::optional<fake::GuestMachine> machine_;
