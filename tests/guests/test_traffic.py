@@ -1,4 +1,5 @@
 """Other people's programs, between two stock guests and inside one."""
+import re
 import unittest
 
 from rig import Exchange, Rig, only_with_all
@@ -34,13 +35,26 @@ def ucmatose(exchange):
     assert "test complete" in text and "return status 0" in text, text
 
 
+def ask_qperf(exchange, *words):
+    """What the server measured. 0.4.11 tells its client the port before it listens there ("Fix rdmacm race", which
+    is in no release yet), so that one connection in ten is refused: for that reason alone it is asked again."""
+    for _ in range(10):
+        client = exchange.rig.spawn(exchange.client, "qperf", *words, timeout=60)
+        code, text = client.finish(70)
+        if code == 0 or "unexpected event from RDMA CM: Event rejected" not in text:
+            break
+    assert code == 0, text
+    return text
+
+
 def qperf(exchange):
     rig = exchange.rig
     server = rig.spawn(exchange.server, "qperf")
     try:
         rig.wait_listening(exchange.server, 19765)
-        text = rig.guest(exchange.client, "qperf", "-t", "2", exchange.address, "-cm1", "rc_bw", "rc_lat", timeout=60)
-        assert "rc_bw" in text and "latency" in text, text
+        for test, result in ("rc_bw", "bw"), ("rc_lat", "latency"):
+            text = ask_qperf(exchange, "-t", "2", exchange.address, "-cm1", test)
+            assert re.search(rf"{result}\s+=", text), text
         rig.guest(exchange.client, "qperf", exchange.address, "quit")
     finally:
         server.process.kill()
