@@ -10,7 +10,7 @@
 //
 // Not for long: the vCPU stands still meanwhile, with it a VMM that handles accesses
 // under one lock, and no other access to this device is heard. After kLongest the answer
-// goes out all the same.
+// goes out with the device's next turn, whatever the command does.
 //
 // Owner thread only.
 

@@ -163,8 +163,8 @@ class Channel {
   // Who has something to send, within a frame or, `is_long`, after the block.
   Turns<OutboundLink>& requests(bool is_long) { return is_long ? long_requests_ : requests_; }
   Turns<InboundLink>& answers(bool is_long) { return is_long ? long_answers_ : answers_; }
-  // Of a long message, that follow a block.
-  // What is sealed is checked before it is placed, and stays in the processor's cache meanwhile.
+  // How much of a long message follows a block. What is sealed is checked before it is placed,
+  // and stays in the processor's cache meanwhile.
   std::uint64_t piece_bytes() const {
     return std::min(pace_.piece_bytes(), seals_payload() ? kStagedBytes : wire::kMaxDirectBytes);
   }
