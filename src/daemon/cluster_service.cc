@@ -74,8 +74,9 @@ void ClusterService::run() {
     if (membership_) {
       const bool renewed =
           certificate_->look(now(), [this](const auto& request) { return sign(request); });
-      if (renewed) publish();
+      // The others may refuse the old key as soon as they hear of the new one.
       if (renewed && listeners_.identity) listeners_.identity();
+      if (renewed) publish();
       if (authority_ && !door_ && now() >= next_door_) open_door();
       next = certificate_->next_look();
       if (authority_ && !door_) next = std::min(next, next_door_);
