@@ -29,10 +29,10 @@ std::vector<std::string> describe_lost(const inventory::View& view) {
   return lines;
 }
 
-// With an authority of an older version all are.
-bool is_known_by_name(const inventory::MemberRecords& members, const std::string& host) {
-  const auto found = members.find(host);
-  return found == members.end() ? members.empty() : found->second.keys.empty();
+// With an authority of an older version all are that are there.
+bool is_known_by_name(const inventory::MemberRecords& members, const control::ClusterHost& host) {
+  const auto found = members.find(host.name);
+  return found == members.end() ? host.present && members.empty() : found->second.keys.empty();
 }
 
 }  // namespace
@@ -59,6 +59,7 @@ control::ClusterStatus describe(const ClusterPicture& picture, const Config& con
   for (const std::string& name : picture.members) hosts[name].name = name;
   const inventory::View nothing;
   const inventory::View& seen = picture.view ? *picture.view : nothing;
+  for (const auto& [name, record] : seen.members) hosts[name].name = name;
   for (const auto& [name, host] : seen.hosts) {
     hosts[name] = {.name = name,
                    .present = host.info.has_value(),
@@ -76,7 +77,7 @@ control::ClusterStatus describe(const ClusterPicture& picture, const Config& con
     found->second.channel_problem = channel.problem;
   }
   for (auto& [name, host] : hosts) {
-    host.by_name = host.present && is_known_by_name(seen.members, name);
+    host.by_name = is_known_by_name(seen.members, host);
     status.hosts.push_back(std::move(host));
   }
   status.odd_keys = seen.odd_keys;

@@ -46,8 +46,24 @@ TEST(ClusterPicture, SaysWhichHostsAreKnownByTheirNameAlone) {
   const std::string key(64, 'a');
   EXPECT_THAT(by_name({{"h1", {key, {key}}}, {"h2", {key, {key}}}}), testing::IsEmpty());
   EXPECT_THAT(by_name({{"h1", {key, {key}}}, {"h2", {"", {}}}}), testing::ElementsAre("h2"));
+  EXPECT_THAT(by_name({{"h1", {key, {key}}}, {"h3", {"", {}}}}), testing::ElementsAre("h3"))
+      << "though it is away";
   EXPECT_THAT(by_name({{"h1", {key, {key}}}}), testing::IsEmpty()) << "h2 is no member";
   EXPECT_THAT(by_name({}), testing::ElementsAre("h1", "h2"));
+}
+
+TEST(ClusterPicture, ListsAMemberThatIsAwayOnEveryHost) {
+  const std::string key(64, 'a');
+  auto view = std::make_shared<inventory::View>();
+  view->members = {{"h1", {key, {key}}}, {"h2", {key, {key}}}};
+  view->hosts["h1"].info.emplace();
+  ClusterPicture picture = picture_with(0, 0);
+  picture.view = std::move(view);
+  const auto hosts = describe(picture, Config()).hosts;
+  ASSERT_THAT(hosts, SizeIs(2));
+  EXPECT_TRUE(hosts[0].present);
+  EXPECT_EQ(hosts[1].name, "h2");
+  EXPECT_FALSE(hosts[1].present);
 }
 
 // One host can make many thousand of them.
