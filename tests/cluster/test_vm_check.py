@@ -98,9 +98,11 @@ class VmCheck(ClusterTest):
         for _ in range(10):
             etcd = self.h1.children()["etcd"]
             os.kill(etcd, signal.SIGSTOP)
-            with concurrent.futures.ThreadPoolExecutor() as both:
-                done = list(both.map(lambda host: host.cli(*words, check=False).returncode, (self.h1, self.h2)))
-            os.kill(etcd, signal.SIGCONT)
+            try:
+                with concurrent.futures.ThreadPoolExecutor() as both:
+                    done = list(both.map(lambda host: host.cli(*words, check=False).returncode, (self.h1, self.h2)))
+            finally:
+                os.kill(etcd, signal.SIGCONT)  # one that stands still does not end either
             if done == [0, 0]:
                 return
             wait_for(lambda: self.h1.connected() and self.h2.connected(), "both to be back")
