@@ -29,6 +29,9 @@ std::string print_request(const DoorRequest& request);
 // Errors: kInvalidArgument.
 Result<DoorRequest> parse_request(std::string_view line);
 
+// The end of a problem that may be gone the next time; whoever is refused so asks again.
+inline constexpr std::string_view kTryAgain = "; try again";
+
 struct DoorAnswer {
   std::string problem;  // not empty: refused, the rest is not there
   std::string host;

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <nlohmann/json.hpp>
+#include <string_view>
 #include <utility>
 
 #include "base/log.h"
@@ -27,9 +28,10 @@ constexpr std::chrono::minutes kClockSkew{5};
 // for this very certificate.
 constexpr int kLastPart = 10;
 
-DoorAnswer refusal(std::string problem) {
+DoorAnswer refusal(std::string problem, std::string_view more = {}) {
   DoorAnswer answer;
   answer.problem = std::move(problem);
+  answer.problem += more;
   return answer;
 }
 
@@ -228,14 +230,18 @@ DoorAnswer ClusterAuthority::join(const DoorRequest& request, Seconds now) {
   inventory::EtcdClient root(access, config_.open);
   if (Status in = inventory::admit_host(root, *host, *password, false); !in) {
     log::error("cluster: host {} cannot be let in: {}", *host, in.error().message);
-    return refusal("the authority cannot reach etcd now; try again");
+    return refusal("the authority cannot reach etcd now", authority::kTryAgain);
   }
   authority::MemberBook members = members_;
   members.admit(*host, seen->key);
   const Status told =
       root.put(key_of_document(*host),
                inventory::print_member(*host, record_of(members.members().at(*host))));
-  if (!told) return refusal("the authority cannot tell the others now; try again");
+  if (!told) {
+    log::error("cluster: host {} cannot be let in, the others cannot be told: {}", *host,
+               told.error().message);
+    return refusal("the authority cannot tell the others now", authority::kTryAgain);
+  }
   book_.burn(request.token_id);
   if (Status saved = save(members); !saved) return refusal(saved.error().message);
   members_ = std::move(members);

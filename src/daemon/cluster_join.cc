@@ -85,10 +85,7 @@ ApiResult<authority::DoorAnswer> ClusterService::ask_to_join(const authority::To
                                 .secret = token.secret,
                                 .request = request});
   if (!answer && answer.error().code == Errc::kBadState) {
-    return refuse(
-        ApiErrorCode::kDenied,
-        fmt::format("the authority at {} refused: {}", token.door, answer.error().message),
-        "Make another token on the authority's host with paravane cluster token NAME.");
+    return join_refused(token.door, answer.error().message);
   }
   if (!answer) {
     return refuse(ApiErrorCode::kClusterAway,

@@ -1,5 +1,8 @@
 #include "daemon/cluster_refusals.h"
 
+#include <fmt/format.h>
+
+#include "authority/door_message.h"
 #include "base/log.h"
 #include "daemon/host_network.h"
 
@@ -26,6 +29,18 @@ std::unexpected<control::ApiError> etcd_failed(const Error& error) {
   return refuse(ApiErrorCode::kClusterAway, error.message,
                 "See that etcd runs and is reached; for one of this host's own: apt install "
                 "etcd-server. The log says more.");
+}
+
+std::unexpected<control::ApiError> join_refused(const std::string& door,
+                                                const std::string& problem) {
+  const std::string what = fmt::format("the authority at {} refused: {}", door, problem);
+  if (problem.ends_with(authority::kTryAgain)) {
+    return refuse(ApiErrorCode::kClusterAway, what,
+                  "Join again in a moment with the same token; the log of the authority's host "
+                  "says more.");
+  }
+  return refuse(ApiErrorCode::kDenied, what,
+                "Make another token on the authority's host with paravane cluster token NAME.");
 }
 
 void warn_of_other_name(const std::string& member, const std::string& configured) {

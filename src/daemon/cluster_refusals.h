@@ -13,6 +13,9 @@ std::unexpected<control::ApiError> no_cluster();
 // A file of the state directory.
 std::unexpected<control::ApiError> not_kept(const Error& error);
 std::unexpected<control::ApiError> etcd_failed(const Error& error);
+// By the authority that has made the token.
+std::unexpected<control::ApiError> join_refused(const std::string& door,
+                                                const std::string& problem);
 
 // Logs that `[host] name`, as it is configured, is not the name that it has as a member.
 void warn_of_other_name(const std::string& member, const std::string& configured);

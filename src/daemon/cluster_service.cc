@@ -464,7 +464,8 @@ void ClusterService::open_door() {
 std::string ClusterService::answer_at_door(const std::optional<authority::Peer>& peer,
                                            const std::string& line) {
   authority::DoorAnswer refusal;
-  refusal.problem = "the authority is busy; try again";
+  refusal.problem = "the authority is busy";
+  refusal.problem += authority::kTryAgain;
   const auto request = authority::parse_request(line);
   if (!request) {
     refusal.problem = request.error().message;
