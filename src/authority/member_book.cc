@@ -83,10 +83,6 @@ Result<MemberBook> MemberBook::parse(const json& value) {
   MemberBook book;
   if (!value.is_array()) return bad_book();
   for (const json& element : value) {
-    if (element.is_string() && control::check_name(element.get<std::string>())) {
-      book.admit_by_name(element.get<std::string>());
-      continue;
-    }
     if (!element.is_object()) return bad_book();
     control::JsonReader reader(element, "member");
     const std::string host = reader.need_text("host");
@@ -95,6 +91,16 @@ Result<MemberBook> MemberBook::parse(const json& value) {
                     .next = reader.text("next").value_or("")};
     if (!reader.finish() || !control::check_name(host) || !is_good(keys)) return bad_book();
     book.members_[host] = std::move(keys);
+  }
+  return book;
+}
+
+Result<MemberBook> MemberBook::parse_names(const json& value) {
+  MemberBook book;
+  if (!value.is_array()) return bad_book();
+  for (const json& element : value) {
+    if (!element.is_string() || !control::check_name(element.get<std::string>())) return bad_book();
+    book.admit_by_name(element.get<std::string>());
   }
   return book;
 }

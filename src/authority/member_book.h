@@ -11,7 +11,6 @@
 
 #include <map>
 #include <nlohmann/json_fwd.hpp>
-#include <set>
 #include <string>
 
 #include "base/result.h"
@@ -46,10 +45,11 @@ class MemberBook {
   bool contains(const std::string& host) const { return members_.contains(host); }
   const std::map<std::string, MemberKeys>& members() const { return members_; }
 
-  // As it is kept on disk. parse() takes the names alone too, as they once were kept.
-  // Errors: kInvalidArgument.
+  // As it is kept on disk. Errors: kInvalidArgument.
   nlohmann::json print() const;
   static Result<MemberBook> parse(const nlohmann::json& value);
+  // As it was kept before keys were: names alone. Errors: kInvalidArgument.
+  static Result<MemberBook> parse_names(const nlohmann::json& value);
 
   friend bool operator==(const MemberBook&, const MemberBook&) = default;
 

@@ -39,7 +39,7 @@ Status write_book(const ClusterPaths& paths, const EtcdRoot& root, const authori
                   const authority::MemberBook& members) {
   const json value = {{"etcd_user", root.user},
                       {"etcd_password", root.password},
-                      {"hosts", members.print()},
+                      {"members", members.print()},
                       {"tokens", book.print()}};
   return write_file(paths.book(), value.dump(1) + "\n");
 }
@@ -56,6 +56,16 @@ Result<std::string> sign_for(const authority::KeyPair& keys, const ClusterAuthor
 
 std::string key_of_document(const std::string& host) {
   return std::string(inventory::kConfigPrefix) + inventory::member_document(host);
+}
+
+// An older version has names in "hosts", and skips there what is no name: the list of now has
+// another key, so that such a version says that the book is damaged instead of having no members.
+Result<authority::MemberBook> read_members(const json* members, const json* names) {
+  if ((members == nullptr) == (names == nullptr)) {
+    return fail(Errc::kInvalidArgument, "there must be one list of members");
+  }
+  return names == nullptr ? authority::MemberBook::parse(*members)
+                          : authority::MemberBook::parse_names(*names);
 }
 
 inventory::MemberRecord record_of(const authority::MemberKeys& keys) {
@@ -117,10 +127,9 @@ Result<std::unique_ptr<ClusterAuthority>> ClusterAuthority::load(Config config) 
   control::JsonReader reader(*value, "authority");
   self->root_ = {.user = reader.need_text("etcd_user"),
                  .password = reader.need_text("etcd_password")};
-  const json* hosts = reader.array("hosts");
   const json* tokens = reader.array("tokens");
   auto parsed = authority::TokenBook::parse(tokens == nullptr ? json() : *tokens);
-  auto members = authority::MemberBook::parse(hosts == nullptr ? json() : *hosts);
+  auto members = read_members(reader.array("members"), reader.array("hosts"));
   if (!reader.finish() || !members || !parsed) {
     return fail(Errc::kInvalidArgument, paths.book().string() + " is damaged");
   }

@@ -66,18 +66,28 @@ class ClusterAuthorityTest : public testing::Test {
     made.peer = {.identity = *seen->identity, .key = seen->key};
     return made;
   }
-  // The book as a join leaves it, or (no machine) one of an older version.
-  void keep_member(const std::optional<Machine>& machine) {
-    auto book = nlohmann::json::parse(*read_file(config_.paths.book()));
-    if (machine) {
-      authority::MemberBook members;
-      members.admit("h2", machine->peer.key);
-      book["hosts"] = members.print();
-    } else {
-      book["hosts"] = {"h2"};
-    }
-    ASSERT_TRUE(write_file(config_.paths.book(), book.dump()));
+  nlohmann::json book() { return nlohmann::json::parse(*read_file(config_.paths.book())); }
+  void keep_book(const nlohmann::json& changed) {
+    ASSERT_TRUE(write_file(config_.paths.book(), changed.dump()));
     restart();
+  }
+  void keep_members(const authority::MemberBook& members) {
+    auto changed = book();
+    changed["members"] = members.print();
+    keep_book(changed);
+  }
+  // As an older version has it.
+  void keep_names(const nlohmann::json& names) {
+    auto changed = book();
+    changed.erase("members");
+    changed["hosts"] = names;
+    keep_book(changed);
+  }
+  // The book as a join of h2 leaves it.
+  void keep_member(const Machine& machine) {
+    authority::MemberBook members;
+    members.admit("h2", machine.peer.key);
+    keep_members(members);
   }
   DoorAnswer ask(const Machine& machine, DoorRequest::Kind kind, const std::string& request = {}) {
     return keeper_->answer(
@@ -150,6 +160,30 @@ TEST_F(ClusterAuthorityTest, TheAuthoritysOwnHostDoesNotComeToItsDoor) {
   EXPECT_NE(answer.problem, "");
 }
 
+// That version skips in "hosts" what is no name, and would have no members.
+TEST_F(ClusterAuthorityTest, ItsBookIsNoneForAVersionThatKeepsNames) {
+  EXPECT_FALSE(book().contains("hosts"));
+  keep_names({"h2"});
+  EXPECT_EQ(keeper_->others(), (std::set<std::string>{"h2"})) << "that version's book is read";
+  EXPECT_TRUE(keeper_->settle(view(std::string(64, 'a'))));
+  EXPECT_FALSE(book().contains("hosts")) << "kept anew";
+  restart();
+  EXPECT_EQ(keeper_->others(), (std::set<std::string>{"h2"}));
+}
+
+TEST_F(ClusterAuthorityTest, ABookWithTwoListsOfMembersOrNoneIsDamaged) {
+  auto both = book();
+  both["hosts"] = {"h2"};
+  auto neither = book();
+  neither.erase("members");
+  auto mixed = neither;
+  mixed["hosts"] = book()["members"];
+  for (const auto& damaged : {both, neither, mixed}) {
+    ASSERT_TRUE(write_file(config_.paths.book(), damaged.dump()));
+    EXPECT_FALSE(ClusterAuthority::load(config_)) << damaged;
+  }
+}
+
 TEST_F(ClusterAuthorityTest, ANewKeyIsToldToTheOthersBeforeItIsUsed) {
   const Machine first = machine();
   const Machine next = machine();
@@ -208,7 +242,7 @@ TEST_F(ClusterAuthorityTest, WhatStandsInEtcdBecomesWhatTheBookSays) {
 TEST_F(ClusterAuthorityTest, WhoJoinedBeforeKeysWereKeptIsKnownByItsNameUntilItSaysItsKey) {
   const Machine member = machine();
   const Machine old = machine();
-  keep_member(std::nullopt);
+  keep_names({"h2"});
   EXPECT_TRUE(keeper_->settle(view()));
   EXPECT_EQ(view().members.at("h2"), inventory::MemberRecord());
   EXPECT_EQ(renew(old, old).problem, "") << "as ever";

@@ -120,7 +120,7 @@ class Removed(ClusterTest):
         wait_for(lambda: h1.present() == ["h1"], "what h2 says of itself to be gone")
         h1.end()
         book = json.loads(h1.file("authority.json").read_text())
-        self.assertEqual([host["host"] for host in book["hosts"]], ["h1", "h2"])
+        self.assertEqual([host["host"] for host in book.pop("members")], ["h1", "h2"])
         book["hosts"] = ["h2"]  # as an older version kept it
         h1.file("authority.json").write_text(json.dumps(book))
         h1.start()
@@ -135,7 +135,7 @@ class Removed(ClusterTest):
         wait_for(lambda: any("present" in entry for entry in self.book(h1) if entry["host"] == "h2"), "its key")
 
     def book(self, host):
-        return [entry for entry in json.loads(host.file("authority.json").read_text())["hosts"] if isinstance(entry, dict)]
+        return json.loads(host.file("authority.json").read_text()).get("members", [])
 
 
 if __name__ == "__main__":
