@@ -10,6 +10,8 @@
 #include "base/log.h"
 #include "control/json_reader.h"
 #include "control/vm_json.h"
+#include "daemon/cluster_refusals.h"
+#include "daemon/member_documents.h"
 #include "inventory/keys.h"
 #include "inventory/users.h"
 
@@ -18,6 +20,9 @@ namespace paravane::daemon {
 using authority::DoorAnswer;
 using authority::DoorRequest;
 using authority::Seconds;
+using control::ApiErrorCode;
+using control::ApiResult;
+using control::refuse;
 using nlohmann::json;
 
 namespace {
@@ -66,14 +71,6 @@ Result<authority::MemberBook> read_members(const json* members, const json* name
   }
   return names == nullptr ? authority::MemberBook::parse(*members)
                           : authority::MemberBook::parse_names(*names);
-}
-
-inventory::MemberRecord record_of(const authority::MemberKeys& keys) {
-  inventory::MemberRecord record{.joined = keys.joined, .keys = {}};
-  for (const std::string* key : {&keys.present, &keys.next}) {
-    if (!key->empty()) record.keys.push_back(*key);
-  }
-  return record;
 }
 
 }  // namespace
@@ -170,10 +167,11 @@ Status ClusterAuthority::change(authority::MemberBook members, const std::string
 }
 
 Status ClusterAuthority::publish(const std::string& host) const {
-  const std::string document = inventory::member_document(host);
-  const auto found = members_.members().find(host);
-  if (found == members_.members().end()) return config_.write_document(document, std::nullopt);
-  return config_.write_document(document, inventory::print_member(host, record_of(found->second)));
+  const MemberDocuments documents = member_documents(members_, config_.membership.self.host);
+  inventory::Write write{.key = inventory::member_document(host), .value = std::nullopt};
+  const auto found = documents.find(write.key);
+  if (found != documents.end()) write.value = found->second;
+  return config_.write_documents({std::move(write)});
 }
 
 inventory::EtcdAccess ClusterAuthority::root_access() const {
@@ -183,14 +181,24 @@ inventory::EtcdAccess ClusterAuthority::root_access() const {
   return access;
 }
 
-Result<std::string> ClusterAuthority::make_token(const std::string& host, Seconds until,
-                                                 Seconds now) {
+ApiResult<std::string> ClusterAuthority::make_token(const std::string& host, Seconds until,
+                                                    Seconds now) {
   if (members_.contains(host)) {
-    return fail(Errc::kBadState, fmt::format("host {} is a member already", host));
+    return refuse(ApiErrorCode::kExists, fmt::format("host {} is a member already", host),
+                  "Choose another name, or take the host out with paravane cluster remove.");
+  }
+  if (is_full()) {
+    return refuse(ApiErrorCode::kLimitReached,
+                  fmt::format("host {} cannot join: the cluster has {} hosts, which is the most",
+                              host, members_.members().size()),
+                  "Take one out first with paravane cluster remove NAME.");
   }
   const auto made = book_.make(host, until, now);
-  if (!made) return std::unexpected(made.error());
-  if (Status saved = save(members_); !saved) return std::unexpected(saved.error());
+  if (!made && made.error().code == Errc::kResourceExhausted) {
+    return refuse(ApiErrorCode::kLimitReached, made.error().message, "Wait until they expire.");
+  }
+  if (!made) return not_kept(made.error());
+  if (Status saved = save(members_); !saved) return not_kept(saved.error());
   return authority::print_token({.door = config_.membership.door,
                                  .fingerprint = fingerprint_,
                                  .keeper = config_.membership.self,
@@ -229,6 +237,10 @@ DoorAnswer ClusterAuthority::join(const DoorRequest& request, Seconds now) {
     }
     return refusal(host.error().message);
   }
+  if (is_full()) {
+    return refusal("the cluster has as many hosts as it may, until one is taken out",
+                   authority::kTryAgain);
+  }
   DoorAnswer answer = sign(request.request, *host, now);
   if (!answer.problem.empty()) return answer;
   const auto seen = authority::inspect(answer.certificate);
@@ -243,9 +255,9 @@ DoorAnswer ClusterAuthority::join(const DoorRequest& request, Seconds now) {
   }
   authority::MemberBook members = members_;
   members.admit(*host, seen->key);
+  const MemberDocuments documents = member_documents(members, config_.membership.self.host);
   const Status told =
-      root.put(key_of_document(*host),
-               inventory::print_member(*host, record_of(members.members().at(*host))));
+      root.put(key_of_document(*host), documents.at(inventory::member_document(*host)));
   if (!told) {
     log::error("cluster: host {} cannot be let in, the others cannot be told: {}", *host,
                told.error().message);
@@ -346,18 +358,10 @@ Status ClusterAuthority::settle(const inventory::View& view) {
     if (Status saved = save(members); !saved) return saved;
     members_ = std::move(members);
   }
-  std::set<std::string> differ;
-  for (const auto& [host, keys] : members_.members()) {
-    const auto said = view.members.find(host);
-    if (said == view.members.end() || said->second != record_of(keys)) differ.insert(host);
-  }
-  for (const auto& [host, record] : view.members) {
-    if (!members_.contains(host)) differ.insert(host);
-  }
-  for (const std::string& host : differ) {
-    if (Status written = publish(host); !written) return written;
-  }
-  return {};
+  const std::string& self = config_.membership.self.host;
+  std::vector<inventory::Write> writes =
+      member_writes(member_documents(members_, self), view, self);
+  return writes.empty() ? Status() : config_.write_documents(std::move(writes));
 }
 
 Status ClusterAuthority::silence(const std::string& host) {

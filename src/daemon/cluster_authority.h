@@ -13,12 +13,14 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "authority/certificate.h"
 #include "authority/door_message.h"
 #include "authority/member_book.h"
 #include "authority/token.h"
 #include "base/log_limit.h"
+#include "control/api_error.h"
 #include "daemon/cluster_files.h"
 #include "inventory/etcd_client.h"
 #include "inventory/view.h"
@@ -39,10 +41,9 @@ class ClusterAuthority {
     inventory::OpenSocket open;
     std::uint64_t lifetime_s = 0;  // of what it signs
     std::string address;           // of this host
-    // Writes a document below config/ in etcd, or (nullopt) takes it out, with this host's
-    // own rights. Errors: kIo and others of EtcdClient's.
-    std::function<Status(const std::string& document, const std::optional<std::string>& json)>
-        write_document{};
+    // Writes documents below config/ in etcd, with this host's own rights, as
+    // inventory::Member::write_documents() does.
+    std::function<Status(std::vector<inventory::Write>)> write_documents{};
   };
 
   // Writes the files of a new one, this host's certificate among them.
@@ -50,9 +51,9 @@ class ClusterAuthority {
   // Errors: kIo, kInvalidArgument (damaged).
   static Result<std::unique_ptr<ClusterAuthority>> load(Config config);
 
-  // Errors: kBadState (that host is a member), kResourceExhausted, kIo.
-  Result<std::string> make_token(const std::string& host, authority::Seconds until,
-                                 authority::Seconds now);
+  // Errors: kExists (that host is a member), kLimitReached (hosts, or tokens), kStore.
+  control::ApiResult<std::string> make_token(const std::string& host, authority::Seconds until,
+                                             authority::Seconds now);
 
   // Never fails: what cannot be done is an answer. `peer`: who asks, by its certificate.
   authority::DoorAnswer answer(const std::optional<authority::Peer>& peer,
@@ -70,7 +71,8 @@ class ClusterAuthority {
                                 const std::string& request, authority::Seconds now);
 
   // Compares the book with what stands in etcd: notes which keys members are seen to use,
-  // and has etcd say what the book does. Errors: kIo and others; to be called again.
+  // and has etcd say what the book does (member_documents.h). Errors: kIo and others; to be
+  // called again.
   Status settle(const inventory::View& view);
 
   // Those that are in, but for this one.
@@ -82,6 +84,8 @@ class ClusterAuthority {
   // Keeps it and has etcd say what it says of the host.
   Status change(authority::MemberBook members, const std::string& host);
   Status publish(const std::string& host) const;
+  // As many hosts are in it as readers of the inventory take.
+  bool is_full() const { return members_.members().size() >= inventory::View::kMaxHosts; }
   Status read_own_key();
   authority::DoorAnswer join(const authority::DoorRequest& request, authority::Seconds now);
   authority::DoorAnswer renew(const authority::Peer& peer, const std::string& request,

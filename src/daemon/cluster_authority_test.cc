@@ -1,9 +1,11 @@
 #include "daemon/cluster_authority.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <map>
 #include <nlohmann/json.hpp>
+#include <vector>
 
 #include "testing/log_capture.h"
 #include "testing/temp_dir.h"
@@ -33,14 +35,16 @@ class ClusterAuthorityTest : public testing::Test {
     config_.membership.self = kSelf;
     config_.membership.authority = kSelf.host;
     config_.membership.door = "192.0.2.1:28249";
-    config_.write_document = [this](const std::string& name,
-                                    const std::optional<std::string>& json) -> Status {
+    config_.write_documents = [this](const std::vector<inventory::Write>& writes) -> Status {
       if (is_away_) return fail(Errc::kIo, "etcd is away");
-      if (json) {
-        documents_[name] = *json;
-      } else {
-        documents_.erase(name);
+      for (const auto& [name, json] : writes) {
+        if (json) {
+          documents_[name] = *json;
+        } else {
+          documents_.erase(name);
+        }
       }
+      written_.push_back(writes);
       return {};
     };
     EXPECT_TRUE(make_cluster_directory(config_.paths));
@@ -83,10 +87,17 @@ class ClusterAuthorityTest : public testing::Test {
     changed["hosts"] = names;
     keep_book(changed);
   }
-  // The book as a join of h2 leaves it.
+  // The book as a join of h2 leaves it, told to the others.
   void keep_member(const Machine& machine) {
     authority::MemberBook members;
     members.admit("h2", machine.peer.key);
+    keep_members(members);
+    EXPECT_TRUE(keeper_->settle(view()));
+  }
+  // With so many beside this host, whose names come before its own.
+  void keep_many(int count) {
+    authority::MemberBook members;
+    for (int i = 0; i < count; ++i) members.admit(fmt::format("a{:03}", i), std::string(64, 'a'));
     keep_members(members);
   }
   DoorAnswer ask(const Machine& machine, DoorRequest::Kind kind, const std::string& request = {}) {
@@ -98,10 +109,15 @@ class ClusterAuthorityTest : public testing::Test {
   }
   // What etcd says, with what hosts say of themselves.
   inventory::View view(const std::string& key_of_h2 = {}) {
-    inventory::View seen;
-    for (const auto& [name, json] : documents_) {
-      seen.members[*inventory::member_of_document(name)] = *inventory::parse_member(name, json);
-    }
+    inventory::Records records;
+    const auto put = [&records](std::string_view name, const std::string& json) {
+      std::string key(inventory::kConfigPrefix);
+      records.put({.key = key.append(name), .value = json});
+    };
+    put(inventory::kClusterDocument, R"({"authority":"h1"})");
+    for (const auto& [name, json] : documents_) put(name, json);
+    inventory::View seen = *records.build();
+    EXPECT_EQ(seen.odd_keys, 0U);
     if (!key_of_h2.empty()) seen.hosts["h2"].info.emplace().key = key_of_h2;
     return seen;
   }
@@ -112,6 +128,7 @@ class ClusterAuthorityTest : public testing::Test {
   static constexpr std::chrono::hours kDay{24};
   TempDir directory_;
   std::map<std::string, std::string> documents_;
+  std::vector<std::vector<inventory::Write>> written_;
   bool is_away_ = false;
   ClusterAuthority::Config config_{.paths = ClusterPaths(directory_.path()),
                                    .membership = {},
@@ -237,6 +254,49 @@ TEST_F(ClusterAuthorityTest, WhatStandsInEtcdBecomesWhatTheBookSays) {
   EXPECT_TRUE(keeper_->settle(view())) << "nothing is left to write";
   documents_.clear();
   EXPECT_FALSE(keeper_->settle(view()));
+}
+
+TEST_F(ClusterAuthorityTest, AllThatDiffersIsWrittenAtOnceAndItsOwnRecordLast) {
+  authority::MemberBook members;
+  for (const char* host : {"a", "z"}) members.admit(host, std::string(64, 'a'));
+  keep_members(members);
+  documents_["members/m"] = inventory::print_member("m", {"", {}});
+  ASSERT_TRUE(keeper_->settle(view()));
+  ASSERT_EQ(written_.size(), 1U);
+  std::vector<std::string> names;
+  for (const auto& write : written_[0]) names.push_back(write.key);
+  EXPECT_EQ(names, (std::vector<std::string>{"members/m", "members/a", "members/z", "members/h1"}));
+  EXPECT_FALSE(written_[0][0].value) << "it is gone before others need its room";
+}
+
+TEST_F(ClusterAuthorityTest, WhereMoreAreKeptThanReadersTakeSettlingEnds) {
+  keep_many(300);
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(keeper_->settle(view()));
+  EXPECT_EQ(written_.size(), 1U);
+  EXPECT_EQ(view().members.size(), inventory::View::kMaxHosts);
+  EXPECT_TRUE(view().members.contains("h1")) << "without which the others count for nothing";
+}
+
+TEST_F(ClusterAuthorityTest, NoMoreHostsJoinThanReadersTake) {
+  keep_many(inventory::View::kMaxHosts - 2);
+  const auto text = keeper_->make_token("h8", today() + kDay, today());
+  ASSERT_TRUE(text);
+  keep_many(inventory::View::kMaxHosts - 1);
+  const auto refused = keeper_->make_token("h9", today() + kDay, today());
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, control::ApiErrorCode::kLimitReached);
+  EXPECT_EQ(refused.error().message,
+            "host h9 cannot join: the cluster has 256 hosts, which is the most");
+  EXPECT_NE(refused.error().remedy, "");
+  const auto token = *authority::parse_token(*text);
+  const auto answer = keeper_->answer(std::nullopt,
+                                      {.kind = DoorRequest::Kind::kJoin,
+                                       .token_id = token.id,
+                                       .secret = token.secret,
+                                       .request = machine().request.certificate},
+                                      today());
+  EXPECT_EQ(answer.problem,
+            "the cluster has as many hosts as it may, until one is taken out; try again");
 }
 
 TEST_F(ClusterAuthorityTest, WhoJoinedBeforeKeysWereKeptIsKnownByItsNameUntilItSaysItsKey) {

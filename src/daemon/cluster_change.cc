@@ -57,8 +57,8 @@ ClusterAuthority::Config ClusterService::authority_config(const Membership& memb
           .open = open_,
           .lifetime_s = config_.cluster.certificate_lifetime_s,
           .address = config_.cluster.address,
-          .write_document = [this](const std::string& name, const auto& json) -> Status {
-            if (member_) return member_->write_document(name, json);
+          .write_documents = [this](std::vector<inventory::Write> documents) -> Status {
+            if (member_) return member_->write_documents(std::move(documents));
             return fail(Errc::kIo, "the inventory has not been reached yet");
           }};
 }
@@ -207,7 +207,8 @@ ApiResult<void> ClusterService::prepare_etcd(const inventory::EtcdAccess& root_a
   const nlohmann::json document = {{"cluster", membership.self.cluster},
                                    {"authority", membership.authority}};
   const auto first =
-      root.create(std::string(inventory::kConfigPrefix) + "cluster", document.dump());
+      root.create(std::string(inventory::kConfigPrefix) + std::string(inventory::kClusterDocument),
+                  document.dump());
   if (!first) return etcd_failed(first.error());
   if (!*first) {
     return refuse(ApiErrorCode::kExists, "that etcd holds another Paravane cluster already",
@@ -268,15 +269,8 @@ ApiResult<control::JoinToken> ClusterService::do_token(const control::TokenReque
   const auto time = authority::wall_clock();
   auto token =
       authority_->make_token(request.host, time + std::chrono::seconds(request.valid_s), time);
-  if (token) return control::JoinToken{std::move(*token), request.host, request.valid_s};
-  if (token.error().code == Errc::kBadState) {
-    return refuse(ApiErrorCode::kExists, token.error().message,
-                  "Choose another name, or take the host out with paravane cluster remove.");
-  }
-  if (token.error().code == Errc::kResourceExhausted) {
-    return refuse(ApiErrorCode::kLimitReached, token.error().message, "Wait until they expire.");
-  }
-  return not_kept(token.error());
+  if (!token) return std::unexpected(token.error());
+  return control::JoinToken{std::move(*token), request.host, request.valid_s};
 }
 
 ApiResult<void> ClusterService::do_remove(const std::string& host) {

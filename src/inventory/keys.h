@@ -26,6 +26,8 @@ namespace paravane::inventory {
 inline constexpr std::string_view kRoot = "/paravane/v1/";
 inline constexpr std::string_view kConfigPrefix = "/paravane/v1/config/";
 inline constexpr std::string_view kHostsPrefix = "/paravane/v1/hosts/";
+// Below config/: {"cluster":...,"authority":...}, the host that has the authority.
+inline constexpr std::string_view kClusterDocument = "cluster";
 inline constexpr std::size_t kMaxKey = 256;
 
 std::string host_prefix(std::string_view host);  // ends with a slash

@@ -39,8 +39,13 @@ void Member::set_own(std::map<std::string, std::string> own) {
 }
 
 Status Member::write_document(const std::string& name, const std::optional<std::string>& json) {
+  return write_documents({{.key = name, .value = json}});
+}
+
+Status Member::write_documents(std::vector<Write> documents) {
   if (!state_.connected) return fail(Errc::kIo, "etcd is away: " + state_.problem);
-  return client_.write({{.key = std::string(kConfigPrefix) + name, .value = json}});
+  for (Write& write : documents) write.key.insert(0, kConfigPrefix);
+  return write_batches(documents, 0);
 }
 
 Instant Member::step(Instant now) {
@@ -139,18 +144,18 @@ Status Member::write_own(bool all) {
       writes.push_back({.key = mine + key, .value = value});
     }
   }
-  if (Status done = write_batches(writes); !done) return done;
+  if (Status done = write_batches(writes, lease_); !done) return done;
   written_ = own_;
   own_changed_ = false;
   return {};
 }
 
-Status Member::write_batches(const std::vector<Write>& writes) {
+Status Member::write_batches(const std::vector<Write>& writes, std::int64_t lease) {
   for (std::size_t at = 0; at < writes.size(); at += EtcdClient::kMaxWrites) {
     const auto first = writes.begin() + static_cast<std::ptrdiff_t>(at);
     const std::size_t count = std::min(EtcdClient::kMaxWrites, writes.size() - at);
     const std::vector<Write> batch(first, first + static_cast<std::ptrdiff_t>(count));
-    if (Status done = client_.write(batch, lease_); !done) return done;
+    if (Status done = client_.write(batch, lease); !done) return done;
   }
   return {};
 }

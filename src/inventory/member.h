@@ -18,6 +18,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "base/instant.h"
 #include "base/result.h"
@@ -66,6 +67,9 @@ class Member {
   // A document of the configuration, at once. nullopt: takes it away.
   // Errors: kIo (etcd is away), kBadState (another host writes it).
   Status write_document(const std::string& name, const std::optional<std::string>& json);
+  // Several, by their names, in this order: at once, or where they are more than etcd takes
+  // so (EtcdClient::kMaxWrites), in as few steps. Errors: as above; the rest is not written.
+  Status write_documents(std::vector<Write> documents);
 
   // Does what is due. Returns when there is something to do without news.
   Instant step(Instant now);
@@ -82,7 +86,7 @@ class Member {
   Status read_all();
   Status read_again(Instant now);
   Status write_own(bool all);
-  Status write_batches(const std::vector<Write>& writes);
+  Status write_batches(const std::vector<Write>& writes, std::int64_t lease);
   Status keep_alive(Instant now);
   Status hear(Instant now);
   void apply(const WatchAnswer& answer, Instant now);

@@ -25,7 +25,8 @@ struct MemberRecord {
   friend bool operator==(const MemberRecord&, const MemberRecord&) = default;
 };
 
-// By host. None at all: an authority of an older version, that keeps no keys.
+// By host. None at all: an authority of an older version, that keeps no keys, or one that
+// has not written all of them yet.
 using MemberRecords = std::map<std::string, MemberRecord>;
 
 // Below config/.

@@ -278,6 +278,25 @@ TEST_F(MemberTest, DocumentsReachAllAndOnlyTheAuthorityWritesThem) {
   EXPECT_TRUE(b_.until([this] { return !b_.view->documents.contains("switches/s1"); }));
 }
 
+TEST_F(MemberTest, DocumentsAreWrittenInTheirOrderAndAsManyAtOnceAsEtcdTakes) {
+  ASSERT_TRUE(a_.connects());
+  std::vector<Write> documents;
+  for (std::size_t i = 0; i <= EtcdClient::kMaxWrites; ++i) {
+    documents.push_back({.key = "x/" + std::to_string(1'000 - i), .value = "{}"});
+  }
+  ASSERT_TRUE(a_.member.write_documents(documents));
+  const auto revision = [this](const Write& document) {
+    const auto stands = root_.get(std::string(kConfigPrefix) + document.key);
+    return stands && *stands ? (*stands)->mod_revision : 0;
+  };
+  EXPECT_NE(revision(documents.front()), 0);
+  EXPECT_EQ(revision(documents[EtcdClient::kMaxWrites - 1]), revision(documents.front()));
+  EXPECT_EQ(revision(documents.back()), revision(documents.front()) + 1);
+  const Status refused = b_.member.write_documents(documents);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Errc::kIo) << "it has not connected";
+}
+
 TEST_F(MemberTest, WhoLeavesIsGoneAtOnce) {
   a_.member.set_own(adapter_and_gid(kMacA, gid_a_));
   ASSERT_TRUE(a_.connects());

@@ -184,6 +184,7 @@ void Records::put_document(KeyValue&& pair) {
 void Records::erase_document(const std::string& name) {
   documents_.erase(name);
   if (const auto host = member_of_document(name)) members_.erase(*host);
+  if (name == kClusterDocument) authority_.clear();
   if (name.starts_with(kSwitches)) network_.switches.erase(name.substr(kSwitches.size()));
   if (!name.starts_with(kPortGroups)) return;
   network_.port_groups.erase(name.substr(kPortGroups.size()));
@@ -198,6 +199,9 @@ bool Records::read_document(const std::string& name, const std::string& text, Re
     return true;
   }
   const Result<json> value = control::parse_json(text);
+  if (value && name == kClusterDocument) {
+    authority_ = JsonReader(*value, "cluster").text("authority").value_or("");
+  }
   return value && read_network_document(name, *value, written);
 }
 
@@ -240,7 +244,7 @@ std::shared_ptr<const View> Records::build() const {
   auto view = std::make_shared<View>();
   view->documents = documents_;
   view->network = network_;
-  view->members = members_;
+  if (members_.contains(authority_)) view->members = members_;
   std::erase_if(view->network.port_groups, [this](const auto& group) {
     return !network_.switches.contains(group.second.vds);
   });

@@ -97,8 +97,10 @@ struct View {
   std::map<GidId, GidOwner> gids;
   std::map<control::MacAddress, GidOwner> macs;
   std::map<std::string, std::string> documents;  // below config/, their JSON as it stands there
-  control::Network network;                  // of those documents; each port group has its switch
-  MemberRecords members;                     // of those documents
+  control::Network network;  // of those documents; each port group has its switch
+  // Of those documents; none until the authority's own is among them. That is written last:
+  // who is missing in half a list is no stranger.
+  MemberRecords members;
   std::vector<LostClaim> lost;               // in order
   std::uint64_t odd_keys = 0;                // that count for nothing: not as they should be
   std::vector<std::string> oversized_hosts;  // whose keys count for nothing: too many, too long
@@ -166,6 +168,7 @@ class Records {
   std::map<std::string, std::string> documents_;
   control::Network network_;  // as documents say; a port group's switch may not be there
   MemberRecords members_;
+  std::string authority_;                                // the host that has it; empty: not said
   std::map<std::string, Revision> port_groups_written_;  // of network_
   std::uint64_t odd_ = 0;
   bool wants_reading_ = false;
