@@ -211,10 +211,12 @@ DoorAnswer ClusterAuthority::answer(const std::optional<authority::Peer>& peer,
   if (request.kind == DoorRequest::Kind::kJoin) return join(request, now);
   if (!peer) return refusal("a certificate of this cluster must be shown");
   const std::string& host = peer->identity.host;
-  // The authority's own host asks itself, and nobody else may have its certificate.
-  if (peer->identity.cluster != config_.membership.self.cluster || !members_.contains(host) ||
-      host == config_.membership.self.host) {
+  if (peer->identity.cluster != config_.membership.self.cluster || !members_.contains(host)) {
     return refusal(fmt::format("host {} is no member any more", host));
+  }
+  // It asks itself, and nobody else may have its certificate.
+  if (host == config_.membership.self.host) {
+    return refusal(fmt::format("host {} has the authority and does not ask at its door", host));
   }
   if (!members_.is_member(host, peer->key)) {
     if (const auto kept_back = refused_keys_.allow(std::chrono::steady_clock::now())) {
