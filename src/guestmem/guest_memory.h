@@ -38,8 +38,8 @@
 #include "base/result.h"
 #include "base/unique_fd.h"
 #include "guestmem/address_set.h"
-#include "guestmem/extent.h"
 #include "guestmem/ended_mapping.h"
+#include "guestmem/extent.h"
 #include "guestmem/guest_addr.h"
 #include "guestmem/page_list_account.h"
 
