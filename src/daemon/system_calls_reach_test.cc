@@ -196,6 +196,9 @@ TEST_F(SystemCallsReach, ByBytesThatTheKernelMoves) {
 // And what a channel, the door and etcd's client live on.
 TEST_F(SystemCallsReach, AConnectionThatIsThereWorks) {
   ASSERT_EQ(::connect(free_.get(), generic(target_), sizeof target_), -1);
+  constexpr int kPatience = 5000;  // the handshake is the kernel's, in its own time
+  pollfd comes{.fd = service_.get(), .events = POLLIN, .revents = 0};
+  ASSERT_EQ(::poll(&comes, 1, kPatience), 1);
   const UniqueFd peer(::accept4(service_.get(), nullptr, nullptr, SOCK_CLOEXEC));
   ASSERT_TRUE(peer);
   EXPECT_EXIT(answer_inside([&] {
