@@ -62,7 +62,7 @@ TEST_F(MemberChannelsTest, OneToAHostKnownByItsNameIsLookedAtWhenItsKeyIsKnown) 
   EXPECT_EQ(ended({}), "");
   EXPECT_EQ(ended({{"h1", {kOther, {kOther}}}, {"h2", {"", {}}}}), "");
   EXPECT_EQ(ended({{"h1", {kOther, {kOther}}}, {"h2", {kOther, {kOther}}}}),
-            "what calls itself host h2 has not that member's key");
+            "the machine that calls itself host h2 does not have that member's key");
   channels_.on_made("h2", kOld);
   EXPECT_EQ(ended({}), "");
   EXPECT_EQ(ended(kBefore), "");

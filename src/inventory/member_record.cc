@@ -67,7 +67,7 @@ std::string why_no_member(const MemberRecords& records, const std::string& host,
   if (found == records.end()) return fmt::format("host {} is no member of the cluster", host);
   const auto& keys = found->second.keys;
   if (keys.empty() || std::ranges::find(keys, key) != keys.end()) return {};
-  return fmt::format("what calls itself host {} has not that member's key", host);
+  return fmt::format("the machine that calls itself host {} does not have that member's key", host);
 }
 
 }  // namespace paravane::inventory

@@ -38,7 +38,7 @@ TEST(MemberRecord, AMemberIsKnownByItsKeysAndNotByItsName) {
   EXPECT_EQ(why_no_member(records, "h2", kOld), "");
   EXPECT_EQ(why_no_member(records, "h2", kNew), "");
   EXPECT_EQ(why_no_member(records, "h2", kOther),
-            "what calls itself host h2 has not that member's key");
+            "the machine that calls itself host h2 does not have that member's key");
   EXPECT_EQ(why_no_member(records, "h3", kOther), "host h3 is no member of the cluster");
 }
 

@@ -11,7 +11,7 @@ DOOR = ("10.77.0.1", 28249)
 NO_MEMBER = "another machine is host h2 now, and this one is no member any more"
 # Of an authority that has more to do, or waits for etcd: to be asked again.
 LATER = "try again$|cannot tell the others now"
-NOT_ITS_KEY = "what calls itself host h2 has not that member's key"
+NOT_ITS_KEY = "the machine that calls itself host h2 does not have that member's key"
 # What a thief has: the files, and a program of its own that speaks as the daemon does.
 ASK = """
 import pathlib, socket, ssl, sys
