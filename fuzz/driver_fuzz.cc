@@ -277,6 +277,10 @@ class DriverFuzz {
 
   void forget(unsigned vm) {
     rig_.machine(vm).reset(vfio_user::ResetCause::kMachineReset);
+    for (int turns = 0; rig_.device(vm).has_work(); ++turns) {
+      require(turns < 1000);
+      rig_.step();
+    }
     const device::DeviceObjects left = rig_.device(vm).objects();
     require(left.contexts + left.protection_domains + left.memory_regions == 0);
     require(left.completion_queues + left.queue_pairs + left.gids == 0);
