@@ -1,20 +1,31 @@
-// OwnNetwork: from here on this thread is in a network namespace of its own, empty but
-// for the loopback interface, so that a test makes what interfaces it likes.
+// OwnNetwork: while it lives, this thread is in a network namespace of its own, empty but
+// for the loopback interface, so that a test makes what interfaces it likes. The tests
+// after it have the network that was before.
 //
 // REQUIRES: root.
 
 #pragma once
 
+#include <fcntl.h>
 #include <sched.h>
 
 #include <cstdlib>
 #include <string>
 
+#include "base/unique_fd.h"
+
 namespace paravane {
 
 class OwnNetwork {
  public:
-  OwnNetwork() : made_(::unshare(CLONE_NEWNET) == 0) {}
+  OwnNetwork()
+      : before_(::open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC)),
+        made_(before_ && ::unshare(CLONE_NEWNET) == 0) {}
+  ~OwnNetwork() {
+    if (made_) ::setns(before_.get(), CLONE_NEWNET);
+  }
+  OwnNetwork(const OwnNetwork&) = delete;
+  OwnNetwork& operator=(const OwnNetwork&) = delete;
 
   bool made() const { return made_; }
 
@@ -31,6 +42,7 @@ class OwnNetwork {
     return made_ && std::system((line + " >/dev/null 2>&1").c_str()) == 0;
   }
 
+  UniqueFd before_;
   bool made_;
 };
 
