@@ -135,7 +135,7 @@ def house(stage):
 
 def release(stage):
     """What is shipped (g++), and the tests of all of it: conformance, CVE, processes."""
-    if stage.build("release", "shipped"):
+    if stage.build("release", "shipped", "paravane_bench"):
         stage.ctest("release", "-L", "suite")
 
 
