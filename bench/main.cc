@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/heap.h"
 #include "bench/cores.h"
 #include "bench/question.h"
 #include "bench/report.h"
@@ -112,5 +113,6 @@ void demand(bool condition, const char* what) {
 }  // namespace paravane::bench
 
 int main(int argc, char** argv) {
+  paravane::give_large_blocks_back_one_by_one();  // as the daemon does
   return paravane::bench::run(argc, argv);
 }

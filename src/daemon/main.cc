@@ -21,6 +21,7 @@
 #include <string>
 #include <utility>
 
+#include "base/heap.h"
 #include "base/log.h"
 #include "daemon/config_file.h"
 #include "daemon/daemon.h"
@@ -73,6 +74,7 @@ void close_all_but_streams() {
 // What both processes get.
 void prepare_process() {
   close_all_but_streams();
+  give_large_blocks_back_one_by_one();
   ::umask(0077);  // what others may use gets its mode by name
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGCHLD, SIG_DFL);  // ignored, as it may be handed down, it never comes
