@@ -21,7 +21,7 @@ Grant grant() {
           .until = kNow + std::chrono::hours(24)};
 }
 
-// Signed by itself, with these alternative names.
+// A self-signed certificate with these alternative names.
 std::string certificate_of(const std::string& names) {
   const std::unique_ptr<EVP_PKEY, void (*)(EVP_PKEY*)> key(EVP_EC_gen("P-256"), EVP_PKEY_free);
   const std::unique_ptr<X509, void (*)(X509*)> certificate(X509_new(), X509_free);

@@ -17,8 +17,8 @@ struct Identity {
   friend bool operator==(const Identity&, const Identity&) = default;
 };
 
-// Who has shown a certificate. The name alone is not enough to know a machine: it may be used
-// again.
+// The other end, as its certificate shows it. The name alone is not enough to know a machine: it
+// may be used again.
 struct Peer {
   Identity identity;
   std::string key;  // fingerprint of its public key, see Certificate

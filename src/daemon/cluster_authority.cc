@@ -214,7 +214,7 @@ DoorAnswer ClusterAuthority::answer(const std::optional<authority::Peer>& peer,
   if (peer->identity.cluster != config_.membership.self.cluster || !members_.contains(host)) {
     return refusal(fmt::format("host {} is no member any more", host));
   }
-  // It asks itself, and nobody else may have its certificate.
+  // It asks itself, so another machine would have its certificate.
   if (host == config_.membership.self.host) {
     return refusal(fmt::format("host {} has the authority and does not ask at its door", host));
   }

@@ -31,7 +31,7 @@ class ClusterAuthorityJoinTest : public testing::Test {
     EXPECT_TRUE(ClusterAuthority::make(config_, {.user = {}, .password = {}}, now_));
     keeper_ = std::move(*ClusterAuthority::load(config_));
   }
-  // What etcd does by itself when its quota is used up: it takes no more keys.
+  // As etcd does when its quota is used up: it takes no more keys.
   void set_full(bool full) {
     const std::string body = fmt::format(R"({{"action":"{}","memberID":"{}","alarm":"NOSPACE"}})",
                                          full ? "ACTIVATE" : "DEACTIVATE", 1);
