@@ -5,7 +5,10 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <openssl/bio.h>
 #include <openssl/ssl.h>
+#include <sys/eventfd.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
@@ -200,6 +203,32 @@ TEST_F(TlsLineTest, WhoSaysNothingButNewKeysIsNotServedForLong) {
   over = true;
   far_.reset();
   stranger.join();
+}
+
+// One call of the TLS library reads as many new keys as have come, unless it is told not to.
+TEST_F(TlsLineTest, APileOfNewKeysIsLeftWhenItIsGivenUp) {
+  const UniqueFd give_up(::eventfd(0, EFD_CLOEXEC));
+  auto served =
+      std::async(std::launch::async, [&] { return serve_line(far_, server_, give_up.get()); });
+  const std::unique_ptr<SSL_CTX, decltype(&SSL_CTX_free)> context(SSL_CTX_new(TLS_client_method()),
+                                                                  SSL_CTX_free);
+  const std::unique_ptr<SSL, decltype(&SSL_free)> tls(SSL_new(context.get()), SSL_free);
+  SSL_set_fd(tls.get(), near_.get());
+  ASSERT_EQ(SSL_connect(tls.get()), 1);
+  BIO* pile = BIO_new(BIO_s_mem());
+  SSL_set0_wbio(tls.get(), pile);
+  for (int i = 0; i < 4000; ++i) {
+    ASSERT_EQ(SSL_key_update(tls.get(), SSL_KEY_UPDATE_NOT_REQUESTED), 1);
+    ASSERT_EQ(SSL_do_handshake(tls.get()), 1);
+  }
+  char* data = nullptr;
+  const long size = BIO_get_mem_data(pile, &data);
+  ASSERT_EQ(::send(near_.get(), data, static_cast<std::size_t>(size), 0), size);
+  ASSERT_EQ(::eventfd_write(give_up.get(), 1), 0);
+  EXPECT_FALSE(served.get());
+  int left = 0;
+  ASSERT_EQ(::ioctl(far_.get(), FIONREAD, &left), 0);
+  EXPECT_GT(left, 0);
 }
 
 class ClusterFilesTest : public testing::Test {

@@ -165,48 +165,45 @@ TEST_F(TurnScheduleTest, TenantCanBeRemoved) {
   EXPECT_EQ(other_.turns, 2u);
 }
 
-// On a busy machine the worker is suspended in the middle of a turn.
-TEST_F(TurnScheduleTest, TimeThatAnotherProcessHadIsNotCharged) {
-  Duration used{};
-  TurnSchedule schedule(
-      TurnLimits{}, [this] { return now_ += std::chrono::nanoseconds(50); },
-      [&used] { return used; });
-  calm_.busy = greedy_.busy = true;
+// Whose worker also has the processor taken from it, or not.
+class ProcessorTimeTest : public TurnScheduleTest {
+ protected:
+  ProcessorTimeTest() {
+    calm_.busy = greedy_.busy = true;
+    uses(calm_, microseconds(80));
+    measured_.add(greedy_);
+    measured_.add(calm_);
+  }
+  // Each turn of `tenant` takes this from now on.
+  void uses(FakeTenant& tenant, Duration processor) {
+    tenant.on_turn = [this, processor](Instant, verbs::Budget&) {
+      now_ += processor;
+      used_ += processor;
+      return true;
+    };
+  }
+  void run_rounds(int rounds) {
+    for (int round = 0; round < rounds; ++round) measured_.round();
+  }
+
+  Duration used_{};
+  TurnSchedule measured_{TurnLimits{}, [this] { return now_ += std::chrono::nanoseconds(50); },
+                         [this] { return used_; }};
+};
+
+TEST_F(ProcessorTimeTest, WhatAnotherProcessHadIsNotCharged) {
   greedy_.on_turn = [&](Instant, verbs::Budget&) {
     now_ += greedy_.turns == 1 ? milliseconds(50) : microseconds(80);
-    used += microseconds(80);
+    used_ += microseconds(80);
     return true;
   };
-  calm_.on_turn = [&](Instant, verbs::Budget&) {
-    now_ += microseconds(80);
-    used += microseconds(80);
-    return true;
-  };
-  schedule.add(greedy_);
-  schedule.add(calm_);
-  for (int round = 0; round < 100; ++round) schedule.round();
+  run_rounds(100);
   EXPECT_NEAR(greedy_.turns, calm_.turns, 15);
 }
 
-TEST_F(TurnScheduleTest, ALongTurnIsChargedTheProcessorTimeItTook) {
-  Duration used{};
-  TurnSchedule schedule(
-      TurnLimits{}, [this] { return now_ += std::chrono::nanoseconds(50); },
-      [&used] { return used; });
-  calm_.busy = greedy_.busy = true;
-  greedy_.on_turn = [&](Instant, verbs::Budget&) {
-    now_ += milliseconds(5);
-    used += milliseconds(5);
-    return true;
-  };
-  calm_.on_turn = [&](Instant, verbs::Budget&) {
-    now_ += microseconds(80);
-    used += microseconds(80);
-    return true;
-  };
-  schedule.add(greedy_);
-  schedule.add(calm_);
-  for (int round = 0; round < 500; ++round) schedule.round();
+TEST_F(ProcessorTimeTest, ALongTurnIsChargedAllThatItTook) {
+  uses(greedy_, milliseconds(5));
+  run_rounds(500);
   EXPECT_LE(greedy_.turns, 11u);
 }
 
