@@ -2,9 +2,12 @@
 
 #include "daemon/tls_line.h"
 
+#include <arpa/inet.h>
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <openssl/bio.h>
 #include <openssl/ssl.h>
 #include <sys/eventfd.h>
@@ -20,6 +23,7 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <tuple>
 #include <utility>
 
 #include "authority/certificate.h"
@@ -205,9 +209,31 @@ TEST_F(TlsLineTest, WhoSaysNothingButNewKeysIsNotServedForLong) {
   stranger.join();
 }
 
+// Two ends of a TCP connection on loopback.
+std::pair<UniqueFd, UniqueFd> connect_by_tcp() {
+  const UniqueFd listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address{.sin_family = AF_INET,
+                      .sin_port = 0,
+                      .sin_addr = {.s_addr = ::htonl(INADDR_LOOPBACK)},
+                      .sin_zero = {}};
+  socklen_t size = sizeof address;
+  auto* generic = reinterpret_cast<sockaddr*>(&address);
+  UniqueFd near(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  // A window below the size of one segment overrides SO_RCVLOWAT.
+  const int segment = 1000;
+  EXPECT_EQ(::setsockopt(near.get(), IPPROTO_TCP, TCP_MAXSEG, &segment, sizeof segment), 0);
+  EXPECT_EQ(::bind(listener.get(), generic, size), 0);
+  EXPECT_EQ(::listen(listener.get(), 1), 0);
+  EXPECT_EQ(::getsockname(listener.get(), generic, &size), 0);
+  EXPECT_EQ(::connect(near.get(), generic, size), 0);
+  return {std::move(near), UniqueFd(::accept(listener.get(), nullptr, nullptr))};
+}
+
 // One call of the TLS library reads as many new keys as have come, unless it is told not to.
+// The door hears of them when all are there (SO_RCVLOWAT), and of no more after the first.
 TEST_F(TlsLineTest, APileOfNewKeysIsLeftWhenItIsGivenUp) {
   const UniqueFd give_up(::eventfd(0, EFD_CLOEXEC));
+  std::tie(near_, far_) = connect_by_tcp();
   auto served =
       std::async(std::launch::async, [&] { return serve_line(far_, server_, give_up.get()); });
   const std::unique_ptr<SSL_CTX, decltype(&SSL_CTX_free)> context(SSL_CTX_new(TLS_client_method()),
@@ -217,16 +243,20 @@ TEST_F(TlsLineTest, APileOfNewKeysIsLeftWhenItIsGivenUp) {
   ASSERT_EQ(SSL_connect(tls.get()), 1);
   BIO* pile = BIO_new(BIO_s_mem());
   SSL_set0_wbio(tls.get(), pile);
-  for (int i = 0; i < 4000; ++i) {
+  for (int i = 0; i < 1000; ++i) {
     ASSERT_EQ(SSL_key_update(tls.get(), SSL_KEY_UPDATE_NOT_REQUESTED), 1);
     ASSERT_EQ(SSL_do_handshake(tls.get()), 1);
   }
   char* data = nullptr;
-  const long size = BIO_get_mem_data(pile, &data);
+  const auto size = static_cast<int>(BIO_get_mem_data(pile, &data));
+  ASSERT_EQ(::setsockopt(far_.get(), SOL_SOCKET, SO_RCVLOWAT, &size, sizeof size), 0);
   ASSERT_EQ(::send(near_.get(), data, static_cast<std::size_t>(size), 0), size);
+  int left = size;
+  while (left >= size && served.wait_for(1ms) == std::future_status::timeout) {
+    ASSERT_EQ(::ioctl(far_.get(), FIONREAD, &left), 0);
+  }
   ASSERT_EQ(::eventfd_write(give_up.get(), 1), 0);
   EXPECT_FALSE(served.get());
-  int left = 0;
   ASSERT_EQ(::ioctl(far_.get(), FIONREAD, &left), 0);
   EXPECT_GT(left, 0);
 }

@@ -408,7 +408,9 @@ TEST(BadArithmetic, RemoteAddressesThatWrapAreRefused) {
 }
 
 TEST(BadArithmetic, PageDirectoriesEndAtOneGigabyte) {
-  TestRig rig(one_vm());
+  auto options = one_vm();
+  options.memory.page_list_bytes = std::uint64_t{64} << 20;  // for three of them
+  TestRig rig(options);
   FakeGuest& guest = rig.guest();
   FakePd& pd = guest.create_pd(guest.kernel());
   // One page everywhere, and behind the directory a page that would do as its
