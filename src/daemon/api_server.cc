@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "base/unique_fd.h"
-#include "daemon/directory_check.h"
+#include "base/directory_check.h"
 
 namespace paravane::daemon {
 namespace {

@@ -28,8 +28,8 @@
 #include "base/result.h"
 #include "base/timers.h"
 #include "base/unique_fd.h"
-#include "daemon/doorway.h"
-#include "daemon/mailbox.h"
+#include "base/doorway.h"
+#include "base/mailbox.h"
 #include "transport/tcp/seal.h"
 #include "transport/tcp/stream.h"
 

@@ -16,7 +16,7 @@
 #include "control/vm.h"
 #include "daemon/cluster_refusals.h"
 #include "daemon/cluster_service.h"
-#include "daemon/endpoint.h"
+#include "base/endpoint.h"
 #include "daemon/host_network.h"
 #include "inventory/users.h"
 

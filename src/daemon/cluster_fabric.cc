@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/log.h"
-#include "daemon/endpoint.h"
+#include "base/endpoint.h"
 
 namespace paravane::daemon {
 namespace {

@@ -22,7 +22,7 @@
 #include "daemon/cluster_watch.h"
 #include "daemon/config.h"
 #include "daemon/dialer.h"
-#include "daemon/endpoint.h"
+#include "base/endpoint.h"
 #include "daemon/member_channels.h"
 #include "daemon/port_table.h"
 #include "daemon/worker.h"

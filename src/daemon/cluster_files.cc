@@ -18,7 +18,7 @@
 #include "control/json_reader.h"
 #include "control/vm.h"
 #include "control/vm_json.h"
-#include "daemon/endpoint.h"
+#include "base/endpoint.h"
 
 namespace paravane::daemon {
 

@@ -10,8 +10,8 @@
 
 #include "base/log.h"
 #include "control/segment.h"
-#include "daemon/endpoint.h"
-#include "daemon/version.h"
+#include "base/endpoint.h"
+#include "base/version.h"
 
 namespace paravane::daemon {
 

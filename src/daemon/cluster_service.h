@@ -31,7 +31,7 @@
 #include "daemon/dialer.h"
 #include "daemon/host_certificate.h"
 #include "daemon/join_door.h"
-#include "daemon/mailbox.h"
+#include "base/mailbox.h"
 #include "inventory/member.h"
 #include "inventory/own_keys.h"
 

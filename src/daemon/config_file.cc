@@ -10,7 +10,7 @@
 #include <string>
 
 #include "control/distributed_switch.h"
-#include "daemon/endpoint.h"
+#include "base/endpoint.h"
 #include "daemon/toml_reader.h"
 
 namespace paravane::daemon {

@@ -6,7 +6,7 @@
 #include <chrono>
 
 #include "control/management.h"
-#include "daemon/mailbox.h"
+#include "base/mailbox.h"
 
 namespace paravane::daemon {
 

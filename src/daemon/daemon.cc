@@ -11,8 +11,8 @@
 
 #include "base/log.h"
 #include "daemon/sandbox.h"
-#include "daemon/signals.h"
-#include "daemon/version.h"
+#include "base/signals.h"
+#include "base/version.h"
 #include "guestmem/memory_failure.h"
 
 namespace paravane::daemon {

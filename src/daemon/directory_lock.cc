@@ -9,7 +9,7 @@
 #include <thread>
 #include <utility>
 
-#include "daemon/directory_check.h"
+#include "base/directory_check.h"
 
 namespace paravane::daemon {
 

@@ -19,7 +19,7 @@
 #include "base/log.h"
 #include "daemon/cluster_paths.h"
 #include "daemon/connect_rules.h"
-#include "daemon/endpoint.h"
+#include "base/endpoint.h"
 
 namespace paravane::daemon {
 namespace {

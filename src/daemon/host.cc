@@ -16,7 +16,7 @@
 #include "daemon/directory_lock.h"
 #include "daemon/port_config.h"
 #include "daemon/refusals.h"
-#include "daemon/version.h"
+#include "base/version.h"
 
 namespace paravane::daemon {
 

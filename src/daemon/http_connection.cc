@@ -10,7 +10,7 @@
 #include <string_view>
 
 #include "daemon/range_header.h"
-#include "daemon/version.h"
+#include "base/version.h"
 
 namespace paravane::daemon {
 namespace {

@@ -20,7 +20,7 @@
 #include "base/timers.h"
 #include "base/unique_fd.h"
 #include "control/api_handler.h"
-#include "daemon/doorway.h"
+#include "base/doorway.h"
 #include "daemon/request_lobby.h"
 #include "daemon/request_queue.h"
 

@@ -12,7 +12,7 @@
 #include "base/log.h"
 #include "daemon/config_file.h"
 #include "daemon/machine_line.h"
-#include "daemon/signals.h"
+#include "base/signals.h"
 #include "daemon/switch_line.h"
 
 namespace paravane::daemon {

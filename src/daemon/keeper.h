@@ -15,7 +15,7 @@
 #include "base/event_loop.h"
 #include "base/unique_fd.h"
 #include "daemon/etcd_service.h"
-#include "daemon/exit_status.h"
+#include "base/exit_status.h"
 #include "daemon/machine_looker.h"
 #include "daemon/notify.h"
 #include "daemon/process_link.h"

@@ -17,7 +17,7 @@
 #include <thread>
 #include <utility>
 
-#include "daemon/signals.h"
+#include "base/signals.h"
 #include "daemon/switch_line.h"
 
 namespace paravane::daemon {

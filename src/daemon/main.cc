@@ -33,8 +33,8 @@
 #include "daemon/logging.h"
 #include "daemon/process_link.h"
 #include "daemon/sandbox.h"
-#include "daemon/signals.h"
-#include "daemon/version.h"
+#include "base/signals.h"
+#include "base/version.h"
 
 namespace paravane::daemon {
 namespace {
@@ -193,6 +193,6 @@ int main(int argc, char** argv) {
     return paravane::daemon::parse_and_run(argc, argv);
   } catch (const std::exception& error) {  // no memory: nothing else throws to here
     static_cast<void>(std::fprintf(stderr, "paravaned: %s\n", error.what()));
-    return static_cast<int>(paravane::daemon::ExitStatus::kFailed);
+    return static_cast<int>(paravane::ExitStatus::kFailed);
   }
 }

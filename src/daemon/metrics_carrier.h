@@ -6,7 +6,7 @@
 #include <chrono>
 #include <memory>
 
-#include "daemon/mailbox.h"
+#include "base/mailbox.h"
 #include "daemon/metrics_snapshot.h"
 
 namespace paravane::daemon {

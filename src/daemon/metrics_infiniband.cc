@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "daemon/version.h"
+#include "base/version.h"
 
 namespace paravane::daemon {
 namespace {

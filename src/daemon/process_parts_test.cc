@@ -13,7 +13,7 @@
 
 #include "base/log.h"
 #include "base/unique_fd.h"
-#include "daemon/directory_check.h"
+#include "base/directory_check.h"
 #include "daemon/directory_lock.h"
 #include "daemon/logging.h"
 #include "daemon/notify.h"

@@ -24,7 +24,7 @@
 #include "base/result.h"
 #include "base/unique_fd.h"
 #include "daemon/config.h"
-#include "daemon/endpoint.h"
+#include "base/endpoint.h"
 
 namespace paravane::daemon {
 

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <charconv>
 
-#include "daemon/endpoint.h"
+#include "base/endpoint.h"
 
 namespace paravane::daemon {
 

@@ -16,7 +16,7 @@
 #include "base/counter.h"
 #include "base/event_loop.h"
 #include "base/result.h"
-#include "daemon/mailbox.h"
+#include "base/mailbox.h"
 #include "daemon/spin_policy.h"
 #include "daemon/turn_schedule.h"
 #include "daemon/worker_stall.h"

@@ -7,10 +7,10 @@
 
 #include "base/result.h"
 
-namespace paravane::daemon {
+namespace paravane {
 
 // `setting` is the key of paravaned.toml that names it. Errors: kIo, with path,
 // cause and remedy.
 Status check_directory(const std::filesystem::path& directory, std::string_view setting);
 
-}  // namespace paravane::daemon
+}  // namespace paravane

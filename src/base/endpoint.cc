@@ -1,4 +1,4 @@
-#include "daemon/endpoint.h"
+#include "base/endpoint.h"
 
 #include <arpa/inet.h>
 #include <fmt/format.h>
@@ -6,7 +6,7 @@
 #include <array>
 #include <charconv>
 
-namespace paravane::daemon {
+namespace paravane {
 
 std::optional<Endpoint> Endpoint::of(std::string_view address, std::uint16_t port) {
   const std::string text(address);
@@ -78,4 +78,4 @@ socklen_t Endpoint::size() const {
   return family() == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6);
 }
 
-}  // namespace paravane::daemon
+}  // namespace paravane

@@ -1,4 +1,4 @@
-#include "daemon/directory_check.h"
+#include "base/directory_check.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -7,7 +7,7 @@
 #include <cstring>
 #include <string>
 
-namespace paravane::daemon {
+namespace paravane {
 
 Status check_directory(const std::filesystem::path& directory, std::string_view setting) {
   std::error_code error;
@@ -39,4 +39,4 @@ Status check_directory(const std::filesystem::path& directory, std::string_view 
   return {};
 }
 
-}  // namespace paravane::daemon
+}  // namespace paravane

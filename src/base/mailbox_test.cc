@@ -1,11 +1,11 @@
-#include "daemon/mailbox.h"
+#include "base/mailbox.h"
 
 #include <gtest/gtest.h>
 
 #include <string>
 #include <thread>
 
-namespace paravane::daemon {
+namespace paravane {
 namespace {
 
 using std::chrono::milliseconds;
@@ -62,4 +62,4 @@ TEST(Mailbox, GivesUpOnAnOwnerThatDoesNotAnswer) {
 }
 
 }  // namespace
-}  // namespace paravane::daemon
+}  // namespace paravane

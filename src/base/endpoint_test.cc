@@ -1,8 +1,8 @@
-#include "daemon/endpoint.h"
+#include "base/endpoint.h"
 
 #include <gtest/gtest.h>
 
-namespace paravane::daemon {
+namespace paravane {
 namespace {
 
 TEST(Endpoint, IsAnAddressAndAPort) {
@@ -36,4 +36,4 @@ TEST(Endpoint, KnowsWhatIsOneHosts) {
 }
 
 }  // namespace
-}  // namespace paravane::daemon
+}  // namespace paravane

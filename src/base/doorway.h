@@ -18,7 +18,7 @@
 #include "base/timers.h"
 #include "base/unique_fd.h"
 
-namespace paravane::daemon {
+namespace paravane {
 
 class Doorway {
  public:
@@ -57,4 +57,4 @@ class Doorway {
   LogLimit complaints_;
 };
 
-}  // namespace paravane::daemon
+}  // namespace paravane

@@ -1,4 +1,4 @@
-#include "daemon/doorway.h"
+#include "base/doorway.h"
 
 #include <sys/epoll.h>
 
@@ -6,7 +6,7 @@
 
 #include "base/log.h"
 
-namespace paravane::daemon {
+namespace paravane {
 
 Doorway::Doorway(EventLoop& loop, TimerQueue& timers, std::string name, OnClient on_client,
                  Clock clock, Accept accept)
@@ -54,4 +54,4 @@ void Doorway::pause(const std::string& problem) {
   });
 }
 
-}  // namespace paravane::daemon
+}  // namespace paravane

@@ -1,4 +1,4 @@
-#include "daemon/signals.h"
+#include "base/signals.h"
 
 #include <sys/signalfd.h>
 #include <unistd.h>
@@ -7,7 +7,7 @@
 #include <cstring>
 #include <string>
 
-namespace paravane::daemon {
+namespace paravane {
 namespace {
 
 sigset_t set_of(std::initializer_list<int> numbers) {
@@ -37,4 +37,4 @@ std::optional<int> next_signal(const UniqueFd& signals) {
   return static_cast<int>(info.ssi_signo);
 }
 
-}  // namespace paravane::daemon
+}  // namespace paravane

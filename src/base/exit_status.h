@@ -2,7 +2,7 @@
 
 #pragma once
 
-namespace paravane::daemon {
+namespace paravane {
 
 enum class ExitStatus : int {
   kOk = 0,
@@ -11,4 +11,4 @@ enum class ExitStatus : int {
   kBadConfig = 3,  // paravaned.toml is broken
 };
 
-}  // namespace paravane::daemon
+}  // namespace paravane

@@ -1,4 +1,4 @@
-#include "daemon/doorway.h"
+#include "base/doorway.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 
 #include "testing/log_capture.h"
 
-namespace paravane::daemon {
+namespace paravane {
 namespace {
 
 using testing::HasSubstr;
@@ -107,4 +107,4 @@ TEST_F(DoorwayTest, IsClosedDuringAPause) {
 }
 
 }  // namespace
-}  // namespace paravane::daemon
+}  // namespace paravane

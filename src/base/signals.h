@@ -9,7 +9,7 @@
 #include "base/result.h"
 #include "base/unique_fd.h"
 
-namespace paravane::daemon {
+namespace paravane {
 
 // Before any thread is made, so that none of them gets these.
 void block_signals(std::initializer_list<int> numbers);
@@ -20,4 +20,4 @@ Result<UniqueFd> open_signals(std::initializer_list<int> numbers);
 // The next that has come; nullopt: none now.
 std::optional<int> next_signal(const UniqueFd& signals);
 
-}  // namespace paravane::daemon
+}  // namespace paravane

@@ -11,7 +11,7 @@
 #include <string>
 #include <string_view>
 
-namespace paravane::daemon {
+namespace paravane {
 
 class Endpoint {
  public:
@@ -38,4 +38,4 @@ class Endpoint {
   sockaddr_storage storage_{};
 };
 
-}  // namespace paravane::daemon
+}  // namespace paravane

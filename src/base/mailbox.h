@@ -20,7 +20,7 @@
 
 #include "base/mutex.h"
 
-namespace paravane::daemon {
+namespace paravane {
 
 class Mailbox {
  public:
@@ -101,4 +101,4 @@ class Mailbox {
   bool closed_ GUARDED_BY(mutex_) = false;
 };
 
-}  // namespace paravane::daemon
+}  // namespace paravane
