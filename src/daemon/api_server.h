@@ -7,10 +7,10 @@
 #include <memory>
 
 #include "base/result.h"
+#include "base/socket_access.h"
 #include "control/api_handler.h"
 #include "daemon/config.h"
 #include "daemon/http_door.h"
-#include "daemon/vm_port.h"
 
 namespace paravane::daemon {
 

@@ -1,13 +1,9 @@
 #include "daemon/vm_port.h"
 
-#include <fmt/format.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <charconv>
-#include <cstring>
 
 #include "base/log.h"
 
@@ -30,18 +26,6 @@ PortWatch make_watch(const std::string& name, const PortWatch::Speech& speech) {
 }
 
 }  // namespace
-
-Status apply_access(const std::filesystem::path& socket, const SocketAccess& access) {
-  if (access.group && ::chown(socket.c_str(), static_cast<uid_t>(-1), *access.group) != 0) {
-    return fail(Errc::kIo, fmt::format("cannot give {} to group {}: {}", socket.string(),
-                                       *access.group, std::strerror(errno)));
-  }
-  if (::chmod(socket.c_str(), access.mode) != 0) {
-    return fail(Errc::kIo, fmt::format("cannot set the mode of {}: {}", socket.string(),
-                                       std::strerror(errno)));
-  }
-  return {};
-}
 
 Result<std::unique_ptr<VmPort>> VmPort::create(const VmPortConfig& config, verbs::AdapterId id,
                                                const PortNetwork& network) {

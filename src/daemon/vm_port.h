@@ -7,15 +7,13 @@
 
 #pragma once
 
-#include <sys/types.h>
-
 #include <filesystem>
 #include <memory>
-#include <optional>
 #include <string>
 
 #include "base/event_loop.h"
 #include "base/event_signal.h"
+#include "base/socket_access.h"
 #include "base/timers.h"
 #include "daemon/port_watch.h"
 #include "daemon/tenant.h"
@@ -28,14 +26,6 @@
 #include "vfio_user/server.h"
 
 namespace paravane::daemon {
-
-// Who may connect to a socket.
-struct SocketAccess {
-  mode_t mode = 0660;
-  std::optional<gid_t> group;
-};
-// Errors: kIo, with the path and the reason.
-Status apply_access(const std::filesystem::path& socket, const SocketAccess& access);
 
 struct VmPortConfig {
   device::DeviceConfig device;
