@@ -17,7 +17,7 @@
 #include "daemon/cluster_refusals.h"
 #include "daemon/cluster_service.h"
 #include "base/endpoint.h"
-#include "daemon/host_network.h"
+#include "daemon/host_name.h"
 #include "inventory/users.h"
 
 namespace paravane::daemon {

@@ -4,7 +4,7 @@
 
 #include "authority/door_message.h"
 #include "base/log.h"
-#include "daemon/host_network.h"
+#include "daemon/host_name.h"
 
 namespace paravane::daemon {
 

@@ -146,7 +146,4 @@ class HostNetwork final : public control::NetworkManagement {
   SwitchReport report_;  // of the last time
 };
 
-// The name of this host: as configured, else the system's, in lower case.
-std::string host_name(const std::string& configured);
-
 }  // namespace paravane::daemon

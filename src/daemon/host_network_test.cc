@@ -258,10 +258,5 @@ TEST_F(HostNetworkTest, ShowsWhatCouldNotBeMade) {
   EXPECT_THAT(network_->tap_problem(uses_[0]), HasSubstr("not permitted"));
 }
 
-TEST(HostName, IsTheConfiguredOneOrTheSystems) {
-  EXPECT_EQ(host_name("h7"), "h7");
-  EXPECT_TRUE(control::check_host_name(host_name("")));
-}
-
 }  // namespace
 }  // namespace paravane::daemon

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "daemon/directory_lock.h"
 #include "daemon/host.h"
+#include "daemon/host_name.h"
 #include "daemon/port_config.h"
 
 namespace paravane::daemon {

@@ -1,7 +1,5 @@
 #include "daemon/vm_port.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <charconv>
 

@@ -1,0 +1,16 @@
+#include "daemon/host_name.h"
+
+#include <gtest/gtest.h>
+
+#include "control/distributed_switch.h"
+
+namespace paravane::daemon {
+namespace {
+
+TEST(HostName, IsTheConfiguredOneOrTheSystems) {
+  EXPECT_EQ(host_name("h7"), "h7");
+  EXPECT_TRUE(control::check_host_name(host_name("")));
+}
+
+}  // namespace
+}  // namespace paravane::daemon
