@@ -16,7 +16,7 @@
 
 #include "control/host_configuration.h"
 #include "daemon/channel_maker.h"
-#include "daemon/channel_site.h"
+#include "daemon/channels.h"
 #include "daemon/cluster_paths.h"
 #include "daemon/cluster_service.h"
 #include "daemon/cluster_watch.h"
@@ -30,7 +30,7 @@
 
 namespace paravane::daemon {
 
-class ClusterFabric {
+class ClusterFabric final : public Channels {
  public:
   struct Parts {
     Worker& worker;
@@ -47,14 +47,14 @@ class ClusterFabric {
 
   // What the cluster looks like now; null: there is none any more.
   void on_view(std::shared_ptr<const inventory::View> view);
-  // Where channels may be from now on. Those that are elsewhere are closed.
-  void set_site(const ChannelSite& site);
-  // Where they are now.
-  control::ChannelPlace place() const;
   // There is a new certificate.
   void on_identity();
-  void on_gids(const std::vector<SharedGid>& gids);
-  void on_channel_lost(const transport_tcp::LostChannel& lost);
+
+  // ---- Channels ----
+  void set_site(const ChannelSite& site) override;
+  control::ChannelPlace place() const override;
+  void on_gids(const std::vector<SharedGid>& gids) override;
+  void on_channel_lost(const transport_tcp::LostChannel& lost) override;
 
  private:
   void begin(const authority::Identity& self);

@@ -75,15 +75,15 @@ Status Daemon::start() {
                    .vm_socket_group = account_.vm_group,
                    .switches = &switches_,
                    .machine = &machine_,
-                   .dialer = &dialer_,
                    .post = [this](std::function<void()> act) { mailbox_->post(std::move(act)); },
                    .cluster = cluster_.get(),
                    .events = &events_},
                   [this] { stopping_ = true; });
   if (!host) return fail(Errc::kIo, with_remedy(host.error()));
   host_ = std::move(*host);
+  make_fabric();
   if (Status joined = cluster_->start(); !joined) return joined;
-  host_->on_view(nullptr);  // nothing is known yet but who we are
+  on_view(nullptr);  // nothing is known yet but who we are
   if (Status open = open_doors(); !open) return open;
   return close_sandbox(config_.sandbox);
 }
@@ -117,11 +117,6 @@ void Daemon::on_inventory(const inventory::MemberState& state) {
 
 // A service that is not started yet.
 void Daemon::make_cluster() {
-  const auto to_fabric = [this](auto act) {
-    mailbox_->post([this, act] {
-      if (ClusterFabric* fabric = host_ ? host_->cluster_fabric() : nullptr) act(*fabric);
-    });
-  };
   cluster_ = std::make_unique<ClusterService>(
       config_, dialer_,
       [this](bool wanted) {
@@ -131,13 +126,35 @@ void Daemon::make_cluster() {
           .view =
               [this](const std::shared_ptr<const inventory::View>& view) {
                 mailbox_->post([this, view] {
-                  if (host_) host_->on_view(view);
+                  if (fabric_) on_view(view);
                 });
               },
           .lost = {},
           .state = [this](const inventory::MemberState& state) { on_inventory(state); },
           .identity =
-              [to_fabric] { to_fabric([](ClusterFabric& fabric) { fabric.on_identity(); }); }});
+              [this] {
+                mailbox_->post([this] {
+                  if (fabric_) fabric_->on_identity();
+                });
+              }});
+}
+
+void Daemon::make_fabric() {
+  fabric_ = std::make_unique<ClusterFabric>(
+      config_,
+      ClusterFabric::Parts{
+          .worker = host_->worker(),
+          .cluster = *cluster_,
+          .dialer = dialer_,
+          .post = [this](std::function<void()> act) { mailbox_->post(std::move(act)); },
+          .tell = [this](control::Event event) { events_.add(std::move(event)); }},
+      host_->ports());
+  host_->set_channels(fabric_.get());
+}
+
+void Daemon::on_view(const std::shared_ptr<const inventory::View>& view) {
+  host_->on_view(view);
+  fabric_->on_view(view);
 }
 
 Status Daemon::start_control() {
@@ -193,6 +210,8 @@ void Daemon::stop() {
   metrics_port_.reset();
   api_.reset();
   door_.reset();
+  host_->set_channels(nullptr);
+  fabric_.reset();
   host_.reset();
   log::info("stopped");
 }

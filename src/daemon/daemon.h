@@ -13,6 +13,7 @@
 #include "control/event_log.h"
 #include "daemon/api_server.h"
 #include "daemon/cluster_door.h"
+#include "daemon/cluster_fabric.h"
 #include "daemon/cluster_service.h"
 #include "daemon/config.h"
 #include "daemon/dialer.h"
@@ -41,6 +42,8 @@ class Daemon {
   Status start();
   Status start_control();
   void make_cluster();
+  void make_fabric();
+  void on_view(const std::shared_ptr<const inventory::View>& view);
   Status open_doors();
   void on_inventory(const inventory::MemberState& state);
   void serve();
@@ -67,6 +70,7 @@ class Daemon {
   Dialer dialer_;
   std::unique_ptr<ClusterService> cluster_;
   std::unique_ptr<Host> host_;
+  std::unique_ptr<ClusterFabric> fabric_;
   std::unique_ptr<ClusterDoor> door_;
   RequestCounts requests_;
   std::optional<MetricsCarrier> carrier_;

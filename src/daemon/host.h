@@ -20,7 +20,7 @@
 #include "control/event_log.h"
 #include "control/management.h"
 #include "control/store.h"
-#include "daemon/cluster_fabric.h"
+#include "daemon/channels.h"
 #include "daemon/cluster_service.h"
 #include "daemon/config.h"
 #include "daemon/directory_lock.h"
@@ -42,8 +42,7 @@ struct HostConfig {
   std::optional<gid_t> vm_socket_group;  // resolved from config.vfio_user.group
   SwitchMaker* switches = nullptr;       // of the host's; outlives the Host; null: nobody
   MachineLooker* machine = nullptr;      // outlives the Host; null: nobody sees its devices
-  // With a cluster: how sockets come, and how other threads reach the control thread.
-  Dialer* dialer = nullptr;
+  // With a cluster: how other threads reach the control thread.
   std::function<void(std::function<void()>)> post;
   ClusterService* cluster = nullptr;    // outlives the host; null: there are no other hosts
   control::EventLog* events = nullptr;  // outlives the host; null: nobody wants to know
@@ -167,17 +166,22 @@ class Host final : public control::Management, public MetricsSource {
   std::vector<std::string> attached_vms();
 
   // ---- What the cluster tells ----
-  // Nullptr without one.
-  ClusterFabric* cluster_fabric() { return cluster_fabric_.get(); }
   // What the cluster looks like now; null: there is none, or nothing is known of it yet.
   // REQUIRES: a ClusterService.
-  void on_view(std::shared_ptr<const inventory::View> view);
+  void on_view(const std::shared_ptr<const inventory::View>& view);
   // As HostNetwork's: in a cluster its switches are changed this way alone.
   control::ApiResult<NetworkChange> draft_network_change(
       const std::function<control::ApiResult<void>(control::NetworkManagement&)>& act) const {
     return network_->draft(act);
   }
   bool has_seen(const NetworkChange& change) const { return network_->has_seen(change); }
+
+  // ---- Channels to other hosts ----
+  // They hear from now on where they may be, and of GIDs and losses; null: no longer.
+  void set_channels(Channels* channels);
+  Worker& worker() { return *worker_; }
+  // Used on the worker's thread alone.
+  PortTable& ports() { return *ports_; }
 
   std::size_t vm_count() const { return vms_.size(); }
 
@@ -258,7 +262,7 @@ class Host final : public control::Management, public MetricsSource {
   std::unique_ptr<PortTable> ports_;  // lives on the worker's thread
   std::map<std::uint64_t, std::shared_ptr<Capture>> captures_;
   std::uint64_t last_capture_ = 0;
-  std::unique_ptr<ClusterFabric> cluster_fabric_;
+  Channels* channels_ = nullptr;  // the daemon's
   std::map<std::string, QpSeries> qp_series_;        // by control::adapter_name()
   std::shared_ptr<const MetricsSnapshot> snapshot_;  // shared with who prints it
   Instant snapshot_at_{};

@@ -31,7 +31,7 @@ std::set<std::string> Host::members() const {
   return config_.cluster->members();
 }
 
-void Host::on_view(std::shared_ptr<const inventory::View> view) {
+void Host::on_view(const std::shared_ptr<const inventory::View>& view) {
   const auto self = config_.cluster->self();
   if (network_->follow(self ? self->host : "", view)) {
     for (const auto& [name, vm] : vms_) {
@@ -43,7 +43,11 @@ void Host::on_view(std::shared_ptr<const inventory::View> view) {
       }
     }
   }
-  cluster_fabric_->on_view(std::move(view));
+}
+
+void Host::set_channels(Channels* channels) {
+  channels_ = channels;
+  if (channels_ != nullptr) channels_->set_site(vmkernel_->site());
 }
 
 void Host::tell_cluster() const {

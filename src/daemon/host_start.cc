@@ -34,22 +34,9 @@ ApiResult<std::unique_ptr<Host>> Host::start(HostConfig config, std::function<vo
   if (auto opened = host->open_machine(); !opened) return std::unexpected(opened.error());
   if (auto opened = host->open_network(); !opened) return std::unexpected(opened.error());
   if (auto opened = host->open_vmkernel(); !opened) return std::unexpected(opened.error());
-  const HostConfig& given = host->config_;
-  if (given.cluster != nullptr) {
-    host->cluster_fabric_ = std::make_unique<ClusterFabric>(
-        given.config,
-        ClusterFabric::Parts{
-            .worker = *host->worker_,
-            .cluster = *given.cluster,
-            .dialer = *given.dialer,
-            .post = given.post,
-            .tell = [h = host.get()](control::Event event) { h->tell(std::move(event)); }},
-        *host->ports_);
-    host->cluster_fabric_->set_site(host->vmkernel_->site());
-  }
   if (auto restored = host->restore_vms(); !restored) return std::unexpected(restored.error());
   // In a cluster this host may have another name, and says so before switches are made.
-  if (given.cluster == nullptr) host->network_->apply();
+  if (host->config_.cluster == nullptr) host->network_->apply();
   return host;
 }
 
@@ -64,17 +51,20 @@ PortEvents Host::port_events() {
   if (config_.cluster == nullptr) return {.tell = say};
   return {.gids_changed =
               [this](std::vector<SharedGid> gids) {
-                config_.post([this, gids = std::move(gids)] { cluster_fabric_->on_gids(gids); });
+                config_.post([this, gids = std::move(gids)] {
+                  if (channels_ != nullptr) channels_->on_gids(gids);
+                });
               },
           .channel_lost =
               [this](const transport_tcp::LostChannel& lost) {
-                config_.post([this, lost] { cluster_fabric_->on_channel_lost(lost); });
+                config_.post([this, lost] {
+                  if (channels_ != nullptr) channels_->on_channel_lost(lost);
+                });
               },
           .tell = say};
 }
 
 Host::~Host() {
-  cluster_fabric_.reset();
   if (!worker_) return;
   // Ports go on the thread that made them. Waits as long as it takes: nothing of
   // the worker may be pulled away from under it.
@@ -134,12 +124,12 @@ ApiResult<void> Host::open_vmkernel() {
           .is_free = [this](const control::MacAddress& mac) { return !mac_taken(mac); },
           .site_changed =
               [this](const ChannelSite& site) {
-                if (cluster_fabric_) cluster_fabric_->set_site(site);
+                if (channels_ != nullptr) channels_->set_site(site);
               },
           .channel =
               [this] {
-                return cluster_fabric_
-                           ? cluster_fabric_->place()
+                return channels_ != nullptr
+                           ? channels_->place()
                            : control::ChannelPlace{.closed = "this host is in no cluster"};
               },
           .setting_changed = [this] { tell_rules(); },
