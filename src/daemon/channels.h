@@ -9,7 +9,6 @@
 #include "control/host_configuration.h"
 #include "daemon/channel_site.h"
 #include "daemon/port_table.h"
-#include "transport/tcp/tcp_transport.h"
 
 namespace paravane::daemon {
 

@@ -4,7 +4,7 @@
 
 #pragma once
 
-#include "daemon/metrics_snapshot.h"
+#include "daemon/adapter_counts.h"
 #include "daemon/port_report.h"
 
 namespace paravane::daemon {

@@ -21,7 +21,7 @@
 #include "daemon/impairments.h"
 #include "daemon/leaving_ports.h"
 #include "daemon/mapping_ender.h"
-#include "daemon/metrics_snapshot.h"
+#include "daemon/adapter_counts.h"
 #include "daemon/transport_tenant.h"
 #include "daemon/vm_port.h"
 #include "daemon/worker.h"
