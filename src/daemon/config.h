@@ -6,18 +6,20 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/instant.h"
-#include "daemon/worker.h"
-#include "device/device_config.h"
 
 namespace paravane::daemon {
 
 inline constexpr const char* kDefaultConfigFile = "/etc/paravane/paravaned.toml";
 
 enum class LogFormat : std::uint8_t { kText, kJson };
+
+// What the worker does while there is nothing to do.
+enum class Spin : std::uint8_t { kAuto, kAlways, kNever };
 
 struct ApiConfig {
   std::filesystem::path socket = "/run/paravane/api.sock";
@@ -79,6 +81,29 @@ struct LogConfig {
   LogFormat format = LogFormat::kText;
 };
 
+// The thread that serves all guests.
+struct WorkerSettings {
+  Spin spin = Spin::kAuto;
+  Duration spin_for = std::chrono::microseconds(200);
+  Duration turn = std::chrono::microseconds(100);  // processor time of one
+  std::optional<unsigned> cpu{};                   // bound to it
+};
+
+// How the pages that guests ring at are watched.
+struct DoorbellSettings {
+  Duration watch_ceiling = std::chrono::milliseconds(1);      // slowest look at a quiet page
+  Duration late_event_after = std::chrono::microseconds(50);  // a completion nobody has taken
+  std::uint32_t late_event_budget = 1000;                     // per completion queue
+  std::uint32_t late_event_refill_per_second = 10;
+};
+
+// For tests of what guests see when the host is busy: the worker is held asleep.
+struct DebugSettings {
+  Duration stall_every{};  // mean time between two; zero: never
+  Duration stall_for{};    // the longest
+  std::uint64_t stall_seed = 1;
+};
+
 struct Config {
   std::filesystem::path state_dir = "/var/lib/paravane";
   ApiConfig api;
@@ -90,9 +115,9 @@ struct Config {
   NetworkConfig network;
   MetricsConfig metrics;
   LogConfig log;
-  WorkerConfig worker;
-  // How user doorbell pages are watched; the rest of it is each VM's.
-  device::DeviceConfig doorbells;
+  WorkerSettings worker;
+  DoorbellSettings doorbells;
+  DebugSettings debug;
 };
 
 }  // namespace paravane::daemon

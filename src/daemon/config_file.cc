@@ -103,19 +103,19 @@ void read_log(TomlReader reader, LogConfig& log) {
   reader.finish();
 }
 
-void read_worker(TomlReader reader, WorkerConfig& worker) {
+void read_worker(TomlReader reader, WorkerSettings& worker) {
   std::size_t spin = 0;
   reader.word("spin", {"auto", "always", "never"}, spin);
-  worker.spin = static_cast<SpinMode>(spin);
+  worker.spin = static_cast<Spin>(spin);
   reader.microseconds("spin_for_us", 10 * kSecondUs, worker.spin_for);
   if (reader.has("cpu")) reader.number("cpu", 0, 1023, worker.cpu.emplace());
   std::uint64_t share = 100;
   reader.number("turn_us", 10, 10'000, share);
-  worker.turn.share = std::chrono::microseconds(share);
+  worker.turn = std::chrono::microseconds(share);
   reader.finish();
 }
 
-void read_doorbells(TomlReader reader, device::DeviceConfig& doorbells) {
+void read_doorbells(TomlReader reader, DoorbellSettings& doorbells) {
   reader.microseconds("watch_ceiling_us", kSecondUs, doorbells.watch_ceiling);
   reader.microseconds("late_event_after_us", kSecondUs, doorbells.late_event_after);
   reader.number("late_event_budget", 0, 1'000'000, doorbells.late_event_budget);
@@ -124,12 +124,12 @@ void read_doorbells(TomlReader reader, device::DeviceConfig& doorbells) {
   reader.finish();
 }
 
-void read_debug(TomlReader reader, StallConfig& stall) {
+void read_debug(TomlReader reader, DebugSettings& debug) {
   std::uint64_t every_ms = 0;
   reader.number("stall_every_ms", 0, 60'000, every_ms);
-  stall.every = std::chrono::milliseconds(every_ms);
-  reader.microseconds("stall_for_us", kSecondUs, stall.longest);
-  reader.number("stall_seed", 0, 0xFFFFFFFF, stall.seed);
+  debug.stall_every = std::chrono::milliseconds(every_ms);
+  reader.microseconds("stall_for_us", kSecondUs, debug.stall_for);
+  reader.number("stall_seed", 0, 0xFFFFFFFF, debug.stall_seed);
   reader.finish();
 }
 
@@ -147,7 +147,7 @@ Config read_all(TomlReader& root) {
   read_log(root.sub_table("log"), config.log);
   read_worker(root.sub_table("worker"), config.worker);
   read_doorbells(root.sub_table("doorbells"), config.doorbells);
-  read_debug(root.sub_table("debug"), config.worker.stall);
+  read_debug(root.sub_table("debug"), config.debug);
   root.finish();
   return config;
 }

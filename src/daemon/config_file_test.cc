@@ -17,7 +17,7 @@ TEST(ConfigFile, MayBeEmpty) {
   const auto config = parse_config("", "test.toml");
   ASSERT_TRUE(config);
   EXPECT_EQ(config->state_dir, Config{}.state_dir);
-  EXPECT_EQ(config->worker.spin, SpinMode::kAuto);
+  EXPECT_EQ(config->worker.spin, Spin::kAuto);
 }
 
 TEST(ConfigFile, SetsEverything) {
@@ -78,17 +78,17 @@ stall_seed = 14
   EXPECT_EQ(config->vfio_user.max_guest_memory, std::uint64_t{4} << 30);
   EXPECT_EQ(config->log.level, "debug");
   EXPECT_EQ(config->log.format, LogFormat::kJson);
-  EXPECT_EQ(config->worker.spin, SpinMode::kNever);
+  EXPECT_EQ(config->worker.spin, Spin::kNever);
   EXPECT_EQ(config->worker.spin_for, std::chrono::microseconds(5));
-  EXPECT_EQ(config->worker.turn.share, std::chrono::microseconds(60));
+  EXPECT_EQ(config->worker.turn, std::chrono::microseconds(60));
   EXPECT_EQ(config->worker.cpu, 7u);
   EXPECT_EQ(config->doorbells.watch_ceiling, std::chrono::microseconds(8));
   EXPECT_EQ(config->doorbells.late_event_after, std::chrono::microseconds(9));
   EXPECT_EQ(config->doorbells.late_event_budget, 10u);
   EXPECT_EQ(config->doorbells.late_event_refill_per_second, 11u);
-  EXPECT_EQ(config->worker.stall.every, std::chrono::milliseconds(12));
-  EXPECT_EQ(config->worker.stall.longest, std::chrono::microseconds(13));
-  EXPECT_EQ(config->worker.stall.seed, 14u);
+  EXPECT_EQ(config->debug.stall_every, std::chrono::milliseconds(12));
+  EXPECT_EQ(config->debug.stall_for, std::chrono::microseconds(13));
+  EXPECT_EQ(config->debug.stall_seed, 14u);
 }
 
 struct Broken {
@@ -172,9 +172,9 @@ TEST(ConfigFile, InstalledFileHoldsTheDefaults) {
   EXPECT_EQ(installed->host.name, built_in.host.name);
   EXPECT_EQ(installed->network.uplinks, built_in.network.uplinks);
   EXPECT_EQ(installed->worker.spin_for, built_in.worker.spin_for);
-  EXPECT_EQ(installed->worker.turn.share, built_in.worker.turn.share);
+  EXPECT_EQ(installed->worker.turn, built_in.worker.turn);
   EXPECT_EQ(installed->worker.cpu, built_in.worker.cpu);
-  EXPECT_EQ(installed->worker.stall.every, built_in.worker.stall.every);
+  EXPECT_EQ(installed->debug.stall_every, built_in.debug.stall_every);
   EXPECT_EQ(installed->doorbells.watch_ceiling, built_in.doorbells.watch_ceiling);
   EXPECT_EQ(installed->doorbells.late_event_after, built_in.doorbells.late_event_after);
   EXPECT_EQ(installed->doorbells.late_event_budget, built_in.doorbells.late_event_budget);

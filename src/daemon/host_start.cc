@@ -17,11 +17,37 @@ using control::ApiErrorCode;
 using control::ApiResult;
 using control::refuse;
 
+namespace {
+
+SpinMode spin_mode(Spin spin) {
+  switch (spin) {
+    case Spin::kAuto:
+      return SpinMode::kAuto;
+    case Spin::kAlways:
+      return SpinMode::kAlways;
+    case Spin::kNever:
+      return SpinMode::kNever;
+  }
+  return SpinMode::kAuto;
+}
+
+WorkerConfig worker_config(const Config& config) {
+  return {.spin = spin_mode(config.worker.spin),
+          .spin_for = config.worker.spin_for,
+          .turn = {.share = config.worker.turn},
+          .cpu = config.worker.cpu,
+          .stall = {.every = config.debug.stall_every,
+                    .longest = config.debug.stall_for,
+                    .seed = config.debug.stall_seed}};
+}
+
+}  // namespace
+
 ApiResult<std::unique_ptr<Host>> Host::start(HostConfig config, std::function<void()> on_stop) {
   std::unique_ptr<Host> host(new Host(std::move(config), std::move(on_stop)));
   if (auto locked = host->lock_directories(); !locked) return std::unexpected(locked.error());
   if (auto opened = host->open_store(); !opened) return std::unexpected(opened.error());
-  auto worker = Worker::start(host->config_.config.worker);
+  auto worker = Worker::start(worker_config(host->config_.config));
   if (!worker) return refuse(ApiErrorCode::kInternal, worker.error().message);
   host->worker_ = std::move(*worker);
   std::random_device random;

@@ -46,7 +46,11 @@ void set_versions(const control::VmSpec& spec, const control::AdapterSpec& adapt
 VmPortConfig make_port_config(const control::VmSpec& spec, const control::AdapterSpec& adapter,
                               const HostConfig& host) {
   VmPortConfig port;
-  port.device = host.config.doorbells;
+  const DoorbellSettings& doorbells = host.config.doorbells;
+  port.device.watch_ceiling = doorbells.watch_ceiling;
+  port.device.late_event_after = doorbells.late_event_after;
+  port.device.late_event_budget = doorbells.late_event_budget;
+  port.device.late_event_refill_per_second = doorbells.late_event_refill_per_second;
   port.device.name = control::adapter_name(spec.name, adapter.number);
   port.device.mac = *adapter.mac;
   port.device.doorbells = spec.doorbells == control::Doorbells::kMapped

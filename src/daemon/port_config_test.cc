@@ -36,6 +36,29 @@ TEST(PortConfig, LaterHardwareVersionsHaveThem) {
   EXPECT_EQ(device_of(spec).limits.shared_receive_queues, 8u);
 }
 
+TEST(PortConfig, DoorbellsAreWatchedAsTheSettingsSay) {
+  control::VmSpec spec;
+  spec.name = "db1";
+  const device::DeviceConfig built_in;
+  EXPECT_EQ(device_of(spec).watch_ceiling, built_in.watch_ceiling);
+  EXPECT_EQ(device_of(spec).late_event_after, built_in.late_event_after);
+  EXPECT_EQ(device_of(spec).late_event_budget, built_in.late_event_budget);
+  EXPECT_EQ(device_of(spec).late_event_refill_per_second, built_in.late_event_refill_per_second);
+
+  control::AdapterSpec adapter;
+  adapter.mac = {0x02, 0x50, 0x56, 0, 0, 1};
+  HostConfig host;
+  host.config.doorbells = {.watch_ceiling = std::chrono::microseconds(1),
+                           .late_event_after = std::chrono::microseconds(2),
+                           .late_event_budget = 3,
+                           .late_event_refill_per_second = 4};
+  const device::DeviceConfig device = make_port_config(spec, adapter, host).device;
+  EXPECT_EQ(device.watch_ceiling, std::chrono::microseconds(1));
+  EXPECT_EQ(device.late_event_after, std::chrono::microseconds(2));
+  EXPECT_EQ(device.late_event_budget, 3u);
+  EXPECT_EQ(device.late_event_refill_per_second, 4u);
+}
+
 TEST(PortConfig, PageListsAreLimitedInMebibytes) {
   control::VmSpec spec;
   spec.name = "db1";
