@@ -1,4 +1,4 @@
-// The line between the two processes, and who the engine is to be.
+// The line between the two processes.
 
 #include "daemon/process_link.h"
 
@@ -10,22 +10,11 @@
 #include <string>
 #include <vector>
 
-#include "daemon/engine_account.h"
 
 namespace paravane::daemon {
 namespace {
 
 using testing::HasSubstr;
-
-TEST(EngineAccount, NamesAGroupThatDoesNotExist) {
-  Config config;
-  config.sandbox.user = "nobody";
-  config.vfio_user.group = "no-such-group";
-  const auto account = find_engine_account(config);
-  ASSERT_FALSE(account);
-  EXPECT_THAT(account.error().message,
-              HasSubstr("vfio_user.group: there is no group \"no-such-group\""));
-}
 
 class ProcessLinkTest : public testing::Test {
  protected:

@@ -1,6 +1,6 @@
 // The engine's requests for sockets and the keeper's answers, on one line between them.
 
-#include "daemon/dialer.h"
+#include "daemon/socket_maker.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "daemon/socket_maker.h"
+#include "daemon/dialer.h"
 
 namespace paravane::daemon {
 namespace {
