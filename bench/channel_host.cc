@@ -30,12 +30,12 @@ bool ChannelHost::Tenant::turn(Instant now, verbs::Budget& budget) {
   return vm.turn(now, budget) || steps;
 }
 
-ChannelHost::ChannelHost(unsigned side, unsigned core, daemon::SpinMode spin) : side_(side) {
-  daemon::WorkerConfig config;
+ChannelHost::ChannelHost(unsigned side, unsigned core, worker::SpinMode spin) : side_(side) {
+  worker::WorkerConfig config;
   config.spin = spin;
-  if (spin == daemon::SpinMode::kAlways) config.spin_for = kNeverSleep;
+  if (spin == worker::SpinMode::kAlways) config.spin_for = kNeverSleep;
   config.cpu = core;
-  auto worker = daemon::Worker::start(config);
+  auto worker = worker::Worker::start(config);
   demand(worker.has_value(), "the worker does not start");
   worker_ = std::move(*worker);
   on_worker([this, spin] {
@@ -46,10 +46,10 @@ ChannelHost::ChannelHost(unsigned side, unsigned core, daemon::SpinMode spin) : 
           demand(leaving_, ("the channel was lost: " + lost.reason).c_str());
         });
     network_->tcp = tcp_.get();
-    local_turns_ = std::make_unique<daemon::TransportTenant>(network_->local);
-    const bool sleeps = spin == daemon::SpinMode::kNever;
+    local_turns_ = std::make_unique<worker::TransportTenant>(network_->local);
+    const bool sleeps = spin == worker::SpinMode::kNever;
     tcp_turns_ =
-        std::make_unique<daemon::ChannelTenant>(*tcp_, sleeps ? Duration::zero() : kWatchSockets);
+        std::make_unique<worker::ChannelTenant>(*tcp_, sleeps ? Duration::zero() : kWatchSockets);
     vm_ = std::make_unique<Tenant>(side_, *network_);
     worker_->schedule().add(*local_turns_);
     worker_->schedule().add(*tcp_turns_);

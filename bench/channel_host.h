@@ -9,17 +9,17 @@
 
 #include "bench/guest_program.h"
 #include "bench/vm.h"
-#include "daemon/channel_tenant.h"
-#include "daemon/spin_policy.h"
-#include "daemon/transport_tenant.h"
-#include "daemon/worker.h"
 #include "transport/tcp/tcp_transport.h"
+#include "worker/channel_tenant.h"
+#include "worker/spin_policy.h"
+#include "worker/transport_tenant.h"
+#include "worker/worker.h"
 
 namespace paravane::bench {
 
 class ChannelHost final : private transport_tcp::LocalOwners {
  public:
-  ChannelHost(unsigned side, unsigned core, daemon::SpinMode spin);
+  ChannelHost(unsigned side, unsigned core, worker::SpinMode spin);
   ~ChannelHost() override;
   ChannelHost(const ChannelHost&) = delete;
   ChannelHost& operator=(const ChannelHost&) = delete;
@@ -45,7 +45,7 @@ class ChannelHost final : private transport_tcp::LocalOwners {
 
  private:
   // The VM and what runs in it: its guest's turn is the beginning of its own.
-  struct Tenant final : daemon::Tenant {
+  struct Tenant final : worker::Tenant {
     Tenant(std::uint32_t index, Network& network);
     void set_now(Instant now) override { vm.set_now(now); }
     bool has_work() const override;
@@ -63,11 +63,11 @@ class ChannelHost final : private transport_tcp::LocalOwners {
 
   const unsigned side_;
   bool leaving_ = false;
-  std::unique_ptr<daemon::Worker> worker_;
+  std::unique_ptr<worker::Worker> worker_;
   std::unique_ptr<Network> network_;
   std::unique_ptr<transport_tcp::TcpTransport> tcp_;
-  std::unique_ptr<daemon::TransportTenant> local_turns_;
-  std::unique_ptr<daemon::ChannelTenant> tcp_turns_;
+  std::unique_ptr<worker::TransportTenant> local_turns_;
+  std::unique_ptr<worker::ChannelTenant> tcp_turns_;
   std::unique_ptr<Tenant> vm_;
 };
 

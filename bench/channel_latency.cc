@@ -147,7 +147,7 @@ double play(ChannelPair& hosts, ChannelQueues& queues) {
 
 Figure measure(const Settings& settings, const TwoNetworks& networks, bool sleeps) {
   ChannelPair hosts(settings, networks, Encryption::kSealed,
-                    sleeps ? daemon::SpinMode::kNever : daemon::SpinMode::kAlways);
+                    sleeps ? worker::SpinMode::kNever : worker::SpinMode::kAlways);
   ChannelQueues queues(hosts, {.in_kernel = sleeps});
   Figure figure{
       .name = sleeps ? "channel, 8 B and back, asleep" : "channel, 8 B and back, spinning",

@@ -5,7 +5,7 @@
 #include <chrono>
 #include <thread>
 
-#include "daemon/tls_context.h"
+#include "cluster/tls_context.h"
 #include "transport/tcp/stream.h"
 #include "transport/tcp/tls_stream.h"
 
@@ -14,7 +14,7 @@ namespace paravane::bench {
 using transport_tcp::ChannelConfig;
 
 ChannelPair::ChannelPair(const Settings& settings, const TwoNetworks& networks,
-                         Encryption encryption, daemon::SpinMode spin) {
+                         Encryption encryption, worker::SpinMode spin) {
   const std::array cores{settings.cores.guest, settings.cores.worker};
   for (unsigned side = 0; side < 2; ++side) {
     hosts_[side] = std::make_unique<ChannelHost>(side, cores[side], spin);
@@ -27,7 +27,7 @@ ChannelPair::ChannelPair(const Settings& settings, const TwoNetworks& networks,
     if (encryption == Encryption::kOn) {
       stream = std::make_unique<transport_tcp::TlsStream>(tls[side], std::move(sockets[side]));
     } else {
-      const auto keys = daemon::derive_keys(tls[side]);
+      const auto keys = cluster::derive_keys(tls[side]);
       demand(keys.has_value(), "a channel has no keys");
       config.send_key = side == 0 ? keys->of_client : keys->of_server;
       config.receive_key = side == 0 ? keys->of_server : keys->of_client;

@@ -21,7 +21,7 @@ enum class Encryption { kSealedFrames, kSealed, kOn };
 class ChannelPair {
  public:
   ChannelPair(const Settings& settings, const TwoNetworks& networks, Encryption encryption,
-              daemon::SpinMode spin = daemon::SpinMode::kAuto);
+              worker::SpinMode spin = worker::SpinMode::kAuto);
   ~ChannelPair();
   ChannelPair(const ChannelPair&) = delete;
   ChannelPair& operator=(const ChannelPair&) = delete;

@@ -13,17 +13,17 @@ constexpr auto kNeverSleep = std::chrono::hours(24 * 365 * 100);
 }  // namespace
 
 Host::Host(const Cores& cores, std::uint64_t ram_bytes) {
-  daemon::WorkerConfig config;
-  config.spin = daemon::SpinMode::kAlways;
+  worker::WorkerConfig config;
+  config.spin = worker::SpinMode::kAlways;
   config.spin_for = kNeverSleep;
   config.cpu = cores.worker;
-  auto worker = daemon::Worker::start(config);
+  auto worker = worker::Worker::start(config);
   demand(worker.has_value(), "the worker does not start");
   worker_ = std::move(*worker);
   here_.emplace(cores.guest);  // not before: the worker would inherit it
   in_place_of_worker([this, ram_bytes] {
     network_ = std::make_unique<Network>();
-    transport_ = std::make_unique<daemon::TransportTenant>(network_->local);
+    transport_ = std::make_unique<worker::TransportTenant>(network_->local);
     for (unsigned i = 0; i < kVms; ++i) {
       vms_.push_back(std::make_unique<Vm>(i, ram_bytes, *network_));
     }

@@ -11,8 +11,8 @@
 
 #include "bench/cores.h"
 #include "bench/vm.h"
-#include "daemon/transport_tenant.h"
-#include "daemon/worker.h"
+#include "worker/transport_tenant.h"
+#include "worker/worker.h"
 
 namespace paravane::bench {
 
@@ -33,9 +33,9 @@ class Host {
 
  private:
   std::optional<OnCore> here_;
-  std::unique_ptr<daemon::Worker> worker_;
+  std::unique_ptr<worker::Worker> worker_;
   std::unique_ptr<Network> network_;
-  std::unique_ptr<daemon::TransportTenant> transport_;
+  std::unique_ptr<worker::TransportTenant> transport_;
   std::vector<std::unique_ptr<Vm>> vms_;
 };
 

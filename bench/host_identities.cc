@@ -39,8 +39,8 @@ HostIdentities::HostIdentities() {
                                               .from = now() - kDay,
                                               .until = now() + kDay});
     demand(certificate.has_value(), "no certificate can be made");
-    auto context = daemon::TlsContext::create(request->key + *certificate, authority->certificate,
-                                              "paravane/1");
+    auto context = cluster::TlsContext::create(request->key + *certificate, authority->certificate,
+                                               "paravane/1");
     demand(context.has_value(), "no TLS context can be made");
     contexts_[side] = std::move(*context);
   }

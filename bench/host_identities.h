@@ -11,7 +11,7 @@
 #include <memory>
 
 #include "base/unique_fd.h"
-#include "daemon/tls_context.h"
+#include "cluster/tls_context.h"
 
 namespace paravane::bench {
 
@@ -24,7 +24,7 @@ class HostIdentities {
   std::array<SSL*, 2> shake_hands(const std::array<UniqueFd, 2>& sockets) const;
 
  private:
-  std::array<std::unique_ptr<daemon::TlsContext>, 2> contexts_;
+  std::array<std::unique_ptr<cluster::TlsContext>, 2> contexts_;
 };
 
 }  // namespace paravane::bench

@@ -13,7 +13,6 @@
 
 #include "base/timers.h"
 #include "bench/remote_device.h"
-#include "daemon/tenant.h"
 #include "device/pvrdma_device.h"
 #include "fabric/directory.h"
 #include "guestmem/guest_memory.h"
@@ -22,6 +21,7 @@
 #include "transport/local/local_transport.h"
 #include "transport/tcp/tcp_transport.h"
 #include "vfio_user/interrupts.h"
+#include "worker/tenant.h"
 
 namespace paravane::bench {
 
@@ -32,7 +32,7 @@ struct Network {
   transport_tcp::TcpTransport* tcp = nullptr;  // to other hosts, where there are any
 };
 
-class Vm final : public daemon::Tenant {
+class Vm final : public worker::Tenant {
  public:
   // `network` outlives it.
   Vm(std::uint32_t index, std::uint64_t ram_bytes, Network& network);

@@ -15,10 +15,10 @@
 #include "control/api_handler.h"
 #include "control/network_json.h"
 #include "control/vm_json.h"
-#include "daemon/http_connection.h"
-#include "daemon/metrics_handler.h"
-#include "daemon/metrics_page.h"
-#include "daemon/request_bytes.h"
+#include "http/http_connection.h"
+#include "http/request_bytes.h"
+#include "metrics/metrics_handler.h"
+#include "metrics/metrics_page.h"
 #include "testing/fake_cluster.h"
 #include "testing/fake_management.h"
 
@@ -48,16 +48,16 @@ control::ApiRequest to_request(std::string_view text) {
 }
 
 // A host with nothing to count.
-class NoMetrics final : public daemon::MetricsSource {
+class NoMetrics final : public metrics::MetricsSource {
  public:
-  control::ApiResult<std::shared_ptr<const daemon::MetricsSnapshot>> metrics() override {
-    return std::make_shared<const daemon::MetricsSnapshot>();
+  control::ApiResult<std::shared_ptr<const metrics::MetricsSnapshot>> metrics() override {
+    return std::make_shared<const metrics::MetricsSnapshot>();
   }
 };
 
 // Whatever was asked, the answer is JSON with a status that fits, or the page of metrics.
 void check_answer(const control::ApiResponse& response) {
-  if (std::string_view(response.content_type) == daemon::kMetricsContentType) {
+  if (std::string_view(response.content_type) == metrics::kMetricsContentType) {
     if (response.status != 200 || !response.body.starts_with("# HELP ")) std::abort();
     return;
   }
@@ -92,13 +92,13 @@ void send_raw(std::string_view bytes, control::RequestHandler& handler) {
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return;
   const UniqueFd client(ends[0]);
   UniqueFd server(ends[1]);
-  daemon::RequestBytes request;
+  http::RequestBytes request;
   // As it comes in pieces: where they are cut makes no difference.
   bool whole = false;
   for (std::size_t at = 0; at < bytes.size() && !whole; at += 100) {
     whole = request.add(bytes.substr(at, 100));
   }
-  daemon::serve_http(std::move(server), request.take(), handler);
+  http::serve_http(std::move(server), request.take(), handler);
 }
 
 }  // namespace
@@ -117,11 +117,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   events.add({.type = "vm.added", .fields = {{"vm", "db1"}}, .text = "vm db1 was added"});
   paravane::FakeCluster cluster;
   paravane::NoMetrics source;
-  paravane::daemon::RequestCounts counts;
-  paravane::daemon::MetricsHandler metrics(
+  paravane::metrics::RequestCounts counts;
+  paravane::metrics::MetricsHandler metrics(
       {.source = source, .cluster = cluster, .events = events, .requests = counts});
   paravane::control::ApiHandler api(management, nullptr, &events);
-  paravane::daemon::ObservedApi handler(api, metrics, counts);
+  paravane::metrics::ObservedApi handler(api, metrics, counts);
   if (data[0] == 'M') {
     paravane::send_raw(text, metrics);
   } else if (data[0] == 'H') {

@@ -154,7 +154,8 @@ def sanitizers(stage):
 def threads(stage):
     """What has threads, under the thread sanitizer."""
     # Not tests/cve: its guests race with themselves, which is what it is about.
-    targets = ["paravane_base_test", "paravane_guestmem_test", "paravane_daemon_test", "paravane_conformance_test"]
+    rooms = "base", "guestmem", "privsep", "http", "worker", "metrics", "cluster", "keeper", "host", "daemon"
+    targets = [f"paravane_{room}_test" for room in rooms] + ["paravane_conformance_test"]
     if stage.build("tsan", *targets, "driver_seeds", "driver_replay"):
         # Hostile drivers, with the seeds and with what the stage `fuzz` has found since.
         programs, seeds = ROOT / "build" / "tsan" / "fuzz", ROOT / "build" / "tsan" / "fuzz" / "seeds"

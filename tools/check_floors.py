@@ -30,13 +30,21 @@ MAY_INCLUDE = {
     "authority": ["base", "control"],
     "vmm": ["base", "control"],
     "cli": ["base", "control", "vmm"],
-    "daemon": ["base", "guestmem", "abi", "verbs", "vfio_user", "device", "transport/local", "transport/tcp", "transport/impaired", "sniff", "fabric", "control", "inventory", "authority", "ethernet", "rdma"],
+    "settings": ["base", "control"],
+    "privsep": ["base", "control"],
+    "keeper": ["base", "settings", "privsep", "ethernet", "rdma", "control"],
+    "http": ["base", "settings", "control"],
+    "worker": ["base", "guestmem", "verbs", "vfio_user", "device", "transport/local", "transport/tcp", "transport/impaired", "sniff", "fabric", "control"],
+    "metrics": ["base", "http", "worker", "privsep", "control"],
+    "cluster": ["base", "settings", "privsep", "inventory", "authority", "control", "transport/tcp"],
+    "host": ["base", "worker", "cluster", "metrics", "privsep", "settings", "inventory", "device", "control"],
+    "daemon": ["base", "guestmem", "settings", "privsep", "keeper", "http", "worker", "metrics", "cluster", "host", "inventory", "control"],
     "testing": ["base", "guestmem", "abi", "wire", "verbs", "vfio_user", "device", "transport/local", "transport/tcp", "transport/impaired", "fabric", "control", "inventory", "authority"],
 }
 # A third-party header that only one folder may see; a name that ends with a slash stands for all below it.
-ONLY_IN = {"httplib.h": ("control", "daemon"), "sqlite3.h": ("control",), "CLI/CLI.hpp": ("cli", "daemon"), "toml++/toml.h": ("daemon",),
-           "curl/curl.h": ("inventory",), "openssl/": ("authority", "daemon", "transport/tcp"), "netlink/": ("ethernet", "rdma"),
-           "rdma/rdma_netlink.h": ("rdma",), "infiniband/": ("rdma",), "prometheus/": ("daemon",)}
+ONLY_IN = {"httplib.h": ("control", "http"), "sqlite3.h": ("control",), "CLI/CLI.hpp": ("cli", "daemon"), "toml++/toml.h": ("settings",),
+           "curl/curl.h": ("inventory",), "openssl/": ("authority", "cluster", "transport/tcp"), "netlink/": ("ethernet", "rdma"),
+           "rdma/rdma_netlink.h": ("rdma",), "infiniband/": ("rdma",), "prometheus/": ("metrics",)}
 
 INCLUDE = re.compile(r'\s*#\s*include\s*([<"])([^>"]+)[>"]')
 

@@ -8,17 +8,17 @@
 #include <functional>
 
 #include "base/mutex.h"
-#include "daemon/cluster_service.h"
-#include "daemon/control_door.h"
-#include "daemon/host.h"
+#include "cluster/cluster_service.h"
+#include "host/control_door.h"
+#include "host/host.h"
 
 namespace paravane::daemon {
 
-class ClusterDoor final : public ControlDoor {
+class ClusterDoor final : public host::ControlDoor {
  public:
   // All outlive the door.
-  ClusterDoor(Host& host, Mailbox& mailbox, ClusterService& cluster)
-      : ControlDoor(host, mailbox), host_(host), cluster_(cluster) {}
+  ClusterDoor(host::Host& host, Mailbox& mailbox, cluster::ClusterService& cluster)
+      : host::ControlDoor(host, mailbox), host_(host), cluster_(cluster) {}
 
   control::ApiResult<control::SwitchStatus> create_switch(
       const control::DistributedSwitch& vds) override;
@@ -41,8 +41,8 @@ class ClusterDoor final : public ControlDoor {
   control::ApiResult<void> change(Act act);
   control::ApiResult<control::SwitchStatus> change_switch(const std::string& name, Act act);
 
-  Host& host_;
-  ClusterService& cluster_;
+  host::Host& host_;
+  cluster::ClusterService& cluster_;
   Mutex one_at_a_time_;  // what a change was checked against stays so until it is there
 };
 

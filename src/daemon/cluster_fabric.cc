@@ -6,8 +6,8 @@
 #include <cstring>
 #include <utility>
 
-#include "base/log.h"
 #include "base/endpoint.h"
+#include "base/log.h"
 
 namespace paravane::daemon {
 namespace {
@@ -32,7 +32,7 @@ inventory::RoceType type_of(verbs::GidType type) {
 
 }  // namespace
 
-ClusterFabric::ClusterFabric(const Config& config, Parts parts, PortTable& ports)
+ClusterFabric::ClusterFabric(const settings::Config& config, Parts parts, worker::PortTable& ports)
     : config_(config), parts_(std::move(parts)), ports_(ports) {}
 
 void ClusterFabric::on_view(std::shared_ptr<const inventory::View> view) {
@@ -50,7 +50,7 @@ void ClusterFabric::on_view(std::shared_ptr<const inventory::View> view) {
   tell_maker();
 }
 
-void ClusterFabric::set_site(const ChannelSite& site) {
+void ClusterFabric::set_site(const host::ChannelSite& site) {
   if (site == site_) return;
   ++attempt_;
   close_channels(site.closed.empty() ? "the channel moves to " + site.vmknic : site.closed);
@@ -83,14 +83,14 @@ void ClusterFabric::close_channels(const std::string& reason) {
 }
 
 void ClusterFabric::begin(const authority::Identity& self) {
-  auto maker = ChannelMaker::start(
+  auto maker = cluster::ChannelMaker::start(
       {.host = self.host,
        .cluster = self.cluster,
        .encrypted = config_.channel.encrypted,
        .seals_payload = config_.channel.seals_payload},
       {.made =
-           [this](MadeChannel made) {
-             auto shared = std::make_shared<MadeChannel>(std::move(made));
+           [this](cluster::MadeChannel made) {
+             auto shared = std::make_shared<cluster::MadeChannel>(std::move(made));
              parts_.post([this, shared] { on_made(shared); });
            },
        .changed =
@@ -105,7 +105,7 @@ void ClusterFabric::begin(const authority::Identity& self) {
   if (!maker) return log::error("channels: {}", maker.error().message);
   maker_ = std::move(*maker);
   on_identity();
-  listen(kFirstChannelPort);
+  listen(settings::kFirstChannelPort);
 }
 
 void ClusterFabric::listen(std::uint16_t port) {
@@ -124,7 +124,8 @@ void ClusterFabric::on_listener(std::uint16_t port, const Endpoint& at, Result<U
     return settle({.endpoint = at.print()});
   }
   const std::string& why = socket.error().message;
-  if (why.ends_with(std::strerror(EADDRINUSE)) && port < kLastChannelPort) return listen(port + 1);
+  if (why.ends_with(std::strerror(EADDRINUSE)) && port < settings::kLastChannelPort)
+    return listen(port + 1);
   log::error("channels: {}", why);
   settle({.closed = why});
 }
@@ -137,9 +138,9 @@ void ClusterFabric::end() {
 
 void ClusterFabric::on_identity() {
   if (!maker_) return;
-  const ClusterPaths paths(config_.state_dir);
-  const auto identity = read_file(paths.identity());
-  const auto authority = read_file(paths.authority());
+  const settings::ClusterPaths paths(config_.state_dir);
+  const auto identity = cluster::read_file(paths.identity());
+  const auto authority = cluster::read_file(paths.authority());
   for (const auto* file : {&identity, &authority}) {
     if (!*file) return log::error("channels: {}", file->error().message);
   }
@@ -152,10 +153,10 @@ verbs::HostId ClusterFabric::id_of(const std::string& host) {
 }
 
 void ClusterFabric::tell_worker() {
-  std::vector<RemoteHost> hosts;
+  std::vector<worker::RemoteHost> hosts;
   for (const auto& [name, host] : view_->hosts) {
     if (name == self_) continue;
-    RemoteHost remote{.id = id_of(name), .name = name, .gids = {}};
+    worker::RemoteHost remote{.id = id_of(name), .name = name, .gids = {}};
     for (const auto& [gid, ignored] : host.gids) {
       remote.gids.push_back({.segment = verbs::SegmentId{gid.segment},
                              .gid = verbs::Gid{gid.gid},
@@ -167,7 +168,7 @@ void ClusterFabric::tell_worker() {
 }
 
 void ClusterFabric::tell_maker() {
-  std::map<std::string, ChannelPeer> peers;
+  std::map<std::string, cluster::ChannelPeer> peers;
   for (const auto& [name, host] : view_->hosts) {
     if (name == self_ || !host.info) continue;
     if (const std::string why = why_closed(host); !why.empty()) {
@@ -186,7 +187,7 @@ void ClusterFabric::tell_maker() {
 
 // Who was taken out, or has the name of one who was, has a channel no longer.
 void ClusterFabric::end_channels_of_others() {
-  for (const MemberChannels::Ended& ended : channels_.look(view_->members)) {
+  for (const cluster::MemberChannels::Ended& ended : channels_.look(view_->members)) {
     parts_.worker.post([ports = &ports_, id = id_of(ended.host), reason = ended.reason] {
       ports->close_channel(id, reason);
     });
@@ -198,7 +199,7 @@ std::string ClusterFabric::why_closed(const inventory::Host& host) const {
   return host.info->closed.empty() ? "" : "closed on that host: " + host.info->closed;
 }
 
-void ClusterFabric::on_made(const std::shared_ptr<MadeChannel>& made) {
+void ClusterFabric::on_made(const std::shared_ptr<cluster::MadeChannel>& made) {
   const transport_tcp::ChannelConfig config{.host = id_of(made->host),
                                             .number = made->number,
                                             .send_key = made->send_key,
@@ -243,9 +244,9 @@ void ClusterFabric::on_channel_lost(const transport_tcp::LostChannel& lost) {
   }
 }
 
-void ClusterFabric::on_gids(const std::vector<SharedGid>& gids) {
+void ClusterFabric::on_gids(const std::vector<worker::SharedGid>& gids) {
   std::map<inventory::GidId, inventory::AdapterId> claims;
-  for (const SharedGid& shared : gids) {
+  for (const worker::SharedGid& shared : gids) {
     claims[{.segment = static_cast<std::uint64_t>(shared.segment),
             .gid = shared.gid.raw,
             .type = type_of(shared.type)}] = adapter_of(shared.adapter);

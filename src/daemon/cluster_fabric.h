@@ -14,28 +14,28 @@
 #include <string>
 #include <vector>
 
-#include "control/host_configuration.h"
-#include "daemon/channel_maker.h"
-#include "daemon/channels.h"
-#include "daemon/cluster_paths.h"
-#include "daemon/cluster_service.h"
-#include "daemon/cluster_watch.h"
-#include "daemon/config.h"
-#include "daemon/dialer.h"
 #include "base/endpoint.h"
-#include "daemon/member_channels.h"
-#include "daemon/port_table.h"
-#include "daemon/worker.h"
+#include "cluster/channel_maker.h"
+#include "cluster/cluster_service.h"
+#include "cluster/cluster_watch.h"
+#include "cluster/member_channels.h"
+#include "control/host_configuration.h"
+#include "host/channels.h"
 #include "inventory/view.h"
+#include "privsep/dialer.h"
+#include "settings/cluster_paths.h"
+#include "settings/config.h"
+#include "worker/port_table.h"
+#include "worker/worker.h"
 
 namespace paravane::daemon {
 
-class ClusterFabric final : public Channels {
+class ClusterFabric final : public host::Channels {
  public:
   struct Parts {
-    Worker& worker;
-    ClusterService& cluster;
-    Dialer& dialer;
+    worker::Worker& worker;
+    cluster::ClusterService& cluster;
+    privsep::Dialer& dialer;
     // Runs on the control thread; from any thread.
     std::function<void(std::function<void()>)> post;
     // Of what has changed about the cluster.
@@ -43,7 +43,7 @@ class ClusterFabric final : public Channels {
   };
 
   // `ports` is used on the worker's thread alone. All outlive this.
-  ClusterFabric(const Config& config, Parts parts, PortTable& ports);
+  ClusterFabric(const settings::Config& config, Parts parts, worker::PortTable& ports);
 
   // What the cluster looks like now; null: there is none any more.
   void on_view(std::shared_ptr<const inventory::View> view);
@@ -51,9 +51,9 @@ class ClusterFabric final : public Channels {
   void on_identity();
 
   // ---- Channels ----
-  void set_site(const ChannelSite& site) override;
+  void set_site(const host::ChannelSite& site) override;
   control::ChannelPlace place() const override;
-  void on_gids(const std::vector<SharedGid>& gids) override;
+  void on_gids(const std::vector<worker::SharedGid>& gids) override;
   void on_channel_lost(const transport_tcp::LostChannel& lost) override;
 
  private:
@@ -73,21 +73,21 @@ class ClusterFabric final : public Channels {
   void tell_maker();
   void end_channels_of_others();
   verbs::HostId id_of(const std::string& host);
-  void on_made(const std::shared_ptr<MadeChannel>& made);
+  void on_made(const std::shared_ptr<cluster::MadeChannel>& made);
   void on_changed(const std::string& host, const std::string& what);
 
-  const Config& config_;
+  const settings::Config& config_;
   Parts parts_;
-  PortTable& ports_;
+  worker::PortTable& ports_;
   std::shared_ptr<const inventory::View> view_;  // shared with the cluster's thread
   std::string self_;
-  ChannelSite site_;
+  host::ChannelSite site_;
   control::ChannelPlace place_;
   std::uint64_t attempt_ = 0;  // counts the sites there have been: answers for others come late
   std::map<std::string, verbs::HostId> ids_;
-  ClusterWatch watch_;
-  MemberChannels channels_;
-  std::unique_ptr<ChannelMaker> maker_;
+  cluster::ClusterWatch watch_;
+  cluster::MemberChannels channels_;
+  std::unique_ptr<cluster::ChannelMaker> maker_;
 };
 
 }  // namespace paravane::daemon

@@ -10,9 +10,9 @@
 #include <utility>
 
 #include "base/log.h"
-#include "daemon/sandbox.h"
 #include "base/signals.h"
 #include "base/version.h"
+#include "daemon/sandbox.h"
 #include "guestmem/memory_failure.h"
 
 namespace paravane::daemon {
@@ -34,17 +34,22 @@ std::size_t most_waiters(unsigned threads) {
 
 }  // namespace
 
-Daemon::Daemon(Config config, std::string config_file, EngineAccount account, ProcessLink keeper)
+Daemon::Daemon(settings::Config config, std::string config_file, settings::EngineAccount account,
+               privsep::ProcessLink keeper)
     : config_(std::move(config)),
       config_file_(std::move(config_file)),
       account_(account),
       events_(make_boot_id(), {.waiters = most_waiters(config_.api.threads)}),
       keeper_(std::move(keeper)),
       switches_(keeper_,
-                [this](ProcessLink::NoteWithSocket received) { take_note(std::move(received)); }),
+                [this](privsep::ProcessLink::NoteWithSocket received) {
+                  take_note(std::move(received));
+                }),
       machine_(keeper_,
-               [this](ProcessLink::NoteWithSocket received) { take_note(std::move(received)); }),
-      dialer_([this](const Note& note) { keeper_.send(note); }) {}
+               [this](privsep::ProcessLink::NoteWithSocket received) {
+                 take_note(std::move(received));
+               }),
+      dialer_([this](const privsep::Note& note) { keeper_.send(note); }) {}
 
 ExitStatus Daemon::run() {
   if (const Status started = start(); !started) {
@@ -55,7 +60,7 @@ ExitStatus Daemon::run() {
             config_.api.socket.string());
   metrics_port_.emplace(config_.metrics.listen, dialer_, *metrics_);
   told_ = summary();
-  keeper_.send({.kind = Note::Kind::kReady, .text = told_});
+  keeper_.send({.kind = privsep::Note::Kind::kReady, .text = told_});
   serve();
   stop();
   return ExitStatus::kOk;
@@ -69,16 +74,16 @@ Status Daemon::start() {
   if (Status ready = start_control(); !ready) return ready;
   inventory::prepare_curl();
   make_cluster();
-  auto host =
-      Host::start({.config = config_,
-                   .config_file = config_file_,
-                   .vm_socket_group = account_.vm_group,
-                   .switches = &switches_,
-                   .machine = &machine_,
-                   .post = [this](std::function<void()> act) { mailbox_->post(std::move(act)); },
-                   .cluster = cluster_.get(),
-                   .events = &events_},
-                  [this] { stopping_ = true; });
+  auto host = host::Host::start(
+      {.config = config_,
+       .config_file = config_file_,
+       .vm_socket_group = account_.vm_group,
+       .switches = &switches_,
+       .machine = &machine_,
+       .post = [this](std::function<void()> act) { mailbox_->post(std::move(act)); },
+       .cluster = cluster_.get(),
+       .events = &events_},
+      [this] { stopping_ = true; });
   if (!host) return fail(Errc::kIo, with_remedy(host.error()));
   host_ = std::move(*host);
   make_fabric();
@@ -91,12 +96,12 @@ Status Daemon::start() {
 Status Daemon::open_doors() {
   door_ = std::make_unique<ClusterDoor>(*host_, *mailbox_, *cluster_);
   carrier_.emplace(*host_, *mailbox_);
-  metrics_.emplace(MetricsParts{
+  metrics_.emplace(metrics::MetricsParts{
       .source = *carrier_, .cluster = *cluster_, .events = events_, .requests = requests_});
   handler_.emplace(*door_, cluster_.get(), &events_);
   observed_.emplace(*handler_, *metrics_, requests_);
-  auto api = ApiServer::listen(config_.api, {.mode = config_.api.mode, .group = account_.api_group},
-                               *observed_);
+  auto api = http::ApiServer::listen(
+      config_.api, {.mode = config_.api.mode, .group = account_.api_group}, *observed_);
   if (!api) return std::unexpected(api.error());
   api_ = std::move(*api);
   return {};
@@ -117,12 +122,12 @@ void Daemon::on_inventory(const inventory::MemberState& state) {
 
 // A service that is not started yet.
 void Daemon::make_cluster() {
-  cluster_ = std::make_unique<ClusterService>(
+  cluster_ = std::make_unique<cluster::ClusterService>(
       config_, dialer_,
       [this](bool wanted) {
-        keeper_.send({.kind = Note::Kind::kEtcd, .text = wanted ? "on" : "off"});
+        keeper_.send({.kind = privsep::Note::Kind::kEtcd, .text = wanted ? "on" : "off"});
       },
-      ClusterService::Listeners{
+      cluster::ClusterService::Listeners{
           .view =
               [this](const std::shared_ptr<const inventory::View>& view) {
                 mailbox_->post([this, view] {
@@ -188,12 +193,12 @@ void Daemon::serve() {
 void Daemon::tell_status() {
   std::string now = summary();
   if (now == told_) return;
-  keeper_.send({.kind = Note::Kind::kStatus, .text = now});
+  keeper_.send({.kind = privsep::Note::Kind::kStatus, .text = now});
   told_ = std::move(now);
 }
 
 void Daemon::stop() {
-  keeper_.send({.kind = Note::Kind::kStopping, .text = {}});
+  keeper_.send({.kind = privsep::Note::Kind::kStopping, .text = {}});
   if (const auto attached = host_->attached_vms(); !attached.empty()) {
     log::warn(
         "stopping while VMs are attached; each must be restarted to get its RDMA device "
@@ -232,10 +237,11 @@ void Daemon::on_note() {
   if (*received) take_note(std::move(**received));
 }
 
-void Daemon::take_note(ProcessLink::NoteWithSocket received) {
-  const Note& note = received.note;
-  if (note.kind == Note::Kind::kSocket) dialer_.on_answer(note.text, std::move(received.socket));
-  if (note.kind != Note::Kind::kLogLevel) return;
+void Daemon::take_note(privsep::ProcessLink::NoteWithSocket received) {
+  const privsep::Note& note = received.note;
+  if (note.kind == privsep::Note::Kind::kSocket)
+    dialer_.on_answer(note.text, std::move(received.socket));
+  if (note.kind != privsep::Note::Kind::kLogLevel) return;
   spdlog::set_level(spdlog::level::from_str(note.text));
   log::info("log level is {}; other settings need a restart", note.text);
   events_.add(

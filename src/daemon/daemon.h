@@ -8,32 +8,33 @@
 #include <string>
 
 #include "base/event_loop.h"
+#include "base/exit_status.h"
+#include "base/mailbox.h"
 #include "base/unique_fd.h"
+#include "cluster/cluster_service.h"
 #include "control/api_handler.h"
 #include "control/event_log.h"
-#include "daemon/api_server.h"
 #include "daemon/cluster_door.h"
 #include "daemon/cluster_fabric.h"
-#include "daemon/cluster_service.h"
-#include "daemon/config.h"
-#include "daemon/dialer.h"
-#include "daemon/engine_account.h"
-#include "base/exit_status.h"
-#include "daemon/host.h"
-#include "daemon/machine_line.h"
-#include "base/mailbox.h"
-#include "daemon/metrics_carrier.h"
-#include "daemon/metrics_handler.h"
-#include "daemon/metrics_port.h"
-#include "daemon/process_link.h"
-#include "daemon/switch_line.h"
+#include "host/host.h"
+#include "http/api_server.h"
+#include "metrics/metrics_carrier.h"
+#include "metrics/metrics_handler.h"
+#include "metrics/metrics_port.h"
+#include "privsep/dialer.h"
+#include "privsep/machine_line.h"
+#include "privsep/process_link.h"
+#include "privsep/switch_line.h"
+#include "settings/config.h"
+#include "settings/engine_account.h"
 
 namespace paravane::daemon {
 
 class Daemon {
  public:
   // `config_file`, for status, may be empty. REQUIRES: SIGTERM and SIGINT are blocked.
-  Daemon(Config config, std::string config_file, EngineAccount account, ProcessLink keeper);
+  Daemon(settings::Config config, std::string config_file, settings::EngineAccount account,
+         privsep::ProcessLink keeper);
 
   // Returns when the daemon has been told to stop.
   ExitStatus run();
@@ -51,34 +52,34 @@ class Daemon {
   void stop();
   void on_signal();
   void on_note();
-  void take_note(ProcessLink::NoteWithSocket received);
+  void take_note(privsep::ProcessLink::NoteWithSocket received);
   std::string summary() const;
 
-  Config config_;
+  settings::Config config_;
   std::string config_file_;
-  EngineAccount account_;
+  settings::EngineAccount account_;
   control::EventLog events_;
   std::optional<bool> inventory_told_;  // whether it can be reached; of the cluster's thread
-  ProcessLink keeper_;
-  SwitchLine switches_;
-  MachineLine machine_;
+  privsep::ProcessLink keeper_;
+  privsep::SwitchLine switches_;
+  privsep::MachineLine machine_;
   std::string told_;  // the keeper
   bool stopping_ = false;
   UniqueFd signals_;
   std::unique_ptr<EventLoop> loop_;
   std::unique_ptr<Mailbox> mailbox_;
-  Dialer dialer_;
-  std::unique_ptr<ClusterService> cluster_;
-  std::unique_ptr<Host> host_;
+  privsep::Dialer dialer_;
+  std::unique_ptr<cluster::ClusterService> cluster_;
+  std::unique_ptr<host::Host> host_;
   std::unique_ptr<ClusterFabric> fabric_;
   std::unique_ptr<ClusterDoor> door_;
-  RequestCounts requests_;
-  std::optional<MetricsCarrier> carrier_;
-  std::optional<MetricsHandler> metrics_;
+  metrics::RequestCounts requests_;
+  std::optional<metrics::MetricsCarrier> carrier_;
+  std::optional<metrics::MetricsHandler> metrics_;
   std::optional<control::ApiHandler> handler_;
-  std::optional<ObservedApi> observed_;
-  std::unique_ptr<ApiServer> api_;
-  std::optional<MetricsPort> metrics_port_;
+  std::optional<metrics::ObservedApi> observed_;
+  std::unique_ptr<http::ApiServer> api_;
+  std::optional<metrics::MetricsPort> metrics_port_;
 };
 
 }  // namespace paravane::daemon

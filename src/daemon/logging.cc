@@ -47,9 +47,9 @@ class WriterSink final : public spdlog::sinks::base_sink<std::mutex> {
   LogWriter& writer_;
 };
 
-std::unique_ptr<spdlog::formatter> make_formatter(LogFormat format) {
+std::unique_ptr<spdlog::formatter> make_formatter(settings::LogFormat format) {
   auto formatter = std::make_unique<spdlog::pattern_formatter>();
-  if (format == LogFormat::kJson) {
+  if (format == settings::LogFormat::kJson) {
     formatter->add_flag<JsonText>('*').set_pattern(
         R"({"time":"%Y-%m-%dT%H:%M:%S.%f%z","level":"%l","message":%*})");
   } else if (std::getenv("JOURNAL_STREAM") != nullptr) {  // NOLINT(concurrency-mt-unsafe)
@@ -62,7 +62,7 @@ std::unique_ptr<spdlog::formatter> make_formatter(LogFormat format) {
 
 }  // namespace
 
-Logging::Logging(const LogConfig& config) : writer_(STDERR_FILENO) {
+Logging::Logging(const settings::LogConfig& config) : writer_(STDERR_FILENO) {
   auto logger =
       std::make_shared<spdlog::logger>("paravaned", std::make_shared<WriterSink>(writer_));
   logger->set_formatter(make_formatter(config.format));

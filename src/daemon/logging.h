@@ -3,15 +3,15 @@
 
 #pragma once
 
-#include "daemon/config.h"
 #include "daemon/log_writer.h"
+#include "settings/config.h"
 
 namespace paravane::daemon {
 
 class Logging {
  public:
   // All lines of the process go here while this lives.
-  explicit Logging(const LogConfig& config);
+  explicit Logging(const settings::LogConfig& config);
   ~Logging();
   Logging(const Logging&) = delete;
   Logging& operator=(const Logging&) = delete;

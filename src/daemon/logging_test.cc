@@ -22,7 +22,7 @@ TEST(Logging, WritesJsonThatHoldsAnything) {
   testing::internal::CaptureStderr();
   const auto before = spdlog::default_logger();
   {
-    const Logging logging({.level = "info", .format = LogFormat::kJson});
+    const Logging logging({.level = "info", .format = settings::LogFormat::kJson});
     log::info("vm {}: \"quoted\"\nsecond line \xff", "db1");
     log::debug("not this");
   }

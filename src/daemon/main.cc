@@ -23,18 +23,18 @@
 
 #include "base/heap.h"
 #include "base/log.h"
-#include "daemon/config_file.h"
-#include "daemon/daemon.h"
-#include "daemon/engine_account.h"
-#include "daemon/file_rules.h"
-#include "daemon/host_machine.h"
-#include "daemon/host_switch.h"
-#include "daemon/keeper.h"
-#include "daemon/logging.h"
-#include "daemon/process_link.h"
-#include "daemon/sandbox.h"
 #include "base/signals.h"
 #include "base/version.h"
+#include "daemon/daemon.h"
+#include "daemon/file_rules.h"
+#include "daemon/logging.h"
+#include "daemon/sandbox.h"
+#include "keeper/keeper.h"
+#include "keeper/machine_probe.h"
+#include "keeper/switch_builder.h"
+#include "privsep/process_link.h"
+#include "settings/config_file.h"
+#include "settings/engine_account.h"
 
 namespace paravane::daemon {
 namespace {
@@ -45,12 +45,12 @@ struct Options {
 };
 
 // A file that was named must be there; the usual one may be missing.
-Result<Config> read_config(Options& options) {
-  if (options.config_file.empty() && std::filesystem::exists(kDefaultConfigFile)) {
-    options.config_file = kDefaultConfigFile;
+Result<settings::Config> read_config(Options& options) {
+  if (options.config_file.empty() && std::filesystem::exists(settings::kDefaultConfigFile)) {
+    options.config_file = settings::kDefaultConfigFile;
   }
-  if (options.config_file.empty()) return Config{};
-  return load_config(options.config_file);
+  if (options.config_file.empty()) return settings::Config{};
+  return settings::load_config(options.config_file);
 }
 
 int to_int(ExitStatus status) {
@@ -92,37 +92,37 @@ std::string notify_socket() {
 }
 
 struct Start {
-  Config config;
+  settings::Config config;
   std::string config_file;
-  EngineAccount account;
+  settings::EngineAccount account;
 };
 
 // The engine is restricted before it has a log, and cannot ask afterwards.
-void warn_of_weak_walls(const Config& config) {
+void warn_of_weak_walls(const settings::Config& config) {
   if (!config.sandbox.filter_system_calls || has_file_rules()) return;
   log::warn(
       "this kernel has no Landlock (Linux 5.13; \"landlock\" in lsm=), so an engine that was "
       "broken into could write to devices that all users may open");
 }
 
-int run_keeper(const Start& start, pid_t engine, ProcessLink link) {
+int run_keeper(const Start& start, pid_t engine, privsep::ProcessLink link) {
   const Logging logging(start.config.log);
   warn_of_weak_walls(start.config);
-  Keeper keeper(
-      engine, std::move(link), Notifier(notify_socket()),
+  keeper::Keeper keeper(
+      engine, std::move(link), keeper::Notifier(notify_socket()),
       {.config = start.config, .file = start.config_file, .account = start.account},
-      std::make_unique<HostSwitch>(
-          HostSwitchConfig{.mark = switch_mark(start.config.state_dir.string()),
-                           .uplinks = start.config.network.uplinks,
-                           .tap_access = {.group = start.account.vm_group},
-                           .management_address = start.config.cluster.address}),
-      std::make_unique<HostMachine>(HostMachineConfig{
+      std::make_unique<keeper::HostSwitch>(
+          keeper::HostSwitchConfig{.mark = keeper::switch_mark(start.config.state_dir.string()),
+                                   .uplinks = start.config.network.uplinks,
+                                   .tap_access = {.group = start.account.vm_group},
+                                   .management_address = start.config.cluster.address}),
+      std::make_unique<keeper::HostMachine>(keeper::HostMachineConfig{
           .uplinks = {start.config.network.uplinks.begin(), start.config.network.uplinks.end()},
           .cluster_address = start.config.cluster.address}));
   return to_int(keeper.run());
 }
 
-int run_engine(Start start, pid_t keeper, ProcessLink link) {
+int run_engine(Start start, pid_t keeper, privsep::ProcessLink link) {
   if (Status in = enter_sandbox(start.account, start.config, keeper); !in) {
     return refuse_to_start(in.error());
   }
@@ -133,7 +133,7 @@ int run_engine(Start start, pid_t keeper, ProcessLink link) {
 
 int split_and_run(Start start) {
   prepare_process();
-  auto link = ProcessLink::make();
+  auto link = privsep::ProcessLink::make();
   if (!link) return refuse_to_start(link.error());
   auto& [to_engine, to_keeper] = *link;
   const pid_t keeper = ::getpid();
@@ -148,7 +148,7 @@ int split_and_run(Start start) {
 }
 
 int run(Options options) {
-  Result<Config> config = read_config(options);
+  Result<settings::Config> config = read_config(options);
   if (!config) {
     fmt::print(stderr, "paravaned: {}\n", config.error().message);
     return to_int(ExitStatus::kBadConfig);
@@ -157,7 +157,7 @@ int run(Options options) {
     fmt::print("{}: ok\n", options.config_file.empty() ? "built-in defaults" : options.config_file);
     return to_int(ExitStatus::kOk);
   }
-  const Result<EngineAccount> account = find_engine_account(*config);
+  const Result<settings::EngineAccount> account = settings::find_engine_account(*config);
   if (!account) return refuse_to_start(account.error());
   return split_and_run({std::move(*config), std::move(options.config_file), *account});
 }
@@ -166,8 +166,9 @@ int parse_and_run(int argc, char** argv) {
   CLI::App app("Paravirtual RDMA adapters (PVRDMA) for the VMs of this host.", "paravaned");
   Options options;
   app.set_version_flag("--version", std::string("paravaned ") + kVersion);
-  app.add_option("--config", options.config_file,
-                 std::string("Configuration file (") + kDefaultConfigFile + " if it is there)")
+  app.add_option(
+         "--config", options.config_file,
+         std::string("Configuration file (") + settings::kDefaultConfigFile + " if it is there)")
       ->type_name("FILE");
   app.add_flag("--check-config", options.check_config,
                "Say whether the configuration file is good, and end");

@@ -23,7 +23,7 @@ std::unexpected<Error> cannot(const char* what) {
 }
 
 // Root alone may: in this order, because each takes the right to do the one before.
-Status become(const EngineAccount& account) {
+Status become(const settings::EngineAccount& account) {
   std::vector<gid_t> groups;
   if (account.api_group) groups.push_back(*account.api_group);
   if (account.vm_group) groups.push_back(*account.vm_group);
@@ -60,7 +60,8 @@ Status end_with(pid_t parent) {
 
 }  // namespace
 
-Status enter_sandbox(const EngineAccount& account, const Config& config, pid_t parent) {
+Status enter_sandbox(const settings::EngineAccount& account, const settings::Config& config,
+                     pid_t parent) {
   capng_clear(CAPNG_SELECT_ALL);
   if (account.user) {
     if (Status done = become(account); !done) return done;
@@ -77,7 +78,7 @@ Status enter_sandbox(const EngineAccount& account, const Config& config, pid_t p
   return filter_system_calls();
 }
 
-Status close_sandbox(const SandboxConfig& config) {
+Status close_sandbox(const settings::SandboxConfig& config) {
   if (is_sanitized() || !config.filter_system_calls) return {};
   return end_connecting();
 }

@@ -8,17 +8,18 @@
 #include <sys/types.h>
 
 #include "base/result.h"
-#include "daemon/config.h"
-#include "daemon/engine_account.h"
+#include "settings/config.h"
+#include "settings/engine_account.h"
 
 namespace paravane::daemon {
 
 // REQUIRES: no threads yet. `parent`: who made this process. There is no way back;
 // after an error the process must end. Errors: kIo.
-Status enter_sandbox(const EngineAccount& account, const Config& config, pid_t parent);
+Status enter_sandbox(const settings::EngineAccount& account, const settings::Config& config,
+                     pid_t parent);
 
 // When all that was there at the start is served: gives up what only starting takes.
 // Errors: kIo.
-Status close_sandbox(const SandboxConfig& config);
+Status close_sandbox(const settings::SandboxConfig& config);
 
 }  // namespace paravane::daemon

@@ -9,8 +9,8 @@
 #include <string_view>
 
 #include "cli/machine_tables.h"
-#include "daemon/device_numbers.h"
-#include "daemon/host_machine.h"
+#include "host/device_numbers.h"
+#include "keeper/machine_probe.h"
 
 namespace {
 
@@ -18,11 +18,11 @@ using namespace paravane;
 
 template <typename Device>
 void number(std::vector<Device>& devices, std::string_view prefix) {
-  daemon::DeviceNumbers numbers(prefix, {});
+  host::DeviceNumbers numbers(prefix, {});
   for (Device& device : devices) device.name = numbers.name({device.identity}).front();
 }
 
-int show_stats(daemon::HostMachine& host, const control::Machine& machine, std::string_view name) {
+int show_stats(keeper::HostMachine& host, const control::Machine& machine, std::string_view name) {
   const auto& devices = machine.rdma_devices;
   const auto device = std::ranges::find(devices, name, &control::RdmaDevice::name);
   if (device == devices.end()) return 1;
@@ -37,13 +37,13 @@ int show_stats(daemon::HostMachine& host, const control::Machine& machine, std::
 
 int main(int argc, char** argv) {
   std::vector<std::string> words(argv + 1, argv + argc);
-  daemon::HostMachineConfig config;
+  keeper::HostMachineConfig config;
   constexpr std::string_view kUplink = "uplink=";
   while (!words.empty() && words.front().starts_with(kUplink)) {
     config.uplinks.insert(words.front().substr(kUplink.size()));
     words.erase(words.begin());
   }
-  daemon::HostMachine host(config);
+  keeper::HostMachine host(config);
   auto machine = host.look();
   if (!machine) {
     std::cerr << machine.error().message << '\n';

@@ -7,7 +7,7 @@
 #include <iterator>
 #include <string>
 
-#include "daemon/host_switch.h"
+#include "keeper/switch_builder.h"
 
 int main(int argc, char** argv) {
   using namespace paravane::daemon;

@@ -1,0 +1,112 @@
+// ClusterAuthority: what only the authority's host can do: make join tokens, let hosts in
+// and out, sign. It keeps its book (authority.json) beside its key.
+//
+// A member is the key that it joined with, and those that followed it by renewals, not its
+// name: a machine that was taken out stays out when another has its name.
+//
+// Cluster thread. It asks etcd and waits for the answers.
+
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "authority/certificate.h"
+#include "authority/door_message.h"
+#include "authority/member_book.h"
+#include "authority/token.h"
+#include "base/log_limit.h"
+#include "cluster/cluster_files.h"
+#include "control/api_error.h"
+#include "inventory/etcd_client.h"
+#include "inventory/view.h"
+
+namespace paravane::cluster {
+
+// Who may do all in etcd.
+struct EtcdRoot {
+  std::string user = "root";
+  std::string password;
+};
+
+class ClusterAuthority {
+ public:
+  struct Config {
+    settings::ClusterPaths paths;
+    Membership membership;
+    inventory::OpenSocket open;
+    std::uint64_t lifetime_s = 0;  // of what it signs
+    std::string address;           // of this host
+    // Writes documents below config/ in etcd, with this host's own rights, as
+    // inventory::Member::write_documents() does.
+    std::function<Status(std::vector<inventory::Write>)> write_documents{};
+  };
+
+  // Writes the files of a new one, this host's certificate among them.
+  static Status make(const Config& config, const EtcdRoot& root, authority::Seconds now);
+  // Errors: kIo, kInvalidArgument (damaged).
+  static Result<std::unique_ptr<ClusterAuthority>> load(Config config);
+
+  // Errors: kExists (that host is a member), kLimitReached (hosts, or tokens), kStore.
+  control::ApiResult<std::string> make_token(const std::string& host, authority::Seconds until,
+                                             authority::Seconds now);
+
+  // Never fails: what cannot be done is an answer. `peer`: who asks, by its certificate.
+  authority::DoorAnswer answer(const std::optional<authority::Peer>& peer,
+                               const authority::DoorRequest& request, authority::Seconds now);
+
+  // Errors: kNotFound, kIo and others of EtcdClient's.
+  Status remove(const std::string& host);
+  // What a host says of itself is gone; it may say it again. Errors: EtcdClient's.
+  Status silence(const std::string& host);
+  // All that the cluster has in an etcd that stays. Errors: EtcdClient's.
+  Status clear();
+  // A new certificate for this host, over the same way as for others. `until`: when the one
+  // that it has, with the key `shown`, ends. Errors: kIo (etcd is away, and there is time).
+  Result<std::string> renew_own(const std::string& shown, authority::Seconds until,
+                                const std::string& request, authority::Seconds now);
+
+  // Compares the book with what stands in etcd: notes which keys members are seen to use,
+  // and has etcd say what the book does (member_documents.h). Errors: kIo and others; to be
+  // called again.
+  Status settle(const inventory::View& view);
+
+  // Those that are in, but for this one.
+  std::set<std::string> others() const;
+
+ private:
+  explicit ClusterAuthority(Config config) : config_(std::move(config)) {}
+  Status save(const authority::MemberBook& members) const;
+  // Keeps it and has etcd say what it says of the host.
+  Status change(authority::MemberBook members, const std::string& host);
+  Status publish(const std::string& host) const;
+  // As many hosts are in it as readers of the inventory take.
+  bool is_full() const { return members_.members().size() >= inventory::View::kMaxHosts; }
+  Status read_own_key();
+  authority::DoorAnswer join(const authority::DoorRequest& request, authority::Seconds now);
+  authority::DoorAnswer renew(const authority::Peer& peer, const std::string& request,
+                              authority::Seconds now);
+  authority::DoorAnswer sign(const std::string& request, const std::string& host,
+                             authority::Seconds now) const;
+  authority::DoorAnswer dismiss(const std::string& host);
+  inventory::EtcdAccess root_access() const;
+
+  Config config_;
+  authority::KeyPair keys_;
+  std::string fingerprint_;
+  EtcdRoot root_;
+  authority::TokenBook book_;
+  authority::MemberBook members_;  // this host among them
+  LogLimit refused_joins_;
+  LogLimit refused_keys_;
+};
+
+// How etcd is reached by this host's own user.
+inventory::EtcdAccess etcd_access(const settings::ClusterPaths& paths,
+                                  const Membership& membership);
+
+}  // namespace paravane::cluster

@@ -1,0 +1,90 @@
+// Joins, against a real etcd (Debian's etcd-server) on loopback.
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <array>
+
+#include "cluster/cluster_authority.h"
+#include "testing/etcd_process.h"
+#include "testing/log_capture.h"
+#include "testing/temp_dir.h"
+
+namespace paravane::cluster {
+namespace {
+
+using authority::DoorAnswer;
+using authority::DoorRequest;
+using testing::HasSubstr;
+
+class ClusterAuthorityJoinTest : public testing::Test {
+ protected:
+  ClusterAuthorityJoinTest() {
+    config_.membership.self = {"00112233445566778899aabbccddeeff", "h1"};
+    config_.membership.authority = "h1";
+    config_.membership.door = "192.0.2.1:28249";
+    config_.membership.etcd = {etcd_.url()};
+    EXPECT_TRUE(make_cluster_directory(config_.paths));
+    EXPECT_TRUE(ClusterAuthority::make(config_, {.user = {}, .password = {}}, now_));
+    keeper_ = std::move(*ClusterAuthority::load(config_));
+  }
+  // As etcd does when its quota is used up: it takes no more keys.
+  void set_full(bool full) {
+    const std::string body = fmt::format(R"({{"action":"{}","memberID":"{}","alarm":"NOSPACE"}})",
+                                         full ? "ACTIVATE" : "DEACTIVATE", 1);
+    const std::string ask = fmt::format(
+        "POST /v3/maintenance/alarm HTTP/1.0\r\nHost: x\r\nContent-Length: {}\r\n\r\n{}",
+        body.size(), body);
+    const UniqueFd socket = etcd_.connect();
+    ASSERT_TRUE(socket);
+    ASSERT_EQ(::send(socket.get(), ask.data(), ask.size(), MSG_NOSIGNAL),
+              static_cast<ssize_t>(ask.size()));
+    std::array<char, 1024> answer{};
+    pollfd poll{.fd = socket.get(), .events = POLLIN, .revents = 0};
+    ASSERT_EQ(::poll(&poll, 1, 10'000), 1);
+    const ssize_t got = ::recv(socket.get(), answer.data(), answer.size(), 0);
+    ASSERT_GT(got, 0);
+    EXPECT_THAT(std::string(answer.data(), static_cast<std::size_t>(got)), HasSubstr(" 200 OK"));
+  }
+  DoorAnswer join(const authority::Token& token) {
+    return keeper_->answer(std::nullopt,
+                           {.kind = DoorRequest::Kind::kJoin,
+                            .token_id = token.id,
+                            .secret = token.secret,
+                            .request = authority::make_request()->certificate},
+                           now_);
+  }
+
+  const authority::Seconds now_ = authority::wall_clock();
+  EtcdProcess etcd_;
+  TempDir directory_;
+  ClusterAuthority::Config config_{.paths = settings::ClusterPaths(directory_.path()),
+                                   .membership = {},
+                                   .open = {},
+                                   .lifetime_s = 3600,
+                                   .address = "192.0.2.1"};
+  std::unique_ptr<ClusterAuthority> keeper_;
+};
+
+TEST_F(ClusterAuthorityJoinTest, WhoCannotBeToldToTheOthersJoinsLaterWithTheSameToken) {
+  const auto token =
+      *authority::parse_token(*keeper_->make_token("h2", now_ + std::chrono::hours(1), now_));
+  set_full(true);
+  {
+    const LogCapture log;
+    const DoorAnswer refused = join(token);
+    EXPECT_THAT(refused.problem, testing::EndsWith(authority::kTryAgain));
+    EXPECT_THAT(log.text(), HasSubstr("host h2 cannot be let in, the others cannot be told: etcd "
+                                      "refused: etcdserver: mvcc: database space exceeded"));
+  }
+  EXPECT_TRUE(keeper_->others().empty());
+  set_full(false);
+  EXPECT_EQ(join(token).problem, "");
+  EXPECT_EQ(keeper_->others(), (std::set<std::string>{"h2"}));
+}
+
+}  // namespace
+}  // namespace paravane::cluster

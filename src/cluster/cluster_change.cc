@@ -1,0 +1,336 @@
+// ClusterService: making and leaving a cluster, and who may join it.
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <string_view>
+#include <thread>
+#include <utility>
+
+#include "base/endpoint.h"
+#include "base/log.h"
+#include "cluster/cluster_refusals.h"
+#include "cluster/cluster_service.h"
+#include "control/vm.h"
+#include "inventory/users.h"
+#include "settings/name_of_host.h"
+
+namespace paravane::cluster {
+
+using control::ApiErrorCode;
+using control::ApiResult;
+using control::refuse;
+
+namespace {
+
+constexpr auto kEtcdStarts = std::chrono::seconds(15);
+constexpr const char* kSeeAddress = "Set it, and start the daemon again; see docs/cluster.md.";
+// For the first answer of the inventory, whose absence is no failure.
+constexpr auto kFirstConnection = std::chrono::seconds(3);
+// What the authority answers a host that it has taken out (ClusterAuthority::answer).
+constexpr std::string_view kNoMember = "is no member any more";
+
+// What switches call it, unless another name is asked for.
+ApiResult<std::string> choose_name(const std::string& asked, const std::string& configured) {
+  std::string name = asked.empty() ? settings::host_name(configured) : asked;
+  if (control::check_name(name)) return name;
+  return refuse(ApiErrorCode::kInvalidRequest, fmt::format("\"{}\" is no name for a host", name),
+                "Choose one of a-z, 0-9, underscore, dot and dash with --name.");
+}
+
+// https://192.0.2.1:2379
+bool is_good_url(const std::string& url) {
+  constexpr std::string_view kScheme = "https://";
+  return url.starts_with(kScheme) && Endpoint::parse(url.substr(kScheme.size()));
+}
+
+}  // namespace
+
+ClusterAuthority::Config ClusterService::authority_config(const Membership& membership) const {
+  return {.paths = paths_,
+          .membership = membership,
+          .open = open_,
+          .lifetime_s = config_.cluster.certificate_lifetime_s,
+          .address = config_.cluster.address,
+          .write_documents = [this](std::vector<inventory::Write> documents) -> Status {
+            if (member_) return member_->write_documents(std::move(documents));
+            return fail(Errc::kIo, "the inventory has not been reached yet");
+          }};
+}
+
+// ---- what both have ----
+
+// At once: without it etcd would not be reached, after all the patience with it.
+ApiResult<void> ClusterService::check_address() const {
+  const std::string& address = config_.cluster.address;
+  if (address.empty()) {
+    return refuse(ApiErrorCode::kInvalidRequest, "[cluster] address is not set in paravaned.toml",
+                  kSeeAddress);
+  }
+  const auto door = Endpoint::of(address, config_.cluster.door_port);
+  const auto listener = dialer_.listen_and_wait(door ? door->print() : address);
+  if (listener || !listener.error().message.ends_with(std::strerror(EADDRNOTAVAIL))) return {};
+  return refuse(ApiErrorCode::kInvalidRequest,
+                fmt::format("[cluster] address in paravaned.toml is {}, which no NIC of this host "
+                            "has",
+                            address),
+                "Set it to an address of this host (see them with ip address), and start the "
+                "daemon again.");
+}
+
+// So that the answer to whoever has made this host a member shows how it is among the others.
+void ClusterService::await_inventory() {
+  const auto shown = [this] {
+    const std::shared_ptr<const inventory::View> seen = view();
+    if (!member_->state().connected || !seen) return false;
+    const auto self = seen->hosts.find(membership_->self.host);
+    if (self == seen->hosts.end() || !self->second.info) return false;
+    return !authority_ || seen->members.contains(membership_->self.host);
+  };
+  const auto late = std::chrono::steady_clock::now() + kFirstConnection;
+  while (!stopping_) {
+    const Instant next = member_->step(std::chrono::steady_clock::now());
+    if (authority_) settle_members();
+    share();
+    if (shown() || std::chrono::steady_clock::now() >= late) return;
+    wait(std::min<Instant>(next, late));
+  }
+}
+
+// ---- init ----
+
+ApiResult<control::ClusterStatus> ClusterService::do_init(const control::ClusterInit& init) {
+  if (membership_) {
+    return refuse(ApiErrorCode::kExists,
+                  fmt::format("this host is in cluster {} already", membership_->self.cluster),
+                  "Leave it first with paravane cluster leave.");
+  }
+  if (auto good = check_address(); !good) return std::unexpected(good.error());
+  if (init.etcd && !is_good_url(init.etcd->url)) {
+    return refuse(ApiErrorCode::kInvalidRequest,
+                  fmt::format("{} is no etcd that can be used", init.etcd->url),
+                  "It must be https://ADDRESS:PORT.");
+  }
+  if (init.etcd && init.etcd->authority.empty()) {
+    return refuse(ApiErrorCode::kInvalidRequest,
+                  fmt::format("who has signed the certificate of {} is not said", init.etcd->url),
+                  "Name the file with its certificate with --etcd-authority.");
+  }
+  const auto host = choose_name(init.host, config_.host.name);
+  if (!host) return std::unexpected(host.error());
+  const auto id = authority::make_secret(16);
+  if (!id) return refuse(ApiErrorCode::kInternal, id.error().message);
+  const std::string& address = config_.cluster.address;
+  Membership membership{
+      .self = {.cluster = *id, .host = *host},
+      .authority = *host,
+      .door = Endpoint::of(address, config_.cluster.door_port)->print(),
+      .runs_etcd = !init.etcd,
+      .own_etcd_authority = !init.etcd,
+      .etcd = {init.etcd ? init.etcd->url
+                         : "https://" + Endpoint::of(address, config_.cluster.etcd_port)->print()},
+      .etcd_user = inventory::host_user(*host),
+      .etcd_password = {}};
+  if (auto made = found(init, membership); !made) {
+    if (membership.runs_etcd) run_etcd_(false);
+    remove_cluster_directory(paths_);
+    return std::unexpected(made.error());
+  }
+  if (Status in = enter(std::move(membership)); !in) return not_kept(in.error());
+  log::info("cluster: {} is made, host {} has its authority", membership_->self.cluster,
+            membership_->self.host);
+  warn_of_other_name(membership_->self.host, config_.host.name);
+  await_inventory();
+  return cluster_status();
+}
+
+// The files and what stands in etcd; the membership is kept last, so that what is not
+// whole is nothing.
+ApiResult<void> ClusterService::found(const control::ClusterInit& init, Membership& membership) {
+  if (Status made = make_cluster_directory(paths_); !made) return not_kept(made.error());
+  EtcdRoot root;
+  auto password = authority::make_secret(32);
+  auto root_password = authority::make_secret(32);
+  if (!password || !root_password) return refuse(ApiErrorCode::kInternal, "no random numbers");
+  membership.etcd_password = std::move(*password);
+  root.password = std::move(*root_password);
+  if (init.etcd && !init.etcd->user.empty()) {
+    root = {.user = init.etcd->user, .password = init.etcd->password};
+  }
+  const ClusterAuthority::Config config = authority_config(membership);
+  if (Status made = ClusterAuthority::make(config, root, authority::wall_clock()); !made) {
+    return not_kept(made.error());
+  }
+  if (init.etcd) {
+    if (Status kept = write_file(paths_.etcd_authority(), init.etcd->authority); !kept) {
+      return not_kept(kept.error());
+    }
+  }
+  inventory::EtcdAccess access = etcd_access(paths_, membership);
+  access.user = root.user;
+  access.password = root.password;
+  if (auto ready = prepare_etcd(access, membership); !ready) return ready;
+  if (Status kept = save_membership(paths_, membership); !kept) return not_kept(kept.error());
+  return {};
+}
+
+ApiResult<void> ClusterService::prepare_etcd(const inventory::EtcdAccess& root_access,
+                                             const Membership& membership) {
+  if (membership.runs_etcd) run_etcd_(true);
+  inventory::EtcdAccess open_access = root_access;
+  open_access.user.clear();
+  inventory::EtcdClient anybody(open_access, open_);
+  Result<bool> closed = anybody.auth_enabled();
+  const auto late = std::chrono::steady_clock::now() + kEtcdStarts;
+  while (!closed && membership.runs_etcd && !stopping_ && std::chrono::steady_clock::now() < late) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    closed = anybody.auth_enabled();
+  }
+  if (!closed) return etcd_failed(closed.error());
+  if (!*closed && !membership.runs_etcd) {
+    return refuse(ApiErrorCode::kInvalidRequest,
+                  fmt::format("{} lets everybody write what they like", membership.etcd.front()),
+                  "Have it ask for users (etcdctl auth enable), and name one who may do all with "
+                  "--etcd-user and --etcd-password-file.");
+  }
+  if (!*closed) {
+    if (Status done = inventory::close_etcd(anybody, root_access.password); !done) {
+      return etcd_failed(done.error());
+    }
+  }
+  inventory::EtcdClient root(root_access, open_);
+  const nlohmann::json document = {{"cluster", membership.self.cluster},
+                                   {"authority", membership.authority}};
+  const auto first =
+      root.create(std::string(inventory::kConfigPrefix) + std::string(inventory::kClusterDocument),
+                  document.dump());
+  if (!first) return etcd_failed(first.error());
+  if (!*first) {
+    return refuse(ApiErrorCode::kExists, "that etcd holds another Paravane cluster already",
+                  "Join that one, or use another etcd.");
+  }
+  const Status in =
+      inventory::admit_host(root, membership.self.host, membership.etcd_password, true);
+  if (in) {
+    auto brought = bring_network(root, membership.self.host);
+    if (brought) return {};
+    static_cast<void>(root.erase_prefix(std::string(inventory::kConfigPrefix)));
+    return brought;
+  }
+  static_cast<void>(root.erase_prefix(std::string(inventory::kConfigPrefix)));
+  return etcd_failed(in.error());
+}
+
+ApiResult<void> ClusterService::bring_network(inventory::EtcdClient& etcd,
+                                              const std::string& host) const {
+  const control::Network network = network_as(host);
+  const std::string config(inventory::kConfigPrefix);
+  for (const auto& [name, vds] : network.switches) {
+    const Status put =
+        etcd.put(config + inventory::switch_document(name), inventory::print_switch(vds));
+    if (!put) return etcd_failed(put.error());
+  }
+  for (const auto& [name, group] : network.port_groups) {
+    const Status put =
+        etcd.put(config + inventory::port_group_document(name), inventory::print_port_group(group));
+    if (!put) return etcd_failed(put.error());
+  }
+  return {};
+}
+
+// What this host has, under the name that it has in a cluster.
+control::Network ClusterService::network_as(const std::string& host) const {
+  control::Network network = network_;
+  for (auto& [name, vds] : network.switches) {
+    auto own = vds.hosts.extract(network_host_);
+    if (own.empty()) continue;
+    own.key() = host;
+    vds.hosts.insert(std::move(own));
+  }
+  return network;
+}
+
+// ---- tokens, hosts ----
+
+ApiResult<void> ClusterService::need_authority() const {
+  if (!membership_) return no_cluster();
+  if (authority_) return {};
+  return refuse(ApiErrorCode::kDenied, "this host has not the cluster's authority",
+                fmt::format("Do it on host {}.", membership_->authority));
+}
+
+ApiResult<control::JoinToken> ClusterService::do_token(const control::TokenRequest& request) {
+  if (auto may = need_authority(); !may) return std::unexpected(may.error());
+  const auto time = authority::wall_clock();
+  auto token =
+      authority_->make_token(request.host, time + std::chrono::seconds(request.valid_s), time);
+  if (!token) return std::unexpected(token.error());
+  return control::JoinToken{std::move(*token), request.host, request.valid_s};
+}
+
+ApiResult<void> ClusterService::do_remove(const std::string& host) {
+  if (auto may = need_authority(); !may) return may;
+  if (host == membership_->self.host) {
+    return refuse(ApiErrorCode::kInvalidRequest, "this host has the authority",
+                  "End the whole cluster with paravane cluster leave.");
+  }
+  const Status gone = authority_->remove(host);
+  if (gone) return {};
+  if (gone.error().code == Errc::kNotFound) {
+    return refuse(ApiErrorCode::kNotFound, gone.error().message,
+                  "See paravane cluster status for the hosts there are.");
+  }
+  return etcd_failed(gone.error());
+}
+
+// ---- leave ----
+
+ApiResult<void> ClusterService::say_goodbye() {
+  const TlsClient client{.identity = paths_.identity(),
+                         .accept = [this](const auto& shown) { return accept_authority(shown); }};
+  const auto answer = ask_door(
+      membership_->door, client,
+      {.kind = authority::DoorRequest::Kind::kLeave, .token_id = {}, .secret = {}, .request = {}});
+  if (answer) return {};
+  const bool is_out =
+      answer.error().code == Errc::kBadState && answer.error().message.ends_with(kNoMember);
+  return refuse(ApiErrorCode::kClusterAway,
+                fmt::format("the authority at {}: {}", membership_->door, answer.error().message),
+                is_out ? "With --force it leaves."
+                       : "With --force this host leaves without being taken out of the cluster's "
+                         "lists; do that on the authority's host with paravane cluster remove.");
+}
+
+ApiResult<void> ClusterService::do_leave(bool force) {
+  if (!membership_) return no_cluster();
+  if (authority_ && !authority_->others().empty() && !force) {
+    return refuse(ApiErrorCode::kDenied,
+                  fmt::format("this host has the cluster's authority, and other hosts need it: {}",
+                              fmt::join(authority_->others(), ", ")),
+                  "Let them leave first; with --force the cluster ends as it is.");
+  }
+  if (authority_ && !membership_->runs_etcd && !force) {
+    if (auto cleared = clear_etcd(); !cleared) return cleared;
+  }
+  if (!authority_) {
+    // Not while we write there ourselves.
+    if (auto gone = say_goodbye(); !gone && !force) return gone;
+  }
+  log::info("cluster: this host has left {}", membership_->self.cluster);
+  forget();
+  return {};
+}
+
+// What this cluster has left in an etcd that is not ours.
+ApiResult<void> ClusterService::clear_etcd() {
+  const Status cleared = authority_->clear();
+  if (cleared) return {};
+  return etcd_failed(cleared.error());
+}
+
+}  // namespace paravane::cluster

@@ -1,0 +1,136 @@
+#include "cluster/cluster_files.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "base/endpoint.h"
+#include "base/log.h"
+#include "base/unique_fd.h"
+#include "control/json_reader.h"
+#include "control/vm.h"
+#include "control/vm_json.h"
+
+namespace paravane::cluster {
+
+using nlohmann::json;
+
+namespace {
+
+// Longer than the keeper gives an etcd (etcd_service.cc).
+constexpr auto kEtcdEnds = std::chrono::seconds(7);
+
+std::unexpected<Error> cannot(const char* what, const std::filesystem::path& path) {
+  return fail(Errc::kIo,
+              fmt::format("cannot {} {}: {}", what, path.string(), std::strerror(errno)));
+}
+
+bool write_all(int fd, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t size = ::write(fd, text.data(), text.size());
+    if (size < 0 && errno == EINTR) continue;
+    if (size <= 0) return false;
+    text.remove_prefix(static_cast<std::size_t>(size));
+  }
+  return true;
+}
+
+Result<Membership> parse_membership(const json& value) {
+  control::JsonReader reader(value, "membership");
+  Membership membership{
+      .self = {.cluster = reader.need_text("cluster"), .host = reader.need_text("host")},
+      .authority = reader.need_text("authority"),
+      .door = reader.need_text("door"),
+      .runs_etcd = reader.boolean("runs_etcd").value_or(false),
+      .own_etcd_authority = reader.boolean("own_etcd_authority").value_or(false),
+      .etcd = {},
+      .etcd_user = reader.need_text("etcd_user"),
+      .etcd_password = reader.need_text("etcd_password")};
+  if (const json* endpoints = reader.array("etcd")) {
+    for (const json& endpoint : *endpoints) {
+      if (endpoint.is_string()) membership.etcd.push_back(endpoint.get<std::string>());
+    }
+  }
+  if (membership.etcd.empty()) reader.complain("etcd", "must name one");
+  if (!authority::is_cluster_id(membership.self.cluster)) reader.complain("cluster", "is no id");
+  if (!control::check_name(membership.self.host)) reader.complain("host", "is no name");
+  if (!Endpoint::parse(membership.door)) reader.complain("door", "is no address");
+  if (const Status good = reader.finish(); !good) return std::unexpected(good.error());
+  return membership;
+}
+
+}  // namespace
+
+Status write_file(const std::filesystem::path& file, std::string_view text) {
+  const std::filesystem::path fresh = file.string() + ".new";
+  const UniqueFd fd(::open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+  if (!fd || !write_all(fd.get(), text) || ::fsync(fd.get()) != 0) return cannot("write", fresh);
+  if (::rename(fresh.c_str(), file.c_str()) != 0) return cannot("replace", file);
+  const UniqueFd directory(::open(file.parent_path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!directory || ::fsync(directory.get()) != 0) return cannot("keep", file);
+  return {};
+}
+
+Result<std::string> read_file(const std::filesystem::path& file) {
+  std::ifstream stream(file);
+  if (!stream) return cannot("read", file);
+  std::string text{std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
+  if (stream.bad()) return cannot("read", file);
+  return text;
+}
+
+Status make_cluster_directory(const settings::ClusterPaths& paths) {
+  remove_cluster_directory(paths);
+  if (::mkdir(paths.directory().c_str(), 0700) != 0) return cannot("make", paths.directory());
+  return {};
+}
+
+void remove_cluster_directory(const settings::ClusterPaths& paths) {
+  std::error_code error;
+  std::filesystem::remove(paths.membership(), error);  // first: what is left is nothing
+  const auto late = std::chrono::steady_clock::now() + kEtcdEnds;
+  do {  // an etcd that ends takes files away, too; one that is gone ends remove_all()
+    std::filesystem::remove_all(paths.directory(), error);
+    if (!error) return;
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  } while (std::chrono::steady_clock::now() < late);
+  log::warn("cluster: {} is not wanted any more and cannot be removed: {}",
+            paths.directory().string(), error.message());
+}
+
+Result<std::optional<Membership>> load_membership(const settings::ClusterPaths& paths) {
+  std::error_code unknown;
+  if (!std::filesystem::exists(paths.membership(), unknown) && !unknown) return std::nullopt;
+  const auto text = read_file(paths.membership());
+  if (!text) return std::unexpected(text.error());
+  const auto value = control::parse_json(*text);
+  Result<Membership> membership = fail(Errc::kInvalidArgument, "not a JSON object");
+  if (value && value->is_object()) membership = parse_membership(*value);
+  if (membership) return std::optional(std::move(*membership));
+  return fail(Errc::kInvalidArgument, fmt::format("{} is damaged: {}", paths.membership().string(),
+                                                  membership.error().message));
+}
+
+Status save_membership(const settings::ClusterPaths& paths, const Membership& membership) {
+  const json value = {{"cluster", membership.self.cluster},
+                      {"host", membership.self.host},
+                      {"authority", membership.authority},
+                      {"door", membership.door},
+                      {"runs_etcd", membership.runs_etcd},
+                      {"own_etcd_authority", membership.own_etcd_authority},
+                      {"etcd", membership.etcd},
+                      {"etcd_user", membership.etcd_user},
+                      {"etcd_password", membership.etcd_password}};
+  return write_file(paths.membership(), value.dump(1) + "\n");
+}
+
+}  // namespace paravane::cluster

@@ -1,0 +1,45 @@
+// The files that make this host a member of a cluster, read and written. A file is
+// replaced at once or not at all, and is on disk when it is said to be.
+//
+// Errors: kIo (with path and cause), kInvalidArgument (damaged).
+
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "authority/identity.h"
+#include "base/result.h"
+#include "settings/cluster_paths.h"
+
+namespace paravane::cluster {
+
+struct Membership {
+  authority::Identity self;
+  std::string authority;            // the host that has it
+  std::string door;                 // "192.0.2.1:28249": where it signs
+  bool runs_etcd = false;           // this host's keeper does
+  bool own_etcd_authority = false;  // etcd's certificate is by the cluster's authority
+  std::vector<std::string> etcd;    // "https://..."
+  std::string etcd_user;
+  std::string etcd_password;
+
+  bool has_authority() const { return self.host == authority; }
+};
+
+// nullopt: this host is in no cluster.
+Result<std::optional<Membership>> load_membership(const settings::ClusterPaths& paths);
+Status save_membership(const settings::ClusterPaths& paths, const Membership& membership);
+
+// Mode 0600. Its directory must be there.
+Status write_file(const std::filesystem::path& file, std::string_view text);
+Result<std::string> read_file(const std::filesystem::path& file);
+// Empty, mode 0700; what was there is gone.
+Status make_cluster_directory(const settings::ClusterPaths& paths);
+// Waits for an etcd that ends there, 7 s at most.
+void remove_cluster_directory(const settings::ClusterPaths& paths);
+
+}  // namespace paravane::cluster

@@ -1,0 +1,149 @@
+// ClusterService: joining a cluster with a token.
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <utility>
+
+#include "base/log.h"
+#include "cluster/cluster_refusals.h"
+#include "cluster/cluster_service.h"
+
+namespace paravane::cluster {
+
+using control::ApiErrorCode;
+using control::ApiResult;
+using control::refuse;
+
+ApiResult<control::ClusterStatus> ClusterService::do_join(const std::string& text) {
+  if (membership_) {
+    return refuse(ApiErrorCode::kExists,
+                  fmt::format("this host is in cluster {} already", membership_->self.cluster),
+                  "Leave it first with paravane cluster leave.");
+  }
+  if (auto good = check_address(); !good) return std::unexpected(good.error());
+  const auto token = authority::parse_token(text);
+  if (!token) {
+    return refuse(ApiErrorCode::kInvalidRequest, token.error().message,
+                  "Make one on the authority's host with paravane cluster token NAME.");
+  }
+  const auto own = authority::make_request();
+  if (!own) return refuse(ApiErrorCode::kInternal, own.error().message);
+  const auto answer = ask_to_join(*token, own->certificate);
+  if (!answer) return std::unexpected(answer.error());
+  const Membership membership{.self = *authority::inspect(answer->certificate)->identity,
+                              .authority = token->keeper.host,
+                              .door = token->door,
+                              .runs_etcd = false,
+                              .own_etcd_authority = answer->etcd_authority.empty(),
+                              .etcd = answer->etcd,
+                              .etcd_user = answer->etcd_user,
+                              .etcd_password = answer->etcd_password};
+  Status kept = make_cluster_directory(paths_);
+  if (kept) kept = write_file(paths_.identity(), own->key + answer->certificate);
+  if (kept) kept = write_file(paths_.authority(), answer->authority);
+  if (kept) kept = write_file(paths_.etcd_authority(), answer->etcd_authority);
+  if (kept) {
+    if (auto same = check_network(membership); !same) {
+      membership_ = membership;
+      if (auto gone = say_goodbye(); !gone) log::warn("cluster: {}", gone.error().message);
+      forget();
+      return std::unexpected(same.error());
+    }
+    kept = save_membership(paths_, membership);
+  }
+  if (kept) kept = enter(membership);
+  if (!kept) {
+    forget();
+    return not_kept(kept.error());
+  }
+  log::info("cluster: this host is {} in {}", membership.self.host, membership.self.cluster);
+  warn_of_other_name(membership.self.host, config_.host.name);
+  await_inventory();
+  return cluster_status();
+}
+
+// The answer, as far as it can be seen to be the authority's and good.
+ApiResult<authority::DoorAnswer> ClusterService::ask_to_join(const authority::Token& token,
+                                                             const std::string& request) {
+  // The token says whom to trust, before the secret is told.
+  const TlsClient client{
+      .identity = {}, .accept = [&token](const ShownCertificates& shown) -> Status {
+        for (const std::string& issuer : shown) {
+          const auto seen = authority::inspect(issuer);
+          if (!seen || seen->fingerprint != token.fingerprint) continue;
+          if (authority::is_signed_by(shown.front(), issuer, authority::wall_clock()) &&
+              authority::inspect(shown.front())->identity == token.keeper) {
+            return {};
+          }
+        }
+        return fail(Errc::kBadState, "who answers is not the authority that has made the token");
+      }};
+  const auto answer = ask_door(token.door, client,
+                               {.kind = authority::DoorRequest::Kind::kJoin,
+                                .token_id = token.id,
+                                .secret = token.secret,
+                                .request = request});
+  if (!answer && answer.error().code == Errc::kBadState) {
+    return join_refused(token.door, answer.error().message);
+  }
+  if (!answer) {
+    return refuse(ApiErrorCode::kClusterAway,
+                  fmt::format("the authority at {}: {}", token.door, answer.error().message),
+                  "See that its daemon runs and that its door is reached from here.");
+  }
+  const auto issuer = authority::inspect(answer->authority);
+  const auto seen = authority::inspect(answer->certificate);
+  const bool good =
+      issuer && issuer->fingerprint == token.fingerprint && seen && seen->identity &&
+      seen->identity->cluster == token.keeper.cluster && !answer->etcd.empty() &&
+      authority::is_signed_by(answer->certificate, answer->authority, authority::wall_clock());
+  if (!good) {
+    return refuse(ApiErrorCode::kDenied, "the authority's answer is not what it must be",
+                  "See that both hosts have the same version, and their clocks the same time.");
+  }
+  return *answer;
+}
+
+// What this host has must be in the cluster as it is, or a name would mean another network
+// for its VMs from one moment to the next.
+ApiResult<void> ClusterService::check_network(const Membership& membership) {
+  const control::Network own = network_as(membership.self.host);
+  if (own.switches.empty()) return {};
+  const inventory::EtcdAccess access = etcd_access(paths_, membership);
+  inventory::EtcdClient etcd(access, open_);
+  inventory::Records records;
+  const auto read =
+      etcd.for_each(std::string(inventory::kConfigPrefix),
+                    [&](inventory::KeyValue&& pair) { return records.put(std::move(pair)); });
+  if (!read) return etcd_failed(read.error());
+  const control::Network shared = records.build()->network;
+  const auto differs = [](const char* what, const std::string& name, const char* command) {
+    return refuse(ApiErrorCode::kExists,
+                  fmt::format("this host has a {} {}, which the cluster has not, or has otherwise",
+                              what, name),
+                  fmt::format("Delete it first with paravane {} delete {}, and join with another "
+                              "token.",
+                              command, name));
+  };
+  for (const auto& [name, group] : own.port_groups) {
+    const auto same = shared.port_groups.find(name);
+    if (same == shared.port_groups.end() || same->second != group) {
+      return differs("port group", name, "portgroup");
+    }
+  }
+  // What other hosts do there is theirs.
+  const auto here = [&](control::DistributedSwitch vds) {
+    std::erase_if(vds.hosts, [&](const auto& host) { return host.first != membership.self.host; });
+    return vds;
+  };
+  for (const auto& [name, vds] : own.switches) {
+    const auto same = shared.switches.find(name);
+    if (same == shared.switches.end() || here(same->second) != here(vds)) {
+      return differs("switch", name, "vds");
+    }
+  }
+  return {};
+}
+
+}  // namespace paravane::cluster

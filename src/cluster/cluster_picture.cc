@@ -1,0 +1,88 @@
+#include "cluster/cluster_picture.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <utility>
+
+namespace paravane::cluster {
+namespace {
+
+constexpr std::size_t kMostClaims = 100;  // that are named
+
+std::vector<std::string> describe_lost(const inventory::View& view) {
+  std::vector<std::string> lines;
+  lines.reserve(view.oversized_hosts.size() + kMostClaims + 1);
+  for (const std::string& host : view.oversized_hosts) {
+    lines.push_back(fmt::format("all of host {}: it has too many keys", host));
+  }
+  const std::size_t named = std::min(view.lost.size(), kMostClaims);
+  for (std::size_t i = 0; i < named; ++i) {
+    const inventory::LostClaim& claim = view.lost[i];
+    lines.push_back(fmt::format("{} of host {}: {}", claim.key, claim.host, claim.reason));
+  }
+  if (named < view.lost.size()) {
+    lines.push_back(fmt::format("{} more claims", view.lost.size() - named));
+  }
+  return lines;
+}
+
+// With an authority of an older version all are that are there.
+bool is_known_by_name(const inventory::MemberRecords& members, const control::ClusterHost& host) {
+  const auto found = members.find(host.name);
+  return found == members.end() ? host.present && members.empty() : found->second.keys.empty();
+}
+
+}  // namespace
+
+control::ClusterStatus describe(const ClusterPicture& picture, const settings::Config& config) {
+  if (!picture.self) return {};
+  const auto left = picture.valid_until - std::chrono::system_clock::now();
+  const auto away = std::chrono::steady_clock::now() - picture.state.since;
+  const auto seconds = [](auto time) {
+    const auto whole = std::chrono::duration_cast<std::chrono::seconds>(time).count();
+    return static_cast<std::uint64_t>(std::max<std::int64_t>(0, whole));
+  };
+  control::ClusterStatus status{.member = true,
+                                .cluster = picture.self->cluster,
+                                .host = picture.self->host,
+                                .authority = picture.authority,
+                                .address = config.cluster.address,
+                                .connected = picture.state.connected,
+                                .problem = picture.state.problem,
+                                .since_s = seconds(away),
+                                .certificate_left_s = seconds(left),
+                                .etcd = picture.etcd};
+  std::map<std::string, control::ClusterHost> hosts;
+  for (const std::string& name : picture.members) hosts[name].name = name;
+  const inventory::View nothing;
+  const inventory::View& seen = picture.view ? *picture.view : nothing;
+  for (const auto& [name, record] : seen.members) hosts[name].name = name;
+  for (const auto& [name, host] : seen.hosts) {
+    hosts[name] = {.name = name,
+                   .present = host.info.has_value(),
+                   .address = host.info ? host.info->address : "",
+                   .port = host.info ? host.info->port : 0U,
+                   .version = host.info ? host.info->version : "",
+                   .adapters = host.adapters.size(),
+                   .gids = host.gids.size()};
+  }
+  for (const auto& [name, channel] : picture.channels) {
+    const auto found = hosts.find(name);
+    if (found == hosts.end()) continue;
+    const char* kind = config.channel.encrypted ? "encrypted" : "sealed";
+    found->second.channel = channel.open ? kind : "none";
+    found->second.channel_problem = channel.problem;
+  }
+  for (auto& [name, host] : hosts) {
+    host.by_name = is_known_by_name(seen.members, host);
+    status.hosts.push_back(std::move(host));
+  }
+  status.odd_keys = seen.odd_keys;
+  status.lost = describe_lost(seen);
+  return status;
+}
+
+}  // namespace paravane::cluster

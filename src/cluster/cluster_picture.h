@@ -1,0 +1,37 @@
+// ClusterPicture: what the cluster's thread lets other threads see of it, and what
+// `paravane cluster status` says.
+
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "authority/certificate.h"
+#include "control/cluster.h"
+#include "inventory/member.h"
+#include "settings/config.h"
+
+namespace paravane::cluster {
+
+struct ClusterPicture {
+  std::shared_ptr<const inventory::View> view;  // shared: readers keep what they look at
+  std::optional<authority::Identity> self;
+  inventory::MemberState state;
+  std::string authority;  // the host that has it
+  std::vector<std::string> etcd;
+  authority::Seconds valid_until{};
+  struct Channel {
+    bool open = false;
+    std::string problem;
+  };
+  std::map<std::string, Channel> channels;  // of hosts in the view
+  std::set<std::string> members;            // but for the authority's host; known there alone
+};
+
+control::ClusterStatus describe(const ClusterPicture& picture, const settings::Config& config);
+
+}  // namespace paravane::cluster

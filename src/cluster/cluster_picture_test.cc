@@ -1,0 +1,80 @@
+#include "cluster/cluster_picture.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace paravane::cluster {
+namespace {
+
+using testing::HasSubstr;
+using testing::SizeIs;
+
+ClusterPicture picture_with(std::size_t lost, std::size_t oversized) {
+  auto view = std::make_shared<inventory::View>();
+  for (std::size_t i = 0; i < lost; ++i) {
+    view->lost.push_back({.host = "h2", .key = "gids/" + std::to_string(i), .reason = "taken"});
+  }
+  for (std::size_t i = 0; i < oversized; ++i) {
+    view->oversized_hosts.push_back("h" + std::to_string(i));
+  }
+  ClusterPicture picture;
+  picture.self = authority::Identity{"00112233445566778899aabbccddeeff", "h1"};
+  picture.view = std::move(view);
+  return picture;
+}
+
+TEST(ClusterPicture, NamesWhatDoesNotCount) {
+  const auto status = describe(picture_with(2, 1), settings::Config());
+  EXPECT_THAT(status.lost,
+              testing::ElementsAre("all of host h0: it has too many keys",
+                                   "gids/0 of host h2: taken", "gids/1 of host h2: taken"));
+}
+
+TEST(ClusterPicture, SaysWhichHostsAreKnownByTheirNameAlone) {
+  const auto by_name = [](const inventory::MemberRecords& members) {
+    auto view = std::make_shared<inventory::View>();
+    view->members = members;
+    for (const char* host : {"h1", "h2"}) view->hosts[host].info.emplace();
+    ClusterPicture picture = picture_with(0, 0);
+    picture.view = std::move(view);
+    std::vector<std::string> names;
+    for (const auto& host : describe(picture, settings::Config()).hosts) {
+      if (host.by_name) names.push_back(host.name);
+    }
+    return names;
+  };
+  const std::string key(64, 'a');
+  EXPECT_THAT(by_name({{"h1", {key, {key}}}, {"h2", {key, {key}}}}), testing::IsEmpty());
+  EXPECT_THAT(by_name({{"h1", {key, {key}}}, {"h2", {"", {}}}}), testing::ElementsAre("h2"));
+  EXPECT_THAT(by_name({{"h1", {key, {key}}}, {"h3", {"", {}}}}), testing::ElementsAre("h3"))
+      << "though it is away";
+  EXPECT_THAT(by_name({{"h1", {key, {key}}}}), testing::IsEmpty()) << "h2 is no member";
+  EXPECT_THAT(by_name({}), testing::ElementsAre("h1", "h2"));
+}
+
+TEST(ClusterPicture, ListsAMemberThatIsAwayOnEveryHost) {
+  const std::string key(64, 'a');
+  auto view = std::make_shared<inventory::View>();
+  view->members = {{"h1", {key, {key}}}, {"h2", {key, {key}}}};
+  view->hosts["h1"].info.emplace();
+  ClusterPicture picture = picture_with(0, 0);
+  picture.view = std::move(view);
+  const auto hosts = describe(picture, settings::Config()).hosts;
+  ASSERT_THAT(hosts, SizeIs(2));
+  EXPECT_TRUE(hosts[0].present);
+  EXPECT_EQ(hosts[1].name, "h2");
+  EXPECT_FALSE(hosts[1].present);
+}
+
+// One host can make many thousand of them.
+TEST(ClusterPicture, NamesSoManyClaimsAndSaysHowManyMoreThereAre) {
+  EXPECT_THAT(describe(picture_with(100, 0), settings::Config()).lost, SizeIs(100));
+  const auto status = describe(picture_with(16'000, 2), settings::Config());
+  ASSERT_THAT(status.lost, SizeIs(103));
+  EXPECT_EQ(status.lost[0], "all of host h0: it has too many keys");
+  EXPECT_THAT(status.lost[101], HasSubstr("gids/99 of host h2"));
+  EXPECT_EQ(status.lost[102], "15900 more claims");
+}
+
+}  // namespace
+}  // namespace paravane::cluster

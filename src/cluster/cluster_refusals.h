@@ -1,0 +1,23 @@
+// What a host answers its operator when something in its cluster does not work.
+
+#pragma once
+
+#include <string>
+
+#include "base/result.h"
+#include "control/api_error.h"
+
+namespace paravane::cluster {
+
+std::unexpected<control::ApiError> no_cluster();
+// A file of the state directory.
+std::unexpected<control::ApiError> not_kept(const Error& error);
+std::unexpected<control::ApiError> etcd_failed(const Error& error);
+// By the authority that has made the token.
+std::unexpected<control::ApiError> join_refused(const std::string& door,
+                                                const std::string& problem);
+
+// Logs that `[host] name`, as it is configured, is not the name that it has as a member.
+void warn_of_other_name(const std::string& member, const std::string& configured);
+
+}  // namespace paravane::cluster

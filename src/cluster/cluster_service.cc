@@ -1,0 +1,484 @@
+#include "cluster/cluster_service.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "base/endpoint.h"
+#include "base/log.h"
+#include "base/version.h"
+#include "control/segment.h"
+
+namespace paravane::cluster {
+
+using control::ApiErrorCode;
+using control::ApiResult;
+using control::refuse;
+using inventory::View;
+
+namespace {
+
+constexpr std::chrono::milliseconds kAnswerLimit{25'000};  // the client gives up after 30 s
+constexpr std::size_t kMostReasons = 8;                    // that are logged
+constexpr auto kDoorAgain = std::chrono::seconds(5);
+constexpr auto kSilenceAgain = std::chrono::seconds(1);
+constexpr auto kSettleAgain = std::chrono::seconds(1);
+
+Instant now() {
+  return std::chrono::steady_clock::now();
+}
+
+}  // namespace
+
+ClusterService::ClusterService(const settings::Config& config, privsep::Dialer& dialer,
+                               std::function<void(bool)> run_etcd, Listeners listeners)
+    : config_(config),
+      paths_(config.state_dir),
+      dialer_(dialer),
+      run_etcd_(std::move(run_etcd)),
+      listeners_(std::move(listeners)),
+      open_([this](const std::string& address) { return dialer_.dial_and_wait(address); }),
+      wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+      mailbox_([this] { ::eventfd_write(wake_.get(), 1); }) {}
+
+ClusterService::~ClusterService() {
+  stop();
+}
+
+Status ClusterService::start() {
+  auto membership = load_membership(paths_);
+  if (!membership) return std::unexpected(membership.error());
+  if (*membership) {
+    if (Status in = enter(std::move(**membership)); !in) return in;
+  }
+  thread_ = std::thread([this] { run(); });
+  return {};
+}
+
+void ClusterService::stop() {
+  stopping_ = true;
+  mailbox_.close();
+  ::eventfd_write(wake_.get(), 1);
+  if (thread_.joinable()) thread_.join();
+}
+
+void ClusterService::run() {
+  pthread_setname_np(pthread_self(), "cluster");
+  while (!stopping_) {
+    mailbox_.deliver();
+    Instant next = kNever;
+    if (membership_) {
+      const bool renewed =
+          certificate_->look(now(), [this](const auto& request) { return sign(request); });
+      // The others may refuse the old key as soon as they hear of the new one.
+      if (renewed && listeners_.identity) listeners_.identity();
+      if (renewed) publish();
+      if (authority_ && !door_ && now() >= next_door_) open_door();
+      next = certificate_->next_look();
+      if (authority_ && !door_) next = std::min(next, next_door_);
+    }
+    if (member_) {
+      next = std::min(next, member_->step(now()));
+      if (authority_) silence_next();
+      if (authority_) settle_members();
+      if (wants_settling_) next = std::min(next, next_settling_);
+      if (!to_silence_.empty()) next = std::min(next, next_silencing_);
+      share();
+    }
+    if (!mailbox_.waiting()) wait(next);
+  }
+  mailbox_.deliver();  // whoever waits for an answer
+  door_.reset();
+  member_.reset();
+}
+
+void ClusterService::wait(Instant until) {
+  constexpr Duration kLongest = std::chrono::hours(1);
+  const Duration left =
+      std::clamp(until == kNever ? kLongest : until - now(), Duration{}, kLongest);
+  const auto time = std::chrono::ceil<std::chrono::milliseconds>(left);
+  if (member_) {
+    member_->wait(time, wake_.get());
+  } else {
+    pollfd poll{.fd = wake_.get(), .events = POLLIN, .revents = 0};
+    ::poll(&poll, 1, until == kNever ? -1 : static_cast<int>(time.count()));
+  }
+  eventfd_t ignored = 0;
+  ::eventfd_read(wake_.get(), &ignored);
+}
+
+// ---- what other threads ask ----
+
+std::shared_ptr<const View> ClusterService::view() const {
+  const MutexLock lock(mutex_);
+  return shared_.view;
+}
+
+std::optional<authority::Identity> ClusterService::self() const {
+  const MutexLock lock(mutex_);
+  return shared_.self;
+}
+
+ApiResult<void> ClusterService::check_change() const {
+  const MutexLock lock(mutex_);
+  if (!shared_.self || shared_.state.connected) return {};
+  return refuse(ApiErrorCode::kClusterAway,
+                "the cluster's inventory cannot be reached: " + shared_.state.problem,
+                "What runs goes on. See paravane cluster status, and ask again.");
+}
+
+ApiResult<void> ClusterService::check_document_change() const {
+  {
+    const MutexLock lock(mutex_);
+    if (shared_.self && shared_.self->host != shared_.authority) {
+      return refuse(ApiErrorCode::kDenied,
+                    fmt::format("the cluster's switches and port groups are changed on host {}, "
+                                "which has its authority",
+                                shared_.authority),
+                    fmt::format("Run the same command on host {}.", shared_.authority));
+    }
+  }
+  return check_change();
+}
+
+std::set<std::string> ClusterService::members() const {
+  const MutexLock lock(mutex_);
+  if (!shared_.self || shared_.self->host != shared_.authority) return {};
+  std::set<std::string> members = shared_.members;
+  members.insert(shared_.self->host);
+  return members;
+}
+
+std::optional<inventory::GidOwner> ClusterService::mac_owner_elsewhere(
+    const control::MacAddress& mac) const {
+  const MutexLock lock(mutex_);
+  if (!shared_.view || !shared_.self) return std::nullopt;
+  const auto found = shared_.view->macs.find(mac);
+  if (found == shared_.view->macs.end() || found->second.host == shared_.self->host) {
+    return std::nullopt;
+  }
+  return found->second;
+}
+
+void ClusterService::set_adapters(std::map<inventory::AdapterId, inventory::AdapterInfo> adapters) {
+  mailbox_.post([this, all = std::move(adapters)] {
+    adapters_ = all;
+    publish();
+  });
+}
+
+void ClusterService::set_channel(const std::string& host, bool open, const std::string& problem) {
+  const MutexLock lock(mutex_);
+  if (!shared_.view || !shared_.view->hosts.contains(host)) return;
+  shared_.channels[host] = {.open = open, .problem = problem};
+}
+
+void ClusterService::set_gids(std::map<inventory::GidId, inventory::AdapterId> gids) {
+  mailbox_.post([this, all = std::move(gids)] {
+    gids_ = all;
+    publish();
+  });
+}
+
+void ClusterService::set_place(const control::ChannelPlace& place) {
+  mailbox_.post([this, place] {
+    place_ = place;
+    publish();
+  });
+}
+
+void ClusterService::set_network(const std::string& host, const control::Network& network) {
+  mailbox_.post([this, host, network] {
+    network_host_ = host;
+    network_ = network;
+  });
+}
+
+template <typename Function>
+std::invoke_result_t<Function> ClusterService::carry(Function function) {
+  auto answer = mailbox_.ask(std::move(function), kAnswerLimit);
+  if (answer) return std::move(*answer);
+  return refuse(ApiErrorCode::kBusy, "the cluster did not answer in time",
+                "See with paravane cluster status what was done, and ask again.");
+}
+
+ApiResult<void> ClusterService::write_document(const std::string& name,
+                                               const std::optional<std::string>& json) {
+  return carry([this, name, json]() -> ApiResult<void> {
+    if (!member_) return refuse(ApiErrorCode::kNotFound, "this host is in no cluster");
+    const Status written = member_->write_document(name, json);
+    if (written) return {};
+    if (written.error().code == Errc::kBadState) {
+      return refuse(ApiErrorCode::kDenied, "this host may not change the cluster's configuration",
+                    fmt::format("Do it on host {}.", membership_->authority));
+    }
+    return refuse(ApiErrorCode::kClusterAway, written.error().message, "Ask again.");
+  });
+}
+
+ApiResult<control::ClusterStatus> ClusterService::init_cluster(const control::ClusterInit& init) {
+  return carry([this, init] { return do_init(init); });
+}
+ApiResult<control::JoinToken> ClusterService::make_token(const control::TokenRequest& request) {
+  return carry([this, request] { return do_token(request); });
+}
+ApiResult<control::ClusterStatus> ClusterService::join_cluster(const std::string& token) {
+  return carry([this, token] { return do_join(token); });
+}
+ApiResult<void> ClusterService::leave_cluster(bool force) {
+  return carry([this, force] { return do_leave(force); });
+}
+ApiResult<void> ClusterService::remove_host(const std::string& host) {
+  return carry([this, host] { return do_remove(host); });
+}
+ApiResult<control::ClusterStatus> ClusterService::cluster_status() {
+  ClusterPicture picture;
+  {
+    const MutexLock lock(mutex_);
+    picture = shared_;
+  }
+  return describe(picture, config_);
+}
+
+// ---- the inventory ----
+
+Status ClusterService::enter(Membership membership) {
+  auto certificate = HostCertificate::load(paths_.identity(), membership.self);
+  if (!certificate) return std::unexpected(certificate.error());
+  if (membership.has_authority()) {
+    auto loaded = ClusterAuthority::load(authority_config(membership));
+    if (!loaded) return std::unexpected(loaded.error());
+    authority_ = std::move(*loaded);
+  }
+  if (membership.runs_etcd) run_etcd_(true);
+  certificate_ = std::move(*certificate);
+  next_door_ = now();
+  membership_ = std::move(membership);
+  {
+    const MutexLock lock(mutex_);
+    shared_.view = nullptr;
+    shared_.self = membership_->self;
+    shared_.authority = membership_->authority;
+    shared_.etcd = membership_->etcd;
+  }
+  inventory::EtcdAccess access = etcd_access(paths_, *membership_);
+  access.given_up = &stopping_;
+  member_ = std::make_unique<inventory::Member>(
+      inventory::MemberConfig{.host = membership_->self.host, .access = std::move(access)}, open_,
+      inventory::Member::Events{
+          .changed = [this](std::shared_ptr<const View> view) { learn(std::move(view)); },
+          .state = [this](const inventory::MemberState& state) { tell_state(state); },
+          .lost = [this](const inventory::LostClaim& claim) { tell_lost(claim); }},
+      now());
+  share();
+  publish();
+  return {};
+}
+
+void ClusterService::share() {
+  const MutexLock lock(mutex_);
+  shared_.state = member_->state();
+  shared_.valid_until = certificate_->valid_until();
+  if (authority_) shared_.members = authority_->others();
+}
+
+void ClusterService::forget() {
+  door_.reset();
+  member_.reset();
+  authority_.reset();
+  if (membership_ && membership_->runs_etcd) run_etcd_(false);
+  membership_.reset();
+  to_silence_.clear();
+  wants_settling_ = false;
+  certificate_.reset();
+  remove_cluster_directory(paths_);
+  {
+    const MutexLock lock(mutex_);
+    shared_ = {};
+  }
+  if (listeners_.view) listeners_.view(nullptr);
+}
+
+void ClusterService::publish() {
+  if (!member_) return;
+  // Not while an adapter is on its way from one network to another.
+  const std::shared_ptr<const View> seen = view();
+  std::map<inventory::GidId, inventory::AdapterId> gids;
+  for (const auto& [gid, id] : gids_) {
+    const auto adapter = adapters_.find(id);
+    if (!seen || adapter == adapters_.end()) continue;
+    if (control::segment_number(seen->network, adapter->second.port_group) != gid.segment) continue;
+    gids.emplace(gid, id);
+  }
+  const auto at = Endpoint::parse(place_.endpoint);
+  inventory::Said said =
+      inventory::say_all({.address = at ? at->address() : config_.cluster.address,
+                          .port = at ? at->port() : std::uint16_t{0},
+                          .version = kVersion,
+                          .closed = at ? std::string() : place_.closed,
+                          .key = certificate_->key()},
+                         adapters_, gids);
+  if (said.left_out > 0 && !std::exchange(says_too_much_, true)) {
+    log::warn(
+        "cluster: this host has more adapters and GIDs than the inventory takes of one: {} are not "
+        "known to others; lower its VMs' quotas of GIDs",
+        said.left_out);
+  }
+  says_too_much_ = said.left_out > 0;
+  member_->set_own(std::move(said.keys));
+}
+
+void ClusterService::learn(std::shared_ptr<const View> view) {
+  {
+    const MutexLock lock(mutex_);
+    shared_.view = view;
+    if (view) {
+      std::erase_if(shared_.channels,
+                    [&](const auto& entry) { return !view->hosts.contains(entry.first); });
+    }
+  }
+  publish();
+  wants_settling_ = authority_ != nullptr;
+  if (authority_ && view) {
+    for (const std::string& host : view->oversized_hosts) {
+      if (std::ranges::find(to_silence_, host) == to_silence_.end()) to_silence_.push_back(host);
+    }
+  }
+  if (listeners_.view) listeners_.view(std::move(view));
+}
+
+// What a host with too many keys says counts for nothing, but its keys grow old: with
+// fewer of them it would have the GIDs that others have claimed since. One at a time,
+// since our own lease is kept meanwhile.
+void ClusterService::silence_next() {
+  if (to_silence_.empty() || now() < next_silencing_) return;
+  next_silencing_ = now() + kSilenceAgain;
+  const std::string host = std::move(to_silence_.front());
+  to_silence_.pop_front();
+  const Status done = authority_->silence(host);
+  if (done) {
+    log::warn("cluster: host {} said too much of itself, and all of it was taken away", host);
+  } else {
+    to_silence_.push_back(host);
+    log::warn("cluster: host {} says too much of itself: {}", host, done.error().message);
+  }
+}
+
+// Only where something differs is anything written, so this comes to an end.
+void ClusterService::settle_members() {
+  if (!wants_settling_ || !member_->state().connected || now() < next_settling_) return;
+  const std::shared_ptr<const View> seen = view();
+  if (!seen) return;
+  const Status settled = authority_->settle(*seen);
+  wants_settling_ = !settled;
+  if (settled) return;
+  next_settling_ = now() + kSettleAgain;
+  if (const auto kept_back = not_settled_.allow(now())) {
+    log::warn("cluster: the members' keys cannot be told to the others: {}{}",
+              settled.error().message, kept_back_note(*kept_back));
+  }
+}
+
+void ClusterService::tell_state(const inventory::MemberState& state) {
+  {
+    const MutexLock lock(mutex_);
+    shared_.state = state;
+  }
+  if (listeners_.state) listeners_.state(state);
+  if (state.connected) {
+    away_.clear();
+    log::info("cluster: connected to the inventory");
+  } else if (away_.size() < kMostReasons && away_.insert(state.problem).second) {
+    log::warn("cluster: the inventory is away: {}", state.problem);
+  }
+}
+
+void ClusterService::tell_lost(const inventory::LostClaim& claim) {
+  log::warn("cluster: {} of this host does not count: {}", claim.key, claim.reason);
+  if (listeners_.lost) listeners_.lost(claim);
+}
+
+// ---- the certificate and the authority's door ----
+
+Result<authority::DoorAnswer> ClusterService::ask_door(const std::string& door,
+                                                       const TlsClient& client,
+                                                       const authority::DoorRequest& request) {
+  const auto socket = dialer_.dial_and_wait(door);
+  if (!socket) return std::unexpected(socket.error());
+  const auto line = exchange_line(*socket, client, authority::print_request(request));
+  if (!line) return std::unexpected(line.error());
+  auto answer = authority::parse_answer(*line);
+  if (!answer) return std::unexpected(answer.error());
+  if (!answer->problem.empty()) return fail(Errc::kBadState, answer->problem);
+  return answer;
+}
+
+// That it is the authority's host, by the authority's signature.
+Status ClusterService::accept_authority(const ShownCertificates& shown) const {
+  const auto known = read_file(paths_.authority());
+  if (!known) return std::unexpected(known.error());
+  const auto time = authority::wall_clock();
+  const authority::Identity keeper{membership_->self.cluster, membership_->authority};
+  const bool good = !shown.empty() && authority::is_signed_by(shown.front(), *known, time) &&
+                    authority::inspect(shown.front())->identity == keeper;
+  if (good) return {};
+  return fail(Errc::kBadState, "who answers is not the cluster's authority");
+}
+
+Result<std::string> ClusterService::sign(const std::string& request) {
+  if (authority_) {
+    const auto time = authority::wall_clock();
+    return authority_->renew_own(certificate_->key(), certificate_->valid_until(), request, time);
+  }
+  const TlsClient client{.identity = paths_.identity(),
+                         .accept = [this](const auto& shown) { return accept_authority(shown); }};
+  auto answer = ask_door(membership_->door, client,
+                         {.kind = authority::DoorRequest::Kind::kRenew,
+                          .token_id = {},
+                          .secret = {},
+                          .request = request});
+  if (!answer) return std::unexpected(answer.error());
+  return std::move(answer->certificate);
+}
+
+void ClusterService::open_door() {
+  next_door_ = now() + kDoorAgain;
+  auto listener = dialer_.listen_and_wait(membership_->door);
+  if (!listener) {
+    log::error("cluster: no host can join: {}", listener.error().message);
+    return;
+  }
+  door_ = std::make_unique<JoinDoor>(
+      std::move(*listener), TlsServer{.identity = paths_.identity(),
+                                      .authority = paths_.authority(),
+                                      .answer = [this](const auto& peer, const std::string& line) {
+                                        return answer_at_door(peer, line);
+                                      }});
+}
+
+// The door's thread.
+std::string ClusterService::answer_at_door(const std::optional<authority::Peer>& peer,
+                                           const std::string& line) {
+  authority::DoorAnswer refusal;
+  refusal.problem = "the authority is busy";
+  refusal.problem += authority::kTryAgain;
+  const auto request = authority::parse_request(line);
+  if (!request) {
+    refusal.problem = request.error().message;
+    return authority::print_answer(refusal);
+  }
+  const auto answer = mailbox_.ask(
+      [this, peer, asked = *request]() -> std::optional<authority::DoorAnswer> {
+        if (!authority_) return std::nullopt;
+        const auto time = authority::wall_clock();
+        return authority_->answer(peer, asked, time);
+      },
+      kTlsPatience);
+  return authority::print_answer(answer && *answer ? **answer : refusal);
+}
+
+}  // namespace paravane::cluster

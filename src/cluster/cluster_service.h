@@ -1,0 +1,185 @@
+// ClusterService: this host as a member of a cluster: its operator's requests, its
+// certificate, its part in the inventory, and on one host the authority. A thread of its
+// own does all of it, since it waits for etcd and for other hosts; nobody waits for it
+// but the API's threads, and those for a bounded time.
+//
+// Without a cluster it does nothing at all.
+
+#pragma once
+
+#include <sys/types.h>
+
+#include <atomic>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/log_limit.h"
+#include "base/mailbox.h"
+#include "base/mutex.h"
+#include "cluster/cluster_authority.h"
+#include "cluster/cluster_files.h"
+#include "cluster/cluster_picture.h"
+#include "cluster/join_door.h"
+#include "cluster/member_certificate.h"
+#include "control/cluster.h"
+#include "control/host_configuration.h"
+#include "inventory/member.h"
+#include "inventory/own_keys.h"
+#include "privsep/dialer.h"
+#include "settings/config.h"
+
+namespace paravane::cluster {
+
+class ClusterService final : public control::ClusterManagement {
+ public:
+  // Called on the cluster's thread; they must not wait. Each may be empty.
+  struct Listeners {
+    // What the cluster looks like now; null: there is none any more.
+    std::function<void(std::shared_ptr<const inventory::View>)> view;
+    // A claim of this host that does not count: once, as long as it is so.
+    std::function<void(const inventory::LostClaim&)> lost;
+    // Whether the inventory can be reached has changed, or why not.
+    std::function<void(const inventory::MemberState&)> state;
+    // There is a new certificate in ClusterPaths::identity(). Connections that are there
+    // need not end.
+    std::function<void()> identity;
+  };
+
+  // `dialer` outlives the service. `run_etcd` tells the keeper.
+  ClusterService(const settings::Config& config, privsep::Dialer& dialer,
+                 std::function<void(bool)> run_etcd, Listeners listeners = {});
+  ~ClusterService() override;
+  ClusterService(const ClusterService&) = delete;
+  ClusterService& operator=(const ClusterService&) = delete;
+
+  // REQUIRES: the state directory is ours. Errors: kIo, kInvalidArgument (damaged files).
+  Status start();
+  // Ends the thread; requests that come later are refused. REQUIRES: dialer.close().
+  void stop();
+
+  // ---- any thread, at once ----
+  // Null: no cluster, or nothing is known of it yet.
+  std::shared_ptr<const inventory::View> view() const;
+  // nullopt: no cluster.
+  std::optional<authority::Identity> self() const;
+  // Whether what others must know of may be changed now. Errors: kClusterAway.
+  control::ApiResult<void> check_change() const;
+  // As check_change(), of a document. Errors: also kDenied (another host writes them).
+  control::ApiResult<void> check_document_change() const;
+  // All hosts that may be in it; empty where nobody knows: without the authority.
+  std::set<std::string> members() const;
+  // Who else in the cluster has it.
+  std::optional<inventory::GidOwner> mac_owner_elsewhere(const control::MacAddress& mac) const;
+  // All adapters, or all GIDs, of this host: they stand in the inventory soon.
+  void set_adapters(std::map<inventory::AdapterId, inventory::AdapterInfo> adapters);
+  void set_gids(std::map<inventory::GidId, inventory::AdapterId> gids);
+  // Whether there is a channel to another host, and if not why.
+  void set_channel(const std::string& host, bool open, const std::string& problem);
+  // Where this host's channels are, or why there are none.
+  void set_place(const control::ChannelPlace& place);
+  // The switches and port groups of this host, in which it is called `host`: what it
+  // brings into a cluster.
+  void set_network(const std::string& host, const control::Network& network);
+  // A document below config/ (a switch, a port group); nullopt takes it away. Waits; not
+  // for the control thread. Errors: kNotFound (no cluster), kClusterAway, kDenied (the
+  // authority's host writes it), kBusy.
+  control::ApiResult<void> write_document(const std::string& name,
+                                          const std::optional<std::string>& json);
+
+  // ---- ClusterManagement: any thread but the control thread, since they wait; the last
+  // one does not ----
+  control::ApiResult<control::ClusterStatus> init_cluster(
+      const control::ClusterInit& init) override;
+  control::ApiResult<control::JoinToken> make_token(const control::TokenRequest& request) override;
+  control::ApiResult<control::ClusterStatus> join_cluster(const std::string& token) override;
+  control::ApiResult<void> leave_cluster(bool force) override;
+  control::ApiResult<void> remove_host(const std::string& host) override;
+  control::ApiResult<control::ClusterStatus> cluster_status() override;
+
+ private:
+  template <typename Function>
+  std::invoke_result_t<Function> carry(Function function);
+  void run();
+  void wait(Instant until);
+
+  control::ApiResult<void> check_address() const;
+  void await_inventory();
+  control::ApiResult<control::ClusterStatus> do_init(const control::ClusterInit& init);
+  control::ApiResult<void> found(const control::ClusterInit& init, Membership& membership);
+  control::ApiResult<void> prepare_etcd(const inventory::EtcdAccess& root_access,
+                                        const Membership& membership);
+  control::ApiResult<void> clear_etcd();
+  control::ApiResult<control::ClusterStatus> do_join(const std::string& text);
+  control::ApiResult<authority::DoorAnswer> ask_to_join(const authority::Token& token,
+                                                        const std::string& request);
+  control::ApiResult<void> do_leave(bool force);
+  control::ApiResult<void> say_goodbye();
+  control::ApiResult<control::JoinToken> do_token(const control::TokenRequest& request);
+  control::ApiResult<void> do_remove(const std::string& host);
+  control::ApiResult<void> need_authority() const;
+  control::Network network_as(const std::string& host) const;
+  control::ApiResult<void> bring_network(inventory::EtcdClient& etcd,
+                                         const std::string& host) const;
+  control::ApiResult<void> check_network(const Membership& membership);
+
+  Status enter(Membership membership);
+  void forget();
+  void open_door();
+  std::string answer_at_door(const std::optional<authority::Peer>& peer, const std::string& line);
+  Result<std::string> sign(const std::string& request);
+  Result<authority::DoorAnswer> ask_door(const std::string& door, const TlsClient& client,
+                                         const authority::DoorRequest& request);
+  Status accept_authority(const ShownCertificates& shown) const;
+  void publish();
+  void share();  // what may have changed
+  void learn(std::shared_ptr<const inventory::View> view);
+  void silence_next();
+  void settle_members();
+  void tell_state(const inventory::MemberState& state);
+  void tell_lost(const inventory::LostClaim& claim);
+  ClusterAuthority::Config authority_config(const Membership& membership) const;
+
+  const settings::Config config_;
+  const settings::ClusterPaths paths_;
+  privsep::Dialer& dialer_;
+  std::function<void(bool)> run_etcd_;
+  Listeners listeners_;
+  inventory::OpenSocket open_;
+  UniqueFd wake_;
+  Mailbox mailbox_;
+  std::atomic<bool> stopping_{false};
+
+  // Of the cluster's thread.
+  std::optional<Membership> membership_;
+  std::unique_ptr<ClusterAuthority> authority_;
+  std::unique_ptr<inventory::Member> member_;
+  std::unique_ptr<JoinDoor> door_;
+  std::map<inventory::AdapterId, inventory::AdapterInfo> adapters_;
+  std::map<inventory::GidId, inventory::AdapterId> gids_;
+  control::ChannelPlace place_;
+  control::Network network_;
+  std::string network_host_;  // this host, in network_
+  std::optional<HostCertificate> certificate_;
+  Instant next_door_{};                 // try to open it
+  std::deque<std::string> to_silence_;  // hosts that have said too much, whatever they say now
+  Instant next_silencing_{};
+  bool wants_settling_ = false;  // the members' keys, in the book and in etcd
+  Instant next_settling_{};
+  LogLimit not_settled_;
+  std::set<std::string> away_;  // reasons that were logged
+  bool says_too_much_ = false;
+
+  mutable Mutex mutex_;
+  ClusterPicture shared_ GUARDED_BY(mutex_);
+
+  std::thread thread_;
+};
+
+}  // namespace paravane::cluster

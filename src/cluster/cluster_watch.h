@@ -1,0 +1,48 @@
+// ClusterWatch: makes events of what has changed about the cluster: this host's being in
+// it, the others' coming and going, and the channels to them. Of a host or a channel that
+// comes and goes all the time a few changes in ten seconds are told.
+//
+// Control thread only.
+
+#pragma once
+
+#include <chrono>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/instant.h"
+#include "base/log_limit.h"
+#include "control/event.h"
+#include "inventory/view.h"
+
+namespace paravane::cluster {
+
+class ClusterWatch {
+ public:
+  // `self`: this host's name in the cluster; empty: it is in none. `view` null: nothing is
+  // known. Those that are there at the first look are no news.
+  std::vector<control::Event> look(const std::string& self, const inventory::View* view,
+                                   Instant now);
+
+  // Empty `problem`: there is a channel.
+  std::vector<control::Event> on_channel(const std::string& host, const std::string& problem,
+                                         Instant now);
+
+ private:
+  struct Told {
+    bool good = false;  // the host is there, the channel open
+    LogLimit limit{std::chrono::seconds(10), 4};
+  };
+  void look_at_hosts(const inventory::View& view, Instant now, std::vector<control::Event>& events);
+  // Tells it, unless too much was told; then it is not so yet.
+  static void tell(Told& told, bool good, control::Event event, Instant now,
+                   std::vector<control::Event>& events);
+
+  std::string self_;
+  bool has_looked_ = false;            // at the hosts
+  std::map<std::string, Told> hosts_;  // that were ever there
+  std::map<std::string, Told> channels_;
+};
+
+}  // namespace paravane::cluster

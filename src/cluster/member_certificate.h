@@ -1,0 +1,53 @@
+// HostCertificate: what this host shows to the others of its cluster. At two thirds of its
+// life a new one is asked for, with a new key, and takes its place in the same file.
+//
+// Cluster's thread only.
+
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "authority/certificate.h"
+#include "base/instant.h"
+#include "base/result.h"
+
+namespace paravane::cluster {
+
+class HostCertificate {
+ public:
+  // Signs a request (PEM) of this host and gives its certificate. May wait.
+  using Sign = std::function<Result<std::string>(const std::string& request)>;
+
+  // `file`: key and certificate, PEM. Errors: kIo, kInvalidArgument (damaged).
+  static Result<HostCertificate> load(std::filesystem::path file, authority::Identity self);
+
+  authority::Seconds valid_until() const { return until_; }
+  // Fingerprint of its public key.
+  const std::string& key() const { return key_; }
+  // When look() wants to be called again.
+  Instant next_look() const { return next_look_; }
+  // True: there is a new one. A failure is logged and tried again.
+  bool look(Instant at, const Sign& sign);
+
+ private:
+  HostCertificate(std::filesystem::path file, authority::Identity self)
+      : file_(std::move(file)), self_(std::move(self)) {}
+
+  Status renew(const Sign& sign);
+  void tell_not_renewed(std::int64_t seconds_left, const std::string& reason);
+
+  std::filesystem::path file_;
+  authority::Identity self_;
+  authority::Seconds from_{};
+  authority::Seconds until_{};
+  std::string key_;
+  Instant next_look_{};
+  std::set<std::string> not_renewed_;  // reasons that were logged
+};
+
+}  // namespace paravane::cluster

@@ -1,0 +1,30 @@
+// What etcd is to say of the members: the documents by which the others know them, as the
+// authority's book has them, and what is to be written where etcd says something else.
+//
+// Not more than readers take (View::kMaxHosts); the authority's own host is always among
+// them, since without its document the others count for nothing (View::members).
+//
+// Any thread.
+
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "authority/member_book.h"
+#include "inventory/etcd_client.h"
+#include "inventory/view.h"
+
+namespace paravane::cluster {
+
+// Below config/, by name. `self`: the host that has the authority.
+using MemberDocuments = std::map<std::string, std::string>;
+MemberDocuments member_documents(const authority::MemberBook& book, const std::string& self);
+
+// In the order in which it is to be written: first what is to be gone, for which readers keep
+// no room; last the authority's own, so that half a list shuts nobody out.
+std::vector<inventory::Write> member_writes(const MemberDocuments& wanted,
+                                            const inventory::View& seen, const std::string& self);
+
+}  // namespace paravane::cluster

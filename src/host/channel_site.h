@@ -1,0 +1,18 @@
+// Where the channel to other hosts may be: at an address of this host, by its operator's
+// word, or nowhere.
+
+#pragma once
+
+#include <string>
+
+namespace paravane::host {
+
+struct ChannelSite {
+  std::string address{};  // IPv4 or IPv6; empty: nowhere
+  std::string vmknic{};   // whose address it is
+  std::string closed{};   // why it is nowhere
+
+  friend bool operator==(const ChannelSite&, const ChannelSite&) = default;
+};
+
+}  // namespace paravane::host

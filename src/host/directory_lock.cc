@@ -1,0 +1,54 @@
+#include "host/directory_lock.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+
+#include <cerrno>
+#include <cstring>
+#include <thread>
+#include <utility>
+
+#include "base/directory_check.h"
+
+namespace paravane::host {
+
+using control::ApiErrorCode;
+
+namespace {
+
+bool lock_in_time(int fd) {
+  constexpr std::chrono::milliseconds kBetweenTries{20};
+  for (auto waited = std::chrono::milliseconds::zero();; waited += kBetweenTries) {
+    if (::flock(fd, LOCK_EX | LOCK_NB) == 0) return true;
+    if (errno != EWOULDBLOCK || waited >= DirectoryLock::kPatience) return false;
+    std::this_thread::sleep_for(kBetweenTries);
+  }
+}
+
+}  // namespace
+
+control::ApiResult<DirectoryLock> DirectoryLock::take(const std::filesystem::path& directory,
+                                                      std::string_view setting) {
+  if (const Status good = check_directory(directory, setting); !good) {
+    return control::refuse(ApiErrorCode::kStore, good.error().message);
+  }
+  const std::filesystem::path file = directory / fmt::format("{}.lock", setting);
+  UniqueFd fd(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (!fd) {
+    return control::refuse(errno == ENOSPC ? ApiErrorCode::kNoSpace : ApiErrorCode::kStore,
+                           fmt::format("cannot make {}: {}", file.string(), std::strerror(errno)));
+  }
+  if (lock_in_time(fd.get())) return DirectoryLock(std::move(fd));
+  if (errno == EWOULDBLOCK) {
+    return control::refuse(
+        ApiErrorCode::kStore, fmt::format("another paravaned uses {}", directory.string()),
+        fmt::format("End it first (paravane daemon stop), or give this one a {} of its own.",
+                    setting));
+  }
+  return control::refuse(ApiErrorCode::kStore,
+                         fmt::format("cannot lock {}: {}", file.string(), std::strerror(errno)),
+                         fmt::format("Let {} be on a local file system.", setting));
+}
+
+}  // namespace paravane::host

@@ -1,0 +1,31 @@
+// DirectoryLock: one daemon per directory (its state, its sockets). Held by an
+// open file, so it ends with the process however that ends.
+
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+#include <string_view>
+
+#include "base/unique_fd.h"
+#include "control/api_error.h"
+
+namespace paravane::host {
+
+class DirectoryLock {
+ public:
+  static constexpr std::chrono::milliseconds kPatience{1000};
+
+  // `setting` is the key of paravaned.toml that names the directory. Waits up to
+  // kPatience: a daemon that was killed still gives its memory back. Errors: kStore
+  // (it is missing or not writable; another daemon has it), kNoSpace; each with its
+  // remedy.
+  static control::ApiResult<DirectoryLock> take(const std::filesystem::path& directory,
+                                                std::string_view setting);
+
+ private:
+  explicit DirectoryLock(UniqueFd fd) : fd_(std::move(fd)) {}
+  UniqueFd fd_;
+};
+
+}  // namespace paravane::host

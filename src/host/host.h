@@ -1,0 +1,271 @@
+// Host: one daemon's objects, wired together: the store, the worker with its
+// ports, and the answers to the operator. A change is made so that the store and
+// the worker agree afterwards, whatever failed on the way.
+//
+// Control thread only. Its questions to the worker block for a bounded time.
+
+#pragma once
+
+#include <sys/types.h>
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/instant.h"
+#include "cluster/cluster_service.h"
+#include "control/event_log.h"
+#include "control/management.h"
+#include "control/store.h"
+#include "host/channels.h"
+#include "host/directory_lock.h"
+#include "host/host_network.h"
+#include "host/host_vmkernel.h"
+#include "host/machine_view.h"
+#include "host/network_watch.h"
+#include "host/uplink_rules.h"
+#include "metrics/metrics_snapshot.h"
+#include "metrics/qp_series.h"
+#include "settings/config.h"
+#include "worker/port_table.h"
+#include "worker/worker.h"
+
+namespace paravane::host {
+
+struct HostConfig {
+  settings::Config config;
+  std::string config_file;                    // for status; empty: none
+  std::optional<gid_t> vm_socket_group;       // resolved from config.vfio_user.group
+  privsep::SwitchMaker* switches = nullptr;   // of the host's; outlives the Host; null: nobody
+  privsep::MachineLooker* machine = nullptr;  // outlives the Host; null: nobody sees its devices
+  // With a cluster: how other threads reach the control thread.
+  std::function<void(std::function<void()>)> post;
+  cluster::ClusterService* cluster = nullptr;  // outlives the host; null: there are no other hosts
+  control::EventLog* events = nullptr;         // outlives the host; null: nobody wants to know
+};
+
+class Host final : public control::Management, public metrics::MetricsSource {
+ public:
+  // Takes the state directory for itself and brings back all VMs of the store. A
+  // VM whose socket cannot be made stays, as failed. `on_stop` is called when an
+  // operator has told the daemon to end.
+  // Errors: kStore, kNoSpace (the state), kInternal.
+  static control::ApiResult<std::unique_ptr<Host>> start(HostConfig config,
+                                                         std::function<void()> on_stop);
+  ~Host() override;
+
+  // ---- Management ----
+  control::ApiResult<control::VmStatus> add_vm(const control::VmSpec& spec) override;
+  control::ApiResult<void> remove_vm(const std::string& name, bool force) override;
+  control::ApiResult<control::VmStatus> set_vm(const std::string& name,
+                                               const control::VmChange& change) override;
+  control::ApiResult<control::VmStatus> add_adapter(
+      const std::string& name, const control::AdapterRequest& request) override;
+  control::ApiResult<control::VmStatus> remove_adapter(const std::string& name,
+                                                       std::uint32_t number, bool force) override;
+  control::ApiResult<control::VmStatus> set_connected(const std::string& name, std::uint32_t number,
+                                                      bool connected) override;
+  control::ApiResult<std::vector<control::VmStatus>> list_vms() override;
+  control::ApiResult<control::VmStatus> find_vm(const std::string& name) override;
+  control::ApiResult<control::DaemonStatus> status() override;
+  control::ApiResult<control::Stats> stats(const std::optional<std::string>& vm) override;
+  control::ApiResult<void> stop(bool force) override;
+
+  // ---- MetricsSource ----
+  control::ApiResult<std::shared_ptr<const metrics::MetricsSnapshot>> metrics() override;
+
+  // ---- ImpairmentManagement ----
+  control::ApiResult<control::ImpairmentStatus> set_impairment(
+      const control::Impairment& impairment) override;
+  control::ApiResult<void> clear_impairments(const std::optional<std::string>& vm) override;
+  control::ApiResult<std::vector<control::ImpairmentStatus>> list_impairments() override;
+
+  // ---- MachineManagement ----
+  control::ApiResult<std::vector<control::PhysicalNic>> list_nics() override;
+  control::ApiResult<std::vector<control::RdmaDevice>> list_rdma_devices() override;
+  control::ApiResult<control::RdmaStats> rdma_device_stats(const std::string& name) override;
+
+  // ---- CaptureManagement ----
+  control::ApiResult<control::CaptureStatus> start_capture(
+      const control::CaptureSpec& spec) override;
+  control::ApiResult<control::CapturePackets> read_capture(std::uint64_t id) override;
+  control::ApiResult<control::CaptureStatus> end_capture(std::uint64_t id) override;
+  control::ApiResult<std::vector<control::CaptureStatus>> list_captures() override;
+
+  // ---- NetworkManagement ----
+  control::ApiResult<control::SwitchStatus> create_switch(
+      const control::DistributedSwitch& vds) override {
+    return network_->create_switch(vds);
+  }
+  control::ApiResult<control::SwitchStatus> set_switch_mtu(const std::string& vds,
+                                                           std::uint32_t mtu) override {
+    return network_->set_switch_mtu(vds, mtu);
+  }
+  control::ApiResult<void> delete_switch(const std::string& vds) override {
+    return network_->delete_switch(vds);
+  }
+  control::ApiResult<control::SwitchStatus> add_switch_host(
+      const std::string& vds, const control::SwitchHost& host) override {
+    return network_->add_switch_host(vds, host);
+  }
+  control::ApiResult<control::SwitchStatus> set_switch_uplink(
+      const std::string& vds, const control::SwitchHost& host) override {
+    return network_->set_switch_uplink(vds, host);
+  }
+  control::ApiResult<control::SwitchStatus> remove_switch_host(const std::string& vds,
+                                                               const std::string& host) override {
+    return network_->remove_switch_host(vds, host);
+  }
+  control::ApiResult<std::vector<control::SwitchStatus>> list_switches() override {
+    return network_->list_switches();
+  }
+  control::ApiResult<control::SwitchStatus> find_switch(const std::string& name) override {
+    return network_->find_switch(name);
+  }
+  control::ApiResult<control::PortGroupStatus> create_port_group(
+      const control::PortGroup& group) override {
+    return network_->create_port_group(group);
+  }
+  control::ApiResult<void> delete_port_group(const std::string& name) override {
+    return network_->delete_port_group(name);
+  }
+  control::ApiResult<std::vector<control::PortGroupStatus>> list_port_groups() override {
+    return network_->list_port_groups();
+  }
+  control::ApiResult<control::PortGroupStatus> find_port_group(const std::string& name) override {
+    return network_->find_port_group(name);
+  }
+
+  // ---- HostConfigurationManagement ----
+  control::ApiResult<control::HostConfiguration> host_configuration() override {
+    return vmkernel_->host_configuration();
+  }
+  control::ApiResult<control::VmknicStatus> add_vmknic(const control::Vmknic& vmknic) override {
+    return vmkernel_->add_vmknic(vmknic);
+  }
+  control::ApiResult<control::VmknicStatus> set_vmknic(
+      const std::string& name, const control::VmknicChange& change) override {
+    return vmkernel_->set_vmknic(name, change);
+  }
+  control::ApiResult<void> remove_vmknic(const std::string& name) override {
+    return vmkernel_->remove_vmknic(name);
+  }
+  control::ApiResult<void> set_setting(const control::SettingValue& setting) override {
+    return vmkernel_->set_setting(setting);
+  }
+  control::ApiResult<void> set_ruleset(const control::FirewallRuleset& ruleset) override {
+    return vmkernel_->set_ruleset(ruleset);
+  }
+
+  // Names of the VMs with a VMM at one of their adapters, in order. Empty also
+  // when the worker does not answer.
+  std::vector<std::string> attached_vms();
+
+  // ---- What the cluster tells ----
+  // What the cluster looks like now; null: there is none, or nothing is known of it yet.
+  // REQUIRES: a ClusterService.
+  void on_view(const std::shared_ptr<const inventory::View>& view);
+  // As HostNetwork's: in a cluster its switches are changed this way alone.
+  control::ApiResult<NetworkChange> draft_network_change(
+      const std::function<control::ApiResult<void>(control::NetworkManagement&)>& act) const {
+    return network_->draft(act);
+  }
+  bool has_seen(const NetworkChange& change) const { return network_->has_seen(change); }
+
+  // ---- Channels to other hosts ----
+  // They hear from now on where they may be, and of GIDs and losses; null: no longer.
+  void set_channels(Channels* channels);
+  worker::Worker& worker() { return *worker_; }
+  // Used on the worker's thread alone.
+  worker::PortTable& ports() { return *ports_; }
+
+  std::size_t vm_count() const { return vms_.size(); }
+
+ private:
+  struct Vm {
+    control::VmSpec spec;
+    std::map<std::uint32_t, std::string> problems;  // by adapter; none: its port is there
+  };
+  using States = std::map<std::string, worker::PortState>;  // by control::adapter_name()
+
+  Host(HostConfig config, std::function<void()> on_stop);
+  control::ApiResult<void> lock_directories();
+  control::ApiResult<void> open_store();
+  control::ApiResult<void> open_machine();
+  control::ApiResult<void> open_network();
+  std::vector<std::string> attached_in(const std::string& vds);
+  control::ApiResult<void> open_vmkernel();
+  void tell_rules();  // the worker, what settings say of adapters
+  worker::PortEvents port_events();
+  // Whether other hosts can be told of a change, and what they are told.
+  control::ApiResult<void> check_cluster() const;
+  control::ApiResult<void> check_mac(const control::MacAddress& mac) const;
+  void tell_cluster() const;
+  void tell(control::Event event) const;
+  void tell_vm(const char* type, const std::string& vm, std::string text) const;
+  void tell_adapter(const char* type, const std::string& vm, std::uint32_t number,
+                    std::string text) const;
+  // What of a VM is another than before, and which of its adapters are elsewhere.
+  void tell_changed(const control::VmSpec& before, const control::VmSpec& after) const;
+  // Of each adapter that is in another port group than before.
+  void tell_moved(const control::VmSpec& before, const control::VmSpec& after) const;
+  void tell_failed(const std::string& vm, std::uint32_t number, const std::string& reason) const;
+  void tell_network(const control::Network& network);
+  control::ApiResult<metrics::MetricsSnapshot> gather_metrics(Instant now);
+  control::ApiResult<std::optional<worker::AdapterMetrics>> gather_adapter(const std::string& port,
+                                                                           Instant now);
+  std::set<std::string> members() const;
+  control::ApiResult<void> restore_vms();
+  std::vector<PortUse> port_uses() const;
+  control::ApiResult<void> check_port_groups(const control::VmSpec& spec) const;
+  control::ApiResult<control::VmStatus> move_adapters(Vm& vm, const control::VmSpec& moved);
+  control::ApiResult<void> make_port(const control::VmSpec& spec,
+                                     const control::AdapterSpec& adapter);
+  // All of the VM's, or none.
+  control::ApiResult<void> make_ports(const control::VmSpec& spec);
+  // False: one is attached, and not forced; nothing happened.
+  control::ApiResult<bool> remove_ports(std::vector<std::string> names, bool force);
+  void drop_old_captures();
+  // The VM is no more.
+  void forget_impairments(const std::string& vm);
+  // After a change that could not be made.
+  void bring_back(Vm& vm);
+  static bool is_attached(const control::VmSpec& spec, const States& states);
+  std::unexpected<control::ApiError> no_such_vm(const std::string& name) const;
+  control::ApiResult<void> write(const control::VmSpec& spec);  // of a VM that is there
+  control::ApiResult<void> check_devices(const control::VmSpec& spec) const;
+  control::ApiResult<void> check_room(const control::VmSpec& spec) const;
+  control::ApiResult<void> check_adapter_count(const control::VmSpec& spec) const;
+  control::ApiResult<void> check_free(const control::VmSpec& spec,
+                                      const control::AdapterSpec& adapter) const;
+  control::MacAddress choose_mac(const control::VmSpec& spec, std::uint32_t number) const;
+  bool mac_taken(const control::MacAddress& mac) const;
+  control::ApiResult<States> states();
+  control::VmStatus status_of(const Vm& vm, const States& states) const;
+
+  HostConfig config_;
+  std::function<void()> on_stop_;
+  Instant started_;
+  std::vector<DirectoryLock> locks_;
+  std::unique_ptr<control::Store> store_;
+  std::unique_ptr<MachineView> machine_;
+  std::unique_ptr<UplinkRules> uplink_rules_;
+  NetworkWatch network_watch_;
+  std::unique_ptr<HostNetwork> network_;
+  std::unique_ptr<HostVmkernel> vmkernel_;
+  std::map<std::string, Vm> vms_;
+  std::unique_ptr<worker::Worker> worker_;
+  std::unique_ptr<worker::PortTable> ports_;  // lives on the worker's thread
+  std::map<std::uint64_t, std::shared_ptr<worker::Capture>> captures_;
+  std::uint64_t last_capture_ = 0;
+  Channels* channels_ = nullptr;                              // the daemon's
+  std::map<std::string, metrics::QpSeries> qp_series_;        // by control::adapter_name()
+  std::shared_ptr<const metrics::MetricsSnapshot> snapshot_;  // shared with who prints it
+  Instant snapshot_at_{};
+};
+
+}  // namespace paravane::host

@@ -1,0 +1,63 @@
+// Captures, as an operator asks a host for them.
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <memory>
+
+#include "host/host.h"
+#include "testing/temp_dir.h"
+
+namespace paravane::host {
+namespace {
+
+class HostCaptureTest : public testing::Test {
+ protected:
+  HostCaptureTest() {
+    std::filesystem::create_directory(dir_ / "state");
+    std::filesystem::create_directory(dir_ / "vms");
+    HostConfig config;
+    config.config.state_dir = dir_ / "state";
+    config.config.vfio_user.socket_dir = dir_ / "vms";
+    auto host = Host::start(config, [] {});
+    EXPECT_TRUE(host);
+    host_ = std::move(*host);
+    for (const char* name : {"a", "b", "c", "d", "e"}) {
+      control::VmSpec spec;
+      spec.name = name;
+      EXPECT_TRUE(host_->add_vm(spec));
+    }
+  }
+  TempDir dir_;
+  std::unique_ptr<Host> host_;
+};
+
+TEST_F(HostCaptureTest, OneOfEachVmAndSoManyAltogether) {
+  const auto first = host_->start_capture({.vm = "a"});
+  ASSERT_TRUE(first);
+  EXPECT_EQ(first->interfaces.at(0).name, "a");
+  EXPECT_EQ(host_->start_capture({.vm = "a"}).error().code, control::ApiErrorCode::kExists);
+  EXPECT_EQ(host_->start_capture({.vm = "x"}).error().code, control::ApiErrorCode::kNotFound);
+  for (const char* name : {"b", "c", "d"}) EXPECT_TRUE(host_->start_capture({.vm = name}));
+  EXPECT_EQ(host_->start_capture({.vm = "e"}).error().code, control::ApiErrorCode::kLimitReached);
+  EXPECT_EQ(host_->list_captures()->size(), control::kMaxCaptures);
+  const auto read = host_->read_capture(first->id);
+  ASSERT_TRUE(read);
+  EXPECT_TRUE(read->blocks.empty());
+  EXPECT_TRUE(host_->end_capture(first->id));
+  EXPECT_EQ(host_->end_capture(first->id).error().code, control::ApiErrorCode::kNotFound);
+  EXPECT_EQ(host_->read_capture(first->id).error().code, control::ApiErrorCode::kNotFound);
+  EXPECT_TRUE(host_->start_capture({.vm = "e"}));
+}
+
+TEST_F(HostCaptureTest, EndsWithItsVm) {
+  const auto started = host_->start_capture({.vm = "a"});
+  ASSERT_TRUE(started);
+  ASSERT_TRUE(host_->remove_vm("a", false));
+  const auto read = host_->read_capture(started->id);
+  ASSERT_TRUE(read);
+  EXPECT_TRUE(read->status.ended);
+}
+
+}  // namespace
+}  // namespace paravane::host

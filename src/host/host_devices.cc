@@ -1,0 +1,58 @@
+// Host: the NICs and RDMA devices that it has.
+
+#include <algorithm>
+
+#include "host/host.h"
+
+namespace paravane::host {
+
+using control::ApiResult;
+
+ApiResult<void> Host::open_machine() {
+  machine_ = std::make_unique<MachineView>(config_.machine, *store_,
+                                           [] { return std::chrono::steady_clock::now(); });
+  uplink_rules_ = std::make_unique<UplinkRules>(
+      *machine_,
+      UplinkRules::Parts{
+          .attached = [this](const std::string& vds) { return attached_in(vds); },
+          .strict = [this] { return vmkernel_->number(control::kPvrdmaUplinkEdit) != 0; },
+          .management =
+              [this] {
+                const auto& management = network_->management();
+                return management ? management->interface : std::string();
+              }});
+  return machine_->load();
+}
+
+// VMs that run, with an adapter in one of the switch's port groups.
+std::vector<std::string> Host::attached_in(const std::string& vds) {
+  std::vector<std::string> names = attached_vms();
+  const auto& groups = network_->network().port_groups;
+  std::erase_if(names, [&](const std::string& name) {
+    const auto vm = vms_.find(name);
+    return vm == vms_.end() ||
+           std::ranges::none_of(vm->second.spec.adapters, [&](const auto& adapter) {
+             const auto group = groups.find(adapter.port_group);
+             return group != groups.end() && group->second.vds == vds;
+           });
+  });
+  return names;
+}
+
+ApiResult<std::vector<control::PhysicalNic>> Host::list_nics() {
+  auto machine = machine_->look();
+  if (!machine) return std::unexpected(machine.error());
+  return std::move(machine->nics);
+}
+
+ApiResult<std::vector<control::RdmaDevice>> Host::list_rdma_devices() {
+  auto machine = machine_->look();
+  if (!machine) return std::unexpected(machine.error());
+  return std::move(machine->rdma_devices);
+}
+
+ApiResult<control::RdmaStats> Host::rdma_device_stats(const std::string& name) {
+  return machine_->stats(name);
+}
+
+}  // namespace paravane::host

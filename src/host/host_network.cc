@@ -1,0 +1,541 @@
+#include "host/host_network.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <ranges>
+#include <utility>
+
+#include "base/log.h"
+#include "base/nearest_name.h"
+#include "control/interface_name.h"
+#include "control/vm.h"
+#include "host/network_draft.h"
+
+namespace paravane::host {
+
+using control::ApiErrorCode;
+using control::ApiResult;
+using control::DistributedSwitch;
+using control::PortGroup;
+using control::PortGroupStatus;
+using control::refuse;
+using control::SwitchHost;
+using control::SwitchStatus;
+
+namespace {
+
+// Of a draft: everything stays as it is.
+class NothingToMake final : public privsep::SwitchMaker {
+ public:
+  explicit NothingToMake(privsep::SwitchReport report) : report_(std::move(report)) {}
+  privsep::SwitchReport make(const privsep::SwitchPlan& /*plan*/) override { return report_; }
+
+ private:
+  privsep::SwitchReport report_;
+};
+
+void log_problems(const privsep::SwitchReport& now, const privsep::SwitchReport& before) {
+  if (!now.problem.empty() && now.problem != before.problem) {
+    log::warn("switches of this host: {}", now.problem);
+  }
+  for (const privsep::SwitchReport::Switch& vds : now.switches) {
+    const auto old =
+        std::ranges::find(before.switches, vds.name, &privsep::SwitchReport::Switch::name);
+    if (old != before.switches.end() && old->problems == vds.problems) continue;
+    for (const std::string& problem : vds.problems) log::warn("switch {}: {}", vds.name, problem);
+  }
+  if (now.vmknics != before.vmknics) {
+    for (const privsep::SwitchReport::Vmknic& one : now.vmknics)
+      log::warn("{}: {}", one.name, one.problem);
+  }
+  if (now.taps == before.taps) return;
+  for (const privsep::SwitchReport::Tap& tap : now.taps) {
+    log::warn("{}: {}", control::adapter_name(tap.vm, tap.adapter), tap.problem);
+  }
+}
+
+void log_created(const PortGroup& group) {
+  log::info("port group {}: created, switch {}, VLAN {}", group.name, group.vds, group.vlan);
+}
+
+}  // namespace
+
+HostNetwork::HostNetwork(HostNetworkConfig config, control::NetworkInventory& inventory,
+                         std::function<std::vector<PortUse>()> uses)
+    : config_(std::move(config)),
+      inventory_(inventory),
+      uses_(std::move(uses)),
+      own_name_(config_.host) {}
+
+ApiResult<void> HostNetwork::load() {
+  auto network = inventory_.read_network();
+  if (!network) return std::unexpected(network.error());
+  network_ = std::move(*network);
+  return {};
+}
+
+bool HostNetwork::follow(const std::string& host, std::shared_ptr<const inventory::View> view) {
+  const std::string name = host.empty() ? own_name_ : host;
+  const std::string before = std::exchange(config_.host, name);
+  const bool renamed = before != name;
+  if (renamed && host.empty()) take_own_name(before);
+  view_ = std::move(view);
+  // An etcd that has nothing is not one whose switches are all gone.
+  const bool whole = view_ && view_->documents.contains("cluster");
+  const bool changed = whole && view_->network != network_;
+  if (changed) {
+    keep(view_->network);
+    network_ = view_->network;
+  }
+  if (changed || renamed || !view_) apply();
+  return changed;
+}
+
+// The cluster that called it so is left, and its VMs go on: it stays in its switches.
+void HostNetwork::take_own_name(const std::string& before) {
+  for (auto& [name, vds] : network_.switches) {
+    const auto member = vds.hosts.extract(before);
+    if (member.empty()) continue;
+    vds.hosts.insert_or_assign(own_name_, member.mapped());
+    if (auto kept = inventory_.put_switch(vds); !kept) {
+      log::error("switch {} is not kept: {}", name, kept.error().message);
+    }
+  }
+}
+
+// For a start while etcd is away; the cluster has it anyway. What is told here has happened:
+// a draft may still be refused.
+void HostNetwork::keep(const control::Network& network) {
+  const auto tell = [](const ApiResult<void>& kept) {
+    if (!kept) log::error("switches of the cluster are not kept here: {}", kept.error().message);
+  };
+  for (const auto& [name, vds] : network.switches) {
+    const auto old = network_.switches.find(name);
+    if (old == network_.switches.end()) log::info("switch {}: created", name);
+    if (old == network_.switches.end() || old->second != vds) tell(inventory_.put_switch(vds));
+  }
+  for (const auto& [name, group] : network.port_groups) {
+    const auto old = network_.port_groups.find(name);
+    if (old == network_.port_groups.end()) log_created(group);
+    if (old == network_.port_groups.end() || old->second != group) {
+      tell(inventory_.put_port_group(group));
+    }
+  }
+  for (const auto& [name, group] : network_.port_groups) {
+    if (network.port_groups.contains(name)) continue;
+    log::info("port group {}: deleted", name);
+    tell(inventory_.erase_port_group(name));
+  }
+  for (const auto& [name, vds] : network_.switches) {
+    if (network.switches.contains(name)) continue;
+    log::info("switch {}: deleted", name);
+    tell(inventory_.erase_switch(name));
+  }
+}
+
+ApiResult<NetworkChange> HostNetwork::draft(
+    const std::function<ApiResult<void>(control::NetworkManagement&)>& act) const {
+  NetworkDraft writes(network_);
+  NothingToMake maker(report_);
+  HostNetworkConfig config = config_;
+  config.maker = &maker;
+  config.changed = {};
+  config.applied = {};
+  HostNetwork draft(std::move(config), writes, uses_);
+  draft.network_ = network_;
+  draft.report_ = report_;
+  draft.view_ = view_;
+  if (auto done = act(draft); !done) return std::unexpected(done.error());
+  if (writes.change()) return *writes.change();
+  return refuse(ApiErrorCode::kInternal, "there is nothing to change");
+}
+
+bool HostNetwork::has_seen(const NetworkChange& change) const {
+  if (!view_) return false;
+  const auto found = view_->documents.find(change.document);
+  if (found == view_->documents.end()) return !change.json;
+  return change.json == found->second;
+}
+
+ApiResult<void> HostNetwork::check_member(const std::string& host) const {
+  const std::set<std::string> members =
+      config_.members ? config_.members() : std::set<std::string>();
+  if (members.empty() || members.contains(host)) return {};
+  return refuse(ApiErrorCode::kNotFound, fmt::format("there is no host {} in the cluster", host),
+                do_you_mean(host, members) + "List its hosts with: paravane cluster status");
+}
+
+std::string HostNetwork::use_elsewhere(const std::string& port_group) const {
+  if (!view_) return {};
+  for (const auto& [name, host] : view_->hosts) {
+    if (name == config_.host) continue;
+    for (const auto& [id, adapter] : host.adapters) {
+      if (adapter.port_group != port_group) continue;
+      return fmt::format("{} of host {}", control::adapter_name(id.vm, id.number), name);
+    }
+  }
+  return {};
+}
+
+std::string HostNetwork::use_on(const std::string& host, const std::string& vds) const {
+  const auto in_switch = [&](const std::string& port_group) {
+    const auto group = network_.port_groups.find(port_group);
+    return group != network_.port_groups.end() && group->second.vds == vds;
+  };
+  const auto say = [&](const std::string& adapter, const std::string& port_group) {
+    return fmt::format("{} of host {} is in port group {} of switch {}", adapter, host, port_group,
+                       vds);
+  };
+  if (host == config_.host) {
+    for (const PortUse& use : uses_()) {
+      if (in_switch(use.port_group)) {
+        return say(control::adapter_name(use.vm, use.adapter), use.port_group);
+      }
+    }
+    for (const control::Vmknic& vmknic : vmknics()) {
+      if (in_switch(vmknic.port_group)) return say(vmknic.name, vmknic.port_group);
+    }
+    return {};
+  }
+  if (!view_ || !view_->hosts.contains(host)) return {};
+  for (const auto& [id, adapter] : view_->hosts.at(host).adapters) {
+    if (in_switch(adapter.port_group)) {
+      return say(control::adapter_name(id.vm, id.number), adapter.port_group);
+    }
+  }
+  return {};
+}
+
+privsep::SwitchPlan HostNetwork::plan() const {
+  privsep::SwitchPlan plan;
+  for (const auto& [name, vds] : network_.switches) {
+    const auto member = vds.hosts.find(config_.host);
+    if (member == vds.hosts.end()) continue;
+    privsep::SwitchPlan::Switch one{
+        .name = name, .mtu = vds.mtu, .uplink = member->second, .vlans = {}};
+    for (const auto& [group_name, group] : network_.port_groups) {
+      if (group.vds == name) one.vlans.push_back(group.vlan);
+    }
+    std::ranges::sort(one.vlans);
+    const auto twice = std::ranges::unique(one.vlans);
+    one.vlans.erase(twice.begin(), twice.end());
+    plan.switches.push_back(std::move(one));
+  }
+  for (const PortUse& use : uses_()) {
+    const auto group = network_.port_groups.find(use.port_group);
+    if (group == network_.port_groups.end()) continue;
+    const auto& [name, vds, vlan] = group->second;
+    if (std::ranges::find(plan.switches, vds, &privsep::SwitchPlan::Switch::name) ==
+        plan.switches.end()) {
+      continue;
+    }
+    plan.taps.push_back({.vm = use.vm, .adapter = use.adapter, .vds = vds, .vlan = vlan});
+  }
+  for (const control::Vmknic& vmknic : vmknics()) {
+    const auto group = find_on_this_host(vmknic.port_group);
+    if (!group) continue;
+    plan.vmknics.push_back({.name = vmknic.name,
+                            .vds = group->vds,
+                            .vlan = group->vlan,
+                            .mac = vmknic.mac.value_or(control::MacAddress{}),
+                            .ipv4 = vmknic.ipv4});
+  }
+  return plan;
+}
+
+void HostNetwork::apply() {
+  if (config_.changed) config_.changed(network_);
+  privsep::SwitchReport report{.problem = "nobody makes switches on this host"};
+  if (config_.maker != nullptr) report = config_.maker->make(plan());
+  log_problems(report, report_);
+  report_ = std::move(report);
+  if (config_.applied) config_.applied();
+}
+
+ApiResult<PortGroup> HostNetwork::find_on_this_host(const std::string& port_group) const {
+  auto group = control::find_port_group(network_, port_group);
+  if (!group) return group;
+  const auto vds = control::find_switch(network_, group->vds);
+  if (!vds) return std::unexpected(vds.error());
+  if (vds->hosts.contains(config_.host)) return group;
+  return refuse(ApiErrorCode::kInvalidRequest,
+                fmt::format("port group {} is of switch {}, which host {} is not in", group->name,
+                            vds->name, config_.host),
+                fmt::format("Add the host first: paravane vds add-host {} {} (in a cluster: on "
+                            "the host that has its authority)",
+                            vds->name, config_.host));
+}
+
+ApiResult<void> HostNetwork::check_vmknic(const control::Vmknic& vmknic) const {
+  const auto group = find_on_this_host(vmknic.port_group);
+  if (!group) return std::unexpected(group.error());
+  return {};
+}
+
+control::VmknicStatus HostNetwork::status_of(const control::Vmknic& vmknic) const {
+  control::VmknicStatus status{.spec = vmknic, .interface = vmknic.name};
+  const auto group = find_on_this_host(vmknic.port_group);
+  if (!group) {
+    status.problem = group.error().message;
+    return status;
+  }
+  status.vds = group->vds;
+  status.mtu = network_.switches.at(group->vds).mtu;
+  status.problem = report_.problem;
+  for (const privsep::SwitchReport::Vmknic& one : report_.vmknics) {
+    if (one.name == vmknic.name) status.problem = one.problem;
+  }
+  return status;
+}
+
+std::string HostNetwork::vmknic_in(const std::string& port_group) const {
+  for (const control::Vmknic& vmknic : vmknics()) {
+    if (vmknic.port_group == port_group) return vmknic.name;
+  }
+  return {};
+}
+
+ApiResult<void> HostNetwork::check_use(const PortUse& use) const {
+  if (use.port_group.empty()) return {};
+  if (const auto group = find_on_this_host(use.port_group); !group) {
+    return std::unexpected(group.error());
+  }
+  const std::string tap = control::tap_name(use.vm, use.adapter);
+  for (const PortUse& other : uses_()) {
+    if (control::tap_name(other.vm, other.adapter) != tap) continue;
+    if (other.vm == use.vm && other.adapter == use.adapter) continue;
+    return refuse(
+        ApiErrorCode::kExists,
+        fmt::format("{} is the tap of {}", tap, control::adapter_name(other.vm, other.adapter)),
+        "Choose another name for the VM.");
+  }
+  return {};
+}
+
+std::string HostNetwork::tap_problem(const PortUse& use) const {
+  if (use.port_group.empty()) return {};
+  if (!network_.port_groups.contains(use.port_group)) {
+    return fmt::format("there is no port group {}", use.port_group);
+  }
+  if (!report_.problem.empty()) return report_.problem;
+  for (const privsep::SwitchReport::Tap& tap : report_.taps) {
+    if (tap.vm == use.vm && tap.adapter == use.adapter) return tap.problem;
+  }
+  return {};
+}
+
+ApiResult<SwitchStatus> HostNetwork::put(const DistributedSwitch& vds) {
+  if (auto kept = inventory_.put_switch(vds); !kept) return std::unexpected(kept.error());
+  network_.switches[vds.name] = vds;
+  apply();
+  return status_of(vds);
+}
+
+ApiResult<void> HostNetwork::check_given(const SwitchHost& host) const {
+  if (host.uplink.empty() || host.host != config_.host) return {};
+  if (std::ranges::find(config_.uplinks, host.uplink) != config_.uplinks.end()) return {};
+  const std::string nic =
+      config_.rules == nullptr ? host.uplink : config_.rules->shown(host.uplink);
+  return refuse(ApiErrorCode::kInvalidRequest,
+                fmt::format("{} is not a NIC that this host gives to switches", nic),
+                "Name it in [network] uplinks of paravaned.toml, and start the daemon again.");
+}
+
+ApiResult<SwitchHost> HostNetwork::resolve(const SwitchHost& host) const {
+  if (host.host == config_.host && config_.rules != nullptr) {
+    const auto uplink = config_.rules->resolve(host.uplink);
+    if (!uplink) return std::unexpected(uplink.error());
+    return SwitchHost{.host = host.host, .uplink = *uplink};
+  }
+  if (host.host == config_.host || !control::is_nic_name(host.uplink)) return host;
+  return refuse(
+      ApiErrorCode::kInvalidRequest,
+      fmt::format("{} of host {}: only that host knows which NIC this is", host.uplink, host.host),
+      "Give its name in Linux, which paravane network nic list says there.");
+}
+
+ApiResult<SwitchStatus> HostNetwork::create_switch(const DistributedSwitch& asked) {
+  DistributedSwitch vds = asked;
+  for (auto& [host, uplink] : vds.hosts) {
+    const auto known = resolve({.host = host, .uplink = uplink});
+    if (!known) return std::unexpected(known.error());
+    uplink = known->uplink;
+  }
+  if (auto free = check_new_switch(network_, vds); !free) return std::unexpected(free.error());
+  for (const auto& [host, uplink] : vds.hosts) {
+    if (auto known = check_member(host); !known) return std::unexpected(known.error());
+    if (auto given = check_given({.host = host, .uplink = uplink}); !given) {
+      return std::unexpected(given.error());
+    }
+  }
+  auto made = put(vds);
+  if (made && !view_) log::info("switch {}: created", vds.name);
+  return made;
+}
+
+ApiResult<SwitchStatus> HostNetwork::set_switch_mtu(const std::string& name, std::uint32_t mtu) {
+  auto vds = control::find_switch(network_, name);
+  if (!vds) return std::unexpected(vds.error());
+  vds->mtu = mtu;
+  return put(*vds);
+}
+
+ApiResult<void> HostNetwork::delete_switch(const std::string& name) {
+  if (const auto vds = control::find_switch(network_, name); !vds) {
+    return std::unexpected(vds.error());
+  }
+  if (auto unused = check_switch_unused(network_, name); !unused) return unused;
+  if (auto kept = inventory_.erase_switch(name); !kept) return kept;
+  network_.switches.erase(name);
+  apply();
+  if (!view_) log::info("switch {}: deleted", name);
+  return {};
+}
+
+ApiResult<SwitchStatus> HostNetwork::add_switch_host(const std::string& name,
+                                                     const SwitchHost& asked) {
+  const auto resolved = resolve(asked);
+  if (!resolved) return std::unexpected(resolved.error());
+  const SwitchHost& host = *resolved;
+  if (auto free = check_new_host(network_, name, host); !free) {
+    return std::unexpected(free.error());
+  }
+  if (auto known = check_member(host.host); !known) return std::unexpected(known.error());
+  if (auto given = check_given(host); !given) return std::unexpected(given.error());
+  DistributedSwitch vds = network_.switches.at(name);
+  vds.hosts[host.host] = host.uplink;
+  return put(vds);
+}
+
+ApiResult<SwitchStatus> HostNetwork::set_switch_uplink(const std::string& name,
+                                                       const SwitchHost& asked) {
+  const auto resolved = resolve(asked);
+  if (!resolved) return std::unexpected(resolved.error());
+  const SwitchHost& host = *resolved;
+  auto vds = control::find_switch(network_, name);
+  if (!vds) return std::unexpected(vds.error());
+  if (!vds->hosts.contains(host.host)) {
+    return refuse(ApiErrorCode::kNotFound,
+                  fmt::format("host {} is not in switch {}", host.host, name),
+                  do_you_mean(host.host, std::views::keys(vds->hosts)) +
+                      "List the hosts of the switches with: paravane vds list");
+  }
+  if (auto free = check_uplink(network_, name, host); !free) return std::unexpected(free.error());
+  if (auto given = check_given(host); !given) return std::unexpected(given.error());
+  if (host.host == config_.host && config_.rules != nullptr) {
+    auto quiet = config_.rules->check_edit(name, vds->hosts[host.host], host.uplink);
+    if (!quiet) return std::unexpected(quiet.error());
+  }
+  vds->hosts[host.host] = host.uplink;
+  return put(*vds);
+}
+
+ApiResult<SwitchStatus> HostNetwork::remove_switch_host(const std::string& name,
+                                                        const std::string& host) {
+  auto vds = control::find_switch(network_, name);
+  if (!vds) return std::unexpected(vds.error());
+  if (vds->hosts.erase(host) == 0) {
+    return refuse(ApiErrorCode::kNotFound, fmt::format("host {} is not in switch {}", host, name),
+                  "List the hosts of the switches with: paravane vds list");
+  }
+  if (std::string use = use_on(host, name); !use.empty()) {
+    return refuse(ApiErrorCode::kInUse, std::move(use),
+                  "Move it first, there: paravane vm set VM --port-group GROUP|none");
+  }
+  return put(*vds);
+}
+
+ApiResult<std::vector<SwitchStatus>> HostNetwork::list_switches() {
+  apply();
+  std::vector<SwitchStatus> list;
+  list.reserve(network_.switches.size());
+  for (const auto& [name, vds] : network_.switches) list.push_back(status_of(vds));
+  return list;
+}
+
+ApiResult<SwitchStatus> HostNetwork::find_switch(const std::string& name) {
+  const auto vds = control::find_switch(network_, name);
+  if (!vds) return std::unexpected(vds.error());
+  apply();
+  return status_of(*vds);
+}
+
+SwitchStatus HostNetwork::status_of(const DistributedSwitch& vds) const {
+  SwitchStatus status{.spec = vds, .host = config_.host};
+  for (const auto& [name, group] : network_.port_groups) {
+    if (group.vds == vds.name) status.port_groups.push_back(name);
+  }
+  if (!vds.hosts.contains(config_.host)) return status;
+  if (!report_.problem.empty()) status.problems.push_back(report_.problem);
+  const auto made =
+      std::ranges::find(report_.switches, vds.name, &privsep::SwitchReport::Switch::name);
+  if (made == report_.switches.end()) return status;
+  status.form = made->form;
+  status.bridges = made->bridges;
+  status.problems.insert(status.problems.end(), made->problems.begin(), made->problems.end());
+  return status;
+}
+
+ApiResult<PortGroupStatus> HostNetwork::create_port_group(const PortGroup& group) {
+  if (auto free = check_new_port_group(network_, group); !free) {
+    return std::unexpected(free.error());
+  }
+  if (auto kept = inventory_.put_port_group(group); !kept) return std::unexpected(kept.error());
+  network_.port_groups[group.name] = group;
+  apply();
+  if (!view_) log_created(group);
+  return status_of(group);
+}
+
+ApiResult<void> HostNetwork::delete_port_group(const std::string& name) {
+  const auto group = control::find_port_group(network_, name);
+  if (!group) return std::unexpected(group.error());
+  for (const PortUse& use : uses_()) {
+    if (use.port_group != name) continue;
+    return refuse(
+        ApiErrorCode::kInUse,
+        fmt::format("{} is in port group {}", control::adapter_name(use.vm, use.adapter), name),
+        fmt::format("Move it first: paravane vm set {} --adapter {} --port-group none", use.vm,
+                    use.adapter));
+  }
+  if (const std::string vmknic = vmknic_in(name); !vmknic.empty()) {
+    return refuse(
+        ApiErrorCode::kInUse, fmt::format("{} is in port group {}", vmknic, name),
+        fmt::format("Remove it first: paravane network ip interface remove -i {}", vmknic));
+  }
+  if (const std::string use = use_elsewhere(name); !use.empty()) {
+    return refuse(ApiErrorCode::kInUse, fmt::format("{} is in port group {}", use, name),
+                  "Move it first, there: paravane vm set VM --port-group GROUP|none");
+  }
+  if (auto kept = inventory_.erase_port_group(name); !kept) return kept;
+  network_.port_groups.erase(name);
+  apply();
+  if (!view_) log::info("port group {}: deleted", name);
+  return {};
+}
+
+ApiResult<std::vector<PortGroupStatus>> HostNetwork::list_port_groups() {
+  std::vector<PortGroupStatus> list;
+  list.reserve(network_.port_groups.size());
+  for (const auto& [name, group] : network_.port_groups) list.push_back(status_of(group));
+  return list;
+}
+
+ApiResult<PortGroupStatus> HostNetwork::find_port_group(const std::string& name) {
+  const auto group = control::find_port_group(network_, name);
+  if (!group) return std::unexpected(group.error());
+  return status_of(*group);
+}
+
+PortGroupStatus HostNetwork::status_of(const PortGroup& group) const {
+  PortGroupStatus status{.spec = group};
+  for (const PortUse& use : uses_()) {
+    if (use.port_group == group.name) {
+      status.adapters.push_back(control::adapter_name(use.vm, use.adapter));
+    }
+  }
+  return status;
+}
+
+}  // namespace paravane::host

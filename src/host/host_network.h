@@ -1,0 +1,151 @@
+// HostNetwork: this host's part of the distributed switches: what an operator may do
+// with them, kept in an inventory, and made so by a SwitchMaker. It knows which adapters
+// of this host live in a port group by asking, and keeps none of them.
+//
+// In a cluster the switches are those of its View; the inventory keeps the last ones
+// known, for a start while etcd is away. Changes are drafted here and written elsewhere.
+//
+// Control thread only. Whatever changes a switch or an adapter's port group calls
+// apply(), which blocks for a bounded time.
+
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "control/network_inventory.h"
+#include "control/network_management.h"
+#include "control/vm.h"
+#include "control/vmknic.h"
+#include "host/network_change.h"
+#include "host/uplink_rules.h"
+#include "inventory/view.h"
+#include "privsep/switch_maker.h"
+#include "worker/segment_id.h"
+
+namespace paravane::host {
+
+// An adapter that is in a port group.
+struct PortUse {
+  std::string vm;
+  std::uint32_t adapter = 1;
+  std::string port_group;
+};
+
+struct HostNetworkConfig {
+  std::string host;                       // this one's name
+  std::vector<std::string> uplinks;       // NICs that its configuration gives
+  privsep::SwitchMaker* maker = nullptr;  // outlives us; null: nobody makes switches here
+  UplinkRules* rules = nullptr;           // of this host; outlives us; null: there are none
+  // The members of the cluster, where they are known; empty: any name is good.
+  std::function<std::set<std::string>()> members{};
+  // The VMkernel interfaces of this host, but for vmk0.
+  std::function<std::vector<control::Vmknic>()> vmknics{};
+  // Called when this host's interfaces have been made, or looked at again.
+  std::function<void()> applied{};
+  // Called with what there is, whenever that may have changed.
+  std::function<void(const control::Network&)> changed{};
+};
+
+class HostNetwork final : public control::NetworkManagement {
+ public:
+  // `uses`: the adapters of this host that are in port groups, at the moment. The
+  // inventory outlives us.
+  HostNetwork(HostNetworkConfig config, control::NetworkInventory& inventory,
+              std::function<std::vector<PortUse>()> uses);
+
+  // Reads the inventory. Errors: kStore.
+  control::ApiResult<void> load();
+  // What the cluster has now, in which this host is called `host`; empty: there is no
+  // cluster. Null: nothing is known of it yet, or there is none. Applies it. True: port
+  // groups are other networks than they were.
+  bool follow(const std::string& host, std::shared_ptr<const inventory::View> view);
+  // What `act` would change, by all rules; nothing is changed. Errors: as `act`.
+  control::ApiResult<NetworkChange> draft(
+      const std::function<control::ApiResult<void>(control::NetworkManagement&)>& act) const;
+  // Whether the cluster has it so.
+  bool has_seen(const NetworkChange& change) const;
+  const control::Network& network() const { return network_; }
+
+  // Makes the switches on this host so, and looks how that went.
+  void apply();
+
+  // Whether an adapter of this host may live there; an empty name is good.
+  // Errors: kNotFound, kInvalidRequest (the host is not in the switch), kExists (its tap
+  // would have another's name).
+  control::ApiResult<void> check_use(const PortUse& use) const;
+  verbs::SegmentId segment_of(const std::string& vm, const control::AdapterSpec& adapter) const {
+    return worker::segment_of(network_, adapter.port_group,
+                              control::adapter_name(vm, adapter.number));
+  }
+  // Whether a VMkernel interface of this host may be there. Errors: as check_use().
+  control::ApiResult<void> check_vmknic(const control::Vmknic& vmknic) const;
+  // Whether it is tagged is not known here.
+  control::VmknicStatus status_of(const control::Vmknic& vmknic) const;
+  // The interface that has [cluster] address; nullopt: none has.
+  const std::optional<privsep::SwitchReport::Management>& management() const {
+    return report_.management;
+  }
+  // What is wrong with an adapter's tap; empty: nothing.
+  std::string tap_problem(const PortUse& use) const;
+
+  const std::string& host() const { return config_.host; }
+
+  // ---- NetworkManagement ----
+  control::ApiResult<control::SwitchStatus> create_switch(
+      const control::DistributedSwitch& vds) override;
+  control::ApiResult<control::SwitchStatus> set_switch_mtu(const std::string& vds,
+                                                           std::uint32_t mtu) override;
+  control::ApiResult<void> delete_switch(const std::string& vds) override;
+  control::ApiResult<control::SwitchStatus> add_switch_host(
+      const std::string& vds, const control::SwitchHost& host) override;
+  control::ApiResult<control::SwitchStatus> set_switch_uplink(
+      const std::string& vds, const control::SwitchHost& host) override;
+  control::ApiResult<control::SwitchStatus> remove_switch_host(const std::string& vds,
+                                                               const std::string& host) override;
+  control::ApiResult<std::vector<control::SwitchStatus>> list_switches() override;
+  control::ApiResult<control::SwitchStatus> find_switch(const std::string& name) override;
+  control::ApiResult<control::PortGroupStatus> create_port_group(
+      const control::PortGroup& group) override;
+  control::ApiResult<void> delete_port_group(const std::string& name) override;
+  control::ApiResult<std::vector<control::PortGroupStatus>> list_port_groups() override;
+  control::ApiResult<control::PortGroupStatus> find_port_group(const std::string& name) override;
+
+ private:
+  std::vector<control::Vmknic> vmknics() const {
+    return config_.vmknics ? config_.vmknics() : std::vector<control::Vmknic>();
+  }
+  control::ApiResult<control::PortGroup> find_on_this_host(const std::string& port_group) const;
+  // One of this host that is in the port group; empty: none.
+  std::string vmknic_in(const std::string& port_group) const;
+  privsep::SwitchPlan plan() const;
+  // The switch as it shall be: kept, then made.
+  control::ApiResult<control::SwitchStatus> put(const control::DistributedSwitch& vds);
+  void take_own_name(const std::string& before);
+  void keep(const control::Network& network);
+  control::ApiResult<void> check_member(const std::string& host) const;
+  // The first one on another host that is in the port group, or that is in one of the
+  // switch and on `host`: "db1/1 of host h2". Empty: none.
+  std::string use_elsewhere(const std::string& port_group) const;
+  std::string use_on(const std::string& host, const std::string& vds) const;
+  control::ApiResult<void> check_given(const control::SwitchHost& host) const;
+  // The same with the NIC by its name in Linux.
+  control::ApiResult<control::SwitchHost> resolve(const control::SwitchHost& host) const;
+  control::SwitchStatus status_of(const control::DistributedSwitch& vds) const;
+  control::PortGroupStatus status_of(const control::PortGroup& group) const;
+
+  HostNetworkConfig config_;
+  control::NetworkInventory& inventory_;
+  std::function<std::vector<PortUse>()> uses_;
+  const std::string own_name_;                   // without a cluster
+  std::shared_ptr<const inventory::View> view_;  // shared: the cluster's thread made it
+  control::Network network_;
+  privsep::SwitchReport report_;  // of the last time
+};
+
+}  // namespace paravane::host

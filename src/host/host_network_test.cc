@@ -1,0 +1,262 @@
+#include "host/host_network.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "control/store.h"
+#include "testing/temp_dir.h"
+
+namespace paravane::host {
+namespace {
+
+using control::ApiErrorCode;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using verbs::SegmentId;
+
+class RecordingMaker final : public privsep::SwitchMaker {
+ public:
+  privsep::SwitchReport make(const privsep::SwitchPlan& plan) override {
+    last = plan;
+    ++times;
+    return report;
+  }
+  privsep::SwitchPlan last;
+  int times = 0;
+  privsep::SwitchReport report;
+};
+
+class HostNetworkTest : public testing::Test {
+ protected:
+  HostNetworkTest() { start(); }
+  void start() {
+    network_.reset();
+    store_.reset();
+    auto store = control::Store::open(dir_ / "paravane.db");
+    ASSERT_TRUE(store);
+    store_ = std::move(*store);
+    network_ = std::make_unique<HostNetwork>(
+        HostNetworkConfig{.host = "h1", .uplinks = {"eth1", "eth2"}, .maker = &maker_}, *store_,
+        [this] { return uses_; });
+    ASSERT_TRUE(network_->load());
+  }
+  // A switch with this host in it, and two port groups.
+  void make_lan() {
+    ASSERT_TRUE(network_->create_switch({.name = "lan"}));
+    ASSERT_TRUE(network_->add_switch_host("lan", {.host = "h1", .uplink = "eth1"}));
+    ASSERT_TRUE(network_->create_port_group({.name = "a", .vds = "lan", .vlan = 10}));
+    ASSERT_TRUE(network_->create_port_group({.name = "b", .vds = "lan"}));
+  }
+
+  TempDir dir_;
+  RecordingMaker maker_;
+  std::vector<PortUse> uses_;
+  std::unique_ptr<control::Store> store_;
+  std::unique_ptr<HostNetwork> network_;
+};
+
+TEST_F(HostNetworkTest, PlansTheSwitchesOfThisHostOnly) {
+  make_lan();
+  ASSERT_TRUE(network_->create_switch({.name = "other", .hosts = {{"h2", "eth1"}}}));
+  ASSERT_TRUE(network_->create_port_group({.name = "again", .vds = "lan", .vlan = 10}));
+  uses_ = {{.vm = "db1", .adapter = 2, .port_group = "a"}};
+  network_->apply();
+  EXPECT_EQ(maker_.last,
+            (privsep::SwitchPlan{
+                .switches = {{.name = "lan", .mtu = 1500, .uplink = "eth1", .vlans = {0, 10}}},
+                .taps = {{.vm = "db1", .adapter = 2, .vds = "lan", .vlan = 10}}}));
+}
+
+TEST_F(HostNetworkTest, MakesEveryChangeAtOnce) {
+  make_lan();
+  EXPECT_EQ(maker_.times, 4);
+  ASSERT_TRUE(network_->set_switch_mtu("lan", 9000));
+  EXPECT_EQ(maker_.last.switches[0].mtu, 9000u);
+  ASSERT_TRUE(network_->set_switch_uplink("lan", {.host = "h1"}));
+  EXPECT_EQ(maker_.last.switches[0].uplink, "");
+  ASSERT_TRUE(network_->delete_port_group("a"));
+  EXPECT_THAT(maker_.last.switches[0].vlans, ElementsAre(0));
+  ASSERT_TRUE(network_->remove_switch_host("lan", "h1"));
+  EXPECT_THAT(maker_.last.switches, IsEmpty());
+}
+
+TEST_F(HostNetworkTest, RemembersAllOfIt) {
+  make_lan();
+  start();
+  EXPECT_EQ(network_->find_switch("lan")->spec.hosts.at("h1"), "eth1");
+  EXPECT_EQ(network_->find_port_group("a")->spec.vlan, 10u);
+  network_->apply();
+  EXPECT_EQ(maker_.last.switches.size(), 1u);
+}
+
+TEST_F(HostNetworkTest, DeletesNothingThatIsInUse) {
+  make_lan();
+  uses_ = {{.vm = "db1", .adapter = 1, .port_group = "a"}};
+  EXPECT_THAT(network_->delete_port_group("a").error().message, HasSubstr("db1 is in port group"));
+  EXPECT_EQ(network_->delete_switch("lan").error().code, ApiErrorCode::kInUse);
+  EXPECT_EQ(network_->remove_switch_host("lan", "h1").error().code, ApiErrorCode::kInUse);
+  EXPECT_TRUE(network_->delete_port_group("b"));
+  uses_.clear();
+  EXPECT_TRUE(network_->delete_port_group("a"));
+  EXPECT_TRUE(network_->delete_switch("lan"));
+}
+
+TEST_F(HostNetworkTest, TakesNoNumberOfAnotherHostsNic) {
+  ASSERT_TRUE(network_->create_switch({.name = "lan"}));
+  const auto refused = network_->add_switch_host("lan", {.host = "h2", .uplink = "vmnic2"});
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message, HasSubstr("only that host knows"));
+}
+
+TEST_F(HostNetworkTest, GivesNoNicThatItsConfigurationDoesNot) {
+  ASSERT_TRUE(network_->create_switch({.name = "lan"}));
+  const auto refused = network_->add_switch_host("lan", {.host = "h1", .uplink = "eth0"});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ApiErrorCode::kInvalidRequest);
+  EXPECT_THAT(refused.error().remedy, HasSubstr("[network] uplinks"));
+  EXPECT_FALSE(network_->create_switch({.name = "dmz", .hosts = {{"h1", "eth0"}}}));
+  // What another host gives, that host knows.
+  EXPECT_TRUE(network_->add_switch_host("lan", {.host = "h2", .uplink = "eth0"}));
+  ASSERT_TRUE(network_->add_switch_host("lan", {.host = "h1", .uplink = "eth1"}));
+  EXPECT_FALSE(network_->set_switch_uplink("lan", {.host = "h1", .uplink = "eth0"}));
+  EXPECT_TRUE(network_->set_switch_uplink("lan", {.host = "h1", .uplink = "eth2"}));
+  EXPECT_EQ(network_->set_switch_uplink("lan", {.host = "h3"}).error().code,
+            ApiErrorCode::kNotFound);
+}
+
+TEST_F(HostNetworkTest, AnAdapterLivesOnlyWhereItsHostIs) {
+  make_lan();
+  ASSERT_TRUE(network_->create_switch({.name = "far", .hosts = {{"h2", ""}}}));
+  ASSERT_TRUE(network_->create_port_group({.name = "c", .vds = "far"}));
+  EXPECT_TRUE(network_->check_use({.vm = "db1", .adapter = 1, .port_group = ""}));
+  EXPECT_TRUE(network_->check_use({.vm = "db1", .adapter = 1, .port_group = "a"}));
+  EXPECT_EQ(network_->check_use({.vm = "db1", .adapter = 1, .port_group = "c"}).error().code,
+            ApiErrorCode::kInvalidRequest);
+  EXPECT_EQ(network_->check_use({.vm = "db1", .adapter = 1, .port_group = "d"}).error().code,
+            ApiErrorCode::kNotFound);
+}
+
+TEST_F(HostNetworkTest, TwoAdaptersNeverShareATap) {
+  make_lan();
+  uses_ = {{.vm = "db1.2", .adapter = 1, .port_group = "a"}};
+  EXPECT_EQ(network_->check_use({.vm = "db1", .adapter = 2, .port_group = "b"}).error().code,
+            ApiErrorCode::kExists);
+  EXPECT_TRUE(network_->check_use({.vm = "db1.2", .adapter = 1, .port_group = "b"}));  // itself
+}
+
+TEST_F(HostNetworkTest, SegmentsAreVlansOfSwitches) {
+  make_lan();
+  ASSERT_TRUE(network_->create_port_group({.name = "again", .vds = "lan", .vlan = 10}));
+  const auto segment_of = [this](const std::string& port_group, std::uint32_t number = 1) {
+    control::AdapterSpec adapter;
+    adapter.number = number;
+    adapter.port_group = port_group;
+    return network_->segment_of("db1", adapter);
+  };
+  const SegmentId a = segment_of("a");
+  EXPECT_EQ(segment_of(""), SegmentId::kBuiltIn);
+  EXPECT_NE(a, SegmentId::kBuiltIn);
+  EXPECT_EQ(segment_of("again"), a);
+  EXPECT_NE(segment_of("b"), a);
+  // Of one that is not known nobody else is there.
+  EXPECT_NE(segment_of("x", 1), segment_of("x", 2));
+  EXPECT_NE(segment_of("x"), SegmentId::kBuiltIn);
+}
+
+std::shared_ptr<inventory::View> view_of(const control::Network& network) {
+  auto view = std::make_shared<inventory::View>();
+  view->documents["cluster"] = "{}";
+  view->network = network;
+  return view;
+}
+
+TEST_F(HostNetworkTest, FollowsTheClusterAndKeepsWhatItHad) {
+  make_lan();
+  const control::Network theirs{
+      .switches = {{"dmz", {.name = "dmz", .hosts = {{"host1", "eth2"}}}}},
+      .port_groups = {{"a", {.name = "a", .vds = "dmz", .vlan = 30}}}};
+  EXPECT_TRUE(network_->follow("host1", view_of(theirs)));
+  EXPECT_EQ(network_->host(), "host1");
+  ASSERT_EQ(maker_.last.switches.size(), 1u);
+  EXPECT_EQ(maker_.last.switches[0].name, "dmz");
+  const int times = maker_.times;
+  EXPECT_FALSE(network_->follow("host1", view_of(theirs)));  // no news
+  EXPECT_EQ(maker_.times, times);
+  EXPECT_FALSE(network_->follow("host1", std::make_shared<inventory::View>()));  // an empty etcd
+  EXPECT_EQ(network_->network(), theirs);
+  start();
+  EXPECT_EQ(network_->network(), theirs);
+  EXPECT_FALSE(network_->follow("", nullptr));
+  EXPECT_EQ(network_->host(), "h1");
+}
+
+TEST_F(HostNetworkTest, AHostThatLeavesItsClusterStaysInItsSwitchesUnderItsOwnName) {
+  const control::Network theirs{
+      .switches = {{"lan", {.name = "lan", .hosts = {{"h1", "of another"}, {"host1", "eth2"}}}}},
+      .port_groups = {{"a", {.name = "a", .vds = "lan", .vlan = 30}}}};
+  uses_ = {{.vm = "db1", .adapter = 1, .port_group = "a"}};
+  network_->follow("host1", view_of(theirs));
+  network_->follow("", nullptr);
+  ASSERT_EQ(maker_.last.switches.size(), 1u);
+  EXPECT_EQ(maker_.last.switches[0].uplink, "eth2");
+  EXPECT_EQ(maker_.last.taps.size(), 1u);
+  start();
+  EXPECT_EQ(network_->network().switches.at("lan").hosts,
+            (std::map<std::string, std::string>{{"h1", "eth2"}}));
+}
+
+TEST_F(HostNetworkTest, ADraftChangesNothing) {
+  make_lan();
+  const control::Network before = network_->network();
+  const int times = maker_.times;
+  const auto change = network_->draft(
+      [](control::NetworkManagement& network) { return network.delete_port_group("a"); });
+  ASSERT_TRUE(change);
+  EXPECT_EQ(change->document, "portgroups/a");
+  EXPECT_FALSE(change->json);
+  EXPECT_EQ(network_->network(), before);
+  EXPECT_EQ(maker_.times, times);
+  const auto refused = network_->draft(
+      [](control::NetworkManagement& network) { return network.delete_switch("lan"); });
+  EXPECT_EQ(refused.error().code, ApiErrorCode::kInUse);
+}
+
+TEST_F(HostNetworkTest, WhatAnotherHostUsesStays) {
+  make_lan();
+  auto view = view_of(network_->network());
+  view->network.switches.at("lan").hosts["h2"] = "";
+  view->hosts["h2"].adapters[{.vm = "db1", .number = 2}] = {.mac = {}, .port_group = "a"};
+  EXPECT_TRUE(network_->follow("h1", view));
+  EXPECT_THAT(network_->delete_port_group("a").error().message, HasSubstr("db1/2 of host h2"));
+  EXPECT_THAT(network_->remove_switch_host("lan", "h2").error().message,
+              HasSubstr("db1/2 of host h2 is in port group a of switch lan"));
+  EXPECT_TRUE(network_->delete_port_group("b"));
+}
+
+TEST_F(HostNetworkTest, ShowsWhatCouldNotBeMade) {
+  make_lan();
+  uses_ = {{.vm = "db1", .adapter = 1, .port_group = "a"}};
+  maker_.report = {.switches = {{.name = "lan",
+                                 .form = control::SwitchForm::kPlain,
+                                 .bridges = {"pvs-lan"},
+                                 .problems = {"eth1: there is no such NIC"}}},
+                   .taps = {{.vm = "db1", .adapter = 1, .problem = "pv-db1: x"}}};
+  const auto list = network_->list_switches();
+  ASSERT_EQ(list->size(), 1u);
+  EXPECT_EQ((*list)[0].host, "h1");
+  EXPECT_EQ((*list)[0].form, control::SwitchForm::kPlain);
+  EXPECT_THAT((*list)[0].port_groups, ElementsAre("a", "b"));
+  EXPECT_THAT((*list)[0].problems, ElementsAre("eth1: there is no such NIC"));
+  EXPECT_EQ(network_->tap_problem(uses_[0]), "pv-db1: x");
+  EXPECT_EQ(network_->tap_problem({.vm = "db2", .adapter = 1, .port_group = "a"}), "");
+  EXPECT_THAT(network_->find_port_group("a")->adapters, ElementsAre("db1"));
+  maker_.report = {.problem = "cannot make a bridge: Operation not permitted"};
+  EXPECT_THAT(network_->find_switch("lan")->problems, ElementsAre(HasSubstr("not permitted")));
+  EXPECT_THAT(network_->tap_problem(uses_[0]), HasSubstr("not permitted"));
+}
+
+}  // namespace
+}  // namespace paravane::host

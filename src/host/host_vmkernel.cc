@@ -1,0 +1,358 @@
+#include "host/host_vmkernel.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <ranges>
+#include <utility>
+
+#include "base/log.h"
+#include "base/nearest_name.h"
+#include "control/host_configuration_json.h"
+
+namespace paravane::host {
+
+using control::ApiErrorCode;
+using control::ApiResult;
+using control::kManagementVmknic;
+using control::kPvrdmaRuleset;
+using control::kPvrdmaVmknic;
+using control::refuse;
+using control::Vmknic;
+using control::VmknicStatus;
+
+namespace {
+
+constexpr const char* kVmknicKind = "vmknic";  // of documents in the store
+constexpr const char* kSettingKind = "setting";
+constexpr const char* kRulesetKind = "ruleset";
+
+constexpr const char* kListVmknics =
+    "List the VMkernel interfaces there are with: paravane network ip interface list";
+
+std::unexpected<control::ApiError> unreadable(const char* what, const Error& error) {
+  return refuse(ApiErrorCode::kStore,
+                fmt::format("the state holds a {} that cannot be read: {}", what, error.message),
+                "Restore paravane.db from a backup.");
+}
+
+}  // namespace
+
+HostVmkernel::HostVmkernel(HostVmkernelConfig config, control::Store& store, HostNetwork& network)
+    : config_(std::move(config)), store_(store), network_(network) {}
+
+ApiResult<void> HostVmkernel::load() {
+  if (auto loaded = load_vmknics(); !loaded) return loaded;
+  if (auto loaded = load_settings(); !loaded) return loaded;
+  told_ = site();
+  return {};
+}
+
+ApiResult<void> HostVmkernel::load_vmknics() {
+  const auto kept = store_.documents(kVmknicKind);
+  if (!kept) return std::unexpected(kept.error());
+  for (const auto& [name, value] : *kept) {
+    const auto vmknic = control::vmknic_from_json(value);
+    if (!vmknic) return unreadable("VMkernel interface", vmknic.error());
+    vmknics_[name] = *vmknic;
+  }
+  return {};
+}
+
+ApiResult<void> HostVmkernel::load_settings() {
+  const auto settings = store_.documents(kSettingKind);
+  if (!settings) return std::unexpected(settings.error());
+  for (const auto& [path, value] : *settings) {
+    const auto setting = control::setting_from_json(value);
+    if (!setting) return unreadable("setting", setting.error());
+    settings_[path] = setting->value;
+  }
+  const auto rulesets = store_.documents(kRulesetKind);
+  if (!rulesets) return std::unexpected(rulesets.error());
+  for (const auto& [name, value] : *rulesets) {
+    const auto ruleset = control::ruleset_from_json(value);
+    if (!ruleset) return unreadable("firewall ruleset", ruleset.error());
+    if (name == kPvrdmaRuleset) pvrdma_enabled_ = ruleset->enabled;
+  }
+  return {};
+}
+
+std::vector<Vmknic> HostVmkernel::vmknics() const {
+  std::vector<Vmknic> list;
+  list.reserve(vmknics_.size());
+  for (const auto& [name, vmknic] : vmknics_) list.push_back(vmknic);
+  return list;
+}
+
+std::string HostVmkernel::tagged() const {
+  return control::setting_value(settings_, *control::find_setting(kPvrdmaVmknic));
+}
+
+std::vector<VmknicStatus> HostVmkernel::vmknic_statuses() const {
+  std::vector<VmknicStatus> list;
+  if (!config_.management_address.empty()) list.push_back(management());
+  for (const auto& [name, vmknic] : vmknics_) list.push_back(status_of(vmknic));
+  return list;
+}
+
+ChannelSite HostVmkernel::site() const {
+  const auto closed = [](std::string why) { return ChannelSite{.closed = std::move(why)}; };
+  if (!pvrdma_enabled_) {
+    return closed(
+        "the firewall ruleset pvrdma is disabled (paravane network firewall ruleset set "
+        "-e true -r pvrdma)");
+  }
+  const std::string name = tagged();
+  if (name.empty()) {
+    return closed(
+        fmt::format("/Net/PVRDMAVmknic names no VMkernel interface (paravane system settings "
+                    "advanced set -o /Net/PVRDMAVmknic -s {})",
+                    usable_vmknic(vmknic_statuses())));
+  }
+  if (name == kManagementVmknic) {
+    if (!config_.management_address.empty()) {
+      return {.address = config_.management_address, .vmknic = name};
+    }
+    return closed(
+        "vmk0, which /Net/PVRDMAVmknic names, has no address: [cluster] address in "
+        "paravaned.toml is not set");
+  }
+  const auto vmknic = vmknics_.find(name);
+  if (vmknic == vmknics_.end()) {
+    return closed(fmt::format("{}, which /Net/PVRDMAVmknic names, is not there", name));
+  }
+  if (const auto status = status_of(vmknic->second); !status.problem.empty()) {
+    return closed(fmt::format("{}: {}", name, status.problem));
+  }
+  if (!vmknic->second.ipv4) {
+    return closed(
+        fmt::format("{} has no IPv4 address (paravane network ip interface ipv4 set -i "
+                    "{} -t static -I ADDRESS -N NETMASK)",
+                    name, name));
+  }
+  return {.address = format_ipv4(vmknic->second.ipv4->address), .vmknic = name};
+}
+
+void HostVmkernel::on_applied() {
+  ChannelSite now = site();
+  if (now == told_) return;
+  told_ = std::move(now);
+  if (config_.site_changed) config_.site_changed(told_);
+}
+
+ApiResult<control::HostConfiguration> HostVmkernel::host_configuration() {
+  network_.apply();
+  control::HostConfiguration all;
+  all.vmknics = vmknic_statuses();
+  for (const control::AdvancedSetting& setting : control::advanced_settings()) {
+    all.settings.push_back(
+        {.path = std::string(setting.path), .value = control::setting_value(settings_, setting)});
+  }
+  all.rulesets.push_back({.name = std::string(kPvrdmaRuleset), .enabled = pvrdma_enabled_});
+  all.channel.closed = told_.closed;
+  if (told_.closed.empty()) {
+    all.channel = config_.channel ? config_.channel()
+                                  : control::ChannelPlace{.closed = "this host is in no cluster"};
+  }
+  return all;
+}
+
+VmknicStatus HostVmkernel::status_of(const Vmknic& vmknic) const {
+  VmknicStatus status = network_.status_of(vmknic);
+  status.tagged = tagged() == vmknic.name;
+  return status;
+}
+
+VmknicStatus HostVmkernel::management() const {
+  VmknicStatus status{.spec = {.name = std::string(kManagementVmknic),
+                               .port_group = std::string(control::kManagementPortGroup)}};
+  status.tagged = tagged() == kManagementVmknic;
+  if (const auto found = network_.management()) {
+    status.spec.mac = found->mac;
+    status.spec.ipv4 = found->ipv4;
+    status.interface = found->interface;
+    status.mtu = found->mtu;
+  } else {
+    status.problem = fmt::format("no interface of this host has [cluster] address {}",
+                                 config_.management_address);
+  }
+  return status;
+}
+
+std::vector<std::string> HostVmkernel::names() const {
+  std::vector<std::string> names;
+  if (!config_.management_address.empty()) names.emplace_back(kManagementVmknic);
+  for (const auto& [name, vmknic] : vmknics_) names.push_back(name);
+  return names;
+}
+
+control::MacAddress HostVmkernel::choose_mac(const std::string& name) const {
+  for (unsigned attempt = 0;; ++attempt) {
+    const auto mac = control::mac_for_name(network_.host() + "/" + name, attempt);
+    bool taken = !config_.is_free(mac);
+    for (const auto& [other, vmknic] : vmknics_) taken = taken || vmknic.mac == mac;
+    if (!taken) return mac;
+  }
+}
+
+ApiResult<void> HostVmkernel::check_network(const Vmknic& vmknic) const {
+  if (!vmknic.ipv4) return {};
+  for (const auto& [name, other] : vmknics_) {
+    if (name == vmknic.name || !other.ipv4 || !other.ipv4->overlaps(*vmknic.ipv4)) continue;
+    return refuse(ApiErrorCode::kInvalidRequest,
+                  fmt::format("{}: the network of {} is also that of {}, which has {}", vmknic.name,
+                              format_ipv4(*vmknic.ipv4), name, format_ipv4(*other.ipv4)),
+                  "Each VMkernel interface has a network of its own.");
+  }
+  return {};
+}
+
+// Kept, then made.
+ApiResult<void> HostVmkernel::keep(const Vmknic& vmknic) {
+  if (auto kept = store_.put_document(kVmknicKind, vmknic.name, to_json(vmknic)); !kept) {
+    return kept;
+  }
+  vmknics_[vmknic.name] = vmknic;
+  network_.apply();
+  return {};
+}
+
+ApiResult<VmknicStatus> HostVmkernel::add_vmknic(const Vmknic& vmknic) {
+  if (vmknics_.contains(vmknic.name)) {
+    return refuse(ApiErrorCode::kExists, fmt::format("{} exists already", vmknic.name),
+                  kListVmknics);
+  }
+  if (vmknics_.size() >= control::kMaxVmknics) {
+    return refuse(ApiErrorCode::kLimitReached,
+                  fmt::format("there are {} VMkernel interfaces already", control::kMaxVmknics),
+                  "Remove one with: paravane network ip interface remove -i NAME");
+  }
+  if (auto good = network_.check_vmknic(vmknic); !good) return std::unexpected(good.error());
+  if (auto good = check_network(vmknic); !good) return std::unexpected(good.error());
+  Vmknic made = vmknic;
+  if (!made.mac) made.mac = choose_mac(made.name);
+  if (auto kept = keep(made); !kept) return std::unexpected(kept.error());
+  tell("vmknic.added", {{"vmknic", made.name}},
+       fmt::format("{} was added, port group {}", made.name, made.port_group));
+  return status_of(made);
+}
+
+ApiResult<VmknicStatus> HostVmkernel::set_vmknic(const std::string& name,
+                                                 const control::VmknicChange& change) {
+  if (name == kManagementVmknic) {
+    return refuse(ApiErrorCode::kInvalidRequest,
+                  "vmk0 is an interface of this host's Linux, which gives it its address",
+                  "Its address is [cluster] address in paravaned.toml.");
+  }
+  const auto found = vmknics_.find(name);
+  if (found == vmknics_.end()) {
+    return refuse(ApiErrorCode::kNotFound, fmt::format("there is no {} on this host", name),
+                  do_you_mean(name, std::views::keys(vmknics_)) + kListVmknics);
+  }
+  Vmknic changed = found->second;
+  const bool is_another = changed.ipv4 != change.ipv4;
+  changed.ipv4 = change.ipv4;
+  if (auto good = check_network(changed); !good) return std::unexpected(good.error());
+  if (auto kept = keep(changed); !kept) return std::unexpected(kept.error());
+  if (is_another) {
+    tell("vmknic.changed", {{"vmknic", name}},
+         fmt::format("{} has {}", name,
+                     changed.ipv4 ? format_ipv4(*changed.ipv4) : "no IPv4 address"));
+  }
+  return status_of(changed);
+}
+
+ApiResult<void> HostVmkernel::remove_vmknic(const std::string& name) {
+  if (name == kManagementVmknic) {
+    return refuse(ApiErrorCode::kInvalidRequest,
+                  "vmk0 is an interface of this host's Linux: it is not removed here");
+  }
+  if (!vmknics_.contains(name)) {
+    return refuse(ApiErrorCode::kNotFound, fmt::format("there is no {} on this host", name),
+                  do_you_mean(name, std::views::keys(vmknics_)) + kListVmknics);
+  }
+  if (tagged() == name) {
+    return refuse(ApiErrorCode::kInUse,
+                  fmt::format("{} is tagged for PVRDMA: the channel to other hosts is there", name),
+                  "Tag another first, or none: paravane system settings advanced set -o "
+                  "/Net/PVRDMAVmknic -d");
+  }
+  if (auto gone = store_.erase_document(kVmknicKind, name); !gone) return gone;
+  vmknics_.erase(name);
+  network_.apply();
+  tell("vmknic.removed", {{"vmknic", name}}, fmt::format("{} was removed", name));
+  return {};
+}
+
+void HostVmkernel::tell(const char* type, std::map<std::string, std::string> fields,
+                        std::string text) const {
+  log::info("{}", text);
+  if (!config_.tell) return;
+  config_.tell({.type = type, .fields = std::move(fields), .text = std::move(text)});
+}
+
+ApiResult<void> HostVmkernel::check_tag(const std::string& vmknic) const {
+  const std::vector<std::string> known = names();
+  if (vmknic.empty() || std::ranges::find(known, vmknic) != known.end()) return {};
+  if (vmknic.find(',') != std::string::npos) {
+    return refuse(ApiErrorCode::kInvalidRequest,
+                  "one VMkernel interface of a host is tagged for PVRDMA, not several",
+                  "Name one: paravane system settings advanced set -o /Net/PVRDMAVmknic -s vmk1");
+  }
+  const std::string missing = fmt::format("there is no VMkernel interface {} on this host", vmknic);
+  if (vmknic == kManagementVmknic) {
+    return refuse(ApiErrorCode::kNotFound, missing,
+                  "It is the one that has [cluster] address of paravaned.toml: name that address "
+                  "there, and start paravaned again.");
+  }
+  return refuse(ApiErrorCode::kNotFound, missing, do_you_mean(vmknic, known) + kListVmknics);
+}
+
+ApiResult<void> HostVmkernel::set_setting(const control::SettingValue& setting) {
+  const control::AdvancedSetting* known = control::find_setting(setting.path);
+  if (known == nullptr) {
+    std::vector<std::string> paths;
+    for (const auto& one : control::advanced_settings()) paths.emplace_back(one.path);
+    return refuse(ApiErrorCode::kNotFound, fmt::format("there is no setting {}", setting.path),
+                  do_you_mean(setting.path, paths) +
+                      "List them with: paravane system settings advanced list");
+  }
+  if (const Status good = check_setting(*known, setting.value); !good) {
+    return refuse(ApiErrorCode::kInvalidRequest, good.error().message);
+  }
+  if (known->path == kPvrdmaVmknic) {
+    if (auto good = check_tag(setting.value); !good) return good;
+  }
+  if (setting.value == control::setting_value(settings_, *known)) return {};
+  if (auto kept = store_.put_document(kSettingKind, setting.path, to_json(setting)); !kept) {
+    return kept;
+  }
+  settings_[setting.path] = setting.value;
+  tell("setting.changed", {{"setting", setting.path}, {"value", setting.value}},
+       fmt::format("setting {} is \"{}\"", setting.path, setting.value));
+  if (config_.setting_changed) config_.setting_changed();
+  on_applied();
+  return {};
+}
+
+ApiResult<void> HostVmkernel::set_ruleset(const control::FirewallRuleset& ruleset) {
+  if (ruleset.name != kPvrdmaRuleset) {
+    return refuse(ApiErrorCode::kNotFound,
+                  fmt::format("there is no firewall ruleset {}", ruleset.name),
+                  do_you_mean(ruleset.name, std::vector<std::string>{"pvrdma"}) +
+                      "List them with: paravane network firewall ruleset list");
+  }
+  if (ruleset.enabled == pvrdma_enabled_) return {};
+  if (auto kept = store_.put_document(kRulesetKind, ruleset.name, to_json(ruleset)); !kept) {
+    return kept;
+  }
+  pvrdma_enabled_ = ruleset.enabled;
+  const char* state = ruleset.enabled ? "enabled" : "disabled";
+  tell("ruleset.changed", {{"ruleset", ruleset.name}, {"state", state}},
+       fmt::format("firewall ruleset {} is {}", ruleset.name, state));
+  on_applied();
+  return {};
+}
+
+}  // namespace paravane::host

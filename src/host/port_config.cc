@@ -1,0 +1,80 @@
+#include "host/port_config.h"
+
+#include <array>
+
+namespace paravane::host {
+namespace {
+
+using control::VmLimits;
+using device::DeviceLimits;
+
+struct LimitPair {
+  std::optional<std::uint32_t> VmLimits::* asked;
+  std::uint32_t DeviceLimits::* given;
+};
+constexpr std::array kLimitPairs = {
+    LimitPair{&VmLimits::queue_pairs, &DeviceLimits::queue_pairs},
+    LimitPair{&VmLimits::queue_pair_requests, &DeviceLimits::queue_pair_requests},
+    LimitPair{&VmLimits::sges, &DeviceLimits::sges},
+    LimitPair{&VmLimits::completion_queues, &DeviceLimits::completion_queues},
+    LimitPair{&VmLimits::completion_queue_entries, &DeviceLimits::completion_queue_entries},
+    LimitPair{&VmLimits::shared_receive_queues, &DeviceLimits::shared_receive_queues},
+    LimitPair{&VmLimits::shared_receive_queue_requests,
+              &DeviceLimits::shared_receive_queue_requests},
+    LimitPair{&VmLimits::memory_regions, &DeviceLimits::memory_regions},
+    LimitPair{&VmLimits::protection_domains, &DeviceLimits::protection_domains},
+    LimitPair{&VmLimits::address_handles, &DeviceLimits::address_handles},
+    LimitPair{&VmLimits::contexts, &DeviceLimits::contexts},
+    LimitPair{&VmLimits::gids, &DeviceLimits::gids},
+    LimitPair{&VmLimits::reads_outstanding, &DeviceLimits::reads_outstanding},
+};
+// And page_list_mib, which is guest memory's and not the device's.
+static_assert(kLimitPairs.size() + 1 == control::kLimitFields.size());
+
+// What the VM's hardware version and the adapter's protocol decide. A limit that
+// the hardware version does not have is set to 0 here, after those that were asked.
+void set_versions(const control::VmSpec& spec, const control::AdapterSpec& adapter,
+                  device::DeviceConfig& device) {
+  device.version = spec.version;
+  device.gid_type = adapter.protocol == control::Protocol::kRoceV1 ? verbs::GidType::kRoceV1
+                                                                   : verbs::GidType::kRoceV2;
+  if (!control::has_shared_receive_queues(spec.hw_version)) device.limits.shared_receive_queues = 0;
+}
+
+}  // namespace
+
+worker::VmPortConfig make_port_config(const control::VmSpec& spec,
+                                      const control::AdapterSpec& adapter, const HostConfig& host) {
+  worker::VmPortConfig port;
+  const settings::DoorbellSettings& doorbells = host.config.doorbells;
+  port.device.watch_ceiling = doorbells.watch_ceiling;
+  port.device.late_event_after = doorbells.late_event_after;
+  port.device.late_event_budget = doorbells.late_event_budget;
+  port.device.late_event_refill_per_second = doorbells.late_event_refill_per_second;
+  port.device.name = control::adapter_name(spec.name, adapter.number);
+  port.device.mac = *adapter.mac;
+  port.device.doorbells = spec.doorbells == control::Doorbells::kMapped
+                              ? device::DoorbellMode::kMapped
+                              : device::DoorbellMode::kTrapped;
+  for (const LimitPair& pair : kLimitPairs) {
+    if (const auto asked = spec.limits.*pair.asked) port.device.limits.*pair.given = *asked;
+  }
+  set_versions(spec, adapter, port.device);
+  port.connected = adapter.connected;
+  port.memory.bytes = host.config.vfio_user.max_guest_memory;
+  port.memory.page_list_bytes = std::uint64_t{spec.limits.page_list_mib.value_or(0)} << 20;
+  port.socket = host.config.vfio_user.socket_dir / control::socket_file(spec.name, adapter.number);
+  port.access = {.mode = host.config.vfio_user.mode, .group = host.vm_socket_group};
+  return port;
+}
+
+std::vector<std::string> port_names(const control::VmSpec& spec) {
+  std::vector<std::string> names;
+  names.reserve(spec.adapters.size());
+  for (const control::AdapterSpec& adapter : spec.adapters) {
+    names.push_back(control::adapter_name(spec.name, adapter.number));
+  }
+  return names;
+}
+
+}  // namespace paravane::host

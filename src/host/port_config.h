@@ -1,0 +1,21 @@
+// From what was asked of a VM to what the device of each adapter is made with.
+
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "control/vm.h"
+#include "host/host.h"
+#include "worker/vm_port.h"
+
+namespace paravane::host {
+
+// REQUIRES: adapter.mac; `adapter` is one of the spec's.
+worker::VmPortConfig make_port_config(const control::VmSpec& spec,
+                                      const control::AdapterSpec& adapter, const HostConfig& host);
+
+// Of every adapter, as PortTable knows them.
+std::vector<std::string> port_names(const control::VmSpec& spec);
+
+}  // namespace paravane::host

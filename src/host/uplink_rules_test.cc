@@ -1,0 +1,127 @@
+#include "host/uplink_rules.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "testing/temp_dir.h"
+
+namespace paravane::host {
+namespace {
+
+using control::ApiErrorCode;
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+
+class FixedLooker final : public privsep::MachineLooker {
+ public:
+  Result<control::Machine> look() override { return machine; }
+  Result<control::RdmaStats> read_stats(const std::string&, std::uint32_t) override {
+    return fail(Errc::kNotFound, "");
+  }
+  control::Machine machine{
+      .nics = {{.identity = "0", .linux_name = "eth0"},
+               {.identity = "1", .linux_name = "eth1"},
+               {.identity = "2", .linux_name = "eth2", .team = "bond0"},
+               {.identity = "3", .linux_name = "bond0"}},
+      .rdma_devices = {{.identity = "a", .linux_name = "mlx5_0", .paired_link = "eth1"},
+                       {.identity = "b", .linux_name = "mlx5_1", .paired_link = "eth2"}}};
+};
+
+class UplinkRulesTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    auto store = control::Store::open(dir_ / "paravane.db");
+    ASSERT_TRUE(store);
+    store_ = std::move(*store);
+    view_ = std::make_unique<MachineView>(&looker_, *store_, [] { return Instant{}; });
+    rules_ = std::make_unique<UplinkRules>(
+        *view_, UplinkRules::Parts{.attached =
+                                       [this](const std::string& vds) {
+                                         return vds == "lan" ? attached_
+                                                             : std::vector<std::string>();
+                                       },
+                                   .strict = [this] { return strict_; },
+                                   .management = [] { return std::string("eth3"); }});
+  }
+
+  TempDir dir_;
+  FixedLooker looker_;
+  std::vector<std::string> attached_ = {"db1", "db2"};
+  bool strict_ = false;
+  std::unique_ptr<control::Store> store_;
+  std::unique_ptr<MachineView> view_;
+  std::unique_ptr<UplinkRules> rules_;
+};
+
+TEST_F(UplinkRulesTest, LeavesTheHostItsOwnAddress) {
+  const auto uplink = rules_->resolve("eth3");
+  ASSERT_FALSE(uplink);
+  EXPECT_EQ(uplink.error().code, control::ApiErrorCode::kInvalidRequest);
+  EXPECT_EQ(uplink.error().message,
+            "eth3 has this host's own address, which a NIC loses as an uplink");
+}
+
+TEST_F(UplinkRulesTest, TakesBothNamesOfANic) {
+  EXPECT_EQ(*rules_->resolve("vmnic1"), "eth1");
+  EXPECT_EQ(*rules_->resolve("eth1"), "eth1");
+  EXPECT_EQ(*rules_->resolve(""), "");
+  EXPECT_EQ(*rules_->resolve("eth7"), "eth7");  // others judge that
+  EXPECT_EQ(rules_->shown("eth1"), "vmnic1 (eth1)");
+  EXPECT_EQ(rules_->shown("eth7"), "eth7");
+  const auto none = rules_->resolve("vmnic11");
+  ASSERT_FALSE(none);
+  EXPECT_EQ(none.error().code, ApiErrorCode::kNotFound);
+  EXPECT_THAT(none.error().remedy, HasSubstr("Do you mean vmnic1?"));
+  EXPECT_THAT(rules_->resolve("vmnic9").error().remedy, Not(HasSubstr("Do you mean")));
+}
+
+TEST_F(UplinkRulesTest, ANicThatLinuxCallsSoIsMeant) {
+  looker_.machine.nics[3].linux_name = "vmnic1";
+  EXPECT_EQ(*rules_->resolve("vmnic1"), "vmnic1");
+}
+
+TEST_F(UplinkRulesTest, RefuseATeamWithRdma) {
+  for (const char* uplink : {"bond0", "vmnic3", "eth2", "vmnic2"}) {
+    const auto refused = rules_->resolve(uplink);
+    ASSERT_FALSE(refused) << uplink;
+    EXPECT_THAT(refused.error().message, AllOf(HasSubstr("vmnic2 (eth2)"), HasSubstr("vmrdma1"),
+                                               HasSubstr("no NIC teaming")));
+  }
+}
+
+TEST_F(UplinkRulesTest, KeepAnRdmaUplinkWhileVmsRun) {
+  const auto refused = rules_->check_edit("lan", "eth1", "eth0");
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ApiErrorCode::kVmsAttached);
+  EXPECT_THAT(refused.error().vms, ElementsAre("db1", "db2"));
+  EXPECT_THAT(refused.error().message,
+              AllOf(HasSubstr("vmnic1 (eth1) is the NIC of vmrdma0"), HasSubstr("db1, db2")));
+  EXPECT_FALSE(rules_->check_edit("lan", "", "eth1"));
+  EXPECT_TRUE(rules_->check_edit("lan", "eth1", "eth1"));
+  EXPECT_TRUE(rules_->check_edit("other", "eth1", "eth0"));
+  attached_.clear();
+  EXPECT_TRUE(rules_->check_edit("lan", "eth1", "eth0"));
+}
+
+TEST_F(UplinkRulesTest, LetAnUplinkWithoutRdmaBeChangedAtAnyTime) {
+  EXPECT_TRUE(rules_->check_edit("lan", "eth0", "eth7"));
+  EXPECT_TRUE(rules_->check_edit("lan", "eth0", ""));
+}
+
+TEST_F(UplinkRulesTest, KeepAnyUplinkWhileVmsRunWhereTheSettingSaysSo) {
+  strict_ = true;
+  const auto refused = rules_->check_edit("lan", "eth0", "eth7");
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ApiErrorCode::kVmsAttached);
+  EXPECT_THAT(refused.error().message,
+              AllOf(HasSubstr("/Net/PVRDMAUplinkEditNeedsPowerOff is 1: the uplink of a host"),
+                    HasSubstr("db1, db2")));
+  EXPECT_TRUE(rules_->check_edit("lan", "eth0", "eth0"));
+  attached_.clear();
+  EXPECT_TRUE(rules_->check_edit("lan", "eth0", "eth7"));
+}
+
+}  // namespace
+}  // namespace paravane::host

@@ -1,0 +1,89 @@
+#include "http/api_server.h"
+
+#include <fmt/format.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include "base/directory_check.h"
+#include "base/unique_fd.h"
+
+namespace paravane::http {
+namespace {
+
+constexpr int kBacklog = 64;
+
+std::unexpected<Error> cannot(const char* what, const std::filesystem::path& path) {
+  return fail(Errc::kIo,
+              fmt::format("cannot {} {}: {}", what, path.string(), std::strerror(errno)));
+}
+
+// A socket file that nobody listens on is what a killed daemon leaves behind.
+Status clear_stale(const sockaddr_un& address, const std::filesystem::path& path) {
+  const UniqueFd probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const auto* generic = reinterpret_cast<const sockaddr*>(&address);
+  if (::connect(probe.get(), generic, sizeof address) == 0) {
+    return fail(Errc::kBadState,
+                fmt::format("another program listens at api.socket {}. End it, or set api.socket "
+                            "in paravaned.toml.",
+                            path.string()));
+  }
+  if (errno == ENOENT) return {};
+  if (errno != ECONNREFUSED || !std::filesystem::is_socket(path)) {
+    return fail(Errc::kBadState, fmt::format("api.socket {} exists and is not a socket of ours. "
+                                             "Move it away, or set api.socket in paravaned.toml.",
+                                             path.string()));
+  }
+  if (::unlink(path.c_str()) != 0) return cannot("replace", path);
+  return {};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<ApiServer>> ApiServer::listen(const settings::ApiConfig& config,
+                                                     const SocketAccess& access,
+                                                     control::RequestHandler& handler) {
+  const std::string path = config.socket.string();
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (path.size() >= sizeof address.sun_path) {
+    return fail(Errc::kInvalidArgument,
+                fmt::format("api.socket {} is too long: a socket's path has at most {} bytes.",
+                            path, sizeof address.sun_path - 1));
+  }
+  path.copy(address.sun_path, path.size());
+  if (Status good = check_directory(config.socket.parent_path(), "the directory of api.socket");
+      !good) {
+    return std::unexpected(good.error());
+  }
+  if (Status clear = clear_stale(address, config.socket); !clear) {
+    return std::unexpected(clear.error());
+  }
+  UniqueFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  const auto* generic = reinterpret_cast<const sockaddr*>(&address);
+  if (!socket || ::bind(socket.get(), generic, sizeof address) != 0) {
+    return cannot("make the socket", config.socket);
+  }
+  std::unique_ptr<ApiServer> server(new ApiServer(config.socket));
+  if (Status given = apply_access(config.socket, access); !given) {
+    return std::unexpected(given.error());
+  }
+  if (::listen(socket.get(), kBacklog) != 0) return cannot("listen on", config.socket);
+  auto door =
+      HttpDoor::open({.name = "api", .threads = config.threads}, std::move(socket), handler);
+  if (!door) return std::unexpected(door.error());
+  server->door_ = std::move(*door);
+  return server;
+}
+
+ApiServer::~ApiServer() {
+  door_.reset();
+  ::unlink(path_.c_str());
+}
+
+}  // namespace paravane::http

@@ -1,0 +1,36 @@
+// ApiServer: the management API on a unix socket: makes the socket, so that nobody else's
+// is taken away, and opens an HttpDoor at it.
+
+#pragma once
+
+#include <filesystem>
+#include <memory>
+
+#include "base/result.h"
+#include "base/socket_access.h"
+#include "control/api_handler.h"
+#include "http/http_door.h"
+#include "settings/config.h"
+
+namespace paravane::http {
+
+class ApiServer {
+ public:
+  // `handler` outlives the server and may be called from any thread.
+  // Errors: kBadState (somebody listens there), kIo; with path, cause and remedy.
+  static Result<std::unique_ptr<ApiServer>> listen(const settings::ApiConfig& config,
+                                                   const SocketAccess& access,
+                                                   control::RequestHandler& handler);
+  // Answers what is under way, then ends; removes the socket file.
+  ~ApiServer();
+  ApiServer(const ApiServer&) = delete;
+  ApiServer& operator=(const ApiServer&) = delete;
+
+ private:
+  explicit ApiServer(std::filesystem::path path) : path_(std::move(path)) {}
+
+  std::filesystem::path path_;
+  std::unique_ptr<HttpDoor> door_;
+};
+
+}  // namespace paravane::http

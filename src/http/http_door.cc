@@ -1,0 +1,85 @@
+#include "http/http_door.h"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+#include <utility>
+
+#include "base/log.h"
+#include "http/http_connection.h"
+
+namespace paravane::http {
+namespace {
+
+// Of a loop that does not wait.
+constexpr auto kPause = std::chrono::milliseconds(100);
+
+}  // namespace
+
+Result<std::unique_ptr<HttpDoor>> HttpDoor::open(HttpDoorConfig config, UniqueFd listener,
+                                                 control::RequestHandler& handler) {
+  auto loop = EventLoop::create();
+  if (!loop) return std::unexpected(loop.error());
+  std::unique_ptr<HttpDoor> door(new HttpDoor(std::move(config), std::move(*loop), handler));
+  if (Status opened = door->doorway_.open(std::move(listener)); !opened) {
+    return std::unexpected(opened.error());
+  }
+  door->threads_.emplace_back([d = door.get()] { d->keep_door(); });
+  for (unsigned i = 0; i < door->config_.threads; ++i) {
+    door->threads_.emplace_back([d = door.get()] { d->serve(); });
+  }
+  return door;
+}
+
+HttpDoor::HttpDoor(HttpDoorConfig config, std::unique_ptr<EventLoop> loop,
+                   control::RequestHandler& handler)
+    : config_(std::move(config)),
+      handler_(handler),
+      loop_(std::move(loop)),
+      lobby_(*loop_,
+             [this](UniqueFd client, std::string bytes) {
+               queue_.put({.client = std::move(client), .bytes = std::move(bytes)});
+             }),
+      doorway_(*loop_, timers_, config_.name,
+               [this](UniqueFd client) { take_in(std::move(client)); }) {}
+
+HttpDoor::~HttpDoor() {
+  stopping_.store(true);
+  loop_->wake();
+  queue_.close();
+  for (std::thread& thread : threads_) thread.join();
+}
+
+void HttpDoor::keep_door() {
+  pthread_setname_np(pthread_self(), (config_.name + "-door").c_str());
+  while (!stopping_.load()) {
+    const Instant now = std::chrono::steady_clock::now();
+    lobby_.drop_late(now);
+    timers_.run_due(now);
+    const Instant next = std::min(lobby_.next_deadline(), timers_.next_deadline());
+    std::optional<Duration> wait;
+    if (next != kNever) wait = std::max(next - now, Duration::zero());
+    if (const Result<int> ran = loop_->poll(wait); !ran) {
+      log::error("{}: {}", config_.name, ran.error().message);
+      std::this_thread::sleep_for(kPause);
+    }
+  }
+}
+
+void HttpDoor::take_in(UniqueFd client) {
+  const Status admitted = lobby_.admit(std::move(client), std::chrono::steady_clock::now());
+  if (!admitted) {
+    log::warn("{}: cannot take a connection: {}", config_.name, admitted.error().message);
+  }
+}
+
+void HttpDoor::serve() {
+  pthread_setname_np(pthread_self(), config_.name.c_str());
+  while (auto request = queue_.take()) {
+    serve_http(std::move(request->client), request->bytes, handler_);
+  }
+}
+
+}  // namespace paravane::http

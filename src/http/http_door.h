@@ -1,0 +1,63 @@
+// HttpDoor: who comes to a listening socket is taken in, and has one whole request
+// answered by a RequestHandler.
+//
+// One thread is the door: it takes clients in and gathers their requests in a
+// RequestLobby. A fixed number of others have whole requests answered, one per
+// connection, and never wait for a client's next byte; further requests wait in a
+// RequestQueue. Sizes and times are bounded. These threads do nothing but parse
+// and wait: what is asked is done by the handler's owner.
+
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/doorway.h"
+#include "base/event_loop.h"
+#include "base/result.h"
+#include "base/timers.h"
+#include "base/unique_fd.h"
+#include "control/api_handler.h"
+#include "http/request_lobby.h"
+#include "http/request_queue.h"
+
+namespace paravane::http {
+
+struct HttpDoorConfig {
+  std::string name;  // of its threads and in log lines; at most 10 characters
+  unsigned threads = 1;
+};
+
+class HttpDoor {
+ public:
+  // `listener` listens and does not block. `handler` outlives the door and may be called
+  // from any thread. Errors: kIo.
+  static Result<std::unique_ptr<HttpDoor>> open(HttpDoorConfig config, UniqueFd listener,
+                                                control::RequestHandler& handler);
+  // Answers what is under way, then ends.
+  ~HttpDoor();
+  HttpDoor(const HttpDoor&) = delete;
+  HttpDoor& operator=(const HttpDoor&) = delete;
+
+ private:
+  HttpDoor(HttpDoorConfig config, std::unique_ptr<EventLoop> loop,
+           control::RequestHandler& handler);
+  void keep_door();
+  void take_in(UniqueFd client);
+  void serve();
+
+  const HttpDoorConfig config_;
+  control::RequestHandler& handler_;
+  std::atomic<bool> stopping_{false};
+  RequestQueue queue_;
+  std::unique_ptr<EventLoop> loop_;  // the door's
+  RequestLobby lobby_;
+  TimerQueue timers_;
+  Doorway doorway_;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace paravane::http

@@ -1,0 +1,33 @@
+// RequestBytes: gathers the bytes of one HTTP request and says when it is whole,
+// so that nobody has to wait for the rest of it. What the request means, and
+// whether it is one at all, is judged later by the parser.
+//
+// One thread at a time.
+
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace paravane::http {
+
+class RequestBytes {
+ public:
+  static constexpr std::size_t kMaxHead = std::size_t{16} * 1024;
+
+  // True: the request is whole, or so wrong or large that no further byte can
+  // change the answer.
+  bool add(std::string_view piece);
+
+  std::string take() { return std::move(bytes_); }
+
+ private:
+  std::string bytes_;
+  std::size_t searched_ = 0;         // no end of the head before this
+  std::optional<std::size_t> head_;  // with its empty line
+  std::size_t whole_ = 0;            // once the head is known
+};
+
+}  // namespace paravane::http

@@ -1,0 +1,60 @@
+// RequestLobby: where the API's clients wait until their request has come in
+// whole. Nobody waits with them: a client that sends half a request, or a byte
+// now and then, costs a descriptor and some bytes for a limited time, and no
+// thread. When there are too many, the one that has waited longest must go.
+//
+// One thread.
+
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <list>
+#include <string>
+
+#include "base/event_loop.h"
+#include "base/instant.h"
+#include "base/unique_fd.h"
+#include "http/request_bytes.h"
+
+namespace paravane::http {
+
+class RequestLobby {
+ public:
+  static constexpr std::size_t kMost = 64;
+  static constexpr Duration kPatience = std::chrono::seconds(5);
+
+  // What became whole, or all that came before the client closed its side.
+  using WholeFunction = std::function<void(UniqueFd client, std::string request)>;
+
+  // `loop` outlives the lobby.
+  RequestLobby(EventLoop& loop, WholeFunction on_whole)
+      : loop_(loop), on_whole_(std::move(on_whole)) {}
+  ~RequestLobby();
+  RequestLobby(const RequestLobby&) = delete;
+  RequestLobby& operator=(const RequestLobby&) = delete;
+
+  // REQUIRES: the socket does not block. Errors: kIo; the client is dropped.
+  Status admit(UniqueFd client, Instant now);
+  // Drops those whose time is up.
+  void drop_late(Instant now);
+  // When drop_late() has something to do; kNever: nobody waits.
+  Instant next_deadline() const { return clients_.empty() ? kNever : clients_.front().deadline; }
+  std::size_t size() const { return clients_.size(); }
+
+ private:
+  struct Client {
+    UniqueFd socket;
+    Instant deadline;
+    RequestBytes bytes{};
+  };
+  using Place = std::list<Client>::iterator;
+  void read(Place client);
+  void leave(Place client);
+
+  EventLoop& loop_;
+  WholeFunction on_whole_;
+  std::list<Client> clients_;  // the oldest first
+};
+
+}  // namespace paravane::http

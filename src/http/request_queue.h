@@ -1,0 +1,70 @@
+// RequestQueue: whole requests on their way from the API's door to the threads
+// that have them answered.
+//
+// Any thread.
+
+#pragma once
+
+#include <condition_variable>
+#include <cstddef>
+#include <deque>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "base/unique_fd.h"
+
+namespace paravane::http {
+
+struct ApiRequest {
+  UniqueFd client;
+  std::string bytes;
+};
+
+class RequestQueue {
+ public:
+  static constexpr std::size_t kMost = 64;
+
+  // Waits while the queue is full: the door then takes nobody in, and clients
+  // wait outside. Dropped when the queue is closed.
+  void put(ApiRequest request) {
+    {
+      std::unique_lock lock(mutex_);
+      changed_.wait(lock, [this] { return closed_ || requests_.size() < kMost; });
+      if (closed_) return;
+      requests_.push_back(std::move(request));
+    }
+    changed_.notify_all();
+  }
+
+  // Waits for a request. nullopt: closed, and nothing is left.
+  std::optional<ApiRequest> take() {
+    std::optional<ApiRequest> request;
+    {
+      std::unique_lock lock(mutex_);
+      changed_.wait(lock, [this] { return closed_ || !requests_.empty(); });
+      if (requests_.empty()) return std::nullopt;
+      request = std::move(requests_.front());
+      requests_.pop_front();
+    }
+    changed_.notify_all();
+    return request;
+  }
+
+  void close() {
+    {
+      const std::lock_guard lock(mutex_);
+      closed_ = true;
+    }
+    changed_.notify_all();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;  // for room, for requests, or closed
+  std::deque<ApiRequest> requests_;
+  bool closed_ = false;
+};
+
+}  // namespace paravane::http

@@ -1,0 +1,178 @@
+#include "keeper/etcd_service.h"
+
+#include <cap-ng.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <grp.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <thread>
+
+#include "base/endpoint.h"
+#include "base/log.h"
+#include "keeper/connect_rules.h"
+#include "settings/cluster_paths.h"
+
+namespace paravane::keeper {
+namespace {
+
+constexpr Duration kFirstPause = std::chrono::seconds(1);
+constexpr Duration kLongestPause = std::chrono::seconds(30);
+constexpr Duration kLongLife = std::chrono::minutes(1);
+constexpr auto kPatience = std::chrono::seconds(5);
+constexpr int kCannotRun = 127;
+
+// As the engine, but with the network.
+bool drop_rights(const settings::EngineAccount& account) {
+  capng_clear(CAPNG_SELECT_ALL);
+  if (account.user) {
+    const auto [uid, gid] = *account.user;
+    if (::setgroups(0, nullptr) != 0 || capng_apply(CAPNG_SELECT_BOUNDS) != 0) return false;
+    if (::setresgid(gid, gid, gid) != 0 || ::setresuid(uid, uid, uid) != 0) return false;
+  }
+  return capng_apply(CAPNG_SELECT_CAPS) == 0 &&
+         ::prctl(PR_SET_NO_NEW_PRIVS, 1UL, 0UL, 0UL, 0UL) == 0;
+}
+
+}  // namespace
+
+EtcdService::~EtcdService() {
+  end();
+}
+
+void EtcdService::want(bool wanted, Instant now) {
+  // Who has broken into the engine may say this again and again.
+  const bool possible =
+      Endpoint::of(config_.cluster.address, config_.cluster.etcd_port).has_value();
+  if (wanted == wanted_ || !possible) return;
+  wanted_ = wanted;
+  next_try_ = std::max(now, started_ + kFirstPause);
+  pause_ = {};
+  if (!wanted_) end();
+}
+
+std::vector<std::string> EtcdService::command_line() const {
+  const settings::ClusterPaths paths(config_.state_dir);
+  const auto at = Endpoint::of(config_.cluster.address, config_.cluster.etcd_port);
+  const std::string clients = "https://" + at->print();
+  // One member needs no door for others: a socket in its own directory.
+  const std::string peers = "unix://peers:0";
+  return {config_.cluster.etcd_program.string(),
+          "--name",
+          "paravane",
+          "--data-dir",
+          paths.etcd_data().string(),
+          "--listen-client-urls",
+          clients,
+          "--advertise-client-urls",
+          clients,
+          "--cert-file",
+          paths.identity().string(),
+          "--key-file",
+          paths.identity().string(),
+          "--client-cert-auth",
+          "--trusted-ca-file",
+          paths.authority().string(),
+          "--listen-peer-urls",
+          peers,
+          "--initial-advertise-peer-urls",
+          peers,
+          "--initial-cluster",
+          "paravane=" + peers,
+          "--max-request-bytes",
+          "262144",
+          "--quota-backend-bytes",
+          "536870912",
+          "--auto-compaction-mode",
+          "periodic",
+          "--auto-compaction-retention",
+          "1h",
+          "--logger",
+          "zap",
+          "--log-level",
+          "error",
+          "--log-outputs",
+          "stderr"};
+}
+
+// In the child, where nothing may wait for a lock that another thread had.
+void EtcdService::become_etcd(char* const* arguments, pid_t keeper) const {
+  std::array<char, 19> path{"PATH=/usr/bin:/bin"};
+  std::array<char*, 2> environment = {path.data(), nullptr};
+  ::setsid();  // it hears only of us when it is to end
+  if (!drop_rights(account_)) ::_exit(kCannotRun);
+  // The engine has etcd's root password and could name other members to it, which it would
+  // connect to. It connects to itself alone.
+  if (!connect_only_to(config_.cluster.etcd_port)) ::_exit(kCannotRun);
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  const settings::ClusterPaths paths(config_.state_dir);
+  if (::getppid() != keeper || ::chdir(paths.directory().c_str()) != 0) ::_exit(kCannotRun);
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, nullptr);
+  ::signal(SIGPIPE, SIG_DFL);
+  ::close_range(STDERR_FILENO + 1, ~0U, 0);
+  ::execve(arguments[0], arguments, environment.data());
+  ::_exit(kCannotRun);
+}
+
+void EtcdService::step(Instant now) {
+  if (!wanted_ || pid_ > 0 || now < next_try_) return;
+  pause_ = pause_ == Duration{} ? kFirstPause : std::min<Duration>(2 * pause_, kLongestPause);
+  next_try_ = now + pause_;
+  std::vector<std::string> words = command_line();
+  std::vector<char*> arguments;
+  arguments.reserve(words.size() + 1);
+  for (std::string& word : words) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  const pid_t keeper = ::getpid();
+  const pid_t child = ::fork();
+  if (child == 0) become_etcd(arguments.data(), keeper);
+  if (child < 0) {
+    log::error("etcd cannot be started: {}", std::strerror(errno));
+    return;
+  }
+  pid_ = child;
+  started_ = now;
+  log::info("etcd runs as process {}", pid_);
+}
+
+void EtcdService::look_for_end(Instant now) {
+  int status = 0;
+  if (pid_ <= 0 || ::waitpid(pid_, &status, WNOHANG) != pid_) return;
+  pid_ = -1;
+  if (!wanted_) return;
+  if (now - started_ > kLongLife) pause_ = {};
+  next_try_ = now + std::max(pause_, kFirstPause);
+  if (WIFEXITED(status) && WEXITSTATUS(status) == kCannotRun) {
+    log::error("etcd cannot be run: is {} there (Debian: apt install etcd-server)?",
+               config_.cluster.etcd_program.string());
+  } else {
+    log::error("etcd has ended; it is started again");
+  }
+}
+
+void EtcdService::end() {
+  if (pid_ <= 0) return;
+  // As the engine's user it may be out of our reach (no CAP_KILL): then it ends with us.
+  ::kill(pid_, SIGTERM);
+  const auto late = std::chrono::steady_clock::now() + kPatience;
+  while (::waitpid(pid_, nullptr, WNOHANG) == 0) {
+    if (std::chrono::steady_clock::now() > late) {
+      if (::kill(pid_, SIGKILL) == 0) ::waitpid(pid_, nullptr, 0);
+      break;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  pid_ = -1;
+}
+
+}  // namespace paravane::keeper

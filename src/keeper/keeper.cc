@@ -1,0 +1,183 @@
+#include "keeper/keeper.h"
+
+#include <sys/epoll.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <thread>
+#include <utility>
+
+#include "base/log.h"
+#include "base/signals.h"
+#include "privsep/machine_line.h"
+#include "privsep/switch_line.h"
+#include "settings/config_file.h"
+
+namespace paravane::keeper {
+namespace {
+
+// The engine, or whoever has broken into it and given the line away, may say more than
+// the service manager is to hear, and for ever.
+constexpr int kNotesAtOnce = 64;
+constexpr auto kPause = std::chrono::milliseconds(10);
+
+Instant now() {
+  return std::chrono::steady_clock::now();
+}
+
+ExitStatus judge(int wait_status) {
+  if (WIFEXITED(wait_status)) return static_cast<ExitStatus>(WEXITSTATUS(wait_status));
+  const int number = WTERMSIG(wait_status);
+  const char* name = sigabbrev_np(number);  // a real-time signal has none
+  log::error("the engine was ended by signal {} ({}){}", number, name == nullptr ? "RT" : name,
+             number == SIGSYS ? ": it asked the kernel for what it has no use for, as after a "
+                                "break-in. Please report it"
+                              : "");
+  return ExitStatus::kFailed;
+}
+
+}  // namespace
+
+Keeper::Keeper(pid_t engine, privsep::ProcessLink link, Notifier notifier, Settings settings,
+               std::unique_ptr<privsep::SwitchMaker> switches,
+               std::unique_ptr<privsep::MachineLooker> machine)
+    : engine_(engine),
+      link_(std::move(link)),
+      notifier_(std::move(notifier)),
+      settings_(std::move(settings)),
+      etcd_(settings_.config, settings_.account),
+      switches_(std::move(switches)),
+      machine_(std::move(machine)) {}
+
+ExitStatus Keeper::run() {
+  if (Status watching = watch(); !watching) {
+    log::error("cannot start: {}", watching.error().message);
+    return ExitStatus::kFailed;  // and the engine ends with us
+  }
+  while (!ended_) {
+    if (const Result<int> ran = loop_->poll(pause()); !ran) {
+      log::error("keeper: {}", ran.error().message);
+      return ExitStatus::kFailed;
+    }
+    sockets_->drop_late(now());
+    etcd_.step(now());
+    if (std::exchange(noted_, false)) std::this_thread::sleep_for(kPause);
+  }
+  return *ended_;
+}
+
+// Until something is due without news; nullopt: nothing.
+std::optional<Duration> Keeper::pause() const {
+  const Instant next = std::min(sockets_->next_deadline(), etcd_.next_step());
+  if (next == kNever) return std::nullopt;
+  return std::max(next - now(), Duration{});
+}
+
+Status Keeper::watch() {
+  auto loop = EventLoop::create();
+  if (!loop) return std::unexpected(loop.error());
+  loop_ = std::move(*loop);
+  sockets_ = std::make_unique<SocketMaker>(
+      *loop_,
+      SocketMakerConfig{
+          .cluster = settings_.config.cluster,
+          .metrics = settings_.config.metrics,
+          .vmkernel =
+              [this] { return switches_ ? switches_->addresses() : std::vector<Ipv4Interface>(); }},
+      [this](std::string_view id, Result<UniqueFd> socket) { answer(id, std::move(socket)); });
+  auto signals = open_signals({SIGTERM, SIGINT, SIGHUP, SIGCHLD});
+  if (!signals) return std::unexpected(signals.error());
+  signals_ = std::move(*signals);
+  Status watched = loop_->watch(signals_.get(), EPOLLIN, [this](std::uint32_t) { on_signal(); });
+  if (!watched) return watched;
+  return loop_->watch(link_.fd(), EPOLLIN, [this](std::uint32_t) { on_notes(); });
+}
+
+void Keeper::on_signal() {
+  const std::optional<int> number = next_signal(signals_);
+  if (!number) return;
+  switch (*number) {
+    case SIGHUP: reload_log_level(); return;
+    case SIGCHLD: look_for_end(); return;
+    default: stop_engine(*number);
+  }
+}
+
+void Keeper::stop_engine(int number) {
+  if (::kill(engine_, number) == 0) return;
+  // Without CAP_KILL, as in a container. It also stops when the line ends.
+  loop_->unwatch(link_.fd());
+  link_.close();
+}
+
+void Keeper::answer(std::string_view id, Result<UniqueFd> socket) const {
+  std::string text(id);
+  if (socket) {
+    link_.send({.kind = privsep::Note::Kind::kSocket, .text = std::move(text)}, *socket);
+  } else {
+    link_.send({.kind = privsep::Note::Kind::kSocket, .text = text + " " + socket.error().message});
+  }
+}
+
+void Keeper::look_for_end() {
+  etcd_.look_for_end(now());
+  int status = 0;
+  if (::waitpid(engine_, &status, WNOHANG) != engine_) return;
+  on_notes();  // its last ones
+  ended_ = judge(status);
+}
+
+void Keeper::on_notes() {
+  Heard heard;
+  for (int i = 0; i < kNotesAtOnce && take_note(heard); ++i) continue;
+  if (heard.status) notifier_.status(*heard.status);
+  if (heard.switch_plan && switches_) {
+    link_.send({.kind = privsep::Note::Kind::kSwitchReport,
+                .text = privsep::answer_plan(*heard.switch_plan, *switches_)});
+  }
+  if (heard.machine_question && machine_) {
+    link_.send({.kind = privsep::Note::Kind::kMachineReport,
+                .text = privsep::answer_machine_question(*heard.machine_question, *machine_)});
+  }
+  noted_ = true;
+}
+
+bool Keeper::take_note(Heard& heard) {
+  const auto note = link_.receive();
+  if (!note) loop_->unwatch(link_.fd());
+  if (!note || !*note) return false;
+  switch ((*note)->kind) {
+    case privsep::Note::Kind::kReady:
+      if (!std::exchange(told_ready_, true)) notifier_.ready((*note)->text);
+      break;
+    case privsep::Note::Kind::kStatus: heard.status = (*note)->text; break;
+    case privsep::Note::Kind::kSwitchPlan: heard.switch_plan = (*note)->text; break;
+    case privsep::Note::Kind::kMachineQuestion: heard.machine_question = (*note)->text; break;
+    case privsep::Note::Kind::kStopping:
+      if (!std::exchange(told_stopping_, true)) notifier_.stopping();
+      break;
+    case privsep::Note::Kind::kDial: sockets_->dial((*note)->text, now()); break;
+    case privsep::Note::Kind::kListen: sockets_->listen((*note)->text); break;
+    case privsep::Note::Kind::kEtcd: etcd_.want((*note)->text == "on", now()); break;
+    case privsep::Note::Kind::kNone:
+    case privsep::Note::Kind::kLogLevel:
+    case privsep::Note::Kind::kSocket:
+    case privsep::Note::Kind::kSwitchReport:
+    case privsep::Note::Kind::kMachineReport: break;  // not the engine's to say
+  }
+  return true;
+}
+
+void Keeper::reload_log_level() const {
+  if (settings_.file.empty()) return;
+  const Result<settings::Config> fresh = settings::load_config(settings_.file);
+  if (!fresh) {
+    log::error("the configuration was not read again: {}", fresh.error().message);
+    return;
+  }
+  link_.send({.kind = privsep::Note::Kind::kLogLevel, .text = fresh->log.level});
+}
+
+}  // namespace paravane::keeper

@@ -1,0 +1,79 @@
+// Keeper: the process of paravaned that keeps its rights. It parses nothing that a
+// guest, a VMM, a peer or an API client sends: it has made the engine, passes
+// signals on, reads the operator's settings again, speaks with the service manager,
+// makes the engine's sockets to other hosts and the switches of this one, looks what
+// devices it has, keeps etcd running, and ends when the engine has ended.
+
+#pragma once
+
+#include <sys/types.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/event_loop.h"
+#include "base/exit_status.h"
+#include "base/unique_fd.h"
+#include "keeper/etcd_service.h"
+#include "keeper/notify.h"
+#include "keeper/socket_maker.h"
+#include "privsep/machine_looker.h"
+#include "privsep/process_link.h"
+#include "privsep/switch_maker.h"
+
+namespace paravane::keeper {
+
+class Keeper {
+ public:
+  // What the engine was started with. `file` may be empty: there is none.
+  struct Settings {
+    settings::Config config;
+    std::string file;
+    settings::EngineAccount account;
+  };
+  // `switches`: who makes them when the engine asks; none: nobody does. So is `machine`, who
+  // sees what this host has.
+  // REQUIRES: SIGTERM, SIGINT, SIGHUP and SIGCHLD are blocked.
+  Keeper(pid_t engine, privsep::ProcessLink link, Notifier notifier, Settings settings,
+         std::unique_ptr<privsep::SwitchMaker> switches = nullptr,
+         std::unique_ptr<privsep::MachineLooker> machine = nullptr);
+
+  // Returns the engine's exit status when it has ended.
+  ExitStatus run();
+
+ private:
+  Status watch();
+  void on_signal();
+  void stop_engine(int number);
+  void on_notes();
+  // The last of what an engine that talks all the time has said.
+  struct Heard {
+    std::optional<std::string> status;
+    std::optional<std::string> switch_plan;
+    std::optional<std::string> machine_question;
+  };
+  // False: there was none.
+  bool take_note(Heard& heard);
+  void reload_log_level() const;
+  void look_for_end();
+  void answer(std::string_view id, Result<UniqueFd> socket) const;
+  std::optional<Duration> pause() const;
+
+  pid_t engine_;
+  privsep::ProcessLink link_;
+  Notifier notifier_;
+  Settings settings_;
+  EtcdService etcd_;
+  std::unique_ptr<privsep::SwitchMaker> switches_;
+  std::unique_ptr<privsep::MachineLooker> machine_;
+  std::unique_ptr<EventLoop> loop_;
+  std::unique_ptr<SocketMaker> sockets_;
+  UniqueFd signals_;
+  bool noted_ = false;  // since the last pause
+  bool told_ready_ = false;
+  bool told_stopping_ = false;
+  std::optional<ExitStatus> ended_;
+};
+
+}  // namespace paravane::keeper

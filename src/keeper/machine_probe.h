@@ -1,0 +1,42 @@
+// HostMachine: what this host has, as the keeper sees it: ethernet/ and rdma/, with the
+// makers' names, as control's values.
+//
+// One thread.
+
+#pragma once
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "ethernet/nics.h"
+#include "keeper/pci_names.h"
+#include "privsep/machine_looker.h"
+#include "rdma/device.h"
+
+namespace paravane::keeper {
+
+struct HostMachineConfig {
+  std::set<std::string>
+      uplinks;                  // NICs that an operator has given; also those that are no hardware
+  std::string cluster_address;  // whose NIC is listed too; empty: none
+};
+
+class HostMachine final : public privsep::MachineLooker {
+ public:
+  explicit HostMachine(HostMachineConfig config) : config_(std::move(config)) {}
+
+  Result<control::Machine> look() override;
+  Result<control::RdmaStats> read_stats(const std::string& device, std::uint32_t port) override;
+
+ private:
+  HostMachineConfig config_;
+  PciNames names_;
+};
+
+// By PCI address, then what is on none, by name; no more than there may be.
+std::vector<control::PhysicalNic> to_control(std::vector<ethernet::Nic> nics,
+                                             const PciNames& names);
+std::vector<control::RdmaDevice> to_control(std::vector<rdma::Port> ports, const PciNames& names);
+
+}  // namespace paravane::keeper

@@ -1,0 +1,26 @@
+// Notifier: tells systemd how the daemon is (sd_notify(3)'s protocol: one
+// datagram of KEY=VALUE lines to the socket that NOTIFY_SOCKET names). Does
+// nothing elsewhere.
+
+#pragma once
+
+#include <string>
+
+namespace paravane::keeper {
+
+class Notifier {
+ public:
+  // `address` is the value of NOTIFY_SOCKET; empty: nobody listens.
+  explicit Notifier(std::string address) : address_(std::move(address)) {}
+
+  void ready(const std::string& status) const { send("READY=1\nSTATUS=" + status); }
+  void status(const std::string& status) const { send("STATUS=" + status); }
+  void stopping() const { send("STOPPING=1\nSTATUS=stopping"); }
+
+ private:
+  void send(const std::string& message) const;
+
+  std::string address_;
+};
+
+}  // namespace paravane::keeper

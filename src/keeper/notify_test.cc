@@ -1,0 +1,67 @@
+#include "keeper/notify.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <string>
+
+#include "base/unique_fd.h"
+#include "testing/log_capture.h"
+#include "testing/temp_dir.h"
+
+namespace paravane::keeper {
+namespace {
+
+using testing::HasSubstr;
+
+class NotifierTest : public testing::Test {
+ protected:
+  std::string receive() {
+    char buffer[256];
+    const ssize_t count = recv(socket_.get(), buffer, sizeof buffer, MSG_DONTWAIT);
+    return count < 0 ? "" : std::string(buffer, static_cast<std::size_t>(count));
+  }
+  void bind_to(const std::string& path) {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    path.copy(address.sun_path, sizeof address.sun_path - 1);
+    if (address.sun_path[0] == '@') address.sun_path[0] = '\0';
+    const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + path.size());
+    socket_.reset(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+    ASSERT_EQ(bind(socket_.get(), reinterpret_cast<sockaddr*>(&address), length), 0);
+  }
+
+  TempDir dir_;
+  UniqueFd socket_;
+};
+
+TEST_F(NotifierTest, SpeaksToASocketFile) {
+  bind_to((dir_ / "notify").string());
+  const Notifier notifier((dir_ / "notify").string());
+  notifier.ready("2 VMs");
+  EXPECT_EQ(receive(), "READY=1\nSTATUS=2 VMs");
+  notifier.stopping();
+  EXPECT_THAT(receive(), HasSubstr("STOPPING=1"));
+}
+
+TEST_F(NotifierTest, SpeaksToAnAbstractSocket) {
+  const std::string name = "@paravane-test-" + std::to_string(getpid());
+  bind_to(name);
+  Notifier(name).status("fine");
+  EXPECT_EQ(receive(), "STATUS=fine");
+}
+
+TEST_F(NotifierTest, IsSilentWithoutAServiceManager) {
+  const LogCapture log;
+  Notifier("").ready("x");
+  Notifier(std::string(200, 'x')).ready("x");
+  EXPECT_EQ(log.text(), "");
+  Notifier((dir_ / "nobody").string()).ready("x");
+  EXPECT_THAT(log.text(), HasSubstr("cannot tell the service manager our state: No such file"));
+}
+
+}  // namespace
+}  // namespace paravane::keeper

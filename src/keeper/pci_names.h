@@ -1,0 +1,39 @@
+// What makers call their PCI devices, from pci.ids. Read by hand: libpci ends the program
+// when it is not content, and the keeper must not end.
+//
+// One thread. The file is read when a device is asked for first, and what it said kept.
+
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <string>
+
+namespace paravane::keeper {
+
+class PciNames {
+ public:
+  // Of a function; empty: nobody knows.
+  struct Name {
+    std::string vendor;  // "Mellanox Technologies"
+    std::string device;  // "MT27700 Family [ConnectX-4]"
+
+    friend bool operator==(const Name&, const Name&) = default;
+  };
+
+  explicit PciNames(std::filesystem::path devices = "/sys/bus/pci/devices",
+                    std::filesystem::path ids = "/usr/share/misc/pci.ids")
+      : devices_(std::move(devices)), ids_(std::move(ids)) {}
+
+  // `address`: "0000:03:00.0", or empty.
+  Name find(const std::string& address) const;
+
+ private:
+  Name look_up(const std::string& vendor, const std::string& device) const;
+
+  std::filesystem::path devices_;
+  std::filesystem::path ids_;
+  mutable std::map<std::string, Name> known_;  // by vendor and device, "15b3 1013"
+};
+
+}  // namespace paravane::keeper

@@ -1,0 +1,231 @@
+#include "keeper/switch_builder.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "control/interface_name.h"
+#include "control/vm.h"
+#include "ethernet/links.h"
+
+namespace paravane::keeper {
+namespace {
+
+using control::SwitchForm;
+using ethernet::WantedPort;
+
+class Layout {
+ public:
+  Layout(const privsep::SwitchPlan& plan, const HostSwitchConfig& config, bool vlan_aware)
+      : plan_(plan), config_(config), vlan_aware_(vlan_aware) {
+    layout_.links.given = config.uplinks;
+    layout_.links.tap_access = config.tap_access;
+  }
+
+  SwitchLayout run() {
+    for (const privsep::SwitchPlan::Switch& vds : plan_.switches) {
+      privsep::SwitchReport::Switch& report = layout_.report.switches.emplace_back();
+      report.name = vds.name;
+      report.form = vlan_aware_ ? SwitchForm::kVlanAware : SwitchForm::kPlain;
+      if (vlan_aware_) {
+        lay_out_vlan_aware(vds, report);
+      } else {
+        lay_out_plain(vds, report);
+      }
+    }
+    for (const privsep::SwitchPlan::Tap& tap : plan_.taps) lay_out_tap(tap);
+    for (const privsep::SwitchPlan::Vmknic& vmknic : plan_.vmknics) lay_out_vmknic(vmknic);
+    return std::move(layout_);
+  }
+
+ private:
+  // False: something else has the name, after it was cut.
+  bool is_free(const std::string& name, std::vector<std::string>& problems) {
+    if (names_.insert(name).second) return true;
+    problems.push_back(fmt::format("{}: two things would have this name; rename one", name));
+    return false;
+  }
+
+  bool add_bridge(const privsep::SwitchPlan::Switch& vds, const std::string& name,
+                  privsep::SwitchReport::Switch& report) {
+    if (!is_free(name, report.problems)) return false;
+    good_bridges_.insert({vds.name, name});
+    layout_.links.bridges.push_back(
+        {.name = name, .label = vds.name, .mtu = vds.mtu, .vlan_aware = vlan_aware_});
+    report.bridges.push_back(name);
+    return true;
+  }
+
+  void add_uplink(WantedPort uplink, privsep::SwitchReport::Switch& report) {
+    if (std::ranges::find(config_.uplinks, uplink.name) == config_.uplinks.end()) {
+      report.problems.push_back(fmt::format(
+          "{} is not given by [network] uplinks of paravaned.toml: it is left alone", uplink.name));
+      return;
+    }
+    layout_.links.uplinks.push_back(std::move(uplink));
+  }
+
+  void lay_out_vlan_aware(const privsep::SwitchPlan::Switch& vds,
+                          privsep::SwitchReport::Switch& report) {
+    const std::string bridge = control::bridge_name(vds.name);
+    if (!add_bridge(vds, bridge, report) || vds.uplink.empty()) return;
+    WantedPort uplink{.name = vds.uplink, .bridge = bridge};
+    for (const std::uint32_t vlan : vds.vlans) {
+      if (vlan != 0) uplink.tagged.push_back(static_cast<std::uint16_t>(vlan));
+    }
+    if (std::ranges::find(vds.vlans, 0u) != vds.vlans.end()) uplink.untagged = inner_vlan(vds, 0);
+    add_uplink(std::move(uplink), report);
+  }
+
+  void lay_out_plain(const privsep::SwitchPlan::Switch& vds,
+                     privsep::SwitchReport::Switch& report) {
+    std::vector<std::uint32_t> alone;
+    bool has_untagged = false;
+    for (const std::uint32_t vlan : vds.vlans) {
+      if (!add_bridge(vds, control::bridge_name(vds.name, vlan), report)) continue;
+      if (vlan != 0) alone.push_back(vlan);
+      has_untagged = has_untagged || vlan == 0;
+    }
+    if (vds.uplink.empty()) return;
+    if (has_untagged) {
+      add_uplink({.name = vds.uplink, .bridge = control::bridge_name(vds.name)}, report);
+    }
+    if (!alone.empty()) {
+      report.problems.push_back(
+          fmt::format("this kernel's bridge does not filter VLANs: VLAN {} has no uplink, and does "
+                      "not reach other hosts",
+                      fmt::join(alone, ", ")));
+    }
+  }
+
+  // The VLAN inside a VLAN-aware bridge. Frames without a tag are in one that no port
+  // group has, so that no frame with its tag is taken for one of them unless it comes
+  // from outside with just that.
+  static std::uint16_t inner_vlan(const privsep::SwitchPlan::Switch& vds, std::uint32_t vlan) {
+    if (vlan != 0) return static_cast<std::uint16_t>(vlan);
+    std::uint32_t free = control::kMaxVlan;
+    while (free > 1 && std::ranges::find(vds.vlans, free) != vds.vlans.end()) --free;
+    return static_cast<std::uint16_t>(free);
+  }
+
+  void lay_out_tap(const privsep::SwitchPlan::Tap& tap) {
+    std::vector<std::string> problems;
+    const std::string name = control::tap_name(tap.vm, tap.adapter);
+    const std::string bridge = control::bridge_name(tap.vds, vlan_aware_ ? 0 : tap.vlan);
+    if (!good_bridges_.contains({tap.vds, bridge})) {
+      problems.push_back(fmt::format("{}: its bridge {} is another switch's", name, bridge));
+    }
+    if (!problems.empty() || !is_free(name, problems)) {
+      layout_.report.taps.push_back(
+          {.vm = tap.vm, .adapter = tap.adapter, .problem = problems.front()});
+      return;
+    }
+    const auto vds = std::ranges::find(plan_.switches, tap.vds, &privsep::SwitchPlan::Switch::name);
+    layout_.links.taps.push_back({.name = name,
+                                  .bridge = bridge,
+                                  .untagged = inner_vlan(*vds, tap.vlan),
+                                  .tagged = {},
+                                  .label = control::adapter_name(tap.vm, tap.adapter)});
+  }
+
+  void lay_out_vmknic(const privsep::SwitchPlan::Vmknic& vmknic) {
+    std::vector<std::string> problems;
+    const std::string bridge = control::bridge_name(vmknic.vds, vlan_aware_ ? 0 : vmknic.vlan);
+    const std::string port = control::vmknic_port_name(vmknic.name);
+    if (!good_bridges_.contains({vmknic.vds, bridge})) {
+      problems.push_back(fmt::format("its bridge {} is another switch's", bridge));
+    }
+    if (!problems.empty() || !is_free(vmknic.name, problems) || !is_free(port, problems)) {
+      layout_.report.vmknics.push_back({.name = vmknic.name, .problem = problems.front()});
+      return;
+    }
+    const auto vds =
+        std::ranges::find(plan_.switches, vmknic.vds, &privsep::SwitchPlan::Switch::name);
+    layout_.links.own.push_back({.name = vmknic.name,
+                                 .mac = vmknic.mac,
+                                 .ipv4 = vmknic.ipv4,
+                                 .port = {.name = port,
+                                          .bridge = bridge,
+                                          .untagged = inner_vlan(*vds, vmknic.vlan),
+                                          .label = vmknic.name}});
+  }
+
+  const privsep::SwitchPlan& plan_;
+  const HostSwitchConfig& config_;
+  const bool vlan_aware_;
+  SwitchLayout layout_;
+  std::set<std::string> names_;
+  std::set<std::pair<std::string, std::string>> good_bridges_;  // switch and its bridge
+};
+
+// Whose a problem with a link is.
+void sort_in(const privsep::SwitchPlan& plan, const std::vector<ethernet::LinkProblem>& problems,
+             privsep::SwitchReport& report) {
+  for (const ethernet::LinkProblem& problem : problems) {
+    const std::string text = fmt::format("{}: {}", problem.link, problem.text);
+    for (std::size_t i = 0; i < plan.switches.size(); ++i) {
+      privsep::SwitchReport::Switch& vds = report.switches[i];
+      const bool about = problem.link == plan.switches[i].uplink ||
+                         std::ranges::find(vds.bridges, problem.link) != vds.bridges.end();
+      if (about) vds.problems.push_back(text);
+    }
+    for (const privsep::SwitchPlan::Tap& tap : plan.taps) {
+      if (control::tap_name(tap.vm, tap.adapter) != problem.link) continue;
+      report.taps.push_back({.vm = tap.vm, .adapter = tap.adapter, .problem = text});
+    }
+    for (const privsep::SwitchPlan::Vmknic& vmknic : plan.vmknics) {
+      const bool about =
+          problem.link == vmknic.name || problem.link == control::vmknic_port_name(vmknic.name);
+      if (about) report.vmknics.push_back({.name = vmknic.name, .problem = text});
+    }
+  }
+}
+
+}  // namespace
+
+SwitchLayout lay_out(const privsep::SwitchPlan& plan, const HostSwitchConfig& config,
+                     bool vlan_aware) {
+  return Layout(plan, config, vlan_aware).run();
+}
+
+privsep::SwitchReport HostSwitch::make(const privsep::SwitchPlan& plan) {
+  // Who has no switches needs no right to make a bridge.
+  if (!vlan_aware_ && !plan.switches.empty()) {
+    const Result<bool> known = ethernet::bridges_filter_vlans(config_.mark);
+    if (!known) return {.problem = "cannot make a bridge: " + known.error().message};
+    vlan_aware_ = *known;
+  }
+  SwitchLayout layout = lay_out(plan, config_, vlan_aware_.value_or(false));
+  auto problems = ethernet::make_links(config_.mark, layout.links);
+  if (!problems) return {.problem = "cannot see the interfaces: " + problems.error().message};
+  sort_in(plan, *problems, layout.report);
+  addresses_.clear();
+  for (const privsep::SwitchPlan::Vmknic& vmknic : plan.vmknics) {
+    if (vmknic.ipv4) addresses_.push_back(*vmknic.ipv4);
+  }
+  layout.report.management = find_management();
+  return std::move(layout.report);
+}
+
+std::optional<privsep::SwitchReport::Management> HostSwitch::find_management() const {
+  if (config_.management_address.empty()) return std::nullopt;
+  const auto holder = ethernet::find_holder(config_.management_address);
+  if (!holder) return std::nullopt;
+  return privsep::SwitchReport::Management{
+      .interface = holder->link.name,
+      .mac = control::parse_mac(holder->link.mac).value_or(control::MacAddress{}),
+      .mtu = holder->link.mtu,
+      .ipv4 = holder->ipv4};
+}
+
+std::string switch_mark(std::string_view state_directory) {
+  std::uint64_t hash = 14695981039346656037u;
+  for (const char c : state_directory)
+    hash = (hash ^ static_cast<std::uint8_t>(c)) * 1099511628211u;
+  return fmt::format("paravane:{:08x}:", static_cast<std::uint32_t>(hash ^ (hash >> 32)));
+}
+
+}  // namespace paravane::keeper

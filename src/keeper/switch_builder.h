@@ -1,0 +1,57 @@
+// HostSwitch: the distributed switches on this host, made of Linux's bridges, taps and
+// NICs. It lives in the keeper and gives every interface its name; the plan names the
+// operator's objects, and of the NICs it takes those that the configuration file gives.
+//
+// Where the kernel's bridge filters VLANs a switch is one bridge, its uplink carrying
+// the VLANs of all port groups with their tags. Elsewhere it is one bridge for each
+// VLAN, and the uplink belongs to the untagged one.
+//
+// One thread.
+
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ethernet/switch_links.h"
+#include "privsep/switch_maker.h"
+
+namespace paravane::keeper {
+
+struct HostSwitchConfig {
+  std::string mark;                  // of what this daemon makes
+  std::vector<std::string> uplinks;  // NICs that an operator has given
+  ethernet::TapAccess tap_access;
+  std::string management_address{};  // [cluster] address; empty: none
+};
+
+// Links as they are wanted for a plan, and whose they are.
+struct SwitchLayout {
+  ethernet::WantedLinks links;
+  privsep::SwitchReport report;  // what can be said before anything is made
+};
+// `vlan_aware`: whether bridges of this kernel filter VLANs.
+SwitchLayout lay_out(const privsep::SwitchPlan& plan, const HostSwitchConfig& config,
+                     bool vlan_aware);
+
+class HostSwitch final : public privsep::SwitchMaker {
+ public:
+  explicit HostSwitch(HostSwitchConfig config) : config_(std::move(config)) {}
+
+  privsep::SwitchReport make(const privsep::SwitchPlan& plan) override;
+  std::vector<Ipv4Interface> addresses() const override { return addresses_; }
+
+ private:
+  std::optional<privsep::SwitchReport::Management> find_management() const;
+
+  HostSwitchConfig config_;
+  std::optional<bool> vlan_aware_;  // once it is known
+  std::vector<Ipv4Interface> addresses_;
+};
+
+// "paravane:1f3a99c0:": the same for a state directory every time, and another for
+// another, so that two daemons keep their hands off each other's interfaces.
+std::string switch_mark(std::string_view state_directory);
+
+}  // namespace paravane::keeper

@@ -1,0 +1,142 @@
+// From a plan to the links that are wanted for it, and those in a network of its own.
+
+#include "keeper/switch_builder.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "testing/own_network.h"
+
+namespace paravane::keeper {
+namespace {
+
+using control::SwitchForm;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+privsep::SwitchPlan some_plan() {
+  return {.switches = {{.name = "lan", .mtu = 1500, .uplink = "nic", .vlans = {0, 10, 20}}},
+          .taps = {{.vm = "db1", .adapter = 1, .vds = "lan", .vlan = 10},
+                   {.vm = "db1", .adapter = 2, .vds = "lan", .vlan = 0}}};
+}
+
+HostSwitchConfig some_config() {
+  return {.mark = "paravane:1:", .uplinks = {"nic"}, .tap_access = {}};
+}
+
+TEST(LayOut, IsOneBridgeWhereItFiltersVlans) {
+  const SwitchLayout layout = lay_out(some_plan(), some_config(), true);
+  ASSERT_EQ(layout.links.bridges.size(), 1u);
+  EXPECT_EQ(layout.links.bridges[0].name, "pvs-lan");
+  EXPECT_TRUE(layout.links.bridges[0].vlan_aware);
+  ASSERT_EQ(layout.links.uplinks.size(), 1u);
+  EXPECT_THAT(layout.links.uplinks[0].tagged, ElementsAre(10, 20));
+  ASSERT_EQ(layout.links.taps.size(), 2u);
+  EXPECT_EQ(layout.links.taps[0].name, "pv-db1");
+  EXPECT_EQ(layout.links.taps[0].untagged, 10);
+  EXPECT_THAT(layout.links.taps[0].tagged, IsEmpty());
+  EXPECT_EQ(layout.links.taps[1].name, "pv-db1.2");
+  // Untagged on the wire, and inside in a VLAN that no port group has.
+  EXPECT_EQ(layout.links.uplinks[0].untagged, 4094);
+  EXPECT_EQ(layout.links.taps[1].untagged, 4094);
+  EXPECT_EQ(layout.report.switches[0].form, SwitchForm::kVlanAware);
+  EXPECT_THAT(layout.report.switches[0].problems, IsEmpty());
+}
+
+TEST(LayOut, TheVlanOfUntaggedFramesIsNoPortGroups) {
+  privsep::SwitchPlan plan = some_plan();
+  plan.switches[0].vlans = {0, 4093, 4094};
+  plan.taps.clear();
+  EXPECT_EQ(lay_out(plan, some_config(), true).links.uplinks[0].untagged, 4092);
+  plan.switches[0].vlans = {10};
+  EXPECT_EQ(lay_out(plan, some_config(), true).links.uplinks[0].untagged, 0);
+}
+
+TEST(LayOut, IsABridgePerVlanElsewhereAndSaysWhatThatCosts) {
+  const SwitchLayout layout = lay_out(some_plan(), some_config(), false);
+  const privsep::SwitchReport::Switch& lan = layout.report.switches[0];
+  EXPECT_EQ(lan.form, SwitchForm::kPlain);
+  EXPECT_THAT(lan.bridges, ElementsAre("pvs-lan", "pvs-lan+10", "pvs-lan+20"));
+  EXPECT_THAT(lan.problems, ElementsAre(HasSubstr("VLAN 10, 20 has no uplink")));
+  ASSERT_EQ(layout.links.uplinks.size(), 1u);
+  EXPECT_EQ(layout.links.uplinks[0].bridge, "pvs-lan");
+  EXPECT_EQ(layout.links.taps[0].bridge, "pvs-lan+10");
+  EXPECT_EQ(layout.links.taps[1].bridge, "pvs-lan");
+}
+
+TEST(LayOut, TakesNoNicThatTheOperatorDidNotGive) {
+  HostSwitchConfig config = some_config();
+  config.uplinks = {"another"};
+  for (const bool vlan_aware : {true, false}) {
+    const SwitchLayout layout = lay_out(some_plan(), config, vlan_aware);
+    EXPECT_THAT(layout.links.uplinks, IsEmpty());
+    EXPECT_THAT(layout.report.switches[0].problems,
+                testing::Contains(HasSubstr("nic is not given")));
+  }
+}
+
+// Names are cut to what Linux takes, so two can become one.
+TEST(LayOut, NeverPutsTwoThingsBehindOneName) {
+  privsep::SwitchPlan plan;
+  for (int i = 0; i < 64; ++i) {
+    plan.switches.push_back({.name = "a-switch-with-a-long-name-" + std::to_string(i),
+                             .mtu = 1500,
+                             .uplink = "",
+                             .vlans = {0}});
+  }
+  for (int i = 0; i < 2000; ++i) {
+    plan.taps.push_back({.vm = "a-vm-with-a-long-name-" + std::to_string(i),
+                         .adapter = 1,
+                         .vds = plan.switches[static_cast<std::size_t>(i) % 64].name,
+                         .vlan = 0});
+  }
+  const SwitchLayout layout = lay_out(plan, some_config(), true);
+  std::set<std::string> names;
+  for (const auto& bridge : layout.links.bridges) EXPECT_TRUE(names.insert(bridge.name).second);
+  for (const auto& tap : layout.links.taps) EXPECT_TRUE(names.insert(tap.name).second);
+  EXPECT_EQ(layout.links.taps.size() + layout.report.taps.size(), plan.taps.size());
+  EXPECT_GT(layout.report.taps.size(), 0u);  // of 2000, some pair has one hash of 16 bits
+}
+
+TEST(SwitchMark, IsOfAStateDirectory) {
+  EXPECT_EQ(switch_mark("/var/lib/paravane"), switch_mark("/var/lib/paravane"));
+  EXPECT_NE(switch_mark("/var/lib/paravane"), switch_mark("/var/lib/paravane2"));
+  EXPECT_THAT(switch_mark("/a"), testing::MatchesRegex("paravane:[0-9a-f]+:"));
+}
+
+TEST(HostSwitch, MakesAndRemovesASwitchInEitherForm) {
+  const OwnNetwork network;
+  ASSERT_TRUE(network.made()) << "needs root";
+  ASSERT_TRUE(network.ip("link add nic type veth peer name far"));
+  HostSwitch host(some_config());
+  const privsep::SwitchReport report = host.make(some_plan());
+  ASSERT_EQ(report.problem, "");
+  ASSERT_EQ(report.switches.size(), 1u);
+  EXPECT_THAT(report.taps, IsEmpty());
+  for (const std::string& bridge : report.switches[0].bridges) {
+    EXPECT_TRUE(network.is_there(bridge)) << bridge;
+  }
+  EXPECT_TRUE(network.ip_shows("link show dev nic", "master pvs-lan "));
+  EXPECT_TRUE(network.is_there("pv-db1.2"));
+  EXPECT_EQ(host.make({}), privsep::SwitchReport{});
+  EXPECT_FALSE(network.ip_shows("link", "pv"));
+  EXPECT_TRUE(network.is_there("nic"));
+}
+
+TEST(HostSwitch, TellsWhoseProblemItIs) {
+  const OwnNetwork network;
+  ASSERT_TRUE(network.ip("link add pvs-lan type bridge"));
+  ASSERT_TRUE(network.ip("tuntap add pv-db1 mode tap"));
+  const privsep::SwitchReport report = HostSwitch(some_config()).make(some_plan());
+  EXPECT_THAT(report.switches[0].problems, testing::Contains(HasSubstr("pvs-lan: somebody else")));
+  EXPECT_THAT(report.switches[0].problems, testing::Contains(HasSubstr("nic: there is no")));
+  ASSERT_EQ(report.taps.size(), 2u);
+  EXPECT_THAT(report.taps[0].problem, HasSubstr("pv-db1: somebody else"));
+  EXPECT_THAT(report.taps[1].problem, HasSubstr("pv-db1.2: its bridge pvs-lan is not there"));
+}
+
+}  // namespace
+}  // namespace paravane::keeper

@@ -1,0 +1,42 @@
+// FamilySet: gathers samples of metrics into their families, for prometheus-cpp's text
+// serializer, which wants each family whole. Names and helps are literals of ours.
+//
+// One thread.
+
+#pragma once
+
+#include <prometheus/metric_family.h>
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace paravane::metrics {
+
+using MetricLabels = std::vector<std::pair<std::string, std::string>>;
+
+class FamilySet {
+ public:
+  // `name` ends with _total.
+  void counter(const std::string& name, const std::string& help, const MetricLabels& labels,
+               double value) {
+    add(name, help, prometheus::MetricType::Counter, labels).counter.value = value;
+  }
+  void gauge(const std::string& name, const std::string& help, const MetricLabels& labels,
+             double value) {
+    add(name, help, prometheus::MetricType::Gauge, labels).gauge.value = value;
+  }
+
+  // The page, version 0.0.4 of Prometheus' text format.
+  std::string print() const;
+
+ private:
+  prometheus::ClientMetric& add(const std::string& name, const std::string& help,
+                                prometheus::MetricType type, const MetricLabels& labels);
+
+  std::vector<prometheus::MetricFamily> families_;  // in the order in which they came
+  std::map<std::string, std::size_t> places_;
+};
+
+}  // namespace paravane::metrics

@@ -1,0 +1,33 @@
+// MetricsCarrier: MetricsSource for any thread: carries each request to the control thread
+// and waits for the answer, for a bounded time.
+
+#pragma once
+
+#include <chrono>
+#include <memory>
+
+#include "base/mailbox.h"
+#include "metrics/metrics_snapshot.h"
+
+namespace paravane::metrics {
+
+class MetricsCarrier final : public MetricsSource {
+ public:
+  // Both outlive the carrier; `host` is used on the thread that `mailbox` belongs to.
+  MetricsCarrier(MetricsSource& host, Mailbox& mailbox) : host_(host), mailbox_(mailbox) {}
+
+  control::ApiResult<std::shared_ptr<const MetricsSnapshot>> metrics() override {
+    auto answer = mailbox_.ask([this] { return host_.metrics(); }, kLimit);
+    if (answer) return std::move(*answer);
+    return control::refuse(control::ApiErrorCode::kBusy, "the daemon did not answer in time",
+                           "Ask again.");
+  }
+
+ private:
+  static constexpr std::chrono::milliseconds kLimit{10'000};
+
+  MetricsSource& host_;
+  Mailbox& mailbox_;
+};
+
+}  // namespace paravane::metrics

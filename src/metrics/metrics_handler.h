@@ -1,0 +1,65 @@
+// MetricsHandler: GET /metrics, and nothing else: what the port for metrics serves.
+// ObservedApi: the API with /metrics beside it, and how its requests were answered counted.
+//
+// Any thread.
+
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "base/mutex.h"
+#include "control/api_handler.h"
+#include "control/cluster.h"
+#include "control/event_log.h"
+#include "metrics/metrics_snapshot.h"
+
+namespace paravane::metrics {
+
+class RequestCounts {
+ public:
+  void add(int status) {
+    const MutexLock lock(mutex_);
+    ++by_status_[status];
+  }
+  std::map<int, std::uint64_t> by_status() const {
+    const MutexLock lock(mutex_);
+    return by_status_;
+  }
+
+ private:
+  mutable Mutex mutex_;
+  std::map<int, std::uint64_t> by_status_ GUARDED_BY(mutex_);
+};
+
+// What a page is made of. All outlive who has them.
+struct MetricsParts {
+  MetricsSource& source;
+  control::ClusterManagement& cluster;
+  const control::EventLog& events;
+  const RequestCounts& requests;
+};
+
+class MetricsHandler final : public control::RequestHandler {
+ public:
+  explicit MetricsHandler(MetricsParts parts) : parts_(parts) {}
+  control::ApiResponse handle(const control::ApiRequest& request) override;
+
+ private:
+  MetricsParts parts_;
+};
+
+class ObservedApi final : public control::RequestHandler {
+ public:
+  ObservedApi(control::ApiHandler& api, MetricsHandler& metrics, RequestCounts& counts)
+      : api_(api), metrics_(metrics), counts_(counts) {}
+  control::ApiResponse handle(const control::ApiRequest& request) override;
+
+ private:
+  control::ApiHandler& api_;
+  MetricsHandler& metrics_;
+  RequestCounts& counts_;
+};
+
+}  // namespace paravane::metrics

@@ -1,0 +1,203 @@
+#include "metrics/metrics_page.h"
+
+#include <fmt/format.h>
+
+#include <string_view>
+
+#include "metrics/family_set.h"
+#include "metrics/metrics_infiniband.h"
+
+namespace paravane::metrics {
+namespace {
+
+using control::CounterValue;
+using control::QpStats;
+using control::VmState;
+
+constexpr double kMicro = 1e-6;
+
+double number(std::uint64_t value) {
+  return static_cast<double>(value);
+}
+
+// A Counter of ours as a metric. Those in microseconds become seconds, and "the longest"
+// is no counter.
+void add_counter(const std::string& prefix, const CounterValue& counter, const MetricLabels& labels,
+                 FamilySet& families) {
+  std::string_view name = counter.name;
+  if (name.starts_with(prefix + "_")) name.remove_prefix(prefix.size() + 1);
+  const bool is_time = name.ends_with("_us");
+  if (is_time) name.remove_suffix(3);
+  const std::string base = fmt::format("paravane_{}_{}{}", prefix, name, is_time ? "_seconds" : "");
+  std::string help = counter.help;
+  if (const auto at = help.find("microseconds"); at != std::string::npos) {
+    help.replace(at, std::string_view("microseconds").size(), "seconds");
+  }
+  const double value = number(counter.value) * (is_time ? kMicro : 1);
+  if (name.starts_with("longest")) {
+    families.gauge(base, help, labels, value);
+  } else {
+    families.counter(base + "_total", help, labels, value);
+  }
+}
+
+void add_queue_pair(const QpStats& qp, const MetricLabels& labels, FamilySet& families) {
+  const auto add = [&](const char* name, const char* help, std::uint64_t value) {
+    families.counter(fmt::format("paravane_qp_{}_total", name), help, labels, number(value));
+  };
+  add("sends", "Send requests completed", qp.sends);
+  add("receives", "Peers' requests placed", qp.receives);
+  add("sent_bytes", "Payload bytes sent or written", qp.sent_bytes);
+  add("received_bytes", "Payload bytes placed for peers", qp.received_bytes);
+  add("errors", "Requests completed with an error", qp.errors);
+  add("rnr_waits", "Times the peer had no receive posted", qp.rnr_waits);
+  add("retries", "Requests tried again for want of an answer", qp.retries);
+}
+
+void add_queue_pairs(const worker::AdapterMetrics& adapter, const MetricLabels& labels,
+                     FamilySet& families) {
+  const auto with = [&labels](const std::string& qp) {
+    MetricLabels all = labels;
+    all.emplace_back("qp", qp);
+    return all;
+  };
+  for (const QpStats& qp : adapter.queue_pairs) {
+    const MetricLabels one = with(std::to_string(qp.number));
+    add_queue_pair(qp, one, families);
+    MetricLabels info = one;
+    info.insert(info.end(), {{"type", qp.type},
+                             {"path", qp.path},
+                             {"peer_gid", qp.peer_gid},
+                             {"peer_host", qp.peer_host}});
+    families.gauge("paravane_qp_info", "What a queue pair is, value is always 1", info, 1);
+  }
+  add_queue_pair(adapter.other_queue_pairs, with("other"), families);
+  families.gauge("paravane_adapter_other_queue_pairs",
+                 "Queue pairs that have carried something and are counted together as qp=\"other\"",
+                 labels, number(adapter.other_count));
+}
+
+void add_adapter(const worker::AdapterMetrics& adapter, const MetricLabels& labels,
+                 FamilySet& families) {
+  const auto with = [&labels](std::initializer_list<MetricLabels::value_type> more) {
+    MetricLabels all = labels;
+    all.insert(all.end(), more);
+    return all;
+  };
+  for (const control::CounterGroup& group : adapter.groups) {
+    for (const CounterValue& counter : group.counters) {
+      add_counter(group.name, counter, labels, families);
+    }
+  }
+  for (const worker::ObjectUse& object : adapter.objects) {
+    const MetricLabels kind = with({{"kind", object.kind}});
+    families.gauge("paravane_adapter_objects", "Objects that the guest holds", kind,
+                   number(object.held));
+    families.gauge("paravane_adapter_objects_limit", "Objects that the guest may hold", kind,
+                   number(object.limit));
+  }
+  families.gauge("paravane_adapter_memory_bytes", "Guest memory mapped", labels,
+                 number(adapter.memory_bytes));
+  families.gauge("paravane_adapter_memory_limit_bytes", "Guest memory that may be mapped", labels,
+                 number(adapter.memory_limit_bytes));
+  families.gauge("paravane_adapter_page_list_bytes", "Lists of registered pages", labels,
+                 number(adapter.page_list_bytes));
+  families.gauge("paravane_adapter_page_list_limit_bytes",
+                 "What the lists of registered pages may take", labels,
+                 number(adapter.page_list_limit_bytes));
+  for (const worker::PathConnections& path : adapter.paths) {
+    families.gauge("paravane_path_connections", "Connections that take a path",
+                   with({{"path", path.path}, {"peer_host", path.host}}), number(path.connections));
+  }
+  add_queue_pairs(adapter, labels, families);
+}
+
+void add_vm(const VmMetrics& vm, FamilySet& families) {
+  const control::VmSpec& spec = vm.status.spec;
+  families.gauge("paravane_vm_info", "What a VM is, value is always 1",
+                 {{"vm", spec.name}, {"hw_version", std::to_string(spec.hw_version)}}, 1);
+  for (std::size_t i = 0; i < spec.adapters.size(); ++i) {
+    const control::AdapterSpec& adapter = spec.adapters[i];
+    const VmState state = vm.status.adapters[i].state;
+    const MetricLabels labels = {{"vm", spec.name}, {"adapter", std::to_string(adapter.number)}};
+    const bool attached = state == VmState::kAttached || state == VmState::kActive;
+    families.gauge("paravane_adapter_attached", "Whether a VMM is attached", labels, attached);
+    families.gauge("paravane_adapter_active", "Whether the guest's driver runs", labels,
+                   state == VmState::kActive);
+    families.gauge("paravane_adapter_failed", "Whether the adapter could not be made", labels,
+                   state == VmState::kFailed);
+    families.gauge("paravane_adapter_connected", "Whether it is connected to the switch", labels,
+                   adapter.connected);
+    add_infiniband(vm, i, families);
+    if (i < vm.adapters.size() && vm.adapters[i]) add_adapter(*vm.adapters[i], labels, families);
+  }
+}
+
+void add_daemon(const MetricsPageParts& parts, FamilySet& families) {
+  const control::DaemonStatus& status = parts.snapshot.status;
+  families.gauge("paravane_daemon_info", "What the daemon is, value is always 1",
+                 {{"version", status.version}, {"host", status.host}, {"boot", parts.boot}}, 1);
+  families.gauge("paravane_daemon_uptime_seconds", "Time since the daemon's start", {},
+                 number(status.uptime_seconds));
+  families.gauge("paravane_vms", "VMs that were added", {}, number(status.vms));
+  families.gauge("paravane_vms_limit", "VMs that may be added", {}, number(parts.snapshot.max_vms));
+  families.gauge("paravane_vms_attached", "VMs with a VMM attached", {}, number(status.attached));
+  families.gauge("paravane_impairments", "Paths made worse on purpose", {},
+                 number(status.impairments));
+  for (const auto& [code, count] : parts.api_requests) {
+    families.counter("paravane_api_requests_total", "Requests answered",
+                     {{"code", std::to_string(code)}}, number(count));
+  }
+  for (std::size_t i = 0; i < control::kSeverities; ++i) {
+    families.counter(
+        "paravane_events_total", "Events of the event log",
+        {{"severity", std::string(control::to_string(static_cast<control::Severity>(i)))}},
+        number(parts.events.by_severity.at(i)));
+  }
+  families.counter("paravane_events_dropped_total", "Events that made room for newer ones", {},
+                   number(parts.events.dropped));
+}
+
+void add_cluster(const control::ClusterStatus& cluster, FamilySet& families) {
+  families.gauge("paravane_cluster_member", "Whether this host is in a cluster", {},
+                 cluster.member);
+  if (!cluster.member) return;
+  families.gauge("paravane_cluster_connected", "Whether the cluster's inventory can be reached", {},
+                 cluster.connected);
+  families.gauge("paravane_cluster_certificate_left_seconds",
+                 "Time until this host's certificate ends", {}, number(cluster.certificate_left_s));
+  families.gauge("paravane_cluster_lost_claims", "Claims that do not count", {},
+                 number(cluster.lost.size()));
+  families.gauge("paravane_cluster_odd_keys",
+                 "Keys in the inventory that are not as they should be", {},
+                 number(cluster.odd_keys));
+  for (const control::ClusterHost& host : cluster.hosts) {
+    const MetricLabels labels = {{"host", host.name}};
+    families.gauge("paravane_cluster_host_present", "Whether a host says that it is there", labels,
+                   host.present);
+    families.gauge("paravane_cluster_host_adapters", "Adapters of a host", labels,
+                   number(host.adapters));
+    families.gauge("paravane_cluster_host_gids", "Addresses (GIDs) that a host holds", labels,
+                   number(host.gids));
+    if (host.channel.empty()) continue;
+    families.gauge("paravane_channel_up", "Whether there is a channel to a host", labels,
+                   host.channel != "none");
+  }
+}
+
+}  // namespace
+
+std::string print_metrics(const MetricsPageParts& parts) {
+  FamilySet families;
+  add_daemon(parts, families);
+  add_cluster(parts.cluster, families);
+  for (const worker::MetricGroup& group : parts.snapshot.groups) {
+    for (const CounterValue& counter : group.counters) {
+      add_counter(group.prefix, counter, group.labels, families);
+    }
+  }
+  for (const VmMetrics& vm : parts.snapshot.vms) add_vm(vm, families);
+  return families.print();
+}
+
+}  // namespace paravane::metrics

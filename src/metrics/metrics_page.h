@@ -1,0 +1,27 @@
+// The page of metrics: what Prometheus gets. docs/metrics.md describes it.
+
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "control/cluster.h"
+#include "control/event_log.h"
+#include "metrics/metrics_snapshot.h"
+
+namespace paravane::metrics {
+
+inline constexpr const char* kMetricsPath = "/metrics";
+inline constexpr const char* kMetricsContentType = "text/plain; version=0.0.4; charset=utf-8";
+
+struct MetricsPageParts {
+  const MetricsSnapshot& snapshot;
+  const control::ClusterStatus& cluster;
+  const control::EventLog::Totals& events;
+  std::string boot;                                  // of the event log
+  const std::map<int, std::uint64_t>& api_requests;  // by HTTP status
+};
+std::string print_metrics(const MetricsPageParts& parts);
+
+}  // namespace paravane::metrics

@@ -1,0 +1,54 @@
+// MetricsPort: where Prometheus asks for metrics by TCP, [metrics] listen. The keeper makes
+// its socket. While it cannot, since the address is not there yet or the port is
+// somebody else's, it is asked again, after a second, two, four and so on up to a minute.
+// The log says once why not, and when it is there. Without it everything else works.
+//
+// Control thread.
+
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <string>
+
+#include "base/instant.h"
+#include "base/result.h"
+#include "base/unique_fd.h"
+#include "control/api_handler.h"
+#include "http/http_door.h"
+#include "privsep/dialer.h"
+
+namespace paravane::metrics {
+
+class MetricsPort {
+ public:
+  static constexpr Duration kFirstWait = std::chrono::seconds(1);
+  static constexpr Duration kLongestWait = std::chrono::minutes(1);
+
+  // `at`: as in the file; empty: nothing is done. `dialer` and `handler` outlive us. REQUIRES:
+  // close() before the dialer is closed.
+  MetricsPort(std::string at, privsep::Dialer& dialer, control::RequestHandler& handler);
+
+  // Asks the keeper if it is time to.
+  void try_if_due(Instant now);
+  Instant next_try() const { return next_try_; }  // kNever: there is nothing to try
+  bool is_open() const { return door_ != nullptr; }
+
+  // No socket is taken any more; a door that is open stays.
+  void close();
+
+ private:
+  void on_socket(Result<UniqueFd> socket);
+  void complain(const std::string& reason);
+
+  const std::string at_;
+  privsep::Dialer& dialer_;
+  control::RequestHandler& handler_;
+  Instant next_try_;
+  Duration wait_ = kFirstWait;
+  bool complained_ = false;
+  bool closed_ = false;
+  std::unique_ptr<http::HttpDoor> door_;
+};
+
+}  // namespace paravane::metrics

@@ -1,0 +1,76 @@
+// Dialer: the engine's way to TCP sockets, which it may not make itself: it asks the
+// keeper, who answers with a descriptor or the reason why not (keeper/socket_maker.h
+// says what it gives). Sockets come connected, or listening, and do not block.
+//
+// dial() and listen() from any thread; `done` runs on the control thread, soon and once:
+// with kIo at the latest when kPatience is over and somebody dials again, or when the
+// dialer goes. It must not wait. dial_and_wait() and listen_and_wait() are for threads
+// that may, so never the control thread.
+
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+
+#include "base/instant.h"
+#include "base/mutex.h"
+#include "base/result.h"
+#include "base/unique_fd.h"
+#include "privsep/process_link.h"
+
+namespace paravane::privsep {
+
+class Dialer {
+ public:
+  using Done = std::function<void(Result<UniqueFd>)>;
+  static constexpr std::size_t kMost = 64;                      // requests under way
+  static constexpr std::chrono::milliseconds kPatience{6'000};  // beyond the keeper's own
+
+  // `send` gives a note to the keeper, from any thread.
+  explicit Dialer(std::function<void(const Note&)> send) : send_(std::move(send)) {}
+  ~Dialer() { close(); }
+  Dialer(const Dialer&) = delete;
+  Dialer& operator=(const Dialer&) = delete;
+
+  // `endpoint`: "192.0.2.1:28250" or "[2001:db8::1]:28250".
+  // Errors: kIo (with the reason), kInvalidArgument and kBadState (it is not given),
+  // kResourceExhausted.
+  // From this address of ours; empty: [cluster] address.
+  void dial(const std::string& endpoint, const Done& done, const std::string& source = {}) {
+    ask(Note::Kind::kDial, source.empty() ? endpoint : endpoint + " " + source, done);
+  }
+  void listen(const std::string& endpoint, const Done& done) {
+    ask(Note::Kind::kListen, endpoint, done);
+  }
+  // From [cluster] address.
+  Result<UniqueFd> dial_and_wait(const std::string& endpoint) {
+    return ask_and_wait(Note::Kind::kDial, endpoint);
+  }
+  Result<UniqueFd> listen_and_wait(const std::string& endpoint) {
+    return ask_and_wait(Note::Kind::kListen, endpoint);
+  }
+
+  // Control thread: the keeper's answer, "ID" with a socket or "ID reason".
+  void on_answer(const std::string& text, UniqueFd socket);
+  // All that is under way has failed, and all that comes.
+  void close();
+
+ private:
+  struct Pending {
+    Done done;
+    Instant deadline;
+  };
+  void ask(Note::Kind kind, const std::string& endpoint, const Done& done);
+  Result<UniqueFd> ask_and_wait(Note::Kind kind, const std::string& endpoint);
+
+  std::function<void(const Note&)> send_;
+  Mutex mutex_;
+  std::map<std::uint64_t, Pending> pending_ GUARDED_BY(mutex_);
+  std::uint64_t next_id_ GUARDED_BY(mutex_) = 1;
+  bool closed_ GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace paravane::privsep

@@ -1,0 +1,43 @@
+// MachineLine: the engine's end of the line to the keeper, as whoever sees what this host
+// has. The engine may open neither netlink nor an RDMA device.
+//
+// A question is "machine", or "stats DEVICE PORT"; a report is one line of the API's
+// JSON: a machine, the stats of a device, or {"problem": TEXT}.
+//
+// Control thread only.
+
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <string_view>
+
+#include "privsep/keeper_question.h"
+#include "privsep/machine_looker.h"
+
+namespace paravane::privsep {
+
+class MachineLine final : public MachineLooker {
+ public:
+  // `keeper` outlives us.
+  MachineLine(const ProcessLink& keeper, OtherNote other_note)
+      : keeper_(keeper), other_note_(std::move(other_note)) {}
+
+  Result<control::Machine> look() override;
+  Result<control::RdmaStats> read_stats(const std::string& device, std::uint32_t port) override;
+
+ private:
+  template <typename T>
+  Result<T> ask(std::string question, Result<T> (*read)(const nlohmann::json&));
+
+  const ProcessLink& keeper_;
+  OtherNote other_note_;
+  std::uint64_t next_ = 1;  // the number of a question, which its report has too
+};
+
+// The keeper's side of it: the report to the text of a question, for the text of a note.
+// The question is a stranger's.
+std::string answer_machine_question(std::string_view text, MachineLooker& looker);
+
+}  // namespace paravane::privsep

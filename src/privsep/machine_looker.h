@@ -1,0 +1,27 @@
+// MachineLooker: whoever can see what this host has: the keeper, and in the engine the
+// line to it.
+//
+// Blocks for a bounded time.
+
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/result.h"
+#include "control/machine.h"
+
+namespace paravane::privsep {
+
+class MachineLooker {
+ public:
+  virtual ~MachineLooker() = default;
+
+  // Devices have no numbers yet (no `name`, no `paired_uplink`), and stand in the order
+  // in which they get them. Errors: kIo.
+  virtual Result<control::Machine> look() = 0;
+  // By Linux's name. Without `name`. Errors: kNotFound, kIo.
+  virtual Result<control::RdmaStats> read_stats(const std::string& device, std::uint32_t port) = 0;
+};
+
+}  // namespace paravane::privsep

@@ -1,0 +1,72 @@
+// ProcessLink: one end of the line between paravaned's two processes: the keeper,
+// which has rights, and the engine, which talks to guests. A note is one packet;
+// whoever reads it takes the other side for hostile.
+//
+// One thread at a time, but for send().
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "base/result.h"
+#include "base/unique_fd.h"
+
+namespace paravane::privsep {
+
+struct Note {
+  enum class Kind : std::uint8_t {
+    kNone = 0,              // what arrived was no note
+    kReady = 1,             // engine: serves; with its status
+    kStatus = 2,            // engine: in a few words
+    kStopping = 3,          // engine: no text
+    kLogLevel = 4,          // keeper: log from this level on
+    kDial = 5,              // engine: "ID ADDRESS:PORT", wants a TCP connection (privsep/dialer.h)
+    kListen = 6,            // engine: likewise, wants to listen there
+    kSocket = 7,            // keeper: "ID" with the socket, or "ID reason"
+    kEtcd = 8,              // engine: "on" or "off" (keeper/etcd_service.h)
+    kSwitchPlan = 9,        // engine: how the switches on this host are to be
+    kSwitchReport = 10,     // keeper: the answer to each plan
+    kMachineQuestion = 11,  // engine: what this host has (privsep/machine_line.h)
+    kMachineReport = 12,    // keeper: the answer to each question
+  };
+  static constexpr std::size_t kMaxText = 255;  // bytes; what is longer is cut
+  static constexpr std::size_t kMaxLongText = std::size_t{97} * 1024;  // of plans and reports
+
+  Kind kind{};
+  std::string text;  // printable ASCII; anything else arrives as '?'
+};
+
+class ProcessLink {
+ public:
+  // Both ends. Errors: kIo.
+  static Result<std::pair<ProcessLink, ProcessLink>> make();
+
+  // Lost, and false, when the other side is gone or reads nothing. Any thread.
+  bool send(const Note& note) const;
+  // With a descriptor of ours, which stays ours too.
+  bool send(const Note& note, const UniqueFd& with) const;
+  // The next one; nullopt: nothing there. Errors: kIo (the other side is gone).
+  // Descriptors that come with it are closed.
+  Result<std::optional<Note>> receive() const;
+  // The same with the descriptor that came with it, if one did. For who trusts the other
+  // side with its table of descriptors: the engine.
+  struct NoteWithSocket {
+    Note note;
+    UniqueFd socket;
+  };
+  Result<std::optional<NoteWithSocket>> receive_with_socket() const;
+
+  int fd() const { return socket_.get(); }
+  void close() { socket_.reset(); }
+
+ private:
+  Result<std::optional<std::size_t>> next_size() const;
+  explicit ProcessLink(UniqueFd socket) : socket_(std::move(socket)) {}
+  UniqueFd socket_;
+};
+
+}  // namespace paravane::privsep

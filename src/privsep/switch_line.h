@@ -1,0 +1,33 @@
+// SwitchLine: the engine's end of the line to the keeper, as whoever makes switches.
+// A plan goes out and its report is waited for; what else the keeper says meanwhile is
+// handed on.
+//
+// Control thread only.
+
+#pragma once
+
+#include <cstdint>
+
+#include "privsep/keeper_question.h"
+#include "privsep/switch_maker.h"
+
+namespace paravane::privsep {
+
+class SwitchLine final : public SwitchMaker {
+ public:
+  // `keeper` outlives us.
+  SwitchLine(const ProcessLink& keeper, OtherNote other_note)
+      : keeper_(keeper), other_note_(std::move(other_note)) {}
+
+  SwitchReport make(const SwitchPlan& plan) override;
+
+ private:
+  const ProcessLink& keeper_;
+  OtherNote other_note_;
+  std::uint64_t next_ = 1;  // the number of a plan, which its report has too
+};
+
+// The keeper's side of it: the report to the text of a plan, for the text of a note.
+std::string answer_plan(std::string_view text, SwitchMaker& maker);
+
+}  // namespace paravane::privsep

@@ -1,0 +1,113 @@
+// What the engine and the keeper say to each other about the distributed switches on
+// this host: the plan, how they are to be, and the report, how they are. The keeper
+// takes a plan for hostile: it holds names and numbers of the operator's objects, none
+// of interfaces but the NICs, and the keeper checks each of them again.
+//
+// As text both are a line of printable ASCII: statements that end in ';', of words
+// with one blank between them. docs/switch.md has an example.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/ipv4_interface.h"
+#include "base/result.h"
+#include "control/distributed_switch.h"
+#include "control/vmknic.h"
+
+namespace paravane::privsep {
+
+inline constexpr std::size_t kMaxPlanText = std::size_t{96} * 1024;
+inline constexpr std::size_t kMaxReportText = std::size_t{96} * 1024;
+
+struct SwitchPlan {
+  struct Switch {
+    std::string name;
+    std::uint32_t mtu = 1500;
+    std::string uplink;                // a NIC; empty: none
+    std::vector<std::uint32_t> vlans;  // of its port groups, each once, going up; 0: untagged
+
+    friend bool operator==(const Switch&, const Switch&) = default;
+  };
+  struct Tap {  // of an adapter
+    std::string vm;
+    std::uint32_t adapter = 1;
+    std::string vds;
+    std::uint32_t vlan = 0;  // one of the switch's
+
+    friend bool operator==(const Tap&, const Tap&) = default;
+  };
+  struct Vmknic {  // an interface of the host itself
+    std::string name;
+    std::string vds;
+    std::uint32_t vlan = 0;  // one of the switch's
+    control::MacAddress mac{};
+    std::optional<Ipv4Interface> ipv4{};
+
+    friend bool operator==(const Vmknic&, const Vmknic&) = default;
+  };
+  std::vector<Switch> switches{};
+  std::vector<Tap> taps{};
+  std::vector<Vmknic> vmknics{};
+
+  friend bool operator==(const SwitchPlan&, const SwitchPlan&) = default;
+};
+
+struct SwitchReport {
+  struct Switch {
+    std::string name;
+    control::SwitchForm form = control::SwitchForm::kNone;
+    std::vector<std::string> bridges{};   // of Linux
+    std::vector<std::string> problems{};  // in words
+
+    friend bool operator==(const Switch&, const Switch&) = default;
+  };
+  struct Tap {  // one that is not as it should be
+    std::string vm;
+    std::uint32_t adapter = 1;
+    std::string problem;
+
+    friend bool operator==(const Tap&, const Tap&) = default;
+  };
+  struct Vmknic {  // one that is not as it should be
+    std::string name;
+    std::string problem;
+
+    friend bool operator==(const Vmknic&, const Vmknic&) = default;
+  };
+  struct Management {  // the interface that has [cluster] address
+    std::string interface;
+    control::MacAddress mac{};
+    std::uint32_t mtu = 0;
+    std::optional<Ipv4Interface> ipv4{};  // nullopt: an IPv6 address
+
+    friend bool operator==(const Management&, const Management&) = default;
+  };
+  std::vector<Switch> switches{};
+  std::vector<Tap> taps{};
+  std::vector<Vmknic> vmknics{};
+  std::optional<Management> management{};  // nullopt: none has it
+  std::string problem{};                   // why nothing could be done; empty: it was
+
+  friend bool operator==(const SwitchReport&, const SwitchReport&) = default;
+};
+
+// Errors: kResourceExhausted (longer than kMaxPlanText).
+Result<std::string> print(const SwitchPlan& plan);
+// All rules hold afterwards: control's of names and numbers; no switch, VLAN of a switch,
+// tap, VMkernel interface or NIC twice; taps and VMkernel interfaces in VLANs of switches
+// that are there; addresses of private networks alone, no two of which overlap.
+// Errors: kInvalidArgument.
+Result<SwitchPlan> parse_switch_plan(std::string_view text);
+
+// What is too long is cut: problems of taps first.
+std::string print(const SwitchReport& report);
+// Errors: kInvalidArgument.
+Result<SwitchReport> parse_switch_report(std::string_view text);
+
+}  // namespace paravane::privsep

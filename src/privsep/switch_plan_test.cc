@@ -1,0 +1,127 @@
+#include "privsep/switch_plan.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace paravane::privsep {
+namespace {
+
+using testing::HasSubstr;
+
+SwitchPlan some_plan() {
+  return {.switches = {{.name = "lan", .mtu = 9000, .uplink = "eth1", .vlans = {0, 10, 4094}},
+                       {.name = "dmz", .mtu = 1500, .uplink = "", .vlans = {}}},
+          .taps = {{.vm = "db1", .adapter = 2, .vds = "lan", .vlan = 10}}};
+}
+
+const std::string kHead = "paravane-switch-plan 1;";
+
+TEST(SwitchPlan, ComesBackAsItWas) {
+  const auto text = print(some_plan());
+  ASSERT_TRUE(text);
+  EXPECT_EQ(*text, kHead + "switch lan 9000 eth1 0 10 4094;switch dmz 1500 -;tap db1 2 lan 10;");
+  const auto plan = parse_switch_plan(*text);
+  ASSERT_TRUE(plan) << plan.error().message;
+  EXPECT_EQ(*plan, some_plan());
+  EXPECT_EQ(*parse_switch_plan(kHead), SwitchPlan{});
+}
+
+TEST(SwitchPlan, RefusesWhatBreaksARule) {
+  for (const char* bad : {"switch",
+                          "switch lan",
+                          "switch lan 1500",
+                          "switch Lan 1500 -",
+                          "switch ../x 1500 -",
+                          "switch lan 1279 -",
+                          "switch lan 9217 -",
+                          "switch lan 99999999999 -",
+                          "switch lan -1 -",
+                          "switch lan 1500 lo",
+                          "switch lan 1500 a/b",
+                          "switch lan 1500 sixteen-letters.",
+                          "switch lan 1500 - 10 10",
+                          "switch lan 1500 - 10 9",
+                          "switch lan 1500 - 4095",
+                          "switch lan 1500 - x",
+                          "switch lan 1500 -  10",
+                          "switch  lan 1500 -",
+                          "switch lan 1500",
+                          "switch lan 1500 -;switch lan 1500 -",
+                          "switch lan 1500 eth1;switch dmz 1500 eth1",
+                          "tap db1 1 lan 0",
+                          "switch lan 1500 - 10;tap db1 1 lan 0",
+                          "switch lan 1500 - 0;tap db1 0 lan 0",
+                          "switch lan 1500 - 0;tap db1 9 lan 0",
+                          "switch lan 1500 - 0;tap DB1 1 lan 0",
+                          "switch lan 1500 - 0;tap db1 1 lan 0 0",
+                          "switch lan 1500 - 0;tap db1 1 lan",
+                          "switch lan 1500 - 0;tap db1 1 lan 0;tap db1 1 lan 0",
+                          "bridge lan",
+                          "",
+                          " ",
+                          "switch"}) {
+    EXPECT_FALSE(parse_switch_plan(kHead + bad + ";")) << bad;
+  }
+  EXPECT_FALSE(parse_switch_plan(""));
+  EXPECT_FALSE(parse_switch_plan("paravane-switch-plan 2;"));
+  EXPECT_FALSE(parse_switch_plan(kHead + "switch lan 1500 -"));  // cut off
+}
+
+TEST(SwitchPlan, ATapMayStandBeforeItsSwitch) {
+  EXPECT_TRUE(parse_switch_plan(kHead + "tap db1 1 lan 0;switch lan 1500 - 0;"));
+}
+
+TEST(SwitchPlan, HasAnEnd) {
+  std::string many = kHead;
+  for (std::size_t i = 0; i <= control::kMaxSwitches; ++i) {
+    many += "switch s" + std::to_string(i) + " 1500 -;";
+  }
+  EXPECT_THAT(parse_switch_plan(many).error().message, HasSubstr("too many switches"));
+  const std::string filler(kMaxPlanText, ' ');
+  EXPECT_THAT(parse_switch_plan(kHead + filler).error().message, HasSubstr("too long"));
+  SwitchPlan plan = some_plan();
+  plan.taps.assign(10'000, plan.taps[0]);
+  EXPECT_EQ(print(plan).error().code, Errc::kResourceExhausted);
+}
+
+TEST(SwitchReport, ComesBackAsItWas) {
+  const SwitchReport report{
+      .switches = {{.name = "lan",
+                    .form = control::SwitchForm::kPlain,
+                    .bridges = {"pvs-lan", "pvs-lan+10"},
+                    .problems = {"eth1: there is no such NIC on this host", "another"}},
+                   {.name = "dmz", .form = control::SwitchForm::kVlanAware}},
+      .taps = {{.vm = "db1", .adapter = 2, .problem = "pv-db1.2: cannot make the tap"}},
+      .problem = ""};
+  const auto again = parse_switch_report(print(report));
+  ASSERT_TRUE(again) << again.error().message;
+  EXPECT_EQ(*again, report);
+  const SwitchReport failed{.problem = "cannot make a bridge: Operation not permitted"};
+  EXPECT_EQ(*parse_switch_report(print(failed)), failed);
+}
+
+TEST(SwitchReport, WordsOfTheKernelBreakNoStatement) {
+  const SwitchReport report{.problem = "a;b\nc\x80"};
+  EXPECT_EQ(parse_switch_report(print(report))->problem, "a,b?c?");
+}
+
+TEST(SwitchReport, IsCutWhereItIsTooLong) {
+  SwitchReport report{.switches = {{.name = "lan"}}};
+  report.switches[0].problems.assign(1000, std::string(1000, 'x'));
+  const std::string text = print(report);
+  EXPECT_LE(text.size(), kMaxReportText);
+  EXPECT_TRUE(parse_switch_report(text));
+}
+
+TEST(SwitchReport, RefusesJunk) {
+  const std::string head = "paravane-switch-report 1;";
+  for (const char* bad : {"switch lan", "switch lan x", "bridge b", "problem p", "tap", "tap a",
+                          "tap a x y", "junk"}) {
+    EXPECT_FALSE(parse_switch_report(head + bad + ";")) << bad;
+  }
+}
+
+}  // namespace
+}  // namespace paravane::privsep

@@ -1,0 +1,32 @@
+// Where a host keeps what makes it a member of a cluster: cluster/ in the state
+// directory, all of it the engine's alone (mode 0600, the directory 0700).
+
+#pragma once
+
+#include <filesystem>
+
+namespace paravane::settings {
+
+class ClusterPaths {
+ public:
+  explicit ClusterPaths(const std::filesystem::path& state_dir)
+      : directory_(state_dir / "cluster") {}
+
+  const std::filesystem::path& directory() const { return directory_; }
+  // What we are a member of; how etcd is reached.
+  std::filesystem::path membership() const { return directory_ / "membership.json"; }
+  // Our key and certificate in one file, so that both change at once.
+  std::filesystem::path identity() const { return directory_ / "host.pem"; }
+  std::filesystem::path authority() const { return directory_ / "authority.pem"; }
+  // Of an etcd that is not ours.
+  std::filesystem::path etcd_authority() const { return directory_ / "etcd-authority.pem"; }
+  // On the authority's host alone.
+  std::filesystem::path authority_key() const { return directory_ / "authority.key"; }
+  std::filesystem::path book() const { return directory_ / "authority.json"; }
+  std::filesystem::path etcd_data() const { return directory_ / "etcd"; }
+
+ private:
+  std::filesystem::path directory_;
+};
+
+}  // namespace paravane::settings

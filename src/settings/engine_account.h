@@ -1,0 +1,32 @@
+// Who the engine runs as: the names in paravaned.toml as the kernel's numbers.
+// Looked up before the engine is confined, since that may read files, ask
+// services and load libraries.
+
+#pragma once
+
+#include <sys/types.h>
+
+#include <optional>
+#include <string>
+
+#include "base/result.h"
+#include "settings/config.h"
+
+namespace paravane::settings {
+
+struct EngineAccount {
+  struct User {
+    uid_t uid = 0;
+    gid_t gid = 0;
+  };
+  // nullopt: whoever started the daemon, who is not root and so cannot choose.
+  std::optional<User> user;
+  // Of the API's socket and of the VMs' sockets; nullopt: the user's own.
+  std::optional<gid_t> api_group;
+  std::optional<gid_t> vm_group;
+};
+
+// Errors: kInvalidArgument (no such user or group, or root; with the remedy).
+Result<EngineAccount> find_engine_account(const Config& config);
+
+}  // namespace paravane::settings

@@ -1,0 +1,49 @@
+// What is counted of an adapter and of what adapters share, as plain values on their way
+// from the worker to a page of metrics.
+
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "control/stats.h"
+
+namespace paravane::worker {
+
+// Counters that become metrics by themselves: paravane_PREFIX_NAME, with these labels.
+struct MetricGroup {
+  std::string prefix;
+  std::vector<std::pair<std::string, std::string>> labels{};
+  std::vector<control::CounterValue> counters{};
+};
+
+// What an adapter holds, and may hold.
+struct ObjectUse {
+  std::string kind;
+  std::uint64_t held = 0;
+  std::uint64_t limit = 0;
+};
+
+struct PathConnections {
+  std::string path;
+  std::string host;  // empty: this one
+  std::uint64_t connections = 0;
+};
+
+// One adapter whose port is there.
+struct AdapterMetrics {
+  std::vector<control::CounterGroup> groups{};
+  std::vector<ObjectUse> objects{};
+  std::uint64_t memory_bytes = 0;
+  std::uint64_t memory_limit_bytes = 0;
+  std::uint64_t page_list_bytes = 0;
+  std::uint64_t page_list_limit_bytes = 0;
+  std::vector<PathConnections> paths{};
+  std::vector<control::QpStats> queue_pairs{};  // that have series of their own
+  control::QpStats other_queue_pairs{};         // what all others did
+  std::uint64_t other_count = 0;
+};
+
+}  // namespace paravane::worker

@@ -1,0 +1,106 @@
+// Captures: whose traffic is being captured, and the sniffers that do it. Ends those that
+// nobody reads any more.
+//
+// A Capture is shared by the worker, whose sniffers fill it, and the control thread, which
+// empties it; either may be the last to have it.
+//
+// Captures is for the worker thread only.
+
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "control/capture.h"
+#include "sniff/packet_ring.h"
+#include "sniff/sniffer.h"
+#include "verbs/adapter.h"
+#include "worker/tenant.h"
+
+namespace paravane::worker {
+
+inline constexpr std::size_t kCaptureRingBytes = std::size_t{4} << 20;
+
+class Capture {
+ public:
+  // `adapters` by control::adapter_name(), the VM's.
+  Capture(std::uint64_t id, control::CaptureSpec spec, std::vector<std::string> adapters,
+          Instant now)
+      : id_(id),
+        spec_(std::move(spec)),
+        adapters_(std::move(adapters)),
+        ring_(kCaptureRingBytes, static_cast<std::uint32_t>(adapters_.size())),
+        last_read_(now) {}
+
+  // ---- Any thread ----
+  std::uint64_t id() const { return id_; }
+  const control::CaptureSpec& spec() const { return spec_; }
+  const std::vector<std::string>& adapters() const { return adapters_; }
+  Instant last_read() const { return last_read_.load(std::memory_order_relaxed); }
+  bool has_ended() const { return ended_.load(std::memory_order_acquire); }
+  control::CaptureStatus status() const;
+
+  // ---- The control thread ----
+  // What there is, up to a bound for one answer.
+  control::CapturePackets take(Instant now);
+
+  // ---- The worker ----
+  sniff::PacketRing& ring() { return ring_; }
+  void end() { ended_.store(true, std::memory_order_release); }
+
+ private:
+  const std::uint64_t id_;
+  const control::CaptureSpec spec_;
+  const std::vector<std::string> adapters_;
+  sniff::PacketRing ring_;
+  std::atomic<Instant> last_read_;
+  std::atomic<bool> ended_{false};
+};
+
+class Captures final : public Tenant {
+ public:
+  Captures() = default;
+  ~Captures() override;
+  Captures(const Captures&) = delete;
+  Captures& operator=(const Captures&) = delete;
+
+  // An adapter to capture and which of the capture's it is.
+  struct Place {
+    verbs::Adapter* adapter;  // outlives us, but for forget()
+    std::array<std::uint8_t, 6> mac;
+    std::uint32_t interface;
+  };
+  // From now on, and nobody else captures these adapters any more. Of none it has ended.
+  void start(std::shared_ptr<Capture> capture, const std::vector<Place>& places);
+  // One that is not there is no error.
+  void end(std::uint64_t id);
+  // The adapter goes. A capture that had no other ends.
+  void forget(verbs::Adapter& adapter);
+
+  void set_now(Instant now) override { now_ = now; }
+  bool has_work() const override { return next_end() <= now_; }
+  Instant next_look() override { return next_end(); }
+  // Ends those that nobody has read for long.
+  bool turn(Instant now, verbs::Budget& budget) override;
+
+ private:
+  struct Watched {
+    verbs::Adapter* adapter;
+    std::unique_ptr<sniff::Sniffer> sniffer;
+  };
+  struct Active {
+    std::shared_ptr<Capture> capture;
+    std::vector<Watched> watched;
+  };
+  static void stop(Active& active);
+  Instant next_end() const;
+
+  std::vector<Active> active_;
+  Instant now_{};
+};
+
+}  // namespace paravane::worker

@@ -1,0 +1,115 @@
+#include "worker/captures.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+
+#include "control/pcapng.h"
+#include "testing/engine_rig.h"
+
+namespace paravane::worker {
+namespace {
+
+using std::chrono::seconds;
+
+class CapturesTest : public testing::Test {
+ protected:
+  CapturesTest() {
+    rig_.connect(rig_.a(), *a_, rig_.b(), *b_);
+    captures_.set_now(rig_.now());
+  }
+  ~CapturesTest() override {
+    captures_.forget(rig_.a().adapter());
+    captures_.forget(rig_.b().adapter());
+  }
+  std::shared_ptr<Capture> start(std::uint64_t id, std::uint32_t snaplen = 0) {
+    const auto capture =
+        std::make_shared<Capture>(id, control::CaptureSpec{.vm = "a", .snaplen = snaplen},
+                                  std::vector<std::string>{"a", "a/2"}, rig_.now());
+    captures_.start(capture, {{.adapter = &rig_.a().adapter(), .mac = {}, .interface = 0},
+                              {.adapter = &rig_.b().adapter(), .mac = {}, .interface = 1}});
+    return capture;
+  }
+  void send() {
+    b_->post(fake::receive_request(1, {b_buffer_.whole()}));
+    a_->post(fake::send_request(1, {a_buffer_.sge(0, 4)}));
+    ASSERT_TRUE(rig_.run());
+  }
+  std::size_t count(const control::CapturePackets& packets) {
+    const auto all = control::pcapng::first_packets(packets.blocks, 2, 1'000'000);
+    EXPECT_TRUE(all);
+    return all ? all->count : 0;
+  }
+
+  fake::EngineRig rig_;
+  fake::EngineBuffer a_buffer_ = rig_.a().buffer(4096);
+  fake::EngineBuffer b_buffer_ = rig_.b().buffer(4096);
+  std::unique_ptr<fake::EngineQp> a_ = rig_.a().queue_pair();
+  std::unique_ptr<fake::EngineQp> b_ = rig_.b().queue_pair();
+  Captures captures_;
+};
+
+TEST_F(CapturesTest, GiveWhatCameSinceTheLastLook) {
+  const auto capture = start(1);
+  send();
+  EXPECT_EQ(count(capture->take(rig_.now())), 4u);
+  EXPECT_EQ(count(capture->take(rig_.now())), 0u);
+  send();
+  const auto packets = capture->take(rig_.now());
+  EXPECT_EQ(count(packets), 4u);
+  EXPECT_EQ(packets.status.interfaces.at(0).packets, 4u);
+  EXPECT_EQ(packets.status.interfaces.at(1).packets, 4u);
+  EXPECT_FALSE(packets.status.ended);
+}
+
+TEST_F(CapturesTest, AnAnswerIsOfABoundedSize) {
+  const auto capture = start(1);
+  for (int i = 0; i < 3000; ++i) send();
+  const auto first = capture->take(rig_.now());
+  EXPECT_LT(first.blocks.size(), 600'000u);
+  captures_.end(1);
+  std::size_t all = count(first);
+  while (true) {
+    const auto next = capture->take(rig_.now());
+    all += count(next);
+    if (next.status.ended) break;
+  }
+  EXPECT_EQ(all, 12'000u);
+}
+
+TEST_F(CapturesTest, EndWhenNobodyReads) {
+  const auto capture = start(1);
+  EXPECT_EQ(captures_.next_look(), rig_.now() + seconds(control::kCaptureReaderSeconds));
+  verbs::Budget budget;
+  captures_.turn(rig_.now() + seconds(9), budget);
+  capture->take(rig_.now() + seconds(9));
+  captures_.turn(rig_.now() + seconds(18), budget);
+  EXPECT_FALSE(capture->has_ended());
+  captures_.turn(rig_.now() + seconds(19), budget);
+  EXPECT_TRUE(capture->has_ended());
+  EXPECT_EQ(rig_.a().adapter().observer(), nullptr);
+  EXPECT_EQ(captures_.next_look(), kNever);
+}
+
+TEST_F(CapturesTest, EndWithTheLastAdapter) {
+  const auto capture = start(1);
+  send();
+  captures_.forget(rig_.a().adapter());
+  EXPECT_FALSE(capture->has_ended());
+  captures_.forget(rig_.b().adapter());
+  const auto packets = capture->take(rig_.now());
+  EXPECT_EQ(count(packets), 4u);
+  EXPECT_TRUE(packets.status.ended);
+}
+
+TEST_F(CapturesTest, ANewOneTakesTheAdaptersOfAnOldOne) {
+  const auto old = start(1);
+  const auto young = start(2);
+  EXPECT_TRUE(old->has_ended());
+  captures_.end(1);
+  send();
+  EXPECT_EQ(count(young->take(rig_.now())), 4u);
+}
+
+}  // namespace
+}  // namespace paravane::worker

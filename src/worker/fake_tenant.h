@@ -1,0 +1,32 @@
+// FakeTenant: a tenant of a worker that does as a test says, in the test's time.
+//
+// One thread, unless the test says otherwise.
+
+#pragma once
+
+#include <functional>
+
+#include "worker/tenant.h"
+
+namespace paravane::worker {
+
+class FakeTenant final : public Tenant {
+ public:
+  void set_now(Instant now) override { now_seen = now; }
+  bool has_work() const override { return busy; }
+  Instant next_look() override { return due; }
+  bool turn(Instant now, verbs::Budget& budget) override {
+    ++turns;
+    last_budget = budget;
+    return on_turn ? on_turn(now, budget) : true;
+  }
+
+  bool busy = false;
+  Instant due = kNever;
+  std::function<bool(Instant, verbs::Budget&)> on_turn;
+  unsigned turns = 0;
+  Instant now_seen{};
+  verbs::Budget last_budget;
+};
+
+}  // namespace paravane::worker

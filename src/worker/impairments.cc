@@ -1,0 +1,193 @@
+#include "worker/impairments.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+namespace paravane::worker {
+namespace {
+
+transport_impaired::Impairment to_transport(const control::Impairment& impairment,
+                                            std::uint64_t seed) {
+  return {.loss = impairment.loss_ppm,
+          .reorder = impairment.reorder_ppm,
+          .rnr = impairment.rnr_ppm,
+          .delay = std::chrono::microseconds(impairment.delay_us),
+          .seed = seed};
+}
+
+}  // namespace
+
+Impairments::Impairments(fabric::Directory& directory, verbs::Transport& local,
+                         verbs::Transport& remote, VmOf vm_of)
+    : directory_(directory), local_(local), remote_(remote), vm_of_(std::move(vm_of)) {
+  directory_.set_detour(
+      [this](verbs::AdapterId from, const verbs::Gid& dgid, std::optional<verbs::AdapterId> peer) {
+        return detour(from, dgid, peer);
+      });
+}
+
+Impairments::~Impairments() {
+  directory_.set_detour({});
+}
+
+Impairments::Place* Impairments::pick(const control::Impairment& impairment) {
+  const auto same = std::ranges::find_if(places_, [&](const auto& place) {
+    return place->spec && place->spec->vm == impairment.vm && place->spec->peer == impairment.peer;
+  });
+  if (same != places_.end()) return same->get();
+  const auto free = std::ranges::find_if(places_, [](const auto& place) { return !place->spec; });
+  if (free != places_.end()) return free->get();
+  if (places_.size() >= control::kMaxImpairments) return nullptr;
+  const auto find_path = [this](verbs::AdapterId from, const verbs::Gid& sgid,
+                                const verbs::Gid& dgid, verbs::GidType type) {
+    return directory_.route(from, sgid, dgid, type);
+  };
+  Place& made = *places_.emplace_back(std::make_unique<Place>(local_, remote_, find_path));
+  made.local.set_now(now_);
+  made.remote.set_now(now_);
+  return &made;
+}
+
+std::optional<control::ImpairmentStatus> Impairments::set(const control::Impairment& impairment) {
+  Place* place = pick(impairment);
+  if (place == nullptr) return std::nullopt;
+  place->spec = impairment;
+  place->peer.reset();
+  if (const auto gid = control::parse_gid(impairment.peer)) place->peer = verbs::Gid{*gid};
+  place->local.set(to_transport(impairment, impairment.seed));
+  place->remote.set(to_transport(impairment, impairment.seed));
+  directory_.detours_changed();
+  return status_of(*place);
+}
+
+bool Impairments::clear(const std::optional<std::string>& vm) {
+  bool any = false;
+  for (const auto& place : places_) {
+    if (!place->spec || (vm && place->spec->vm != *vm)) continue;
+    free(*place);
+    any = true;
+  }
+  if (any) directory_.detours_changed();
+  return any;
+}
+
+void Impairments::free(Place& place) {
+  place.spec.reset();
+  place.peer.reset();
+  place.local.set({});
+  place.remote.set({});
+}
+
+void Impairments::forget_vm(const std::string& vm) {
+  for (const auto& place : places_) {
+    if (!place->spec) continue;
+    const bool is_peer = place->spec->peer == vm && vm != control::kAnyPeer;
+    if (place->spec->vm == vm || is_peer) free(*place);
+  }
+  directory_.detours_changed();
+}
+
+void Impairments::forget_adapter(verbs::AdapterId adapter) {
+  for (const auto& place : places_) {
+    place->local.forget(adapter);
+    place->remote.forget(adapter);
+  }
+}
+
+// A peer by its address, else by its VM's name, else any.
+Impairments::Place* Impairments::match(verbs::AdapterId from, const verbs::Gid& dgid,
+                                       std::optional<verbs::AdapterId> peer) const {
+  const std::string vm = vm_of_(from);
+  const std::string peer_vm = peer ? vm_of_(*peer) : std::string();
+  Place* by_name = nullptr;
+  Place* any = nullptr;
+  for (const auto& place : places_) {
+    if (!place->spec || place->spec->vm != vm) continue;
+    if (place->peer == dgid) return place.get();
+    if (place->spec->peer == control::kAnyPeer) {
+      any = place.get();
+    } else if (!peer_vm.empty() && place->spec->peer == peer_vm) {
+      by_name = place.get();
+    }
+  }
+  return by_name != nullptr ? by_name : any;
+}
+
+verbs::Transport* Impairments::detour(verbs::AdapterId from, const verbs::Gid& dgid,
+                                      std::optional<verbs::AdapterId> peer) {
+  if (places_.empty()) return nullptr;
+  Place* place = match(from, dgid, peer);
+  if (place == nullptr) return nullptr;
+  return peer ? &place->local : &place->remote;
+}
+
+control::ImpairmentStatus Impairments::status_of(const Place& place) {
+  const transport_impaired::Counts& local = place.local.counts();
+  const transport_impaired::Counts& remote = place.remote.counts();
+  return {.spec = *place.spec,
+          .messages = local.messages + remote.messages,
+          .lost = local.lost + remote.lost,
+          .answers_lost = local.answers_lost + remote.answers_lost,
+          .delayed = local.delayed + remote.delayed,
+          .reordered = local.reordered + remote.reordered,
+          .rnr = local.receiver_not_ready + remote.receiver_not_ready};
+}
+
+std::vector<control::ImpairmentStatus> Impairments::list() const {
+  std::vector<control::ImpairmentStatus> list;
+  for (const auto& place : places_) {
+    if (place->spec) list.push_back(status_of(*place));
+  }
+  return list;
+}
+
+std::vector<control::CounterGroup> Impairments::counters() const {
+  std::vector<control::CounterGroup> groups;
+  for (const control::ImpairmentStatus& one : list()) {
+    groups.push_back(
+        {.name = fmt::format("impaired {} to {}", one.spec.vm, one.spec.peer),
+         .counters = {{"messages", "messages and datagrams, each try", one.messages},
+                      {"lost", "of them not carried", one.lost},
+                      {"answers_lost", "of them carried out, but not heard of", one.answers_lost},
+                      {"delayed", "of them carried later", one.delayed},
+                      {"reordered", "of them held for others to overtake", one.reordered},
+                      {"rnr", "of them answered that no receive is posted", one.rnr}}});
+  }
+  return groups;
+}
+
+void Impairments::set_now(Instant now) {
+  now_ = now;
+  for (const auto& place : places_) {
+    place->local.set_now(now);
+    place->remote.set_now(now);
+  }
+}
+
+bool Impairments::has_work() const {
+  return std::ranges::any_of(places_, [](const auto& place) {
+    return place->local.has_work() || place->remote.has_work();
+  });
+}
+
+Instant Impairments::next_look() {
+  Instant next = kNever;
+  for (const auto& place : places_) {
+    next = std::min({next, place->local.next_due(), place->remote.next_due()});
+  }
+  return next;
+}
+
+bool Impairments::turn(Instant now, verbs::Budget& budget) {
+  const verbs::Budget before = budget;
+  for (const auto& place : places_) {
+    place->local.poll(now, budget);
+    place->remote.poll(now, budget);
+  }
+  return budget.bytes != before.bytes || budget.operations != before.operations;
+}
+
+}  // namespace paravane::worker

@@ -1,0 +1,47 @@
+#include "worker/port_metrics.h"
+
+#include <map>
+#include <utility>
+
+namespace paravane::worker {
+
+AdapterMetrics report_metrics(VmPort& port, const FindHost& find_host) {
+  const device::DeviceObjects held = port.device().objects();
+  const device::DeviceLimits& limits = port.config().device.limits;
+  const GuestMemory::Usage memory = port.memory().usage();
+  AdapterMetrics metrics{
+      .groups = report_groups(port),
+      .objects = {{"contexts", held.contexts, limits.contexts},
+                  {"protection_domains", held.protection_domains, limits.protection_domains},
+                  {"memory_regions", held.memory_regions, limits.memory_regions},
+                  {"completion_queues", held.completion_queues, limits.completion_queues},
+                  {"shared_receive_queues", held.shared_receive_queues,
+                   limits.shared_receive_queues},
+                  {"queue_pairs", held.queue_pairs, limits.queue_pairs},
+                  {"gids", held.gids, limits.gids}},
+      .memory_bytes = memory.mapped_file_bytes,
+      .memory_limit_bytes = port.config().memory.bytes,
+      .page_list_bytes = memory.page_list_bytes,
+      .page_list_limit_bytes = port.memory().page_list_quota()};
+  std::map<std::pair<std::string, std::string>, std::uint64_t> paths;
+  for (const auto& [way, connections] : port.device().adapter().path_use().counts()) {
+    const std::string host = way.host == verbs::HostId{} ? "" : find_host(way.host).name;
+    paths[{std::string(way.transport->name()), host}] += connections;
+  }
+  for (const auto& [path, connections] : paths) {
+    metrics.paths.push_back({path.first, path.second, connections});
+  }
+  return metrics;
+}
+
+QpSlice report_qps(VmPort& port, std::uint32_t first, const FindHost& find_host) {
+  QpSlice slice;
+  for (const auto& view : port.device().queue_pairs(first, QpSlice::kHandles)) {
+    slice.queue_pairs.push_back(report_qp(view, find_host));
+  }
+  const std::uint32_t next = first + QpSlice::kHandles;
+  if (next < port.device().queue_pair_span()) slice.next = next;
+  return slice;
+}
+
+}  // namespace paravane::worker

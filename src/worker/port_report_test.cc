@@ -1,0 +1,40 @@
+#include "worker/port_report.h"
+
+#include <gtest/gtest.h>
+
+namespace paravane::worker {
+namespace {
+
+device::QueuePairView connected_by(std::string_view path) {
+  device::QueuePairView qp;
+  qp.path = path;
+  qp.peer_gid.emplace();
+  return qp;
+}
+
+TEST(PathReason, WithinTheHostNothingIsBetterThanLocal) {
+  EXPECT_EQ(path_reason(connected_by("local"), {}), "same host");
+}
+
+TEST(PathReason, BetweenHostsNoAdapterIsUsable) {
+  EXPECT_EQ(path_reason(connected_by("tcp"), {.name = "h2", .problem = ""}),
+            "hca: no usable adapter");
+}
+
+TEST(PathReason, AHostThatCannotBeReachedIsSaidToBeSo) {
+  EXPECT_EQ(path_reason(connected_by("tcp"), {.name = "h2", .problem = "the connection broke"}),
+            "no channel: the connection broke");
+}
+
+TEST(PathReason, APathMadeWorseOnPurposeSaysSo) {
+  EXPECT_EQ(path_reason(connected_by("tcp+impaired"), {.name = "h2", .problem = ""}),
+            "hca: no usable adapter; impaired on purpose");
+}
+
+TEST(PathReason, WhoIsNotConnectedHasNoPath) {
+  EXPECT_EQ(path_reason({}, {}), "");
+  EXPECT_EQ(path_reason(connected_by("-"), {}), "nobody in this network has the peer's GID");
+}
+
+}  // namespace
+}  // namespace paravane::worker

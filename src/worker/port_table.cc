@@ -1,0 +1,296 @@
+#include "worker/port_table.h"
+
+#include <sys/epoll.h>
+
+#include <algorithm>
+
+#include "base/log.h"
+#include "worker/port_metrics.h"
+#include "worker/port_report.h"
+
+namespace paravane::worker {
+namespace {
+
+// Adapter numbers are given out in a circle, so that one is used again as late
+// as possible: whoever still holds an old one meets nobody rather than a stranger.
+constexpr std::size_t kAdapterIds = 4096;
+
+constexpr Duration kWatchSockets = std::chrono::microseconds(200);
+
+}  // namespace
+
+PortTable::PortTable(Worker& worker, std::uint64_t incarnation, PortEvents events)
+    : worker_(worker),
+      directory_(local_),
+      events_(std::move(events)),
+      speech_({.tell =
+                   [this](control::Event event) {
+                     if (events_.tell) events_.tell(std::move(event));
+                   },
+               .name = [this](const verbs::PathUse::Way& way) { return name_way(way); }}),
+      tcp_(incarnation, worker.loop(), *this,
+           [this](const transport_tcp::LostChannel& lost) {
+             const auto found = hosts_.find(lost.host);
+             if (found != hosts_.end()) found->second.problem = lost.reason;
+             if (events_.channel_lost) events_.channel_lost(lost);
+           }),
+      local_tenant_(local_),
+      tcp_tenant_(tcp_, kWatchSockets),
+      impairments_(directory_, local_, tcp_, [this](verbs::AdapterId id) { return vm_of(id); }),
+      gid_reporter_(directory_, [this] { report_gids(); }),
+      ids_used_(kAdapterIds),
+      leaving_([this](verbs::AdapterId id) {
+        impairments_.forget_adapter(id);
+        ids_used_[static_cast<std::size_t>(id)] = false;
+      }) {
+  worker_.schedule().add(local_tenant_);
+  worker_.schedule().add(tcp_tenant_);
+  worker_.schedule().add(impairments_);
+  worker_.schedule().add(captures_);
+  worker_.schedule().add(gid_reporter_);
+  worker_.schedule().add(leaving_);
+}
+
+PortTable::~PortTable() {
+  while (!ports_.empty()) remove_one(*ports_.begin()->second);
+  worker_.schedule().remove(leaving_);
+  worker_.schedule().remove(gid_reporter_);
+  worker_.schedule().remove(captures_);
+  worker_.schedule().remove(impairments_);
+  worker_.schedule().remove(tcp_tenant_);
+  worker_.schedule().remove(local_tenant_);
+}
+
+void PortTable::report_gids() const {
+  if (!events_.gids_changed) return;
+  std::map<verbs::AdapterId, std::string> names;
+  for (const auto& [name, port] : ports_) names.emplace(port->id(), name);
+  std::vector<SharedGid> gids;
+  for (const auto& shared : directory_.shared_gids()) {
+    gids.push_back({.adapter = names.at(shared.adapter),
+                    .segment = shared.segment,
+                    .gid = shared.gid,
+                    .type = shared.type});
+  }
+  events_.gids_changed(std::move(gids));
+}
+
+std::string PortTable::vm_of(verbs::AdapterId id) const {
+  const auto found =
+      std::ranges::find_if(ports_, [id](const auto& port) { return port.second->id() == id; });
+  if (found == ports_.end()) return {};
+  return found->first.substr(0, found->first.find('/'));
+}
+
+void PortTable::set_hosts(const std::vector<RemoteHost>& hosts) {
+  std::map<verbs::HostId, KnownHost> there;
+  for (const RemoteHost& host : hosts) {
+    const auto known = hosts_.find(host.id);
+    there[host.id] =
+        known != hosts_.end() ? known->second : KnownHost{.name = host.name, .problem = "not yet"};
+    directory_.set_host(host.id, host.name, tcp_, host.gids);
+  }
+  const auto before = std::exchange(hosts_, std::move(there));
+  for (const auto& [gone, host] : before) {
+    if (hosts_.contains(gone)) continue;
+    directory_.remove_host(gone);
+    tcp_.close(gone, "the host has left the cluster", std::chrono::steady_clock::now());
+  }
+}
+
+Status PortTable::open_channel(const transport_tcp::ChannelConfig& config,
+                               std::unique_ptr<transport_tcp::Stream> stream) {
+  return tcp_.open(config, std::move(stream), std::chrono::steady_clock::now());
+}
+
+std::optional<verbs::AdapterId> PortTable::pick_id() {
+  for (std::size_t i = 0; i < kAdapterIds; ++i) {
+    const std::size_t id = (next_id_ + i) % kAdapterIds;
+    if (ids_used_[id]) continue;
+    ids_used_[id] = true;
+    next_id_ = id + 1;
+    return static_cast<verbs::AdapterId>(id);
+  }
+  return std::nullopt;
+}
+
+Status PortTable::add(const VmPortConfig& config) {
+  const std::string& name = config.device.name;
+  if (ports_.contains(name)) return fail(Errc::kBadState, "adapter " + name + " is there already");
+  const std::optional<verbs::AdapterId> id = pick_id();
+  if (!id) return fail(Errc::kResourceExhausted, "all adapter numbers are in use");
+  auto port = VmPort::create(config, *id,
+                             {.local = local_,
+                              .tcp = tcp_,
+                              .directory = directory_,
+                              .event_signal = event_signal_,
+                              .mappings = mapping_ender_,
+                              .speech = speech_});
+  Status watched;
+  if (port) {
+    VmPort& made = **port;
+    watched =
+        worker_.loop().watch(made.fd(), EPOLLIN, [&made](std::uint32_t) { made.on_readable(); });
+  }
+  if (!port || !watched) {
+    ids_used_[static_cast<std::size_t>(*id)] = false;
+    return std::unexpected(port ? watched.error() : port.error());
+  }
+  (*port)->device().set_rules(rules_);
+  worker_.schedule().add(**port);
+  ports_.emplace(name, std::move(*port));
+  return {};
+}
+
+bool PortTable::remove(const std::vector<std::string>& names, bool force) {
+  std::vector<VmPort*> going;
+  for (const std::string& name : names) {
+    const auto found = ports_.find(name);
+    if (found == ports_.end()) continue;
+    if (found->second->server().attached() && !force) return false;
+    going.push_back(found->second.get());
+  }
+  for (VmPort* port : going) remove_one(*port);
+  return true;
+}
+
+void PortTable::remove_one(VmPort& port) {
+  if (port.server().attached()) {
+    log::warn("{}: removed while VMM process {} is attached", port.name(),
+              port.server().peer_pid());
+  }
+  worker_.schedule().remove(port);
+  worker_.loop().unwatch(port.fd());
+  captures_.forget(port.device().adapter());
+  leaving_.add(std::move(ports_.extract(port.name()).mapped()));
+}
+
+void PortTable::set_connected(const std::string& name, bool connected) {
+  const auto found = ports_.find(name);
+  if (found != ports_.end()) found->second->set_connected(connected);
+}
+
+void PortTable::set_rules(const device::DeviceRules& rules) {
+  rules_ = rules;
+  for (const auto& [name, port] : ports_) port->device().set_rules(rules);
+}
+
+void PortTable::set_segment(const std::string& name, verbs::SegmentId segment) {
+  const auto found = ports_.find(name);
+  if (found != ports_.end()) found->second->set_segment(segment);
+}
+
+void PortTable::start_capture(const std::shared_ptr<Capture>& capture) {
+  std::vector<Captures::Place> places;
+  std::uint32_t interface = 0;
+  for (const std::string& name : capture->adapters()) {
+    const auto found = ports_.find(name);
+    if (found != ports_.end()) {
+      VmPort& port = *found->second;
+      places.push_back({.adapter = &port.device().adapter(),
+                        .mac = port.config().device.mac,
+                        .interface = interface});
+    }
+    ++interface;
+  }
+  captures_.start(capture, places);
+}
+
+std::map<std::string, PortState> PortTable::states() const {
+  std::map<std::string, PortState> states;
+  for (const auto& [name, port] : ports_) states.emplace(name, report_state(*port));
+  return states;
+}
+
+std::optional<control::VmStats> PortTable::stats(const std::string& name) const {
+  const auto found = ports_.find(name);
+  if (found == ports_.end()) return std::nullopt;
+  return report_stats(*found->second, [this](verbs::HostId id) { return report_host(id); });
+}
+
+void PortTable::close_channels(const std::string& reason) {
+  for (auto& [id, host] : hosts_) {
+    host.problem = reason;
+    tcp_.close(id, reason, std::chrono::steady_clock::now());
+  }
+}
+
+void PortTable::close_channel(verbs::HostId host, const std::string& reason) {
+  set_channel_problem(host, reason);
+  tcp_.close(host, reason, std::chrono::steady_clock::now());
+}
+
+void PortTable::set_channel_problem(verbs::HostId host, const std::string& problem) {
+  const auto found = hosts_.find(host);
+  if (found != hosts_.end()) found->second.problem = problem;
+}
+
+HostReport PortTable::report_host(verbs::HostId id) const {
+  const auto found = hosts_.find(id);
+  if (found == hosts_.end()) return {.name = "?", .problem = "the host has left the cluster"};
+  HostReport report{.name = found->second.name, .problem = found->second.problem};
+  if (tcp_.channel_to(id) != nullptr) report.problem.clear();
+  return report;
+}
+
+PortWatch::WayName PortTable::name_way(const verbs::PathUse::Way& way) const {
+  const HostReport host = way.host == verbs::HostId{} ? HostReport{} : report_host(way.host);
+  device::QueuePairView view;
+  view.path = way.transport->name();
+  view.peer_gid.emplace();  // as one that is connected
+  return {.path = std::string(view.path), .host = host.name, .why = path_reason(view, host)};
+}
+
+std::optional<AdapterMetrics> PortTable::metrics(const std::string& name) const {
+  const auto found = ports_.find(name);
+  if (found == ports_.end()) return std::nullopt;
+  return report_metrics(*found->second, [this](verbs::HostId id) { return report_host(id); });
+}
+
+QpSlice PortTable::queue_pairs(const std::string& name, std::uint32_t first) const {
+  const auto found = ports_.find(name);
+  if (found == ports_.end()) return {};
+  return report_qps(*found->second, first, [this](verbs::HostId id) { return report_host(id); });
+}
+
+std::vector<MetricGroup> PortTable::shared_metrics() const {
+  const auto group = [](std::string prefix, const CounterSet& set,
+                        std::vector<std::pair<std::string, std::string>> labels) {
+    return MetricGroup{.prefix = std::move(prefix),
+                       .labels = std::move(labels),
+                       .counters = report_counters("", set).counters};
+  };
+  std::vector<MetricGroup> groups{
+      group("worker", worker_.counters().set, {}),
+      group("path", local_.counters().set, {{"path", "local"}}),
+      group("path", local_tenant_.turn_counters().set, {{"path", "local"}}),
+      group("path", tcp_tenant_.turn_counters().set, {{"path", "tcp"}})};
+  for (const auto& [id, host] : hosts_) {
+    const transport_tcp::Channel* channel = tcp_.channel_to(id);
+    if (channel == nullptr) continue;
+    groups.push_back(group("channel", channel->counters().set, {{"host", host.name}}));
+  }
+  for (const control::ImpairmentStatus& one : impairments_.list()) {
+    groups.push_back({.prefix = "impairment",
+                      .labels = {{"vm", one.spec.vm}, {"peer", one.spec.peer}},
+                      .counters = {{"messages", "messages and datagrams, each try", one.messages},
+                                   {"lost", "of them not carried", one.lost}}});
+  }
+  return groups;
+}
+
+std::vector<control::CounterGroup> PortTable::shared_stats() const {
+  std::vector<control::CounterGroup> groups{
+      report_counters("worker", worker_.counters().set),
+      report_counters("local_path", local_tenant_.turn_counters().set),
+      report_counters("tcp_path", tcp_tenant_.turn_counters().set)};
+  for (const auto& [id, host] : hosts_) {
+    const transport_tcp::Channel* channel = tcp_.channel_to(id);
+    if (channel == nullptr) continue;
+    groups.push_back(report_counters("channel_" + host.name, channel->counters().set));
+  }
+  for (control::CounterGroup& group : impairments_.counters()) groups.push_back(std::move(group));
+  return groups;
+}
+
+}  // namespace paravane::worker

@@ -1,0 +1,155 @@
+// PortTable: the adapters of one worker's VMs, by control::adapter_name(), and what
+// they share: the paths and the directory of who has which GID.
+//
+// Worker thread only: made, used and destroyed there.
+
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/event_signal.h"
+#include "control/stats.h"
+#include "control/vm.h"
+#include "fabric/directory.h"
+#include "transport/local/local_transport.h"
+#include "transport/tcp/tcp_transport.h"
+#include "worker/adapter_counts.h"
+#include "worker/captures.h"
+#include "worker/channel_tenant.h"
+#include "worker/gid_reporter.h"
+#include "worker/impairments.h"
+#include "worker/leaving_ports.h"
+#include "worker/mapping_ender.h"
+#include "worker/transport_tenant.h"
+#include "worker/vm_port.h"
+#include "worker/worker.h"
+
+namespace paravane::worker {
+
+// How one adapter is, at the moment.
+struct PortState {
+  control::VmState state = control::VmState::kDetached;
+  int pid = 0;
+};
+
+// One of the addresses that other hosts may know an adapter by.
+struct SharedGid {
+  std::string adapter;  // control::adapter_name()
+  verbs::SegmentId segment{};
+  verbs::Gid gid;
+  verbs::GidType type{};
+};
+
+// Another host of the cluster, and what its adapters have.
+struct RemoteHost {
+  verbs::HostId id{};
+  std::string name;
+  std::vector<fabric::Directory::RemoteGid> gids;
+};
+
+struct HostReport;
+struct QpSlice;
+
+// On the worker's thread; they must not wait.
+struct PortEvents {
+  std::function<void(std::vector<SharedGid>)> gids_changed{};
+  std::function<void(const transport_tcp::LostChannel&)> channel_lost{};
+  std::function<void(control::Event)> tell{};
+};
+
+class PortTable final : private transport_tcp::LocalOwners {
+ public:
+  // `incarnation`: of this daemon; random, not 0.
+  PortTable(Worker& worker, std::uint64_t incarnation, PortEvents events);
+  ~PortTable() override;
+  PortTable(const PortTable&) = delete;
+  PortTable& operator=(const PortTable&) = delete;
+
+  // Errors: as VmPort::create(); kBadState (the name is there); kResourceExhausted.
+  Status add(const VmPortConfig& config);
+
+  // False: a VMM is attached to one of them and `force` is not set; nothing
+  // happened. A name that is not there is no error.
+  bool remove(const std::vector<std::string>& names, bool force);
+
+  // A name that is not there is no error.
+  void set_connected(const std::string& name, bool connected);
+  // Of all adapters, also those to come; VMs that run keep theirs until their next start.
+  void set_rules(const device::DeviceRules& rules);
+  // A name that is not there is no error.
+  void set_segment(const std::string& name, verbs::SegmentId segment);
+
+  // ---- Other hosts ----
+  // All there are; the channels of those that are gone are closed.
+  void set_hosts(const std::vector<RemoteHost>& hosts);
+  // To all hosts; they stay known.
+  void close_channels(const std::string& reason);
+  // To one of them; one that is not there is no error.
+  void close_channel(verbs::HostId host, const std::string& reason);
+  // Why there is no channel to a host; one that is not there is no error.
+  void set_channel_problem(verbs::HostId host, const std::string& problem);
+  // Errors: kIo.
+  Status open_channel(const transport_tcp::ChannelConfig& config,
+                      std::unique_ptr<transport_tcp::Stream> stream);
+
+  Impairments& impairments() { return impairments_; }
+
+  // Of its adapters, those that are here; with none it has ended.
+  void start_capture(const std::shared_ptr<Capture>& capture);
+  Captures& captures() { return captures_; }
+
+  std::map<std::string, PortState> states() const;
+  // nullopt: no such adapter. The VM's name is that of the adapter.
+  std::optional<control::VmStats> stats(const std::string& name) const;
+  std::vector<control::CounterGroup> shared_stats() const;
+
+  // ---- For metrics ----
+  // nullopt: no such adapter.
+  std::optional<AdapterMetrics> metrics(const std::string& name) const;
+  // Those from the handle `first` on; empty for an adapter that is not there.
+  QpSlice queue_pairs(const std::string& name, std::uint32_t first) const;
+  std::vector<MetricGroup> shared_metrics() const;
+
+ private:
+  std::optional<verbs::AdapterId> find_local(verbs::SegmentId segment, const verbs::Gid& gid,
+                                             verbs::GidType type) const override {
+    return directory_.find_local(segment, gid, type);
+  }
+  struct KnownHost {
+    std::string name;
+    std::string problem;  // of its channel, the last
+  };
+  void report_gids() const;
+  HostReport report_host(verbs::HostId id) const;
+  PortWatch::WayName name_way(const verbs::PathUse::Way& way) const;
+  std::string vm_of(verbs::AdapterId id) const;
+  std::optional<verbs::AdapterId> pick_id();
+  void remove_one(VmPort& port);
+
+  Worker& worker_;
+  transport_local::LocalTransport local_;
+  fabric::Directory directory_;
+  PortEvents events_;
+  PortWatch::Speech speech_;
+  transport_tcp::TcpTransport tcp_;
+  EventSignal event_signal_;
+  MappingEnder mapping_ender_;
+  TransportTenant local_tenant_;
+  ChannelTenant tcp_tenant_;
+  Impairments impairments_;
+  Captures captures_;
+  GidReporter gid_reporter_;
+  std::map<verbs::HostId, KnownHost> hosts_;
+  device::DeviceRules rules_;
+  std::map<std::string, std::unique_ptr<VmPort>> ports_;
+  std::vector<bool> ids_used_;
+  std::size_t next_id_ = 0;
+  LeavingPorts leaving_;
+};
+
+}  // namespace paravane::worker

@@ -1,0 +1,208 @@
+#include "worker/port_watch.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <vector>
+
+#include "control/vm.h"
+
+namespace paravane::worker {
+namespace {
+
+using control::Event;
+using control::Severity;
+
+constexpr Duration kWindow = std::chrono::seconds(10);
+constexpr unsigned kStatesPerWindow = 20;
+constexpr unsigned kPathsPerWindow = 10;
+
+std::string path_text(const std::string& path, const std::string& host) {
+  return host.empty() ? path : fmt::format("{} to host {}", path, host);
+}
+
+}  // namespace
+
+PortWatch::PortWatch(std::string vm, std::uint32_t adapter, Speech speech)
+    : vm_(std::move(vm)),
+      adapter_(std::to_string(adapter)),
+      name_(control::adapter_name(vm_, adapter)),
+      speech_(std::move(speech)),
+      states_(kWindow, kStatesPerWindow),
+      path_changes_(kWindow, kPathsPerWindow),
+      errors_(kWindow, 1),
+      refusals_(kWindow, 1) {}
+
+void PortWatch::look(const Sight& sight, const verbs::PathUse& paths, Instant now) {
+  bool all = look_at_vmm(sight, now);
+  all = look_at_port(sight, now) && all;
+  all = look_at_counts(sight, now) && all;
+  all = look_at_paths(paths, now) && all;
+  if (all) {
+    retry_ = kNever;
+  } else if (retry_ == kNever || retry_ <= now) {
+    retry_ = now + kWindow;
+  }
+}
+
+bool PortWatch::say(LogLimit& limit, Event event, Instant now) {
+  const auto kept_back = limit.allow(now);
+  if (!kept_back) {
+    counters_.kept_back.add();
+    return false;
+  }
+  if (*kept_back > 0) event.fields["kept_back"] = std::to_string(*kept_back);
+  event.fields["vm"] = vm_;
+  event.fields["adapter"] = adapter_;
+  speech_.tell(std::move(event));
+  return true;
+}
+
+bool PortWatch::look_at_vmm(const Sight& sight, Instant now) {
+  const bool other = sight.attached && told_.attached && sight.pid != told_.pid;
+  if (told_.attached && (!sight.attached || other)) {
+    if (!say(states_,
+             {.type = "vm.detached",
+              .severity = Severity::kInfo,
+              .fields = {{"pid", std::to_string(told_.pid)}},
+              .text = fmt::format("the VMM of {} (pid {}) has gone", name_, told_.pid)},
+             now)) {
+      return false;
+    }
+    told_.attached = false;
+  }
+  if (!sight.attached || told_.attached) return true;
+  if (!say(states_,
+           {.type = "vm.attached",
+            .fields = {{"pid", std::to_string(sight.pid)}},
+            .text = fmt::format("a VMM (pid {}) is attached to {}", sight.pid, name_)},
+           now)) {
+    return false;
+  }
+  told_.attached = true;
+  told_.pid = sight.pid;
+  failure_told_ = false;
+  return true;
+}
+
+bool PortWatch::look_at_port(const Sight& sight, Instant now) {
+  const bool up = sight.active && sight.linked;
+  if (up == (told_.active && told_.linked)) return true;
+  const char* why = sight.linked ? "its guest's driver does not run any more"
+                                 : "it was disconnected from the switch";
+  if (!say(states_,
+           {.type = up ? "port.up" : "port.down",
+            .fields = {{"reason", up ? "" : why}},
+            .text = up ? fmt::format("the port of {} is active", name_)
+                       : fmt::format("the port of {} is down: {}", name_, why)},
+           now)) {
+    return false;
+  }
+  told_.active = sight.active;
+  told_.linked = sight.linked;
+  return true;
+}
+
+bool PortWatch::look_at_counts(const Sight& sight, Instant now) {
+  bool all = true;
+  if (sight.errors > told_.errors) {
+    const std::uint64_t more = sight.errors - told_.errors;
+    const bool said = say(errors_,
+                          {.type = "qp.errors",
+                           .severity = Severity::kWarning,
+                           .fields = {{"count", std::to_string(more)}},
+                           .text = fmt::format("{} request{} of {} completed with an error", more,
+                                               more == 1 ? "" : "s", name_)},
+                          now);
+    if (said) told_.errors = sight.errors;
+    all = said;
+  }
+  if (sight.refusals > told_.refusals) {
+    const std::uint64_t more = sight.refusals - told_.refusals;
+    const bool said =
+        say(refusals_,
+            {.type = "quota.reached",
+             .severity = Severity::kWarning,
+             .fields = {{"count", std::to_string(more)}},
+             .text = fmt::format("{} object{} refused to the guest of {}: a limit is reached", more,
+                                 more == 1 ? " was" : "s were", name_)},
+            now);
+    if (said) told_.refusals = sight.refusals;
+    all = said && all;
+  }
+  return all;
+}
+
+bool PortWatch::look_at_paths(const verbs::PathUse& paths, Instant now) {
+  if (paths.changes() == seen_changes_ && !ways_untold_) return true;
+  seen_changes_ = paths.changes();
+  ways_untold_ = true;  // until all is said
+  Ways ways;
+  std::map<std::pair<std::string, std::string>, std::string> reasons;
+  for (const auto& [way, connections] : paths.counts()) {
+    const WayName name = speech_.name(way);
+    ways.emplace(name.path, name.host);
+    reasons[{name.path, name.host}] = name.why;
+  }
+  std::vector<Ways::value_type> ended;
+  std::vector<Ways::value_type> made;
+  std::ranges::set_difference(told_ways_, ways, std::back_inserter(ended));
+  std::ranges::set_difference(ways, told_ways_, std::back_inserter(made));
+  if (ended.size() == 1 && made.size() == 1) {
+    const auto& [path, host] = made[0];
+    const std::string& why = reasons[made[0]];
+    const std::string before = path_text(ended[0].first, ended[0].second);
+    if (!say_path("path.changed",
+                  fmt::format("connections of {} take the path {} instead of {}: {}", name_,
+                              path_text(path, host), before, why),
+                  {{"path", path}, {"peer_host", host}, {"before", before}, {"reason", why}},
+                  now)) {
+      return false;
+    }
+    told_ways_ = std::move(ways);
+    ended.clear();
+    made.clear();
+  }
+  for (const auto& way : ended) {
+    if (!say_path("path.ended",
+                  fmt::format("no connection of {} takes the path {} any more", name_,
+                              path_text(way.first, way.second)),
+                  {{"path", way.first}, {"peer_host", way.second}}, now)) {
+      return false;
+    }
+    told_ways_.erase(way);
+  }
+  for (const auto& way : made) {
+    const std::string& why = reasons[way];
+    if (!say_path("path.made",
+                  fmt::format("connections of {} take the path {}: {}", name_,
+                              path_text(way.first, way.second), why),
+                  {{"path", way.first}, {"peer_host", way.second}, {"reason", why}}, now)) {
+      return false;
+    }
+    told_ways_.insert(way);
+  }
+  ways_untold_ = false;
+  return true;
+}
+
+bool PortWatch::say_path(const char* type, std::string text,
+                         std::map<std::string, std::string> fields, Instant now) {
+  return say(path_changes_, {.type = type, .fields = std::move(fields), .text = std::move(text)},
+             now);
+}
+
+void PortWatch::failed(std::string_view reason, Instant now) {
+  if (failure_told_) return;
+  failure_told_ =
+      say(states_,
+          {.type = "adapter.failed",
+           .severity = Severity::kError,
+           .fields = {{"reason", std::string(reason)}},
+           .text = fmt::format("{} cannot go on and its VM loses it: {}", name_, reason)},
+          now);
+}
+
+}  // namespace paravane::worker

@@ -1,0 +1,90 @@
+// PortWatch: sees what becomes of one adapter and makes events of it. It looks after each
+// turn, at values that are there anyway; nothing in the data path knows of it.
+//
+// Most of what it sees a guest or a VMM can cause as often as it likes, so it says only so
+// much in ten seconds and counts the rest. What it could not say it says later, as it is
+// then: its last word is always true.
+//
+// Worker thread only.
+
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "base/counter.h"
+#include "base/instant.h"
+#include "base/log_limit.h"
+#include "control/event.h"
+#include "verbs/path_use.h"
+
+namespace paravane::worker {
+
+struct PortWatchCounters {
+  CounterSet set;
+  Counter kept_back{set, "events_kept_back", "looks at which there was more to say than may be"};
+};
+
+class PortWatch {
+ public:
+  struct Sight {
+    bool attached = false;       // a VMM is
+    int pid = 0;                 // of it
+    bool active = false;         // the guest's driver runs
+    bool linked = true;          // to the switch
+    std::uint64_t errors = 0;    // completions with an error
+    std::uint64_t refusals = 0;  // for a quota
+  };
+  // How a path is called, to which host (empty: this one), and why it is taken.
+  struct WayName {
+    std::string path;
+    std::string host{};
+    std::string why{};
+  };
+  struct Speech {
+    std::function<void(control::Event)> tell;  // must not wait
+    std::function<WayName(const verbs::PathUse::Way&)> name;
+  };
+
+  PortWatch(std::string vm, std::uint32_t adapter, Speech speech);
+
+  void look(const Sight& sight, const verbs::PathUse& paths, Instant now);
+  // The adapter cannot go on; it is about to lose its VMM.
+  void failed(std::string_view reason, Instant now);
+  // When look() has something to say that it could not; kNever: nothing.
+  Instant next_look() const { return retry_; }
+
+  const PortWatchCounters& counters() const { return counters_; }
+
+ private:
+  using Ways = std::set<std::pair<std::string, std::string>>;  // path, host
+  // False: not now.
+  bool say(LogLimit& limit, control::Event event, Instant now);
+  bool look_at_vmm(const Sight& sight, Instant now);
+  bool look_at_port(const Sight& sight, Instant now);
+  bool look_at_counts(const Sight& sight, Instant now);
+  bool look_at_paths(const verbs::PathUse& paths, Instant now);
+  bool say_path(const char* type, std::string text, std::map<std::string, std::string> fields,
+                Instant now);
+
+  const std::string vm_;
+  const std::string adapter_;  // its number
+  const std::string name_;     // of both
+  Speech speech_;
+  LogLimit states_;
+  LogLimit path_changes_;
+  LogLimit errors_;
+  LogLimit refusals_;
+  Instant retry_ = kNever;
+  Sight told_;
+  Ways told_ways_;
+  std::uint64_t seen_changes_ = 0;  // of the paths
+  bool ways_untold_ = false;
+  bool failure_told_ = false;  // of this VMM's device
+  PortWatchCounters counters_;
+};
+
+}  // namespace paravane::worker

@@ -1,0 +1,116 @@
+#include "worker/port_watch.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace paravane::worker {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::ElementsAre;
+using testing::IsEmpty;
+using Way = verbs::PathUse::Way;
+
+class PortWatchTest : public testing::Test {
+ protected:
+  std::vector<std::string> look(const PortWatch::Sight& sight) {
+    events_.clear();
+    watch_.look(sight, paths_, now_);
+    std::vector<std::string> types;
+    for (const control::Event& event : events_) types.push_back(event.type);
+    return types;
+  }
+
+  Instant now_ = Instant{} + 1h;
+  verbs::PathUse paths_;
+  std::vector<control::Event> events_;
+  PortWatch watch_{"db1",
+                   2,
+                   {.tell = [this](control::Event event) { events_.push_back(std::move(event)); },
+                    .name =
+                        [](const Way& way) {
+                          return way.host == verbs::HostId{}
+                                     ? PortWatch::WayName{.path = "local", .why = "same host"}
+                                     : PortWatch::WayName{
+                                           .path = "tcp", .host = "h2", .why = "no adapter"};
+                        }}};
+};
+
+TEST_F(PortWatchTest, SeesAVmmComeAndGo) {
+  EXPECT_THAT(look({}), IsEmpty());
+  EXPECT_THAT(look({.attached = true, .pid = 7}), ElementsAre("vm.attached"));
+  EXPECT_EQ(events_[0].fields,
+            (std::map<std::string, std::string>{{"vm", "db1"}, {"adapter", "2"}, {"pid", "7"}}));
+  EXPECT_THAT(look({.attached = true, .pid = 7}), IsEmpty());
+  EXPECT_THAT(look({.attached = true, .pid = 8}), ElementsAre("vm.detached", "vm.attached"));
+  EXPECT_THAT(look({}), ElementsAre("vm.detached"));
+  EXPECT_EQ(events_[0].fields.at("pid"), "8");
+}
+
+TEST_F(PortWatchTest, APortIsUpWhileTheDriverRunsAndTheLinkIsThere) {
+  look({.attached = true, .pid = 7});
+  EXPECT_THAT(look({.attached = true, .pid = 7, .active = true}), ElementsAre("port.up"));
+  EXPECT_THAT(look({.attached = true, .pid = 7, .active = true, .linked = false}),
+              ElementsAre("port.down"));
+  EXPECT_EQ(events_[0].fields.at("reason"), "it was disconnected from the switch");
+  EXPECT_THAT(look({.attached = true, .pid = 7, .active = false, .linked = false}), IsEmpty());
+}
+
+TEST_F(PortWatchTest, TellsOfErrorsOnceInAWhileWithTheirNumber) {
+  EXPECT_THAT(look({.errors = 3}), ElementsAre("qp.errors"));
+  EXPECT_EQ(events_[0].fields.at("count"), "3");
+  EXPECT_THAT(look({.errors = 4}), IsEmpty());
+  EXPECT_THAT(look({.errors = 9}), IsEmpty());
+  EXPECT_EQ(watch_.next_look(), now_ + 10s);
+  now_ += 10s;
+  EXPECT_THAT(look({.errors = 9}), ElementsAre("qp.errors"));
+  EXPECT_EQ(events_[0].fields.at("count"), "6");
+  EXPECT_EQ(watch_.next_look(), kNever);
+  EXPECT_THAT(look({.errors = 9, .refusals = 1}), ElementsAre("quota.reached"));
+}
+
+TEST_F(PortWatchTest, AFlappingVmmIsKeptBackButTheLastWordIsTrue) {
+  std::size_t told = 0;
+  for (int i = 0; i < 1000; ++i) {
+    told += look({.attached = i % 2 == 0, .pid = 7}).size();
+  }
+  EXPECT_EQ(told, 20u);
+  EXPECT_GT(watch_.counters().kept_back.value(), 400u);
+  const bool told_attached = told % 2 == 1;
+  now_ += 10s;
+  EXPECT_THAT(look({.attached = !told_attached, .pid = 7}),
+              ElementsAre(told_attached ? "vm.detached" : "vm.attached"));
+  EXPECT_NE(events_[0].fields.at("kept_back"), "0");
+}
+
+TEST_F(PortWatchTest, TellsWhichPathsConnectionsTake) {
+  paths_.move(std::nullopt, Way{});
+  paths_.move(std::nullopt, Way{});
+  EXPECT_THAT(look({}), ElementsAre("path.made"));
+  EXPECT_EQ(events_[0].text, "connections of db1/2 take the path local: same host");
+  paths_.move(std::nullopt, Way{.host = verbs::HostId{1}});
+  EXPECT_THAT(look({}), ElementsAre("path.made"));
+  EXPECT_EQ(events_[0].fields.at("peer_host"), "h2");
+  paths_.move(Way{}, std::nullopt);
+  EXPECT_THAT(look({}), IsEmpty());
+  paths_.move(Way{}, std::nullopt);
+  EXPECT_THAT(look({}), ElementsAre("path.ended"));
+  paths_.move(Way{.host = verbs::HostId{1}}, Way{});
+  EXPECT_THAT(look({}), ElementsAre("path.changed"));
+  EXPECT_EQ(events_[0].text,
+            "connections of db1/2 take the path local instead of tcp to host h2: same host");
+}
+
+TEST_F(PortWatchTest, AFailureIsToldOnceForEachVmm) {
+  look({.attached = true, .pid = 7});
+  watch_.failed("memory", now_);
+  watch_.failed("memory", now_);
+  ASSERT_EQ(events_.size(), 2u);  // with the attachment
+  EXPECT_EQ(events_[1].type, "adapter.failed");
+  EXPECT_EQ(events_[1].severity, control::Severity::kError);
+}
+
+}  // namespace
+}  // namespace paravane::worker

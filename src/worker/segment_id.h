@@ -1,0 +1,19 @@
+// control/segment.h's number as the engine has it.
+//
+// Any thread.
+
+#pragma once
+
+#include <string>
+
+#include "control/distributed_switch.h"
+#include "verbs/fabric_port.h"
+
+namespace paravane::worker {
+
+// Of `adapter` (control::adapter_name()) in a port group. An empty port group: the
+// built-in switch. One that is not known: a network of the adapter's own, where nobody is.
+verbs::SegmentId segment_of(const control::Network& network, const std::string& port_group,
+                            const std::string& adapter);
+
+}  // namespace paravane::worker

@@ -1,0 +1,28 @@
+// TransportTenant: gives a transport its turns, for messages that go on after
+// the turn of the VM that sent them.
+//
+// Worker thread only.
+
+#pragma once
+
+#include "worker/tenant.h"
+
+namespace paravane::worker {
+
+class TransportTenant final : public Tenant {
+ public:
+  explicit TransportTenant(verbs::Transport& transport) : transport_(transport) {}
+
+  void set_now(Instant /*now*/) override {}
+  bool has_work() const override { return transport_.has_work(); }
+  Instant next_look() override { return kNever; }
+  bool turn(Instant now, verbs::Budget& budget) override {
+    transport_.poll(now, budget);
+    return true;
+  }
+
+ private:
+  verbs::Transport& transport_;
+};
+
+}  // namespace paravane::worker

@@ -1,0 +1,71 @@
+// TurnSchedule: whose turn it is. Deficit round robin by time: in every round
+// each tenant that wants to work gets one turn with the same budget and the same
+// share of time; who overran its share (a long command, a flood of messages)
+// pays it back by letting later turns pass, so that no tenant can have more than
+// its part while others want theirs. Who starts a round changes with each round.
+//
+// Time is a clock's, because that is cheap to read. A turn that seems long may be one in
+// which another process had the processor: it is charged the worker's processor time.
+//
+// Worker thread only. Reads time from the clocks it is given.
+
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "base/instant.h"
+#include "worker/tenant.h"
+
+namespace paravane::worker {
+
+struct TurnLimits {
+  Duration share = std::chrono::microseconds(100);
+  std::int64_t bytes = std::int64_t{512} * 1024;  // about half a share of copying
+  std::int32_t operations = 256;
+};
+
+class TurnSchedule {
+ public:
+  using Clock = std::function<Instant()>;
+  using ProcessorTime = std::function<Duration()>;  // of the worker, so far
+
+  TurnSchedule(TurnLimits limits, Clock clock, ProcessorTime processor_time = {})
+      : limits_(limits), clock_(std::move(clock)), processor_time_(std::move(processor_time)) {}
+
+  // The tenant stays the caller's; remove it before it goes.
+  void add(Tenant& tenant);
+  void remove(Tenant& tenant);
+
+  // One round. True: somebody worked, or was put off.
+  bool round();
+
+  // When the last round ended: the clock need not be read again.
+  Instant time() const { return time_; }
+
+  // The earliest time at which anyone wants a turn: <= now if somebody has work.
+  Instant next_look(Instant now);
+
+  std::size_t tenants() const { return entries_.size(); }
+
+ private:
+  struct Entry {
+    Tenant* tenant;
+    Duration credit;
+  };
+  bool give_turn(Entry& entry);
+  void read_processor_time();
+  Duration charge_for(Duration used);
+
+  TurnLimits limits_;
+  Clock clock_;
+  ProcessorTime processor_time_;
+  Instant time_{};
+  Duration processor_read_{};  // the processor time when it was read last
+  Instant processor_read_at_{};
+  std::vector<Entry> entries_;
+  std::size_t first_ = 0;
+};
+
+}  // namespace paravane::worker

@@ -1,0 +1,153 @@
+#include "worker/vm_port.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "base/log.h"
+
+namespace paravane::worker {
+namespace {
+
+// The Linux driver asks for command response, asynchronous events and completions.
+constexpr std::uint16_t kVectors = 3;
+
+constexpr std::size_t kTimersPerTurn = 256;
+
+// What control::adapter_name() has put together.
+PortWatch make_watch(const std::string& name, const PortWatch::Speech& speech) {
+  const std::size_t slash = name.find('/');
+  std::uint32_t number = 1;
+  if (slash != std::string::npos) {
+    std::from_chars(name.data() + slash + 1, name.data() + name.size(), number);
+  }
+  return PortWatch(name.substr(0, slash), number, speech);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<VmPort>> VmPort::create(const VmPortConfig& config, verbs::AdapterId id,
+                                               const PortNetwork& network) {
+  std::unique_ptr<VmPort> port(new VmPort(config, id, network));
+  if (Status built = port->build(); !built) return std::unexpected(built.error());
+  return port;
+}
+
+VmPort::VmPort(const VmPortConfig& config, verbs::AdapterId id, const PortNetwork& network)
+    : config_(config),
+      id_(id),
+      network_(network),
+      watch_(make_watch(config.device.name, network.speech)),
+      memory_(config.memory),
+      interrupts_(kVectors) {
+  interrupts_.signal_through(&network_.event_signal);
+  memory_.end_mappings_through(&network_.mappings);
+}
+
+Status VmPort::build() {
+  auto loop = EventLoop::create();
+  if (!loop) return std::unexpected(loop.error());
+  loop_ = std::move(*loop);
+  fabric_ = network_.directory.join(id_, name(), config_.device.mac, config_.segment);
+  auto device =
+      device::PvrdmaDevice::create(config_.device, id_, memory_, interrupts_, timers_, *fabric_);
+  if (!device) return std::unexpected(device.error());
+  device_ = std::move(*device);
+  set_connected(config_.connected);
+  network_.local.attach(device_->adapter());
+  network_.tcp.attach(device_->adapter());
+  on_transport_ = true;
+  auto server = vfio_user::Server::listen({.name = name(), .socket_path = config_.socket}, *loop_,
+                                          timers_, *device_, memory_, interrupts_);
+  if (!server) return std::unexpected(server.error());
+  server_ = std::move(*server);
+  device_->set_answer([this](vfio_user::ReplyToken token) {
+    if (server_) server_->answer(token);
+  });
+  return apply_access(config_.socket, config_.access);
+}
+
+VmPort::~VmPort() {
+  leave();
+  if (!on_transport_) return;
+  network_.tcp.detach(device_->adapter());
+  network_.local.detach(device_->adapter());
+}
+
+void VmPort::leave() {
+  if (!server_) return;
+  // The guest can still be told.
+  if (server_->attached()) device_->tell_gone();
+  // The VMM leaves first: that resets the device while all of it is still there.
+  server_.reset();
+  readable_ = false;
+  watch_.look({.linked = config_.connected}, {}, now_);
+}
+
+void VmPort::set_connected(bool connected) {
+  config_.connected = connected;
+  look_due_ = true;
+  network_.directory.set_link(id_, connected);
+  device_->set_link(connected);
+}
+
+void VmPort::set_segment(verbs::SegmentId segment) {
+  config_.segment = segment;
+  network_.directory.set_segment(id_, segment);
+}
+
+void VmPort::set_now(Instant now) {
+  now_ = now;
+  if (server_) server_->set_now(now);
+  device_->set_now(now);
+}
+
+bool VmPort::has_work() const {
+  return readable_ || look_due_ || device_->has_work();
+}
+
+Instant VmPort::next_look() {
+  return std::min({device_->next_look(), timers_.next_deadline(), watch_.next_look()});
+}
+
+bool VmPort::turn(Instant now, verbs::Budget& budget) {
+  const verbs::Budget before = budget;
+  set_now(now);
+  bool worked = false;
+  if (readable_) {
+    readable_ = false;  // the worker's loop says so again while there is more
+    const Result<int> ran = loop_->poll(Duration::zero());
+    if (!ran) log::error("{}: {}", name(), ran.error().message);
+    worked = ran && *ran > 0;
+  }
+  worked = timers_.run_due(now, kTimersPerTurn) > 0 || worked;
+  device_->poll(budget);
+  if (server_) {
+    end_if_fatal();
+    look(now);
+  }
+  return worked || budget.operations != before.operations || budget.bytes != before.bytes ||
+         device_->has_work();
+}
+
+void VmPort::end_if_fatal() {
+  if (!server_->attached()) return;
+  if (const std::string_view reason = device_->fatal_reason(); !reason.empty()) {
+    watch_.failed(reason, now_);
+    server_->disconnect(std::string(reason));
+  }
+}
+
+void VmPort::look(Instant now) {
+  look_due_ = false;
+  const bool attached = server_->attached();
+  verbs::Adapter& adapter = device_->adapter();
+  watch_.look({.attached = attached,
+               .pid = attached ? server_->peer_pid() : 0,
+               .active = device_->active(),
+               .linked = config_.connected,
+               .errors = adapter.counters().completion_errors.value(),
+               .refusals = device_->counters().quota_refusals.value()},
+              adapter.path_use(), now);
+}
+
+}  // namespace paravane::worker

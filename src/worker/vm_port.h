@@ -1,0 +1,115 @@
+// VmPort: one VM's adapter with everything that belongs to it: guest memory,
+// interrupts, the PVRDMA device, its place in the fabric, and the vfio-user
+// socket that the VMM connects to. It has an event loop and timers of its own,
+// so that all that a VM causes is done in that VM's turns.
+//
+// Worker thread only.
+
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "base/event_loop.h"
+#include "base/event_signal.h"
+#include "base/socket_access.h"
+#include "base/timers.h"
+#include "device/pvrdma_device.h"
+#include "fabric/directory.h"
+#include "guestmem/guest_memory.h"
+#include "transport/local/local_transport.h"
+#include "transport/tcp/tcp_transport.h"
+#include "vfio_user/interrupts.h"
+#include "vfio_user/server.h"
+#include "worker/port_watch.h"
+#include "worker/tenant.h"
+
+namespace paravane::worker {
+
+struct VmPortConfig {
+  device::DeviceConfig device;
+  GuestMemory::Limits memory;
+  std::filesystem::path socket;
+  SocketAccess access;
+  bool connected = true;  // to the switch
+  verbs::SegmentId segment = verbs::SegmentId::kBuiltIn;
+};
+
+// What the ports of one worker share.
+struct PortNetwork {
+  transport_local::LocalTransport& local;
+  transport_tcp::TcpTransport& tcp;
+  fabric::Directory& directory;
+  EventSignal& event_signal;
+  MappingSink& mappings;
+  const PortWatch::Speech& speech;
+};
+
+class VmPort final : public Tenant {
+ public:
+  // `network` outlives the port. Errors: as PvrdmaDevice::create() and
+  // Server::listen().
+  static Result<std::unique_ptr<VmPort>> create(const VmPortConfig& config, verbs::AdapterId id,
+                                                const PortNetwork& network);
+  ~VmPort() override;
+
+  // ---- Tenant ----
+  void set_now(Instant now) override;
+  bool has_work() const override;
+  Instant next_look() override;
+  bool turn(Instant now, verbs::Budget& budget) override;
+
+  // Readable when the VMM has sent something; the worker then calls on_readable().
+  int fd() const { return loop_->fd(); }
+  void on_readable() { readable_ = true; }
+
+  // The guest is told, the VMM is sent away, the socket and the GIDs are gone. What the
+  // guest had is buried in turns; once nothing of it is left, the port is quick to destroy.
+  void leave();
+  bool left() const { return !server_ && !device_->has_work(); }
+
+  // Plugs the adapter into the switch or pulls it out; the guest sees the link change.
+  void set_connected(bool connected);
+
+  // Moves the adapter to another network, also while the VM runs: it is where its NIC's
+  // Ethernet is.
+  void set_segment(verbs::SegmentId segment);
+
+  const std::string& name() const { return config_.device.name; }
+  const VmPortConfig& config() const { return config_; }
+  verbs::AdapterId id() const { return id_; }
+  device::PvrdmaDevice& device() { return *device_; }
+  // REQUIRES: it has not left.
+  vfio_user::Server& server() { return *server_; }
+  GuestMemory& memory() { return memory_; }
+  const GuestMemory& memory() const { return memory_; }
+  vfio_user::Interrupts& interrupts() { return interrupts_; }
+  const PortWatch& watch() const { return watch_; }
+
+ private:
+  VmPort(const VmPortConfig& config, verbs::AdapterId id, const PortNetwork& network);
+  Status build();
+  void end_if_fatal();
+  void look(Instant now);
+
+  VmPortConfig config_;
+  verbs::AdapterId id_;
+  PortNetwork network_;
+  PortWatch watch_;
+  Instant now_{};  // of the last turn
+  bool readable_ = false;
+  bool look_due_ = false;  // something changed outside of a turn
+
+  // In the order in which they need each other.
+  std::unique_ptr<EventLoop> loop_;
+  TimerQueue timers_;
+  GuestMemory memory_;
+  vfio_user::Interrupts interrupts_;
+  std::unique_ptr<verbs::FabricPort> fabric_;
+  std::unique_ptr<device::PvrdmaDevice> device_;
+  bool on_transport_ = false;
+  std::unique_ptr<vfio_user::Server> server_;  // none: the port leaves
+};
+
+}  // namespace paravane::worker

@@ -1,0 +1,127 @@
+#include "worker/worker.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <sys/prctl.h>
+
+#include <algorithm>
+#include <cstring>
+#include <ctime>
+
+#include "base/log.h"
+
+namespace paravane::worker {
+namespace {
+
+// While devices are busy, sockets are looked at this often: a system call per
+// round would cost a short message more than all the rest.
+constexpr Duration kSocketLook = std::chrono::microseconds(20);
+
+Instant read_clock() {
+  return std::chrono::steady_clock::now();
+}
+
+// Of the thread that asks. A system call.
+Duration read_processor_time() {
+  timespec used{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+  return std::chrono::seconds(used.tv_sec) + std::chrono::nanoseconds(used.tv_nsec);
+}
+
+unsigned usable_processors() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (sched_getaffinity(0, sizeof set, &set) != 0) return 1;
+  return static_cast<unsigned>(CPU_COUNT(&set));
+}
+
+void pause_processor() {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Worker>> Worker::start(const WorkerConfig& config) {
+  auto loop = EventLoop::create();
+  if (!loop) return std::unexpected(loop.error());
+  return std::unique_ptr<Worker>(new Worker(config, std::move(*loop)));
+}
+
+Worker::Worker(const WorkerConfig& config, std::unique_ptr<EventLoop> loop)
+    : config_(config),
+      loop_(std::move(loop)),
+      mailbox_([this] { loop_->wake(); }),
+      schedule_(config.turn, read_clock, read_processor_time),
+      spin_(config.spin, config.spin_for, usable_processors()),
+      stall_(config.stall),
+      thread_([this] { run(); }) {}
+
+Worker::~Worker() {
+  // A message, since the wake alone may be used up by a look at the sockets.
+  mailbox_.post([this] { stopping_ = true; });
+  mailbox_.close();
+  thread_.join();
+}
+
+void Worker::prepare_thread() const {
+  pthread_setname_np(pthread_self(), "worker");
+  // The default slack lets the kernel wake us 50 us late.
+  prctl(PR_SET_TIMERSLACK, 1000UL, 0UL, 0UL, 0UL);
+  if (!config_.cpu) return;
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  CPU_SET(*config_.cpu, &set);
+  const int failed = pthread_setaffinity_np(pthread_self(), sizeof set, &set);
+  if (failed != 0) {
+    log::warn("worker: cannot run on processor {}: {}", *config_.cpu, std::strerror(failed));
+  }
+}
+
+void Worker::run() {
+  prepare_thread();
+  for (mailbox_.deliver(); !stopping_; mailbox_.deliver()) {
+    look_at_sockets(schedule_.time());
+    const bool worked = schedule_.round();
+    counters_.rounds.add();
+    if (worked) counters_.busy_rounds.add();
+    stall_for_test(schedule_.time());
+    rest(schedule_.time(), worked);
+  }
+}
+
+void Worker::look_at_sockets(Instant now) {
+  if (now < next_socket_look_) return;
+  const Result<int> ran = loop_->poll(Duration::zero());
+  // Who just talked will talk again.
+  if (ran && *ran == 0) next_socket_look_ = now + kSocketLook;
+}
+
+void Worker::rest(Instant now, bool worked) {
+  const Instant next = worked ? now : schedule_.next_look(now);
+  const Rest rest = spin_.after_round(now, worked, next);
+  switch (rest.kind) {
+    case Rest::Kind::kGoOn: return;
+    case Rest::Kind::kSpin: pause_processor(); return;
+    case Rest::Kind::kSleep: break;
+  }
+  if (mailbox_.waiting()) return;
+  counters_.sleeps.add();
+  std::optional<Duration> wait;
+  if (rest.until != kNever) wait = std::max(rest.until - now, Duration::zero());
+  const Result<int> ran = loop_->poll(wait);
+  if (!ran) log::error("worker: {}", ran.error().message);
+  next_socket_look_ = {};
+}
+
+void Worker::stall_for_test(Instant now) {
+  const Duration length = stall_.due(now);
+  if (length == Duration::zero()) return;
+  counters_.stalls.add();
+  std::this_thread::sleep_for(length);
+}
+
+}  // namespace paravane::worker

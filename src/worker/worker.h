@@ -1,0 +1,86 @@
+// Worker: the thread that owns devices whole, with their sockets, queues and
+// transports. It gives its tenants turns, spins while there is work and for a
+// while after, and then really sleeps: with no tenant that wants to look, nothing
+// wakes it but a message.
+//
+// Other threads reach it through post() and ask() alone.
+
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "base/counter.h"
+#include "base/event_loop.h"
+#include "base/mailbox.h"
+#include "base/result.h"
+#include "worker/spin_policy.h"
+#include "worker/turn_schedule.h"
+#include "worker/worker_stall.h"
+
+namespace paravane::worker {
+
+struct WorkerConfig {
+  SpinMode spin = SpinMode::kAuto;
+  Duration spin_for = std::chrono::microseconds(200);
+  TurnLimits turn{};
+  std::optional<unsigned> cpu{};  // bound to it
+  StallConfig stall{};
+};
+
+struct WorkerCounters {
+  CounterSet set;
+  Counter rounds{set, "rounds", "rounds over all tenants"};
+  Counter busy_rounds{set, "busy_rounds", "rounds in which something was done"};
+  Counter sleeps{set, "sleeps", "times the worker went to sleep"};
+  Counter stalls{set, "stalls", "times the worker was held asleep for a test"};
+};
+
+class Worker {
+ public:
+  // The thread runs from here on. Errors: kIo.
+  static Result<std::unique_ptr<Worker>> start(const WorkerConfig& config);
+  // REQUIRES: no tenants. Ends the thread.
+  ~Worker();
+  Worker(const Worker&) = delete;
+  Worker& operator=(const Worker&) = delete;
+
+  // ---- Any thread ----
+  bool post(Mailbox::Message message) { return mailbox_.post(std::move(message)); }
+  // See Mailbox::ask().
+  template <typename Function>
+  auto ask(Function function) {
+    return mailbox_.ask(std::move(function), kAskLimit);
+  }
+
+  // ---- Worker thread only: from messages and tenants ----
+  EventLoop& loop() { return *loop_; }
+  TurnSchedule& schedule() { return schedule_; }
+  const WorkerCounters& counters() const { return counters_; }
+
+ private:
+  static constexpr std::chrono::milliseconds kAskLimit{5000};
+
+  Worker(const WorkerConfig& config, std::unique_ptr<EventLoop> loop);
+  void run();
+  void prepare_thread() const;
+  void look_at_sockets(Instant now);
+  void rest(Instant now, bool worked);
+  void stall_for_test(Instant now);
+
+  WorkerConfig config_;
+  std::unique_ptr<EventLoop> loop_;
+  Mailbox mailbox_;
+  TurnSchedule schedule_;
+  SpinPolicy spin_;
+  WorkerStall stall_;
+  WorkerCounters counters_;
+  Instant next_socket_look_{};
+  bool stopping_ = false;  // worker thread
+  std::thread thread_;     // last: starts when everything else is there
+};
+
+}  // namespace paravane::worker
