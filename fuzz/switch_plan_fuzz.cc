@@ -19,7 +19,7 @@
 namespace paravane::daemon {
 namespace {
 
-const keeper::HostSwitchConfig kConfig = {
+const keeper::SwitchBuilderConfig kConfig = {
     .mark = "paravane:1:", .uplinks = {"eth1", "eth2"}, .tap_access = {}};
 
 void check(bool good) {

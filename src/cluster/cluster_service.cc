@@ -247,7 +247,7 @@ ApiResult<control::ClusterStatus> ClusterService::cluster_status() {
 // ---- the inventory ----
 
 Status ClusterService::enter(Membership membership) {
-  auto certificate = HostCertificate::load(paths_.identity(), membership.self);
+  auto certificate = MemberCertificate::load(paths_.identity(), membership.self);
   if (!certificate) return std::unexpected(certificate.error());
   if (membership.has_authority()) {
     auto loaded = ClusterAuthority::load(authority_config(membership));

@@ -166,7 +166,7 @@ class ClusterService final : public control::ClusterManagement {
   control::ChannelPlace place_;
   control::Network network_;
   std::string network_host_;  // this host, in network_
-  std::optional<HostCertificate> certificate_;
+  std::optional<MemberCertificate> certificate_;
   Instant next_door_{};                 // try to open it
   std::deque<std::string> to_silence_;  // hosts that have said too much, whatever they say now
   Instant next_silencing_{};

@@ -14,20 +14,20 @@ constexpr auto kExpiredAgain = std::chrono::seconds(60);  // its host has to joi
 
 }  // namespace
 
-Result<HostCertificate> HostCertificate::load(std::filesystem::path file,
-                                              authority::Identity self) {
+Result<MemberCertificate> MemberCertificate::load(std::filesystem::path file,
+                                                  authority::Identity self) {
   const auto text = read_file(file);
   if (!text) return std::unexpected(text.error());
   const auto facts = authority::inspect(*text);
   if (!facts) return std::unexpected(facts.error());
-  HostCertificate loaded(std::move(file), std::move(self));
+  MemberCertificate loaded(std::move(file), std::move(self));
   loaded.from_ = facts->from;
   loaded.until_ = facts->until;
   loaded.key_ = facts->key;
   return loaded;
 }
 
-bool HostCertificate::look(Instant at, const Sign& sign) {
+bool MemberCertificate::look(Instant at, const Sign& sign) {
   if (at < next_look_) return false;
   const auto time = authority::wall_clock();
   const auto due = until_ - (until_ - from_) / 3;
@@ -49,7 +49,7 @@ bool HostCertificate::look(Instant at, const Sign& sign) {
   return true;
 }
 
-Status HostCertificate::renew(const Sign& sign) {
+Status MemberCertificate::renew(const Sign& sign) {
   const auto fresh = authority::make_request();
   if (!fresh) return std::unexpected(fresh.error());
   const auto certificate = sign(fresh->certificate);
@@ -66,7 +66,7 @@ Status HostCertificate::renew(const Sign& sign) {
 }
 
 // Each reason once, and once more when it is too late.
-void HostCertificate::tell_not_renewed(std::int64_t seconds_left, const std::string& reason) {
+void MemberCertificate::tell_not_renewed(std::int64_t seconds_left, const std::string& reason) {
   const bool expired = seconds_left <= 0;
   if (not_renewed_.size() >= kMostReasons) return;
   if (!not_renewed_.insert((expired ? "expired " : "") + reason).second) return;

@@ -1,4 +1,4 @@
-// HostCertificate: what this host shows to the others of its cluster. At two thirds of its
+// MemberCertificate: what this host shows to the others of its cluster. At two thirds of its
 // life a new one is asked for, with a new key, and takes its place in the same file.
 //
 // Cluster's thread only.
@@ -18,13 +18,13 @@
 
 namespace paravane::cluster {
 
-class HostCertificate {
+class MemberCertificate {
  public:
   // Signs a request (PEM) of this host and gives its certificate. May wait.
   using Sign = std::function<Result<std::string>(const std::string& request)>;
 
   // `file`: key and certificate, PEM. Errors: kIo, kInvalidArgument (damaged).
-  static Result<HostCertificate> load(std::filesystem::path file, authority::Identity self);
+  static Result<MemberCertificate> load(std::filesystem::path file, authority::Identity self);
 
   authority::Seconds valid_until() const { return until_; }
   // Fingerprint of its public key.
@@ -35,7 +35,7 @@ class HostCertificate {
   bool look(Instant at, const Sign& sign);
 
  private:
-  HostCertificate(std::filesystem::path file, authority::Identity self)
+  MemberCertificate(std::filesystem::path file, authority::Identity self)
       : file_(std::move(file)), self_(std::move(self)) {}
 
   Status renew(const Sign& sign);

@@ -16,7 +16,7 @@ authority::Seconds today() {
   return std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
 }
 
-class HostCertificateTest : public testing::Test {
+class MemberCertificateTest : public testing::Test {
  protected:
   Result<std::string> sign(const std::string& request, const authority::Identity& identity,
                            hours since, hours left) {
@@ -26,14 +26,14 @@ class HostCertificateTest : public testing::Test {
         {.identity = identity, .address = {}, .from = today() - since, .until = today() + left});
   }
   // One that is `since` old, with `left` to go.
-  HostCertificate aged(hours since, hours left) {
+  MemberCertificate aged(hours since, hours left) {
     const authority::KeyPair request = *authority::make_request();
     const std::string certificate = *sign(request.certificate, kSelf, since, left);
     signed_ = 0;
     EXPECT_TRUE(write_file(file_, request.key + certificate));
-    return *HostCertificate::load(file_, kSelf);
+    return *MemberCertificate::load(file_, kSelf);
   }
-  HostCertificate::Sign signer_of(const authority::Identity& identity) {
+  MemberCertificate::Sign signer_of(const authority::Identity& identity) {
     return [this, identity](const std::string& request) {
       return sign(request, identity, hours(0), hours(24));
     };
@@ -47,15 +47,15 @@ class HostCertificateTest : public testing::Test {
   int signed_ = 0;
 };
 
-TEST_F(HostCertificateTest, IsLeftAloneForTwoThirdsOfItsLife) {
-  HostCertificate certificate = aged(hours(15), hours(9));
+TEST_F(MemberCertificateTest, IsLeftAloneForTwoThirdsOfItsLife) {
+  MemberCertificate certificate = aged(hours(15), hours(9));
   EXPECT_FALSE(certificate.look(now_, signer_of(kSelf)));
   EXPECT_EQ(signed_, 0);
   EXPECT_GT(certificate.next_look(), now_);
 }
 
-TEST_F(HostCertificateTest, IsRenewedAfterThat) {
-  HostCertificate certificate = aged(hours(17), hours(7));
+TEST_F(MemberCertificateTest, IsRenewedAfterThat) {
+  MemberCertificate certificate = aged(hours(17), hours(7));
   const std::string before = in_file()->fingerprint;
   EXPECT_EQ(certificate.key(), in_file()->key);
   const std::string key = certificate.key();
@@ -68,15 +68,15 @@ TEST_F(HostCertificateTest, IsRenewedAfterThat) {
   EXPECT_EQ(signed_, 1);
 }
 
-TEST_F(HostCertificateTest, AnothersCertificateIsNotTaken) {
-  HostCertificate certificate = aged(hours(17), hours(7));
+TEST_F(MemberCertificateTest, AnothersCertificateIsNotTaken) {
+  MemberCertificate certificate = aged(hours(17), hours(7));
   const std::string before = in_file()->fingerprint;
   EXPECT_FALSE(certificate.look(now_, signer_of({kSelf.cluster, "b"})));
   EXPECT_EQ(in_file()->fingerprint, before);
 }
 
-TEST_F(HostCertificateTest, ARefusalIsNoReasonToAskWithoutEnd) {
-  HostCertificate certificate = aged(hours(24), -hours(1));
+TEST_F(MemberCertificateTest, ARefusalIsNoReasonToAskWithoutEnd) {
+  MemberCertificate certificate = aged(hours(24), -hours(1));
   int asked = 0;
   const auto refuse = [&](const std::string&) -> Result<std::string> {
     ++asked;
@@ -89,10 +89,10 @@ TEST_F(HostCertificateTest, ARefusalIsNoReasonToAskWithoutEnd) {
   EXPECT_EQ(asked, 2);
 }
 
-TEST_F(HostCertificateTest, ADamagedFileIsSaid) {
-  EXPECT_FALSE(HostCertificate::load(file_, kSelf));
+TEST_F(MemberCertificateTest, ADamagedFileIsSaid) {
+  EXPECT_FALSE(MemberCertificate::load(file_, kSelf));
   ASSERT_TRUE(write_file(file_, "no certificate"));
-  EXPECT_FALSE(HostCertificate::load(file_, kSelf));
+  EXPECT_FALSE(MemberCertificate::load(file_, kSelf));
 }
 
 }  // namespace

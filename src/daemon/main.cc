@@ -111,12 +111,12 @@ int run_keeper(const Start& start, pid_t engine, privsep::ProcessLink link) {
   keeper::Keeper keeper(
       engine, std::move(link), keeper::Notifier(notify_socket()),
       {.config = start.config, .file = start.config_file, .account = start.account},
-      std::make_unique<keeper::HostSwitch>(
-          keeper::HostSwitchConfig{.mark = keeper::switch_mark(start.config.state_dir.string()),
-                                   .uplinks = start.config.network.uplinks,
-                                   .tap_access = {.group = start.account.vm_group},
-                                   .management_address = start.config.cluster.address}),
-      std::make_unique<keeper::HostMachine>(keeper::HostMachineConfig{
+      std::make_unique<keeper::SwitchBuilder>(
+          keeper::SwitchBuilderConfig{.mark = keeper::switch_mark(start.config.state_dir.string()),
+                                      .uplinks = start.config.network.uplinks,
+                                      .tap_access = {.group = start.account.vm_group},
+                                      .management_address = start.config.cluster.address}),
+      std::make_unique<keeper::MachineProbe>(keeper::MachineProbeConfig{
           .uplinks = {start.config.network.uplinks.begin(), start.config.network.uplinks.end()},
           .cluster_address = start.config.cluster.address}));
   return to_int(keeper.run());

@@ -90,7 +90,7 @@ std::vector<control::RdmaDevice> to_control(std::vector<rdma::Port> ports, const
   return list;
 }
 
-Result<control::Machine> HostMachine::look() {
+Result<control::Machine> MachineProbe::look() {
   std::vector<rdma::Port> ports = rdma::list_ports();
   // A NIC that an RDMA device is paired with is listed, hardware or not.
   std::set<std::string> named = config_.uplinks;
@@ -101,7 +101,7 @@ Result<control::Machine> HostMachine::look() {
                           .rdma_devices = to_control(std::move(ports), names_)};
 }
 
-Result<control::RdmaStats> HostMachine::read_stats(const std::string& device, std::uint32_t port) {
+Result<control::RdmaStats> MachineProbe::read_stats(const std::string& device, std::uint32_t port) {
   auto counters = rdma::read_counters(device, port);
   if (!counters) return std::unexpected(counters.error());
   return control::RdmaStats{.name = "",

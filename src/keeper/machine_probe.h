@@ -1,4 +1,4 @@
-// HostMachine: what this host has, as the keeper sees it: ethernet/ and rdma/, with the
+// MachineProbe: what this host has, as the keeper sees it: ethernet/ and rdma/, with the
 // makers' names, as control's values.
 //
 // One thread.
@@ -16,21 +16,21 @@
 
 namespace paravane::keeper {
 
-struct HostMachineConfig {
+struct MachineProbeConfig {
   std::set<std::string>
       uplinks;                  // NICs that an operator has given; also those that are no hardware
   std::string cluster_address;  // whose NIC is listed too; empty: none
 };
 
-class HostMachine final : public privsep::MachineLooker {
+class MachineProbe final : public privsep::MachineLooker {
  public:
-  explicit HostMachine(HostMachineConfig config) : config_(std::move(config)) {}
+  explicit MachineProbe(MachineProbeConfig config) : config_(std::move(config)) {}
 
   Result<control::Machine> look() override;
   Result<control::RdmaStats> read_stats(const std::string& device, std::uint32_t port) override;
 
  private:
-  HostMachineConfig config_;
+  MachineProbeConfig config_;
   PciNames names_;
 };
 

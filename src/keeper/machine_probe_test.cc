@@ -14,9 +14,9 @@ namespace {
 using testing::ElementsAre;
 using testing::Field;
 
-class HostMachineTest : public testing::Test {
+class MachineProbeTest : public testing::Test {
  protected:
-  HostMachineTest() {
+  MachineProbeTest() {
     write(dir_ / "ids",
           "# comment\n"
           "1013  Cirrus Logic\n"
@@ -46,7 +46,7 @@ class HostMachineTest : public testing::Test {
   PciNames names_{dir_ / "devices", dir_ / "ids"};
 };
 
-TEST_F(HostMachineTest, KnowsWhatMakersCallTheirDevices) {
+TEST_F(MachineProbeTest, KnowsWhatMakersCallTheirDevices) {
   using Name = PciNames::Name;
   EXPECT_EQ(names_.find("0000:03:00.0"),
             (Name{"Mellanox Technologies", "MT27700 Family [ConnectX-4]"}));
@@ -58,7 +58,7 @@ TEST_F(HostMachineTest, KnowsWhatMakersCallTheirDevices) {
   EXPECT_EQ(PciNames(dir_ / "devices", dir_ / "none").find("0000:03:00.0"), Name());
 }
 
-TEST_F(HostMachineTest, ListsCardsByTheirPlaceBeforeWhatIsNone) {
+TEST_F(MachineProbeTest, ListsCardsByTheirPlaceBeforeWhatIsNone) {
   const auto nics = to_control(
       std::vector<ethernet::Nic>{
           {.name = "a0", .kind = "veth", .driver = "veth"},
@@ -76,7 +76,7 @@ TEST_F(HostMachineTest, ListsCardsByTheirPlaceBeforeWhatIsNone) {
   EXPECT_EQ(nics[3].description, "veth (a0)");
 }
 
-TEST_F(HostMachineTest, ListsPortsOfRdmaDevices) {
+TEST_F(MachineProbeTest, ListsPortsOfRdmaDevices) {
   const auto devices = to_control(
       std::vector<rdma::Port>{
           {.device = "rxe0", .driver = "rdma_rxe", .net_device = "eth1", .roce_v2 = true},
@@ -95,7 +95,7 @@ TEST_F(HostMachineTest, ListsPortsOfRdmaDevices) {
   EXPECT_EQ(devices[2].paired_link, "eth1");
 }
 
-TEST_F(HostMachineTest, ListsNoMoreThanThereMayBe) {
+TEST_F(MachineProbeTest, ListsNoMoreThanThereMayBe) {
   std::vector<ethernet::Nic> nics(1000);
   for (std::size_t i = 0; i < nics.size(); ++i) nics[i].name = "v" + std::to_string(i);
   EXPECT_EQ(to_control(std::move(nics), names_).size(), control::kMaxNics);

@@ -19,7 +19,7 @@ using ethernet::WantedPort;
 
 class Layout {
  public:
-  Layout(const privsep::SwitchPlan& plan, const HostSwitchConfig& config, bool vlan_aware)
+  Layout(const privsep::SwitchPlan& plan, const SwitchBuilderConfig& config, bool vlan_aware)
       : plan_(plan), config_(config), vlan_aware_(vlan_aware) {
     layout_.links.given = config.uplinks;
     layout_.links.tap_access = config.tap_access;
@@ -154,7 +154,7 @@ class Layout {
   }
 
   const privsep::SwitchPlan& plan_;
-  const HostSwitchConfig& config_;
+  const SwitchBuilderConfig& config_;
   const bool vlan_aware_;
   SwitchLayout layout_;
   std::set<std::string> names_;
@@ -186,12 +186,12 @@ void sort_in(const privsep::SwitchPlan& plan, const std::vector<ethernet::LinkPr
 
 }  // namespace
 
-SwitchLayout lay_out(const privsep::SwitchPlan& plan, const HostSwitchConfig& config,
+SwitchLayout lay_out(const privsep::SwitchPlan& plan, const SwitchBuilderConfig& config,
                      bool vlan_aware) {
   return Layout(plan, config, vlan_aware).run();
 }
 
-privsep::SwitchReport HostSwitch::make(const privsep::SwitchPlan& plan) {
+privsep::SwitchReport SwitchBuilder::make(const privsep::SwitchPlan& plan) {
   // Who has no switches needs no right to make a bridge.
   if (!vlan_aware_ && !plan.switches.empty()) {
     const Result<bool> known = ethernet::bridges_filter_vlans(config_.mark);
@@ -210,7 +210,7 @@ privsep::SwitchReport HostSwitch::make(const privsep::SwitchPlan& plan) {
   return std::move(layout.report);
 }
 
-std::optional<privsep::SwitchReport::Management> HostSwitch::find_management() const {
+std::optional<privsep::SwitchReport::Management> SwitchBuilder::find_management() const {
   if (config_.management_address.empty()) return std::nullopt;
   const auto holder = ethernet::find_holder(config_.management_address);
   if (!holder) return std::nullopt;

@@ -1,4 +1,4 @@
-// HostSwitch: the distributed switches on this host, made of Linux's bridges, taps and
+// SwitchBuilder: the distributed switches on this host, made of Linux's bridges, taps and
 // NICs. It lives in the keeper and gives every interface its name; the plan names the
 // operator's objects, and of the NICs it takes those that the configuration file gives.
 //
@@ -19,7 +19,7 @@
 
 namespace paravane::keeper {
 
-struct HostSwitchConfig {
+struct SwitchBuilderConfig {
   std::string mark;                  // of what this daemon makes
   std::vector<std::string> uplinks;  // NICs that an operator has given
   ethernet::TapAccess tap_access;
@@ -32,12 +32,12 @@ struct SwitchLayout {
   privsep::SwitchReport report;  // what can be said before anything is made
 };
 // `vlan_aware`: whether bridges of this kernel filter VLANs.
-SwitchLayout lay_out(const privsep::SwitchPlan& plan, const HostSwitchConfig& config,
+SwitchLayout lay_out(const privsep::SwitchPlan& plan, const SwitchBuilderConfig& config,
                      bool vlan_aware);
 
-class HostSwitch final : public privsep::SwitchMaker {
+class SwitchBuilder final : public privsep::SwitchMaker {
  public:
-  explicit HostSwitch(HostSwitchConfig config) : config_(std::move(config)) {}
+  explicit SwitchBuilder(SwitchBuilderConfig config) : config_(std::move(config)) {}
 
   privsep::SwitchReport make(const privsep::SwitchPlan& plan) override;
   std::vector<Ipv4Interface> addresses() const override { return addresses_; }
@@ -45,7 +45,7 @@ class HostSwitch final : public privsep::SwitchMaker {
  private:
   std::optional<privsep::SwitchReport::Management> find_management() const;
 
-  HostSwitchConfig config_;
+  SwitchBuilderConfig config_;
   std::optional<bool> vlan_aware_;  // once it is known
   std::vector<Ipv4Interface> addresses_;
 };

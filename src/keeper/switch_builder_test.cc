@@ -23,7 +23,7 @@ privsep::SwitchPlan some_plan() {
                    {.vm = "db1", .adapter = 2, .vds = "lan", .vlan = 0}}};
 }
 
-HostSwitchConfig some_config() {
+SwitchBuilderConfig some_config() {
   return {.mark = "paravane:1:", .uplinks = {"nic"}, .tap_access = {}};
 }
 
@@ -68,7 +68,7 @@ TEST(LayOut, IsABridgePerVlanElsewhereAndSaysWhatThatCosts) {
 }
 
 TEST(LayOut, TakesNoNicThatTheOperatorDidNotGive) {
-  HostSwitchConfig config = some_config();
+  SwitchBuilderConfig config = some_config();
   config.uplinks = {"another"};
   for (const bool vlan_aware : {true, false}) {
     const SwitchLayout layout = lay_out(some_plan(), config, vlan_aware);
@@ -107,11 +107,11 @@ TEST(SwitchMark, IsOfAStateDirectory) {
   EXPECT_THAT(switch_mark("/a"), testing::MatchesRegex("paravane:[0-9a-f]+:"));
 }
 
-TEST(HostSwitch, MakesAndRemovesASwitchInEitherForm) {
+TEST(SwitchBuilder, MakesAndRemovesASwitchInEitherForm) {
   const OwnNetwork network;
   ASSERT_TRUE(network.made()) << "needs root";
   ASSERT_TRUE(network.ip("link add nic type veth peer name far"));
-  HostSwitch host(some_config());
+  SwitchBuilder host(some_config());
   const privsep::SwitchReport report = host.make(some_plan());
   ASSERT_EQ(report.problem, "");
   ASSERT_EQ(report.switches.size(), 1u);
@@ -126,11 +126,11 @@ TEST(HostSwitch, MakesAndRemovesASwitchInEitherForm) {
   EXPECT_TRUE(network.is_there("nic"));
 }
 
-TEST(HostSwitch, TellsWhoseProblemItIs) {
+TEST(SwitchBuilder, TellsWhoseProblemItIs) {
   const OwnNetwork network;
   ASSERT_TRUE(network.ip("link add pvs-lan type bridge"));
   ASSERT_TRUE(network.ip("tuntap add pv-db1 mode tap"));
-  const privsep::SwitchReport report = HostSwitch(some_config()).make(some_plan());
+  const privsep::SwitchReport report = SwitchBuilder(some_config()).make(some_plan());
   EXPECT_THAT(report.switches[0].problems, testing::Contains(HasSubstr("pvs-lan: somebody else")));
   EXPECT_THAT(report.switches[0].problems, testing::Contains(HasSubstr("nic: there is no")));
   ASSERT_EQ(report.taps.size(), 2u);

@@ -22,7 +22,7 @@ void number(std::vector<Device>& devices, std::string_view prefix) {
   for (Device& device : devices) device.name = numbers.name({device.identity}).front();
 }
 
-int show_stats(keeper::HostMachine& host, const control::Machine& machine, std::string_view name) {
+int show_stats(keeper::MachineProbe& host, const control::Machine& machine, std::string_view name) {
   const auto& devices = machine.rdma_devices;
   const auto device = std::ranges::find(devices, name, &control::RdmaDevice::name);
   if (device == devices.end()) return 1;
@@ -37,13 +37,13 @@ int show_stats(keeper::HostMachine& host, const control::Machine& machine, std::
 
 int main(int argc, char** argv) {
   std::vector<std::string> words(argv + 1, argv + argc);
-  keeper::HostMachineConfig config;
+  keeper::MachineProbeConfig config;
   constexpr std::string_view kUplink = "uplink=";
   while (!words.empty() && words.front().starts_with(kUplink)) {
     config.uplinks.insert(words.front().substr(kUplink.size()));
     words.erase(words.begin());
   }
-  keeper::HostMachine host(config);
+  keeper::MachineProbe host(config);
   auto machine = host.look();
   if (!machine) {
     std::cerr << machine.error().message << '\n';

@@ -17,7 +17,7 @@ int main(int argc, char** argv) {
     std::cerr << plan.error().message << '\n';
     return 2;
   }
-  HostSwitch host(
+  SwitchBuilder host(
       {.mark = switch_mark("guest"), .uplinks = {argv + 1, argv + argc}, .tap_access = {}});
   std::cout << print(host.make(*plan)) << '\n';
   return 0;
