@@ -31,7 +31,7 @@ ExitStatus no_such_setting(const std::string& path) {
 
 ExitStatus run_setting_list(const SettingOptions& options, const Context& context) {
   control::ApiClient client = context.client();
-  auto configuration = client.host_configuration();
+  auto configuration = client.vmkernel_configuration();
   if (!configuration) return report(configuration.error(), client);
   if (!options.path.empty()) {
     std::erase_if(configuration->settings,
@@ -63,7 +63,7 @@ ExitStatus run_setting_set(const SettingOptions& options, const Context& context
 
 ExitStatus run_ruleset_list(const control::FirewallRuleset& wanted, const Context& context) {
   control::ApiClient client = context.client();
-  auto configuration = client.host_configuration();
+  auto configuration = client.vmkernel_configuration();
   if (!configuration) return report(configuration.error(), client);
   std::vector<control::FirewallRuleset>& rulesets = configuration->rulesets;
   if (!wanted.name.empty()) {

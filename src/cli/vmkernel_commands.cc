@@ -26,21 +26,21 @@ struct InterfaceOptions {
 template <typename Print>
 ExitStatus show(const Context& context, Print print) {
   control::ApiClient client = context.client();
-  const auto configuration = client.host_configuration();
+  const auto configuration = client.vmkernel_configuration();
   if (!configuration) return report(configuration.error(), client);
   fmt::print("{}", print(*configuration));
   return ExitStatus::kOk;
 }
 
 ExitStatus run_list(const Context& context) {
-  return show(context, [&context](const control::HostConfiguration& all) {
+  return show(context, [&context](const control::VmkernelConfiguration& all) {
     return print_records(vmknic_records(all.vmknics), context.format);
   });
 }
 
 ExitStatus run_ipv4_get(const InterfaceOptions& options, const Context& context) {
   control::ApiClient client = context.client();
-  auto configuration = client.host_configuration();
+  auto configuration = client.vmkernel_configuration();
   if (!configuration) return report(configuration.error(), client);
   std::vector<control::VmknicStatus>& vmknics = configuration->vmknics;
   if (!options.name.empty()) {
@@ -59,7 +59,7 @@ ExitStatus run_ipv4_get(const InterfaceOptions& options, const Context& context)
 }
 
 ExitStatus run_esxcfg(const Context& context) {
-  return show(context, [&context](const control::HostConfiguration& all) {
+  return show(context, [&context](const control::VmkernelConfiguration& all) {
     const bool as_table = context.format == control::TableFormat::kTable;
     return as_table ? esxcfg_vmknics(all.vmknics)
                     : print_records(vmknic_records(all.vmknics), context.format);
@@ -68,7 +68,7 @@ ExitStatus run_esxcfg(const Context& context) {
 
 ExitStatus run_rdma_list(const Context& context) {
   control::ApiClient client = context.client();
-  const auto configuration = client.host_configuration();
+  const auto configuration = client.vmkernel_configuration();
   if (!configuration) return report(configuration.error(), client);
   const auto devices = client.list_rdma_devices();
   if (!devices) return report(devices.error(), client);

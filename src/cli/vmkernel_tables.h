@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "control/distributed_switch.h"
-#include "control/host_configuration.h"
 #include "control/machine.h"
 #include "control/text_records.h"
 #include "control/text_table.h"
+#include "control/vmkernel.h"
 
 namespace paravane::cli {
 

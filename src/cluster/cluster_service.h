@@ -29,7 +29,7 @@
 #include "cluster/join_door.h"
 #include "cluster/member_certificate.h"
 #include "control/cluster.h"
-#include "control/host_configuration.h"
+#include "control/vmkernel.h"
 #include "inventory/member.h"
 #include "inventory/own_keys.h"
 #include "privsep/dialer.h"

@@ -10,8 +10,6 @@
 #include "control/cluster_json.h"
 #include "control/event_json.h"
 #include "control/events_api.h"
-#include "control/host_configuration_api.h"
-#include "control/host_configuration_json.h"
 #include "control/impairment_api.h"
 #include "control/impairment_json.h"
 #include "control/machine_api.h"
@@ -21,6 +19,8 @@
 #include "control/vm_check_api.h"
 #include "control/vm_check_json.h"
 #include "control/vm_json.h"
+#include "control/vmkernel_api.h"
+#include "control/vmkernel_json.h"
 
 namespace paravane::control {
 
@@ -213,37 +213,38 @@ ApiResult<PortGroupStatus> ApiClient::find_port_group(const std::string& name) {
   return parse(call("GET", "/v1/portgroups/" + name), port_group_status_from_json);
 }
 
-ApiResult<HostConfiguration> ApiClient::host_configuration() {
-  return parse(call("GET", std::string(kHostConfigurationPath)), host_configuration_from_json);
+ApiResult<VmkernelConfiguration> ApiClient::vmkernel_configuration() {
+  return parse(call("GET", std::string(kVmkernelConfigurationPath)),
+               vmkernel_configuration_from_json);
 }
 
 ApiResult<VmknicStatus> ApiClient::add_vmknic(const Vmknic& vmknic) {
-  return parse(
-      call("POST", fmt::format("{}/vmknics", kHostConfigurationPath), print_json(to_json(vmknic))),
-      vmknic_status_from_json);
+  return parse(call("POST", fmt::format("{}/vmknics", kVmkernelConfigurationPath),
+                    print_json(to_json(vmknic))),
+               vmknic_status_from_json);
 }
 
 ApiResult<VmknicStatus> ApiClient::set_vmknic(const std::string& name, const VmknicChange& change) {
-  return parse(call("PATCH", fmt::format("{}/vmknics/{}", kHostConfigurationPath, name),
+  return parse(call("PATCH", fmt::format("{}/vmknics/{}", kVmkernelConfigurationPath, name),
                     print_json(to_json(change))),
                vmknic_status_from_json);
 }
 
 ApiResult<void> ApiClient::remove_vmknic(const std::string& name) {
-  const auto body = call("DELETE", fmt::format("{}/vmknics/{}", kHostConfigurationPath, name));
+  const auto body = call("DELETE", fmt::format("{}/vmknics/{}", kVmkernelConfigurationPath, name));
   if (!body) return std::unexpected(body.error());
   return {};
 }
 
 ApiResult<void> ApiClient::set_setting(const SettingValue& setting) {
-  const auto body = call("PATCH", fmt::format("{}/settings", kHostConfigurationPath),
+  const auto body = call("PATCH", fmt::format("{}/settings", kVmkernelConfigurationPath),
                          print_json(to_json(setting)));
   if (!body) return std::unexpected(body.error());
   return {};
 }
 
 ApiResult<void> ApiClient::set_ruleset(const FirewallRuleset& ruleset) {
-  const auto body = call("PATCH", fmt::format("{}/rulesets", kHostConfigurationPath),
+  const auto body = call("PATCH", fmt::format("{}/rulesets", kVmkernelConfigurationPath),
                          print_json(to_json(ruleset)));
   if (!body) return std::unexpected(body.error());
   return {};

@@ -55,7 +55,7 @@ class ApiClient final : public Management, public ClusterManagement {
   ApiResult<void> delete_port_group(const std::string& name) override;
   ApiResult<std::vector<PortGroupStatus>> list_port_groups() override;
   ApiResult<PortGroupStatus> find_port_group(const std::string& name) override;
-  ApiResult<HostConfiguration> host_configuration() override;
+  ApiResult<VmkernelConfiguration> vmkernel_configuration() override;
   ApiResult<VmknicStatus> add_vmknic(const Vmknic& vmknic) override;
   ApiResult<VmknicStatus> set_vmknic(const std::string& name, const VmknicChange& change) override;
   ApiResult<void> remove_vmknic(const std::string& name) override;

@@ -11,7 +11,6 @@
 #include "control/capture_api.h"
 #include "control/cluster_json.h"
 #include "control/events_api.h"
-#include "control/host_configuration_api.h"
 #include "control/impairment_api.h"
 #include "control/json_reader.h"
 #include "control/machine_api.h"
@@ -19,6 +18,7 @@
 #include "control/stats_json.h"
 #include "control/vm_check_api.h"
 #include "control/vm_json.h"
+#include "control/vmkernel_api.h"
 
 namespace paravane::control {
 

@@ -12,13 +12,13 @@
 
 #include "control/api_error.h"
 #include "control/capture_management.h"
-#include "control/host_configuration.h"
 #include "control/impairment_management.h"
 #include "control/machine_management.h"
 #include "control/network_management.h"
 #include "control/stats.h"
 #include "control/vm.h"
 #include "control/vm_change.h"
+#include "control/vmkernel.h"
 
 namespace paravane::control {
 
@@ -26,7 +26,7 @@ class Management : public NetworkManagement,
                    public ImpairmentManagement,
                    public MachineManagement,
                    public CaptureManagement,
-                   public HostConfigurationManagement {
+                   public VmkernelManagement {
  public:
   // REQUIRES: check_spec(spec). A MAC that is not given is chosen.
   // Errors: kExists, kMacInUse, kLimitReached, kNoSpace, kStore, kSocket.

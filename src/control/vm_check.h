@@ -12,9 +12,9 @@
 #include "control/check_row.h"
 #include "control/cluster.h"
 #include "control/distributed_switch.h"
-#include "control/host_configuration.h"
 #include "control/machine.h"
 #include "control/vm.h"
+#include "control/vmkernel.h"
 
 namespace paravane::control {
 
@@ -24,7 +24,7 @@ struct VmCheckFacts {
   std::vector<SwitchStatus> switches{};
   std::vector<PortGroup> port_groups{};
   Machine machine{};  // empty: nobody sees what this host has
-  HostConfiguration configuration{};
+  VmkernelConfiguration configuration{};
   ClusterStatus cluster{};  // `member` false: there is none
 };
 

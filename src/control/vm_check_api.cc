@@ -19,7 +19,7 @@ ApiResult<VmCheckFacts> gather(Management& management, ClusterManagement* cluste
   if (!switches) return std::unexpected(switches.error());
   const auto groups = management.list_port_groups();
   if (!groups) return std::unexpected(groups.error());
-  auto configuration = management.host_configuration();
+  auto configuration = management.vmkernel_configuration();
   if (!configuration) return std::unexpected(configuration.error());
   auto vm = management.find_vm(name);  // as it is now that they were mended
   if (!vm) return std::unexpected(vm.error());

@@ -20,7 +20,7 @@ std::string tag(const std::string& vmknic) {
   return fmt::format("paravane system settings advanced set -o {} -s {}", kPvrdmaVmknic, vmknic);
 }
 
-void check_vmknic(const HostConfiguration& host, CheckRows& rows) {
+void check_vmknic(const VmkernelConfiguration& host, CheckRows& rows) {
   const auto setting = std::ranges::find(host.settings, kPvrdmaVmknic, &SettingValue::path);
   const std::string name = setting == host.settings.end() ? "" : setting->value;
   const std::string cure = tag(usable_vmknic(host.vmknics));
@@ -46,7 +46,7 @@ void check_vmknic(const HostConfiguration& host, CheckRows& rows) {
                                vmknic->spec.port_group));
 }
 
-void check_ruleset(const HostConfiguration& host, CheckRows& rows) {
+void check_ruleset(const VmkernelConfiguration& host, CheckRows& rows) {
   const auto ruleset = std::ranges::find(host.rulesets, kPvrdmaRuleset, &FirewallRuleset::name);
   if (ruleset != host.rulesets.end() && ruleset->enabled) {
     return rows.ok(kRuleset, "pvrdma is enabled");
@@ -67,7 +67,7 @@ std::string opens(const std::string& closed, const std::string& vmknic) {
   return "paravane network ip interface list";
 }
 
-void check_place(const HostConfiguration& host, CheckRows& rows) {
+void check_place(const VmkernelConfiguration& host, CheckRows& rows) {
   if (!host.channel.endpoint.empty()) {
     return rows.ok(kChannel, fmt::format("listens at {}", host.channel.endpoint));
   }

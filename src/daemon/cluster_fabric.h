@@ -19,7 +19,7 @@
 #include "cluster/cluster_service.h"
 #include "cluster/cluster_watch.h"
 #include "cluster/member_channels.h"
-#include "control/host_configuration.h"
+#include "control/vmkernel.h"
 #include "host/channels.h"
 #include "inventory/view.h"
 #include "privsep/dialer.h"

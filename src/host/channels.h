@@ -6,7 +6,7 @@
 
 #include <vector>
 
-#include "control/host_configuration.h"
+#include "control/vmkernel.h"
 #include "host/channel_site.h"
 #include "worker/port_table.h"
 

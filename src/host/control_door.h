@@ -82,8 +82,8 @@ class ControlDoor : public control::Management {
   control::ApiResult<control::SwitchStatus> find_switch(const std::string& name) override {
     return carry([this, name] { return host_.find_switch(name); });
   }
-  control::ApiResult<control::HostConfiguration> host_configuration() override {
-    return carry([this] { return host_.host_configuration(); });
+  control::ApiResult<control::VmkernelConfiguration> vmkernel_configuration() override {
+    return carry([this] { return host_.vmkernel_configuration(); });
   }
   control::ApiResult<control::VmknicStatus> add_vmknic(const control::Vmknic& vmknic) override {
     return carry([this, vmknic] { return host_.add_vmknic(vmknic); });

@@ -140,9 +140,9 @@ class Host final : public control::Management, public metrics::MetricsSource {
     return network_->find_port_group(name);
   }
 
-  // ---- HostConfigurationManagement ----
-  control::ApiResult<control::HostConfiguration> host_configuration() override {
-    return vmkernel_->host_configuration();
+  // ---- VmkernelManagement ----
+  control::ApiResult<control::VmkernelConfiguration> vmkernel_configuration() override {
+    return vmkernel_->vmkernel_configuration();
   }
   control::ApiResult<control::VmknicStatus> add_vmknic(const control::Vmknic& vmknic) override {
     return vmkernel_->add_vmknic(vmknic);

@@ -9,7 +9,7 @@
 
 #include "base/log.h"
 #include "base/nearest_name.h"
-#include "control/host_configuration_json.h"
+#include "control/vmkernel_json.h"
 
 namespace paravane::host {
 
@@ -141,9 +141,9 @@ void HostVmkernel::on_applied() {
   if (config_.site_changed) config_.site_changed(told_);
 }
 
-ApiResult<control::HostConfiguration> HostVmkernel::host_configuration() {
+ApiResult<control::VmkernelConfiguration> HostVmkernel::vmkernel_configuration() {
   network_.apply();
-  control::HostConfiguration all;
+  control::VmkernelConfiguration all;
   all.vmknics = vmknic_statuses();
   for (const control::AdvancedSetting& setting : control::advanced_settings()) {
     all.settings.push_back(

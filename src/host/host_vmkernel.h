@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "control/event.h"
-#include "control/host_configuration.h"
 #include "control/store.h"
+#include "control/vmkernel.h"
 #include "host/channel_site.h"
 #include "host/host_network.h"
 
@@ -32,7 +32,7 @@ struct HostVmkernelConfig {
   std::function<void(control::Event)> tell{};
 };
 
-class HostVmkernel final : public control::HostConfigurationManagement {
+class HostVmkernel final : public control::VmkernelManagement {
  public:
   // Both outlive us.
   HostVmkernel(HostVmkernelConfig config, control::Store& store, HostNetwork& network);
@@ -49,8 +49,8 @@ class HostVmkernel final : public control::HostConfigurationManagement {
     return control::setting_number(settings_, path);
   }
 
-  // ---- HostConfigurationManagement ----
-  control::ApiResult<control::HostConfiguration> host_configuration() override;
+  // ---- VmkernelManagement ----
+  control::ApiResult<control::VmkernelConfiguration> vmkernel_configuration() override;
   control::ApiResult<control::VmknicStatus> add_vmknic(const control::Vmknic& vmknic) override;
   control::ApiResult<control::VmknicStatus> set_vmknic(
       const std::string& name, const control::VmknicChange& change) override;

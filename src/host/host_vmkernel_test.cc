@@ -129,10 +129,10 @@ TEST_F(HostVmkernelTest, AllOfItIsThereAfterAStart) {
   add("vmk1", "192.168.1.1/24");
   enable(true);
   tag("vmk1");
-  const auto before = vmkernel_->host_configuration();
+  const auto before = vmkernel_->vmkernel_configuration();
   start();
   EXPECT_EQ(vmkernel_->site().address, "192.168.1.1");
-  EXPECT_EQ(*vmkernel_->host_configuration(), *before);
+  EXPECT_EQ(*vmkernel_->vmkernel_configuration(), *before);
 }
 
 TEST_F(HostVmkernelTest, InterfacesAreInThePlan) {
@@ -149,7 +149,7 @@ TEST_F(HostVmkernelTest, InterfacesAreInThePlan) {
 
 TEST_F(HostVmkernelTest, TheManagementInterfaceIsShownFirst) {
   add("vmk1", "192.168.1.1/24");
-  const auto all = vmkernel_->host_configuration();
+  const auto all = vmkernel_->vmkernel_configuration();
   ASSERT_EQ(all->vmknics.size(), 2u);
   EXPECT_EQ(all->vmknics[0].spec.name, "vmk0");
   EXPECT_EQ(all->vmknics[0].interface, "eth0");

@@ -288,7 +288,7 @@ class FakeManagement final : public control::Management {
     return list;
   }
 
-  control::ApiResult<control::HostConfiguration> host_configuration() override {
+  control::ApiResult<control::VmkernelConfiguration> vmkernel_configuration() override {
     if (fault) return std::unexpected(*fault);
     return configuration;
   }
@@ -325,7 +325,7 @@ class FakeManagement final : public control::Management {
   }
 
   std::map<std::string, control::VmStatus> vms;
-  control::HostConfiguration configuration;
+  control::VmkernelConfiguration configuration;
   std::vector<control::CapturePackets> captures;
   std::uint64_t last_capture = 0;
   control::Machine machine;

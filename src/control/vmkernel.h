@@ -40,13 +40,13 @@ struct ChannelPlace {
   friend bool operator==(const ChannelPlace&, const ChannelPlace&) = default;
 };
 
-struct HostConfiguration {
+struct VmkernelConfiguration {
   std::vector<VmknicStatus> vmknics{};  // vmk0 first, where there is one
   std::vector<SettingValue> settings{};
   std::vector<FirewallRuleset> rulesets{};
   ChannelPlace channel{};
 
-  friend bool operator==(const HostConfiguration&, const HostConfiguration&) = default;
+  friend bool operator==(const VmkernelConfiguration&, const VmkernelConfiguration&) = default;
 };
 
 // What can be changed of a VMkernel interface.
@@ -55,12 +55,12 @@ struct VmknicChange {
 };
 
 // A part of Management, with its rules about threads.
-class HostConfigurationManagement {
+class VmkernelManagement {
  public:
-  virtual ~HostConfigurationManagement() = default;
+  virtual ~VmkernelManagement() = default;
 
   // Also looks at the interfaces and mends them.
-  virtual ApiResult<HostConfiguration> host_configuration() = 0;
+  virtual ApiResult<VmkernelConfiguration> vmkernel_configuration() = 0;
 
   // REQUIRES: check_vmknic(). A MAC address that is not given is chosen. Errors: kExists,
   // kNotFound (the port group), kInvalidRequest (this host is not in its switch; the

@@ -1,26 +1,26 @@
-#include "control/host_configuration_api.h"
+#include "control/vmkernel_api.h"
 
 #include <utility>
 
 #include "control/api_respond.h"
-#include "control/host_configuration_json.h"
+#include "control/vmkernel_json.h"
 
 namespace paravane::control {
 namespace {
 
-constexpr std::string_view kVmknics = "/vmknics";  // each after kHostConfigurationPath
+constexpr std::string_view kVmknics = "/vmknics";  // each after kVmkernelConfigurationPath
 constexpr std::string_view kVmknicPrefix = "/vmknics/";
 constexpr std::string_view kSettings = "/settings";
 constexpr std::string_view kRulesets = "/rulesets";
 
-ApiResponse add_vmknic(HostConfigurationManagement& management, const ApiRequest& request) {
+ApiResponse add_vmknic(VmkernelManagement& management, const ApiRequest& request) {
   if (request.method != "POST") return method_not_allowed(request);
   const auto vmknic = read_body(request, vmknic_from_json);
   if (!vmknic) return invalid(vmknic.error().message);
   return respond_with(management.add_vmknic(*vmknic), 201);
 }
 
-ApiResponse one_vmknic(HostConfigurationManagement& management, const ApiRequest& request,
+ApiResponse one_vmknic(VmkernelManagement& management, const ApiRequest& request,
                        const std::string& name) {
   if (const Status good = check_vmknic_name(name); !good) return invalid(good.error().message);
   if (request.method == "DELETE") return respond_done(management.remove_vmknic(name));
@@ -30,14 +30,14 @@ ApiResponse one_vmknic(HostConfigurationManagement& management, const ApiRequest
   return respond_with(management.set_vmknic(name, *change));
 }
 
-ApiResponse set_setting(HostConfigurationManagement& management, const ApiRequest& request) {
+ApiResponse set_setting(VmkernelManagement& management, const ApiRequest& request) {
   if (request.method != "PATCH") return method_not_allowed(request);
   const auto setting = read_body(request, setting_from_json);
   if (!setting) return invalid(setting.error().message);
   return respond_done(management.set_setting(*setting));
 }
 
-ApiResponse set_ruleset(HostConfigurationManagement& management, const ApiRequest& request) {
+ApiResponse set_ruleset(VmkernelManagement& management, const ApiRequest& request) {
   if (request.method != "PATCH") return method_not_allowed(request);
   const auto ruleset = read_body(request, ruleset_from_json);
   if (!ruleset) return invalid(ruleset.error().message);
@@ -46,14 +46,14 @@ ApiResponse set_ruleset(HostConfigurationManagement& management, const ApiReques
 
 }  // namespace
 
-std::optional<ApiResponse> handle_host_configuration_request(
-    HostConfigurationManagement& management, const ApiRequest& request) {
-  if (!request.path.starts_with(kHostConfigurationPath)) return std::nullopt;
+std::optional<ApiResponse> handle_host_configuration_request(VmkernelManagement& management,
+                                                             const ApiRequest& request) {
+  if (!request.path.starts_with(kVmkernelConfigurationPath)) return std::nullopt;
   if (const auto problem = query_problem(request, {})) return invalid(*problem);
-  const std::string rest = request.path.substr(kHostConfigurationPath.size());
+  const std::string rest = request.path.substr(kVmkernelConfigurationPath.size());
   if (rest.empty()) {
     if (request.method != "GET") return method_not_allowed(request);
-    return respond_with(management.host_configuration());
+    return respond_with(management.vmkernel_configuration());
   }
   if (rest == kVmknics) return add_vmknic(management, request);
   if (rest.starts_with(kVmknicPrefix)) {

@@ -5,7 +5,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "base/result.h"
-#include "control/host_configuration.h"
+#include "control/vmkernel.h"
 
 namespace paravane::control {
 
@@ -14,7 +14,7 @@ nlohmann::json to_json(const VmknicStatus& status);
 nlohmann::json to_json(const VmknicChange& change);
 nlohmann::json to_json(const SettingValue& setting);
 nlohmann::json to_json(const FirewallRuleset& ruleset);
-nlohmann::json to_json(const HostConfiguration& configuration);
+nlohmann::json to_json(const VmkernelConfiguration& configuration);
 
 // Of requests: every key known, and the value's own rules hold. Errors: kInvalidArgument.
 Result<Vmknic> vmknic_from_json(const nlohmann::json& value);
@@ -24,6 +24,6 @@ Result<FirewallRuleset> ruleset_from_json(const nlohmann::json& value);
 
 // Of answers. Errors: kInvalidArgument.
 Result<VmknicStatus> vmknic_status_from_json(const nlohmann::json& value);
-Result<HostConfiguration> host_configuration_from_json(const nlohmann::json& value);
+Result<VmkernelConfiguration> vmkernel_configuration_from_json(const nlohmann::json& value);
 
 }  // namespace paravane::control

@@ -1,14 +1,14 @@
 // The requests about VMkernel interfaces, settings and rulesets.
 
-#include "control/host_configuration_api.h"
+#include "control/vmkernel_api.h"
 
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "control/host_configuration_json.h"
 #include "control/vm_json.h"
+#include "control/vmkernel_json.h"
 #include "testing/fake_management.h"
 
 namespace paravane::control {
@@ -16,11 +16,11 @@ namespace {
 
 using nlohmann::json;
 
-class HostConfigurationApiTest : public testing::Test {
+class VmkernelApiTest : public testing::Test {
  protected:
   json call(const char* method, const std::string& path, const std::string& body = {}) {
     const ApiResponse response = handler_.handle(
-        {.method = method, .path = std::string(kHostConfigurationPath) + path, .body = body});
+        {.method = method, .path = std::string(kVmkernelConfigurationPath) + path, .body = body});
     status_ = response.status;
     const auto value = parse_json(response.body);
     EXPECT_TRUE(value) << response.body;
@@ -32,7 +32,7 @@ class HostConfigurationApiTest : public testing::Test {
   int status_ = 0;
 };
 
-TEST_F(HostConfigurationApiTest, MakesChangesAndRemovesInterfaces) {
+TEST_F(VmkernelApiTest, MakesChangesAndRemovesInterfaces) {
   const json made =
       call("POST", "/vmknics", R"({"name":"vmk1","port_group":"pg","ipv4":"192.168.1.1/24"})");
   EXPECT_EQ(status_, 201);
@@ -45,17 +45,17 @@ TEST_F(HostConfigurationApiTest, MakesChangesAndRemovesInterfaces) {
   EXPECT_EQ(status_, 404);
 }
 
-TEST_F(HostConfigurationApiTest, SetsSettingsAndRulesets) {
+TEST_F(VmkernelApiTest, SetsSettingsAndRulesets) {
   call("PATCH", "/settings", R"({"path":"/Net/PVRDMAVmknic","value":"vmk1"})");
   EXPECT_EQ(status_, 200);
   call("PATCH", "/rulesets", R"({"name":"pvrdma","enabled":true})");
   EXPECT_EQ(status_, 200);
-  const auto all = host_configuration_from_json(call("GET", ""));
+  const auto all = vmkernel_configuration_from_json(call("GET", ""));
   ASSERT_TRUE(all);
   EXPECT_EQ(*all, management_.configuration);
 }
 
-TEST_F(HostConfigurationApiTest, RefusesWhatIsNotAsItShouldBe) {
+TEST_F(VmkernelApiTest, RefusesWhatIsNotAsItShouldBe) {
   const auto refused = [this](const char* method, const std::string& path,
                               const std::string& body) {
     call(method, path, body);

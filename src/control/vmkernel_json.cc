@@ -1,4 +1,4 @@
-#include "control/host_configuration_json.h"
+#include "control/vmkernel_json.h"
 
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -104,7 +104,7 @@ json to_json(const FirewallRuleset& ruleset) {
   return {{"name", ruleset.name}, {"enabled", ruleset.enabled}};
 }
 
-json to_json(const HostConfiguration& configuration) {
+json to_json(const VmkernelConfiguration& configuration) {
   json value = {
       {"vmknics", json::array()}, {"settings", json::array()}, {"rulesets", json::array()}};
   for (const auto& vmknic : configuration.vmknics) value["vmknics"].push_back(to_json(vmknic));
@@ -160,9 +160,9 @@ Result<VmknicStatus> vmknic_status_from_json(const json& value) {
   });
 }
 
-Result<HostConfiguration> host_configuration_from_json(const json& value) {
-  return read_answer<HostConfiguration>(value, "configuration", [](JsonReader& reader) {
-    HostConfiguration configuration;
+Result<VmkernelConfiguration> vmkernel_configuration_from_json(const json& value) {
+  return read_answer<VmkernelConfiguration>(value, "configuration", [](JsonReader& reader) {
+    VmkernelConfiguration configuration;
     read_list(reader, "vmknics", configuration.vmknics, vmknic_status_from_json);
     read_list(reader, "settings", configuration.settings, [](const json& element) {
       return read_answer<SettingValue>(element, "setting", read_setting);
