@@ -11,6 +11,7 @@
 #include <cstring>
 
 #include "base/unique_fd.h"
+#include "control/api_error_json.h"
 
 namespace paravane::control {
 namespace {

@@ -1,17 +1,13 @@
 // ApiError: a refusal as an operator reads it: what happened to which object,
-// why, and what to do about it. It travels as
-// {"error":{"code","message","remedy","vms"}} with an HTTP status.
+// why, and what to do about it. How it travels: api_error_json.h.
 
 #pragma once
 
+#include <cstdint>
 #include <expected>
-#include <nlohmann/json_fwd.hpp>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
-
-#include "base/result.h"
 
 namespace paravane::control {
 
@@ -35,8 +31,6 @@ enum class ApiErrorCode : std::uint8_t {
   kSocket,            // 500: the VM's socket cannot be made
   kInternal,          // 500
 };
-std::string_view to_string(ApiErrorCode code);
-int http_status(ApiErrorCode code);
 
 struct ApiError {
   ApiErrorCode code = ApiErrorCode::kInternal;
@@ -53,10 +47,5 @@ inline std::unexpected<ApiError> refuse(ApiErrorCode code, std::string message,
   return std::unexpected(
       ApiError{.code = code, .message = std::move(message), .remedy = std::move(remedy)});
 }
-
-nlohmann::json to_json(const ApiError& error);
-// What a client makes of an answer that is no success. Never fails: an answer
-// that is not ours becomes kInternal with the text.
-ApiError api_error_from_body(int status, std::string_view body);
 
 }  // namespace paravane::control

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "control/api_error_json.h"
 #include "control/api_respond.h"
 #include "control/capture_api.h"
 #include "control/cluster_json.h"

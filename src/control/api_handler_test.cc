@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "control/api_error_json.h"
 #include "control/vm_json.h"
 #include "testing/fake_management.h"
 

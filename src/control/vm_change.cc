@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "control/vm_json.h"
-
 namespace paravane::control {
 namespace {
 
@@ -58,8 +56,8 @@ Status check_change(const VmChange& change) {
   return check_limits(change.limits);
 }
 
-ApiResult<VmSpec> apply(const VmChange& change, const VmSpec& vm) {
-  if (change.revision && *change.revision != revision_of(vm)) {
+ApiResult<VmSpec> apply(const VmChange& change, const VmSpec& vm, std::string_view revision) {
+  if (change.revision && *change.revision != revision) {
     return refuse(
         ApiErrorCode::kChanged,
         fmt::format("vm {} was changed by another in the meantime; this was not done", vm.name),

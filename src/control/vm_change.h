@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "control/api_error.h"
@@ -47,8 +48,9 @@ Status check_change(const VmChange& change);
 // The VM as it would be. Protocols stay what they were unless the change names
 // them: an upgrade keeps RoCE v1, and a VM that speaks v2 is downgraded only
 // together with its protocol.
+// `revision`: the VM's, for a change that names one.
 // REQUIRES: check_change(). Errors: kChanged, kNotFound (no such adapter), kInvalidRequest.
-ApiResult<VmSpec> apply(const VmChange& change, const VmSpec& vm);
+ApiResult<VmSpec> apply(const VmChange& change, const VmSpec& vm, std::string_view revision = {});
 
 // One more adapter. Unset: the MAC is chosen; the hardware version's protocol.
 struct AdapterRequest {

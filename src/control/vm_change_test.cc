@@ -5,8 +5,6 @@
 
 #include <string>
 
-#include "control/vm_json.h"
-
 namespace paravane::control {
 namespace {
 
@@ -90,12 +88,12 @@ TEST(VmChange, KeepsTheDeviceVersionThatAnExpertChose) {
 
 TEST(VmChange, IsOnlyForTheRevisionItNames) {
   const VmSpec vm = vm_of(14, {kRoceV2});
-  const auto first = apply({.hw_version = 15, .revision = revision_of(vm)}, vm);
+  const auto first = apply({.hw_version = 15, .revision = "one"}, vm, "one");
   ASSERT_TRUE(first);
-  const auto second = apply({.hw_version = 16, .revision = revision_of(vm)}, *first);
+  const auto second = apply({.hw_version = 16, .revision = "one"}, *first, "two");
   ASSERT_FALSE(second);
   EXPECT_EQ(second.error().code, ApiErrorCode::kChanged);
-  EXPECT_TRUE(apply({.hw_version = 16}, *first));
+  EXPECT_TRUE(apply({.hw_version = 16}, *first, "two"));
 }
 
 TEST(VmChange, TouchesOneAdapterIfOneIsNamed) {

@@ -3,15 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
 #include <string>
-
-#include "control/vm_machine_json.h"
 
 namespace paravane::control {
 namespace {
 
-using nlohmann::json;
 using testing::HasSubstr;
 
 VmMachine full_machine() {
@@ -32,11 +28,6 @@ VmMachine full_machine() {
 std::string complaint(const VmMachine& machine) {
   const Status good = check_machine(machine);
   return good ? "" : good.error().message;
-}
-
-std::string complaint(const char* text) {
-  const auto change = machine_change_from_json(json::parse(text), UnknownKeys::kRefused);
-  return change ? "" : change.error().message;
 }
 
 TEST(VmMachine, OfDefaultsIsGood) {
@@ -85,34 +76,6 @@ TEST(VmMachine, ChangesWhatIsNamedAlone) {
   EXPECT_EQ(changed, expected);
   EXPECT_TRUE(VmMachineChange{}.empty());
   EXPECT_FALSE(VmMachineChange{.append = ""}.empty());
-}
-
-TEST(VmMachineJson, ComesBackAsItWas) {
-  const auto read = machine_change_from_json(to_json(full_machine()), UnknownKeys::kRefused);
-  ASSERT_TRUE(read) << read.error().message;
-  EXPECT_EQ(apply(*read, {}), full_machine());
-  EXPECT_EQ(to_json(*read), to_json(full_machine()));
-  EXPECT_EQ(to_json(VmMachineChange{}), json::object());
-}
-
-TEST(VmMachineJson, RefusesWhatItDoesNotKnow) {
-  EXPECT_EQ(complaint("{}"), "");
-  EXPECT_THAT(complaint(R"({"memory":1})"), HasSubstr("memory"));
-  EXPECT_THAT(complaint(R"({"cpus":"2"})"), HasSubstr("cpus"));
-  EXPECT_THAT(complaint(R"({"cpus":4294967296})"), HasSubstr("cpus"));
-  EXPECT_THAT(complaint(R"({"accelerator":"xen"})"), HasSubstr("tcg"));
-  EXPECT_THAT(complaint(R"({"disks":[{"format":"raw"}]})"), HasSubstr("file"));
-  EXPECT_THAT(complaint(R"({"disks":[{"file":"/a","format":"vmdk"}]})"), HasSubstr("qcow2"));
-  EXPECT_THAT(complaint(R"({"disks":[{"file":"/a","bus":"ide"}]})"), HasSubstr("bus"));
-  EXPECT_THAT(complaint(R"({"disks":["/a"]})"), HasSubstr("disk"));
-  EXPECT_THAT(complaint(R"({"qemu_arguments":[1]})"), HasSubstr("array of texts"));
-}
-
-TEST(VmMachineJson, OfANewerDaemonIsReadAsFarAsItIsKnown) {
-  const auto read =
-      machine_change_from_json(json::parse(R"({"cpus":2,"tpm":true})"), UnknownKeys::kIgnored);
-  ASSERT_TRUE(read);
-  EXPECT_EQ(read->cpus, 2u);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "control/vm_json.h"
 #include "device/limits.h"
 #include "host/host.h"
 #include "host/port_config.h"
@@ -48,7 +49,7 @@ ApiResult<VmStatus> Host::set_vm(const std::string& name, const control::VmChang
   const auto found = vms_.find(name);
   if (found == vms_.end()) return no_such_vm(name);
   Vm& vm = found->second;
-  const auto changed = control::apply(change, vm.spec);
+  const auto changed = control::apply(change, vm.spec, control::revision_of(vm.spec));
   if (!changed) return std::unexpected(changed.error());
   if (change.port_group) {
     if (auto may = check_cluster(); !may) return std::unexpected(may.error());

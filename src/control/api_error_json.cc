@@ -1,4 +1,4 @@
-#include "control/api_error.h"
+#include "control/api_error_json.h"
 
 #include <fmt/format.h>
 
