@@ -16,7 +16,7 @@
 #include "privsep/machine_line.h"
 #include "privsep/switch_line.h"
 
-namespace paravane::daemon {
+namespace paravane::privsep {
 namespace {
 
 const keeper::SwitchBuilderConfig kConfig = {
@@ -32,7 +32,7 @@ void check_name(const std::string& name, std::set<std::string>& names) {
   check(names.insert(name).second);
 }
 
-void check_layout(const privsep::SwitchPlan& plan, bool vlan_aware) {
+void check_layout(const SwitchPlan& plan, bool vlan_aware) {
   const ethernet::WantedLinks links = keeper::lay_out(plan, kConfig, vlan_aware).links;
   std::set<std::string> names;
   std::set<std::string> bridges;
@@ -53,11 +53,11 @@ void check_layout(const privsep::SwitchPlan& plan, bool vlan_aware) {
 }
 
 // In the place of the kernel.
-class CheckingMaker final : public privsep::SwitchMaker {
+class CheckingMaker final : public SwitchMaker {
  public:
-  privsep::SwitchReport make(const privsep::SwitchPlan& plan) override {
-    const auto text = privsep::print(plan);
-    if (text) check(privsep::parse_switch_plan(*text) == plan);
+  SwitchReport make(const SwitchPlan& plan) override {
+    const auto text = print(plan);
+    if (text) check(parse_switch_plan(*text) == plan);
     check_layout(plan, true);
     check_layout(plan, false);
     return keeper::lay_out(plan, kConfig, false).report;
@@ -65,7 +65,7 @@ class CheckingMaker final : public privsep::SwitchMaker {
 };
 
 // In the place of the host's devices: a device is asked for by a name that is one.
-class CheckingLooker final : public privsep::MachineLooker {
+class CheckingLooker final : public MachineLooker {
  public:
   Result<control::Machine> look() override {
     return control::Machine{.nics = {{.linux_name = "eth1"}}, .rdma_devices = {{}}};
@@ -80,9 +80,9 @@ class CheckingLooker final : public privsep::MachineLooker {
 
 void check_machine_answer(std::string_view text) {
   CheckingLooker looker;
-  const std::string answer = privsep::answer_machine_question(text, looker);
+  const std::string answer = answer_machine_question(text, looker);
   const std::size_t blank = answer.find(' ');
-  check(blank != std::string::npos && answer.size() <= privsep::Note::kMaxLongText);
+  check(blank != std::string::npos && answer.size() <= Note::kMaxLongText);
   const auto report = control::parse_json(std::string_view(answer).substr(blank + 1));
   check(report.has_value() && report->is_object());
   // The engine's side, of any text.
@@ -93,17 +93,17 @@ void check_machine_answer(std::string_view text) {
 }
 
 }  // namespace
-}  // namespace paravane::daemon
+}  // namespace paravane::privsep
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  using namespace paravane::daemon;
+  using namespace paravane::privsep;
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   CheckingMaker maker;
-  const std::string answer = privsep::answer_plan(text, maker);
+  const std::string answer = answer_plan(text, maker);
   const std::size_t blank = answer.find(' ');
-  check(blank != std::string::npos && answer.size() <= privsep::Note::kMaxLongText);
-  check(privsep::parse_switch_report(std::string_view(answer).substr(blank + 1)).has_value());
-  static_cast<void>(privsep::parse_switch_report(text));
+  check(blank != std::string::npos && answer.size() <= Note::kMaxLongText);
+  check(parse_switch_report(std::string_view(answer).substr(blank + 1)).has_value());
+  static_cast<void>(parse_switch_report(text));
   check_machine_answer(text);
   return 0;
 }

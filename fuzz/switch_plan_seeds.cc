@@ -14,23 +14,23 @@ using paravane::privsep::SwitchPlan;
 using paravane::privsep::SwitchReport;
 
 std::vector<std::string> seeds() {
-  const privsep::SwitchPlan plan{
+  const SwitchPlan plan{
       .switches = {{.name = "lan", .mtu = 9000, .uplink = "eth1", .vlans = {0, 10, 4094}},
                    {.name = "a-long-name-1", .mtu = 1500, .uplink = "eth2", .vlans = {10}},
                    {.name = "dmz", .mtu = 1280, .uplink = "", .vlans = {}}},
       .taps = {{.vm = "db1", .adapter = 1, .vds = "lan", .vlan = 0},
                {.vm = "db1", .adapter = 2, .vds = "lan", .vlan = 10},
                {.vm = "a-rather-long-name", .adapter = 8, .vds = "lan", .vlan = 4094}}};
-  const privsep::SwitchReport report{.switches = {{.name = "lan",
-                                                   .form = paravane::control::SwitchForm::kPlain,
-                                                   .bridges = {"pvs-lan"},
-                                                   .problems = {"eth1: there is no such NIC"}}},
-                                     .taps = {{.vm = "db1", .adapter = 2, .problem = "x"}},
-                                     .problem = "why"};
-  return {"1 " + privsep::print(plan).value_or(""),
-          "2 " + privsep::print(privsep::SwitchPlan{}).value_or(""),
+  const SwitchReport report{.switches = {{.name = "lan",
+                                          .form = paravane::control::SwitchForm::kPlain,
+                                          .bridges = {"pvs-lan"},
+                                          .problems = {"eth1: there is no such NIC"}}},
+                            .taps = {{.vm = "db1", .adapter = 2, .problem = "x"}},
+                            .problem = "why"};
+  return {"1 " + print(plan).value_or(""),
+          "2 " + print(SwitchPlan{}).value_or(""),
           "3 paravane-switch-plan 1;switch lan 1500 lo;tap db1 1 lan 0;",
-          privsep::print(report),
+          print(report),
           "4 machine",
           "5 stats mlx5_0 1",
           "{\"nics\":[],\"rdma_devices\":[]}",

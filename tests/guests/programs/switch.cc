@@ -10,15 +10,15 @@
 #include "keeper/switch_builder.h"
 
 int main(int argc, char** argv) {
-  using namespace paravane::daemon;
+  using namespace paravane;
   const std::string text{std::istreambuf_iterator<char>(std::cin), {}};
-  const auto plan = parse_switch_plan(text);
+  const auto plan = privsep::parse_switch_plan(text);
   if (!plan) {
     std::cerr << plan.error().message << '\n';
     return 2;
   }
-  SwitchBuilder host(
-      {.mark = switch_mark("guest"), .uplinks = {argv + 1, argv + argc}, .tap_access = {}});
-  std::cout << print(host.make(*plan)) << '\n';
+  keeper::SwitchBuilder host(
+      {.mark = keeper::switch_mark("guest"), .uplinks = {argv + 1, argv + argc}, .tap_access = {}});
+  std::cout << privsep::print(host.make(*plan)) << '\n';
   return 0;
 }
