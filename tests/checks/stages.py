@@ -1,0 +1,179 @@
+"""The stages of scripts/check: each runs tests and counts them. Its first line says what it is for."""
+import json
+import os
+import re
+import subprocess
+
+from checks.stage import CACHE, LOGS, ROOT
+
+
+def house(stage):
+    """Floors, format, shell scripts, man pages, words."""
+    sources = [str(p.relative_to(ROOT)) for d in ("src", "tests", "bench", "fuzz") for p in sorted((ROOT / d).rglob("*"))
+               if p.suffix in (".h", ".cc", ".c")]
+    scripts = [name for name in subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True,
+                                               check=True).stdout.split()
+               if (ROOT / name).is_file() and re.match(rb"#!.*\b(bash|sh|dash)\b", (ROOT / name).read_bytes()[:40])]
+    stage.check("floors", "tools/check_floors.py")
+    stage.check("format", "clang-format-19", "--dry-run", "--Werror", *sources)
+    stage.check("shell scripts", "shellcheck", *scripts)
+    for page in sorted((ROOT / "packaging" / "man").glob("*.[158]")):
+        stage.check(f"manual page {page.name}", "mandoc", "-T", "lint", "-W", "warning", page)
+    stage.check("words", "tools/check_words.py")
+
+
+def release(stage):
+    """What is shipped (g++), and the tests that only it can be asked."""
+    if stage.build("release", "shipped", "paravane_bench"):
+        stage.ctest("release", "-L", "suite")
+
+
+def unit(stage):
+    """Unit tests and benchmarks built as what is shipped; by default they run under sanitizers."""
+    if stage.build("release"):
+        stage.ctest("release", "-LE", "suite|cluster")
+
+
+def sanitizers(stage):
+    """Unit, conformance, CVE and process tests under address and undefined-behaviour sanitizers, clang 19."""
+    if stage.build("asan+ubsan"):
+        stage.ctest("asan+ubsan", "-LE", "cluster", env={"ASAN_OPTIONS": "detect_leaks=1"})
+
+
+def threads(stage):
+    """What has threads, under the thread sanitizer."""
+    # Not tests/cve: its guests race with themselves, which is what it is about.
+    rooms = "base", "guestmem", "privsep", "http", "worker", "metrics", "cluster", "keeper", "host", "daemon"
+    targets = [f"paravane_{room}_test" for room in rooms] + ["paravane_conformance_test"]
+    if stage.build("tsan", *targets, "driver_seeds", "driver_replay"):
+        # Hostile drivers, with the seeds and with what the stage `fuzz` has found since.
+        programs, seeds = ROOT / "build" / "tsan" / "fuzz", ROOT / "build" / "tsan" / "fuzz" / "seeds"
+        stage.check("driver_seeds", programs / "driver_seeds", seeds)
+        replay = programs / "driver_replay", "--seconds", 60, seeds, ROOT / "build" / "fuzz" / "corpus" / "driver"
+        # Rig time has one thread: an hour of it shows no more than a second. And the
+        # sanitizer's own code cannot be single-stepped.
+        binaries = {target: next((ROOT / "build" / "tsan").rglob(target), target) for target in targets}
+        stage.check_side_by_side([pair for pair in [("driver_replay", replay)] + [
+            (target, (binary, "--gtest_filter=-*ForAnHour*:*PayloadStep*")) for target, binary in binaries.items()]
+            if stage.is_wanted(pair[0])])
+
+
+def cluster(stage):
+    """Several hosts in network namespaces, without VMs, with a real etcd."""
+    if stage.build("release", "paravaned", "paravane"):
+        stage.ctest("release", "-L", "cluster", "--timeout", "600", "-j4")
+
+
+def tidy(stage):
+    """clang-tidy over every source file that changed since it was last clean."""
+    stage.check("clang-tidy", "tools/tidy.py", "--build", "build/asan+ubsan", timeout=7200)
+
+
+def fuzz(stage):
+    """A few seconds of each fuzzer, and the lines each must reach."""
+    doors = [line.split()[0] for line in (ROOT / "fuzz" / "floors").read_text().splitlines() if line.split("#")[0].strip()]
+    chosen = [door for door in doors if stage.is_wanted(door)]
+    if not chosen:
+        return
+    stage.say(f"{stage.options.fuzz_seconds} s of each fuzzer")
+    report = LOGS / "fuzz.json"
+    report.unlink(missing_ok=True)
+    stage.run("fuzz/run", "--seconds", stage.options.fuzz_seconds, "--json", report, *chosen)
+    if not report.exists():
+        stage.tally.add("fuzz: ran", False)
+        return
+    for target in json.loads(report.read_text()):
+        stage.say(f"{target['name']}: {target['covered_lines']} lines reached, floor {target['floor']}")
+        stage.tally.add(f"fuzz: {target['name']}", target["ok"])
+
+
+def lab(stage):
+    """QEMU, guest kernel and initramfs; the lab's own test."""
+    stage.say("preparing QEMU and guests (the first time takes minutes)")
+    layers = "python", "storage", "middleware", "switch", "udev"
+    if stage.check("prepare", "lab/prepare", *[word for layer in layers for word in ("--layer", layer)]):
+        stage.check("selftest", "lab/selftest", timeout=300)
+
+
+def qtest(stage):
+    """The vfio-user server under a real QEMU with no guest."""
+    binary = ROOT / "build" / "release" / "bin" / "paravane_qtest"
+    stage.check("QEMU -accel qtest", binary, env={"PARAVANE_QEMU": str(CACHE / "lab" / "qemu" / "qemu-system-x86_64")}, timeout=300)
+
+
+def guests(stage):
+    """Unmodified Linux guests: Debian 12."""
+    run_guests(stage, "bookworm")
+
+
+PART_OF_GUESTS = ("Devices", "Pyverbs", "BetweenTwoGuests.test_C", "InsideOneGuest.test_C", "BetweenTwoGuests.test_every_operation",
+                  "InsideOneGuest.test_every_operation", "BetweenTwoHosts.test_every_operation", "BetweenTwoGuests.test_ucmatose")
+
+
+def prepare_and_run_guests(stage, guest, layers, patterns):
+    stage.say("preparing the guest (the first time takes minutes)")
+    words = [word for layer in layers for word in ("--layer", layer)]
+    if stage.check("prepare", "lab/prepare", *words, env={"LAB_GUEST": guest}):
+        run_guests(stage, guest, *patterns)
+
+
+def guests_trixie(stage):
+    """Unmodified Linux guests: Debian 13 with its 6.12 kernel, a part of the tests."""
+    prepare_and_run_guests(stage, "trixie", ["python"], PART_OF_GUESTS)
+
+
+def guests_backports(stage):
+    """Unmodified Linux guests: Debian 13 with its backports' kernel, a part of the tests."""
+    more = ("ConnectionManager", "EightAdapters", "HardwareVersions", "NvmeOverFabrics", "ScsiRdmaProtocol",
+            "Quotas")
+    prepare_and_run_guests(stage, "backports", ["python", "storage"], PART_OF_GUESTS + more)
+
+
+def run_guests(stage, guest, *patterns):
+    report = LOGS / f"{stage.name}.json"
+    for old in report, LOGS / f"{stage.name}-programs.json":
+        old.unlink(missing_ok=True)
+    words = [word for pattern in stage.options.k or patterns for word in ("-k", pattern)] + ["--all"] * stage.options.all
+    stage.follow("guests: ", "python3", "tests/guests/run.py", "--json", report, *words,
+                 env={"LAB_GUEST": guest, "PARAVANE_REPORT": str(LOGS / stage.name)})
+    stage.count_verdicts(report)
+
+
+def coverage(stage):
+    """Lines of the guest-facing folders that unit tests, conformance, CVE tests and fuzzers' inputs run."""
+    report = LOGS / "coverage.json"
+    report.unlink(missing_ok=True)
+    stage.say("building coverage and running all of it")
+    stage.check("all tests pass, every folder above its floor", "tools/coverage.py", "--json", report)
+    if not report.exists():
+        return
+    for row in json.loads(report.read_text()):
+        stage.say(f"{row['folder']}: {row['covered']} of {row['lines']} lines, {100 * row['covered'] / row['lines']:.1f} %")
+
+
+def chaos(stage):
+    """Six guests, random traffic and random mishaps, on three hosts for 20 s; with --all ten minutes, and as long on one."""
+    seconds = 600 if stage.options.all else 20
+    for hosts in (1, 3) if stage.options.all else (3,):
+        name = f"chaos: {seconds} s, hosts: {hosts}"
+        if stage.is_wanted(name):
+            stage.tally.add(name, stage.follow("chaos: ", "tests/chaos/run", "--seconds", seconds, "--hosts", hosts))
+
+
+def conformance(stage):
+    """docs/conformance.md says what sanitizers, guests and guests_trixie showed."""
+    stage.check("docs/conformance.md", "tools/conformance.py", "--compare")
+
+
+def mutants(stage):
+    """Takes every check out of the source, one by one, and sees its tests go red."""
+    stage.tally.add("mutants: every check is seen missing", stage.run("tests/mutants", *stage.options.k, timeout=7200))
+
+
+def packages(stage):
+    """Debian packages: built, installed, upgraded, removed on Debian 12 and 13; the guest's driver built."""
+    report = LOGS / "packages.json"
+    report.unlink(missing_ok=True)
+    words = [word for pattern in stage.options.k for word in ("-k", pattern)]
+    stage.follow("packages: ", "tests/packages/run", "--json", report, *words)
+    stage.count_verdicts(report)
