@@ -195,10 +195,13 @@ class EtcdUsersTest : public EtcdClientTest {
  protected:
   void SetUp() override {
     EXPECT_FALSE(*client_.auth_enabled());
-    ASSERT_TRUE(close_etcd(client_, "secret"));
+    ASSERT_EQ(message(close_etcd(client_, "secret")), "");
     EXPECT_TRUE(*client_.auth_enabled());
-    ASSERT_TRUE(admit_host(root_, "a", "password of a", true));
-    ASSERT_TRUE(admit_host(root_, "b", "password of b", false));
+    ASSERT_EQ(message(admit_host(root_, "a", "password of a", true)), "");
+    ASSERT_EQ(message(admit_host(root_, "b", "password of b", false)), "");
+  }
+  static std::string message(const Status& status) {
+    return status ? std::string() : status.error().message;
   }
   static Errc code(const Status& status) { return status ? Errc{99} : status.error().code; }
 
@@ -234,12 +237,14 @@ TEST_F(EtcdUsersTest, TheConfigurationIsTheAuthoritysToWrite) {
 }
 
 TEST_F(EtcdUsersTest, AHostCannotEndAnothersLeaseNorUseIt) {
-  const auto lease = a_.grant_lease(std::chrono::seconds(60));
-  ASSERT_TRUE(lease);
-  ASSERT_TRUE(a_.put(key_of_a_, "x", *lease));
-  EXPECT_FALSE(b_.revoke_lease(*lease));
-  EXPECT_FALSE(b_.put(key_of_b_, "x", *lease));
-  EXPECT_TRUE(*a_.get(key_of_a_));
+  const auto lease = a_.grant_lease(std::chrono::seconds(600));
+  ASSERT_TRUE(lease) << lease.error().message;
+  ASSERT_EQ(message(a_.put(key_of_a_, "x", *lease)), "");
+  EXPECT_EQ(code(b_.revoke_lease(*lease)), Errc::kBadState);
+  EXPECT_EQ(code(b_.put(key_of_b_, "x", *lease)), Errc::kBadState);
+  const auto pair = a_.get(key_of_a_);
+  ASSERT_TRUE(pair) << pair.error().message;
+  EXPECT_TRUE(*pair);
 }
 
 TEST_F(EtcdUsersTest, AHostCannotMakeItselfMore) {

@@ -14,6 +14,8 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
+#include <iostream>
 #include <string_view>
 #include <thread>
 #include <utility>
@@ -23,29 +25,50 @@ namespace {
 
 constexpr auto kPatience = std::chrono::seconds(60);
 
-sockaddr_in loopback(std::uint16_t port) {
+// An address of loopback that no other process's tests use, 127.64.0.0/10 and the process's
+// number: between choosing a free port and etcd's taking it, no other test can take it.
+in_addr_t own_address() {
+  return 0x7F40'0000U + static_cast<in_addr_t>(::getpid());  // a number has 22 bits at most
+}
+
+sockaddr_in own_endpoint(std::uint16_t port) {
   sockaddr_in address{};
   address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  address.sin_addr.s_addr = htonl(own_address());
   address.sin_port = htons(port);
   return address;
 }
 
-std::uint16_t free_port() {
-  const UniqueFd socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  sockaddr_in address = loopback(0);
-  socklen_t size = sizeof address;
-  auto* generic = reinterpret_cast<sockaddr*>(&address);
-  if (::bind(socket.get(), generic, size) != 0 ||
-      ::getsockname(socket.get(), generic, &size) != 0) {
-    std::abort();
-  }
-  return ntohs(address.sin_port);
+std::string own_authority(std::uint16_t port) {
+  const in_addr address = own_endpoint(port).sin_addr;
+  std::array<char, INET_ADDRSTRLEN> text{};
+  ::inet_ntop(AF_INET, &address, text.data(), text.size());
+  return std::string(text.data()) + ":" + std::to_string(port);
 }
+
+// Holds a port until it goes, so that the next one is another.
+class FreePort {
+ public:
+  FreePort() {
+    sockaddr_in address = own_endpoint(0);
+    socklen_t size = sizeof address;
+    auto* generic = reinterpret_cast<sockaddr*>(&address);
+    if (::bind(socket_.get(), generic, size) != 0 ||
+        ::getsockname(socket_.get(), generic, &size) != 0) {
+      std::abort();
+    }
+    number_ = ntohs(address.sin_port);
+  }
+  std::uint16_t number() const { return number_; }
+
+ private:
+  UniqueFd socket_{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+  std::uint16_t number_ = 0;
+};
 
 UniqueFd connect_to(std::uint16_t port) {
   UniqueFd socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  const sockaddr_in address = loopback(port);
+  const sockaddr_in address = own_endpoint(port);
   const auto* generic = reinterpret_cast<const sockaddr*>(&address);
   if (::connect(socket.get(), generic, sizeof address) != 0) return UniqueFd();
   return socket;
@@ -74,7 +97,15 @@ bool is_healthy(std::uint16_t port) {
 
 }  // namespace
 
-EtcdProcess::EtcdProcess(std::vector<std::string> tls) : tls_(std::move(tls)), port_(free_port()) {
+EtcdProcess::EtcdProcess() {
+  {
+    const FreePort clients;
+    const FreePort peers;
+    const FreePort health;
+    port_ = clients.number();
+    peer_port_ = peers.number();
+    health_port_ = health.number();
+  }
   start();
 }
 
@@ -83,7 +114,7 @@ EtcdProcess::~EtcdProcess() {
 }
 
 std::string EtcdProcess::url() const {
-  return (tls_.empty() ? "http" : "https") + ("://127.0.0.1:" + std::to_string(port_));
+  return "http://" + own_authority(port_);
 }
 
 inventory::EtcdAccess EtcdProcess::access(std::string user, std::string password) const {
@@ -101,8 +132,7 @@ UniqueFd EtcdProcess::connect() const {
 }
 
 void EtcdProcess::start() {
-  const std::string peers = "http://127.0.0.1:" + std::to_string(free_port());
-  const std::uint16_t health_port = free_port();
+  const std::string peers = "http://" + own_authority(peer_port_);
   std::vector<std::string> words = {"etcd",
                                     "--name",
                                     "test",
@@ -119,14 +149,13 @@ void EtcdProcess::start() {
                                     "--initial-cluster",
                                     "test=" + peers,
                                     "--listen-metrics-urls",
-                                    "http://127.0.0.1:" + std::to_string(health_port),
+                                    "http://" + own_authority(health_port_),
                                     "--logger",
                                     "zap",
                                     "--bcrypt-cost",
                                     "4",
                                     "--log-outputs",
                                     (dir_ / "log").string()};
-  words.insert(words.end(), tls_.begin(), tls_.end());
   std::vector<char*> argv;
   argv.reserve(words.size() + 1);
   for (std::string& word : words) argv.push_back(word.data());
@@ -141,9 +170,10 @@ void EtcdProcess::start() {
     ::_exit(127);
   }
   const auto end = std::chrono::steady_clock::now() + kPatience;
-  while (!is_healthy(health_port)) {
+  while (!is_healthy(health_port_)) {
     if (::waitpid(pid_, nullptr, WNOHANG) == pid_ || std::chrono::steady_clock::now() > end) {
-      std::fprintf(stderr, "etcd does not start; is Debian's etcd-server installed?\n");
+      std::fprintf(stderr, "etcd does not start; is Debian's etcd-server installed? Its log:\n");
+      std::cerr << std::ifstream(dir_ / "log").rdbuf();
       std::abort();
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(10));

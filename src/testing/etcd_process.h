@@ -6,7 +6,6 @@
 
 #include <cstdint>
 #include <string>
-#include <vector>
 
 #include "base/unique_fd.h"
 #include "inventory/curl_handle.h"
@@ -16,9 +15,8 @@ namespace paravane {
 
 class EtcdProcess {
  public:
-  // Answers when it is made; the test ends if it does not. `tls`: more words of its
-  // command line; with any, it is asked by https.
-  explicit EtcdProcess(std::vector<std::string> tls = {});
+  // Answers when it is made; the test ends if it does not.
+  EtcdProcess();
   ~EtcdProcess();
   EtcdProcess(const EtcdProcess&) = delete;
   EtcdProcess& operator=(const EtcdProcess&) = delete;
@@ -34,8 +32,9 @@ class EtcdProcess {
 
  private:
   TempDir dir_;
-  std::vector<std::string> tls_;
-  std::uint16_t port_ = 0;
+  std::uint16_t port_ = 0;  // of clients
+  std::uint16_t peer_port_ = 0;
+  std::uint16_t health_port_ = 0;
   pid_t pid_ = -1;
 };
 
