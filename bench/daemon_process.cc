@@ -94,8 +94,8 @@ void DaemonProcess::await_answer() {
   demand(false, "paravaned does not answer");
 }
 
-control::VmStatus DaemonProcess::add_vm(const std::string& name) {
-  control::VmSpec spec;
+model::VmStatus DaemonProcess::add_vm(const std::string& name) {
+  model::VmSpec spec;
   spec.name = name;
   auto added = api_.add_vm(spec);
   demand(added.has_value(), "paravaned does not take a VM");

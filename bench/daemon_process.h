@@ -10,7 +10,7 @@
 #include <memory>
 #include <string>
 
-#include "control/api_client.h"
+#include "api/api_client.h"
 #include "testing/vfio_server_rig.h"
 
 namespace paravane::bench {
@@ -24,7 +24,7 @@ class DaemonProcess {
   DaemonProcess& operator=(const DaemonProcess&) = delete;
 
   // Adds a VM; where its VMM connects, and the MAC it got.
-  control::VmStatus add_vm(const std::string& name);
+  model::VmStatus add_vm(const std::string& name);
 
   // Context switches of all its threads since it started.
   std::uint64_t context_switches() const;
@@ -33,7 +33,7 @@ class DaemonProcess {
   void await_answer();
 
   TempDir folder_;
-  control::ApiClient api_;
+  api::ApiClient api_;
   pid_t pid_ = -1;
   pid_t engine_ = -1;  // the process that serves guests
 };

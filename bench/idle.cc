@@ -30,8 +30,8 @@ Figures idle(const Settings& settings) {
   DaemonProcess daemon(settings.programs / "paravaned");
   std::vector<std::unique_ptr<AttachedVm>> vms;
   for (unsigned i = 0; i < kVms; ++i) {
-    const control::VmStatus status = daemon.add_vm(fmt::format("idle{}", i + 1));
-    const std::optional<control::MacAddress> mac = status.spec.adapters[0].mac;
+    const model::VmStatus status = daemon.add_vm(fmt::format("idle{}", i + 1));
+    const std::optional<model::MacAddress> mac = status.spec.adapters[0].mac;
     demand(mac.has_value(), "a VM has no MAC");
     vms.push_back(std::make_unique<AttachedVm>(status.adapters[0].socket));
     demand(vms.back()->boot(*mac, static_cast<std::uint8_t>(i + 1)), "a fake guest does not boot");

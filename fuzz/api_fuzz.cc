@@ -11,12 +11,13 @@
 #include <string>
 #include <string_view>
 
+#include "api/api_handler.h"
+#include "api/network_json.h"
+#include "api/vm_json.h"
 #include "base/unique_fd.h"
-#include "control/api_handler.h"
-#include "control/network_json.h"
-#include "control/vm_json.h"
 #include "http/http_connection.h"
 #include "http/request_bytes.h"
+#include "json/json_text.h"
 #include "metrics/metrics_handler.h"
 #include "metrics/metrics_page.h"
 #include "testing/fake_cluster.h"
@@ -33,9 +34,9 @@ std::string_view take_line(std::string_view& text) {
   return line;
 }
 
-control::ApiRequest to_request(std::string_view text) {
-  control::ApiRequest request{.method = std::string(take_line(text)),
-                              .path = std::string(take_line(text))};
+api::ApiRequest to_request(std::string_view text) {
+  api::ApiRequest request{.method = std::string(take_line(text)),
+                          .path = std::string(take_line(text))};
   const std::string_view query = take_line(text);
   const std::size_t equals = query.find('=');
   if (!query.empty()) {
@@ -50,18 +51,18 @@ control::ApiRequest to_request(std::string_view text) {
 // A host with nothing to count.
 class NoMetrics final : public metrics::MetricsSource {
  public:
-  control::ApiResult<std::shared_ptr<const metrics::MetricsSnapshot>> metrics() override {
+  model::ApiResult<std::shared_ptr<const metrics::MetricsSnapshot>> metrics() override {
     return std::make_shared<const metrics::MetricsSnapshot>();
   }
 };
 
 // Whatever was asked, the answer is JSON with a status that fits, or the page of metrics.
-void check_answer(const control::ApiResponse& response) {
+void check_answer(const api::ApiResponse& response) {
   if (std::string_view(response.content_type) == metrics::kMetricsContentType) {
     if (response.status != 200 || !response.body.starts_with("# HELP ")) std::abort();
     return;
   }
-  const auto body = control::parse_json(response.body);
+  const auto body = parse_json(response.body);
   if (!body || !body->is_object()) std::abort();
   const bool is_error = body->contains("error");
   if (is_error != (response.status >= 400) || response.status < 200 || response.status > 599) {
@@ -69,25 +70,25 @@ void check_answer(const control::ApiResponse& response) {
   }
 }
 
-void check_network(const control::Network& network) {
+void check_network(const model::Network& network) {
   for (const auto& [name, vds] : network.switches) {
-    if (!check_switch(vds) || control::switch_from_json(to_json(vds)) != vds) std::abort();
+    if (!model::check_switch(vds) || api::switch_from_json(api::to_json(vds)) != vds) std::abort();
   }
   for (const auto& [name, group] : network.port_groups) {
-    if (!check_port_group(group) || !network.switches.contains(group.vds)) std::abort();
+    if (!model::check_port_group(group) || !network.switches.contains(group.vds)) std::abort();
   }
 }
 
 // What was kept must keep its rules.
 void check_vms(const FakeManagement& management) {
   for (const auto& [name, vm] : management.vms) {
-    if (!control::check_spec(vm.spec)) std::abort();
-    const auto again = control::vm_spec_from_json(control::to_json(vm.spec));
+    if (!model::check_spec(vm.spec)) std::abort();
+    const auto again = api::vm_spec_from_json(api::to_json(vm.spec));
     if (!again || *again != vm.spec) std::abort();
   }
 }
 
-void send_raw(std::string_view bytes, control::RequestHandler& handler) {
+void send_raw(std::string_view bytes, api::RequestHandler& handler) {
   int ends[2] = {-1, -1};
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return;
   const UniqueFd client(ends[0]);
@@ -108,19 +109,19 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (size == 0) return 0;
   const std::string_view text(reinterpret_cast<const char*>(data) + 1, size - 1);
   paravane::FakeManagement management;
-  paravane::control::VmSpec known;
+  paravane::model::VmSpec known;
   known.name = "db1";
   if (!management.add_vm(known)) std::abort();
   if (!management.create_switch({.name = "lan", .hosts = {{"h1", ""}}})) std::abort();
   // Nobody waits: the fuzzer has no time.
-  paravane::control::EventLog events("boot", {.waiters = 0});
+  paravane::api::EventLog events("boot", {.waiters = 0});
   events.add({.type = "vm.added", .fields = {{"vm", "db1"}}, .text = "vm db1 was added"});
   paravane::FakeCluster cluster;
   paravane::NoMetrics source;
   paravane::metrics::RequestCounts counts;
   paravane::metrics::MetricsHandler metrics(
       {.source = source, .cluster = cluster, .events = events, .requests = counts});
-  paravane::control::ApiHandler api(management, nullptr, &events);
+  paravane::api::ApiHandler api(management, nullptr, &events);
   paravane::metrics::ObservedApi handler(api, metrics, counts);
   if (data[0] == 'M') {
     paravane::send_raw(text, metrics);

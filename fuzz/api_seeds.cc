@@ -6,16 +6,17 @@
 #include <string>
 #include <vector>
 
-#include "control/vm_json.h"
+#include "api/vm_json.h"
+#include "json/json_text.h"
 
 namespace {
 
 std::vector<std::string> seeds() {
-  paravane::control::VmSpec spec;
+  paravane::model::VmSpec spec;
   spec.name = "db1";
-  spec.adapters = {{.number = 1, .mac = paravane::control::mac_for_name("db1")}, {.number = 2}};
-  for (const auto& field : paravane::control::kLimitFields) spec.limits.*field.member = field.max;
-  const std::string body = paravane::control::print_json(paravane::control::to_json(spec));
+  spec.adapters = {{.number = 1, .mac = paravane::model::mac_for_name("db1")}, {.number = 2}};
+  for (const auto& field : paravane::model::kLimitFields) spec.limits.*field.member = field.max;
+  const std::string body = paravane::print_json(paravane::api::to_json(spec));
   const std::string raw = "HTTP/1.1\r\nHost: localhost\r\n";
   return {
       "RGET\n/v1/status\n\n",

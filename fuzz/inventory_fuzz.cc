@@ -12,9 +12,9 @@
 #include "authority/certificate.h"
 #include "authority/door_message.h"
 #include "authority/token.h"
-#include "control/vm_json.h"
 #include "inventory/etcd_json.h"
 #include "inventory/view.h"
+#include "json/json_text.h"
 
 namespace paravane {
 namespace {
@@ -58,7 +58,7 @@ void write_keys(std::string_view text) {
 }
 
 void hear_etcd(std::string_view text) {
-  const auto value = control::parse_json(text);
+  const auto value = parse_json(text);
   inventory::read_refusal(text);
   if (!value) return;
   static_cast<void>(inventory::read_range(*value));

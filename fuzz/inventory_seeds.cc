@@ -9,21 +9,20 @@
 #include "authority/certificate.h"
 #include "authority/door_message.h"
 #include "authority/token.h"
-#include "control/segment.h"
 #include "inventory/view.h"
+#include "model/segment.h"
 
 namespace {
 
 using namespace paravane;
 
 std::string keys() {
-  const control::MacAddress mac{0x02, 0x50, 0x56, 0, 0, 1};
+  const model::MacAddress mac{0x02, 0x50, 0x56, 0, 0, 1};
   const inventory::AdapterId adapter{"db1", 1};
-  const control::DistributedSwitch vds{.name = "lan"};
-  const control::PortGroup group{.name = "p", .vds = "lan", .vlan = 10};
-  const control::Network network{.switches = {{vds.name, vds}},
-                                 .port_groups = {{group.name, group}}};
-  const inventory::GidId gid{.segment = control::segment_number(network, "p").value_or(0),
+  const model::DistributedSwitch vds{.name = "lan"};
+  const model::PortGroup group{.name = "p", .vds = "lan", .vlan = 10};
+  const model::Network network{.switches = {{vds.name, vds}}, .port_groups = {{group.name, group}}};
+  const inventory::GidId gid{.segment = model::segment_number(network, "p").value_or(0),
                              .gid = inventory::link_local_gid(mac),
                              .type = inventory::RoceType::kV2};
   inventory::OwnKeys own;

@@ -10,8 +10,8 @@
 #include <string>
 #include <string_view>
 
-#include "control/machine_json.h"
-#include "control/vm_json.h"
+#include "api/machine_json.h"
+#include "json/json_text.h"
 #include "keeper/switch_builder.h"
 #include "privsep/machine_line.h"
 #include "privsep/switch_line.h"
@@ -28,7 +28,7 @@ void check(bool good) {
 
 // Ours by name, each once.
 void check_name(const std::string& name, std::set<std::string>& names) {
-  check(name.starts_with("pv") && control::check_interface_name(name).has_value());
+  check(name.starts_with("pv") && model::check_interface_name(name).has_value());
   check(names.insert(name).second);
 }
 
@@ -43,7 +43,7 @@ void check_layout(const SwitchPlan& plan, bool vlan_aware) {
   for (const ethernet::WantedPort& tap : links.taps) {
     check_name(tap.name, names);
     check(bridges.contains(tap.bridge) && tap.tagged.empty() && tap.untagged >= 1 &&
-          tap.untagged <= control::kMaxVlan);
+          tap.untagged <= model::kMaxVlan);
   }
   for (const ethernet::WantedPort& uplink : links.uplinks) {
     check(std::ranges::find(kConfig.uplinks, uplink.name) != kConfig.uplinks.end());
@@ -67,14 +67,13 @@ class CheckingMaker final : public SwitchMaker {
 // In the place of the host's devices: a device is asked for by a name that is one.
 class CheckingLooker final : public MachineLooker {
  public:
-  Result<control::Machine> look() override {
-    return control::Machine{.nics = {{.linux_name = "eth1"}}, .rdma_devices = {{}}};
+  Result<model::Machine> look() override {
+    return model::Machine{.nics = {{.linux_name = "eth1"}}, .rdma_devices = {{}}};
   }
-  Result<control::RdmaStats> read_stats(const std::string& device,
-                                        std::uint32_t /*port*/) override {
+  Result<model::RdmaStats> read_stats(const std::string& device, std::uint32_t /*port*/) override {
     check(!device.empty() && device.size() < 64 && device.front() != '.' &&
           device.find_first_of("/ ") == std::string::npos);
-    return control::RdmaStats{.name = "", .counters = {{"a", 1}}};
+    return model::RdmaStats{.name = "", .counters = {{"a", 1}}};
   }
 };
 
@@ -83,12 +82,12 @@ void check_machine_answer(std::string_view text) {
   const std::string answer = answer_machine_question(text, looker);
   const std::size_t blank = answer.find(' ');
   check(blank != std::string::npos && answer.size() <= Note::kMaxLongText);
-  const auto report = control::parse_json(std::string_view(answer).substr(blank + 1));
+  const auto report = parse_json(std::string_view(answer).substr(blank + 1));
   check(report.has_value() && report->is_object());
   // The engine's side, of any text.
-  if (const auto any = control::parse_json(text)) {
-    static_cast<void>(control::machine_from_json(*any));
-    static_cast<void>(control::rdma_stats_from_json(*any));
+  if (const auto any = parse_json(text)) {
+    static_cast<void>(api::machine_from_json(*any));
+    static_cast<void>(api::rdma_stats_from_json(*any));
   }
 }
 

@@ -22,7 +22,7 @@ std::vector<std::string> seeds() {
                {.vm = "db1", .adapter = 2, .vds = "lan", .vlan = 10},
                {.vm = "a-rather-long-name", .adapter = 8, .vds = "lan", .vlan = 4094}}};
   const SwitchReport report{.switches = {{.name = "lan",
-                                          .form = paravane::control::SwitchForm::kPlain,
+                                          .form = paravane::model::SwitchForm::kPlain,
                                           .bridges = {"pvs-lan"},
                                           .problems = {"eth1: there is no such NIC"}}},
                             .taps = {{.vm = "db1", .adapter = 2, .problem = "x"}},

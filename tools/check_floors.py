@@ -25,24 +25,28 @@ MAY_INCLUDE = {
     "transport/impaired": ["base", "guestmem", "verbs"],
     "sniff": ["base", "guestmem", "verbs", "wire"],
     "fabric": ["base", "verbs"],
-    "control": ["base"],
-    "inventory": ["base", "control"],
-    "authority": ["base", "control"],
-    "vmm": ["base", "control"],
-    "cli": ["base", "control", "vmm"],
-    "settings": ["base", "control"],
-    "privsep": ["base", "control"],
-    "keeper": ["base", "settings", "privsep", "ethernet", "rdma", "control"],
-    "http": ["base", "settings", "control"],
-    "worker": ["base", "guestmem", "verbs", "vfio_user", "device", "transport/local", "transport/tcp", "transport/impaired", "sniff", "fabric", "control"],
-    "metrics": ["base", "http", "worker", "privsep", "control"],
-    "cluster": ["base", "settings", "privsep", "inventory", "authority", "control", "transport/tcp"],
-    "host": ["base", "worker", "cluster", "metrics", "privsep", "settings", "inventory", "device", "control"],
-    "daemon": ["base", "guestmem", "settings", "privsep", "keeper", "http", "worker", "metrics", "cluster", "host", "inventory", "control"],
-    "testing": ["base", "guestmem", "abi", "wire", "verbs", "vfio_user", "device", "transport/local", "transport/tcp", "transport/impaired", "fabric", "control", "inventory", "authority"],
+    "json": ["base"],
+    "model": ["base"],
+    "text": ["base"],
+    "api": ["base", "json", "model"],
+    "store": ["base", "json", "model", "api"],
+    "inventory": ["base", "json", "model", "api"],
+    "authority": ["base", "json", "model"],
+    "vmm": ["base", "json", "model"],
+    "cli": ["base", "json", "model", "text", "api", "vmm"],
+    "settings": ["base", "model"],
+    "privsep": ["base", "json", "model", "api"],
+    "keeper": ["base", "ethernet", "rdma", "model", "settings", "privsep"],
+    "http": ["base", "settings", "api"],
+    "worker": ["base", "guestmem", "verbs", "vfio_user", "device", "transport/local", "transport/tcp", "transport/impaired", "sniff", "fabric", "model", "text"],
+    "metrics": ["base", "http", "worker", "privsep", "model", "api"],
+    "cluster": ["base", "settings", "privsep", "inventory", "authority", "json", "model", "transport/tcp"],
+    "host": ["base", "worker", "cluster", "metrics", "privsep", "settings", "inventory", "device", "json", "model", "api", "store"],
+    "daemon": ["base", "guestmem", "settings", "privsep", "keeper", "http", "worker", "metrics", "cluster", "host", "inventory", "model", "api"],
+    "testing": ["base", "guestmem", "abi", "wire", "verbs", "vfio_user", "device", "transport/local", "transport/tcp", "transport/impaired", "fabric", "model", "inventory", "authority"],
 }
 # A third-party header that only one folder may see; a name that ends with a slash stands for all below it.
-ONLY_IN = {"httplib.h": ("control", "http"), "sqlite3.h": ("control",), "CLI/CLI.hpp": ("cli", "daemon"), "toml++/toml.h": ("settings",),
+ONLY_IN = {"httplib.h": ("api", "http"), "sqlite3.h": ("store",), "CLI/CLI.hpp": ("cli", "daemon"), "toml++/toml.h": ("settings",),
            "curl/curl.h": ("inventory",), "openssl/": ("authority", "cluster", "transport/tcp"), "netlink/": ("ethernet", "rdma"),
            "rdma/rdma_netlink.h": ("rdma",), "infiniband/": ("rdma",), "prometheus/": ("metrics",)}
 
@@ -55,6 +59,13 @@ def folder_of(path):
     return "/".join(parts[:2]) if parts[0] == "transport" else parts[0]
 
 
+def includes(file):
+    """What a file includes, each with its line's number."""
+    for number, line in enumerate(file.read_text().splitlines(), 1):
+        if match := INCLUDE.match(line):
+            yield number, match
+
+
 def problems(root):
     for file in sorted(p for p in root.rglob("*") if p.suffix in (".h", ".cc")):
         here = file.relative_to(root).as_posix()
@@ -63,10 +74,7 @@ def problems(root):
             yield f"{here}: unknown folder {folder}/: give it a row in {__file__}"
             continue
         is_test = file.stem.endswith("_test")
-        for number, line in enumerate(file.read_text().splitlines(), 1):
-            match = INCLUDE.match(line)
-            if not match:
-                continue
+        for number, match in includes(file):
             target = match.group(2)
             # <rdma/...> is the kernel's, "rdma/..." is ours.
             top = folder_of(target) if match.group(1) == '"' else ""

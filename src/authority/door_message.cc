@@ -5,12 +5,11 @@
 #include <utility>
 
 #include "authority/certificate.h"
-#include "control/json_reader.h"
-#include "control/vm_json.h"
+#include "json/json_reader.h"
+#include "json/json_text.h"
 
 namespace paravane::authority {
 
-using control::JsonReader;
 using nlohmann::json;
 
 namespace {
@@ -20,13 +19,13 @@ constexpr std::size_t kMaxEndpoints = 16;
 
 Result<json> read_line(std::string_view line) {
   if (line.size() > kMaxDoorLine) return fail(Errc::kInvalidArgument, "the line is too long");
-  auto value = control::parse_json(line);
+  auto value = parse_json(line);
   if (!value || !value->is_object()) return fail(Errc::kInvalidArgument, "this is no JSON object");
   return value;
 }
 
 std::string print_line(const json& value) {
-  return control::print_json(value) + "\n";
+  return print_json(value) + "\n";
 }
 
 }  // namespace

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "control/vm.h"
+#include "model/vm.h"
 
 namespace paravane::authority {
 namespace {
@@ -31,7 +31,7 @@ std::optional<Identity> parse_identity(std::string_view uri) {
   uri.remove_prefix(kIdLength);
   if (!uri.starts_with(kHost)) return std::nullopt;
   uri.remove_prefix(kHost.size());
-  if (!control::check_name(uri)) return std::nullopt;
+  if (!model::check_name(uri)) return std::nullopt;
   return Identity{.cluster = std::string(cluster), .host = std::string(uri)};
 }
 

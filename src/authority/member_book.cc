@@ -4,9 +4,9 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "control/fingerprint.h"
-#include "control/json_reader.h"
-#include "control/vm.h"
+#include "json/json_reader.h"
+#include "model/fingerprint.h"
+#include "model/vm.h"
 
 namespace paravane::authority {
 
@@ -21,7 +21,7 @@ std::unexpected<Error> bad_book() {
 // Each is there or not; a member that is known has both of the first two.
 bool is_good(const MemberKeys& keys) {
   const auto good = [](const std::string& key) {
-    return key.empty() || control::is_fingerprint(key);
+    return key.empty() || model::is_fingerprint(key);
   };
   return good(keys.joined) && good(keys.present) && good(keys.next) &&
          keys.joined.empty() == keys.present.empty() &&
@@ -84,12 +84,12 @@ Result<MemberBook> MemberBook::parse(const json& value) {
   if (!value.is_array()) return bad_book();
   for (const json& element : value) {
     if (!element.is_object()) return bad_book();
-    control::JsonReader reader(element, "member");
+    JsonReader reader(element, "member");
     const std::string host = reader.need_text("host");
     MemberKeys keys{.joined = reader.text("joined").value_or(""),
                     .present = reader.text("present").value_or(""),
                     .next = reader.text("next").value_or("")};
-    if (!reader.finish() || !control::check_name(host) || !is_good(keys)) return bad_book();
+    if (!reader.finish() || !model::check_name(host) || !is_good(keys)) return bad_book();
     book.members_[host] = std::move(keys);
   }
   return book;
@@ -99,7 +99,7 @@ Result<MemberBook> MemberBook::parse_names(const json& value) {
   MemberBook book;
   if (!value.is_array()) return bad_book();
   for (const json& element : value) {
-    if (!element.is_string() || !control::check_name(element.get<std::string>())) return bad_book();
+    if (!element.is_string() || !model::check_name(element.get<std::string>())) return bad_book();
     book.admit_by_name(element.get<std::string>());
   }
   return book;

@@ -5,13 +5,12 @@
 #include <utility>
 
 #include "base/base64.h"
-#include "control/json_reader.h"
-#include "control/vm.h"
-#include "control/vm_json.h"
+#include "json/json_reader.h"
+#include "json/json_text.h"
+#include "model/vm.h"
 
 namespace paravane::authority {
 
-using control::JsonReader;
 using nlohmann::json;
 
 namespace {
@@ -61,7 +60,7 @@ Result<Token> parse_token(std::string_view text) {
   standard.append((4 - standard.size() % 4) % 4, '=');
   const auto bytes = base64_decode(standard);
   if (!bytes) return bad_token();
-  const auto value = control::parse_json(*bytes);
+  const auto value = parse_json(*bytes);
   if (!value || !value->is_object()) return bad_token();
   JsonReader reader(*value, "token");
   Token token{.door = reader.need_text("door"),
@@ -70,7 +69,7 @@ Result<Token> parse_token(std::string_view text) {
               .id = reader.need_text("id"),
               .secret = reader.need_text("secret")};
   const bool good = reader.finish() && is_hex(token.fingerprint, 64) &&
-                    is_cluster_id(token.keeper.cluster) && control::check_name(token.keeper.host) &&
+                    is_cluster_id(token.keeper.cluster) && model::check_name(token.keeper.host) &&
                     is_hex(token.id, 2 * kIdBytes) && is_hex(token.secret, 2 * kSecretBytes);
   if (!good || print_token(token) != text) return bad_token();
   return token;

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "control/distributed_switch.h"
+#include "model/distributed_switch.h"
 
 namespace paravane::cli {
 
@@ -29,16 +29,16 @@ CLI::Option* add_protocol_option(CLI::App& command, std::string& protocol,
 }
 
 Result<std::string> port_group_name(const std::string& word) {
-  if (word == control::kNoPortGroup) return std::string();
-  if (Status good = control::check_adapter_group(word); !good) {
+  if (word == model::kNoPortGroup) return std::string();
+  if (Status good = model::check_adapter_group(word); !good) {
     return fail(Errc::kInvalidArgument, fmt::format("--port-group: {}", good.error().message));
   }
   return word;
 }
 
-Result<control::AdapterRequest> adapter_request(const AdapterWords& words) {
-  control::AdapterRequest request{.mac = control::parse_mac(words.mac),
-                                  .protocol = control::parse_protocol(words.protocol)};
+Result<model::AdapterRequest> adapter_request(const AdapterWords& words) {
+  model::AdapterRequest request{.mac = model::parse_mac(words.mac),
+                                .protocol = model::parse_protocol(words.protocol)};
   if (!words.mac.empty() && !request.mac) {
     return fail(Errc::kInvalidArgument,
                 fmt::format("--mac {}: an address looks like 02:50:56:12:34:56", words.mac));
@@ -46,7 +46,7 @@ Result<control::AdapterRequest> adapter_request(const AdapterWords& words) {
   const Result<std::string> group = port_group_name(words.port_group);
   if (!group) return std::unexpected(group.error());
   request.port_group = *group;
-  if (Status good = control::check_mac({.mac = request.mac}); !good) {
+  if (Status good = model::check_mac({.mac = request.mac}); !good) {
     return fail(Errc::kInvalidArgument, fmt::format("--mac: {}", good.error().message));
   }
   return request;

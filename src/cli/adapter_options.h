@@ -6,7 +6,7 @@
 #include <string>
 
 #include "base/result.h"
-#include "control/vm_change.h"
+#include "model/vm_change.h"
 
 namespace paravane::cli {
 
@@ -22,7 +22,7 @@ CLI::Option* add_port_group_option(CLI::App& command, std::string& port_group,
                                    const std::string& help);
 
 // Empty: not asked for. Errors: kInvalidArgument, naming the option.
-Result<control::AdapterRequest> adapter_request(const AdapterWords& words);
+Result<model::AdapterRequest> adapter_request(const AdapterWords& words);
 // "none" is the empty name. Errors: kInvalidArgument, naming the option.
 Result<std::string> port_group_name(const std::string& word);
 

@@ -15,11 +15,11 @@
 #include <optional>
 #include <string>
 
+#include "api/cluster_json.h"
 #include "cli/cluster_table.h"
 #include "cli/commands.h"
-#include "control/cluster_json.h"
-#include "control/vm.h"
-#include "control/vm_json.h"
+#include "json/json_text.h"
+#include "model/vm.h"
 
 namespace paravane::cli {
 namespace {
@@ -57,17 +57,17 @@ ExitStatus cannot_read(const Error& error) {
   return ExitStatus::kFailed;
 }
 
-ExitStatus show(const control::ApiResult<control::ClusterStatus>& status,
-                const control::ApiClient& client, const Context& context) {
+ExitStatus show(const model::ApiResult<model::ClusterStatus>& status, const api::ApiClient& client,
+                const Context& context) {
   if (!status) return report(status.error(), client);
   fmt::print("{}", print_cluster(*status, context.format));
   return ExitStatus::kOk;
 }
 
 ExitStatus run_init(const InitOptions& options, const Context& context) {
-  control::ClusterInit init{.host = options.name};
+  model::ClusterInit init{.host = options.name};
   if (!options.etcd.empty()) {
-    init.etcd = control::ExternalEtcd{
+    init.etcd = model::ExternalEtcd{
         .url = options.etcd, .authority = {}, .user = options.etcd_user, .password = {}};
     if (!options.etcd_authority.empty()) {
       auto authority = read_secret(options.etcd_authority);
@@ -80,7 +80,7 @@ ExitStatus run_init(const InitOptions& options, const Context& context) {
       init.etcd->password = std::move(*password);
     }
   }
-  control::ApiClient client = context.client();
+  api::ApiClient client = context.client();
   return show(client.init_cluster(init), client, context);
 }
 
@@ -89,30 +89,29 @@ std::optional<std::uint32_t> parse_duration(const std::string& text) {
   std::uint32_t number = 0;
   const char* end = text.data() + text.size();
   const auto [rest, error] = std::from_chars(text.data(), end, number);
-  if (error != std::errc() || number == 0 || number > control::kMaxTokenSeconds)
-    return std::nullopt;
+  if (error != std::errc() || number == 0 || number > model::kMaxTokenSeconds) return std::nullopt;
   const std::string unit(rest, end);
   const std::uint32_t factor = unit.empty() || unit == "s" ? 1U
                                : unit == "m"               ? 60U
                                : unit == "h"               ? 3600U
                                                            : 0U;
   const std::uint64_t seconds = std::uint64_t{number} * factor;
-  if (seconds == 0 || seconds > control::kMaxTokenSeconds) return std::nullopt;
+  if (seconds == 0 || seconds > model::kMaxTokenSeconds) return std::nullopt;
   return static_cast<std::uint32_t>(seconds);
 }
 
 ExitStatus run_token(const std::string& host, const std::string& valid, const Context& context) {
-  if (const Status good = control::check_name(host); !good) {
+  if (const Status good = model::check_name(host); !good) {
     return report_usage(fmt::format("host {}: {}", host, good.error().message));
   }
   const auto seconds = parse_duration(valid);
   if (!seconds)
     return report_usage(fmt::format("--valid {}: it is 1s to 24h, such as 90s, 15m or 2h", valid));
-  control::ApiClient client = context.client();
+  api::ApiClient client = context.client();
   const auto token = client.make_token({.host = host, .valid_s = *seconds});
   if (!token) return report(token.error(), client);
-  if (context.format == control::TableFormat::kJson) {
-    fmt::print("{}\n", control::print_json(control::to_json(*token)));
+  if (context.format == text::TableFormat::kJson) {
+    fmt::print("{}\n", print_json(api::to_json(*token)));
   } else {
     fmt::print("{}\n", token->token);
   }
@@ -122,27 +121,27 @@ ExitStatus run_token(const std::string& host, const std::string& valid, const Co
 ExitStatus run_join(const std::string& file, const Context& context) {
   const auto token = read_secret(file);
   if (!token) return cannot_read(token.error());
-  control::ApiClient client = context.client();
+  api::ApiClient client = context.client();
   return show(client.join_cluster(*token), client, context);
 }
 
 ExitStatus run_leave(bool force, const Context& context) {
-  control::ApiClient client = context.client();
+  api::ApiClient client = context.client();
   const auto left = client.leave_cluster(force);
   return left ? ExitStatus::kOk : report(left.error(), client);
 }
 
 ExitStatus run_remove(const std::string& host, const Context& context) {
-  if (const Status good = control::check_name(host); !good) {
+  if (const Status good = model::check_name(host); !good) {
     return report_usage(fmt::format("host {}: {}", host, good.error().message));
   }
-  control::ApiClient client = context.client();
+  api::ApiClient client = context.client();
   const auto removed = client.remove_host(host);
   return removed ? ExitStatus::kOk : report(removed.error(), client);
 }
 
 ExitStatus run_status(const Context& context) {
-  control::ApiClient client = context.client();
+  api::ApiClient client = context.client();
   return show(client.cluster_status(), client, context);
 }
 

@@ -4,15 +4,15 @@
 
 #include <nlohmann/json.hpp>
 
-#include "control/cluster_json.h"
+#include "api/cluster_json.h"
 
 namespace paravane::cli {
 namespace {
 
-using control::ClusterHost;
-using control::ClusterStatus;
-using control::TableFormat;
-using control::TextTable;
+using model::ClusterHost;
+using model::ClusterStatus;
+using text::TableFormat;
+using text::TextTable;
 
 std::string print_time(std::uint64_t seconds) {
   constexpr std::uint64_t kHour = 3600;
@@ -27,19 +27,20 @@ std::string text_or_none(const std::string& text) {
 }
 
 // Of a host that is away it is not known.
-TextTable::Cell port_or_none(std::uint64_t port) {
+text::TextTable::Cell port_or_none(std::uint64_t port) {
   if (port != 0) return port;
   return std::string("-");
 }
 
-std::string_view inventory_state(const ClusterStatus& status) {
+std::string_view inventory_state(const model::ClusterStatus& status) {
   if (status.connected) return "connected";
-  return status.problem == control::kFirstTry ? "connecting" : "away";
+  return status.problem == model::kFirstTry ? "connecting" : "away";
 }
 
-TextTable host_table(const ClusterStatus& status) {
-  TextTable table({"Host", "State", "Address", "Port", "Version", "Adapters", "GIDs", "Channel"});
-  for (const ClusterHost& host : status.hosts) {
+text::TextTable host_table(const model::ClusterStatus& status) {
+  text::TextTable table(
+      {"Host", "State", "Address", "Port", "Version", "Adapters", "GIDs", "Channel"});
+  for (const model::ClusterHost& host : status.hosts) {
     table.add({host.name, std::string(host.present ? "present" : "away"),
                text_or_none(host.address), port_or_none(host.port), text_or_none(host.version),
                host.adapters, host.gids, text_or_none(host.channel)});
@@ -49,14 +50,15 @@ TextTable host_table(const ClusterStatus& status) {
 
 }  // namespace
 
-std::string print_cluster(const ClusterStatus& status, TableFormat format) {
-  if (format == TableFormat::kJson) {
-    return control::to_json(status).dump(2, ' ', false, nlohmann::json::error_handler_t::replace) +
+std::string print_cluster(const model::ClusterStatus& status, text::TableFormat format) {
+  if (format == text::TableFormat::kJson) {
+    return api::to_json(status).dump(2, ' ', false, nlohmann::json::error_handler_t::replace) +
            "\n";
   }
-  if (format == TableFormat::kCsv) return host_table(status).print(format);
+  if (format == text::TableFormat::kCsv) return host_table(status).print(format);
   if (!status.member) return "this host is in no cluster\n";
-  TextTable self({"Cluster", "Host", "Authority", "Address", "Inventory", "Since", "Certificate"});
+  text::TextTable self(
+      {"Cluster", "Host", "Authority", "Address", "Inventory", "Since", "Certificate"});
   self.add({status.cluster, status.host, status.authority, status.address,
             std::string(inventory_state(status)), print_time(status.since_s),
             print_time(status.certificate_left_s)});
@@ -65,17 +67,17 @@ std::string print_cluster(const ClusterStatus& status, TableFormat format) {
     text += fmt::format("\nThe inventory is away: {}\n", status.problem);
   }
   if (!status.hosts.empty()) text += "\n" + host_table(status).print(format);
-  for (const ClusterHost& host : status.hosts) {
+  for (const model::ClusterHost& host : status.hosts) {
     if (host.channel_problem.empty()) continue;
     text += fmt::format("\nNo channel to {}: {}\n", host.name, host.channel_problem);
   }
-  for (const ClusterHost& host : status.hosts) {
+  for (const model::ClusterHost& host : status.hosts) {
     if (!host.by_name) continue;
     text += fmt::format("\nHost {} is known by its name alone: its key is not recorded yet\n",
                         host.name);
   }
   if (status.lost.empty() && status.odd_keys == 0) return text;
-  TextTable lost({"Does not count"});
+  text::TextTable lost({"Does not count"});
   for (const std::string& claim : status.lost) lost.add({claim});
   if (status.odd_keys != 0) {
     lost.add({fmt::format("{} keys that are not as they should be", status.odd_keys)});

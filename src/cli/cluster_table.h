@@ -4,12 +4,12 @@
 
 #include <string>
 
-#include "control/cluster.h"
-#include "control/text_table.h"
+#include "model/cluster.h"
+#include "text/text_table.h"
 
 namespace paravane::cli {
 
 // In JSON it is what the API shows; in CSV the hosts alone.
-std::string print_cluster(const control::ClusterStatus& status, control::TableFormat format);
+std::string print_cluster(const model::ClusterStatus& status, text::TableFormat format);
 
 }  // namespace paravane::cli

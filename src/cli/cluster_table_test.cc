@@ -6,36 +6,36 @@
 namespace paravane::cli {
 namespace {
 
-using control::TableFormat;
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
+using text::TableFormat;
 
 TEST(ClusterTable, SaysNothingOfAHostThatIsAwayButItsName) {
-  const control::ClusterStatus status{.member = true,
-                                      .hosts = {{.name = "h1",
-                                                 .present = true,
-                                                 .address = "10.77.0.1",
-                                                 .port = 28250,
-                                                 .version = "0.1.0",
-                                                 .channel = "encrypted"},
-                                                {.name = "h2", .address = "", .version = ""}}};
-  EXPECT_EQ(print_cluster(status, TableFormat::kCsv),
+  const model::ClusterStatus status{.member = true,
+                                    .hosts = {{.name = "h1",
+                                               .present = true,
+                                               .address = "10.77.0.1",
+                                               .port = 28250,
+                                               .version = "0.1.0",
+                                               .channel = "encrypted"},
+                                              {.name = "h2", .address = "", .version = ""}}};
+  EXPECT_EQ(print_cluster(status, text::TableFormat::kCsv),
             "Host,State,Address,Port,Version,Adapters,GIDs,Channel\n"
             "h1,present,10.77.0.1,28250,0.1.0,0,0,encrypted\n"
             "h2,away,-,-,-,0,0,-\n");
 }
 
 TEST(ClusterTable, TellsConnectingFromAway) {
-  control::ClusterStatus status{.member = true, .problem = std::string(control::kFirstTry)};
-  EXPECT_THAT(print_cluster(status, TableFormat::kTable),
+  model::ClusterStatus status{.member = true, .problem = std::string(model::kFirstTry)};
+  EXPECT_THAT(print_cluster(status, text::TableFormat::kTable),
               AllOf(HasSubstr("connecting"), Not(HasSubstr("away"))));
   status.problem = "cannot connect to 10.77.0.1:2379: Connection refused";
-  EXPECT_THAT(print_cluster(status, TableFormat::kTable),
+  EXPECT_THAT(print_cluster(status, text::TableFormat::kTable),
               AllOf(Not(HasSubstr("connecting")),
                     HasSubstr("The inventory is away: cannot connect to 10.77.0.1:2379")));
   status.connected = true;
-  EXPECT_THAT(print_cluster(status, TableFormat::kTable), Not(HasSubstr("away")));
+  EXPECT_THAT(print_cluster(status, text::TableFormat::kTable), Not(HasSubstr("away")));
 }
 
 }  // namespace

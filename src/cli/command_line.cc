@@ -30,14 +30,13 @@ void add_shared_options(CLI::App& app, Context& context) {
   app.add_option_function<std::string>(
          "--formatter",
          [&context](const std::string& name) {
-           context.format =
-               control::parse_table_format(name).value_or(control::TableFormat::kTable);
+           context.format = text::parse_table_format(name).value_or(text::TableFormat::kTable);
          },
          "How to print (table)")
       ->type_name("table|json|csv")
       ->check(CLI::IsMember({"table", "json", "csv"}).description(""));
   app.add_flag_callback(
-      "--json", [&context] { context.format = control::TableFormat::kJson; },
+      "--json", [&context] { context.format = text::TableFormat::kJson; },
       "The same as --formatter json");
 }
 

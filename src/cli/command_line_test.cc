@@ -317,7 +317,7 @@ TEST(Completion, KnowsEveryCommandAndOption) {
 }
 
 TEST(LimitOption, SetsWhatItNames) {
-  control::VmLimits limits;
+  model::VmLimits limits;
   EXPECT_TRUE(set_limit("queue_pairs=64", limits));
   EXPECT_TRUE(set_limit("gids=8", limits));
   EXPECT_EQ(limits.queue_pairs, 64u);
@@ -344,21 +344,21 @@ TEST(LimitOption, TakesALimitAway) {
   EXPECT_FALSE(parse_limit("qps=default"));
 }
 
-control::Stats some_stats() {
-  control::QpStats qp{.number = 17,
-                      .handle = 1,
-                      .type = "RC",
-                      .state = "RTS",
-                      .dest_qpn = 18,
-                      .path = "local",
-                      .sends = 4,
-                      .receives = 5,
-                      .sent_bytes = 6,
-                      .received_bytes = 7,
-                      .errors = 8,
-                      .rnr_waits = 9,
-                      .retries = 10};
-  control::VmStats vm;
+model::Stats some_stats() {
+  model::QpStats qp{.number = 17,
+                    .handle = 1,
+                    .type = "RC",
+                    .state = "RTS",
+                    .dest_qpn = 18,
+                    .path = "local",
+                    .sends = 4,
+                    .receives = 5,
+                    .sent_bytes = 6,
+                    .received_bytes = 7,
+                    .errors = 8,
+                    .rnr_waits = 9,
+                    .retries = 10};
+  model::VmStats vm;
   vm.name = "db1";
   vm.groups = {{.name = "engine", .counters = {{"sends", "", 40}, {"completion_errors", "", 2}}},
                {.name = "vfio_user", .counters = {{"vfio_user_messages", "", 99}}}};
@@ -368,25 +368,25 @@ control::Stats some_stats() {
 }
 
 TEST(StatsTables, ShowOperationsBytesErrorsAndPath) {
-  EXPECT_EQ(vm_table(some_stats()).print(control::TableFormat::kCsv),
+  EXPECT_EQ(vm_table(some_stats()).print(text::TableFormat::kCsv),
             "VM,Path,QPs,Sends,Sent Bytes,Receives,Received Bytes,Read Bytes,Errors,Flushed,"
             "Messages\n"
             "db1,local,2,40,0,0,0,0,2,0,99\n");
-  EXPECT_THAT(qp_table(some_stats()).print(control::TableFormat::kCsv),
+  EXPECT_THAT(qp_table(some_stats()).print(text::TableFormat::kCsv),
               HasSubstr("db1,17,RC,RTS,18,local,4,6,5,7,8,9,10\n"));
 }
 
 TEST(StatsTables, NameFurtherAdapters) {
-  control::Stats stats = some_stats();
+  model::Stats stats = some_stats();
   stats.vms[0].adapter = 2;
-  EXPECT_THAT(vm_table(stats).print(control::TableFormat::kCsv), HasSubstr("\ndb1/2,local,"));
-  EXPECT_THAT(qp_table(stats).print(control::TableFormat::kCsv), HasSubstr("\ndb1/2,17,"));
-  EXPECT_THAT(counter_table(stats).print(control::TableFormat::kCsv),
+  EXPECT_THAT(vm_table(stats).print(text::TableFormat::kCsv), HasSubstr("\ndb1/2,local,"));
+  EXPECT_THAT(qp_table(stats).print(text::TableFormat::kCsv), HasSubstr("\ndb1/2,17,"));
+  EXPECT_THAT(counter_table(stats).print(text::TableFormat::kCsv),
               HasSubstr("\ndb1/2,engine,sends,40,"));
 }
 
 TEST(StatsTables, LeaveNoCounterOut) {
-  EXPECT_EQ(counter_table(some_stats()).print(control::TableFormat::kCsv),
+  EXPECT_EQ(counter_table(some_stats()).print(text::TableFormat::kCsv),
             "Subject,Group,Counter,Value,Meaning\n"
             "daemon,worker,rounds,1,r\n"
             "db1,engine,sends,40,\n"

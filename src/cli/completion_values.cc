@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <array>
 
-#include "control/advanced_setting.h"
-#include "control/vm.h"
+#include "model/advanced_setting.h"
+#include "model/vm.h"
 
 namespace paravane::cli {
 namespace {
@@ -59,13 +59,13 @@ bool is_words(std::string_view type) {
 
 Values settings() {
   Values values{.kind = ValueKind::kWords};
-  for (const auto& setting : control::advanced_settings()) values.words.emplace_back(setting.path);
+  for (const auto& setting : model::advanced_settings()) values.words.emplace_back(setting.path);
   return values;
 }
 
 Values limits() {
   Values values{.kind = ValueKind::kWords};
-  for (const control::LimitField& field : control::kLimitFields) {
+  for (const model::LimitField& field : model::kLimitFields) {
     values.words.push_back(std::string(field.name) + "=");
   }
   return values;

@@ -6,11 +6,11 @@
 #include <cstdio>
 
 #include "cli/version.h"
-#include "control/text_cell.h"
+#include "text/text_cell.h"
 
 namespace paravane::cli {
 
-using control::printable_lines;
+using text::printable_lines;
 
 std::string_view program_name() {
   const std::string_view name = program_invocation_short_name;
@@ -18,24 +18,24 @@ std::string_view program_name() {
   return known ? name : kParavane;
 }
 
-control::ApiClient Context::client() const {
-  return control::ApiClient({.socket = socket, .version = kVersion});
+api::ApiClient Context::client() const {
+  return api::ApiClient({.socket = socket, .version = kVersion});
 }
 
-ExitStatus report(const control::ApiError& error, const control::ApiClient& client) {
+ExitStatus report(const model::ApiError& error, const api::ApiClient& client) {
   const ExitStatus failed = report_failure(error.message, error.remedy);
   if (client.unreachable()) return ExitStatus::kUnreachable;
-  return error.code == control::ApiErrorCode::kVmsAttached ? ExitStatus::kAttached : failed;
+  return error.code == model::ApiErrorCode::kVmsAttached ? ExitStatus::kAttached : failed;
 }
 
 ExitStatus report_failure(std::string_view problem, std::string_view remedy) {
-  fmt::print(stderr, "{}: {}\n", program_name(), printable_lines(problem));
-  if (!remedy.empty()) fmt::print(stderr, "  {}\n", printable_lines(remedy));
+  fmt::print(stderr, "{}: {}\n", program_name(), text::printable_lines(problem));
+  if (!remedy.empty()) fmt::print(stderr, "  {}\n", text::printable_lines(remedy));
   return ExitStatus::kFailed;
 }
 
 ExitStatus report_usage(std::string_view problem) {
-  fmt::print(stderr, "{}: {}\n", program_name(), printable_lines(problem));
+  fmt::print(stderr, "{}: {}\n", program_name(), text::printable_lines(problem));
   return ExitStatus::kUsage;
 }
 

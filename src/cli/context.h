@@ -6,8 +6,8 @@
 #include <string>
 #include <string_view>
 
-#include "control/api_client.h"
-#include "control/text_table.h"
+#include "api/api_client.h"
+#include "text/text_table.h"
 
 namespace paravane::cli {
 
@@ -26,10 +26,10 @@ enum class ExitStatus : int {
 };
 
 struct Context {
-  std::string socket = control::kDefaultApiSocket;
-  control::TableFormat format = control::TableFormat::kTable;
+  std::string socket = api::kDefaultApiSocket;
+  text::TableFormat format = text::TableFormat::kTable;
 
-  control::ApiClient client() const;
+  api::ApiClient client() const;
 };
 
 // What this program was called as, which messages begin with: "esxcli", "esxcfg-nics",
@@ -37,7 +37,7 @@ struct Context {
 std::string_view program_name();
 
 // Prints "paravane: what: why" and the remedy to stderr, printable; the status to end with.
-ExitStatus report(const control::ApiError& error, const control::ApiClient& client);
+ExitStatus report(const model::ApiError& error, const api::ApiClient& client);
 // The same for what a command finds out by itself.
 ExitStatus report_failure(std::string_view problem, std::string_view remedy);
 ExitStatus report_usage(std::string_view problem);

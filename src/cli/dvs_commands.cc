@@ -13,8 +13,7 @@
 namespace paravane::cli {
 namespace {
 
-ExitStatus no_such_switch(const std::string& name,
-                          const std::vector<control::TextRecord>& records) {
+ExitStatus no_such_switch(const std::string& name, const std::vector<text::TextRecord>& records) {
   std::vector<std::string> names;
   names.reserve(records.size());
   for (const auto& record : records) names.push_back(record.title);
@@ -23,20 +22,20 @@ ExitStatus no_such_switch(const std::string& name,
 }
 
 ExitStatus run_list(const std::string& name, const Context& context) {
-  control::ApiClient client = context.client();
+  api::ApiClient client = context.client();
   const auto switches = client.list_switches();
   if (!switches) return report(switches.error(), client);
   const auto groups = client.list_port_groups();
   if (!groups) return report(groups.error(), client);
   const auto nics = client.list_nics();
   if (!nics) return report(nics.error(), client);
-  std::vector<control::TextRecord> records = dvs_records(*switches, *groups, *nics);
+  std::vector<text::TextRecord> records = dvs_records(*switches, *groups, *nics);
   if (!name.empty()) {
-    const auto found = std::ranges::find(records, name, &control::TextRecord::title);
+    const auto found = std::ranges::find(records, name, &text::TextRecord::title);
     if (found == records.end()) return no_such_switch(name, records);
     records = {*found};
   }
-  fmt::print("{}", print_records(records, context.format));
+  fmt::print("{}", text::print_records(records, context.format));
   return ExitStatus::kOk;
 }
 

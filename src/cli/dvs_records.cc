@@ -10,10 +10,10 @@
 
 namespace paravane::cli {
 
-using control::PhysicalNic;
-using control::PortGroupStatus;
-using control::SwitchStatus;
-using control::TextRecord;
+using model::PhysicalNic;
+using model::PortGroupStatus;
+using model::SwitchStatus;
+using text::TextRecord;
 
 namespace {
 
@@ -27,8 +27,9 @@ std::uint64_t hash(std::string_view text, std::uint64_t salt = 0) {
   return value;
 }
 
-std::string shown_uplink(const std::string& linux_name, const std::vector<PhysicalNic>& nics) {
-  const auto nic = std::ranges::find(nics, linux_name, &PhysicalNic::linux_name);
+std::string shown_uplink(const std::string& linux_name,
+                         const std::vector<model::PhysicalNic>& nics) {
+  const auto nic = std::ranges::find(nics, linux_name, &model::PhysicalNic::linux_name);
   return nic == nics.end() ? linux_name : nic->name;
 }
 
@@ -41,7 +42,7 @@ std::string client_of(const std::string& adapter) {
   return fmt::format("{}.eth{}", adapter.substr(0, slash), number - 1);
 }
 
-TextRecord port(const std::string& client, const std::string& group) {
+text::TextRecord port(const std::string& client, const std::string& group) {
   return {.title = "",
           .fields = {{"Client", client},
                      {"DVPortgroup ID", port_group_id(group)},
@@ -49,11 +50,11 @@ TextRecord port(const std::string& client, const std::string& group) {
                      {"Port ID", vds_port_id(client)}}};
 }
 
-TextRecord record(const SwitchStatus& vds, const std::string& uplink,
-                  const std::vector<PortGroupStatus>& groups) {
-  std::vector<TextRecord> ports;
+text::TextRecord record(const model::SwitchStatus& vds, const std::string& uplink,
+                        const std::vector<model::PortGroupStatus>& groups) {
+  std::vector<text::TextRecord> ports;
   if (!uplink.empty()) ports.push_back(port(uplink, vds.spec.name + "-uplinks"));
-  for (const PortGroupStatus& group : groups) {
+  for (const model::PortGroupStatus& group : groups) {
     if (group.spec.vds != vds.spec.name) continue;
     for (const std::string& adapter : group.adapters) {
       ports.push_back(port(client_of(adapter), group.spec.name));
@@ -96,11 +97,11 @@ std::string port_group_id(std::string_view group) {
   return fmt::format("dvportgroup-{}", hash(group) % kIds);
 }
 
-std::vector<TextRecord> dvs_records(const std::vector<SwitchStatus>& switches,
-                                    const std::vector<PortGroupStatus>& groups,
-                                    const std::vector<PhysicalNic>& nics) {
-  std::vector<TextRecord> records;
-  for (const SwitchStatus& vds : switches) {
+std::vector<text::TextRecord> dvs_records(const std::vector<model::SwitchStatus>& switches,
+                                          const std::vector<model::PortGroupStatus>& groups,
+                                          const std::vector<model::PhysicalNic>& nics) {
+  std::vector<text::TextRecord> records;
+  for (const model::SwitchStatus& vds : switches) {
     const auto member = vds.spec.hosts.find(vds.host);
     if (member == vds.spec.hosts.end()) continue;
     const std::string uplink =

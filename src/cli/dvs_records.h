@@ -8,9 +8,9 @@
 #include <string_view>
 #include <vector>
 
-#include "control/distributed_switch.h"
-#include "control/machine.h"
-#include "control/text_records.h"
+#include "model/distributed_switch.h"
+#include "model/machine.h"
+#include "text/text_records.h"
 
 namespace paravane::cli {
 
@@ -21,8 +21,8 @@ std::string vds_port_id(std::string_view client);
 std::string port_group_id(std::string_view group);
 
 // Those that the answering host is a member of.
-std::vector<control::TextRecord> dvs_records(const std::vector<control::SwitchStatus>& switches,
-                                             const std::vector<control::PortGroupStatus>& groups,
-                                             const std::vector<control::PhysicalNic>& nics);
+std::vector<text::TextRecord> dvs_records(const std::vector<model::SwitchStatus>& switches,
+                                          const std::vector<model::PortGroupStatus>& groups,
+                                          const std::vector<model::PhysicalNic>& nics);
 
 }  // namespace paravane::cli

@@ -5,63 +5,63 @@
 namespace paravane::cli {
 namespace {
 
-control::SwitchStatus lan(const std::string& uplink) {
+model::SwitchStatus lan(const std::string& uplink) {
   return {.spec = {.name = "lan", .mtu = 9000, .hosts = {{"h1", uplink}, {"h2", "eth7"}}},
           .host = "h1"};
 }
 
 TEST(DvsRecords, AreThoseOfEsxcli) {
-  const std::vector<control::PortGroupStatus> groups = {
+  const std::vector<model::PortGroupStatus> groups = {
       {.spec = {.name = "storage", .vds = "lan", .vlan = 10}, .adapters = {"db1", "db1/2"}},
       {.spec = {.name = "other", .vds = "wan", .vlan = 10}, .adapters = {"db3"}}};
   const std::string storage = port_group_id("storage");
-  EXPECT_EQ(
-      print_records(dvs_records({lan("eth4")}, groups, {{.name = "vmnic4", .linux_name = "eth4"}}),
-                    control::TableFormat::kTable),
-      "lan\n"
-      "   Name: lan\n"
-      "   VDS ID: " +
-          vds_id("lan") +
-          "\n"
-          "   Class: cswitch\n"
-          "   Num Ports: 512\n"
-          "   Used Ports: 3\n"
-          "   Configured Ports: 512\n"
-          "   MTU: 9000\n"
-          "   CDP Status: down\n"
-          "   Beacon Timeout: -1\n"
-          "   Uplinks: vmnic4\n"
-          "   VMware Branded: false\n"
-          "   DVPort:\n"
-          "         Client: vmnic4\n"
-          "         DVPortgroup ID: " +
-          port_group_id("lan-uplinks") +
-          "\n"
-          "         In Use: true\n"
-          "         Port ID: " +
-          vds_port_id("vmnic4") +
-          "\n"
-          "\n"
-          "         Client: db1.eth0\n"
-          "         DVPortgroup ID: " +
-          storage +
-          "\n"
-          "         In Use: true\n"
-          "         Port ID: " +
-          vds_port_id("db1.eth0") +
-          "\n"
-          "\n"
-          "         Client: db1.eth1\n"
-          "         DVPortgroup ID: " +
-          storage +
-          "\n"
-          "         In Use: true\n"
-          "         Port ID: " +
-          vds_port_id("db1.eth1") + "\n");
+  EXPECT_EQ(text::print_records(
+                dvs_records({lan("eth4")}, groups, {{.name = "vmnic4", .linux_name = "eth4"}}),
+                text::TableFormat::kTable),
+            "lan\n"
+            "   Name: lan\n"
+            "   VDS ID: " +
+                vds_id("lan") +
+                "\n"
+                "   Class: cswitch\n"
+                "   Num Ports: 512\n"
+                "   Used Ports: 3\n"
+                "   Configured Ports: 512\n"
+                "   MTU: 9000\n"
+                "   CDP Status: down\n"
+                "   Beacon Timeout: -1\n"
+                "   Uplinks: vmnic4\n"
+                "   VMware Branded: false\n"
+                "   DVPort:\n"
+                "         Client: vmnic4\n"
+                "         DVPortgroup ID: " +
+                port_group_id("lan-uplinks") +
+                "\n"
+                "         In Use: true\n"
+                "         Port ID: " +
+                vds_port_id("vmnic4") +
+                "\n"
+                "\n"
+                "         Client: db1.eth0\n"
+                "         DVPortgroup ID: " +
+                storage +
+                "\n"
+                "         In Use: true\n"
+                "         Port ID: " +
+                vds_port_id("db1.eth0") +
+                "\n"
+                "\n"
+                "         Client: db1.eth1\n"
+                "         DVPortgroup ID: " +
+                storage +
+                "\n"
+                "         In Use: true\n"
+                "         Port ID: " +
+                vds_port_id("db1.eth1") + "\n");
 }
 
 TEST(DvsRecords, AreOfSwitchesThatTheHostIsIn) {
-  control::SwitchStatus other = lan("");
+  model::SwitchStatus other = lan("");
   other.spec.hosts.erase("h1");
   EXPECT_TRUE(dvs_records({other}, {}, {}).empty());
   EXPECT_EQ(dvs_records({lan("")}, {}, {}).size(), 1u);

@@ -5,16 +5,15 @@
 #include <string>
 #include <vector>
 
-#include "control/event_log.h"
-#include "control/text_table.h"
+#include "api/event_log.h"
+#include "text/text_table.h"
 
 namespace paravane::cli {
 
 // All of them: a table, an array of objects, or CSV with a header.
-std::string print_events(const std::vector<control::Event>& events, control::TableFormat format);
+std::string print_events(const std::vector<model::Event>& events, text::TableFormat format);
 
 // While more may come: lines for a reader, an object per line, or CSV without a header.
-std::string print_event_lines(const std::vector<control::Event>& events,
-                              control::TableFormat format);
+std::string print_event_lines(const std::vector<model::Event>& events, text::TableFormat format);
 
 }  // namespace paravane::cli

@@ -13,8 +13,8 @@
 
 #include "cli/commands.h"
 #include "cli/event_output.h"
-#include "control/text_cell.h"
-#include "control/vm.h"
+#include "model/vm.h"
+#include "text/text_cell.h"
 
 namespace paravane::cli {
 namespace {
@@ -31,7 +31,7 @@ struct EventsOptions {
 };
 
 // To stderr, so that what reads the events from stdout is not disturbed.
-void tell_gap(const control::EventPage& page, const std::string& boot) {
+void tell_gap(const api::EventPage& page, const std::string& boot) {
   if (!boot.empty() && boot != page.boot) {
     fmt::print(stderr, "paravane: the daemon was started anew; its events begin at 1 again\n");
   }
@@ -47,23 +47,23 @@ bool print(const std::string& text) {
 }
 
 // Nobody has this name, nor had it when something happened that is kept.
-std::optional<control::ApiError> unknown_vm(const std::string& name, control::ApiClient& client) {
+std::optional<model::ApiError> unknown_vm(const std::string& name, api::ApiClient& client) {
   const auto page = client.events({.vm = name, .most = 1}, 0);
   if (page && !page->events.empty()) return std::nullopt;
   const auto vm = client.find_vm(name);
-  if (vm || vm.error().code != control::ApiErrorCode::kNotFound) return std::nullopt;
+  if (vm || vm.error().code != model::ApiErrorCode::kNotFound) return std::nullopt;
   return vm.error();
 }
 
-ExitStatus run_once(control::EventQuery query, const Context& context) {
-  control::ApiClient client = context.client();
-  std::vector<control::Event> events;
+ExitStatus run_once(api::EventQuery query, const Context& context) {
+  api::ApiClient client = context.client();
+  std::vector<model::Event> events;
   // A page at a time; those that come meanwhile are for another time.
   for (;;) {
     auto page = client.events(query, 0);
     if (!page) return report(page.error(), client);
     if (query.after > 0) tell_gap(*page, query.boot);
-    for (control::Event& event : page->events) events.push_back(std::move(event));
+    for (model::Event& event : page->events) events.push_back(std::move(event));
     if (page->events.size() < query.most) break;
     query.after = page->next_after;
     query.boot = page->boot;
@@ -76,9 +76,9 @@ ExitStatus run_once(control::EventQuery query, const Context& context) {
 
 // What a daemon that is away for a while says when it is back is still of interest: it
 // names a gap or another boot.
-ExitStatus run_follow(control::EventQuery query, const Context& context) {
-  control::ApiClient client = context.client();
-  if (context.format == control::TableFormat::kCsv) {
+ExitStatus run_follow(api::EventQuery query, const Context& context) {
+  api::ApiClient client = context.client();
+  if (context.format == text::TableFormat::kCsv) {
     if (!print(print_events({}, context.format))) return ExitStatus::kFailed;
   }
   bool away = false;
@@ -88,8 +88,7 @@ ExitStatus run_follow(control::EventQuery query, const Context& context) {
     if (!page) {
       if (query.boot.empty() || !client.unreachable()) return report(page.error(), client);
       if (!std::exchange(away, true)) {
-        fmt::print(stderr, "paravane: {}; waiting for it\n",
-                   control::printable(page.error().message));
+        fmt::print(stderr, "paravane: {}; waiting for it\n", text::printable(page.error().message));
       }
       std::this_thread::sleep_for(kPause);
       continue;
@@ -107,9 +106,9 @@ ExitStatus run_follow(control::EventQuery query, const Context& context) {
 }
 
 ExitStatus run_events(const EventsOptions& options, const Context& context) {
-  control::EventQuery query{.after = options.since.value_or(0)};
+  api::EventQuery query{.after = options.since.value_or(0)};
   if (!options.vm.empty()) {
-    if (const Status good = control::check_name(options.vm); !good) {
+    if (const Status good = model::check_name(options.vm); !good) {
       return report_usage(fmt::format("vm {}: {}", options.vm, good.error().message));
     }
     query.vm = options.vm;

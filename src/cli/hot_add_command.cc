@@ -22,10 +22,10 @@ struct HotAddOptions {
 };
 
 ExitStatus run_hot_add(const HotAddOptions& options, const Context& context) {
-  if (const Status good = control::check_name(options.name); !good) {
+  if (const Status good = model::check_name(options.name); !good) {
     return report_usage(fmt::format("vm {}: {}", options.name, good.error().message));
   }
-  control::ApiClient client = context.client();
+  api::ApiClient client = context.client();
   const auto vm = client.find_vm(options.name);
   if (!vm) return report(vm.error(), client);
   const auto slots = vmm::slots_of(*vm, vmm::kFirstSlot);
@@ -63,7 +63,7 @@ void add_vm_hot_add_command(CLI::App& vm, Run& run) {
   command->add_option("--adapter", options->adapter, "Its number, as vm list shows it")
       ->type_name("NUMBER")
       ->required()
-      ->check(CLI::Range(1u, control::kMaxAdapters).description(""));
+      ->check(CLI::Range(1u, model::kMaxAdapters).description(""));
   command
       ->add_option("--bus", options->bus,
                    "Id of a root port of the VM (pcie-root-port,mem-reserve=8M) with nothing in it")

@@ -6,14 +6,14 @@
 #include <string>
 
 #include "cli/commands.h"
-#include "control/impairment.h"
-#include "control/vm.h"
+#include "model/impairment.h"
+#include "model/vm.h"
 
 namespace paravane::cli {
 namespace {
 
 struct SetOptions {
-  control::Impairment impairment;
+  model::Impairment impairment;
   std::string loss;
   std::string delay;
   std::string reorder;
@@ -21,50 +21,51 @@ struct SetOptions {
   std::string seed;
 };
 
-control::TextTable impairment_table(const std::vector<control::ImpairmentStatus>& impairments) {
-  control::TextTable table({"VM", "Peer", "Loss", "Delay", "Reorder", "RNR", "Seed", "Messages",
-                            "Lost", "Answers Lost", "Delayed", "Reordered", "RNRs"});
-  for (const control::ImpairmentStatus& one : impairments) {
-    const control::Impairment& spec = one.spec;
-    table.add({spec.vm, spec.peer, control::format_share(spec.loss_ppm),
-               control::format_delay(spec.delay_us), control::format_share(spec.reorder_ppm),
-               control::format_share(spec.rnr_ppm), spec.seed, one.messages, one.lost,
+text::TextTable impairment_table(const std::vector<model::ImpairmentStatus>& impairments) {
+  text::TextTable table({"VM", "Peer", "Loss", "Delay", "Reorder", "RNR", "Seed", "Messages",
+                         "Lost", "Answers Lost", "Delayed", "Reordered", "RNRs"});
+  for (const model::ImpairmentStatus& one : impairments) {
+    const model::Impairment& spec = one.spec;
+    table.add({spec.vm, spec.peer, model::format_share(spec.loss_ppm),
+               model::format_delay(spec.delay_us), model::format_share(spec.reorder_ppm),
+               model::format_share(spec.rnr_ppm), spec.seed, one.messages, one.lost,
                one.answers_lost, one.delayed, one.reordered, one.rnr});
   }
   return table;
 }
 
 // What the texts of the options say. Errors: kInvalidArgument.
-Result<control::Impairment> read_options(const SetOptions& options) {
-  control::Impairment impairment = options.impairment;
+Result<model::Impairment> read_options(const SetOptions& options) {
+  model::Impairment impairment = options.impairment;
   for (const auto& [text, share] : {std::pair(&options.loss, &impairment.loss_ppm),
                                     std::pair(&options.reorder, &impairment.reorder_ppm),
                                     std::pair(&options.rnr, &impairment.rnr_ppm)}) {
     if (text->empty()) continue;
-    const auto ppm = control::parse_share(*text);
+    const auto ppm = model::parse_share(*text);
     if (!ppm) return std::unexpected(ppm.error());
     *share = *ppm;
   }
   if (!options.delay.empty()) {
-    const auto delay = control::parse_delay_us(options.delay);
+    const auto delay = model::parse_delay_us(options.delay);
     if (!delay) return std::unexpected(delay.error());
     impairment.delay_us = *delay;
   }
   if (!options.seed.empty()) {
-    const auto seed = control::parse_seed(options.seed);
+    const auto seed = model::parse_seed(options.seed);
     if (!seed) {
       return fail(Errc::kInvalidArgument, fmt::format("--seed {}", seed.error().message));
     }
     impairment.seed = *seed;
   }
-  if (Status good = check_impairment(impairment); !good) return std::unexpected(good.error());
+  if (Status good = model::check_impairment(impairment); !good)
+    return std::unexpected(good.error());
   return impairment;
 }
 
 ExitStatus run_set(const SetOptions& options, const Context& context) {
   const auto impairment = read_options(options);
   if (!impairment) return report_usage(impairment.error().message);
-  control::ApiClient client = context.client();
+  api::ApiClient client = context.client();
   const auto set = client.set_impairment(*impairment);
   if (!set) return report(set.error(), client);
   fmt::print("{}", impairment_table({*set}).print(context.format));
@@ -73,17 +74,17 @@ ExitStatus run_set(const SetOptions& options, const Context& context) {
 
 ExitStatus run_clear(const std::string& vm, const Context& context) {
   if (!vm.empty()) {
-    if (const Status good = control::check_name(vm); !good) {
+    if (const Status good = model::check_name(vm); !good) {
       return report_usage(fmt::format("vm {}: {}", vm, good.error().message));
     }
   }
-  control::ApiClient client = context.client();
+  api::ApiClient client = context.client();
   const auto cleared = client.clear_impairments(vm.empty() ? std::nullopt : std::optional(vm));
   return cleared ? ExitStatus::kOk : report(cleared.error(), client);
 }
 
 ExitStatus run_list(const Context& context) {
-  control::ApiClient client = context.client();
+  api::ApiClient client = context.client();
   const auto impairments = client.list_impairments();
   if (!impairments) return report(impairments.error(), client);
   fmt::print("{}", impairment_table(*impairments).print(context.format));

@@ -14,28 +14,28 @@ namespace {
 
 std::string all_names() {
   std::string names;
-  for (const control::LimitField& field : control::kLimitFields) {
+  for (const model::LimitField& field : model::kLimitFields) {
     names += fmt::format("{}{}", names.empty() ? "" : ", ", field.name);
   }
   return names;
 }
 
 struct LimitWords {
-  const control::LimitField* field;
+  const model::LimitField* field;
   std::string value;  // empty: none was written
 };
 
 Result<LimitWords> split(std::string_view option) {
   const std::size_t equals = option.find('=');
-  for (const control::LimitField& field : control::kLimitFields) {
+  for (const model::LimitField& field : model::kLimitFields) {
     if (field.name != option.substr(0, equals)) continue;
     return LimitWords{
         .field = &field,
         .value = std::string(equals == std::string_view::npos ? "" : option.substr(equals + 1))};
   }
   std::vector<std::string> names;
-  names.reserve(control::kLimitFields.size());
-  for (const control::LimitField& field : control::kLimitFields) names.emplace_back(field.name);
+  names.reserve(model::kLimitFields.size());
+  for (const model::LimitField& field : model::kLimitFields) names.emplace_back(field.name);
   const auto near = nearest_name(option.substr(0, equals), names);
   return fail(
       Errc::kInvalidArgument,
@@ -53,10 +53,10 @@ std::optional<std::uint32_t> to_number(const std::string& digits) {
 
 }  // namespace
 
-Status set_limit(std::string_view option, control::VmLimits& limits) {
+Status set_limit(std::string_view option, model::VmLimits& limits) {
   const Result<LimitWords> words = split(option);
   if (!words) return std::unexpected(words.error());
-  const control::LimitField& field = *words->field;
+  const model::LimitField& field = *words->field;
   const auto value = to_number(words->value);
   if (!value) {
     return fail(Errc::kInvalidArgument, fmt::format("--limit {}: write {}=NUMBER, {} to {}", option,
@@ -70,13 +70,13 @@ Status set_limit(std::string_view option, control::VmLimits& limits) {
   return {};
 }
 
-Result<control::LimitChange> parse_limit(std::string_view option) {
+Result<model::LimitChange> parse_limit(std::string_view option) {
   const Result<LimitWords> words = split(option);
   if (!words) return std::unexpected(words.error());
-  const control::LimitField& field = *words->field;
-  if (words->value == "default") return control::LimitChange{.field = &field, .value = {}};
+  const model::LimitField& field = *words->field;
+  if (words->value == "default") return model::LimitChange{.field = &field, .value = {}};
   const auto value = to_number(words->value);
-  if (value) return control::LimitChange{.field = &field, .value = value};
+  if (value) return model::LimitChange{.field = &field, .value = value};
   return fail(Errc::kInvalidArgument,
               fmt::format("--limit {}: write {}=NUMBER, {} to {}, or {}=default", option,
                           field.name, field.min, field.max, field.name));

@@ -38,11 +38,11 @@ bool is_none(const std::vector<std::string>& words) {
   return words.size() == 1 && words.front() == kNone;
 }
 
-Result<std::vector<control::Disk>> parse_disks(const std::vector<std::string>& words) {
-  std::vector<control::Disk> disks;
+Result<std::vector<model::Disk>> parse_disks(const std::vector<std::string>& words) {
+  std::vector<model::Disk> disks;
   if (is_none(words)) return disks;
   for (const std::string& word : words) {
-    Result<control::Disk> disk = parse_disk(word);
+    Result<model::Disk> disk = parse_disk(word);
     if (!disk) return std::unexpected(disk.error());
     disks.push_back(std::move(*disk));
   }
@@ -93,18 +93,18 @@ void add_machine_options(CLI::App& command, MachineWords& words) {
       ->allow_extra_args(false);
 }
 
-Result<control::Disk> parse_disk(std::string_view word) {
+Result<model::Disk> parse_disk(std::string_view word) {
   const std::string all(word);
   const auto bad = [&all](std::string_view problem) {
     return fail(Errc::kInvalidArgument, fmt::format("--disk {}: {}", all, problem));
   };
   const std::string file = take_part(word);
   if (file.empty()) return bad("name a file");
-  control::Disk disk{.file = *whole_path(file)};
+  model::Disk disk{.file = *whole_path(file)};
   while (!word.empty()) {
     const std::string part = take_part(word);
     const auto format =
-        part.starts_with("format=") ? control::parse_disk_format(part.substr(7)) : std::nullopt;
+        part.starts_with("format=") ? model::parse_disk_format(part.substr(7)) : std::nullopt;
     if (format) disk.format = *format;
     if (part == "readonly") disk.read_only = true;
     if (!format && part != "readonly") {
@@ -114,14 +114,14 @@ Result<control::Disk> parse_disk(std::string_view word) {
   return disk;
 }
 
-Result<control::VmMachineChange> machine_change(const MachineWords& words) {
-  control::VmMachineChange change{.cpus = words.cpus,
-                                  .cpu_model = words.cpu_model,
-                                  .lock_memory = words.lock_memory,
-                                  .huge_pages = words.huge_pages,
-                                  .kernel = whole_path(words.kernel),
-                                  .initrd = whole_path(words.initrd),
-                                  .append = words.append};
+Result<model::VmMachineChange> machine_change(const MachineWords& words) {
+  model::VmMachineChange change{.cpus = words.cpus,
+                                .cpu_model = words.cpu_model,
+                                .lock_memory = words.lock_memory,
+                                .huge_pages = words.huge_pages,
+                                .kernel = whole_path(words.kernel),
+                                .initrd = whole_path(words.initrd),
+                                .append = words.append};
   if (words.memory) {
     const Result<std::uint64_t> bytes = vmm::parse_memory(*words.memory);
     if (!bytes) return std::unexpected(bytes.error());
@@ -131,7 +131,7 @@ Result<control::VmMachineChange> machine_change(const MachineWords& words) {
     }
     change.memory_mib = *bytes / kMib;
   }
-  if (words.accelerator) change.accelerator = control::parse_accelerator(*words.accelerator);
+  if (words.accelerator) change.accelerator = model::parse_accelerator(*words.accelerator);
   if (words.cpu_model == kNone) change.cpu_model = "";
   if (!words.disks.empty()) {
     auto disks = parse_disks(words.disks);

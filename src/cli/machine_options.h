@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "control/vm_machine.h"
+#include "model/vm_machine.h"
 
 namespace paravane::cli {
 
@@ -30,10 +30,10 @@ void add_machine_options(CLI::App& command, MachineWords& words);
 
 // What was not written stays unset; "none" takes away. Paths become whole.
 // Errors: kInvalidArgument, naming the option.
-Result<control::VmMachineChange> machine_change(const MachineWords& words);
+Result<model::VmMachineChange> machine_change(const MachineWords& words);
 
 // FILE[,format=raw|qcow2][,readonly]; a comma of the file's name is doubled.
 // Errors: kInvalidArgument.
-Result<control::Disk> parse_disk(std::string_view word);
+Result<model::Disk> parse_disk(std::string_view word);
 
 }  // namespace paravane::cli

@@ -28,15 +28,15 @@ TEST(MachineOptions, AreReadAsTheyAreWritten) {
                                       .disks = {"/a"},
                                       .qemu_arguments = {"-vga", "std"}});
   ASSERT_TRUE(change);
-  EXPECT_EQ(*change, (control::VmMachineChange{.memory_mib = 4096,
-                                               .cpus = 2,
-                                               .accelerator = control::Accelerator::kTcg,
-                                               .cpu_model = "max",
-                                               .lock_memory = true,
-                                               .kernel = "/vmlinuz",
-                                               .append = "quiet",
-                                               .disks = {{{.file = "/a"}}},
-                                               .qemu_arguments = {{"-vga", "std"}}}));
+  EXPECT_EQ(*change, (model::VmMachineChange{.memory_mib = 4096,
+                                             .cpus = 2,
+                                             .accelerator = model::Accelerator::kTcg,
+                                             .cpu_model = "max",
+                                             .lock_memory = true,
+                                             .kernel = "/vmlinuz",
+                                             .append = "quiet",
+                                             .disks = {{{.file = "/a"}}},
+                                             .qemu_arguments = {{"-vga", "std"}}}));
 }
 
 TEST(MachineOptions, NoneTakesAway) {
@@ -62,9 +62,9 @@ TEST(Disk, IsAFileAndWhatItIs) {
   const auto disk = parse_disk("/srv/a,,b.img,format=qcow2,readonly");
   ASSERT_TRUE(disk);
   EXPECT_EQ(*disk,
-            (control::Disk{
-                .file = "/srv/a,b.img", .format = control::DiskFormat::kQcow2, .read_only = true}));
-  EXPECT_EQ(parse_disk("/a")->format, control::DiskFormat::kRaw);
+            (model::Disk{
+                .file = "/srv/a,b.img", .format = model::DiskFormat::kQcow2, .read_only = true}));
+  EXPECT_EQ(parse_disk("/a")->format, model::DiskFormat::kRaw);
   EXPECT_TRUE(parse_disk("a.img")->file.starts_with("/"));
 }
 

@@ -9,16 +9,16 @@
 
 namespace paravane::cli {
 
-using control::PhysicalNic;
-using control::RdmaDevice;
-using control::RdmaStats;
-using control::TextRecord;
-using control::TextTable;
+using model::PhysicalNic;
+using model::RdmaDevice;
+using model::RdmaStats;
+using text::TextRecord;
+using text::TextTable;
 
 namespace {
 
 // What is not on PCI, as vSphere calls it.
-std::string shown_pci(const PhysicalNic& nic) {
+std::string shown_pci(const model::PhysicalNic& nic) {
   return nic.pci.empty() ? "Pseudo" : nic.pci;
 }
 
@@ -26,13 +26,13 @@ std::string up_or_down(bool up) {
   return up ? "Up" : "Down";
 }
 
-std::string duplex(const PhysicalNic& nic) {
+std::string duplex(const model::PhysicalNic& nic) {
   return nic.full_duplex ? "Full" : "Half";
 }
 
 // "100 Gbps", "2.5 Gbps"; without a link "0", as vSphere has it.
-std::string shown_speed(const RdmaDevice& device) {
-  const bool linked = device.state != control::RdmaState::kDown && device.speed_mbps != 0;
+std::string shown_speed(const model::RdmaDevice& device) {
+  const bool linked = device.state != model::RdmaState::kDown && device.speed_mbps != 0;
   return linked ? fmt::format("{:g} Gbps", device.speed_mbps / 1000.0) : "0";
 }
 
@@ -66,7 +66,7 @@ constexpr std::array kResources = std::to_array<std::pair<std::string_view, cons
     {"cm_id", "Connection identifiers allocated"},
 });
 
-std::optional<std::uint64_t> find_counter(const RdmaStats& stats, std::string_view name) {
+std::optional<std::uint64_t> find_counter(const model::RdmaStats& stats, std::string_view name) {
   for (const auto* counters : {&stats.counters, &stats.hw_counters}) {
     const auto found = counters->find(std::string(name));
     if (found != counters->end()) return found->second;
@@ -76,10 +76,10 @@ std::optional<std::uint64_t> find_counter(const RdmaStats& stats, std::string_vi
 
 }  // namespace
 
-TextTable nic_table(const std::vector<PhysicalNic>& nics) {
-  TextTable table({"Name", "PCI Device", "Driver", "Admin Status", "Link Status", "Speed", "Duplex",
-                   "MAC Address", "MTU", "Description"});
-  for (const PhysicalNic& nic : nics) {
+text::TextTable nic_table(const std::vector<model::PhysicalNic>& nics) {
+  text::TextTable table({"Name", "PCI Device", "Driver", "Admin Status", "Link Status", "Speed",
+                         "Duplex", "MAC Address", "MTU", "Description"});
+  for (const model::PhysicalNic& nic : nics) {
     table.add({nic.name, shown_pci(nic), nic.driver, up_or_down(nic.up), up_or_down(nic.carrier),
                std::uint64_t{nic.speed_mbps}, duplex(nic), nic.mac, std::uint64_t{nic.mtu},
                nic.description});
@@ -87,13 +87,13 @@ TextTable nic_table(const std::vector<PhysicalNic>& nics) {
   return table;
 }
 
-std::string esxcfg_nics(const std::vector<PhysicalNic>& nics) {
+std::string esxcfg_nics(const std::vector<model::PhysicalNic>& nics) {
   const auto line = [](const auto&... cells) {
     return fmt::format("{:<7} {:<12} {:<11} {:<4} {:<10} {:<6} {:<17} {:<6} {}\n", cells...);
   };
   std::string text =
       line("Name", "PCI", "Driver", "Link", "Speed", "Duplex", "MAC Address", "MTU", "Description");
-  for (const PhysicalNic& nic : nics) {
+  for (const model::PhysicalNic& nic : nics) {
     text +=
         line(nic.name, shown_pci(nic), nic.driver, up_or_down(nic.carrier),
              fmt::format("{}Mbps", nic.speed_mbps), duplex(nic), nic.mac, nic.mtu, nic.description);
@@ -101,26 +101,27 @@ std::string esxcfg_nics(const std::vector<PhysicalNic>& nics) {
   return text;
 }
 
-TextTable rdma_device_table(const std::vector<RdmaDevice>& devices) {
-  TextTable table({"Name", "Driver", "State", "MTU", "Speed", "Paired Uplink", "Description"});
-  for (const RdmaDevice& device : devices) {
-    table.add({device.name, device.driver, std::string(to_string(device.state)),
+text::TextTable rdma_device_table(const std::vector<model::RdmaDevice>& devices) {
+  text::TextTable table(
+      {"Name", "Driver", "State", "MTU", "Speed", "Paired Uplink", "Description"});
+  for (const model::RdmaDevice& device : devices) {
+    table.add({device.name, device.driver, std::string(model::to_string(device.state)),
                std::uint64_t{device.mtu}, shown_speed(device), device.paired_uplink,
                device.description});
   }
   return table;
 }
 
-TextTable rdma_protocol_table(const std::vector<RdmaDevice>& devices) {
-  TextTable table({"Device", "RoCE v1", "RoCE v2", "iWARP"});
-  for (const RdmaDevice& device : devices) {
+text::TextTable rdma_protocol_table(const std::vector<model::RdmaDevice>& devices) {
+  text::TextTable table({"Device", "RoCE v1", "RoCE v2", "iWARP"});
+  for (const model::RdmaDevice& device : devices) {
     table.add({device.name, device.roce_v1, device.roce_v2, device.iwarp});
   }
   return table;
 }
 
-TextRecord rdma_stats_record(const RdmaStats& stats) {
-  TextRecord record;
+text::TextRecord rdma_stats_record(const model::RdmaStats& stats) {
+  text::TextRecord record;
   std::set<std::string, std::less<>> told;
   for (const StatsLine& line : kLines) {
     for (const std::string_view name : line.names) {

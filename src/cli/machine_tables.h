@@ -6,22 +6,22 @@
 #include <string>
 #include <vector>
 
-#include "control/machine.h"
-#include "control/text_records.h"
-#include "control/text_table.h"
+#include "model/machine.h"
+#include "text/text_records.h"
+#include "text/text_table.h"
 
 namespace paravane::cli {
 
 // network nic list, of 8.0.
-control::TextTable nic_table(const std::vector<control::PhysicalNic>& nics);
+text::TextTable nic_table(const std::vector<model::PhysicalNic>& nics);
 // esxcfg-nics -l, of 6.5: no dashed row, and speeds with their unit.
-std::string esxcfg_nics(const std::vector<control::PhysicalNic>& nics);
+std::string esxcfg_nics(const std::vector<model::PhysicalNic>& nics);
 // rdma device list.
-control::TextTable rdma_device_table(const std::vector<control::RdmaDevice>& devices);
+text::TextTable rdma_device_table(const std::vector<model::RdmaDevice>& devices);
 // rdma device protocol list.
-control::TextTable rdma_protocol_table(const std::vector<control::RdmaDevice>& devices);
+text::TextTable rdma_protocol_table(const std::vector<model::RdmaDevice>& devices);
 // rdma device stats get: with esxcli's words what Linux counts too, then all else that it
 // counts by its own.
-control::TextRecord rdma_stats_record(const control::RdmaStats& stats);
+text::TextRecord rdma_stats_record(const model::RdmaStats& stats);
 
 }  // namespace paravane::cli

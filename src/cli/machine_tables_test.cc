@@ -10,14 +10,14 @@
 namespace paravane::cli {
 namespace {
 
-using control::RdmaState;
-using control::TableFormat;
+using model::RdmaState;
+using text::TableFormat;
 
-std::vector<control::RdmaDevice> two_devices() {
+std::vector<model::RdmaDevice> two_devices() {
   return {{.name = "vmrdma0",
            .driver = "nmlx5_rdma",
            .description = "MT27700 Family [ConnectX-4]",
-           .state = RdmaState::kActive,
+           .state = model::RdmaState::kActive,
            .mtu = 1024,
            .speed_mbps = 100'000,
            .paired_uplink = "vmnic4",
@@ -25,13 +25,13 @@ std::vector<control::RdmaDevice> two_devices() {
           {.name = "vmrdma1",
            .driver = "nmlx4_rdma",
            .description = "MT27520 Family [ConnectX-3 Pro]",
-           .state = RdmaState::kDown,
+           .state = model::RdmaState::kDown,
            .mtu = 1024,
            .speed_mbps = 40'000,
            .paired_uplink = "vmnic4"}};
 }
 
-std::vector<control::PhysicalNic> two_nics() {
+std::vector<model::PhysicalNic> two_nics() {
   return {{.name = "vmnic1",
            .pci = "0000:2f:00.0",
            .driver = "igbn",
@@ -51,7 +51,7 @@ std::vector<control::PhysicalNic> two_nics() {
 }
 
 TEST(MachineTables, RdmaDevicesAreAsInTheGuides) {
-  EXPECT_EQ(rdma_device_table(two_devices()).print(TableFormat::kTable),
+  EXPECT_EQ(rdma_device_table(two_devices()).print(text::TableFormat::kTable),
             "Name     Driver      State   MTU   Speed     Paired Uplink  Description\n"
             "-------  ----------  ------  ----  --------  -------------  "
             "-------------------------------\n"
@@ -59,30 +59,30 @@ TEST(MachineTables, RdmaDevicesAreAsInTheGuides) {
             "MT27700 Family [ConnectX-4]\n"
             "vmrdma1  nmlx4_rdma  Down    1024  0         vmnic4         "
             "MT27520 Family [ConnectX-3 Pro]\n");
-  EXPECT_EQ(rdma_device_table({}).print(TableFormat::kTable),
+  EXPECT_EQ(rdma_device_table({}).print(text::TableFormat::kTable),
             "Name  Driver  State  MTU  Speed  Paired Uplink  Description\n"
             "----  ------  -----  ---  -----  -------------  -----------\n");
-  EXPECT_EQ(rdma_device_table({}).print(TableFormat::kJson), "[]\n");
+  EXPECT_EQ(rdma_device_table({}).print(text::TableFormat::kJson), "[]\n");
 }
 
 TEST(MachineTables, ProtocolsAreLowerCaseBooleans) {
-  EXPECT_EQ(rdma_protocol_table({two_devices()[0]}).print(TableFormat::kTable),
+  EXPECT_EQ(rdma_protocol_table({two_devices()[0]}).print(text::TableFormat::kTable),
             "Device   RoCE v1  RoCE v2  iWARP\n"
             "-------  -------  -------  -----\n"
             "vmrdma0  false    true     false\n");
-  EXPECT_EQ(rdma_protocol_table({two_devices()[0]}).print(TableFormat::kCsv),
+  EXPECT_EQ(rdma_protocol_table({two_devices()[0]}).print(text::TableFormat::kCsv),
             "Device,RoCE v1,RoCE v2,iWARP\nvmrdma0,false,true,false\n");
 }
 
 TEST(MachineTables, SpeedsMayHaveFractions) {
   auto devices = two_devices();
   devices[0].speed_mbps = 2'500;
-  EXPECT_THAT(rdma_device_table({devices[0]}).print(TableFormat::kCsv),
+  EXPECT_THAT(rdma_device_table({devices[0]}).print(text::TableFormat::kCsv),
               testing::HasSubstr("Active,1024,2.5 Gbps,vmnic4"));
 }
 
 TEST(MachineTables, NicsAreAsInVsphere8) {
-  EXPECT_EQ(nic_table(two_nics()).print(TableFormat::kTable),
+  EXPECT_EQ(nic_table(two_nics()).print(text::TableFormat::kTable),
             "Name    PCI Device    Driver  Admin Status  Link Status  Speed  Duplex  MAC Address"
             "        MTU   Description\n"
             "------  ------------  ------  ------------  -----------  -----  ------  "
@@ -109,7 +109,7 @@ TEST(MachineTables, StatsHaveTheWordsOfEsxcliFirst) {
        .counters = {{"port_rcv_data", 10}, {"port_rcv_packets", 3}, {"symbol_error", 1}},
        .hw_counters = {{"out_of_sequence", 2}, {"rcvd_pkts", 99}},
        .resources = {{"qp", 4}}})};
-  EXPECT_EQ(print_records(records, TableFormat::kTable),
+  EXPECT_EQ(text::print_records(records, text::TableFormat::kTable),
             "   Packets received: 3\n"
             "   Bytes received: 40\n"
             "   Queue pairs allocated: 4\n"

@@ -18,15 +18,15 @@ std::string or_dash(const std::string& text) {
 
 }  // namespace
 
-control::TextTable switch_table(const std::vector<control::SwitchStatus>& switches) {
-  control::TextTable table(
+text::TextTable switch_table(const std::vector<model::SwitchStatus>& switches) {
+  text::TextTable table(
       {"Name", "MTU", "Host", "Uplink", "Form", "Bridges", "Port Groups", "Problem"});
-  for (const control::SwitchStatus& vds : switches) {
+  for (const model::SwitchStatus& vds : switches) {
     const std::string groups = or_dash(join(vds.port_groups, ","));
     const auto add = [&](const std::string& host, const std::string& uplink) {
       const bool here = host == vds.host;
       table.add({vds.spec.name, std::uint64_t{vds.spec.mtu}, or_dash(host), or_dash(uplink),
-                 here ? std::string(to_string(vds.form)) : std::string("-"),
+                 here ? std::string(model::to_string(vds.form)) : std::string("-"),
                  here ? or_dash(join(vds.bridges, ",")) : std::string("-"), groups,
                  here ? join(vds.problems, "; ") : std::string()});
     };
@@ -36,9 +36,9 @@ control::TextTable switch_table(const std::vector<control::SwitchStatus>& switch
   return table;
 }
 
-control::TextTable port_group_table(const std::vector<control::PortGroupStatus>& groups) {
-  control::TextTable table({"Name", "VDS", "VLAN", "Adapters"});
-  for (const control::PortGroupStatus& group : groups) {
+text::TextTable port_group_table(const std::vector<model::PortGroupStatus>& groups) {
+  text::TextTable table({"Name", "VDS", "VLAN", "Adapters"});
+  for (const model::PortGroupStatus& group : groups) {
     table.add({group.spec.name, group.spec.vds, std::uint64_t{group.spec.vlan},
                or_dash(join(group.adapters, ","))});
   }

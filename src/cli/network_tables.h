@@ -4,14 +4,14 @@
 
 #include <vector>
 
-#include "control/distributed_switch.h"
-#include "control/text_table.h"
+#include "model/distributed_switch.h"
+#include "text/text_table.h"
 
 namespace paravane::cli {
 
 // A row for each host of a switch; how the switch is made is known of the host that
 // answers.
-control::TextTable switch_table(const std::vector<control::SwitchStatus>& switches);
-control::TextTable port_group_table(const std::vector<control::PortGroupStatus>& groups);
+text::TextTable switch_table(const std::vector<model::SwitchStatus>& switches);
+text::TextTable port_group_table(const std::vector<model::PortGroupStatus>& groups);
 
 }  // namespace paravane::cli

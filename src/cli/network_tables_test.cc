@@ -6,18 +6,18 @@
 namespace paravane::cli {
 namespace {
 
-using control::TableFormat;
+using text::TableFormat;
 
 TEST(SwitchTable, HasARowForEachHostAndSaysHowItIsOnThisOne) {
-  const control::SwitchStatus lan{
+  const model::SwitchStatus lan{
       .spec = {.name = "lan", .mtu = 9000, .hosts = {{"h1", "eth1"}, {"h2", ""}}},
       .port_groups = {"a", "b"},
       .host = "h1",
-      .form = control::SwitchForm::kPlain,
+      .form = model::SwitchForm::kPlain,
       .bridges = {"pvs-lan", "pvs-lan+10"},
       .problems = {"x", "y"}};
-  const control::SwitchStatus empty{.spec = {.name = "new"}, .host = "h1"};
-  EXPECT_EQ(switch_table({lan, empty}).print(TableFormat::kCsv),
+  const model::SwitchStatus empty{.spec = {.name = "new"}, .host = "h1"};
+  EXPECT_EQ(switch_table({lan, empty}).print(text::TableFormat::kCsv),
             "Name,MTU,Host,Uplink,Form,Bridges,Port Groups,Problem\n"
             "lan,9000,h1,eth1,plain,\"pvs-lan,pvs-lan+10\",\"a,b\",x; y\n"
             "lan,9000,h2,-,-,-,\"a,b\",\n"
@@ -28,7 +28,7 @@ TEST(PortGroupTable, NamesTheAdaptersThatLiveThere) {
   EXPECT_EQ(port_group_table(
                 {{.spec = {.name = "a", .vds = "lan", .vlan = 10}, .adapters = {"db1", "db1/2"}},
                  {.spec = {.name = "b", .vds = "lan"}}})
-                .print(TableFormat::kCsv),
+                .print(text::TableFormat::kCsv),
             "Name,VDS,VLAN,Adapters\n"
             "a,lan,10,\"db1,db1/2\"\n"
             "b,lan,0,-\n");

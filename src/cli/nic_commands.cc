@@ -9,7 +9,7 @@ namespace paravane::cli {
 namespace {
 
 ExitStatus run_list(const Context& context) {
-  control::ApiClient client = context.client();
+  api::ApiClient client = context.client();
   const auto nics = client.list_nics();
   if (!nics) return report(nics.error(), client);
   fmt::print("{}", nic_table(*nics).print(context.format));
@@ -17,10 +17,10 @@ ExitStatus run_list(const Context& context) {
 }
 
 ExitStatus run_esxcfg(const Context& context) {
-  control::ApiClient client = context.client();
+  api::ApiClient client = context.client();
   const auto nics = client.list_nics();
   if (!nics) return report(nics.error(), client);
-  const bool as_table = context.format == control::TableFormat::kTable;
+  const bool as_table = context.format == text::TableFormat::kTable;
   fmt::print("{}", as_table ? esxcfg_nics(*nics) : nic_table(*nics).print(context.format));
   return ExitStatus::kOk;
 }

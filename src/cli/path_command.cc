@@ -9,7 +9,7 @@
 
 #include "cli/commands.h"
 #include "cli/stats_tables.h"
-#include "control/vm.h"
+#include "model/vm.h"
 
 namespace paravane::cli {
 namespace {
@@ -17,12 +17,12 @@ namespace {
 ExitStatus run_list(const std::string& name, const Context& context) {
   std::optional<std::string> vm;
   if (!name.empty()) {
-    if (const Status good = control::check_name(name); !good) {
+    if (const Status good = model::check_name(name); !good) {
       return report_usage(fmt::format("vm {}: {}", name, good.error().message));
     }
     vm = name;
   }
-  control::ApiClient client = context.client();
+  api::ApiClient client = context.client();
   const auto stats = client.stats(vm);
   if (!stats) return report(stats.error(), client);
   fmt::print("{}", path_table(*stats).print(context.format));

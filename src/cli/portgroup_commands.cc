@@ -7,23 +7,24 @@
 
 #include "cli/commands.h"
 #include "cli/network_tables.h"
-#include "control/vm.h"
+#include "model/vm.h"
 
 namespace paravane::cli {
 namespace {
 
 struct CreateOptions {
-  control::PortGroup group;
+  model::PortGroup group;
   std::string vlan = "0";
 };
 
 ExitStatus run_create(const CreateOptions& options, const Context& context) {
-  control::PortGroup group = options.group;
-  const Result<std::uint32_t> vlan = control::parse_vlan(options.vlan);
+  model::PortGroup group = options.group;
+  const Result<std::uint32_t> vlan = model::parse_vlan(options.vlan);
   if (!vlan) return report_usage(vlan.error().message);
   group.vlan = *vlan;
-  if (const Status good = check_port_group(group); !good) return report_usage(good.error().message);
-  control::ApiClient client = context.client();
+  if (const Status good = model::check_port_group(group); !good)
+    return report_usage(good.error().message);
+  api::ApiClient client = context.client();
   const auto made = client.create_port_group(group);
   if (!made) return report(made.error(), client);
   fmt::print("{}", port_group_table({*made}).print(context.format));
@@ -31,16 +32,16 @@ ExitStatus run_create(const CreateOptions& options, const Context& context) {
 }
 
 ExitStatus run_delete(const std::string& name, const Context& context) {
-  if (const Status good = control::check_name(name); !good) {
+  if (const Status good = model::check_name(name); !good) {
     return report_usage(fmt::format("portgroup {}: {}", name, good.error().message));
   }
-  control::ApiClient client = context.client();
+  api::ApiClient client = context.client();
   const auto deleted = client.delete_port_group(name);
   return deleted ? ExitStatus::kOk : report(deleted.error(), client);
 }
 
 ExitStatus run_list(const Context& context) {
-  control::ApiClient client = context.client();
+  api::ApiClient client = context.client();
   const auto groups = client.list_port_groups();
   if (!groups) return report(groups.error(), client);
   fmt::print("{}", port_group_table(*groups).print(context.format));

@@ -12,9 +12,9 @@
 namespace paravane::cli {
 namespace {
 
-ExitStatus show(control::TextTable (*table)(const std::vector<control::RdmaDevice>&),
+ExitStatus show(text::TextTable (*table)(const std::vector<model::RdmaDevice>&),
                 const Context& context) {
-  control::ApiClient client = context.client();
+  api::ApiClient client = context.client();
   const auto devices = client.list_rdma_devices();
   if (!devices) return report(devices.error(), client);
   fmt::print("{}", table(*devices).print(context.format));
@@ -22,14 +22,14 @@ ExitStatus show(control::TextTable (*table)(const std::vector<control::RdmaDevic
 }
 
 ExitStatus run_stats(const std::string& device, const Context& context) {
-  if (const Status good = control::check_rdma_name(device); !good) {
+  if (const Status good = model::check_rdma_name(device); !good) {
     return report_usage(good.error().message);
   }
-  control::ApiClient client = context.client();
+  api::ApiClient client = context.client();
   const auto stats = client.rdma_device_stats(device);
   if (!stats) return report(stats.error(), client);
   const std::array records = {rdma_stats_record(*stats)};
-  fmt::print("{}", print_records(records, context.format));
+  fmt::print("{}", text::print_records(records, context.format));
   return ExitStatus::kOk;
 }
 

@@ -16,14 +16,14 @@
 #include "base/unique_fd.h"
 #include "cli/commands.h"
 #include "cli/version.h"
-#include "control/capture.h"
-#include "control/pcapng.h"
-#include "control/vm.h"
+#include "model/capture.h"
+#include "model/vm.h"
+#include "text/pcapng.h"
 
 namespace paravane::cli {
 namespace {
 
-namespace pcapng = control::pcapng;
+namespace pcapng = text::pcapng;
 using Clock = std::chrono::steady_clock;
 
 // Between two looks that found nothing.
@@ -36,7 +36,7 @@ constexpr unsigned kLastReads = 12;
 constexpr std::uint32_t kMaxSeconds = 365u * 24 * 3600;
 
 struct SniffOptions {
-  control::CaptureSpec spec;
+  model::CaptureSpec spec;
   std::string file;
   std::uint32_t count = 0;    // 0: no end
   std::uint32_t seconds = 0;  // 0: no end
@@ -191,7 +191,7 @@ class Sniff {
     std::string end;
     std::uint64_t dropped = 0;
     for (std::uint32_t i = 0; i < status_.interfaces.size(); ++i) {
-      const control::CaptureInterface& interface = status_.interfaces[i];
+      const model::CaptureInterface& interface = status_.interfaces[i];
       dropped += interface.dropped;
       pcapng::append_statistics({.interface = i,
                                  .from_ns = started_ns_,
@@ -206,16 +206,16 @@ class Sniff {
   }
 
   const SniffOptions& options_;
-  control::ApiClient client_;
+  api::ApiClient client_;
   EndSignals signals_;
   Output output_;
-  control::CaptureStatus status_;
+  model::CaptureStatus status_;
   std::uint64_t started_ns_ = 0;
   std::uint64_t kept_ = 0;
 };
 
 ExitStatus run_sniff(const SniffOptions& options, const Context& context) {
-  if (const Status good = control::check_name(options.spec.vm); !good) {
+  if (const Status good = model::check_name(options.spec.vm); !good) {
     return report_usage(fmt::format("vm {}: {}", options.spec.vm, good.error().message));
   }
   return Sniff(options, context).run();
@@ -234,9 +234,9 @@ void add_sniff_command(CLI::App& parent, Run& run) {
   sniff
       ->add_option(
           "-s,--snaplen", options->spec.snaplen,
-          fmt::format("Of each packet, with its headers; 0: all ({})", control::kDefaultSnaplen))
+          fmt::format("Of each packet, with its headers; 0: all ({})", model::kDefaultSnaplen))
       ->type_name("BYTES")
-      ->check(CLI::Range(0u, control::kMaxSnaplen).description(""));
+      ->check(CLI::Range(0u, model::kMaxSnaplen).description(""));
   sniff->add_option("-c,--count", options->count, "Packets after which to end")
       ->type_name("PACKETS")
       ->check(CLI::Range(1u, 1u << 31).description(""));

@@ -10,10 +10,10 @@
 #include <string>
 #include <thread>
 
+#include "api/stats_json.h"
 #include "cli/commands.h"
 #include "cli/stats_tables.h"
-#include "control/stats_json.h"
-#include "control/vm.h"
+#include "model/vm.h"
 
 namespace paravane::cli {
 namespace {
@@ -29,18 +29,17 @@ struct StatsOptions {
 
 // What was asked for as one table, or else: as JSON everything there is, as CSV
 // a line per VM, and as text that and the queue pairs.
-std::string print_stats(const control::Stats& stats, const StatsOptions& options,
+std::string print_stats(const model::Stats& stats, const StatsOptions& options,
                         const Context& context) {
-  using control::TableFormat;
+  using text::TableFormat;
   if (options.counters) return counter_table(stats).print(context.format);
   if (options.queue_pairs) return qp_table(stats).print(context.format);
-  if (context.format == TableFormat::kCsv) return vm_table(stats).print(context.format);
-  if (context.format == TableFormat::kJson) {
-    return control::to_json(stats).dump(2, ' ', false, nlohmann::json::error_handler_t::replace) +
-           "\n";
+  if (context.format == text::TableFormat::kCsv) return vm_table(stats).print(context.format);
+  if (context.format == text::TableFormat::kJson) {
+    return api::to_json(stats).dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
   }
   std::string text = vm_table(stats).print(context.format);
-  const control::TextTable qps = qp_table(stats);
+  const text::TextTable qps = qp_table(stats);
   if (!qps.empty()) text += "\n" + qps.print(context.format);
   if (!options.vm.empty()) text += "\n" + counter_table(stats).print(context.format);
   return text;
@@ -49,12 +48,12 @@ std::string print_stats(const control::Stats& stats, const StatsOptions& options
 ExitStatus run_stats(const StatsOptions& options, const Context& context) {
   std::optional<std::string> vm;
   if (!options.vm.empty()) {
-    if (const Status good = control::check_name(options.vm); !good) {
+    if (const Status good = model::check_name(options.vm); !good) {
       return report_usage(fmt::format("vm {}: {}", options.vm, good.error().message));
     }
     vm = options.vm;
   }
-  control::ApiClient client = context.client();
+  api::ApiClient client = context.client();
   const bool terminal = ::isatty(STDOUT_FILENO) == 1;
   for (unsigned round = 1;; ++round) {
     const auto stats = client.stats(vm);

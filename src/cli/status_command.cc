@@ -14,17 +14,17 @@
 #include "base/unique_fd.h"
 #include "cli/commands.h"
 #include "cli/vm_table.h"
-#include "control/text_cell.h"
+#include "text/text_cell.h"
 
 namespace paravane::cli {
 namespace {
 
 ExitStatus run_status(const Context& context) {
-  control::ApiClient client = context.client();
+  api::ApiClient client = context.client();
   const auto status = client.status();
   if (!status) return report(status.error(), client);
-  control::TextTable table({"Version", "PID", "Uptime", "VMs", "Attached", "Sockets", "State",
-                            "Configuration", "Host", "Impairments"});
+  text::TextTable table({"Version", "PID", "Uptime", "VMs", "Attached", "Sockets", "State",
+                         "Configuration", "Host", "Impairments"});
   table.add({status->version, static_cast<std::uint64_t>(status->pid),
              fmt::format("{} s", status->uptime_seconds), status->vms, status->attached,
              status->socket_dir, status->state_dir,
@@ -43,11 +43,11 @@ bool ends(const UniqueFd& process) {
 }
 
 // Those whose adapters go with it, when it ends nevertheless.
-std::string attached_vms(control::ApiClient& client) {
+std::string attached_vms(api::ApiClient& client) {
   std::vector<std::string> names;
   const auto vms = client.list_vms();
   if (!vms) return {};
-  for (const control::VmStatus& vm : *vms) {
+  for (const model::VmStatus& vm : *vms) {
     if (is_attached(vm)) names.push_back(vm.spec.name);
   }
   return fmt::format("{}", fmt::join(names, ", "));
@@ -56,7 +56,7 @@ std::string attached_vms(control::ApiClient& client) {
 // What comes next may be to start it again, which it must not stand in the way of. Its
 // number is pinned before it is asked to end: afterwards it may be another's.
 ExitStatus run_stop(bool force, const Context& context) {
-  control::ApiClient client = context.client();
+  api::ApiClient client = context.client();
   const auto status = client.status();
   if (!status && client.unreachable()) return report(status.error(), client);
   UniqueFd process;
@@ -68,7 +68,7 @@ ExitStatus run_stop(bool force, const Context& context) {
     fmt::print(
         stderr,
         "paravane: these VMs have lost their adapters: {}\n  Shut each down, and start it again.\n",
-        control::printable(losers));
+        text::printable(losers));
   }
   if (!process || ends(process)) return ExitStatus::kOk;
   return report_failure(

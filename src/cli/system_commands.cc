@@ -23,29 +23,29 @@ struct SettingOptions {
 
 ExitStatus no_such_setting(const std::string& path) {
   std::vector<std::string> paths;
-  for (const auto& setting : control::advanced_settings()) paths.emplace_back(setting.path);
+  for (const auto& setting : model::advanced_settings()) paths.emplace_back(setting.path);
   return report_failure(
       fmt::format("there is no setting {}", path),
       do_you_mean(path, paths) + "List them with: paravane system settings advanced list");
 }
 
 ExitStatus run_setting_list(const SettingOptions& options, const Context& context) {
-  control::ApiClient client = context.client();
+  api::ApiClient client = context.client();
   auto configuration = client.vmkernel_configuration();
   if (!configuration) return report(configuration.error(), client);
   if (!options.path.empty()) {
     std::erase_if(configuration->settings,
-                  [&](const control::SettingValue& one) { return one.path != options.path; });
+                  [&](const model::SettingValue& one) { return one.path != options.path; });
     if (configuration->settings.empty()) return no_such_setting(options.path);
   }
-  fmt::print("{}", print_records(setting_records(configuration->settings), context.format));
+  fmt::print("{}", text::print_records(setting_records(configuration->settings), context.format));
   return ExitStatus::kOk;
 }
 
 ExitStatus run_setting_set(const SettingOptions& options, const Context& context) {
-  const control::AdvancedSetting* setting = control::find_setting(options.path);
+  const model::AdvancedSetting* setting = model::find_setting(options.path);
   if (setting == nullptr) return no_such_setting(options.path);
-  const bool is_number = setting->type == control::AdvancedSetting::Type::kInteger;
+  const bool is_number = setting->type == model::AdvancedSetting::Type::kInteger;
   const char* const option = is_number ? "--int-value" : "--string-value";
   const std::optional<std::string>& given = is_number ? options.number : options.text;
   if (!given && !options.standard) {
@@ -53,23 +53,23 @@ ExitStatus run_setting_set(const SettingOptions& options, const Context& context
         fmt::format("{} is {}: {}", options.path, is_number ? "a number" : "a text", option));
   }
   const std::string value = options.standard ? std::string(setting->standard) : *given;
-  if (const Status good = check_setting(*setting, value); !good) {
+  if (const Status good = model::check_setting(*setting, value); !good) {
     return report_usage(fmt::format("{}: {}", good.error().message, option));
   }
-  control::ApiClient client = context.client();
+  api::ApiClient client = context.client();
   const auto done = client.set_setting({.path = options.path, .value = value});
   return done ? ExitStatus::kOk : report(done.error(), client);
 }
 
-ExitStatus run_ruleset_list(const control::FirewallRuleset& wanted, const Context& context) {
-  control::ApiClient client = context.client();
+ExitStatus run_ruleset_list(const model::FirewallRuleset& wanted, const Context& context) {
+  api::ApiClient client = context.client();
   auto configuration = client.vmkernel_configuration();
   if (!configuration) return report(configuration.error(), client);
-  std::vector<control::FirewallRuleset>& rulesets = configuration->rulesets;
+  std::vector<model::FirewallRuleset>& rulesets = configuration->rulesets;
   if (!wanted.name.empty()) {
     std::vector<std::string> names;
     names.reserve(rulesets.size());
-    for (const control::FirewallRuleset& one : rulesets) names.push_back(one.name);
+    for (const model::FirewallRuleset& one : rulesets) names.push_back(one.name);
     std::erase_if(rulesets, [&](const auto& one) { return one.name != wanted.name; });
     if (rulesets.empty()) {
       return report_failure(fmt::format("there is no firewall ruleset {}", wanted.name),
@@ -81,8 +81,8 @@ ExitStatus run_ruleset_list(const control::FirewallRuleset& wanted, const Contex
   return ExitStatus::kOk;
 }
 
-ExitStatus run_ruleset_set(const control::FirewallRuleset& ruleset, const Context& context) {
-  control::ApiClient client = context.client();
+ExitStatus run_ruleset_set(const model::FirewallRuleset& ruleset, const Context& context) {
+  api::ApiClient client = context.client();
   const auto done = client.set_ruleset(ruleset);
   return done ? ExitStatus::kOk : report(done.error(), client);
 }

@@ -8,7 +8,7 @@
 
 #include "cli/commands.h"
 #include "cli/network_tables.h"
-#include "control/vm.h"
+#include "model/vm.h"
 
 namespace paravane::cli {
 namespace {
@@ -22,8 +22,8 @@ struct VdsOptions {
   std::vector<std::string> uplinks;  // one, if the operator knows the rule
 };
 
-ExitStatus show(const control::ApiResult<control::SwitchStatus>& vds,
-                const control::ApiClient& client, const Context& context) {
+ExitStatus show(const model::ApiResult<model::SwitchStatus>& vds, const api::ApiClient& client,
+                const Context& context) {
   if (!vds) return report(vds.error(), client);
   fmt::print("{}", switch_table({*vds}).print(context.format));
   return ExitStatus::kOk;
@@ -34,30 +34,32 @@ ExitStatus bad_switch(const std::string& name, const Error& error) {
 }
 
 ExitStatus run_create(const VdsOptions& options, const Context& context) {
-  const control::DistributedSwitch vds{.name = options.name, .mtu = options.mtu};
-  if (const Status good = check_switch(vds); !good) return report_usage(good.error().message);
-  control::ApiClient client = context.client();
+  const model::DistributedSwitch vds{.name = options.name, .mtu = options.mtu};
+  if (const Status good = model::check_switch(vds); !good)
+    return report_usage(good.error().message);
+  api::ApiClient client = context.client();
   return show(client.create_switch(vds), client, context);
 }
 
 ExitStatus run_set(const VdsOptions& options, const Context& context) {
-  const control::DistributedSwitch vds{.name = options.name, .mtu = options.mtu};
-  if (const Status good = check_switch(vds); !good) return report_usage(good.error().message);
-  control::ApiClient client = context.client();
+  const model::DistributedSwitch vds{.name = options.name, .mtu = options.mtu};
+  if (const Status good = model::check_switch(vds); !good)
+    return report_usage(good.error().message);
+  api::ApiClient client = context.client();
   return show(client.set_switch_mtu(options.name, options.mtu), client, context);
 }
 
 ExitStatus run_delete(const VdsOptions& options, const Context& context) {
-  if (const Status good = control::check_name(options.name); !good) {
+  if (const Status good = model::check_name(options.name); !good) {
     return bad_switch(options.name, good.error());
   }
-  control::ApiClient client = context.client();
+  api::ApiClient client = context.client();
   const auto deleted = client.delete_switch(options.name);
   return deleted ? ExitStatus::kOk : report(deleted.error(), client);
 }
 
 ExitStatus run_list(const Context& context) {
-  control::ApiClient client = context.client();
+  api::ApiClient client = context.client();
   const auto switches = client.list_switches();
   if (!switches) return report(switches.error(), client);
   fmt::print("{}", switch_table(*switches).print(context.format));
@@ -68,17 +70,17 @@ ExitStatus run_list(const Context& context) {
 template <typename Act>
 ExitStatus change_host(const VdsOptions& options, const Context& context, Act act) {
   if (options.uplinks.size() > 1) {
-    return bad_switch(options.name, {Errc::kInvalidArgument, control::no_teaming(options.uplinks)});
+    return bad_switch(options.name, {Errc::kInvalidArgument, model::no_teaming(options.uplinks)});
   }
   const std::string uplink = options.uplinks.empty() ? "" : options.uplinks.front();
-  control::SwitchHost host{.host = options.host, .uplink = uplink == kNoUplink ? "" : uplink};
+  model::SwitchHost host{.host = options.host, .uplink = uplink == kNoUplink ? "" : uplink};
   // With a name in its place that is good, so that nobody is asked in vain.
-  const control::SwitchHost sample{.host = host.host.empty() ? "host" : host.host,
-                                   .uplink = host.uplink};
-  Status good = control::check_name(options.name);
-  if (good) good = check_switch_host(sample);
+  const model::SwitchHost sample{.host = host.host.empty() ? "host" : host.host,
+                                 .uplink = host.uplink};
+  Status good = model::check_name(options.name);
+  if (good) good = model::check_switch_host(sample);
   if (!good) return bad_switch(options.name, good.error());
-  control::ApiClient client = context.client();
+  api::ApiClient client = context.client();
   if (host.host.empty()) {
     const auto status = client.status();
     if (!status) return report(status.error(), client);
@@ -124,7 +126,7 @@ CLI::Option* add_mtu(CLI::App& command, VdsOptions& options) {
   return command
       .add_option("--mtu", options.mtu,
                   fmt::format("Size of what VMs send, {} to {} (1500); uplinks are not changed",
-                              control::kMinMtu, control::kMaxMtu))
+                              model::kMinMtu, model::kMaxMtu))
       ->type_name("BYTES");
 }
 

@@ -38,22 +38,22 @@ Status read_slot(ArgumentOptions& options) {
 }
 
 // The VM, if all of the options are good.
-Result<control::VmStatus> find_vm(ArgumentOptions& options, const Context& context,
-                                  ExitStatus& status) {
+Result<model::VmStatus> find_vm(ArgumentOptions& options, const Context& context,
+                                ExitStatus& status) {
   if (Status good = read_slot(options); !good) {
     status = report_usage(good.error().message);
     return std::unexpected(good.error());
   }
-  if (Status good = control::check_name(options.name); !good) {
+  if (Status good = model::check_name(options.name); !good) {
     status = report_usage(fmt::format("vm {}: {}", options.name, good.error().message));
     return std::unexpected(good.error());
   }
-  control::ApiClient client = context.client();
+  api::ApiClient client = context.client();
   auto vm = client.find_vm(options.name);
-  const auto has_mac = [](const control::AdapterSpec& adapter) { return adapter.mac.has_value(); };
+  const auto has_mac = [](const model::AdapterSpec& adapter) { return adapter.mac.has_value(); };
   if (vm && std::ranges::all_of(vm->spec.adapters, has_mac)) return std::move(*vm);
   if (vm) {
-    vm = control::refuse(control::ApiErrorCode::kInternal, "the daemon named no MAC address");
+    vm = model::refuse(model::ApiErrorCode::kInternal, "the daemon named no MAC address");
   }
   status = report(vm.error(), client);
   return fail(Errc::kNotFound, vm.error().message);
@@ -84,7 +84,7 @@ ExitStatus run_qemu_args(ArgumentOptions options, const Context& context) {
   if (!vm) return status;
   const auto words = vmm::qemu_arguments(*vm, options.vmm);
   if (!words) return report_usage(words.error().message);
-  options.json = options.json || context.format == control::TableFormat::kJson;
+  options.json = options.json || context.format == text::TableFormat::kJson;
   const bool quoted = options.shell || options.json;
   if (const auto cut = std::ranges::find_if(*words, is_cut_by_shell);
       !quoted && cut != words->end()) {

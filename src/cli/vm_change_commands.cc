@@ -13,7 +13,7 @@
 #include "cli/limit_option.h"
 #include "cli/machine_options.h"
 #include "cli/vm_table.h"
-#include "control/vm_change.h"
+#include "model/vm_change.h"
 #include "vmm/places.h"
 #include "vmm/plug.h"
 
@@ -37,12 +37,12 @@ struct AdapterOptions {
   bool force = false;
 };
 
-Result<control::VmChange> to_change(const SetOptions& options) {
-  if (Status good = control::check_name(options.name); !good) return std::unexpected(good.error());
-  control::VmChange change{.hw_version = options.hw_version,
-                           .protocol = control::parse_protocol(options.protocol),
-                           .adapter = options.adapter,
-                           .limits = {}};
+Result<model::VmChange> to_change(const SetOptions& options) {
+  if (Status good = model::check_name(options.name); !good) return std::unexpected(good.error());
+  model::VmChange change{.hw_version = options.hw_version,
+                         .protocol = model::parse_protocol(options.protocol),
+                         .adapter = options.adapter,
+                         .limits = {}};
   for (const std::string& option : options.limits) {
     const auto limit = parse_limit(option);
     if (!limit) return std::unexpected(limit.error());
@@ -53,10 +53,10 @@ Result<control::VmChange> to_change(const SetOptions& options) {
     if (!group) return std::unexpected(group.error());
     change.port_group = std::move(*group);
   }
-  Result<control::VmMachineChange> machine = machine_change(options.machine);
+  Result<model::VmMachineChange> machine = machine_change(options.machine);
   if (!machine) return std::unexpected(machine.error());
   change.machine = std::move(*machine);
-  if (Status good = control::check_change(change); !good) return std::unexpected(good.error());
+  if (Status good = model::check_change(change); !good) return std::unexpected(good.error());
   return change;
 }
 
@@ -64,7 +64,7 @@ ExitStatus bad_vm(const std::string& name, const Error& error) {
   return report_usage(fmt::format("vm {}: {}", name, error.message));
 }
 
-ExitStatus show(const control::ApiResult<control::VmStatus>& vm, const control::ApiClient& client,
+ExitStatus show(const model::ApiResult<model::VmStatus>& vm, const api::ApiClient& client,
                 const Context& context) {
   if (!vm) return report(vm.error(), client);
   print_vms({*vm}, context);
@@ -72,9 +72,9 @@ ExitStatus show(const control::ApiResult<control::VmStatus>& vm, const control::
 }
 
 ExitStatus run_set(const SetOptions& options, const Context& context) {
-  Result<control::VmChange> change = to_change(options);
+  Result<model::VmChange> change = to_change(options);
   if (!change) return bad_vm(options.name, change.error());
-  control::ApiClient client = context.client();
+  api::ApiClient client = context.client();
   const auto before = client.find_vm(options.name);
   if (!before) return report(before.error(), client);
   // Another administrator's change in between is not lost unseen.
@@ -84,16 +84,16 @@ ExitStatus run_set(const SetOptions& options, const Context& context) {
 
 // The number that the VM had not before. Others may have added some in between; then ours is
 // the highest, since each gets the lowest that is free.
-std::uint32_t new_adapter(const control::VmStatus& before, const control::VmStatus& after) {
+std::uint32_t new_adapter(const model::VmStatus& before, const model::VmStatus& after) {
   std::uint32_t number = 0;
-  for (const control::AdapterSpec& adapter : after.spec.adapters) {
-    if (control::find_adapter(before.spec, adapter.number) == nullptr) number = adapter.number;
+  for (const model::AdapterSpec& adapter : after.spec.adapters) {
+    if (model::find_adapter(before.spec, adapter.number) == nullptr) number = adapter.number;
   }
   return number;
 }
 
 // The running guest gets it if the VM is one of ours. Errors: it is not plugged, and why.
-Status plug_if_running(const control::VmStatus& vm, std::uint32_t adapter) {
+Status plug_if_running(const model::VmStatus& vm, std::uint32_t adapter) {
   const std::string& name = vm.spec.name;
   const auto places = vmm::Places::usual();
   const vmm::Runner runner = places ? places->runner(name) : vmm::Runner{};
@@ -115,12 +115,12 @@ Status plug_if_running(const control::VmStatus& vm, std::uint32_t adapter) {
 }
 
 ExitStatus run_adapter_add(const AdapterOptions& options, const Context& context) {
-  if (const Status good = control::check_name(options.name); !good) {
+  if (const Status good = model::check_name(options.name); !good) {
     return bad_vm(options.name, good.error());
   }
   const auto request = adapter_request(options.words);
   if (!request) return bad_vm(options.name, request.error());
-  control::ApiClient client = context.client();
+  api::ApiClient client = context.client();
   const auto before = client.find_vm(options.name);
   if (!before) return report(before.error(), client);
   const auto added = client.add_adapter(options.name, *request);
@@ -136,18 +136,18 @@ ExitStatus run_adapter_add(const AdapterOptions& options, const Context& context
 }
 
 ExitStatus run_adapter_remove(const AdapterOptions& options, const Context& context) {
-  if (const Status good = control::check_name(options.name); !good) {
+  if (const Status good = model::check_name(options.name); !good) {
     return bad_vm(options.name, good.error());
   }
-  control::ApiClient client = context.client();
+  api::ApiClient client = context.client();
   return show(client.remove_adapter(options.name, options.number, options.force), client, context);
 }
 
 ExitStatus run_connect(const AdapterOptions& options, bool connected, const Context& context) {
-  if (const Status good = control::check_name(options.name); !good) {
+  if (const Status good = model::check_name(options.name); !good) {
     return bad_vm(options.name, good.error());
   }
-  control::ApiClient client = context.client();
+  api::ApiClient client = context.client();
   return show(client.set_connected(options.name, options.number, connected), client, context);
 }
 
@@ -203,7 +203,7 @@ void add_adapter_remove(CLI::App& adapter, Run& run) {
   remove->add_option("NAME", options->name, "Name of the VM")->required();
   remove->add_option("NUMBER", options->number, "Number of the adapter, as vm list shows it")
       ->required()
-      ->check(CLI::Range(1u, control::kMaxAdapters).description(""));
+      ->check(CLI::Range(1u, model::kMaxAdapters).description(""));
   remove->add_flag("--force", options->force,
                    "Also while the VM runs: it loses the device until it is restarted");
   remove->footer("Examples:\n  paravane vm adapter remove db1 2");
@@ -222,7 +222,7 @@ void add_connect(CLI::App& adapter, Run& run, bool connected) {
   connect->add_option("NAME", options->name, "Name of the VM")->required();
   connect->add_option("NUMBER", options->number, "Number of the adapter, as vm list shows it")
       ->capture_default_str()
-      ->check(CLI::Range(1u, control::kMaxAdapters).description(""));
+      ->check(CLI::Range(1u, model::kMaxAdapters).description(""));
   connect->footer(connected ? "Examples:\n  paravane vm adapter connect db1"
                             : "Examples:\n  paravane vm adapter disconnect db1 2");
   connect->callback([options, connected, &run] {

@@ -9,16 +9,16 @@
 #include <vector>
 
 #include "cli/context.h"
-#include "control/check_row.h"
-#include "control/text_table.h"
-#include "control/vm.h"
+#include "model/check_row.h"
+#include "model/vm.h"
+#include "text/text_table.h"
 
 namespace paravane::cli {
 
-using CheckedVm = std::pair<std::string, std::vector<control::CheckRow>>;  // with its name
+using CheckedVm = std::pair<std::string, std::vector<model::CheckRow>>;  // with its name
 
 // `named`: with a column for the VM's name.
-control::TextTable check_table(const std::vector<CheckedVm>& vms, bool named);
+text::TextTable check_table(const std::vector<CheckedVm>& vms, bool named);
 
 // By whom it is started: what that one may and where it looks counts.
 enum class Starter : std::uint8_t {
@@ -27,11 +27,11 @@ enum class Starter : std::uint8_t {
 };
 
 // Errors: as ApiClient::check_vm().
-control::ApiResult<std::vector<control::CheckRow>> check_whole_vm(const control::VmStatus& vm,
-                                                                  const Context& context,
-                                                                  Starter starter);
+model::ApiResult<std::vector<model::CheckRow>> check_whole_vm(const model::VmStatus& vm,
+                                                              const Context& context,
+                                                              Starter starter);
 
 // Says on stderr what is not as it should be. Else than kOk: a start has no sense.
-ExitStatus check_before_start(const control::VmStatus& vm, const Context& context, Starter starter);
+ExitStatus check_before_start(const model::VmStatus& vm, const Context& context, Starter starter);
 
 }  // namespace paravane::cli

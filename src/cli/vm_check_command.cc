@@ -20,8 +20,8 @@ struct CheckOptions {
   bool all = false;
 };
 
-control::ApiResult<std::vector<control::VmStatus>> asked_for(const CheckOptions& options,
-                                                             control::ApiClient& client) {
+model::ApiResult<std::vector<model::VmStatus>> asked_for(const CheckOptions& options,
+                                                         api::ApiClient& client) {
   if (options.all) return client.list_vms();
   auto vm = client.find_vm(options.name);
   if (!vm) return std::unexpected(vm.error());
@@ -31,21 +31,21 @@ control::ApiResult<std::vector<control::VmStatus>> asked_for(const CheckOptions&
 ExitStatus run_check(const CheckOptions& options, const Context& context) {
   if (options.all == !options.name.empty()) return report_usage("name one VM, or say --all");
   if (!options.all) {
-    if (const Status good = control::check_name(options.name); !good) {
+    if (const Status good = model::check_name(options.name); !good) {
       return report_usage(fmt::format("vm {}: {}", options.name, good.error().message));
     }
   }
-  control::ApiClient client = context.client();
+  api::ApiClient client = context.client();
   const auto vms = asked_for(options, client);
   if (!vms) return report(vms.error(), client);
   const Starter starter = has_vm_unit(context) ? Starter::kUnit : Starter::kUs;
   std::vector<CheckedVm> checked;
   bool failed = false;
-  for (const control::VmStatus& vm : *vms) {
+  for (const model::VmStatus& vm : *vms) {
     auto rows = check_whole_vm(vm, context, starter);
     if (!rows) return report(rows.error(), client);
-    failed = failed || std::ranges::find(*rows, control::Verdict::kFailed,
-                                         &control::CheckRow::verdict) != rows->end();
+    failed = failed || std::ranges::find(*rows, model::Verdict::kFailed,
+                                         &model::CheckRow::verdict) != rows->end();
     checked.emplace_back(vm.spec.name, std::move(*rows));
   }
   fmt::print("{}", check_table(checked, options.all).print(context.format));

@@ -5,22 +5,22 @@
 namespace paravane::cli {
 namespace {
 
-using control::CheckRow;
-using control::TableFormat;
-using control::Verdict;
+using model::CheckRow;
+using model::Verdict;
+using text::TableFormat;
 
-const CheckRow kRow{
-    .check = "Memory", .verdict = Verdict::kFailed, .found = "none", .cure = "buy some"};
+const model::CheckRow kRow{
+    .check = "Memory", .verdict = model::Verdict::kFailed, .found = "none", .cure = "buy some"};
 
 TEST(VmCheckTable, HasTheCureOfEachRow) {
-  EXPECT_EQ(check_table({{"db1", {kRow}}}, false).print(TableFormat::kTable),
+  EXPECT_EQ(check_table({{"db1", {kRow}}}, false).print(text::TableFormat::kTable),
             "Check   Verdict  Found  Cure\n"
             "------  -------  -----  --------\n"
             "Memory  failed   none   buy some\n");
 }
 
 TEST(VmCheckTable, NamesTheVmWhereThereAreSeveral) {
-  EXPECT_EQ(check_table({{"db1", {kRow}}, {"db2", {}}}, true).print(TableFormat::kCsv),
+  EXPECT_EQ(check_table({{"db1", {kRow}}, {"db2", {}}}, true).print(text::TableFormat::kCsv),
             "VM,Check,Verdict,Found,Cure\ndb1,Memory,failed,none,buy some\n");
 }
 

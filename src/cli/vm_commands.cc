@@ -15,7 +15,7 @@
 #include "cli/machine_options.h"
 #include "cli/vm_record.h"
 #include "cli/vm_table.h"
-#include "control/vm.h"
+#include "model/vm.h"
 
 namespace paravane::cli {
 namespace {
@@ -30,35 +30,34 @@ struct AddOptions {
   MachineWords machine;
 };
 
-Result<control::VmSpec> to_spec(const AddOptions& options) {
-  control::VmSpec spec;
+Result<model::VmSpec> to_spec(const AddOptions& options) {
+  model::VmSpec spec;
   spec.name = options.name;
-  spec.hw_version = options.hw_version.value_or(control::default_hardware_version(options.version));
-  spec.version = options.version.value_or(control::default_device_version(spec.hw_version));
-  const Result<control::AdapterRequest> adapter = adapter_request(options.adapter);
+  spec.hw_version = options.hw_version.value_or(model::default_hardware_version(options.version));
+  spec.version = options.version.value_or(model::default_device_version(spec.hw_version));
+  const Result<model::AdapterRequest> adapter = adapter_request(options.adapter);
   if (!adapter) return std::unexpected(adapter.error());
   spec.adapters = {
       {.mac = adapter->mac,
-       .protocol = adapter->protocol.value_or(control::default_protocol(spec.hw_version)),
+       .protocol = adapter->protocol.value_or(model::default_protocol(spec.hw_version)),
        .port_group = adapter->port_group}};
-  spec.doorbells =
-      control::parse_doorbells(options.doorbells).value_or(control::Doorbells::kMapped);
+  spec.doorbells = model::parse_doorbells(options.doorbells).value_or(model::Doorbells::kMapped);
   for (const std::string& limit : options.limits) {
     if (Status set = set_limit(limit, spec.limits); !set) return std::unexpected(set.error());
   }
-  const Result<control::VmMachineChange> machine = machine_change(options.machine);
+  const Result<model::VmMachineChange> machine = machine_change(options.machine);
   if (!machine) return std::unexpected(machine.error());
-  spec.machine = apply(*machine, {});
-  if (Status good = control::check_spec(spec); !good) {
+  spec.machine = model::apply(*machine, {});
+  if (Status good = model::check_spec(spec); !good) {
     return fail(Errc::kInvalidArgument, fmt::format("vm {}: {}", spec.name, good.error().message));
   }
   return spec;
 }
 
 ExitStatus run_add(const AddOptions& options, const Context& context) {
-  const Result<control::VmSpec> spec = to_spec(options);
+  const Result<model::VmSpec> spec = to_spec(options);
   if (!spec) return report_usage(spec.error().message);
-  control::ApiClient client = context.client();
+  api::ApiClient client = context.client();
   const auto added = client.add_vm(*spec);
   if (!added) return report(added.error(), client);
   print_vms({*added}, context);
@@ -66,16 +65,16 @@ ExitStatus run_add(const AddOptions& options, const Context& context) {
 }
 
 ExitStatus run_remove(const std::string& name, bool force, const Context& context) {
-  if (const Status good = control::check_name(name); !good) {
+  if (const Status good = model::check_name(name); !good) {
     return report_usage(fmt::format("vm {}: {}", name, good.error().message));
   }
-  control::ApiClient client = context.client();
+  api::ApiClient client = context.client();
   const auto removed = client.remove_vm(name, force);
   return removed ? ExitStatus::kOk : report(removed.error(), client);
 }
 
 ExitStatus run_list(const Context& context) {
-  control::ApiClient client = context.client();
+  api::ApiClient client = context.client();
   const auto vms = client.list_vms();
   if (!vms) return report(vms.error(), client);
   print_vms(*vms, context);
@@ -83,13 +82,14 @@ ExitStatus run_list(const Context& context) {
 }
 
 ExitStatus run_show(const std::string& name, const Context& context) {
-  if (const Status good = control::check_name(name); !good) {
+  if (const Status good = model::check_name(name); !good) {
     return report_usage(fmt::format("vm {}: {}", name, good.error().message));
   }
-  control::ApiClient client = context.client();
+  api::ApiClient client = context.client();
   const auto vm = client.find_vm(name);
   if (!vm) return report(vm.error(), client);
-  fmt::print("{}", print_records(std::array{vm_record(*vm, runner_of(name))}, context.format));
+  fmt::print("{}",
+             text::print_records(std::array{vm_record(*vm, runner_of(name))}, context.format));
   return ExitStatus::kOk;
 }
 

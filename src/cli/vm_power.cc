@@ -4,7 +4,7 @@
 
 #include <cstdio>
 
-#include "control/vm.h"
+#include "model/vm.h"
 
 namespace paravane::cli {
 
@@ -24,7 +24,7 @@ ExitStatus report_vm_failure(const std::string& vm, const std::string& problem,
 }
 
 Result<vmm::Places> places_of(const std::string& vm, ExitStatus& status) {
-  if (const Status good = control::check_name(vm); !good) {
+  if (const Status good = model::check_name(vm); !good) {
     status = report_usage(fmt::format("vm {}: {}", vm, good.error().message));
     return std::unexpected(good.error());
   }

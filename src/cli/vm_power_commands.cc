@@ -32,7 +32,7 @@ ExitStatus report_unknown(const std::string& vm) {
 
 // Of a VM that we do not run: whether there is one, and who runs it.
 ExitStatus report_not_running(const std::string& vm, const Context& context, ExitStatus if_off) {
-  control::ApiClient client = context.client();
+  api::ApiClient client = context.client();
   const auto status = client.find_vm(vm);
   if (!status && !client.unreachable()) return report(status.error(), client);
   if (status && is_attached(*status)) {
@@ -85,7 +85,7 @@ ExitStatus run_reset(const PowerOptions& options, const Context& context) {
   if (now.state == Runner::State::kOff) {
     return report_not_running(options.name, context, ExitStatus::kFailed);
   }
-  control::ApiClient client = context.client();
+  api::ApiClient client = context.client();
   const auto vm = client.find_vm(options.name);
   if (!vm) return report(vm.error(), client);
   if (!is_attached(*vm)) {  // QEMU would tell a device that is gone, and abort

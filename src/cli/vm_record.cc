@@ -10,15 +10,15 @@
 namespace paravane::cli {
 namespace {
 
-using control::TextRecord;
+using text::TextRecord;
 
-TextRecord adapter_record(const control::AdapterSpec& spec, const control::AdapterStatus& status,
-                          const vmm::Runner& runner) {
+text::TextRecord adapter_record(const model::AdapterSpec& spec, const model::AdapterStatus& status,
+                                const vmm::Runner& runner) {
   return {.title = {},
           .fields = {{"Adapter", std::uint64_t{spec.number}},
-                     {"State", std::string(to_string(status.state))},
-                     {"MAC Address", spec.mac ? control::format_mac(*spec.mac) : std::string()},
-                     {"Protocol", std::string(to_string(spec.protocol))},
+                     {"State", std::string(model::to_string(status.state))},
+                     {"MAC Address", spec.mac ? model::format_mac(*spec.mac) : std::string()},
+                     {"Protocol", std::string(model::to_string(spec.protocol))},
                      {"Connected", spec.connected},
                      {"Port Group", spec.port_group},
                      {"Socket", status.socket},
@@ -27,9 +27,9 @@ TextRecord adapter_record(const control::AdapterSpec& spec, const control::Adapt
 }
 
 // Those that differ from the device's own, as --limit takes them.
-std::vector<std::string> limits_of(const control::VmLimits& limits) {
+std::vector<std::string> limits_of(const model::VmLimits& limits) {
   std::vector<std::string> words;
-  for (const control::LimitField& field : control::kLimitFields) {
+  for (const model::LimitField& field : model::kLimitFields) {
     if (const auto& limit = limits.*field.member) {
       words.push_back(fmt::format("{}={}", field.name, *limit));
     }
@@ -37,20 +37,20 @@ std::vector<std::string> limits_of(const control::VmLimits& limits) {
   return words;
 }
 
-std::vector<std::string> disks_of(const control::VmMachine& machine) {
+std::vector<std::string> disks_of(const model::VmMachine& machine) {
   std::vector<std::string> words;
   words.reserve(machine.disks.size());
-  for (const control::Disk& disk : machine.disks) {
-    words.push_back(describe(disk));
+  for (const model::Disk& disk : machine.disks) {
+    words.push_back(model::describe(disk));
   }
   return words;
 }
 
 }  // namespace
 
-TextRecord vm_record(const control::VmStatus& vm, const vmm::Runner& runner) {
-  const control::VmMachine& machine = vm.spec.machine;
-  std::vector<TextRecord> adapters;
+text::TextRecord vm_record(const model::VmStatus& vm, const vmm::Runner& runner) {
+  const model::VmMachine& machine = vm.spec.machine;
+  std::vector<text::TextRecord> adapters;
   adapters.reserve(vm.adapters.size());
   for (std::size_t i = 0; i < vm.adapters.size(); ++i) {
     adapters.push_back(adapter_record(vm.spec.adapters[i], vm.adapters[i], runner));
@@ -60,11 +60,11 @@ TextRecord vm_record(const control::VmStatus& vm, const vmm::Runner& runner) {
                      {"Power", power_of(vm, runner)},
                      {"Hardware Version", std::uint64_t{vm.spec.hw_version}},
                      {"Device Version", std::uint64_t{vm.spec.version}},
-                     {"Doorbells", std::string(to_string(vm.spec.doorbells))},
+                     {"Doorbells", std::string(model::to_string(vm.spec.doorbells))},
                      {"Limits", limits_of(vm.spec.limits)},
                      {"Memory MiB", machine.memory_mib},
                      {"CPUs", std::uint64_t{machine.cpus}},
-                     {"Accelerator", std::string(to_string(machine.accelerator))},
+                     {"Accelerator", std::string(model::to_string(machine.accelerator))},
                      {"CPU Model", machine.cpu_model},
                      {"Lock Memory", machine.lock_memory},
                      {"Huge Pages", machine.huge_pages},

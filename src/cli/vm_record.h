@@ -2,12 +2,12 @@
 
 #pragma once
 
-#include "control/text_records.h"
-#include "control/vm.h"
+#include "model/vm.h"
+#include "text/text_records.h"
 #include "vmm/places.h"
 
 namespace paravane::cli {
 
-control::TextRecord vm_record(const control::VmStatus& vm, const vmm::Runner& runner);
+text::TextRecord vm_record(const model::VmStatus& vm, const vmm::Runner& runner);
 
 }  // namespace paravane::cli

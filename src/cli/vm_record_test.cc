@@ -8,22 +8,22 @@ namespace paravane::cli {
 namespace {
 
 TEST(VmRecord, SaysAllThatWasAskedForAndHowItIs) {
-  control::VmStatus vm;
+  model::VmStatus vm;
   vm.spec.name = "db1";
   vm.spec.limits.queue_pairs = 64;
   vm.spec.limits.gids = 8;
-  vm.spec.adapters = {{.number = 2, .mac = control::MacAddress{2}, .port_group = "storage"}};
+  vm.spec.adapters = {{.number = 2, .mac = model::MacAddress{2}, .port_group = "storage"}};
   vm.spec.machine = {
       .memory_mib = 4096,
       .cpus = 2,
       .lock_memory = true,
       .disks = {{.file = "/srv/db1.img"},
-                {.file = "/srv/cd.iso", .format = control::DiskFormat::kQcow2, .read_only = true}},
+                {.file = "/srv/cd.iso", .format = model::DiskFormat::kQcow2, .read_only = true}},
       .qemu_arguments = {"-cpu", "max"}};
   vm.adapters = {
-      {.socket = "/a", .state = control::VmState::kActive, .pid = 7, .problem = {}, .tap = "pv-1"}};
+      {.socket = "/a", .state = model::VmState::kActive, .pid = 7, .problem = {}, .tap = "pv-1"}};
   const auto record = vm_record(vm, {vmm::Runner::State::kRunning, 7});
-  EXPECT_EQ(control::print_records(std::array{record}, control::TableFormat::kTable),
+  EXPECT_EQ(text::print_records(std::array{record}, text::TableFormat::kTable),
             "db1\n"
             "   Name: db1\n"
             "   Power: running\n"

@@ -12,7 +12,7 @@
 #include "cli/vm_power.h"
 #include "cli/vm_table.h"
 #include "cli/vm_unit.h"
-#include "control/text_cell.h"
+#include "text/text_cell.h"
 #include "vmm/launch.h"
 #include "vmm/places.h"
 #include "vmm/qmp_client.h"
@@ -32,7 +32,7 @@ constexpr auto kDetachPatience = 2s;  // for the daemon to see that a QEMU has e
 // not there then; empty: nothing.
 std::string await_needs(const std::string& vm, const Context& context,
                         std::chrono::seconds patience) {
-  control::ApiClient client = context.client();
+  api::ApiClient client = context.client();
   const auto end = std::chrono::steady_clock::now() + patience;
   for (std::string told;;) {
     const auto found = client.find_vm(vm);
@@ -40,8 +40,8 @@ std::string await_needs(const std::string& vm, const Context& context,
     if (!found && client.unreachable()) wanted = "paravaned";
     if (wanted.empty() || std::chrono::steady_clock::now() >= end) return wanted;
     if (wanted != told) {
-      fmt::print(stderr, "paravane: vm {}: waits for {}, up to {} s\n", vm,
-                 control::printable(wanted), patience.count());
+      fmt::print(stderr, "paravane: vm {}: waits for {}, up to {} s\n", vm, text::printable(wanted),
+                 patience.count());
     }
     told = std::move(wanted);
     std::this_thread::sleep_for(100ms);
@@ -49,9 +49,9 @@ std::string await_needs(const std::string& vm, const Context& context,
 }
 
 // The VM as it is to be started.
-Result<control::VmStatus> startable(const std::string& vm, const Context& context, Starter starter,
-                                    ExitStatus& status) {
-  control::ApiClient client = context.client();
+Result<model::VmStatus> startable(const std::string& vm, const Context& context, Starter starter,
+                                  ExitStatus& status) {
+  api::ApiClient client = context.client();
   auto found = client.find_vm(vm);
   const auto end = std::chrono::steady_clock::now() + kDetachPatience;
   while (found && is_attached(*found) && std::chrono::steady_clock::now() < end) {
@@ -116,7 +116,7 @@ ExitStatus run_start(const PowerOptions& options, const Context& context) {
     return report_vm_failure(name, started.error().message);
   }
   if (status = await_start(name, *places, by_unit); status != ExitStatus::kOk) return status;
-  control::ApiClient client = context.client();
+  api::ApiClient client = context.client();
   const auto now = client.find_vm(name);
   if (!now) return report(now.error(), client);
   print_vms({*now}, context);

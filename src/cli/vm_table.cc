@@ -8,60 +8,62 @@
 namespace paravane::cli {
 namespace {
 
-using control::AdapterStatus;
-using control::VmState;
+using model::AdapterStatus;
+using model::VmState;
 using vmm::Runner;
 
-bool has_vmm(const AdapterStatus& adapter) {
-  return adapter.state == VmState::kAttached || adapter.state == VmState::kActive;
+bool has_vmm(const model::AdapterStatus& adapter) {
+  return adapter.state == model::VmState::kAttached || adapter.state == model::VmState::kActive;
 }
 
 // Of the VMM; 0: none is known.
-int pid_of(const AdapterStatus& adapter, const Runner& runner) {
+int pid_of(const model::AdapterStatus& adapter, const Runner& runner) {
   return adapter.pid > 0 ? adapter.pid : runner.pid;
 }
 
 }  // namespace
 
-bool is_attached(const control::VmStatus& vm) {
+bool is_attached(const model::VmStatus& vm) {
   return std::ranges::any_of(vm.adapters, has_vmm);
 }
 
-int vmm_of(const control::VmStatus& vm) {
+int vmm_of(const model::VmStatus& vm) {
   const auto known = std::ranges::find_if(vm.adapters, [](const auto& one) { return one.pid > 0; });
   return known == vm.adapters.end() ? 0 : known->pid;
 }
 
-std::string power_of(const control::VmStatus& vm, const Runner& runner) {
+std::string power_of(const model::VmStatus& vm, const Runner& runner) {
   if (runner.state == Runner::State::kRunning) return "running";
   if (is_attached(vm)) return "attached";  // by a VMM of somebody else
   return runner.state == Runner::State::kOff ? "off" : "unknown";
 }
 
-std::string problem_of(const AdapterStatus& adapter, const Runner& runner) {
-  const bool lost = runner.state == Runner::State::kRunning && adapter.state == VmState::kDetached;
+std::string problem_of(const model::AdapterStatus& adapter, const Runner& runner) {
+  const bool lost =
+      runner.state == Runner::State::kRunning && adapter.state == model::VmState::kDetached;
   if (!adapter.problem.empty() || !lost) return adapter.problem;
   return "the VM runs without it until it was shut down and started again";
 }
 
-control::TextTable adapter_table(const std::vector<control::VmStatus>& vms,
-                                 const std::vector<Runner>& runners) {
-  control::TextTable table({"Name", "State", "Adapter", "MAC Address", "Hardware", "Protocol",
-                            "Version", "Doorbells", "Connected", "Port Group", "PID", "Socket",
-                            "Problem", "Power"});
+text::TextTable adapter_table(const std::vector<model::VmStatus>& vms,
+                              const std::vector<Runner>& runners) {
+  text::TextTable table({"Name", "State", "Adapter", "MAC Address", "Hardware", "Protocol",
+                         "Version", "Doorbells", "Connected", "Port Group", "PID", "Socket",
+                         "Problem", "Power"});
   for (std::size_t v = 0; v < vms.size(); ++v) {
-    const control::VmStatus& vm = vms[v];
+    const model::VmStatus& vm = vms[v];
     for (std::size_t i = 0; i < vm.adapters.size(); ++i) {
-      const control::AdapterSpec& spec = vm.spec.adapters[i];
-      const AdapterStatus& status = vm.adapters[i];
+      const model::AdapterSpec& spec = vm.spec.adapters[i];
+      const model::AdapterStatus& status = vm.adapters[i];
       const int pid = pid_of(status, runners[v]);
-      table.add({vm.spec.name, std::string(to_string(status.state)), std::uint64_t{spec.number},
-                 spec.mac ? control::format_mac(*spec.mac) : std::string(),
-                 std::uint64_t{vm.spec.hw_version}, std::string(to_string(spec.protocol)),
-                 std::uint64_t{vm.spec.version}, std::string(to_string(vm.spec.doorbells)),
+      table.add({vm.spec.name, std::string(model::to_string(status.state)),
+                 std::uint64_t{spec.number},
+                 spec.mac ? model::format_mac(*spec.mac) : std::string(),
+                 std::uint64_t{vm.spec.hw_version}, std::string(model::to_string(spec.protocol)),
+                 std::uint64_t{vm.spec.version}, std::string(model::to_string(vm.spec.doorbells)),
                  spec.connected, spec.port_group,
-                 pid > 0 ? control::TextTable::Cell(static_cast<std::uint64_t>(pid))
-                         : control::TextTable::Cell(control::TextTable::None()),
+                 pid > 0 ? text::TextTable::Cell(static_cast<std::uint64_t>(pid))
+                         : text::TextTable::Cell(text::TextTable::None()),
                  status.socket, problem_of(status, runners[v]), power_of(vm, runners[v])});
     }
   }
@@ -73,10 +75,10 @@ Runner runner_of(const std::string& vm) {
   return places ? places->runner(vm) : Runner{.state = Runner::State::kUnknown, .pid = 0};
 }
 
-void print_vms(const std::vector<control::VmStatus>& vms, const Context& context) {
+void print_vms(const std::vector<model::VmStatus>& vms, const Context& context) {
   std::vector<Runner> runners;
   runners.reserve(vms.size());
-  for (const control::VmStatus& vm : vms) runners.push_back(runner_of(vm.spec.name));
+  for (const model::VmStatus& vm : vms) runners.push_back(runner_of(vm.spec.name));
   fmt::print("{}", adapter_table(vms, runners).print(context.format));
 }
 

@@ -6,27 +6,27 @@
 #include <vector>
 
 #include "cli/context.h"
-#include "control/text_table.h"
-#include "control/vm.h"
+#include "model/vm.h"
+#include "text/text_table.h"
 #include "vmm/places.h"
 
 namespace paravane::cli {
 
 // `runners`: one for each VM, of those that we run.
-control::TextTable adapter_table(const std::vector<control::VmStatus>& vms,
-                                 const std::vector<vmm::Runner>& runners);
+text::TextTable adapter_table(const std::vector<model::VmStatus>& vms,
+                              const std::vector<vmm::Runner>& runners);
 
 // Looks whether we run it.
 vmm::Runner runner_of(const std::string& vm);
 // Looks which of them run, and prints the table.
-void print_vms(const std::vector<control::VmStatus>& vms, const Context& context);
+void print_vms(const std::vector<model::VmStatus>& vms, const Context& context);
 
 // What the columns Power and Problem say.
-std::string power_of(const control::VmStatus& vm, const vmm::Runner& runner);
-std::string problem_of(const control::AdapterStatus& adapter, const vmm::Runner& runner);
+std::string power_of(const model::VmStatus& vm, const vmm::Runner& runner);
+std::string problem_of(const model::AdapterStatus& adapter, const vmm::Runner& runner);
 
 // Whether a VMM is attached to any of its adapters; 0: none, or its process is not known.
-bool is_attached(const control::VmStatus& vm);
-int vmm_of(const control::VmStatus& vm);
+bool is_attached(const model::VmStatus& vm);
+int vmm_of(const model::VmStatus& vm);
 
 }  // namespace paravane::cli

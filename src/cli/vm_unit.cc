@@ -47,7 +47,7 @@ Result<int> systemctl(std::vector<std::string> words) {
 bool has_vm_unit(const Context& context) {
   // NOLINTNEXTLINE(concurrency-mt-unsafe): this program has one thread
   const bool elsewhere = std::getenv("PARAVANE_VM_DIRECTORY") != nullptr;
-  return ::geteuid() == 0 && !elsewhere && context.socket == control::kDefaultApiSocket &&
+  return ::geteuid() == 0 && !elsewhere && context.socket == api::kDefaultApiSocket &&
          ::access("/run/systemd/system", F_OK) == 0 && has_unit_file();
 }
 

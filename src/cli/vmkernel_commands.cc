@@ -25,7 +25,7 @@ struct InterfaceOptions {
 
 template <typename Print>
 ExitStatus show(const Context& context, Print print) {
-  control::ApiClient client = context.client();
+  api::ApiClient client = context.client();
   const auto configuration = client.vmkernel_configuration();
   if (!configuration) return report(configuration.error(), client);
   fmt::print("{}", print(*configuration));
@@ -33,20 +33,20 @@ ExitStatus show(const Context& context, Print print) {
 }
 
 ExitStatus run_list(const Context& context) {
-  return show(context, [&context](const control::VmkernelConfiguration& all) {
-    return print_records(vmknic_records(all.vmknics), context.format);
+  return show(context, [&context](const model::VmkernelConfiguration& all) {
+    return text::print_records(vmknic_records(all.vmknics), context.format);
   });
 }
 
 ExitStatus run_ipv4_get(const InterfaceOptions& options, const Context& context) {
-  control::ApiClient client = context.client();
+  api::ApiClient client = context.client();
   auto configuration = client.vmkernel_configuration();
   if (!configuration) return report(configuration.error(), client);
-  std::vector<control::VmknicStatus>& vmknics = configuration->vmknics;
+  std::vector<model::VmknicStatus>& vmknics = configuration->vmknics;
   if (!options.name.empty()) {
     std::vector<std::string> names;
     names.reserve(vmknics.size());
-    for (const control::VmknicStatus& one : vmknics) names.push_back(one.spec.name);
+    for (const model::VmknicStatus& one : vmknics) names.push_back(one.spec.name);
     std::erase_if(vmknics, [&](const auto& one) { return one.spec.name != options.name; });
     if (vmknics.empty()) {
       return report_failure(
@@ -59,15 +59,15 @@ ExitStatus run_ipv4_get(const InterfaceOptions& options, const Context& context)
 }
 
 ExitStatus run_esxcfg(const Context& context) {
-  return show(context, [&context](const control::VmkernelConfiguration& all) {
-    const bool as_table = context.format == control::TableFormat::kTable;
+  return show(context, [&context](const model::VmkernelConfiguration& all) {
+    const bool as_table = context.format == text::TableFormat::kTable;
     return as_table ? esxcfg_vmknics(all.vmknics)
-                    : print_records(vmknic_records(all.vmknics), context.format);
+                    : text::print_records(vmknic_records(all.vmknics), context.format);
   });
 }
 
 ExitStatus run_rdma_list(const Context& context) {
-  control::ApiClient client = context.client();
+  api::ApiClient client = context.client();
   const auto configuration = client.vmkernel_configuration();
   if (!configuration) return report(configuration.error(), client);
   const auto devices = client.list_rdma_devices();
@@ -79,8 +79,7 @@ ExitStatus run_rdma_list(const Context& context) {
   return ExitStatus::kOk;
 }
 
-ExitStatus done(const control::ApiResult<control::VmknicStatus>& vmknic,
-                const control::ApiClient& client) {
+ExitStatus done(const model::ApiResult<model::VmknicStatus>& vmknic, const api::ApiClient& client) {
   if (!vmknic) return report(vmknic.error(), client);
   if (vmknic->problem.empty()) return ExitStatus::kOk;
   return report_failure(
@@ -94,32 +93,33 @@ ExitStatus wrong(std::string_view option, const std::string& value, std::string_
 }
 
 ExitStatus run_add(const InterfaceOptions& options, const Context& context) {
-  control::Vmknic vmknic{.name = options.name, .port_group = options.port_group};
+  model::Vmknic vmknic{.name = options.name, .port_group = options.port_group};
   if (!options.mac.empty()) {
-    vmknic.mac = control::parse_mac(options.mac);
+    vmknic.mac = model::parse_mac(options.mac);
     if (!vmknic.mac) {
       return wrong("--mac-address", options.mac, "an address looks like 02:50:56:12:34:56");
     }
   }
-  if (const Status good = check_vmknic(vmknic); !good) return report_usage(good.error().message);
-  control::ApiClient client = context.client();
+  if (const Status good = model::check_vmknic(vmknic); !good)
+    return report_usage(good.error().message);
+  api::ApiClient client = context.client();
   return done(client.add_vmknic(vmknic), client);
 }
 
 ExitStatus run_remove(const InterfaceOptions& options, const Context& context) {
-  if (const Status good = control::check_vmknic_name(options.name); !good) {
+  if (const Status good = model::check_vmknic_name(options.name); !good) {
     return report_usage(good.error().message);
   }
-  control::ApiClient client = context.client();
+  api::ApiClient client = context.client();
   const auto removed = client.remove_vmknic(options.name);
   return removed ? ExitStatus::kOk : report(removed.error(), client);
 }
 
 ExitStatus run_ipv4_set(const InterfaceOptions& options, const Context& context) {
-  if (const Status good = control::check_vmknic_name(options.name); !good) {
+  if (const Status good = model::check_vmknic_name(options.name); !good) {
     return report_usage(good.error().message);
   }
-  control::VmknicChange change;
+  model::VmknicChange change;
   if (options.type == "dhcp") {
     return report_usage("no DHCP server is asked here: give an address, with --type static");
   }
@@ -129,13 +129,13 @@ ExitStatus run_ipv4_set(const InterfaceOptions& options, const Context& context)
     if (!address) return wrong("--ipv4", options.address, "give an address, as 192.168.1.241");
     if (!prefix) return wrong("--netmask", options.netmask, "give a netmask, as 255.255.255.0");
     change.ipv4 = Ipv4Interface{.address = *address, .prefix = *prefix};
-    if (const Status good = control::check_private(*change.ipv4); !good) {
+    if (const Status good = model::check_private(*change.ipv4); !good) {
       return report_usage(good.error().message);
     }
   } else if (options.type != "none") {
     return wrong("--type", options.type, "it is static or none");
   }
-  control::ApiClient client = context.client();
+  api::ApiClient client = context.client();
   return done(client.set_vmknic(options.name, change), client);
 }
 

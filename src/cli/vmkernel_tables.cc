@@ -8,12 +8,12 @@
 
 namespace paravane::cli {
 
-using control::AdvancedSetting;
-using control::RdmaDevice;
-using control::SwitchStatus;
-using control::TextRecord;
-using control::TextTable;
-using control::VmknicStatus;
+using model::AdvancedSetting;
+using model::RdmaDevice;
+using model::SwitchStatus;
+using model::VmknicStatus;
+using text::TextRecord;
+using text::TextTable;
 
 namespace {
 
@@ -21,24 +21,24 @@ constexpr const char* kNetStack = "defaultTcpipStack";
 constexpr const char* kNone = "N/A";
 constexpr std::uint64_t kSegmentSize = 65535;  // vSphere's "TSO MSS"
 
-std::string shown_mac(const VmknicStatus& vmknic) {
-  return vmknic.spec.mac ? control::format_mac(*vmknic.spec.mac) : kNone;
+std::string shown_mac(const model::VmknicStatus& vmknic) {
+  return vmknic.spec.mac ? model::format_mac(*vmknic.spec.mac) : kNone;
 }
 
 std::string or_none(const std::string& text) {
   return text.empty() ? kNone : text;
 }
 
-bool is_enabled(const VmknicStatus& vmknic) {
+bool is_enabled(const model::VmknicStatus& vmknic) {
   return vmknic.problem.empty();
 }
 
 // What an operator has given it, or Linux: nothing here is asked of a DHCP server.
-const char* address_type(const VmknicStatus& vmknic) {
+const char* address_type(const model::VmknicStatus& vmknic) {
   return vmknic.spec.ipv4 ? "STATIC" : "NONE";
 }
 
-TextRecord record(const VmknicStatus& vmknic) {
+text::TextRecord record(const model::VmknicStatus& vmknic) {
   const bool on_switch = !vmknic.vds.empty();
   return {.title = vmknic.spec.name,
           .fields = {{"Name", vmknic.spec.name},
@@ -62,9 +62,10 @@ TextRecord record(const VmknicStatus& vmknic) {
 }
 
 // The numbers of a setting that is none are 0, as vSphere has it.
-TextRecord record(const control::SettingValue& value) {
-  const AdvancedSetting* setting = control::find_setting(value.path);
-  const bool is_number = setting != nullptr && setting->type == AdvancedSetting::Type::kInteger;
+text::TextRecord record(const model::SettingValue& value) {
+  const model::AdvancedSetting* setting = model::find_setting(value.path);
+  const bool is_number =
+      setting != nullptr && setting->type == model::AdvancedSetting::Type::kInteger;
   const std::string standard(setting == nullptr ? "" : setting->standard);
   const auto number = [is_number](const std::string& text) {
     return is_number ? std::int64_t{std::stoll(text)} : std::int64_t{0};
@@ -84,17 +85,17 @@ TextRecord record(const control::SettingValue& value) {
 
 }  // namespace
 
-std::vector<TextRecord> vmknic_records(const std::vector<VmknicStatus>& vmknics) {
-  std::vector<TextRecord> records;
+std::vector<text::TextRecord> vmknic_records(const std::vector<model::VmknicStatus>& vmknics) {
+  std::vector<text::TextRecord> records;
   records.reserve(vmknics.size());
-  for (const VmknicStatus& vmknic : vmknics) records.push_back(record(vmknic));
+  for (const model::VmknicStatus& vmknic : vmknics) records.push_back(record(vmknic));
   return records;
 }
 
-TextTable ipv4_table(const std::vector<VmknicStatus>& vmknics) {
-  TextTable table({"Name", "IPv4 Address", "IPv4 Netmask", "IPv4 Broadcast", "Address Type",
-                   "Gateway", "DHCP DNS"});
-  for (const VmknicStatus& vmknic : vmknics) {
+text::TextTable ipv4_table(const std::vector<model::VmknicStatus>& vmknics) {
+  text::TextTable table({"Name", "IPv4 Address", "IPv4 Netmask", "IPv4 Broadcast", "Address Type",
+                         "Gateway", "DHCP DNS"});
+  for (const model::VmknicStatus& vmknic : vmknics) {
     const Ipv4Interface ipv4 = vmknic.spec.ipv4.value_or(Ipv4Interface{});
     const bool has = vmknic.spec.ipv4.has_value();
     table.add({vmknic.spec.name, format_ipv4(ipv4.address),
@@ -105,7 +106,7 @@ TextTable ipv4_table(const std::vector<VmknicStatus>& vmknics) {
   return table;
 }
 
-std::string esxcfg_vmknics(const std::vector<VmknicStatus>& vmknics) {
+std::string esxcfg_vmknics(const std::vector<model::VmknicStatus>& vmknics) {
   const auto line = [](const auto&... cells) {
     return fmt::format(
         "{:<10} {:<39} {:<9} {:<15} {:<15} {:<15} {:<17} {:<7} {:<7} {:<7} {:<19} {}\n", cells...);
@@ -113,7 +114,7 @@ std::string esxcfg_vmknics(const std::vector<VmknicStatus>& vmknics) {
   std::string text =
       line("Interface", "Port Group/DVPort/Opaque Network", "IP Family", "IP Address", "Netmask",
            "Broadcast", "MAC Address", "MTU", "TSO MSS", "Enabled", "Type", "NetStack");
-  for (const VmknicStatus& vmknic : vmknics) {
+  for (const model::VmknicStatus& vmknic : vmknics) {
     const Ipv4Interface ipv4 = vmknic.spec.ipv4.value_or(Ipv4Interface{});
     const bool has = vmknic.spec.ipv4.has_value();
     text += line(vmknic.spec.name, vmknic.spec.port_group, "IPv4",
@@ -124,14 +125,14 @@ std::string esxcfg_vmknics(const std::vector<VmknicStatus>& vmknics) {
   return text;
 }
 
-TextTable rdma_vmknic_table(const std::vector<RdmaDevice>& devices,
-                            const std::vector<VmknicStatus>& vmknics,
-                            const std::vector<SwitchStatus>& switches) {
-  TextTable table({"Device", "Vmknic", "NetStack"});
-  for (const RdmaDevice& device : devices) {
-    for (const VmknicStatus& vmknic : vmknics) {
-      const auto vds = std::ranges::find(switches, vmknic.vds,
-                                         [](const SwitchStatus& one) { return one.spec.name; });
+text::TextTable rdma_vmknic_table(const std::vector<model::RdmaDevice>& devices,
+                                  const std::vector<model::VmknicStatus>& vmknics,
+                                  const std::vector<model::SwitchStatus>& switches) {
+  text::TextTable table({"Device", "Vmknic", "NetStack"});
+  for (const model::RdmaDevice& device : devices) {
+    for (const model::VmknicStatus& vmknic : vmknics) {
+      const auto vds = std::ranges::find(
+          switches, vmknic.vds, [](const model::SwitchStatus& one) { return one.spec.name; });
       if (vds == switches.end()) continue;
       const auto uplink = vds->spec.hosts.find(vds->host);
       if (uplink == vds->spec.hosts.end() || uplink->second != device.paired_link) continue;
@@ -141,16 +142,16 @@ TextTable rdma_vmknic_table(const std::vector<RdmaDevice>& devices,
   return table;
 }
 
-std::vector<TextRecord> setting_records(const std::vector<control::SettingValue>& settings) {
-  std::vector<TextRecord> records;
+std::vector<text::TextRecord> setting_records(const std::vector<model::SettingValue>& settings) {
+  std::vector<text::TextRecord> records;
   records.reserve(settings.size());
-  for (const control::SettingValue& setting : settings) records.push_back(record(setting));
+  for (const model::SettingValue& setting : settings) records.push_back(record(setting));
   return records;
 }
 
-TextTable ruleset_table(const std::vector<control::FirewallRuleset>& rulesets) {
-  TextTable table({"Name", "Enabled"});
-  for (const control::FirewallRuleset& ruleset : rulesets) {
+text::TextTable ruleset_table(const std::vector<model::FirewallRuleset>& rulesets) {
+  text::TextTable table({"Name", "Enabled"});
+  for (const model::FirewallRuleset& ruleset : rulesets) {
     table.add({ruleset.name, ruleset.enabled});
   }
   return table;

@@ -6,28 +6,27 @@
 #include <string>
 #include <vector>
 
-#include "control/distributed_switch.h"
-#include "control/machine.h"
-#include "control/text_records.h"
-#include "control/text_table.h"
-#include "control/vmkernel.h"
+#include "model/distributed_switch.h"
+#include "model/machine.h"
+#include "model/vmkernel.h"
+#include "text/text_records.h"
+#include "text/text_table.h"
 
 namespace paravane::cli {
 
 // network ip interface list.
-std::vector<control::TextRecord> vmknic_records(const std::vector<control::VmknicStatus>& vmknics);
+std::vector<text::TextRecord> vmknic_records(const std::vector<model::VmknicStatus>& vmknics);
 // network ip interface ipv4 get.
-control::TextTable ipv4_table(const std::vector<control::VmknicStatus>& vmknics);
+text::TextTable ipv4_table(const std::vector<model::VmknicStatus>& vmknics);
 // esxcfg-vmknic -l, of 6.5.
-std::string esxcfg_vmknics(const std::vector<control::VmknicStatus>& vmknics);
+std::string esxcfg_vmknics(const std::vector<model::VmknicStatus>& vmknics);
 // rdma device vmknic list: those on a switch whose uplink on this host is the device's.
-control::TextTable rdma_vmknic_table(const std::vector<control::RdmaDevice>& devices,
-                                     const std::vector<control::VmknicStatus>& vmknics,
-                                     const std::vector<control::SwitchStatus>& switches);
+text::TextTable rdma_vmknic_table(const std::vector<model::RdmaDevice>& devices,
+                                  const std::vector<model::VmknicStatus>& vmknics,
+                                  const std::vector<model::SwitchStatus>& switches);
 // system settings advanced list.
-std::vector<control::TextRecord> setting_records(
-    const std::vector<control::SettingValue>& settings);
+std::vector<text::TextRecord> setting_records(const std::vector<model::SettingValue>& settings);
 // network firewall ruleset list.
-control::TextTable ruleset_table(const std::vector<control::FirewallRuleset>& rulesets);
+text::TextTable ruleset_table(const std::vector<model::FirewallRuleset>& rulesets);
 
 }  // namespace paravane::cli

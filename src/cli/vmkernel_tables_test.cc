@@ -8,13 +8,13 @@
 namespace paravane::cli {
 namespace {
 
-using control::TableFormat;
 using testing::HasSubstr;
+using text::TableFormat;
 
-control::VmknicStatus vmk1() {
+model::VmknicStatus vmk1() {
   return {.spec = {.name = "vmk1",
                    .port_group = "vg-RDMA",
-                   .mac = control::MacAddress{0x00, 0x50, 0x56, 0x6f, 0x54, 0xc0},
+                   .mac = model::MacAddress{0x00, 0x50, 0x56, 0x6f, 0x54, 0xc0},
                    .ipv4 = parse_ipv4_interface("192.168.1.241/24")},
           .interface = "vmk1",
           .vds = "lan",
@@ -23,7 +23,7 @@ control::VmknicStatus vmk1() {
 }
 
 TEST(VmkernelTables, InterfacesAreRecords) {
-  const std::string text = print_records(vmknic_records({vmk1()}), TableFormat::kTable);
+  const std::string text = text::print_records(vmknic_records({vmk1()}), text::TableFormat::kTable);
   EXPECT_THAT(text, HasSubstr("vmk1\n   Name: vmk1\n   MAC Address: 00:50:56:6f:54:c0\n"
                               "   Enabled: true\n   Portset: DvsPortset-0\n"
                               "   Portgroup: vg-RDMA\n"
@@ -40,15 +40,15 @@ TEST(VmkernelTables, EsxcfgVmknicIsAsInTheGuide) {
 }
 
 TEST(VmkernelTables, AddressesAreATable) {
-  EXPECT_EQ(ipv4_table({vmk1()}).print(TableFormat::kCsv),
+  EXPECT_EQ(ipv4_table({vmk1()}).print(text::TableFormat::kCsv),
             "Name,IPv4 Address,IPv4 Netmask,IPv4 Broadcast,Address Type,Gateway,DHCP DNS\n"
             "vmk1,192.168.1.241,255.255.255.0,192.168.1.255,STATIC,0.0.0.0,false\n");
 }
 
 TEST(VmkernelTables, AnRdmaDeviceServesThoseOnTheSwitchOfItsUplink) {
-  control::SwitchStatus lan{.spec = {.name = "lan", .hosts = {{"h1", "eth4"}}}, .host = "h1"};
-  const control::RdmaDevice device{.name = "vmrdma0", .paired_link = "eth4"};
-  EXPECT_EQ(rdma_vmknic_table({device}, {vmk1()}, {lan}).print(TableFormat::kTable),
+  model::SwitchStatus lan{.spec = {.name = "lan", .hosts = {{"h1", "eth4"}}}, .host = "h1"};
+  const model::RdmaDevice device{.name = "vmrdma0", .paired_link = "eth4"};
+  EXPECT_EQ(rdma_vmknic_table({device}, {vmk1()}, {lan}).print(text::TableFormat::kTable),
             "Device   Vmknic  NetStack\n"
             "-------  ------  -----------------\n"
             "vmrdma0  vmk1    defaultTcpipStack\n");
@@ -57,8 +57,8 @@ TEST(VmkernelTables, AnRdmaDeviceServesThoseOnTheSwitchOfItsUplink) {
 }
 
 TEST(VmkernelTables, SettingsAreRecords) {
-  EXPECT_EQ(print_records(setting_records({{.path = "/Net/PVRDMAVmknic", .value = "vmk1"}}),
-                          TableFormat::kTable),
+  EXPECT_EQ(text::print_records(setting_records({{.path = "/Net/PVRDMAVmknic", .value = "vmk1"}}),
+                                text::TableFormat::kTable),
             "   Path: /Net/PVRDMAVmknic\n   Type: string\n   Int Value: 0\n"
             "   Default Int Value: 0\n   Min Value: 0\n   Max Value: 0\n"
             "   String Value: vmk1\n   Default String Value:\n   Valid Characters: *\n"

@@ -10,19 +10,19 @@
 #include "base/log.h"
 #include "cluster/cluster_refusals.h"
 #include "cluster/member_documents.h"
-#include "control/json_reader.h"
-#include "control/vm_json.h"
 #include "inventory/keys.h"
 #include "inventory/users.h"
+#include "json/json_reader.h"
+#include "json/json_text.h"
 
 namespace paravane::cluster {
 
 using authority::DoorAnswer;
 using authority::DoorRequest;
 using authority::Seconds;
-using control::ApiErrorCode;
-using control::ApiResult;
-using control::refuse;
+using model::ApiErrorCode;
+using model::ApiResult;
+using model::refuse;
 using nlohmann::json;
 
 namespace {
@@ -118,11 +118,11 @@ Result<std::unique_ptr<ClusterAuthority>> ClusterAuthority::load(Config config) 
   if (!seen) return std::unexpected(seen.error());
   self->fingerprint_ = seen->fingerprint;
   self->keys_ = {.key = std::move(*key), .certificate = std::move(*certificate)};
-  const auto value = control::parse_json(*book);
+  const auto value = parse_json(*book);
   if (!value || !value->is_object()) {
     return fail(Errc::kInvalidArgument, paths.book().string() + " is damaged");
   }
-  control::JsonReader reader(*value, "authority");
+  JsonReader reader(*value, "authority");
   self->root_ = {.user = reader.need_text("etcd_user"),
                  .password = reader.need_text("etcd_password")};
   const json* tokens = reader.array("tokens");
@@ -182,21 +182,24 @@ inventory::EtcdAccess ClusterAuthority::root_access() const {
   return access;
 }
 
-ApiResult<std::string> ClusterAuthority::make_token(const std::string& host, Seconds until,
-                                                    Seconds now) {
+model::ApiResult<std::string> ClusterAuthority::make_token(const std::string& host, Seconds until,
+                                                           Seconds now) {
   if (members_.contains(host)) {
-    return refuse(ApiErrorCode::kExists, fmt::format("host {} is a member already", host),
-                  "Choose another name, or take the host out with paravane cluster remove.");
+    return model::refuse(model::ApiErrorCode::kExists,
+                         fmt::format("host {} is a member already", host),
+                         "Choose another name, or take the host out with paravane cluster remove.");
   }
   if (is_full()) {
-    return refuse(ApiErrorCode::kLimitReached,
-                  fmt::format("host {} cannot join: the cluster has {} hosts, which is the most",
-                              host, members_.members().size()),
-                  "Take one out first with paravane cluster remove NAME.");
+    return model::refuse(
+        model::ApiErrorCode::kLimitReached,
+        fmt::format("host {} cannot join: the cluster has {} hosts, which is the most", host,
+                    members_.members().size()),
+        "Take one out first with paravane cluster remove NAME.");
   }
   const auto made = book_.make(host, until, now);
   if (!made && made.error().code == Errc::kResourceExhausted) {
-    return refuse(ApiErrorCode::kLimitReached, made.error().message, "Wait until they expire.");
+    return model::refuse(model::ApiErrorCode::kLimitReached, made.error().message,
+                         "Wait until they expire.");
   }
   if (!made) return not_kept(made.error());
   if (Status saved = save(members_); !saved) return not_kept(saved.error());

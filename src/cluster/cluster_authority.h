@@ -21,9 +21,9 @@
 #include "authority/token.h"
 #include "base/log_limit.h"
 #include "cluster/cluster_files.h"
-#include "control/api_error.h"
 #include "inventory/etcd_client.h"
 #include "inventory/view.h"
+#include "model/api_error.h"
 
 namespace paravane::cluster {
 
@@ -52,8 +52,8 @@ class ClusterAuthority {
   static Result<std::unique_ptr<ClusterAuthority>> load(Config config);
 
   // Errors: kExists (that host is a member), kLimitReached (hosts, or tokens), kStore.
-  control::ApiResult<std::string> make_token(const std::string& host, authority::Seconds until,
-                                             authority::Seconds now);
+  model::ApiResult<std::string> make_token(const std::string& host, authority::Seconds until,
+                                           authority::Seconds now);
 
   // Never fails: what cannot be done is an answer. `peer`: who asks, by its certificate.
   authority::DoorAnswer answer(const std::optional<authority::Peer>& peer,

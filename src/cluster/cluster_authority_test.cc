@@ -284,7 +284,7 @@ TEST_F(ClusterAuthorityTest, NoMoreHostsJoinThanReadersTake) {
   keep_many(inventory::View::kMaxHosts - 1);
   const auto refused = keeper_->make_token("h9", today() + kDay, today());
   ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().code, control::ApiErrorCode::kLimitReached);
+  EXPECT_EQ(refused.error().code, model::ApiErrorCode::kLimitReached);
   EXPECT_EQ(refused.error().message,
             "host h9 cannot join: the cluster has 256 hosts, which is the most");
   EXPECT_NE(refused.error().remedy, "");

@@ -16,15 +16,15 @@
 #include "base/log.h"
 #include "cluster/cluster_refusals.h"
 #include "cluster/cluster_service.h"
-#include "control/vm.h"
 #include "inventory/users.h"
+#include "model/vm.h"
 #include "settings/name_of_host.h"
 
 namespace paravane::cluster {
 
-using control::ApiErrorCode;
-using control::ApiResult;
-using control::refuse;
+using model::ApiErrorCode;
+using model::ApiResult;
+using model::refuse;
 
 namespace {
 
@@ -36,11 +36,12 @@ constexpr auto kFirstConnection = std::chrono::seconds(3);
 constexpr std::string_view kNoMember = "is no member any more";
 
 // What switches call it, unless another name is asked for.
-ApiResult<std::string> choose_name(const std::string& asked, const std::string& configured) {
+model::ApiResult<std::string> choose_name(const std::string& asked, const std::string& configured) {
   std::string name = asked.empty() ? settings::host_name(configured) : asked;
-  if (control::check_name(name)) return name;
-  return refuse(ApiErrorCode::kInvalidRequest, fmt::format("\"{}\" is no name for a host", name),
-                "Choose one of a-z, 0-9, underscore, dot and dash with --name.");
+  if (model::check_name(name)) return name;
+  return model::refuse(model::ApiErrorCode::kInvalidRequest,
+                       fmt::format("\"{}\" is no name for a host", name),
+                       "Choose one of a-z, 0-9, underscore, dot and dash with --name.");
 }
 
 // https://192.0.2.1:2379
@@ -66,21 +67,22 @@ ClusterAuthority::Config ClusterService::authority_config(const Membership& memb
 // ---- what both have ----
 
 // At once: without it etcd would not be reached, after all the patience with it.
-ApiResult<void> ClusterService::check_address() const {
+model::ApiResult<void> ClusterService::check_address() const {
   const std::string& address = config_.cluster.address;
   if (address.empty()) {
-    return refuse(ApiErrorCode::kInvalidRequest, "[cluster] address is not set in paravaned.toml",
-                  kSeeAddress);
+    return model::refuse(model::ApiErrorCode::kInvalidRequest,
+                         "[cluster] address is not set in paravaned.toml", kSeeAddress);
   }
   const auto door = Endpoint::of(address, config_.cluster.door_port);
   const auto listener = dialer_.listen_and_wait(door ? door->print() : address);
   if (listener || !listener.error().message.ends_with(std::strerror(EADDRNOTAVAIL))) return {};
-  return refuse(ApiErrorCode::kInvalidRequest,
-                fmt::format("[cluster] address in paravaned.toml is {}, which no NIC of this host "
-                            "has",
-                            address),
-                "Set it to an address of this host (see them with ip address), and start the "
-                "daemon again.");
+  return model::refuse(
+      model::ApiErrorCode::kInvalidRequest,
+      fmt::format("[cluster] address in paravaned.toml is {}, which no NIC of this host "
+                  "has",
+                  address),
+      "Set it to an address of this host (see them with ip address), and start the "
+      "daemon again.");
 }
 
 // So that the answer to whoever has made this host a member shows how it is among the others.
@@ -104,27 +106,29 @@ void ClusterService::await_inventory() {
 
 // ---- init ----
 
-ApiResult<control::ClusterStatus> ClusterService::do_init(const control::ClusterInit& init) {
+model::ApiResult<model::ClusterStatus> ClusterService::do_init(const model::ClusterInit& init) {
   if (membership_) {
-    return refuse(ApiErrorCode::kExists,
-                  fmt::format("this host is in cluster {} already", membership_->self.cluster),
-                  "Leave it first with paravane cluster leave.");
+    return model::refuse(
+        model::ApiErrorCode::kExists,
+        fmt::format("this host is in cluster {} already", membership_->self.cluster),
+        "Leave it first with paravane cluster leave.");
   }
   if (auto good = check_address(); !good) return std::unexpected(good.error());
   if (init.etcd && !is_good_url(init.etcd->url)) {
-    return refuse(ApiErrorCode::kInvalidRequest,
-                  fmt::format("{} is no etcd that can be used", init.etcd->url),
-                  "It must be https://ADDRESS:PORT.");
+    return model::refuse(model::ApiErrorCode::kInvalidRequest,
+                         fmt::format("{} is no etcd that can be used", init.etcd->url),
+                         "It must be https://ADDRESS:PORT.");
   }
   if (init.etcd && init.etcd->authority.empty()) {
-    return refuse(ApiErrorCode::kInvalidRequest,
-                  fmt::format("who has signed the certificate of {} is not said", init.etcd->url),
-                  "Name the file with its certificate with --etcd-authority.");
+    return model::refuse(
+        model::ApiErrorCode::kInvalidRequest,
+        fmt::format("who has signed the certificate of {} is not said", init.etcd->url),
+        "Name the file with its certificate with --etcd-authority.");
   }
   const auto host = choose_name(init.host, config_.host.name);
   if (!host) return std::unexpected(host.error());
   const auto id = authority::make_secret(16);
-  if (!id) return refuse(ApiErrorCode::kInternal, id.error().message);
+  if (!id) return model::refuse(model::ApiErrorCode::kInternal, id.error().message);
   const std::string& address = config_.cluster.address;
   Membership membership{
       .self = {.cluster = *id, .host = *host},
@@ -151,12 +155,14 @@ ApiResult<control::ClusterStatus> ClusterService::do_init(const control::Cluster
 
 // The files and what stands in etcd; the membership is kept last, so that what is not
 // whole is nothing.
-ApiResult<void> ClusterService::found(const control::ClusterInit& init, Membership& membership) {
+model::ApiResult<void> ClusterService::found(const model::ClusterInit& init,
+                                             Membership& membership) {
   if (Status made = make_cluster_directory(paths_); !made) return not_kept(made.error());
   EtcdRoot root;
   auto password = authority::make_secret(32);
   auto root_password = authority::make_secret(32);
-  if (!password || !root_password) return refuse(ApiErrorCode::kInternal, "no random numbers");
+  if (!password || !root_password)
+    return model::refuse(model::ApiErrorCode::kInternal, "no random numbers");
   membership.etcd_password = std::move(*password);
   root.password = std::move(*root_password);
   if (init.etcd && !init.etcd->user.empty()) {
@@ -179,8 +185,8 @@ ApiResult<void> ClusterService::found(const control::ClusterInit& init, Membersh
   return {};
 }
 
-ApiResult<void> ClusterService::prepare_etcd(const inventory::EtcdAccess& root_access,
-                                             const Membership& membership) {
+model::ApiResult<void> ClusterService::prepare_etcd(const inventory::EtcdAccess& root_access,
+                                                    const Membership& membership) {
   if (membership.runs_etcd) run_etcd_(true);
   inventory::EtcdAccess open_access = root_access;
   open_access.user.clear();
@@ -193,10 +199,11 @@ ApiResult<void> ClusterService::prepare_etcd(const inventory::EtcdAccess& root_a
   }
   if (!closed) return etcd_failed(closed.error());
   if (!*closed && !membership.runs_etcd) {
-    return refuse(ApiErrorCode::kInvalidRequest,
-                  fmt::format("{} lets everybody write what they like", membership.etcd.front()),
-                  "Have it ask for users (etcdctl auth enable), and name one who may do all with "
-                  "--etcd-user and --etcd-password-file.");
+    return model::refuse(
+        model::ApiErrorCode::kInvalidRequest,
+        fmt::format("{} lets everybody write what they like", membership.etcd.front()),
+        "Have it ask for users (etcdctl auth enable), and name one who may do all with "
+        "--etcd-user and --etcd-password-file.");
   }
   if (!*closed) {
     if (Status done = inventory::close_etcd(anybody, root_access.password); !done) {
@@ -211,8 +218,9 @@ ApiResult<void> ClusterService::prepare_etcd(const inventory::EtcdAccess& root_a
                   document.dump());
   if (!first) return etcd_failed(first.error());
   if (!*first) {
-    return refuse(ApiErrorCode::kExists, "that etcd holds another Paravane cluster already",
-                  "Join that one, or use another etcd.");
+    return model::refuse(model::ApiErrorCode::kExists,
+                         "that etcd holds another Paravane cluster already",
+                         "Join that one, or use another etcd.");
   }
   const Status in =
       inventory::admit_host(root, membership.self.host, membership.etcd_password, true);
@@ -226,9 +234,9 @@ ApiResult<void> ClusterService::prepare_etcd(const inventory::EtcdAccess& root_a
   return etcd_failed(in.error());
 }
 
-ApiResult<void> ClusterService::bring_network(inventory::EtcdClient& etcd,
-                                              const std::string& host) const {
-  const control::Network network = network_as(host);
+model::ApiResult<void> ClusterService::bring_network(inventory::EtcdClient& etcd,
+                                                     const std::string& host) const {
+  const model::Network network = network_as(host);
   const std::string config(inventory::kConfigPrefix);
   for (const auto& [name, vds] : network.switches) {
     const Status put =
@@ -244,8 +252,8 @@ ApiResult<void> ClusterService::bring_network(inventory::EtcdClient& etcd,
 }
 
 // What this host has, under the name that it has in a cluster.
-control::Network ClusterService::network_as(const std::string& host) const {
-  control::Network network = network_;
+model::Network ClusterService::network_as(const std::string& host) const {
+  model::Network network = network_;
   for (auto& [name, vds] : network.switches) {
     auto own = vds.hosts.extract(network_host_);
     if (own.empty()) continue;
@@ -257,40 +265,40 @@ control::Network ClusterService::network_as(const std::string& host) const {
 
 // ---- tokens, hosts ----
 
-ApiResult<void> ClusterService::need_authority() const {
+model::ApiResult<void> ClusterService::need_authority() const {
   if (!membership_) return no_cluster();
   if (authority_) return {};
-  return refuse(ApiErrorCode::kDenied, "this host has not the cluster's authority",
-                fmt::format("Do it on host {}.", membership_->authority));
+  return model::refuse(model::ApiErrorCode::kDenied, "this host has not the cluster's authority",
+                       fmt::format("Do it on host {}.", membership_->authority));
 }
 
-ApiResult<control::JoinToken> ClusterService::do_token(const control::TokenRequest& request) {
+model::ApiResult<model::JoinToken> ClusterService::do_token(const model::TokenRequest& request) {
   if (auto may = need_authority(); !may) return std::unexpected(may.error());
   const auto time = authority::wall_clock();
   auto token =
       authority_->make_token(request.host, time + std::chrono::seconds(request.valid_s), time);
   if (!token) return std::unexpected(token.error());
-  return control::JoinToken{std::move(*token), request.host, request.valid_s};
+  return model::JoinToken{std::move(*token), request.host, request.valid_s};
 }
 
-ApiResult<void> ClusterService::do_remove(const std::string& host) {
+model::ApiResult<void> ClusterService::do_remove(const std::string& host) {
   if (auto may = need_authority(); !may) return may;
   if (host == membership_->self.host) {
-    return refuse(ApiErrorCode::kInvalidRequest, "this host has the authority",
-                  "End the whole cluster with paravane cluster leave.");
+    return model::refuse(model::ApiErrorCode::kInvalidRequest, "this host has the authority",
+                         "End the whole cluster with paravane cluster leave.");
   }
   const Status gone = authority_->remove(host);
   if (gone) return {};
   if (gone.error().code == Errc::kNotFound) {
-    return refuse(ApiErrorCode::kNotFound, gone.error().message,
-                  "See paravane cluster status for the hosts there are.");
+    return model::refuse(model::ApiErrorCode::kNotFound, gone.error().message,
+                         "See paravane cluster status for the hosts there are.");
   }
   return etcd_failed(gone.error());
 }
 
 // ---- leave ----
 
-ApiResult<void> ClusterService::say_goodbye() {
+model::ApiResult<void> ClusterService::say_goodbye() {
   const TlsClient client{.identity = paths_.identity(),
                          .accept = [this](const auto& shown) { return accept_authority(shown); }};
   const auto answer = ask_door(
@@ -299,20 +307,22 @@ ApiResult<void> ClusterService::say_goodbye() {
   if (answer) return {};
   const bool is_out =
       answer.error().code == Errc::kBadState && answer.error().message.ends_with(kNoMember);
-  return refuse(ApiErrorCode::kClusterAway,
-                fmt::format("the authority at {}: {}", membership_->door, answer.error().message),
-                is_out ? "With --force it leaves."
-                       : "With --force this host leaves without being taken out of the cluster's "
-                         "lists; do that on the authority's host with paravane cluster remove.");
+  return model::refuse(
+      model::ApiErrorCode::kClusterAway,
+      fmt::format("the authority at {}: {}", membership_->door, answer.error().message),
+      is_out ? "With --force it leaves."
+             : "With --force this host leaves without being taken out of the cluster's "
+               "lists; do that on the authority's host with paravane cluster remove.");
 }
 
-ApiResult<void> ClusterService::do_leave(bool force) {
+model::ApiResult<void> ClusterService::do_leave(bool force) {
   if (!membership_) return no_cluster();
   if (authority_ && !authority_->others().empty() && !force) {
-    return refuse(ApiErrorCode::kDenied,
-                  fmt::format("this host has the cluster's authority, and other hosts need it: {}",
-                              fmt::join(authority_->others(), ", ")),
-                  "Let them leave first; with --force the cluster ends as it is.");
+    return model::refuse(
+        model::ApiErrorCode::kDenied,
+        fmt::format("this host has the cluster's authority, and other hosts need it: {}",
+                    fmt::join(authority_->others(), ", ")),
+        "Let them leave first; with --force the cluster ends as it is.");
   }
   if (authority_ && !membership_->runs_etcd && !force) {
     if (auto cleared = clear_etcd(); !cleared) return cleared;
@@ -327,7 +337,7 @@ ApiResult<void> ClusterService::do_leave(bool force) {
 }
 
 // What this cluster has left in an etcd that is not ours.
-ApiResult<void> ClusterService::clear_etcd() {
+model::ApiResult<void> ClusterService::clear_etcd() {
   const Status cleared = authority_->clear();
   if (cleared) return {};
   return etcd_failed(cleared.error());

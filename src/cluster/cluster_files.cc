@@ -16,9 +16,9 @@
 #include "base/endpoint.h"
 #include "base/log.h"
 #include "base/unique_fd.h"
-#include "control/json_reader.h"
-#include "control/vm.h"
-#include "control/vm_json.h"
+#include "json/json_reader.h"
+#include "json/json_text.h"
+#include "model/vm.h"
 
 namespace paravane::cluster {
 
@@ -45,7 +45,7 @@ bool write_all(int fd, std::string_view text) {
 }
 
 Result<Membership> parse_membership(const json& value) {
-  control::JsonReader reader(value, "membership");
+  JsonReader reader(value, "membership");
   Membership membership{
       .self = {.cluster = reader.need_text("cluster"), .host = reader.need_text("host")},
       .authority = reader.need_text("authority"),
@@ -62,7 +62,7 @@ Result<Membership> parse_membership(const json& value) {
   }
   if (membership.etcd.empty()) reader.complain("etcd", "must name one");
   if (!authority::is_cluster_id(membership.self.cluster)) reader.complain("cluster", "is no id");
-  if (!control::check_name(membership.self.host)) reader.complain("host", "is no name");
+  if (!model::check_name(membership.self.host)) reader.complain("host", "is no name");
   if (!Endpoint::parse(membership.door)) reader.complain("door", "is no address");
   if (const Status good = reader.finish(); !good) return std::unexpected(good.error());
   return membership;
@@ -112,7 +112,7 @@ Result<std::optional<Membership>> load_membership(const settings::ClusterPaths& 
   if (!std::filesystem::exists(paths.membership(), unknown) && !unknown) return std::nullopt;
   const auto text = read_file(paths.membership());
   if (!text) return std::unexpected(text.error());
-  const auto value = control::parse_json(*text);
+  const auto value = parse_json(*text);
   Result<Membership> membership = fail(Errc::kInvalidArgument, "not a JSON object");
   if (value && value->is_object()) membership = parse_membership(*value);
   if (membership) return std::optional(std::move(*membership));

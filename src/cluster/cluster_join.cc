@@ -11,24 +11,25 @@
 
 namespace paravane::cluster {
 
-using control::ApiErrorCode;
-using control::ApiResult;
-using control::refuse;
+using model::ApiErrorCode;
+using model::ApiResult;
+using model::refuse;
 
-ApiResult<control::ClusterStatus> ClusterService::do_join(const std::string& text) {
+model::ApiResult<model::ClusterStatus> ClusterService::do_join(const std::string& text) {
   if (membership_) {
-    return refuse(ApiErrorCode::kExists,
-                  fmt::format("this host is in cluster {} already", membership_->self.cluster),
-                  "Leave it first with paravane cluster leave.");
+    return model::refuse(
+        model::ApiErrorCode::kExists,
+        fmt::format("this host is in cluster {} already", membership_->self.cluster),
+        "Leave it first with paravane cluster leave.");
   }
   if (auto good = check_address(); !good) return std::unexpected(good.error());
   const auto token = authority::parse_token(text);
   if (!token) {
-    return refuse(ApiErrorCode::kInvalidRequest, token.error().message,
-                  "Make one on the authority's host with paravane cluster token NAME.");
+    return model::refuse(model::ApiErrorCode::kInvalidRequest, token.error().message,
+                         "Make one on the authority's host with paravane cluster token NAME.");
   }
   const auto own = authority::make_request();
-  if (!own) return refuse(ApiErrorCode::kInternal, own.error().message);
+  if (!own) return model::refuse(model::ApiErrorCode::kInternal, own.error().message);
   const auto answer = ask_to_join(*token, own->certificate);
   if (!answer) return std::unexpected(answer.error());
   const Membership membership{.self = *authority::inspect(answer->certificate)->identity,
@@ -64,8 +65,8 @@ ApiResult<control::ClusterStatus> ClusterService::do_join(const std::string& tex
 }
 
 // The answer, as far as it can be seen to be the authority's and good.
-ApiResult<authority::DoorAnswer> ClusterService::ask_to_join(const authority::Token& token,
-                                                             const std::string& request) {
+model::ApiResult<authority::DoorAnswer> ClusterService::ask_to_join(const authority::Token& token,
+                                                                    const std::string& request) {
   // The token says whom to trust, before the secret is told.
   const TlsClient client{
       .identity = {}, .accept = [&token](const ShownCertificates& shown) -> Status {
@@ -88,9 +89,9 @@ ApiResult<authority::DoorAnswer> ClusterService::ask_to_join(const authority::To
     return join_refused(token.door, answer.error().message);
   }
   if (!answer) {
-    return refuse(ApiErrorCode::kClusterAway,
-                  fmt::format("the authority at {}: {}", token.door, answer.error().message),
-                  "See that its daemon runs and that its door is reached from here.");
+    return model::refuse(model::ApiErrorCode::kClusterAway,
+                         fmt::format("the authority at {}: {}", token.door, answer.error().message),
+                         "See that its daemon runs and that its door is reached from here.");
   }
   const auto issuer = authority::inspect(answer->authority);
   const auto seen = authority::inspect(answer->certificate);
@@ -99,16 +100,17 @@ ApiResult<authority::DoorAnswer> ClusterService::ask_to_join(const authority::To
       seen->identity->cluster == token.keeper.cluster && !answer->etcd.empty() &&
       authority::is_signed_by(answer->certificate, answer->authority, authority::wall_clock());
   if (!good) {
-    return refuse(ApiErrorCode::kDenied, "the authority's answer is not what it must be",
-                  "See that both hosts have the same version, and their clocks the same time.");
+    return model::refuse(
+        model::ApiErrorCode::kDenied, "the authority's answer is not what it must be",
+        "See that both hosts have the same version, and their clocks the same time.");
   }
   return *answer;
 }
 
 // What this host has must be in the cluster as it is, or a name would mean another network
 // for its VMs from one moment to the next.
-ApiResult<void> ClusterService::check_network(const Membership& membership) {
-  const control::Network own = network_as(membership.self.host);
+model::ApiResult<void> ClusterService::check_network(const Membership& membership) {
+  const model::Network own = network_as(membership.self.host);
   if (own.switches.empty()) return {};
   const inventory::EtcdAccess access = etcd_access(paths_, membership);
   inventory::EtcdClient etcd(access, open_);
@@ -117,14 +119,15 @@ ApiResult<void> ClusterService::check_network(const Membership& membership) {
       etcd.for_each(std::string(inventory::kConfigPrefix),
                     [&](inventory::KeyValue&& pair) { return records.put(std::move(pair)); });
   if (!read) return etcd_failed(read.error());
-  const control::Network shared = records.build()->network;
+  const model::Network shared = records.build()->network;
   const auto differs = [](const char* what, const std::string& name, const char* command) {
-    return refuse(ApiErrorCode::kExists,
-                  fmt::format("this host has a {} {}, which the cluster has not, or has otherwise",
-                              what, name),
-                  fmt::format("Delete it first with paravane {} delete {}, and join with another "
-                              "token.",
-                              command, name));
+    return model::refuse(
+        model::ApiErrorCode::kExists,
+        fmt::format("this host has a {} {}, which the cluster has not, or has otherwise", what,
+                    name),
+        fmt::format("Delete it first with paravane {} delete {}, and join with another "
+                    "token.",
+                    command, name));
   };
   for (const auto& [name, group] : own.port_groups) {
     const auto same = shared.port_groups.find(name);
@@ -133,7 +136,7 @@ ApiResult<void> ClusterService::check_network(const Membership& membership) {
     }
   }
   // What other hosts do there is theirs.
-  const auto here = [&](control::DistributedSwitch vds) {
+  const auto here = [&](model::DistributedSwitch vds) {
     std::erase_if(vds.hosts, [&](const auto& host) { return host.first != membership.self.host; });
     return vds;
   };

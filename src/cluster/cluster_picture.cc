@@ -30,14 +30,14 @@ std::vector<std::string> describe_lost(const inventory::View& view) {
 }
 
 // With an authority of an older version all are that are there.
-bool is_known_by_name(const inventory::MemberRecords& members, const control::ClusterHost& host) {
+bool is_known_by_name(const inventory::MemberRecords& members, const model::ClusterHost& host) {
   const auto found = members.find(host.name);
   return found == members.end() ? host.present && members.empty() : found->second.keys.empty();
 }
 
 }  // namespace
 
-control::ClusterStatus describe(const ClusterPicture& picture, const settings::Config& config) {
+model::ClusterStatus describe(const ClusterPicture& picture, const settings::Config& config) {
   if (!picture.self) return {};
   const auto left = picture.valid_until - std::chrono::system_clock::now();
   const auto away = std::chrono::steady_clock::now() - picture.state.since;
@@ -45,17 +45,17 @@ control::ClusterStatus describe(const ClusterPicture& picture, const settings::C
     const auto whole = std::chrono::duration_cast<std::chrono::seconds>(time).count();
     return static_cast<std::uint64_t>(std::max<std::int64_t>(0, whole));
   };
-  control::ClusterStatus status{.member = true,
-                                .cluster = picture.self->cluster,
-                                .host = picture.self->host,
-                                .authority = picture.authority,
-                                .address = config.cluster.address,
-                                .connected = picture.state.connected,
-                                .problem = picture.state.problem,
-                                .since_s = seconds(away),
-                                .certificate_left_s = seconds(left),
-                                .etcd = picture.etcd};
-  std::map<std::string, control::ClusterHost> hosts;
+  model::ClusterStatus status{.member = true,
+                              .cluster = picture.self->cluster,
+                              .host = picture.self->host,
+                              .authority = picture.authority,
+                              .address = config.cluster.address,
+                              .connected = picture.state.connected,
+                              .problem = picture.state.problem,
+                              .since_s = seconds(away),
+                              .certificate_left_s = seconds(left),
+                              .etcd = picture.etcd};
+  std::map<std::string, model::ClusterHost> hosts;
   for (const std::string& name : picture.members) hosts[name].name = name;
   const inventory::View nothing;
   const inventory::View& seen = picture.view ? *picture.view : nothing;

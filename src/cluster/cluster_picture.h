@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "authority/certificate.h"
-#include "control/cluster.h"
 #include "inventory/member.h"
+#include "model/cluster.h"
 #include "settings/config.h"
 
 namespace paravane::cluster {
@@ -32,6 +32,6 @@ struct ClusterPicture {
   std::set<std::string> members;            // but for the authority's host; known there alone
 };
 
-control::ClusterStatus describe(const ClusterPicture& picture, const settings::Config& config);
+model::ClusterStatus describe(const ClusterPicture& picture, const settings::Config& config);
 
 }  // namespace paravane::cluster

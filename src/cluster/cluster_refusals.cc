@@ -8,39 +8,41 @@
 
 namespace paravane::cluster {
 
-using control::ApiErrorCode;
-using control::refuse;
+using model::ApiErrorCode;
+using model::refuse;
 
-std::unexpected<control::ApiError> no_cluster() {
-  return refuse(ApiErrorCode::kNotFound, "this host is in no cluster",
-                "Make one with paravane cluster init, or join one with paravane cluster join.");
+std::unexpected<model::ApiError> no_cluster() {
+  return model::refuse(
+      model::ApiErrorCode::kNotFound, "this host is in no cluster",
+      "Make one with paravane cluster init, or join one with paravane cluster join.");
 }
 
-std::unexpected<control::ApiError> not_kept(const Error& error) {
-  return refuse(ApiErrorCode::kStore, error.message,
-                "See that the state directory has free space.");
+std::unexpected<model::ApiError> not_kept(const Error& error) {
+  return model::refuse(model::ApiErrorCode::kStore, error.message,
+                       "See that the state directory has free space.");
 }
 
-std::unexpected<control::ApiError> etcd_failed(const Error& error) {
+std::unexpected<model::ApiError> etcd_failed(const Error& error) {
   if (error.code == Errc::kBadState) {
-    return refuse(ApiErrorCode::kDenied, error.message,
-                  "Name a user who may do all with --etcd-user and --etcd-password-file.");
+    return model::refuse(model::ApiErrorCode::kDenied, error.message,
+                         "Name a user who may do all with --etcd-user and --etcd-password-file.");
   }
-  return refuse(ApiErrorCode::kClusterAway, error.message,
-                "See that etcd runs and is reached; for one of this host's own: apt install "
-                "etcd-server. The log says more.");
+  return model::refuse(model::ApiErrorCode::kClusterAway, error.message,
+                       "See that etcd runs and is reached; for one of this host's own: apt install "
+                       "etcd-server. The log says more.");
 }
 
-std::unexpected<control::ApiError> join_refused(const std::string& door,
-                                                const std::string& problem) {
+std::unexpected<model::ApiError> join_refused(const std::string& door, const std::string& problem) {
   const std::string what = fmt::format("the authority at {} refused: {}", door, problem);
   if (problem.ends_with(authority::kTryAgain)) {
-    return refuse(ApiErrorCode::kClusterAway, what,
-                  "Join again in a moment with the same token; the log of the authority's host "
-                  "says more.");
+    return model::refuse(
+        model::ApiErrorCode::kClusterAway, what,
+        "Join again in a moment with the same token; the log of the authority's host "
+        "says more.");
   }
-  return refuse(ApiErrorCode::kDenied, what,
-                "Make another token on the authority's host with paravane cluster token NAME.");
+  return model::refuse(
+      model::ApiErrorCode::kDenied, what,
+      "Make another token on the authority's host with paravane cluster token NAME.");
 }
 
 void warn_of_other_name(const std::string& member, const std::string& configured) {

@@ -5,17 +5,16 @@
 #include <string>
 
 #include "base/result.h"
-#include "control/api_error.h"
+#include "model/api_error.h"
 
 namespace paravane::cluster {
 
-std::unexpected<control::ApiError> no_cluster();
+std::unexpected<model::ApiError> no_cluster();
 // A file of the state directory.
-std::unexpected<control::ApiError> not_kept(const Error& error);
-std::unexpected<control::ApiError> etcd_failed(const Error& error);
+std::unexpected<model::ApiError> not_kept(const Error& error);
+std::unexpected<model::ApiError> etcd_failed(const Error& error);
 // By the authority that has made the token.
-std::unexpected<control::ApiError> join_refused(const std::string& door,
-                                                const std::string& problem);
+std::unexpected<model::ApiError> join_refused(const std::string& door, const std::string& problem);
 
 // Logs that `[host] name`, as it is configured, is not the name that it has as a member.
 void warn_of_other_name(const std::string& member, const std::string& configured);

@@ -10,11 +10,11 @@ using testing::HasSubstr;
 
 TEST(ClusterRefusals, WhoMayTryAgainKeepsItsToken) {
   const auto later = join_refused("192.0.2.1:28249", "the authority is busy; try again").error();
-  EXPECT_EQ(later.code, control::ApiErrorCode::kClusterAway);
+  EXPECT_EQ(later.code, model::ApiErrorCode::kClusterAway);
   EXPECT_THAT(later.remedy, HasSubstr("the same token"));
   const auto never =
       join_refused("192.0.2.1:28249", "the token is unknown, used or expired").error();
-  EXPECT_EQ(never.code, control::ApiErrorCode::kDenied);
+  EXPECT_EQ(never.code, model::ApiErrorCode::kDenied);
   EXPECT_THAT(never.remedy, HasSubstr("another token"));
   EXPECT_EQ(never.message,
             "the authority at 192.0.2.1:28249 refused: the token is unknown, used or expired");

@@ -11,14 +11,14 @@
 #include "base/endpoint.h"
 #include "base/log.h"
 #include "base/version.h"
-#include "control/segment.h"
+#include "model/segment.h"
 
 namespace paravane::cluster {
 
-using control::ApiErrorCode;
-using control::ApiResult;
-using control::refuse;
 using inventory::View;
+using model::ApiErrorCode;
+using model::ApiResult;
+using model::refuse;
 
 namespace {
 
@@ -123,23 +123,24 @@ std::optional<authority::Identity> ClusterService::self() const {
   return shared_.self;
 }
 
-ApiResult<void> ClusterService::check_change() const {
+model::ApiResult<void> ClusterService::check_change() const {
   const MutexLock lock(mutex_);
   if (!shared_.self || shared_.state.connected) return {};
-  return refuse(ApiErrorCode::kClusterAway,
-                "the cluster's inventory cannot be reached: " + shared_.state.problem,
-                "What runs goes on. See paravane cluster status, and ask again.");
+  return model::refuse(model::ApiErrorCode::kClusterAway,
+                       "the cluster's inventory cannot be reached: " + shared_.state.problem,
+                       "What runs goes on. See paravane cluster status, and ask again.");
 }
 
-ApiResult<void> ClusterService::check_document_change() const {
+model::ApiResult<void> ClusterService::check_document_change() const {
   {
     const MutexLock lock(mutex_);
     if (shared_.self && shared_.self->host != shared_.authority) {
-      return refuse(ApiErrorCode::kDenied,
-                    fmt::format("the cluster's switches and port groups are changed on host {}, "
-                                "which has its authority",
-                                shared_.authority),
-                    fmt::format("Run the same command on host {}.", shared_.authority));
+      return model::refuse(
+          model::ApiErrorCode::kDenied,
+          fmt::format("the cluster's switches and port groups are changed on host {}, "
+                      "which has its authority",
+                      shared_.authority),
+          fmt::format("Run the same command on host {}.", shared_.authority));
     }
   }
   return check_change();
@@ -154,7 +155,7 @@ std::set<std::string> ClusterService::members() const {
 }
 
 std::optional<inventory::GidOwner> ClusterService::mac_owner_elsewhere(
-    const control::MacAddress& mac) const {
+    const model::MacAddress& mac) const {
   const MutexLock lock(mutex_);
   if (!shared_.view || !shared_.self) return std::nullopt;
   const auto found = shared_.view->macs.find(mac);
@@ -184,14 +185,14 @@ void ClusterService::set_gids(std::map<inventory::GidId, inventory::AdapterId> g
   });
 }
 
-void ClusterService::set_place(const control::ChannelPlace& place) {
+void ClusterService::set_place(const model::ChannelPlace& place) {
   mailbox_.post([this, place] {
     place_ = place;
     publish();
   });
 }
 
-void ClusterService::set_network(const std::string& host, const control::Network& network) {
+void ClusterService::set_network(const std::string& host, const model::Network& network) {
   mailbox_.post([this, host, network] {
     network_host_ = host;
     network_ = network;
@@ -202,40 +203,43 @@ template <typename Function>
 std::invoke_result_t<Function> ClusterService::carry(Function function) {
   auto answer = mailbox_.ask(std::move(function), kAnswerLimit);
   if (answer) return std::move(*answer);
-  return refuse(ApiErrorCode::kBusy, "the cluster did not answer in time",
-                "See with paravane cluster status what was done, and ask again.");
+  return model::refuse(model::ApiErrorCode::kBusy, "the cluster did not answer in time",
+                       "See with paravane cluster status what was done, and ask again.");
 }
 
-ApiResult<void> ClusterService::write_document(const std::string& name,
-                                               const std::optional<std::string>& json) {
-  return carry([this, name, json]() -> ApiResult<void> {
-    if (!member_) return refuse(ApiErrorCode::kNotFound, "this host is in no cluster");
+model::ApiResult<void> ClusterService::write_document(const std::string& name,
+                                                      const std::optional<std::string>& json) {
+  return carry([this, name, json]() -> model::ApiResult<void> {
+    if (!member_)
+      return model::refuse(model::ApiErrorCode::kNotFound, "this host is in no cluster");
     const Status written = member_->write_document(name, json);
     if (written) return {};
     if (written.error().code == Errc::kBadState) {
-      return refuse(ApiErrorCode::kDenied, "this host may not change the cluster's configuration",
-                    fmt::format("Do it on host {}.", membership_->authority));
+      return model::refuse(model::ApiErrorCode::kDenied,
+                           "this host may not change the cluster's configuration",
+                           fmt::format("Do it on host {}.", membership_->authority));
     }
-    return refuse(ApiErrorCode::kClusterAway, written.error().message, "Ask again.");
+    return model::refuse(model::ApiErrorCode::kClusterAway, written.error().message, "Ask again.");
   });
 }
 
-ApiResult<control::ClusterStatus> ClusterService::init_cluster(const control::ClusterInit& init) {
+model::ApiResult<model::ClusterStatus> ClusterService::init_cluster(
+    const model::ClusterInit& init) {
   return carry([this, init] { return do_init(init); });
 }
-ApiResult<control::JoinToken> ClusterService::make_token(const control::TokenRequest& request) {
+model::ApiResult<model::JoinToken> ClusterService::make_token(const model::TokenRequest& request) {
   return carry([this, request] { return do_token(request); });
 }
-ApiResult<control::ClusterStatus> ClusterService::join_cluster(const std::string& token) {
+model::ApiResult<model::ClusterStatus> ClusterService::join_cluster(const std::string& token) {
   return carry([this, token] { return do_join(token); });
 }
-ApiResult<void> ClusterService::leave_cluster(bool force) {
+model::ApiResult<void> ClusterService::leave_cluster(bool force) {
   return carry([this, force] { return do_leave(force); });
 }
-ApiResult<void> ClusterService::remove_host(const std::string& host) {
+model::ApiResult<void> ClusterService::remove_host(const std::string& host) {
   return carry([this, host] { return do_remove(host); });
 }
-ApiResult<control::ClusterStatus> ClusterService::cluster_status() {
+model::ApiResult<model::ClusterStatus> ClusterService::cluster_status() {
   ClusterPicture picture;
   {
     const MutexLock lock(mutex_);
@@ -311,7 +315,7 @@ void ClusterService::publish() {
   for (const auto& [gid, id] : gids_) {
     const auto adapter = adapters_.find(id);
     if (!seen || adapter == adapters_.end()) continue;
-    if (control::segment_number(seen->network, adapter->second.port_group) != gid.segment) continue;
+    if (model::segment_number(seen->network, adapter->second.port_group) != gid.segment) continue;
     gids.emplace(gid, id);
   }
   const auto at = Endpoint::parse(place_.endpoint);

@@ -28,16 +28,16 @@
 #include "cluster/cluster_picture.h"
 #include "cluster/join_door.h"
 #include "cluster/member_certificate.h"
-#include "control/cluster.h"
-#include "control/vmkernel.h"
 #include "inventory/member.h"
 #include "inventory/own_keys.h"
+#include "model/cluster.h"
+#include "model/vmkernel.h"
 #include "privsep/dialer.h"
 #include "settings/config.h"
 
 namespace paravane::cluster {
 
-class ClusterService final : public control::ClusterManagement {
+class ClusterService final : public model::ClusterManagement {
  public:
   // Called on the cluster's thread; they must not wait. Each may be empty.
   struct Listeners {
@@ -70,38 +70,37 @@ class ClusterService final : public control::ClusterManagement {
   // nullopt: no cluster.
   std::optional<authority::Identity> self() const;
   // Whether what others must know of may be changed now. Errors: kClusterAway.
-  control::ApiResult<void> check_change() const;
+  model::ApiResult<void> check_change() const;
   // As check_change(), of a document. Errors: also kDenied (another host writes them).
-  control::ApiResult<void> check_document_change() const;
+  model::ApiResult<void> check_document_change() const;
   // All hosts that may be in it; empty where nobody knows: without the authority.
   std::set<std::string> members() const;
   // Who else in the cluster has it.
-  std::optional<inventory::GidOwner> mac_owner_elsewhere(const control::MacAddress& mac) const;
+  std::optional<inventory::GidOwner> mac_owner_elsewhere(const model::MacAddress& mac) const;
   // All adapters, or all GIDs, of this host: they stand in the inventory soon.
   void set_adapters(std::map<inventory::AdapterId, inventory::AdapterInfo> adapters);
   void set_gids(std::map<inventory::GidId, inventory::AdapterId> gids);
   // Whether there is a channel to another host, and if not why.
   void set_channel(const std::string& host, bool open, const std::string& problem);
   // Where this host's channels are, or why there are none.
-  void set_place(const control::ChannelPlace& place);
+  void set_place(const model::ChannelPlace& place);
   // The switches and port groups of this host, in which it is called `host`: what it
   // brings into a cluster.
-  void set_network(const std::string& host, const control::Network& network);
+  void set_network(const std::string& host, const model::Network& network);
   // A document below config/ (a switch, a port group); nullopt takes it away. Waits; not
   // for the control thread. Errors: kNotFound (no cluster), kClusterAway, kDenied (the
   // authority's host writes it), kBusy.
-  control::ApiResult<void> write_document(const std::string& name,
-                                          const std::optional<std::string>& json);
+  model::ApiResult<void> write_document(const std::string& name,
+                                        const std::optional<std::string>& json);
 
   // ---- ClusterManagement: any thread but the control thread, since they wait; the last
   // one does not ----
-  control::ApiResult<control::ClusterStatus> init_cluster(
-      const control::ClusterInit& init) override;
-  control::ApiResult<control::JoinToken> make_token(const control::TokenRequest& request) override;
-  control::ApiResult<control::ClusterStatus> join_cluster(const std::string& token) override;
-  control::ApiResult<void> leave_cluster(bool force) override;
-  control::ApiResult<void> remove_host(const std::string& host) override;
-  control::ApiResult<control::ClusterStatus> cluster_status() override;
+  model::ApiResult<model::ClusterStatus> init_cluster(const model::ClusterInit& init) override;
+  model::ApiResult<model::JoinToken> make_token(const model::TokenRequest& request) override;
+  model::ApiResult<model::ClusterStatus> join_cluster(const std::string& token) override;
+  model::ApiResult<void> leave_cluster(bool force) override;
+  model::ApiResult<void> remove_host(const std::string& host) override;
+  model::ApiResult<model::ClusterStatus> cluster_status() override;
 
  private:
   template <typename Function>
@@ -109,25 +108,24 @@ class ClusterService final : public control::ClusterManagement {
   void run();
   void wait(Instant until);
 
-  control::ApiResult<void> check_address() const;
+  model::ApiResult<void> check_address() const;
   void await_inventory();
-  control::ApiResult<control::ClusterStatus> do_init(const control::ClusterInit& init);
-  control::ApiResult<void> found(const control::ClusterInit& init, Membership& membership);
-  control::ApiResult<void> prepare_etcd(const inventory::EtcdAccess& root_access,
-                                        const Membership& membership);
-  control::ApiResult<void> clear_etcd();
-  control::ApiResult<control::ClusterStatus> do_join(const std::string& text);
-  control::ApiResult<authority::DoorAnswer> ask_to_join(const authority::Token& token,
-                                                        const std::string& request);
-  control::ApiResult<void> do_leave(bool force);
-  control::ApiResult<void> say_goodbye();
-  control::ApiResult<control::JoinToken> do_token(const control::TokenRequest& request);
-  control::ApiResult<void> do_remove(const std::string& host);
-  control::ApiResult<void> need_authority() const;
-  control::Network network_as(const std::string& host) const;
-  control::ApiResult<void> bring_network(inventory::EtcdClient& etcd,
-                                         const std::string& host) const;
-  control::ApiResult<void> check_network(const Membership& membership);
+  model::ApiResult<model::ClusterStatus> do_init(const model::ClusterInit& init);
+  model::ApiResult<void> found(const model::ClusterInit& init, Membership& membership);
+  model::ApiResult<void> prepare_etcd(const inventory::EtcdAccess& root_access,
+                                      const Membership& membership);
+  model::ApiResult<void> clear_etcd();
+  model::ApiResult<model::ClusterStatus> do_join(const std::string& text);
+  model::ApiResult<authority::DoorAnswer> ask_to_join(const authority::Token& token,
+                                                      const std::string& request);
+  model::ApiResult<void> do_leave(bool force);
+  model::ApiResult<void> say_goodbye();
+  model::ApiResult<model::JoinToken> do_token(const model::TokenRequest& request);
+  model::ApiResult<void> do_remove(const std::string& host);
+  model::ApiResult<void> need_authority() const;
+  model::Network network_as(const std::string& host) const;
+  model::ApiResult<void> bring_network(inventory::EtcdClient& etcd, const std::string& host) const;
+  model::ApiResult<void> check_network(const Membership& membership);
 
   Status enter(Membership membership);
   void forget();
@@ -163,8 +161,8 @@ class ClusterService final : public control::ClusterManagement {
   std::unique_ptr<JoinDoor> door_;
   std::map<inventory::AdapterId, inventory::AdapterInfo> adapters_;
   std::map<inventory::GidId, inventory::AdapterId> gids_;
-  control::ChannelPlace place_;
-  control::Network network_;
+  model::ChannelPlace place_;
+  model::Network network_;
   std::string network_host_;  // this host, in network_
   std::optional<MemberCertificate> certificate_;
   Instant next_door_{};                 // try to open it

@@ -7,28 +7,29 @@
 namespace paravane::cluster {
 namespace {
 
-using control::Event;
-using control::Severity;
+using model::Event;
+using model::Severity;
 
-Event of_host(const char* type, Severity severity, const std::string& host, std::string text) {
+model::Event of_host(const char* type, model::Severity severity, const std::string& host,
+                     std::string text) {
   return {.type = type, .severity = severity, .fields = {{"host", host}}, .text = std::move(text)};
 }
 
 }  // namespace
 
-std::vector<Event> ClusterWatch::look(const std::string& self, const inventory::View* view,
-                                      Instant now) {
-  std::vector<Event> events;
+std::vector<model::Event> ClusterWatch::look(const std::string& self, const inventory::View* view,
+                                             Instant now) {
+  std::vector<model::Event> events;
   if (self != self_) {
     if (!self_.empty()) {
-      events.push_back(of_host("cluster.left", Severity::kInfo, self_,
+      events.push_back(of_host("cluster.left", model::Severity::kInfo, self_,
                                fmt::format("this host, {}, is in the cluster no more", self_)));
       hosts_.clear();
       channels_.clear();
       has_looked_ = false;
     }
     if (!self.empty()) {
-      events.push_back(of_host("cluster.member", Severity::kInfo, self,
+      events.push_back(of_host("cluster.member", model::Severity::kInfo, self,
                                fmt::format("this host is {} in a cluster", self)));
     }
     self_ = self;
@@ -39,7 +40,7 @@ std::vector<Event> ClusterWatch::look(const std::string& self, const inventory::
 }
 
 void ClusterWatch::look_at_hosts(const inventory::View& view, Instant now,
-                                 std::vector<Event>& events) {
+                                 std::vector<model::Event>& events) {
   for (const auto& [name, host] : view.hosts) {
     if (name == self_ || !host.info) continue;
     const auto [found, is_new] = hosts_.try_emplace(name);
@@ -47,9 +48,9 @@ void ClusterWatch::look_at_hosts(const inventory::View& view, Instant now,
     if (is_new && !has_looked_) told.good = true;
     if (told.good) continue;
     tell(told, true,
-         is_new ? of_host("cluster.host_joined", Severity::kInfo, name,
+         is_new ? of_host("cluster.host_joined", model::Severity::kInfo, name,
                           fmt::format("host {} is in the cluster", name))
-                : of_host("cluster.host_back", Severity::kInfo, name,
+                : of_host("cluster.host_back", model::Severity::kInfo, name,
                           fmt::format("host {} is back", name)),
          now, events);
   }
@@ -57,30 +58,31 @@ void ClusterWatch::look_at_hosts(const inventory::View& view, Instant now,
     const auto found = view.hosts.find(name);
     if (!told.good || (found != view.hosts.end() && found->second.info)) continue;
     tell(told, false,
-         of_host("cluster.host_away", Severity::kWarning, name,
+         of_host("cluster.host_away", model::Severity::kWarning, name,
                  fmt::format("host {} is away, or has left the cluster", name)),
          now, events);
   }
   has_looked_ = true;
 }
 
-std::vector<Event> ClusterWatch::on_channel(const std::string& host, const std::string& problem,
-                                            Instant now) {
-  std::vector<Event> events;
+std::vector<model::Event> ClusterWatch::on_channel(const std::string& host,
+                                                   const std::string& problem, Instant now) {
+  std::vector<model::Event> events;
   Told& told = channels_[host];
   const bool open = problem.empty();
   if (open == told.good) return events;
-  Event event = open ? of_host("channel.open", Severity::kInfo, host,
-                               fmt::format("there is a channel to host {}", host))
-                     : of_host("channel.lost", Severity::kWarning, host,
-                               fmt::format("there is no channel to host {}: {}", host, problem));
+  model::Event event =
+      open ? of_host("channel.open", model::Severity::kInfo, host,
+                     fmt::format("there is a channel to host {}", host))
+           : of_host("channel.lost", model::Severity::kWarning, host,
+                     fmt::format("there is no channel to host {}: {}", host, problem));
   if (!open) event.fields["reason"] = problem;
   tell(told, open, std::move(event), now, events);
   return events;
 }
 
-void ClusterWatch::tell(Told& told, bool good, Event event, Instant now,
-                        std::vector<Event>& events) {
+void ClusterWatch::tell(Told& told, bool good, model::Event event, Instant now,
+                        std::vector<model::Event>& events) {
   const auto kept_back = told.limit.allow(now);
   if (!kept_back) return;
   told.good = good;

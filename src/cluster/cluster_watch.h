@@ -13,8 +13,8 @@
 
 #include "base/instant.h"
 #include "base/log_limit.h"
-#include "control/event.h"
 #include "inventory/view.h"
+#include "model/event.h"
 
 namespace paravane::cluster {
 
@@ -22,22 +22,21 @@ class ClusterWatch {
  public:
   // `self`: this host's name in the cluster; empty: it is in none. `view` null: nothing is
   // known. Those that are there at the first look are no news.
-  std::vector<control::Event> look(const std::string& self, const inventory::View* view,
-                                   Instant now);
+  std::vector<model::Event> look(const std::string& self, const inventory::View* view, Instant now);
 
   // Empty `problem`: there is a channel.
-  std::vector<control::Event> on_channel(const std::string& host, const std::string& problem,
-                                         Instant now);
+  std::vector<model::Event> on_channel(const std::string& host, const std::string& problem,
+                                       Instant now);
 
  private:
   struct Told {
     bool good = false;  // the host is there, the channel open
     LogLimit limit{std::chrono::seconds(10), 4};
   };
-  void look_at_hosts(const inventory::View& view, Instant now, std::vector<control::Event>& events);
+  void look_at_hosts(const inventory::View& view, Instant now, std::vector<model::Event>& events);
   // Tells it, unless too much was told; then it is not so yet.
-  static void tell(Told& told, bool good, control::Event event, Instant now,
-                   std::vector<control::Event>& events);
+  static void tell(Told& told, bool good, model::Event event, Instant now,
+                   std::vector<model::Event>& events);
 
   std::string self_;
   bool has_looked_ = false;            // at the hosts

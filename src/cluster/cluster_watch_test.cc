@@ -10,9 +10,9 @@ using namespace std::chrono_literals;
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-std::vector<std::string> types(const std::vector<control::Event>& events) {
+std::vector<std::string> types(const std::vector<model::Event>& events) {
   std::vector<std::string> result;
-  for (const control::Event& event : events) {
+  for (const model::Event& event : events) {
     result.push_back(event.type + " " + event.fields.at("host"));
   }
   return result;

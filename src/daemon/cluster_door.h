@@ -20,26 +20,25 @@ class ClusterDoor final : public host::ControlDoor {
   ClusterDoor(host::Host& host, Mailbox& mailbox, cluster::ClusterService& cluster)
       : host::ControlDoor(host, mailbox), host_(host), cluster_(cluster) {}
 
-  control::ApiResult<control::SwitchStatus> create_switch(
-      const control::DistributedSwitch& vds) override;
-  control::ApiResult<control::SwitchStatus> set_switch_mtu(const std::string& vds,
-                                                           std::uint32_t mtu) override;
-  control::ApiResult<void> delete_switch(const std::string& vds) override;
-  control::ApiResult<control::SwitchStatus> add_switch_host(
-      const std::string& vds, const control::SwitchHost& host) override;
-  control::ApiResult<control::SwitchStatus> set_switch_uplink(
-      const std::string& vds, const control::SwitchHost& host) override;
-  control::ApiResult<control::SwitchStatus> remove_switch_host(const std::string& vds,
-                                                               const std::string& host) override;
-  control::ApiResult<control::PortGroupStatus> create_port_group(
-      const control::PortGroup& group) override;
-  control::ApiResult<void> delete_port_group(const std::string& name) override;
+  model::ApiResult<model::SwitchStatus> create_switch(const model::DistributedSwitch& vds) override;
+  model::ApiResult<model::SwitchStatus> set_switch_mtu(const std::string& vds,
+                                                       std::uint32_t mtu) override;
+  model::ApiResult<void> delete_switch(const std::string& vds) override;
+  model::ApiResult<model::SwitchStatus> add_switch_host(const std::string& vds,
+                                                        const model::SwitchHost& host) override;
+  model::ApiResult<model::SwitchStatus> set_switch_uplink(const std::string& vds,
+                                                          const model::SwitchHost& host) override;
+  model::ApiResult<model::SwitchStatus> remove_switch_host(const std::string& vds,
+                                                           const std::string& host) override;
+  model::ApiResult<model::PortGroupStatus> create_port_group(
+      const model::PortGroup& group) override;
+  model::ApiResult<void> delete_port_group(const std::string& name) override;
 
  private:
-  using Act = std::function<control::ApiResult<void>(control::NetworkManagement&)>;
+  using Act = std::function<model::ApiResult<void>(model::NetworkManagement&)>;
   // Errors: as `act`; kDenied, kClusterAway, kBusy.
-  control::ApiResult<void> change(Act act);
-  control::ApiResult<control::SwitchStatus> change_switch(const std::string& name, Act act);
+  model::ApiResult<void> change(Act act);
+  model::ApiResult<model::SwitchStatus> change_switch(const std::string& name, Act act);
 
   host::Host& host_;
   cluster::ClusterService& cluster_;

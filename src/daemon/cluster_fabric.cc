@@ -12,7 +12,7 @@
 namespace paravane::daemon {
 namespace {
 
-// "db1" or "db1/2", as control::adapter_name() makes them.
+// "db1" or "db1/2", as model::adapter_name() makes them.
 inventory::AdapterId adapter_of(const std::string& name) {
   const std::size_t slash = name.find('/');
   inventory::AdapterId id{.vm = name.substr(0, slash), .number = 1};
@@ -39,7 +39,7 @@ void ClusterFabric::on_view(std::shared_ptr<const inventory::View> view) {
   view_ = std::move(view);
   const auto self = parts_.cluster.self();
   const Instant now = std::chrono::steady_clock::now();
-  for (control::Event& event : watch_.look(self ? self->host : "", view_.get(), now)) {
+  for (model::Event& event : watch_.look(self ? self->host : "", view_.get(), now)) {
     parts_.tell(std::move(event));
   }
   if (!self || !view_) return end();
@@ -59,13 +59,13 @@ void ClusterFabric::set_site(const host::ChannelSite& site) {
   if (view_) on_view(view_);
 }
 
-control::ChannelPlace ClusterFabric::place() const {
+model::ChannelPlace ClusterFabric::place() const {
   if (maker_ || !site_.closed.empty()) return place_;
   return {.closed = parts_.cluster.self() ? "the cluster's inventory has not been read yet"
                                           : "this host is in no cluster"};
 }
 
-void ClusterFabric::settle(control::ChannelPlace place) {
+void ClusterFabric::settle(model::ChannelPlace place) {
   if (place == place_) return;
   place_ = std::move(place);
   if (place_.endpoint.empty()) {
@@ -225,7 +225,7 @@ std::string ClusterFabric::explain(const std::string& host, const std::string& p
 void ClusterFabric::on_changed(const std::string& host, const std::string& what) {
   const std::string problem = explain(host, what);
   parts_.cluster.set_channel(host, problem.empty(), problem);
-  for (control::Event& event : watch_.on_channel(host, problem, std::chrono::steady_clock::now())) {
+  for (model::Event& event : watch_.on_channel(host, problem, std::chrono::steady_clock::now())) {
     parts_.tell(std::move(event));
   }
   if (problem.empty()) return;  // the worker has the channel itself

@@ -19,9 +19,9 @@
 #include "cluster/cluster_service.h"
 #include "cluster/cluster_watch.h"
 #include "cluster/member_channels.h"
-#include "control/vmkernel.h"
 #include "host/channels.h"
 #include "inventory/view.h"
+#include "model/vmkernel.h"
 #include "privsep/dialer.h"
 #include "settings/cluster_paths.h"
 #include "settings/config.h"
@@ -39,7 +39,7 @@ class ClusterFabric final : public host::Channels {
     // Runs on the control thread; from any thread.
     std::function<void(std::function<void()>)> post;
     // Of what has changed about the cluster.
-    std::function<void(control::Event)> tell;
+    std::function<void(model::Event)> tell;
   };
 
   // `ports` is used on the worker's thread alone. All outlive this.
@@ -52,7 +52,7 @@ class ClusterFabric final : public host::Channels {
 
   // ---- Channels ----
   void set_site(const host::ChannelSite& site) override;
-  control::ChannelPlace place() const override;
+  model::ChannelPlace place() const override;
   void on_gids(const std::vector<worker::SharedGid>& gids) override;
   void on_channel_lost(const transport_tcp::LostChannel& lost) override;
 
@@ -63,7 +63,7 @@ class ClusterFabric final : public host::Channels {
   // Tries this port, and the ones after it while they are taken.
   void listen(std::uint16_t port);
   void on_listener(std::uint16_t port, const Endpoint& at, Result<UniqueFd> socket);
-  void settle(control::ChannelPlace place);
+  void settle(model::ChannelPlace place);
   // Why there is no channel to a host, by its operator's word or ours; empty: nobody has
   // said so.
   std::string why_closed(const inventory::Host& host) const;
@@ -82,7 +82,7 @@ class ClusterFabric final : public host::Channels {
   std::shared_ptr<const inventory::View> view_;  // shared with the cluster's thread
   std::string self_;
   host::ChannelSite site_;
-  control::ChannelPlace place_;
+  model::ChannelPlace place_;
   std::uint64_t attempt_ = 0;  // counts the sites there have been: answers for others come late
   std::map<std::string, verbs::HostId> ids_;
   cluster::ClusterWatch watch_;

@@ -18,7 +18,7 @@
 namespace paravane::daemon {
 namespace {
 
-std::string with_remedy(const control::ApiError& error) {
+std::string with_remedy(const model::ApiError& error) {
   return error.remedy.empty() ? error.message : error.message + ". " + error.remedy;
 }
 
@@ -108,14 +108,14 @@ Status Daemon::open_doors() {
 }
 
 void Daemon::on_inventory(const inventory::MemberState& state) {
-  if (!state.connected && state.problem == control::kFirstTry) return;
+  if (!state.connected && state.problem == model::kFirstTry) return;
   if (std::exchange(inventory_told_, state.connected) == state.connected) return;
   if (state.connected) {
     events_.add({.type = "cluster.connected", .text = "the cluster's inventory can be reached"});
     return;
   }
   events_.add({.type = "cluster.disconnected",
-               .severity = control::Severity::kWarning,
+               .severity = model::Severity::kWarning,
                .fields = {{"reason", state.problem}},
                .text = "the cluster's inventory cannot be reached: " + state.problem});
 }
@@ -152,7 +152,7 @@ void Daemon::make_fabric() {
           .cluster = *cluster_,
           .dialer = dialer_,
           .post = [this](std::function<void()> act) { mailbox_->post(std::move(act)); },
-          .tell = [this](control::Event event) { events_.add(std::move(event)); }},
+          .tell = [this](model::Event event) { events_.add(std::move(event)); }},
       host_->ports());
   host_->set_channels(fabric_.get());
 }

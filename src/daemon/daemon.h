@@ -7,13 +7,13 @@
 #include <optional>
 #include <string>
 
+#include "api/api_handler.h"
+#include "api/event_log.h"
 #include "base/event_loop.h"
 #include "base/exit_status.h"
 #include "base/mailbox.h"
 #include "base/unique_fd.h"
 #include "cluster/cluster_service.h"
-#include "control/api_handler.h"
-#include "control/event_log.h"
 #include "daemon/cluster_door.h"
 #include "daemon/cluster_fabric.h"
 #include "host/host.h"
@@ -58,7 +58,7 @@ class Daemon {
   settings::Config config_;
   std::string config_file_;
   settings::EngineAccount account_;
-  control::EventLog events_;
+  api::EventLog events_;
   std::optional<bool> inventory_told_;  // whether it can be reached; of the cluster's thread
   privsep::ProcessLink keeper_;
   privsep::SwitchLine switches_;
@@ -76,7 +76,7 @@ class Daemon {
   metrics::RequestCounts requests_;
   std::optional<metrics::MetricsCarrier> carrier_;
   std::optional<metrics::MetricsHandler> metrics_;
-  std::optional<control::ApiHandler> handler_;
+  std::optional<api::ApiHandler> handler_;
   std::optional<metrics::ObservedApi> observed_;
   std::unique_ptr<http::ApiServer> api_;
   std::optional<metrics::MetricsPort> metrics_port_;

@@ -6,8 +6,8 @@
 
 #include <vector>
 
-#include "control/vmkernel.h"
 #include "host/channel_site.h"
+#include "model/vmkernel.h"
 #include "worker/port_table.h"
 
 namespace paravane::host {
@@ -18,7 +18,7 @@ class Channels {
   // Where channels may be from now on. Those that are elsewhere are closed.
   virtual void set_site(const ChannelSite& site) = 0;
   // Where they are now.
-  virtual control::ChannelPlace place() const = 0;
+  virtual model::ChannelPlace place() const = 0;
   // The GIDs of this host's guests are these now.
   virtual void on_gids(const std::vector<worker::SharedGid>& gids) = 0;
   virtual void on_channel_lost(const transport_tcp::LostChannel& lost) = 0;

@@ -13,7 +13,7 @@
 
 namespace paravane::host {
 
-using control::ApiErrorCode;
+using model::ApiErrorCode;
 
 namespace {
 
@@ -28,27 +28,28 @@ bool lock_in_time(int fd) {
 
 }  // namespace
 
-control::ApiResult<DirectoryLock> DirectoryLock::take(const std::filesystem::path& directory,
-                                                      std::string_view setting) {
+model::ApiResult<DirectoryLock> DirectoryLock::take(const std::filesystem::path& directory,
+                                                    std::string_view setting) {
   if (const Status good = check_directory(directory, setting); !good) {
-    return control::refuse(ApiErrorCode::kStore, good.error().message);
+    return model::refuse(model::ApiErrorCode::kStore, good.error().message);
   }
   const std::filesystem::path file = directory / fmt::format("{}.lock", setting);
   UniqueFd fd(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!fd) {
-    return control::refuse(errno == ENOSPC ? ApiErrorCode::kNoSpace : ApiErrorCode::kStore,
-                           fmt::format("cannot make {}: {}", file.string(), std::strerror(errno)));
+    return model::refuse(
+        errno == ENOSPC ? model::ApiErrorCode::kNoSpace : model::ApiErrorCode::kStore,
+        fmt::format("cannot make {}: {}", file.string(), std::strerror(errno)));
   }
   if (lock_in_time(fd.get())) return DirectoryLock(std::move(fd));
   if (errno == EWOULDBLOCK) {
-    return control::refuse(
-        ApiErrorCode::kStore, fmt::format("another paravaned uses {}", directory.string()),
+    return model::refuse(
+        model::ApiErrorCode::kStore, fmt::format("another paravaned uses {}", directory.string()),
         fmt::format("End it first (paravane daemon stop), or give this one a {} of its own.",
                     setting));
   }
-  return control::refuse(ApiErrorCode::kStore,
-                         fmt::format("cannot lock {}: {}", file.string(), std::strerror(errno)),
-                         fmt::format("Let {} be on a local file system.", setting));
+  return model::refuse(model::ApiErrorCode::kStore,
+                       fmt::format("cannot lock {}: {}", file.string(), std::strerror(errno)),
+                       fmt::format("Let {} be on a local file system.", setting));
 }
 
 }  // namespace paravane::host

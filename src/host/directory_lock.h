@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "base/unique_fd.h"
-#include "control/api_error.h"
+#include "model/api_error.h"
 
 namespace paravane::host {
 
@@ -20,8 +20,8 @@ class DirectoryLock {
   // kPatience: a daemon that was killed still gives its memory back. Errors: kStore
   // (it is missing or not writable; another daemon has it), kNoSpace; each with its
   // remedy.
-  static control::ApiResult<DirectoryLock> take(const std::filesystem::path& directory,
-                                                std::string_view setting);
+  static model::ApiResult<DirectoryLock> take(const std::filesystem::path& directory,
+                                              std::string_view setting);
 
  private:
   explicit DirectoryLock(UniqueFd fd) : fd_(std::move(fd)) {}

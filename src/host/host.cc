@@ -9,29 +9,29 @@
 #include <ranges>
 #include <utility>
 
+#include "api/vm_json.h"
 #include "base/log.h"
 #include "base/nearest_name.h"
 #include "base/version.h"
-#include "control/interface_name.h"
-#include "control/vm_json.h"
 #include "host/directory_lock.h"
 #include "host/port_config.h"
 #include "host/refusals.h"
+#include "model/interface_name.h"
 
 namespace paravane::host {
 
-using control::AdapterSpec;
-using control::ApiErrorCode;
-using control::ApiResult;
-using control::refuse;
-using control::VmSpec;
-using control::VmStatus;
+using model::AdapterSpec;
+using model::ApiErrorCode;
+using model::ApiResult;
+using model::refuse;
+using model::VmSpec;
+using model::VmStatus;
 
-ApiResult<VmStatus> Host::add_vm(const VmSpec& asked) {
-  VmSpec spec = asked;
+model::ApiResult<model::VmStatus> Host::add_vm(const model::VmSpec& asked) {
+  model::VmSpec spec = asked;
   if (auto room = check_room(spec); !room) return std::unexpected(room.error());
   if (auto good = check_port_groups(spec); !good) return std::unexpected(good.error());
-  for (AdapterSpec& adapter : spec.adapters) {
+  for (model::AdapterSpec& adapter : spec.adapters) {
     if (!adapter.mac) adapter.mac = choose_mac(spec, adapter.number);
   }
   auto transaction = store_->begin();
@@ -45,74 +45,79 @@ ApiResult<VmStatus> Host::add_vm(const VmSpec& asked) {
   }
   const Vm& vm = vms_[spec.name] = {.spec = spec, .problems = {}};
   network_->apply();
-  log::info("{}: added, MAC {}, socket {}", spec.name, control::format_mac(*spec.adapters[0].mac),
+  log::info("{}: added, MAC {}, socket {}", spec.name, model::format_mac(*spec.adapters[0].mac),
             status_of(vm, {}).adapters[0].socket);
   tell_vm("vm.added", spec.name, fmt::format("vm {} was added", spec.name));
   tell_cluster();
   return status_of(vm, {});
 }
 
-ApiResult<void> Host::check_room(const VmSpec& spec) const {
+model::ApiResult<void> Host::check_room(const model::VmSpec& spec) const {
   if (auto may = check_cluster(); !may) return may;
   if (vms_.contains(spec.name)) {
-    return refuse(ApiErrorCode::kExists, fmt::format("vm {} exists already", spec.name),
-                  "Choose another name, or remove that VM first.");
+    return model::refuse(model::ApiErrorCode::kExists,
+                         fmt::format("vm {} exists already", spec.name),
+                         "Choose another name, or remove that VM first.");
   }
   if (vms_.size() >= config_.config.vfio_user.max_vms) {
-    return refuse(ApiErrorCode::kLimitReached, fmt::format("there are {} VMs already", vms_.size()),
-                  "Remove one, or raise vfio_user.max_vms in paravaned.toml.");
+    return model::refuse(model::ApiErrorCode::kLimitReached,
+                         fmt::format("there are {} VMs already", vms_.size()),
+                         "Remove one, or raise vfio_user.max_vms in paravaned.toml.");
   }
-  for (const AdapterSpec& adapter : spec.adapters) {
+  for (const model::AdapterSpec& adapter : spec.adapters) {
     if (auto free = check_free(spec, adapter); !free) return free;
   }
   return check_adapter_count(spec);
 }
 
-ApiResult<void> Host::check_free(const VmSpec& spec, const AdapterSpec& adapter) const {
+model::ApiResult<void> Host::check_free(const model::VmSpec& spec,
+                                        const model::AdapterSpec& adapter) const {
   if (adapter.mac) {
     if (auto free = check_mac(*adapter.mac); !free) return free;
   }
   if (adapter.mac && mac_taken(*adapter.mac)) {
-    return refuse(ApiErrorCode::kMacInUse,
-                  fmt::format("MAC address {} belongs to another VM or adapter",
-                              control::format_mac(*adapter.mac)),
-                  "Choose another address, or leave it out to have one chosen.");
+    return model::refuse(model::ApiErrorCode::kMacInUse,
+                         fmt::format("MAC address {} belongs to another VM or adapter",
+                                     model::format_mac(*adapter.mac)),
+                         "Choose another address, or leave it out to have one chosen.");
   }
-  const std::string file = control::socket_file(spec.name, adapter.number);
+  const std::string file = model::socket_file(spec.name, adapter.number);
   for (const auto& [name, vm] : vms_) {
-    for (const AdapterSpec& other : vm.spec.adapters) {
-      if (control::socket_file(name, other.number) != file) continue;
-      return refuse(ApiErrorCode::kExists,
-                    fmt::format("{} is the socket of vm {}, adapter {}", file, name, other.number),
-                    "Choose another name, or remove that VM first.");
+    for (const model::AdapterSpec& other : vm.spec.adapters) {
+      if (model::socket_file(name, other.number) != file) continue;
+      return model::refuse(
+          model::ApiErrorCode::kExists,
+          fmt::format("{} is the socket of vm {}, adapter {}", file, name, other.number),
+          "Choose another name, or remove that VM first.");
     }
   }
   return {};
 }
 
-bool Host::mac_taken(const control::MacAddress& mac) const {
+bool Host::mac_taken(const model::MacAddress& mac) const {
   if (!check_mac(mac)) return true;
   return std::ranges::any_of(vms_, [&mac](const auto& vm) {
-    return std::ranges::any_of(vm.second.spec.adapters,
-                               [&mac](const AdapterSpec& adapter) { return adapter.mac == mac; });
+    return std::ranges::any_of(vm.second.spec.adapters, [&mac](const model::AdapterSpec& adapter) {
+      return adapter.mac == mac;
+    });
   });
 }
 
-control::MacAddress Host::choose_mac(const VmSpec& spec, std::uint32_t number) const {
-  const std::string name = control::adapter_name(spec.name, number);
-  const auto taken = [&](const control::MacAddress& mac) {
+model::MacAddress Host::choose_mac(const model::VmSpec& spec, std::uint32_t number) const {
+  const std::string name = model::adapter_name(spec.name, number);
+  const auto taken = [&](const model::MacAddress& mac) {
     return mac_taken(mac) ||
-           std::ranges::find(spec.adapters, mac, &AdapterSpec::mac) != spec.adapters.end();
+           std::ranges::find(spec.adapters, mac, &model::AdapterSpec::mac) != spec.adapters.end();
   };
-  control::MacAddress mac{};
+  model::MacAddress mac{};
   unsigned attempt = 0;
   do {
-    mac = control::mac_for_name(name, attempt++);
+    mac = model::mac_for_name(name, attempt++);
   } while (taken(mac));
   return mac;
 }
 
-ApiResult<void> Host::remove_vm(const std::string& name, bool force) {
+model::ApiResult<void> Host::remove_vm(const std::string& name, bool force) {
   const auto found = vms_.find(name);
   if (found == vms_.end()) return no_such_vm(name);
   const std::vector<std::string> attached = attached_vms();
@@ -144,16 +149,16 @@ ApiResult<void> Host::remove_vm(const std::string& name, bool force) {
   return vm_attached(name);
 }
 
-ApiResult<std::vector<VmStatus>> Host::list_vms() {
+model::ApiResult<std::vector<model::VmStatus>> Host::list_vms() {
   const auto now = states();
   if (!now) return std::unexpected(now.error());
-  std::vector<VmStatus> list;
+  std::vector<model::VmStatus> list;
   list.reserve(vms_.size());
   for (const auto& [name, vm] : vms_) list.push_back(status_of(vm, *now));
   return list;
 }
 
-ApiResult<VmStatus> Host::find_vm(const std::string& name) {
+model::ApiResult<model::VmStatus> Host::find_vm(const std::string& name) {
   const auto found = vms_.find(name);
   if (found == vms_.end()) return no_such_vm(name);
   const auto now = states();
@@ -161,7 +166,7 @@ ApiResult<VmStatus> Host::find_vm(const std::string& name) {
   return status_of(found->second, *now);
 }
 
-ApiResult<control::DaemonStatus> Host::status() {
+model::ApiResult<model::DaemonStatus> Host::status() {
   const auto now = states();
   if (!now) return std::unexpected(now.error());
   const auto impairments = list_impairments();
@@ -169,7 +174,7 @@ ApiResult<control::DaemonStatus> Host::status() {
   const auto attached = std::ranges::count_if(
       vms_, [&now](const auto& vm) { return is_attached(vm.second.spec, *now); });
   const auto uptime = std::chrono::steady_clock::now() - started_;
-  return control::DaemonStatus{
+  return model::DaemonStatus{
       .version = kVersion,
       .pid = ::getppid(),  // the keeper is what was started, and what ends last
       .uptime_seconds = static_cast<std::uint64_t>(
@@ -183,19 +188,18 @@ ApiResult<control::DaemonStatus> Host::status() {
       .impairments = impairments->size()};
 }
 
-ApiResult<control::Stats> Host::stats(const std::optional<std::string>& vm) {
+model::ApiResult<model::Stats> Host::stats(const std::optional<std::string>& vm) {
   if (vm && !vms_.contains(*vm)) return no_such_vm(*vm);
-  control::Stats stats;
+  model::Stats stats;
   const auto shared = worker_->ask([this] { return ports_->shared_stats(); });
   if (!shared) return worker_is_busy();
   stats.daemon = *shared;
   for (const auto& [name, known] : vms_) {
     if (vm && name != *vm) continue;
-    for (const AdapterSpec& adapter : known.spec.adapters) {
+    for (const model::AdapterSpec& adapter : known.spec.adapters) {
       // One question each, so that no turn of the worker gets long.
-      auto answer = worker_->ask([this, port = control::adapter_name(name, adapter.number)] {
-        return ports_->stats(port);
-      });
+      auto answer = worker_->ask(
+          [this, port = model::adapter_name(name, adapter.number)] { return ports_->stats(port); });
       if (!answer) return worker_is_busy();
       if (!*answer) continue;
       stats.vms.push_back(std::move(**answer));
@@ -206,7 +210,7 @@ ApiResult<control::Stats> Host::stats(const std::optional<std::string>& vm) {
   return stats;
 }
 
-ApiResult<void> Host::stop(bool force) {
+model::ApiResult<void> Host::stop(bool force) {
   std::vector<std::string> attached = attached_vms();
   if (!attached.empty() && !force) {
     std::string message =
@@ -229,35 +233,35 @@ std::vector<std::string> Host::attached_vms() {
   return names;
 }
 
-ApiResult<Host::States> Host::states() {
+model::ApiResult<Host::States> Host::states() {
   auto answer = worker_->ask([this] { return ports_->states(); });
   if (!answer) return worker_is_busy();
   return std::move(*answer);
 }
 
-std::unexpected<control::ApiError> Host::no_such_vm(const std::string& name) const {
-  return refuse(
-      ApiErrorCode::kNotFound, fmt::format("there is no vm {}", name),
+std::unexpected<model::ApiError> Host::no_such_vm(const std::string& name) const {
+  return model::refuse(
+      model::ApiErrorCode::kNotFound, fmt::format("there is no vm {}", name),
       do_you_mean(name, std::views::keys(vms_)) + "List the VMs there are with: paravane vm list");
 }
 
-VmStatus Host::status_of(const Vm& vm, const States& states) const {
-  VmStatus status{.spec = vm.spec, .adapters = {}, .revision = control::revision_of(vm.spec)};
-  for (const AdapterSpec& adapter : vm.spec.adapters) {
-    const std::string file = control::socket_file(vm.spec.name, adapter.number);
-    control::AdapterStatus one{.socket = (config_.config.vfio_user.socket_dir / file).string()};
-    const auto found = states.find(control::adapter_name(vm.spec.name, adapter.number));
+model::VmStatus Host::status_of(const Vm& vm, const States& states) const {
+  model::VmStatus status{.spec = vm.spec, .adapters = {}, .revision = api::revision_of(vm.spec)};
+  for (const model::AdapterSpec& adapter : vm.spec.adapters) {
+    const std::string file = model::socket_file(vm.spec.name, adapter.number);
+    model::AdapterStatus one{.socket = (config_.config.vfio_user.socket_dir / file).string()};
+    const auto found = states.find(model::adapter_name(vm.spec.name, adapter.number));
     if (found != states.end()) {
       one.state = found->second.state;
       one.pid = found->second.pid;
     }
     if (!adapter.port_group.empty()) {
-      one.tap = control::tap_name(vm.spec.name, adapter.number);
+      one.tap = model::tap_name(vm.spec.name, adapter.number);
       one.problem = network_->tap_problem(
           {.vm = vm.spec.name, .adapter = adapter.number, .port_group = adapter.port_group});
     }
     if (const auto problem = vm.problems.find(adapter.number); problem != vm.problems.end()) {
-      one.state = control::VmState::kFailed;
+      one.state = model::VmState::kFailed;
       one.problem = problem->second;
     }
     status.adapters.push_back(std::move(one));

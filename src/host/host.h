@@ -16,11 +16,9 @@
 #include <string>
 #include <vector>
 
+#include "api/event_log.h"
 #include "base/instant.h"
 #include "cluster/cluster_service.h"
-#include "control/event_log.h"
-#include "control/management.h"
-#include "control/store.h"
 #include "host/channels.h"
 #include "host/directory_lock.h"
 #include "host/host_network.h"
@@ -30,7 +28,9 @@
 #include "host/uplink_rules.h"
 #include "metrics/metrics_snapshot.h"
 #include "metrics/qp_series.h"
+#include "model/management.h"
 #include "settings/config.h"
+#include "store/store.h"
 #include "worker/port_table.h"
 #include "worker/worker.h"
 
@@ -45,119 +45,118 @@ struct HostConfig {
   // With a cluster: how other threads reach the control thread.
   std::function<void(std::function<void()>)> post;
   cluster::ClusterService* cluster = nullptr;  // outlives the host; null: there are no other hosts
-  control::EventLog* events = nullptr;         // outlives the host; null: nobody wants to know
+  api::EventLog* events = nullptr;             // outlives the host; null: nobody wants to know
 };
 
-class Host final : public control::Management, public metrics::MetricsSource {
+class Host final : public model::Management, public metrics::MetricsSource {
  public:
   // Takes the state directory for itself and brings back all VMs of the store. A
   // VM whose socket cannot be made stays, as failed. `on_stop` is called when an
   // operator has told the daemon to end.
   // Errors: kStore, kNoSpace (the state), kInternal.
-  static control::ApiResult<std::unique_ptr<Host>> start(HostConfig config,
-                                                         std::function<void()> on_stop);
+  static model::ApiResult<std::unique_ptr<Host>> start(HostConfig config,
+                                                       std::function<void()> on_stop);
   ~Host() override;
 
   // ---- Management ----
-  control::ApiResult<control::VmStatus> add_vm(const control::VmSpec& spec) override;
-  control::ApiResult<void> remove_vm(const std::string& name, bool force) override;
-  control::ApiResult<control::VmStatus> set_vm(const std::string& name,
-                                               const control::VmChange& change) override;
-  control::ApiResult<control::VmStatus> add_adapter(
-      const std::string& name, const control::AdapterRequest& request) override;
-  control::ApiResult<control::VmStatus> remove_adapter(const std::string& name,
-                                                       std::uint32_t number, bool force) override;
-  control::ApiResult<control::VmStatus> set_connected(const std::string& name, std::uint32_t number,
-                                                      bool connected) override;
-  control::ApiResult<std::vector<control::VmStatus>> list_vms() override;
-  control::ApiResult<control::VmStatus> find_vm(const std::string& name) override;
-  control::ApiResult<control::DaemonStatus> status() override;
-  control::ApiResult<control::Stats> stats(const std::optional<std::string>& vm) override;
-  control::ApiResult<void> stop(bool force) override;
+  model::ApiResult<model::VmStatus> add_vm(const model::VmSpec& spec) override;
+  model::ApiResult<void> remove_vm(const std::string& name, bool force) override;
+  model::ApiResult<model::VmStatus> set_vm(const std::string& name,
+                                           const model::VmChange& change) override;
+  model::ApiResult<model::VmStatus> add_adapter(const std::string& name,
+                                                const model::AdapterRequest& request) override;
+  model::ApiResult<model::VmStatus> remove_adapter(const std::string& name, std::uint32_t number,
+                                                   bool force) override;
+  model::ApiResult<model::VmStatus> set_connected(const std::string& name, std::uint32_t number,
+                                                  bool connected) override;
+  model::ApiResult<std::vector<model::VmStatus>> list_vms() override;
+  model::ApiResult<model::VmStatus> find_vm(const std::string& name) override;
+  model::ApiResult<model::DaemonStatus> status() override;
+  model::ApiResult<model::Stats> stats(const std::optional<std::string>& vm) override;
+  model::ApiResult<void> stop(bool force) override;
 
   // ---- MetricsSource ----
-  control::ApiResult<std::shared_ptr<const metrics::MetricsSnapshot>> metrics() override;
+  model::ApiResult<std::shared_ptr<const metrics::MetricsSnapshot>> metrics() override;
 
   // ---- ImpairmentManagement ----
-  control::ApiResult<control::ImpairmentStatus> set_impairment(
-      const control::Impairment& impairment) override;
-  control::ApiResult<void> clear_impairments(const std::optional<std::string>& vm) override;
-  control::ApiResult<std::vector<control::ImpairmentStatus>> list_impairments() override;
+  model::ApiResult<model::ImpairmentStatus> set_impairment(
+      const model::Impairment& impairment) override;
+  model::ApiResult<void> clear_impairments(const std::optional<std::string>& vm) override;
+  model::ApiResult<std::vector<model::ImpairmentStatus>> list_impairments() override;
 
   // ---- MachineManagement ----
-  control::ApiResult<std::vector<control::PhysicalNic>> list_nics() override;
-  control::ApiResult<std::vector<control::RdmaDevice>> list_rdma_devices() override;
-  control::ApiResult<control::RdmaStats> rdma_device_stats(const std::string& name) override;
+  model::ApiResult<std::vector<model::PhysicalNic>> list_nics() override;
+  model::ApiResult<std::vector<model::RdmaDevice>> list_rdma_devices() override;
+  model::ApiResult<model::RdmaStats> rdma_device_stats(const std::string& name) override;
 
   // ---- CaptureManagement ----
-  control::ApiResult<control::CaptureStatus> start_capture(
-      const control::CaptureSpec& spec) override;
-  control::ApiResult<control::CapturePackets> read_capture(std::uint64_t id) override;
-  control::ApiResult<control::CaptureStatus> end_capture(std::uint64_t id) override;
-  control::ApiResult<std::vector<control::CaptureStatus>> list_captures() override;
+  model::ApiResult<model::CaptureStatus> start_capture(const model::CaptureSpec& spec) override;
+  model::ApiResult<model::CapturePackets> read_capture(std::uint64_t id) override;
+  model::ApiResult<model::CaptureStatus> end_capture(std::uint64_t id) override;
+  model::ApiResult<std::vector<model::CaptureStatus>> list_captures() override;
 
   // ---- NetworkManagement ----
-  control::ApiResult<control::SwitchStatus> create_switch(
-      const control::DistributedSwitch& vds) override {
+  model::ApiResult<model::SwitchStatus> create_switch(
+      const model::DistributedSwitch& vds) override {
     return network_->create_switch(vds);
   }
-  control::ApiResult<control::SwitchStatus> set_switch_mtu(const std::string& vds,
-                                                           std::uint32_t mtu) override {
+  model::ApiResult<model::SwitchStatus> set_switch_mtu(const std::string& vds,
+                                                       std::uint32_t mtu) override {
     return network_->set_switch_mtu(vds, mtu);
   }
-  control::ApiResult<void> delete_switch(const std::string& vds) override {
+  model::ApiResult<void> delete_switch(const std::string& vds) override {
     return network_->delete_switch(vds);
   }
-  control::ApiResult<control::SwitchStatus> add_switch_host(
-      const std::string& vds, const control::SwitchHost& host) override {
+  model::ApiResult<model::SwitchStatus> add_switch_host(const std::string& vds,
+                                                        const model::SwitchHost& host) override {
     return network_->add_switch_host(vds, host);
   }
-  control::ApiResult<control::SwitchStatus> set_switch_uplink(
-      const std::string& vds, const control::SwitchHost& host) override {
+  model::ApiResult<model::SwitchStatus> set_switch_uplink(const std::string& vds,
+                                                          const model::SwitchHost& host) override {
     return network_->set_switch_uplink(vds, host);
   }
-  control::ApiResult<control::SwitchStatus> remove_switch_host(const std::string& vds,
-                                                               const std::string& host) override {
+  model::ApiResult<model::SwitchStatus> remove_switch_host(const std::string& vds,
+                                                           const std::string& host) override {
     return network_->remove_switch_host(vds, host);
   }
-  control::ApiResult<std::vector<control::SwitchStatus>> list_switches() override {
+  model::ApiResult<std::vector<model::SwitchStatus>> list_switches() override {
     return network_->list_switches();
   }
-  control::ApiResult<control::SwitchStatus> find_switch(const std::string& name) override {
+  model::ApiResult<model::SwitchStatus> find_switch(const std::string& name) override {
     return network_->find_switch(name);
   }
-  control::ApiResult<control::PortGroupStatus> create_port_group(
-      const control::PortGroup& group) override {
+  model::ApiResult<model::PortGroupStatus> create_port_group(
+      const model::PortGroup& group) override {
     return network_->create_port_group(group);
   }
-  control::ApiResult<void> delete_port_group(const std::string& name) override {
+  model::ApiResult<void> delete_port_group(const std::string& name) override {
     return network_->delete_port_group(name);
   }
-  control::ApiResult<std::vector<control::PortGroupStatus>> list_port_groups() override {
+  model::ApiResult<std::vector<model::PortGroupStatus>> list_port_groups() override {
     return network_->list_port_groups();
   }
-  control::ApiResult<control::PortGroupStatus> find_port_group(const std::string& name) override {
+  model::ApiResult<model::PortGroupStatus> find_port_group(const std::string& name) override {
     return network_->find_port_group(name);
   }
 
   // ---- VmkernelManagement ----
-  control::ApiResult<control::VmkernelConfiguration> vmkernel_configuration() override {
+  model::ApiResult<model::VmkernelConfiguration> vmkernel_configuration() override {
     return vmkernel_->vmkernel_configuration();
   }
-  control::ApiResult<control::VmknicStatus> add_vmknic(const control::Vmknic& vmknic) override {
+  model::ApiResult<model::VmknicStatus> add_vmknic(const model::Vmknic& vmknic) override {
     return vmkernel_->add_vmknic(vmknic);
   }
-  control::ApiResult<control::VmknicStatus> set_vmknic(
-      const std::string& name, const control::VmknicChange& change) override {
+  model::ApiResult<model::VmknicStatus> set_vmknic(const std::string& name,
+                                                   const model::VmknicChange& change) override {
     return vmkernel_->set_vmknic(name, change);
   }
-  control::ApiResult<void> remove_vmknic(const std::string& name) override {
+  model::ApiResult<void> remove_vmknic(const std::string& name) override {
     return vmkernel_->remove_vmknic(name);
   }
-  control::ApiResult<void> set_setting(const control::SettingValue& setting) override {
+  model::ApiResult<void> set_setting(const model::SettingValue& setting) override {
     return vmkernel_->set_setting(setting);
   }
-  control::ApiResult<void> set_ruleset(const control::FirewallRuleset& ruleset) override {
+  model::ApiResult<void> set_ruleset(const model::FirewallRuleset& ruleset) override {
     return vmkernel_->set_ruleset(ruleset);
   }
 
@@ -170,8 +169,8 @@ class Host final : public control::Management, public metrics::MetricsSource {
   // REQUIRES: a ClusterService.
   void on_view(const std::shared_ptr<const inventory::View>& view);
   // As HostNetwork's: in a cluster its switches are changed this way alone.
-  control::ApiResult<NetworkChange> draft_network_change(
-      const std::function<control::ApiResult<void>(control::NetworkManagement&)>& act) const {
+  model::ApiResult<NetworkChange> draft_network_change(
+      const std::function<model::ApiResult<void>(model::NetworkManagement&)>& act) const {
     return network_->draft(act);
   }
   bool has_seen(const NetworkChange& change) const { return network_->has_seen(change); }
@@ -187,71 +186,70 @@ class Host final : public control::Management, public metrics::MetricsSource {
 
  private:
   struct Vm {
-    control::VmSpec spec;
+    model::VmSpec spec;
     std::map<std::uint32_t, std::string> problems;  // by adapter; none: its port is there
   };
-  using States = std::map<std::string, worker::PortState>;  // by control::adapter_name()
+  using States = std::map<std::string, worker::PortState>;  // by model::adapter_name()
 
   Host(HostConfig config, std::function<void()> on_stop);
-  control::ApiResult<void> lock_directories();
-  control::ApiResult<void> open_store();
-  control::ApiResult<void> open_machine();
-  control::ApiResult<void> open_network();
+  model::ApiResult<void> lock_directories();
+  model::ApiResult<void> open_store();
+  model::ApiResult<void> open_machine();
+  model::ApiResult<void> open_network();
   std::vector<std::string> attached_in(const std::string& vds);
-  control::ApiResult<void> open_vmkernel();
+  model::ApiResult<void> open_vmkernel();
   void tell_rules();  // the worker, what settings say of adapters
   worker::PortEvents port_events();
   // Whether other hosts can be told of a change, and what they are told.
-  control::ApiResult<void> check_cluster() const;
-  control::ApiResult<void> check_mac(const control::MacAddress& mac) const;
+  model::ApiResult<void> check_cluster() const;
+  model::ApiResult<void> check_mac(const model::MacAddress& mac) const;
   void tell_cluster() const;
-  void tell(control::Event event) const;
+  void tell(model::Event event) const;
   void tell_vm(const char* type, const std::string& vm, std::string text) const;
   void tell_adapter(const char* type, const std::string& vm, std::uint32_t number,
                     std::string text) const;
   // What of a VM is another than before, and which of its adapters are elsewhere.
-  void tell_changed(const control::VmSpec& before, const control::VmSpec& after) const;
+  void tell_changed(const model::VmSpec& before, const model::VmSpec& after) const;
   // Of each adapter that is in another port group than before.
-  void tell_moved(const control::VmSpec& before, const control::VmSpec& after) const;
+  void tell_moved(const model::VmSpec& before, const model::VmSpec& after) const;
   void tell_failed(const std::string& vm, std::uint32_t number, const std::string& reason) const;
-  void tell_network(const control::Network& network);
-  control::ApiResult<metrics::MetricsSnapshot> gather_metrics(Instant now);
-  control::ApiResult<std::optional<worker::AdapterMetrics>> gather_adapter(const std::string& port,
-                                                                           Instant now);
+  void tell_network(const model::Network& network);
+  model::ApiResult<metrics::MetricsSnapshot> gather_metrics(Instant now);
+  model::ApiResult<std::optional<worker::AdapterMetrics>> gather_adapter(const std::string& port,
+                                                                         Instant now);
   std::set<std::string> members() const;
-  control::ApiResult<void> restore_vms();
+  model::ApiResult<void> restore_vms();
   std::vector<PortUse> port_uses() const;
-  control::ApiResult<void> check_port_groups(const control::VmSpec& spec) const;
-  control::ApiResult<control::VmStatus> move_adapters(Vm& vm, const control::VmSpec& moved);
-  control::ApiResult<void> make_port(const control::VmSpec& spec,
-                                     const control::AdapterSpec& adapter);
+  model::ApiResult<void> check_port_groups(const model::VmSpec& spec) const;
+  model::ApiResult<model::VmStatus> move_adapters(Vm& vm, const model::VmSpec& moved);
+  model::ApiResult<void> make_port(const model::VmSpec& spec, const model::AdapterSpec& adapter);
   // All of the VM's, or none.
-  control::ApiResult<void> make_ports(const control::VmSpec& spec);
+  model::ApiResult<void> make_ports(const model::VmSpec& spec);
   // False: one is attached, and not forced; nothing happened.
-  control::ApiResult<bool> remove_ports(std::vector<std::string> names, bool force);
+  model::ApiResult<bool> remove_ports(std::vector<std::string> names, bool force);
   void drop_old_captures();
   // The VM is no more.
   void forget_impairments(const std::string& vm);
   // After a change that could not be made.
   void bring_back(Vm& vm);
-  static bool is_attached(const control::VmSpec& spec, const States& states);
-  std::unexpected<control::ApiError> no_such_vm(const std::string& name) const;
-  control::ApiResult<void> write(const control::VmSpec& spec);  // of a VM that is there
-  control::ApiResult<void> check_devices(const control::VmSpec& spec) const;
-  control::ApiResult<void> check_room(const control::VmSpec& spec) const;
-  control::ApiResult<void> check_adapter_count(const control::VmSpec& spec) const;
-  control::ApiResult<void> check_free(const control::VmSpec& spec,
-                                      const control::AdapterSpec& adapter) const;
-  control::MacAddress choose_mac(const control::VmSpec& spec, std::uint32_t number) const;
-  bool mac_taken(const control::MacAddress& mac) const;
-  control::ApiResult<States> states();
-  control::VmStatus status_of(const Vm& vm, const States& states) const;
+  static bool is_attached(const model::VmSpec& spec, const States& states);
+  std::unexpected<model::ApiError> no_such_vm(const std::string& name) const;
+  model::ApiResult<void> write(const model::VmSpec& spec);  // of a VM that is there
+  model::ApiResult<void> check_devices(const model::VmSpec& spec) const;
+  model::ApiResult<void> check_room(const model::VmSpec& spec) const;
+  model::ApiResult<void> check_adapter_count(const model::VmSpec& spec) const;
+  model::ApiResult<void> check_free(const model::VmSpec& spec,
+                                    const model::AdapterSpec& adapter) const;
+  model::MacAddress choose_mac(const model::VmSpec& spec, std::uint32_t number) const;
+  bool mac_taken(const model::MacAddress& mac) const;
+  model::ApiResult<States> states();
+  model::VmStatus status_of(const Vm& vm, const States& states) const;
 
   HostConfig config_;
   std::function<void()> on_stop_;
   Instant started_;
   std::vector<DirectoryLock> locks_;
-  std::unique_ptr<control::Store> store_;
+  std::unique_ptr<store::Store> store_;
   std::unique_ptr<MachineView> machine_;
   std::unique_ptr<UplinkRules> uplink_rules_;
   NetworkWatch network_watch_;
@@ -263,7 +261,7 @@ class Host final : public control::Management, public metrics::MetricsSource {
   std::map<std::uint64_t, std::shared_ptr<worker::Capture>> captures_;
   std::uint64_t last_capture_ = 0;
   Channels* channels_ = nullptr;                              // the daemon's
-  std::map<std::string, metrics::QpSeries> qp_series_;        // by control::adapter_name()
+  std::map<std::string, metrics::QpSeries> qp_series_;        // by model::adapter_name()
   std::shared_ptr<const metrics::MetricsSnapshot> snapshot_;  // shared with who prints it
   Instant snapshot_at_{};
 };

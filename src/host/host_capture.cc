@@ -15,16 +15,16 @@
 
 namespace paravane::host {
 
-using control::ApiErrorCode;
-using control::ApiResult;
-using control::CaptureStatus;
+using model::ApiErrorCode;
+using model::ApiResult;
+using model::CaptureStatus;
 
 namespace {
 
-std::unexpected<control::ApiError> no_such_capture(std::uint64_t id) {
-  return control::refuse(ApiErrorCode::kNotFound, fmt::format("there is no capture {}", id),
-                         fmt::format("One that nobody reads for {} s ends. Begin another.",
-                                     control::kCaptureReaderSeconds));
+std::unexpected<model::ApiError> no_such_capture(std::uint64_t id) {
+  return model::refuse(model::ApiErrorCode::kNotFound, fmt::format("there is no capture {}", id),
+                       fmt::format("One that nobody reads for {} s ends. Begin another.",
+                                   model::kCaptureReaderSeconds));
 }
 
 }  // namespace
@@ -32,13 +32,13 @@ std::unexpected<control::ApiError> no_such_capture(std::uint64_t id) {
 // Those that the worker has ended and nobody asks for any more.
 void Host::drop_old_captures() {
   const Instant now = std::chrono::steady_clock::now();
-  const auto limit = std::chrono::seconds(control::kCaptureReaderSeconds);
+  const auto limit = std::chrono::seconds(model::kCaptureReaderSeconds);
   std::erase_if(captures_, [&](const auto& one) {
     return one.second->has_ended() && one.second->last_read() + limit <= now;
   });
 }
 
-ApiResult<CaptureStatus> Host::start_capture(const control::CaptureSpec& spec) {
+model::ApiResult<model::CaptureStatus> Host::start_capture(const model::CaptureSpec& spec) {
   const auto vm = vms_.find(spec.vm);
   if (vm == vms_.end()) return no_such_vm(spec.vm);
   drop_old_captures();
@@ -46,17 +46,17 @@ ApiResult<CaptureStatus> Host::start_capture(const control::CaptureSpec& spec) {
     return !one.second->has_ended() && one.second->spec().vm == spec.vm;
   });
   if (is_captured) {
-    return control::refuse(ApiErrorCode::kExists,
-                           fmt::format("vm {} is being captured already", spec.vm),
-                           fmt::format("End that capture, or wait {} s if whoever had it is gone.",
-                                       control::kCaptureReaderSeconds));
+    return model::refuse(model::ApiErrorCode::kExists,
+                         fmt::format("vm {} is being captured already", spec.vm),
+                         fmt::format("End that capture, or wait {} s if whoever had it is gone.",
+                                     model::kCaptureReaderSeconds));
   }
   const auto running =
       std::ranges::count_if(captures_, [](const auto& one) { return !one.second->has_ended(); });
-  if (static_cast<std::size_t>(running) >= control::kMaxCaptures) {
-    return control::refuse(ApiErrorCode::kLimitReached,
-                           fmt::format("there are {} captures already", control::kMaxCaptures),
-                           "End one of them first.");
+  if (static_cast<std::size_t>(running) >= model::kMaxCaptures) {
+    return model::refuse(model::ApiErrorCode::kLimitReached,
+                         fmt::format("there are {} captures already", model::kMaxCaptures),
+                         "End one of them first.");
   }
   const auto capture = std::make_shared<worker::Capture>(
       ++last_capture_, spec, port_names(vm->second.spec), std::chrono::steady_clock::now());
@@ -70,13 +70,13 @@ ApiResult<CaptureStatus> Host::start_capture(const control::CaptureSpec& spec) {
   return capture->status();
 }
 
-ApiResult<control::CapturePackets> Host::read_capture(std::uint64_t id) {
+model::ApiResult<model::CapturePackets> Host::read_capture(std::uint64_t id) {
   const auto found = captures_.find(id);
   if (found == captures_.end()) return no_such_capture(id);
   return found->second->take(std::chrono::steady_clock::now());
 }
 
-ApiResult<CaptureStatus> Host::end_capture(std::uint64_t id) {
+model::ApiResult<model::CaptureStatus> Host::end_capture(std::uint64_t id) {
   const auto found = captures_.find(id);
   if (found == captures_.end()) return no_such_capture(id);
   const auto ended = worker_->ask([this, id] {
@@ -84,15 +84,15 @@ ApiResult<CaptureStatus> Host::end_capture(std::uint64_t id) {
     return true;
   });
   if (!ended) return worker_is_busy();
-  CaptureStatus status = found->second->status();
+  model::CaptureStatus status = found->second->status();
   captures_.erase(found);
   log::info("{}: the capture has ended", status.spec.vm);
   return status;
 }
 
-ApiResult<std::vector<CaptureStatus>> Host::list_captures() {
+model::ApiResult<std::vector<model::CaptureStatus>> Host::list_captures() {
   drop_old_captures();
-  std::vector<CaptureStatus> list;
+  std::vector<model::CaptureStatus> list;
   list.reserve(captures_.size());
   for (const auto& [id, capture] : captures_) list.push_back(capture->status());
   return list;

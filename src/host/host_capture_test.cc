@@ -23,7 +23,7 @@ class HostCaptureTest : public testing::Test {
     EXPECT_TRUE(host);
     host_ = std::move(*host);
     for (const char* name : {"a", "b", "c", "d", "e"}) {
-      control::VmSpec spec;
+      model::VmSpec spec;
       spec.name = name;
       EXPECT_TRUE(host_->add_vm(spec));
     }
@@ -36,17 +36,17 @@ TEST_F(HostCaptureTest, OneOfEachVmAndSoManyAltogether) {
   const auto first = host_->start_capture({.vm = "a"});
   ASSERT_TRUE(first);
   EXPECT_EQ(first->interfaces.at(0).name, "a");
-  EXPECT_EQ(host_->start_capture({.vm = "a"}).error().code, control::ApiErrorCode::kExists);
-  EXPECT_EQ(host_->start_capture({.vm = "x"}).error().code, control::ApiErrorCode::kNotFound);
+  EXPECT_EQ(host_->start_capture({.vm = "a"}).error().code, model::ApiErrorCode::kExists);
+  EXPECT_EQ(host_->start_capture({.vm = "x"}).error().code, model::ApiErrorCode::kNotFound);
   for (const char* name : {"b", "c", "d"}) EXPECT_TRUE(host_->start_capture({.vm = name}));
-  EXPECT_EQ(host_->start_capture({.vm = "e"}).error().code, control::ApiErrorCode::kLimitReached);
-  EXPECT_EQ(host_->list_captures()->size(), control::kMaxCaptures);
+  EXPECT_EQ(host_->start_capture({.vm = "e"}).error().code, model::ApiErrorCode::kLimitReached);
+  EXPECT_EQ(host_->list_captures()->size(), model::kMaxCaptures);
   const auto read = host_->read_capture(first->id);
   ASSERT_TRUE(read);
   EXPECT_TRUE(read->blocks.empty());
   EXPECT_TRUE(host_->end_capture(first->id));
-  EXPECT_EQ(host_->end_capture(first->id).error().code, control::ApiErrorCode::kNotFound);
-  EXPECT_EQ(host_->read_capture(first->id).error().code, control::ApiErrorCode::kNotFound);
+  EXPECT_EQ(host_->end_capture(first->id).error().code, model::ApiErrorCode::kNotFound);
+  EXPECT_EQ(host_->read_capture(first->id).error().code, model::ApiErrorCode::kNotFound);
   EXPECT_TRUE(host_->start_capture({.vm = "e"}));
 }
 

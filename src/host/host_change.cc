@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "api/vm_json.h"
 #include "base/log.h"
-#include "control/vm_json.h"
 #include "device/limits.h"
 #include "host/host.h"
 #include "host/port_config.h"
@@ -15,26 +15,26 @@
 
 namespace paravane::host {
 
-using control::AdapterSpec;
-using control::ApiErrorCode;
-using control::ApiResult;
-using control::refuse;
-using control::VmSpec;
-using control::VmStatus;
+using model::AdapterSpec;
+using model::ApiErrorCode;
+using model::ApiResult;
+using model::refuse;
+using model::VmSpec;
+using model::VmStatus;
 
 namespace {
 
-std::unexpected<control::ApiError> cannot_change(const std::string& name) {
-  return std::unexpected(control::ApiError{
-      .code = ApiErrorCode::kVmsAttached,
+std::unexpected<model::ApiError> cannot_change(const std::string& name) {
+  return std::unexpected(model::ApiError{
+      .code = model::ApiErrorCode::kVmsAttached,
       .message = fmt::format("vm {} is attached: its guest has seen it as it is", name),
       .remedy = "Shut the VM down, change it, and start it again.",
       .vms = {name}});
 }
 
-std::unexpected<control::ApiError> cannot_unplug(const std::string& name, std::uint32_t number) {
-  return std::unexpected(control::ApiError{
-      .code = ApiErrorCode::kVmsAttached,
+std::unexpected<model::ApiError> cannot_unplug(const std::string& name, std::uint32_t number) {
+  return std::unexpected(model::ApiError{
+      .code = model::ApiErrorCode::kVmsAttached,
       .message = fmt::format("adapter {} of vm {} cannot be taken out while the VM runs: QEMU, up "
                              "to 11.1 at least, aborts when a vfio-user device is unplugged",
                              number, name),
@@ -45,17 +45,18 @@ std::unexpected<control::ApiError> cannot_unplug(const std::string& name, std::u
 
 }  // namespace
 
-ApiResult<VmStatus> Host::set_vm(const std::string& name, const control::VmChange& change) {
+model::ApiResult<model::VmStatus> Host::set_vm(const std::string& name,
+                                               const model::VmChange& change) {
   const auto found = vms_.find(name);
   if (found == vms_.end()) return no_such_vm(name);
   Vm& vm = found->second;
-  const auto changed = control::apply(change, vm.spec, control::revision_of(vm.spec));
+  const auto changed = model::apply(change, vm.spec, api::revision_of(vm.spec));
   if (!changed) return std::unexpected(changed.error());
   if (change.port_group) {
     if (auto may = check_cluster(); !may) return std::unexpected(may.error());
     if (auto good = check_port_groups(*changed); !good) return std::unexpected(good.error());
   }
-  if (control::only_moves(change)) return move_adapters(vm, *changed);
+  if (model::only_moves(change)) return move_adapters(vm, *changed);
   const auto now = states();
   if (!now) return std::unexpected(now.error());
   if (is_attached(vm.spec, *now)) return cannot_change(name);
@@ -78,7 +79,7 @@ ApiResult<VmStatus> Host::set_vm(const std::string& name, const control::VmChang
     bring_back(vm);
     return std::unexpected(kept.error());
   }
-  const VmSpec before = std::exchange(vm, {.spec = *changed, .problems = {}}).spec;
+  const model::VmSpec before = std::exchange(vm, {.spec = *changed, .problems = {}}).spec;
   network_->apply();
   tell_cluster();
   log::info("{}: changed, hardware version {}, device version {}", name, changed->hw_version,
@@ -87,47 +88,47 @@ ApiResult<VmStatus> Host::set_vm(const std::string& name, const control::VmChang
   return status_of(vm, {});
 }
 
-ApiResult<void> Host::check_devices(const VmSpec& spec) const {
-  for (const AdapterSpec& adapter : spec.adapters) {
+model::ApiResult<void> Host::check_devices(const model::VmSpec& spec) const {
+  for (const model::AdapterSpec& adapter : spec.adapters) {
     const Status good = device::check_config(make_port_config(spec, adapter, config_).device);
     if (good) continue;
-    return refuse(ApiErrorCode::kInvalidRequest,
-                  fmt::format("vm {}: {}", spec.name, good.error().message),
-                  "Choose other limits.");
+    return model::refuse(model::ApiErrorCode::kInvalidRequest,
+                         fmt::format("vm {}: {}", spec.name, good.error().message),
+                         "Choose other limits.");
   }
   return {};
 }
 
-ApiResult<void> Host::check_adapter_count(const VmSpec& spec) const {
+model::ApiResult<void> Host::check_adapter_count(const model::VmSpec& spec) const {
   const std::size_t count = spec.adapters.size();
-  const std::int64_t most = vmkernel_->number(control::kPvrdmaMaxAdapters);
+  const std::int64_t most = vmkernel_->number(model::kPvrdmaMaxAdapters);
   if (std::cmp_less_equal(count, most)) return {};
-  return refuse(ApiErrorCode::kLimitReached,
-                fmt::format("vm {} would have {} PVRDMA adapters, and {} is {}", spec.name, count,
-                            control::kPvrdmaMaxAdapters, most),
-                fmt::format("Allow more: paravane system settings advanced set -o {} -i {}",
-                            control::kPvrdmaMaxAdapters, count));
+  return model::refuse(model::ApiErrorCode::kLimitReached,
+                       fmt::format("vm {} would have {} PVRDMA adapters, and {} is {}", spec.name,
+                                   count, model::kPvrdmaMaxAdapters, most),
+                       fmt::format("Allow more: paravane system settings advanced set -o {} -i {}",
+                                   model::kPvrdmaMaxAdapters, count));
 }
 
-ApiResult<VmStatus> Host::add_adapter(const std::string& name,
-                                      const control::AdapterRequest& request) {
+model::ApiResult<model::VmStatus> Host::add_adapter(const std::string& name,
+                                                    const model::AdapterRequest& request) {
   const auto found = vms_.find(name);
   if (found == vms_.end()) return no_such_vm(name);
   Vm& vm = found->second;
   if (auto may = check_cluster(); !may) return std::unexpected(may.error());
-  auto adapter = control::next_adapter(request, vm.spec);
+  auto adapter = model::next_adapter(request, vm.spec);
   if (!adapter) return std::unexpected(adapter.error());
   if (auto free = check_free(vm.spec, *adapter); !free) return std::unexpected(free.error());
   if (!adapter->mac) adapter->mac = choose_mac(vm.spec, adapter->number);
-  VmSpec wider = vm.spec;
-  control::insert_adapter(*adapter, wider);
+  model::VmSpec wider = vm.spec;
+  model::insert_adapter(*adapter, wider);
   if (auto room = check_adapter_count(wider); !room) return std::unexpected(room.error());
   if (auto good = check_port_groups(wider); !good) return std::unexpected(good.error());
   auto transaction = store_->begin();
   if (!transaction) return std::unexpected(transaction.error());
   if (auto written = transaction->replace(wider); !written) return std::unexpected(written.error());
   if (auto made = make_port(wider, *adapter); !made) return std::unexpected(made.error());
-  const std::string port = control::adapter_name(name, adapter->number);
+  const std::string port = model::adapter_name(name, adapter->number);
   if (auto kept = transaction->commit(); !kept) {
     if (!remove_ports({port}, true)) log::error("{}: could not be taken back", port);
     return std::unexpected(kept.error());
@@ -135,30 +136,30 @@ ApiResult<VmStatus> Host::add_adapter(const std::string& name,
   vm.spec = std::move(wider);
   network_->apply();
   tell_cluster();
-  log::info("{}: added, MAC {}", port, control::format_mac(*adapter->mac));
+  log::info("{}: added, MAC {}", port, model::format_mac(*adapter->mac));
   tell_adapter("adapter.added", name, adapter->number, fmt::format("{} was added", port));
   return find_vm(name);
 }
 
-ApiResult<VmStatus> Host::remove_adapter(const std::string& name, std::uint32_t number,
-                                         bool force) {
+model::ApiResult<model::VmStatus> Host::remove_adapter(const std::string& name,
+                                                       std::uint32_t number, bool force) {
   const auto found = vms_.find(name);
   if (found == vms_.end()) return no_such_vm(name);
   Vm& vm = found->second;
-  if (control::find_adapter(vm.spec, number) == nullptr) return no_such_adapter(name, number);
+  if (model::find_adapter(vm.spec, number) == nullptr) return no_such_adapter(name, number);
   if (number == 1) {
-    return refuse(ApiErrorCode::kInvalidRequest,
-                  fmt::format("adapter 1 of vm {} goes with the VM only", name),
-                  fmt::format("Take all of it away with: paravane vm remove {}", name));
+    return model::refuse(model::ApiErrorCode::kInvalidRequest,
+                         fmt::format("adapter 1 of vm {} goes with the VM only", name),
+                         fmt::format("Take all of it away with: paravane vm remove {}", name));
   }
-  const std::string port = control::adapter_name(name, number);
+  const std::string port = model::adapter_name(name, number);
   const auto now = states();
   if (!now) return std::unexpected(now.error());
   const auto state = now->find(port);
-  const bool attached = state != now->end() && state->second.state != control::VmState::kDetached;
+  const bool attached = state != now->end() && state->second.state != model::VmState::kDetached;
   if (attached && !force) return cannot_unplug(name, number);
-  VmSpec narrower = vm.spec;
-  control::erase_adapter(number, narrower);
+  model::VmSpec narrower = vm.spec;
+  model::erase_adapter(number, narrower);
   // The store first: if it cannot be written, the VM keeps its device.
   if (auto kept = write(narrower); !kept) return std::unexpected(kept.error());
   const auto removed = remove_ports({port}, force);
@@ -180,18 +181,18 @@ ApiResult<VmStatus> Host::remove_adapter(const std::string& name, std::uint32_t 
   return cannot_unplug(name, number);
 }
 
-ApiResult<VmStatus> Host::set_connected(const std::string& name, std::uint32_t number,
-                                        bool connected) {
+model::ApiResult<model::VmStatus> Host::set_connected(const std::string& name, std::uint32_t number,
+                                                      bool connected) {
   const auto found = vms_.find(name);
   if (found == vms_.end()) return no_such_vm(name);
   Vm& vm = found->second;
-  VmSpec changed = vm.spec;
-  AdapterSpec* adapter = control::find_adapter(changed, number);
+  model::VmSpec changed = vm.spec;
+  model::AdapterSpec* adapter = model::find_adapter(changed, number);
   if (adapter == nullptr) return no_such_adapter(name, number);
   const bool is_another = std::exchange(adapter->connected, connected) != connected;
   if (auto kept = write(changed); !kept) return std::unexpected(kept.error());
   vm.spec = std::move(changed);
-  const std::string port = control::adapter_name(name, number);
+  const std::string port = model::adapter_name(name, number);
   if (!worker_->ask([this, port, connected] {
         ports_->set_connected(port, connected);
         return true;
@@ -210,7 +211,7 @@ ApiResult<VmStatus> Host::set_connected(const std::string& name, std::uint32_t n
 std::vector<PortUse> Host::port_uses() const {
   std::vector<PortUse> uses;
   for (const auto& [name, vm] : vms_) {
-    for (const AdapterSpec& adapter : vm.spec.adapters) {
+    for (const model::AdapterSpec& adapter : vm.spec.adapters) {
       if (adapter.port_group.empty()) continue;
       uses.push_back({.vm = name, .adapter = adapter.number, .port_group = adapter.port_group});
     }
@@ -218,8 +219,8 @@ std::vector<PortUse> Host::port_uses() const {
   return uses;
 }
 
-ApiResult<void> Host::check_port_groups(const VmSpec& spec) const {
-  for (const AdapterSpec& adapter : spec.adapters) {
+model::ApiResult<void> Host::check_port_groups(const model::VmSpec& spec) const {
+  for (const model::AdapterSpec& adapter : spec.adapters) {
     auto good = network_->check_use(
         {.vm = spec.name, .adapter = adapter.number, .port_group = adapter.port_group});
     if (!good) return good;
@@ -229,21 +230,21 @@ ApiResult<void> Host::check_port_groups(const VmSpec& spec) const {
 
 // Between port groups also while the VM runs. Its VMM has the tap open or has none, so an
 // adapter enters the first port group and leaves the last one only without it.
-ApiResult<VmStatus> Host::move_adapters(Vm& vm, const VmSpec& moved) {
+model::ApiResult<model::VmStatus> Host::move_adapters(Vm& vm, const model::VmSpec& moved) {
   const auto now = states();
   if (!now) return std::unexpected(now.error());
   for (std::size_t i = 0; i < moved.adapters.size(); ++i) {
     const bool tap_changes =
         moved.adapters[i].port_group.empty() != vm.spec.adapters[i].port_group.empty();
-    const auto state = now->find(control::adapter_name(moved.name, moved.adapters[i].number));
-    const bool attached = state != now->end() && state->second.state != control::VmState::kDetached;
+    const auto state = now->find(model::adapter_name(moved.name, moved.adapters[i].number));
+    const bool attached = state != now->end() && state->second.state != model::VmState::kDetached;
     if (tap_changes && attached) return cannot_change(moved.name);
   }
   if (auto kept = write(moved); !kept) return std::unexpected(kept.error());
   tell_moved(std::exchange(vm.spec, moved), moved);
   tell_cluster();
-  for (const AdapterSpec& adapter : moved.adapters) {
-    const std::string port = control::adapter_name(moved.name, adapter.number);
+  for (const model::AdapterSpec& adapter : moved.adapters) {
+    const std::string port = model::adapter_name(moved.name, adapter.number);
     if (!worker_->ask([this, port, segment = network_->segment_of(moved.name, adapter)] {
           ports_->set_segment(port, segment);
           return true;
@@ -256,17 +257,17 @@ ApiResult<VmStatus> Host::move_adapters(Vm& vm, const VmSpec& moved) {
   return find_vm(moved.name);
 }
 
-ApiResult<void> Host::write(const VmSpec& spec) {
+model::ApiResult<void> Host::write(const model::VmSpec& spec) {
   auto transaction = store_->begin();
   if (!transaction) return std::unexpected(transaction.error());
   if (auto written = transaction->replace(spec); !written) return written;
   return transaction->commit();
 }
 
-bool Host::is_attached(const VmSpec& spec, const States& states) {
+bool Host::is_attached(const model::VmSpec& spec, const States& states) {
   return std::ranges::any_of(port_names(spec), [&states](const std::string& port) {
     const auto state = states.find(port);
-    return state != states.end() && state->second.state != control::VmState::kDetached;
+    return state != states.end() && state->second.state != model::VmState::kDetached;
   });
 }
 

@@ -7,21 +7,21 @@
 
 namespace paravane::host {
 
-using control::ApiErrorCode;
-using control::ApiResult;
+using model::ApiErrorCode;
+using model::ApiResult;
 
-ApiResult<void> Host::check_cluster() const {
+model::ApiResult<void> Host::check_cluster() const {
   if (config_.cluster == nullptr) return {};
   return config_.cluster->check_change();
 }
 
-ApiResult<void> Host::check_mac(const control::MacAddress& mac) const {
+model::ApiResult<void> Host::check_mac(const model::MacAddress& mac) const {
   if (config_.cluster == nullptr) return {};
   const auto owner = config_.cluster->mac_owner_elsewhere(mac);
   if (!owner) return {};
-  return control::refuse(
-      ApiErrorCode::kMacInUse,
-      fmt::format("MAC address {} belongs to adapter {} of host {}", control::format_mac(mac),
+  return model::refuse(
+      model::ApiErrorCode::kMacInUse,
+      fmt::format("MAC address {} belongs to adapter {} of host {}", model::format_mac(mac),
                   inventory::format_adapter(owner->adapter), owner->host),
       "Choose another address, or leave it out to have one chosen.");
 }
@@ -35,8 +35,8 @@ void Host::on_view(const std::shared_ptr<const inventory::View>& view) {
   const auto self = config_.cluster->self();
   if (network_->follow(self ? self->host : "", view)) {
     for (const auto& [name, vm] : vms_) {
-      for (const control::AdapterSpec& adapter : vm.spec.adapters) {
-        worker_->post([this, port = control::adapter_name(name, adapter.number),
+      for (const model::AdapterSpec& adapter : vm.spec.adapters) {
+        worker_->post([this, port = model::adapter_name(name, adapter.number),
                        segment = network_->segment_of(name, adapter)] {
           ports_->set_segment(port, segment);
         });
@@ -54,7 +54,7 @@ void Host::tell_cluster() const {
   if (config_.cluster == nullptr) return;
   std::map<inventory::AdapterId, inventory::AdapterInfo> adapters;
   for (const auto& [name, vm] : vms_) {
-    for (const control::AdapterSpec& adapter : vm.spec.adapters) {
+    for (const model::AdapterSpec& adapter : vm.spec.adapters) {
       adapters[{.vm = name, .number = adapter.number}] = {.mac = *adapter.mac,
                                                           .port_group = adapter.port_group};
     }

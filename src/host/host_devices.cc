@@ -6,21 +6,20 @@
 
 namespace paravane::host {
 
-using control::ApiResult;
+using model::ApiResult;
 
-ApiResult<void> Host::open_machine() {
+model::ApiResult<void> Host::open_machine() {
   machine_ = std::make_unique<MachineView>(config_.machine, *store_,
                                            [] { return std::chrono::steady_clock::now(); });
   uplink_rules_ = std::make_unique<UplinkRules>(
-      *machine_,
-      UplinkRules::Parts{
-          .attached = [this](const std::string& vds) { return attached_in(vds); },
-          .strict = [this] { return vmkernel_->number(control::kPvrdmaUplinkEdit) != 0; },
-          .management =
-              [this] {
-                const auto& management = network_->management();
-                return management ? management->interface : std::string();
-              }});
+      *machine_, UplinkRules::Parts{
+                     .attached = [this](const std::string& vds) { return attached_in(vds); },
+                     .strict = [this] { return vmkernel_->number(model::kPvrdmaUplinkEdit) != 0; },
+                     .management =
+                         [this] {
+                           const auto& management = network_->management();
+                           return management ? management->interface : std::string();
+                         }});
   return machine_->load();
 }
 
@@ -39,19 +38,19 @@ std::vector<std::string> Host::attached_in(const std::string& vds) {
   return names;
 }
 
-ApiResult<std::vector<control::PhysicalNic>> Host::list_nics() {
+model::ApiResult<std::vector<model::PhysicalNic>> Host::list_nics() {
   auto machine = machine_->look();
   if (!machine) return std::unexpected(machine.error());
   return std::move(machine->nics);
 }
 
-ApiResult<std::vector<control::RdmaDevice>> Host::list_rdma_devices() {
+model::ApiResult<std::vector<model::RdmaDevice>> Host::list_rdma_devices() {
   auto machine = machine_->look();
   if (!machine) return std::unexpected(machine.error());
   return std::move(machine->rdma_devices);
 }
 
-ApiResult<control::RdmaStats> Host::rdma_device_stats(const std::string& name) {
+model::ApiResult<model::RdmaStats> Host::rdma_device_stats(const std::string& name) {
   return machine_->stats(name);
 }
 

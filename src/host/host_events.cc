@@ -5,15 +5,15 @@
 
 #include <utility>
 
+#include "api/vm_difference.h"
 #include "base/log.h"
-#include "control/vm_difference.h"
 #include "host/host.h"
 
 namespace paravane::host {
 
-using control::Event;
+using model::Event;
 
-void Host::tell(Event event) const {
+void Host::tell(model::Event event) const {
   if (config_.events != nullptr) config_.events->add(std::move(event));
 }
 
@@ -28,8 +28,8 @@ void Host::tell_adapter(const char* type, const std::string& vm, std::uint32_t n
         .text = std::move(text)});
 }
 
-void Host::tell_changed(const control::VmSpec& before, const control::VmSpec& after) const {
-  const auto properties = control::changed_properties(before, after);
+void Host::tell_changed(const model::VmSpec& before, const model::VmSpec& after) const {
+  const auto properties = api::changed_properties(before, after);
   if (!properties.empty()) {
     tell(
         {.type = "vm.changed",
@@ -39,11 +39,11 @@ void Host::tell_changed(const control::VmSpec& before, const control::VmSpec& af
   tell_moved(before, after);
 }
 
-void Host::tell_moved(const control::VmSpec& before, const control::VmSpec& after) const {
-  for (const control::AdapterSpec& adapter : after.adapters) {
-    const control::AdapterSpec* old = control::find_adapter(before, adapter.number);
+void Host::tell_moved(const model::VmSpec& before, const model::VmSpec& after) const {
+  for (const model::AdapterSpec& adapter : after.adapters) {
+    const model::AdapterSpec* old = model::find_adapter(before, adapter.number);
     if (old == nullptr || old->port_group == adapter.port_group) continue;
-    const std::string port = control::adapter_name(after.name, adapter.number);
+    const std::string port = model::adapter_name(after.name, adapter.number);
     const std::string where =
         adapter.port_group.empty() ? "no port group" : "port group " + adapter.port_group;
     log::info("{}: in {}", port, where);
@@ -58,15 +58,14 @@ void Host::tell_moved(const control::VmSpec& before, const control::VmSpec& afte
 
 void Host::tell_failed(const std::string& vm, std::uint32_t number,
                        const std::string& reason) const {
-  tell(
-      {.type = "adapter.failed",
-       .severity = control::Severity::kError,
-       .fields = {{"vm", vm}, {"adapter", std::to_string(number)}, {"reason", reason}},
-       .text = fmt::format("{} could not be made: {}", control::adapter_name(vm, number), reason)});
+  tell({.type = "adapter.failed",
+        .severity = model::Severity::kError,
+        .fields = {{"vm", vm}, {"adapter", std::to_string(number)}, {"reason", reason}},
+        .text = fmt::format("{} could not be made: {}", model::adapter_name(vm, number), reason)});
 }
 
-void Host::tell_network(const control::Network& network) {
-  for (Event& event : network_watch_.look(network)) tell(std::move(event));
+void Host::tell_network(const model::Network& network) {
+  for (model::Event& event : network_watch_.look(network)) tell(std::move(event));
 }
 
 }  // namespace paravane::host

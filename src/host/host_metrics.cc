@@ -14,8 +14,8 @@
 
 namespace paravane::host {
 
-using control::AdapterSpec;
-using control::ApiResult;
+using model::AdapterSpec;
+using model::ApiResult;
 
 namespace {
 
@@ -23,7 +23,7 @@ constexpr Duration kFresh = std::chrono::seconds(1);
 
 }  // namespace
 
-ApiResult<std::shared_ptr<const metrics::MetricsSnapshot>> Host::metrics() {
+model::ApiResult<std::shared_ptr<const metrics::MetricsSnapshot>> Host::metrics() {
   const Instant now = std::chrono::steady_clock::now();
   if (snapshot_ && now - snapshot_at_ < kFresh) return snapshot_;
   auto gathered = gather_metrics(now);
@@ -33,7 +33,7 @@ ApiResult<std::shared_ptr<const metrics::MetricsSnapshot>> Host::metrics() {
   return snapshot_;
 }
 
-ApiResult<metrics::MetricsSnapshot> Host::gather_metrics(Instant now) {
+model::ApiResult<metrics::MetricsSnapshot> Host::gather_metrics(Instant now) {
   const auto its_status = status();
   if (!its_status) return std::unexpected(its_status.error());
   const auto its_states = states();
@@ -48,8 +48,8 @@ ApiResult<metrics::MetricsSnapshot> Host::gather_metrics(Instant now) {
   for (const auto& [name, vm] : vms_) {
     metrics::VmMetrics& metrics =
         snapshot.vms.emplace_back(metrics::VmMetrics{.status = status_of(vm, *its_states)});
-    for (const AdapterSpec& adapter : vm.spec.adapters) {
-      const std::string port = control::adapter_name(name, adapter.number);
+    for (const model::AdapterSpec& adapter : vm.spec.adapters) {
+      const std::string port = model::adapter_name(name, adapter.number);
       there.insert(port);
       auto one = gather_adapter(port, now);
       if (!one) return std::unexpected(one.error());
@@ -60,12 +60,12 @@ ApiResult<metrics::MetricsSnapshot> Host::gather_metrics(Instant now) {
   return snapshot;
 }
 
-ApiResult<std::optional<worker::AdapterMetrics>> Host::gather_adapter(const std::string& port,
-                                                                      Instant now) {
+model::ApiResult<std::optional<worker::AdapterMetrics>> Host::gather_adapter(
+    const std::string& port, Instant now) {
   auto answer = worker_->ask([this, port] { return ports_->metrics(port); });
   if (!answer) return worker_is_busy();
   if (!*answer) return std::optional<worker::AdapterMetrics>();
-  std::vector<control::QpStats> queue_pairs;
+  std::vector<model::QpStats> queue_pairs;
   std::uint32_t next = 0;
   do {
     auto slice = worker_->ask([this, port, next] { return ports_->queue_pairs(port, next); });

@@ -8,20 +8,20 @@
 
 #include "base/log.h"
 #include "base/nearest_name.h"
-#include "control/interface_name.h"
-#include "control/vm.h"
 #include "host/network_draft.h"
+#include "model/interface_name.h"
+#include "model/vm.h"
 
 namespace paravane::host {
 
-using control::ApiErrorCode;
-using control::ApiResult;
-using control::DistributedSwitch;
-using control::PortGroup;
-using control::PortGroupStatus;
-using control::refuse;
-using control::SwitchHost;
-using control::SwitchStatus;
+using model::ApiErrorCode;
+using model::ApiResult;
+using model::DistributedSwitch;
+using model::PortGroup;
+using model::PortGroupStatus;
+using model::refuse;
+using model::SwitchHost;
+using model::SwitchStatus;
 
 namespace {
 
@@ -51,24 +51,24 @@ void log_problems(const privsep::SwitchReport& now, const privsep::SwitchReport&
   }
   if (now.taps == before.taps) return;
   for (const privsep::SwitchReport::Tap& tap : now.taps) {
-    log::warn("{}: {}", control::adapter_name(tap.vm, tap.adapter), tap.problem);
+    log::warn("{}: {}", model::adapter_name(tap.vm, tap.adapter), tap.problem);
   }
 }
 
-void log_created(const PortGroup& group) {
+void log_created(const model::PortGroup& group) {
   log::info("port group {}: created, switch {}, VLAN {}", group.name, group.vds, group.vlan);
 }
 
 }  // namespace
 
-HostNetwork::HostNetwork(HostNetworkConfig config, control::NetworkInventory& inventory,
+HostNetwork::HostNetwork(HostNetworkConfig config, store::NetworkInventory& inventory,
                          std::function<std::vector<PortUse>()> uses)
     : config_(std::move(config)),
       inventory_(inventory),
       uses_(std::move(uses)),
       own_name_(config_.host) {}
 
-ApiResult<void> HostNetwork::load() {
+model::ApiResult<void> HostNetwork::load() {
   auto network = inventory_.read_network();
   if (!network) return std::unexpected(network.error());
   network_ = std::move(*network);
@@ -106,8 +106,8 @@ void HostNetwork::take_own_name(const std::string& before) {
 
 // For a start while etcd is away; the cluster has it anyway. What is told here has happened:
 // a draft may still be refused.
-void HostNetwork::keep(const control::Network& network) {
-  const auto tell = [](const ApiResult<void>& kept) {
+void HostNetwork::keep(const model::Network& network) {
+  const auto tell = [](const model::ApiResult<void>& kept) {
     if (!kept) log::error("switches of the cluster are not kept here: {}", kept.error().message);
   };
   for (const auto& [name, vds] : network.switches) {
@@ -134,8 +134,8 @@ void HostNetwork::keep(const control::Network& network) {
   }
 }
 
-ApiResult<NetworkChange> HostNetwork::draft(
-    const std::function<ApiResult<void>(control::NetworkManagement&)>& act) const {
+model::ApiResult<NetworkChange> HostNetwork::draft(
+    const std::function<model::ApiResult<void>(model::NetworkManagement&)>& act) const {
   NetworkDraft writes(network_);
   NothingToMake maker(report_);
   HostNetworkConfig config = config_;
@@ -148,7 +148,7 @@ ApiResult<NetworkChange> HostNetwork::draft(
   draft.view_ = view_;
   if (auto done = act(draft); !done) return std::unexpected(done.error());
   if (writes.change()) return *writes.change();
-  return refuse(ApiErrorCode::kInternal, "there is nothing to change");
+  return model::refuse(model::ApiErrorCode::kInternal, "there is nothing to change");
 }
 
 bool HostNetwork::has_seen(const NetworkChange& change) const {
@@ -158,12 +158,13 @@ bool HostNetwork::has_seen(const NetworkChange& change) const {
   return change.json == found->second;
 }
 
-ApiResult<void> HostNetwork::check_member(const std::string& host) const {
+model::ApiResult<void> HostNetwork::check_member(const std::string& host) const {
   const std::set<std::string> members =
       config_.members ? config_.members() : std::set<std::string>();
   if (members.empty() || members.contains(host)) return {};
-  return refuse(ApiErrorCode::kNotFound, fmt::format("there is no host {} in the cluster", host),
-                do_you_mean(host, members) + "List its hosts with: paravane cluster status");
+  return model::refuse(model::ApiErrorCode::kNotFound,
+                       fmt::format("there is no host {} in the cluster", host),
+                       do_you_mean(host, members) + "List its hosts with: paravane cluster status");
 }
 
 std::string HostNetwork::use_elsewhere(const std::string& port_group) const {
@@ -172,7 +173,7 @@ std::string HostNetwork::use_elsewhere(const std::string& port_group) const {
     if (name == config_.host) continue;
     for (const auto& [id, adapter] : host.adapters) {
       if (adapter.port_group != port_group) continue;
-      return fmt::format("{} of host {}", control::adapter_name(id.vm, id.number), name);
+      return fmt::format("{} of host {}", model::adapter_name(id.vm, id.number), name);
     }
   }
   return {};
@@ -190,10 +191,10 @@ std::string HostNetwork::use_on(const std::string& host, const std::string& vds)
   if (host == config_.host) {
     for (const PortUse& use : uses_()) {
       if (in_switch(use.port_group)) {
-        return say(control::adapter_name(use.vm, use.adapter), use.port_group);
+        return say(model::adapter_name(use.vm, use.adapter), use.port_group);
       }
     }
-    for (const control::Vmknic& vmknic : vmknics()) {
+    for (const model::Vmknic& vmknic : vmknics()) {
       if (in_switch(vmknic.port_group)) return say(vmknic.name, vmknic.port_group);
     }
     return {};
@@ -201,7 +202,7 @@ std::string HostNetwork::use_on(const std::string& host, const std::string& vds)
   if (!view_ || !view_->hosts.contains(host)) return {};
   for (const auto& [id, adapter] : view_->hosts.at(host).adapters) {
     if (in_switch(adapter.port_group)) {
-      return say(control::adapter_name(id.vm, id.number), adapter.port_group);
+      return say(model::adapter_name(id.vm, id.number), adapter.port_group);
     }
   }
   return {};
@@ -232,13 +233,13 @@ privsep::SwitchPlan HostNetwork::plan() const {
     }
     plan.taps.push_back({.vm = use.vm, .adapter = use.adapter, .vds = vds, .vlan = vlan});
   }
-  for (const control::Vmknic& vmknic : vmknics()) {
+  for (const model::Vmknic& vmknic : vmknics()) {
     const auto group = find_on_this_host(vmknic.port_group);
     if (!group) continue;
     plan.vmknics.push_back({.name = vmknic.name,
                             .vds = group->vds,
                             .vlan = group->vlan,
-                            .mac = vmknic.mac.value_or(control::MacAddress{}),
+                            .mac = vmknic.mac.value_or(model::MacAddress{}),
                             .ipv4 = vmknic.ipv4});
   }
   return plan;
@@ -253,28 +254,30 @@ void HostNetwork::apply() {
   if (config_.applied) config_.applied();
 }
 
-ApiResult<PortGroup> HostNetwork::find_on_this_host(const std::string& port_group) const {
-  auto group = control::find_port_group(network_, port_group);
+model::ApiResult<model::PortGroup> HostNetwork::find_on_this_host(
+    const std::string& port_group) const {
+  auto group = model::find_port_group(network_, port_group);
   if (!group) return group;
-  const auto vds = control::find_switch(network_, group->vds);
+  const auto vds = model::find_switch(network_, group->vds);
   if (!vds) return std::unexpected(vds.error());
   if (vds->hosts.contains(config_.host)) return group;
-  return refuse(ApiErrorCode::kInvalidRequest,
-                fmt::format("port group {} is of switch {}, which host {} is not in", group->name,
-                            vds->name, config_.host),
-                fmt::format("Add the host first: paravane vds add-host {} {} (in a cluster: on "
-                            "the host that has its authority)",
-                            vds->name, config_.host));
+  return model::refuse(
+      model::ApiErrorCode::kInvalidRequest,
+      fmt::format("port group {} is of switch {}, which host {} is not in", group->name, vds->name,
+                  config_.host),
+      fmt::format("Add the host first: paravane vds add-host {} {} (in a cluster: on "
+                  "the host that has its authority)",
+                  vds->name, config_.host));
 }
 
-ApiResult<void> HostNetwork::check_vmknic(const control::Vmknic& vmknic) const {
+model::ApiResult<void> HostNetwork::check_vmknic(const model::Vmknic& vmknic) const {
   const auto group = find_on_this_host(vmknic.port_group);
   if (!group) return std::unexpected(group.error());
   return {};
 }
 
-control::VmknicStatus HostNetwork::status_of(const control::Vmknic& vmknic) const {
-  control::VmknicStatus status{.spec = vmknic, .interface = vmknic.name};
+model::VmknicStatus HostNetwork::status_of(const model::Vmknic& vmknic) const {
+  model::VmknicStatus status{.spec = vmknic, .interface = vmknic.name};
   const auto group = find_on_this_host(vmknic.port_group);
   if (!group) {
     status.problem = group.error().message;
@@ -290,24 +293,24 @@ control::VmknicStatus HostNetwork::status_of(const control::Vmknic& vmknic) cons
 }
 
 std::string HostNetwork::vmknic_in(const std::string& port_group) const {
-  for (const control::Vmknic& vmknic : vmknics()) {
+  for (const model::Vmknic& vmknic : vmknics()) {
     if (vmknic.port_group == port_group) return vmknic.name;
   }
   return {};
 }
 
-ApiResult<void> HostNetwork::check_use(const PortUse& use) const {
+model::ApiResult<void> HostNetwork::check_use(const PortUse& use) const {
   if (use.port_group.empty()) return {};
   if (const auto group = find_on_this_host(use.port_group); !group) {
     return std::unexpected(group.error());
   }
-  const std::string tap = control::tap_name(use.vm, use.adapter);
+  const std::string tap = model::tap_name(use.vm, use.adapter);
   for (const PortUse& other : uses_()) {
-    if (control::tap_name(other.vm, other.adapter) != tap) continue;
+    if (model::tap_name(other.vm, other.adapter) != tap) continue;
     if (other.vm == use.vm && other.adapter == use.adapter) continue;
-    return refuse(
-        ApiErrorCode::kExists,
-        fmt::format("{} is the tap of {}", tap, control::adapter_name(other.vm, other.adapter)),
+    return model::refuse(
+        model::ApiErrorCode::kExists,
+        fmt::format("{} is the tap of {}", tap, model::adapter_name(other.vm, other.adapter)),
         "Choose another name for the VM.");
   }
   return {};
@@ -325,44 +328,47 @@ std::string HostNetwork::tap_problem(const PortUse& use) const {
   return {};
 }
 
-ApiResult<SwitchStatus> HostNetwork::put(const DistributedSwitch& vds) {
+model::ApiResult<model::SwitchStatus> HostNetwork::put(const model::DistributedSwitch& vds) {
   if (auto kept = inventory_.put_switch(vds); !kept) return std::unexpected(kept.error());
   network_.switches[vds.name] = vds;
   apply();
   return status_of(vds);
 }
 
-ApiResult<void> HostNetwork::check_given(const SwitchHost& host) const {
+model::ApiResult<void> HostNetwork::check_given(const model::SwitchHost& host) const {
   if (host.uplink.empty() || host.host != config_.host) return {};
   if (std::ranges::find(config_.uplinks, host.uplink) != config_.uplinks.end()) return {};
   const std::string nic =
       config_.rules == nullptr ? host.uplink : config_.rules->shown(host.uplink);
-  return refuse(ApiErrorCode::kInvalidRequest,
-                fmt::format("{} is not a NIC that this host gives to switches", nic),
-                "Name it in [network] uplinks of paravaned.toml, and start the daemon again.");
+  return model::refuse(
+      model::ApiErrorCode::kInvalidRequest,
+      fmt::format("{} is not a NIC that this host gives to switches", nic),
+      "Name it in [network] uplinks of paravaned.toml, and start the daemon again.");
 }
 
-ApiResult<SwitchHost> HostNetwork::resolve(const SwitchHost& host) const {
+model::ApiResult<model::SwitchHost> HostNetwork::resolve(const model::SwitchHost& host) const {
   if (host.host == config_.host && config_.rules != nullptr) {
     const auto uplink = config_.rules->resolve(host.uplink);
     if (!uplink) return std::unexpected(uplink.error());
-    return SwitchHost{.host = host.host, .uplink = *uplink};
+    return model::SwitchHost{.host = host.host, .uplink = *uplink};
   }
-  if (host.host == config_.host || !control::is_nic_name(host.uplink)) return host;
-  return refuse(
-      ApiErrorCode::kInvalidRequest,
+  if (host.host == config_.host || !model::is_nic_name(host.uplink)) return host;
+  return model::refuse(
+      model::ApiErrorCode::kInvalidRequest,
       fmt::format("{} of host {}: only that host knows which NIC this is", host.uplink, host.host),
       "Give its name in Linux, which paravane network nic list says there.");
 }
 
-ApiResult<SwitchStatus> HostNetwork::create_switch(const DistributedSwitch& asked) {
-  DistributedSwitch vds = asked;
+model::ApiResult<model::SwitchStatus> HostNetwork::create_switch(
+    const model::DistributedSwitch& asked) {
+  model::DistributedSwitch vds = asked;
   for (auto& [host, uplink] : vds.hosts) {
     const auto known = resolve({.host = host, .uplink = uplink});
     if (!known) return std::unexpected(known.error());
     uplink = known->uplink;
   }
-  if (auto free = check_new_switch(network_, vds); !free) return std::unexpected(free.error());
+  if (auto free = model::check_new_switch(network_, vds); !free)
+    return std::unexpected(free.error());
   for (const auto& [host, uplink] : vds.hosts) {
     if (auto known = check_member(host); !known) return std::unexpected(known.error());
     if (auto given = check_given({.host = host, .uplink = uplink}); !given) {
@@ -374,18 +380,19 @@ ApiResult<SwitchStatus> HostNetwork::create_switch(const DistributedSwitch& aske
   return made;
 }
 
-ApiResult<SwitchStatus> HostNetwork::set_switch_mtu(const std::string& name, std::uint32_t mtu) {
-  auto vds = control::find_switch(network_, name);
+model::ApiResult<model::SwitchStatus> HostNetwork::set_switch_mtu(const std::string& name,
+                                                                  std::uint32_t mtu) {
+  auto vds = model::find_switch(network_, name);
   if (!vds) return std::unexpected(vds.error());
   vds->mtu = mtu;
   return put(*vds);
 }
 
-ApiResult<void> HostNetwork::delete_switch(const std::string& name) {
-  if (const auto vds = control::find_switch(network_, name); !vds) {
+model::ApiResult<void> HostNetwork::delete_switch(const std::string& name) {
+  if (const auto vds = model::find_switch(network_, name); !vds) {
     return std::unexpected(vds.error());
   }
-  if (auto unused = check_switch_unused(network_, name); !unused) return unused;
+  if (auto unused = model::check_switch_unused(network_, name); !unused) return unused;
   if (auto kept = inventory_.erase_switch(name); !kept) return kept;
   network_.switches.erase(name);
   apply();
@@ -393,35 +400,36 @@ ApiResult<void> HostNetwork::delete_switch(const std::string& name) {
   return {};
 }
 
-ApiResult<SwitchStatus> HostNetwork::add_switch_host(const std::string& name,
-                                                     const SwitchHost& asked) {
+model::ApiResult<model::SwitchStatus> HostNetwork::add_switch_host(const std::string& name,
+                                                                   const model::SwitchHost& asked) {
   const auto resolved = resolve(asked);
   if (!resolved) return std::unexpected(resolved.error());
-  const SwitchHost& host = *resolved;
-  if (auto free = check_new_host(network_, name, host); !free) {
+  const model::SwitchHost& host = *resolved;
+  if (auto free = model::check_new_host(network_, name, host); !free) {
     return std::unexpected(free.error());
   }
   if (auto known = check_member(host.host); !known) return std::unexpected(known.error());
   if (auto given = check_given(host); !given) return std::unexpected(given.error());
-  DistributedSwitch vds = network_.switches.at(name);
+  model::DistributedSwitch vds = network_.switches.at(name);
   vds.hosts[host.host] = host.uplink;
   return put(vds);
 }
 
-ApiResult<SwitchStatus> HostNetwork::set_switch_uplink(const std::string& name,
-                                                       const SwitchHost& asked) {
+model::ApiResult<model::SwitchStatus> HostNetwork::set_switch_uplink(
+    const std::string& name, const model::SwitchHost& asked) {
   const auto resolved = resolve(asked);
   if (!resolved) return std::unexpected(resolved.error());
-  const SwitchHost& host = *resolved;
-  auto vds = control::find_switch(network_, name);
+  const model::SwitchHost& host = *resolved;
+  auto vds = model::find_switch(network_, name);
   if (!vds) return std::unexpected(vds.error());
   if (!vds->hosts.contains(host.host)) {
-    return refuse(ApiErrorCode::kNotFound,
-                  fmt::format("host {} is not in switch {}", host.host, name),
-                  do_you_mean(host.host, std::views::keys(vds->hosts)) +
-                      "List the hosts of the switches with: paravane vds list");
+    return model::refuse(model::ApiErrorCode::kNotFound,
+                         fmt::format("host {} is not in switch {}", host.host, name),
+                         do_you_mean(host.host, std::views::keys(vds->hosts)) +
+                             "List the hosts of the switches with: paravane vds list");
   }
-  if (auto free = check_uplink(network_, name, host); !free) return std::unexpected(free.error());
+  if (auto free = model::check_uplink(network_, name, host); !free)
+    return std::unexpected(free.error());
   if (auto given = check_given(host); !given) return std::unexpected(given.error());
   if (host.host == config_.host && config_.rules != nullptr) {
     auto quiet = config_.rules->check_edit(name, vds->hosts[host.host], host.uplink);
@@ -431,38 +439,39 @@ ApiResult<SwitchStatus> HostNetwork::set_switch_uplink(const std::string& name,
   return put(*vds);
 }
 
-ApiResult<SwitchStatus> HostNetwork::remove_switch_host(const std::string& name,
-                                                        const std::string& host) {
-  auto vds = control::find_switch(network_, name);
+model::ApiResult<model::SwitchStatus> HostNetwork::remove_switch_host(const std::string& name,
+                                                                      const std::string& host) {
+  auto vds = model::find_switch(network_, name);
   if (!vds) return std::unexpected(vds.error());
   if (vds->hosts.erase(host) == 0) {
-    return refuse(ApiErrorCode::kNotFound, fmt::format("host {} is not in switch {}", host, name),
-                  "List the hosts of the switches with: paravane vds list");
+    return model::refuse(model::ApiErrorCode::kNotFound,
+                         fmt::format("host {} is not in switch {}", host, name),
+                         "List the hosts of the switches with: paravane vds list");
   }
   if (std::string use = use_on(host, name); !use.empty()) {
-    return refuse(ApiErrorCode::kInUse, std::move(use),
-                  "Move it first, there: paravane vm set VM --port-group GROUP|none");
+    return model::refuse(model::ApiErrorCode::kInUse, std::move(use),
+                         "Move it first, there: paravane vm set VM --port-group GROUP|none");
   }
   return put(*vds);
 }
 
-ApiResult<std::vector<SwitchStatus>> HostNetwork::list_switches() {
+model::ApiResult<std::vector<model::SwitchStatus>> HostNetwork::list_switches() {
   apply();
-  std::vector<SwitchStatus> list;
+  std::vector<model::SwitchStatus> list;
   list.reserve(network_.switches.size());
   for (const auto& [name, vds] : network_.switches) list.push_back(status_of(vds));
   return list;
 }
 
-ApiResult<SwitchStatus> HostNetwork::find_switch(const std::string& name) {
-  const auto vds = control::find_switch(network_, name);
+model::ApiResult<model::SwitchStatus> HostNetwork::find_switch(const std::string& name) {
+  const auto vds = model::find_switch(network_, name);
   if (!vds) return std::unexpected(vds.error());
   apply();
   return status_of(*vds);
 }
 
-SwitchStatus HostNetwork::status_of(const DistributedSwitch& vds) const {
-  SwitchStatus status{.spec = vds, .host = config_.host};
+model::SwitchStatus HostNetwork::status_of(const model::DistributedSwitch& vds) const {
+  model::SwitchStatus status{.spec = vds, .host = config_.host};
   for (const auto& [name, group] : network_.port_groups) {
     if (group.vds == vds.name) status.port_groups.push_back(name);
   }
@@ -477,8 +486,9 @@ SwitchStatus HostNetwork::status_of(const DistributedSwitch& vds) const {
   return status;
 }
 
-ApiResult<PortGroupStatus> HostNetwork::create_port_group(const PortGroup& group) {
-  if (auto free = check_new_port_group(network_, group); !free) {
+model::ApiResult<model::PortGroupStatus> HostNetwork::create_port_group(
+    const model::PortGroup& group) {
+  if (auto free = model::check_new_port_group(network_, group); !free) {
     return std::unexpected(free.error());
   }
   if (auto kept = inventory_.put_port_group(group); !kept) return std::unexpected(kept.error());
@@ -488,25 +498,26 @@ ApiResult<PortGroupStatus> HostNetwork::create_port_group(const PortGroup& group
   return status_of(group);
 }
 
-ApiResult<void> HostNetwork::delete_port_group(const std::string& name) {
-  const auto group = control::find_port_group(network_, name);
+model::ApiResult<void> HostNetwork::delete_port_group(const std::string& name) {
+  const auto group = model::find_port_group(network_, name);
   if (!group) return std::unexpected(group.error());
   for (const PortUse& use : uses_()) {
     if (use.port_group != name) continue;
-    return refuse(
-        ApiErrorCode::kInUse,
-        fmt::format("{} is in port group {}", control::adapter_name(use.vm, use.adapter), name),
+    return model::refuse(
+        model::ApiErrorCode::kInUse,
+        fmt::format("{} is in port group {}", model::adapter_name(use.vm, use.adapter), name),
         fmt::format("Move it first: paravane vm set {} --adapter {} --port-group none", use.vm,
                     use.adapter));
   }
   if (const std::string vmknic = vmknic_in(name); !vmknic.empty()) {
-    return refuse(
-        ApiErrorCode::kInUse, fmt::format("{} is in port group {}", vmknic, name),
+    return model::refuse(
+        model::ApiErrorCode::kInUse, fmt::format("{} is in port group {}", vmknic, name),
         fmt::format("Remove it first: paravane network ip interface remove -i {}", vmknic));
   }
   if (const std::string use = use_elsewhere(name); !use.empty()) {
-    return refuse(ApiErrorCode::kInUse, fmt::format("{} is in port group {}", use, name),
-                  "Move it first, there: paravane vm set VM --port-group GROUP|none");
+    return model::refuse(model::ApiErrorCode::kInUse,
+                         fmt::format("{} is in port group {}", use, name),
+                         "Move it first, there: paravane vm set VM --port-group GROUP|none");
   }
   if (auto kept = inventory_.erase_port_group(name); !kept) return kept;
   network_.port_groups.erase(name);
@@ -515,24 +526,24 @@ ApiResult<void> HostNetwork::delete_port_group(const std::string& name) {
   return {};
 }
 
-ApiResult<std::vector<PortGroupStatus>> HostNetwork::list_port_groups() {
-  std::vector<PortGroupStatus> list;
+model::ApiResult<std::vector<model::PortGroupStatus>> HostNetwork::list_port_groups() {
+  std::vector<model::PortGroupStatus> list;
   list.reserve(network_.port_groups.size());
   for (const auto& [name, group] : network_.port_groups) list.push_back(status_of(group));
   return list;
 }
 
-ApiResult<PortGroupStatus> HostNetwork::find_port_group(const std::string& name) {
-  const auto group = control::find_port_group(network_, name);
+model::ApiResult<model::PortGroupStatus> HostNetwork::find_port_group(const std::string& name) {
+  const auto group = model::find_port_group(network_, name);
   if (!group) return std::unexpected(group.error());
   return status_of(*group);
 }
 
-PortGroupStatus HostNetwork::status_of(const PortGroup& group) const {
-  PortGroupStatus status{.spec = group};
+model::PortGroupStatus HostNetwork::status_of(const model::PortGroup& group) const {
+  model::PortGroupStatus status{.spec = group};
   for (const PortUse& use : uses_()) {
     if (use.port_group == group.name) {
-      status.adapters.push_back(control::adapter_name(use.vm, use.adapter));
+      status.adapters.push_back(model::adapter_name(use.vm, use.adapter));
     }
   }
   return status;

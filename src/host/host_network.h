@@ -18,14 +18,14 @@
 #include <string>
 #include <vector>
 
-#include "control/network_inventory.h"
-#include "control/network_management.h"
-#include "control/vm.h"
-#include "control/vmknic.h"
 #include "host/network_change.h"
 #include "host/uplink_rules.h"
 #include "inventory/view.h"
+#include "model/network_management.h"
+#include "model/vm.h"
+#include "model/vmknic.h"
 #include "privsep/switch_maker.h"
+#include "store/network_inventory.h"
 #include "worker/segment_id.h"
 
 namespace paravane::host {
@@ -45,32 +45,32 @@ struct HostNetworkConfig {
   // The members of the cluster, where they are known; empty: any name is good.
   std::function<std::set<std::string>()> members{};
   // The VMkernel interfaces of this host, but for vmk0.
-  std::function<std::vector<control::Vmknic>()> vmknics{};
+  std::function<std::vector<model::Vmknic>()> vmknics{};
   // Called when this host's interfaces have been made, or looked at again.
   std::function<void()> applied{};
   // Called with what there is, whenever that may have changed.
-  std::function<void(const control::Network&)> changed{};
+  std::function<void(const model::Network&)> changed{};
 };
 
-class HostNetwork final : public control::NetworkManagement {
+class HostNetwork final : public model::NetworkManagement {
  public:
   // `uses`: the adapters of this host that are in port groups, at the moment. The
   // inventory outlives us.
-  HostNetwork(HostNetworkConfig config, control::NetworkInventory& inventory,
+  HostNetwork(HostNetworkConfig config, store::NetworkInventory& inventory,
               std::function<std::vector<PortUse>()> uses);
 
   // Reads the inventory. Errors: kStore.
-  control::ApiResult<void> load();
+  model::ApiResult<void> load();
   // What the cluster has now, in which this host is called `host`; empty: there is no
   // cluster. Null: nothing is known of it yet, or there is none. Applies it. True: port
   // groups are other networks than they were.
   bool follow(const std::string& host, std::shared_ptr<const inventory::View> view);
   // What `act` would change, by all rules; nothing is changed. Errors: as `act`.
-  control::ApiResult<NetworkChange> draft(
-      const std::function<control::ApiResult<void>(control::NetworkManagement&)>& act) const;
+  model::ApiResult<NetworkChange> draft(
+      const std::function<model::ApiResult<void>(model::NetworkManagement&)>& act) const;
   // Whether the cluster has it so.
   bool has_seen(const NetworkChange& change) const;
-  const control::Network& network() const { return network_; }
+  const model::Network& network() const { return network_; }
 
   // Makes the switches on this host so, and looks how that went.
   void apply();
@@ -78,15 +78,15 @@ class HostNetwork final : public control::NetworkManagement {
   // Whether an adapter of this host may live there; an empty name is good.
   // Errors: kNotFound, kInvalidRequest (the host is not in the switch), kExists (its tap
   // would have another's name).
-  control::ApiResult<void> check_use(const PortUse& use) const;
-  verbs::SegmentId segment_of(const std::string& vm, const control::AdapterSpec& adapter) const {
+  model::ApiResult<void> check_use(const PortUse& use) const;
+  verbs::SegmentId segment_of(const std::string& vm, const model::AdapterSpec& adapter) const {
     return worker::segment_of(network_, adapter.port_group,
-                              control::adapter_name(vm, adapter.number));
+                              model::adapter_name(vm, adapter.number));
   }
   // Whether a VMkernel interface of this host may be there. Errors: as check_use().
-  control::ApiResult<void> check_vmknic(const control::Vmknic& vmknic) const;
+  model::ApiResult<void> check_vmknic(const model::Vmknic& vmknic) const;
   // Whether it is tagged is not known here.
-  control::VmknicStatus status_of(const control::Vmknic& vmknic) const;
+  model::VmknicStatus status_of(const model::Vmknic& vmknic) const;
   // The interface that has [cluster] address; nullopt: none has.
   const std::optional<privsep::SwitchReport::Management>& management() const {
     return report_.management;
@@ -97,54 +97,53 @@ class HostNetwork final : public control::NetworkManagement {
   const std::string& host() const { return config_.host; }
 
   // ---- NetworkManagement ----
-  control::ApiResult<control::SwitchStatus> create_switch(
-      const control::DistributedSwitch& vds) override;
-  control::ApiResult<control::SwitchStatus> set_switch_mtu(const std::string& vds,
-                                                           std::uint32_t mtu) override;
-  control::ApiResult<void> delete_switch(const std::string& vds) override;
-  control::ApiResult<control::SwitchStatus> add_switch_host(
-      const std::string& vds, const control::SwitchHost& host) override;
-  control::ApiResult<control::SwitchStatus> set_switch_uplink(
-      const std::string& vds, const control::SwitchHost& host) override;
-  control::ApiResult<control::SwitchStatus> remove_switch_host(const std::string& vds,
-                                                               const std::string& host) override;
-  control::ApiResult<std::vector<control::SwitchStatus>> list_switches() override;
-  control::ApiResult<control::SwitchStatus> find_switch(const std::string& name) override;
-  control::ApiResult<control::PortGroupStatus> create_port_group(
-      const control::PortGroup& group) override;
-  control::ApiResult<void> delete_port_group(const std::string& name) override;
-  control::ApiResult<std::vector<control::PortGroupStatus>> list_port_groups() override;
-  control::ApiResult<control::PortGroupStatus> find_port_group(const std::string& name) override;
+  model::ApiResult<model::SwitchStatus> create_switch(const model::DistributedSwitch& vds) override;
+  model::ApiResult<model::SwitchStatus> set_switch_mtu(const std::string& vds,
+                                                       std::uint32_t mtu) override;
+  model::ApiResult<void> delete_switch(const std::string& vds) override;
+  model::ApiResult<model::SwitchStatus> add_switch_host(const std::string& vds,
+                                                        const model::SwitchHost& host) override;
+  model::ApiResult<model::SwitchStatus> set_switch_uplink(const std::string& vds,
+                                                          const model::SwitchHost& host) override;
+  model::ApiResult<model::SwitchStatus> remove_switch_host(const std::string& vds,
+                                                           const std::string& host) override;
+  model::ApiResult<std::vector<model::SwitchStatus>> list_switches() override;
+  model::ApiResult<model::SwitchStatus> find_switch(const std::string& name) override;
+  model::ApiResult<model::PortGroupStatus> create_port_group(
+      const model::PortGroup& group) override;
+  model::ApiResult<void> delete_port_group(const std::string& name) override;
+  model::ApiResult<std::vector<model::PortGroupStatus>> list_port_groups() override;
+  model::ApiResult<model::PortGroupStatus> find_port_group(const std::string& name) override;
 
  private:
-  std::vector<control::Vmknic> vmknics() const {
-    return config_.vmknics ? config_.vmknics() : std::vector<control::Vmknic>();
+  std::vector<model::Vmknic> vmknics() const {
+    return config_.vmknics ? config_.vmknics() : std::vector<model::Vmknic>();
   }
-  control::ApiResult<control::PortGroup> find_on_this_host(const std::string& port_group) const;
+  model::ApiResult<model::PortGroup> find_on_this_host(const std::string& port_group) const;
   // One of this host that is in the port group; empty: none.
   std::string vmknic_in(const std::string& port_group) const;
   privsep::SwitchPlan plan() const;
   // The switch as it shall be: kept, then made.
-  control::ApiResult<control::SwitchStatus> put(const control::DistributedSwitch& vds);
+  model::ApiResult<model::SwitchStatus> put(const model::DistributedSwitch& vds);
   void take_own_name(const std::string& before);
-  void keep(const control::Network& network);
-  control::ApiResult<void> check_member(const std::string& host) const;
+  void keep(const model::Network& network);
+  model::ApiResult<void> check_member(const std::string& host) const;
   // The first one on another host that is in the port group, or that is in one of the
   // switch and on `host`: "db1/1 of host h2". Empty: none.
   std::string use_elsewhere(const std::string& port_group) const;
   std::string use_on(const std::string& host, const std::string& vds) const;
-  control::ApiResult<void> check_given(const control::SwitchHost& host) const;
+  model::ApiResult<void> check_given(const model::SwitchHost& host) const;
   // The same with the NIC by its name in Linux.
-  control::ApiResult<control::SwitchHost> resolve(const control::SwitchHost& host) const;
-  control::SwitchStatus status_of(const control::DistributedSwitch& vds) const;
-  control::PortGroupStatus status_of(const control::PortGroup& group) const;
+  model::ApiResult<model::SwitchHost> resolve(const model::SwitchHost& host) const;
+  model::SwitchStatus status_of(const model::DistributedSwitch& vds) const;
+  model::PortGroupStatus status_of(const model::PortGroup& group) const;
 
   HostNetworkConfig config_;
-  control::NetworkInventory& inventory_;
+  store::NetworkInventory& inventory_;
   std::function<std::vector<PortUse>()> uses_;
   const std::string own_name_;                   // without a cluster
   std::shared_ptr<const inventory::View> view_;  // shared: the cluster's thread made it
-  control::Network network_;
+  model::Network network_;
   privsep::SwitchReport report_;  // of the last time
 };
 

@@ -5,13 +5,13 @@
 
 #include <string>
 
-#include "control/store.h"
+#include "store/store.h"
 #include "testing/temp_dir.h"
 
 namespace paravane::host {
 namespace {
 
-using control::ApiErrorCode;
+using model::ApiErrorCode;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -35,7 +35,7 @@ class HostNetworkTest : public testing::Test {
   void start() {
     network_.reset();
     store_.reset();
-    auto store = control::Store::open(dir_ / "paravane.db");
+    auto store = store::Store::open(dir_ / "paravane.db");
     ASSERT_TRUE(store);
     store_ = std::move(*store);
     network_ = std::make_unique<HostNetwork>(
@@ -54,7 +54,7 @@ class HostNetworkTest : public testing::Test {
   TempDir dir_;
   RecordingMaker maker_;
   std::vector<PortUse> uses_;
-  std::unique_ptr<control::Store> store_;
+  std::unique_ptr<store::Store> store_;
   std::unique_ptr<HostNetwork> network_;
 };
 
@@ -96,8 +96,8 @@ TEST_F(HostNetworkTest, DeletesNothingThatIsInUse) {
   make_lan();
   uses_ = {{.vm = "db1", .adapter = 1, .port_group = "a"}};
   EXPECT_THAT(network_->delete_port_group("a").error().message, HasSubstr("db1 is in port group"));
-  EXPECT_EQ(network_->delete_switch("lan").error().code, ApiErrorCode::kInUse);
-  EXPECT_EQ(network_->remove_switch_host("lan", "h1").error().code, ApiErrorCode::kInUse);
+  EXPECT_EQ(network_->delete_switch("lan").error().code, model::ApiErrorCode::kInUse);
+  EXPECT_EQ(network_->remove_switch_host("lan", "h1").error().code, model::ApiErrorCode::kInUse);
   EXPECT_TRUE(network_->delete_port_group("b"));
   uses_.clear();
   EXPECT_TRUE(network_->delete_port_group("a"));
@@ -115,7 +115,7 @@ TEST_F(HostNetworkTest, GivesNoNicThatItsConfigurationDoesNot) {
   ASSERT_TRUE(network_->create_switch({.name = "lan"}));
   const auto refused = network_->add_switch_host("lan", {.host = "h1", .uplink = "eth0"});
   ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().code, ApiErrorCode::kInvalidRequest);
+  EXPECT_EQ(refused.error().code, model::ApiErrorCode::kInvalidRequest);
   EXPECT_THAT(refused.error().remedy, HasSubstr("[network] uplinks"));
   EXPECT_FALSE(network_->create_switch({.name = "dmz", .hosts = {{"h1", "eth0"}}}));
   // What another host gives, that host knows.
@@ -124,7 +124,7 @@ TEST_F(HostNetworkTest, GivesNoNicThatItsConfigurationDoesNot) {
   EXPECT_FALSE(network_->set_switch_uplink("lan", {.host = "h1", .uplink = "eth0"}));
   EXPECT_TRUE(network_->set_switch_uplink("lan", {.host = "h1", .uplink = "eth2"}));
   EXPECT_EQ(network_->set_switch_uplink("lan", {.host = "h3"}).error().code,
-            ApiErrorCode::kNotFound);
+            model::ApiErrorCode::kNotFound);
 }
 
 TEST_F(HostNetworkTest, AnAdapterLivesOnlyWhereItsHostIs) {
@@ -134,16 +134,16 @@ TEST_F(HostNetworkTest, AnAdapterLivesOnlyWhereItsHostIs) {
   EXPECT_TRUE(network_->check_use({.vm = "db1", .adapter = 1, .port_group = ""}));
   EXPECT_TRUE(network_->check_use({.vm = "db1", .adapter = 1, .port_group = "a"}));
   EXPECT_EQ(network_->check_use({.vm = "db1", .adapter = 1, .port_group = "c"}).error().code,
-            ApiErrorCode::kInvalidRequest);
+            model::ApiErrorCode::kInvalidRequest);
   EXPECT_EQ(network_->check_use({.vm = "db1", .adapter = 1, .port_group = "d"}).error().code,
-            ApiErrorCode::kNotFound);
+            model::ApiErrorCode::kNotFound);
 }
 
 TEST_F(HostNetworkTest, TwoAdaptersNeverShareATap) {
   make_lan();
   uses_ = {{.vm = "db1.2", .adapter = 1, .port_group = "a"}};
   EXPECT_EQ(network_->check_use({.vm = "db1", .adapter = 2, .port_group = "b"}).error().code,
-            ApiErrorCode::kExists);
+            model::ApiErrorCode::kExists);
   EXPECT_TRUE(network_->check_use({.vm = "db1.2", .adapter = 1, .port_group = "b"}));  // itself
 }
 
@@ -151,7 +151,7 @@ TEST_F(HostNetworkTest, SegmentsAreVlansOfSwitches) {
   make_lan();
   ASSERT_TRUE(network_->create_port_group({.name = "again", .vds = "lan", .vlan = 10}));
   const auto segment_of = [this](const std::string& port_group, std::uint32_t number = 1) {
-    control::AdapterSpec adapter;
+    model::AdapterSpec adapter;
     adapter.number = number;
     adapter.port_group = port_group;
     return network_->segment_of("db1", adapter);
@@ -166,7 +166,7 @@ TEST_F(HostNetworkTest, SegmentsAreVlansOfSwitches) {
   EXPECT_NE(segment_of("x"), SegmentId::kBuiltIn);
 }
 
-std::shared_ptr<inventory::View> view_of(const control::Network& network) {
+std::shared_ptr<inventory::View> view_of(const model::Network& network) {
   auto view = std::make_shared<inventory::View>();
   view->documents["cluster"] = "{}";
   view->network = network;
@@ -175,9 +175,8 @@ std::shared_ptr<inventory::View> view_of(const control::Network& network) {
 
 TEST_F(HostNetworkTest, FollowsTheClusterAndKeepsWhatItHad) {
   make_lan();
-  const control::Network theirs{
-      .switches = {{"dmz", {.name = "dmz", .hosts = {{"host1", "eth2"}}}}},
-      .port_groups = {{"a", {.name = "a", .vds = "dmz", .vlan = 30}}}};
+  const model::Network theirs{.switches = {{"dmz", {.name = "dmz", .hosts = {{"host1", "eth2"}}}}},
+                              .port_groups = {{"a", {.name = "a", .vds = "dmz", .vlan = 30}}}};
   EXPECT_TRUE(network_->follow("host1", view_of(theirs)));
   EXPECT_EQ(network_->host(), "host1");
   ASSERT_EQ(maker_.last.switches.size(), 1u);
@@ -194,7 +193,7 @@ TEST_F(HostNetworkTest, FollowsTheClusterAndKeepsWhatItHad) {
 }
 
 TEST_F(HostNetworkTest, AHostThatLeavesItsClusterStaysInItsSwitchesUnderItsOwnName) {
-  const control::Network theirs{
+  const model::Network theirs{
       .switches = {{"lan", {.name = "lan", .hosts = {{"h1", "of another"}, {"host1", "eth2"}}}}},
       .port_groups = {{"a", {.name = "a", .vds = "lan", .vlan = 30}}}};
   uses_ = {{.vm = "db1", .adapter = 1, .port_group = "a"}};
@@ -210,18 +209,18 @@ TEST_F(HostNetworkTest, AHostThatLeavesItsClusterStaysInItsSwitchesUnderItsOwnNa
 
 TEST_F(HostNetworkTest, ADraftChangesNothing) {
   make_lan();
-  const control::Network before = network_->network();
+  const model::Network before = network_->network();
   const int times = maker_.times;
   const auto change = network_->draft(
-      [](control::NetworkManagement& network) { return network.delete_port_group("a"); });
+      [](model::NetworkManagement& network) { return network.delete_port_group("a"); });
   ASSERT_TRUE(change);
   EXPECT_EQ(change->document, "portgroups/a");
   EXPECT_FALSE(change->json);
   EXPECT_EQ(network_->network(), before);
   EXPECT_EQ(maker_.times, times);
   const auto refused = network_->draft(
-      [](control::NetworkManagement& network) { return network.delete_switch("lan"); });
-  EXPECT_EQ(refused.error().code, ApiErrorCode::kInUse);
+      [](model::NetworkManagement& network) { return network.delete_switch("lan"); });
+  EXPECT_EQ(refused.error().code, model::ApiErrorCode::kInUse);
 }
 
 TEST_F(HostNetworkTest, WhatAnotherHostUsesStays) {
@@ -240,14 +239,14 @@ TEST_F(HostNetworkTest, ShowsWhatCouldNotBeMade) {
   make_lan();
   uses_ = {{.vm = "db1", .adapter = 1, .port_group = "a"}};
   maker_.report = {.switches = {{.name = "lan",
-                                 .form = control::SwitchForm::kPlain,
+                                 .form = model::SwitchForm::kPlain,
                                  .bridges = {"pvs-lan"},
                                  .problems = {"eth1: there is no such NIC"}}},
                    .taps = {{.vm = "db1", .adapter = 1, .problem = "pv-db1: x"}}};
   const auto list = network_->list_switches();
   ASSERT_EQ(list->size(), 1u);
   EXPECT_EQ((*list)[0].host, "h1");
-  EXPECT_EQ((*list)[0].form, control::SwitchForm::kPlain);
+  EXPECT_EQ((*list)[0].form, model::SwitchForm::kPlain);
   EXPECT_THAT((*list)[0].port_groups, ElementsAre("a", "b"));
   EXPECT_THAT((*list)[0].problems, ElementsAre("eth1: there is no such NIC"));
   EXPECT_EQ(network_->tap_problem(uses_[0]), "pv-db1: x");

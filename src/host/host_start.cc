@@ -13,9 +13,9 @@
 
 namespace paravane::host {
 
-using control::ApiErrorCode;
-using control::ApiResult;
-using control::refuse;
+using model::ApiErrorCode;
+using model::ApiResult;
+using model::refuse;
 
 namespace {
 
@@ -40,12 +40,13 @@ worker::WorkerConfig worker_config(const settings::Config& config) {
 
 }  // namespace
 
-ApiResult<std::unique_ptr<Host>> Host::start(HostConfig config, std::function<void()> on_stop) {
+model::ApiResult<std::unique_ptr<Host>> Host::start(HostConfig config,
+                                                    std::function<void()> on_stop) {
   std::unique_ptr<Host> host(new Host(std::move(config), std::move(on_stop)));
   if (auto locked = host->lock_directories(); !locked) return std::unexpected(locked.error());
   if (auto opened = host->open_store(); !opened) return std::unexpected(opened.error());
   auto worker = worker::Worker::start(worker_config(host->config_.config));
-  if (!worker) return refuse(ApiErrorCode::kInternal, worker.error().message);
+  if (!worker) return model::refuse(model::ApiErrorCode::kInternal, worker.error().message);
   host->worker_ = std::move(*worker);
   std::random_device random;
   const std::uint64_t incarnation = (std::uint64_t{random()} << 32) | random() | 1;
@@ -53,7 +54,7 @@ ApiResult<std::unique_ptr<Host>> Host::start(HostConfig config, std::function<vo
     h->ports_ = std::make_unique<worker::PortTable>(*h->worker_, incarnation, h->port_events());
     return true;
   });
-  if (!made) return refuse(ApiErrorCode::kInternal, "the worker does not run");
+  if (!made) return model::refuse(model::ApiErrorCode::kInternal, "the worker does not run");
   if (auto opened = host->open_machine(); !opened) return std::unexpected(opened.error());
   if (auto opened = host->open_network(); !opened) return std::unexpected(opened.error());
   if (auto opened = host->open_vmkernel(); !opened) return std::unexpected(opened.error());
@@ -70,7 +71,7 @@ Host::Host(HostConfig config, std::function<void()> on_stop)
 
 // The worker tells the control thread; without a cluster nobody wants to know.
 worker::PortEvents Host::port_events() {
-  const auto say = [this](control::Event event) { tell(std::move(event)); };
+  const auto say = [this](model::Event event) { tell(std::move(event)); };
   if (config_.cluster == nullptr) return {.tell = say};
   return {.gids_changed =
               [this](std::vector<worker::SharedGid> gids) {
@@ -95,7 +96,7 @@ Host::~Host() {
   worker_.reset();
 }
 
-ApiResult<void> Host::lock_directories() {
+model::ApiResult<void> Host::lock_directories() {
   const settings::Config& config = config_.config;
   for (const auto& [directory, setting] :
        {std::pair(config.state_dir, "state.directory"),
@@ -107,14 +108,14 @@ ApiResult<void> Host::lock_directories() {
   return {};
 }
 
-ApiResult<void> Host::open_store() {
-  auto store = control::Store::open(config_.config.state_dir / "paravane.db");
+model::ApiResult<void> Host::open_store() {
+  auto store = store::Store::open(config_.config.state_dir / "paravane.db");
   if (!store) return std::unexpected(store.error());
   store_ = std::move(*store);
   return {};
 }
 
-ApiResult<void> Host::open_network() {
+model::ApiResult<void> Host::open_network() {
   network_ = std::make_unique<HostNetwork>(
       HostNetworkConfig{
           .host = settings::host_name(config_.config.host.name),
@@ -123,13 +124,13 @@ ApiResult<void> Host::open_network() {
           .rules = uplink_rules_.get(),
           .members = [this] { return members(); },
           .vmknics =
-              [this] { return vmkernel_ ? vmkernel_->vmknics() : std::vector<control::Vmknic>(); },
+              [this] { return vmkernel_ ? vmkernel_->vmknics() : std::vector<model::Vmknic>(); },
           .applied =
               [this] {
                 if (vmkernel_) vmkernel_->on_applied();
               },
           .changed =
-              [this](const control::Network& network) {
+              [this](const model::Network& network) {
                 tell_network(network);
                 if (config_.cluster == nullptr) return;
                 config_.cluster->set_network(network_->host(), network);
@@ -140,11 +141,11 @@ ApiResult<void> Host::open_network() {
   return loaded;
 }
 
-ApiResult<void> Host::open_vmkernel() {
+model::ApiResult<void> Host::open_vmkernel() {
   vmkernel_ = std::make_unique<HostVmkernel>(
       HostVmkernelConfig{
           .management_address = config_.config.cluster.address,
-          .is_free = [this](const control::MacAddress& mac) { return !mac_taken(mac); },
+          .is_free = [this](const model::MacAddress& mac) { return !mac_taken(mac); },
           .site_changed =
               [this](const ChannelSite& site) {
                 if (channels_ != nullptr) channels_->set_site(site);
@@ -153,10 +154,10 @@ ApiResult<void> Host::open_vmkernel() {
               [this] {
                 return channels_ != nullptr
                            ? channels_->place()
-                           : control::ChannelPlace{.closed = "this host is in no cluster"};
+                           : model::ChannelPlace{.closed = "this host is in no cluster"};
               },
           .setting_changed = [this] { tell_rules(); },
-          .tell = [this](control::Event event) { tell(std::move(event)); }},
+          .tell = [this](model::Event event) { tell(std::move(event)); }},
       *store_, *network_);
   auto loaded = vmkernel_->load();
   if (loaded) tell_rules();
@@ -165,15 +166,15 @@ ApiResult<void> Host::open_vmkernel() {
 
 void Host::tell_rules() {
   const device::DeviceRules rules{.datagram_queue_pairs = static_cast<std::uint32_t>(
-                                      vmkernel_->number(control::kPvrdmaMaxUdQueuePairs)),
-                                  .atomics = vmkernel_->number(control::kPvrdmaAtomics) != 0};
+                                      vmkernel_->number(model::kPvrdmaMaxUdQueuePairs)),
+                                  .atomics = vmkernel_->number(model::kPvrdmaAtomics) != 0};
   worker_->post([this, rules] { ports_->set_rules(rules); });
 }
 
-ApiResult<void> Host::restore_vms() {
+model::ApiResult<void> Host::restore_vms() {
   const auto specs = store_->vms();
   if (!specs) return std::unexpected(specs.error());
-  for (const control::VmSpec& spec : *specs) {
+  for (const model::VmSpec& spec : *specs) {
     bring_back(vms_.emplace(spec.name, Vm{.spec = spec, .problems = {}}).first->second);
   }
   tell_cluster();
@@ -182,55 +183,61 @@ ApiResult<void> Host::restore_vms() {
 
 void Host::bring_back(Vm& vm) {
   vm.problems.clear();
-  for (const control::AdapterSpec& adapter : vm.spec.adapters) {
+  for (const model::AdapterSpec& adapter : vm.spec.adapters) {
     const auto made = make_port(vm.spec, adapter);
     if (made) continue;
     vm.problems[adapter.number] = made.error().message;
     tell_failed(vm.spec.name, adapter.number, made.error().message);
-    log::error("{}: {}", control::adapter_name(vm.spec.name, adapter.number), made.error().message);
+    log::error("{}: {}", model::adapter_name(vm.spec.name, adapter.number), made.error().message);
   }
 }
 
-ApiResult<void> Host::make_ports(const control::VmSpec& spec) {
+model::ApiResult<void> Host::make_ports(const model::VmSpec& spec) {
   std::vector<std::string> done;
-  for (const control::AdapterSpec& adapter : spec.adapters) {
+  for (const model::AdapterSpec& adapter : spec.adapters) {
     if (auto made = make_port(spec, adapter); !made) {
       const auto undone = remove_ports(std::move(done), true);
       if (!undone) log::error("{}: {}", spec.name, undone.error().message);
       return made;
     }
-    done.push_back(control::adapter_name(spec.name, adapter.number));
+    done.push_back(model::adapter_name(spec.name, adapter.number));
   }
   return {};
 }
 
-ApiResult<void> Host::make_port(const control::VmSpec& spec, const control::AdapterSpec& adapter) {
+model::ApiResult<void> Host::make_port(const model::VmSpec& spec,
+                                       const model::AdapterSpec& adapter) {
   worker::VmPortConfig config = make_port_config(spec, adapter, config_);
   config.segment = network_->segment_of(spec.name, adapter);
   const auto made = worker_->ask([this, port = std::move(config)] { return ports_->add(port); });
   if (!made) {
-    return refuse(ApiErrorCode::kBusy, "the worker did not answer in time", "Ask again.");
+    return model::refuse(model::ApiErrorCode::kBusy, "the worker did not answer in time",
+                         "Ask again.");
   }
   if (*made) return {};
   const Error& error = made->error();
   std::string message = fmt::format("vm {}: {}", spec.name, error.message);
   if (error.code == Errc::kInvalidArgument) {
-    return refuse(ApiErrorCode::kInvalidRequest, std::move(message), "Choose other limits.");
+    return model::refuse(model::ApiErrorCode::kInvalidRequest, std::move(message),
+                         "Choose other limits.");
   }
   if (error.code == Errc::kResourceExhausted) {
-    return refuse(ApiErrorCode::kLimitReached, std::move(message), "Take an adapter away first.");
+    return model::refuse(model::ApiErrorCode::kLimitReached, std::move(message),
+                         "Take an adapter away first.");
   }
-  return refuse(ApiErrorCode::kSocket, std::move(message),
-                fmt::format("See that {} is a writable directory with free space, and that nobody "
-                            "else uses the socket.",
-                            config_.config.vfio_user.socket_dir.string()));
+  return model::refuse(
+      model::ApiErrorCode::kSocket, std::move(message),
+      fmt::format("See that {} is a writable directory with free space, and that nobody "
+                  "else uses the socket.",
+                  config_.config.vfio_user.socket_dir.string()));
 }
 
-ApiResult<bool> Host::remove_ports(std::vector<std::string> names, bool force) {
+model::ApiResult<bool> Host::remove_ports(std::vector<std::string> names, bool force) {
   const auto removed = worker_->ask(
       [this, ports = std::move(names), force] { return ports_->remove(ports, force); });
   if (!removed) {
-    return refuse(ApiErrorCode::kBusy, "the worker did not answer in time", "Ask again.");
+    return model::refuse(model::ApiErrorCode::kBusy, "the worker did not answer in time",
+                         "Ask again.");
   }
   return *removed;
 }

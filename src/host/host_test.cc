@@ -13,20 +13,20 @@
 namespace paravane::host {
 namespace {
 
-using control::ApiErrorCode;
-using control::Protocol;
-using control::VmSpec;
-using control::VmState;
+using model::ApiErrorCode;
+using model::Protocol;
+using model::VmSpec;
+using model::VmState;
 using testing::HasSubstr;
 
-VmSpec named(const std::string& name) {
-  VmSpec spec;
+model::VmSpec named(const std::string& name) {
+  model::VmSpec spec;
   spec.name = name;
   return spec;
 }
 
-control::LimitChange limit(std::string_view name, std::uint32_t value) {
-  for (const control::LimitField& field : control::kLimitFields) {
+model::LimitChange limit(std::string_view name, std::uint32_t value) {
+  for (const model::LimitField& field : model::kLimitFields) {
     if (field.name == name) return {.field = &field, .value = value};
   }
   return {};
@@ -57,9 +57,9 @@ class HostTest : public testing::Test {
     EXPECT_TRUE(client.negotiate());
     return client;
   }
-  VmState state_of(const std::string& name) {
+  model::VmState state_of(const std::string& name) {
     const auto vm = host_->find_vm(name);
-    return vm ? vm->adapters[0].state : VmState::kFailed;
+    return vm ? vm->adapters[0].state : model::VmState::kFailed;
   }
 
   TempDir dir_;
@@ -71,9 +71,9 @@ class HostTest : public testing::Test {
 TEST_F(HostTest, AddsAVmWithASocketAndAnAddress) {
   const auto vm = host_->add_vm(named("db1"));
   ASSERT_TRUE(vm) << vm.error().message;
-  EXPECT_EQ(vm->spec.adapters[0].mac, control::mac_for_name("db1"));
+  EXPECT_EQ(vm->spec.adapters[0].mac, model::mac_for_name("db1"));
   EXPECT_EQ(vm->adapters[0].socket, socket_of("db1").string());
-  EXPECT_EQ(vm->adapters[0].state, VmState::kDetached);
+  EXPECT_EQ(vm->adapters[0].state, model::VmState::kDetached);
   EXPECT_TRUE(std::filesystem::is_socket(socket_of("db1")));
 }
 
@@ -85,7 +85,7 @@ TEST_F(HostTest, GivesTheSocketItsMode) {
 }
 
 TEST_F(HostTest, BringsVmsBackAfterARestart) {
-  VmSpec spec = named("db1");
+  model::VmSpec spec = named("db1");
   spec.version = 18;
   spec.limits.queue_pairs = 64;
   const auto added = host_->add_vm(spec);
@@ -103,37 +103,37 @@ TEST_F(HostTest, RefusesNamesAndAddressesThatExist) {
   // Its socket would be refused with the same code, for a reason that helps nobody.
   const auto again = host_->add_vm(named("db1"));
   ASSERT_FALSE(again);
-  EXPECT_EQ(again.error().code, ApiErrorCode::kExists);
+  EXPECT_EQ(again.error().code, model::ApiErrorCode::kExists);
   EXPECT_EQ(again.error().message, "vm db1 exists already");
-  VmSpec twin = named("db2");
-  twin.adapters[0].mac = control::mac_for_name("db1");
-  EXPECT_EQ(host_->add_vm(twin).error().code, ApiErrorCode::kMacInUse);
+  model::VmSpec twin = named("db2");
+  twin.adapters[0].mac = model::mac_for_name("db1");
+  EXPECT_EQ(host_->add_vm(twin).error().code, model::ApiErrorCode::kMacInUse);
   EXPECT_EQ(host_->vm_count(), 1u);
 }
 
 TEST_F(HostTest, ChoosesAnotherAddressIfItsFirstIsTaken) {
-  VmSpec thief = named("thief");
-  thief.adapters[0].mac = control::mac_for_name("db1");
+  model::VmSpec thief = named("thief");
+  thief.adapters[0].mac = model::mac_for_name("db1");
   ASSERT_TRUE(host_->add_vm(thief));
   const auto vm = host_->add_vm(named("db1"));
   ASSERT_TRUE(vm);
-  EXPECT_EQ(vm->spec.adapters[0].mac, control::mac_for_name("db1", 1));
+  EXPECT_EQ(vm->spec.adapters[0].mac, model::mac_for_name("db1", 1));
 }
 
 // ---- changes ----
 
 TEST_F(HostTest, ChangesAVmAndKeepsItOverARestart) {
-  VmSpec spec = named("db1");
+  model::VmSpec spec = named("db1");
   spec.hw_version = 13;
   spec.version = 17;
-  spec.adapters[0].protocol = Protocol::kRoceV1;
+  spec.adapters[0].protocol = model::Protocol::kRoceV1;
   ASSERT_TRUE(host_->add_vm(spec));
   const auto changed =
       host_->set_vm("db1", {.hw_version = 14, .limits = {limit("queue_pairs", 64)}});
   ASSERT_TRUE(changed) << changed.error().message;
   EXPECT_EQ(changed->spec.hw_version, 14u);
   EXPECT_EQ(changed->spec.version, 20u);
-  EXPECT_EQ(changed->spec.adapters[0].protocol, Protocol::kRoceV1);
+  EXPECT_EQ(changed->spec.adapters[0].protocol, model::Protocol::kRoceV1);
   EXPECT_EQ(changed->spec.limits.queue_pairs, 64u);
   host_.reset();
   start();
@@ -147,7 +147,7 @@ TEST_F(HostTest, RefusesToChangeAnAttachedVm) {
   const RawVfioClient vmm = attach("db1.2");
   const auto refused = host_->set_vm("db1", {.hw_version = 15});
   ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().code, ApiErrorCode::kVmsAttached);
+  EXPECT_EQ(refused.error().code, model::ApiErrorCode::kVmsAttached);
   EXPECT_EQ(refused.error().vms, std::vector<std::string>{"db1"});
   EXPECT_THAT(refused.error().remedy, HasSubstr("Shut the VM down"));
   EXPECT_EQ(host_->find_vm("db1")->spec.hw_version, 21u);
@@ -158,8 +158,8 @@ TEST_F(HostTest, RefusesAChangeThatTheDeviceCannotExpress) {
   const auto before = host_->find_vm("db1");
   const auto refused = host_->set_vm("db1", {.limits = {limit("queue_pair_requests", 2)}});
   ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().code, ApiErrorCode::kInvalidRequest);
-  EXPECT_EQ(host_->set_vm("db2", {.hw_version = 14}).error().code, ApiErrorCode::kNotFound);
+  EXPECT_EQ(refused.error().code, model::ApiErrorCode::kInvalidRequest);
+  EXPECT_EQ(host_->set_vm("db2", {.hw_version = 14}).error().code, model::ApiErrorCode::kNotFound);
   EXPECT_EQ(*host_->find_vm("db1"), *before);
   attach("db1");
 }
@@ -173,14 +173,14 @@ TEST_F(HostTest, KeepsAVmThatCannotBeChanged) {
   std::filesystem::create_directory(socket_of("db1.2"));
   const auto refused = host_->set_vm("db1", {.hw_version = 15});
   ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().code, ApiErrorCode::kSocket);
-  EXPECT_EQ(state_of("db1"), VmState::kDetached);
-  EXPECT_EQ(host_->find_vm("db1")->adapters[1].state, VmState::kFailed);
+  EXPECT_EQ(refused.error().code, model::ApiErrorCode::kSocket);
+  EXPECT_EQ(state_of("db1"), model::VmState::kDetached);
+  EXPECT_EQ(host_->find_vm("db1")->adapters[1].state, model::VmState::kFailed);
   EXPECT_EQ(host_->find_vm("db1")->spec.hw_version, 21u);
   std::filesystem::remove(socket_of("db1.2"));
   const auto changed = host_->set_vm("db1", {.hw_version = 15});
   ASSERT_TRUE(changed) << changed.error().message;
-  EXPECT_EQ(changed->adapters[1].state, VmState::kDetached);
+  EXPECT_EQ(changed->adapters[1].state, model::VmState::kDetached);
 }
 
 // ---- adapters ----
@@ -192,12 +192,12 @@ TEST_F(HostTest, GivesEachAdapterASocketAndAnAddress) {
     ASSERT_TRUE(vm) << vm.error().message;
     EXPECT_EQ(vm->spec.adapters.back().number, number);
     EXPECT_EQ(vm->spec.adapters.back().mac,
-              control::mac_for_name(control::adapter_name("db1", number)));
+              model::mac_for_name(model::adapter_name("db1", number)));
     EXPECT_TRUE(std::filesystem::is_socket(vm->adapters.back().socket));
   }
   const auto ninth = host_->add_adapter("db1", {});
   ASSERT_FALSE(ninth);
-  EXPECT_EQ(ninth.error().code, ApiErrorCode::kLimitReached);
+  EXPECT_EQ(ninth.error().code, model::ApiErrorCode::kLimitReached);
   const auto before = host_->find_vm("db1");
   host_.reset();
   start();
@@ -223,8 +223,8 @@ TEST_F(HostTest, AddsAnAdapterWhileAnotherIsAttached) {
   const RawVfioClient vmm = attach("db1");
   const auto vm = host_->add_adapter("db1", {});
   ASSERT_TRUE(vm);
-  EXPECT_EQ(vm->adapters[0].state, VmState::kAttached);
-  EXPECT_EQ(vm->adapters[1].state, VmState::kDetached);
+  EXPECT_EQ(vm->adapters[0].state, model::VmState::kAttached);
+  EXPECT_EQ(vm->adapters[1].state, model::VmState::kDetached);
 }
 
 TEST_F(HostTest, RemovesAnAttachedAdapterByForceOnly) {
@@ -234,12 +234,12 @@ TEST_F(HostTest, RemovesAnAttachedAdapterByForceOnly) {
   const RawVfioClient first = attach("db1");
   EXPECT_TRUE(host_->remove_adapter("db1", 3, false));
   RawVfioClient second = attach("db1.2");
-  EXPECT_EQ(host_->remove_adapter("db1", 2, false).error().code, ApiErrorCode::kVmsAttached);
+  EXPECT_EQ(host_->remove_adapter("db1", 2, false).error().code, model::ApiErrorCode::kVmsAttached);
   const auto rest = host_->remove_adapter("db1", 2, true);
   ASSERT_TRUE(rest);
   EXPECT_TRUE(second.is_closed());
   EXPECT_EQ(rest->adapters.size(), 1u);
-  EXPECT_EQ(rest->adapters[0].state, VmState::kAttached);
+  EXPECT_EQ(rest->adapters[0].state, model::VmState::kAttached);
   EXPECT_FALSE(std::filesystem::exists(socket_of("db1.2")));
 }
 
@@ -249,19 +249,20 @@ TEST_F(HostTest, RemembersThatAnAdapterIsDisconnected) {
   const auto out = host_->set_connected("db1", 1, false);
   ASSERT_TRUE(out);
   EXPECT_FALSE(out->spec.adapters[0].connected);
-  EXPECT_EQ(out->adapters[0].state, VmState::kAttached);
+  EXPECT_EQ(out->adapters[0].state, model::VmState::kAttached);
   host_.reset();
   start();
   EXPECT_FALSE(host_->find_vm("db1")->spec.adapters[0].connected);
-  EXPECT_EQ(host_->set_connected("db1", 2, true).error().code, ApiErrorCode::kNotFound);
-  EXPECT_EQ(host_->set_connected("db2", 1, true).error().code, ApiErrorCode::kNotFound);
+  EXPECT_EQ(host_->set_connected("db1", 2, true).error().code, model::ApiErrorCode::kNotFound);
+  EXPECT_EQ(host_->set_connected("db2", 1, true).error().code, model::ApiErrorCode::kNotFound);
 }
 
 TEST_F(HostTest, KeepsTheFirstAdapter) {
   ASSERT_TRUE(host_->add_vm(named("db1")));
-  EXPECT_EQ(host_->remove_adapter("db1", 1, true).error().code, ApiErrorCode::kInvalidRequest);
-  EXPECT_EQ(host_->remove_adapter("db1", 2, true).error().code, ApiErrorCode::kNotFound);
-  EXPECT_EQ(host_->remove_adapter("db2", 2, true).error().code, ApiErrorCode::kNotFound);
+  EXPECT_EQ(host_->remove_adapter("db1", 1, true).error().code,
+            model::ApiErrorCode::kInvalidRequest);
+  EXPECT_EQ(host_->remove_adapter("db1", 2, true).error().code, model::ApiErrorCode::kNotFound);
+  EXPECT_EQ(host_->remove_adapter("db2", 2, true).error().code, model::ApiErrorCode::kNotFound);
   EXPECT_TRUE(host_->add_adapter("db1", {}));
   EXPECT_TRUE(host_->remove_vm("db1", false));
   EXPECT_FALSE(std::filesystem::exists(dir_ / "vms" / "db1.sock"));
@@ -272,8 +273,8 @@ TEST_F(HostTest, RefusesAnAddressThatAnyAdapterHas) {
   ASSERT_TRUE(host_->add_vm(named("db1")));
   ASSERT_TRUE(host_->add_vm(named("db2")));
   for (const char* name : {"db1", "db2"}) {
-    EXPECT_EQ(host_->add_adapter("db2", {.mac = control::mac_for_name(name)}).error().code,
-              ApiErrorCode::kMacInUse);
+    EXPECT_EQ(host_->add_adapter("db2", {.mac = model::mac_for_name(name)}).error().code,
+              model::ApiErrorCode::kMacInUse);
   }
 }
 
@@ -283,17 +284,17 @@ TEST_F(HostTest, RefusesASocketThatAnotherVmHas) {
   ASSERT_TRUE(host_->add_vm(named("db1.2")));
   const auto adapter = host_->add_adapter("db1", {});
   ASSERT_FALSE(adapter);
-  EXPECT_EQ(adapter.error().code, ApiErrorCode::kExists);
+  EXPECT_EQ(adapter.error().code, model::ApiErrorCode::kExists);
   EXPECT_THAT(adapter.error().message, HasSubstr("db1.2.sock is the socket of vm db1.2"));
   ASSERT_TRUE(host_->remove_vm("db1.2", false));
   ASSERT_TRUE(host_->add_adapter("db1", {}));
-  EXPECT_EQ(host_->add_vm(named("db1.2")).error().code, ApiErrorCode::kExists);
+  EXPECT_EQ(host_->add_vm(named("db1.2")).error().code, model::ApiErrorCode::kExists);
 }
 
 TEST_F(HostTest, UndoesAnAdapterWhoseSocketCannotBeMade) {
   ASSERT_TRUE(host_->add_vm(named("db1")));
   std::filesystem::create_directory(socket_of("db1.2"));
-  EXPECT_EQ(host_->add_adapter("db1", {}).error().code, ApiErrorCode::kSocket);
+  EXPECT_EQ(host_->add_adapter("db1", {}).error().code, model::ApiErrorCode::kSocket);
   EXPECT_EQ(host_->find_vm("db1")->adapters.size(), 1u);
   std::filesystem::remove(socket_of("db1.2"));
   EXPECT_TRUE(host_->add_adapter("db1", {}));
@@ -307,7 +308,7 @@ TEST_F(HostTest, HoldsNoMoreVmsThanItMay) {
   start();
   ASSERT_TRUE(host_->add_vm(named("a")));
   ASSERT_TRUE(host_->add_vm(named("b")));
-  EXPECT_EQ(host_->add_vm(named("c")).error().code, ApiErrorCode::kLimitReached);
+  EXPECT_EQ(host_->add_vm(named("c")).error().code, model::ApiErrorCode::kLimitReached);
   ASSERT_TRUE(host_->remove_vm("a", false));
   EXPECT_TRUE(host_->add_vm(named("c")));
 }
@@ -316,7 +317,7 @@ TEST_F(HostTest, UndoesAnAddWhoseSocketCannotBeMade) {
   std::filesystem::create_directory(socket_of("db1"));
   const auto vm = host_->add_vm(named("db1"));
   ASSERT_FALSE(vm);
-  EXPECT_EQ(vm.error().code, ApiErrorCode::kSocket);
+  EXPECT_EQ(vm.error().code, model::ApiErrorCode::kSocket);
   EXPECT_THAT(vm.error().message, HasSubstr(socket_of("db1").string()));
   EXPECT_EQ(host_->vm_count(), 0u);
   host_.reset();
@@ -332,9 +333,9 @@ TEST_F(HostTest, KeepsAVmWhoseSocketCannotBeMadeAtStart) {
   start();
   const auto failed = host_->find_vm("db1");
   ASSERT_TRUE(failed);
-  EXPECT_EQ(failed->adapters[0].state, VmState::kFailed);
+  EXPECT_EQ(failed->adapters[0].state, model::VmState::kFailed);
   EXPECT_THAT(failed->adapters[0].problem, HasSubstr("db1.sock"));
-  EXPECT_EQ(state_of("db2"), VmState::kDetached);
+  EXPECT_EQ(state_of("db2"), model::VmState::kDetached);
   EXPECT_TRUE(host_->remove_vm("db1", false));
 }
 
@@ -343,15 +344,15 @@ TEST_F(HostTest, KnowsWhoIsAttached) {
   {
     const RawVfioClient vmm = attach("db1");
     const auto vm = host_->find_vm("db1");
-    EXPECT_EQ(vm->adapters[0].state, VmState::kAttached);
+    EXPECT_EQ(vm->adapters[0].state, model::VmState::kAttached);
     EXPECT_EQ(vm->adapters[0].pid, getpid());
     EXPECT_EQ(host_->attached_vms(), std::vector<std::string>{"db1"});
     EXPECT_EQ(host_->status()->attached, 1u);
   }
-  for (int i = 0; i < 1000 && state_of("db1") != VmState::kDetached; ++i) {
+  for (int i = 0; i < 1000 && state_of("db1") != model::VmState::kDetached; ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
-  EXPECT_EQ(state_of("db1"), VmState::kDetached);
+  EXPECT_EQ(state_of("db1"), model::VmState::kDetached);
 }
 
 TEST_F(HostTest, RefusesToRemoveAnAttachedVmWithoutForce) {
@@ -359,9 +360,9 @@ TEST_F(HostTest, RefusesToRemoveAnAttachedVmWithoutForce) {
   RawVfioClient vmm = attach("db1");
   const auto refused = host_->remove_vm("db1", false);
   ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().code, ApiErrorCode::kVmsAttached);
+  EXPECT_EQ(refused.error().code, model::ApiErrorCode::kVmsAttached);
   EXPECT_EQ(refused.error().vms, std::vector<std::string>{"db1"});
-  EXPECT_EQ(state_of("db1"), VmState::kAttached);
+  EXPECT_EQ(state_of("db1"), model::VmState::kAttached);
   EXPECT_TRUE(host_->remove_vm("db1", true));
   EXPECT_TRUE(vmm.is_closed());
   EXPECT_FALSE(std::filesystem::exists(socket_of("db1")));
@@ -386,13 +387,13 @@ TEST_F(HostTest, CanAddARemovedVmAgainAtOnce) {
     ASSERT_TRUE(host_->add_vm(named("db1")));
     ASSERT_TRUE(host_->remove_vm("db1", false));
   }
-  EXPECT_EQ(host_->remove_vm("db1", false).error().code, ApiErrorCode::kNotFound);
+  EXPECT_EQ(host_->remove_vm("db1", false).error().code, model::ApiErrorCode::kNotFound);
 }
 
 TEST_F(HostTest, GivesAVmAsManyAdaptersAsTheSettingSays) {
   const auto set = [this](const char* value) {
     EXPECT_TRUE(
-        host_->set_setting({.path = std::string(control::kPvrdmaMaxAdapters), .value = value}));
+        host_->set_setting({.path = std::string(model::kPvrdmaMaxAdapters), .value = value}));
   };
   ASSERT_TRUE(host_->add_vm(named("db1")));
   ASSERT_TRUE(host_->add_adapter("db1", {}));
@@ -401,13 +402,13 @@ TEST_F(HostTest, GivesAVmAsManyAdaptersAsTheSettingSays) {
   start();
   const auto third = host_->add_adapter("db1", {});
   ASSERT_FALSE(third);
-  EXPECT_EQ(third.error().code, ApiErrorCode::kLimitReached);
+  EXPECT_EQ(third.error().code, model::ApiErrorCode::kLimitReached);
   EXPECT_THAT(third.error().message, HasSubstr("/Net/PVRDMAMaxAdapters is 1"));
   EXPECT_THAT(third.error().remedy, HasSubstr("-o /Net/PVRDMAMaxAdapters -i 3"));
   EXPECT_EQ(host_->find_vm("db1")->adapters.size(), 2u) << "what it has stays";
-  VmSpec two = named("db2");
+  model::VmSpec two = named("db2");
   two.adapters.push_back({.number = 2});
-  EXPECT_EQ(host_->add_vm(two).error().code, ApiErrorCode::kLimitReached);
+  EXPECT_EQ(host_->add_vm(two).error().code, model::ApiErrorCode::kLimitReached);
   set("3");
   EXPECT_TRUE(host_->add_adapter("db1", {}));
 }
@@ -429,11 +430,11 @@ TEST_F(HostTest, CountsPerVm) {
     }
   }
   EXPECT_TRUE(counted);
-  EXPECT_EQ(host_->stats("c").error().code, ApiErrorCode::kNotFound);
+  EXPECT_EQ(host_->stats("c").error().code, model::ApiErrorCode::kNotFound);
 }
 
 TEST_F(HostTest, RefusesALimitThatTheDeviceCannotExpress) {
-  VmSpec spec = named("db1");
+  model::VmSpec spec = named("db1");
   spec.limits.queue_pairs = 2;
   spec.limits.completion_queues = 2;
   const auto smallest = host_->add_vm(spec);

@@ -7,20 +7,20 @@
 #include <ranges>
 #include <utility>
 
+#include "api/vmkernel_json.h"
 #include "base/log.h"
 #include "base/nearest_name.h"
-#include "control/vmkernel_json.h"
 
 namespace paravane::host {
 
-using control::ApiErrorCode;
-using control::ApiResult;
-using control::kManagementVmknic;
-using control::kPvrdmaRuleset;
-using control::kPvrdmaVmknic;
-using control::refuse;
-using control::Vmknic;
-using control::VmknicStatus;
+using model::ApiErrorCode;
+using model::ApiResult;
+using model::kManagementVmknic;
+using model::kPvrdmaRuleset;
+using model::kPvrdmaVmknic;
+using model::refuse;
+using model::Vmknic;
+using model::VmknicStatus;
 
 namespace {
 
@@ -31,66 +31,67 @@ constexpr const char* kRulesetKind = "ruleset";
 constexpr const char* kListVmknics =
     "List the VMkernel interfaces there are with: paravane network ip interface list";
 
-std::unexpected<control::ApiError> unreadable(const char* what, const Error& error) {
-  return refuse(ApiErrorCode::kStore,
-                fmt::format("the state holds a {} that cannot be read: {}", what, error.message),
-                "Restore paravane.db from a backup.");
+std::unexpected<model::ApiError> unreadable(const char* what, const Error& error) {
+  return model::refuse(
+      model::ApiErrorCode::kStore,
+      fmt::format("the state holds a {} that cannot be read: {}", what, error.message),
+      "Restore paravane.db from a backup.");
 }
 
 }  // namespace
 
-HostVmkernel::HostVmkernel(HostVmkernelConfig config, control::Store& store, HostNetwork& network)
+HostVmkernel::HostVmkernel(HostVmkernelConfig config, store::Store& store, HostNetwork& network)
     : config_(std::move(config)), store_(store), network_(network) {}
 
-ApiResult<void> HostVmkernel::load() {
+model::ApiResult<void> HostVmkernel::load() {
   if (auto loaded = load_vmknics(); !loaded) return loaded;
   if (auto loaded = load_settings(); !loaded) return loaded;
   told_ = site();
   return {};
 }
 
-ApiResult<void> HostVmkernel::load_vmknics() {
+model::ApiResult<void> HostVmkernel::load_vmknics() {
   const auto kept = store_.documents(kVmknicKind);
   if (!kept) return std::unexpected(kept.error());
   for (const auto& [name, value] : *kept) {
-    const auto vmknic = control::vmknic_from_json(value);
+    const auto vmknic = api::vmknic_from_json(value);
     if (!vmknic) return unreadable("VMkernel interface", vmknic.error());
     vmknics_[name] = *vmknic;
   }
   return {};
 }
 
-ApiResult<void> HostVmkernel::load_settings() {
+model::ApiResult<void> HostVmkernel::load_settings() {
   const auto settings = store_.documents(kSettingKind);
   if (!settings) return std::unexpected(settings.error());
   for (const auto& [path, value] : *settings) {
-    const auto setting = control::setting_from_json(value);
+    const auto setting = api::setting_from_json(value);
     if (!setting) return unreadable("setting", setting.error());
     settings_[path] = setting->value;
   }
   const auto rulesets = store_.documents(kRulesetKind);
   if (!rulesets) return std::unexpected(rulesets.error());
   for (const auto& [name, value] : *rulesets) {
-    const auto ruleset = control::ruleset_from_json(value);
+    const auto ruleset = api::ruleset_from_json(value);
     if (!ruleset) return unreadable("firewall ruleset", ruleset.error());
-    if (name == kPvrdmaRuleset) pvrdma_enabled_ = ruleset->enabled;
+    if (name == model::kPvrdmaRuleset) pvrdma_enabled_ = ruleset->enabled;
   }
   return {};
 }
 
-std::vector<Vmknic> HostVmkernel::vmknics() const {
-  std::vector<Vmknic> list;
+std::vector<model::Vmknic> HostVmkernel::vmknics() const {
+  std::vector<model::Vmknic> list;
   list.reserve(vmknics_.size());
   for (const auto& [name, vmknic] : vmknics_) list.push_back(vmknic);
   return list;
 }
 
 std::string HostVmkernel::tagged() const {
-  return control::setting_value(settings_, *control::find_setting(kPvrdmaVmknic));
+  return model::setting_value(settings_, *model::find_setting(model::kPvrdmaVmknic));
 }
 
-std::vector<VmknicStatus> HostVmkernel::vmknic_statuses() const {
-  std::vector<VmknicStatus> list;
+std::vector<model::VmknicStatus> HostVmkernel::vmknic_statuses() const {
+  std::vector<model::VmknicStatus> list;
   if (!config_.management_address.empty()) list.push_back(management());
   for (const auto& [name, vmknic] : vmknics_) list.push_back(status_of(vmknic));
   return list;
@@ -108,9 +109,9 @@ ChannelSite HostVmkernel::site() const {
     return closed(
         fmt::format("/Net/PVRDMAVmknic names no VMkernel interface (paravane system settings "
                     "advanced set -o /Net/PVRDMAVmknic -s {})",
-                    usable_vmknic(vmknic_statuses())));
+                    model::usable_vmknic(vmknic_statuses())));
   }
-  if (name == kManagementVmknic) {
+  if (name == model::kManagementVmknic) {
     if (!config_.management_address.empty()) {
       return {.address = config_.management_address, .vmknic = name};
     }
@@ -141,33 +142,33 @@ void HostVmkernel::on_applied() {
   if (config_.site_changed) config_.site_changed(told_);
 }
 
-ApiResult<control::VmkernelConfiguration> HostVmkernel::vmkernel_configuration() {
+model::ApiResult<model::VmkernelConfiguration> HostVmkernel::vmkernel_configuration() {
   network_.apply();
-  control::VmkernelConfiguration all;
+  model::VmkernelConfiguration all;
   all.vmknics = vmknic_statuses();
-  for (const control::AdvancedSetting& setting : control::advanced_settings()) {
+  for (const model::AdvancedSetting& setting : model::advanced_settings()) {
     all.settings.push_back(
-        {.path = std::string(setting.path), .value = control::setting_value(settings_, setting)});
+        {.path = std::string(setting.path), .value = model::setting_value(settings_, setting)});
   }
-  all.rulesets.push_back({.name = std::string(kPvrdmaRuleset), .enabled = pvrdma_enabled_});
+  all.rulesets.push_back({.name = std::string(model::kPvrdmaRuleset), .enabled = pvrdma_enabled_});
   all.channel.closed = told_.closed;
   if (told_.closed.empty()) {
     all.channel = config_.channel ? config_.channel()
-                                  : control::ChannelPlace{.closed = "this host is in no cluster"};
+                                  : model::ChannelPlace{.closed = "this host is in no cluster"};
   }
   return all;
 }
 
-VmknicStatus HostVmkernel::status_of(const Vmknic& vmknic) const {
-  VmknicStatus status = network_.status_of(vmknic);
+model::VmknicStatus HostVmkernel::status_of(const model::Vmknic& vmknic) const {
+  model::VmknicStatus status = network_.status_of(vmknic);
   status.tagged = tagged() == vmknic.name;
   return status;
 }
 
-VmknicStatus HostVmkernel::management() const {
-  VmknicStatus status{.spec = {.name = std::string(kManagementVmknic),
-                               .port_group = std::string(control::kManagementPortGroup)}};
-  status.tagged = tagged() == kManagementVmknic;
+model::VmknicStatus HostVmkernel::management() const {
+  model::VmknicStatus status{.spec = {.name = std::string(model::kManagementVmknic),
+                                      .port_group = std::string(model::kManagementPortGroup)}};
+  status.tagged = tagged() == model::kManagementVmknic;
   if (const auto found = network_.management()) {
     status.spec.mac = found->mac;
     status.spec.ipv4 = found->ipv4;
@@ -182,35 +183,36 @@ VmknicStatus HostVmkernel::management() const {
 
 std::vector<std::string> HostVmkernel::names() const {
   std::vector<std::string> names;
-  if (!config_.management_address.empty()) names.emplace_back(kManagementVmknic);
+  if (!config_.management_address.empty()) names.emplace_back(model::kManagementVmknic);
   for (const auto& [name, vmknic] : vmknics_) names.push_back(name);
   return names;
 }
 
-control::MacAddress HostVmkernel::choose_mac(const std::string& name) const {
+model::MacAddress HostVmkernel::choose_mac(const std::string& name) const {
   for (unsigned attempt = 0;; ++attempt) {
-    const auto mac = control::mac_for_name(network_.host() + "/" + name, attempt);
+    const auto mac = model::mac_for_name(network_.host() + "/" + name, attempt);
     bool taken = !config_.is_free(mac);
     for (const auto& [other, vmknic] : vmknics_) taken = taken || vmknic.mac == mac;
     if (!taken) return mac;
   }
 }
 
-ApiResult<void> HostVmkernel::check_network(const Vmknic& vmknic) const {
+model::ApiResult<void> HostVmkernel::check_network(const model::Vmknic& vmknic) const {
   if (!vmknic.ipv4) return {};
   for (const auto& [name, other] : vmknics_) {
     if (name == vmknic.name || !other.ipv4 || !other.ipv4->overlaps(*vmknic.ipv4)) continue;
-    return refuse(ApiErrorCode::kInvalidRequest,
-                  fmt::format("{}: the network of {} is also that of {}, which has {}", vmknic.name,
-                              format_ipv4(*vmknic.ipv4), name, format_ipv4(*other.ipv4)),
-                  "Each VMkernel interface has a network of its own.");
+    return model::refuse(
+        model::ApiErrorCode::kInvalidRequest,
+        fmt::format("{}: the network of {} is also that of {}, which has {}", vmknic.name,
+                    format_ipv4(*vmknic.ipv4), name, format_ipv4(*other.ipv4)),
+        "Each VMkernel interface has a network of its own.");
   }
   return {};
 }
 
 // Kept, then made.
-ApiResult<void> HostVmkernel::keep(const Vmknic& vmknic) {
-  if (auto kept = store_.put_document(kVmknicKind, vmknic.name, to_json(vmknic)); !kept) {
+model::ApiResult<void> HostVmkernel::keep(const model::Vmknic& vmknic) {
+  if (auto kept = store_.put_document(kVmknicKind, vmknic.name, api::to_json(vmknic)); !kept) {
     return kept;
   }
   vmknics_[vmknic.name] = vmknic;
@@ -218,19 +220,20 @@ ApiResult<void> HostVmkernel::keep(const Vmknic& vmknic) {
   return {};
 }
 
-ApiResult<VmknicStatus> HostVmkernel::add_vmknic(const Vmknic& vmknic) {
+model::ApiResult<model::VmknicStatus> HostVmkernel::add_vmknic(const model::Vmknic& vmknic) {
   if (vmknics_.contains(vmknic.name)) {
-    return refuse(ApiErrorCode::kExists, fmt::format("{} exists already", vmknic.name),
-                  kListVmknics);
+    return model::refuse(model::ApiErrorCode::kExists,
+                         fmt::format("{} exists already", vmknic.name), kListVmknics);
   }
-  if (vmknics_.size() >= control::kMaxVmknics) {
-    return refuse(ApiErrorCode::kLimitReached,
-                  fmt::format("there are {} VMkernel interfaces already", control::kMaxVmknics),
-                  "Remove one with: paravane network ip interface remove -i NAME");
+  if (vmknics_.size() >= model::kMaxVmknics) {
+    return model::refuse(
+        model::ApiErrorCode::kLimitReached,
+        fmt::format("there are {} VMkernel interfaces already", model::kMaxVmknics),
+        "Remove one with: paravane network ip interface remove -i NAME");
   }
   if (auto good = network_.check_vmknic(vmknic); !good) return std::unexpected(good.error());
   if (auto good = check_network(vmknic); !good) return std::unexpected(good.error());
-  Vmknic made = vmknic;
+  model::Vmknic made = vmknic;
   if (!made.mac) made.mac = choose_mac(made.name);
   if (auto kept = keep(made); !kept) return std::unexpected(kept.error());
   tell("vmknic.added", {{"vmknic", made.name}},
@@ -238,19 +241,20 @@ ApiResult<VmknicStatus> HostVmkernel::add_vmknic(const Vmknic& vmknic) {
   return status_of(made);
 }
 
-ApiResult<VmknicStatus> HostVmkernel::set_vmknic(const std::string& name,
-                                                 const control::VmknicChange& change) {
-  if (name == kManagementVmknic) {
-    return refuse(ApiErrorCode::kInvalidRequest,
-                  "vmk0 is an interface of this host's Linux, which gives it its address",
-                  "Its address is [cluster] address in paravaned.toml.");
+model::ApiResult<model::VmknicStatus> HostVmkernel::set_vmknic(const std::string& name,
+                                                               const model::VmknicChange& change) {
+  if (name == model::kManagementVmknic) {
+    return model::refuse(model::ApiErrorCode::kInvalidRequest,
+                         "vmk0 is an interface of this host's Linux, which gives it its address",
+                         "Its address is [cluster] address in paravaned.toml.");
   }
   const auto found = vmknics_.find(name);
   if (found == vmknics_.end()) {
-    return refuse(ApiErrorCode::kNotFound, fmt::format("there is no {} on this host", name),
-                  do_you_mean(name, std::views::keys(vmknics_)) + kListVmknics);
+    return model::refuse(model::ApiErrorCode::kNotFound,
+                         fmt::format("there is no {} on this host", name),
+                         do_you_mean(name, std::views::keys(vmknics_)) + kListVmknics);
   }
-  Vmknic changed = found->second;
+  model::Vmknic changed = found->second;
   const bool is_another = changed.ipv4 != change.ipv4;
   changed.ipv4 = change.ipv4;
   if (auto good = check_network(changed); !good) return std::unexpected(good.error());
@@ -263,20 +267,22 @@ ApiResult<VmknicStatus> HostVmkernel::set_vmknic(const std::string& name,
   return status_of(changed);
 }
 
-ApiResult<void> HostVmkernel::remove_vmknic(const std::string& name) {
-  if (name == kManagementVmknic) {
-    return refuse(ApiErrorCode::kInvalidRequest,
-                  "vmk0 is an interface of this host's Linux: it is not removed here");
+model::ApiResult<void> HostVmkernel::remove_vmknic(const std::string& name) {
+  if (name == model::kManagementVmknic) {
+    return model::refuse(model::ApiErrorCode::kInvalidRequest,
+                         "vmk0 is an interface of this host's Linux: it is not removed here");
   }
   if (!vmknics_.contains(name)) {
-    return refuse(ApiErrorCode::kNotFound, fmt::format("there is no {} on this host", name),
-                  do_you_mean(name, std::views::keys(vmknics_)) + kListVmknics);
+    return model::refuse(model::ApiErrorCode::kNotFound,
+                         fmt::format("there is no {} on this host", name),
+                         do_you_mean(name, std::views::keys(vmknics_)) + kListVmknics);
   }
   if (tagged() == name) {
-    return refuse(ApiErrorCode::kInUse,
-                  fmt::format("{} is tagged for PVRDMA: the channel to other hosts is there", name),
-                  "Tag another first, or none: paravane system settings advanced set -o "
-                  "/Net/PVRDMAVmknic -d");
+    return model::refuse(
+        model::ApiErrorCode::kInUse,
+        fmt::format("{} is tagged for PVRDMA: the channel to other hosts is there", name),
+        "Tag another first, or none: paravane system settings advanced set -o "
+        "/Net/PVRDMAVmknic -d");
   }
   if (auto gone = store_.erase_document(kVmknicKind, name); !gone) return gone;
   vmknics_.erase(name);
@@ -292,40 +298,44 @@ void HostVmkernel::tell(const char* type, std::map<std::string, std::string> fie
   config_.tell({.type = type, .fields = std::move(fields), .text = std::move(text)});
 }
 
-ApiResult<void> HostVmkernel::check_tag(const std::string& vmknic) const {
+model::ApiResult<void> HostVmkernel::check_tag(const std::string& vmknic) const {
   const std::vector<std::string> known = names();
   if (vmknic.empty() || std::ranges::find(known, vmknic) != known.end()) return {};
   if (vmknic.find(',') != std::string::npos) {
-    return refuse(ApiErrorCode::kInvalidRequest,
-                  "one VMkernel interface of a host is tagged for PVRDMA, not several",
-                  "Name one: paravane system settings advanced set -o /Net/PVRDMAVmknic -s vmk1");
+    return model::refuse(
+        model::ApiErrorCode::kInvalidRequest,
+        "one VMkernel interface of a host is tagged for PVRDMA, not several",
+        "Name one: paravane system settings advanced set -o /Net/PVRDMAVmknic -s vmk1");
   }
   const std::string missing = fmt::format("there is no VMkernel interface {} on this host", vmknic);
-  if (vmknic == kManagementVmknic) {
-    return refuse(ApiErrorCode::kNotFound, missing,
-                  "It is the one that has [cluster] address of paravaned.toml: name that address "
-                  "there, and start paravaned again.");
+  if (vmknic == model::kManagementVmknic) {
+    return model::refuse(
+        model::ApiErrorCode::kNotFound, missing,
+        "It is the one that has [cluster] address of paravaned.toml: name that address "
+        "there, and start paravaned again.");
   }
-  return refuse(ApiErrorCode::kNotFound, missing, do_you_mean(vmknic, known) + kListVmknics);
+  return model::refuse(model::ApiErrorCode::kNotFound, missing,
+                       do_you_mean(vmknic, known) + kListVmknics);
 }
 
-ApiResult<void> HostVmkernel::set_setting(const control::SettingValue& setting) {
-  const control::AdvancedSetting* known = control::find_setting(setting.path);
+model::ApiResult<void> HostVmkernel::set_setting(const model::SettingValue& setting) {
+  const model::AdvancedSetting* known = model::find_setting(setting.path);
   if (known == nullptr) {
     std::vector<std::string> paths;
-    for (const auto& one : control::advanced_settings()) paths.emplace_back(one.path);
-    return refuse(ApiErrorCode::kNotFound, fmt::format("there is no setting {}", setting.path),
-                  do_you_mean(setting.path, paths) +
-                      "List them with: paravane system settings advanced list");
+    for (const auto& one : model::advanced_settings()) paths.emplace_back(one.path);
+    return model::refuse(model::ApiErrorCode::kNotFound,
+                         fmt::format("there is no setting {}", setting.path),
+                         do_you_mean(setting.path, paths) +
+                             "List them with: paravane system settings advanced list");
   }
-  if (const Status good = check_setting(*known, setting.value); !good) {
-    return refuse(ApiErrorCode::kInvalidRequest, good.error().message);
+  if (const Status good = model::check_setting(*known, setting.value); !good) {
+    return model::refuse(model::ApiErrorCode::kInvalidRequest, good.error().message);
   }
-  if (known->path == kPvrdmaVmknic) {
+  if (known->path == model::kPvrdmaVmknic) {
     if (auto good = check_tag(setting.value); !good) return good;
   }
-  if (setting.value == control::setting_value(settings_, *known)) return {};
-  if (auto kept = store_.put_document(kSettingKind, setting.path, to_json(setting)); !kept) {
+  if (setting.value == model::setting_value(settings_, *known)) return {};
+  if (auto kept = store_.put_document(kSettingKind, setting.path, api::to_json(setting)); !kept) {
     return kept;
   }
   settings_[setting.path] = setting.value;
@@ -336,15 +346,15 @@ ApiResult<void> HostVmkernel::set_setting(const control::SettingValue& setting) 
   return {};
 }
 
-ApiResult<void> HostVmkernel::set_ruleset(const control::FirewallRuleset& ruleset) {
-  if (ruleset.name != kPvrdmaRuleset) {
-    return refuse(ApiErrorCode::kNotFound,
-                  fmt::format("there is no firewall ruleset {}", ruleset.name),
-                  do_you_mean(ruleset.name, std::vector<std::string>{"pvrdma"}) +
-                      "List them with: paravane network firewall ruleset list");
+model::ApiResult<void> HostVmkernel::set_ruleset(const model::FirewallRuleset& ruleset) {
+  if (ruleset.name != model::kPvrdmaRuleset) {
+    return model::refuse(model::ApiErrorCode::kNotFound,
+                         fmt::format("there is no firewall ruleset {}", ruleset.name),
+                         do_you_mean(ruleset.name, std::vector<std::string>{"pvrdma"}) +
+                             "List them with: paravane network firewall ruleset list");
   }
   if (ruleset.enabled == pvrdma_enabled_) return {};
-  if (auto kept = store_.put_document(kRulesetKind, ruleset.name, to_json(ruleset)); !kept) {
+  if (auto kept = store_.put_document(kRulesetKind, ruleset.name, api::to_json(ruleset)); !kept) {
     return kept;
   }
   pvrdma_enabled_ = ruleset.enabled;

@@ -13,62 +13,62 @@
 #include <string>
 #include <vector>
 
-#include "control/event.h"
-#include "control/store.h"
-#include "control/vmkernel.h"
 #include "host/channel_site.h"
 #include "host/host_network.h"
+#include "model/event.h"
+#include "model/vmkernel.h"
+#include "store/store.h"
 
 namespace paravane::host {
 
 struct HostVmkernelConfig {
   std::string management_address;  // [cluster] address, vmk0's; empty: there is no vmk0
   // Whether a MAC address is nobody's here.
-  std::function<bool(const control::MacAddress&)> is_free;
+  std::function<bool(const model::MacAddress&)> is_free;
   std::function<void(const ChannelSite&)> site_changed{};
   // Where the channel is now.
-  std::function<control::ChannelPlace()> channel{};
+  std::function<model::ChannelPlace()> channel{};
   std::function<void()> setting_changed{};
-  std::function<void(control::Event)> tell{};
+  std::function<void(model::Event)> tell{};
 };
 
-class HostVmkernel final : public control::VmkernelManagement {
+class HostVmkernel final : public model::VmkernelManagement {
  public:
   // Both outlive us.
-  HostVmkernel(HostVmkernelConfig config, control::Store& store, HostNetwork& network);
+  HostVmkernel(HostVmkernelConfig config, store::Store& store, HostNetwork& network);
 
   // Reads the store. Errors: kStore.
-  control::ApiResult<void> load();
+  model::ApiResult<void> load();
   // In the order of names.
-  std::vector<control::Vmknic> vmknics() const;
+  std::vector<model::Vmknic> vmknics() const;
   // The switches of this host have been looked at: interfaces may be other than they were.
   void on_applied();
   ChannelSite site() const;
   // What a setting that is a number is now.
   std::int64_t number(std::string_view path) const {
-    return control::setting_number(settings_, path);
+    return model::setting_number(settings_, path);
   }
 
   // ---- VmkernelManagement ----
-  control::ApiResult<control::VmkernelConfiguration> vmkernel_configuration() override;
-  control::ApiResult<control::VmknicStatus> add_vmknic(const control::Vmknic& vmknic) override;
-  control::ApiResult<control::VmknicStatus> set_vmknic(
-      const std::string& name, const control::VmknicChange& change) override;
-  control::ApiResult<void> remove_vmknic(const std::string& name) override;
-  control::ApiResult<void> set_setting(const control::SettingValue& setting) override;
-  control::ApiResult<void> set_ruleset(const control::FirewallRuleset& ruleset) override;
+  model::ApiResult<model::VmkernelConfiguration> vmkernel_configuration() override;
+  model::ApiResult<model::VmknicStatus> add_vmknic(const model::Vmknic& vmknic) override;
+  model::ApiResult<model::VmknicStatus> set_vmknic(const std::string& name,
+                                                   const model::VmknicChange& change) override;
+  model::ApiResult<void> remove_vmknic(const std::string& name) override;
+  model::ApiResult<void> set_setting(const model::SettingValue& setting) override;
+  model::ApiResult<void> set_ruleset(const model::FirewallRuleset& ruleset) override;
 
  private:
-  control::ApiResult<void> load_vmknics();
-  control::ApiResult<void> load_settings();
-  control::ApiResult<void> keep(const control::Vmknic& vmknic);
-  control::ApiResult<void> check_network(const control::Vmknic& vmknic) const;
-  control::ApiResult<void> check_tag(const std::string& vmknic) const;
+  model::ApiResult<void> load_vmknics();
+  model::ApiResult<void> load_settings();
+  model::ApiResult<void> keep(const model::Vmknic& vmknic);
+  model::ApiResult<void> check_network(const model::Vmknic& vmknic) const;
+  model::ApiResult<void> check_tag(const std::string& vmknic) const;
   std::string tagged() const;
-  control::MacAddress choose_mac(const std::string& name) const;
-  control::VmknicStatus status_of(const control::Vmknic& vmknic) const;
-  control::VmknicStatus management() const;
-  std::vector<control::VmknicStatus> vmknic_statuses() const;  // the management's first
+  model::MacAddress choose_mac(const std::string& name) const;
+  model::VmknicStatus status_of(const model::Vmknic& vmknic) const;
+  model::VmknicStatus management() const;
+  std::vector<model::VmknicStatus> vmknic_statuses() const;  // the management's first
   // By name, vmk0 among them.
   std::vector<std::string> names() const;
 
@@ -76,10 +76,10 @@ class HostVmkernel final : public control::VmkernelManagement {
   void tell(const char* type, std::map<std::string, std::string> fields, std::string text) const;
 
   HostVmkernelConfig config_;
-  control::Store& store_;
+  store::Store& store_;
   HostNetwork& network_;
-  std::map<std::string, control::Vmknic> vmknics_;  // but for vmk0
-  control::SettingValues settings_;                 // that are not as they are by themselves
+  std::map<std::string, model::Vmknic> vmknics_;  // but for vmk0
+  model::SettingValues settings_;                 // that are not as they are by themselves
   bool pvrdma_enabled_ = false;
   ChannelSite told_;
 };

@@ -12,8 +12,8 @@
 namespace paravane::host {
 namespace {
 
-using control::ApiErrorCode;
-using control::kPvrdmaVmknic;
+using model::ApiErrorCode;
+using model::kPvrdmaVmknic;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -41,7 +41,7 @@ class HostVmkernelTest : public testing::Test {
     vmkernel_.reset();
     network_.reset();
     store_.reset();
-    auto store = control::Store::open(dir_ / "paravane.db");
+    auto store = store::Store::open(dir_ / "paravane.db");
     ASSERT_TRUE(store);
     store_ = std::move(*store);
     network_ = std::make_unique<HostNetwork>(
@@ -53,10 +53,10 @@ class HostVmkernelTest : public testing::Test {
         *store_, [] { return std::vector<PortUse>(); });
     vmkernel_ = std::make_unique<HostVmkernel>(
         HostVmkernelConfig{.management_address = "10.0.0.1",
-                           .is_free = [](const control::MacAddress&) { return true; },
+                           .is_free = [](const model::MacAddress&) { return true; },
                            .site_changed = [this](const ChannelSite& site) { told_ = site; },
                            .tell =
-                               [this](const control::Event& event) {
+                               [this](const model::Event& event) {
                                  events_.push_back(event.type + ": " + event.text);
                                }},
         *store_, *network_);
@@ -68,7 +68,8 @@ class HostVmkernelTest : public testing::Test {
     ASSERT_TRUE(vmkernel_->set_vmknic(name, {.ipv4 = parse_ipv4_interface(address)}));
   }
   void tag(const std::string& vmknic) {
-    ASSERT_TRUE(vmkernel_->set_setting({.path = std::string(kPvrdmaVmknic), .value = vmknic}));
+    ASSERT_TRUE(
+        vmkernel_->set_setting({.path = std::string(model::kPvrdmaVmknic), .value = vmknic}));
   }
   void enable(bool enabled) {
     ASSERT_TRUE(vmkernel_->set_ruleset({.name = "pvrdma", .enabled = enabled}));
@@ -76,7 +77,7 @@ class HostVmkernelTest : public testing::Test {
 
   TempDir dir_;
   RecordingMaker maker_;
-  std::unique_ptr<control::Store> store_;
+  std::unique_ptr<store::Store> store_;
   std::unique_ptr<HostNetwork> network_;
   std::unique_ptr<HostVmkernel> vmkernel_;
   std::optional<ChannelSite> told_;
@@ -141,7 +142,7 @@ TEST_F(HostVmkernelTest, InterfacesAreInThePlan) {
   const privsep::SwitchPlan::Vmknic& made = maker_.last.vmknics[0];
   EXPECT_EQ(made.vds, "lan");
   EXPECT_EQ(made.vlan, 10u);
-  EXPECT_TRUE(control::is_unicast(made.mac));
+  EXPECT_TRUE(model::is_unicast(made.mac));
   EXPECT_EQ(format_ipv4(*made.ipv4), "192.168.1.1/24");
   ASSERT_TRUE(vmkernel_->remove_vmknic("vmk1"));
   EXPECT_THAT(maker_.last.vmknics, IsEmpty());
@@ -159,28 +160,29 @@ TEST_F(HostVmkernelTest, RefusesWithTheReason) {
   add("vmk1", "192.168.1.1/24");
   const auto code = [](const auto& result) { return result.error().code; };
   EXPECT_EQ(code(vmkernel_->add_vmknic({.name = "vmk1", .port_group = "pg"})),
-            ApiErrorCode::kExists);
+            model::ApiErrorCode::kExists);
   EXPECT_EQ(code(vmkernel_->add_vmknic({.name = "vmk2", .port_group = "no"})),
-            ApiErrorCode::kNotFound);
+            model::ApiErrorCode::kNotFound);
   EXPECT_EQ(
       code(vmkernel_->add_vmknic(
           {.name = "vmk2", .port_group = "pg", .ipv4 = parse_ipv4_interface("192.168.1.2/25")})),
-      ApiErrorCode::kInvalidRequest);
-  EXPECT_EQ(code(vmkernel_->remove_vmknic("vmk0")), ApiErrorCode::kInvalidRequest);
-  EXPECT_EQ(code(vmkernel_->remove_vmknic("vmk9")), ApiErrorCode::kNotFound);
+      model::ApiErrorCode::kInvalidRequest);
+  EXPECT_EQ(code(vmkernel_->remove_vmknic("vmk0")), model::ApiErrorCode::kInvalidRequest);
+  EXPECT_EQ(code(vmkernel_->remove_vmknic("vmk9")), model::ApiErrorCode::kNotFound);
   EXPECT_EQ(code(vmkernel_->set_setting({.path = "/Net/Other", .value = "x"})),
-            ApiErrorCode::kNotFound);
-  EXPECT_EQ(code(vmkernel_->set_setting({.path = std::string(kPvrdmaVmknic), .value = "vmk9"})),
-            ApiErrorCode::kNotFound);
+            model::ApiErrorCode::kNotFound);
   EXPECT_EQ(
-      code(vmkernel_->set_setting({.path = std::string(kPvrdmaVmknic), .value = "vmk0,vmk1"})),
-      ApiErrorCode::kInvalidRequest);
+      code(vmkernel_->set_setting({.path = std::string(model::kPvrdmaVmknic), .value = "vmk9"})),
+      model::ApiErrorCode::kNotFound);
+  EXPECT_EQ(code(vmkernel_->set_setting(
+                {.path = std::string(model::kPvrdmaVmknic), .value = "vmk0,vmk1"})),
+            model::ApiErrorCode::kInvalidRequest);
   EXPECT_EQ(code(vmkernel_->set_ruleset({.name = "ssh", .enabled = true})),
-            ApiErrorCode::kNotFound);
+            model::ApiErrorCode::kNotFound);
   tag("vmk1");
-  EXPECT_EQ(code(vmkernel_->remove_vmknic("vmk1")), ApiErrorCode::kInUse);
-  EXPECT_EQ(code(network_->delete_port_group("pg")), ApiErrorCode::kInUse);
-  EXPECT_EQ(code(network_->remove_switch_host("lan", "h1")), ApiErrorCode::kInUse);
+  EXPECT_EQ(code(vmkernel_->remove_vmknic("vmk1")), model::ApiErrorCode::kInUse);
+  EXPECT_EQ(code(network_->delete_port_group("pg")), model::ApiErrorCode::kInUse);
+  EXPECT_EQ(code(network_->remove_switch_host("lan", "h1")), model::ApiErrorCode::kInUse);
 }
 
 }  // namespace

@@ -8,14 +8,14 @@
 
 #include "base/log.h"
 #include "base/nearest_name.h"
-#include "control/json_reader.h"
+#include "json/json_reader.h"
 
 namespace paravane::host {
 
-using control::ApiErrorCode;
-using control::ApiResult;
-using control::Machine;
-using control::refuse;
+using model::ApiErrorCode;
+using model::ApiResult;
+using model::Machine;
+using model::refuse;
 
 namespace {
 
@@ -45,51 +45,54 @@ void give_names(std::vector<Device>& devices, DeviceNumbers& numbers) {
 
 }  // namespace
 
-MachineView::MachineView(privsep::MachineLooker* looker, control::Store& store,
+MachineView::MachineView(privsep::MachineLooker* looker, store::Store& store,
                          std::function<Instant()> now)
     : looker_(looker),
       store_(store),
       now_(std::move(now)),
-      nics_(control::kNicPrefix, {}),
-      rdma_devices_(control::kRdmaPrefix, {}) {}
+      nics_(model::kNicPrefix, {}),
+      rdma_devices_(model::kRdmaPrefix, {}) {}
 
-ApiResult<void> MachineView::load() {
-  auto nics = read_numbers(kNicKind, control::kNicPrefix);
+model::ApiResult<void> MachineView::load() {
+  auto nics = read_numbers(kNicKind, model::kNicPrefix);
   if (!nics) return std::unexpected(nics.error());
-  auto rdma_devices = read_numbers(kRdmaKind, control::kRdmaPrefix);
+  auto rdma_devices = read_numbers(kRdmaKind, model::kRdmaPrefix);
   if (!rdma_devices) return std::unexpected(rdma_devices.error());
   nics_ = std::move(*nics);
   rdma_devices_ = std::move(*rdma_devices);
   return {};
 }
 
-ApiResult<DeviceNumbers> MachineView::read_numbers(const char* kind, std::string_view prefix) {
+model::ApiResult<DeviceNumbers> MachineView::read_numbers(const char* kind,
+                                                          std::string_view prefix) {
   const auto documents = store_.documents(kind);
   if (!documents) return std::unexpected(documents.error());
   std::map<std::string, std::string> known;
   for (const auto& [name, value] : *documents) {
-    control::JsonReader reader(value, name);
+    JsonReader reader(value, name);
     known[name] = reader.need_text("identity");
     if (const Status good = reader.finish_ignoring_unknown(); !good) {
-      return refuse(ApiErrorCode::kStore, "the state cannot be read: " + good.error().message,
-                    "Restore the file from a backup.");
+      return model::refuse(model::ApiErrorCode::kStore,
+                           "the state cannot be read: " + good.error().message,
+                           "Restore the file from a backup.");
     }
   }
   return DeviceNumbers(prefix, known);
 }
 
-ApiResult<Machine> MachineView::look() {
+model::ApiResult<model::Machine> MachineView::look() {
   if (seen_ && now_() - seen_at_ < kFresh) return *seen_;
   if (looker_ == nullptr) {
-    return refuse(ApiErrorCode::kInternal, "nobody looks at the devices of this host");
+    return model::refuse(model::ApiErrorCode::kInternal,
+                         "nobody looks at the devices of this host");
   }
   if (failed_ && now_() - failed_at_ < kAfterFailure) return std::unexpected(*failed_);
   auto machine = looker_->look();
   failed_.reset();
   if (!machine) {
     failed_at_ = now_();
-    failed_ = control::ApiError{
-        .code = ApiErrorCode::kInternal,
+    failed_ = model::ApiError{
+        .code = model::ApiErrorCode::kInternal,
         .message = "the devices of this host cannot be seen: " + machine.error().message,
         .remedy = "Ask again later; the daemon's log may say more."};
     return std::unexpected(*failed_);
@@ -100,12 +103,12 @@ ApiResult<Machine> MachineView::look() {
   return *seen_;
 }
 
-void MachineView::number(Machine& machine) {
+void MachineView::number(model::Machine& machine) {
   give_names(machine.nics, nics_);
   give_names(machine.rdma_devices, rdma_devices_);
-  for (control::RdmaDevice& device : machine.rdma_devices) {
+  for (model::RdmaDevice& device : machine.rdma_devices) {
     const auto nic =
-        std::ranges::find(machine.nics, device.paired_link, &control::PhysicalNic::linux_name);
+        std::ranges::find(machine.nics, device.paired_link, &model::PhysicalNic::linux_name);
     if (nic != machine.nics.end()) device.paired_uplink = nic->name;
   }
   keep(kNicKind, nics_.take_changes());
@@ -121,23 +124,24 @@ void MachineView::keep(const char* kind, const std::map<std::string, std::string
   }
 }
 
-ApiResult<control::RdmaStats> MachineView::stats(const std::string& name) {
+model::ApiResult<model::RdmaStats> MachineView::stats(const std::string& name) {
   const auto machine = look();
   if (!machine) return std::unexpected(machine.error());
   const auto& devices = machine->rdma_devices;
-  const auto device = std::ranges::find(devices, name, &control::RdmaDevice::name);
+  const auto device = std::ranges::find(devices, name, &model::RdmaDevice::name);
   if (device == devices.end()) {
     std::vector<std::string> names;
     names.reserve(devices.size());
     for (const auto& one : devices) names.push_back(one.name);
-    return refuse(
-        ApiErrorCode::kNotFound, fmt::format("there is no RDMA device {}", name),
+    return model::refuse(
+        model::ApiErrorCode::kNotFound, fmt::format("there is no RDMA device {}", name),
         do_you_mean(name, names) + "List the devices there are with: paravane rdma device list");
   }
   auto stats = looker_->read_stats(device->linux_name, device->port);
   if (!stats) {
-    return refuse(ApiErrorCode::kInternal, fmt::format("{}: {}", name, stats.error().message),
-                  "See with paravane rdma device list whether it is still there.");
+    return model::refuse(model::ApiErrorCode::kInternal,
+                         fmt::format("{}: {}", name, stats.error().message),
+                         "See with paravane rdma device list whether it is still there.");
   }
   stats->name = name;
   return std::move(*stats);

@@ -12,11 +12,11 @@
 #include <vector>
 
 #include "base/instant.h"
-#include "control/api_error.h"
-#include "control/machine.h"
-#include "control/store.h"
 #include "host/device_numbers.h"
+#include "model/api_error.h"
+#include "model/machine.h"
 #include "privsep/machine_looker.h"
+#include "store/store.h"
 
 namespace paravane::host {
 
@@ -27,29 +27,29 @@ class MachineView {
   static constexpr Duration kAfterFailure = std::chrono::seconds(10);
 
   // `looker` null: nobody sees this host. Both outlive us; `now` is the time.
-  MachineView(privsep::MachineLooker* looker, control::Store& store, std::function<Instant()> now);
+  MachineView(privsep::MachineLooker* looker, store::Store& store, std::function<Instant()> now);
 
   // Remembered numbers. Errors: kStore.
-  control::ApiResult<void> load();
+  model::ApiResult<void> load();
 
   // In the order of their numbers. Errors: kInternal.
-  control::ApiResult<control::Machine> look();
+  model::ApiResult<model::Machine> look();
   // Errors: kNotFound, kInternal.
-  control::ApiResult<control::RdmaStats> stats(const std::string& name);
+  model::ApiResult<model::RdmaStats> stats(const std::string& name);
 
  private:
-  void number(control::Machine& machine);
+  void number(model::Machine& machine);
   void keep(const char* kind, const std::map<std::string, std::string>& names);
-  control::ApiResult<DeviceNumbers> read_numbers(const char* kind, std::string_view prefix);
+  model::ApiResult<DeviceNumbers> read_numbers(const char* kind, std::string_view prefix);
 
   privsep::MachineLooker* looker_;
-  control::Store& store_;
+  store::Store& store_;
   std::function<Instant()> now_;
   DeviceNumbers nics_;
   DeviceNumbers rdma_devices_;
-  std::optional<control::Machine> seen_;
+  std::optional<model::Machine> seen_;
   Instant seen_at_{};
-  std::optional<control::ApiError> failed_;  // the last look
+  std::optional<model::ApiError> failed_;  // the last look
   Instant failed_at_{};
 };
 

@@ -8,22 +8,22 @@
 namespace paravane::host {
 namespace {
 
-using control::ApiErrorCode;
+using model::ApiErrorCode;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
 class FakeLooker final : public privsep::MachineLooker {
  public:
-  Result<control::Machine> look() override {
+  Result<model::Machine> look() override {
     ++looks;
     if (blind) return fail(Errc::kIo, "it is dark");
     return machine;
   }
-  Result<control::RdmaStats> read_stats(const std::string& device, std::uint32_t port) override {
+  Result<model::RdmaStats> read_stats(const std::string& device, std::uint32_t port) override {
     if (device != "rxe0" || port != 1) return fail(Errc::kNotFound, "no");
-    return control::RdmaStats{.name = "", .counters = {{"a", 1}}};
+    return model::RdmaStats{.name = "", .counters = {{"a", 1}}};
   }
-  control::Machine machine;
+  model::Machine machine;
   bool blind = false;
   int looks = 0;
 };
@@ -41,7 +41,7 @@ class MachineViewTest : public testing::Test {
   void start() {
     view_.reset();
     store_.reset();
-    auto store = control::Store::open(dir_ / "paravane.db");
+    auto store = store::Store::open(dir_ / "paravane.db");
     ASSERT_TRUE(store);
     store_ = std::move(*store);
     view_ = std::make_unique<MachineView>(&looker_, *store_, [this] { return now_; });
@@ -59,7 +59,7 @@ class MachineViewTest : public testing::Test {
   TempDir dir_;
   FakeLooker looker_;
   Instant now_{};
-  std::unique_ptr<control::Store> store_;
+  std::unique_ptr<store::Store> store_;
   std::unique_ptr<MachineView> view_;
 };
 
@@ -108,7 +108,7 @@ TEST_F(MachineViewTest, SaysWhyNothingIsSeen) {
   looker_.blind = true;
   EXPECT_THAT(view_->look().error().message, HasSubstr("it is dark"));
   MachineView nobody(nullptr, *store_, [this] { return now_; });
-  EXPECT_EQ(nobody.look().error().code, ApiErrorCode::kInternal);
+  EXPECT_EQ(nobody.look().error().code, model::ApiErrorCode::kInternal);
 }
 
 TEST_F(MachineViewTest, TellsWhatADeviceHasCounted) {
@@ -118,7 +118,7 @@ TEST_F(MachineViewTest, TellsWhatADeviceHasCounted) {
   EXPECT_EQ(stats->counters.at("a"), 1u);
   const auto none = view_->stats("vmrdm0");
   ASSERT_FALSE(none);
-  EXPECT_EQ(none.error().code, ApiErrorCode::kNotFound);
+  EXPECT_EQ(none.error().code, model::ApiErrorCode::kNotFound);
   EXPECT_THAT(none.error().remedy, HasSubstr("Do you mean vmrdma0?"));
 }
 

@@ -6,31 +6,31 @@
 
 namespace paravane::host {
 
-using control::ApiResult;
+using model::ApiResult;
 
-ApiResult<void> NetworkDraft::put_switch(const control::DistributedSwitch& vds) {
+model::ApiResult<void> NetworkDraft::put_switch(const model::DistributedSwitch& vds) {
   std::string json = inventory::print_switch(vds);
   if (json.size() > inventory::View::kMaxDocument) {
-    return control::refuse(control::ApiErrorCode::kLimitReached,
-                           fmt::format("switch {} has too many hosts for a cluster", vds.name),
-                           "Make a second switch for some of them.");
+    return model::refuse(model::ApiErrorCode::kLimitReached,
+                         fmt::format("switch {} has too many hosts for a cluster", vds.name),
+                         "Make a second switch for some of them.");
   }
   change_ = {.document = inventory::switch_document(vds.name), .json = std::move(json)};
   return {};
 }
 
-ApiResult<void> NetworkDraft::erase_switch(const std::string& name) {
+model::ApiResult<void> NetworkDraft::erase_switch(const std::string& name) {
   change_ = {.document = inventory::switch_document(name), .json = std::nullopt};
   return {};
 }
 
-ApiResult<void> NetworkDraft::put_port_group(const control::PortGroup& group) {
+model::ApiResult<void> NetworkDraft::put_port_group(const model::PortGroup& group) {
   change_ = {.document = inventory::port_group_document(group.name),
              .json = inventory::print_port_group(group)};
   return {};
 }
 
-ApiResult<void> NetworkDraft::erase_port_group(const std::string& name) {
+model::ApiResult<void> NetworkDraft::erase_port_group(const std::string& name) {
   change_ = {.document = inventory::port_group_document(name), .json = std::nullopt};
   return {};
 }

@@ -8,27 +8,27 @@
 #include <optional>
 #include <utility>
 
-#include "control/network_inventory.h"
 #include "host/network_change.h"
+#include "store/network_inventory.h"
 
 namespace paravane::host {
 
-class NetworkDraft final : public control::NetworkInventory {
+class NetworkDraft final : public store::NetworkInventory {
  public:
-  explicit NetworkDraft(control::Network network) : network_(std::move(network)) {}
+  explicit NetworkDraft(model::Network network) : network_(std::move(network)) {}
 
-  control::ApiResult<control::Network> read_network() override { return network_; }
+  model::ApiResult<model::Network> read_network() override { return network_; }
   // Errors: kLimitReached (it is too large for a document).
-  control::ApiResult<void> put_switch(const control::DistributedSwitch& vds) override;
-  control::ApiResult<void> erase_switch(const std::string& name) override;
-  control::ApiResult<void> put_port_group(const control::PortGroup& group) override;
-  control::ApiResult<void> erase_port_group(const std::string& name) override;
+  model::ApiResult<void> put_switch(const model::DistributedSwitch& vds) override;
+  model::ApiResult<void> erase_switch(const std::string& name) override;
+  model::ApiResult<void> put_port_group(const model::PortGroup& group) override;
+  model::ApiResult<void> erase_port_group(const std::string& name) override;
 
   // nullopt: there is none.
   const std::optional<NetworkChange>& change() const { return change_; }
 
  private:
-  control::Network network_;
+  model::Network network_;
   std::optional<NetworkChange> change_;
 };
 

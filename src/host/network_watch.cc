@@ -8,12 +8,12 @@
 namespace paravane::host {
 namespace {
 
-using control::Event;
+using model::Event;
 
 // `kind`: "switch", "portgroup"; `word`: what it is called in a sentence.
 template <typename T>
 void compare(const std::map<std::string, T>& before, const std::map<std::string, T>& after,
-             const char* kind, const char* word, std::vector<Event>& events) {
+             const char* kind, const char* word, std::vector<model::Event>& events) {
   const auto add = [&](const std::string& name, const char* what) {
     events.push_back({.type = fmt::format("{}.{}", kind, what),
                       .fields = {{kind, name}},
@@ -34,8 +34,8 @@ void compare(const std::map<std::string, T>& before, const std::map<std::string,
 
 }  // namespace
 
-std::vector<Event> NetworkWatch::look(const control::Network& network) {
-  std::vector<Event> events;
+std::vector<model::Event> NetworkWatch::look(const model::Network& network) {
+  std::vector<model::Event> events;
   compare(seen_.switches, network.switches, "switch", "switch", events);
   compare(seen_.port_groups, network.port_groups, "portgroup", "port group", events);
   seen_ = network;

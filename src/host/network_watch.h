@@ -7,19 +7,19 @@
 
 #include <vector>
 
-#include "control/distributed_switch.h"
-#include "control/event.h"
+#include "model/distributed_switch.h"
+#include "model/event.h"
 
 namespace paravane::host {
 
 class NetworkWatch {
  public:
   // What is there when it begins is no news.
-  void begin(const control::Network& network) { seen_ = network; }
-  std::vector<control::Event> look(const control::Network& network);
+  void begin(const model::Network& network) { seen_ = network; }
+  std::vector<model::Event> look(const model::Network& network);
 
  private:
-  control::Network seen_;
+  model::Network seen_;
 };
 
 }  // namespace paravane::host

@@ -9,23 +9,23 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-std::vector<std::string> texts(const std::vector<control::Event>& events) {
+std::vector<std::string> texts(const std::vector<model::Event>& events) {
   std::vector<std::string> result;
-  for (const control::Event& event : events) result.push_back(event.type + ": " + event.text);
+  for (const model::Event& event : events) result.push_back(event.type + ": " + event.text);
   return result;
 }
 
 TEST(NetworkWatch, WhatIsThereFirstIsNoNews) {
   NetworkWatch watch;
-  const control::Network network{.switches = {{"lan", {.name = "lan"}}}};
+  const model::Network network{.switches = {{"lan", {.name = "lan"}}}};
   watch.begin(network);
   EXPECT_THAT(watch.look(network), IsEmpty());
 }
 
 TEST(NetworkWatch, TellsWhatCameChangedAndWent) {
   NetworkWatch watch;
-  control::Network network{.switches = {{"lan", {.name = "lan"}}},
-                           .port_groups = {{"a", {.name = "a", .vds = "lan"}}}};
+  model::Network network{.switches = {{"lan", {.name = "lan"}}},
+                         .port_groups = {{"a", {.name = "a", .vds = "lan"}}}};
   EXPECT_THAT(texts(watch.look(network)),
               ElementsAre("switch.created: switch lan was created",
                           "portgroup.created: port group a was created"));

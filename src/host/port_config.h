@@ -5,17 +5,17 @@
 #include <string>
 #include <vector>
 
-#include "control/vm.h"
 #include "host/host.h"
+#include "model/vm.h"
 #include "worker/vm_port.h"
 
 namespace paravane::host {
 
 // REQUIRES: adapter.mac; `adapter` is one of the spec's.
-worker::VmPortConfig make_port_config(const control::VmSpec& spec,
-                                      const control::AdapterSpec& adapter, const HostConfig& host);
+worker::VmPortConfig make_port_config(const model::VmSpec& spec, const model::AdapterSpec& adapter,
+                                      const HostConfig& host);
 
 // Of every adapter, as PortTable knows them.
-std::vector<std::string> port_names(const control::VmSpec& spec);
+std::vector<std::string> port_names(const model::VmSpec& spec);
 
 }  // namespace paravane::host

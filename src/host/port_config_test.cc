@@ -5,21 +5,21 @@
 namespace paravane::host {
 namespace {
 
-worker::VmPortConfig port_of(const control::VmSpec& spec) {
-  control::AdapterSpec adapter;
+worker::VmPortConfig port_of(const model::VmSpec& spec) {
+  model::AdapterSpec adapter;
   adapter.mac = {0x02, 0x50, 0x56, 0, 0, 1};
-  adapter.protocol = control::default_protocol(spec.hw_version);
+  adapter.protocol = model::default_protocol(spec.hw_version);
   return make_port_config(spec, adapter, HostConfig{});
 }
-device::DeviceConfig device_of(const control::VmSpec& spec) {
+device::DeviceConfig device_of(const model::VmSpec& spec) {
   return port_of(spec).device;
 }
 
 TEST(PortConfig, HardwareVersion13HasRoceV1AndNoSharedReceiveQueues) {
-  control::VmSpec spec;
+  model::VmSpec spec;
   spec.name = "db1";
   spec.hw_version = 13;
-  spec.version = control::default_device_version(13);
+  spec.version = model::default_device_version(13);
   spec.limits.shared_receive_queues = 8;
   const device::DeviceConfig device = device_of(spec);
   EXPECT_EQ(device.version, 17u);
@@ -28,7 +28,7 @@ TEST(PortConfig, HardwareVersion13HasRoceV1AndNoSharedReceiveQueues) {
 }
 
 TEST(PortConfig, LaterHardwareVersionsHaveThem) {
-  control::VmSpec spec;
+  model::VmSpec spec;
   spec.name = "db1";
   EXPECT_GT(device_of(spec).limits.shared_receive_queues, 0u);
   EXPECT_EQ(device_of(spec).gid_type, verbs::GidType::kRoceV2);
@@ -37,7 +37,7 @@ TEST(PortConfig, LaterHardwareVersionsHaveThem) {
 }
 
 TEST(PortConfig, DoorbellsAreWatchedAsTheSettingsSay) {
-  control::VmSpec spec;
+  model::VmSpec spec;
   spec.name = "db1";
   const device::DeviceConfig built_in;
   EXPECT_EQ(device_of(spec).watch_ceiling, built_in.watch_ceiling);
@@ -45,7 +45,7 @@ TEST(PortConfig, DoorbellsAreWatchedAsTheSettingsSay) {
   EXPECT_EQ(device_of(spec).late_event_budget, built_in.late_event_budget);
   EXPECT_EQ(device_of(spec).late_event_refill_per_second, built_in.late_event_refill_per_second);
 
-  control::AdapterSpec adapter;
+  model::AdapterSpec adapter;
   adapter.mac = {0x02, 0x50, 0x56, 0, 0, 1};
   HostConfig host;
   host.config.doorbells = {.watch_ceiling = std::chrono::microseconds(1),
@@ -60,7 +60,7 @@ TEST(PortConfig, DoorbellsAreWatchedAsTheSettingsSay) {
 }
 
 TEST(PortConfig, PageListsAreLimitedInMebibytes) {
-  control::VmSpec spec;
+  model::VmSpec spec;
   spec.name = "db1";
   EXPECT_EQ(port_of(spec).memory.page_list_bytes, 0u) << "by the guest's memory";
   spec.limits.page_list_mib = 5000;

@@ -6,55 +6,57 @@
 #include <algorithm>
 
 #include "base/nearest_name.h"
-#include "control/advanced_setting.h"
+#include "model/advanced_setting.h"
 
 namespace paravane::host {
 
-using control::ApiErrorCode;
-using control::ApiResult;
-using control::Machine;
-using control::PhysicalNic;
-using control::RdmaDevice;
-using control::refuse;
+using model::ApiErrorCode;
+using model::ApiResult;
+using model::Machine;
+using model::PhysicalNic;
+using model::RdmaDevice;
+using model::refuse;
 
 namespace {
 
-const PhysicalNic* find_nic(const Machine& machine, const std::string& linux_name) {
-  const auto found = std::ranges::find(machine.nics, linux_name, &PhysicalNic::linux_name);
+const model::PhysicalNic* find_nic(const model::Machine& machine, const std::string& linux_name) {
+  const auto found = std::ranges::find(machine.nics, linux_name, &model::PhysicalNic::linux_name);
   return found == machine.nics.end() ? nullptr : &*found;
 }
 
-const RdmaDevice* device_of(const Machine& machine, const std::string& linux_name) {
-  const auto found = std::ranges::find(machine.rdma_devices, linux_name, &RdmaDevice::paired_link);
+const model::RdmaDevice* device_of(const model::Machine& machine, const std::string& linux_name) {
+  const auto found =
+      std::ranges::find(machine.rdma_devices, linux_name, &model::RdmaDevice::paired_link);
   return found == machine.rdma_devices.end() ? nullptr : &*found;
 }
 
-std::string shown_in(const Machine& machine, const std::string& linux_name) {
-  const PhysicalNic* nic = find_nic(machine, linux_name);
-  return nic == nullptr ? linux_name : control::shown_nic(*nic);
+std::string shown_in(const model::Machine& machine, const std::string& linux_name) {
+  const model::PhysicalNic* nic = find_nic(machine, linux_name);
+  return nic == nullptr ? linux_name : model::shown_nic(*nic);
 }
 
-std::unexpected<control::ApiError> no_such_nic(const Machine& machine, const std::string& name) {
+std::unexpected<model::ApiError> no_such_nic(const model::Machine& machine,
+                                             const std::string& name) {
   std::vector<std::string> names;
   names.reserve(machine.nics.size());
-  for (const PhysicalNic& nic : machine.nics) names.push_back(nic.name);
-  return refuse(
-      ApiErrorCode::kNotFound, fmt::format("this host has no NIC {}", name),
+  for (const model::PhysicalNic& nic : machine.nics) names.push_back(nic.name);
+  return model::refuse(
+      model::ApiErrorCode::kNotFound, fmt::format("this host has no NIC {}", name),
       do_you_mean(name, names) + "List the NICs there are with: paravane network nic list");
 }
 
 // A team is one uplink for the switch and several for RDMA, whose queue pairs stay on the
 // port that they were made on.
-ApiResult<void> check_no_team(const Machine& machine, const std::string& uplink) {
-  for (const RdmaDevice& device : machine.rdma_devices) {
-    const PhysicalNic* nic = find_nic(machine, device.paired_link);
+model::ApiResult<void> check_no_team(const model::Machine& machine, const std::string& uplink) {
+  for (const model::RdmaDevice& device : machine.rdma_devices) {
+    const model::PhysicalNic* nic = find_nic(machine, device.paired_link);
     if (nic == nullptr || nic->team.empty()) continue;
     if (nic->team != uplink && nic->linux_name != uplink) continue;
-    return refuse(
-        ApiErrorCode::kInvalidRequest,
+    return model::refuse(
+        model::ApiErrorCode::kInvalidRequest,
         fmt::format("{}, the NIC of {}, is in the team {}: the uplink that carries "
                     "PVRDMA must be the only one (no NIC teaming)",
-                    control::shown_nic(*nic), device.name, nic->team),
+                    model::shown_nic(*nic), device.name, nic->team),
         fmt::format("Take {} out of the team (ip link set {} nomaster) and name it as the "
                     "uplink, or choose a NIC without RDMA.",
                     nic->linux_name, nic->linux_name));
@@ -64,14 +66,14 @@ ApiResult<void> check_no_team(const Machine& machine, const std::string& uplink)
 
 }  // namespace
 
-ApiResult<std::string> UplinkRules::resolve(const std::string& uplink) const {
+model::ApiResult<std::string> UplinkRules::resolve(const std::string& uplink) const {
   if (uplink.empty()) return uplink;
   const auto machine = machine_.look();
-  if (!machine && control::is_nic_name(uplink)) return std::unexpected(machine.error());
+  if (!machine && model::is_nic_name(uplink)) return std::unexpected(machine.error());
   if (!machine) return uplink;
   std::string linux_name = uplink;
-  if (control::is_nic_name(uplink) && find_nic(*machine, uplink) == nullptr) {
-    const auto named = std::ranges::find(machine->nics, uplink, &PhysicalNic::name);
+  if (model::is_nic_name(uplink) && find_nic(*machine, uplink) == nullptr) {
+    const auto named = std::ranges::find(machine->nics, uplink, &model::PhysicalNic::name);
     if (named == machine->nics.end()) return no_such_nic(*machine, uplink);
     linux_name = named->linux_name;
   }
@@ -79,10 +81,11 @@ ApiResult<std::string> UplinkRules::resolve(const std::string& uplink) const {
     return std::unexpected(single.error());
   }
   if (linux_name == parts_.management()) {
-    return refuse(ApiErrorCode::kInvalidRequest,
-                  fmt::format("{} has this host's own address, which a NIC loses as an uplink",
-                              shown_in(*machine, linux_name)),
-                  "Choose a NIC without an address: paravane network nic list");
+    return model::refuse(
+        model::ApiErrorCode::kInvalidRequest,
+        fmt::format("{} has this host's own address, which a NIC loses as an uplink",
+                    shown_in(*machine, linux_name)),
+        "Choose a NIC without an address: paravane network nic list");
   }
   return linux_name;
 }
@@ -90,24 +93,24 @@ ApiResult<std::string> UplinkRules::resolve(const std::string& uplink) const {
 std::string UplinkRules::why_quiet(const std::string& before, const std::string& after) const {
   const auto machine = machine_.look();  // else no RDMA device is known
   for (const std::string& uplink : {before, after}) {
-    const RdmaDevice* device = machine ? device_of(*machine, uplink) : nullptr;
+    const model::RdmaDevice* device = machine ? device_of(*machine, uplink) : nullptr;
     if (device == nullptr) continue;
     return fmt::format("{} is the NIC of {}: the RDMA uplink", shown_in(*machine, uplink),
                        device->name);
   }
   if (!parts_.strict()) return {};
-  return fmt::format("{} is 1: the uplink", control::kPvrdmaUplinkEdit);
+  return fmt::format("{} is 1: the uplink", model::kPvrdmaUplinkEdit);
 }
 
-ApiResult<void> UplinkRules::check_edit(const std::string& vds, const std::string& before,
-                                        const std::string& after) const {
+model::ApiResult<void> UplinkRules::check_edit(const std::string& vds, const std::string& before,
+                                               const std::string& after) const {
   if (before == after) return {};
   const std::string why = why_quiet(before, after);
   if (why.empty()) return {};
   std::vector<std::string> attached = parts_.attached(vds);
   if (attached.empty()) return {};
-  return std::unexpected(control::ApiError{
-      .code = ApiErrorCode::kVmsAttached,
+  return std::unexpected(model::ApiError{
+      .code = model::ApiErrorCode::kVmsAttached,
       .message = fmt::format("{} of a host is changed only while its VMs with PVRDMA adapters in "
                              "the switch are off; attached: {}",
                              why, fmt::join(attached, ", ")),

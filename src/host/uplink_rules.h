@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "control/api_error.h"
-#include "control/distributed_switch.h"
 #include "host/machine_view.h"
+#include "model/api_error.h"
+#include "model/distributed_switch.h"
 
 namespace paravane::host {
 
@@ -31,12 +31,12 @@ class UplinkRules {
   // A NIC of this host, as Linux names it: "vmnic2" is its eth2. One that nobody sees is
   // left for others to judge. Errors: kNotFound (no such vmnic), kInvalidRequest (a team,
   // the management's).
-  control::ApiResult<std::string> resolve(const std::string& uplink) const;
+  model::ApiResult<std::string> resolve(const std::string& uplink) const;
 
   // Before the uplink of a switch on this host is another. The NIC of an RDMA device, and by
   // its operator's word any, is changed only while nobody uses it. Errors: kVmsAttached.
-  control::ApiResult<void> check_edit(const std::string& vds, const std::string& before,
-                                      const std::string& after) const;
+  model::ApiResult<void> check_edit(const std::string& vds, const std::string& before,
+                                    const std::string& after) const;
 
   // "vmnic2 (eth2)".
   std::string shown(const std::string& linux_name) const;

@@ -8,7 +8,7 @@
 namespace paravane::host {
 namespace {
 
-using control::ApiErrorCode;
+using model::ApiErrorCode;
 using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -16,11 +16,11 @@ using testing::Not;
 
 class FixedLooker final : public privsep::MachineLooker {
  public:
-  Result<control::Machine> look() override { return machine; }
-  Result<control::RdmaStats> read_stats(const std::string&, std::uint32_t) override {
+  Result<model::Machine> look() override { return machine; }
+  Result<model::RdmaStats> read_stats(const std::string&, std::uint32_t) override {
     return fail(Errc::kNotFound, "");
   }
-  control::Machine machine{
+  model::Machine machine{
       .nics = {{.identity = "0", .linux_name = "eth0"},
                {.identity = "1", .linux_name = "eth1"},
                {.identity = "2", .linux_name = "eth2", .team = "bond0"},
@@ -32,7 +32,7 @@ class FixedLooker final : public privsep::MachineLooker {
 class UplinkRulesTest : public testing::Test {
  protected:
   void SetUp() override {
-    auto store = control::Store::open(dir_ / "paravane.db");
+    auto store = store::Store::open(dir_ / "paravane.db");
     ASSERT_TRUE(store);
     store_ = std::move(*store);
     view_ = std::make_unique<MachineView>(&looker_, *store_, [] { return Instant{}; });
@@ -50,7 +50,7 @@ class UplinkRulesTest : public testing::Test {
   FixedLooker looker_;
   std::vector<std::string> attached_ = {"db1", "db2"};
   bool strict_ = false;
-  std::unique_ptr<control::Store> store_;
+  std::unique_ptr<store::Store> store_;
   std::unique_ptr<MachineView> view_;
   std::unique_ptr<UplinkRules> rules_;
 };
@@ -58,7 +58,7 @@ class UplinkRulesTest : public testing::Test {
 TEST_F(UplinkRulesTest, LeavesTheHostItsOwnAddress) {
   const auto uplink = rules_->resolve("eth3");
   ASSERT_FALSE(uplink);
-  EXPECT_EQ(uplink.error().code, control::ApiErrorCode::kInvalidRequest);
+  EXPECT_EQ(uplink.error().code, model::ApiErrorCode::kInvalidRequest);
   EXPECT_EQ(uplink.error().message,
             "eth3 has this host's own address, which a NIC loses as an uplink");
 }
@@ -72,7 +72,7 @@ TEST_F(UplinkRulesTest, TakesBothNamesOfANic) {
   EXPECT_EQ(rules_->shown("eth7"), "eth7");
   const auto none = rules_->resolve("vmnic11");
   ASSERT_FALSE(none);
-  EXPECT_EQ(none.error().code, ApiErrorCode::kNotFound);
+  EXPECT_EQ(none.error().code, model::ApiErrorCode::kNotFound);
   EXPECT_THAT(none.error().remedy, HasSubstr("Do you mean vmnic1?"));
   EXPECT_THAT(rules_->resolve("vmnic9").error().remedy, Not(HasSubstr("Do you mean")));
 }
@@ -94,7 +94,7 @@ TEST_F(UplinkRulesTest, RefuseATeamWithRdma) {
 TEST_F(UplinkRulesTest, KeepAnRdmaUplinkWhileVmsRun) {
   const auto refused = rules_->check_edit("lan", "eth1", "eth0");
   ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().code, ApiErrorCode::kVmsAttached);
+  EXPECT_EQ(refused.error().code, model::ApiErrorCode::kVmsAttached);
   EXPECT_THAT(refused.error().vms, ElementsAre("db1", "db2"));
   EXPECT_THAT(refused.error().message,
               AllOf(HasSubstr("vmnic1 (eth1) is the NIC of vmrdma0"), HasSubstr("db1, db2")));
@@ -114,7 +114,7 @@ TEST_F(UplinkRulesTest, KeepAnyUplinkWhileVmsRunWhereTheSettingSaysSo) {
   strict_ = true;
   const auto refused = rules_->check_edit("lan", "eth0", "eth7");
   ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().code, ApiErrorCode::kVmsAttached);
+  EXPECT_EQ(refused.error().code, model::ApiErrorCode::kVmsAttached);
   EXPECT_THAT(refused.error().message,
               AllOf(HasSubstr("/Net/PVRDMAUplinkEditNeedsPowerOff is 1: the uplink of a host"),
                     HasSubstr("db1, db2")));

@@ -47,7 +47,7 @@ Status clear_stale(const sockaddr_un& address, const std::filesystem::path& path
 
 Result<std::unique_ptr<ApiServer>> ApiServer::listen(const settings::ApiConfig& config,
                                                      const SocketAccess& access,
-                                                     control::RequestHandler& handler) {
+                                                     api::RequestHandler& handler) {
   const std::string path = config.socket.string();
   sockaddr_un address{};
   address.sun_family = AF_UNIX;

@@ -6,9 +6,9 @@
 #include <filesystem>
 #include <memory>
 
+#include "api/api_handler.h"
 #include "base/result.h"
 #include "base/socket_access.h"
-#include "control/api_handler.h"
 #include "http/http_door.h"
 #include "settings/config.h"
 
@@ -20,7 +20,7 @@ class ApiServer {
   // Errors: kBadState (somebody listens there), kIo; with path, cause and remedy.
   static Result<std::unique_ptr<ApiServer>> listen(const settings::ApiConfig& config,
                                                    const SocketAccess& access,
-                                                   control::RequestHandler& handler);
+                                                   api::RequestHandler& handler);
   // Answers what is under way, then ends; removes the socket file.
   ~ApiServer();
   ApiServer(const ApiServer&) = delete;

@@ -67,7 +67,7 @@ class AnswerStream final : public httplib::Stream {
   Clock::time_point write_by_{};
 };
 
-void set_answer(httplib::Response& response, const control::ApiResponse& answer) {
+void set_answer(httplib::Response& response, const api::ApiResponse& answer) {
   response.status = answer.status;
   response.set_header("Server", std::string("paravaned/") + kVersion);
   response.set_content(answer.body, answer.content_type);
@@ -76,7 +76,7 @@ void set_answer(httplib::Response& response, const control::ApiResponse& answer)
 // What the parser must not even begin to unpack: we take plain bodies of a known
 // length only.
 const char* refused_form(const httplib::Request& request) {
-  if (request.path.size() > control::kMaxApiPath) return "the path is too long";
+  if (request.path.size() > api::kMaxApiPath) return "the path is too long";
   if (request.has_header("Transfer-Encoding")) return "a body needs a Content-Length";
   if (request.has_header("Content-Encoding")) return "compressed requests are not taken";
   const std::string type = request.get_header_value("Content-Type");
@@ -89,12 +89,12 @@ const char* refused_form(const httplib::Request& request) {
 // httplib's parser and routing without its threads and sockets.
 class HttpServer final : private httplib::Server {
  public:
-  explicit HttpServer(control::RequestHandler& handler) : handler_(handler) {
-    set_payload_max_length(control::kMaxApiBody);
+  explicit HttpServer(api::RequestHandler& handler) : handler_(handler) {
+    set_payload_max_length(api::kMaxApiBody);
     set_pre_routing_handler([](const httplib::Request& request, httplib::Response& response) {
       const char* reason = refused_form(request);
       if (reason == nullptr) return HandlerResponse::Unhandled;
-      refuse(response, control::ApiErrorCode::kInvalidRequest, reason);
+      refuse(response, model::ApiErrorCode::kInvalidRequest, reason);
       return HandlerResponse::Handled;
     });
     const auto handle = [this](const httplib::Request& request, httplib::Response& response) {
@@ -109,16 +109,16 @@ class HttpServer final : private httplib::Server {
     Delete(".*", handle);
     set_exception_handler([](const httplib::Request& /*request*/, httplib::Response& response,
                              const std::exception_ptr& /*exception*/) {
-      refuse(response, control::ApiErrorCode::kInternal, "the request could not be handled");
+      refuse(response, model::ApiErrorCode::kInternal, "the request could not be handled");
     });
     set_error_handler([](const httplib::Request& /*request*/, httplib::Response& response) {
       if (!response.body.empty()) return;  // one of our own answers
       const bool large = response.status == 413 || response.status == 414;
       const bool method = response.status == 404;  // every path of ours has a handler
       refuse(response,
-             large    ? control::ApiErrorCode::kTooLarge
-             : method ? control::ApiErrorCode::kMethodNotAllowed
-                      : control::ApiErrorCode::kInvalidRequest,
+             large    ? model::ApiErrorCode::kTooLarge
+             : method ? model::ApiErrorCode::kMethodNotAllowed
+                      : model::ApiErrorCode::kInvalidRequest,
              large    ? "the request is too large"
              : method ? "this method is not used by the API"
                       : "this is not a request that paravaned understands");
@@ -145,19 +145,19 @@ class HttpServer final : private httplib::Server {
   // pay them no heed (RFC 9110, 14.2).
   static void forget_ranges(httplib::Request& request) { request.ranges.clear(); }
 
-  static void refuse(httplib::Response& response, control::ApiErrorCode code, const char* message) {
+  static void refuse(httplib::Response& response, model::ApiErrorCode code, const char* message) {
     set_answer(response,
-               control::error_response({.code = code,
-                                        .message = message,
-                                        .remedy = "See docs/api.md for the requests there are."}));
+               api::error_response({.code = code,
+                                    .message = message,
+                                    .remedy = "See docs/api.md for the requests there are."}));
   }
 
-  control::RequestHandler& handler_;
+  api::RequestHandler& handler_;
 };
 
 }  // namespace
 
-void serve_http(UniqueFd connection, std::string_view request, control::RequestHandler& handler) {
+void serve_http(UniqueFd connection, std::string_view request, api::RequestHandler& handler) {
   const std::string plain = without_ranges(request);
   AnswerStream stream(connection.get(), plain);
   HttpServer server(handler);

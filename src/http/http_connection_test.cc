@@ -64,7 +64,7 @@ class HttpConnectionTest : public testing::Test {
   }
 
   FakeManagement management_;
-  control::ApiHandler handler_{management_};
+  api::ApiHandler handler_{management_};
 };
 
 TEST_F(HttpConnectionTest, AnswersAGet) {
@@ -88,15 +88,15 @@ TEST_F(HttpConnectionTest, TakesAChange) {
 }
 
 TEST_F(HttpConnectionTest, TakesParameters) {
-  management_.vms["db1"].adapters = {{.state = control::VmState::kActive}};
+  management_.vms["db1"].adapters = {{.state = model::VmState::kActive}};
   EXPECT_THAT(exchange("DELETE /v1/vms/db1?force=true HTTP/1.1\r\nHost: x\r\n\r\n"),
               StartsWith("HTTP/1.1 200 "));
   EXPECT_TRUE(management_.vms.empty());
 }
 
 TEST_F(HttpConnectionTest, RefusesInItsOwnForm) {
-  const std::string large(control::kMaxApiBody + 1, ' ');
-  const std::string long_path(control::kMaxApiPath + 1, 'a');
+  const std::string large(api::kMaxApiBody + 1, ' ');
+  const std::string long_path(api::kMaxApiPath + 1, 'a');
   for (const std::string& request :
        {post(large), post("{}", "Content-Type: text/plain\r\n"),
         post("{}", "Content-Encoding: gzip\r\n"),
@@ -127,9 +127,9 @@ TEST_F(HttpConnectionTest, TheWorstRequestNeedsLittleStack) {
   std::string ranges = "0-";
   while (ranges.size() < 8100) ranges += ",0-";
   const std::string ones(8100, '1');
-  const std::string path = "/" + std::string(control::kMaxApiPath - 1, 'a');
+  const std::string path = "/" + std::string(api::kMaxApiPath - 1, 'a');
   const std::string deep =
-      std::string(control::kMaxApiBody / 2, '[') + std::string(control::kMaxApiBody / 2, ']');
+      std::string(api::kMaxApiBody / 2, '[') + std::string(api::kMaxApiBody / 2, ']');
   for (const std::string& request :
        {"GET /v1/status HTTP/1.1\r\nRange: bytes=" + ranges + "\r\n\r\n",
         "GET /v1/status HTTP/1.1\r\nrange:bytes=" + ones + "-" + "\r\n\r\n",

@@ -19,7 +19,7 @@ constexpr auto kPause = std::chrono::milliseconds(100);
 }  // namespace
 
 Result<std::unique_ptr<HttpDoor>> HttpDoor::open(HttpDoorConfig config, UniqueFd listener,
-                                                 control::RequestHandler& handler) {
+                                                 api::RequestHandler& handler) {
   auto loop = EventLoop::create();
   if (!loop) return std::unexpected(loop.error());
   std::unique_ptr<HttpDoor> door(new HttpDoor(std::move(config), std::move(*loop), handler));
@@ -34,7 +34,7 @@ Result<std::unique_ptr<HttpDoor>> HttpDoor::open(HttpDoorConfig config, UniqueFd
 }
 
 HttpDoor::HttpDoor(HttpDoorConfig config, std::unique_ptr<EventLoop> loop,
-                   control::RequestHandler& handler)
+                   api::RequestHandler& handler)
     : config_(std::move(config)),
       handler_(handler),
       loop_(std::move(loop)),

@@ -15,12 +15,12 @@
 #include <thread>
 #include <vector>
 
+#include "api/api_handler.h"
 #include "base/doorway.h"
 #include "base/event_loop.h"
 #include "base/result.h"
 #include "base/timers.h"
 #include "base/unique_fd.h"
-#include "control/api_handler.h"
 #include "http/request_lobby.h"
 #include "http/request_queue.h"
 
@@ -36,21 +36,20 @@ class HttpDoor {
   // `listener` listens and does not block. `handler` outlives the door and may be called
   // from any thread. Errors: kIo.
   static Result<std::unique_ptr<HttpDoor>> open(HttpDoorConfig config, UniqueFd listener,
-                                                control::RequestHandler& handler);
+                                                api::RequestHandler& handler);
   // Answers what is under way, then ends.
   ~HttpDoor();
   HttpDoor(const HttpDoor&) = delete;
   HttpDoor& operator=(const HttpDoor&) = delete;
 
  private:
-  HttpDoor(HttpDoorConfig config, std::unique_ptr<EventLoop> loop,
-           control::RequestHandler& handler);
+  HttpDoor(HttpDoorConfig config, std::unique_ptr<EventLoop> loop, api::RequestHandler& handler);
   void keep_door();
   void take_in(UniqueFd client);
   void serve();
 
   const HttpDoorConfig config_;
-  control::RequestHandler& handler_;
+  api::RequestHandler& handler_;
   std::atomic<bool> stopping_{false};
   RequestQueue queue_;
   std::unique_ptr<EventLoop> loop_;  // the door's

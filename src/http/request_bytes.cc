@@ -4,7 +4,7 @@
 #include <charconv>
 #include <system_error>
 
-#include "control/api_handler.h"
+#include "api/api_handler.h"
 
 namespace paravane::http {
 namespace {
@@ -25,7 +25,7 @@ std::size_t body_size(std::string_view head) {
   value.remove_prefix(std::min(value.find_first_not_of(" \t"), value.size()));
   std::size_t size = 0;
   const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), size);
-  return error == std::errc() && size <= control::kMaxApiBody ? size : 0;
+  return error == std::errc() && size <= api::kMaxApiBody ? size : 0;
 }
 
 }  // namespace

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "control/api_handler.h"
+#include "api/api_handler.h"
 
 namespace paravane::http {
 namespace {
@@ -45,11 +45,11 @@ TEST(RequestBytesTest, HeadersThatLookAlikeSayNothing) {
 
 TEST(RequestBytesTest, LargestBodyIsWaitedForAndNoneAboveIt) {
   RequestBytes largest;
-  EXPECT_FALSE(largest.add(post(control::kMaxApiBody)));
-  EXPECT_FALSE(largest.add(std::string(control::kMaxApiBody - 1, ' ')));
+  EXPECT_FALSE(largest.add(post(api::kMaxApiBody)));
+  EXPECT_FALSE(largest.add(std::string(api::kMaxApiBody - 1, ' ')));
   EXPECT_TRUE(largest.add(" "));
   RequestBytes larger;
-  EXPECT_TRUE(larger.add(post(control::kMaxApiBody + 1)));
+  EXPECT_TRUE(larger.add(post(api::kMaxApiBody + 1)));
 }
 
 TEST(RequestBytesTest, LengthThatIsNoneIsNotWaitedFor) {

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/base64.h"
-#include "control/vm_json.h"
+#include "json/json_text.h"
 
 namespace paravane::inventory {
 
@@ -106,7 +106,7 @@ Status EtcdClient::log_in() {
     return fail(refusal.code == kUnavailable ? Errc::kIo : Errc::kBadState,
                 fmt::format("etcd does not let in user {}: {}", access_.user, refusal.message));
   }
-  const auto answer = control::parse_json(reply->body);
+  const auto answer = parse_json(reply->body);
   if (!answer || !answer->is_object() || !answer->contains("token") ||
       !answer->at("token").is_string()) {
     return fail(Errc::kInvalidArgument, "etcd's answer to a login is not understood");
@@ -126,7 +126,7 @@ Result<json> EtcdClient::call(const char* path, const json& body) {
     }
     const auto reply = ask(path, text, token_);
     if (!reply) return std::unexpected(reply.error());
-    if (reply->status == 200) return control::parse_json(reply->body);
+    if (reply->status == 200) return parse_json(reply->body);
     const Refusal refusal = read_refusal(reply->body);
     if (again || access_.user.empty() || !must_log_in(refusal)) {
       return fail(judge(refusal), "etcd refused: " + refusal.message);

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/base64.h"
-#include "control/vm_json.h"
+#include "json/json_text.h"
 
 namespace paravane::inventory {
 
@@ -152,7 +152,7 @@ Result<WatchAnswer> read_watch(const json& line) {
 Refusal read_refusal(std::string_view body) {
   constexpr std::size_t kMaxText = 300;
   Refusal refusal{.code = 2, .message = "an answer that is not understood"};
-  const Result<json> answer = control::parse_json(body);
+  const Result<json> answer = parse_json(body);
   if (!answer || !answer->is_object()) return refusal;
   const json* error = find(*answer, "error");
   const json& from = error != nullptr && error->is_object() ? *error : *answer;

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/base64.h"
-#include "control/vm_json.h"
+#include "json/json_text.h"
 
 namespace paravane::inventory {
 
@@ -92,7 +92,7 @@ Result<std::optional<WatchAnswer>> EtcdWatch::next() {
   }
   const std::string line = std::move(lines_.front());
   lines_.pop_front();
-  const auto value = control::parse_json(line);
+  const auto value = parse_json(line);
   if (!value) return fail(Errc::kInvalidArgument, "etcd's watch is not understood");
   auto answer = read_watch(*value);
   if (!answer) return std::unexpected(answer.error());

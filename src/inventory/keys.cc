@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "control/vm.h"
+#include "model/vm.h"
 
 namespace paravane::inventory {
 namespace {
@@ -63,14 +63,14 @@ std::optional<std::string_view> take_adapter(std::string_view text, std::string_
 // One adapter's MAC address or port group has one key.
 bool parse_adapter_key(std::string_view text, HostKey& key) {
   if (const auto rest = take_adapter(text, kMac, key.adapter)) {
-    const auto mac = control::parse_mac(*rest);
-    if (!mac || !control::is_unicast(*mac) || control::format_mac(*mac) != *rest) return false;
+    const auto mac = model::parse_mac(*rest);
+    if (!mac || !model::is_unicast(*mac) || model::format_mac(*mac) != *rest) return false;
     key.kind = HostKey::Kind::kMac;
     key.mac = *mac;
     return true;
   }
   const auto rest = take_adapter(text, kPortGroup, key.adapter);
-  if (!rest || !control::check_name(*rest)) return false;
+  if (!rest || !model::check_name(*rest)) return false;
   key.kind = HostKey::Kind::kPortGroup;
   key.port_group = std::string(*rest);
   return true;
@@ -103,7 +103,7 @@ std::string format_gid(const GidId& id) {
   return text;
 }
 
-std::array<std::uint8_t, 16> link_local_gid(const control::MacAddress& mac) {
+std::array<std::uint8_t, 16> link_local_gid(const model::MacAddress& mac) {
   return {
       0xFE,   0x80,   0,    0,    0,      0,      0,     0, static_cast<std::uint8_t>(mac[0] ^ 2U),
       mac[1], mac[2], 0xFF, 0xFE, mac[3], mac[4], mac[5]};
@@ -114,17 +114,17 @@ std::string format_adapter(const AdapterId& id) {
 }
 
 std::optional<AdapterId> parse_adapter(std::string_view text) {
-  static_assert(control::kMaxAdapters < 10);  // a number is one digit
+  static_assert(model::kMaxAdapters < 10);  // a number is one digit
   if (text.size() < 3 || text[text.size() - 2] != '/') return std::nullopt;
   const int number = text.back() - '0';
-  if (number < 1 || number > static_cast<int>(control::kMaxAdapters)) return std::nullopt;
+  if (number < 1 || number > static_cast<int>(model::kMaxAdapters)) return std::nullopt;
   const std::string_view vm = text.substr(0, text.size() - 2);
-  if (!control::check_name(vm)) return std::nullopt;
+  if (!model::check_name(vm)) return std::nullopt;
   return AdapterId{.vm = std::string(vm), .number = static_cast<std::uint32_t>(number)};
 }
 
-std::string mac_key(const AdapterId& id, const control::MacAddress& mac) {
-  return fmt::format("{}{}{}{}", kAdapters, format_adapter(id), kMac, control::format_mac(mac));
+std::string mac_key(const AdapterId& id, const model::MacAddress& mac) {
+  return fmt::format("{}{}{}{}", kAdapters, format_adapter(id), kMac, model::format_mac(mac));
 }
 
 std::string port_group_key(const AdapterId& id, const std::string& port_group) {
@@ -141,7 +141,7 @@ std::optional<std::string> host_of_key(std::string_view key) {
   const std::size_t slash = key.find('/');
   if (slash == std::string_view::npos) return std::nullopt;
   const std::string_view host = key.substr(0, slash);
-  if (!control::check_name(host)) return std::nullopt;
+  if (!model::check_name(host)) return std::nullopt;
   return std::string(host);
 }
 

@@ -5,7 +5,7 @@
 //   hosts/HOST/adapters/VM/N/mac/MAC          adapter N of a VM that is there
 //   hosts/HOST/adapters/VM/N/portgroup/NAME   the port group that it is in
 //   hosts/HOST/gids/SEGMENT/v2/HEX/VM/N       a GID that it has announced in the network of
-//                                 that number (control/segment.h), 16 hex digits
+//                                 that number (model/segment.h), 16 hex digits
 //
 // A host's user may write below hosts/HOST/ alone, so the key says who speaks and no
 // value needs to. All that a host claims stands in keys: a key is as old as what it says,
@@ -19,7 +19,7 @@
 #include <string>
 #include <string_view>
 
-#include "control/mac_address.h"
+#include "model/mac_address.h"
 
 namespace paravane::inventory {
 
@@ -48,7 +48,7 @@ std::string format_gid(const GidId& id);  // 16 hex digits, "/v2/" and 32 hex di
 
 // fe80:: and the modified EUI-64 of the MAC address (RFC 4291, appendix A): what an
 // adapter's first GID is made of.
-std::array<std::uint8_t, 16> link_local_gid(const control::MacAddress& mac);
+std::array<std::uint8_t, 16> link_local_gid(const model::MacAddress& mac);
 
 // Which adapter of a host: a VM's name and a number.
 struct AdapterId {
@@ -61,7 +61,7 @@ std::string format_adapter(const AdapterId& id);  // "db1/1"
 std::optional<AdapterId> parse_adapter(std::string_view text);
 
 // Below host_prefix().
-std::string mac_key(const AdapterId& id, const control::MacAddress& mac);
+std::string mac_key(const AdapterId& id, const model::MacAddress& mac);
 std::string port_group_key(const AdapterId& id, const std::string& port_group);
 std::string gid_key(const GidId& id, const AdapterId& adapter);
 inline constexpr std::string_view kInfoKey = "info";
@@ -71,10 +71,10 @@ struct HostKey {
   enum class Kind : std::uint8_t { kInfo, kMac, kPortGroup, kGid };
   std::string host;
   Kind kind = Kind::kInfo;
-  AdapterId adapter{};        // of all but kInfo
-  control::MacAddress mac{};  // of kMac
-  std::string port_group{};   // of kPortGroup
-  GidId gid{};                // of kGid
+  AdapterId adapter{};       // of all but kInfo
+  model::MacAddress mac{};   // of kMac
+  std::string port_group{};  // of kPortGroup
+  GidId gid{};               // of kGid
 };
 std::optional<HostKey> parse_host_key(std::string_view key);
 

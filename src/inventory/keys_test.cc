@@ -5,7 +5,7 @@
 namespace paravane::inventory {
 namespace {
 
-constexpr control::MacAddress kMac{0x02, 0x50, 0x56, 0x00, 0x00, 0x01};
+constexpr model::MacAddress kMac{0x02, 0x50, 0x56, 0x00, 0x00, 0x01};
 
 TEST(Keys, AKeySaysWhoSpeaksAndOfWhat) {
   const auto info = parse_host_key("/paravane/v1/hosts/h1/info");

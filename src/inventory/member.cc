@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "control/cluster.h"
+#include "model/cluster.h"
 
 namespace paravane::inventory {
 namespace {
@@ -28,7 +28,7 @@ Member::Member(MemberConfig config, OpenSocket open, Events events, Instant now)
       client_(config_.access, open_),
       watch_(config_.access, open_) {
   state_.since = now;
-  state_.problem = control::kFirstTry;
+  state_.problem = model::kFirstTry;
 }
 
 Member::~Member() = default;

@@ -6,10 +6,10 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
-#include "control/fingerprint.h"
-#include "control/json_reader.h"
-#include "control/vm.h"
-#include "control/vm_json.h"
+#include "json/json_reader.h"
+#include "json/json_text.h"
+#include "model/fingerprint.h"
+#include "model/vm.h"
 
 namespace paravane::inventory {
 
@@ -40,21 +40,21 @@ std::string print_member(const std::string& host, const MemberRecord& record) {
 }
 
 Result<MemberRecord> parse_member(const std::string& name, const std::string& text) {
-  const auto value = control::parse_json(text);
+  const auto value = parse_json(text);
   if (!value || !value->is_object()) return odd();
-  control::JsonReader reader(*value, "member");
+  JsonReader reader(*value, "member");
   const std::string host = reader.need_text("host");
   MemberRecord record{.joined = reader.need_text("joined"), .keys = {}};
   const json* keys = reader.array("keys");
   if (!reader.finish_ignoring_unknown() || keys == nullptr || keys->size() > kMostKeys ||
-      !control::check_name(host) || name != member_document(host)) {
+      !model::check_name(host) || name != member_document(host)) {
     return odd();
   }
   for (const json& key : *keys) {
-    if (!key.is_string() || !control::is_fingerprint(key.get<std::string>())) return odd();
+    if (!key.is_string() || !model::is_fingerprint(key.get<std::string>())) return odd();
     record.keys.push_back(key.get<std::string>());
   }
-  if (record.keys.empty() ? !record.joined.empty() : !control::is_fingerprint(record.joined)) {
+  if (record.keys.empty() ? !record.joined.empty() : !model::is_fingerprint(record.joined)) {
     return odd();
   }
   return record;

@@ -6,8 +6,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "control/segment.h"
 #include "inventory/users.h"
+#include "model/segment.h"
 #include "testing/etcd_process.h"
 
 namespace paravane::inventory {
@@ -17,16 +17,16 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
 
-constexpr control::MacAddress kMacA{0x02, 0, 0, 0, 0, 0x0A};
-constexpr control::MacAddress kMacB{0x02, 0, 0, 0, 0, 0x0B};
+constexpr model::MacAddress kMacA{0x02, 0, 0, 0, 0, 0x0A};
+constexpr model::MacAddress kMacB{0x02, 0, 0, 0, 0, 0x0B};
 const AdapterId kVm{"vm", 1};
-const control::Network kNetwork{.switches = {{"lan", {.name = "lan"}}},
-                                .port_groups = {{"a", {.name = "a", .vds = "lan", .vlan = 10}},
-                                                {"b", {.name = "b", .vds = "lan", .vlan = 20}}}};
-const std::uint64_t kA = *control::segment_number(kNetwork, "a");
-const std::uint64_t kB = *control::segment_number(kNetwork, "b");
+const model::Network kNetwork{.switches = {{"lan", {.name = "lan"}}},
+                              .port_groups = {{"a", {.name = "a", .vds = "lan", .vlan = 10}},
+                                              {"b", {.name = "b", .vds = "lan", .vlan = 20}}}};
+const std::uint64_t kA = *model::segment_number(kNetwork, "a");
+const std::uint64_t kB = *model::segment_number(kNetwork, "b");
 
-OwnKeys adapter_and_gid(const control::MacAddress& mac, const GidId& gid,
+OwnKeys adapter_and_gid(const model::MacAddress& mac, const GidId& gid,
                         const std::string& port_group = "a") {
   OwnKeys own;
   say_adapter(own, kVm, {.mac = mac, .port_group = port_group});

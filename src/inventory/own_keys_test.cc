@@ -7,7 +7,7 @@ namespace {
 
 const HostInfo kInfo{.address = "10.0.0.1", .port = 1, .version = "1"};
 
-control::MacAddress mac_of(std::size_t number) {
+model::MacAddress mac_of(std::size_t number) {
   return {2, 0, 0, 0, static_cast<std::uint8_t>(number >> 8), static_cast<std::uint8_t>(number)};
 }
 GidId gid_of(std::size_t number) {

@@ -10,16 +10,15 @@
 #include <tuple>
 #include <utility>
 
-#include "control/fingerprint.h"
-#include "control/json_reader.h"
-#include "control/network_json.h"
-#include "control/segment.h"
-#include "control/vm.h"
-#include "control/vm_json.h"
+#include "api/network_json.h"
+#include "json/json_reader.h"
+#include "json/json_text.h"
+#include "model/fingerprint.h"
+#include "model/segment.h"
+#include "model/vm.h"
 
 namespace paravane::inventory {
 
-using control::JsonReader;
 using nlohmann::json;
 
 namespace {
@@ -73,10 +72,10 @@ std::optional<HostInfo> read_info(const json& value) {
   info.closed = reader.text("closed").value_or("");
   info.key = reader.text("key").value_or("");
   if (!reader.finish_ignoring_unknown() || !is_address(info.address)) return std::nullopt;
-  if (!is_printable(info.version, control::kMaxNameLength)) return std::nullopt;
+  if (!is_printable(info.version, model::kMaxNameLength)) return std::nullopt;
   if (!is_printable(info.closed, kMaxReason)) return std::nullopt;
   if (info.port == 0 && info.closed.empty()) return std::nullopt;
-  if (!info.key.empty() && !control::is_fingerprint(info.key)) return std::nullopt;
+  if (!info.key.empty() && !model::is_fingerprint(info.key)) return std::nullopt;
   return info;
 }
 
@@ -106,12 +105,12 @@ std::string port_group_document(const std::string& name) {
   return std::string(kPortGroups) + name;
 }
 
-std::string print_switch(const control::DistributedSwitch& vds) {
-  return control::to_json(vds).dump();
+std::string print_switch(const model::DistributedSwitch& vds) {
+  return api::to_json(vds).dump();
 }
 
-std::string print_port_group(const control::PortGroup& group) {
-  return control::to_json(group).dump();
+std::string print_port_group(const model::PortGroup& group) {
+  return api::to_json(group).dump();
 }
 
 std::optional<GidOwner> View::owner(const GidId& id) const {
@@ -154,7 +153,7 @@ bool Records::put_host_key(HostRecords& host, const HostKey& key, const KeyValue
     case HostKey::Kind::kGid: host.gids[{key.gid, key.adapter}] = pair.create_revision; return true;
   }
   host.info.reset();  // an odd one takes the place of what stood there before
-  const Result<json> value = control::parse_json(pair.value);
+  const Result<json> value = parse_json(pair.value);
   if (value && value->is_object()) host.info = read_info(*value);
   return host.info.has_value();
 }
@@ -198,7 +197,7 @@ bool Records::read_document(const std::string& name, const std::string& text, Re
     members_[*host] = std::move(*record);
     return true;
   }
-  const Result<json> value = control::parse_json(text);
+  const Result<json> value = parse_json(text);
   if (value && name == kClusterDocument) {
     authority_ = JsonReader(*value, "cluster").text("authority").value_or("");
   }
@@ -207,14 +206,14 @@ bool Records::read_document(const std::string& name, const std::string& text, Re
 
 bool Records::read_network_document(const std::string& name, const json& value, Revision written) {
   if (name.starts_with(kSwitches)) {
-    auto vds = control::kept_switch_from_json(value);
+    auto vds = api::kept_switch_from_json(value);
     if (!vds || name != switch_document(vds->name)) return false;
-    if (network_.switches.size() >= control::kMaxSwitches) return false;
+    if (network_.switches.size() >= model::kMaxSwitches) return false;
     network_.switches[vds->name] = std::move(*vds);
   } else if (name.starts_with(kPortGroups)) {
-    auto group = control::kept_port_group_from_json(value);
+    auto group = api::kept_port_group_from_json(value);
     if (!group || name != port_group_document(group->name)) return false;
-    if (network_.port_groups.size() >= control::kMaxPortGroups) return false;
+    if (network_.port_groups.size() >= model::kMaxPortGroups) return false;
     port_groups_written_[group->name] = written;
     network_.port_groups[group->name] = std::move(*group);
   }
@@ -281,7 +280,7 @@ void Records::show_adapters(const HostRecords& records, Host& host) {
 }
 
 void Records::settle_macs(View& view) const {
-  std::map<control::MacAddress, Best<Revision>> best;
+  std::map<model::MacAddress, Best<Revision>> best;
   for (const auto& [name, host] : hosts_) {
     for (const auto& [key, created] : host.macs) {
       offer(best, key.second, {.age = created, .owner = {name, key.first}});
@@ -295,13 +294,13 @@ void Records::settle_macs(View& view) const {
       if (owner == GidOwner{name, id}) continue;
       view.lost.push_back(
           {name, mac_key(id, mac),
-           fmt::format("MAC address {} belongs to adapter {} of host {}", control::format_mac(mac),
+           fmt::format("MAC address {} belongs to adapter {} of host {}", model::format_mac(mac),
                        format_adapter(owner.adapter), owner.host)});
     }
   }
 }
 
-std::map<AdapterId, Records::Standing> Records::standings(const control::Network& network,
+std::map<AdapterId, Records::Standing> Records::standings(const model::Network& network,
                                                           const HostRecords& host) const {
   std::map<AdapterId, Standing> all;
   for (const auto& [key, created] : host.macs) {
@@ -310,7 +309,7 @@ std::map<AdapterId, Records::Standing> Records::standings(const control::Network
   }
   for (const auto& [key, created] : host.port_groups) {
     const auto adapter = all.find(key.first);
-    const auto segment = control::segment_number(network, key.second);
+    const auto segment = model::segment_number(network, key.second);
     if (adapter == all.end() || !segment) continue;
     const Revision since = std::max(adapter->second.since, created);
     const Age age{.counted = std::max(since, port_groups_written_.at(key.second)),

@@ -28,11 +28,11 @@
 #include <vector>
 
 #include "base/result.h"
-#include "control/distributed_switch.h"
-#include "control/mac_address.h"
 #include "inventory/etcd_json.h"
 #include "inventory/keys.h"
 #include "inventory/member_record.h"
+#include "model/distributed_switch.h"
+#include "model/mac_address.h"
 
 namespace paravane::inventory {
 
@@ -45,7 +45,7 @@ struct HostInfo {
 };
 
 struct AdapterInfo {
-  control::MacAddress mac{};
+  model::MacAddress mac{};
   std::string port_group;  // empty: none
 };
 
@@ -58,8 +58,8 @@ void say_gid(OwnKeys& own, const GidId& gid, const AdapterId& adapter);
 // Documents below config/: a switch and a port group, by their names.
 std::string switch_document(const std::string& name);
 std::string port_group_document(const std::string& name);
-std::string print_switch(const control::DistributedSwitch& vds);
-std::string print_port_group(const control::PortGroup& group);
+std::string print_switch(const model::DistributedSwitch& vds);
+std::string print_port_group(const model::PortGroup& group);
 
 struct GidOwner {
   std::string host;
@@ -95,9 +95,9 @@ struct View {
 
   std::map<std::string, Host> hosts;
   std::map<GidId, GidOwner> gids;
-  std::map<control::MacAddress, GidOwner> macs;
+  std::map<model::MacAddress, GidOwner> macs;
   std::map<std::string, std::string> documents;  // below config/, their JSON as it stands there
-  control::Network network;  // of those documents; each port group has its switch
+  model::Network network;  // of those documents; each port group has its switch
   // Of those documents; none until the authority's own is among them. That is written last:
   // who is missing in half a list is no stranger.
   MemberRecords members;
@@ -125,7 +125,7 @@ class Records {
   // Of keys: since when they are there.
   struct HostRecords {
     std::optional<HostInfo> info;
-    std::map<std::pair<AdapterId, control::MacAddress>, Revision> macs;
+    std::map<std::pair<AdapterId, model::MacAddress>, Revision> macs;
     std::map<std::pair<AdapterId, std::string>, Revision> port_groups;
     std::map<std::pair<GidId, AdapterId>, Revision> gids;
     std::set<std::size_t> odd;  // hashes of keys that are not as they should be
@@ -154,7 +154,7 @@ class Records {
   bool read_network_document(const std::string& name, const nlohmann::json& value,
                              Revision written);
   static void show_adapters(const HostRecords& records, Host& host);
-  std::map<AdapterId, Standing> standings(const control::Network& network,
+  std::map<AdapterId, Standing> standings(const model::Network& network,
                                           const HostRecords& host) const;
   // Or why a claim of that host counts for nothing, whoever else has made it.
   static Result<Age> age_of(const View& view, const std::map<AdapterId, Standing>& all,
@@ -166,7 +166,7 @@ class Records {
 
   std::map<std::string, HostRecords> hosts_;
   std::map<std::string, std::string> documents_;
-  control::Network network_;  // as documents say; a port group's switch may not be there
+  model::Network network_;  // as documents say; a port group's switch may not be there
   MemberRecords members_;
   std::string authority_;                                // the host that has it; empty: not said
   std::map<std::string, Revision> port_groups_written_;  // of network_

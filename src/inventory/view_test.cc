@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "control/segment.h"
+#include "model/segment.h"
 
 namespace paravane::inventory {
 namespace {
@@ -12,14 +12,14 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
 
-constexpr control::MacAddress kMacA{0x02, 0, 0, 0, 0, 0x0A};
-constexpr control::MacAddress kMacB{0x02, 0, 0, 0, 0, 0x0B};
+constexpr model::MacAddress kMacA{0x02, 0, 0, 0, 0, 0x0A};
+constexpr model::MacAddress kMacB{0x02, 0, 0, 0, 0, 0x0B};
 const AdapterId kVm{"vm", 1};
-const control::Network kNetwork{.switches = {{"lan", {.name = "lan"}}},
-                                .port_groups = {{"a", {.name = "a", .vds = "lan", .vlan = 10}},
-                                                {"b", {.name = "b", .vds = "lan", .vlan = 20}}}};
-const std::uint64_t kA = *control::segment_number(kNetwork, "a");
-const std::uint64_t kB = *control::segment_number(kNetwork, "b");
+const model::Network kNetwork{.switches = {{"lan", {.name = "lan"}}},
+                              .port_groups = {{"a", {.name = "a", .vds = "lan", .vlan = 10}},
+                                              {"b", {.name = "b", .vds = "lan", .vlan = 20}}}};
+const std::uint64_t kA = *model::segment_number(kNetwork, "a");
+const std::uint64_t kB = *model::segment_number(kNetwork, "b");
 const GidId kOther{kA, {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF, 10, 0, 0, 1}, RoceType::kV2};
 const GidId kOtherInB{kB, kOther.gid, RoceType::kV2};
 
@@ -61,7 +61,7 @@ class ViewTest : public testing::Test {
     }
     for (const auto& [key, value] : keys) put(mine + key, value);
   }
-  void put_adapter(const std::string& host, const control::MacAddress& mac,
+  void put_adapter(const std::string& host, const model::MacAddress& mac,
                    const std::string& port_group = "a", const AdapterId& id = kVm) {
     OwnKeys own;
     say_adapter(own, id, {.mac = mac, .port_group = port_group});
@@ -287,7 +287,7 @@ TEST_F(ViewTest, AClaimEndsWithItsPortGroup) {
   EXPECT_EQ(view()->owner(kOther)->host, "a");
   erase(std::string(kConfigPrefix) + switch_document("lan"));
   EXPECT_THAT(view()->gids, IsEmpty());
-  EXPECT_EQ(view()->network, control::Network());
+  EXPECT_EQ(view()->network, model::Network());
 }
 
 TEST_F(ViewTest, SwitchesAndPortGroupsAreCheckedAsAStrangers) {
@@ -365,14 +365,14 @@ TEST_F(ViewTest, AHostSaysWhichKeyItUses) {
 }
 
 TEST_F(ViewTest, ThereAreSoManySwitchesAndPortGroupsAndNoMore) {
-  for (std::size_t i = 0; i < control::kMaxPortGroups + 10; ++i) {
+  for (std::size_t i = 0; i < model::kMaxPortGroups + 10; ++i) {
     const std::string name = "x" + std::to_string(i);
     put(std::string(kConfigPrefix) + switch_document(name), print_switch({.name = name}));
     put(std::string(kConfigPrefix) + port_group_document(name),
         print_port_group({.name = name, .vds = "lan"}));
   }
-  EXPECT_EQ(view()->network.switches.size(), control::kMaxSwitches);
-  EXPECT_EQ(view()->network.port_groups.size(), control::kMaxPortGroups);
+  EXPECT_EQ(view()->network.switches.size(), model::kMaxSwitches);
+  EXPECT_EQ(view()->network.port_groups.size(), model::kMaxPortGroups);
 }
 
 TEST_F(ViewTest, OddValuesCountForNothing) {

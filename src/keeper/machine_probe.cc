@@ -34,16 +34,15 @@ std::string describe(const ethernet::Nic& nic, const PciNames& names) {
 
 }  // namespace
 
-std::vector<control::PhysicalNic> to_control(std::vector<ethernet::Nic> nics,
-                                             const PciNames& names) {
+std::vector<model::PhysicalNic> to_control(std::vector<ethernet::Nic> nics, const PciNames& names) {
   std::ranges::sort(nics, {}, [](const ethernet::Nic& nic) { return order_of(nic.pci, nic.name); });
-  if (nics.size() > control::kMaxNics) nics.resize(control::kMaxNics);
-  std::vector<control::PhysicalNic> list;
+  if (nics.size() > model::kMaxNics) nics.resize(model::kMaxNics);
+  std::vector<model::PhysicalNic> list;
   for (const ethernet::Nic& nic : nics) {
     const bool alone = std::ranges::count(nics, nic.pci, &ethernet::Nic::pci) == 1;
     std::string identity = identity_of(nic, alone);
     const bool taken =  // two with the same address, as of a maker without care
-        std::ranges::find(list, identity, &control::PhysicalNic::identity) != list.end();
+        std::ranges::find(list, identity, &model::PhysicalNic::identity) != list.end();
     if (taken) identity = "name " + nic.name;
     list.push_back({.name = "",
                     .identity = std::move(identity),
@@ -62,12 +61,12 @@ std::vector<control::PhysicalNic> to_control(std::vector<ethernet::Nic> nics,
   return list;
 }
 
-std::vector<control::RdmaDevice> to_control(std::vector<rdma::Port> ports, const PciNames& names) {
+std::vector<model::RdmaDevice> to_control(std::vector<rdma::Port> ports, const PciNames& names) {
   std::ranges::sort(ports, {}, [](const rdma::Port& port) {
     return order_of(port.pci, std::pair(port.device, port.number));
   });
-  if (ports.size() > control::kMaxRdmaDevices) ports.resize(control::kMaxRdmaDevices);
-  std::vector<control::RdmaDevice> list;
+  if (ports.size() > model::kMaxRdmaDevices) ports.resize(model::kMaxRdmaDevices);
+  std::vector<model::RdmaDevice> list;
   for (const rdma::Port& port : ports) {
     const std::string place = port.pci.empty() ? "name " + port.device : "pci " + port.pci;
     const std::string maker = names.find(port.pci).device;
@@ -78,7 +77,7 @@ std::vector<control::RdmaDevice> to_control(std::vector<rdma::Port> ports, const
                     .driver = port.driver,
                     .description = maker.empty() ? port.device : maker,
                     .link_layer = port.link_layer,
-                    .state = static_cast<control::RdmaState>(port.state),
+                    .state = static_cast<model::RdmaState>(port.state),
                     .mtu = port.mtu,
                     .speed_mbps = port.speed_mbps,
                     .paired_link = port.net_device,
@@ -90,24 +89,24 @@ std::vector<control::RdmaDevice> to_control(std::vector<rdma::Port> ports, const
   return list;
 }
 
-Result<control::Machine> MachineProbe::look() {
+Result<model::Machine> MachineProbe::look() {
   std::vector<rdma::Port> ports = rdma::list_ports();
   // A NIC that an RDMA device is paired with is listed, hardware or not.
   std::set<std::string> named = config_.uplinks;
   for (const rdma::Port& port : ports) named.insert(port.net_device);
   auto nics = ethernet::list_nics(named, config_.cluster_address);
   if (!nics) return std::unexpected(nics.error());
-  return control::Machine{.nics = to_control(std::move(*nics), names_),
-                          .rdma_devices = to_control(std::move(ports), names_)};
+  return model::Machine{.nics = to_control(std::move(*nics), names_),
+                        .rdma_devices = to_control(std::move(ports), names_)};
 }
 
-Result<control::RdmaStats> MachineProbe::read_stats(const std::string& device, std::uint32_t port) {
+Result<model::RdmaStats> MachineProbe::read_stats(const std::string& device, std::uint32_t port) {
   auto counters = rdma::read_counters(device, port);
   if (!counters) return std::unexpected(counters.error());
-  return control::RdmaStats{.name = "",
-                            .counters = std::move(counters->counters),
-                            .hw_counters = std::move(counters->hw_counters),
-                            .resources = std::move(counters->resources)};
+  return model::RdmaStats{.name = "",
+                          .counters = std::move(counters->counters),
+                          .hw_counters = std::move(counters->hw_counters),
+                          .resources = std::move(counters->resources)};
 }
 
 }  // namespace paravane::keeper

@@ -26,8 +26,8 @@ class MachineProbe final : public privsep::MachineLooker {
  public:
   explicit MachineProbe(MachineProbeConfig config) : config_(std::move(config)) {}
 
-  Result<control::Machine> look() override;
-  Result<control::RdmaStats> read_stats(const std::string& device, std::uint32_t port) override;
+  Result<model::Machine> look() override;
+  Result<model::RdmaStats> read_stats(const std::string& device, std::uint32_t port) override;
 
  private:
   MachineProbeConfig config_;
@@ -35,8 +35,7 @@ class MachineProbe final : public privsep::MachineLooker {
 };
 
 // By PCI address, then what is on none, by name; no more than there may be.
-std::vector<control::PhysicalNic> to_control(std::vector<ethernet::Nic> nics,
-                                             const PciNames& names);
-std::vector<control::RdmaDevice> to_control(std::vector<rdma::Port> ports, const PciNames& names);
+std::vector<model::PhysicalNic> to_control(std::vector<ethernet::Nic> nics, const PciNames& names);
+std::vector<model::RdmaDevice> to_control(std::vector<rdma::Port> ports, const PciNames& names);
 
 }  // namespace paravane::keeper

@@ -86,10 +86,10 @@ TEST_F(MachineProbeTest, ListsPortsOfRdmaDevices) {
            .pci = "0000:03:00.0",
            .state = rdma::PortState::kActive}},
       names_);
-  EXPECT_THAT(devices, ElementsAre(Field(&control::RdmaDevice::identity, "pci 0000:03:00.0 port 1"),
-                                   Field(&control::RdmaDevice::identity, "pci 0000:03:00.0 port 2"),
-                                   Field(&control::RdmaDevice::identity, "name rxe0 port 1")));
-  EXPECT_EQ(devices[0].state, control::RdmaState::kActive);
+  EXPECT_THAT(devices, ElementsAre(Field(&model::RdmaDevice::identity, "pci 0000:03:00.0 port 1"),
+                                   Field(&model::RdmaDevice::identity, "pci 0000:03:00.0 port 2"),
+                                   Field(&model::RdmaDevice::identity, "name rxe0 port 1")));
+  EXPECT_EQ(devices[0].state, model::RdmaState::kActive);
   EXPECT_EQ(devices[0].description, "MT27700 Family [ConnectX-4]");
   EXPECT_EQ(devices[2].description, "rxe0");
   EXPECT_EQ(devices[2].paired_link, "eth1");
@@ -98,8 +98,8 @@ TEST_F(MachineProbeTest, ListsPortsOfRdmaDevices) {
 TEST_F(MachineProbeTest, ListsNoMoreThanThereMayBe) {
   std::vector<ethernet::Nic> nics(1000);
   for (std::size_t i = 0; i < nics.size(); ++i) nics[i].name = "v" + std::to_string(i);
-  EXPECT_EQ(to_control(std::move(nics), names_).size(), control::kMaxNics);
-  EXPECT_EQ(to_control(std::vector<rdma::Port>(1000), names_).size(), control::kMaxRdmaDevices);
+  EXPECT_EQ(to_control(std::move(nics), names_).size(), model::kMaxNics);
+  EXPECT_EQ(to_control(std::vector<rdma::Port>(1000), names_).size(), model::kMaxRdmaDevices);
 }
 
 }  // namespace

@@ -7,15 +7,15 @@
 #include <set>
 #include <utility>
 
-#include "control/interface_name.h"
-#include "control/vm.h"
 #include "ethernet/links.h"
+#include "model/interface_name.h"
+#include "model/vm.h"
 
 namespace paravane::keeper {
 namespace {
 
-using control::SwitchForm;
 using ethernet::WantedPort;
+using model::SwitchForm;
 
 class Layout {
  public:
@@ -29,7 +29,7 @@ class Layout {
     for (const privsep::SwitchPlan::Switch& vds : plan_.switches) {
       privsep::SwitchReport::Switch& report = layout_.report.switches.emplace_back();
       report.name = vds.name;
-      report.form = vlan_aware_ ? SwitchForm::kVlanAware : SwitchForm::kPlain;
+      report.form = vlan_aware_ ? model::SwitchForm::kVlanAware : model::SwitchForm::kPlain;
       if (vlan_aware_) {
         lay_out_vlan_aware(vds, report);
       } else {
@@ -70,7 +70,7 @@ class Layout {
 
   void lay_out_vlan_aware(const privsep::SwitchPlan::Switch& vds,
                           privsep::SwitchReport::Switch& report) {
-    const std::string bridge = control::bridge_name(vds.name);
+    const std::string bridge = model::bridge_name(vds.name);
     if (!add_bridge(vds, bridge, report) || vds.uplink.empty()) return;
     WantedPort uplink{.name = vds.uplink, .bridge = bridge};
     for (const std::uint32_t vlan : vds.vlans) {
@@ -85,13 +85,13 @@ class Layout {
     std::vector<std::uint32_t> alone;
     bool has_untagged = false;
     for (const std::uint32_t vlan : vds.vlans) {
-      if (!add_bridge(vds, control::bridge_name(vds.name, vlan), report)) continue;
+      if (!add_bridge(vds, model::bridge_name(vds.name, vlan), report)) continue;
       if (vlan != 0) alone.push_back(vlan);
       has_untagged = has_untagged || vlan == 0;
     }
     if (vds.uplink.empty()) return;
     if (has_untagged) {
-      add_uplink({.name = vds.uplink, .bridge = control::bridge_name(vds.name)}, report);
+      add_uplink({.name = vds.uplink, .bridge = model::bridge_name(vds.name)}, report);
     }
     if (!alone.empty()) {
       report.problems.push_back(
@@ -106,15 +106,15 @@ class Layout {
   // from outside with just that.
   static std::uint16_t inner_vlan(const privsep::SwitchPlan::Switch& vds, std::uint32_t vlan) {
     if (vlan != 0) return static_cast<std::uint16_t>(vlan);
-    std::uint32_t free = control::kMaxVlan;
+    std::uint32_t free = model::kMaxVlan;
     while (free > 1 && std::ranges::find(vds.vlans, free) != vds.vlans.end()) --free;
     return static_cast<std::uint16_t>(free);
   }
 
   void lay_out_tap(const privsep::SwitchPlan::Tap& tap) {
     std::vector<std::string> problems;
-    const std::string name = control::tap_name(tap.vm, tap.adapter);
-    const std::string bridge = control::bridge_name(tap.vds, vlan_aware_ ? 0 : tap.vlan);
+    const std::string name = model::tap_name(tap.vm, tap.adapter);
+    const std::string bridge = model::bridge_name(tap.vds, vlan_aware_ ? 0 : tap.vlan);
     if (!good_bridges_.contains({tap.vds, bridge})) {
       problems.push_back(fmt::format("{}: its bridge {} is another switch's", name, bridge));
     }
@@ -128,13 +128,13 @@ class Layout {
                                   .bridge = bridge,
                                   .untagged = inner_vlan(*vds, tap.vlan),
                                   .tagged = {},
-                                  .label = control::adapter_name(tap.vm, tap.adapter)});
+                                  .label = model::adapter_name(tap.vm, tap.adapter)});
   }
 
   void lay_out_vmknic(const privsep::SwitchPlan::Vmknic& vmknic) {
     std::vector<std::string> problems;
-    const std::string bridge = control::bridge_name(vmknic.vds, vlan_aware_ ? 0 : vmknic.vlan);
-    const std::string port = control::vmknic_port_name(vmknic.name);
+    const std::string bridge = model::bridge_name(vmknic.vds, vlan_aware_ ? 0 : vmknic.vlan);
+    const std::string port = model::vmknic_port_name(vmknic.name);
     if (!good_bridges_.contains({vmknic.vds, bridge})) {
       problems.push_back(fmt::format("its bridge {} is another switch's", bridge));
     }
@@ -173,12 +173,12 @@ void sort_in(const privsep::SwitchPlan& plan, const std::vector<ethernet::LinkPr
       if (about) vds.problems.push_back(text);
     }
     for (const privsep::SwitchPlan::Tap& tap : plan.taps) {
-      if (control::tap_name(tap.vm, tap.adapter) != problem.link) continue;
+      if (model::tap_name(tap.vm, tap.adapter) != problem.link) continue;
       report.taps.push_back({.vm = tap.vm, .adapter = tap.adapter, .problem = text});
     }
     for (const privsep::SwitchPlan::Vmknic& vmknic : plan.vmknics) {
       const bool about =
-          problem.link == vmknic.name || problem.link == control::vmknic_port_name(vmknic.name);
+          problem.link == vmknic.name || problem.link == model::vmknic_port_name(vmknic.name);
       if (about) report.vmknics.push_back({.name = vmknic.name, .problem = text});
     }
   }
@@ -216,7 +216,7 @@ std::optional<privsep::SwitchReport::Management> SwitchBuilder::find_management(
   if (!holder) return std::nullopt;
   return privsep::SwitchReport::Management{
       .interface = holder->link.name,
-      .mac = control::parse_mac(holder->link.mac).value_or(control::MacAddress{}),
+      .mac = model::parse_mac(holder->link.mac).value_or(model::MacAddress{}),
       .mtu = holder->link.mtu,
       .ipv4 = holder->ipv4};
 }

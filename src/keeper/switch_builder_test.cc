@@ -12,7 +12,7 @@
 namespace paravane::keeper {
 namespace {
 
-using control::SwitchForm;
+using model::SwitchForm;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -42,7 +42,7 @@ TEST(LayOut, IsOneBridgeWhereItFiltersVlans) {
   // Untagged on the wire, and inside in a VLAN that no port group has.
   EXPECT_EQ(layout.links.uplinks[0].untagged, 4094);
   EXPECT_EQ(layout.links.taps[1].untagged, 4094);
-  EXPECT_EQ(layout.report.switches[0].form, SwitchForm::kVlanAware);
+  EXPECT_EQ(layout.report.switches[0].form, model::SwitchForm::kVlanAware);
   EXPECT_THAT(layout.report.switches[0].problems, IsEmpty());
 }
 
@@ -58,7 +58,7 @@ TEST(LayOut, TheVlanOfUntaggedFramesIsNoPortGroups) {
 TEST(LayOut, IsABridgePerVlanElsewhereAndSaysWhatThatCosts) {
   const SwitchLayout layout = lay_out(some_plan(), some_config(), false);
   const privsep::SwitchReport::Switch& lan = layout.report.switches[0];
-  EXPECT_EQ(lan.form, SwitchForm::kPlain);
+  EXPECT_EQ(lan.form, model::SwitchForm::kPlain);
   EXPECT_THAT(lan.bridges, ElementsAre("pvs-lan", "pvs-lan+10", "pvs-lan+20"));
   EXPECT_THAT(lan.problems, ElementsAre(HasSubstr("VLAN 10, 20 has no uplink")));
   ASSERT_EQ(layout.links.uplinks.size(), 1u);

@@ -16,11 +16,11 @@ class MetricsCarrier final : public MetricsSource {
   // Both outlive the carrier; `host` is used on the thread that `mailbox` belongs to.
   MetricsCarrier(MetricsSource& host, Mailbox& mailbox) : host_(host), mailbox_(mailbox) {}
 
-  control::ApiResult<std::shared_ptr<const MetricsSnapshot>> metrics() override {
+  model::ApiResult<std::shared_ptr<const MetricsSnapshot>> metrics() override {
     auto answer = mailbox_.ask([this] { return host_.metrics(); }, kLimit);
     if (answer) return std::move(*answer);
-    return control::refuse(control::ApiErrorCode::kBusy, "the daemon did not answer in time",
-                           "Ask again.");
+    return model::refuse(model::ApiErrorCode::kBusy, "the daemon did not answer in time",
+                         "Ask again.");
   }
 
  private:

@@ -9,11 +9,11 @@
 #include <map>
 #include <string>
 
+#include "api/api_handler.h"
+#include "api/event_log.h"
 #include "base/mutex.h"
-#include "control/api_handler.h"
-#include "control/cluster.h"
-#include "control/event_log.h"
 #include "metrics/metrics_snapshot.h"
+#include "model/cluster.h"
 
 namespace paravane::metrics {
 
@@ -36,28 +36,28 @@ class RequestCounts {
 // What a page is made of. All outlive who has them.
 struct MetricsParts {
   MetricsSource& source;
-  control::ClusterManagement& cluster;
-  const control::EventLog& events;
+  model::ClusterManagement& cluster;
+  const api::EventLog& events;
   const RequestCounts& requests;
 };
 
-class MetricsHandler final : public control::RequestHandler {
+class MetricsHandler final : public api::RequestHandler {
  public:
   explicit MetricsHandler(MetricsParts parts) : parts_(parts) {}
-  control::ApiResponse handle(const control::ApiRequest& request) override;
+  api::ApiResponse handle(const api::ApiRequest& request) override;
 
  private:
   MetricsParts parts_;
 };
 
-class ObservedApi final : public control::RequestHandler {
+class ObservedApi final : public api::RequestHandler {
  public:
-  ObservedApi(control::ApiHandler& api, MetricsHandler& metrics, RequestCounts& counts)
+  ObservedApi(api::ApiHandler& api, MetricsHandler& metrics, RequestCounts& counts)
       : api_(api), metrics_(metrics), counts_(counts) {}
-  control::ApiResponse handle(const control::ApiRequest& request) override;
+  api::ApiResponse handle(const api::ApiRequest& request) override;
 
  private:
-  control::ApiHandler& api_;
+  api::ApiHandler& api_;
   MetricsHandler& metrics_;
   RequestCounts& counts_;
 };

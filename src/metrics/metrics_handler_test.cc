@@ -20,19 +20,19 @@ using testing::StartsWith;
 
 class FakeSource final : public MetricsSource {
  public:
-  control::ApiResult<std::shared_ptr<const MetricsSnapshot>> metrics() override {
+  model::ApiResult<std::shared_ptr<const MetricsSnapshot>> metrics() override {
     if (fault) return std::unexpected(*fault);
     return std::make_shared<const MetricsSnapshot>(sample_metrics());
   }
-  std::optional<control::ApiError> fault;
+  std::optional<model::ApiError> fault;
 };
 
 class MetricsHandlerTest : public testing::Test {
  protected:
-  control::ApiResponse get(const std::string& path) {
+  api::ApiResponse get(const std::string& path) {
     return handler_.handle({.method = "GET", .path = path});
   }
-  std::string exchange(const std::string& bytes, control::RequestHandler& handler) {
+  std::string exchange(const std::string& bytes, api::RequestHandler& handler) {
     int ends[2] = {-1, -1};
     EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
     const UniqueFd client(ends[0]);
@@ -50,16 +50,16 @@ class MetricsHandlerTest : public testing::Test {
   FakeSource source_;
   FakeCluster cluster_;
   FakeManagement management_;
-  control::EventLog events_{"b0"};
+  api::EventLog events_{"b0"};
   RequestCounts counts_;
   MetricsHandler handler_{
       {.source = source_, .cluster = cluster_, .events = events_, .requests = counts_}};
-  control::ApiHandler api_{management_};
+  api::ApiHandler api_{management_};
   ObservedApi observed_{api_, handler_, counts_};
 };
 
 TEST_F(MetricsHandlerTest, GivesThePage) {
-  const control::ApiResponse response = get("/metrics");
+  const api::ApiResponse response = get("/metrics");
   EXPECT_EQ(response.status, 200);
   EXPECT_STREQ(response.content_type, "text/plain; version=0.0.4; charset=utf-8");
   EXPECT_THAT(response.body,
@@ -79,7 +79,7 @@ TEST_F(MetricsHandlerTest, GivesNothingElse) {
 
 TEST_F(MetricsHandlerTest, SaysWhyThereIsNone) {
   source_.fault =
-      control::ApiError{.code = control::ApiErrorCode::kBusy, .message = "busy", .remedy = {}};
+      model::ApiError{.code = model::ApiErrorCode::kBusy, .message = "busy", .remedy = {}};
   EXPECT_EQ(get("/metrics").status, 503);
 }
 

@@ -70,9 +70,9 @@ constexpr std::array kMappings = {
 };
 
 std::uint64_t value_of(const worker::AdapterMetrics& adapter, std::string_view name) {
-  for (const control::CounterGroup& group : adapter.groups) {
+  for (const model::CounterGroup& group : adapter.groups) {
     if (group.name != "engine" && group.name != "device") continue;
-    for (const control::CounterValue& counter : group.counters) {
+    for (const model::CounterValue& counter : group.counters) {
       if (counter.name == name) return counter.value;
     }
   }
@@ -86,11 +86,11 @@ std::string family(std::string_view name) {
 }  // namespace
 
 void add_infiniband(const VmMetrics& vm, std::size_t place, FamilySet& families) {
-  const control::VmSpec& spec = vm.status.spec;
-  const control::AdapterSpec& adapter = spec.adapters[place];
+  const model::VmSpec& spec = vm.status.spec;
+  const model::AdapterSpec& adapter = spec.adapters[place];
   const std::string device = spec.name + "/" + std::to_string(adapter.number);
   const MetricLabels labels = {{"device", device}, {"port", "1"}};
-  const bool active = vm.status.adapters[place].state == control::VmState::kActive;
+  const bool active = vm.status.adapters[place].state == model::VmState::kActive;
   families.gauge(family("info"), "What the adapter is, value is always 1",
                  {{"device", device},
                   {"board_id", std::to_string(spec.version)},

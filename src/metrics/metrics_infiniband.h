@@ -5,9 +5,9 @@
 
 #include <cstdint>
 
-#include "control/vm.h"
 #include "metrics/family_set.h"
 #include "metrics/metrics_snapshot.h"
+#include "model/vm.h"
 
 namespace paravane::metrics {
 

@@ -10,9 +10,9 @@
 namespace paravane::metrics {
 namespace {
 
-using control::CounterValue;
-using control::QpStats;
-using control::VmState;
+using model::CounterValue;
+using model::QpStats;
+using model::VmState;
 
 constexpr double kMicro = 1e-6;
 
@@ -22,8 +22,8 @@ double number(std::uint64_t value) {
 
 // A Counter of ours as a metric. Those in microseconds become seconds, and "the longest"
 // is no counter.
-void add_counter(const std::string& prefix, const CounterValue& counter, const MetricLabels& labels,
-                 FamilySet& families) {
+void add_counter(const std::string& prefix, const model::CounterValue& counter,
+                 const MetricLabels& labels, FamilySet& families) {
   std::string_view name = counter.name;
   if (name.starts_with(prefix + "_")) name.remove_prefix(prefix.size() + 1);
   const bool is_time = name.ends_with("_us");
@@ -41,7 +41,7 @@ void add_counter(const std::string& prefix, const CounterValue& counter, const M
   }
 }
 
-void add_queue_pair(const QpStats& qp, const MetricLabels& labels, FamilySet& families) {
+void add_queue_pair(const model::QpStats& qp, const MetricLabels& labels, FamilySet& families) {
   const auto add = [&](const char* name, const char* help, std::uint64_t value) {
     families.counter(fmt::format("paravane_qp_{}_total", name), help, labels, number(value));
   };
@@ -61,7 +61,7 @@ void add_queue_pairs(const worker::AdapterMetrics& adapter, const MetricLabels& 
     all.emplace_back("qp", qp);
     return all;
   };
-  for (const QpStats& qp : adapter.queue_pairs) {
+  for (const model::QpStats& qp : adapter.queue_pairs) {
     const MetricLabels one = with(std::to_string(qp.number));
     add_queue_pair(qp, one, families);
     MetricLabels info = one;
@@ -84,8 +84,8 @@ void add_adapter(const worker::AdapterMetrics& adapter, const MetricLabels& labe
     all.insert(all.end(), more);
     return all;
   };
-  for (const control::CounterGroup& group : adapter.groups) {
-    for (const CounterValue& counter : group.counters) {
+  for (const model::CounterGroup& group : adapter.groups) {
+    for (const model::CounterValue& counter : group.counters) {
       add_counter(group.name, counter, labels, families);
     }
   }
@@ -113,19 +113,19 @@ void add_adapter(const worker::AdapterMetrics& adapter, const MetricLabels& labe
 }
 
 void add_vm(const VmMetrics& vm, FamilySet& families) {
-  const control::VmSpec& spec = vm.status.spec;
+  const model::VmSpec& spec = vm.status.spec;
   families.gauge("paravane_vm_info", "What a VM is, value is always 1",
                  {{"vm", spec.name}, {"hw_version", std::to_string(spec.hw_version)}}, 1);
   for (std::size_t i = 0; i < spec.adapters.size(); ++i) {
-    const control::AdapterSpec& adapter = spec.adapters[i];
-    const VmState state = vm.status.adapters[i].state;
+    const model::AdapterSpec& adapter = spec.adapters[i];
+    const model::VmState state = vm.status.adapters[i].state;
     const MetricLabels labels = {{"vm", spec.name}, {"adapter", std::to_string(adapter.number)}};
-    const bool attached = state == VmState::kAttached || state == VmState::kActive;
+    const bool attached = state == model::VmState::kAttached || state == model::VmState::kActive;
     families.gauge("paravane_adapter_attached", "Whether a VMM is attached", labels, attached);
     families.gauge("paravane_adapter_active", "Whether the guest's driver runs", labels,
-                   state == VmState::kActive);
+                   state == model::VmState::kActive);
     families.gauge("paravane_adapter_failed", "Whether the adapter could not be made", labels,
-                   state == VmState::kFailed);
+                   state == model::VmState::kFailed);
     families.gauge("paravane_adapter_connected", "Whether it is connected to the switch", labels,
                    adapter.connected);
     add_infiniband(vm, i, families);
@@ -134,7 +134,7 @@ void add_vm(const VmMetrics& vm, FamilySet& families) {
 }
 
 void add_daemon(const MetricsPageParts& parts, FamilySet& families) {
-  const control::DaemonStatus& status = parts.snapshot.status;
+  const model::DaemonStatus& status = parts.snapshot.status;
   families.gauge("paravane_daemon_info", "What the daemon is, value is always 1",
                  {{"version", status.version}, {"host", status.host}, {"boot", parts.boot}}, 1);
   families.gauge("paravane_daemon_uptime_seconds", "Time since the daemon's start", {},
@@ -148,17 +148,16 @@ void add_daemon(const MetricsPageParts& parts, FamilySet& families) {
     families.counter("paravane_api_requests_total", "Requests answered",
                      {{"code", std::to_string(code)}}, number(count));
   }
-  for (std::size_t i = 0; i < control::kSeverities; ++i) {
-    families.counter(
-        "paravane_events_total", "Events of the event log",
-        {{"severity", std::string(control::to_string(static_cast<control::Severity>(i)))}},
-        number(parts.events.by_severity.at(i)));
+  for (std::size_t i = 0; i < model::kSeverities; ++i) {
+    families.counter("paravane_events_total", "Events of the event log",
+                     {{"severity", std::string(model::to_string(static_cast<model::Severity>(i)))}},
+                     number(parts.events.by_severity.at(i)));
   }
   families.counter("paravane_events_dropped_total", "Events that made room for newer ones", {},
                    number(parts.events.dropped));
 }
 
-void add_cluster(const control::ClusterStatus& cluster, FamilySet& families) {
+void add_cluster(const model::ClusterStatus& cluster, FamilySet& families) {
   families.gauge("paravane_cluster_member", "Whether this host is in a cluster", {},
                  cluster.member);
   if (!cluster.member) return;
@@ -171,7 +170,7 @@ void add_cluster(const control::ClusterStatus& cluster, FamilySet& families) {
   families.gauge("paravane_cluster_odd_keys",
                  "Keys in the inventory that are not as they should be", {},
                  number(cluster.odd_keys));
-  for (const control::ClusterHost& host : cluster.hosts) {
+  for (const model::ClusterHost& host : cluster.hosts) {
     const MetricLabels labels = {{"host", host.name}};
     families.gauge("paravane_cluster_host_present", "Whether a host says that it is there", labels,
                    host.present);
@@ -192,7 +191,7 @@ std::string print_metrics(const MetricsPageParts& parts) {
   add_daemon(parts, families);
   add_cluster(parts.cluster, families);
   for (const worker::MetricGroup& group : parts.snapshot.groups) {
-    for (const CounterValue& counter : group.counters) {
+    for (const model::CounterValue& counter : group.counters) {
       add_counter(group.prefix, counter, group.labels, families);
     }
   }

@@ -6,9 +6,9 @@
 #include <map>
 #include <string>
 
-#include "control/cluster.h"
-#include "control/event_log.h"
+#include "api/event_log.h"
 #include "metrics/metrics_snapshot.h"
+#include "model/cluster.h"
 
 namespace paravane::metrics {
 
@@ -17,8 +17,8 @@ inline constexpr const char* kMetricsContentType = "text/plain; version=0.0.4; c
 
 struct MetricsPageParts {
   const MetricsSnapshot& snapshot;
-  const control::ClusterStatus& cluster;
-  const control::EventLog::Totals& events;
+  const model::ClusterStatus& cluster;
+  const api::EventLog::Totals& events;
   std::string boot;                                  // of the event log
   const std::map<int, std::uint64_t>& api_requests;  // by HTTP status
 };

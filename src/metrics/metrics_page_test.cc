@@ -25,8 +25,8 @@ class MetricsPage : public testing::Test {
   }
 
   MetricsSnapshot snapshot = sample_metrics();
-  control::ClusterStatus cluster = sample_cluster();
-  control::EventLog::Totals events{.by_severity = {5, 1, 0}};
+  model::ClusterStatus cluster = sample_cluster();
+  api::EventLog::Totals events{.by_severity = {5, 1, 0}};
   std::map<int, std::uint64_t> requests{{200, 7}, {404, 1}};
 };
 

@@ -12,7 +12,7 @@ constexpr unsigned kThreads = 2;
 
 }  // namespace
 
-MetricsPort::MetricsPort(std::string at, privsep::Dialer& dialer, control::RequestHandler& handler)
+MetricsPort::MetricsPort(std::string at, privsep::Dialer& dialer, api::RequestHandler& handler)
     : at_(std::move(at)),
       dialer_(dialer),
       handler_(handler),

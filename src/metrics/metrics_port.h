@@ -11,10 +11,10 @@
 #include <memory>
 #include <string>
 
+#include "api/api_handler.h"
 #include "base/instant.h"
 #include "base/result.h"
 #include "base/unique_fd.h"
-#include "control/api_handler.h"
 #include "http/http_door.h"
 #include "privsep/dialer.h"
 
@@ -27,7 +27,7 @@ class MetricsPort {
 
   // `at`: as in the file; empty: nothing is done. `dialer` and `handler` outlive us. REQUIRES:
   // close() before the dialer is closed.
-  MetricsPort(std::string at, privsep::Dialer& dialer, control::RequestHandler& handler);
+  MetricsPort(std::string at, privsep::Dialer& dialer, api::RequestHandler& handler);
 
   // Asks the keeper if it is time to.
   void try_if_due(Instant now);
@@ -43,7 +43,7 @@ class MetricsPort {
 
   const std::string at_;
   privsep::Dialer& dialer_;
-  control::RequestHandler& handler_;
+  api::RequestHandler& handler_;
   Instant next_try_;
   Duration wait_ = kFirstWait;
   bool complained_ = false;

@@ -13,8 +13,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-struct NobodyAsks : control::RequestHandler {
-  control::ApiResponse handle(const control::ApiRequest& /*request*/) override { return {}; }
+struct NobodyAsks : api::RequestHandler {
+  api::ApiResponse handle(const api::ApiRequest& /*request*/) override { return {}; }
 };
 
 // A keeper who answers what the test says.

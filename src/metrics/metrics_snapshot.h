@@ -8,20 +8,20 @@
 #include <optional>
 #include <vector>
 
-#include "control/api_error.h"
-#include "control/vm.h"
+#include "model/api_error.h"
+#include "model/vm.h"
 #include "worker/adapter_counts.h"
 
 namespace paravane::metrics {
 
 struct VmMetrics {
-  control::VmStatus status;
+  model::VmStatus status;
   std::vector<std::optional<worker::AdapterMetrics>>
       adapters{};  // as status.adapters; nullopt: failed
 };
 
 struct MetricsSnapshot {
-  control::DaemonStatus status;
+  model::DaemonStatus status;
   std::uint64_t max_vms = 0;
   std::vector<VmMetrics> vms{};
   std::vector<worker::MetricGroup> groups{};  // of what the VMs share
@@ -32,7 +32,7 @@ class MetricsSource {
  public:
   virtual ~MetricsSource() = default;
   // Shared: askers within a second get the same one. Errors: kBusy.
-  virtual control::ApiResult<std::shared_ptr<const MetricsSnapshot>> metrics() = 0;
+  virtual model::ApiResult<std::shared_ptr<const MetricsSnapshot>> metrics() = 0;
 };
 
 }  // namespace paravane::metrics

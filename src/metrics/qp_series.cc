@@ -6,22 +6,23 @@
 namespace paravane::metrics {
 namespace {
 
-using control::QpStats;
+using model::QpStats;
 
-constexpr std::array kMembers = {&QpStats::sends,          &QpStats::receives, &QpStats::sent_bytes,
-                                 &QpStats::received_bytes, &QpStats::errors,   &QpStats::rnr_waits,
-                                 &QpStats::retries};
+constexpr std::array kMembers = {&model::QpStats::sends,      &model::QpStats::receives,
+                                 &model::QpStats::sent_bytes, &model::QpStats::received_bytes,
+                                 &model::QpStats::errors,     &model::QpStats::rnr_waits,
+                                 &model::QpStats::retries};
 
-constexpr std::array kWords = {&QpStats::type, &QpStats::path, &QpStats::peer_gid,
-                               &QpStats::peer_host};
+constexpr std::array kWords = {&model::QpStats::type, &model::QpStats::path,
+                               &model::QpStats::peer_gid, &model::QpStats::peer_host};
 
-std::uint64_t traffic(const QpStats& qp) {
+std::uint64_t traffic(const model::QpStats& qp) {
   return qp.sent_bytes + qp.received_bytes + qp.sends + qp.receives;
 }
 
 }  // namespace
 
-QpSeries::Counts QpSeries::counts_of(const QpStats& qp) {
+QpSeries::Counts QpSeries::counts_of(const model::QpStats& qp) {
   Counts counts{};
   for (std::size_t i = 0; i < kCounts; ++i) counts[i] = qp.*kMembers[i];
   return counts;
@@ -35,7 +36,7 @@ void QpSeries::add_to_other(const Counts& counts, const Counts& before) {
   }
 }
 
-void QpSeries::show(Holder& holder, QpStats& qp, Instant now) {
+void QpSeries::show(Holder& holder, model::QpStats& qp, Instant now) {
   static_assert(kWords.size() == std::tuple_size_v<Words>);
   holder.seen = true;
   Words words;
@@ -49,11 +50,11 @@ void QpSeries::show(Holder& holder, QpStats& qp, Instant now) {
   for (std::size_t i = 0; i < words.size(); ++i) qp.*kWords[i] = holder.words[i];
 }
 
-void QpSeries::look(std::vector<QpStats> all, Instant now) {
+void QpSeries::look(std::vector<model::QpStats> all, Instant now) {
   static_assert(kMembers.size() == kCounts);
   std::erase_if(resting_, [now](Instant until) { return until <= now; });
   for (auto& [number, holder] : holders_) holder.seen = false;
-  for (const QpStats& qp : all) {
+  for (const model::QpStats& qp : all) {
     if (const auto holder = holders_.find(qp.number); holder != holders_.end()) {
       holder->second.seen = true;
     }
@@ -67,12 +68,12 @@ void QpSeries::look(std::vector<QpStats> all, Instant now) {
     }
   }
   // The busiest first; of two alike the older number.
-  std::ranges::sort(all, [](const QpStats& a, const QpStats& b) {
+  std::ranges::sort(all, [](const model::QpStats& a, const model::QpStats& b) {
     return std::pair(traffic(b), a.number) < std::pair(traffic(a), b.number);
   });
   std::map<std::uint32_t, Counts> others;
   shown_.clear();
-  for (QpStats& qp : all) {
+  for (model::QpStats& qp : all) {
     const bool has_place = holders_.contains(qp.number);
     // Who was counted with the others stays there: its counts would be counted twice.
     const bool may_have = traffic(qp) > 0 && !others_.contains(qp.number) &&
@@ -90,7 +91,7 @@ void QpSeries::look(std::vector<QpStats> all, Instant now) {
     others.emplace(qp.number, counts);
   }
   others_ = std::move(others);
-  std::ranges::sort(shown_, {}, &QpStats::number);
+  std::ranges::sort(shown_, {}, &model::QpStats::number);
 }
 
 }  // namespace paravane::metrics

@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "base/instant.h"
-#include "control/stats.h"
+#include "model/stats.h"
 
 namespace paravane::metrics {
 
@@ -30,11 +30,11 @@ class QpSeries {
   explicit QpSeries(std::size_t places) : places_(places) {}
 
   // All queue pairs there are now.
-  void look(std::vector<control::QpStats> all, Instant now);
+  void look(std::vector<model::QpStats> all, Instant now);
 
   // By their numbers.
-  const std::vector<control::QpStats>& shown() const { return shown_; }
-  const control::QpStats& other() const { return other_; }
+  const std::vector<model::QpStats>& shown() const { return shown_; }
+  const model::QpStats& other() const { return other_; }
   std::size_t other_count() const { return others_.size(); }
 
  private:
@@ -46,16 +46,16 @@ class QpSeries {
     Words words;
     Instant since;
   };
-  static Counts counts_of(const control::QpStats& qp);
-  static void show(Holder& holder, control::QpStats& qp, Instant now);
+  static Counts counts_of(const model::QpStats& qp);
+  static void show(Holder& holder, model::QpStats& qp, Instant now);
   void add_to_other(const Counts& counts, const Counts& before);
 
   const std::size_t places_;
   std::vector<Instant> resting_;             // places that are free from then on
   std::map<std::uint32_t, Holder> holders_;  // by number
   std::map<std::uint32_t, Counts> others_;   // by number, as they were last
-  std::vector<control::QpStats> shown_;
-  control::QpStats other_;
+  std::vector<model::QpStats> shown_;
+  model::QpStats other_;
 };
 
 }  // namespace paravane::metrics

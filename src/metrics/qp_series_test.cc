@@ -10,12 +10,12 @@ namespace paravane::metrics {
 namespace {
 
 using namespace std::chrono_literals;
-using control::QpStats;
+using model::QpStats;
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-QpStats qp(std::uint32_t number, std::uint64_t bytes) {
-  QpStats one;
+model::QpStats qp(std::uint32_t number, std::uint64_t bytes) {
+  model::QpStats one;
   one.number = number;
   one.sent_bytes = bytes;
   return one;
@@ -23,7 +23,7 @@ QpStats qp(std::uint32_t number, std::uint64_t bytes) {
 
 std::vector<std::uint32_t> shown(const QpSeries& series) {
   std::vector<std::uint32_t> numbers;
-  for (const QpStats& one : series.shown()) numbers.push_back(one.number);
+  for (const model::QpStats& one : series.shown()) numbers.push_back(one.number);
   return numbers;
 }
 
@@ -64,7 +64,7 @@ TEST(QpSeries, OneThatIsConnectedAnewAllTheTimeIsShownAnewOnceAMinute) {
   QpSeries series(1);
   std::set<std::string> peers;
   const auto look = [&series, &peers](Instant now, const std::string& peer) {
-    QpStats one = qp(1, 10);
+    model::QpStats one = qp(1, 10);
     one.peer_gid = peer;
     series.look({one}, now);
     peers.insert(series.shown().front().peer_gid);

@@ -2,13 +2,13 @@
 
 #pragma once
 
-#include "control/cluster.h"
 #include "metrics/metrics_snapshot.h"
+#include "model/cluster.h"
 
 namespace paravane::metrics {
 
-inline control::QpStats sample_qp(std::uint32_t number, std::uint64_t sent_bytes) {
-  control::QpStats qp;
+inline model::QpStats sample_qp(std::uint32_t number, std::uint64_t sent_bytes) {
+  model::QpStats qp;
   qp.number = number;
   qp.type = "RC";
   qp.path = "local";
@@ -17,7 +17,7 @@ inline control::QpStats sample_qp(std::uint32_t number, std::uint64_t sent_bytes
 }
 
 inline MetricsSnapshot sample_metrics() {
-  control::VmSpec spec;
+  model::VmSpec spec;
   spec.name = "db1";
   worker::AdapterMetrics adapter{
       .groups = {{"engine",
@@ -35,9 +35,9 @@ inline MetricsSnapshot sample_metrics() {
       .queue_pairs = {sample_qp(2, 20)},
       .other_queue_pairs = sample_qp(0, 5),
       .other_count = 1};
-  VmMetrics vm{.status = {.spec = spec, .adapters = {{.state = control::VmState::kActive}}}};
+  VmMetrics vm{.status = {.spec = spec, .adapters = {{.state = model::VmState::kActive}}}};
   vm.adapters.emplace_back(std::move(adapter));
-  control::DaemonStatus status;
+  model::DaemonStatus status;
   status.version = "1";
   status.host = "h1";
   status.vms = status.attached = 1;
@@ -48,8 +48,8 @@ inline MetricsSnapshot sample_metrics() {
                      {"channel", {{"host", "h2"}}, {{"sent_bytes", "payload bytes sent", 9}}}}};
 }
 
-inline control::ClusterStatus sample_cluster() {
-  control::ClusterHost other;
+inline model::ClusterStatus sample_cluster() {
+  model::ClusterHost other;
   other.name = "h2";
   other.present = true;
   other.channel = "none";

@@ -7,9 +7,9 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "control/json_reader.h"
-#include "control/machine_json.h"
-#include "control/vm_json.h"
+#include "api/machine_json.h"
+#include "json/json_reader.h"
+#include "json/json_text.h"
 
 namespace paravane::privsep {
 namespace {
@@ -30,7 +30,7 @@ json problem(const std::string& text) {
 
 template <typename T>
 json report(const Result<T>& result) {
-  return result ? to_json(*result) : problem(result.error().message);
+  return result ? api::to_json(*result) : problem(result.error().message);
 }
 
 bool is_device_name(std::string_view name) {
@@ -62,12 +62,12 @@ json answer(std::string_view question, MachineLooker& looker) {
 
 }  // namespace
 
-Result<control::Machine> MachineLine::look() {
-  return ask(std::string(kMachine), control::machine_from_json);
+Result<model::Machine> MachineLine::look() {
+  return ask(std::string(kMachine), api::machine_from_json);
 }
 
-Result<control::RdmaStats> MachineLine::read_stats(const std::string& device, std::uint32_t port) {
-  return ask(fmt::format("{}{} {}", kStats, device, port), control::rdma_stats_from_json);
+Result<model::RdmaStats> MachineLine::read_stats(const std::string& device, std::uint32_t port) {
+  return ask(fmt::format("{}{} {}", kStats, device, port), api::rdma_stats_from_json);
 }
 
 template <typename T>
@@ -80,10 +80,10 @@ Result<T> MachineLine::ask(std::string question, Result<T> (*read)(const json&))
                                 .patience = kPatience},
                                other_note_);
   if (!text) return std::unexpected(text.error());
-  const Result<json> value = control::parse_json(*text);
+  const Result<json> value = parse_json(*text);
   if (!value) return fail(Errc::kIo, "the keeper's report: " + value.error().message);
   if (value->is_object() && value->contains("problem")) {
-    control::JsonReader reader(*value, "report");
+    JsonReader reader(*value, "report");
     return fail(Errc::kIo, reader.need_text("problem"));
   }
   return read(*value);
@@ -91,8 +91,8 @@ Result<T> MachineLine::ask(std::string question, Result<T> (*read)(const json&))
 
 std::string answer_machine_question(std::string_view text, MachineLooker& looker) {
   const NumberedText question = split_number(text);
-  std::string line = control::print_json(answer(question.text, looker));
-  if (line.size() > kMaxReport) line = control::print_json(problem("this host has too much"));
+  std::string line = print_json(answer(question.text, looker));
+  if (line.size() > kMaxReport) line = print_json(problem("this host has too much"));
   return fmt::format("{} {}", question.number, line);
 }
 

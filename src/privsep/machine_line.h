@@ -24,8 +24,8 @@ class MachineLine final : public MachineLooker {
   MachineLine(const ProcessLink& keeper, OtherNote other_note)
       : keeper_(keeper), other_note_(std::move(other_note)) {}
 
-  Result<control::Machine> look() override;
-  Result<control::RdmaStats> read_stats(const std::string& device, std::uint32_t port) override;
+  Result<model::Machine> look() override;
+  Result<model::RdmaStats> read_stats(const std::string& device, std::uint32_t port) override;
 
  private:
   template <typename T>

@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "control/machine_json.h"
+#include "api/machine_json.h"
 
 namespace paravane::privsep {
 namespace {
@@ -21,16 +21,16 @@ using testing::HasSubstr;
 
 class FakeLooker final : public MachineLooker {
  public:
-  Result<control::Machine> look() override {
+  Result<model::Machine> look() override {
     if (blind) return fail(Errc::kIo, "it is dark");
     return machine;
   }
-  Result<control::RdmaStats> read_stats(const std::string& device, std::uint32_t port) override {
+  Result<model::RdmaStats> read_stats(const std::string& device, std::uint32_t port) override {
     asked.push_back(device + "/" + std::to_string(port));
-    return control::RdmaStats{.name = "", .counters = {{"port_rcv_packets", 4}}};
+    return model::RdmaStats{.name = "", .counters = {{"port_rcv_packets", 4}}};
   }
-  control::Machine machine{.nics = {{.linux_name = "eth1", .description = "\"Ünïcode\"\n"}},
-                           .rdma_devices = {{.linux_name = "rxe0"}}};
+  model::Machine machine{.nics = {{.linux_name = "eth1", .description = "\"Ünïcode\"\n"}},
+                         .rdma_devices = {{.linux_name = "rxe0"}}};
   bool blind = false;
   std::vector<std::string> asked;
 };
@@ -103,14 +103,14 @@ TEST_F(MachineLineTest, SaysThatTheKeeperIsGone) {
 // The largest machine that there may be goes into a note.
 TEST_F(MachineLineTest, CarriesALargeMachineWhole) {
   const std::string text(30, 'x');
-  looker_.machine.nics.assign(control::kMaxNics, {.identity = "pci 0000:00:00.0",
-                                                  .linux_name = "interface12345",
-                                                  .pci = "0000:00:00.0",
-                                                  .driver = text,
-                                                  .mac = "02:00:00:00:00:00",
-                                                  .description = text + text + text + text});
+  looker_.machine.nics.assign(model::kMaxNics, {.identity = "pci 0000:00:00.0",
+                                                .linux_name = "interface12345",
+                                                .pci = "0000:00:00.0",
+                                                .driver = text,
+                                                .mac = "02:00:00:00:00:00",
+                                                .description = text + text + text + text});
   looker_.machine.rdma_devices.assign(
-      control::kMaxRdmaDevices,
+      model::kMaxRdmaDevices,
       {.identity = text, .linux_name = text, .driver = text, .description = text + text + text});
   const std::jthread keeper = keep();
   const auto seen = line_->look();

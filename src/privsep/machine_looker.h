@@ -9,7 +9,7 @@
 #include <string>
 
 #include "base/result.h"
-#include "control/machine.h"
+#include "model/machine.h"
 
 namespace paravane::privsep {
 
@@ -19,9 +19,9 @@ class MachineLooker {
 
   // Devices have no numbers yet (no `name`, no `paired_uplink`), and stand in the order
   // in which they get them. Errors: kIo.
-  virtual Result<control::Machine> look() = 0;
+  virtual Result<model::Machine> look() = 0;
   // By Linux's name. Without `name`. Errors: kNotFound, kIo.
-  virtual Result<control::RdmaStats> read_stats(const std::string& device, std::uint32_t port) = 0;
+  virtual Result<model::RdmaStats> read_stats(const std::string& device, std::uint32_t port) = 0;
 };
 
 }  // namespace paravane::privsep

@@ -8,7 +8,7 @@
 #include <tuple>
 #include <utility>
 
-#include "control/vm.h"
+#include "model/vm.h"
 
 namespace paravane::privsep {
 namespace {
@@ -16,7 +16,7 @@ namespace {
 constexpr std::string_view kPlanHead = "paravane-switch-plan 1";
 constexpr std::string_view kReportHead = "paravane-switch-report 1";
 constexpr std::string_view kNothing = "-";
-constexpr std::size_t kMaxWords = control::kMaxPortGroups + 8;  // of a statement
+constexpr std::size_t kMaxWords = model::kMaxPortGroups + 8;  // of a statement
 
 std::unexpected<Error> bad(std::string_view what) {
   return fail(Errc::kInvalidArgument, fmt::format("switch: {}", what));
@@ -48,10 +48,10 @@ class Words {
     good_ = good_ && parsed.ec == std::errc{} && parsed.ptr == digits.data() + digits.size();
     return value;
   }
-  control::MacAddress mac() {
-    const auto value = control::parse_mac(word());
+  model::MacAddress mac() {
+    const auto value = model::parse_mac(word());
     good_ = good_ && value.has_value();
-    return value.value_or(control::MacAddress{});
+    return value.value_or(model::MacAddress{});
   }
   std::optional<Ipv4Interface> ipv4() {
     const std::string_view text = word();
@@ -99,22 +99,22 @@ SwitchPlan::Switch read_switch(Words& words) {
 }
 
 Status check(const SwitchPlan::Switch& vds) {
-  if (Status good = control::check_switch({.name = vds.name, .mtu = vds.mtu}); !good) return good;
+  if (Status good = model::check_switch({.name = vds.name, .mtu = vds.mtu}); !good) return good;
   if (!vds.uplink.empty()) {
-    const Status good = control::check_switch_host({.host = "host", .uplink = vds.uplink});
+    const Status good = model::check_switch_host({.host = "host", .uplink = vds.uplink});
     if (!good) return good;
   }
   // Going up, each stands once.
   if (std::ranges::adjacent_find(vds.vlans, std::ranges::greater_equal()) != vds.vlans.end()) {
     return bad("VLANs that do not go up");
   }
-  if (!vds.vlans.empty() && vds.vlans.back() > control::kMaxVlan) return bad("no such VLAN");
+  if (!vds.vlans.empty() && vds.vlans.back() > model::kMaxVlan) return bad("no such VLAN");
   return {};
 }
 
 Status check_tap(const SwitchPlan::Tap& tap, const SwitchPlan& plan) {
-  if (Status good = control::check_name(tap.vm); !good) return good;
-  if (tap.adapter < 1 || tap.adapter > control::kMaxAdapters) return bad("no such adapter");
+  if (Status good = model::check_name(tap.vm); !good) return good;
+  if (tap.adapter < 1 || tap.adapter > model::kMaxAdapters) return bad("no such adapter");
   const auto vds = std::ranges::find(plan.switches, tap.vds, &SwitchPlan::Switch::name);
   if (vds == plan.switches.end()) return bad("a tap of an unknown switch");
   if (std::ranges::binary_search(vds->vlans, tap.vlan)) return {};
@@ -122,7 +122,7 @@ Status check_tap(const SwitchPlan::Tap& tap, const SwitchPlan& plan) {
 }
 
 Status check_vmknic(const SwitchPlan::Vmknic& vmknic, const SwitchPlan& plan) {
-  const Status good = control::check_vmknic(
+  const Status good = model::check_vmknic(
       {.name = vmknic.name, .port_group = vmknic.vds, .mac = vmknic.mac, .ipv4 = vmknic.ipv4});
   if (!good) return good;
   const auto vds = std::ranges::find(plan.switches, vmknic.vds, &SwitchPlan::Switch::name);
@@ -141,7 +141,7 @@ Status check_vmknic(const SwitchPlan::Vmknic& vmknic, const SwitchPlan& plan) {
 }
 
 Status check(const SwitchPlan& plan) {
-  if (plan.switches.size() > control::kMaxSwitches) return bad("too many switches");
+  if (plan.switches.size() > model::kMaxSwitches) return bad("too many switches");
   std::set<std::string> names;
   std::set<std::string> nics;
   for (const SwitchPlan::Switch& vds : plan.switches) {
@@ -154,7 +154,7 @@ Status check(const SwitchPlan& plan) {
     if (Status good = check_tap(tap, plan); !good) return good;
     if (!taps.emplace(tap.vm, tap.adapter).second) return bad("a tap twice");
   }
-  if (plan.vmknics.size() > control::kMaxVmknics) return bad("too many VMkernel interfaces");
+  if (plan.vmknics.size() > model::kMaxVmknics) return bad("too many VMkernel interfaces");
   for (const SwitchPlan::Vmknic& vmknic : plan.vmknics) {
     if (Status good = check_vmknic(vmknic, plan); !good) return good;
   }
@@ -188,7 +188,7 @@ Result<std::string> print(const SwitchPlan& plan) {
   }
   for (const SwitchPlan::Vmknic& vmknic : plan.vmknics) {
     text += fmt::format("vmknic {} {} {} {} {};", vmknic.name, vmknic.vds, vmknic.vlan,
-                        control::format_mac(vmknic.mac), ipv4_word(vmknic.ipv4));
+                        model::format_mac(vmknic.mac), ipv4_word(vmknic.ipv4));
   }
   if (text.size() <= kMaxPlanText) return text;
   return fail(Errc::kResourceExhausted, "too many switches, port groups and adapters on this host");
@@ -228,7 +228,7 @@ std::string print(const SwitchReport& report) {
   };
   if (!report.problem.empty()) add("failed " + clean(report.problem));
   for (const SwitchReport::Switch& vds : report.switches) {
-    add(fmt::format("switch {} {}", vds.name, to_string(vds.form)));
+    add(fmt::format("switch {} {}", vds.name, model::to_string(vds.form)));
     for (const std::string& bridge : vds.bridges) add(fmt::format("bridge {}", clean(bridge)));
     for (const std::string& problem : vds.problems) add("problem " + clean(problem));
   }
@@ -240,7 +240,7 @@ std::string print(const SwitchReport& report) {
   }
   if (const auto& management = report.management) {
     add(fmt::format("management {} {} {} {}", clean(management->interface),
-                    control::format_mac(management->mac), management->mtu,
+                    model::format_mac(management->mac), management->mtu,
                     ipv4_word(management->ipv4)));
   }
   return text;
@@ -254,7 +254,7 @@ Result<SwitchReport> parse_switch_report(std::string_view text) {
           report.problem = words.rest();
         } else if (kind == "switch") {
           std::string name = words.name();
-          const auto form = control::parse_switch_form(words.word());
+          const auto form = model::parse_switch_form(words.word());
           if (!form) return false;
           report.switches.push_back({.name = std::move(name), .form = *form});
         } else if (kind == "bridge" && !report.switches.empty()) {

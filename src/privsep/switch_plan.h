@@ -17,8 +17,8 @@
 
 #include "base/ipv4_interface.h"
 #include "base/result.h"
-#include "control/distributed_switch.h"
-#include "control/vmknic.h"
+#include "model/distributed_switch.h"
+#include "model/vmknic.h"
 
 namespace paravane::privsep {
 
@@ -46,7 +46,7 @@ struct SwitchPlan {
     std::string name;
     std::string vds;
     std::uint32_t vlan = 0;  // one of the switch's
-    control::MacAddress mac{};
+    model::MacAddress mac{};
     std::optional<Ipv4Interface> ipv4{};
 
     friend bool operator==(const Vmknic&, const Vmknic&) = default;
@@ -61,7 +61,7 @@ struct SwitchPlan {
 struct SwitchReport {
   struct Switch {
     std::string name;
-    control::SwitchForm form = control::SwitchForm::kNone;
+    model::SwitchForm form = model::SwitchForm::kNone;
     std::vector<std::string> bridges{};   // of Linux
     std::vector<std::string> problems{};  // in words
 
@@ -82,7 +82,7 @@ struct SwitchReport {
   };
   struct Management {  // the interface that has [cluster] address
     std::string interface;
-    control::MacAddress mac{};
+    model::MacAddress mac{};
     std::uint32_t mtu = 0;
     std::optional<Ipv4Interface> ipv4{};  // nullopt: an IPv6 address
 

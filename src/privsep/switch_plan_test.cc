@@ -75,7 +75,7 @@ TEST(SwitchPlan, ATapMayStandBeforeItsSwitch) {
 
 TEST(SwitchPlan, HasAnEnd) {
   std::string many = kHead;
-  for (std::size_t i = 0; i <= control::kMaxSwitches; ++i) {
+  for (std::size_t i = 0; i <= model::kMaxSwitches; ++i) {
     many += "switch s" + std::to_string(i) + " 1500 -;";
   }
   EXPECT_THAT(parse_switch_plan(many).error().message, HasSubstr("too many switches"));
@@ -89,10 +89,10 @@ TEST(SwitchPlan, HasAnEnd) {
 TEST(SwitchReport, ComesBackAsItWas) {
   const SwitchReport report{
       .switches = {{.name = "lan",
-                    .form = control::SwitchForm::kPlain,
+                    .form = model::SwitchForm::kPlain,
                     .bridges = {"pvs-lan", "pvs-lan+10"},
                     .problems = {"eth1: there is no such NIC on this host", "another"}},
-                   {.name = "dmz", .form = control::SwitchForm::kVlanAware}},
+                   {.name = "dmz", .form = model::SwitchForm::kVlanAware}},
       .taps = {{.vm = "db1", .adapter = 2, .problem = "pv-db1.2: cannot make the tap"}},
       .problem = ""};
   const auto again = parse_switch_report(print(report));

@@ -10,7 +10,7 @@
 #include <string>
 
 #include "base/endpoint.h"
-#include "control/distributed_switch.h"
+#include "model/distributed_switch.h"
 #include "settings/toml_reader.h"
 
 namespace paravane::settings {
@@ -71,12 +71,12 @@ void read_channel(TomlReader reader, ChannelConfig& channel) {
 }
 
 void read_host(TomlReader reader, HostNameConfig& host) {
-  reader.checked_text("name", control::check_host_name, host.name);
+  reader.checked_text("name", model::check_host_name, host.name);
   reader.finish();
 }
 
 void read_network(TomlReader reader, NetworkConfig& network) {
-  reader.texts("uplinks", control::check_interface_name, network.uplinks);
+  reader.texts("uplinks", model::check_interface_name, network.uplinks);
   reader.finish();
 }
 

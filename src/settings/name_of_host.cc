@@ -6,7 +6,7 @@
 #include <array>
 
 #include "base/log.h"
-#include "control/distributed_switch.h"
+#include "model/distributed_switch.h"
 
 namespace paravane::settings {
 
@@ -18,7 +18,7 @@ std::string host_name(const std::string& configured) {
   std::ranges::transform(name, name.begin(), [](char c) {
     return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c;
   });
-  if (control::check_host_name(name)) return name;
+  if (model::check_host_name(name)) return name;
   log::warn(
       "the system's name \"{}\" is none for a host of switches: it is called localhost. "
       "[host] name in paravaned.toml gives it another",

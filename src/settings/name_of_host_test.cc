@@ -2,14 +2,14 @@
 
 #include <gtest/gtest.h>
 
-#include "control/distributed_switch.h"
+#include "model/distributed_switch.h"
 
 namespace paravane::settings {
 namespace {
 
 TEST(HostName, IsTheConfiguredOneOrTheSystems) {
   EXPECT_EQ(host_name("h7"), "h7");
-  EXPECT_TRUE(control::check_host_name(host_name("")));
+  EXPECT_TRUE(model::check_host_name(host_name("")));
 }
 
 }  // namespace

@@ -6,47 +6,46 @@
 #include <string>
 #include <vector>
 
-#include "control/cluster.h"
+#include "model/cluster.h"
 
 namespace paravane {
 
-class FakeCluster final : public control::ClusterManagement {
+class FakeCluster final : public model::ClusterManagement {
  public:
-  control::ApiResult<control::ClusterStatus> init_cluster(
-      const control::ClusterInit& init) override {
+  model::ApiResult<model::ClusterStatus> init_cluster(const model::ClusterInit& init) override {
     asked.push_back("init " + init.host + (init.etcd ? " at " + init.etcd->url : ""));
     if (fault) return std::unexpected(*fault);
     status = {.member = true, .cluster = "c", .host = init.host};
     return status;
   }
-  control::ApiResult<control::JoinToken> make_token(const control::TokenRequest& request) override {
+  model::ApiResult<model::JoinToken> make_token(const model::TokenRequest& request) override {
     asked.push_back("token " + request.host + " " + std::to_string(request.valid_s));
     if (fault) return std::unexpected(*fault);
-    return control::JoinToken{.token = "t", .host = request.host, .valid_s = request.valid_s};
+    return model::JoinToken{.token = "t", .host = request.host, .valid_s = request.valid_s};
   }
-  control::ApiResult<control::ClusterStatus> join_cluster(const std::string& token) override {
+  model::ApiResult<model::ClusterStatus> join_cluster(const std::string& token) override {
     asked.push_back("join " + token);
     if (fault) return std::unexpected(*fault);
     return status;
   }
-  control::ApiResult<void> leave_cluster(bool force) override {
+  model::ApiResult<void> leave_cluster(bool force) override {
     asked.push_back(force ? "leave by force" : "leave");
     if (fault) return std::unexpected(*fault);
     return {};
   }
-  control::ApiResult<void> remove_host(const std::string& host) override {
+  model::ApiResult<void> remove_host(const std::string& host) override {
     asked.push_back("remove " + host);
     if (fault) return std::unexpected(*fault);
     return {};
   }
-  control::ApiResult<control::ClusterStatus> cluster_status() override {
+  model::ApiResult<model::ClusterStatus> cluster_status() override {
     if (fault) return std::unexpected(*fault);
     return status;
   }
 
-  control::ClusterStatus status;
+  model::ClusterStatus status;
   std::vector<std::string> asked;
-  std::optional<control::ApiError> fault;  // the answer to everything
+  std::optional<model::ApiError> fault;  // the answer to everything
 };
 
 }  // namespace paravane

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
-#include "control/interface_name.h"
+#include "model/interface_name.h"
 
 namespace paravane::vmm {
 namespace {
@@ -13,24 +13,24 @@ namespace {
 constexpr std::uint32_t kLastSlot = 0x1f;
 
 bool is_socket_of(std::string_view path, std::string_view vm, std::uint32_t adapter) {
-  return path.starts_with('/') && path.ends_with("/" + control::socket_file(vm, adapter));
+  return path.starts_with('/') && path.ends_with("/" + model::socket_file(vm, adapter));
 }
 
 }  // namespace
 
-Status check_answer(const control::VmStatus& vm) {
-  Status good = control::check_spec(vm.spec);
+Status check_answer(const model::VmStatus& vm) {
+  Status good = model::check_spec(vm.spec);
   if (good && vm.adapters.size() != vm.spec.adapters.size()) {
     good = fail(Errc::kInvalidArgument, "not a state for each adapter");
   }
   for (std::size_t i = 0; good && i < vm.adapters.size(); ++i) {
-    const control::AdapterSpec& adapter = vm.spec.adapters[i];
+    const model::AdapterSpec& adapter = vm.spec.adapters[i];
     const std::string& tap = vm.adapters[i].tap;
     if (!adapter.mac) good = fail(Errc::kInvalidArgument, "an adapter without a MAC address");
     if (!is_socket_of(vm.adapters[i].socket, vm.spec.name, adapter.number)) {
       good = fail(Errc::kInvalidArgument, "a socket that is not the VM's");
     }
-    if (!tap.empty() && tap != control::tap_name(vm.spec.name, adapter.number)) {
+    if (!tap.empty() && tap != model::tap_name(vm.spec.name, adapter.number)) {
       good = fail(Errc::kInvalidArgument, "a tap that is not the VM's");
     }
   }
@@ -39,11 +39,11 @@ Status check_answer(const control::VmStatus& vm) {
               "the daemon's answer makes no sense: " + good.error().message);
 }
 
-Result<std::vector<AdapterSlot>> slots_of(const control::VmStatus& vm, std::uint32_t first_slot) {
+Result<std::vector<AdapterSlot>> slots_of(const model::VmStatus& vm, std::uint32_t first_slot) {
   if (Status good = check_answer(vm); !good) return std::unexpected(good.error());
   std::vector<AdapterSlot> slots;
   for (std::size_t i = 0; i < vm.adapters.size(); ++i) {
-    const control::AdapterSpec& adapter = vm.spec.adapters[i];
+    const model::AdapterSpec& adapter = vm.spec.adapters[i];
     const std::uint32_t slot = first_slot + adapter.number - 1;
     if (slot > kLastSlot) {
       return fail(Errc::kInvalidArgument,
@@ -53,7 +53,7 @@ Result<std::vector<AdapterSlot>> slots_of(const control::VmStatus& vm, std::uint
     const std::string& tap = vm.adapters[i].tap;
     slots.push_back({.adapter = adapter.number,
                      .number = slot,
-                     .mac = control::format_mac(*adapter.mac),
+                     .mac = model::format_mac(*adapter.mac),
                      .socket = vm.adapters[i].socket,
                      .netdev_id = adapter.number == 1
                                       ? std::string("paravane-net")
@@ -61,7 +61,7 @@ Result<std::vector<AdapterSlot>> slots_of(const control::VmStatus& vm, std::uint
                      .nic_id = fmt::format("paravane-nic{}", adapter.number - 1),
                      .device_id = fmt::format("paravane{}", adapter.number - 1),
                      .port_id = fmt::format("paravane-port{}", adapter.number - 1),
-                     .tap = tap.empty() ? control::tap_name(vm.spec.name, adapter.number) : tap,
+                     .tap = tap.empty() ? model::tap_name(vm.spec.name, adapter.number) : tap,
                      .in_port_group = !tap.empty()});
   }
   return slots;

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "control/vm.h"
+#include "model/vm.h"
 
 namespace paravane::vmm {
 
@@ -30,11 +30,11 @@ struct AdapterSlot {
 
 // Whether what the daemon says of a VM can be acted on: the engine, which answers, may have
 // been broken into, and who asks may be root. Errors: kInvalidArgument.
-Status check_answer(const control::VmStatus& vm);
+Status check_answer(const model::VmStatus& vm);
 
 // In the order of adapters. REQUIRES: each adapter's mac.
 // Errors: kInvalidArgument, if a bus has not so many slots.
-Result<std::vector<AdapterSlot>> slots_of(const control::VmStatus& vm, std::uint32_t first_slot);
+Result<std::vector<AdapterSlot>> slots_of(const model::VmStatus& vm, std::uint32_t first_slot);
 
 // Our device for -device or device_add; `address` as in "0.1". Without a bus it is the machine's.
 nlohmann::ordered_json device_of(const AdapterSlot& slot, const std::string& bus,

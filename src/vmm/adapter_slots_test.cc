@@ -2,15 +2,15 @@
 
 #include <gtest/gtest.h>
 
-#include "control/vm.h"
+#include "model/vm.h"
 
 namespace paravane::vmm {
 namespace {
 
-control::VmStatus some_vm() {
-  control::VmStatus vm;
+model::VmStatus some_vm() {
+  model::VmStatus vm;
   vm.spec.name = "db1";
-  vm.spec.adapters = {{.number = 1, .mac = control::MacAddress{2, 0x50, 0x56, 1, 2, 3}}};
+  vm.spec.adapters = {{.number = 1, .mac = model::MacAddress{2, 0x50, 0x56, 1, 2, 3}}};
   vm.adapters = {{.socket = "/run/db1.sock", .tap = "pv-db1"}};
   return vm;
 }
@@ -22,7 +22,7 @@ TEST(CheckAnswer, TakesWhatADaemonSays) {
 // What an engine that was broken into might answer to root.
 TEST(CheckAnswer, RefusesWhatRootMayNotActOn) {
   const auto refused = [](auto change) {
-    control::VmStatus vm = some_vm();
+    model::VmStatus vm = some_vm();
     change(vm);
     return !check_answer(vm) && !slots_of(vm, kFirstSlot);
   };

@@ -34,15 +34,15 @@ const char* name_of(Kind kind) {
 
 }  // namespace
 
-std::optional<FileProblem> find_file_problem(const control::VmStatus& vm) {
-  const control::VmMachine& machine = vm.spec.machine;
-  for (const control::Disk& disk : machine.disks) {
+std::optional<FileProblem> find_file_problem(const model::VmStatus& vm) {
+  const model::VmMachine& machine = vm.spec.machine;
+  for (const model::Disk& disk : machine.disks) {
     const int mode = disk.read_only ? R_OK : R_OK | W_OK;
     if (auto problem = look(Kind::kDisk, disk.file, mode)) return problem;
   }
   if (auto problem = look(Kind::kKernel, machine.kernel, R_OK)) return problem;
   if (auto problem = look(Kind::kInitrd, machine.initrd, R_OK)) return problem;
-  for (const control::AdapterStatus& adapter : vm.adapters) {
+  for (const model::AdapterStatus& adapter : vm.adapters) {
     if (auto problem = look(Kind::kSocket, adapter.socket, R_OK | W_OK)) return problem;
   }
   return std::nullopt;

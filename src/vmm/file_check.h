@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "control/vm.h"
+#include "model/vm.h"
 #include "vmm/account.h"
 
 namespace paravane::vmm {
@@ -21,7 +21,7 @@ struct FileProblem {
 };
 
 // The first that is closed; nullopt: all are open.
-std::optional<FileProblem> find_file_problem(const control::VmStatus& vm);
+std::optional<FileProblem> find_file_problem(const model::VmStatus& vm);
 
 // "disk /srv/db1.img: Permission denied". With who must be let in, where that is it.
 std::string describe(const FileProblem& problem, const Account& account);

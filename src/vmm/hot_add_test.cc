@@ -7,10 +7,10 @@ namespace paravane::vmm {
 namespace {
 
 AdapterSlot second_adapter() {
-  control::VmStatus vm;
+  model::VmStatus vm;
   vm.spec.name = "db1";
-  vm.spec.adapters = {{.number = 1, .mac = control::MacAddress{2, 0x50, 0x56, 1, 2, 2}},
-                      {.number = 2, .mac = control::MacAddress{2, 0x50, 0x56, 1, 2, 3}}};
+  vm.spec.adapters = {{.number = 1, .mac = model::MacAddress{2, 0x50, 0x56, 1, 2, 2}},
+                      {.number = 2, .mac = model::MacAddress{2, 0x50, 0x56, 1, 2, 3}}};
   vm.adapters = {{.socket = "/run/db1.sock"}, {.socket = "/run/db1.2.sock"}};
   return slots_of(vm, kFirstSlot).value().back();
 }

@@ -39,7 +39,7 @@ struct Taps {
 
 // An adapter whose port group's tap is not there yet cannot be started; one without a port
 // group has the tap that somebody made for it, or no network.
-Result<Taps> open_taps(const control::VmStatus& vm) {
+Result<Taps> open_taps(const model::VmStatus& vm) {
   Taps taps;
   const auto slots = slots_of(vm, kFirstSlot);
   if (!slots) return std::unexpected(slots.error());
@@ -61,7 +61,7 @@ Result<Taps> open_taps(const control::VmStatus& vm) {
 }
 
 // Before the rights to raise them are gone.
-Status raise_limits(const control::VmMachine& machine) {
+Status raise_limits(const model::VmMachine& machine) {
   const rlimit files{.rlim_cur = 65536, .rlim_max = 65536};
   if (::geteuid() == 0) ::setrlimit(RLIMIT_NOFILE, &files);  // as many as there may be
   if (!machine.lock_memory) return {};
@@ -77,7 +77,7 @@ Status raise_limits(const control::VmMachine& machine) {
 }
 
 // As QEMU's user: what it will find closed, with words better than its own.
-Status check_files(const control::VmStatus& vm, const Account& account) {
+Status check_files(const model::VmStatus& vm, const Account& account) {
   const auto problem = find_file_problem(vm);
   if (!problem) return {};
   std::string text = describe(*problem, account);
@@ -127,7 +127,7 @@ Error execute(const std::string& program, std::vector<std::string> words) {
 
 }  // namespace
 
-std::string not_there_yet(const control::VmStatus& vm) {
+std::string not_there_yet(const model::VmStatus& vm) {
   const auto slots = slots_of(vm, kFirstSlot);
   if (!slots) return {};  // launch() says what is wrong
   for (const AdapterSlot& slot : *slots) {
@@ -139,7 +139,7 @@ std::string not_there_yet(const control::VmStatus& vm) {
   return {};
 }
 
-Error launch(const control::VmStatus& vm, const Places& places, Output output) {
+Error launch(const model::VmStatus& vm, const Places& places, Output output) {
   if (const Status good = check_answer(vm); !good) return good.error();
   // What our caller had open is not QEMU's.
   ::close_range(STDERR_FILENO + 1, UINT_MAX, CLOSE_RANGE_CLOEXEC);
@@ -175,7 +175,7 @@ Error launch(const control::VmStatus& vm, const Places& places, Output output) {
   return execute(program, std::move(*words));
 }
 
-Result<pid_t> launch_detached(const control::VmStatus& vm, const Places& places) {
+Result<pid_t> launch_detached(const model::VmStatus& vm, const Places& places) {
   std::array<int, 2> ends{};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) return system_failure("pipe");
   const UniqueFd out(ends[0]);

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "base/result.h"
-#include "control/vm.h"
+#include "model/vm.h"
 #include "vmm/places.h"
 
 namespace paravane::vmm {
@@ -21,15 +21,15 @@ enum class Output : std::uint8_t {
 
 // What the VM needs of the daemon and the daemon has not made yet, in words: at boot a tap,
 // for which it must hear from its cluster. Empty: nothing.
-std::string not_there_yet(const control::VmStatus& vm);
+std::string not_there_yet(const model::VmStatus& vm);
 
 // Becomes QEMU: returns only when it could not. The working directory, the user and its
 // limits may have changed by then. REQUIRES: each adapter's mac.
 // Errors: kBadState (the VM runs), kNotFound, kIo, kUnsupported; with the remedy.
-Error launch(const control::VmStatus& vm, const Places& places, Output output);
+Error launch(const model::VmStatus& vm, const Places& places, Output output);
 
 // The same in a process of its own, which belongs to no terminal. It is QEMU when this
 // returns, or has said why not.
-Result<pid_t> launch_detached(const control::VmStatus& vm, const Places& places);
+Result<pid_t> launch_detached(const model::VmStatus& vm, const Places& places);
 
 }  // namespace paravane::vmm

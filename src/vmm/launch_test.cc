@@ -30,7 +30,7 @@ class LaunchTest : public testing::Test {
     ::setenv("PARAVANE_QEMU", (folder_ + "/qemu").c_str(), 1);
     ::setenv("PARAVANE_VM_USER", "nobody", 1);
     vm_.spec.name = "db1";
-    vm_.spec.adapters[0].mac = control::MacAddress{2, 0, 0, 0, 0, 1};
+    vm_.spec.adapters[0].mac = model::MacAddress{2, 0, 0, 0, 0, 1};
     vm_.adapters = {{.socket = folder_ + "/db1.sock"}};
   }
   ~LaunchTest() override {
@@ -57,7 +57,7 @@ class LaunchTest : public testing::Test {
   }
 
   std::string folder_;
-  control::VmStatus vm_;
+  model::VmStatus vm_;
 };
 
 TEST_F(LaunchTest, QemuInheritsNothingElse) {

@@ -10,9 +10,9 @@
 namespace paravane::vmm {
 namespace {
 
-using control::Accelerator;
-using control::Disk;
-using control::VmMachine;
+using model::Accelerator;
+using model::Disk;
+using model::VmMachine;
 
 std::string escape_xml(const std::string& text) {
   std::string escaped;
@@ -55,7 +55,7 @@ std::string interface_xml(const AdapterSlot& slot, const std::string& bridge) {
       slot.in_port_group ? "ethernet" : "bridge", slot.mac, source, slot.number);
 }
 
-std::string disk_xml(const Disk& disk, std::size_t index) {
+std::string disk_xml(const model::Disk& disk, std::size_t index) {
   return fmt::format(
       "    <disk type='file' device='disk'>\n"
       "      <driver name='qemu' type='{}'/>\n"
@@ -63,11 +63,11 @@ std::string disk_xml(const Disk& disk, std::size_t index) {
       "      <target dev='vd{:c}' bus='virtio'/>\n"
       "{}"
       "    </disk>\n",
-      to_string(disk.format), escape_xml(disk.file), static_cast<char>('a' + index),
+      model::to_string(disk.format), escape_xml(disk.file), static_cast<char>('a' + index),
       disk.read_only ? "      <readonly/>\n" : "");
 }
 
-std::string memory_xml(const VmMachine& machine, std::uint64_t bytes) {
+std::string memory_xml(const model::VmMachine& machine, std::uint64_t bytes) {
   return fmt::format(
       "  <memory unit='KiB'>{}</memory>\n"
       "  <memoryBacking>\n"
@@ -80,7 +80,7 @@ std::string memory_xml(const VmMachine& machine, std::uint64_t bytes) {
       machine.lock_memory ? "    <locked/>\n" : "");
 }
 
-std::string boot_xml(const VmMachine& machine) {
+std::string boot_xml(const model::VmMachine& machine) {
   return fmt::format(
       "  <os>\n"
       "    <type arch='x86_64' machine='q35'>hvm</type>\n"
@@ -91,12 +91,13 @@ std::string boot_xml(const VmMachine& machine) {
 }
 
 // libvirt knows other names of models than QEMU, and fewer.
-std::string cpu_xml(const VmMachine& machine) {
-  const bool host = machine.accelerator != Accelerator::kTcg && machine.cpu_model.empty();
+std::string cpu_xml(const model::VmMachine& machine) {
+  const bool host = machine.accelerator != model::Accelerator::kTcg && machine.cpu_model.empty();
   return host ? "  <cpu mode='host-passthrough'/>\n" : "";
 }
 
-std::string command_line_xml(const VmMachine& machine, const std::vector<AdapterSlot>& slots) {
+std::string command_line_xml(const model::VmMachine& machine,
+                             const std::vector<AdapterSlot>& slots) {
   std::string words;
   if (!machine.cpu_model.empty()) words += argument("-cpu") + argument(machine.cpu_model);
   for (const AdapterSlot& slot : slots) {
@@ -109,8 +110,8 @@ std::string command_line_xml(const VmMachine& machine, const std::vector<Adapter
 
 }  // namespace
 
-Result<std::string> libvirt_xml(const control::VmStatus& vm, const VmmOptions& options) {
-  const VmMachine& machine = vm.spec.machine;
+Result<std::string> libvirt_xml(const model::VmStatus& vm, const VmmOptions& options) {
+  const model::VmMachine& machine = vm.spec.machine;
   const Result<std::uint64_t> bytes = memory_of(machine, options);
   if (!bytes) return std::unexpected(bytes.error());
   if (const Status good = check_interface("--bridge", options.bridge); !good) {
@@ -141,7 +142,7 @@ Result<std::string> libvirt_xml(const control::VmStatus& vm, const VmmOptions& o
       "{words}"
       "  </qemu:commandline>\n"
       "</domain>\n",
-      fmt::arg("type", machine.accelerator == Accelerator::kTcg ? "qemu" : "kvm"),
+      fmt::arg("type", machine.accelerator == model::Accelerator::kTcg ? "qemu" : "kvm"),
       fmt::arg("name", escape_xml(vm.spec.name)), fmt::arg("memory", memory_xml(machine, *bytes)),
       fmt::arg("cpus", machine.cpus), fmt::arg("boot", boot_xml(machine)),
       fmt::arg("cpu", cpu_xml(machine)), fmt::arg("devices", devices),

@@ -5,12 +5,12 @@
 #include <string>
 
 #include "base/result.h"
-#include "control/vm.h"
+#include "model/vm.h"
 #include "vmm/qemu_arguments.h"
 
 namespace paravane::vmm {
 
 // REQUIRES: each adapter's mac. Errors: kInvalidArgument, naming the option.
-Result<std::string> libvirt_xml(const control::VmStatus& vm, const VmmOptions& options);
+Result<std::string> libvirt_xml(const model::VmStatus& vm, const VmmOptions& options);
 
 }  // namespace paravane::vmm

@@ -9,8 +9,8 @@
 namespace paravane::vmm {
 namespace {
 
-using control::Accelerator;
-using control::VmMachine;
+using model::Accelerator;
+using model::VmMachine;
 using nlohmann::ordered_json;
 
 constexpr const char* kPortMemory = "8M";
@@ -31,14 +31,14 @@ class Words {
   std::vector<std::string> words_;
 };
 
-void add_processor(const VmMachine& machine, bool kvm, Words& words) {
+void add_processor(const model::VmMachine& machine, bool kvm, Words& words) {
   words.option("-accel", kvm ? "kvm" : "tcg");
   const std::string most = kvm ? "host" : "max";
   words.option("-cpu", machine.cpu_model.empty() ? most : machine.cpu_model);
   words.option("-smp", fmt::format("{}", machine.cpus));
 }
 
-void add_memory(const VmMachine& machine, Words& words) {
+void add_memory(const model::VmMachine& machine, Words& words) {
   words.option("-m", fmt::format("{}M", machine.memory_mib));
   words.option("-object", fmt::format("memory-backend-memfd,id=paravane-ram,size={}M,share=on{}",
                                       machine.memory_mib,
@@ -47,19 +47,19 @@ void add_memory(const VmMachine& machine, Words& words) {
   if (machine.lock_memory) words.option("-overcommit", "mem-lock=on");
 }
 
-void add_boot(const VmMachine& machine, Words& words) {
+void add_boot(const model::VmMachine& machine, Words& words) {
   if (machine.kernel.empty()) return;
   words.option("-kernel", machine.kernel);
   if (!machine.initrd.empty()) words.option("-initrd", machine.initrd);
   if (!machine.append.empty()) words.option("-append", machine.append);
 }
 
-void add_disks(const VmMachine& machine, Words& words) {
+void add_disks(const model::VmMachine& machine, Words& words) {
   for (std::size_t i = 0; i < machine.disks.size(); ++i) {
-    const control::Disk& disk = machine.disks[i];
+    const model::Disk& disk = machine.disks[i];
     const std::string node = fmt::format("disk{}", i);
     const ordered_json block = {{"node-name", node},
-                                {"driver", to_string(disk.format)},
+                                {"driver", model::to_string(disk.format)},
                                 {"read-only", disk.read_only},
                                 {"file", {{"driver", "file"}, {"filename", disk.file}}}};
     words.option("-blockdev", print(block));
@@ -84,7 +84,7 @@ void add_adapter(const AdapterSlot& slot, const HostFacts& host, Words& words) {
 // leaves 2 MiB of addresses below an empty port, and the device's doorbells take 4: without
 // kPortMemory a guest would find one that is hot-added, and no way to its doorbells.
 void add_ports(Words& words) {
-  for (std::uint32_t adapter = 1; adapter <= control::kMaxAdapters; ++adapter) {
+  for (std::uint32_t adapter = 1; adapter <= model::kMaxAdapters; ++adapter) {
     words.option("-device",
                  fmt::format("pcie-root-port,id=paravane-port{},chassis={},slot={},addr={:x}.0,"
                              "mem-reserve={}",
@@ -94,10 +94,10 @@ void add_ports(Words& words) {
 
 }  // namespace
 
-Result<std::vector<std::string>> machine_arguments(const control::VmStatus& vm,
+Result<std::vector<std::string>> machine_arguments(const model::VmStatus& vm,
                                                    const HostFacts& host) {
-  const VmMachine& machine = vm.spec.machine;
-  if (machine.accelerator == Accelerator::kKvm && !host.kvm) {
+  const model::VmMachine& machine = vm.spec.machine;
+  if (machine.accelerator == model::Accelerator::kKvm && !host.kvm) {
     return fail(Errc::kUnsupported, "KVM is wanted, and QEMU's user may not use /dev/kvm");
   }
   const Result<std::vector<AdapterSlot>> slots = slots_of(vm, kFirstSlot);
@@ -109,7 +109,7 @@ Result<std::vector<std::string>> machine_arguments(const control::VmStatus& vm,
   words.option("-display", "none");
   words.option("-sandbox",
                "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny");
-  add_processor(machine, host.kvm && machine.accelerator != Accelerator::kTcg, words);
+  add_processor(machine, host.kvm && machine.accelerator != model::Accelerator::kTcg, words);
   add_memory(machine, words);
   add_boot(machine, words);
   words.option("-qmp", fmt::format("unix:{},server=on,wait=off", kQmpSocket));

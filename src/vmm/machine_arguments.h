@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "control/vm.h"
+#include "model/vm.h"
 
 namespace paravane::vmm {
 
@@ -28,7 +28,7 @@ struct HostFacts {
 
 // Without the program's name. REQUIRES: each adapter's mac.
 // Errors: kUnsupported (KVM is wanted and not there).
-Result<std::vector<std::string>> machine_arguments(const control::VmStatus& vm,
+Result<std::vector<std::string>> machine_arguments(const model::VmStatus& vm,
                                                    const HostFacts& host);
 
 }  // namespace paravane::vmm

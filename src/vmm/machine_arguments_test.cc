@@ -8,17 +8,17 @@
 namespace paravane::vmm {
 namespace {
 
-using control::Accelerator;
+using model::Accelerator;
 using testing::Contains;
 using testing::HasSubstr;
 using testing::IsSupersetOf;
 using testing::Not;
 
-control::VmStatus some_vm() {
-  control::VmStatus vm;
+model::VmStatus some_vm() {
+  model::VmStatus vm;
   vm.spec.name = "db1";
-  vm.spec.adapters = {{.number = 1, .mac = control::MacAddress{2, 0x50, 0x56, 1, 2, 3}},
-                      {.number = 3, .mac = control::MacAddress{2, 0x50, 0x56, 7, 8, 9}}};
+  vm.spec.adapters = {{.number = 1, .mac = model::MacAddress{2, 0x50, 0x56, 1, 2, 3}},
+                      {.number = 3, .mac = model::MacAddress{2, 0x50, 0x56, 7, 8, 9}}};
   vm.adapters = {{.socket = "/run/db1.sock"}, {.socket = "/run/db1.3.sock"}};
   return vm;
 }
@@ -54,7 +54,7 @@ TEST(MachineArguments, PutNicsOnOpenTaps) {
 }
 
 TEST(MachineArguments, HaveSharedMemoryAndWhatTheMachineHas) {
-  control::VmStatus vm = some_vm();
+  model::VmStatus vm = some_vm();
   vm.spec.machine = {.memory_mib = 2048,
                      .cpus = 3,
                      .lock_memory = true,
@@ -63,7 +63,7 @@ TEST(MachineArguments, HaveSharedMemoryAndWhatTheMachineHas) {
                      .initrd = "/boot/i",
                      .append = "a=b,c",
                      .disks = {{.file = "/srv/a,if=none.img",
-                                .format = control::DiskFormat::kQcow2,
+                                .format = model::DiskFormat::kQcow2,
                                 .read_only = true}},
                      .qemu_arguments = {"-vga", "std"}};
   const auto words = machine_arguments(vm, {});
@@ -88,13 +88,13 @@ TEST(MachineArguments, LockNothingUnasked) {
 }
 
 TEST(MachineArguments, TakeKvmWhereItIs) {
-  control::VmStatus vm = some_vm();
+  model::VmStatus vm = some_vm();
   EXPECT_THAT(*machine_arguments(vm, {.kvm = true}), IsSupersetOf({"kvm", "host"}));
   EXPECT_THAT(*machine_arguments(vm, {.kvm = false}), IsSupersetOf({"tcg", "max"}));
-  vm.spec.machine.accelerator = Accelerator::kTcg;
+  vm.spec.machine.accelerator = model::Accelerator::kTcg;
   vm.spec.machine.cpu_model = "Nehalem-v1,+rdrand";
   EXPECT_THAT(*machine_arguments(vm, {.kvm = true}), IsSupersetOf({"tcg", "Nehalem-v1,+rdrand"}));
-  vm.spec.machine.accelerator = Accelerator::kKvm;
+  vm.spec.machine.accelerator = model::Accelerator::kKvm;
   EXPECT_EQ(machine_arguments(vm, {.kvm = false}).error().code, Errc::kUnsupported);
 }
 

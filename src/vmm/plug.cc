@@ -29,7 +29,7 @@ bool await_tap(const AdapterSlot& slot) {
 
 }  // namespace
 
-Status plug(const control::VmStatus& vm, std::uint32_t adapter, const Places& places) {
+Status plug(const model::VmStatus& vm, std::uint32_t adapter, const Places& places) {
   const auto slots = slots_of(vm, kFirstSlot);
   if (!slots) return std::unexpected(slots.error());
   const auto slot = std::ranges::find(*slots, adapter, &AdapterSlot::adapter);

@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "base/result.h"
-#include "control/vm.h"
+#include "model/vm.h"
 #include "vmm/places.h"
 
 namespace paravane::vmm {
@@ -14,6 +14,6 @@ namespace paravane::vmm {
 // REQUIRES: the adapter is there, each has its mac, and the VM runs. Waits some seconds for
 // the tap of a port group, which the daemon is about to make.
 // Errors: kNotFound, kIo, kBadState (QEMU refuses, with its reason).
-Status plug(const control::VmStatus& vm, std::uint32_t adapter, const Places& places);
+Status plug(const model::VmStatus& vm, std::uint32_t adapter, const Places& places);
 
 }  // namespace paravane::vmm

@@ -5,7 +5,7 @@
 #include <charconv>
 #include <nlohmann/json.hpp>
 
-#include "control/distributed_switch.h"
+#include "model/distributed_switch.h"
 #include "vmm/adapter_slots.h"
 
 namespace paravane::vmm {
@@ -56,7 +56,7 @@ bool is_shell_safe(char c) {
 }  // namespace
 
 Status check_interface(std::string_view option, const std::string& name) {
-  const Status good = control::check_interface_name(name);
+  const Status good = model::check_interface_name(name);
   if (good) return {};
   return fail(Errc::kInvalidArgument, fmt::format("{} {}: {}", option, name, good.error().message));
 }
@@ -78,12 +78,12 @@ Result<std::uint64_t> parse_memory(const std::string& text) {
               fmt::format("--memory {}: write a size such as 512M or 4G", text));
 }
 
-Result<std::uint64_t> memory_of(const control::VmMachine& machine, const VmmOptions& options) {
+Result<std::uint64_t> memory_of(const model::VmMachine& machine, const VmmOptions& options) {
   if (options.memory) return parse_memory(*options.memory);
   return machine.memory_mib << 20;
 }
 
-Result<std::vector<std::string>> qemu_arguments(const control::VmStatus& vm,
+Result<std::vector<std::string>> qemu_arguments(const model::VmStatus& vm,
                                                 const VmmOptions& options) {
   const Result<std::uint64_t> bytes = memory_of(vm.spec.machine, options);
   if (!bytes) return std::unexpected(bytes.error());

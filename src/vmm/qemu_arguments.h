@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "control/vm.h"
+#include "model/vm.h"
 #include "vmm/adapter_slots.h"
 
 namespace paravane::vmm {
@@ -20,7 +20,7 @@ struct VmmOptions {
   // One for each adapter, or none.
   std::vector<std::string> netdevs{};  // ids of -netdevs that the user makes; or
   std::vector<std::string>
-      taps{};  // tap devices to use (default: the port group's, or control::tap_name())
+      taps{};  // tap devices to use (default: the port group's, or model::tap_name())
   std::string bridge = "br0";           // libvirt, for adapters without a port group
   std::optional<std::string> memory{};  // unset: the VM's
   std::uint32_t slot = kFirstSlot;      // of adapter 1; adapter 2 has the next, and so on
@@ -32,13 +32,13 @@ struct VmmOptions {
 Result<std::uint64_t> parse_memory(const std::string& text);
 
 // What options say, or else the VM. Errors: kInvalidArgument.
-Result<std::uint64_t> memory_of(const control::VmMachine& machine, const VmmOptions& options);
+Result<std::uint64_t> memory_of(const model::VmMachine& machine, const VmmOptions& options);
 
 // The name of a network interface that `option` brought. Errors: kInvalidArgument.
 Status check_interface(std::string_view option, const std::string& name);
 
 // The words of QEMU's command line. REQUIRES: each adapter's mac.
-Result<std::vector<std::string>> qemu_arguments(const control::VmStatus& vm,
+Result<std::vector<std::string>> qemu_arguments(const model::VmStatus& vm,
                                                 const VmmOptions& options);
 
 // One word for a POSIX shell.

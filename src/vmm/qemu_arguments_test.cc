@@ -12,18 +12,18 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
 
-control::VmStatus some_vm() {
-  control::VmStatus vm;
+model::VmStatus some_vm() {
+  model::VmStatus vm;
   vm.spec.name = "db1";
-  vm.spec.adapters[0].mac = control::MacAddress{2, 0x50, 0x56, 1, 2, 3};
+  vm.spec.adapters[0].mac = model::MacAddress{2, 0x50, 0x56, 1, 2, 3};
   vm.adapters = {{.socket = "/run/paravane/vm/db1.sock"}};
   return vm;
 }
 
 // With adapters 1 and 3; 2 was taken away.
-control::VmStatus wide_vm() {
-  control::VmStatus vm = some_vm();
-  vm.spec.adapters.push_back({.number = 3, .mac = control::MacAddress{2, 0x50, 0x56, 7, 8, 9}});
+model::VmStatus wide_vm() {
+  model::VmStatus vm = some_vm();
+  vm.spec.adapters.push_back({.number = 3, .mac = model::MacAddress{2, 0x50, 0x56, 7, 8, 9}});
   vm.adapters.push_back({.socket = "/run/paravane/vm/db1.3.sock"});
   return vm;
 }
@@ -120,7 +120,7 @@ TEST(QemuArguments, NeedANetworkForEachAdapterOrNone) {
 }
 
 TEST(QemuArguments, TakeTheMemoryOfTheVm) {
-  control::VmStatus vm = some_vm();
+  model::VmStatus vm = some_vm();
   vm.spec.machine.memory_mib = 3;
   EXPECT_THAT(*qemu_arguments(vm, {}), testing::Contains(HasSubstr("size=3072K")));
   EXPECT_THAT(*qemu_arguments(vm, {.memory = "5M"}), testing::Contains(HasSubstr("size=5120K")));
@@ -134,8 +134,8 @@ TEST(Memory, IsReadAsQemuReadsIt) {
   EXPECT_EQ(parse_memory("1T"), std::uint64_t{1} << 40);
 }
 
-control::VmStatus in_port_group() {
-  control::VmStatus vm = some_vm();
+model::VmStatus in_port_group() {
+  model::VmStatus vm = some_vm();
   vm.spec.adapters[0].port_group = "storage";
   vm.adapters[0].tap = "pv-db1";
   return vm;

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "control/vm_json.h"
+#include "json/json_text.h"
 
 namespace paravane::vmm {
 namespace {
@@ -20,7 +20,7 @@ std::string text_of(const json& object, const char* key) {
 
 Result<QmpMessage> read(std::string_view line) {
   using Kind = QmpMessage::Kind;
-  auto value = control::parse_json(line);
+  auto value = parse_json(line);
   if (!value || !value->is_object()) return not_qmp();
   if (value->contains("QMP")) return QmpMessage{.kind = Kind::kGreeting};
   if (value->contains("return")) {

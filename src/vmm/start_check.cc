@@ -12,9 +12,9 @@
 namespace paravane::vmm {
 namespace {
 
-using control::Accelerator;
-using control::CheckRows;
-using control::VmMachine;
+using model::Accelerator;
+using model::CheckRows;
+using model::VmMachine;
 
 constexpr const char* kUser = "QEMU's user";
 constexpr const char* kFiles = "Files";
@@ -23,15 +23,15 @@ constexpr const char* kMemory = "Memory";
 constexpr const char* kLock = "Memory lock";
 constexpr std::uint64_t kHugePageMib = 2;
 
-bool is_attached(const control::VmStatus& vm) {
+bool is_attached(const model::VmStatus& vm) {
   return std::ranges::any_of(vm.adapters, [](const auto& adapter) { return adapter.pid > 0; });
 }
 
-bool is_anothers(const control::VmStatus& vm, const StartFacts& facts) {
+bool is_anothers(const model::VmStatus& vm, const StartFacts& facts) {
   return is_attached(vm) && facts.runner.state == Runner::State::kOff;
 }
 
-void check_runner(const control::VmStatus& vm, const StartFacts& facts, CheckRows& rows) {
+void check_runner(const model::VmStatus& vm, const StartFacts& facts, model::CheckRows& rows) {
   if (facts.runner.state != Runner::State::kRunning) return;
   if (is_attached(vm)) return rows.ok("QEMU runs", fmt::format("process {}", facts.runner.pid));
   rows.fail("QEMU runs",
@@ -41,7 +41,7 @@ void check_runner(const control::VmStatus& vm, const StartFacts& facts, CheckRow
             fmt::format("paravane vm stop {0} && paravane vm start {0}", vm.spec.name));
 }
 
-void check_program(const StartFacts& facts, CheckRows& rows) {
+void check_program(const StartFacts& facts, model::CheckRows& rows) {
   if (!facts.account) return;  // nobody could try it
   if (facts.qemu_problem.empty()) {
     return rows.ok("QEMU",
@@ -54,7 +54,7 @@ void check_program(const StartFacts& facts, CheckRows& rows) {
             "PARAVANE_QEMU name one");
 }
 
-void check_account(const StartFacts& facts, CheckRows& rows) {
+void check_account(const StartFacts& facts, model::CheckRows& rows) {
   if (facts.account) return rows.ok(kUser, facts.account->name);
   const bool root = facts.account_problem.find("is root") != std::string::npos;
   rows.stop(kUser, facts.account_problem,
@@ -63,18 +63,17 @@ void check_account(const StartFacts& facts, CheckRows& rows) {
                                facts.user));
 }
 
-std::string without_disk(const control::VmSpec& vm, const std::string& file) {
+std::string without_disk(const model::VmSpec& vm, const std::string& file) {
   std::string words;
-  for (const control::Disk& disk : vm.machine.disks) {
+  for (const model::Disk& disk : vm.machine.disks) {
     if (disk.file == file) continue;
-    words += fmt::format(" --disk {}", shell_quote(describe(disk)));
+    words += fmt::format(" --disk {}", shell_quote(model::describe(disk)));
   }
   return fmt::format("paravane vm set {}{}   # or put the file there", vm.name,
                      words.empty() ? " --disk none" : words);
 }
 
-std::string file_cure(const control::VmSpec& vm, const FileProblem& problem,
-                      const Account& account) {
+std::string file_cure(const model::VmSpec& vm, const FileProblem& problem, const Account& account) {
   using Kind = FileProblem::Kind;
   if (problem.error == EACCES && problem.kind == Kind::kSocket) {
     return fmt::format("chgrp {} {}   # for good: [vfio_user] group in paravaned.toml",
@@ -95,14 +94,14 @@ std::string file_cure(const control::VmSpec& vm, const FileProblem& problem,
   return set("--hw-version", std::to_string(vm.hw_version));  // any change makes it anew
 }
 
-void check_boot(const control::VmStatus& vm, CheckRows& rows) {
-  const VmMachine& machine = vm.spec.machine;
+void check_boot(const model::VmStatus& vm, model::CheckRows& rows) {
+  const model::VmMachine& machine = vm.spec.machine;
   if (!machine.disks.empty() || !machine.kernel.empty()) return;
   rows.warn("Boot", "it has no disk and no kernel: all it can try is to boot from the network",
             fmt::format("paravane vm set {} --disk FILE", vm.spec.name));
 }
 
-void check_files(const control::VmStatus& vm, const StartFacts& facts, CheckRows& rows) {
+void check_files(const model::VmStatus& vm, const StartFacts& facts, model::CheckRows& rows) {
   if (!facts.account) return;
   if (!facts.file) {
     return rows.ok(kFiles, fmt::format("open to {}: disks and sockets", facts.account->name));
@@ -117,25 +116,25 @@ std::string kvm_cure(const StartFacts& facts) {
   return fmt::format("usermod -a -G {} {}", facts.kvm_group, facts.account->name);
 }
 
-void check_accelerator(const control::VmStatus& vm, const StartFacts& facts, CheckRows& rows) {
-  const Accelerator wanted = vm.spec.machine.accelerator;
-  if (wanted == Accelerator::kTcg) return rows.ok(kAccelerator, "QEMU's own emulation");
+void check_accelerator(const model::VmStatus& vm, const StartFacts& facts, model::CheckRows& rows) {
+  const model::Accelerator wanted = vm.spec.machine.accelerator;
+  if (wanted == model::Accelerator::kTcg) return rows.ok(kAccelerator, "QEMU's own emulation");
   if (facts.kvm) return rows.ok(kAccelerator, "KVM");
   if (!facts.account) return;
   const std::string found = facts.kvm_there
                                 ? fmt::format("{} may not use /dev/kvm", facts.account->name)
                                 : std::string("this host has no /dev/kvm");
   const std::string cure = kvm_cure(facts);
-  if (wanted == Accelerator::kKvm) return rows.stop(kAccelerator, found, cure);
+  if (wanted == model::Accelerator::kKvm) return rows.stop(kAccelerator, found, cure);
   rows.warn(kAccelerator, found + ": QEMU emulates the processor, slowly", cure);
 }
 
-std::string less_memory(const control::VmSpec& vm, std::uint64_t left_mib) {
+std::string less_memory(const model::VmSpec& vm, std::uint64_t left_mib) {
   return fmt::format("paravane vm set {} --memory {}M", vm.name,
                      std::max<std::uint64_t>(1, left_mib * 3 / 4));
 }
 
-void check_huge_pages(const control::VmSpec& vm, const StartFacts& facts, CheckRows& rows) {
+void check_huge_pages(const model::VmSpec& vm, const StartFacts& facts, model::CheckRows& rows) {
   const std::uint64_t wanted = (vm.machine.memory_mib + kHugePageMib - 1) / kHugePageMib;
   std::string found = fmt::format("{} huge pages are free, it takes {}", facts.huge_pages, wanted);
   if (facts.huge_pages >= wanted) return rows.ok(kMemory, std::move(found));
@@ -152,8 +151,8 @@ void check_huge_pages(const control::VmSpec& vm, const StartFacts& facts, CheckR
                         wanted - facts.huge_pages));
 }
 
-void check_memory(const control::VmStatus& vm, const StartFacts& facts, CheckRows& rows) {
-  const VmMachine& machine = vm.spec.machine;
+void check_memory(const model::VmStatus& vm, const StartFacts& facts, model::CheckRows& rows) {
+  const model::VmMachine& machine = vm.spec.machine;
   if (is_attached(vm) || facts.runner.state == Runner::State::kRunning) {
     return rows.ok(kMemory, "the VM runs and has it");
   }
@@ -167,7 +166,7 @@ void check_memory(const control::VmStatus& vm, const StartFacts& facts, CheckRow
   rows.warn(kMemory, std::move(found), cure);
 }
 
-void check_lock(const VmMachine& machine, const StartFacts& facts, CheckRows& rows) {
+void check_lock(const model::VmMachine& machine, const StartFacts& facts, model::CheckRows& rows) {
   if (!machine.lock_memory) return;
   if (facts.may_lock) return rows.ok(kLock, "as much as it wants");
   rows.stop(kLock, "its memory is to be locked, and you may lock none without limit",
@@ -176,8 +175,8 @@ void check_lock(const VmMachine& machine, const StartFacts& facts, CheckRows& ro
 
 }  // namespace
 
-std::vector<control::CheckRow> check_start(const control::VmStatus& vm, const StartFacts& facts) {
-  CheckRows rows;
+std::vector<model::CheckRow> check_start(const model::VmStatus& vm, const StartFacts& facts) {
+  model::CheckRows rows;
   if (is_anothers(vm, facts)) {
     rows.ok("QEMU runs", "somebody else's, who sees to what it needs");
     return rows.take();

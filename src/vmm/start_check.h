@@ -1,5 +1,5 @@
 // What a VM needs before power-on that only who starts its QEMU knows: the second part of
-// `paravane vm check` (the first is control/vm_check.h). Facts are gathered here, as
+// `paravane vm check` (the first is model/vm_check.h). Facts are gathered here, as
 // QEMU's user where that is another; what they mean is a pure function.
 
 #pragma once
@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "control/check_row.h"
-#include "control/vm.h"
+#include "model/check_row.h"
+#include "model/vm.h"
 #include "vmm/account.h"
 #include "vmm/file_check.h"
 #include "vmm/places.h"
@@ -37,8 +37,8 @@ struct StartFacts {
 
 // Takes up to a minute with a program that is no QEMU, some 0.2 s otherwise.
 // `cgroup`: below which the VM will be; empty: ours.
-StartFacts gather_start_facts(const control::VmStatus& vm, const std::string& cgroup);
+StartFacts gather_start_facts(const model::VmStatus& vm, const std::string& cgroup);
 
-std::vector<control::CheckRow> check_start(const control::VmStatus& vm, const StartFacts& facts);
+std::vector<model::CheckRow> check_start(const model::VmStatus& vm, const StartFacts& facts);
 
 }  // namespace paravane::vmm

@@ -10,8 +10,8 @@
 namespace paravane::vmm {
 namespace {
 
-using control::CheckRow;
-using control::Verdict;
+using model::CheckRow;
+using model::Verdict;
 
 class StartCheck : public testing::Test {
  protected:
@@ -20,21 +20,21 @@ class StartCheck : public testing::Test {
     vm_.adapters = {{.socket = "/run/db1.sock"}};
     vm_.spec.machine.disks = {{.file = "/srv/a.img"}};
   }
-  CheckRow row(const std::string& check) const {
-    for (const CheckRow& one : check_start(vm_, facts_)) {
+  model::CheckRow row(const std::string& check) const {
+    for (const model::CheckRow& one : check_start(vm_, facts_)) {
       if (one.check == check) return one;
     }
     return {.check = "no row " + check, .found = ""};
   }
-  static CheckRow stopping(const char* check, const char* found, const char* cure) {
+  static model::CheckRow stopping(const char* check, const char* found, const char* cure) {
     return {.check = check,
-            .verdict = Verdict::kFailed,
+            .verdict = model::Verdict::kFailed,
             .found = found,
             .cure = cure,
             .stops_start = true};
   }
 
-  control::VmStatus vm_;
+  model::VmStatus vm_;
   StartFacts facts_{.qemu = "/q",
                     .qemu_version = "11.1",
                     .account = Account{.name = "paravane-vm", .user = 990, .group = 991},
@@ -46,8 +46,8 @@ class StartCheck : public testing::Test {
 };
 
 TEST_F(StartCheck, AHostThatHasAllOfItHasNothingToCure) {
-  for (const CheckRow& one : check_start(vm_, facts_)) {
-    EXPECT_EQ(one.verdict, Verdict::kOk) << one.check;
+  for (const model::CheckRow& one : check_start(vm_, facts_)) {
+    EXPECT_EQ(one.verdict, model::Verdict::kOk) << one.check;
     EXPECT_EQ(one.cure, "") << one.check;
   }
   EXPECT_EQ(row("QEMU").found, "/q, 11.1, with vfio-user-pci");
@@ -90,7 +90,7 @@ TEST_F(StartCheck, Files) {
   EXPECT_EQ(row("Files").found, "disk /srv/a.img: No such file or directory");
   EXPECT_EQ(row("Files").cure, "paravane vm set db1 --disk none   # or put the file there");
   vm_.spec.machine.disks = {{.file = "/srv/a.img"},
-                            {.file = "/srv/b c", .format = control::DiskFormat::kQcow2}};
+                            {.file = "/srv/b c", .format = model::DiskFormat::kQcow2}};
   EXPECT_EQ(row("Files").cure,
             "paravane vm set db1 --disk '/srv/b c,format=qcow2'   # or put the file there");
   facts_.file->kind = Kind::kKernel;
@@ -101,9 +101,9 @@ TEST_F(StartCheck, Files) {
 
 TEST_F(StartCheck, AcceleratorThatMayNotBeUsed) {
   facts_.kvm = false;
-  EXPECT_EQ(row("Accelerator").verdict, Verdict::kWarning);
+  EXPECT_EQ(row("Accelerator").verdict, model::Verdict::kWarning);
   EXPECT_EQ(row("Accelerator").cure, "usermod -a -G kvm paravane-vm");
-  vm_.spec.machine.accelerator = control::Accelerator::kKvm;
+  vm_.spec.machine.accelerator = model::Accelerator::kKvm;
   EXPECT_EQ(row("Accelerator"), stopping("Accelerator", "paravane-vm may not use /dev/kvm",
                                          "usermod -a -G kvm paravane-vm"));
   facts_.kvm_group = "";
@@ -111,21 +111,22 @@ TEST_F(StartCheck, AcceleratorThatMayNotBeUsed) {
   facts_.kvm_there = false;
   EXPECT_EQ(row("Accelerator"), stopping("Accelerator", "this host has no /dev/kvm",
                                          "modprobe kvm_intel || modprobe kvm_amd"));
-  vm_.spec.machine.accelerator = control::Accelerator::kTcg;
-  EXPECT_EQ(row("Accelerator").verdict, Verdict::kOk);
+  vm_.spec.machine.accelerator = model::Accelerator::kTcg;
+  EXPECT_EQ(row("Accelerator").verdict, model::Verdict::kOk);
 }
 
 TEST_F(StartCheck, MemoryThatIsNotThere) {
   vm_.spec.machine.memory_mib = 8192;
   facts_.memory_of = "cgroup /vms";
-  EXPECT_EQ(row("Memory"), (CheckRow{.check = "Memory",
-                                     .verdict = Verdict::kWarning,
-                                     .found = "4096 MiB of cgroup /vms are left, it takes 8192",
-                                     .cure = "paravane vm set db1 --memory 3072M"}));
+  EXPECT_EQ(row("Memory"),
+            (model::CheckRow{.check = "Memory",
+                             .verdict = model::Verdict::kWarning,
+                             .found = "4096 MiB of cgroup /vms are left, it takes 8192",
+                             .cure = "paravane vm set db1 --memory 3072M"}));
   vm_.spec.machine.lock_memory = true;
   EXPECT_TRUE(row("Memory").stops_start);
   vm_.adapters[0].pid = 77;
-  EXPECT_EQ(row("Memory").verdict, Verdict::kOk);
+  EXPECT_EQ(row("Memory").verdict, model::Verdict::kOk);
 }
 
 TEST_F(StartCheck, HugePagesThatAreNotFree) {
@@ -135,7 +136,7 @@ TEST_F(StartCheck, HugePagesThatAreNotFree) {
             stopping("Memory", "500 huge pages are free, it takes 512",
                      "sysctl -w vm.nr_hugepages=$(( $(cat /proc/sys/vm/nr_hugepages) + 12 ))"));
   facts_.huge_pages = 512;
-  EXPECT_EQ(row("Memory").verdict, Verdict::kOk);
+  EXPECT_EQ(row("Memory").verdict, model::Verdict::kOk);
 }
 
 TEST_F(StartCheck, HugePagesThatWouldTakeTheHostsMemory) {
@@ -151,14 +152,14 @@ TEST_F(StartCheck, HugePagesThatWouldTakeTheHostsMemory) {
 
 TEST_F(StartCheck, ThatHasNothingToBootFromMayTryTheNetwork) {
   vm_.spec.machine.disks.clear();
-  EXPECT_EQ(row("Boot").verdict, Verdict::kWarning);
+  EXPECT_EQ(row("Boot").verdict, model::Verdict::kWarning);
   vm_.spec.machine.kernel = "/boot/vmlinuz";
   EXPECT_EQ(row("Boot").check, "no row Boot");
 }
 
 TEST_F(StartCheck, OneThatRunsWithoutItsDevice) {
   facts_.runner = {.state = Runner::State::kRunning, .pid = 88};
-  EXPECT_EQ(row("QEMU runs").verdict, Verdict::kFailed);
+  EXPECT_EQ(row("QEMU runs").verdict, model::Verdict::kFailed);
   EXPECT_EQ(row("QEMU runs").cure, "paravane vm stop db1 && paravane vm start db1");
   vm_.adapters[0].pid = 88;
   EXPECT_EQ(row("QEMU runs").found, "process 88");
@@ -169,12 +170,12 @@ TEST_F(StartCheck, OneThatSomebodyElseRunsIsTheirMatter) {
   facts_.account.reset();
   facts_.account_problem = "there is no user x";
   ASSERT_EQ(check_start(vm_, facts_).size(), 1u);
-  EXPECT_EQ(row("QEMU runs").verdict, Verdict::kOk);
+  EXPECT_EQ(row("QEMU runs").verdict, model::Verdict::kOk);
 }
 
 TEST_F(StartCheck, MemoryThatCannotBeLocked) {
   vm_.spec.machine.lock_memory = true;
-  EXPECT_EQ(row("Memory lock").verdict, Verdict::kOk);
+  EXPECT_EQ(row("Memory lock").verdict, model::Verdict::kOk);
   facts_.may_lock = false;
   EXPECT_EQ(
       row("Memory lock"),
@@ -185,7 +186,7 @@ TEST_F(StartCheck, MemoryThatCannotBeLocked) {
 TEST(FileCheck, FindsTheFirstThatIsClosed) {
   const std::string there = testing::TempDir() + "there-" + std::to_string(::getpid());
   std::ofstream(there) << "x";
-  control::VmStatus vm;
+  model::VmStatus vm;
   vm.spec.machine.disks = {{.file = there}};
   vm.adapters = {{.socket = there}};
   EXPECT_EQ(find_file_problem(vm), std::nullopt);
@@ -207,7 +208,7 @@ TEST(StartFacts, AreGatheredInAProcessOfItsOwn) {
   ::chmod(qemu.c_str(), 0755);
   ::setenv("PARAVANE_QEMU", qemu.c_str(), 1);
   ::setenv("PARAVANE_VM_USER", "daemon", 1);
-  control::VmStatus vm;
+  model::VmStatus vm;
   vm.adapters = {{.socket = "/nonexistent"}};
   const StartFacts facts = gather_start_facts(vm, "");
   ::unsetenv("PARAVANE_QEMU");

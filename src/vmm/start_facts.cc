@@ -51,7 +51,7 @@ void look_at_kvm(StartFacts& facts) {
 }
 
 // What QEMU's user finds, from the process that has become it.
-json look_as_user(const control::VmStatus& vm, const Account& account, StartFacts facts) {
+json look_as_user(const model::VmStatus& vm, const Account& account, StartFacts facts) {
   if (const Status changed = become(account); !changed) {
     return {{"problem", changed.error().message}};
   }
@@ -78,7 +78,7 @@ std::string read_all(int from) {
 }
 
 // A process of its own, since nobody comes back from being QEMU's user.
-json ask_as_user(const control::VmStatus& vm, const Account& account, const StartFacts& facts) {
+json ask_as_user(const model::VmStatus& vm, const Account& account, const StartFacts& facts) {
   const auto failed = [](const char* what) {
     return json{{"problem", fmt::format("{}: {}", what, std::strerror(errno))}};
   };
@@ -104,7 +104,7 @@ json ask_as_user(const control::VmStatus& vm, const Account& account, const Star
 
 }  // namespace
 
-StartFacts gather_start_facts(const control::VmStatus& vm, const std::string& cgroup) {
+StartFacts gather_start_facts(const model::VmStatus& vm, const std::string& cgroup) {
   StartFacts facts{.qemu = qemu_program()};
   const MemoryLeft memory = memory_left(cgroup);
   facts.memory_mib = memory.mib;

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "control/stats.h"
+#include "model/stats.h"
 
 namespace paravane::worker {
 
@@ -16,7 +16,7 @@ namespace paravane::worker {
 struct MetricGroup {
   std::string prefix;
   std::vector<std::pair<std::string, std::string>> labels{};
-  std::vector<control::CounterValue> counters{};
+  std::vector<model::CounterValue> counters{};
 };
 
 // What an adapter holds, and may hold.
@@ -34,15 +34,15 @@ struct PathConnections {
 
 // One adapter whose port is there.
 struct AdapterMetrics {
-  std::vector<control::CounterGroup> groups{};
+  std::vector<model::CounterGroup> groups{};
   std::vector<ObjectUse> objects{};
   std::uint64_t memory_bytes = 0;
   std::uint64_t memory_limit_bytes = 0;
   std::uint64_t page_list_bytes = 0;
   std::uint64_t page_list_limit_bytes = 0;
   std::vector<PathConnections> paths{};
-  std::vector<control::QpStats> queue_pairs{};  // that have series of their own
-  control::QpStats other_queue_pairs{};         // what all others did
+  std::vector<model::QpStats> queue_pairs{};  // that have series of their own
+  model::QpStats other_queue_pairs{};         // what all others did
   std::uint64_t other_count = 0;
 };
 

@@ -5,12 +5,12 @@
 #include <utility>
 
 #include "base/log.h"
-#include "control/pcapng.h"
+#include "text/pcapng.h"
 
 namespace paravane::worker {
 namespace {
 
-constexpr Duration kReaderTime = std::chrono::seconds(control::kCaptureReaderSeconds);
+constexpr Duration kReaderTime = std::chrono::seconds(model::kCaptureReaderSeconds);
 
 // Of one answer, before it is written as text.
 constexpr std::size_t kMostBlockBytes = std::size_t{512} * 1024;
@@ -23,8 +23,8 @@ std::uint64_t wall_clock_ns() {
 
 }  // namespace
 
-control::CaptureStatus Capture::status() const {
-  control::CaptureStatus status{.id = id_, .spec = spec_, .interfaces = {}, .ended = has_ended()};
+model::CaptureStatus Capture::status() const {
+  model::CaptureStatus status{.id = id_, .spec = spec_, .interfaces = {}, .ended = has_ended()};
   for (std::uint32_t i = 0; i < adapters_.size(); ++i) {
     const sniff::InterfaceCounts counts = ring_.counts(i);
     status.interfaces.push_back(
@@ -33,22 +33,22 @@ control::CaptureStatus Capture::status() const {
   return status;
 }
 
-control::CapturePackets Capture::take(Instant now) {
+model::CapturePackets Capture::take(Instant now) {
   last_read_.store(now, std::memory_order_relaxed);
   // Asked first: of one that has ended, what is there is all.
   const bool ended = has_ended();
-  control::CapturePackets packets;
+  model::CapturePackets packets;
   std::vector<std::byte> bytes;
   bool is_empty = false;
   while (packets.blocks.size() < kMostBlockBytes && !is_empty) {
     const auto info = ring_.take(bytes);
     is_empty = !info;
     if (is_empty) continue;
-    control::pcapng::append_packet({.interface = info->interface,
-                                    .timestamp_ns = info->timestamp_ns,
-                                    .original_bytes = info->original_bytes,
-                                    .is_outbound = info->direction == verbs::Direction::kOut},
-                                   bytes, packets.blocks);
+    text::pcapng::append_packet({.interface = info->interface,
+                                 .timestamp_ns = info->timestamp_ns,
+                                 .original_bytes = info->original_bytes,
+                                 .is_outbound = info->direction == verbs::Direction::kOut},
+                                bytes, packets.blocks);
   }
   packets.status = status();
   packets.status.ended = ended && is_empty;

@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "control/capture.h"
+#include "model/capture.h"
 #include "sniff/packet_ring.h"
 #include "sniff/sniffer.h"
 #include "verbs/adapter.h"
@@ -27,9 +27,8 @@ inline constexpr std::size_t kCaptureRingBytes = std::size_t{4} << 20;
 
 class Capture {
  public:
-  // `adapters` by control::adapter_name(), the VM's.
-  Capture(std::uint64_t id, control::CaptureSpec spec, std::vector<std::string> adapters,
-          Instant now)
+  // `adapters` by model::adapter_name(), the VM's.
+  Capture(std::uint64_t id, model::CaptureSpec spec, std::vector<std::string> adapters, Instant now)
       : id_(id),
         spec_(std::move(spec)),
         adapters_(std::move(adapters)),
@@ -38,15 +37,15 @@ class Capture {
 
   // ---- Any thread ----
   std::uint64_t id() const { return id_; }
-  const control::CaptureSpec& spec() const { return spec_; }
+  const model::CaptureSpec& spec() const { return spec_; }
   const std::vector<std::string>& adapters() const { return adapters_; }
   Instant last_read() const { return last_read_.load(std::memory_order_relaxed); }
   bool has_ended() const { return ended_.load(std::memory_order_acquire); }
-  control::CaptureStatus status() const;
+  model::CaptureStatus status() const;
 
   // ---- The control thread ----
   // What there is, up to a bound for one answer.
-  control::CapturePackets take(Instant now);
+  model::CapturePackets take(Instant now);
 
   // ---- The worker ----
   sniff::PacketRing& ring() { return ring_; }
@@ -54,7 +53,7 @@ class Capture {
 
  private:
   const std::uint64_t id_;
-  const control::CaptureSpec spec_;
+  const model::CaptureSpec spec_;
   const std::vector<std::string> adapters_;
   sniff::PacketRing ring_;
   std::atomic<Instant> last_read_;

@@ -4,8 +4,8 @@
 
 #include <chrono>
 
-#include "control/pcapng.h"
 #include "testing/engine_rig.h"
+#include "text/pcapng.h"
 
 namespace paravane::worker {
 namespace {
@@ -24,7 +24,7 @@ class CapturesTest : public testing::Test {
   }
   std::shared_ptr<Capture> start(std::uint64_t id, std::uint32_t snaplen = 0) {
     const auto capture =
-        std::make_shared<Capture>(id, control::CaptureSpec{.vm = "a", .snaplen = snaplen},
+        std::make_shared<Capture>(id, model::CaptureSpec{.vm = "a", .snaplen = snaplen},
                                   std::vector<std::string>{"a", "a/2"}, rig_.now());
     captures_.start(capture, {{.adapter = &rig_.a().adapter(), .mac = {}, .interface = 0},
                               {.adapter = &rig_.b().adapter(), .mac = {}, .interface = 1}});
@@ -35,8 +35,8 @@ class CapturesTest : public testing::Test {
     a_->post(fake::send_request(1, {a_buffer_.sge(0, 4)}));
     ASSERT_TRUE(rig_.run());
   }
-  std::size_t count(const control::CapturePackets& packets) {
-    const auto all = control::pcapng::first_packets(packets.blocks, 2, 1'000'000);
+  std::size_t count(const model::CapturePackets& packets) {
+    const auto all = text::pcapng::first_packets(packets.blocks, 2, 1'000'000);
     EXPECT_TRUE(all);
     return all ? all->count : 0;
   }
@@ -79,7 +79,7 @@ TEST_F(CapturesTest, AnAnswerIsOfABoundedSize) {
 
 TEST_F(CapturesTest, EndWhenNobodyReads) {
   const auto capture = start(1);
-  EXPECT_EQ(captures_.next_look(), rig_.now() + seconds(control::kCaptureReaderSeconds));
+  EXPECT_EQ(captures_.next_look(), rig_.now() + seconds(model::kCaptureReaderSeconds));
   verbs::Budget budget;
   captures_.turn(rig_.now() + seconds(9), budget);
   capture->take(rig_.now() + seconds(9));

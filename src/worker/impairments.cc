@@ -9,7 +9,7 @@
 namespace paravane::worker {
 namespace {
 
-transport_impaired::Impairment to_transport(const control::Impairment& impairment,
+transport_impaired::Impairment to_transport(const model::Impairment& impairment,
                                             std::uint64_t seed) {
   return {.loss = impairment.loss_ppm,
           .reorder = impairment.reorder_ppm,
@@ -33,14 +33,14 @@ Impairments::~Impairments() {
   directory_.set_detour({});
 }
 
-Impairments::Place* Impairments::pick(const control::Impairment& impairment) {
+Impairments::Place* Impairments::pick(const model::Impairment& impairment) {
   const auto same = std::ranges::find_if(places_, [&](const auto& place) {
     return place->spec && place->spec->vm == impairment.vm && place->spec->peer == impairment.peer;
   });
   if (same != places_.end()) return same->get();
   const auto free = std::ranges::find_if(places_, [](const auto& place) { return !place->spec; });
   if (free != places_.end()) return free->get();
-  if (places_.size() >= control::kMaxImpairments) return nullptr;
+  if (places_.size() >= model::kMaxImpairments) return nullptr;
   const auto find_path = [this](verbs::AdapterId from, const verbs::Gid& sgid,
                                 const verbs::Gid& dgid, verbs::GidType type) {
     return directory_.route(from, sgid, dgid, type);
@@ -51,12 +51,12 @@ Impairments::Place* Impairments::pick(const control::Impairment& impairment) {
   return &made;
 }
 
-std::optional<control::ImpairmentStatus> Impairments::set(const control::Impairment& impairment) {
+std::optional<model::ImpairmentStatus> Impairments::set(const model::Impairment& impairment) {
   Place* place = pick(impairment);
   if (place == nullptr) return std::nullopt;
   place->spec = impairment;
   place->peer.reset();
-  if (const auto gid = control::parse_gid(impairment.peer)) place->peer = verbs::Gid{*gid};
+  if (const auto gid = model::parse_gid(impairment.peer)) place->peer = verbs::Gid{*gid};
   place->local.set(to_transport(impairment, impairment.seed));
   place->remote.set(to_transport(impairment, impairment.seed));
   directory_.detours_changed();
@@ -84,7 +84,7 @@ void Impairments::free(Place& place) {
 void Impairments::forget_vm(const std::string& vm) {
   for (const auto& place : places_) {
     if (!place->spec) continue;
-    const bool is_peer = place->spec->peer == vm && vm != control::kAnyPeer;
+    const bool is_peer = place->spec->peer == vm && vm != model::kAnyPeer;
     if (place->spec->vm == vm || is_peer) free(*place);
   }
   directory_.detours_changed();
@@ -107,7 +107,7 @@ Impairments::Place* Impairments::match(verbs::AdapterId from, const verbs::Gid& 
   for (const auto& place : places_) {
     if (!place->spec || place->spec->vm != vm) continue;
     if (place->peer == dgid) return place.get();
-    if (place->spec->peer == control::kAnyPeer) {
+    if (place->spec->peer == model::kAnyPeer) {
       any = place.get();
     } else if (!peer_vm.empty() && place->spec->peer == peer_vm) {
       by_name = place.get();
@@ -124,7 +124,7 @@ verbs::Transport* Impairments::detour(verbs::AdapterId from, const verbs::Gid& d
   return peer ? &place->local : &place->remote;
 }
 
-control::ImpairmentStatus Impairments::status_of(const Place& place) {
+model::ImpairmentStatus Impairments::status_of(const Place& place) {
   const transport_impaired::Counts& local = place.local.counts();
   const transport_impaired::Counts& remote = place.remote.counts();
   return {.spec = *place.spec,
@@ -136,17 +136,17 @@ control::ImpairmentStatus Impairments::status_of(const Place& place) {
           .rnr = local.receiver_not_ready + remote.receiver_not_ready};
 }
 
-std::vector<control::ImpairmentStatus> Impairments::list() const {
-  std::vector<control::ImpairmentStatus> list;
+std::vector<model::ImpairmentStatus> Impairments::list() const {
+  std::vector<model::ImpairmentStatus> list;
   for (const auto& place : places_) {
     if (place->spec) list.push_back(status_of(*place));
   }
   return list;
 }
 
-std::vector<control::CounterGroup> Impairments::counters() const {
-  std::vector<control::CounterGroup> groups;
-  for (const control::ImpairmentStatus& one : list()) {
+std::vector<model::CounterGroup> Impairments::counters() const {
+  std::vector<model::CounterGroup> groups;
+  for (const model::ImpairmentStatus& one : list()) {
     groups.push_back(
         {.name = fmt::format("impaired {} to {}", one.spec.vm, one.spec.peer),
          .counters = {{"messages", "messages and datagrams, each try", one.messages},

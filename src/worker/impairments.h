@@ -14,9 +14,9 @@
 #include <string>
 #include <vector>
 
-#include "control/impairment.h"
-#include "control/stats.h"
 #include "fabric/directory.h"
+#include "model/impairment.h"
+#include "model/stats.h"
 #include "transport/impaired/impaired_transport.h"
 #include "worker/tenant.h"
 
@@ -36,15 +36,15 @@ class Impairments final : public Tenant {
   Impairments& operator=(const Impairments&) = delete;
 
   // nullopt: there are as many as there may be. REQUIRES: check_impairment().
-  std::optional<control::ImpairmentStatus> set(const control::Impairment& impairment);
+  std::optional<model::ImpairmentStatus> set(const model::Impairment& impairment);
   // False: there were none.
   bool clear(const std::optional<std::string>& vm);
   // The VM is no more: what was set for it, or towards it by its name, goes with it.
   void forget_vm(const std::string& vm);
   // The adapter is no more, and its id may be used again.
   void forget_adapter(verbs::AdapterId adapter);
-  std::vector<control::ImpairmentStatus> list() const;
-  std::vector<control::CounterGroup> counters() const;
+  std::vector<model::ImpairmentStatus> list() const;
+  std::vector<model::CounterGroup> counters() const;
 
   void set_now(Instant now) override;
   bool has_work() const override;
@@ -58,19 +58,19 @@ class Impairments final : public Tenant {
           const ImpairedTransport::FindPath& find_path)
         : local(local_carrier, find_path), remote(remote_carrier, find_path) {}
 
-    std::optional<control::Impairment> spec;  // none: free
-    std::optional<verbs::Gid> peer;           // when it is named by its address
+    std::optional<model::Impairment> spec;  // none: free
+    std::optional<verbs::Gid> peer;         // when it is named by its address
     ImpairedTransport local;
     ImpairedTransport remote;
   };
 
   static void free(Place& place);
-  Place* pick(const control::Impairment& impairment);
+  Place* pick(const model::Impairment& impairment);
   Place* match(verbs::AdapterId from, const verbs::Gid& dgid,
                std::optional<verbs::AdapterId> peer) const;
   verbs::Transport* detour(verbs::AdapterId from, const verbs::Gid& dgid,
                            std::optional<verbs::AdapterId> peer);
-  static control::ImpairmentStatus status_of(const Place& place);
+  static model::ImpairmentStatus status_of(const Place& place);
 
   fabric::Directory& directory_;
   verbs::Transport& local_;

@@ -10,7 +10,7 @@
 namespace paravane::worker {
 namespace {
 
-using control::Impairment;
+using model::Impairment;
 using std::chrono::milliseconds;
 using verbs::AdapterId;
 
@@ -33,7 +33,7 @@ class ImpairmentsTest : public testing::Test {
   bool is_impaired(unsigned from, const verbs::Gid& to) {
     return way(from, to)->name().ends_with(transport_impaired::kNameSuffix);
   }
-  void set(const Impairment& impairment) { ASSERT_TRUE(impairments_.set(impairment)); }
+  void set(const model::Impairment& impairment) { ASSERT_TRUE(impairments_.set(impairment)); }
   verbs::Gid gid(unsigned vm) { return rig_.vm(vm).gid(); }
 
   fake::EngineRig rig_{3};
@@ -80,19 +80,19 @@ TEST_F(ImpairmentsTest, ReplaceTheOneBetweenTheSameTwo) {
   set({.vm = "a", .peer = "b", .delay_us = 20, .seed = 7});
   const auto list = impairments_.list();
   ASSERT_EQ(list.size(), 2u);
-  EXPECT_EQ(list[0].spec, (Impairment{.vm = "a", .peer = "b", .delay_us = 20, .seed = 7}));
+  EXPECT_EQ(list[0].spec, (model::Impairment{.vm = "a", .peer = "b", .delay_us = 20, .seed = 7}));
   EXPECT_EQ(list[1].spec.peer, "c");
 }
 
 TEST_F(ImpairmentsTest, AreSoManyAndNoMore) {
-  for (unsigned i = 0; i < control::kMaxImpairments; ++i) {
+  for (unsigned i = 0; i < model::kMaxImpairments; ++i) {
     set({.vm = "a", .peer = "vm" + std::to_string(i), .loss_ppm = 1});
   }
   EXPECT_FALSE(impairments_.set({.vm = "b", .loss_ppm = 1}));
   set({.vm = "a", .peer = "vm3", .loss_ppm = 2});  // instead of another
   impairments_.forget_vm("vm5");
   set({.vm = "b", .loss_ppm = 1});
-  EXPECT_EQ(impairments_.list().size(), control::kMaxImpairments);
+  EXPECT_EQ(impairments_.list().size(), model::kMaxImpairments);
 }
 
 TEST_F(ImpairmentsTest, AreClearedForOneVmOrAll) {
@@ -123,7 +123,7 @@ TEST_F(ImpairmentsTest, GoWithTheVmThatTheyAreForOrTowards) {
 }
 
 TEST_F(ImpairmentsTest, CountWhatTheyDoAndBeginAnewWhenSetAnew) {
-  set({.vm = "a", .peer = "b", .loss_ppm = control::kPartsPerMillion});
+  set({.vm = "a", .peer = "b", .loss_ppm = model::kPartsPerMillion});
   const auto qp_a = rig_.vm(0).queue_pair();
   const auto qp_b = rig_.vm(1).queue_pair();
   rig_.connect(rig_.vm(0), *qp_a, rig_.vm(1), *qp_b);

@@ -84,7 +84,7 @@ class LeavingPortsTest : public testing::Test {
   transport_tcp::TcpTransport tcp_{1, *loop_, owners_, {}};
   AtOnce mappings_;
   PortWatch::Speech speech_{
-      .tell = [](const control::Event&) {},
+      .tell = [](const model::Event&) {},
       .name = [](const verbs::PathUse::Way&) { return PortWatch::WayName{}; }};
   std::vector<verbs::AdapterId> left_;
   std::optional<RawVfioClient> vmm_;

@@ -11,7 +11,7 @@
 namespace paravane::worker {
 namespace {
 
-using control::CounterGroup;
+using model::CounterGroup;
 
 std::string_view type_name(verbs::QpType type) {
   switch (type) {
@@ -36,7 +36,7 @@ std::string explain_choice(const device::QueuePairView& qp, const HostReport& ho
   return "hca: no usable adapter";
 }
 
-CounterGroup report_objects(VmPort& port) {
+model::CounterGroup report_objects(VmPort& port) {
   const device::DeviceObjects held = port.device().objects();
   const GuestMemory::Usage memory = port.memory().usage();
   return {.name = "objects",
@@ -65,12 +65,12 @@ std::string path_reason(const device::QueuePairView& qp, const HostReport& host)
 
 PortState report_state(VmPort& port) {
   if (!port.server().attached()) return {};
-  return {.state = port.device().active() ? control::VmState::kActive : control::VmState::kAttached,
+  return {.state = port.device().active() ? model::VmState::kActive : model::VmState::kAttached,
           .pid = port.server().peer_pid()};
 }
 
-CounterGroup report_counters(std::string name, const CounterSet& set) {
-  CounterGroup group{.name = std::move(name), .counters = {}};
+model::CounterGroup report_counters(std::string name, const CounterSet& set) {
+  model::CounterGroup group{.name = std::move(name), .counters = {}};
   for (const Counter* counter : set.all()) {
     group.counters.push_back({.name = std::string(counter->name()),
                               .help = std::string(counter->help()),
@@ -79,7 +79,7 @@ CounterGroup report_counters(std::string name, const CounterSet& set) {
   return group;
 }
 
-std::vector<CounterGroup> report_groups(VmPort& port) {
+std::vector<model::CounterGroup> report_groups(VmPort& port) {
   return {report_counters("engine", port.device().adapter().counters().set),
           report_counters("device", port.device().counters().set),
           report_counters("vfio_user", port.server().counters().set),
@@ -87,7 +87,7 @@ std::vector<CounterGroup> report_groups(VmPort& port) {
           report_counters("watch", port.watch().counters().set)};
 }
 
-control::QpStats report_qp(const device::QueuePairView& qp, const FindHost& find_host) {
+model::QpStats report_qp(const device::QueuePairView& qp, const FindHost& find_host) {
   const bool remote = qp.peer_host != verbs::HostId{};
   const HostReport host = remote ? find_host(qp.peer_host) : HostReport{};
   return {.number = qp.number,
@@ -108,11 +108,11 @@ control::QpStats report_qp(const device::QueuePairView& qp, const FindHost& find
           .retries = qp.stats.retries};
 }
 
-control::VmStats report_stats(VmPort& port, const FindHost& find_host) {
-  control::VmStats stats{.name = port.name(),
-                         .groups = report_groups(port),
-                         .objects = report_objects(port),
-                         .queue_pairs = {}};
+model::VmStats report_stats(VmPort& port, const FindHost& find_host) {
+  model::VmStats stats{.name = port.name(),
+                       .groups = report_groups(port),
+                       .objects = report_objects(port),
+                       .queue_pairs = {}};
   for (const device::QueuePairView& qp : port.device().queue_pairs()) {
     stats.queue_pairs.push_back(report_qp(qp, find_host));
   }

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/counter.h"
-#include "control/stats.h"
+#include "model/stats.h"
 #include "worker/port_table.h"
 #include "worker/vm_port.h"
 
@@ -25,10 +25,10 @@ using FindHost = std::function<HostReport(verbs::HostId)>;
 // Why a connection takes its path and no better one, in an operator's words; empty for
 // what is not connected. The order is local, hca, tcp.
 std::string path_reason(const device::QueuePairView& qp, const HostReport& host);
-control::VmStats report_stats(VmPort& port, const FindHost& find_host);
+model::VmStats report_stats(VmPort& port, const FindHost& find_host);
 // Of its parts.
-std::vector<control::CounterGroup> report_groups(VmPort& port);
-control::QpStats report_qp(const device::QueuePairView& qp, const FindHost& find_host);
-control::CounterGroup report_counters(std::string name, const CounterSet& set);
+std::vector<model::CounterGroup> report_groups(VmPort& port);
+model::QpStats report_qp(const device::QueuePairView& qp, const FindHost& find_host);
+model::CounterGroup report_counters(std::string name, const CounterSet& set);
 
 }  // namespace paravane::worker

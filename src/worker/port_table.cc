@@ -24,7 +24,7 @@ PortTable::PortTable(Worker& worker, std::uint64_t incarnation, PortEvents event
       directory_(local_),
       events_(std::move(events)),
       speech_({.tell =
-                   [this](control::Event event) {
+                   [this](model::Event event) {
                      if (events_.tell) events_.tell(std::move(event));
                    },
                .name = [this](const verbs::PathUse::Way& way) { return name_way(way); }}),
@@ -202,7 +202,7 @@ std::map<std::string, PortState> PortTable::states() const {
   return states;
 }
 
-std::optional<control::VmStats> PortTable::stats(const std::string& name) const {
+std::optional<model::VmStats> PortTable::stats(const std::string& name) const {
   const auto found = ports_.find(name);
   if (found == ports_.end()) return std::nullopt;
   return report_stats(*found->second, [this](verbs::HostId id) { return report_host(id); });
@@ -270,7 +270,7 @@ std::vector<MetricGroup> PortTable::shared_metrics() const {
     if (channel == nullptr) continue;
     groups.push_back(group("channel", channel->counters().set, {{"host", host.name}}));
   }
-  for (const control::ImpairmentStatus& one : impairments_.list()) {
+  for (const model::ImpairmentStatus& one : impairments_.list()) {
     groups.push_back({.prefix = "impairment",
                       .labels = {{"vm", one.spec.vm}, {"peer", one.spec.peer}},
                       .counters = {{"messages", "messages and datagrams, each try", one.messages},
@@ -279,8 +279,8 @@ std::vector<MetricGroup> PortTable::shared_metrics() const {
   return groups;
 }
 
-std::vector<control::CounterGroup> PortTable::shared_stats() const {
-  std::vector<control::CounterGroup> groups{
+std::vector<model::CounterGroup> PortTable::shared_stats() const {
+  std::vector<model::CounterGroup> groups{
       report_counters("worker", worker_.counters().set),
       report_counters("local_path", local_tenant_.turn_counters().set),
       report_counters("tcp_path", tcp_tenant_.turn_counters().set)};
@@ -289,7 +289,7 @@ std::vector<control::CounterGroup> PortTable::shared_stats() const {
     if (channel == nullptr) continue;
     groups.push_back(report_counters("channel_" + host.name, channel->counters().set));
   }
-  for (control::CounterGroup& group : impairments_.counters()) groups.push_back(std::move(group));
+  for (model::CounterGroup& group : impairments_.counters()) groups.push_back(std::move(group));
   return groups;
 }
 

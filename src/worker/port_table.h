@@ -1,4 +1,4 @@
-// PortTable: the adapters of one worker's VMs, by control::adapter_name(), and what
+// PortTable: the adapters of one worker's VMs, by model::adapter_name(), and what
 // they share: the paths and the directory of who has which GID.
 //
 // Worker thread only: made, used and destroyed there.
@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "base/event_signal.h"
-#include "control/stats.h"
-#include "control/vm.h"
 #include "fabric/directory.h"
+#include "model/stats.h"
+#include "model/vm.h"
 #include "transport/local/local_transport.h"
 #include "transport/tcp/tcp_transport.h"
 #include "worker/adapter_counts.h"
@@ -33,13 +33,13 @@ namespace paravane::worker {
 
 // How one adapter is, at the moment.
 struct PortState {
-  control::VmState state = control::VmState::kDetached;
+  model::VmState state = model::VmState::kDetached;
   int pid = 0;
 };
 
 // One of the addresses that other hosts may know an adapter by.
 struct SharedGid {
-  std::string adapter;  // control::adapter_name()
+  std::string adapter;  // model::adapter_name()
   verbs::SegmentId segment{};
   verbs::Gid gid;
   verbs::GidType type{};
@@ -59,7 +59,7 @@ struct QpSlice;
 struct PortEvents {
   std::function<void(std::vector<SharedGid>)> gids_changed{};
   std::function<void(const transport_tcp::LostChannel&)> channel_lost{};
-  std::function<void(control::Event)> tell{};
+  std::function<void(model::Event)> tell{};
 };
 
 class PortTable final : private transport_tcp::LocalOwners {
@@ -105,8 +105,8 @@ class PortTable final : private transport_tcp::LocalOwners {
 
   std::map<std::string, PortState> states() const;
   // nullopt: no such adapter. The VM's name is that of the adapter.
-  std::optional<control::VmStats> stats(const std::string& name) const;
-  std::vector<control::CounterGroup> shared_stats() const;
+  std::optional<model::VmStats> stats(const std::string& name) const;
+  std::vector<model::CounterGroup> shared_stats() const;
 
   // ---- For metrics ----
   // nullopt: no such adapter.

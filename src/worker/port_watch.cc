@@ -7,13 +7,13 @@
 #include <map>
 #include <vector>
 
-#include "control/vm.h"
+#include "model/vm.h"
 
 namespace paravane::worker {
 namespace {
 
-using control::Event;
-using control::Severity;
+using model::Event;
+using model::Severity;
 
 constexpr Duration kWindow = std::chrono::seconds(10);
 constexpr unsigned kStatesPerWindow = 20;
@@ -28,7 +28,7 @@ std::string path_text(const std::string& path, const std::string& host) {
 PortWatch::PortWatch(std::string vm, std::uint32_t adapter, Speech speech)
     : vm_(std::move(vm)),
       adapter_(std::to_string(adapter)),
-      name_(control::adapter_name(vm_, adapter)),
+      name_(model::adapter_name(vm_, adapter)),
       speech_(std::move(speech)),
       states_(kWindow, kStatesPerWindow),
       path_changes_(kWindow, kPathsPerWindow),
@@ -47,7 +47,7 @@ void PortWatch::look(const Sight& sight, const verbs::PathUse& paths, Instant no
   }
 }
 
-bool PortWatch::say(LogLimit& limit, Event event, Instant now) {
+bool PortWatch::say(LogLimit& limit, model::Event event, Instant now) {
   const auto kept_back = limit.allow(now);
   if (!kept_back) {
     counters_.kept_back.add();
@@ -65,7 +65,7 @@ bool PortWatch::look_at_vmm(const Sight& sight, Instant now) {
   if (told_.attached && (!sight.attached || other)) {
     if (!say(states_,
              {.type = "vm.detached",
-              .severity = Severity::kInfo,
+              .severity = model::Severity::kInfo,
               .fields = {{"pid", std::to_string(told_.pid)}},
               .text = fmt::format("the VMM of {} (pid {}) has gone", name_, told_.pid)},
              now)) {
@@ -111,7 +111,7 @@ bool PortWatch::look_at_counts(const Sight& sight, Instant now) {
     const std::uint64_t more = sight.errors - told_.errors;
     const bool said = say(errors_,
                           {.type = "qp.errors",
-                           .severity = Severity::kWarning,
+                           .severity = model::Severity::kWarning,
                            .fields = {{"count", std::to_string(more)}},
                            .text = fmt::format("{} request{} of {} completed with an error", more,
                                                more == 1 ? "" : "s", name_)},
@@ -124,7 +124,7 @@ bool PortWatch::look_at_counts(const Sight& sight, Instant now) {
     const bool said =
         say(refusals_,
             {.type = "quota.reached",
-             .severity = Severity::kWarning,
+             .severity = model::Severity::kWarning,
              .fields = {{"count", std::to_string(more)}},
              .text = fmt::format("{} object{} refused to the guest of {}: a limit is reached", more,
                                  more == 1 ? " was" : "s were", name_)},
@@ -199,7 +199,7 @@ void PortWatch::failed(std::string_view reason, Instant now) {
   failure_told_ =
       say(states_,
           {.type = "adapter.failed",
-           .severity = Severity::kError,
+           .severity = model::Severity::kError,
            .fields = {{"reason", std::string(reason)}},
            .text = fmt::format("{} cannot go on and its VM loses it: {}", name_, reason)},
           now);

@@ -18,7 +18,7 @@
 #include "base/counter.h"
 #include "base/instant.h"
 #include "base/log_limit.h"
-#include "control/event.h"
+#include "model/event.h"
 #include "verbs/path_use.h"
 
 namespace paravane::worker {
@@ -45,7 +45,7 @@ class PortWatch {
     std::string why{};
   };
   struct Speech {
-    std::function<void(control::Event)> tell;  // must not wait
+    std::function<void(model::Event)> tell;  // must not wait
     std::function<WayName(const verbs::PathUse::Way&)> name;
   };
 
@@ -62,7 +62,7 @@ class PortWatch {
  private:
   using Ways = std::set<std::pair<std::string, std::string>>;  // path, host
   // False: not now.
-  bool say(LogLimit& limit, control::Event event, Instant now);
+  bool say(LogLimit& limit, model::Event event, Instant now);
   bool look_at_vmm(const Sight& sight, Instant now);
   bool look_at_port(const Sight& sight, Instant now);
   bool look_at_counts(const Sight& sight, Instant now);

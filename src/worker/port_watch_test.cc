@@ -19,16 +19,16 @@ class PortWatchTest : public testing::Test {
     events_.clear();
     watch_.look(sight, paths_, now_);
     std::vector<std::string> types;
-    for (const control::Event& event : events_) types.push_back(event.type);
+    for (const model::Event& event : events_) types.push_back(event.type);
     return types;
   }
 
   Instant now_ = Instant{} + 1h;
   verbs::PathUse paths_;
-  std::vector<control::Event> events_;
+  std::vector<model::Event> events_;
   PortWatch watch_{"db1",
                    2,
-                   {.tell = [this](control::Event event) { events_.push_back(std::move(event)); },
+                   {.tell = [this](model::Event event) { events_.push_back(std::move(event)); },
                     .name =
                         [](const Way& way) {
                           return way.host == verbs::HostId{}
@@ -109,7 +109,7 @@ TEST_F(PortWatchTest, AFailureIsToldOnceForEachVmm) {
   watch_.failed("memory", now_);
   ASSERT_EQ(events_.size(), 2u);  // with the attachment
   EXPECT_EQ(events_[1].type, "adapter.failed");
-  EXPECT_EQ(events_[1].severity, control::Severity::kError);
+  EXPECT_EQ(events_[1].severity, model::Severity::kError);
 }
 
 }  // namespace

@@ -1,14 +1,14 @@
 #include "worker/segment_id.h"
 
-#include "control/segment.h"
+#include "model/segment.h"
 
 namespace paravane::worker {
 
-verbs::SegmentId segment_of(const control::Network& network, const std::string& port_group,
+verbs::SegmentId segment_of(const model::Network& network, const std::string& port_group,
                             const std::string& adapter) {
   if (port_group.empty()) return verbs::SegmentId::kBuiltIn;
-  const auto number = control::segment_number(network, port_group);
-  return verbs::SegmentId{number ? *number : control::lone_segment_number(adapter)};
+  const auto number = model::segment_number(network, port_group);
+  return verbs::SegmentId{number ? *number : model::lone_segment_number(adapter)};
 }
 
 }  // namespace paravane::worker

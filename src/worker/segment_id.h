@@ -1,4 +1,4 @@
-// control/segment.h's number as the engine has it.
+// model/segment.h's number as the engine has it.
 //
 // Any thread.
 
@@ -6,14 +6,14 @@
 
 #include <string>
 
-#include "control/distributed_switch.h"
+#include "model/distributed_switch.h"
 #include "verbs/fabric_port.h"
 
 namespace paravane::worker {
 
-// Of `adapter` (control::adapter_name()) in a port group. An empty port group: the
+// Of `adapter` (model::adapter_name()) in a port group. An empty port group: the
 // built-in switch. One that is not known: a network of the adapter's own, where nobody is.
-verbs::SegmentId segment_of(const control::Network& network, const std::string& port_group,
+verbs::SegmentId segment_of(const model::Network& network, const std::string& port_group,
                             const std::string& adapter);
 
 }  // namespace paravane::worker

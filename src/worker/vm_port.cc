@@ -13,7 +13,7 @@ constexpr std::uint16_t kVectors = 3;
 
 constexpr std::size_t kTimersPerTurn = 256;
 
-// What control::adapter_name() has put together.
+// What model::adapter_name() has put together.
 PortWatch make_watch(const std::string& name, const PortWatch::Speech& speech) {
   const std::size_t slash = name.find('/');
   std::uint32_t number = 1;

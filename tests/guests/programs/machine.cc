@@ -22,14 +22,14 @@ void number(std::vector<Device>& devices, std::string_view prefix) {
   for (Device& device : devices) device.name = numbers.name({device.identity}).front();
 }
 
-int show_stats(keeper::MachineProbe& host, const control::Machine& machine, std::string_view name) {
+int show_stats(keeper::MachineProbe& host, const model::Machine& machine, std::string_view name) {
   const auto& devices = machine.rdma_devices;
-  const auto device = std::ranges::find(devices, name, &control::RdmaDevice::name);
+  const auto device = std::ranges::find(devices, name, &model::RdmaDevice::name);
   if (device == devices.end()) return 1;
   const auto stats = host.read_stats(device->linux_name, device->port);
   if (!stats) return 1;
   const std::array records = {cli::rdma_stats_record(*stats)};
-  std::cout << print_records(records, control::TableFormat::kTable);
+  std::cout << print_records(records, text::TableFormat::kTable);
   return 0;
 }
 
@@ -49,15 +49,15 @@ int main(int argc, char** argv) {
     std::cerr << machine.error().message << '\n';
     return 1;
   }
-  number(machine->nics, control::kNicPrefix);
-  number(machine->rdma_devices, control::kRdmaPrefix);
-  for (control::RdmaDevice& device : machine->rdma_devices) {
+  number(machine->nics, model::kNicPrefix);
+  number(machine->rdma_devices, model::kRdmaPrefix);
+  for (model::RdmaDevice& device : machine->rdma_devices) {
     const auto nic =
-        std::ranges::find(machine->nics, device.paired_link, &control::PhysicalNic::linux_name);
+        std::ranges::find(machine->nics, device.paired_link, &model::PhysicalNic::linux_name);
     if (nic != machine->nics.end()) device.paired_uplink = nic->name;
   }
   const std::string what = words.empty() ? "" : words.front();
-  const auto format = control::TableFormat::kTable;
+  const auto format = text::TableFormat::kTable;
   if (what == "nics") std::cout << cli::nic_table(machine->nics).print(format);
   if (what == "devices") std::cout << cli::rdma_device_table(machine->rdma_devices).print(format);
   if (what == "protocols") {

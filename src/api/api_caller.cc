@@ -1,0 +1,129 @@
+#include "api/api_caller.h"
+
+#include <fmt/format.h>
+#include <httplib.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "api/api_error_json.h"
+#include "base/unique_fd.h"
+
+namespace paravane::api {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+constexpr milliseconds kConnectTime = std::chrono::seconds(5);
+
+// "paravaned/0.1.0" in the header Server (RFC 9110, 10.2.4).
+constexpr std::string_view kProduct = "paravaned/";
+
+// httplib does not say why it could not connect, so this asks once itself. 0: it could.
+int why_unreachable(const std::string& path, milliseconds patience) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (path.size() >= sizeof address.sun_path) return ENAMETOOLONG;
+  path.copy(address.sun_path, path.size());
+  const UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (!fd) return errno;
+  // A daemon that takes nobody in has a queue before its door, and that is full one day.
+  const timeval wait{
+      .tv_sec = patience / std::chrono::seconds(1),
+      .tv_usec = (patience % std::chrono::seconds(1)) / std::chrono::microseconds(1)};
+  ::setsockopt(fd.get(), SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof wait);
+  const auto* generic = reinterpret_cast<const sockaddr*>(&address);
+  return ::connect(fd.get(), generic, sizeof address) == 0 ? 0 : errno;
+}
+
+const char* remedy_for(int cause) {
+  if (cause == EACCES) {
+    return "Run the command as root, or join the group that [api] group names in paravaned.toml.";
+  }
+  if (cause == EAGAIN) {
+    return "It takes nobody in. See what holds it with: systemctl status paravaned";
+  }
+  return "Start the daemon (systemctl start paravaned), or name its socket with --socket.";
+}
+
+// Whether it may be that only the other version of the daemon refuses this.
+bool may_be_of_version(model::ApiErrorCode code) {
+  return code == model::ApiErrorCode::kUnknownPath ||
+         code == model::ApiErrorCode::kMethodNotAllowed ||
+         code == model::ApiErrorCode::kInvalidRequest;
+}
+
+}  // namespace
+
+std::unexpected<model::ApiError> ApiCaller::no_answer(std::string message, std::string remedy) {
+  unreachable_ = true;
+  return model::refuse(model::ApiErrorCode::kInternal, std::move(message), std::move(remedy));
+}
+
+std::string ApiCaller::other_version() const {
+  if (daemon_version_ == config_.version) return {};
+  return fmt::format(
+      "The daemon is {}, this program is of version {}: one does not know what the other means. "
+      "Bring both to the same version, and restart the daemon if it is the older one.",
+      daemon_version_.empty() ? "of a version that it does not tell"
+                              : "paravaned " + daemon_version_,
+      config_.version);
+}
+
+model::ApiError ApiCaller::not_understood(const Error& why) const {
+  std::string other = other_version();
+  return {.code = model::ApiErrorCode::kInternal,
+          .message = "the daemon's answer was not understood: " + why.message,
+          .remedy = other.empty() ? "See that the socket belongs to paravaned." : std::move(other)};
+}
+
+model::ApiResult<std::string> ApiCaller::call(const char* method, const std::string& path,
+                                              const std::string& body) {
+  const milliseconds connect_time = std::min(kConnectTime, config_.patience);
+  if (const int cause = why_unreachable(config_.socket, connect_time); cause != 0) {
+    return no_answer(
+        fmt::format("paravaned does not answer at {}: {}", config_.socket, std::strerror(cause)),
+        remedy_for(cause));
+  }
+  unreachable_ = false;
+  daemon_version_.clear();
+  httplib::Client client(config_.socket, 80);
+  client.set_address_family(AF_UNIX);
+  client.set_connection_timeout(connect_time);
+  client.set_read_timeout(config_.patience);
+  httplib::Request request;
+  request.method = method;
+  request.path = path;
+  request.headers.emplace("Host", "localhost");
+  if (!body.empty()) {
+    request.headers.emplace("Content-Type", "application/json");
+    request.body = body;
+  }
+  const auto asked = Clock::now();
+  const httplib::Result result = client.send(request);
+  if (!result && Clock::now() - asked >= config_.patience) {
+    return no_answer(fmt::format("paravaned at {} has not answered within {} ms", config_.socket,
+                                 config_.patience.count()),
+                     "It is busy, or held: see systemctl status paravaned. What was asked for may "
+                     "still be done: look before you ask again.");
+  }
+  if (!result) {
+    return no_answer(fmt::format("paravaned at {} ended the connection without an answer: {}",
+                                 config_.socket, httplib::to_string(result.error())),
+                     "It may just have been stopped: see systemctl status paravaned.");
+  }
+  const std::string product = result->get_header_value("Server");
+  if (product.starts_with(kProduct)) daemon_version_ = product.substr(kProduct.size());
+  if (result->status >= 200 && result->status <= 299) return result->body;
+  model::ApiError error = api_error_from_body(result->status, result->body);
+  std::string other = other_version();
+  if (may_be_of_version(error.code) && !other.empty()) error.remedy = std::move(other);
+  return std::unexpected(std::move(error));
+}
+
+}  // namespace paravane::api

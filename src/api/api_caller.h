@@ -1,0 +1,48 @@
+// ApiCaller: one request of the management API after the other, each on a connection of
+// its own, and why one was not answered or not understood: nobody is there, we may not, it
+// takes too long, or the daemon is of another version than we are.
+//
+// Blocks, for a bounded time. Any thread, one call at a time.
+
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <utility>
+
+#include "base/result.h"
+#include "model/api_error.h"
+
+namespace paravane::api {
+
+struct ApiCallerConfig {
+  std::string socket;                                             // path
+  std::string version;                                            // of the program that asks
+  std::chrono::milliseconds patience = std::chrono::seconds(30);  // beyond the daemon's own limit
+};
+
+class ApiCaller {
+ public:
+  explicit ApiCaller(ApiCallerConfig config) : config_(std::move(config)) {}
+
+  // The body of a successful answer. Errors: what the daemon said; kInternal: it did not
+  // answer, and unreachable() is true.
+  model::ApiResult<std::string> call(const char* method, const std::string& path,
+                                     const std::string& body);
+
+  // Of the last call.
+  bool unreachable() const { return unreachable_; }
+  // Its answer was well-formed and yet not what we know.
+  model::ApiError not_understood(const Error& why) const;
+
+ private:
+  std::unexpected<model::ApiError> no_answer(std::string message, std::string remedy);
+  // Empty: both are the same.
+  std::string other_version() const;
+
+  ApiCallerConfig config_;
+  bool unreachable_ = false;
+  std::string daemon_version_;  // as it says itself
+};
+
+}  // namespace paravane::api

@@ -1,0 +1,345 @@
+#include "api/api_client.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "api/capture_api.h"
+#include "api/capture_json.h"
+#include "api/cluster_json.h"
+#include "api/event_json.h"
+#include "api/events_api.h"
+#include "api/impairment_api.h"
+#include "api/impairment_json.h"
+#include "api/machine_api.h"
+#include "api/machine_json.h"
+#include "api/network_json.h"
+#include "api/stats_json.h"
+#include "api/vm_check_api.h"
+#include "api/vm_check_json.h"
+#include "api/vm_json.h"
+#include "api/vmkernel_api.h"
+#include "api/vmkernel_json.h"
+#include "json/json_text.h"
+
+namespace paravane::api {
+
+using nlohmann::json;
+
+namespace {
+
+// {"vms": [VM, ...]} and such.
+template <typename T>
+Result<std::vector<T>> list_from_json(const json& value, const char* key,
+                                      Result<T> (*read)(const json&)) {
+  if (!value.is_object() || !value.contains(key) || !value.at(key).is_array()) {
+    return fail(Errc::kInvalidArgument, fmt::format("no list of {}", key));
+  }
+  std::vector<T> list;
+  for (const json& element : value.at(key)) {
+    Result<T> one = read(element);
+    if (!one) return std::unexpected(one.error());
+    list.push_back(std::move(*one));
+  }
+  return list;
+}
+
+Result<std::vector<model::VmStatus>> vm_list_from_json(const json& value) {
+  return list_from_json(value, "vms", vm_status_from_json);
+}
+
+Result<std::vector<model::SwitchStatus>> switch_list_from_json(const json& value) {
+  return list_from_json(value, "vds", switch_status_from_json);
+}
+
+Result<std::vector<model::PortGroupStatus>> port_group_list_from_json(const json& value) {
+  return list_from_json(value, "portgroups", port_group_status_from_json);
+}
+
+Result<std::vector<model::ImpairmentStatus>> impairment_list_from_json(const json& value) {
+  return list_from_json(value, "impairments", impairment_status_from_json);
+}
+
+Result<std::vector<model::PhysicalNic>> nic_list_from_json(const json& value) {
+  return list_from_json(value, "nics", nic_from_json);
+}
+
+Result<std::vector<model::RdmaDevice>> rdma_device_list_from_json(const json& value) {
+  return list_from_json(value, "rdma_devices", rdma_device_from_json);
+}
+
+Result<std::vector<model::CaptureStatus>> capture_list_from_json(const json& value) {
+  return list_from_json(value, "captures", capture_status_from_json);
+}
+
+Result<std::vector<model::CheckRow>> check_list_from_json(const json& value) {
+  return list_from_json(value, "checks", check_row_from_json);
+}
+
+std::string capture_path(std::uint64_t id) {
+  return fmt::format("{}/{}", kCapturesPath, id);
+}
+
+}  // namespace
+
+template <typename T>
+model::ApiResult<T> ApiClient::parse(const model::ApiResult<std::string>& body,
+                                     Result<T> (*read)(const json&)) const {
+  if (!body) return std::unexpected(body.error());
+  const Result<json> value = parse_json(*body);
+  if (!value) return std::unexpected(caller_.not_understood(value.error()));
+  Result<T> parsed = read(*value);
+  if (!parsed) return std::unexpected(caller_.not_understood(parsed.error()));
+  return std::move(*parsed);
+}
+
+model::ApiResult<model::VmStatus> ApiClient::add_vm(const model::VmSpec& spec) {
+  return parse(call("POST", "/v1/vms", print_json(to_json(spec))), vm_status_from_json);
+}
+
+model::ApiResult<void> ApiClient::remove_vm(const std::string& name, bool force) {
+  const auto body = call("DELETE", "/v1/vms/" + name + (force ? "?force=true" : ""));
+  if (!body) return std::unexpected(body.error());
+  return {};
+}
+
+model::ApiResult<model::VmStatus> ApiClient::set_vm(const std::string& name,
+                                                    const model::VmChange& change) {
+  return parse(call("PATCH", "/v1/vms/" + name, print_json(to_json(change))), vm_status_from_json);
+}
+
+model::ApiResult<model::VmStatus> ApiClient::add_adapter(const std::string& name,
+                                                         const model::AdapterRequest& request) {
+  return parse(call("POST", fmt::format("/v1/vms/{}/adapters", name), print_json(to_json(request))),
+               vm_status_from_json);
+}
+
+model::ApiResult<model::VmStatus> ApiClient::remove_adapter(const std::string& name,
+                                                            std::uint32_t number, bool force) {
+  return parse(call("DELETE", fmt::format("/v1/vms/{}/adapters/{}{}", name, number,
+                                          force ? "?force=true" : "")),
+               vm_status_from_json);
+}
+
+model::ApiResult<model::VmStatus> ApiClient::set_connected(const std::string& name,
+                                                           std::uint32_t number, bool connected) {
+  return parse(call("PATCH", fmt::format("/v1/vms/{}/adapters/{}", name, number),
+                    print_json({{"connected", connected}})),
+               vm_status_from_json);
+}
+
+model::ApiResult<std::vector<model::VmStatus>> ApiClient::list_vms() {
+  return parse(call("GET", "/v1/vms"), vm_list_from_json);
+}
+
+model::ApiResult<model::VmStatus> ApiClient::find_vm(const std::string& name) {
+  return parse(call("GET", "/v1/vms/" + name), vm_status_from_json);
+}
+
+model::ApiResult<std::vector<model::CheckRow>> ApiClient::check_vm(const std::string& name) {
+  return parse(call("GET", fmt::format("/v1/vms/{}{}", name, kVmCheck)), check_list_from_json);
+}
+
+model::ApiResult<model::DaemonStatus> ApiClient::status() {
+  return parse(call("GET", "/v1/status"), daemon_status_from_json);
+}
+
+model::ApiResult<model::Stats> ApiClient::stats(const std::optional<std::string>& vm) {
+  return parse(call("GET", vm ? "/v1/stats?vm=" + *vm : "/v1/stats"), stats_from_json);
+}
+
+model::ApiResult<void> ApiClient::stop(bool force) {
+  const auto body =
+      call("POST", "/v1/daemon/stop", force ? R"({"force":true})" : R"({"force":false})");
+  if (!body) return std::unexpected(body.error());
+  return {};
+}
+
+model::ApiResult<model::SwitchStatus> ApiClient::create_switch(
+    const model::DistributedSwitch& vds) {
+  return parse(call("POST", "/v1/vds", print_json(to_json(vds))), switch_status_from_json);
+}
+
+model::ApiResult<model::SwitchStatus> ApiClient::set_switch_mtu(const std::string& vds,
+                                                                std::uint32_t mtu) {
+  return parse(call("PATCH", "/v1/vds/" + vds, print_json({{"mtu", mtu}})),
+               switch_status_from_json);
+}
+
+model::ApiResult<void> ApiClient::delete_switch(const std::string& vds) {
+  const auto body = call("DELETE", "/v1/vds/" + vds);
+  if (!body) return std::unexpected(body.error());
+  return {};
+}
+
+model::ApiResult<model::SwitchStatus> ApiClient::add_switch_host(const std::string& vds,
+                                                                 const model::SwitchHost& host) {
+  return parse(call("POST", fmt::format("/v1/vds/{}/hosts", vds), print_json(to_json(host))),
+               switch_status_from_json);
+}
+
+model::ApiResult<model::SwitchStatus> ApiClient::set_switch_uplink(const std::string& vds,
+                                                                   const model::SwitchHost& host) {
+  return parse(call("PATCH", fmt::format("/v1/vds/{}/hosts/{}", vds, host.host),
+                    print_json({{"uplink", host.uplink}})),
+               switch_status_from_json);
+}
+
+model::ApiResult<model::SwitchStatus> ApiClient::remove_switch_host(const std::string& vds,
+                                                                    const std::string& host) {
+  return parse(call("DELETE", fmt::format("/v1/vds/{}/hosts/{}", vds, host)),
+               switch_status_from_json);
+}
+
+model::ApiResult<std::vector<model::SwitchStatus>> ApiClient::list_switches() {
+  return parse(call("GET", "/v1/vds"), switch_list_from_json);
+}
+
+model::ApiResult<model::SwitchStatus> ApiClient::find_switch(const std::string& name) {
+  return parse(call("GET", "/v1/vds/" + name), switch_status_from_json);
+}
+
+model::ApiResult<model::PortGroupStatus> ApiClient::create_port_group(
+    const model::PortGroup& group) {
+  return parse(call("POST", "/v1/portgroups", print_json(to_json(group))),
+               port_group_status_from_json);
+}
+
+model::ApiResult<void> ApiClient::delete_port_group(const std::string& name) {
+  const auto body = call("DELETE", "/v1/portgroups/" + name);
+  if (!body) return std::unexpected(body.error());
+  return {};
+}
+
+model::ApiResult<std::vector<model::PortGroupStatus>> ApiClient::list_port_groups() {
+  return parse(call("GET", "/v1/portgroups"), port_group_list_from_json);
+}
+
+model::ApiResult<model::PortGroupStatus> ApiClient::find_port_group(const std::string& name) {
+  return parse(call("GET", "/v1/portgroups/" + name), port_group_status_from_json);
+}
+
+model::ApiResult<model::VmkernelConfiguration> ApiClient::vmkernel_configuration() {
+  return parse(call("GET", std::string(kVmkernelConfigurationPath)),
+               vmkernel_configuration_from_json);
+}
+
+model::ApiResult<model::VmknicStatus> ApiClient::add_vmknic(const model::Vmknic& vmknic) {
+  return parse(call("POST", fmt::format("{}/vmknics", kVmkernelConfigurationPath),
+                    print_json(to_json(vmknic))),
+               vmknic_status_from_json);
+}
+
+model::ApiResult<model::VmknicStatus> ApiClient::set_vmknic(const std::string& name,
+                                                            const model::VmknicChange& change) {
+  return parse(call("PATCH", fmt::format("{}/vmknics/{}", kVmkernelConfigurationPath, name),
+                    print_json(to_json(change))),
+               vmknic_status_from_json);
+}
+
+model::ApiResult<void> ApiClient::remove_vmknic(const std::string& name) {
+  const auto body = call("DELETE", fmt::format("{}/vmknics/{}", kVmkernelConfigurationPath, name));
+  if (!body) return std::unexpected(body.error());
+  return {};
+}
+
+model::ApiResult<void> ApiClient::set_setting(const model::SettingValue& setting) {
+  const auto body = call("PATCH", fmt::format("{}/settings", kVmkernelConfigurationPath),
+                         print_json(to_json(setting)));
+  if (!body) return std::unexpected(body.error());
+  return {};
+}
+
+model::ApiResult<void> ApiClient::set_ruleset(const model::FirewallRuleset& ruleset) {
+  const auto body = call("PATCH", fmt::format("{}/rulesets", kVmkernelConfigurationPath),
+                         print_json(to_json(ruleset)));
+  if (!body) return std::unexpected(body.error());
+  return {};
+}
+
+model::ApiResult<model::ImpairmentStatus> ApiClient::set_impairment(
+    const model::Impairment& impairment) {
+  return parse(call("POST", kImpairmentsPath, print_json(to_json(impairment))),
+               impairment_status_from_json);
+}
+
+model::ApiResult<void> ApiClient::clear_impairments(const std::optional<std::string>& vm) {
+  const std::string path = kImpairmentsPath + (vm ? "?vm=" + *vm : std::string());
+  const auto body = call("DELETE", path);
+  if (!body) return std::unexpected(body.error());
+  return {};
+}
+
+model::ApiResult<std::vector<model::ImpairmentStatus>> ApiClient::list_impairments() {
+  return parse(call("GET", kImpairmentsPath), impairment_list_from_json);
+}
+
+model::ApiResult<std::vector<model::PhysicalNic>> ApiClient::list_nics() {
+  return parse(call("GET", kNicsPath), nic_list_from_json);
+}
+
+model::ApiResult<std::vector<model::RdmaDevice>> ApiClient::list_rdma_devices() {
+  return parse(call("GET", kRdmaDevicesPath), rdma_device_list_from_json);
+}
+
+model::ApiResult<model::RdmaStats> ApiClient::rdma_device_stats(const std::string& name) {
+  return parse(call("GET", fmt::format("{}/{}/stats", kRdmaDevicesPath, name)),
+               rdma_stats_from_json);
+}
+
+model::ApiResult<model::CaptureStatus> ApiClient::start_capture(const model::CaptureSpec& spec) {
+  return parse(call("POST", kCapturesPath, print_json(to_json(spec))), capture_status_from_json);
+}
+
+model::ApiResult<model::CapturePackets> ApiClient::read_capture(std::uint64_t id) {
+  return parse(call("GET", capture_path(id)), capture_packets_from_json);
+}
+
+model::ApiResult<model::CaptureStatus> ApiClient::end_capture(std::uint64_t id) {
+  return parse(call("DELETE", capture_path(id)), capture_status_from_json);
+}
+
+model::ApiResult<std::vector<model::CaptureStatus>> ApiClient::list_captures() {
+  return parse(call("GET", kCapturesPath), capture_list_from_json);
+}
+
+model::ApiResult<model::ClusterStatus> ApiClient::init_cluster(const model::ClusterInit& init) {
+  return parse(call("POST", "/v1/cluster", print_json(to_json(init))), cluster_status_from_json);
+}
+
+model::ApiResult<model::JoinToken> ApiClient::make_token(const model::TokenRequest& request) {
+  return parse(call("POST", "/v1/cluster/tokens", print_json(to_json(request))),
+               join_token_from_json);
+}
+
+model::ApiResult<model::ClusterStatus> ApiClient::join_cluster(const std::string& token) {
+  return parse(call("POST", "/v1/cluster/join", print_json({{"token", token}})),
+               cluster_status_from_json);
+}
+
+model::ApiResult<void> ApiClient::leave_cluster(bool force) {
+  const auto body = call("DELETE", force ? "/v1/cluster?force=true" : "/v1/cluster");
+  if (!body) return std::unexpected(body.error());
+  return {};
+}
+
+model::ApiResult<void> ApiClient::remove_host(const std::string& host) {
+  const auto body = call("DELETE", "/v1/cluster/hosts/" + host);
+  if (!body) return std::unexpected(body.error());
+  return {};
+}
+
+model::ApiResult<model::ClusterStatus> ApiClient::cluster_status() {
+  return parse(call("GET", "/v1/cluster"), cluster_status_from_json);
+}
+
+model::ApiResult<EventPage> ApiClient::events(const EventQuery& query, unsigned wait_s) {
+  std::string path =
+      fmt::format("{}?after={}&limit={}&wait_s={}", kEventsPath, query.after, query.most, wait_s);
+  if (!query.boot.empty()) path += "&boot=" + query.boot;
+  if (query.vm) path += "&vm=" + *query.vm;
+  return parse(call("GET", path), event_page_from_json);
+}
+
+}  // namespace paravane::api

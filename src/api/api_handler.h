@@ -1,0 +1,69 @@
+// ApiHandler: one request of the management API to its answer. It knows paths,
+// methods and JSON, and nothing of sockets or threads, so tests and a fuzzer call
+// it directly. docs/api.md is its description.
+//
+// Stateless: any number of threads may use one.
+
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "api/event_log.h"
+#include "model/cluster.h"
+#include "model/management.h"
+
+namespace paravane::api {
+
+inline constexpr std::size_t kMaxApiPath = 256;
+inline constexpr std::size_t kMaxApiBody = std::size_t{64} * 1024;
+
+struct ApiRequest {
+  std::string method;  // "GET", "POST", "PATCH", "DELETE"
+  std::string path;    // without the query, percent-decoded
+  std::multimap<std::string, std::string> query{};
+  std::string body{};
+};
+
+struct ApiResponse {
+  int status = 200;
+  std::string body;  // ends with a newline
+  const char* content_type = "application/json";
+};
+
+// Who answers what came in whole through a door.
+class RequestHandler {
+ public:
+  virtual ~RequestHandler() = default;
+  // Never fails: what cannot be done is an error answer. Any thread.
+  virtual ApiResponse handle(const ApiRequest& request) = 0;
+};
+
+class ApiHandler final : public RequestHandler {
+ public:
+  // `cluster` null: nothing is known of clusters; `events` null: nor of events. All
+  // outlive the handler.
+  explicit ApiHandler(model::Management& management, model::ClusterManagement* cluster = nullptr,
+                      EventLog* events = nullptr)
+      : management_(management), cluster_(cluster), events_(events) {}
+
+  ApiResponse handle(const ApiRequest& request) override;
+
+ private:
+  ApiResponse vms(const ApiRequest& request);
+  ApiResponse one_vm(const ApiRequest& request, const std::string& name);
+  ApiResponse adapters(const ApiRequest& request, const std::string& name);
+  ApiResponse one_adapter(const ApiRequest& request, const std::string& name,
+                          const std::string& number);
+  ApiResponse stats(const ApiRequest& request);
+  ApiResponse stop(const ApiRequest& request);
+  ApiResponse cluster(const ApiRequest& request);  // all below /v1/cluster
+
+  model::Management& management_;
+  model::ClusterManagement* cluster_;
+  EventLog* events_;
+};
+
+ApiResponse error_response(const model::ApiError& error);
+
+}  // namespace paravane::api

@@ -1,0 +1,97 @@
+// How handlers of the API's requests read queries and bodies, and write answers.
+
+#pragma once
+
+#include <fmt/format.h>
+
+#include <initializer_list>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "api/api_error_json.h"
+#include "api/api_handler.h"
+#include "api/capture_json.h"
+#include "api/cluster_json.h"
+#include "api/event_json.h"
+#include "api/impairment_json.h"
+#include "api/machine_json.h"
+#include "api/network_json.h"
+#include "api/stats_json.h"
+#include "api/vm_check_json.h"
+#include "api/vm_json.h"
+#include "api/vm_machine_json.h"
+#include "api/vmkernel_json.h"
+#include "json/json_text.h"
+
+namespace paravane::api {
+
+inline constexpr const char* kSeeDocs = "See docs/api.md for the requests there are.";
+
+inline ApiResponse respond(int status, const nlohmann::json& value) {
+  return {.status = status, .body = print_json(value) + "\n"};
+}
+
+inline ApiResponse invalid(std::string message) {
+  return error_response({.code = model::ApiErrorCode::kInvalidRequest,
+                         .message = std::move(message),
+                         .remedy = kSeeDocs});
+}
+
+inline ApiResponse method_not_allowed(const ApiRequest& request) {
+  return error_response({.code = model::ApiErrorCode::kMethodNotAllowed,
+                         .message = fmt::format("{} does not take this method", request.path),
+                         .remedy = kSeeDocs});
+}
+
+// What is wrong with the query: a key that is not in `allowed`, or one twice.
+inline std::optional<std::string> query_problem(const ApiRequest& request,
+                                                std::initializer_list<std::string_view> allowed) {
+  for (const auto& [key, value] : request.query) {
+    bool known = false;
+    for (const std::string_view name : allowed) known = known || name == key;
+    if (!known) return fmt::format("unknown query parameter \"{}\"", key);
+    if (request.query.count(key) > 1)
+      return fmt::format("query parameter \"{}\" stands twice", key);
+  }
+  return std::nullopt;
+}
+
+inline std::optional<std::string> query_value(const ApiRequest& request, const char* key) {
+  const auto found = request.query.find(key);
+  if (found == request.query.end()) return std::nullopt;
+  return found->second;
+}
+
+// ?force=true, and nothing else. Errors: kInvalidArgument.
+inline Result<bool> forced(const ApiRequest& request) {
+  if (const auto problem = query_problem(request, {"force"})) {
+    return fail(Errc::kInvalidArgument, *problem);
+  }
+  const std::string force = query_value(request, "force").value_or("false");
+  if (force == "true" || force == "false") return force == "true";
+  return fail(Errc::kInvalidArgument, "\"force\" must be true or false");
+}
+
+template <typename T>
+Result<T> read_body(const ApiRequest& request, Result<T> (*read)(const nlohmann::json&)) {
+  const Result<nlohmann::json> body = parse_json(request.body);
+  if (body) return read(*body);
+  return fail(Errc::kInvalidArgument, "request body: " + body.error().message);
+}
+
+// Needs to_json() of T, which the headers above declare: a value's own namespace, model, has none.
+template <typename T>
+inline ApiResponse respond_with(const model::ApiResult<T>& result, int status = 200) {
+  if (!result) return error_response(result.error());
+  return respond(status, to_json(*result));
+}
+
+inline ApiResponse respond_done(const model::ApiResult<void>& result, int status = 200) {
+  if (!result) return error_response(result.error());
+  return respond(status, nlohmann::json::object());
+}
+
+}  // namespace paravane::api

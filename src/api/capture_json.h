@@ -1,0 +1,21 @@
+// Captures as JSON; docs/api.md is the description.
+
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "base/result.h"
+#include "model/capture.h"
+
+namespace paravane::api {
+
+nlohmann::json to_json(const model::CaptureSpec& spec);
+nlohmann::json to_json(const model::CaptureStatus& status);
+nlohmann::json to_json(const model::CapturePackets& packets);
+
+// Errors: kInvalidArgument.
+Result<model::CaptureSpec> capture_spec_from_json(const nlohmann::json& value);
+Result<model::CaptureStatus> capture_status_from_json(const nlohmann::json& value);
+Result<model::CapturePackets> capture_packets_from_json(const nlohmann::json& value);
+
+}  // namespace paravane::api

@@ -1,0 +1,118 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "api/api_handler.h"
+#include "api/cluster_json.h"
+#include "testing/fake_cluster.h"
+#include "testing/fake_management.h"
+
+namespace paravane::api {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+class ClusterApiTest : public testing::Test {
+ protected:
+  ApiResponse ask(const char* method, const std::string& path, const std::string& body = {},
+                  std::multimap<std::string, std::string> query = {}) {
+    return handler_.handle(
+        {.method = method, .path = path, .query = std::move(query), .body = body});
+  }
+
+  FakeManagement management_;
+  FakeCluster cluster_;
+  ApiHandler handler_{management_, &cluster_};
+};
+
+TEST_F(ClusterApiTest, EachRequestReachesTheCluster) {
+  EXPECT_EQ(ask("POST", "/v1/cluster", R"({"host":"h1"})").status, 201);
+  EXPECT_EQ(ask("POST", "/v1/cluster/tokens", R"({"host":"h2","valid_s":60})").status, 201);
+  EXPECT_EQ(ask("POST", "/v1/cluster/join", R"({"token":"pvt1.x"})").status, 201);
+  EXPECT_EQ(ask("DELETE", "/v1/cluster/hosts/h2").status, 200);
+  EXPECT_EQ(ask("DELETE", "/v1/cluster").status, 200);
+  EXPECT_EQ(ask("DELETE", "/v1/cluster", {}, {{"force", "true"}}).status, 200);
+  EXPECT_THAT(cluster_.asked, ElementsAre("init h1", "token h2 60", "join pvt1.x", "remove h2",
+                                          "leave", "leave by force"));
+}
+
+TEST_F(ClusterApiTest, AnEtcdOfTheOperatorsIsNamed) {
+  EXPECT_EQ(ask("POST", "/v1/cluster",
+                R"({"host":"h1","etcd":{"url":"https://192.0.2.9:2379","user":"root"}})")
+                .status,
+            201);
+  EXPECT_THAT(cluster_.asked, ElementsAre("init h1 at https://192.0.2.9:2379"));
+}
+
+TEST_F(ClusterApiTest, OddRequestsReachNobody) {
+  for (const auto& [path, body] : std::vector<std::pair<std::string, std::string>>{
+           {"/v1/cluster", "{"},
+           {"/v1/cluster", R"({"host":"H"})"},
+           {"/v1/cluster", R"({"name":"h"})"},
+           {"/v1/cluster", R"({"etcd":{}})"},
+           {"/v1/cluster/tokens", "{}"},
+           {"/v1/cluster/tokens", R"({"host":"../x"})"},
+           {"/v1/cluster/tokens", R"({"host":"h","valid_s":0})"},
+           {"/v1/cluster/tokens", R"({"host":"h","valid_s":86401})"},
+           {"/v1/cluster/join", R"({"token":7})"}}) {
+    EXPECT_EQ(ask("POST", path, body).status, 400) << path << body;
+  }
+  EXPECT_EQ(ask("DELETE", "/v1/cluster/hosts/..").status, 400);
+  EXPECT_EQ(ask("DELETE", "/v1/cluster", {}, {{"farce", "true"}}).status, 400);
+  EXPECT_EQ(ask("PATCH", "/v1/cluster").status, 405);
+  EXPECT_EQ(ask("GET", "/v1/cluster/join").status, 405);
+  EXPECT_EQ(ask("GET", "/v1/cluster/more").status, 404);
+  EXPECT_EQ(ask("GET", "/v1/clusters").status, 404);
+  EXPECT_THAT(cluster_.asked, ElementsAre());
+}
+
+TEST_F(ClusterApiTest, ARefusalHasItsCode) {
+  cluster_.fault =
+      model::ApiError{.code = model::ApiErrorCode::kClusterAway, .message = "away", .remedy = ""};
+  const ApiResponse away = ask("GET", "/v1/cluster");
+  EXPECT_EQ(away.status, 503);
+  EXPECT_THAT(away.body, HasSubstr("\"cluster_away\""));
+  cluster_.fault->code = model::ApiErrorCode::kDenied;
+  EXPECT_EQ(ask("POST", "/v1/cluster/join", R"({"token":"x"})").status, 403);
+}
+
+TEST_F(ClusterApiTest, AStatusComesAcross) {
+  const model::ClusterStatus status{.member = true,
+                                    .cluster = "c",
+                                    .host = "h1",
+                                    .authority = "h1",
+                                    .address = "192.0.2.1",
+                                    .connected = false,
+                                    .problem = "away",
+                                    .since_s = 5,
+                                    .certificate_left_s = 7,
+                                    .etcd = {"https://192.0.2.1:2379"},
+                                    .hosts = {{.name = "h1",
+                                               .present = true,
+                                               .address = "192.0.2.1",
+                                               .port = 28250,
+                                               .version = "1",
+                                               .adapters = 2,
+                                               .gids = 3,
+                                               .channel = "none",
+                                               .channel_problem = "no answer",
+                                               .by_name = true}},
+                                    .lost = {"lost"},
+                                    .odd_keys = 9};
+  const auto seen = cluster_status_from_json(to_json(status));
+  ASSERT_TRUE(seen);
+  EXPECT_EQ(to_json(*seen), to_json(status));
+  const auto none = cluster_status_from_json(to_json(model::ClusterStatus{}));
+  ASSERT_TRUE(none);
+  EXPECT_FALSE(none->member);
+}
+
+TEST_F(ClusterApiTest, AHostThatKnowsNothingOfClustersSaysSo) {
+  ApiHandler alone(management_);
+  EXPECT_EQ(alone.handle({.method = "GET", .path = "/v1/cluster"}).status, 404);
+}
+
+}  // namespace
+}  // namespace paravane::api

@@ -1,0 +1,180 @@
+#include "api/cluster_json.h"
+
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "json/json_reader.h"
+#include "model/vm.h"
+
+namespace paravane::api {
+
+using nlohmann::json;
+
+namespace {
+
+constexpr std::uint64_t kMaxU32 = 0xFFFFFFFF;
+
+std::uint32_t read_u32(JsonReader& reader, const char* key, std::uint32_t missing) {
+  return static_cast<std::uint32_t>(reader.number(key, kMaxU32).value_or(missing));
+}
+
+std::vector<std::string> read_texts(JsonReader& reader, const char* key) {
+  std::vector<std::string> texts;
+  const json* array = reader.array(key);
+  if (array == nullptr) return texts;
+  for (const json& element : *array) {
+    if (element.is_string()) texts.push_back(element.get<std::string>());
+  }
+  return texts;
+}
+
+void check_host(JsonReader& reader, const std::string& host) {
+  if (const Status good = model::check_name(host); !good)
+    reader.complain("host", good.error().message);
+}
+
+json to_json(const model::ClusterHost& host) {
+  return {{"name", host.name},
+          {"present", host.present},
+          {"address", host.address},
+          {"port", host.port},
+          {"version", host.version},
+          {"adapters", host.adapters},
+          {"gids", host.gids},
+          {"channel", host.channel},
+          {"channel_problem", host.channel_problem},
+          {"by_name", host.by_name}};
+}
+
+model::ClusterHost read_host(const json& value) {
+  JsonReader reader(value, "host");
+  return {.name = reader.text("name").value_or(""),
+          .present = reader.boolean("present").value_or(false),
+          .address = reader.text("address").value_or(""),
+          .port = read_u32(reader, "port", 0),
+          .version = reader.text("version").value_or(""),
+          .adapters = reader.number("adapters").value_or(0),
+          .gids = reader.number("gids").value_or(0),
+          .channel = reader.text("channel").value_or(""),
+          .channel_problem = reader.text("channel_problem").value_or(""),
+          .by_name = reader.boolean("by_name").value_or(false)};
+}
+
+}  // namespace
+
+json to_json(const model::ClusterInit& init) {
+  json value = json::object();
+  if (!init.host.empty()) value["host"] = init.host;
+  if (init.etcd) {
+    value["etcd"] = {{"url", init.etcd->url},
+                     {"authority", init.etcd->authority},
+                     {"user", init.etcd->user},
+                     {"password", init.etcd->password}};
+  }
+  return value;
+}
+
+json to_json(const model::TokenRequest& request) {
+  return {{"host", request.host}, {"valid_s", request.valid_s}};
+}
+
+json to_json(const model::JoinToken& token) {
+  return {{"token", token.token}, {"host", token.host}, {"valid_s", token.valid_s}};
+}
+
+json to_json(const model::ClusterStatus& status) {
+  if (!status.member) return {{"member", false}};
+  json hosts = json::array();
+  for (const model::ClusterHost& host : status.hosts) hosts.push_back(to_json(host));
+  return {{"member", true},
+          {"cluster", status.cluster},
+          {"host", status.host},
+          {"authority", status.authority},
+          {"address", status.address},
+          {"connected", status.connected},
+          {"problem", status.problem},
+          {"since_s", status.since_s},
+          {"certificate_left_s", status.certificate_left_s},
+          {"etcd", status.etcd},
+          {"hosts", std::move(hosts)},
+          {"lost", status.lost},
+          {"odd_keys", status.odd_keys}};
+}
+
+Result<model::ClusterInit> cluster_init_from_json(const json& value) {
+  JsonReader reader(value, "request");
+  model::ClusterInit init;
+  init.host = reader.text("host").value_or("");
+  if (!init.host.empty()) check_host(reader, init.host);
+  if (const json* object = reader.object("etcd")) {
+    JsonReader etcd(*object, "etcd");
+    init.etcd = model::ExternalEtcd{.url = etcd.need_text("url"),
+                                    .authority = etcd.text("authority").value_or(""),
+                                    .user = etcd.text("user").value_or(""),
+                                    .password = etcd.text("password").value_or("")};
+    if (const Status good = etcd.finish(); !good) reader.complain("etcd", good.error().message);
+  }
+  if (const Status good = reader.finish(); !good) return std::unexpected(good.error());
+  return init;
+}
+
+Result<model::TokenRequest> token_request_from_json(const json& value) {
+  JsonReader reader(value, "request");
+  model::TokenRequest request;
+  request.host = reader.need_text("host");
+  request.valid_s = read_u32(reader, "valid_s", request.valid_s);
+  check_host(reader, request.host);
+  if (request.valid_s < 1 || request.valid_s > model::kMaxTokenSeconds) {
+    reader.complain("valid_s", "must be 1 to 86400 seconds");
+  }
+  if (const Status good = reader.finish(); !good) return std::unexpected(good.error());
+  return request;
+}
+
+Result<std::string> join_request_from_json(const json& value) {
+  JsonReader reader(value, "request");
+  std::string token = reader.need_text("token");
+  if (const Status good = reader.finish(); !good) return std::unexpected(good.error());
+  return token;
+}
+
+Result<model::JoinToken> join_token_from_json(const json& value) {
+  JsonReader reader(value, "token");
+  model::JoinToken token{.token = reader.need_text("token"),
+                         .host = reader.need_text("host"),
+                         .valid_s = read_u32(reader, "valid_s", 0)};
+  if (const Status good = reader.finish_ignoring_unknown(); !good) {
+    return std::unexpected(good.error());
+  }
+  return token;
+}
+
+Result<model::ClusterStatus> cluster_status_from_json(const json& value) {
+  JsonReader reader(value, "cluster");
+  model::ClusterStatus status;
+  status.member = reader.boolean("member").value_or(false);
+  if (status.member) {
+    status.cluster = reader.need_text("cluster");
+    status.host = reader.need_text("host");
+    status.authority = reader.need_text("authority");
+    status.address = reader.need_text("address");
+    status.connected = reader.boolean("connected").value_or(false);
+    status.problem = reader.need_text("problem");
+    status.since_s = reader.need_number("since_s");
+    status.certificate_left_s = reader.need_number("certificate_left_s");
+    status.etcd = read_texts(reader, "etcd");
+    if (const json* hosts = reader.array("hosts")) {
+      for (const json& host : *hosts) {
+        if (host.is_object()) status.hosts.push_back(read_host(host));
+      }
+    }
+    status.lost = read_texts(reader, "lost");
+    status.odd_keys = reader.need_number("odd_keys");
+  }
+  if (const Status good = reader.finish_ignoring_unknown(); !good) {
+    return std::unexpected(good.error());
+  }
+  return status;
+}
+
+}  // namespace paravane::api

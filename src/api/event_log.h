@@ -1,0 +1,93 @@
+// EventLog: the last events of this host, in order, and a way to wait for the next. It is
+// bounded in events and bytes: the oldest go, and a reader who comes too late is told how
+// many it has missed. It begins anew with each daemon, under another boot id.
+//
+// Any thread. add() never waits for a reader.
+
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/event.h"
+
+namespace paravane::api {
+
+struct EventLogLimits {
+  std::size_t events = 10'000;
+  std::size_t bytes = std::size_t{8} * 1024 * 1024;
+  std::size_t waiters = 2;  // readers that wait at once; others are answered at once
+};
+
+// What a reader asks for.
+struct EventQuery {
+  std::uint64_t after = 0;          // those with higher numbers
+  std::string boot{};               // of the log that `after` is of; empty: this one
+  std::optional<std::string> vm{};  // only those that name it
+  std::size_t most = 500;
+};
+
+struct EventPage {
+  std::string boot{};                  // which life of the daemon the numbers are of
+  std::uint64_t next_after = 0;        // ask for what follows with this
+  std::uint64_t lost = 0;              // that were asked for and are not kept any more, of any VM
+  std::vector<model::Event> events{};  // in order
+
+  friend bool operator==(const EventPage&, const EventPage&) = default;
+};
+
+class EventLog {
+ public:
+  using Clock = std::function<std::chrono::system_clock::time_point()>;
+
+  // `boot` names this life of the daemon.
+  explicit EventLog(std::string boot, EventLogLimits limits = {},
+                    Clock clock = std::chrono::system_clock::now)
+      : boot_(std::move(boot)), limits_(limits), clock_(std::move(clock)) {}
+
+  // Numbers it and gives it its time. Texts that are too long are cut.
+  void add(model::Event event);
+
+  // A query of another boot is one from the beginning.
+  EventPage read(const EventQuery& query) const;
+  // The same, but waits up to `patience` for the first that is asked for; not at all when
+  // as many wait already as may.
+  EventPage wait(const EventQuery& query, std::chrono::milliseconds patience);
+  // Nobody waits any more, and nobody who comes.
+  void close();
+
+  const std::string& boot() const { return boot_; }
+
+  struct Totals {
+    std::array<std::uint64_t, model::kSeverities> by_severity{};
+    std::uint64_t dropped = 0;  // the oldest, to make room
+    std::size_t kept = 0;
+  };
+  Totals totals() const;
+
+ private:
+  EventPage read_locked(const EventQuery& query) const;
+
+  const std::string boot_;
+  const EventLogLimits limits_;
+  const Clock clock_;
+  mutable std::mutex mutex_;  // guards all below
+  std::condition_variable added_;
+  std::deque<model::Event> events_;
+  std::size_t bytes_ = 0;
+  std::uint64_t last_ = 0;  // number
+  std::size_t waiting_ = 0;
+  bool closed_ = false;
+  Totals totals_;
+};
+
+}  // namespace paravane::api

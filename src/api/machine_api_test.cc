@@ -1,0 +1,130 @@
+#include "api/machine_api.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "api/machine_json.h"
+#include "testing/fake_management.h"
+
+namespace paravane::api {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+
+model::PhysicalNic some_nic() {
+  return {.name = "vmnic4",
+          .identity = "pci 0000:03:00.0",
+          .linux_name = "eth4",
+          .pci = "0000:03:00.0",
+          .driver = "mlx5_core",
+          .mac = "7c:fe:90:00:00:01",
+          .description = "Mellanox Technologies MT27700 Family [ConnectX-4] (eth4)",
+          .team = "bond0",
+          .mtu = 1500,
+          .speed_mbps = 100'000,
+          .full_duplex = true,
+          .up = true,
+          .carrier = true};
+}
+
+model::RdmaDevice some_device() {
+  return {.name = "vmrdma0",
+          .identity = "pci 0000:03:00.0 port 1",
+          .linux_name = "mlx5_0",
+          .port = 1,
+          .driver = "mlx5_core",
+          .description = "MT27700 Family [ConnectX-4]",
+          .link_layer = "Ethernet",
+          .state = model::RdmaState::kActive,
+          .mtu = 1024,
+          .speed_mbps = 100'000,
+          .paired_link = "eth4",
+          .paired_uplink = "vmnic4",
+          .roce_v1 = false,
+          .roce_v2 = true,
+          .iwarp = false};
+}
+
+class MachineApi : public testing::Test {
+ protected:
+  void SetUp() override {
+    management_.machine = {.nics = {some_nic()}, .rdma_devices = {some_device()}};
+    management_.rdma_counters = {.name = "vmrdma0",
+                                 .counters = {{"port_rcv_packets", 7}},
+                                 .hw_counters = {{"out_of_sequence", 1}},
+                                 .resources = {{"qp", 2}}};
+  }
+  json get(const std::string& path, int status = 200) {
+    const ApiResponse response = handler_.handle({.method = "GET", .path = path});
+    EXPECT_EQ(response.status, status) << response.body;
+    return json::parse(response.body);
+  }
+
+  FakeManagement management_;
+  ApiHandler handler_{management_};
+};
+
+TEST_F(MachineApi, ListsNicsAndRdmaDevices) {
+  const json nics = get("/v1/host/nics").at("nics");
+  ASSERT_EQ(nics.size(), 1u);
+  EXPECT_EQ(*nic_from_json(nics[0]), some_nic());
+  const json devices = get("/v1/host/rdma-devices").at("rdma_devices");
+  ASSERT_EQ(devices.size(), 1u);
+  EXPECT_EQ(*rdma_device_from_json(devices[0]), some_device());
+}
+
+TEST_F(MachineApi, TellsWhatADeviceHasCounted) {
+  EXPECT_EQ(*rdma_stats_from_json(get("/v1/host/rdma-devices/vmrdma0/stats")),
+            management_.rdma_counters);
+  EXPECT_THAT(get("/v1/host/rdma-devices/vmrdma7/stats", 404).dump(), HasSubstr("vmrdma7"));
+  EXPECT_THAT(get("/v1/host/rdma-devices/mlx5_0/stats", 400).dump(), HasSubstr("vmrdma1"));
+}
+
+TEST_F(MachineApi, RefusesWhatIsNotThere) {
+  get("/v1/host", 404);
+  get("/v1/host/rdma-devices/", 404);
+  get("/v1/host/rdma-devices/vmrdma0", 404);
+  get("/v1/host/rdma-devices//stats", 404);
+  EXPECT_EQ(handler_.handle({.method = "POST", .path = kNicsPath}).status, 405);
+  EXPECT_EQ(handler_.handle({.method = "GET", .path = kNicsPath, .query = {{"a", "b"}}}).status,
+            400);
+  management_.fault =
+      model::ApiError{.code = model::ApiErrorCode::kBusy, .message = "no", .remedy = ""};
+  get("/v1/host/nics", 503);
+}
+
+TEST(MachineJson, KeepsAMachine) {
+  const model::Machine machine{.nics = {some_nic()},
+                               .rdma_devices = {some_device(), some_device()}};
+  EXPECT_EQ(*machine_from_json(to_json(machine)), machine);
+}
+
+TEST(MachineJson, RefusesWhatIsNoMachine) {
+  json state = to_json(some_device());
+  state["state"] = "Fast";
+  EXPECT_FALSE(rdma_device_from_json(state));
+  json many = {{"nics", json::array()}};
+  for (std::size_t i = 0; i <= model::kMaxNics; ++i) many["nics"].push_back(to_json(some_nic()));
+  EXPECT_THAT(machine_from_json(many).error().message, HasSubstr("more than 128"));
+  EXPECT_FALSE(machine_from_json(json{{"nics", {{{"name", 1}}}}}));
+  EXPECT_FALSE(rdma_stats_from_json({{"name", "vmrdma0"}, {"counters", {{"a", -1}}}}));
+}
+
+TEST(MachineNames, AreOfOneForm) {
+  for (const char* good : {"vmrdma0", "vmrdma12", "vmrdma999"})
+    EXPECT_TRUE(model::check_rdma_name(good));
+  for (const char* bad :
+       {"", "vmrdma", "vmrdma01", "vmrdma1000", "vmrdma-1", "vmnic0", "VMRDMA0"}) {
+    EXPECT_FALSE(model::check_rdma_name(bad)) << bad;
+  }
+  EXPECT_TRUE(model::is_nic_name("vmnic3"));
+  EXPECT_FALSE(model::is_nic_name("eth3"));
+  EXPECT_EQ(model::shown_nic(some_nic()), "vmnic4 (eth4)");
+  EXPECT_EQ(model::shown_nic({.name = "", .linux_name = "eth1"}), "eth1");
+}
+
+}  // namespace
+}  // namespace paravane::api

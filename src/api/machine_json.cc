@@ -1,0 +1,166 @@
+#include "api/machine_json.h"
+
+#include <fmt/format.h>
+
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "json/json_reader.h"
+
+namespace paravane::api {
+
+using nlohmann::json;
+
+namespace {
+
+std::uint32_t read_u32(JsonReader& reader, const char* key) {
+  return static_cast<std::uint32_t>(
+      reader.need_number(key, std::numeric_limits<std::uint32_t>::max()));
+}
+
+bool read_flag(JsonReader& reader, const char* key) {
+  return reader.boolean(key).value_or(false);
+}
+
+template <typename T>
+void read_list(JsonReader& reader, const char* key, std::size_t most,
+               Result<T> (*read)(const json&), std::vector<T>& list) {
+  const json* array = reader.array(key);
+  if (array == nullptr) return;
+  if (array->size() > most) return reader.complain(key, fmt::format("has more than {}", most));
+  for (const json& element : *array) {
+    Result<T> one = read(element);
+    if (!one) return reader.complain(key, one.error().message);
+    list.push_back(std::move(*one));
+  }
+}
+
+std::map<std::string, std::uint64_t> read_counters(JsonReader& reader, const char* key) {
+  std::map<std::string, std::uint64_t> counters;
+  const json* object = reader.object(key);
+  if (object == nullptr) return counters;
+  if (object->size() > model::kMaxRdmaCounters) reader.complain(key, "has too many counters");
+  for (const auto& [name, value] : object->items()) {
+    if (!value.is_number_unsigned()) {
+      reader.complain(key, fmt::format("has no number for {}", name));
+      return counters;
+    }
+    counters[name] = value.get<std::uint64_t>();
+  }
+  return counters;
+}
+
+}  // namespace
+
+json to_json(const model::PhysicalNic& nic) {
+  return {{"name", nic.name},
+          {"identity", nic.identity},
+          {"linux_name", nic.linux_name},
+          {"pci", nic.pci},
+          {"driver", nic.driver},
+          {"mac", nic.mac},
+          {"description", nic.description},
+          {"team", nic.team},
+          {"mtu", nic.mtu},
+          {"speed_mbps", nic.speed_mbps},
+          {"full_duplex", nic.full_duplex},
+          {"up", nic.up},
+          {"carrier", nic.carrier}};
+}
+
+json to_json(const model::RdmaDevice& device) {
+  return {{"name", device.name},
+          {"identity", device.identity},
+          {"linux_name", device.linux_name},
+          {"port", device.port},
+          {"driver", device.driver},
+          {"description", device.description},
+          {"link_layer", device.link_layer},
+          {"state", model::to_string(device.state)},
+          {"mtu", device.mtu},
+          {"speed_mbps", device.speed_mbps},
+          {"paired_link", device.paired_link},
+          {"paired_uplink", device.paired_uplink},
+          {"roce_v1", device.roce_v1},
+          {"roce_v2", device.roce_v2},
+          {"iwarp", device.iwarp}};
+}
+
+json to_json(const model::RdmaStats& stats) {
+  return {{"name", stats.name},
+          {"counters", stats.counters},
+          {"hw_counters", stats.hw_counters},
+          {"resources", stats.resources}};
+}
+
+json to_json(const model::Machine& machine) {
+  json nics = json::array();
+  for (const model::PhysicalNic& nic : machine.nics) nics.push_back(to_json(nic));
+  json devices = json::array();
+  for (const model::RdmaDevice& device : machine.rdma_devices) devices.push_back(to_json(device));
+  return {{"nics", std::move(nics)}, {"rdma_devices", std::move(devices)}};
+}
+
+Result<model::PhysicalNic> nic_from_json(const json& value) {
+  JsonReader reader(value, "nic");
+  model::PhysicalNic nic{.name = reader.need_text("name"),
+                         .identity = reader.need_text("identity"),
+                         .linux_name = reader.need_text("linux_name"),
+                         .pci = reader.need_text("pci"),
+                         .driver = reader.need_text("driver"),
+                         .mac = reader.need_text("mac"),
+                         .description = reader.need_text("description"),
+                         .team = reader.need_text("team"),
+                         .mtu = read_u32(reader, "mtu"),
+                         .speed_mbps = read_u32(reader, "speed_mbps"),
+                         .full_duplex = read_flag(reader, "full_duplex"),
+                         .up = read_flag(reader, "up"),
+                         .carrier = read_flag(reader, "carrier")};
+  if (Status good = reader.finish_ignoring_unknown(); !good) return std::unexpected(good.error());
+  return nic;
+}
+
+Result<model::RdmaDevice> rdma_device_from_json(const json& value) {
+  JsonReader reader(value, "rdma device");
+  model::RdmaDevice device{.name = reader.need_text("name"),
+                           .identity = reader.need_text("identity"),
+                           .linux_name = reader.need_text("linux_name"),
+                           .port = read_u32(reader, "port"),
+                           .driver = reader.need_text("driver"),
+                           .description = reader.need_text("description"),
+                           .link_layer = reader.need_text("link_layer"),
+                           .mtu = read_u32(reader, "mtu"),
+                           .speed_mbps = read_u32(reader, "speed_mbps"),
+                           .paired_link = reader.need_text("paired_link"),
+                           .paired_uplink = reader.need_text("paired_uplink"),
+                           .roce_v1 = read_flag(reader, "roce_v1"),
+                           .roce_v2 = read_flag(reader, "roce_v2"),
+                           .iwarp = read_flag(reader, "iwarp")};
+  const auto state = model::parse_rdma_state(reader.need_text("state"));
+  device.state = state.value_or(model::RdmaState::kUnknown);
+  if (!state) reader.complain("state", "is none of a port");
+  if (Status good = reader.finish_ignoring_unknown(); !good) return std::unexpected(good.error());
+  return device;
+}
+
+Result<model::RdmaStats> rdma_stats_from_json(const json& value) {
+  JsonReader reader(value, "rdma stats");
+  model::RdmaStats stats{.name = reader.need_text("name"),
+                         .counters = read_counters(reader, "counters"),
+                         .hw_counters = read_counters(reader, "hw_counters"),
+                         .resources = read_counters(reader, "resources")};
+  if (Status good = reader.finish_ignoring_unknown(); !good) return std::unexpected(good.error());
+  return stats;
+}
+
+Result<model::Machine> machine_from_json(const json& value) {
+  JsonReader reader(value, "machine");
+  model::Machine machine;
+  read_list(reader, "nics", model::kMaxNics, nic_from_json, machine.nics);
+  read_list(reader, "rdma_devices", model::kMaxRdmaDevices, rdma_device_from_json,
+            machine.rdma_devices);
+  if (Status good = reader.finish_ignoring_unknown(); !good) return std::unexpected(good.error());
+  return machine;
+}
+
+}  // namespace paravane::api

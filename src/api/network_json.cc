@@ -1,0 +1,177 @@
+#include "api/network_json.h"
+
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "json/json_reader.h"
+
+namespace paravane::api {
+
+using nlohmann::json;
+
+namespace {
+
+constexpr std::uint64_t kMaxU32 = 0xFFFFFFFF;
+
+enum class Unknown : std::uint8_t { kRefused, kIgnored };  // keys
+
+std::uint32_t read_u32(JsonReader& reader, const char* key, std::uint32_t otherwise) {
+  return static_cast<std::uint32_t>(reader.number(key, kMaxU32).value_or(otherwise));
+}
+
+model::SwitchHost read_host(JsonReader& reader) {
+  return {.host = reader.need_text("host"), .uplink = reader.text("uplink").value_or("")};
+}
+
+void read_hosts(JsonReader& vds, Unknown unknown, model::DistributedSwitch& spec) {
+  const json* array = vds.array("hosts");
+  if (array == nullptr) return;
+  for (const json& element : *array) {
+    JsonReader reader(element, "host");
+    const model::SwitchHost host = read_host(reader);
+    const Status good =
+        unknown == Unknown::kRefused ? reader.finish() : reader.finish_ignoring_unknown();
+    if (!good) vds.complain("hosts", good.error().message);
+    if (!spec.hosts.emplace(host.host, host.uplink).second) {
+      vds.complain("hosts", "names a host twice");
+    }
+  }
+}
+
+model::DistributedSwitch read_switch(JsonReader& reader, Unknown unknown) {
+  model::DistributedSwitch spec;
+  spec.name = reader.need_text("name");
+  spec.mtu = read_u32(reader, "mtu", spec.mtu);
+  read_hosts(reader, unknown, spec);
+  return spec;
+}
+
+model::PortGroup read_port_group(JsonReader& reader) {
+  return {.name = reader.need_text("name"),
+          .vds = reader.need_text("vds"),
+          .vlan = read_u32(reader, "vlan", 0)};
+}
+
+std::vector<std::string> read_texts(JsonReader& reader, const char* key) {
+  std::vector<std::string> texts;
+  const json* array = reader.array(key);
+  if (array == nullptr) return texts;
+  for (const json& text : *array) {
+    if (text.is_string()) {
+      texts.push_back(text.get_ref<const std::string&>());
+    } else {
+      reader.complain(key, "must be an array of texts");
+    }
+  }
+  return texts;
+}
+
+template <typename T>
+Result<T> finish(JsonReader& reader, T value, Status (*check)(const T&),
+                 Unknown unknown = Unknown::kRefused) {
+  const Status read =
+      unknown == Unknown::kRefused ? reader.finish() : reader.finish_ignoring_unknown();
+  if (!read) return std::unexpected(read.error());
+  if (Status good = check(value); !good) return std::unexpected(good.error());
+  return value;
+}
+
+}  // namespace
+
+json to_json(const model::SwitchHost& host) {
+  return {{"host", host.host}, {"uplink", host.uplink}};
+}
+
+json to_json(const model::DistributedSwitch& vds) {
+  json hosts = json::array();
+  for (const auto& [host, uplink] : vds.hosts) {
+    hosts.push_back(to_json(model::SwitchHost{.host = host, .uplink = uplink}));
+  }
+  return {{"name", vds.name}, {"mtu", vds.mtu}, {"hosts", std::move(hosts)}};
+}
+
+json to_json(const model::PortGroup& group) {
+  return {{"name", group.name}, {"vds", group.vds}, {"vlan", group.vlan}};
+}
+
+json to_json(const model::SwitchStatus& status) {
+  json result = to_json(status.spec);
+  result["port_groups"] = status.port_groups;
+  result["host"] = status.host;
+  result["form"] = model::to_string(status.form);
+  result["bridges"] = status.bridges;
+  result["problems"] = status.problems;
+  return result;
+}
+
+json to_json(const model::PortGroupStatus& status) {
+  json result = to_json(status.spec);
+  result["adapters"] = status.adapters;
+  return result;
+}
+
+Result<model::DistributedSwitch> switch_from_json(const json& value) {
+  JsonReader reader(value, "vds");
+  return finish(reader, read_switch(reader, Unknown::kRefused), model::check_switch);
+}
+
+Result<model::PortGroup> port_group_from_json(const json& value) {
+  JsonReader reader(value, "portgroup");
+  return finish(reader, read_port_group(reader), model::check_port_group);
+}
+
+Result<model::DistributedSwitch> kept_switch_from_json(const json& value) {
+  JsonReader reader(value, "vds");
+  return finish(reader, read_switch(reader, Unknown::kIgnored), model::check_switch,
+                Unknown::kIgnored);
+}
+
+Result<model::PortGroup> kept_port_group_from_json(const json& value) {
+  JsonReader reader(value, "portgroup");
+  return finish(reader, read_port_group(reader), model::check_port_group, Unknown::kIgnored);
+}
+
+Result<model::SwitchHost> switch_host_from_json(const json& value) {
+  JsonReader reader(value, "host");
+  return finish(reader, read_host(reader), model::check_switch_host);
+}
+
+Result<std::string> uplink_from_json(const json& value) {
+  JsonReader reader(value, "change");
+  std::string uplink = reader.need_text("uplink");
+  if (Status good = reader.finish(); !good) return std::unexpected(good.error());
+  return uplink;
+}
+
+Result<std::uint32_t> mtu_from_json(const json& value) {
+  JsonReader reader(value, "change");
+  const auto mtu = static_cast<std::uint32_t>(reader.need_number("mtu", kMaxU32));
+  if (Status good = reader.finish(); !good) return std::unexpected(good.error());
+  if (Status good = model::check_mtu(mtu); !good) return std::unexpected(good.error());
+  return mtu;
+}
+
+Result<model::SwitchStatus> switch_status_from_json(const json& value) {
+  JsonReader reader(value, "vds");
+  model::SwitchStatus status;
+  status.spec = read_switch(reader, Unknown::kIgnored);
+  status.port_groups = read_texts(reader, "port_groups");
+  status.host = reader.text("host").value_or("");
+  status.form = model::parse_switch_form(reader.text("form").value_or("none"))
+                    .value_or(model::SwitchForm::kNone);
+  status.bridges = read_texts(reader, "bridges");
+  status.problems = read_texts(reader, "problems");
+  if (Status good = reader.finish_ignoring_unknown(); !good) return std::unexpected(good.error());
+  return status;
+}
+
+Result<model::PortGroupStatus> port_group_status_from_json(const json& value) {
+  JsonReader reader(value, "portgroup");
+  model::PortGroupStatus status;
+  status.spec = read_port_group(reader);
+  status.adapters = read_texts(reader, "adapters");
+  if (Status good = reader.finish_ignoring_unknown(); !good) return std::unexpected(good.error());
+  return status;
+}
+
+}  // namespace paravane::api

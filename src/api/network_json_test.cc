@@ -1,0 +1,69 @@
+#include "api/network_json.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "json/json_text.h"
+
+namespace paravane::api {
+namespace {
+
+using nlohmann::json;
+
+TEST(NetworkJson, ComesBackAsItWas) {
+  const model::DistributedSwitch lan{
+      .name = "lan", .mtu = 9000, .hosts = {{"h1", "eth1"}, {"h2", ""}}};
+  const model::PortGroup group{.name = "a", .vds = "lan", .vlan = 10};
+  const model::SwitchHost host{.host = "h1", .uplink = "eth1"};
+  const model::SwitchStatus status{.spec = lan,
+                                   .port_groups = {"a"},
+                                   .host = "h1",
+                                   .form = model::SwitchForm::kVlanAware,
+                                   .bridges = {"pvs-lan"},
+                                   .problems = {"x"}};
+  const model::PortGroupStatus group_status{.spec = group, .adapters = {"db1/2"}};
+  EXPECT_EQ(switch_from_json(to_json(lan)), lan);
+  EXPECT_EQ(port_group_from_json(to_json(group)), group);
+  EXPECT_EQ(switch_host_from_json(to_json(host)), host);
+  EXPECT_EQ(switch_status_from_json(to_json(status)), status);
+  EXPECT_EQ(port_group_status_from_json(to_json(group_status)), group_status);
+}
+
+TEST(NetworkJson, HasDefaults) {
+  EXPECT_EQ(switch_from_json(json{{"name", "lan"}}), model::DistributedSwitch{.name = "lan"});
+  EXPECT_EQ(port_group_from_json(json{{"name", "a"}, {"vds", "lan"}}),
+            (model::PortGroup{.name = "a", .vds = "lan"}));
+  EXPECT_EQ(switch_host_from_json(json{{"host", "h1"}}), model::SwitchHost{.host = "h1"});
+}
+
+TEST(NetworkJson, RefusesWhatBreaksARule) {
+  for (const char* text :
+       {R"([])", R"({})", R"({"name":"A"})", R"({"name":1})", R"({"name":"a","mtu":1})",
+        R"({"name":"a","mtu":4294968796})", R"({"name":"a","more":1})",
+        R"({"name":"a","hosts":{}})", R"({"name":"a","hosts":[1]})",
+        R"({"name":"a","hosts":[{"host":"h"},{"host":"h"}]})",
+        R"({"name":"a","hosts":[{"host":"H"}]})", R"({"name":"a","hosts":[{"host":"h","x":1}]})",
+        R"({"name":"a","hosts":[{"host":"h","uplink":"lo"}]})"}) {
+    EXPECT_FALSE(switch_from_json(*parse_json(text))) << text;
+  }
+  for (const char* text : {R"({"name":"a"})", R"({"name":"a","vds":"b","vlan":4095})",
+                           R"({"name":"a","vds":"b","vlan":-1})", R"({"name":"none","vds":"b"})",
+                           R"({"name":"a","vds":"b","x":1})"}) {
+    EXPECT_FALSE(port_group_from_json(*parse_json(text))) << text;
+  }
+  EXPECT_FALSE(mtu_from_json(json{{"mtu", 1}}));
+  EXPECT_FALSE(mtu_from_json(json::object()));
+  EXPECT_EQ(mtu_from_json(json{{"mtu", 9000}}), 9000u);
+  EXPECT_FALSE(uplink_from_json(json::object()));
+  EXPECT_EQ(uplink_from_json(json{{"uplink", ""}}), "");
+}
+
+TEST(NetworkJson, AnswersMayHaveKeysOfANewerDaemon) {
+  EXPECT_TRUE(switch_status_from_json(
+      *parse_json(R"({"name":"a","mtu":1500,"hosts":[{"host":"h","uplink":"","x":1}],"y":2})")));
+  EXPECT_TRUE(port_group_status_from_json(*parse_json(R"({"name":"a","vds":"b","x":1})")));
+}
+
+}  // namespace
+}  // namespace paravane::api

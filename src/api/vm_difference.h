@@ -1,0 +1,19 @@
+// What of a VM is another than before, by the names that it has in the API: for people and
+// tools who are told that a VM was changed.
+//
+// Any thread.
+
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "model/vm.h"
+
+namespace paravane::api {
+
+// "cpus", "protocol", "queue_pairs": in the order of names, each once. Empty: nothing is.
+std::vector<std::string> changed_properties(const model::VmSpec& before,
+                                            const model::VmSpec& after);
+
+}  // namespace paravane::api

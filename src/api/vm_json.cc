@@ -1,0 +1,283 @@
+#include "api/vm_json.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "api/vm_machine_json.h"
+#include "json/json_reader.h"
+#include "json/json_text.h"
+
+namespace paravane::api {
+
+using nlohmann::json;
+
+namespace {
+
+constexpr std::uint64_t kMaxU32 = 0xFFFFFFFF;
+
+std::optional<model::MacAddress> read_mac(JsonReader& reader) {
+  const auto text = reader.text("mac");
+  if (!text) return std::nullopt;
+  const auto mac = model::parse_mac(*text);
+  if (!mac) reader.complain("mac", "must look like 02:50:56:12:34:56");
+  return mac;
+}
+
+std::optional<model::Protocol> read_protocol(JsonReader& reader) {
+  const auto text = reader.text("protocol");
+  if (!text) return std::nullopt;
+  const auto protocol = model::parse_protocol(*text);
+  if (!protocol) reader.complain("protocol", "must be \"v1\" or \"v2\"");
+  return protocol;
+}
+
+std::optional<std::uint32_t> read_u32(JsonReader& reader, const char* key) {
+  const auto number = reader.number(key, kMaxU32);
+  if (!number) return std::nullopt;
+  return static_cast<std::uint32_t>(*number);
+}
+
+model::VmLimits read_limits(JsonReader& spec, UnknownKeys unknown) {
+  model::VmLimits limits;
+  const json* object = spec.object("limits");
+  if (object == nullptr) return limits;
+  JsonReader reader(*object, "limits");
+  for (const model::LimitField& field : model::kLimitFields) {
+    if (const auto value = read_u32(reader, std::string(field.name).c_str()))
+      limits.*field.member = value;
+  }
+  const Status good =
+      unknown == UnknownKeys::kIgnored ? reader.finish_ignoring_unknown() : reader.finish();
+  if (!good) spec.complain("limits", good.error().message);
+  return limits;
+}
+
+model::AdapterSpec read_adapter(JsonReader& reader, std::uint32_t hw_version) {
+  return {.mac = read_mac(reader),
+          .protocol = read_protocol(reader).value_or(model::default_protocol(hw_version)),
+          .connected = reader.boolean("connected").value_or(true),
+          .port_group = reader.text("port_group").value_or("")};
+}
+
+model::AdapterSpec read_numbered_adapter(JsonReader& reader, std::uint32_t hw_version) {
+  model::AdapterSpec adapter = read_adapter(reader, hw_version);
+  adapter.number = static_cast<std::uint32_t>(reader.need_number("number", kMaxU32));
+  return adapter;
+}
+
+model::VmMachineChange read_machine(JsonReader& reader, UnknownKeys unknown) {
+  const json* object = reader.object("machine");
+  if (object == nullptr) return {};
+  const Result<model::VmMachineChange> machine = machine_change_from_json(*object, unknown);
+  if (machine) return *machine;
+  reader.complain("machine", machine.error().message);
+  return {};
+}
+
+// All but the adapters.
+model::VmSpec read_spec(JsonReader& reader, UnknownKeys unknown) {
+  model::VmSpec spec;
+  spec.name = reader.need_text("name");
+  const auto hardware = read_u32(reader, "hw_version");
+  const auto device = read_u32(reader, "version");
+  spec.hw_version = hardware.value_or(model::default_hardware_version(device));
+  spec.version = device.value_or(model::default_device_version(spec.hw_version));
+  if (const auto text = reader.text("doorbells")) {
+    const auto doorbells = model::parse_doorbells(*text);
+    if (!doorbells) reader.complain("doorbells", "must be \"mapped\" or \"trapped\"");
+    spec.doorbells = doorbells.value_or(model::Doorbells::kMapped);
+  }
+  spec.limits = read_limits(reader, unknown);
+  spec.machine = model::apply(read_machine(reader, unknown), {});
+  return spec;
+}
+
+model::AdapterStatus read_status(JsonReader& reader) {
+  model::AdapterStatus status;
+  status.socket = reader.need_text("socket");
+  const std::string state = reader.need_text("state");
+  const auto known = model::parse_vm_state(state);
+  if (!known) reader.complain("state", fmt::format("\"{}\" is no state that is known here", state));
+  status.state = known.value_or(model::VmState::kFailed);
+  status.pid = static_cast<int>(reader.need_number("pid", 0x7FFFFFFF));
+  status.problem = reader.need_text("problem");
+  status.tap = reader.text("tap").value_or("");
+  return status;
+}
+
+// `read` makes a value of each element of "adapters".
+template <typename Read>
+void read_adapters(JsonReader& vm, const json& array, Read read) {
+  for (const json& element : array) {
+    JsonReader reader(element, "adapter");
+    if (const Status good = read(reader); !good) vm.complain("adapters", good.error().message);
+  }
+}
+
+json to_json(const model::AdapterSpec& adapter) {
+  json result = {{"number", adapter.number},
+                 {"protocol", model::to_string(adapter.protocol)},
+                 {"connected", adapter.connected},
+                 {"port_group", adapter.port_group}};
+  if (adapter.mac) result["mac"] = model::format_mac(*adapter.mac);
+  return result;
+}
+
+}  // namespace
+
+json to_json(const model::VmSpec& spec) {
+  json limits = json::object();
+  for (const model::LimitField& field : model::kLimitFields) {
+    if (const auto value = spec.limits.*field.member) limits[std::string(field.name)] = *value;
+  }
+  json adapters = json::array();
+  for (const model::AdapterSpec& adapter : spec.adapters) adapters.push_back(to_json(adapter));
+  return {{"name", spec.name},
+          {"hw_version", spec.hw_version},
+          {"version", spec.version},
+          {"doorbells", model::to_string(spec.doorbells)},
+          {"limits", std::move(limits)},
+          {"adapters", std::move(adapters)},
+          {"machine", to_json(spec.machine)}};
+}
+
+// FNV-1a, since it stays the same in every build.
+std::string revision_of(const model::VmSpec& spec) {
+  std::uint64_t hash = 0xcbf29ce484222325;
+  for (const char byte : print_json(to_json(spec))) {
+    hash = (hash ^ static_cast<unsigned char>(byte)) * 0x100000001b3;
+  }
+  return fmt::format("{:016x}", hash);
+}
+
+json to_json(const model::VmStatus& status) {
+  json result = to_json(status.spec);
+  result["revision"] = status.revision;
+  json& adapters = result["adapters"];
+  for (std::size_t i = 0; i < status.adapters.size() && i < adapters.size(); ++i) {
+    const model::AdapterStatus& adapter = status.adapters[i];
+    adapters[i].update({{"socket", adapter.socket},
+                        {"state", model::to_string(adapter.state)},
+                        {"pid", adapter.pid},
+                        {"problem", adapter.problem},
+                        {"tap", adapter.tap}});
+  }
+  // The first also stands in the VM itself, for clients that know one adapter.
+  if (!adapters.empty()) {
+    for (const auto& [key, value] : adapters.front().items()) {
+      if (key != "number") result[key] = value;
+    }
+  }
+  return result;
+}
+
+json to_json(const model::VmChange& change) {
+  json result = json::object();
+  if (change.hw_version) result["hw_version"] = *change.hw_version;
+  if (change.protocol) result["protocol"] = model::to_string(*change.protocol);
+  if (change.adapter) result["adapter"] = *change.adapter;
+  if (change.port_group) result["port_group"] = *change.port_group;
+  if (change.revision) result["revision"] = *change.revision;
+  if (!change.machine.empty()) result["machine"] = to_json(change.machine);
+  for (const model::LimitChange& limit : change.limits) {
+    json& value = result["limits"][std::string(limit.field->name)];
+    if (limit.value) value = *limit.value;
+  }
+  return result;
+}
+
+json to_json(const model::AdapterRequest& request) {
+  json result = json::object();
+  if (request.mac) result["mac"] = model::format_mac(*request.mac);
+  if (request.protocol) result["protocol"] = model::to_string(*request.protocol);
+  if (!request.port_group.empty()) result["port_group"] = request.port_group;
+  return result;
+}
+
+Result<model::VmSpec> vm_spec_from_json(const json& value) {
+  JsonReader reader(value, "vm");
+  model::VmSpec spec = read_spec(reader, UnknownKeys::kRefused);
+  if (const json* array = reader.array("adapters")) {
+    spec.adapters.clear();
+    read_adapters(reader, *array, [&spec](JsonReader& one) {
+      spec.adapters.push_back(read_numbered_adapter(one, spec.hw_version));
+      return one.finish();
+    });
+  } else {
+    spec.adapters = {read_adapter(reader, spec.hw_version)};
+  }
+  if (Status good = reader.finish(); !good) return std::unexpected(good.error());
+  if (Status good = model::check_spec(spec); !good) return std::unexpected(good.error());
+  return spec;
+}
+
+Result<model::VmStatus> vm_status_from_json(const json& value) {
+  JsonReader reader(value, "vm");
+  model::VmStatus status;
+  status.spec = read_spec(reader, UnknownKeys::kIgnored);
+  status.spec.adapters.clear();
+  status.revision = reader.text("revision").value_or("");
+  if (const json* array = reader.array("adapters")) {
+    read_adapters(reader, *array, [&status](JsonReader& one) {
+      status.spec.adapters.push_back(read_numbered_adapter(one, status.spec.hw_version));
+      status.adapters.push_back(read_status(one));
+      return one.finish_ignoring_unknown();
+    });
+  }
+  if (status.adapters.empty()) reader.complain("adapters", "is missing or empty");
+  if (Status good = reader.finish_ignoring_unknown(); !good) return std::unexpected(good.error());
+  return status;
+}
+
+Result<model::VmChange> vm_change_from_json(const json& value) {
+  JsonReader reader(value, "change");
+  model::VmChange change;
+  change.hw_version = read_u32(reader, "hw_version");
+  change.protocol = read_protocol(reader);
+  change.adapter = read_u32(reader, "adapter");
+  change.port_group = reader.text("port_group");
+  change.revision = reader.text("revision");
+  change.machine = read_machine(reader, UnknownKeys::kRefused);
+  if (const json* object = reader.object("limits")) {
+    JsonReader limits(*object, "limits");
+    for (const model::LimitField& field : model::kLimitFields) {
+      const std::string name(field.name);
+      if (!object->contains(name)) continue;
+      const bool removed = limits.is_null(name.c_str());
+      change.limits.push_back(
+          {.field = &field, .value = removed ? std::nullopt : read_u32(limits, name.c_str())});
+    }
+    if (Status good = limits.finish(); !good) reader.complain("limits", good.error().message);
+  }
+  if (Status good = reader.finish(); !good) return std::unexpected(good.error());
+  if (Status good = model::check_change(change); !good) return std::unexpected(good.error());
+  return change;
+}
+
+Result<model::AdapterRequest> adapter_request_from_json(const json& value) {
+  JsonReader reader(value, "adapter");
+  model::AdapterRequest request{.mac = read_mac(reader),
+                                .protocol = read_protocol(reader),
+                                .port_group = reader.text("port_group").value_or("")};
+  if (Status good = reader.finish(); !good) return std::unexpected(good.error());
+  if (Status good = model::check_mac({.mac = request.mac}); !good)
+    return std::unexpected(good.error());
+  if (Status good = model::check_adapter_group(request.port_group); !good) {
+    return std::unexpected(good.error());
+  }
+  return request;
+}
+
+Result<bool> connected_from_json(const json& value) {
+  JsonReader reader(value, "change");
+  const std::optional<bool> connected = reader.boolean("connected");
+  if (Status good = reader.finish(); !good) return std::unexpected(good.error());
+  if (!connected) return fail(Errc::kInvalidArgument, "change: connected is missing");
+  return *connected;
+}
+
+}  // namespace paravane::api

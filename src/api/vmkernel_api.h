@@ -1,0 +1,18 @@
+// Requests about this host's configuration: all at /v1/host/configuration and below.
+
+#pragma once
+
+#include <optional>
+
+#include "api/api_handler.h"
+#include "model/vmkernel.h"
+
+namespace paravane::api {
+
+inline constexpr std::string_view kVmkernelConfigurationPath = "/v1/host/configuration";
+
+// nullopt: the path is nobody's here.
+std::optional<ApiResponse> handle_host_configuration_request(model::VmkernelManagement& management,
+                                                             const ApiRequest& request);
+
+}  // namespace paravane::api

@@ -1,0 +1,55 @@
+// JsonReader: strict reading of one JSON object that another program wrote.
+//
+// Ask for each key once, then finish(): it reports the first key that was
+// missing, of the wrong type, out of range, or not asked for at all. Values that
+// could not be read come back as their defaults, so reading needs no branches.
+
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+
+namespace paravane {
+
+class JsonReader {
+ public:
+  // `where` names the object in messages ("request", "vm"). `object` outlives
+  // the reader.
+  JsonReader(const nlohmann::json& object, std::string where);
+
+  std::optional<std::string> text(const char* key);
+  std::optional<std::uint64_t> number(const char* key, std::uint64_t max = ~std::uint64_t{0});
+  std::optional<bool> boolean(const char* key);
+  bool is_null(const char* key);  // the key is there, without a value
+  // nullptr: not there (or reported).
+  const nlohmann::json* object(const char* key);
+  const nlohmann::json* array(const char* key);
+
+  // As above, but the key must be there.
+  std::string need_text(const char* key);
+  std::uint64_t need_number(const char* key, std::uint64_t max = ~std::uint64_t{0});
+
+  // Notes a problem that the caller found with a value.
+  void complain(const char* key, std::string_view problem);
+
+  // Errors: kInvalidArgument.
+  Status finish();
+  // For answers of a newer daemon: keys that we do not know are no error.
+  Status finish_ignoring_unknown() const;
+
+ private:
+  const nlohmann::json* find(const char* key);
+
+  const nlohmann::json& object_;
+  std::string where_;
+  std::string problem_;
+  std::set<std::string, std::less<>> asked_;
+};
+
+}  // namespace paravane

@@ -1,0 +1,48 @@
+// Advanced settings of a host, as vSphere has them under "System > Advanced System
+// Settings": a path, a value, and what it means. The table is all there are.
+
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+
+namespace paravane::model {
+
+struct AdvancedSetting {
+  enum class Type : std::uint8_t { kInteger, kString };
+  std::string_view path;
+  Type type = Type::kString;
+  std::string_view standard;  // its value when nobody has set one
+  std::int64_t min = 0;       // of kInteger
+  std::int64_t max = 0;
+  std::string_view valid{};  // of kString: which characters
+  std::string_view description;
+};
+
+inline constexpr std::string_view kPvrdmaVmknic = "/Net/PVRDMAVmknic";
+// Rules of vSphere's that we do not need, for who wants them (docs/compared-with-vsphere.md).
+inline constexpr std::string_view kPvrdmaMaxAdapters = "/Net/PVRDMAMaxAdapters";
+inline constexpr std::string_view kPvrdmaMaxUdQueuePairs = "/Net/PVRDMAMaxUDQueuePairs";
+inline constexpr std::string_view kPvrdmaAtomics = "/Net/PVRDMAAtomics";
+inline constexpr std::string_view kPvrdmaUplinkEdit = "/Net/PVRDMAUplinkEditNeedsPowerOff";
+inline constexpr std::string_view kPvrdmaReservation = "/Mem/PVRDMARequireReservation";
+
+std::span<const AdvancedSetting> advanced_settings();
+// Nullptr: there is none.
+const AdvancedSetting* find_setting(std::string_view path);
+
+// What has been set, by path; what is not here has its standard value.
+using SettingValues = std::map<std::string, std::string, std::less<>>;
+std::string setting_value(const SettingValues& values, const AdvancedSetting& setting);
+// REQUIRES: `path` is a setting of kInteger, and what is set is one of its values.
+std::int64_t setting_number(const SettingValues& values, std::string_view path);
+
+// Whether the value is one of the setting's type. Errors: kInvalidArgument.
+Status check_setting(const AdvancedSetting& setting, std::string_view value);
+
+}  // namespace paravane::model

@@ -1,0 +1,51 @@
+// ApiError: a refusal as an operator reads it: what happened to which object,
+// why, and what to do about it. How it travels: api_error_json.h.
+
+#pragma once
+
+#include <cstdint>
+#include <expected>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace paravane::model {
+
+enum class ApiErrorCode : std::uint8_t {
+  kInvalidRequest,    // 400: not what docs/api.md says
+  kDenied,            // 403: not this host's to do, or refused by the one that decides
+  kNotFound,          // 404
+  kUnknownPath,       // 404: there is nothing there
+  kMethodNotAllowed,  // 405
+  kTooLarge,          // 413
+  kExists,            // 409: the name is taken
+  kChanged,           // 409: by another, since the asking one looked
+  kMacInUse,          // 409
+  kVmsAttached,       // 409: refused without force; `vms` names them
+  kLimitReached,      // 409: the daemon has as many VMs as it may
+  kInUse,             // 409: something else needs it
+  kBusy,              // 503: no answer in time; ask again
+  kClusterAway,       // 503: etcd or the authority does not answer, and it takes them
+  kNoSpace,           // 507: the disk of the state directory is full
+  kStore,             // 500: the state cannot be read or written
+  kSocket,            // 500: the VM's socket cannot be made
+  kInternal,          // 500
+};
+
+struct ApiError {
+  ApiErrorCode code = ApiErrorCode::kInternal;
+  std::string message;
+  std::string remedy;              // empty: nothing in particular
+  std::vector<std::string> vms{};  // kVmsAttached
+};
+
+template <typename T>
+using ApiResult = std::expected<T, ApiError>;
+
+inline std::unexpected<ApiError> refuse(ApiErrorCode code, std::string message,
+                                        std::string remedy = {}) {
+  return std::unexpected(
+      ApiError{.code = code, .message = std::move(message), .remedy = std::move(remedy)});
+}
+
+}  // namespace paravane::model

@@ -1,0 +1,65 @@
+// CheckRow: one requirement of a VM, looked at before power-on: what was found, and where
+// it is not met the command line that cures it. CheckRows collects them.
+
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace paravane::model {
+
+enum class Verdict : std::uint8_t {
+  kOk,
+  kWarning,  // the VM runs, and something of it may not
+  kFailed,   // a requirement is not met
+};
+std::string_view to_string(Verdict verdict);
+std::optional<Verdict> parse_verdict(std::string_view text);
+
+struct CheckRow {
+  std::string check;
+  Verdict verdict = Verdict::kOk;
+  std::string found;
+  std::string cure{};        // a command line; empty: nothing needs to be done
+  bool stops_start = false;  // the VM would not start, or may not
+
+  friend bool operator==(const CheckRow&, const CheckRow&) = default;
+};
+
+// The cures of what somebody has to do elsewhere end in a comment, "# on h2", so that they
+// can be pasted there as they are.
+class CheckRows {
+ public:
+  void ok(std::string check, std::string found) {
+    add({.check = std::move(check), .found = std::move(found)});
+  }
+  void warn(std::string check, std::string found, std::string cure) {
+    add({.check = std::move(check),
+         .verdict = Verdict::kWarning,
+         .found = std::move(found),
+         .cure = std::move(cure)});
+  }
+  void fail(std::string check, std::string found, std::string cure) {
+    add({.check = std::move(check),
+         .verdict = Verdict::kFailed,
+         .found = std::move(found),
+         .cure = std::move(cure)});
+  }
+  // Failed, and so that a start has no sense.
+  void stop(std::string check, std::string found, std::string cure) {
+    fail(std::move(check), std::move(found), std::move(cure));
+    rows_.back().stops_start = true;
+  }
+  std::vector<CheckRow> take() { return std::move(rows_); }
+
+ private:
+  void add(CheckRow row) { rows_.push_back(std::move(row)); }
+
+  std::vector<CheckRow> rows_;
+};
+
+}  // namespace paravane::model

@@ -1,0 +1,104 @@
+// ClusterManagement: what an operator can ask of one host about the cluster that it is a
+// member of. As Management, calls may come from any of the API's threads and return in
+// bounded time; making and joining a cluster takes some seconds.
+
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/api_error.h"
+
+namespace paravane::model {
+
+// An etcd that is there already.
+struct ExternalEtcd {
+  std::string url;        // https://ADDRESS:PORT
+  std::string authority;  // who has signed its certificate (PEM)
+  std::string user;       // who may do all
+  std::string password;
+};
+
+struct ClusterInit {
+  std::string host;                    // empty: the machine's name
+  std::optional<ExternalEtcd> etcd{};  // nullopt: one is started
+};
+
+inline constexpr std::uint32_t kMaxTokenSeconds = 24 * 3600;
+
+struct TokenRequest {
+  std::string host;
+  std::uint32_t valid_s = 15 * 60;
+};
+
+struct JoinToken {
+  std::string token;
+  std::string host;
+  std::uint32_t valid_s = 0;
+};
+
+struct ClusterHost {
+  std::string name;
+  bool present = false;  // false: it is away, or was never there
+  std::string address;
+  std::uint32_t port = 0;  // of its channel
+  std::string version;
+  std::uint64_t adapters = 0;
+  std::uint64_t gids = 0;
+  std::string channel{};          // "encrypted", "sealed", "none"; empty: this host, or not known
+  std::string channel_problem{};  // why there is none
+  // It joined before members' keys were recorded: any machine that ever had the name could
+  // pass for it.
+  bool by_name = false;
+};
+
+// What is wrong with a connection to etcd that has not been tried yet (inventory::Member).
+inline constexpr std::string_view kFirstTry = "not yet connected";
+
+struct ClusterStatus {
+  bool member = false;  // false: the rest is not there
+  std::string cluster{};
+  std::string host{};
+  std::string authority{};  // the host that has it
+  std::string address{};
+  bool connected = false;     // to etcd
+  std::string problem{};      // why not
+  std::uint64_t since_s = 0;  // how long it has been so
+  std::uint64_t certificate_left_s = 0;
+  std::vector<std::string> etcd{};
+  std::vector<ClusterHost> hosts{};
+  std::vector<std::string> lost{};  // claims that do not count, in words
+  std::uint64_t odd_keys = 0;       // keys of others that are not as they should be
+};
+
+class ClusterManagement {
+ public:
+  virtual ~ClusterManagement() = default;
+
+  // Makes a cluster of this host alone, with its authority here.
+  // Errors: kExists (it is in one), kInvalidRequest, kClusterAway (no etcd), kStore.
+  virtual ApiResult<ClusterStatus> init_cluster(const ClusterInit& init) = 0;
+
+  // Errors: kNotFound (no cluster), kDenied (the authority is elsewhere), kExists (the
+  // host is a member), kLimitReached, kStore.
+  virtual ApiResult<JoinToken> make_token(const TokenRequest& request) = 0;
+
+  // Errors: kExists, kInvalidRequest (no token), kDenied (refused by the authority),
+  // kClusterAway, kStore.
+  virtual ApiResult<ClusterStatus> join_cluster(const std::string& token) = 0;
+
+  // `force`: also if the authority does not answer, or goes with us.
+  // Errors: kNotFound, kClusterAway, kDenied, kStore.
+  virtual ApiResult<void> leave_cluster(bool force) = 0;
+
+  // A host that will not come back to leave by itself. Errors: kNotFound, kDenied,
+  // kClusterAway, kInvalidRequest (this host), kStore.
+  virtual ApiResult<void> remove_host(const std::string& host) = 0;
+
+  virtual ApiResult<ClusterStatus> cluster_status() = 0;
+};
+
+}  // namespace paravane::model

@@ -1,0 +1,238 @@
+#include "model/distributed_switch.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+#include <ranges>
+
+#include "base/nearest_name.h"
+#include "model/interface_name.h"
+#include "model/vm.h"
+
+namespace paravane::model {
+namespace {
+
+Status check_named(std::string_view what, std::string_view name) {
+  if (const Status good = check_name(name); !good) {
+    return fail(Errc::kInvalidArgument,
+                fmt::format("{} \"{}\": {}", what, name, good.error().message));
+  }
+  return {};
+}
+
+// What ESXi writes for "all VLANs".
+constexpr std::uint32_t kTrunk = 4095;
+
+Error guest_tagging(std::string_view vlan) {
+  return {
+      Errc::kInvalidArgument,
+      fmt::format("VLAN {}: guest VLAN tagging is not supported: a PVRDMA adapter is in the one "
+                  "VLAN of its port group, which its GIDs belong to. Make a port group for "
+                  "each VLAN, and give the VM an adapter in each",
+                  vlan)};
+}
+
+bool is_blank(char c) {
+  return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+}  // namespace
+
+Status check_interface_name(std::string_view name) {
+  const bool good = !name.empty() && name.size() <= kMaxInterfaceName && name != "." &&
+                    name != ".." && std::ranges::none_of(name, [](char c) {
+                      return c == '/' || c == ':' || c == '\0' || is_blank(c);
+                    });
+  if (good) return {};
+  return fail(Errc::kInvalidArgument,
+              fmt::format("the name of an interface is 1 to {} characters without blank, slash and "
+                          "colon",
+                          kMaxInterfaceName));
+}
+
+Status check_host_name(std::string_view name) {
+  return check_named("host", name);
+}
+
+Status check_mtu(std::uint32_t mtu) {
+  if (mtu >= kMinMtu && mtu <= kMaxMtu) return {};
+  return fail(Errc::kInvalidArgument,
+              fmt::format("MTU {}: it may be {} to {}", mtu, kMinMtu, kMaxMtu));
+}
+
+Status check_switch_host(const SwitchHost& host) {
+  if (Status good = check_host_name(host.host); !good) return good;
+  if (host.uplink.empty()) return {};
+  if (const Status good = check_interface_name(host.uplink); !good) {
+    return fail(Errc::kInvalidArgument,
+                fmt::format("uplink \"{}\": {}", host.uplink, good.error().message));
+  }
+  if (const std::size_t comma = host.uplink.find(','); comma != std::string::npos) {
+    return fail(Errc::kInvalidArgument,
+                no_teaming({host.uplink.substr(0, comma), host.uplink.substr(comma + 1)}));
+  }
+  if (host.uplink != "lo") return {};
+  return fail(Errc::kInvalidArgument, "uplink lo: it leads to nobody but this host itself");
+}
+
+Status check_switch(const DistributedSwitch& vds) {
+  if (Status good = check_named("switch", vds.name); !good) return good;
+  if (Status good = check_mtu(vds.mtu); !good) return good;
+  if (vds.hosts.size() > kMaxSwitchHosts) {
+    return fail(Errc::kInvalidArgument,
+                fmt::format("a switch has at most {} hosts", kMaxSwitchHosts));
+  }
+  for (const auto& [host, uplink] : vds.hosts) {
+    if (Status good = check_switch_host({.host = host, .uplink = uplink}); !good) return good;
+  }
+  return {};
+}
+
+Status check_port_group(const PortGroup& group) {
+  if (Status good = check_named("port group", group.name); !good) return good;
+  if (group.name == kNoPortGroup) {
+    return fail(Errc::kInvalidArgument,
+                fmt::format("a port group cannot be named \"{}\": that stands for being in none",
+                            kNoPortGroup));
+  }
+  if (Status good = check_named("switch", group.vds); !good) return good;
+  if (group.vlan <= kMaxVlan) return {};
+  if (group.vlan == kTrunk) return std::unexpected(guest_tagging("4095"));
+  return fail(Errc::kInvalidArgument,
+              fmt::format("VLAN {}: it may be 1 to {}, or 0 for untagged", group.vlan, kMaxVlan));
+}
+
+Result<std::uint32_t> parse_vlan(std::string_view text) {
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  const bool is_range =
+      !text.empty() && is_digit(text.front()) && text.find_first_of("-,") != std::string_view::npos;
+  if (text == "trunk" || text == "all" || is_range) return std::unexpected(guest_tagging(text));
+  std::uint32_t vlan = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), vlan);
+  if (error == std::errc() && end == text.data() + text.size()) return vlan;
+  return fail(
+      Errc::kInvalidArgument,
+      fmt::format("VLAN {}: a whole number is wanted, 1 to {}, or 0 for untagged", text, kMaxVlan));
+}
+
+std::string no_teaming(const std::vector<std::string>& uplinks) {
+  return fmt::format(
+      "uplinks {}: a host has one uplink in a switch: an RDMA adapter that carries "
+      "PVRDMA must be the only one (no NIC teaming). Name one of them",
+      fmt::join(uplinks, " and "));
+}
+
+ApiResult<DistributedSwitch> find_switch(const Network& network, const std::string& name) {
+  const auto found = network.switches.find(name);
+  if (found != network.switches.end()) return found->second;
+  return refuse(ApiErrorCode::kNotFound, fmt::format("there is no switch {}", name),
+                do_you_mean(name, std::views::keys(network.switches)) +
+                    "List the switches there are with: paravane vds list");
+}
+
+ApiResult<PortGroup> find_port_group(const Network& network, const std::string& name) {
+  const auto found = network.port_groups.find(name);
+  if (found != network.port_groups.end()) return found->second;
+  return refuse(ApiErrorCode::kNotFound, fmt::format("there is no port group {}", name),
+                do_you_mean(name, std::views::keys(network.port_groups)) +
+                    "List the port groups there are with: paravane portgroup list");
+}
+
+ApiResult<void> check_new_switch(const Network& network, const DistributedSwitch& vds) {
+  if (network.switches.contains(vds.name)) {
+    return refuse(ApiErrorCode::kExists, fmt::format("switch {} exists already", vds.name),
+                  "Choose another name, or delete that switch first.");
+  }
+  for (const auto& [name, other] : network.switches) {
+    if (bridge_name(name) != bridge_name(vds.name)) continue;
+    return refuse(ApiErrorCode::kExists,
+                  fmt::format("the bridge of switch {} would be {}, which is that of switch {}",
+                              vds.name, bridge_name(name), name),
+                  "Choose another name.");
+  }
+  if (network.switches.size() >= kMaxSwitches) {
+    return refuse(ApiErrorCode::kLimitReached,
+                  fmt::format("there are {} switches already", kMaxSwitches), "Delete one first.");
+  }
+  for (const auto& [host, uplink] : vds.hosts) {
+    if (auto free = check_uplink(network, vds.name, {.host = host, .uplink = uplink}); !free) {
+      return free;
+    }
+  }
+  return {};
+}
+
+ApiResult<void> check_new_port_group(const Network& network, const PortGroup& group) {
+  if (network.port_groups.contains(group.name)) {
+    return refuse(ApiErrorCode::kExists, fmt::format("port group {} exists already", group.name),
+                  "Choose another name, or delete that port group first.");
+  }
+  if (network.port_groups.size() >= kMaxPortGroups) {
+    return refuse(ApiErrorCode::kLimitReached,
+                  fmt::format("there are {} port groups already", kMaxPortGroups),
+                  "Delete one first.");
+  }
+  const auto vds = find_switch(network, group.vds);
+  return vds ? ApiResult<void>() : std::unexpected(vds.error());
+}
+
+ApiResult<void> check_new_host(const Network& network, const std::string& vds,
+                               const SwitchHost& host) {
+  const auto found = find_switch(network, vds);
+  if (!found) return std::unexpected(found.error());
+  if (found->hosts.contains(host.host)) {
+    return refuse(ApiErrorCode::kExists,
+                  fmt::format("host {} is in switch {} already", host.host, vds),
+                  "Change its uplink with: paravane vds uplink");
+  }
+  if (found->hosts.size() >= kMaxSwitchHosts) {
+    return refuse(ApiErrorCode::kLimitReached,
+                  fmt::format("switch {} has {} hosts already", vds, kMaxSwitchHosts));
+  }
+  return check_uplink(network, vds, host);
+}
+
+ApiResult<void> check_uplink(const Network& network, const std::string& vds,
+                             const SwitchHost& host) {
+  if (host.uplink.empty()) return {};
+  for (const auto& [name, other] : network.switches) {
+    const auto member = other.hosts.find(host.host);
+    if (name == vds || member == other.hosts.end() || member->second != host.uplink) continue;
+    return refuse(
+        ApiErrorCode::kInUse,
+        fmt::format("{} of host {} is the uplink of switch {}", host.uplink, host.host, name),
+        fmt::format("Choose another NIC, or take it away there first: paravane vds "
+                    "uplink {} none --host {}",
+                    name, host.host));
+  }
+  return {};
+}
+
+ApiResult<void> check_switch_unused(const Network& network, const std::string& vds) {
+  const auto used =
+      std::ranges::find_if(network.port_groups, [&](const auto& g) { return g.second.vds == vds; });
+  if (used == network.port_groups.end()) return {};
+  return refuse(
+      ApiErrorCode::kInUse, fmt::format("switch {} has port group {}", vds, used->first),
+      fmt::format("Delete its port groups first: paravane portgroup delete {}", used->first));
+}
+
+std::string_view to_string(SwitchForm form) {
+  switch (form) {
+    case SwitchForm::kNone: return "none";
+    case SwitchForm::kVlanAware: return "vlan-aware";
+    case SwitchForm::kPlain: return "plain";
+  }
+  return "none";
+}
+
+std::optional<SwitchForm> parse_switch_form(std::string_view text) {
+  for (const SwitchForm form : {SwitchForm::kNone, SwitchForm::kVlanAware, SwitchForm::kPlain}) {
+    if (to_string(form) == text) return form;
+  }
+  return std::nullopt;
+}
+
+}  // namespace paravane::model

@@ -1,0 +1,124 @@
+// Distributed switches and their port groups: what an operator has made of the
+// Ethernet that VMs share, on one host or many. A switch has hosts as members, each
+// with at most one NIC as its uplink; a port group is a VLAN of a switch that
+// adapters of VMs live in. Plain values, and the rules of what they may be.
+
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "model/api_error.h"
+
+namespace paravane::model {
+
+inline constexpr std::uint32_t kMinMtu = 1280;  // IPv6 needs it
+inline constexpr std::uint32_t kMaxMtu = 9216;
+inline constexpr std::uint32_t kMaxVlan = 4094;
+inline constexpr std::size_t kMaxSwitches = 64;
+inline constexpr std::size_t kMaxPortGroups = 1024;
+inline constexpr std::size_t kMaxSwitchHosts = 1024;
+inline constexpr std::size_t kMaxInterfaceName = 15;  // Linux: IFNAMSIZ without its end
+
+// What an operator says to take an adapter out of every port group.
+inline constexpr std::string_view kNoPortGroup = "none";
+
+struct DistributedSwitch {
+  std::string name;
+  std::uint32_t mtu = 1500;                    // of what VMs send, without headers
+  std::map<std::string, std::string> hosts{};  // member -> its uplink NIC; empty: none
+
+  friend bool operator==(const DistributedSwitch&, const DistributedSwitch&) = default;
+};
+
+struct PortGroup {
+  std::string name;
+  std::string vds;         // its switch
+  std::uint32_t vlan = 0;  // 1 to 4094; 0: untagged
+
+  friend bool operator==(const PortGroup&, const PortGroup&) = default;
+};
+
+// A host as a member of a switch, as it is asked for.
+struct SwitchHost {
+  std::string host;
+  std::string uplink{};  // empty: none
+
+  friend bool operator==(const SwitchHost&, const SwitchHost&) = default;
+};
+
+// What a value says by itself. Errors: kInvalidArgument, with the rule.
+Status check_switch(const DistributedSwitch& vds);
+Status check_port_group(const PortGroup& group);
+Status check_switch_host(const SwitchHost& host);
+Status check_mtu(std::uint32_t mtu);
+// "10", as an operator writes a VLAN; "trunk", "1-100" and 4095 are guest VLAN tagging, which
+// is refused with why. Errors: kInvalidArgument.
+Result<std::uint32_t> parse_vlan(std::string_view text);
+// Why a host has one uplink in a switch, of those that somebody wants.
+std::string no_teaming(const std::vector<std::string>& uplinks);
+// As Linux names an interface (dev_valid_name()).
+Status check_interface_name(std::string_view name);
+// As check_name(): what the system calls itself, in lower case.
+Status check_host_name(std::string_view name);
+
+// All switches and port groups there are, by name.
+struct Network {
+  std::map<std::string, DistributedSwitch> switches{};
+  std::map<std::string, PortGroup> port_groups{};
+
+  friend bool operator==(const Network&, const Network&) = default;
+};
+
+// What a change may not do to what is there. Who uses a port group is asked
+// elsewhere: the network knows no VMs. REQUIRES: the value's own check.
+// Errors: kExists, kNotFound, kInUse, kLimitReached.
+ApiResult<void> check_new_switch(const Network& network, const DistributedSwitch& vds);
+ApiResult<void> check_new_port_group(const Network& network, const PortGroup& group);
+ApiResult<void> check_new_host(const Network& network, const std::string& vds,
+                               const SwitchHost& host);
+// Of a member that is there. A NIC is the uplink of one switch.
+ApiResult<void> check_uplink(const Network& network, const std::string& vds,
+                             const SwitchHost& host);
+// While it has port groups.
+ApiResult<void> check_switch_unused(const Network& network, const std::string& vds);
+
+// Errors: kNotFound.
+ApiResult<DistributedSwitch> find_switch(const Network& network, const std::string& name);
+ApiResult<PortGroup> find_port_group(const Network& network, const std::string& name);
+
+// How a switch is made on a host.
+enum class SwitchForm : std::uint8_t {
+  kNone,       // not on this host, or nobody has made it
+  kVlanAware,  // one bridge that filters VLANs
+  kPlain,      // a bridge for each VLAN, which the kernel's bridge does not filter
+};
+std::string_view to_string(SwitchForm form);
+std::optional<SwitchForm> parse_switch_form(std::string_view text);
+
+// A switch as an operator sees it: what was asked for, and how it is on the host
+// that answers.
+struct SwitchStatus {
+  DistributedSwitch spec;
+  std::vector<std::string> port_groups{};  // their names
+  std::string host{};                      // the one that answers, whose state follows
+  SwitchForm form = SwitchForm::kNone;
+  std::vector<std::string> bridges{};   // of Linux
+  std::vector<std::string> problems{};  // what could not be made and why, and what to know
+
+  friend bool operator==(const SwitchStatus&, const SwitchStatus&) = default;
+};
+
+struct PortGroupStatus {
+  PortGroup spec;
+  std::vector<std::string> adapters{};  // of this host's VMs: "db1", "db1/2"
+
+  friend bool operator==(const PortGroupStatus&, const PortGroupStatus&) = default;
+};
+
+}  // namespace paravane::model

@@ -1,0 +1,34 @@
+#include "model/interface_name.h"
+
+#include <gtest/gtest.h>
+
+namespace paravane::model {
+namespace {
+
+TEST(TapName, DiffersBetweenAdapters) {
+  EXPECT_EQ(tap_name("db1", 2), "pv-db1.2");
+  EXPECT_NE(tap_name("a-rather-long-name", 2), tap_name("a-rather-long-name", 3));
+}
+
+TEST(TapName, FitsLinux) {
+  EXPECT_EQ(tap_name("db1"), "pv-db1");
+  EXPECT_EQ(tap_name("exactly12chr"), "pv-exactly12chr");
+  const std::string first = tap_name("a-rather-long-name-1");
+  const std::string second = tap_name("a-rather-long-name-2");
+  EXPECT_EQ(first.size(), 15u);
+  EXPECT_EQ(second.size(), 15u);
+  EXPECT_NE(first, second);
+}
+
+TEST(BridgeName, DiffersFromEveryTapAndVlan) {
+  EXPECT_EQ(bridge_name("lan"), "pvs-lan");
+  EXPECT_EQ(bridge_name("lan", 0), "pvs-lan");
+  EXPECT_EQ(bridge_name("lan", 10), "pvs-lan+10");
+  const std::string first = bridge_name("a-rather-long-name", 4094);
+  EXPECT_EQ(first.size(), 15u);
+  EXPECT_NE(first, bridge_name("a-rather-long-name", 4093));
+  EXPECT_NE(first, bridge_name("a-rather-long-name"));
+}
+
+}  // namespace
+}  // namespace paravane::model

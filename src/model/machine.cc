@@ -1,0 +1,50 @@
+#include "model/machine.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+namespace paravane::model {
+namespace {
+
+constexpr std::array<std::string_view, 6> kStates = {"Unknown", "Down",   "Init",
+                                                     "Armed",   "Active", "ActiveDefer"};
+
+// `prefix` and a number as we write it.
+bool is_numbered(std::string_view name, std::string_view prefix) {
+  if (!name.starts_with(prefix)) return false;
+  const std::string_view number = name.substr(prefix.size());
+  return !number.empty() && number.size() <= 3 && (number.size() == 1 || number[0] != '0') &&
+         std::ranges::all_of(number, [](char c) { return c >= '0' && c <= '9'; });
+}
+
+}  // namespace
+
+std::string_view to_string(RdmaState state) {
+  return kStates.at(static_cast<std::size_t>(state));
+}
+
+std::optional<RdmaState> parse_rdma_state(std::string_view text) {
+  const auto found = std::ranges::find(kStates, text);
+  if (found == kStates.end()) return std::nullopt;
+  return static_cast<RdmaState>(found - kStates.begin());
+}
+
+Status check_rdma_name(std::string_view name) {
+  if (is_numbered(name, kRdmaPrefix)) return {};
+  return fail(
+      Errc::kInvalidArgument,
+      fmt::format("\"{}\" is no name of an RDMA device: those are vmrdma0, vmrdma1, ...", name));
+}
+
+bool is_nic_name(std::string_view name) {
+  return is_numbered(name, kNicPrefix);
+}
+
+std::string shown_nic(const PhysicalNic& nic) {
+  if (nic.name.empty() || nic.name == nic.linux_name) return nic.linux_name;
+  return fmt::format("{} ({})", nic.name, nic.linux_name);
+}
+
+}  // namespace paravane::model

@@ -1,0 +1,94 @@
+// What a host is made of, as an administrator of vSphere knows it: physical NICs
+// (vmnicN) and RDMA devices (vmrdmaN). Plain values; all of it is what the host really
+// has. A number belongs to a device for good, wherever it is found again.
+
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+namespace paravane::model {
+
+// More of one kind are not listed.
+inline constexpr std::size_t kMaxNics = 128;
+inline constexpr std::size_t kMaxRdmaDevices = 64;
+inline constexpr std::size_t kMaxRdmaCounters = 512;
+
+inline constexpr std::string_view kNicPrefix = "vmnic";
+inline constexpr std::string_view kRdmaPrefix = "vmrdma";
+
+struct PhysicalNic {
+  std::string name{};         // "vmnic0"; empty: it has no number yet
+  std::string identity{};     // what it is known again by
+  std::string linux_name{};   // "eth1"
+  std::string pci{};          // "0000:03:00.0"; empty: not on PCI
+  std::string driver{};       // "mlx5_core"
+  std::string mac{};          // "02:00:00:00:00:01"
+  std::string description{};  // of its maker, and its name in Linux
+  std::string team{};         // the bond or team of Linux that it is in; empty: none
+  std::uint32_t mtu = 0;
+  std::uint32_t speed_mbps = 0;  // 0: no link, or not known
+  bool full_duplex = false;
+  bool up = false;       // switched on
+  bool carrier = false;  // and something is at the other end
+
+  friend bool operator==(const PhysicalNic&, const PhysicalNic&) = default;
+};
+
+enum class RdmaState : std::uint8_t { kUnknown, kDown, kInit, kArmed, kActive, kActiveDefer };
+// "Active", as vSphere shows it.
+std::string_view to_string(RdmaState state);
+std::optional<RdmaState> parse_rdma_state(std::string_view text);
+
+// A port of an RDMA device.
+struct RdmaDevice {
+  std::string name{};        // "vmrdma0"; empty: it has no number yet
+  std::string identity{};    // what it is known again by
+  std::string linux_name{};  // "mlx5_0"
+  std::uint32_t port = 1;
+  std::string driver{};
+  std::string description{};
+  std::string link_layer{};  // "Ethernet", "InfiniBand"
+  RdmaState state = RdmaState::kUnknown;
+  std::uint32_t mtu = 0;  // active; 0: not known
+  std::uint32_t speed_mbps = 0;
+  std::string paired_link{};    // the NIC that it is paired with, by Linux's name; empty: none
+  std::string paired_uplink{};  // "vmnic4"
+  bool roce_v1 = false;
+  bool roce_v2 = false;
+  bool iwarp = false;
+
+  friend bool operator==(const RdmaDevice&, const RdmaDevice&) = default;
+};
+
+struct Machine {
+  std::vector<PhysicalNic> nics{};
+  std::vector<RdmaDevice> rdma_devices{};
+
+  friend bool operator==(const Machine&, const Machine&) = default;
+};
+
+// What an RDMA device has counted, by the names that Linux has for it.
+struct RdmaStats {
+  std::string name{};                                  // "vmrdma0"
+  std::map<std::string, std::uint64_t> counters{};     // "port_rcv_packets"
+  std::map<std::string, std::uint64_t> hw_counters{};  // of its driver
+  std::map<std::string, std::uint64_t> resources{};    // "qp": how many there are
+
+  friend bool operator==(const RdmaStats&, const RdmaStats&) = default;
+};
+
+// "vmrdma0" to "vmrdma999". Errors: kInvalidArgument, with the rule.
+Status check_rdma_name(std::string_view name);
+// "vmnic2": whether it is one of our names for NICs.
+bool is_nic_name(std::string_view name);
+// "vmnic2 (eth2)", where both are known.
+std::string shown_nic(const PhysicalNic& nic);
+
+}  // namespace paravane::model

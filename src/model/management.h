@@ -1,0 +1,70 @@
+// Management: everything an operator can ask of one daemon. The API's request
+// handler is its customer; the daemon implements it, and so does a fake.
+//
+// Thread: that of the implementation's choice; calls may come from any of the
+// API's threads and return in bounded time (kBusy).
+
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/api_error.h"
+#include "model/capture_management.h"
+#include "model/impairment_management.h"
+#include "model/machine_management.h"
+#include "model/network_management.h"
+#include "model/stats.h"
+#include "model/vm.h"
+#include "model/vm_change.h"
+#include "model/vmkernel.h"
+
+namespace paravane::model {
+
+class Management : public NetworkManagement,
+                   public ImpairmentManagement,
+                   public MachineManagement,
+                   public CaptureManagement,
+                   public VmkernelManagement {
+ public:
+  // REQUIRES: check_spec(spec). A MAC that is not given is chosen.
+  // Errors: kExists, kMacInUse, kLimitReached, kNoSpace, kStore, kSocket.
+  virtual ApiResult<VmStatus> add_vm(const VmSpec& spec) = 0;
+
+  // Errors: kNotFound; kVmsAttached without `force`; kNoSpace, kStore.
+  virtual ApiResult<void> remove_vm(const std::string& name, bool force) = 0;
+
+  // All of it or nothing. Its sockets are made anew.
+  // Errors: kNotFound (VM or adapter), kVmsAttached, kInvalidRequest, kNoSpace,
+  // kStore, kSocket.
+  virtual ApiResult<VmStatus> set_vm(const std::string& name, const VmChange& change) = 0;
+
+  // Also while a VMM is attached to others: it finds the new one at its next start.
+  // Errors: kNotFound, kLimitReached, kExists (the socket's name), kMacInUse,
+  // kInvalidRequest, kNoSpace, kStore, kSocket.
+  virtual ApiResult<VmStatus> add_adapter(const std::string& name,
+                                          const AdapterRequest& request) = 0;
+  // The first one goes with its VM only.
+  // Errors: kNotFound, kInvalidRequest; kVmsAttached without `force`; kNoSpace, kStore.
+  virtual ApiResult<VmStatus> remove_adapter(const std::string& name, std::uint32_t number,
+                                             bool force) = 0;
+
+  // Plugs an adapter into the switch or pulls it out, also while the VM runs: its guest
+  // sees the port's link change. Errors: kNotFound; kNoSpace, kStore.
+  virtual ApiResult<VmStatus> set_connected(const std::string& name, std::uint32_t number,
+                                            bool connected) = 0;
+
+  // In the order of names.
+  virtual ApiResult<std::vector<VmStatus>> list_vms() = 0;
+  virtual ApiResult<VmStatus> find_vm(const std::string& name) = 0;
+
+  virtual ApiResult<DaemonStatus> status() = 0;
+  // Of one VM, or of all. Errors: kNotFound.
+  virtual ApiResult<Stats> stats(const std::optional<std::string>& vm) = 0;
+
+  // The daemon ends soon after the answer. Errors: kVmsAttached without `force`.
+  virtual ApiResult<void> stop(bool force) = 0;
+};
+
+}  // namespace paravane::model

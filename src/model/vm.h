@@ -1,0 +1,165 @@
+// What the management interface knows of a VM and its adapters: what was asked for
+// (VmSpec, kept over restarts) and how it is at the moment (VmStatus). Plain
+// values; the rules of what may be asked for stand beside them.
+
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "model/hardware_version.h"
+#include "model/mac_address.h"
+#include "model/vm_machine.h"
+
+namespace paravane::model {
+
+inline constexpr std::size_t kMaxNameLength = 63;
+
+// [a-z0-9][a-z0-9_.-]{0,62}: names become file names, log subjects and paths of
+// the API. Errors: kInvalidArgument with the rule.
+Status check_name(std::string_view name);
+
+enum class Doorbells : std::uint8_t {
+  kMapped,   // user pages are shared memory: no VM exit
+  kTrapped,  // every doorbell is a message
+};
+std::string_view to_string(Doorbells doorbells);
+std::optional<Doorbells> parse_doorbells(std::string_view text);
+
+// Quotas of one adapter. Unset: the device's default.
+struct VmLimits {
+  std::optional<std::uint32_t> queue_pairs;
+  std::optional<std::uint32_t> queue_pair_requests;
+  std::optional<std::uint32_t> sges;
+  std::optional<std::uint32_t> completion_queues;
+  std::optional<std::uint32_t> completion_queue_entries;
+  std::optional<std::uint32_t> shared_receive_queues;
+  std::optional<std::uint32_t> shared_receive_queue_requests;
+  std::optional<std::uint32_t> memory_regions;
+  std::optional<std::uint32_t> protection_domains;
+  std::optional<std::uint32_t> address_handles;
+  std::optional<std::uint32_t> contexts;
+  std::optional<std::uint32_t> gids;
+  std::optional<std::uint32_t> reads_outstanding;
+  std::optional<std::uint32_t> page_list_mib;
+
+  friend bool operator==(const VmLimits&, const VmLimits&) = default;
+};
+
+struct LimitField {
+  std::string_view name;
+  std::optional<std::uint32_t> VmLimits::* member;
+  std::uint32_t min;
+  std::uint32_t max;
+  bool power_of_two;
+  std::string_view help;
+};
+
+// Every limit, once: JSON, validation, command line and documents follow it.
+inline constexpr std::array kLimitFields = {
+    LimitField{"queue_pairs", &VmLimits::queue_pairs, 2, 65535, false, "queue pairs"},
+    LimitField{"queue_pair_requests", &VmLimits::queue_pair_requests, 2, 65536, true,
+               "work requests per queue"},
+    LimitField{"sges", &VmLimits::sges, 1, 32, true, "pieces of memory per work request"},
+    LimitField{"completion_queues", &VmLimits::completion_queues, 2, 1u << 20, false,
+               "completion queues"},
+    LimitField{"completion_queue_entries", &VmLimits::completion_queue_entries, 2, 1u << 22, true,
+               "entries per completion queue"},
+    LimitField{"shared_receive_queues", &VmLimits::shared_receive_queues, 0, 65536, false,
+               "shared receive queues; 0: not offered"},
+    LimitField{"shared_receive_queue_requests", &VmLimits::shared_receive_queue_requests, 1,
+               1u << 17, true, "work requests per shared receive queue"},
+    LimitField{"memory_regions", &VmLimits::memory_regions, 1, 1u << 22, false, "memory regions"},
+    LimitField{"protection_domains", &VmLimits::protection_domains, 1, 1u << 20, false,
+               "protection domains"},
+    LimitField{"address_handles", &VmLimits::address_handles, 1, 1u << 20, false,
+               "address handles"},
+    LimitField{"contexts", &VmLimits::contexts, 2, 65536, true, "programs that use RDMA at once"},
+    LimitField{"gids", &VmLimits::gids, 1, 256, false, "addresses (GIDs)"},
+    LimitField{"reads_outstanding", &VmLimits::reads_outstanding, 1, 128, false,
+               "RDMA READs under way per queue pair"},
+    LimitField{"page_list_mib", &VmLimits::page_list_mib, 0, 1u << 20, false,
+               "MiB for the daemon's lists of registered pages; 0: by the guest's memory"},
+};
+
+// Errors: kInvalidArgument with what the limit may be. Unset is good.
+Status check_limit(const LimitField& field, const VmLimits& limits);
+
+inline constexpr std::uint32_t kMaxAdapters = 8;  // of one VM; vSphere has 1
+
+// One adapter of a VM. Its number is what an operator calls it, 1 to 8, and stays
+// when others are taken away.
+struct AdapterSpec {
+  std::uint32_t number = 1;
+  std::optional<MacAddress> mac{};  // unset in a request: chosen by the daemon
+  Protocol protocol = Protocol::kRoceV2;
+  bool connected = true;  // to the switch: its link is up
+  // Where it lives: a port group of a distributed switch, which gives its NIC a tap.
+  // Empty: the built-in switch of this host, and the NIC is somebody else's matter.
+  std::string port_group{};
+
+  friend bool operator==(const AdapterSpec&, const AdapterSpec&) = default;
+};
+
+struct VmSpec {
+  std::string name;
+  std::uint32_t hw_version = kMaxHardwareVersion;
+  std::uint32_t version = kMaxDeviceVersion;  // of the device
+  Doorbells doorbells = Doorbells::kMapped;
+  VmLimits limits;                                   // of each adapter
+  std::vector<AdapterSpec> adapters{AdapterSpec{}};  // by number; 1 is always there
+  VmMachine machine{};                               // for who has it run by us
+
+  friend bool operator==(const VmSpec&, const VmSpec&) = default;
+};
+
+// Errors: kInvalidArgument, naming the property and what it may be.
+Status check_spec(const VmSpec& spec);
+Status check_mac(const AdapterSpec& adapter);
+// Empty is good.
+Status check_adapter_group(std::string_view port_group);
+
+// nullptr: there is none of this number.
+const AdapterSpec* find_adapter(const VmSpec& spec, std::uint32_t number);
+AdapterSpec* find_adapter(VmSpec& spec, std::uint32_t number);
+
+// "db1" for the first, "db1/2": in log lines, statistics and chosen addresses.
+std::string adapter_name(std::string_view vm, std::uint32_t number);
+// "db1.sock" for the first, "db1.2.sock". A VM may be named "db1.2" as well: who
+// adds must see that nobody has the file.
+std::string socket_file(std::string_view vm, std::uint32_t number);
+
+// Of one adapter of a VM.
+enum class VmState : std::uint8_t {
+  kDetached,  // no VMM is connected
+  kAttached,  // a VMM is connected, the guest's driver is not running
+  kActive,    // the guest's driver has activated the device
+  kFailed,    // the adapter could not be made; see AdapterStatus::problem
+};
+std::string_view to_string(VmState state);
+std::optional<VmState> parse_vm_state(std::string_view text);
+
+struct AdapterStatus {
+  std::string socket{};  // the vfio-user socket that the VMM connects to
+  VmState state = VmState::kDetached;
+  int pid = 0;            // of the VMM; 0: none
+  std::string problem{};  // empty: none
+  std::string tap{};      // what the NIC beside it is put on; empty: it has no port group
+
+  friend bool operator==(const AdapterStatus&, const AdapterStatus&) = default;
+};
+
+struct VmStatus {
+  VmSpec spec;
+  std::vector<AdapterStatus> adapters;  // one for each of spec.adapters, in their order
+  std::string revision{};               // of `spec`, by revision_of(); empty: not told
+
+  friend bool operator==(const VmStatus&, const VmStatus&) = default;
+};
+
+}  // namespace paravane::model

@@ -1,0 +1,35 @@
+// What a VM with PVRDMA adapters needs before power-on, as far as the daemon knows it: the
+// requirements of Lenovo LP0759, table 2, as they are here (docs/vms.md, "Before
+// power-on"). What only QEMU's side knows is vmm/start_check.h's.
+//
+// Pure functions of values; no thread of their own.
+
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "model/check_row.h"
+#include "model/cluster.h"
+#include "model/distributed_switch.h"
+#include "model/machine.h"
+#include "model/vm.h"
+#include "model/vmkernel.h"
+
+namespace paravane::model {
+
+struct VmCheckFacts {
+  VmStatus vm;
+  std::string host;  // this one's name
+  std::vector<SwitchStatus> switches{};
+  std::vector<PortGroup> port_groups{};
+  Machine machine{};  // empty: nobody sees what this host has
+  VmkernelConfiguration configuration{};
+  ClusterStatus cluster{};  // `member` false: there is none
+};
+
+// In the order of the requirements: the VM's own, those of its adapters, of their
+// switches on this host, and of this host.
+std::vector<CheckRow> check_vm(const VmCheckFacts& facts);
+
+}  // namespace paravane::model

@@ -1,0 +1,208 @@
+// Of a VM's adapters, what is to be so before power-on.
+
+#include <arpa/inet.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+#include "model/interface_name.h"
+#include "model/vm_check_rows.h"
+
+namespace paravane::model {
+namespace {
+
+struct Adapter {
+  const VmCheckFacts& facts;
+  const AdapterSpec& spec;
+  const AdapterStatus& status;
+
+  const std::string& vm() const { return facts.vm.spec.name; }
+  std::string row(const char* what) const {
+    return fmt::format("Adapter {}: {}", spec.number, what);
+  }
+};
+
+// A port group that the adapter could be in; empty: none.
+std::string usable_group(const VmCheckFacts& facts) {
+  for (const PortGroup& group : facts.port_groups) {
+    const SwitchStatus* vds = find_switch(facts, group.vds);
+    if (vds != nullptr && vds->spec.hosts.contains(facts.host)) return group.name;
+  }
+  return {};
+}
+
+// The commands after which there is a port group of this name.
+std::string make_group(const VmCheckFacts& facts, const std::string& group) {
+  const auto member = std::ranges::find_if(facts.switches, [&facts](const SwitchStatus& vds) {
+    return vds.spec.hosts.contains(facts.host);
+  });
+  if (member != facts.switches.end()) {
+    return at_authority(
+        facts, fmt::format("paravane portgroup create {} --vds {}", group, member->spec.name));
+  }
+  const bool none = facts.switches.empty();
+  const std::string vds = none ? "lan" : facts.switches.front().spec.name;
+  return at_authority(
+      facts, fmt::format("{}paravane vds add-host {} {} && paravane portgroup create {} --vds {}",
+                         none ? "paravane vds create lan && " : "", vds, facts.host, group, vds));
+}
+
+void check_group(const Adapter& adapter, CheckRows& rows) {
+  const VmCheckFacts& facts = adapter.facts;
+  const std::string& name = adapter.spec.port_group;
+  const std::string check = adapter.row("port group");
+  if (name.empty() && !facts.cluster.member) {
+    return rows.ok(check, "none: it is on the built-in switch of this host");
+  }
+  if (name.empty()) {
+    const std::string group = usable_group(facts);
+    return rows.warn(check,
+                     "none: VMs of other hosts are not reached, and its NIC is in no network but "
+                     "what you put it in",
+                     group.empty() ? make_group(facts, "rdma")
+                                   : fmt::format("paravane vm set {} --adapter {} --port-group {}",
+                                                 adapter.vm(), adapter.spec.number, group));
+  }
+  const PortGroup* group = find_group(facts, name);
+  if (group == nullptr) {
+    return rows.stop(check, fmt::format("there is no port group {}", name),
+                     make_group(facts, name));
+  }
+  rows.ok(check, group->vlan == 0
+                     ? fmt::format("{} of switch {}", name, group->vds)
+                     : fmt::format("{} of switch {}, VLAN {}", name, group->vds, group->vlan));
+}
+
+// Listing the switches makes what of them is missing on the host.
+std::string tap_cure(const std::string& problem, const std::string& tap) {
+  if (problem.find("somebody else's") != std::string::npos) {
+    return fmt::format("ip link delete {} && paravane vds list", tap);
+  }
+  if (problem.find("cannot make a bridge") != std::string::npos) {
+    return "modprobe bridge && paravane vds list";
+  }
+  return "paravane vds list";
+}
+
+void check_tap(const Adapter& adapter, CheckRows& rows) {
+  const AdapterStatus& status = adapter.status;
+  if (status.tap.empty() || find_group(adapter.facts, adapter.spec.port_group) == nullptr) return;
+  if (status.state == VmState::kFailed || status.problem.empty()) {
+    return rows.ok(adapter.row("NIC"), fmt::format("on {}", status.tap));
+  }
+  rows.fail(adapter.row("NIC"), status.problem, tap_cure(status.problem, status.tap));
+}
+
+void check_socket(const Adapter& adapter, CheckRows& rows) {
+  const AdapterStatus& status = adapter.status;
+  const std::string check = adapter.row("socket");
+  switch (status.state) {
+    case VmState::kFailed:
+      // Any change makes it anew.
+      return rows.stop(check, status.problem,
+                       fmt::format("paravane vm set {} --hw-version {}", adapter.vm(),
+                                   adapter.facts.vm.spec.hw_version));
+    case VmState::kDetached: return rows.ok(check, status.socket + ", free");
+    case VmState::kAttached:
+    case VmState::kActive:
+      return rows.ok(check, fmt::format("{}, the VM runs: process {}", status.socket, status.pid));
+  }
+}
+
+void check_link(const Adapter& adapter, CheckRows& rows) {
+  if (adapter.spec.connected) return;
+  rows.warn(adapter.row("link"), "it is disconnected from its switch",
+            fmt::format("paravane vm adapter connect {} {}", adapter.vm(), adapter.spec.number));
+}
+
+// Of 32 hex digits; the text itself if it is none.
+std::string readable_gid(const std::string& hex) {
+  std::array<std::uint8_t, 16> bytes{};
+  if (hex.size() != 2 * bytes.size()) return hex;
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    const char* at = hex.data() + 2 * i;
+    if (std::from_chars(at, at + 2, bytes[i], 16).ptr != at + 2) return hex;
+  }
+  constexpr std::array<std::uint8_t, 12> kMapped = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF};
+  std::array<char, INET6_ADDRSTRLEN> text{};
+  const bool ipv4 = std::equal(kMapped.begin(), kMapped.end(), bytes.begin());
+  const char* printed = ipv4 ? ::inet_ntop(AF_INET, &bytes[12], text.data(), text.size())
+                             : ::inet_ntop(AF_INET6, bytes.data(), text.data(), text.size());
+  return printed == nullptr ? hex : printed;
+}
+
+// A MAC address that nobody makes from another host's VM of that name.
+std::string other_mac(const Adapter& adapter) {
+  return format_mac(
+      mac_for_name(adapter.facts.host + "/" + adapter_name(adapter.vm(), adapter.spec.number)));
+}
+
+std::string mac_cure(const Adapter& adapter) {
+  const std::string group =
+      adapter.spec.port_group.empty() ? std::string() : " --port-group " + adapter.spec.port_group;
+  if (adapter.spec.number == 1) {
+    return fmt::format(
+        "paravane vm remove {0} && paravane vm add {0} --mac {1}{2}   # with its other options",
+        adapter.vm(), other_mac(adapter), group);
+  }
+  return fmt::format(
+      "paravane vm adapter remove {0} {1} && paravane vm adapter add {0} --mac {2}{3}",
+      adapter.vm(), adapter.spec.number, other_mac(adapter), group);
+}
+
+// A claim of this host that does not count, as ClusterStatus::lost has it: "KEY of host H:
+// REASON", where KEY is adapters/VM/N/... or gids/SEGMENT/v2/HEX/VM/N.
+void check_claim(const Adapter& adapter, const std::string& line, CheckRows& rows) {
+  const std::string here = fmt::format(" of host {}: ", adapter.facts.host);
+  const std::size_t end = line.find(here);
+  if (end == std::string::npos) return;
+  const std::string key = line.substr(0, end);
+  const std::string reason = line.substr(end + here.size());
+  const std::string id = fmt::format("{}/{}", adapter.vm(), adapter.spec.number);
+  if (key.starts_with(fmt::format("adapters/{}/mac/", id))) {
+    return rows.fail(adapter.row("MAC address"), reason, mac_cure(adapter));
+  }
+  if (!key.starts_with("gids/") || !key.ends_with("/" + id)) return;
+  const std::string before = key.substr(0, key.size() - id.size() - 1);
+  const std::string gid = readable_gid(before.substr(before.rfind('/') + 1));
+  rows.fail(adapter.row("address"), fmt::format("{}: {}", gid, reason),
+            fmt::format("ip address   # in the guest: give it another than {}", gid));
+}
+
+void check_claims(const Adapter& adapter, CheckRows& rows) {
+  for (const std::string& line : adapter.facts.cluster.lost) check_claim(adapter, line, rows);
+}
+
+void check_guest(const Adapter& adapter, CheckRows& rows) {
+  const std::string check = adapter.row("guest driver");
+  switch (adapter.status.state) {
+    case VmState::kActive: return rows.ok(check, "vmw_pvrdma has activated the device");
+    case VmState::kAttached:
+      return rows.warn(check, "not seen yet: 64-bit Linux with vmw_pvrdma (docs/guest.md)",
+                       "modprobe vmw_pvrdma   # in the guest");
+    case VmState::kDetached:
+    case VmState::kFailed:
+      return rows.ok(check,
+                     "not seen yet: the VM is off. It needs 64-bit Linux with vmw_pvrdma "
+                     "(docs/guest.md)");
+  }
+}
+
+}  // namespace
+
+void check_adapters(const VmCheckFacts& facts, CheckRows& rows) {
+  const std::size_t count = std::min(facts.vm.spec.adapters.size(), facts.vm.adapters.size());
+  for (std::size_t i = 0; i < count; ++i) {
+    const Adapter adapter{facts, facts.vm.spec.adapters[i], facts.vm.adapters[i]};
+    check_group(adapter, rows);
+    check_tap(adapter, rows);
+    check_socket(adapter, rows);
+    check_link(adapter, rows);
+    check_claims(adapter, rows);
+    check_guest(adapter, rows);
+  }
+}
+
+}  // namespace paravane::model

@@ -1,0 +1,135 @@
+// Of the channel to other hosts, what is to be so before power-on.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "model/vm_check_rows.h"
+
+namespace paravane::model {
+namespace {
+
+constexpr const char* kVmknic = "VMkernel interface";
+constexpr const char* kRuleset = "Firewall ruleset";
+constexpr const char* kChannel = "Channel";
+constexpr const char* kStatus = "paravane cluster status";
+constexpr const char* kStart = "systemctl start paravaned";
+constexpr const char* kEnable = "paravane network firewall ruleset set -e true -r pvrdma";
+
+std::string tag(const std::string& vmknic) {
+  return fmt::format("paravane system settings advanced set -o {} -s {}", kPvrdmaVmknic, vmknic);
+}
+
+void check_vmknic(const VmkernelConfiguration& host, CheckRows& rows) {
+  const auto setting = std::ranges::find(host.settings, kPvrdmaVmknic, &SettingValue::path);
+  const std::string name = setting == host.settings.end() ? "" : setting->value;
+  const std::string cure = tag(usable_vmknic(host.vmknics));
+  if (name.empty()) {
+    return rows.fail(kVmknic, fmt::format("{} names none", kPvrdmaVmknic), cure);
+  }
+  const auto vmknic = std::ranges::find_if(
+      host.vmknics, [&name](const VmknicStatus& one) { return one.spec.name == name; });
+  if (vmknic == host.vmknics.end()) {
+    return rows.fail(kVmknic, fmt::format("{}, which {} names, is not there", name, kPvrdmaVmknic),
+                     cure);
+  }
+  if (!vmknic->problem.empty()) {
+    return rows.fail(
+        kVmknic, fmt::format("{}: {}", name, vmknic->problem),
+        usable_vmknic(host.vmknics) == name ? "paravane network ip interface list" : cure);
+  }
+  if (name != kManagementVmknic && !vmknic->spec.ipv4) {
+    return rows.fail(kVmknic, name + " has no IPv4 address", cure);
+  }
+  rows.ok(kVmknic, fmt::format("{}{}, {}", name,
+                               vmknic->spec.ipv4 ? " " + format_ipv4(*vmknic->spec.ipv4) : "",
+                               vmknic->spec.port_group));
+}
+
+void check_ruleset(const VmkernelConfiguration& host, CheckRows& rows) {
+  const auto ruleset = std::ranges::find(host.rulesets, kPvrdmaRuleset, &FirewallRuleset::name);
+  if (ruleset != host.rulesets.end() && ruleset->enabled) {
+    return rows.ok(kRuleset, "pvrdma is enabled");
+  }
+  rows.fail(kRuleset, "pvrdma is disabled", kEnable);
+}
+
+// The command that mends it has a column of its own.
+std::string without_command(const std::string& problem) {
+  return problem.substr(0, problem.find(" (paravane "));
+}
+
+// Of a channel that is closed, by what its host's operator says.
+std::string opens(const std::string& closed, const std::string& vmknic) {
+  if (closed.find("ruleset pvrdma is disabled") != std::string::npos) return kEnable;
+  if (closed.find("names no VMkernel interface") != std::string::npos) return tag(vmknic);
+  if (closed.find("not been read yet") != std::string::npos) return kStatus;
+  return "paravane network ip interface list";
+}
+
+void check_place(const VmkernelConfiguration& host, CheckRows& rows) {
+  if (!host.channel.endpoint.empty()) {
+    return rows.ok(kChannel, fmt::format("listens at {}", host.channel.endpoint));
+  }
+  rows.fail(kChannel, fmt::format("closed: {}", without_command(host.channel.closed)),
+            opens(host.channel.closed, usable_vmknic(host.vmknics)));
+}
+
+std::string there(const std::string& command, const std::string& host) {
+  return fmt::format("{}   # on {}", command, host);
+}
+
+void check_peer(const VmCheckFacts& facts, const std::string& name, CheckRows& rows) {
+  const std::string check = fmt::format("{} to {}", kChannel, name);
+  const auto& hosts = facts.cluster.hosts;
+  const auto host = std::ranges::find(hosts, name, &ClusterHost::name);
+  const bool away = host == hosts.end() || !host->present;
+  if (away && !facts.cluster.connected) {
+    return rows.warn(check, "not known while the inventory cannot be reached", kStatus);
+  }
+  if (away) {
+    return rows.warn(check, fmt::format("host {} is away, or its network is down", name),
+                     there(kStart, name));
+  }
+  if (host->channel.empty()) {
+    return rows.warn(check, "not tried yet", kStatus);
+  }
+  if (host->channel != "none") {
+    return rows.ok(check, fmt::format("open, {}", host->channel));
+  }
+  const std::string& problem = host->channel_problem;
+  std::string cure = there(fmt::format("{}; {}", kStart, kStatus), name);
+  if (problem.starts_with("closed on that host: ")) {
+    cure = there(opens(problem, std::string(kManagementVmknic)), name);
+  } else if (problem.starts_with("closed on this host: ")) {
+    cure = opens(problem, usable_vmknic(facts.configuration.vmknics));
+  }
+  rows.fail(check, without_command(problem), std::move(cure));
+}
+
+void check_inventory(const ClusterStatus& cluster, CheckRows& rows) {
+  if (cluster.connected) return rows.ok("Cluster", fmt::format("member as {}", cluster.host));
+  rows.warn("Cluster",
+            fmt::format("the inventory cannot be reached: {}; what other hosts change is not seen",
+                        cluster.problem),
+            cluster.authority.empty() || cluster.authority == cluster.host
+                ? kStatus
+                : there(kStart, cluster.authority));
+}
+
+}  // namespace
+
+void check_channel(const VmCheckFacts& facts, CheckRows& rows) {
+  if (!facts.cluster.member) return rows.ok(kChannel, kOnlyThisHost);
+  check_inventory(facts.cluster, rows);
+  const std::set<std::string> peers = peers_of(facts);
+  if (peers.empty()) {
+    return rows.ok(kChannel, "not needed: the VM is in no switch with another host");
+  }
+  check_vmknic(facts.configuration, rows);
+  check_ruleset(facts.configuration, rows);
+  check_place(facts.configuration, rows);
+  for (const std::string& peer : peers) check_peer(facts, peer, rows);
+}
+
+}  // namespace paravane::model

@@ -1,0 +1,171 @@
+// What check_vm() says of switches and of the channel to other hosts.
+
+#include <gtest/gtest.h>
+
+#include "model/check_facts_test.h"
+
+namespace paravane::model {
+namespace {
+
+constexpr const char* kEnable = "paravane network firewall ruleset set -e true -r pvrdma";
+constexpr const char* kTag = "paravane system settings advanced set -o /Net/PVRDMAVmknic -s ";
+
+class VmCheckChannel : public testing::Test {
+ protected:
+  CheckRow row(const std::string& check) const { return row_of(facts_, check); }
+  PhysicalNic& nic(std::size_t index) { return facts_.machine.nics[index]; }
+  SettingValue& tag() { return facts_.configuration.settings[0]; }
+  ClusterHost& peer() { return facts_.cluster.hosts[1]; }
+
+  VmCheckFacts facts_ = good_facts();
+};
+
+TEST_F(VmCheckChannel, ThisHostIsInTheSwitch) {
+  const std::string check = "Switch lan: host";
+  EXPECT_EQ(row(check), good(check, "host h1 is in it"));
+  facts_.switches[0].spec.hosts.erase("h1");
+  EXPECT_EQ(row(check), stopping(check, "host h1 is not in it", "paravane vds add-host lan h1"));
+  facts_.cluster.authority = "h2";
+  EXPECT_EQ(row(check).cure, "paravane vds add-host lan h1   # on h2");
+}
+
+TEST_F(VmCheckChannel, WhatIsWrongWithABridgeIsAWarning) {
+  facts_.switches[0].problems = {"eth1: ip link set eth1 mtu 9000"};
+  EXPECT_EQ(row("Switch lan: bridge"),
+            warning("Switch lan: bridge", "eth1: ip link set eth1 mtu 9000", "paravane vds list"));
+}
+
+TEST_F(VmCheckChannel, UplinkIsThereAndUp) {
+  const std::string check = "Switch lan: uplink";
+  EXPECT_EQ(row(check), good(check, "vmnic1 (eth1) is up, 10000 Mbit/s"));
+  nic(1).carrier = false;
+  EXPECT_EQ(row(check),
+            failed(check, "vmnic1 (eth1) has no link: see its cable and the port at the other end",
+                   "paravane network nic list"));
+  nic(1).up = false;
+  EXPECT_EQ(row(check), failed(check, "vmnic1 (eth1) is switched off", "ip link set eth1 up"));
+  nic(1).team = "bond0";
+  EXPECT_EQ(row(check),
+            failed(check, "vmnic1 (eth1) is in the team bond0: PVRDMA knows no NIC teaming",
+                   "ip link set eth1 nomaster"));
+}
+
+TEST_F(VmCheckChannel, AnotherUplinkIsProposed) {
+  const std::string check = "Switch lan: uplink";
+  facts_.machine.nics.push_back({.name = "vmnic2", .linux_name = "eth2", .carrier = true});
+  facts_.machine.nics.push_back({.name = "vmnic3", .linux_name = "eth3", .carrier = true});
+  facts_.machine.nics.push_back({.name = "vmnic4", .linux_name = "eth4", .carrier = true});
+  facts_.machine.rdma_devices = {{.name = "vmrdma0", .paired_link = "eth3"}};
+  facts_.switches[0].spec.hosts["h1"] = "eth9";
+  EXPECT_EQ(row(check),
+            failed(check, "this host has no NIC eth9", "paravane vds uplink lan eth3 --host h1"));
+  facts_.switches[0].spec.hosts["h1"] = "";
+  EXPECT_EQ(row(check), warning(check, "none: rdma_cm does not find VMs of other hosts",
+                                "paravane vds uplink lan eth3 --host h1"));
+}
+
+TEST_F(VmCheckChannel, PayloadGoesOverTcp) {
+  const std::string check = "Switch lan: RDMA device";
+  EXPECT_EQ(row(check), good(check, "none at the uplink: payload to other hosts goes over TCP"));
+  facts_.machine.rdma_devices = {
+      {.name = "vmrdma0", .state = RdmaState::kActive, .paired_link = "eth1"}};
+  EXPECT_EQ(
+      row(check),
+      good(check, "vmrdma0, Active; no path uses it yet: payload to other hosts goes over TCP"));
+}
+
+TEST_F(VmCheckChannel, AVmkernelInterfaceIsTagged) {
+  const std::string check = "VMkernel interface";
+  EXPECT_EQ(row(check), good(check, "vmk0 10.0.0.1/24, Management Network"));
+  tag().value = "";
+  EXPECT_EQ(row(check), failed(check, "/Net/PVRDMAVmknic names none", std::string(kTag) + "vmk0"));
+  facts_.configuration.vmknics.push_back(
+      {.spec = {
+           .name = "vmk1", .port_group = "rdma", .ipv4 = parse_ipv4_interface("192.168.9.1/24")}});
+  EXPECT_EQ(row(check).cure, std::string(kTag) + "vmk1") << "its own network is better";
+  tag().value = "vmk7";
+  EXPECT_EQ(row(check), failed(check, "vmk7, which /Net/PVRDMAVmknic names, is not there",
+                               std::string(kTag) + "vmk1"));
+  tag().value = "vmk1";
+  facts_.configuration.vmknics[1].spec.ipv4.reset();
+  EXPECT_EQ(row(check), failed(check, "vmk1 has no IPv4 address", std::string(kTag) + "vmk0"));
+  facts_.configuration.vmknics[1].problem = "its network is eth0's";
+  EXPECT_EQ(row(check), failed(check, "vmk1: its network is eth0's", std::string(kTag) + "vmk0"));
+}
+
+TEST_F(VmCheckChannel, TheRulesetIsEnabled) {
+  const std::string check = "Firewall ruleset";
+  EXPECT_EQ(row(check), good(check, "pvrdma is enabled"));
+  facts_.configuration.rulesets[0].enabled = false;
+  EXPECT_EQ(row(check), failed(check, "pvrdma is disabled", kEnable));
+}
+
+TEST_F(VmCheckChannel, ItListens) {
+  EXPECT_EQ(row("Channel"), good("Channel", "listens at 10.0.0.1:28250"));
+  facts_.configuration.channel = {.closed = "the firewall ruleset pvrdma is disabled"};
+  EXPECT_EQ(row("Channel"),
+            failed("Channel", "closed: the firewall ruleset pvrdma is disabled", kEnable));
+  facts_.configuration.channel.closed +=
+      " (paravane network firewall ruleset set -e true -r pvrdma)";
+  EXPECT_EQ(row("Channel").found, "closed: the firewall ruleset pvrdma is disabled");
+  facts_.configuration.channel = {.closed = "the cluster's inventory has not been read yet"};
+  EXPECT_EQ(row("Channel").cure, "paravane cluster status");
+  facts_.configuration.channel = {.closed = "/Net/PVRDMAVmknic names no VMkernel interface"};
+  EXPECT_EQ(row("Channel").cure, std::string(kTag) + "vmk0");
+}
+
+TEST_F(VmCheckChannel, ItIsOpenToEachOtherHostOfTheSwitch) {
+  const std::string check = "Channel to h2";
+  EXPECT_EQ(row(check), good(check, "open, encrypted"));
+  peer().channel = "none";
+  peer().channel_problem = "closed on that host: the firewall ruleset pvrdma is disabled (...)";
+  EXPECT_EQ(row(check), failed(check, peer().channel_problem, std::string(kEnable) + "   # on h2"));
+  peer().channel_problem = "closed on that host: /Net/PVRDMAVmknic names no VMkernel interface";
+  EXPECT_EQ(row(check).cure, std::string(kTag) + "vmk0   # on h2");
+  peer().channel_problem = "closed on this host: the firewall ruleset pvrdma is disabled (...)";
+  EXPECT_EQ(row(check).cure, kEnable);
+  peer().channel_problem = "connection refused";
+  EXPECT_EQ(row(check), failed(check, "connection refused",
+                               "systemctl start paravaned; paravane cluster status   # on h2"));
+  peer().channel.clear();
+  EXPECT_EQ(row(check), warning(check, "not tried yet", "paravane cluster status"));
+  peer().present = false;
+  EXPECT_EQ(row(check), warning(check, "host h2 is away, or its network is down",
+                                "systemctl start paravaned   # on h2"));
+  facts_.cluster.connected = false;
+  EXPECT_EQ(row(check).found, "not known while the inventory cannot be reached");
+  facts_.cluster.hosts.clear();
+  EXPECT_EQ(row(check).verdict, Verdict::kWarning);
+}
+
+TEST_F(VmCheckChannel, TheInventoryIsReached) {
+  EXPECT_EQ(row("Cluster"), good("Cluster", "member as h1"));
+  facts_.cluster.connected = false;
+  facts_.cluster.problem = "timed out";
+  EXPECT_EQ(row("Cluster"),
+            warning("Cluster",
+                    "the inventory cannot be reached: timed out; what other hosts change is not "
+                    "seen",
+                    "paravane cluster status"));
+  facts_.cluster.authority = "h2";
+  EXPECT_EQ(row("Cluster").cure, "systemctl start paravaned   # on h2");
+}
+
+TEST_F(VmCheckChannel, AHostAloneHasNobodyToReach) {
+  facts_.cluster = {};
+  facts_.configuration = {};
+  facts_.machine = {};
+  const char* alone = "not in a cluster: only VMs of this host are reached";
+  EXPECT_EQ(row("Channel"), good("Channel", alone));
+  EXPECT_EQ(row("Switch lan: uplink"), good("Switch lan: uplink", alone));
+  for (const CheckRow& one : check_vm(facts_)) EXPECT_EQ(one.verdict, Verdict::kOk) << one.check;
+}
+
+TEST_F(VmCheckChannel, ASwitchOfOneHostNeedsNoUplink) {
+  facts_.switches[0].spec.hosts = {{"h1", ""}};
+  EXPECT_EQ(row("Switch lan: uplink"),
+            good("Switch lan: uplink", "not needed: no other host is in the switch"));
+}
+
+}  // namespace
+}  // namespace paravane::model

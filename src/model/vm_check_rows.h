@@ -1,0 +1,32 @@
+// The parts of check_vm(), a file for each object that requirements are about.
+
+#pragma once
+
+#include <set>
+#include <string>
+
+#include "model/vm_check.h"
+
+namespace paravane::model {
+
+// vm_check_adapters.cc: port group, tap, socket, addresses, the guest's driver.
+void check_adapters(const VmCheckFacts& facts, CheckRows& rows);
+// vm_check_switches.cc: this host's membership, its uplink and RDMA device.
+void check_switches(const VmCheckFacts& facts, CheckRows& rows);
+// vm_check_channel.cc: the VMkernel interface, the ruleset, the channels to other hosts.
+void check_channel(const VmCheckFacts& facts, CheckRows& rows);
+
+// nullptr: there is none of that name.
+const PortGroup* find_group(const VmCheckFacts& facts, const std::string& name);
+const SwitchStatus* find_switch(const VmCheckFacts& facts, const std::string& name);
+// The switches that the VM's adapters are in, by name, as far as they are there.
+std::set<std::string> switches_of(const VmCheckFacts& facts);
+// The other hosts of those that this host is in: whom the VM talks to over channels.
+std::set<std::string> peers_of(const VmCheckFacts& facts);
+
+// A command for switches: in a cluster it is given where the authority is.
+std::string at_authority(const VmCheckFacts& facts, const std::string& command);
+
+inline constexpr const char* kOnlyThisHost = "not in a cluster: only VMs of this host are reached";
+
+}  // namespace paravane::model

@@ -1,0 +1,125 @@
+// Of the switches that a VM is in, what is to be so on this host before power-on.
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "model/vm_check_rows.h"
+
+namespace paravane::model {
+namespace {
+
+std::string row(const SwitchStatus& vds, const char* what) {
+  return fmt::format("Switch {}: {}", vds.spec.name, what);
+}
+
+const PhysicalNic* find_nic(const VmCheckFacts& facts, const std::string& linux_name) {
+  const auto found = std::ranges::find(facts.machine.nics, linux_name, &PhysicalNic::linux_name);
+  return found == facts.machine.nics.end() ? nullptr : &*found;
+}
+
+// A NIC that could be the uplink: up, nobody's, and best one with RDMA. Empty: none.
+std::string usable_nic(const VmCheckFacts& facts) {
+  std::string best;
+  for (const PhysicalNic& nic : facts.machine.nics) {
+    const bool used = std::ranges::any_of(facts.switches, [&](const SwitchStatus& vds) {
+      const auto member = vds.spec.hosts.find(facts.host);
+      return member != vds.spec.hosts.end() && member->second == nic.linux_name;
+    });
+    const bool management = std::ranges::any_of(
+        facts.configuration.vmknics,
+        [&nic](const VmknicStatus& one) { return one.interface == nic.linux_name; });
+    if (used || management || !nic.carrier || !nic.team.empty()) continue;
+    const bool rdma = std::ranges::any_of(
+        facts.machine.rdma_devices,
+        [&nic](const RdmaDevice& one) { return one.paired_link == nic.linux_name; });
+    if (best.empty() || rdma) best = nic.linux_name;
+  }
+  return best;
+}
+
+std::string uplink_cure(const VmCheckFacts& facts, const SwitchStatus& vds) {
+  const std::string nic = usable_nic(facts);
+  if (nic.empty()) return "paravane network nic list";
+  return at_authority(
+      facts, fmt::format("paravane vds uplink {} {} --host {}", vds.spec.name, nic, facts.host));
+}
+
+// What switches its problems name, the switch's own list says how to mend.
+void check_problems(const SwitchStatus& vds, CheckRows& rows) {
+  for (const std::string& problem : vds.problems) {
+    rows.warn(row(vds, "bridge"), problem, "paravane vds list");
+  }
+}
+
+void check_nic(const VmCheckFacts& facts, const SwitchStatus& vds, const std::string& uplink,
+               CheckRows& rows) {
+  const std::string check = row(vds, "uplink");
+  const PhysicalNic* nic = find_nic(facts, uplink);
+  if (nic == nullptr) {
+    if (facts.machine.nics.empty()) return rows.ok(check, uplink);
+    return rows.fail(check, fmt::format("this host has no NIC {}", uplink),
+                     uplink_cure(facts, vds));
+  }
+  const std::string name = shown_nic(*nic);
+  if (!nic->team.empty()) {
+    return rows.fail(
+        check, fmt::format("{} is in the team {}: PVRDMA knows no NIC teaming", name, nic->team),
+        fmt::format("ip link set {} nomaster", uplink));
+  }
+  if (!nic->up) {
+    return rows.fail(check, name + " is switched off", fmt::format("ip link set {} up", uplink));
+  }
+  if (!nic->carrier) {
+    return rows.fail(check, name + " has no link: see its cable and the port at the other end",
+                     uplink_cure(facts, vds));
+  }
+  rows.ok(check, nic->speed_mbps == 0 ? name + " is up"
+                                      : fmt::format("{} is up, {} Mbit/s", name, nic->speed_mbps));
+}
+
+void check_device(const VmCheckFacts& facts, const SwitchStatus& vds, const std::string& uplink,
+                  CheckRows& rows) {
+  const std::string check = row(vds, "RDMA device");
+  const auto& devices = facts.machine.rdma_devices;
+  const auto device = std::ranges::find(devices, uplink, &RdmaDevice::paired_link);
+  if (uplink.empty() || device == devices.end()) {
+    return rows.ok(check, "none at the uplink: payload to other hosts goes over TCP");
+  }
+  rows.ok(check, fmt::format("{}, {}; no path uses it yet: payload to other hosts goes over TCP",
+                             device->name, to_string(device->state)));
+}
+
+void check_uplink(const VmCheckFacts& facts, const SwitchStatus& vds, CheckRows& rows) {
+  const std::string uplink = vds.spec.hosts.at(facts.host);
+  const std::string check = row(vds, "uplink");
+  if (!facts.cluster.member) return rows.ok(check, kOnlyThisHost);
+  if (vds.spec.hosts.size() == 1) {
+    return rows.ok(check, "not needed: no other host is in the switch");
+  }
+  if (uplink.empty()) {
+    rows.warn(check, "none: rdma_cm does not find VMs of other hosts", uplink_cure(facts, vds));
+  } else {
+    check_nic(facts, vds, uplink, rows);
+  }
+  check_device(facts, vds, uplink, rows);
+}
+
+}  // namespace
+
+void check_switches(const VmCheckFacts& facts, CheckRows& rows) {
+  for (const std::string& name : switches_of(facts)) {
+    const SwitchStatus& vds = *find_switch(facts, name);
+    if (!vds.spec.hosts.contains(facts.host)) {
+      rows.stop(row(vds, "host"), fmt::format("host {} is not in it", facts.host),
+                at_authority(facts, fmt::format("paravane vds add-host {} {}", name, facts.host)));
+      continue;
+    }
+    rows.ok(row(vds, "host"), fmt::format("host {} is in it", facts.host));
+    check_problems(vds, rows);
+    check_uplink(facts, vds, rows);
+  }
+}
+
+}  // namespace paravane::model

@@ -1,0 +1,83 @@
+// What a VM is made of beside its adapters, for those whose VMs Paravane runs: memory,
+// processors, disks, what it boots. Plain values; the rules of what may be asked for
+// stand beside them. Which QEMU runs it, and as whom, is the host's matter and not here.
+
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+namespace paravane::model {
+
+enum class Accelerator : std::uint8_t {
+  kAuto,  // KVM where QEMU's user may use it
+  kKvm,
+  kTcg,  // QEMU's own emulation
+};
+std::string_view to_string(Accelerator accelerator);
+std::optional<Accelerator> parse_accelerator(std::string_view text);
+
+enum class DiskFormat : std::uint8_t { kRaw, kQcow2 };
+std::string_view to_string(DiskFormat format);
+std::optional<DiskFormat> parse_disk_format(std::string_view text);
+
+struct Disk {
+  std::string file;
+  DiskFormat format = DiskFormat::kRaw;
+  bool read_only = false;
+
+  friend bool operator==(const Disk&, const Disk&) = default;
+};
+
+// As --disk takes it.
+std::string describe(const Disk& disk);
+
+inline constexpr std::size_t kMaxDisks = 12;
+inline constexpr std::size_t kMaxQemuArguments = 64;
+
+struct VmMachine {
+  std::uint64_t memory_mib = 1024;
+  std::uint32_t cpus = 1;
+  Accelerator accelerator = Accelerator::kAuto;
+  std::string cpu_model{};   // as QEMU's -cpu; empty: all that the accelerator offers
+  bool lock_memory = false;  // vSphere: Reserve all guest memory (All locked)
+  bool huge_pages = false;   // memory in the host's pages of 2 MiB
+  std::string kernel{};      // booted straight; empty: from the first disk
+  std::string initrd{};
+  std::string append{};  // the kernel's command line
+  std::vector<Disk> disks{};
+  std::vector<std::string> qemu_arguments{};  // words that follow ours, as they are
+
+  friend bool operator==(const VmMachine&, const VmMachine&) = default;
+};
+
+// What is not named stays as it is; lists are named whole.
+struct VmMachineChange {
+  std::optional<std::uint64_t> memory_mib{};
+  std::optional<std::uint32_t> cpus{};
+  std::optional<Accelerator> accelerator{};
+  std::optional<std::string> cpu_model{};
+  std::optional<bool> lock_memory{};
+  std::optional<bool> huge_pages{};
+  std::optional<std::string> kernel{};
+  std::optional<std::string> initrd{};
+  std::optional<std::string> append{};
+  std::optional<std::vector<Disk>> disks{};
+  std::optional<std::vector<std::string>> qemu_arguments{};
+
+  bool empty() const { return *this == VmMachineChange{}; }
+
+  friend bool operator==(const VmMachineChange&, const VmMachineChange&) = default;
+};
+
+VmMachine apply(const VmMachineChange& change, VmMachine machine);
+
+// Errors: kInvalidArgument, naming the property and what it may be.
+Status check_machine(const VmMachine& machine);
+
+}  // namespace paravane::model

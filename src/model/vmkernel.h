@@ -1,0 +1,81 @@
+// What an operator has said of this host, as vSphere's guides have it: its VMkernel
+// interfaces, advanced settings and firewall rulesets; and what follows for the channel
+// to other hosts.
+
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/advanced_setting.h"
+#include "model/api_error.h"
+#include "model/vmknic.h"
+
+namespace paravane::model {
+
+inline constexpr std::string_view kPvrdmaRuleset = "pvrdma";
+
+// A ruleset that is not enabled lets nothing through, either way.
+struct FirewallRuleset {
+  std::string name;
+  bool enabled = false;
+
+  friend bool operator==(const FirewallRuleset&, const FirewallRuleset&) = default;
+};
+
+// A setting with its value.
+struct SettingValue {
+  std::string path;
+  std::string value;
+
+  friend bool operator==(const SettingValue&, const SettingValue&) = default;
+};
+
+// Where the channel to other hosts is.
+struct ChannelPlace {
+  std::string endpoint{};  // "192.168.1.241:28250", where it listens; empty: it does not
+  std::string closed{};    // why it does not
+
+  friend bool operator==(const ChannelPlace&, const ChannelPlace&) = default;
+};
+
+struct VmkernelConfiguration {
+  std::vector<VmknicStatus> vmknics{};  // vmk0 first, where there is one
+  std::vector<SettingValue> settings{};
+  std::vector<FirewallRuleset> rulesets{};
+  ChannelPlace channel{};
+
+  friend bool operator==(const VmkernelConfiguration&, const VmkernelConfiguration&) = default;
+};
+
+// What can be changed of a VMkernel interface.
+struct VmknicChange {
+  std::optional<Ipv4Interface> ipv4{};  // nullopt: none
+};
+
+// A part of Management, with its rules about threads.
+class VmkernelManagement {
+ public:
+  virtual ~VmkernelManagement() = default;
+
+  // Also looks at the interfaces and mends them.
+  virtual ApiResult<VmkernelConfiguration> vmkernel_configuration() = 0;
+
+  // REQUIRES: check_vmknic(). A MAC address that is not given is chosen. Errors: kExists,
+  // kNotFound (the port group), kInvalidRequest (this host is not in its switch; the
+  // network overlaps with another's), kLimitReached, kNoSpace, kStore.
+  virtual ApiResult<VmknicStatus> add_vmknic(const Vmknic& vmknic) = 0;
+  // Errors: kNotFound, kInvalidRequest, kNoSpace, kStore.
+  virtual ApiResult<VmknicStatus> set_vmknic(const std::string& name,
+                                             const VmknicChange& change) = 0;
+  // Errors: kNotFound, kInvalidRequest (vmk0), kInUse (it is tagged), kNoSpace, kStore.
+  virtual ApiResult<void> remove_vmknic(const std::string& name) = 0;
+
+  // Errors: kNotFound (the path, the interface it names), kInvalidRequest, kNoSpace, kStore.
+  virtual ApiResult<void> set_setting(const SettingValue& setting) = 0;
+  // Errors: kNotFound, kNoSpace, kStore.
+  virtual ApiResult<void> set_ruleset(const FirewallRuleset& ruleset) = 0;
+};
+
+}  // namespace paravane::model

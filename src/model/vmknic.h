@@ -1,0 +1,57 @@
+// VMkernel interfaces: this host's own interfaces on its distributed switches, as vSphere
+// has them: vmk1, vmk2, ... One of them may be tagged for PVRDMA: the channel to other
+// hosts is then there. vmk0 is the management network: the interface of Linux that has
+// [cluster] address; nobody makes or removes it here.
+
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/ipv4_interface.h"
+#include "base/result.h"
+#include "model/mac_address.h"
+
+namespace paravane::model {
+
+inline constexpr std::string_view kManagementVmknic = "vmk0";
+inline constexpr std::string_view kManagementPortGroup = "Management Network";
+inline constexpr std::size_t kMaxVmknics = 16;
+inline constexpr unsigned kLastVmknic = 255;
+
+struct Vmknic {
+  std::string name;
+  std::string port_group;
+  std::optional<MacAddress> mac{};  // nullopt: not chosen yet
+  std::optional<Ipv4Interface> ipv4{};
+
+  friend bool operator==(const Vmknic&, const Vmknic&) = default;
+};
+
+// Errors: kInvalidArgument, with the rule.
+Status check_vmknic(const Vmknic& vmknic);
+Status check_vmknic_name(std::string_view name);  // "vmk0" to "vmk255"
+
+// An address of one host in a network of private addresses, /8 to /30: what an interface
+// that an operator makes here may have. Errors: kInvalidArgument, with the rule.
+Status check_private(const Ipv4Interface& value);
+
+// One as an operator sees it.
+struct VmknicStatus {
+  Vmknic spec;
+  std::string interface{};  // of Linux; empty: none
+  std::string vds{};        // empty: its port group has none
+  std::uint32_t mtu = 0;
+  bool tagged = false;    // for PVRDMA
+  std::string problem{};  // why it is not as it should be; empty: it is
+
+  friend bool operator==(const VmknicStatus&, const VmknicStatus&) = default;
+};
+
+// The one to tag for PVRDMA: a good one of a switch, or else the management's.
+std::string usable_vmknic(const std::vector<VmknicStatus>& vmknics);
+
+}  // namespace paravane::model

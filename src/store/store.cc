@@ -1,0 +1,386 @@
+#include "store/store.h"
+
+#include <fmt/format.h>
+#include <sqlite3.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+
+#include "api/network_json.h"
+#include "api/vm_json.h"
+#include "json/json_text.h"
+
+namespace paravane::store {
+namespace {
+
+constexpr int kBusyTimeoutMs = 2000;
+
+// Rollback journal, flushed at each commit: a handful of small transactions, and
+// no side files that a full disk could leave half written, nor any in other directories.
+constexpr const char* kSetUp =
+    "PRAGMA journal_mode=DELETE; PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON; PRAGMA "
+    "temp_store=MEMORY;";
+
+// A MAC address belongs to one adapter of one VM; all else is the VM's JSON.
+constexpr const char* kMakeVmTables =
+    "CREATE TABLE vm(name TEXT PRIMARY KEY NOT NULL, spec TEXT NOT NULL) WITHOUT ROWID;"
+    "CREATE TABLE adapter(mac TEXT PRIMARY KEY NOT NULL,"
+    "                     vm TEXT NOT NULL REFERENCES vm(name) ON DELETE CASCADE) WITHOUT ROWID;";
+
+// A port group has its switch; adapters name port groups in their VM's JSON, since these
+// may be kept elsewhere.
+constexpr const char* kMakeNetworkTables =
+    "CREATE TABLE vds(name TEXT PRIMARY KEY NOT NULL, spec TEXT NOT NULL) WITHOUT ROWID;"
+    "CREATE TABLE port_group(name TEXT PRIMARY KEY NOT NULL,"
+    "                        vds TEXT NOT NULL REFERENCES vds(name),"
+    "                        spec TEXT NOT NULL) WITHOUT ROWID;";
+
+// What has no rules among its rows: each kind's owner knows its JSON.
+constexpr const char* kMakeDocumentTable =
+    "CREATE TABLE document(kind TEXT NOT NULL, name TEXT NOT NULL, json TEXT NOT NULL,"
+    "                      PRIMARY KEY(kind, name)) WITHOUT ROWID;";
+
+// Schema 1 had one adapter per VM, and its address beside the name.
+constexpr const char* kSetOldAside = "ALTER TABLE vm RENAME TO vm1;";
+constexpr const char* kTakeOver =
+    "INSERT INTO vm SELECT name, spec FROM vm1;"
+    "INSERT INTO adapter SELECT mac, name FROM vm1;"
+    "DROP TABLE vm1;";
+
+// What brings a file of each schema up to date; 0: an empty file.
+std::string steps_from(int version) {
+  std::string steps;
+  if (version == 1) steps += kSetOldAside;
+  if (version <= 1) steps += kMakeVmTables;
+  if (version == 1) steps += kTakeOver;
+  if (version <= 2) steps += kMakeNetworkTables;
+  return steps + kMakeDocumentTable;
+}
+
+}  // namespace
+
+// One prepared statement; finalized when it goes.
+class Store::Statement {
+ public:
+  Statement(Store& store, std::string_view sql) {
+    result_ = sqlite3_prepare_v2(store.db_, sql.data(), static_cast<int>(sql.size()), &statement_,
+                                 nullptr);
+  }
+  ~Statement() { sqlite3_finalize(statement_); }
+  Statement(const Statement&) = delete;
+  Statement& operator=(const Statement&) = delete;
+
+  void bind(int index, const std::string& text) {
+    if (result_ != SQLITE_OK) return;
+    result_ = sqlite3_bind_text(statement_, index, text.data(), static_cast<int>(text.size()),
+                                SQLITE_TRANSIENT);
+  }
+  // SQLITE_ROW, SQLITE_DONE, or an error.
+  int step() { return result_ == SQLITE_OK ? sqlite3_step(statement_) : result_; }
+  std::string_view column(int index) const {
+    const auto* text = reinterpret_cast<const char*>(sqlite3_column_text(statement_, index));
+    return {text == nullptr ? "" : text,
+            static_cast<std::size_t>(sqlite3_column_bytes(statement_, index))};
+  }
+  int column_int(int index) const { return sqlite3_column_int(statement_, index); }
+
+ private:
+  sqlite3_stmt* statement_ = nullptr;
+  int result_ = SQLITE_OK;
+};
+
+model::ApiError Store::failure(const char* what) const {
+  const int code = sqlite3_errcode(db_) & 0xFF;
+  const int system_error = sqlite3_system_errno(db_);
+  const std::string directory = file_.parent_path().string();
+  if (code == SQLITE_FULL || (code == SQLITE_IOERR && system_error == ENOSPC)) {
+    return {
+        .code = model::ApiErrorCode::kNoSpace,
+        .message = fmt::format("cannot {}: no free disk space for {}", what, file_.string()),
+        .remedy = fmt::format("Free space in {} and try again; nothing was changed.", directory)};
+  }
+  std::string cause = sqlite3_errmsg(db_);
+  if (system_error != 0) cause += fmt::format(" ({})", std::strerror(system_error));
+  std::string remedy = "See that the file and its directory belong to the daemon's user.";
+  if (code == SQLITE_BUSY) remedy = "Another program holds the file open: end it and try again.";
+  if (code == SQLITE_CORRUPT || code == SQLITE_NOTADB) {
+    remedy = "The file is damaged: restore it from a backup, or move it away to start empty.";
+  }
+  return {.code = model::ApiErrorCode::kStore,
+          .message = fmt::format("cannot {}: {}: {}", what, file_.string(), cause),
+          .remedy = std::move(remedy)};
+}
+
+model::ApiResult<std::unique_ptr<Store>> Store::open(const std::filesystem::path& file) {
+  std::unique_ptr<Store> store(new Store(file));
+  if (auto connected = store->connect(); !connected) return std::unexpected(connected.error());
+  if (auto ready = store->prepare_schema(); !ready) return std::unexpected(ready.error());
+  return store;
+}
+
+Store::~Store() {
+  sqlite3_close(db_);
+}
+
+model::ApiResult<void> Store::connect() {
+  const int flags =
+      SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
+  if (sqlite3_open_v2(file_.c_str(), &db_, flags, nullptr) != SQLITE_OK) {
+    return std::unexpected(failure("open the state"));
+  }
+  sqlite3_busy_timeout(db_, kBusyTimeoutMs);
+  return execute(kSetUp);
+}
+
+model::ApiResult<void> Store::prepare_schema() {
+  int version = 0;
+  {
+    Statement query(*this, "PRAGMA user_version");
+    if (query.step() != SQLITE_ROW) return std::unexpected(failure("read the state"));
+    version = query.column_int(0);
+  }
+  if (version > kStoreVersion) {
+    return model::refuse(
+        model::ApiErrorCode::kStore,
+        fmt::format("{} was written by a newer version (schema {}, this program knows {})",
+                    file_.string(), version, kStoreVersion),
+        "Install that version again, or restore an older copy of the file.");
+  }
+  if (version == kStoreVersion) return {};
+  const auto made = execute(fmt::format("BEGIN IMMEDIATE; {} PRAGMA user_version={}; COMMIT;",
+                                        steps_from(version), kStoreVersion)
+                                .c_str());
+  if (!made && sqlite3_get_autocommit(db_) == 0) {
+    sqlite3_exec(db_, "ROLLBACK", nullptr, nullptr, nullptr);
+  }
+  return made;
+}
+
+model::ApiResult<void> Store::execute(const char* sql) {
+  if (sqlite3_exec(db_, sql, nullptr, nullptr, nullptr) == SQLITE_OK) return {};
+  return std::unexpected(failure("write the state"));
+}
+
+model::ApiResult<std::vector<model::VmSpec>> Store::vms() {
+  std::vector<model::VmSpec> result;
+  Statement query(*this, "SELECT spec FROM vm ORDER BY name");
+  int step = query.step();
+  for (; step == SQLITE_ROW; step = query.step()) {
+    const Result<nlohmann::json> value = parse_json(query.column(0));
+    Result<model::VmSpec> spec = value ? api::vm_spec_from_json(*value)
+                                       : Result<model::VmSpec>(std::unexpected(value.error()));
+    const bool whole =
+        spec && std::ranges::all_of(spec->adapters, [](const model::AdapterSpec& adapter) {
+          return adapter.mac.has_value();
+        });
+    if (spec && !whole) spec = fail(Errc::kInvalidArgument, "vm: \"mac\" is missing");
+    if (!spec) {
+      return model::refuse(model::ApiErrorCode::kStore,
+                           fmt::format("{} holds a VM that cannot be read: {}", file_.string(),
+                                       spec.error().message),
+                           "Restore the file from a backup.");
+    }
+    result.push_back(std::move(*spec));
+  }
+  if (step != SQLITE_DONE) return std::unexpected(failure("read the state"));
+  return result;
+}
+
+model::ApiResult<Store::Transaction> Store::begin() {
+  if (auto begun = execute("BEGIN IMMEDIATE"); !begun) return std::unexpected(begun.error());
+  return Transaction(*this);
+}
+
+Store::Transaction::Transaction(Transaction&& other) noexcept
+    : store_(std::exchange(other.store_, nullptr)) {}
+
+Store::Transaction::~Transaction() {
+  // Some failures (a full disk) have rolled back already.
+  if (store_ != nullptr && sqlite3_get_autocommit(store_->db_) == 0) {
+    sqlite3_exec(store_->db_, "ROLLBACK", nullptr, nullptr, nullptr);
+  }
+}
+
+model::ApiResult<void> Store::Transaction::insert(const model::VmSpec& spec) {
+  Statement statement(*store_, "INSERT INTO vm(name, spec) VALUES(?, ?)");
+  statement.bind(1, spec.name);
+  statement.bind(2, print_json(api::to_json(spec)));
+  if (statement.step() != SQLITE_DONE) {
+    if (!store_->is_there_already()) return std::unexpected(store_->failure("write the state"));
+    return model::refuse(model::ApiErrorCode::kExists,
+                         fmt::format("vm {} exists already", spec.name),
+                         "Choose another name, or remove that VM first.");
+  }
+  for (const model::AdapterSpec& adapter : spec.adapters) {
+    if (auto written = insert_mac(spec.name, model::format_mac(*adapter.mac)); !written)
+      return written;
+  }
+  return {};
+}
+
+model::ApiResult<void> Store::Transaction::insert_mac(const std::string& vm,
+                                                      const std::string& mac) {
+  Statement statement(*store_, "INSERT INTO adapter(mac, vm) VALUES(?, ?)");
+  statement.bind(1, mac);
+  statement.bind(2, vm);
+  if (statement.step() == SQLITE_DONE) return {};
+  if (!store_->is_there_already()) return std::unexpected(store_->failure("write the state"));
+  return model::refuse(model::ApiErrorCode::kMacInUse,
+                       fmt::format("MAC address {} belongs to another VM", mac),
+                       "Choose another address, or leave it out to have one chosen.");
+}
+
+bool Store::is_there_already() const {
+  return sqlite3_extended_errcode(db_) == SQLITE_CONSTRAINT_PRIMARYKEY;
+}
+
+bool Store::is_needed_or_missing() const {
+  return sqlite3_extended_errcode(db_) == SQLITE_CONSTRAINT_FOREIGNKEY;
+}
+
+model::ApiResult<void> Store::Transaction::replace(const model::VmSpec& spec) {
+  auto removed = remove(spec.name);
+  return removed ? insert(spec) : removed;
+}
+
+model::ApiResult<void> Store::Transaction::remove(const std::string& name) {
+  Statement statement(*store_, "DELETE FROM vm WHERE name = ?");
+  statement.bind(1, name);
+  if (statement.step() != SQLITE_DONE) return std::unexpected(store_->failure("write the state"));
+  if (sqlite3_changes(store_->db_) != 0) return {};
+  return model::refuse(model::ApiErrorCode::kNotFound, fmt::format("there is no vm {}", name),
+                       "List the VMs there are with: paravane vm list");
+}
+
+model::ApiResult<void> Store::Transaction::commit() {
+  auto done = store_->execute("COMMIT");
+  if (done) store_ = nullptr;
+  return done;
+}
+
+template <typename T, typename Add>
+model::ApiResult<void> Store::read_specs(const char* sql, const char* what,
+                                         Result<T> (*read)(const nlohmann::json&), Add add) {
+  Statement query(*this, sql);
+  int step = query.step();
+  for (; step == SQLITE_ROW; step = query.step()) {
+    const Result<nlohmann::json> value = parse_json(query.column(0));
+    Result<T> spec = value ? read(*value) : Result<T>(std::unexpected(value.error()));
+    if (!spec) {
+      return model::refuse(model::ApiErrorCode::kStore,
+                           fmt::format("{} holds a {} that cannot be read: {}", file_.string(),
+                                       what, spec.error().message),
+                           "Restore the file from a backup.");
+    }
+    add(std::move(*spec));
+  }
+  if (step != SQLITE_DONE) return std::unexpected(failure("read the state"));
+  return {};
+}
+
+model::ApiResult<model::Network> Store::read_network() {
+  model::Network network;
+  auto done = read_specs<model::DistributedSwitch>(
+      "SELECT spec FROM vds", "switch", api::switch_from_json,
+      [&](model::DistributedSwitch vds) { network.switches[vds.name] = std::move(vds); });
+  if (!done) return std::unexpected(done.error());
+  done = read_specs<model::PortGroup>(
+      "SELECT spec FROM port_group", "port group", api::port_group_from_json,
+      [&](model::PortGroup group) { network.port_groups[group.name] = std::move(group); });
+  if (!done) return std::unexpected(done.error());
+  return network;
+}
+
+model::ApiResult<void> Store::put_switch(const model::DistributedSwitch& vds) {
+  Statement statement(*this,
+                      "INSERT INTO vds(name, spec) VALUES(?1, ?2)"
+                      " ON CONFLICT(name) DO UPDATE SET spec = ?2");
+  statement.bind(1, vds.name);
+  statement.bind(2, print_json(api::to_json(vds)));
+  if (statement.step() == SQLITE_DONE) return {};
+  return std::unexpected(failure("write the state"));
+}
+
+model::ApiResult<void> Store::erase_switch(const std::string& name) {
+  Statement statement(*this, "DELETE FROM vds WHERE name = ?");
+  statement.bind(1, name);
+  if (statement.step() != SQLITE_DONE) {
+    if (!is_needed_or_missing()) return std::unexpected(failure("write the state"));
+    return model::refuse(model::ApiErrorCode::kInUse,
+                         fmt::format("switch {} has port groups", name),
+                         "List them with: paravane portgroup list");
+  }
+  if (sqlite3_changes(db_) != 0) return {};
+  return model::refuse(model::ApiErrorCode::kNotFound, fmt::format("there is no switch {}", name),
+                       "List the switches there are with: paravane vds list");
+}
+
+model::ApiResult<void> Store::put_port_group(const model::PortGroup& group) {
+  Statement statement(*this,
+                      "INSERT INTO port_group(name, vds, spec) VALUES(?1, ?2, ?3)"
+                      " ON CONFLICT(name) DO UPDATE SET vds = ?2, spec = ?3");
+  statement.bind(1, group.name);
+  statement.bind(2, group.vds);
+  statement.bind(3, print_json(api::to_json(group)));
+  if (statement.step() == SQLITE_DONE) return {};
+  if (!is_needed_or_missing()) return std::unexpected(failure("write the state"));
+  return model::refuse(model::ApiErrorCode::kNotFound,
+                       fmt::format("there is no switch {}", group.vds),
+                       "List the switches there are with: paravane vds list");
+}
+
+model::ApiResult<void> Store::erase_port_group(const std::string& name) {
+  Statement statement(*this, "DELETE FROM port_group WHERE name = ?");
+  statement.bind(1, name);
+  if (statement.step() != SQLITE_DONE) return std::unexpected(failure("write the state"));
+  if (sqlite3_changes(db_) != 0) return {};
+  return model::refuse(model::ApiErrorCode::kNotFound,
+                       fmt::format("there is no port group {}", name),
+                       "List the port groups there are with: paravane portgroup list");
+}
+
+model::ApiResult<std::map<std::string, nlohmann::json>> Store::documents(const std::string& kind) {
+  std::map<std::string, nlohmann::json> result;
+  Statement query(*this, "SELECT name, json FROM document WHERE kind = ?");
+  query.bind(1, kind);
+  int step = query.step();
+  for (; step == SQLITE_ROW; step = query.step()) {
+    const std::string name(query.column(0));
+    Result<nlohmann::json> value = parse_json(query.column(1));
+    if (!value) {
+      return model::refuse(model::ApiErrorCode::kStore,
+                           fmt::format("{} holds a {} ({}) that cannot be read: {}", file_.string(),
+                                       kind, name, value.error().message),
+                           "Restore the file from a backup.");
+    }
+    result[name] = std::move(*value);
+  }
+  if (step != SQLITE_DONE) return std::unexpected(failure("read the state"));
+  return result;
+}
+
+model::ApiResult<void> Store::put_document(const std::string& kind, const std::string& name,
+                                           const nlohmann::json& value) {
+  Statement statement(*this,
+                      "INSERT INTO document(kind, name, json) VALUES(?1, ?2, ?3)"
+                      " ON CONFLICT(kind, name) DO UPDATE SET json = ?3");
+  statement.bind(1, kind);
+  statement.bind(2, name);
+  statement.bind(3, print_json(value));
+  if (statement.step() == SQLITE_DONE) return {};
+  return std::unexpected(failure("write the state"));
+}
+
+model::ApiResult<void> Store::erase_document(const std::string& kind, const std::string& name) {
+  Statement statement(*this, "DELETE FROM document WHERE kind = ? AND name = ?");
+  statement.bind(1, kind);
+  statement.bind(2, name);
+  if (statement.step() == SQLITE_DONE) return {};
+  return std::unexpected(failure("write the state"));
+}
+
+}  // namespace paravane::store

@@ -1,0 +1,99 @@
+// Store: what survives a restart of the daemon, in one SQLite file.
+//
+// Every change is a transaction that is on disk when commit() returns. A change
+// that cannot be written leaves everything as it was. The schema has a version;
+// a file of a newer program is refused, an older one is brought up to date.
+//
+// Owner thread only.
+
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "model/api_error.h"
+#include "model/vm.h"
+#include "store/network_inventory.h"
+
+struct sqlite3;
+
+namespace paravane::store {
+
+inline constexpr int kStoreVersion = 4;
+
+class Store final : public NetworkInventory {
+ public:
+  // Makes the file when there is none; its directory must exist.
+  // Errors: kNoSpace, kStore (cannot be opened, damaged, of a newer version).
+  static model::ApiResult<std::unique_ptr<Store>> open(const std::filesystem::path& file);
+  ~Store() override;
+  Store(const Store&) = delete;
+  Store& operator=(const Store&) = delete;
+
+  // In the order of names. Errors: kStore.
+  model::ApiResult<std::vector<model::VmSpec>> vms();
+
+  // ---- NetworkInventory, of a host that is alone. No transaction may be open. ----
+  model::ApiResult<model::Network> read_network() override;
+  model::ApiResult<void> put_switch(const model::DistributedSwitch& vds) override;
+  model::ApiResult<void> erase_switch(const std::string& name) override;
+  model::ApiResult<void> put_port_group(const model::PortGroup& group) override;
+  model::ApiResult<void> erase_port_group(const std::string& name) override;
+
+  // ---- Documents: what this host alone keeps, a few JSON values of each kind. ----
+  // By name. No transaction may be open. Errors: kStore, kNoSpace.
+  model::ApiResult<std::map<std::string, nlohmann::json>> documents(const std::string& kind);
+  // Instead of the one of this name, if there is one.
+  model::ApiResult<void> put_document(const std::string& kind, const std::string& name,
+                                      const nlohmann::json& value);
+  // One that is not there is no error.
+  model::ApiResult<void> erase_document(const std::string& kind, const std::string& name);
+
+  // A change that is not committed is undone when the transaction goes.
+  class Transaction {
+   public:
+    Transaction(Transaction&& other) noexcept;
+    Transaction& operator=(Transaction&&) = delete;
+    ~Transaction();
+
+    // REQUIRES: each adapter's mac. Errors: kExists, kMacInUse, kNoSpace, kStore.
+    model::ApiResult<void> insert(const model::VmSpec& spec);
+    // Instead of the VM of this name. Errors: kNotFound, and as insert().
+    model::ApiResult<void> replace(const model::VmSpec& spec);
+    // Errors: kNotFound, kNoSpace, kStore.
+    model::ApiResult<void> remove(const std::string& name);
+    // Errors: kNoSpace, kStore; then nothing was changed.
+    model::ApiResult<void> commit();
+
+   private:
+    friend class Store;
+    explicit Transaction(Store& store) : store_(&store) {}
+    model::ApiResult<void> insert_mac(const std::string& vm, const std::string& mac);
+    Store* store_;  // null: over
+  };
+  // One at a time. Errors: kNoSpace, kStore.
+  model::ApiResult<Transaction> begin();
+
+ private:
+  explicit Store(std::filesystem::path file) : file_(std::move(file)) {}
+  model::ApiResult<void> connect();
+  model::ApiResult<void> prepare_schema();
+  model::ApiResult<void> execute(const char* sql);
+  template <typename T, typename Add>
+  model::ApiResult<void> read_specs(const char* sql, const char* what,
+                                    Result<T> (*read)(const nlohmann::json&), Add add);
+  model::ApiError failure(const char* what) const;
+  // The last statement failed for a key that exists.
+  bool is_there_already() const;
+  bool is_needed_or_missing() const;  // the same, for one that another row names
+
+  class Statement;
+  std::filesystem::path file_;
+  sqlite3* db_ = nullptr;
+};
+
+}  // namespace paravane::store
