@@ -45,6 +45,9 @@ MAY_INCLUDE = {
     "daemon": ["base", "guestmem", "settings", "privsep", "keeper", "http", "worker", "metrics", "cluster", "host", "inventory", "model", "api"],
     "testing": ["base", "guestmem", "abi", "wire", "verbs", "vfio_user", "device", "transport/local", "transport/tcp", "transport/impaired", "fabric", "model", "inventory", "authority"],
 }
+# What a folder may not see through other folders' headers either: the process with root's rights reads nothing
+# that a guest, a client, another host or etcd has written.
+NEVER_THROUGH_OTHERS = {"keeper": ("json", "api", "http", "worker", "metrics", "cluster", "host", "inventory", "authority")}
 # A third-party header that only one folder may see; a name that ends with a slash stands for all below it.
 ONLY_IN = {"httplib.h": ("api", "http"), "sqlite3.h": ("store",), "CLI/CLI.hpp": ("cli", "daemon"), "toml++/toml.h": ("settings",),
            "curl/curl.h": ("inventory",), "openssl/": ("authority", "cluster", "transport/tcp"), "netlink/": ("ethernet", "rdma"),
@@ -66,6 +69,15 @@ def includes(file):
             yield number, match
 
 
+def seen_through(root, file, way=()):
+    """The headers of ours that a file sees by way of others, each with the way to it."""
+    for _, match in includes(file):
+        target = match.group(2)
+        if match.group(1) == '"' and target not in way and (root / target).exists():
+            yield (*way, target)
+            yield from seen_through(root, root / target, (*way, target))
+
+
 def problems(root):
     for file in sorted(p for p in root.rglob("*") if p.suffix in (".h", ".cc")):
         here = file.relative_to(root).as_posix()
@@ -74,6 +86,9 @@ def problems(root):
             yield f"{here}: unknown folder {folder}/: give it a row in {__file__}"
             continue
         is_test = file.stem.endswith("_test")
+        for way in seen_through(root, file) if folder in NEVER_THROUGH_OTHERS and not is_test else ():
+            if len(way) > 1 and folder_of(way[-1]) in NEVER_THROUGH_OTHERS[folder]:
+                yield f"{here}: {folder}/ may not see {way[-1]}, not by way of {' and '.join(way[:-1])} either"
         for number, match in includes(file):
             target = match.group(2)
             # <rdma/...> is the kernel's, "rdma/..." is ours.
