@@ -1,6 +1,5 @@
-// Mailbox: messages from other threads to one thread. There are no locks between
-// our threads but this one and the API's RequestQueue; everything else belongs to
-// a thread.
+// Mailbox: messages from other threads to one thread, to which everything that it
+// changes belongs. ARCHITECTURE.md lists the other locks between our threads.
 //
 // A message is a function that the owner thread runs. ask() waits for what it
 // returns, for a bounded time.

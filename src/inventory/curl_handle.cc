@@ -10,9 +10,10 @@
 #include <array>
 #include <utility>
 
+#if LIBCURL_VERSION_NUM < 0x080000
 // libcurl 7.88, Debian 12's, has forgotten CURL_SOCKOPT_ALREADY_CONNECTED and connects a
 // socket that it was told is connected, which fails (EISCONN). So for the whole program
-// connect() leaves a TCP socket that has its peer as it is. libcurl 8 never gets here.
+// connect() leaves a TCP socket that has its peer as it is. libcurl 8 keeps its word.
 extern "C" int connect(int fd, const sockaddr* address, socklen_t size) {
   sockaddr_storage peer{};
   socklen_t peer_size = sizeof peer;
@@ -22,6 +23,7 @@ extern "C" int connect(int fd, const sockaddr* address, socklen_t size) {
   }
   return static_cast<int>(::syscall(SYS_connect, fd, address, size));
 }
+#endif
 
 namespace paravane::inventory {
 namespace {
