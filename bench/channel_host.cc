@@ -48,8 +48,8 @@ ChannelHost::ChannelHost(unsigned side, unsigned core, worker::SpinMode spin) : 
     network_->tcp = tcp_.get();
     local_turns_ = std::make_unique<worker::TransportTenant>(network_->local);
     const bool sleeps = spin == worker::SpinMode::kNever;
-    tcp_turns_ =
-        std::make_unique<worker::ChannelTenant>(*tcp_, sleeps ? Duration::zero() : kWatchSockets);
+    tcp_turns_ = std::make_unique<worker::ChannelTenant>(*tcp_, worker_->schedule().turn_clock(),
+                                                         sleeps ? Duration::zero() : kWatchSockets);
     vm_ = std::make_unique<Tenant>(side_, *network_);
     worker_->schedule().add(*local_turns_);
     worker_->schedule().add(*tcp_turns_);

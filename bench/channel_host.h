@@ -47,7 +47,6 @@ class ChannelHost final : private transport_tcp::LocalOwners {
   // The VM and what runs in it: its guest's turn is the beginning of its own.
   struct Tenant final : worker::Tenant {
     Tenant(std::uint32_t index, Network& network);
-    void set_now(Instant now) override { vm.set_now(now); }
     bool has_work() const override;
     Instant next_look() override { return vm.next_look(); }
     bool turn(Instant now, verbs::Budget& budget) override;

@@ -19,10 +19,10 @@ Vm::Vm(std::uint32_t index, std::uint64_t ram_bytes, Network& network) : network
   config.name = "vm" + std::to_string(index + 1);
   config.mac = {0x00, 0x50, 0x56, 0x01, 0x02, static_cast<std::uint8_t>(index + 1)};
   port_ = network_.directory.join(id, config.name, config.mac);
-  auto device = device::PvrdmaDevice::create(config, id, memory_, interrupts_, timers_, *port_);
+  auto device =
+      device::PvrdmaDevice::create(config, id, memory_, interrupts_, timers_, clock_, *port_);
   demand(device.has_value(), "a device cannot be made");
   device_ = std::move(*device);
-  device_->set_now(std::chrono::steady_clock::now());
   network_.local.attach(device_->adapter());
   if (network_.tcp != nullptr) network_.tcp->attach(device_->adapter());
   remote_ = std::make_unique<RemoteDevice>(*device_);
@@ -61,7 +61,7 @@ Instant Vm::next_look() {
 
 bool Vm::turn(Instant now, verbs::Budget& budget) {
   const verbs::Budget before = budget;
-  device_->set_now(now);
+  clock_.now = now;
   const bool called = remote_->waiting();
   if (called) remote_->serve();
   const bool timed = timers_.run_due(now) > 0;

@@ -12,6 +12,7 @@
 #include <memory>
 
 #include "base/timers.h"
+#include "base/turn_clock.h"
 #include "bench/remote_device.h"
 #include "device/pvrdma_device.h"
 #include "fabric/directory.h"
@@ -43,7 +44,6 @@ class Vm final : public worker::Tenant {
   std::uint64_t crossings() const { return remote_->crossings(); }
 
   // ---- Tenant ----
-  void set_now(Instant now) override { device_->set_now(now); }
   bool has_work() const override { return remote_->waiting() || device_->has_work(); }
   Instant next_look() override;
   bool turn(Instant now, verbs::Budget& budget) override;
@@ -52,6 +52,7 @@ class Vm final : public worker::Tenant {
   void wait_as_guest();
 
   Network& network_;
+  TurnClock clock_{std::chrono::steady_clock::now()};
   TimerQueue timers_;
   GuestMemory memory_;
   vfio_user::Interrupts interrupts_{3};

@@ -16,11 +16,11 @@
 #include <memory>
 
 #include "base/log_limit.h"
+#include "base/turn_clock.h"
 #include "device/command_scope.h"
 #include "device/command_table.h"
 #include "device/interrupt_lines.h"
 #include "device/pvrdma_device.h"
-#include "device/turn_clock.h"
 
 namespace paravane::device {
 

@@ -11,13 +11,13 @@
 #include <optional>
 #include <vector>
 
+#include "base/turn_clock.h"
 #include "device/completion_queue.h"
 #include "device/forgotten.h"
 #include "device/late_events.h"
 #include "device/notifier.h"
 #include "device/objects.h"
 #include "device/pvrdma_device.h"
-#include "device/turn_clock.h"
 
 namespace paravane::device {
 

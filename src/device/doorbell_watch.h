@@ -22,11 +22,11 @@
 #include <vector>
 
 #include "base/line.h"
+#include "base/turn_clock.h"
 #include "device/doorbell_pages.h"
 #include "device/pvrdma_device.h"
 #include "device/queue_pair.h"
 #include "device/shared_receive_queue.h"
-#include "device/turn_clock.h"
 #include "device/user_context.h"
 
 namespace paravane::device {

@@ -38,11 +38,11 @@
 #include <cstdint>
 
 #include "base/line.h"
+#include "base/turn_clock.h"
 #include "device/completion_queue.h"
 #include "device/doorbell_watch.h"
 #include "device/notifier.h"
 #include "device/pvrdma_device.h"
-#include "device/turn_clock.h"
 
 namespace paravane::device {
 

@@ -16,10 +16,10 @@
 
 #include "abi/ring_state.h"
 #include "base/timers.h"
+#include "base/turn_clock.h"
 #include "device/interrupt_lines.h"
 #include "device/notification_ring.h"
 #include "device/pvrdma_device.h"
-#include "device/turn_clock.h"
 
 namespace paravane::device {
 

@@ -20,6 +20,7 @@
 #include "base/instant.h"
 #include "base/result.h"
 #include "base/timers.h"
+#include "base/turn_clock.h"
 #include "device/device_config.h"
 #include "guestmem/guest_memory.h"
 #include "verbs/adapter.h"
@@ -82,15 +83,12 @@ class PvrdmaDevice : public vfio_user::PciDevice {
   static Result<std::unique_ptr<PvrdmaDevice>> create(const DeviceConfig& config,
                                                       verbs::AdapterId id, GuestMemory& memory,
                                                       vfio_user::Interrupts& interrupts,
-                                                      TimerQueue& timers,
+                                                      TimerQueue& timers, const TurnClock& clock,
                                                       verbs::FabricPort& fabric);
 
   // Lets the owner answer what was put off (vfio_user::Server::answer).
   using AnswerFunction = std::function<void(vfio_user::ReplyToken)>;
   virtual void set_answer(AnswerFunction answer) = 0;
-
-  // The time of this turn; call before anything else of the turn.
-  virtual void set_now(Instant now) = 0;
 
   // One turn: looks at doorbell pages that are due, lets queue pairs work within
   // `budget`, goes on with sliced commands and with events that did not fit.

@@ -65,17 +65,19 @@ Result<std::unique_ptr<PvrdmaDevice>> PvrdmaDevice::create(const DeviceConfig& c
                                                            verbs::AdapterId id, GuestMemory& memory,
                                                            vfio_user::Interrupts& interrupts,
                                                            TimerQueue& timers,
+                                                           const TurnClock& clock,
                                                            verbs::FabricPort& fabric) {
   if (Status fits = check_config(config); !fits) return std::unexpected(fits.error());
   auto pages = DoorbellPages::create(doorbell_bar_pages(config));
   if (!pages) return std::unexpected(pages.error());
-  const PvrdmaFunction::Surroundings around{id, memory, interrupts, timers, fabric};
+  const PvrdmaFunction::Surroundings around{id, memory, interrupts, timers, clock, fabric};
   return std::make_unique<PvrdmaFunction>(config, around, std::move(*pages));
 }
 
 PvrdmaFunction::PvrdmaFunction(const DeviceConfig& config, const Surroundings& around,
                                std::unique_ptr<DoorbellPages> pages)
     : config_(config),
+      clock_(around.clock),
       effort_(config_.burial_effort),
       memory_(around.memory),
       pages_(std::move(pages)),

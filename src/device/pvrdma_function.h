@@ -12,6 +12,7 @@
 
 #include "base/log_limit.h"
 #include "base/owner_thread.h"
+#include "base/turn_clock.h"
 #include "device/command_channel.h"
 #include "device/completion_events.h"
 #include "device/doorbell_pages.h"
@@ -26,7 +27,6 @@
 #include "device/pvrdma_device.h"
 #include "device/registers.h"
 #include "device/shared_region.h"
-#include "device/turn_clock.h"
 #include "device/turn_effort.h"
 #include "verbs/events.h"
 
@@ -43,6 +43,7 @@ class PvrdmaFunction final : public PvrdmaDevice,
     GuestMemory& memory;
     vfio_user::Interrupts& interrupts;
     TimerQueue& timers;
+    const TurnClock& clock;
     verbs::FabricPort& fabric;
   };
   PvrdmaFunction(const DeviceConfig& config, const Surroundings& around,
@@ -63,7 +64,6 @@ class PvrdmaFunction final : public PvrdmaDevice,
 
   // ---- PvrdmaDevice ----
   void set_answer(AnswerFunction answer) override { held_reply_.set_answer(std::move(answer)); }
-  void set_now(Instant now) override { clock_.now = now; }
   void poll(verbs::Budget& budget) override;
   bool has_work() const override;
   Instant next_look() const override;
@@ -117,7 +117,7 @@ class PvrdmaFunction final : public PvrdmaDevice,
 
   const DeviceConfig config_;
   OwnerThread thread_;
-  TurnClock clock_;
+  const TurnClock& clock_;
   TurnEffort effort_;
   std::uint32_t last_touched_ = 0;
   DeviceCounters counters_;

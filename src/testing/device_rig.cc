@@ -36,12 +36,11 @@ void DeviceRig::add_vm(unsigned index, const RigOptions& options) {
   vm.mac = {0x00, 0x50, 0x56, 0x01, 0x02, static_cast<std::uint8_t>(index + 1)};
   config.mac = vm.mac;
   vm.port = directory_.join(id, config.name, vm.mac);
-  auto device =
-      device::PvrdmaDevice::create(config, id, vm.memory, *vm.interrupts, timers_, *vm.port);
+  auto device = device::PvrdmaDevice::create(config, id, vm.memory, *vm.interrupts, timers_, clock_,
+                                             *vm.port);
   demand(device.has_value(), device ? "" : device.error().message.c_str());
   vm.device = std::move(*device);
   local_.attach(vm.device->adapter());
-  vm.device->set_now(now_);
   vm.machine = std::make_unique<GuestMachine>(vm.memory, *vm.interrupts, options.ram_bytes,
                                               [this] { step(); });
   vm.device->set_answer([&vm](vfio_user::ReplyToken token) { vm.machine->on_answer(token); });
@@ -75,21 +74,20 @@ bool DeviceRig::boot(unsigned vm) {
 
 void DeviceRig::step() {
   ++turns_;
-  timers_.run_due(now_);
+  timers_.run_due(clock_.now);
   for (auto& vm : vms_) {
-    vm->device->set_now(now_);
     verbs::Budget budget = budget_;
     vm->device->poll(budget);
     least_left_.bytes = std::min(least_left_.bytes, budget.bytes);
     least_left_.operations = std::min(least_left_.operations, budget.operations);
   }
   verbs::Budget budget = budget_;
-  local_.poll(now_, budget);
+  local_.poll(clock_.now, budget);
 }
 
 bool DeviceRig::busy() const {
   return local_.has_work() || std::ranges::any_of(vms_, [this](const auto& vm) {
-           return vm->device->has_work() || vm->device->next_look() <= now_;
+           return vm->device->has_work() || vm->device->next_look() <= clock_.now;
          });
 }
 
@@ -109,13 +107,13 @@ Instant DeviceRig::next_wake() {
 }
 
 void DeviceRig::advance(Duration duration) {
-  const Instant end = now_ + duration;
+  const Instant end = clock_.now + duration;
   run_until_idle();
   for (Instant next = next_wake(); next <= end; next = next_wake()) {
-    now_ = std::max(now_ + Duration(1), next);
+    clock_.now = std::max(clock_.now + Duration(1), next);
     run_until_idle();
   }
-  now_ = std::max(now_, end);
+  clock_.now = std::max(clock_.now, end);
   run_until_idle();
 }
 

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/timers.h"
+#include "base/turn_clock.h"
 #include "device/pvrdma_device.h"
 #include "fabric/directory.h"
 #include "guestmem/guest_memory.h"
@@ -54,14 +55,16 @@ class DeviceRig {
   unsigned size() const { return static_cast<unsigned>(vms_.size()); }
   bool boot(unsigned vm);
 
-  Instant now() const { return now_; }
+  Instant now() const { return clock_.now; }
+  const TurnClock& turn_clock() const { return clock_; }
+  void set_now(Instant now) { clock_.now = now; }
   TimerQueue& timers() { return timers_; }
   transport_local::LocalTransport& local() { return local_; }
 
   // One turn of the worker, now or a little later.
   void step();
   void turn(Duration later) {
-    now_ += later;
+    clock_.now += later;
     step();
   }
   // Turns until nothing has work and no look is due. False: still busy after
@@ -101,7 +104,7 @@ class DeviceRig {
   void add_vm(unsigned index, const RigOptions& options);
   bool busy() const;
 
-  Instant now_ = Instant(std::chrono::hours(1));
+  TurnClock clock_{Instant(std::chrono::hours(1))};
   TimerQueue timers_;
   transport_local::LocalTransport local_;
   fabric::Directory directory_{local_};

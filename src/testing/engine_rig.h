@@ -32,6 +32,7 @@ class EngineRig {
   fabric::Directory& directory() { return directory_; }
   transport_local::LocalTransport& local() { return local_; }
   Instant now() const { return clock_.now(); }
+  const TurnClock& turn_clock() const { return clock_.turn_clock(); }
 
   // RC, both in RTS, each the other's peer; `index` 0 for RoCE v2, 1 for v1.
   void connect(EngineVm& vm, EngineQp& qp, EngineVm& peer_vm, EngineQp& peer,

@@ -4,18 +4,21 @@
 
 #pragma once
 
-#include "base/instant.h"
+#include <algorithm>
+
+#include "base/turn_clock.h"
 
 namespace paravane::fake {
 
 class FakeClock {
  public:
-  Instant now() const { return now_; }
-  void advance(Duration duration) { now_ += duration; }
-  void advance_to(Instant instant) { now_ = instant > now_ ? instant : now_; }
+  Instant now() const { return turn_clock_.now; }
+  const TurnClock& turn_clock() const { return turn_clock_; }
+  void advance(Duration duration) { turn_clock_.now += duration; }
+  void advance_to(Instant instant) { turn_clock_.now = std::max(turn_clock_.now, instant); }
 
  private:
-  Instant now_{std::chrono::hours(1)};  // not 0, so that a forgotten one shows
+  TurnClock turn_clock_{Instant(std::chrono::hours(1))};  // not 0, so that a forgotten one shows
 };
 
 }  // namespace paravane::fake

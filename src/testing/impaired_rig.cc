@@ -3,11 +3,10 @@
 namespace paravane::fake {
 
 ImpairedRig::ImpairedRig(const transport_impaired::Impairment& impairment)
-    : impaired_(local(),
+    : impaired_(local(), turn_clock(),
                 [this](verbs::AdapterId from, const verbs::Gid& sgid, const verbs::Gid& dgid,
                        verbs::GidType type) { return directory().route(from, sgid, dgid, type); }) {
   impaired_.set(impairment);
-  impaired_.set_now(now());
   directory().set_detour([this](verbs::AdapterId, const verbs::Gid&,
                                 std::optional<verbs::AdapterId>) { return &impaired_; });
   directory().detours_changed();

@@ -9,12 +9,12 @@ using transport_impaired::ImpairedTransport;
 ImpairedTcpRig::ImpairedTcpRig(const transport_impaired::Impairment& impairment) {
   for (unsigned side = 0; side < impaired_.size(); ++side) {
     impaired_.at(side) = std::make_unique<ImpairedTransport>(
-        tcp(side), [this, side](verbs::AdapterId from, const verbs::Gid& sgid,
-                                const verbs::Gid& dgid, verbs::GidType type) {
+        tcp(side), turn_clock(),
+        [this, side](verbs::AdapterId from, const verbs::Gid& sgid, const verbs::Gid& dgid,
+                     verbs::GidType type) {
           return directory(side).route(from, sgid, dgid, type);
         });
     impaired(side).set(impairment);
-    impaired(side).set_now(now());
     directory(side).set_detour(
         [this, side](verbs::AdapterId, const verbs::Gid&, std::optional<verbs::AdapterId>) {
           return impaired_.at(side).get();

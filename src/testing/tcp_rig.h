@@ -42,6 +42,7 @@ class TcpRig {
   fabric::Directory& directory(unsigned side) { return *sides_.at(side).directory; }
   TimerQueue& timers() { return timers_; }
   Instant now() const { return clock_.now(); }
+  const TurnClock& turn_clock() const { return clock_.turn_clock(); }
 
   // RC, both in RTS, each the other's peer; `index` 0 for RoCE v2, 1 for v1.
   static void connect(EngineVm& vm, EngineQp& qp, EngineVm& peer_vm, EngineQp& peer,

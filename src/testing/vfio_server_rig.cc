@@ -32,20 +32,18 @@ void VfioServerRig::start_server() {
       vfio_user::ServerConfig{.name = "vm1",
                               .socket_path = socket_path_,
                               .messages_per_turn = options_.messages_per_turn},
-      *loop_, timers_, device_, memory_, interrupts_);
+      *loop_, timers_, clock_, device_, memory_, interrupts_);
   if (!server) {
     std::fprintf(stderr, "%s\n", server.error().message.c_str());
     std::abort();
   }
   server_ = std::move(*server);
-  server_->set_now(now_);
 }
 
 void VfioServerRig::step() {
-  now_ += std::chrono::microseconds(1);
-  if (server_) server_->set_now(now_);
+  clock_.now += std::chrono::microseconds(1);
   if (!loop_->poll(Duration(0))) std::abort();
-  timers_.run_due(now_);
+  timers_.run_due(clock_.now);
 }
 
 RawVfioClient VfioServerRig::connect() {

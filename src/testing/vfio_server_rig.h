@@ -13,6 +13,7 @@
 #include "base/event_loop.h"
 #include "base/event_signal.h"
 #include "base/timers.h"
+#include "base/turn_clock.h"
 #include "guestmem/guest_memory.h"
 #include "testing/fake_pci_device.h"
 #include "testing/raw_vfio_client.h"
@@ -50,7 +51,7 @@ class VfioServerRig {
   // One turn of a worker: what is ready, what is due. Does not wait.
   void step();
   // The time moves; step() acts on it.
-  void pass(Duration time) { now_ += time; }
+  void pass(Duration time) { clock_.now += time; }
 
   RawVfioClient connect();
   // Connected and through VERSION.
@@ -64,13 +65,13 @@ class VfioServerRig {
   FakePciDevice& device() { return device_; }
   vfio_user::Server& server() { return *server_; }
   const vfio_user::ServerCounters& counters() const { return server_->counters(); }
-  Instant now() const { return now_; }
+  Instant now() const { return clock_.now; }
 
  private:
   Options options_;
   TempDir directory_;
   std::filesystem::path socket_path_;
-  Instant now_ = Instant{} + std::chrono::hours(1);
+  TurnClock clock_{Instant(std::chrono::hours(1))};
   std::unique_ptr<EventLoop> loop_;
   TimerQueue timers_;
   EventSignal event_signal_;

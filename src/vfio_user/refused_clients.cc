@@ -12,7 +12,7 @@ class RefusedClients::Client final : private Connection::Owner {
   ~Client() override { all_.timers_.cancel(limit_); }
 
   Status start() {
-    limit_ = all_.timers_.set(all_.now_ + kPatience,
+    limit_ = all_.timers_.set(all_.clock_.now + kPatience,
                               [this](Instant) { connection_.close_soon(Connection::Ending{}); });
     return connection_.start();
   }
@@ -26,15 +26,15 @@ class RefusedClients::Client final : private Connection::Owner {
   void on_ended(const Connection::Ending&) override {
     all_.clients_.remove_if([this](const auto& client) { return client.get() == this; });
   }
-  Instant now() const override { return all_.now_; }
+  Instant now() const override { return all_.clock_.now; }
 
   RefusedClients& all_;
   Connection connection_;
   TimerId limit_ = TimerId::kNone;
 };
 
-RefusedClients::RefusedClients(EventLoop& loop, TimerQueue& timers, const Instant& now)
-    : loop_(loop), timers_(timers), now_(now) {}
+RefusedClients::RefusedClients(EventLoop& loop, TimerQueue& timers, const TurnClock& clock)
+    : loop_(loop), timers_(timers), clock_(clock) {}
 
 RefusedClients::~RefusedClients() = default;
 

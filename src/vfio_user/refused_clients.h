@@ -16,6 +16,7 @@
 
 #include "base/event_loop.h"
 #include "base/timers.h"
+#include "base/turn_clock.h"
 #include "base/unique_fd.h"
 #include "vfio_user/connection.h"
 
@@ -26,7 +27,7 @@ class RefusedClients {
   static constexpr std::size_t kMost = 8;
   static constexpr Duration kPatience = std::chrono::seconds(2);
 
-  RefusedClients(EventLoop& loop, TimerQueue& timers, const Instant& now);
+  RefusedClients(EventLoop& loop, TimerQueue& timers, const TurnClock& clock);
   ~RefusedClients();
   RefusedClients(const RefusedClients&) = delete;
   RefusedClients& operator=(const RefusedClients&) = delete;
@@ -40,7 +41,7 @@ class RefusedClients {
 
   EventLoop& loop_;
   TimerQueue& timers_;
-  const Instant& now_;
+  const TurnClock& clock_;
   std::list<std::unique_ptr<Client>> clients_;  // the oldest first
 };
 

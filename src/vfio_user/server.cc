@@ -6,8 +6,9 @@
 namespace paravane::vfio_user {
 
 Result<std::unique_ptr<Server>> Server::listen(ServerConfig config, EventLoop& loop,
-                                               TimerQueue& timers, PciDevice& device,
-                                               GuestMemory& memory, Interrupts& interrupts) {
+                                               TimerQueue& timers, const TurnClock& clock,
+                                               PciDevice& device, GuestMemory& memory,
+                                               Interrupts& interrupts) {
   if (const Status spec = check_spec(device.spec()); !spec) return std::unexpected(spec.error());
   if (interrupts.vectors() != device.spec().msix.vectors) {
     return fail(Errc::kInvalidArgument, "MSI-X: the interrupts have another number of vectors");
@@ -20,6 +21,7 @@ Result<std::unique_ptr<Server>> Server::listen(ServerConfig config, EventLoop& l
   auto server = std::make_unique<ServerImpl>(std::move(config), std::move(*listener),
                                              ServerImpl::Parts{.loop = loop,
                                                                .timers = timers,
+                                                               .clock = clock,
                                                                .device = device,
                                                                .memory = memory,
                                                                .interrupts = interrupts});

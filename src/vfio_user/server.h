@@ -10,8 +10,8 @@
 // came: while an answer is owed (PciDevice returned kLater) the next request
 // waits. A device has at most one answer to give at any time.
 //
-// The worker has to call set_now(), TimerQueue::run_due() and EventLoop::poll()
-// each turn, with a timeout no longer than TimerQueue::next_deadline(): requests
+// The worker has to set the TurnClock and to call TimerQueue::run_due() and
+// EventLoop::poll() each turn, with a timeout no longer than TimerQueue::next_deadline(): requests
 // that are buffered here have a timer that is due at once.
 //
 // Everything a client sends is checked; a broken message ends that connection
@@ -30,6 +30,7 @@
 #include "base/instant.h"
 #include "base/result.h"
 #include "base/timers.h"
+#include "base/turn_clock.h"
 #include "guestmem/guest_memory.h"
 #include "vfio_user/counters.h"
 #include "vfio_user/interrupts.h"
@@ -54,8 +55,9 @@ class Server {
   // Errors: kIo with the path and the reason (directory missing, not writable);
   // kInvalidArgument (the path is too long, the device's spec() cannot be).
   static Result<std::unique_ptr<Server>> listen(ServerConfig config, EventLoop& loop,
-                                                TimerQueue& timers, PciDevice& device,
-                                                GuestMemory& memory, Interrupts& interrupts);
+                                                TimerQueue& timers, const TurnClock& clock,
+                                                PciDevice& device, GuestMemory& memory,
+                                                Interrupts& interrupts);
 
   virtual ~Server() = default;  // disconnects and removes the socket file
 
@@ -72,9 +74,6 @@ class Server {
   // The answer that a device put off. Tokens that nothing is owed for are
   // ignored.
   virtual void answer(ReplyToken token) = 0;
-
-  // The time for handshake limits and rate-limited log lines; call each turn.
-  virtual void set_now(Instant now) = 0;
 };
 
 }  // namespace paravane::vfio_user

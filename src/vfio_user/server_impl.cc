@@ -37,7 +37,7 @@ ServerImpl::ServerImpl(ServerConfig config, Listener listener, const Parts& part
       parts_(parts),
       function_(parts.device, parts.memory, parts.interrupts, counters_),
       listener_(std::move(listener)),
-      refused_clients_(parts.loop, parts.timers, now_) {}
+      refused_clients_(parts.loop, parts.timers, parts.clock) {}
 
 ServerImpl::~ServerImpl() {
   thread_.check();
@@ -85,7 +85,7 @@ void ServerImpl::pause_listening() {
   parts_.loop.unwatch(listener_.fd());
   listening_ = false;
   parts_.timers.cancel(listen_again_);
-  listen_again_ = parts_.timers.set(now_ + kListenAgainAfter, [this](Instant) {
+  listen_again_ = parts_.timers.set(now() + kListenAgainAfter, [this](Instant) {
     listen_again_ = TimerId::kNone;
     if (leaving_) return;  // left() does it
     if (const Status watched = watch_listener(); !watched) pause_listening();
@@ -96,7 +96,7 @@ void ServerImpl::refuse_client(UniqueFd socket) {
   counters_.refused_clients.add();
   const int pid = pid_of_peer(socket.get());
   const Status refused = refused_clients_.add(std::move(socket));
-  if (const auto kept_back = refusals_of_clients_.allow(now_)) {
+  if (const auto kept_back = refusals_of_clients_.allow(now())) {
     log::warn("{}: refused a second client (pid {}): pid {} is being served{}{}", config_.name, pid,
               client_->pid, refused ? "" : "; " + refused.error().message,
               and_kept_back(*kept_back));
@@ -127,7 +127,7 @@ void ServerImpl::accept_client(UniqueFd socket) {
 
 void ServerImpl::limit_client(Duration time, Connection::Ending ending) {
   parts_.timers.cancel(client_->limit);
-  client_->limit = parts_.timers.set(now_ + time, [this, time, ending](Instant) {
+  client_->limit = parts_.timers.set(now() + time, [this, time, ending](Instant) {
     // Nothing of it was read then.
     if (!takes_requests()) return limit_client(time, ending);
     client_->connection.close_soon(ending);
@@ -149,7 +149,7 @@ void ServerImpl::on_request(Request& request) {
   if (request.command() == Command::kDmaUnmap) expire_files_soon();
   if (handled && *handled == Answer::kLater) {
     if (!answered) {
-      owed_ = Owed{.token = token, .request = request.header, .since = now_};
+      owed_ = Owed{.token = token, .request = request.header, .since = now()};
       client_->connection.hold();
       return;
     }
@@ -165,7 +165,7 @@ void ServerImpl::on_request(Request& request) {
 // it closed instead may crash (refused_clients.h).
 void ServerImpl::say_farewell() {
   counters_.broken_connections.add();
-  if (const auto kept_back = comings_and_goings_.allow(now_)) {
+  if (const auto kept_back = comings_and_goings_.allow(now())) {
     log::warn("{}: refused the VMM (pid {}) on {}: {}{}", config_.name, client_->pid,
               config_.socket_path.string(), *client_->session.farewell(),
               and_kept_back(*kept_back));
@@ -184,7 +184,7 @@ void ServerImpl::finish(const Header& request, int error) {
 
 void ServerImpl::note_refusal(const Request& request) {
   counters_.protocol_errors.add();
-  if (const auto kept_back = refusals_.allow(now_)) {
+  if (const auto kept_back = refusals_.allow(now())) {
     const std::string& why = client_->session.why();
     log::warn("{}: refused vfio-user command {} of the VMM{}{}{}", config_.name,
               request.header.command.get(), why.empty() ? "" : ": ", why,
@@ -195,7 +195,7 @@ void ServerImpl::note_refusal(const Request& request) {
 void ServerImpl::note_attached() {
   parts_.timers.cancel(std::exchange(client_->limit, TimerId::kNone));
   counters_.attaches.add();
-  if (const auto kept_back = comings_and_goings_.allow(now_)) {
+  if (const auto kept_back = comings_and_goings_.allow(now())) {
     log::info("{}: VMM attached (pid {}){}", config_.name, client_->pid, and_kept_back(*kept_back));
   }
   parts_.device.on_attach();
@@ -212,9 +212,9 @@ void ServerImpl::warn_of_private_memory() {
 // A file that nothing shows any more (memory that was unplugged) is unmapped when
 // it stays so. No timer runs unless something was unmapped.
 void ServerImpl::expire_files_soon() {
-  parts_.memory.expire_files(now_);
+  parts_.memory.expire_files(now());
   if (expiry_ != TimerId::kNone) return;
-  expiry_ = parts_.timers.set(now_ + kFilesStay, [this](Instant now) {
+  expiry_ = parts_.timers.set(now() + kFilesStay, [this](Instant now) {
     expiry_ = TimerId::kNone;
     parts_.memory.expire_files(now);
   });
@@ -234,7 +234,7 @@ void ServerImpl::answer(ReplyToken token) {
   } else if (owed_ && owed_->token == token) {
     const Owed owed = *std::exchange(owed_, std::nullopt);
     function_.answered();
-    if (now_ - owed.since > kLate) counters_.late_answers.add();
+    if (now() - owed.since > kLate) counters_.late_answers.add();
     finish(owed.request, 0);
     client_->connection.resume();
   }
@@ -242,7 +242,7 @@ void ServerImpl::answer(ReplyToken token) {
 
 void ServerImpl::on_ended(const Connection::Ending& ending) {
   if (ending.broken) counters_.broken_connections.add();
-  if (const auto kept_back = comings_and_goings_.allow(now_)) {
+  if (const auto kept_back = comings_and_goings_.allow(now())) {
     log::info("{}: the connection of the VMM (pid {}) on {} ended: {}{}", config_.name,
               client_->pid, config_.socket_path.string(), ending.reason, and_kept_back(*kept_back));
   }

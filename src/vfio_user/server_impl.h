@@ -18,6 +18,7 @@
 
 #include "base/log_limit.h"
 #include "base/owner_thread.h"
+#include "base/turn_clock.h"
 #include "vfio_user/connection.h"
 #include "vfio_user/function.h"
 #include "vfio_user/listener.h"
@@ -32,6 +33,7 @@ class ServerImpl final : public Server, private Connection::Owner {
   struct Parts {
     EventLoop& loop;
     TimerQueue& timers;
+    const TurnClock& clock;
     PciDevice& device;
     GuestMemory& memory;
     Interrupts& interrupts;
@@ -46,7 +48,6 @@ class ServerImpl final : public Server, private Connection::Owner {
   const ServerCounters& counters() const override { return counters_; }
   void disconnect(const std::string& reason) override;
   void answer(ReplyToken token) override;
-  void set_now(Instant now) override { now_ = now; }
 
  private:
   struct Client {
@@ -78,7 +79,7 @@ class ServerImpl final : public Server, private Connection::Owner {
   // ---- Connection::Owner ----
   void on_request(Request& request) override;
   void on_ended(const Connection::Ending& ending) override;
-  Instant now() const override { return now_; }
+  Instant now() const override { return parts_.clock.now; }
   bool takes_requests() const override { return parts_.device.takes_requests(); }
 
   // Answers with reply_, or with `error` alone.
@@ -102,7 +103,6 @@ class ServerImpl final : public Server, private Connection::Owner {
   std::optional<Client> client_;
   Reply reply_;
 
-  Instant now_{};
   std::uint64_t last_token_ = 0;
   std::optional<Calling> calling_;
   std::optional<Owed> owed_;

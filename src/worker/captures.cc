@@ -109,7 +109,6 @@ Instant Captures::next_end() const {
 }
 
 bool Captures::turn(Instant now, verbs::Budget& /*budget*/) {
-  set_now(now);
   return std::erase_if(active_, [now](Active& active) {
            if (active.capture->last_read() + kReaderTime > now) return false;
            log::warn("{}: the capture has ended: nobody reads it", active.capture->spec().vm);

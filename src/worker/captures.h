@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "base/turn_clock.h"
 #include "model/capture.h"
 #include "sniff/packet_ring.h"
 #include "sniff/sniffer.h"
@@ -62,7 +63,7 @@ class Capture {
 
 class Captures final : public Tenant {
  public:
-  Captures() = default;
+  explicit Captures(const TurnClock& clock) : clock_(clock) {}
   ~Captures() override;
   Captures(const Captures&) = delete;
   Captures& operator=(const Captures&) = delete;
@@ -80,8 +81,7 @@ class Captures final : public Tenant {
   // The adapter goes. A capture that had no other ends.
   void forget(verbs::Adapter& adapter);
 
-  void set_now(Instant now) override { now_ = now; }
-  bool has_work() const override { return next_end() <= now_; }
+  bool has_work() const override { return next_end() <= clock_.now; }
   Instant next_look() override { return next_end(); }
   // Ends those that nobody has read for long.
   bool turn(Instant now, verbs::Budget& budget) override;
@@ -98,8 +98,8 @@ class Captures final : public Tenant {
   static void stop(Active& active);
   Instant next_end() const;
 
+  const TurnClock& clock_;
   std::vector<Active> active_;
-  Instant now_{};
 };
 
 }  // namespace paravane::worker

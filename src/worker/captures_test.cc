@@ -14,10 +14,7 @@ using std::chrono::seconds;
 
 class CapturesTest : public testing::Test {
  protected:
-  CapturesTest() {
-    rig_.connect(rig_.a(), *a_, rig_.b(), *b_);
-    captures_.set_now(rig_.now());
-  }
+  CapturesTest() { rig_.connect(rig_.a(), *a_, rig_.b(), *b_); }
   ~CapturesTest() override {
     captures_.forget(rig_.a().adapter());
     captures_.forget(rig_.b().adapter());
@@ -46,7 +43,7 @@ class CapturesTest : public testing::Test {
   fake::EngineBuffer b_buffer_ = rig_.b().buffer(4096);
   std::unique_ptr<fake::EngineQp> a_ = rig_.a().queue_pair();
   std::unique_ptr<fake::EngineQp> b_ = rig_.b().queue_pair();
-  Captures captures_;
+  Captures captures_{rig_.turn_clock()};
 };
 
 TEST_F(CapturesTest, GiveWhatCameSinceTheLastLook) {

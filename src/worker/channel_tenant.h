@@ -8,6 +8,7 @@
 
 #include <algorithm>
 
+#include "base/turn_clock.h"
 #include "transport/tcp/tcp_transport.h"
 #include "worker/tenant.h"
 
@@ -16,13 +17,12 @@ namespace paravane::worker {
 class ChannelTenant final : public Tenant {
  public:
   // `watch_for`: how long after the last message.
-  ChannelTenant(transport_tcp::TcpTransport& transport, Duration watch_for)
-      : transport_(transport), watch_for_(watch_for) {}
+  ChannelTenant(transport_tcp::TcpTransport& transport, const TurnClock& clock, Duration watch_for)
+      : transport_(transport), clock_(clock), watch_for_(watch_for) {}
 
-  void set_now(Instant now) override { now_ = now; }
   bool has_work() const override { return transport_.has_work(); }
   Instant next_look() override {
-    if (now_ < transport_.last_message() + watch_for_) return now_;
+    if (clock_.now < transport_.last_message() + watch_for_) return clock_.now;
     return transport_.next_look();
   }
   bool turn(Instant now, verbs::Budget& budget) override {
@@ -34,8 +34,8 @@ class ChannelTenant final : public Tenant {
 
  private:
   transport_tcp::TcpTransport& transport_;
+  const TurnClock& clock_;
   Duration watch_for_;
-  Instant now_{};
 };
 
 }  // namespace paravane::worker

@@ -64,15 +64,14 @@ class PricedClock {
 class GuestTenant final : public Tenant {
  public:
   using Guest = std::function<unsigned()>;
-  GuestTenant(device::PvrdmaDevice& device, PricedClock& clock, Guest guest)
-      : device_(device), clock_(clock), guest_(std::move(guest)) {}
+  GuestTenant(DeviceRig& rig, unsigned vm, PricedClock& clock, Guest guest)
+      : rig_(rig), device_(rig.device(vm)), clock_(clock), guest_(std::move(guest)) {}
 
-  void set_now(Instant now) override { device_.set_now(now); }
   bool has_work() const override { return true; }  // messages are waiting at all times
   Instant next_look() override { return device_.next_look(); }
   bool turn(Instant now, verbs::Budget& budget) override {
     const verbs::Budget before = budget;
-    set_now(now);
+    rig_.set_now(now);
     const unsigned messages = guest_();
     device_.poll(budget);
     clock_.charge(before, budget, messages, device_.last_touched());
@@ -80,6 +79,7 @@ class GuestTenant final : public Tenant {
   }
 
  private:
+  DeviceRig& rig_;
   device::PvrdmaDevice& device_;
   PricedClock& clock_;
   Guest guest_;
@@ -90,7 +90,6 @@ class PricedTransport final : public Tenant {
   PricedTransport(verbs::Transport& transport, PricedClock& clock)
       : tenant_(transport), clock_(clock) {}
 
-  void set_now(Instant now) override { tenant_.set_now(now); }
   bool has_work() const override { return tenant_.has_work(); }
   Instant next_look() override { return tenant_.next_look(); }
   bool turn(Instant now, verbs::Budget& budget) override {
@@ -147,9 +146,9 @@ class FairnessTest : public testing::Test {
     Victim first(rig_, 1);
     Victim second(rig_, 2);
     ASSERT_TRUE(first.connected && second.connected);
-    GuestTenant flooder(rig_.device(0), clock_, std::move(flood));
-    GuestTenant one(rig_.device(1), clock_, [&first] { return first.work(); });
-    GuestTenant two(rig_.device(2), clock_, [&second] { return second.work(); });
+    GuestTenant flooder(rig_, 0, clock_, std::move(flood));
+    GuestTenant one(rig_, 1, clock_, [&first] { return first.work(); });
+    GuestTenant two(rig_, 2, clock_, [&second] { return second.work(); });
     PricedTransport transport(rig_.local(), clock_);
     TurnSchedule schedule({}, [this] { return clock_.now(); });
     for (Tenant* tenant : std::initializer_list<Tenant*>{&flooder, &one, &two, &transport}) {

@@ -12,7 +12,6 @@ namespace paravane::worker {
 
 class FakeTenant final : public Tenant {
  public:
-  void set_now(Instant now) override { now_seen = now; }
   bool has_work() const override { return busy; }
   Instant next_look() override { return due; }
   bool turn(Instant now, verbs::Budget& budget) override {
@@ -25,7 +24,6 @@ class FakeTenant final : public Tenant {
   Instant due = kNever;
   std::function<bool(Instant, verbs::Budget&)> on_turn;
   unsigned turns = 0;
-  Instant now_seen{};
   verbs::Budget last_budget;
 };
 

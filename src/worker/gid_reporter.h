@@ -19,7 +19,6 @@ class GidReporter final : public Tenant {
   explicit GidReporter(const fabric::Directory& directory, std::function<void()> changed)
       : directory_(directory), changed_(std::move(changed)) {}
 
-  void set_now(Instant /*now*/) override {}
   bool has_work() const override { return false; }
   Instant next_look() override { return directory_.epoch() == told_ ? kNever : next_; }
   bool turn(Instant now, verbs::Budget& /*budget*/) override {

@@ -21,8 +21,12 @@ transport_impaired::Impairment to_transport(const model::Impairment& impairment,
 }  // namespace
 
 Impairments::Impairments(fabric::Directory& directory, verbs::Transport& local,
-                         verbs::Transport& remote, VmOf vm_of)
-    : directory_(directory), local_(local), remote_(remote), vm_of_(std::move(vm_of)) {
+                         verbs::Transport& remote, const TurnClock& clock, VmOf vm_of)
+    : directory_(directory),
+      local_(local),
+      remote_(remote),
+      clock_(clock),
+      vm_of_(std::move(vm_of)) {
   directory_.set_detour(
       [this](verbs::AdapterId from, const verbs::Gid& dgid, std::optional<verbs::AdapterId> peer) {
         return detour(from, dgid, peer);
@@ -45,10 +49,7 @@ Impairments::Place* Impairments::pick(const model::Impairment& impairment) {
                                 const verbs::Gid& dgid, verbs::GidType type) {
     return directory_.route(from, sgid, dgid, type);
   };
-  Place& made = *places_.emplace_back(std::make_unique<Place>(local_, remote_, find_path));
-  made.local.set_now(now_);
-  made.remote.set_now(now_);
-  return &made;
+  return places_.emplace_back(std::make_unique<Place>(local_, remote_, clock_, find_path)).get();
 }
 
 std::optional<model::ImpairmentStatus> Impairments::set(const model::Impairment& impairment) {
@@ -157,14 +158,6 @@ std::vector<model::CounterGroup> Impairments::counters() const {
                       {"rnr", "of them answered that no receive is posted", one.rnr}}});
   }
   return groups;
-}
-
-void Impairments::set_now(Instant now) {
-  now_ = now;
-  for (const auto& place : places_) {
-    place->local.set_now(now);
-    place->remote.set_now(now);
-  }
 }
 
 bool Impairments::has_work() const {

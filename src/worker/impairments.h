@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "base/turn_clock.h"
 #include "fabric/directory.h"
 #include "model/impairment.h"
 #include "model/stats.h"
@@ -29,7 +30,7 @@ class Impairments final : public Tenant {
 
   // All outlive this, but for `vm_of`.
   Impairments(fabric::Directory& directory, verbs::Transport& local, verbs::Transport& remote,
-              VmOf vm_of);
+              const TurnClock& clock, VmOf vm_of);
   // REQUIRES: the directory has no members that could ask for a path.
   ~Impairments() override;
   Impairments(const Impairments&) = delete;
@@ -46,7 +47,6 @@ class Impairments final : public Tenant {
   std::vector<model::ImpairmentStatus> list() const;
   std::vector<model::CounterGroup> counters() const;
 
-  void set_now(Instant now) override;
   bool has_work() const override;
   Instant next_look() override;
   bool turn(Instant now, verbs::Budget& budget) override;
@@ -54,9 +54,9 @@ class Impairments final : public Tenant {
  private:
   using ImpairedTransport = transport_impaired::ImpairedTransport;
   struct Place {
-    Place(verbs::Transport& local_carrier, verbs::Transport& remote_carrier,
+    Place(verbs::Transport& local_carrier, verbs::Transport& remote_carrier, const TurnClock& clock,
           const ImpairedTransport::FindPath& find_path)
-        : local(local_carrier, find_path), remote(remote_carrier, find_path) {}
+        : local(local_carrier, clock, find_path), remote(remote_carrier, clock, find_path) {}
 
     std::optional<model::Impairment> spec;  // none: free
     std::optional<verbs::Gid> peer;         // when it is named by its address
@@ -75,9 +75,9 @@ class Impairments final : public Tenant {
   fabric::Directory& directory_;
   verbs::Transport& local_;
   verbs::Transport& remote_;
+  const TurnClock& clock_;
   VmOf vm_of_;
   std::vector<std::unique_ptr<Place>> places_;
-  Instant now_{};
 };
 
 }  // namespace paravane::worker

@@ -23,7 +23,6 @@ class ImpairmentsTest : public testing::Test {
   ImpairmentsTest() {
     rig_.directory().set_host(verbs::HostId{7}, "h7", remote_,
                               {{.segment = {}, .gid = kFarGid, .type = kV2}});
-    impairments_.set_now(rig_.now());
   }
   // By which the adapter with that number reaches the GID.
   verbs::Transport* way(unsigned from, const verbs::Gid& to) {
@@ -40,7 +39,7 @@ class ImpairmentsTest : public testing::Test {
   fake::ScriptedTransport remote_;
   std::map<AdapterId, std::string> names_{
       {AdapterId{0}, "a"}, {AdapterId{1}, "b"}, {AdapterId{2}, "c"}};
-  Impairments impairments_{rig_.directory(), rig_.local(), remote_,
+  Impairments impairments_{rig_.directory(), rig_.local(), remote_, rig_.turn_clock(),
                            [this](AdapterId id) { return names_[id]; }};
 };
 

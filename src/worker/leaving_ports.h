@@ -27,7 +27,6 @@ class LeavingPorts final : public Tenant {
   void add(std::unique_ptr<VmPort> port);
 
   // ---- Tenant ----
-  void set_now(Instant /*now*/) override {}
   bool has_work() const override { return !ports_.empty(); }
   Instant next_look() override { return kNever; }
   bool turn(Instant now, verbs::Budget& budget) override;

@@ -45,15 +45,16 @@ class LeavingPortsTest : public testing::Test {
                                 .directory = gids_,
                                 .event_signal = event_signal_,
                                 .mappings = mappings_,
+                                .clock = clock_,
                                 .speech = speech_});
     EXPECT_TRUE(made);
     port_ = std::move(*made);
   }
 
   void turn(Tenant& tenant) {
-    now_ += std::chrono::microseconds(100);
+    clock_.now += std::chrono::microseconds(100);
     verbs::Budget budget{.bytes = 1 << 20, .operations = 256};
-    tenant.turn(now_, budget);
+    tenant.turn(clock_.now, budget);
   }
   void serve() {
     port_->on_readable();
@@ -75,7 +76,7 @@ class LeavingPortsTest : public testing::Test {
   }
 
   TempDir directory_;
-  Instant now_ = Instant{} + std::chrono::hours(1);
+  TurnClock clock_{Instant{} + std::chrono::hours(1)};
   std::unique_ptr<EventLoop> loop_ = *EventLoop::create();
   EventSignal event_signal_;
   transport_local::LocalTransport local_;

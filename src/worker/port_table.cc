@@ -35,8 +35,10 @@ PortTable::PortTable(Worker& worker, std::uint64_t incarnation, PortEvents event
              if (events_.channel_lost) events_.channel_lost(lost);
            }),
       local_tenant_(local_),
-      tcp_tenant_(tcp_, kWatchSockets),
-      impairments_(directory_, local_, tcp_, [this](verbs::AdapterId id) { return vm_of(id); }),
+      tcp_tenant_(tcp_, worker.schedule().turn_clock(), kWatchSockets),
+      impairments_(directory_, local_, tcp_, worker.schedule().turn_clock(),
+                   [this](verbs::AdapterId id) { return vm_of(id); }),
+      captures_(worker.schedule().turn_clock()),
       gid_reporter_(directory_, [this] { report_gids(); }),
       ids_used_(kAdapterIds),
       leaving_([this](verbs::AdapterId id) {
@@ -125,6 +127,7 @@ Status PortTable::add(const VmPortConfig& config) {
                               .directory = directory_,
                               .event_signal = event_signal_,
                               .mappings = mapping_ender_,
+                              .clock = worker_.schedule().turn_clock(),
                               .speech = speech_});
   Status watched;
   if (port) {

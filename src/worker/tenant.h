@@ -23,10 +23,6 @@ class Tenant {
  public:
   virtual ~Tenant() = default;
 
-  // Of this round; also when it is somebody else's turn, because what others do
-  // may reach this tenant.
-  virtual void set_now(Instant now) = 0;
-
   // There is something to do at once.
   virtual bool has_work() const = 0;
   // Otherwise, when it wants a turn though nothing happens; kNever: not at all.

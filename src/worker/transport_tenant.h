@@ -13,7 +13,6 @@ class TransportTenant final : public Tenant {
  public:
   explicit TransportTenant(verbs::Transport& transport) : transport_(transport) {}
 
-  void set_now(Instant /*now*/) override {}
   bool has_work() const override { return transport_.has_work(); }
   Instant next_look() override { return kNever; }
   bool turn(Instant now, verbs::Budget& budget) override {

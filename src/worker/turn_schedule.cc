@@ -33,9 +33,8 @@ void TurnSchedule::remove(Tenant& tenant) {
 
 bool TurnSchedule::round() {
   const Instant now = clock_();
-  time_ = now;
+  turn_clock_.now = now;
   if (processor_time_ && now - processor_read_at_ >= kReadProcessorTime) read_processor_time();
-  for (Entry& entry : entries_) entry.tenant->set_now(now);
   bool worked = false;
   for (std::size_t i = 0; i < entries_.size(); ++i) {
     Entry& entry = entries_[(first_ + i) % entries_.size()];
@@ -54,10 +53,10 @@ bool TurnSchedule::round() {
 
 bool TurnSchedule::give_turn(Entry& entry) {
   verbs::Budget budget{.bytes = limits_.bytes, .operations = limits_.operations};
-  const Instant begin = time_;  // reading the clock costs as much as a short turn
+  const Instant begin = turn_clock_.now;  // reading the clock costs as much as a short turn
   const bool worked = entry.tenant->turn(begin, budget);
-  time_ = clock_();
-  const Duration used = time_ - begin;
+  turn_clock_.now = clock_();
+  const Duration used = turn_clock_.now - begin;
   entry.credit = std::max(entry.credit - charge_for(used), -kMaxDebt);
   TurnCounters& counters = entry.tenant->turn_counters();
   if (worked) counters.turns.add();
@@ -68,7 +67,7 @@ bool TurnSchedule::give_turn(Entry& entry) {
 
 void TurnSchedule::read_processor_time() {
   processor_read_ = processor_time_();
-  processor_read_at_ = time_;
+  processor_read_at_ = turn_clock_.now;
 }
 
 // At most kReadProcessorTime and a round too much: what came between the last reading and

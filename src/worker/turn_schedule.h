@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/instant.h"
+#include "base/turn_clock.h"
 #include "worker/tenant.h"
 
 namespace paravane::worker {
@@ -42,7 +43,9 @@ class TurnSchedule {
   bool round();
 
   // When the last round ended: the clock need not be read again.
-  Instant time() const { return time_; }
+  Instant time() const { return turn_clock_.now; }
+  // For those that are called back within a turn.
+  const TurnClock& turn_clock() const { return turn_clock_; }
 
   // The earliest time at which anyone wants a turn: <= now if somebody has work.
   Instant next_look(Instant now);
@@ -61,7 +64,7 @@ class TurnSchedule {
   TurnLimits limits_;
   Clock clock_;
   ProcessorTime processor_time_;
-  Instant time_{};
+  TurnClock turn_clock_;
   Duration processor_read_{};  // the processor time when it was read last
   Instant processor_read_at_{};
   std::vector<Entry> entries_;

@@ -43,10 +43,20 @@ TEST_F(TurnScheduleTest, GivesNoTurnToThoseWhoWantNone) {
   EXPECT_EQ(schedule_.next_look(now_), kNever);
 }
 
-TEST_F(TurnScheduleTest, TellsEverybodyTheTime) {
-  schedule_.add(calm_);
+TEST_F(TurnScheduleTest, TheTurnClockShowsWhenATurnBegan) {
+  schedule_.add(greedy_);
+  schedule_.add(other_);
+  const auto look = [this](Instant now, verbs::Budget&) {
+    EXPECT_EQ(schedule_.turn_clock().now, now);
+    now_ += milliseconds(1);
+    EXPECT_EQ(schedule_.turn_clock().now, now);
+    return true;
+  };
+  greedy_.busy = other_.busy = true;
+  greedy_.on_turn = other_.on_turn = look;
   schedule_.round();
-  EXPECT_EQ(calm_.now_seen, now_);
+  EXPECT_EQ(other_.turns, 1u);
+  EXPECT_EQ(schedule_.turn_clock().now, now_);
 }
 
 TEST_F(TurnScheduleTest, GivesATurnWhenOneIsDue) {

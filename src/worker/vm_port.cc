@@ -48,8 +48,8 @@ Status VmPort::build() {
   if (!loop) return std::unexpected(loop.error());
   loop_ = std::move(*loop);
   fabric_ = network_.directory.join(id_, name(), config_.device.mac, config_.segment);
-  auto device =
-      device::PvrdmaDevice::create(config_.device, id_, memory_, interrupts_, timers_, *fabric_);
+  auto device = device::PvrdmaDevice::create(config_.device, id_, memory_, interrupts_, timers_,
+                                             network_.clock, *fabric_);
   if (!device) return std::unexpected(device.error());
   device_ = std::move(*device);
   set_connected(config_.connected);
@@ -57,7 +57,7 @@ Status VmPort::build() {
   network_.tcp.attach(device_->adapter());
   on_transport_ = true;
   auto server = vfio_user::Server::listen({.name = name(), .socket_path = config_.socket}, *loop_,
-                                          timers_, *device_, memory_, interrupts_);
+                                          timers_, network_.clock, *device_, memory_, interrupts_);
   if (!server) return std::unexpected(server.error());
   server_ = std::move(*server);
   device_->set_answer([this](vfio_user::ReplyToken token) {
@@ -80,7 +80,7 @@ void VmPort::leave() {
   // The VMM leaves first: that resets the device while all of it is still there.
   server_.reset();
   readable_ = false;
-  watch_.look({.linked = config_.connected}, {}, now_);
+  watch_.look({.linked = config_.connected}, {}, network_.clock.now);
 }
 
 void VmPort::set_connected(bool connected) {
@@ -95,12 +95,6 @@ void VmPort::set_segment(verbs::SegmentId segment) {
   network_.directory.set_segment(id_, segment);
 }
 
-void VmPort::set_now(Instant now) {
-  now_ = now;
-  if (server_) server_->set_now(now);
-  device_->set_now(now);
-}
-
 bool VmPort::has_work() const {
   return readable_ || look_due_ || device_->has_work();
 }
@@ -111,7 +105,6 @@ Instant VmPort::next_look() {
 
 bool VmPort::turn(Instant now, verbs::Budget& budget) {
   const verbs::Budget before = budget;
-  set_now(now);
   bool worked = false;
   if (readable_) {
     readable_ = false;  // the worker's loop says so again while there is more
@@ -132,7 +125,7 @@ bool VmPort::turn(Instant now, verbs::Budget& budget) {
 void VmPort::end_if_fatal() {
   if (!server_->attached()) return;
   if (const std::string_view reason = device_->fatal_reason(); !reason.empty()) {
-    watch_.failed(reason, now_);
+    watch_.failed(reason, network_.clock.now);
     server_->disconnect(std::string(reason));
   }
 }

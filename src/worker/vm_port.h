@@ -15,6 +15,7 @@
 #include "base/event_signal.h"
 #include "base/socket_access.h"
 #include "base/timers.h"
+#include "base/turn_clock.h"
 #include "device/pvrdma_device.h"
 #include "fabric/directory.h"
 #include "guestmem/guest_memory.h"
@@ -43,6 +44,7 @@ struct PortNetwork {
   fabric::Directory& directory;
   EventSignal& event_signal;
   MappingSink& mappings;
+  const TurnClock& clock;
   const PortWatch::Speech& speech;
 };
 
@@ -55,7 +57,6 @@ class VmPort final : public Tenant {
   ~VmPort() override;
 
   // ---- Tenant ----
-  void set_now(Instant now) override;
   bool has_work() const override;
   Instant next_look() override;
   bool turn(Instant now, verbs::Budget& budget) override;
@@ -97,7 +98,6 @@ class VmPort final : public Tenant {
   verbs::AdapterId id_;
   PortNetwork network_;
   PortWatch watch_;
-  Instant now_{};  // of the last turn
   bool readable_ = false;
   bool look_due_ = false;  // something changed outside of a turn
 

@@ -39,8 +39,9 @@ TEST(Cve, CVE_2018_20123_AFailedStartLeaksNothing) {
   for (int i = 0; i < 200; ++i) {
     device::DeviceConfig config;
     config.limits.queue_pairs = i % 2 == 0 ? 0 : 1024;
-    const auto made = device::PvrdmaDevice::create(config, verbs::AdapterId{9}, rig.memory(),
-                                                   rig.interrupts(), rig.timers(), *port);
+    const auto made =
+        device::PvrdmaDevice::create(config, verbs::AdapterId{9}, rig.memory(), rig.interrupts(),
+                                     rig.timers(), rig.turn_clock(), *port);
     EXPECT_EQ(made.has_value(), i % 2 != 0);
   }
   EXPECT_EQ(open_descriptors(), before);

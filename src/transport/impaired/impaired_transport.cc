@@ -39,8 +39,10 @@ bool is_answer(const Outcome& outcome) {
 
 }  // namespace
 
-ImpairedTransport::ImpairedTransport(verbs::Transport& carrier, FindPath find_path)
+ImpairedTransport::ImpairedTransport(verbs::Transport& carrier, const TurnClock& clock,
+                                     FindPath find_path)
     : carrier_(carrier),
+      clock_(clock),
       find_path_(std::move(find_path)),
       name_(std::string(carrier.name()).append(kNameSuffix)) {}
 
@@ -85,7 +87,7 @@ ImpairedTransport::Try ImpairedTransport::next_try(Flow& flow, const SendRequest
            .fate = fate_of(impairment_, {.sender = flow.sender, .message = number})};
   if (only_answer || !takes_receive(request.opcode)) next.fate.receiver_not_ready = false;
   next.hold = hold_of(impairment_, next.fate);
-  next.due = now_ + next.hold;
+  next.due = clock_.now + next.hold;
   if (!flow.tries.empty()) next.due = std::max(next.due, flow.tries.back().due);
   return next;
 }
@@ -118,7 +120,7 @@ std::optional<Outcome> ImpairedTransport::submit_again(QueuePair& qp, const Path
 
 std::optional<Outcome> ImpairedTransport::begin(QueuePair& qp, Flow& flow, const Path& path,
                                                 const Try& next, verbs::Budget& budget) {
-  if (!flow.tries.empty() || next.due > now_) {
+  if (!flow.tries.empty() || next.due > clock_.now) {
     flow.tries.push_back(next);
     await_turn(qp, flow);
     return std::nullopt;
@@ -183,7 +185,6 @@ void ImpairedTransport::cancel(QueuePair& qp) {
 }
 
 void ImpairedTransport::poll(Instant now, verbs::Budget& budget) {
-  now_ = now;
   while (!budget.spent() && next_due() <= now) {
     budget.operations -= 1;
     const auto first = held_.extract(held_.begin());
@@ -215,7 +216,7 @@ void ImpairedTransport::take_turn(QueuePair& qp, Flow& flow, verbs::Budget& budg
   } else {
     drop_all(qp, flow);
   }
-  qp.on_outcome(told, now_);
+  qp.on_outcome(told, clock_.now);
 }
 
 Outcome ImpairedTransport::filter(QueuePair& qp, const Outcome& outcome) {

@@ -36,6 +36,7 @@
 #include <vector>
 
 #include "base/instant.h"
+#include "base/turn_clock.h"
 #include "transport/impaired/impairment.h"
 #include "verbs/queue_pair.h"
 #include "verbs/transport.h"
@@ -72,8 +73,8 @@ class ImpairedTransport final : public verbs::Transport, private verbs::OutcomeF
   using FindPath = std::function<std::optional<verbs::Path>(
       verbs::AdapterId from, const verbs::Gid& sgid, const verbs::Gid& dgid, verbs::GidType type)>;
 
-  // `carrier` outlives us.
-  ImpairedTransport(verbs::Transport& carrier, FindPath find_path);
+  // `carrier` and `clock`, from which delays count, outlive us.
+  ImpairedTransport(verbs::Transport& carrier, const TurnClock& clock, FindPath find_path);
   ImpairedTransport(const ImpairedTransport&) = delete;
   ImpairedTransport& operator=(const ImpairedTransport&) = delete;
 
@@ -86,8 +87,6 @@ class ImpairedTransport final : public verbs::Transport, private verbs::OutcomeF
   // The adapter goes, its queue pairs have: its datagrams too. Its id may be used again.
   void forget(verbs::AdapterId adapter);
 
-  // The time that delays count from. REQUIRES: it does not go back.
-  void set_now(Instant now) { now_ = now; }
   // When poll() has something to do; kNever: nothing is held.
   Instant next_due() const { return held_.empty() ? kNever : held_.begin()->first; }
 
@@ -113,7 +112,7 @@ class ImpairedTransport final : public verbs::Transport, private verbs::OutcomeF
 
   // Carries what is due. The carrier has turns of its own.
   void poll(Instant now, verbs::Budget& budget) override;
-  bool has_work() const override { return next_due() <= now_; }
+  bool has_work() const override { return next_due() <= clock_.now; }
 
  private:
   struct Datagram {
@@ -173,13 +172,13 @@ class ImpairedTransport final : public verbs::Transport, private verbs::OutcomeF
   void carry_datagram(const Datagram& datagram);
 
   verbs::Transport& carrier_;
+  const TurnClock& clock_;
   FindPath find_path_;
   std::string name_;
   Impairment impairment_;
   std::uint64_t changes_ = 0;
   std::uint64_t senders_ = 0;  // since the last change
   Counts counts_;
-  Instant now_{};
   HeldByDue held_;  // of the same due, the older first
   std::unordered_map<const verbs::QueuePair*, Flow> flows_;
   std::size_t next_sweep_ = kMaxFlows;
