@@ -69,7 +69,6 @@ class SoloEngine {
 };
 
 // What a scripted peer answers.
-constexpr verbs::Outcome kNoAnswer{.kind = verbs::Outcome::Kind::kNoAnswer};
 constexpr verbs::Outcome not_ready(std::uint8_t rnr_timer) {
   return {.kind = verbs::Outcome::Kind::kReceiverNotReady, .rnr_timer = rnr_timer};
 }

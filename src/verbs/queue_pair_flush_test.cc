@@ -95,8 +95,8 @@ TEST_F(QueuePairFlushTest, C72OfSharedReceivesOnlyTheOneInHandIsFlushed) {
 }
 
 TEST_F(QueuePairFlushTest, RequestUnderWayIsFlushedFirst) {
-  for (const auto& answer : {std::optional<Outcome>(), std::optional(fake::not_ready(1)),
-                             std::optional(fake::kNoAnswer)}) {
+  for (const auto& answer :
+       {std::optional<Outcome>(), std::optional(fake::not_ready(1)), std::optional(kNoAnswer)}) {
     const auto qp = engine_.ready();
     engine_.transport().answer(answer);
     qp->post(send_request(1, {}));

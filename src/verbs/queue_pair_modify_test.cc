@@ -193,8 +193,8 @@ TEST_F(QueuePairModifyTest, C71RingsRestartWhenResetIsLeftAndAreNotReadBefore) {
 }
 
 TEST_F(QueuePairModifyTest, C71ResetForgetsWhatIsUnderWayWithoutACompletion) {
-  for (const auto& answer : {std::optional<Outcome>(), std::optional(fake::not_ready(1)),
-                             std::optional(fake::kNoAnswer)}) {
+  for (const auto& answer :
+       {std::optional<Outcome>(), std::optional(fake::not_ready(1)), std::optional(kNoAnswer)}) {
     const auto qp = in(kReadyToSend);
     engine_.transport().answer(answer);
     qp->post(send_request(1, {}));

@@ -222,7 +222,7 @@ void Requester::on_outcome(const Outcome& told, Instant now) {
   if (carried_ == 0) return;
   const Outcome outcome = filter_ != nullptr ? filter_->filter(qp_, told) : told;
   if (phase_ == Phase::kBlocked) phase_ = Phase::kOpen;
-  if (outcome.kind == Outcome::Kind::kDone) {
+  if (is_done(outcome)) {
     if (qp_.adapter_.observer() != nullptr) [[unlikely]]
       tell_answer(outcome);
     --carried_;

@@ -10,7 +10,6 @@ namespace paravane::verbs {
 namespace {
 
 using fake::EngineQp;
-using fake::kNoAnswer;
 using fake::send_request;
 using fake::SoloEngine;
 using std::chrono::milliseconds;

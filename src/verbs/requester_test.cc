@@ -157,7 +157,7 @@ TEST_F(RequesterTest, PeerThatIsReadyEndsTheRnrWait) {
 TEST_F(RequesterTest, PeerThatIsReadyEndsNoOtherWait) {
   const auto unanswered = engine_.ready();
   const auto carried = engine_.ready();
-  engine_.transport().answer(fake::kNoAnswer);
+  engine_.transport().answer(kNoAnswer);
   engine_.transport().answer(std::nullopt);
   unanswered->post(send_request(1, {}));
   carried->post(send_request(2, {}));
@@ -170,7 +170,7 @@ TEST_F(RequesterTest, PeerThatIsReadyEndsNoOtherWait) {
 
 TEST_F(RequesterTest, NoAnswerIsRetriedAfterTheAckTimeout) {
   const auto qp = ready(10, 3, 7);  // 4.194304 ms
-  engine_.transport().answer_always(fake::kNoAnswer);
+  engine_.transport().answer_always(kNoAnswer);
   qp->post(send_request(1, {}));
   const Duration timeout = ack_timeout(10);
 
@@ -188,7 +188,7 @@ TEST_F(RequesterTest, NoAnswerIsRetriedAfterTheAckTimeout) {
 
 TEST_F(RequesterTest, NoRetriesMeansOneTry) {
   const auto qp = ready(1, 0, 7);
-  engine_.transport().answer_always(fake::kNoAnswer);
+  engine_.transport().answer_always(kNoAnswer);
   qp->post(send_request(1, {}));
   engine_.advance(milliseconds(1));
   EXPECT_EQ(engine_.transport().submitted().size(), 1u);
@@ -197,7 +197,7 @@ TEST_F(RequesterTest, NoRetriesMeansOneTry) {
 
 TEST_F(RequesterTest, TimeoutZeroIsForEver) {
   const auto qp = ready(0, 0, 7);
-  engine_.transport().answer_always(fake::kNoAnswer);
+  engine_.transport().answer_always(kNoAnswer);
   qp->post(send_request(1, {}));
   engine_.advance(std::chrono::minutes(10));
   EXPECT_EQ(qp->sends.size(), 0u);
@@ -210,7 +210,7 @@ TEST_F(RequesterTest, TimeoutZeroIsForEver) {
 TEST_F(RequesterTest, RnrIsAnAnswerAndResetsTheRetries) {
   const auto qp = ready(1, 1, 7);
   for (int i = 0; i < 5; ++i) {
-    engine_.transport().answer(fake::kNoAnswer);
+    engine_.transport().answer(kNoAnswer);
     engine_.transport().answer(not_ready(1));
   }
   qp->post(send_request(1, {}));

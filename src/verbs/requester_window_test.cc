@@ -11,7 +11,6 @@ namespace {
 
 using fake::absent;
 using fake::EngineQp;
-using fake::kNoAnswer;
 using fake::not_ready;
 using fake::read_request;
 using fake::refused;

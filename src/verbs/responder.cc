@@ -30,8 +30,6 @@ bool is_supported(WrOpcode opcode) {
          opcode == WrOpcode::kRdmaWriteWithImm || brings_bytes(opcode);
 }
 
-constexpr Outcome kNoAnswer{.kind = Outcome::Kind::kNoAnswer};
-
 Outcome refused(WcStatus status) {
   return {.kind = Outcome::Kind::kRefused, .status = status};
 }
@@ -59,7 +57,7 @@ Outcome Responder::begin(const RemoteRequest& request) {
   }
   request_ = request;
   const Outcome outcome = judge();
-  if (outcome.kind == Outcome::Kind::kDone) {
+  if (is_done(outcome)) {
     session_ = ++qp.adapter.last_session_;
   } else if (qp_.adapter_.observer() != nullptr) [[unlikely]] {
     tell_refusal(request, outcome);
@@ -82,7 +80,7 @@ Outcome Responder::judge() {
     return refuse(WcStatus::kRemoteInvalidRequest, QpEvent::kRequestError);
   }
   if (consumes_receive(request_.opcode)) {
-    if (const Outcome outcome = want_receive(); outcome.kind != Outcome::Kind::kDone) {
+    if (const Outcome outcome = want_receive(); !is_done(outcome)) {
       return outcome;
     }
   }
@@ -183,7 +181,7 @@ Outcome Responder::atomic(std::uint64_t& before) {
   }
   ExtentList& word = qp_.impl_->adapter.scratch_front_;
   word.clear();
-  if (const Outcome found = extents(0, kAtomicBytes, word); found.kind != Outcome::Kind::kDone) {
+  if (const Outcome found = extents(0, kAtomicBytes, word); !is_done(found)) {
     return found;
   }
   const bool adds = request_.opcode == WrOpcode::kFetchAndAdd;

@@ -141,7 +141,7 @@ bool Responder::fits_datagram(const DatagramSource& source, std::uint64_t payloa
     return false;
   }
   request_ = RemoteRequest{};
-  if (want_receive().kind != Outcome::Kind::kDone) return false;
+  if (!is_done(want_receive())) return false;
   return kGrhBytes + payload_bytes <= receive_.sges.total_bytes();
 }
 

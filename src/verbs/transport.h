@@ -44,6 +44,13 @@ struct alignas(4) Outcome {
   std::uint8_t rnr_timer = 0;  // IBTA encoding, 0..31
 };
 
+// The outcome of a try that no peer was there for.
+inline constexpr Outcome kNoAnswer{.kind = Outcome::Kind::kNoAnswer};
+
+constexpr bool is_done(const Outcome& outcome) {
+  return outcome.kind == Outcome::Kind::kDone;
+}
+
 // A message of up to this size is resolved whole, on both sides, before its first
 // byte moves: QueuePair::gather() comes first, then Responder::begin(), then
 // Responder::extents(), each for all of it. That is what judges its keys; only

@@ -10,6 +10,7 @@
 
 namespace paravane::transport_impaired {
 
+using verbs::kNoAnswer;
 using verbs::Outcome;
 using verbs::Path;
 using verbs::QueuePair;
@@ -17,7 +18,6 @@ using verbs::SendRequest;
 
 namespace {
 
-constexpr Outcome kNoAnswer{.kind = Outcome::Kind::kNoAnswer};
 constexpr Outcome kAnswerLost{.kind = Outcome::Kind::kAnswerLost};
 
 // 0.64 ms: what programs give their queue pairs.
@@ -25,10 +25,6 @@ constexpr Outcome kNotReady{.kind = Outcome::Kind::kReceiverNotReady, .rnr_timer
 
 bool takes_receive(verbs::WrOpcode opcode) {
   return verbs::is_send(opcode) || opcode == verbs::WrOpcode::kRdmaWriteWithImm;
-}
-
-bool is_done(const Outcome& outcome) {
-  return outcome.kind == Outcome::Kind::kDone;
 }
 
 // The peer has said it.

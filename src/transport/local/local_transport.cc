@@ -14,14 +14,13 @@ namespace paravane::transport_local {
 
 using verbs::AdapterId;
 using verbs::Budget;
+using verbs::kNoAnswer;
 using verbs::Outcome;
 using verbs::Path;
 using verbs::QueuePair;
 using verbs::SendRequest;
 
 namespace {
-
-constexpr Outcome kNoAnswer{.kind = Outcome::Kind::kNoAnswer};
 
 verbs::RemoteRequest remote_request(const QueuePair& qp, const SendRequest& request,
                                     std::uint64_t length) {
@@ -35,10 +34,6 @@ verbs::RemoteRequest remote_request(const QueuePair& qp, const SendRequest& requ
           .compare_add = request.compare_add,
           .swap = request.swap,
           .serial = request.serial};
-}
-
-bool is_done(const Outcome& outcome) {
-  return outcome.kind == Outcome::Kind::kDone;
 }
 
 }  // namespace

@@ -10,13 +10,12 @@
 
 namespace paravane::transport_tcp {
 
+using verbs::kNoAnswer;
 using verbs::Outcome;
 using verbs::RemoteRequest;
 using verbs::WrOpcode;
 
 namespace {
-
-constexpr Outcome kNoAnswer{.kind = Outcome::Kind::kNoAnswer};
 
 // READs and atomics that a peer may have under way, whatever it agreed with the program.
 constexpr std::size_t kMostAnswers = 256;
@@ -28,10 +27,6 @@ constexpr std::size_t kMostWords = 16;
 constexpr std::size_t kMostPerTurn = sizeof(wire::Opened) + sizeof(wire::Ack) + sizeof(wire::Nak) +
                                      sizeof(wire::Ready) + kMostWords * sizeof(wire::Word) +
                                      sizeof(wire::Data) + wire::kDirectFrom;
-
-bool is_done(const Outcome& outcome) {
-  return outcome.kind == Outcome::Kind::kDone;
-}
 
 std::optional<WrOpcode> opcode_of(std::uint8_t raw) {
   for (const WrOpcode opcode :

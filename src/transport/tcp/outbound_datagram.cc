@@ -36,7 +36,7 @@ bool OutboundDatagram::compose(wire::BlockWriter& block, std::optional<Direct>& 
   ExtentList& extents = channel_->scratch();
   extents.clear();
   const Outcome own = qp_.gather(*request_, 0, bytes, 0, extents);
-  if (own.kind != Outcome::Kind::kDone) {
+  if (!is_done(own)) {
     end(own, channel_->now());
     return false;
   }
@@ -48,7 +48,7 @@ bool OutboundDatagram::compose(wire::BlockWriter& block, std::optional<Direct>& 
 bool OutboundDatagram::gather(const Direct& direct, std::uint64_t done, ExtentList& out) {
   if (request_ == nullptr || request_->serial != direct.serial) return false;
   const Outcome own = qp_.gather(*request_, done, direct.bytes - done, 0, out);
-  if (own.kind == Outcome::Kind::kDone) return true;
+  if (is_done(own)) return true;
   channel_->forget(*this);
   end(own, channel_->now());
   return false;

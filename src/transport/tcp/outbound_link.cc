@@ -12,19 +12,14 @@
 
 namespace paravane::transport_tcp {
 
+using verbs::kNoAnswer;
 using verbs::Outcome;
 
 namespace {
 
-constexpr Outcome kNoAnswer{.kind = Outcome::Kind::kNoAnswer};
-
 // What the longest turn of a link puts into a block.
 constexpr std::size_t kMostPerTurn =
     sizeof(wire::Abort) + sizeof(wire::Open) + sizeof(wire::Request) + wire::kDirectFrom;
-
-bool is_done(const Outcome& outcome) {
-  return outcome.kind == Outcome::Kind::kDone;
-}
 
 wire::GidBytes bytes_of(const verbs::Gid& gid) {
   return gid.raw;

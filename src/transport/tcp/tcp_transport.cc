@@ -15,13 +15,12 @@ using verbs::AdapterId;
 using verbs::Gid;
 using verbs::GidType;
 using verbs::HostId;
+using verbs::kNoAnswer;
 using verbs::Outcome;
 using verbs::Path;
 using verbs::QueuePair;
 
 namespace {
-
-constexpr Outcome kNoAnswer{.kind = Outcome::Kind::kNoAnswer};
 
 // As a NIC that has a backlog: the datagram stays in the guest's queue for a while. It is
 // lost, as datagrams may be, when that does not end.
@@ -195,7 +194,7 @@ std::optional<Outcome> TcpTransport::send_datagram(QueuePair& qp, const Path& pa
                                                    const verbs::SendRequest& request) {
   scratch_.clear();
   const Outcome local = qp.gather(request, 0, request.sges.total_bytes(), 0, scratch_);
-  if (local.kind != Outcome::Kind::kDone) return local;
+  if (!is_done(local)) return local;
   const auto host = hosts_.find(path.host);
   if (host == hosts_.end() || !host->second.channel || !host->second.channel->is_open()) {
     qp.adapter().counters().datagrams_unreachable.add();
