@@ -61,7 +61,8 @@ verbs::WorkSource::Fetch QueuePair::take_receive(verbs::ReceiveRequest& out) {
 }
 
 bool QueuePair::has_receive() {
-  return receive_ ? receive_->peek() == Fetch::kTaken : spec_.shared_receives->has_receive(*this);
+  return receive_ ? receive_->peek() == RingConsumer::Next::kEntry
+                  : spec_.shared_receives->has_receive(*this);
 }
 
 void QueuePair::restart() {

@@ -59,7 +59,7 @@ SharedReceiveQueue::Fetch SharedReceiveQueue::take(QueuePair& qp, verbs::Receive
   switch (fetched) {
     case Fetch::kTaken:
       judge_limit();
-      if (!waiting_.empty() && ring_.peek() == Fetch::kTaken) wake(1);
+      if (!waiting_.empty() && ring_.peek() == RingConsumer::Next::kEntry) wake(1);
       break;
     case Fetch::kEmpty: line_up(qp); break;
     case Fetch::kBroken: note_broken(); break;
@@ -69,9 +69,9 @@ SharedReceiveQueue::Fetch SharedReceiveQueue::take(QueuePair& qp, verbs::Receive
 }
 
 bool SharedReceiveQueue::has_receive(QueuePair& qp) {
-  const Fetch next = ring_.peek();
-  if (next == Fetch::kEmpty) line_up(qp);
-  return next == Fetch::kTaken;
+  const RingConsumer::Next next = ring_.peek();
+  if (next == RingConsumer::Next::kEmpty) line_up(qp);
+  return next == RingConsumer::Next::kEntry;
 }
 
 bool SharedReceiveQueue::look() {

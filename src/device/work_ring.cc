@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cassert>
 #include <utility>
 
 #include "device/queue_geometry.h"
@@ -25,6 +26,18 @@ struct ReceiveEntry {
 };
 static_assert(sizeof(ReceiveEntry) == 64);
 
+// What a work source says where there is no entry. REQUIRES: `next` is not kEntry.
+verbs::WorkSource::Fetch nothing_taken(RingConsumer::Next next) {
+  switch (next) {
+    case RingConsumer::Next::kEntry: break;
+    case RingConsumer::Next::kEmpty: return verbs::WorkSource::Fetch::kEmpty;
+    case RingConsumer::Next::kAbsent: return verbs::WorkSource::Fetch::kAbsent;
+    case RingConsumer::Next::kBroken: return verbs::WorkSource::Fetch::kBroken;
+  }
+  assert(false);
+  return verbs::WorkSource::Fetch::kEmpty;
+}
+
 }  // namespace
 
 WorkRing::WorkRing(PageList& pages, const RingLayout& layout, Counter& broken_rings)
@@ -32,20 +45,17 @@ WorkRing::WorkRing(PageList& pages, const RingLayout& layout, Counter& broken_ri
       receive_bytes_(std::min<std::uint32_t>(sizeof(ReceiveEntry), layout.element_bytes)),
       broken_rings_(broken_rings) {}
 
-WorkRing::Fetch WorkRing::peek() {
-  switch (ring_.peek()) {
-    case RingConsumer::Next::kEntry: return Fetch::kTaken;
-    case RingConsumer::Next::kEmpty: return Fetch::kEmpty;
-    case RingConsumer::Next::kAbsent: return Fetch::kAbsent;
-    case RingConsumer::Next::kBroken: break;
+RingConsumer::Next WorkRing::peek() {
+  const RingConsumer::Next next = ring_.peek();
+  if (next == RingConsumer::Next::kBroken && !std::exchange(counted_broken_, true)) {
+    broken_rings_.add();
   }
-  if (!std::exchange(counted_broken_, true)) broken_rings_.add();
-  return Fetch::kBroken;
+  return next;
 }
 
 WorkRing::Fetch WorkRing::take_send(const WorkDecoder& decoder, verbs::SendRequest& out) {
-  const Fetch ready = peek();
-  if (ready != Fetch::kTaken) return ready;
+  const RingConsumer::Next next = peek();
+  if (next != RingConsumer::Next::kEntry) return nothing_taken(next);
   alignas(64) SendEntry entry;
   if (ring_.copy_head(std::as_writable_bytes(std::span(&entry, 1))) != Reach::kOk) {
     return Fetch::kAbsent;
@@ -60,8 +70,8 @@ WorkRing::Fetch WorkRing::take_send(const WorkDecoder& decoder, verbs::SendReque
 }
 
 WorkRing::Fetch WorkRing::take_receive(const WorkDecoder& decoder, verbs::ReceiveRequest& out) {
-  const Fetch ready = peek();
-  if (ready != Fetch::kTaken) return ready;
+  const RingConsumer::Next next = peek();
+  if (next != RingConsumer::Next::kEntry) return nothing_taken(next);
   alignas(64) ReceiveEntry entry;
   const auto bytes = std::as_writable_bytes(std::span(&entry, 1)).first(receive_bytes_);
   if (ring_.copy_head(bytes) != Reach::kOk) return Fetch::kAbsent;

@@ -25,8 +25,8 @@ class WorkRing {
   // REQUIRES: as RingConsumer; `broken_rings` outlives us.
   WorkRing(PageList& pages, const RingLayout& layout, Counter& broken_rings);
 
-  // Whether there is an entry. A broken ring is counted, once.
-  Fetch peek();
+  // Whether there is an entry; takes nothing. A broken ring is counted, once.
+  RingConsumer::Next peek();
 
   // The head entry, as `decoder` understands it. A receive's slot is given back at
   // once; a send's when completions are shown (ring() is what has to be published).
