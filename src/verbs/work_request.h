@@ -66,7 +66,9 @@ struct ReceiveRequest {
 class WorkSource {
  public:
   enum class Fetch : std::uint8_t {
-    kTaken,  // `out` is filled, the slot is given back
+    // `out` is filled and the entry is passed. When its slot is given back to the guest is for
+    // the source to decide: of a send it may be as late as the completion.
+    kTaken,
     kEmpty,
     kBroken,  // the ring is dead: fatal for the QP
     kAbsent,  // its memory is unmapped at the moment: try later
