@@ -116,6 +116,12 @@ class Adapter {
   // nullptr: nobody. It outlives us, or is taken away before it ends.
   void set_observer(Observer* observer) { observer_ = observer; }
   Observer* observer() const { return observer_; }
+  // Calls tell(Observer&) if there is one. The one place that asks: a caller need not.
+  template <typename Tell>
+  void observe(Tell tell) const {
+    if (observer_ != nullptr) [[unlikely]]
+      tell(*observer_);
+  }
 
   // ---- A life that ends ----
   // While closed, peers find no queue pair here, none of ours works, and no memory

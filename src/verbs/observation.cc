@@ -1,4 +1,4 @@
-// What requesters and responders tell an adapter's observer. Only called when there is one.
+// What requesters and responders tell an adapter's observer. Called by Adapter::observe() alone.
 
 #include <algorithm>
 #include <bit>
@@ -52,47 +52,45 @@ bool can_leave(QueuePair& qp, const SendRequest& request) {
 
 }  // namespace
 
-void Requester::tell_try() {
+void Requester::tell_try(Observer& observer) {
   const SendRequest& request = in_hand();
   if (!can_leave(qp_, request)) return;
-  qp_.adapter_.observer()->on_request(
-      qp_, Direction::kOut, as_the_peer_sees(qp_, request),
-      brings_bytes(request.opcode) ? ReadBytes() : read_own(qp_, request));
+  observer.on_request(qp_, Direction::kOut, as_the_peer_sees(qp_, request),
+                      brings_bytes(request.opcode) ? ReadBytes() : read_own(qp_, request));
 }
 
-void Requester::tell_answer(const Outcome& outcome) {
+void Requester::tell_answer(Observer& observer, const Outcome& outcome) {
   if (qp_.type() != QpType::kReliableConnected) return;
   const SendRequest& request = window_.front();
-  qp_.adapter_.observer()->on_answer(
-      qp_, Direction::kIn, as_the_peer_sees(qp_, request), outcome,
-      brings_bytes(request.opcode) ? read_own(qp_, request) : ReadBytes());
+  observer.on_answer(qp_, Direction::kIn, as_the_peer_sees(qp_, request), outcome,
+                     brings_bytes(request.opcode) ? read_own(qp_, request) : ReadBytes());
 }
 
-void Requester::tell_datagram(const DatagramSource& source) {
+void Requester::tell_datagram(Observer& observer, const DatagramSource& source) {
   const SendRequest& request = in_hand();
   if (!can_leave(qp_, request)) return;
-  qp_.adapter_.observer()->on_datagram(qp_, Direction::kOut, source, request,
-                                       request.sges.total_bytes(), read_own(qp_, request));
+  observer.on_datagram(qp_, Direction::kOut, source, request, request.sges.total_bytes(),
+                       read_own(qp_, request));
 }
 
-void Responder::tell_refusal(const RemoteRequest& request, const Outcome& outcome) {
+void Responder::tell_refusal(Observer& observer, const RemoteRequest& request,
+                             const Outcome& outcome) {
   if (qp_.type() != QpType::kReliableConnected) return;
-  Observer& observer = *qp_.adapter_.observer();
   observer.on_request(qp_, Direction::kIn, request, {});
   observer.on_answer(qp_, Direction::kOut, request, outcome, {});
 }
 
 // All of it is in place, and the program has not heard of it yet.
-void Responder::tell_placed() {
+void Responder::tell_placed(Observer& observer) {
   const ReadBytes bytes = read_by([this](std::uint64_t offset, std::uint64_t length,
                                          ExtentList& out) {
     return find_bytes(request_, {.offset = offset, .length = length}, out) == AccessVerdict::kOk;
   });
-  qp_.adapter_.observer()->on_request(qp_, Direction::kIn, request_,
-                                      brings_bytes(request_.opcode) ? ReadBytes() : bytes);
+  observer.on_request(qp_, Direction::kIn, request_,
+                      brings_bytes(request_.opcode) ? ReadBytes() : bytes);
 }
 
-void Responder::tell_answer(const Outcome& outcome) {
+void Responder::tell_answer(Observer& observer, const Outcome& outcome) {
   ReadBytes bytes;
   if (request_.opcode == WrOpcode::kRdmaRead) {
     bytes = read_by([this](std::uint64_t offset, std::uint64_t length, ExtentList& out) {
@@ -107,24 +105,25 @@ void Responder::tell_answer(const Outcome& outcome) {
       return true;
     };
   }
-  qp_.adapter_.observer()->on_answer(qp_, Direction::kOut, request_, outcome, bytes);
+  observer.on_answer(qp_, Direction::kOut, request_, outcome, bytes);
 }
 
-void Responder::tell_datagram(const DatagramSource& source, const SendRequest& request,
-                              std::uint64_t bytes, const ReceiveRequest& receive) {
+void Responder::tell_datagram(Observer& observer, const DatagramSource& source,
+                              const SendRequest& request, std::uint64_t bytes,
+                              const ReceiveRequest& receive) {
   const ReadBytes placed =
       read_by([this, &receive](std::uint64_t offset, std::uint64_t length, ExtentList& out) {
         return resolve_sges(qp_.adapter_.regions(), receive_pd(), receive.sges,
                             {.offset = kGrhBytes + offset, .length = length}, kAccessLocalWrite,
                             out) == AccessVerdict::kOk;
       });
-  qp_.adapter_.observer()->on_datagram(qp_, Direction::kIn, source, request, bytes, placed);
+  observer.on_datagram(qp_, Direction::kIn, source, request, bytes, placed);
 }
 
-void Responder::tell_dropped(const DatagramSource& source, const SendRequest& request,
-                             std::uint64_t bytes) {
+void Responder::tell_dropped(Observer& observer, const DatagramSource& source,
+                             const SendRequest& request, std::uint64_t bytes) {
   if (qp_.type() == QpType::kReliableConnected) return;
-  qp_.adapter_.observer()->on_datagram(qp_, Direction::kIn, source, request, bytes, {});
+  observer.on_datagram(qp_, Direction::kIn, source, request, bytes, {});
 }
 
 }  // namespace paravane::verbs

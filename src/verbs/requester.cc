@@ -145,8 +145,7 @@ void Requester::attempt(Instant now, Budget& budget) {
 void Requester::attempt_specially(Instant now, Budget& budget) {
   if (next_try_ == NextTry::kNone) return complete(WcStatus::kRetryExceeded);
   const Path* path = qp_.path();
-  if (qp_.adapter_.observer() != nullptr) [[unlikely]]
-    tell_try();
+  qp_.adapter_.observe([&](Observer& observer) { tell_try(observer); });
   if (path == nullptr) return on_no_answer(now);
   carrier_ = path->transport;
   phase_ = Phase::kSubmitting;
@@ -169,8 +168,7 @@ void Requester::attempt_message(Instant now, Budget& budget) {
     phase_ = Phase::kBlocked;
     return;
   }
-  if (qp_.adapter_.observer() != nullptr) [[unlikely]]
-    tell_try();
+  qp_.adapter_.observe([&](Observer& observer) { tell_try(observer); });
   if (path == nullptr) return on_no_answer(now);
   carrier_ = path->transport;
   phase_ = Phase::kSubmitting;
@@ -223,8 +221,7 @@ void Requester::on_outcome(const Outcome& told, Instant now) {
   const Outcome outcome = filter_ != nullptr ? filter_->filter(qp_, told) : told;
   if (phase_ == Phase::kBlocked) phase_ = Phase::kOpen;
   if (is_done(outcome)) {
-    if (qp_.adapter_.observer() != nullptr) [[unlikely]]
-      tell_answer(outcome);
+    qp_.adapter_.observe([&](Observer& observer) { tell_answer(observer, outcome); });
     --carried_;
     if (brings_bytes(window_.front().opcode)) --carried_reads_;
     complete(WcStatus::kSuccess);
@@ -246,8 +243,7 @@ void Requester::give_back_carried() {
 
 void Requester::settle(const Outcome& outcome, Instant now) {
   const bool may_wait = qp_.state() != QpState::kError;  // else it is flushed by run()
-  if (qp_.adapter_.observer() != nullptr) [[unlikely]]
-    tell_answer(outcome);
+  qp_.adapter_.observe([&](Observer& observer) { tell_answer(observer, outcome); });
   if (outcome.kind != Outcome::Kind::kMemoryAbsent) memory_absence_.clear();
   switch (outcome.kind) {
     case Outcome::Kind::kDone: return complete(WcStatus::kSuccess);

@@ -32,6 +32,8 @@
 
 namespace paravane::verbs {
 
+class Observer;
+
 class Requester {
  public:
   explicit Requester(QueuePair& qp) : qp_(qp) {}
@@ -95,10 +97,10 @@ class Requester {
   void on_receiver_not_ready(const Outcome& outcome, Instant now);
   void on_absent_memory(const Outcome& outcome, Instant now);
 
-  // To the adapter's observer. REQUIRES: there is one.
-  void tell_try();                           // of the request in hand
-  void tell_answer(const Outcome& outcome);  // to the oldest
-  void tell_datagram(const DatagramSource& source);
+  // To the adapter's observer, within Adapter::observe().
+  void tell_try(Observer& observer);                             // of the request in hand
+  void tell_answer(Observer& observer, const Outcome& outcome);  // to the oldest
+  void tell_datagram(Observer& observer, const DatagramSource& source);
 
   // The oldest request is over.
   void complete(WcStatus status);

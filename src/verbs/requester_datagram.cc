@@ -38,8 +38,7 @@ std::optional<Outcome> Requester::send_datagram(Budget& budget) {
       .gid_type = source->type,
       .qpn = qp_.number(),
       .qkey = (request.remote_qkey & kUseOwnQkey) != 0 ? qp.attributes.qkey : request.remote_qkey};
-  if (qp_.adapter_.observer() != nullptr) [[unlikely]]
-    tell_datagram(from);
+  qp_.adapter_.observe([&](Observer& observer) { tell_datagram(observer, from); });
   if (is_multicast(request.av.dgid)) return reaches_nobody();
   if (!qp.connection.leads(*source, request.av.dgid)) {
     qp.connection.set(*source, request.av.dgid);

@@ -47,8 +47,7 @@ Outcome Responder::begin(const RemoteRequest& request) {
   session_ = 0;
   peer_waits_ = false;
   if (qp.spec.type != QpType::kReliableConnected || !listens()) {
-    if (qp_.adapter_.observer() != nullptr) [[unlikely]]
-      tell_refusal(request, kNoAnswer);
+    qp_.adapter_.observe([&](Observer& observer) { tell_refusal(observer, request, kNoAnswer); });
     return kNoAnswer;
   }
   if (qp.state == QpState::kReadyToReceive && !qp.announced_established) {
@@ -59,8 +58,8 @@ Outcome Responder::begin(const RemoteRequest& request) {
   const Outcome outcome = judge();
   if (is_done(outcome)) {
     session_ = ++qp.adapter.last_session_;
-  } else if (qp_.adapter_.observer() != nullptr) [[unlikely]] {
-    tell_refusal(request, outcome);
+  } else {
+    qp_.adapter_.observe([&](Observer& observer) { tell_refusal(observer, request, outcome); });
   }
   return outcome;
 }
@@ -157,7 +156,7 @@ Outcome Responder::extents(std::uint64_t offset, std::uint64_t length, ExtentLis
   if (verdict == AccessVerdict::kOk) [[likely]]
     return {};
   const Outcome outcome = answer_to(verdict, request_.opcode);
-  if (qp_.adapter_.observer() != nullptr) tell_refusal(request_, outcome);
+  qp_.adapter_.observe([&](Observer& observer) { tell_refusal(observer, request_, outcome); });
   return outcome;
 }
 
@@ -202,7 +201,7 @@ Outcome Responder::read_extents(const RemoteRequest& read, std::uint64_t offset,
   const AccessVerdict verdict = find_bytes(read, {.offset = offset, .length = length}, out);
   if (verdict == AccessVerdict::kOk) return {};
   const Outcome outcome = answer_to(verdict, WrOpcode::kRdmaRead);
-  if (qp_.adapter_.observer() != nullptr) tell_refusal(read, outcome);
+  qp_.adapter_.observe([&](Observer& observer) { tell_refusal(observer, read, outcome); });
   return outcome;
 }
 
@@ -267,11 +266,9 @@ Completion Responder::completion_of(const ReceiveRequest& receive, WcStatus stat
 Outcome Responder::finish() {
   if (!busy()) return kNoAnswer;
   session_ = 0;
-  if (qp_.adapter_.observer() == nullptr) [[likely]]
-    return deliver();
-  tell_placed();
+  qp_.adapter_.observe([&](Observer& observer) { tell_placed(observer); });
   const Outcome outcome = deliver();
-  tell_answer(outcome);
+  qp_.adapter_.observe([&](Observer& observer) { tell_answer(observer, outcome); });
   return outcome;
 }
 

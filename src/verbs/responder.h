@@ -31,6 +31,7 @@
 
 namespace paravane::verbs {
 
+class Observer;
 class QueuePair;
 
 // A peer's request, by value. From a network it has been parsed and bounded;
@@ -156,13 +157,14 @@ class Responder {
                          std::uint64_t bytes, const ReceiveRequest& receive);
   void drop_datagram(const DatagramSource& source, const SendRequest& request, std::uint64_t bytes);
 
-  // To the adapter's observer. REQUIRES: there is one.
-  void tell_refusal(const RemoteRequest& request, const Outcome& outcome);
-  void tell_placed();
-  void tell_answer(const Outcome& outcome);
-  void tell_datagram(const DatagramSource& source, const SendRequest& request, std::uint64_t bytes,
-                     const ReceiveRequest& receive);
-  void tell_dropped(const DatagramSource& source, const SendRequest& request, std::uint64_t bytes);
+  // To the adapter's observer, within Adapter::observe().
+  void tell_refusal(Observer& observer, const RemoteRequest& request, const Outcome& outcome);
+  void tell_placed(Observer& observer);
+  void tell_answer(Observer& observer, const Outcome& outcome);
+  void tell_datagram(Observer& observer, const DatagramSource& source, const SendRequest& request,
+                     std::uint64_t bytes, const ReceiveRequest& receive);
+  void tell_dropped(Observer& observer, const DatagramSource& source, const SendRequest& request,
+                    std::uint64_t bytes);
 
   // A datagram that is arriving, and the receive that it goes to.
   struct Arrival {

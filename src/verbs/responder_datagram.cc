@@ -113,9 +113,8 @@ void Responder::end_datagram(bool placed, const DatagramSource& source, const Se
 void Responder::complete_datagram(const DatagramSource& source, const SendRequest& request,
                                   std::uint64_t bytes, const ReceiveRequest& receive) {
   QueuePair::Impl& qp = *qp_.impl_;
-  if (qp_.adapter_.observer() != nullptr) [[unlikely]] {
-    tell_datagram(source, request, bytes, receive);
-  }
+  qp_.adapter_.observe(
+      [&](Observer& observer) { tell_datagram(observer, source, request, bytes, receive); });
   ++qp.stats.receives;
   qp.stats.received_bytes += bytes;
   qp.counters().receives.add();
@@ -147,8 +146,7 @@ bool Responder::fits_datagram(const DatagramSource& source, std::uint64_t payloa
 
 void Responder::drop_datagram(const DatagramSource& source, const SendRequest& request,
                               std::uint64_t bytes) {
-  if (qp_.adapter_.observer() != nullptr) [[unlikely]]
-    tell_dropped(source, request, bytes);
+  qp_.adapter_.observe([&](Observer& observer) { tell_dropped(observer, source, request, bytes); });
   qp_.impl_->counters().datagrams_dropped.add();
 }
 
