@@ -1,6 +1,7 @@
 #include "verbs/requester.h"
 
 #include <algorithm>
+#include <cassert>
 
 #include "verbs/ack_timing.h"
 #include "verbs/queue_pair_impl.h"
@@ -49,7 +50,7 @@ bool Requester::run_requests(Instant now, Budget& budget) {
     if (!has_in_hand()) {
       if (!flushing && state != QpState::kReadyToSend) return false;
       if (!has_room()) {
-        phase_ = Phase::kBlocked;
+        step(Event::kBlock);
         return false;
       }
       if (!take(now)) return false;
@@ -107,7 +108,7 @@ void Requester::begin_attempts() {
 
 void Requester::on_absent_ring(Instant now) {
   if (const auto next_look = ring_absence_.next_look(now)) {
-    wait(*next_look, now, Phase::kRingAbsent);
+    wait(Event::kAwaitRing, *next_look, now);
   } else {
     ring_dead_ = true;
     qp_.impl_->fail(QpEvent::kFatal);
@@ -116,7 +117,7 @@ void Requester::on_absent_ring(Instant now) {
 
 bool Requester::blocked_by_others() {
   if (carried_ == 0) return false;
-  phase_ = Phase::kBlocked;
+  step(Event::kBlock);
   return true;
 }
 
@@ -148,9 +149,9 @@ void Requester::attempt_specially(Instant now, Budget& budget) {
   qp_.adapter_.observe([&](Observer& observer) { tell_try(observer); });
   if (path == nullptr) return on_no_answer(now);
   carrier_ = path->transport;
-  phase_ = Phase::kSubmitting;
+  step(Event::kSubmit);
   const std::optional<Outcome> outcome = carrier_->submit_again(qp_, *path, in_hand(), budget);
-  phase_ = Phase::kOpen;
+  step(Event::kReturned);
   if (outcome) return settle(*outcome, now);
   next_try_ = NextTry::kPlain;  // of those that follow
   note_carried();
@@ -165,15 +166,14 @@ bool Requester::may_follow(const SendRequest& request) const {
 void Requester::attempt_message(Instant now, Budget& budget) {
   const Path* path = qp_.path();
   if (carried_ > 0 && (path == nullptr || path->transport != carrier_ || !may_follow(in_hand()))) {
-    phase_ = Phase::kBlocked;
-    return;
+    return step(Event::kBlock);
   }
   qp_.adapter_.observe([&](Observer& observer) { tell_try(observer); });
   if (path == nullptr) return on_no_answer(now);
   carrier_ = path->transport;
-  phase_ = Phase::kSubmitting;
+  step(Event::kSubmit);
   const std::optional<Outcome> outcome = carrier_->submit(qp_, *path, in_hand(), budget);
-  phase_ = Phase::kOpen;
+  step(Event::kReturned);
   if (outcome) {
     if (!blocked_by_others()) settle(*outcome, now);
     return;
@@ -219,14 +219,14 @@ WcStatus Requester::register_fast() {
 void Requester::on_outcome(const Outcome& told, Instant now) {
   if (carried_ == 0) return;
   const Outcome outcome = filter_ != nullptr ? filter_->filter(qp_, told) : told;
-  if (phase_ == Phase::kBlocked) phase_ = Phase::kOpen;
   if (is_done(outcome)) {
+    step_out(Event::kDone);
     qp_.adapter_.observe([&](Observer& observer) { tell_answer(observer, outcome); });
     --carried_;
     if (brings_bytes(window_.front().opcode)) --carried_reads_;
     complete(WcStatus::kSuccess);
   } else {
-    if (phase_ == Phase::kRingAbsent) end_wait();
+    step_out(Event::kFailed);
     give_back_carried();
     settle(outcome, now);
   }
@@ -268,9 +268,8 @@ void Requester::settle(const Outcome& outcome, Instant now) {
 // IBTA 9.7.5.2.3: after the last retry an answer is waited for as long again.
 void Requester::on_no_answer(Instant now) {
   const Duration timeout = ack_timeout(qp_.impl_->attributes.timeout);
-  if (timeout == Duration::zero()) return wait(kLookForPeer, now, Phase::kWaiting);
-  wait(timeout, now, Phase::kWaiting);
-  awaits_answer_ = true;
+  if (timeout == Duration::zero()) return wait(Event::kAwaitPeer, kLookForPeer, now);
+  wait(Event::kAwaitAnswer, timeout, now);
 }
 
 void Requester::on_receiver_not_ready(const Outcome& outcome, Instant now) {
@@ -282,27 +281,21 @@ void Requester::on_receiver_not_ready(const Outcome& outcome, Instant now) {
   }
   ++qp.stats.rnr_waits;
   qp.counters().rnr_waits.add();
-  wait(rnr_wait(outcome.rnr_timer), now, Phase::kWaiting);
-  awaits_receive_ = true;
+  wait(Event::kAwaitReceive, rnr_wait(outcome.rnr_timer), now);
 }
 
 void Requester::on_peer_ready() {
-  if (!awaits_receive_) return;
-  end_wait();
-  qp_.kick();
+  hear(Event::kPeerReady);
 }
 
 // What waits for an answer need not wait for its timer.
 void Requester::on_path_back() {
-  if (!awaits_answer_) return;
-  awaits_answer_ = false;
-  end_wait();
-  qp_.kick();
+  hear(Event::kPathBack);
 }
 
 void Requester::on_absent_memory(const Outcome& outcome, Instant now) {
   if (const auto next_look = memory_absence_.next_look(now)) {
-    wait(*next_look, now, Phase::kWaiting);
+    wait(Event::kAwaitMemory, *next_look, now);
   } else {
     complete(outcome.status);
   }
@@ -367,40 +360,56 @@ void Requester::count_success(const SendRequest& request) {
   qp.counters().sent_bytes.add(bytes);
 }
 
-void Requester::wait(Duration duration, Instant now, Phase phase) {
-  QueuePair::Impl& qp = *qp_.impl_;
-  phase_ = phase;
-  ++qp.adapter.waiting_;
-  const Duration shortest = qp.adapter.waiting_ * kWaitPerWaiter;
-  timer_ = qp.adapter.timers().set(now + std::max(duration, shortest), [this](Instant) {
-    end_wait();
-    qp_.kick();
-  });
+void Requester::step(Event event) {
+  const std::optional<Phase> next = next_phase(phase_, event);
+  assert(next);
+  phase_ = next.value_or(phase_);
 }
 
-void Requester::end_wait() {
+void Requester::wait(Event event, Duration duration, Instant now) {
   QueuePair::Impl& qp = *qp_.impl_;
-  --qp.adapter.waiting_;
-  qp.adapter.timers().cancel(timer_);
+  step(event);
+  ++qp.adapter.waiting_;
+  const Duration shortest = qp.adapter.waiting_ * kWaitPerWaiter;
+  timer_ = qp.adapter.timers().set(now + std::max(duration, shortest),
+                                   [this](Instant) { hear(Event::kTimer); });
+}
+
+void Requester::end_wait(Event event) {
+  const Phase waited = phase_;
+  step(event);
+  --qp_.impl_->adapter.waiting_;
+  qp_.impl_->adapter.timers().cancel(timer_);
   timer_ = TimerId::kNone;
-  phase_ = Phase::kOpen;
-  awaits_receive_ = false;
-  if (!awaits_answer_) return;
-  awaits_answer_ = false;
+  if (waited == Phase::kAwaitsAnswer && event != Event::kPathBack) spend_retry();
+}
+
+// The wait for the ring goes on while what is carried gets done.
+void Requester::step_out(Event event) {
+  if (is_wait(phase_) && next_phase(phase_, event) != phase_) return end_wait(event);
+  step(event);
+}
+
+void Requester::hear(Event event) {
+  if (next_phase(phase_, event) == phase_) return;
+  end_wait(event);
+  qp_.kick();
+}
+
+void Requester::spend_retry() {
   if (retries_left_ == 0) {
     next_try_ = NextTry::kNone;
     return;
   }
   --retries_left_;
-  ++qp.stats.retries;
-  qp.counters().retries.add();
+  ++qp_.impl_->stats.retries;
+  qp_.impl_->counters().retries.add();
 }
 
 void Requester::stop() {
-  if (phase_ == Phase::kWaiting || phase_ == Phase::kRingAbsent) end_wait();
+  step_out(Event::kStop);
   if (carried_ > 0) carrier_->cancel(qp_);
   give_back_carried();
-  if (phase_ == Phase::kBlocked) phase_ = Phase::kOpen;
 }
 
 void Requester::reset() {
@@ -408,7 +417,6 @@ void Requester::reset() {
   qp_.impl_->adapter.window_slots_ -= static_cast<std::uint32_t>(window_.size()) - 1;
   window_.resize(1);
   taken_ = 0;
-  phase_ = Phase::kOpen;
   ring_dead_ = false;
   ring_absence_.clear();
   memory_absence_.clear();

@@ -5,15 +5,7 @@
 // is in hand. An outcome that is not success concerns the oldest, and all that were
 // submitted after it are submitted anew, as on a wire.
 //
-//   kOpen        the request in hand may be tried, or another be taken
-//   kSubmitting  inside Transport::submit()
-//   kBlocked     nothing can be done before the next outcome: the transport has all
-//                that it can carry, or the request in hand must go alone
-//   kWaiting     a timer runs: RNR, no answer, or absent memory
-//   kRingAbsent  nothing in hand; the ring is unmapped, a timer runs
-//
-// Waiting never blocks anybody else: the timer puts the queue pair back into the
-// adapter's order of work.
+// What it may do next, and what it waits for, is its phase (requester_phase.h).
 //
 // Owner thread only.
 
@@ -27,6 +19,7 @@
 #include "base/timers.h"
 #include "verbs/absence.h"
 #include "verbs/queue_pair.h"
+#include "verbs/requester_phase.h"
 #include "verbs/transport.h"
 #include "verbs/work_request.h"
 
@@ -64,7 +57,8 @@ class Requester {
   bool can_run() const { return phase_ == Phase::kOpen; }
 
  private:
-  enum class Phase : std::uint8_t { kOpen, kSubmitting, kBlocked, kWaiting, kRingAbsent };
+  using Phase = RequesterPhase;
+  using Event = RequesterEvent;
 
   // What the next try of the oldest request, in hand, is.
   enum class NextTry : std::uint8_t { kPlain, kOnlyAnswer, kNone };
@@ -107,17 +101,26 @@ class Requester {
   void drop_oldest();
   void count_success(const SendRequest& request);
 
-  void wait(Duration duration, Instant now, Phase phase);
-  void end_wait();
+  // The one place where the phase changes. Waits begin and end by the functions below, which
+  // see to the timer.
+  void step(Event event);
+  // `event` begins a wait.
+  void wait(Event event, Duration duration, Instant now);
+  // `event` ends the wait that there is.
+  void end_wait(Event event);
+  // As step(), of an event that may come in a wait and in other phases.
+  void step_out(Event event);
+  // One that ends the wait for it and concerns nothing else.
+  void hear(Event event);
+  // The retry timer was due, or the wait for it came to nothing.
+  void spend_retry();
 
   QueuePair& qp_;
   Phase phase_ = Phase::kOpen;
-  bool running_ = false;         // within run()
-  bool is_checked_ = false;      // check_send() has passed the request in hand
-  bool ring_dead_ = false;       // until reset()
-  bool awaits_answer_ = false;   // the timer is the retry timer
-  bool awaits_receive_ = false;  // the timer is the RNR timer
-  bool answer_lost_ = false;     // of the oldest request: the peer has it
+  bool running_ = false;      // within run()
+  bool is_checked_ = false;   // check_send() has passed the request in hand
+  bool ring_dead_ = false;    // until reset()
+  bool answer_lost_ = false;  // of the oldest request: the peer has it
   NextTry next_try_ = NextTry::kPlain;
   std::uint8_t retries_left_ = 0;
   std::uint8_t rnr_retries_left_ = 0;
@@ -126,7 +129,7 @@ class Requester {
   std::uint32_t taken_ = 0;          // requests in the window
   std::uint32_t carried_ = 0;        // of them, from the oldest on
   std::uint32_t carried_reads_ = 0;  // of those: READs and atomics
-  TimerId timer_ = TimerId::kNone;
+  TimerId timer_ = TimerId::kNone;   // of a wait
   Absence memory_absence_;
   Absence ring_absence_;
   // The oldest first. One slot stays when it is empty, and all there is on a path that

@@ -110,6 +110,56 @@ TEST_F(RequesterWindow, AWayThatIsBackEndsTheWait) {
   EXPECT_EQ(qp_->qp->stats().retries, 0u);
 }
 
+TEST_F(RequesterWindow, AWayThatIsBackEndsNoOtherWait) {
+  connect();
+  post(1, 1);
+  outcome(not_ready(31));  // 0.49 s
+  qp_->qp->on_path_back();
+  engine_.run();
+  EXPECT_THAT(submitted(), ElementsAre(1));
+  qp_->qp->on_peer_ready();
+  engine_.run();
+  EXPECT_THAT(submitted(), ElementsAre(1, 1));
+}
+
+TEST_F(RequesterWindow, AReceiveOfThePeersEndsNoOtherWait) {
+  connect();
+  post(1, 1);
+  outcome(kNoAnswer);
+  qp_->qp->on_peer_ready();
+  engine_.run();
+  EXPECT_THAT(submitted(), ElementsAre(1));
+}
+
+TEST_F(RequesterWindow, WithoutATimeoutThePeerIsLookedForAndNoRetryIsSpent) {
+  attributes_.timeout = 0;
+  connect();
+  post(1, 1);
+  outcome(kNoAnswer);
+  qp_->qp->on_path_back();
+  engine_.advance(milliseconds(63));
+  EXPECT_THAT(submitted(), ElementsAre(1));
+  engine_.advance(milliseconds(1));
+  EXPECT_THAT(submitted(), ElementsAre(1, 1));
+  EXPECT_EQ(qp_->qp->stats().retries, 0u);
+}
+
+TEST_F(RequesterWindow, TheRingIsWaitedForThroughWhatIsDoneAndNotThroughAFailure) {
+  connect();
+  qp_->post(send_request(1, {}));
+  qp_->post(send_request(2, {}));
+  engine_.run();
+  qp_->work.set_send_answer(WorkSource::Fetch::kAbsent);
+  qp_->qp->kick();
+  engine_.run();
+  const unsigned looks = qp_->work.send_looks();
+  outcome({});
+  EXPECT_EQ(qp_->work.send_looks(), looks);
+  outcome(absent(WcStatus::kRemoteOperationError));
+  engine_.advance(milliseconds(1));
+  EXPECT_THAT(submitted(), ElementsAre(1, 2, 2));
+}
+
 TEST_F(RequesterWindow, NoMoreReadsThanAgreed) {
   connect();
   for (std::uint64_t id = 1; id <= 4; ++id) qp_->post(read_request(id, {}, 0, 0));

@@ -1,0 +1,113 @@
+// The phases of a requester, and what makes it go from one to the next.
+//
+// The rules are data, in one table, so that a reader can see every wait and every way out of
+// it, and a test can walk every pair. Requester takes its phase from nowhere else.
+//
+// A wait (kAwaits...) has a timer, and ends at the latest when that is due. Waiting holds up
+// nothing but this requester: the end of the wait puts the queue pair back into the adapter's
+// order of work.
+
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <utility>
+
+namespace paravane::verbs {
+
+enum class RequesterPhase : std::uint8_t {
+  kOpen,           // the request in hand may be tried, or another be taken
+  kSubmitting,     // inside Transport::submit()
+  kBlocked,        // nothing can be done before the next outcome: the transport has all that
+                   // it can carry, or the request in hand must go alone
+  kAwaitsAnswer,   // the retry timer runs
+  kAwaitsPeer,     // as kAwaitsAnswer of a connection without a timeout, which waits for ever:
+                   // a look now and then whether the peer has come
+  kAwaitsReceive,  // the RNR timer runs
+  kAwaitsMemory,   // memory of either side, or room on a path, is absent at the moment
+  kAwaitsRing,     // nothing in hand, for the ring is unmapped at the moment
+};
+inline constexpr std::size_t kRequesterPhases = 8;
+
+enum class RequesterEvent : std::uint8_t {
+  // What became of the request in hand, or of the look for one.
+  kSubmit,    // it is handed to the transport
+  kReturned,  // the transport has it, or has said what became of it
+  kBlock,     // it, or the next one, has to let those that are carried go first
+  kAwaitAnswer,
+  kAwaitPeer,  // as kAwaitAnswer of a connection without a timeout
+  kAwaitReceive,
+  kAwaitMemory,
+  kAwaitRing,
+  // What comes from outside.
+  kDone,       // the oldest of those that are carried is done
+  kFailed,     // it is not, and all that are carried are in hand again
+  kTimer,      // that of the wait is due
+  kPeerReady,  // the peer has a receive
+  kPathBack,   // there is a way to the peer's host again
+  kStop,       // the queue pair goes to ERR or RESET
+};
+inline constexpr std::size_t kRequesterEvents = 14;
+
+constexpr bool is_wait(RequesterPhase phase) {
+  return phase >= RequesterPhase::kAwaitsAnswer;
+}
+
+// One row for each event, in the order of RequesterEvent; one column for each phase that it
+// finds. nullopt: it cannot come then.
+struct RequesterRow {
+  RequesterEvent event;
+  std::array<std::optional<RequesterPhase>, kRequesterPhases> to;
+};
+
+inline constexpr std::array<RequesterRow, kRequesterEvents> kRequesterTable = [] {
+  using enum RequesterEvent;
+  using To = std::optional<RequesterPhase>;
+  constexpr To none;
+  constexpr To open = RequesterPhase::kOpen;
+  constexpr To submit = RequesterPhase::kSubmitting;
+  constexpr To blocked = RequesterPhase::kBlocked;
+  constexpr To answer = RequesterPhase::kAwaitsAnswer;
+  constexpr To peer = RequesterPhase::kAwaitsPeer;
+  constexpr To receive = RequesterPhase::kAwaitsReceive;
+  constexpr To memory = RequesterPhase::kAwaitsMemory;
+  constexpr To ring = RequesterPhase::kAwaitsRing;
+  // clang-format off
+  return std::array<RequesterRow, kRequesterEvents>{{
+      // in               open     submit  blocked  answer  peer  receive  memory  ring
+      {kSubmit,       {{  submit,  none,   none,    none,   none, none,    none,   none }}},
+      {kReturned,     {{  none,    open,   none,    none,   none, none,    none,   none }}},
+      {kBlock,        {{  blocked, none,   none,    none,   none, none,    none,   none }}},
+      {kAwaitAnswer,  {{  answer,  none,   none,    none,   none, none,    none,   none }}},
+      {kAwaitPeer,    {{  peer,    none,   none,    none,   none, none,    none,   none }}},
+      {kAwaitReceive, {{  receive, none,   none,    none,   none, none,    none,   none }}},
+      {kAwaitMemory,  {{  memory,  none,   none,    none,   none, none,    none,   none }}},
+      {kAwaitRing,    {{  ring,    none,   none,    none,   none, none,    none,   none }}},
+      // Nothing is carried in a wait for what the oldest request needs.
+      {kDone,         {{  open,    none,   open,    none,   none, none,    none,   ring }}},
+      {kFailed,       {{  open,    none,   open,    none,   none, none,    none,   open }}},
+      {kTimer,        {{  none,    none,   none,    open,   open, open,    open,   open }}},
+      // These two come at any time.
+      {kPeerReady,    {{  open,    submit, blocked, answer, peer, open,    memory, ring }}},
+      {kPathBack,     {{  open,    submit, blocked, open,   peer, receive, memory, ring }}},
+      // In submit: the queue pair is its own peer and has failed. The submit has yet to return.
+      {kStop,         {{  open,    submit, open,    open,   open, open,    open,   open }}},
+  }};
+  // clang-format on
+}();
+
+static_assert([] {
+  for (std::size_t i = 0; i < kRequesterEvents; ++i) {
+    if (std::to_underlying(kRequesterTable[i].event) != i) return false;
+  }
+  return true;
+}());
+
+// nullopt: `event` cannot come in `phase`.
+constexpr std::optional<RequesterPhase> next_phase(RequesterPhase phase, RequesterEvent event) {
+  return kRequesterTable[std::to_underlying(event)].to[std::to_underlying(phase)];
+}
+
+}  // namespace paravane::verbs
