@@ -93,17 +93,14 @@ bool Requester::take(Instant now) {
   ring_absence_.clear();
   is_checked_ = false;
   ++taken_;
-  if (taken_ == 1) begin_attempts();
+  if (taken_ == 1) begin_attempt();
   return true;
 }
 
 // Of the oldest request.
-void Requester::begin_attempts() {
-  memory_absence_.clear();
-  answer_lost_ = false;
-  next_try_ = NextTry::kPlain;
-  retries_left_ = qp_.impl_->attributes.retry_count;
-  rnr_retries_left_ = qp_.impl_->attributes.rnr_retry;
+void Requester::begin_attempt() {
+  const QpAttributes& attributes = qp_.impl_->attributes;
+  attempt_ = {.retries_left = attributes.retry_count, .rnr_retries_left = attributes.rnr_retry};
 }
 
 void Requester::on_absent_ring(Instant now) {
@@ -123,7 +120,7 @@ bool Requester::blocked_by_others() {
 
 void Requester::attempt(Instant now, Budget& budget) {
   QueuePair::Impl& qp = *qp_.impl_;
-  if (next_try_ != NextTry::kPlain) return attempt_specially(now, budget);
+  if (attempt_.next != NextTry::kPlain) return attempt_specially(now, budget);
   const SendRequest& request = in_hand();
   if (!is_checked_) {
     const WcStatus status =
@@ -144,7 +141,7 @@ void Requester::attempt(Instant now, Budget& budget) {
 }
 
 void Requester::attempt_specially(Instant now, Budget& budget) {
-  if (next_try_ == NextTry::kNone) return complete(WcStatus::kRetryExceeded);
+  if (attempt_.next == NextTry::kNone) return complete(WcStatus::kRetryExceeded);
   const Path* path = qp_.path();
   qp_.adapter_.observe([&](Observer& observer) { tell_try(observer); });
   if (path == nullptr) return on_no_answer(now);
@@ -153,7 +150,7 @@ void Requester::attempt_specially(Instant now, Budget& budget) {
   const std::optional<Outcome> outcome = carrier_->submit_again(qp_, *path, in_hand(), budget);
   step(Event::kReturned);
   if (outcome) return settle(*outcome, now);
-  next_try_ = NextTry::kPlain;  // of those that follow
+  attempt_.next = NextTry::kPlain;  // of those that follow
   note_carried();
 }
 
@@ -238,20 +235,20 @@ void Requester::give_back_carried() {
   carried_ = 0;
   carried_reads_ = 0;
   is_checked_ = false;
-  next_try_ = answer_lost_ ? NextTry::kOnlyAnswer : NextTry::kPlain;
+  attempt_.next = attempt_.answer_lost ? NextTry::kOnlyAnswer : NextTry::kPlain;
 }
 
 void Requester::settle(const Outcome& outcome, Instant now) {
   const bool may_wait = qp_.state() != QpState::kError;  // else it is flushed by run()
   qp_.adapter_.observe([&](Observer& observer) { tell_answer(observer, outcome); });
-  if (outcome.kind != Outcome::Kind::kMemoryAbsent) memory_absence_.clear();
+  if (outcome.kind != Outcome::Kind::kMemoryAbsent) attempt_.memory_absence.clear();
   switch (outcome.kind) {
     case Outcome::Kind::kDone: return complete(WcStatus::kSuccess);
     case Outcome::Kind::kRefused:
     case Outcome::Kind::kLocalError: return complete(outcome.status);
     case Outcome::Kind::kAnswerLost:
-      answer_lost_ = true;
-      next_try_ = NextTry::kOnlyAnswer;
+      attempt_.answer_lost = true;
+      attempt_.next = NextTry::kOnlyAnswer;
       [[fallthrough]];
     case Outcome::Kind::kNoAnswer:
       if (may_wait) on_no_answer(now);
@@ -274,10 +271,10 @@ void Requester::on_no_answer(Instant now) {
 
 void Requester::on_receiver_not_ready(const Outcome& outcome, Instant now) {
   QueuePair::Impl& qp = *qp_.impl_;
-  retries_left_ = qp.attributes.retry_count;  // it was an answer
+  attempt_.retries_left = qp.attributes.retry_count;  // it was an answer
   if (qp.attributes.rnr_retry != kRnrRetryForEver) {
-    if (rnr_retries_left_ == 0) return complete(WcStatus::kRnrRetryExceeded);
-    --rnr_retries_left_;
+    if (attempt_.rnr_retries_left == 0) return complete(WcStatus::kRnrRetryExceeded);
+    --attempt_.rnr_retries_left;
   }
   ++qp.stats.rnr_waits;
   qp.counters().rnr_waits.add();
@@ -294,7 +291,7 @@ void Requester::on_path_back() {
 }
 
 void Requester::on_absent_memory(const Outcome& outcome, Instant now) {
-  if (const auto next_look = memory_absence_.next_look(now)) {
+  if (const auto next_look = attempt_.memory_absence.next_look(now)) {
     wait(Event::kAwaitMemory, *next_look, now);
   } else {
     complete(outcome.status);
@@ -344,7 +341,7 @@ void Requester::drop_oldest() {
   }
   --taken_;
   is_checked_ = false;
-  if (taken_ > 0) begin_attempts();
+  if (taken_ > 0) begin_attempt();
 }
 
 void Requester::count_success(const SendRequest& request) {
@@ -397,11 +394,11 @@ void Requester::hear(Event event) {
 }
 
 void Requester::spend_retry() {
-  if (retries_left_ == 0) {
-    next_try_ = NextTry::kNone;
+  if (attempt_.retries_left == 0) {
+    attempt_.next = NextTry::kNone;
     return;
   }
-  --retries_left_;
+  --attempt_.retries_left;
   ++qp_.impl_->stats.retries;
   qp_.impl_->counters().retries.add();
 }
@@ -419,7 +416,7 @@ void Requester::reset() {
   taken_ = 0;
   ring_dead_ = false;
   ring_absence_.clear();
-  memory_absence_.clear();
+  attempt_ = {};
 }
 
 }  // namespace paravane::verbs

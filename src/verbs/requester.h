@@ -63,13 +63,22 @@ class Requester {
   // What the next try of the oldest request, in hand, is.
   enum class NextTry : std::uint8_t { kPlain, kOnlyAnswer, kNone };
 
+  // How far it is with getting the oldest request done; each begins anew.
+  struct Attempt {
+    NextTry next = NextTry::kPlain;
+    bool answer_lost = false;  // the peer has it
+    std::uint8_t retries_left = 0;
+    std::uint8_t rnr_retries_left = 0;
+    Absence memory_absence{};
+  };
+
   bool has_in_hand() const { return taken_ > carried_; }
   SendRequest& in_hand() { return window_[carried_]; }
 
   bool run_requests(Instant now, Budget& budget);
   bool take(Instant now);
   bool has_room() const;
-  void begin_attempts();
+  void begin_attempt();
   // Whether it can be under way together with what is carried.
   bool may_follow(const SendRequest& request) const;
   // True: others are under way before the request in hand; it is tried after them.
@@ -117,20 +126,16 @@ class Requester {
 
   QueuePair& qp_;
   Phase phase_ = Phase::kOpen;
-  bool running_ = false;      // within run()
-  bool is_checked_ = false;   // check_send() has passed the request in hand
-  bool ring_dead_ = false;    // until reset()
-  bool answer_lost_ = false;  // of the oldest request: the peer has it
-  NextTry next_try_ = NextTry::kPlain;
-  std::uint8_t retries_left_ = 0;
-  std::uint8_t rnr_retries_left_ = 0;
+  bool running_ = false;     // within run()
+  bool is_checked_ = false;  // check_send() has passed the request in hand
+  bool ring_dead_ = false;   // until reset()
+  Attempt attempt_;
   OutcomeFilter* filter_ = nullptr;
   Transport* carrier_ = nullptr;     // of what is carried or being submitted
   std::uint32_t taken_ = 0;          // requests in the window
   std::uint32_t carried_ = 0;        // of them, from the oldest on
   std::uint32_t carried_reads_ = 0;  // of those: READs and atomics
   TimerId timer_ = TimerId::kNone;   // of a wait
-  Absence memory_absence_;
   Absence ring_absence_;
   // The oldest first. One slot stays when it is empty, and all there is on a path that
   // carries one request at a time: nothing is allocated there.
