@@ -218,6 +218,20 @@ TEST_F(RequesterWindow, AnErrorStateGivesUpWhatIsUnderWay) {
   EXPECT_EQ(qp_->sends.size(), 3u);
 }
 
+TEST_F(RequesterWindow, AnErrorStateFlushesARequestThatHadToLetOthersGoFirst) {
+  connect();
+  SendRequest fenced = send_request(2, {});
+  fenced.fence = true;
+  qp_->post(read_request(1, {}, 0, 0));
+  qp_->post(fenced);
+  engine_.run();
+  EXPECT_THAT(submitted(), ElementsAre(1));
+  ASSERT_TRUE(fake::move(*qp_->qp, QpState::kError, {}));
+  engine_.run();
+  EXPECT_THAT(qp_->sends.wr_ids(), ElementsAre(1, 2));
+  EXPECT_THAT(qp_->sends.statuses(), Each(WcStatus::kFlushed));
+}
+
 TEST_F(RequesterWindow, AnotherPathWaitsUntilThisOneIsEmpty) {
   connect();
   post(1, 2);
