@@ -358,9 +358,8 @@ void Requester::count_success(const SendRequest& request) {
 }
 
 void Requester::step(Event event) {
-  const std::optional<Phase> next = next_phase(phase_, event);
-  assert(next);
-  phase_ = next.value_or(phase_);
+  assert(next_phase(phase_, event));
+  phase_ = step_from(phase_, event);
 }
 
 void Requester::wait(Event event, Duration duration, Instant now) {

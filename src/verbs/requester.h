@@ -63,7 +63,8 @@ class Requester {
   // What the next try of the oldest request, in hand, is.
   enum class NextTry : std::uint8_t { kPlain, kOnlyAnswer, kNone };
 
-  // How far it is with getting the oldest request done; each begins anew.
+  // What was spent on the oldest request, and how it is tried next. Each request begins with
+  // a new one.
   struct Attempt {
     NextTry next = NextTry::kPlain;
     bool answer_lost = false;  // the peer has it
@@ -121,7 +122,7 @@ class Requester {
   void step_out(Event event);
   // One that ends the wait for it and concerns nothing else.
   void hear(Event event);
-  // The retry timer was due, or the wait for it came to nothing.
+  // An answer was waited for: the next try is one of the retries, or none is left.
   void spend_retry();
 
   QueuePair& qp_;

@@ -6,6 +6,8 @@
 // A wait (kAwaits...) has a timer, and ends at the latest when that is due. Waiting holds up
 // nothing but this requester: the end of the wait puts the queue pair back into the adapter's
 // order of work.
+//
+// Values only; any thread.
 
 #pragma once
 
@@ -108,6 +110,23 @@ static_assert([] {
 // nullopt: `event` cannot come in `phase`.
 constexpr std::optional<RequesterPhase> next_phase(RequesterPhase phase, RequesterEvent event) {
   return kRequesterTable[std::to_underlying(event)].to[std::to_underlying(phase)];
+}
+
+// The same table for the data path, which takes two steps with each request: one load, no
+// branch. What cannot come changes nothing.
+inline constexpr auto kRequesterSteps = [] {
+  std::array<std::array<RequesterPhase, kRequesterPhases>, kRequesterEvents> steps{};
+  for (std::size_t event = 0; event < kRequesterEvents; ++event) {
+    for (std::size_t phase = 0; phase < kRequesterPhases; ++phase) {
+      steps[event][phase] =
+          kRequesterTable[event].to[phase].value_or(static_cast<RequesterPhase>(phase));
+    }
+  }
+  return steps;
+}();
+
+constexpr RequesterPhase step_from(RequesterPhase phase, RequesterEvent event) {
+  return kRequesterSteps[std::to_underlying(event)][std::to_underlying(phase)];
 }
 
 }  // namespace paravane::verbs

@@ -75,6 +75,7 @@ TEST(RequesterPhase, EveryPairGoesWhereTheTableSaysOrCannotBe) {
       const std::optional<RequesterPhase> expected =
           move != moves.end() ? std::optional(move->second) : std::nullopt;
       EXPECT_EQ(next_phase(phase, event), expected) << name(phase, event);
+      EXPECT_EQ(step_from(phase, event), expected.value_or(phase)) << name(phase, event);
     }
   }
 }
