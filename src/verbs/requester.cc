@@ -101,6 +101,7 @@ bool Requester::take(Instant now) {
 void Requester::begin_attempt() {
   const QpAttributes& attributes = qp_.impl_->attributes;
   attempt_ = {.retries_left = attributes.retry_count, .rnr_retries_left = attributes.rnr_retry};
+  memory_absence_.clear();
 }
 
 void Requester::on_absent_ring(Instant now) {
@@ -241,7 +242,7 @@ void Requester::give_back_carried() {
 void Requester::settle(const Outcome& outcome, Instant now) {
   const bool may_wait = qp_.state() != QpState::kError;  // else it is flushed by run()
   qp_.adapter_.observe([&](Observer& observer) { tell_answer(observer, outcome); });
-  if (outcome.kind != Outcome::Kind::kMemoryAbsent) attempt_.memory_absence.clear();
+  if (outcome.kind != Outcome::Kind::kMemoryAbsent) memory_absence_.clear();
   switch (outcome.kind) {
     case Outcome::Kind::kDone: return complete(WcStatus::kSuccess);
     case Outcome::Kind::kRefused:
@@ -291,7 +292,7 @@ void Requester::on_path_back() {
 }
 
 void Requester::on_absent_memory(const Outcome& outcome, Instant now) {
-  if (const auto next_look = attempt_.memory_absence.next_look(now)) {
+  if (const auto next_look = memory_absence_.next_look(now)) {
     wait(Event::kAwaitMemory, *next_look, now);
   } else {
     complete(outcome.status);
@@ -415,7 +416,7 @@ void Requester::reset() {
   taken_ = 0;
   ring_dead_ = false;
   ring_absence_.clear();
-  attempt_ = {};
+  memory_absence_.clear();
 }
 
 }  // namespace paravane::verbs

@@ -70,7 +70,6 @@ class Requester {
     bool answer_lost = false;  // the peer has it
     std::uint8_t retries_left = 0;
     std::uint8_t rnr_retries_left = 0;
-    Absence memory_absence{};
   };
 
   bool has_in_hand() const { return taken_ > carried_; }
@@ -137,6 +136,7 @@ class Requester {
   std::uint32_t carried_ = 0;        // of them, from the oldest on
   std::uint32_t carried_reads_ = 0;  // of those: READs and atomics
   TimerId timer_ = TimerId::kNone;   // of a wait
+  Absence memory_absence_;           // of what the oldest request needs
   Absence ring_absence_;
   // The oldest first. One slot stays when it is empty, and all there is on a path that
   // carries one request at a time: nothing is allocated there.
