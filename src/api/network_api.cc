@@ -32,7 +32,7 @@ ApiResponse respond_list(const char* key, const model::ApiResult<std::vector<T>>
 }
 
 ApiResponse switches(model::NetworkManagement& management, const ApiRequest& request) {
-  if (request.method == "GET") return respond_list("vds", management.list_switches());
+  if (request.method == "GET") return respond_list("vds", management.repair_switches());
   if (request.method != "POST") return method_not_allowed(request);
   const auto vds = read_body(request, switch_from_json);
   if (!vds) return invalid(vds.error().message);
@@ -41,7 +41,7 @@ ApiResponse switches(model::NetworkManagement& management, const ApiRequest& req
 
 ApiResponse one_switch(model::NetworkManagement& management, const ApiRequest& request,
                        const std::string& name) {
-  if (request.method == "GET") return respond_with(management.find_switch(name));
+  if (request.method == "GET") return respond_with(management.repair_switch(name));
   if (request.method == "DELETE") return respond_done(management.delete_switch(name));
   if (request.method != "PATCH") return method_not_allowed(request);
   const auto mtu = read_body(request, mtu_from_json);

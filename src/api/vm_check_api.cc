@@ -16,13 +16,13 @@ model::ApiResult<model::VmCheckFacts> gather(model::Management& management,
   if (const auto known = management.find_vm(name); !known) return std::unexpected(known.error());
   const auto status = management.status();
   if (!status) return std::unexpected(status.error());
-  auto switches = management.list_switches();  // also looks at them, and mends them
+  auto switches = management.repair_switches();
   if (!switches) return std::unexpected(switches.error());
   const auto groups = management.list_port_groups();
   if (!groups) return std::unexpected(groups.error());
   auto configuration = management.vmkernel_configuration();
   if (!configuration) return std::unexpected(configuration.error());
-  auto vm = management.find_vm(name);  // as it is now that they were mended
+  auto vm = management.find_vm(name);  // as it is after the repair
   if (!vm) return std::unexpected(vm.error());
   model::VmCheckFacts facts{.vm = std::move(*vm),
                             .host = status->host,

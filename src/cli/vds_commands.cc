@@ -60,7 +60,7 @@ ExitStatus run_delete(const VdsOptions& options, const Context& context) {
 
 ExitStatus run_list(const Context& context) {
   api::ApiClient client = context.client();
-  const auto switches = client.list_switches();
+  const auto switches = client.repair_switches();
   if (!switches) return report(switches.error(), client);
   fmt::print("{}", switch_table(*switches).print(context.format));
   return ExitStatus::kOk;

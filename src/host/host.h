@@ -119,11 +119,11 @@ class Host final : public model::Management, public metrics::MetricsSource {
                                                            const std::string& host) override {
     return network_->remove_switch_host(vds, host);
   }
-  model::ApiResult<std::vector<model::SwitchStatus>> list_switches() override {
-    return network_->list_switches();
+  model::ApiResult<std::vector<model::SwitchStatus>> repair_switches() override {
+    return network_->repair_switches();
   }
-  model::ApiResult<model::SwitchStatus> find_switch(const std::string& name) override {
-    return network_->find_switch(name);
+  model::ApiResult<model::SwitchStatus> repair_switch(const std::string& name) override {
+    return network_->repair_switch(name);
   }
   model::ApiResult<model::PortGroupStatus> create_port_group(
       const model::PortGroup& group) override {

@@ -455,7 +455,7 @@ model::ApiResult<model::SwitchStatus> HostNetwork::remove_switch_host(const std:
   return put(*vds);
 }
 
-model::ApiResult<std::vector<model::SwitchStatus>> HostNetwork::list_switches() {
+model::ApiResult<std::vector<model::SwitchStatus>> HostNetwork::repair_switches() {
   apply();
   std::vector<model::SwitchStatus> list;
   list.reserve(network_.switches.size());
@@ -463,7 +463,7 @@ model::ApiResult<std::vector<model::SwitchStatus>> HostNetwork::list_switches() 
   return list;
 }
 
-model::ApiResult<model::SwitchStatus> HostNetwork::find_switch(const std::string& name) {
+model::ApiResult<model::SwitchStatus> HostNetwork::repair_switch(const std::string& name) {
   const auto vds = model::find_switch(network_, name);
   if (!vds) return std::unexpected(vds.error());
   apply();

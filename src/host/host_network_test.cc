@@ -86,7 +86,7 @@ TEST_F(HostNetworkTest, MakesEveryChangeAtOnce) {
 TEST_F(HostNetworkTest, RemembersAllOfIt) {
   make_lan();
   start();
-  EXPECT_EQ(network_->find_switch("lan")->spec.hosts.at("h1"), "eth1");
+  EXPECT_EQ(network_->repair_switch("lan")->spec.hosts.at("h1"), "eth1");
   EXPECT_EQ(network_->find_port_group("a")->spec.vlan, 10u);
   network_->apply();
   EXPECT_EQ(maker_.last.switches.size(), 1u);
@@ -243,7 +243,7 @@ TEST_F(HostNetworkTest, ShowsWhatCouldNotBeMade) {
                                  .bridges = {"pvs-lan"},
                                  .problems = {"eth1: there is no such NIC"}}},
                    .taps = {{.vm = "db1", .adapter = 1, .problem = "pv-db1: x"}}};
-  const auto list = network_->list_switches();
+  const auto list = network_->repair_switches();
   ASSERT_EQ(list->size(), 1u);
   EXPECT_EQ((*list)[0].host, "h1");
   EXPECT_EQ((*list)[0].form, model::SwitchForm::kPlain);
@@ -253,7 +253,7 @@ TEST_F(HostNetworkTest, ShowsWhatCouldNotBeMade) {
   EXPECT_EQ(network_->tap_problem({.vm = "db2", .adapter = 1, .port_group = "a"}), "");
   EXPECT_THAT(network_->find_port_group("a")->adapters, ElementsAre("db1"));
   maker_.report = {.problem = "cannot make a bridge: Operation not permitted"};
-  EXPECT_THAT(network_->find_switch("lan")->problems, ElementsAre(HasSubstr("not permitted")));
+  EXPECT_THAT(network_->repair_switch("lan")->problems, ElementsAre(HasSubstr("not permitted")));
   EXPECT_THAT(network_->tap_problem(uses_[0]), HasSubstr("not permitted"));
 }
 

@@ -34,9 +34,10 @@ class NetworkManagement {
   virtual ApiResult<SwitchStatus> remove_switch_host(const std::string& vds,
                                                      const std::string& host) = 0;
 
-  // In the order of names. Also looks at what there is on this host and mends it.
-  virtual ApiResult<std::vector<SwitchStatus>> list_switches() = 0;
-  virtual ApiResult<SwitchStatus> find_switch(const std::string& name) = 0;
+  // All, in the order of names, or one: first what this host has of them is compared with the
+  // configuration, and bridges and taps that differ are repaired.
+  virtual ApiResult<std::vector<SwitchStatus>> repair_switches() = 0;
+  virtual ApiResult<SwitchStatus> repair_switch(const std::string& name) = 0;
 
   // REQUIRES: check_port_group(). Errors: kExists, kNotFound (the switch),
   // kLimitReached, kNoSpace, kStore.
