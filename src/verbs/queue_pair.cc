@@ -74,7 +74,7 @@ void QueuePair::kick() {
 
 bool QueuePair::run(Instant now, Budget& budget) {
   Impl& impl = *impl_;
-  if (impl.responder.peer_waits() && impl.responder.receive_came()) tell_peer_ready();
+  if (impl.responder.peer_waits() && impl.responder.take_wakeup()) tell_peer_ready();
   if (impl.state != QpState::kError) {
     const bool more = impl.requester.run(now, budget);
     if (impl.state != QpState::kError) return more;

@@ -119,9 +119,9 @@ class Responder {
   bool flush(Instant now, Budget& budget);
   // A peer was told that there is no receive, and has not come again.
   bool peer_waits() const { return peer_waits_; }
-  // Whether there is one now; says so once. It is not taken: of a shared receive
-  // queue it may be for somebody else.
-  bool receive_came();
+  // True: there is a receive now, and the peer no longer waits. It is not taken: of a
+  // shared receive queue it may be for another queue pair.
+  bool take_wakeup();
 
   // For ERR: whatever a peer has under way here is at its end.
   void stop();
