@@ -60,9 +60,9 @@ verbs::WorkSource::Fetch QueuePair::take_receive(verbs::ReceiveRequest& out) {
   return receive_ ? receive_->take_receive(decoder_, out) : spec_.shared_receives->take(*this, out);
 }
 
-bool QueuePair::has_receive() {
+bool QueuePair::wait_for_receive() {
   return receive_ ? receive_->peek() == RingConsumer::Next::kEntry
-                  : spec_.shared_receives->has_receive(*this);
+                  : spec_.shared_receives->wait_for_receive(*this);
 }
 
 void QueuePair::restart() {

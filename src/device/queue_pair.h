@@ -80,7 +80,7 @@ class QueuePair final : public verbs::WorkSource {
   // ---- verbs::WorkSource ----
   Fetch take_send(verbs::SendRequest& out) override;
   Fetch take_receive(verbs::ReceiveRequest& out) override;
-  bool has_receive() override;
+  bool wait_for_receive() override;
   void restart() override;
 
  private:

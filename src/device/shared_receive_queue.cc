@@ -68,7 +68,7 @@ SharedReceiveQueue::Fetch SharedReceiveQueue::take(QueuePair& qp, verbs::Receive
   return fetched;
 }
 
-bool SharedReceiveQueue::has_receive(QueuePair& qp) {
+bool SharedReceiveQueue::wait_for_receive(QueuePair& qp) {
   const RingConsumer::Next next = ring_.peek();
   if (next == RingConsumer::Next::kEmpty) line_up(qp);
   return next == RingConsumer::Next::kEntry;

@@ -72,7 +72,8 @@ class SharedReceiveQueue {
 
   // For `qp`, which waits in line if there is none.
   Fetch take(QueuePair& qp, verbs::ReceiveRequest& out);
-  bool has_receive(QueuePair& qp);
+  // As take(), but true leaves the receive where it is.
+  bool wait_for_receive(QueuePair& qp);
 
   // A doorbell, or the suspicion of one. True: somebody was woken.
   bool look();

@@ -43,8 +43,8 @@ class ScriptedWork final : public verbs::WorkSource {
     ++receive_looks_;
     return take(receive_answer_, receives_, out);
   }
-  bool has_receive() override {
-    if (shared_ != nullptr) return shared_->has_receive();
+  bool wait_for_receive() override {
+    if (shared_ != nullptr) return shared_->wait_for_receive();
     return receive_answer_ ? *receive_answer_ == Fetch::kTaken : !receives_.empty();
   }
   // The guest has zeroed its indices: what was posted before is gone.

@@ -145,7 +145,7 @@ Outcome Responder::want_receive() {
 
 // Whether the receive is any good is judged when a message comes for it.
 bool Responder::take_wakeup() {
-  const bool came = has_taken() || (!ring_dead_ && qp_.spec().work->has_receive());
+  const bool came = has_taken() || (!ring_dead_ && qp_.spec().work->wait_for_receive());
   if (came) peer_waits_ = false;
   return came;
 }

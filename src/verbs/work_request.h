@@ -76,8 +76,9 @@ class WorkSource {
   virtual ~WorkSource() = default;
   virtual Fetch take_send(SendRequest& out) = 0;
   virtual Fetch take_receive(ReceiveRequest& out) = 0;
-  // Whether take_receive() would fill one now.
-  virtual bool has_receive() = 0;
+  // True: take_receive() would fill one now. False: it would not; where queue pairs wait in
+  // a line for receives that they share, this one stands in it from now on.
+  virtual bool wait_for_receive() = 0;
   // Leaving RESET: the guest has zeroed the ring indices.
   virtual void restart() = 0;
 };
