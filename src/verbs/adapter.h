@@ -178,13 +178,13 @@ class Adapter {
   std::uint32_t qp_cursor_ = 0;  // the last number chosen: numbers come back after 2^24 others
   Line<QueuePair> ready_;
   Observer* observer_ = nullptr;    // looked at for each message, with what follows
-  std::uint64_t last_session_ = 0;  // of Responder, unique in this adapter for ever
+  std::uint64_t last_arrival_ = 0;  // of Responder, unique in this adapter for ever
   std::uint64_t last_serial_ = 0;   // of Requester, likewise
   std::uint64_t last_life_ = 0;     // of QueuePair, likewise
   std::uint32_t waiting_ = 0;       // requesters that wait for a timer
   std::uint32_t window_slots_ = 0;  // of requesters, beyond one each
-  ExtentList scratch_front_;        // for a datagram's header and payload: no allocation
-  ExtentList scratch_rest_;         // per message
+  ExtentList scratch_front_;        // for a datagram's header and payload, and what a responder
+  ExtentList scratch_rest_;         // judges at once: no allocation per message
 };
 
 }  // namespace paravane::verbs

@@ -80,8 +80,7 @@ TEST_F(QueuePairFlushTest, C72OfSharedReceivesOnlyTheOneInHandIsFlushed) {
   ASSERT_TRUE(fake::bring_up(*qp->qp, kReadyToSend, attributes));
   shared.post_receive(receive_request(1, {}));
   shared.post_receive(receive_request(2, {}));
-  ASSERT_EQ(qp->qp->responder().begin({.opcode = WrOpcode::kSend}).kind, Outcome::Kind::kDone);
-  qp->qp->responder().abort();
+  ASSERT_TRUE(qp->qp->responder().begin({.opcode = WrOpcode::kSend}, Arrives::kAtOnce));
   ASSERT_TRUE(move(*qp->qp, kError, {}));
   EXPECT_EQ(event_count(), 0u);
   engine_.run();
@@ -260,12 +259,13 @@ TEST_F(QueuePairFlushTest, FlushIsBoundedByTheBudget) {
 TEST_F(QueuePairFlushTest, ReceiveTakenForAMessageIsFlushedFirst) {
   qp_->work.post_receive(receive_request(1, {}));
   qp_->work.post_receive(receive_request(2, {}));
-  ASSERT_EQ(qp_->qp->responder().begin({.opcode = WrOpcode::kSend}).kind, Outcome::Kind::kDone);
+  auto placement = qp_->qp->responder().begin({.opcode = WrOpcode::kSend}, Arrives::kAtOnce);
+  ASSERT_TRUE(placement);
   ASSERT_TRUE(move(*qp_->qp, kError, {}));
   EXPECT_FALSE(qp_->qp->responder().busy());
   engine_.run();
   EXPECT_THAT(qp_->receives.wr_ids(), ElementsAre(1, 2));
-  EXPECT_EQ(qp_->qp->responder().finish().kind, Outcome::Kind::kNoAnswer);
+  EXPECT_EQ(placement->finish().kind, Outcome::Kind::kNoAnswer);
 }
 
 TEST_F(QueuePairFlushTest, FullCompletionQueueDuringFlushLosesOnlyCompletions) {

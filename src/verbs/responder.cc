@@ -42,26 +42,25 @@ bool Responder::listens() const {
          state == QpState::kSendQueueDrain || state == QpState::kSendQueueError;
 }
 
-Outcome Responder::begin(const RemoteRequest& request) {
+std::expected<Placement, Outcome> Responder::begin(const RemoteRequest& request, Arrives arrives) {
   QueuePair::Impl& qp = *qp_.impl_;
-  session_ = 0;
+  end_placement();
   peer_waits_ = false;
-  if (qp.spec.type != QpType::kReliableConnected || !listens()) {
-    qp_.adapter_.observe([&](Observer& observer) { tell_refusal(observer, request, kNoAnswer); });
-    return kNoAnswer;
-  }
+  const auto refusal = [&](const Outcome& outcome) {
+    qp_.adapter_.observe([&](Observer& observer) { tell_refusal(observer, request, outcome); });
+    return std::unexpected(outcome);
+  };
+  if (qp.spec.type != QpType::kReliableConnected || !listens()) return refusal(kNoAnswer);
   if (qp.state == QpState::kReadyToReceive && !qp.announced_established) {
     qp.announced_established = true;
     qp.adapter.events().on_qp_event(qp.spec.tag, QpEvent::kCommunicationEstablished);
   }
   request_ = request;
-  const Outcome outcome = judge();
-  if (is_done(outcome)) {
-    session_ = ++qp.adapter.last_session_;
-  } else {
-    qp_.adapter_.observe([&](Observer& observer) { tell_refusal(observer, request, outcome); });
+  if (const Outcome judged = judge(); !is_done(judged)) return refusal(judged);
+  if (arrives == Arrives::kInPieces) {
+    if (const Outcome judged = judge_first_slice(); !is_done(judged)) return refusal(judged);
   }
-  return outcome;
+  return std::expected<Placement, Outcome>(std::in_place, Placement::Key(), *this);
 }
 
 // The order of IBTA 9.7.4 and 9.9.3: is the operation one that this queue pair
@@ -111,6 +110,18 @@ Outcome Responder::judge_key() {
       request_.opcode);
 }
 
+// What judge() leaves to the extents of the first slice. An atomic that is answered from
+// memory needs no key any more.
+Outcome Responder::judge_first_slice() {
+  const std::uint64_t bytes = std::min(request_.length, kSliceBytes);
+  const bool is_judged = request_.length > kSliceBytes && request_.opcode != WrOpcode::kRdmaRead;
+  if (bytes == 0 || is_judged || is_atomic(request_.opcode)) return {};
+  ExtentList& scratch = qp_.impl_->adapter.scratch_front_;
+  scratch.clear();
+  const AccessVerdict verdict = find_bytes(request_, {.offset = 0, .length = bytes}, scratch);
+  return verdict == AccessVerdict::kOk ? Outcome{} : answer_to(verdict, request_.opcode);
+}
+
 void Responder::take_in_hand() {
   if (has_receive_) return;
   receive_ = given_back_.back();
@@ -151,7 +162,6 @@ bool Responder::take_wakeup() {
 }
 
 Outcome Responder::extents(std::uint64_t offset, std::uint64_t length, ExtentList& out) {
-  if (!busy()) return kNoAnswer;
   const AccessVerdict verdict = find_bytes(request_, {.offset = offset, .length = length}, out);
   if (verdict == AccessVerdict::kOk) [[likely]]
     return {};
@@ -171,7 +181,6 @@ AccessVerdict Responder::find_bytes(const RemoteRequest& request, Stretch stretc
 }
 
 Outcome Responder::atomic(std::uint64_t& before) {
-  if (!busy()) return kNoAnswer;
   const auto known = std::ranges::find(last_atomics_, request_.serial, &Atomic::serial);
   if (known != last_atomics_.end()) {
     qp_.impl_->counters().duplicates.add();
@@ -264,8 +273,6 @@ Completion Responder::completion_of(const ReceiveRequest& receive, WcStatus stat
 }
 
 Outcome Responder::finish() {
-  if (!busy()) return kNoAnswer;
-  session_ = 0;
   qp_.adapter_.observe([&](Observer& observer) { tell_placed(observer); });
   const Outcome outcome = deliver();
   qp_.adapter_.observe([&](Observer& observer) { tell_answer(observer, outcome); });
@@ -363,7 +370,7 @@ void Responder::wait_for_ring(Instant now) {
 }
 
 void Responder::stop() {
-  abort();
+  end_placement();
   peer_waits_ = false;
   for (const Arrival& arrival : arrivals_) given_back_.push_back(arrival.receive);
   arrivals_.clear();

@@ -2,8 +2,8 @@
 //
 // A request is judged once and whole before its first byte moves (begin, and the
 // first extents for a message of one slice), then placed slice by slice by the
-// transport (extents), then made visible (finish): a receive is taken and
-// completed, or nothing shows but the bytes. The checks
+// transport, by way of the Placement that begin() gives, then made visible: a
+// receive is taken and completed, or nothing shows but the bytes. The checks
 // stand in the order of the specification. A request that begin() refused has
 // placed no byte.
 //
@@ -13,8 +13,10 @@
 
 #include <cstdint>
 #include <deque>
+#include <expected>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "base/instant.h"
@@ -24,6 +26,7 @@
 #include "verbs/completion.h"
 #include "verbs/events.h"
 #include "verbs/memory_region.h"
+#include "verbs/placement.h"
 #include "verbs/sge_walk.h"
 #include "verbs/transport.h"
 #include "verbs/types.h"
@@ -49,44 +52,32 @@ struct RemoteRequest {
   std::uint64_t serial = 0;  // of the requester's: a retry has the same
 };
 
+// How a transport asks for the extents of a message of one slice.
+enum class Arrives : std::uint8_t {
+  kAtOnce,    // straight after begin(): they are judged then
+  kInPieces,  // when bytes have come, later: begin() judges them too, so that the peer hears
+              // of a wrong key before it has sent its bytes
+};
+
 class Responder {
  public:
   explicit Responder(QueuePair& qp) : qp_(qp) {}
+  ~Responder() { end_placement(); }
   Responder(const Responder&) = delete;
   Responder& operator=(const Responder&) = delete;
 
-  // kDone: go on with extents() and finish(). Anything else is the answer to
-  // the peer, and this side has drawn its own conclusions (error completion of
-  // the receive, async event, ERR).
-  Outcome begin(const RemoteRequest& request);
+  // An error is the answer to the peer, and this side has drawn its own conclusions
+  // (error completion of the receive, async event, ERR). Ends a placement that was in
+  // progress.
+  std::expected<Placement, Outcome> begin(const RemoteRequest& request, Arrives arrives);
+  // A Placement is alive.
+  bool busy() const { return placement_ != nullptr; }
 
-  // Where bytes [offset, offset+length) of the message go (or come from, for
-  // RDMA READ). kDone, or the answer to the peer; then what was appended to
-  // `out` is unspecified.
-  Outcome extents(std::uint64_t offset, std::uint64_t length, ExtentList& out);
-
-  // An atomic, after begin(): what the word was before. One whose answer was lost
-  // is answered again from memory, not executed again (IBTA 9.4.5), as long as no more
-  // than max_dest_reads others have come after it.
-  Outcome atomic(std::uint64_t& before);
-
-  // For transports that answer a READ while later requests are carried out: after
-  // begin() and finish(), where bytes [offset, offset+length) of what `read` asks for lie
-  // at this moment. As extents().
+  // For transports that answer a READ while later requests are carried out: after its
+  // placement was finished, where bytes [offset, offset+length) of what `read` asks for lie
+  // at this moment. As Placement::extents().
   Outcome read_extents(const RemoteRequest& read, std::uint64_t offset, std::uint64_t length,
                        ExtentList& out);
-
-  // All bytes are in place.
-  Outcome finish();
-
-  // The requester gave up in the middle, or will begin again. A receive that was
-  // taken stays in hand: the next message uses it, or it is flushed.
-  void abort() { session_ = 0; }
-  bool busy() const { return session_ != 0; }
-
-  // Which request is under way, unique in this adapter for ever; 0: none. Who
-  // comes back after a turn sees whether it is still his.
-  std::uint64_t session() const { return session_; }
 
   // This adapter's memory failed under a copy.
   Outcome memory_failed();
@@ -129,7 +120,18 @@ class Responder {
   void reset();
 
  private:
+  friend class Placement;  // a request's calls, while it is in progress
+
+  Outcome extents(std::uint64_t offset, std::uint64_t length, ExtentList& out);
+  Outcome atomic(std::uint64_t& before);
+  Outcome finish();
+  void end_placement() {
+    if (placement_ != nullptr) placement_->responder_ = nullptr;
+    placement_ = nullptr;
+  }
+
   Outcome judge();
+  Outcome judge_first_slice();
   Outcome judge_receive();
   Outcome judge_key();
   // kDone: a receive is in hand.
@@ -182,7 +184,7 @@ class Responder {
   };
 
   QueuePair& qp_;
-  std::uint64_t session_ = 0;
+  Placement* placement_ = nullptr;   // of request_; it points back
   std::deque<Atomic> last_atomics_;  // the newest last
   bool has_receive_ = false;         // receive_ is taken and not completed
   bool ring_dead_ = false;           // until reset()
@@ -195,5 +197,15 @@ class Responder {
   std::vector<Arrival> arrivals_;           // at most one for each channel
   std::vector<ReceiveRequest> given_back_;  // taken for arrivals that came to nothing
 };
+
+// Here, where a Responder is complete: both are within each message's way.
+inline Placement::Placement(Key /*key*/, Responder& responder) : responder_(&responder) {
+  responder.placement_ = this;
+}
+
+inline Placement::Placement(Placement&& other) noexcept
+    : responder_(std::exchange(other.responder_, nullptr)) {
+  if (responder_ != nullptr) responder_->placement_ = this;
+}
 
 }  // namespace paravane::verbs

@@ -22,14 +22,20 @@ using Kind = Outcome::Kind;
 class ResponderTest : public testing::Test {
  protected:
   Responder& responder() { return qp_->qp->responder(); }
-  // As a transport begins: a message of one slice is resolved at once.
+  // As the transport between hosts begins: a message of one slice is judged at once.
   Outcome begin(const RemoteRequest& request) {
-    const Outcome begun = responder().begin(request);
-    if (begun.kind != Kind::kDone || request.length == 0 || request.length > kSliceBytes) {
-      return begun;
-    }
-    ExtentList extents;
-    return responder().extents(0, request.length, extents);
+    auto begun = responder().begin(request, Arrives::kInPieces);
+    if (!begun) return begun.error();
+    placement_ = std::move(*begun);
+    if (!is_atomic(request.opcode)) return {};
+    ExtentList word;  // whose key is judged when the word is asked for
+    return placement_->extents(0, request.length, word);
+  }
+  Outcome begin_send(EngineQp& qp) {
+    auto begun = qp.qp->responder().begin({.opcode = WrOpcode::kSend}, Arrives::kAtOnce);
+    if (!begun) return begun.error();
+    placement_ = std::move(*begun);
+    return {};
   }
   Outcome begin(WrOpcode opcode, std::uint64_t length = 0) {
     return begin({.opcode = opcode,
@@ -55,6 +61,7 @@ class ResponderTest : public testing::Test {
   SoloEngine engine_;
   EngineBuffer region_ = engine_.vm().buffer(8192);
   std::unique_ptr<EngineQp> qp_ = engine_.ready();
+  std::optional<Placement> placement_;
   ExtentList out_;
 };
 
@@ -68,8 +75,8 @@ TEST_F(ResponderTest, C65NoReceivePostedIsNotReadyWithOurTimer) {
 }
 
 TEST_F(ResponderTest, ReceivesAreCheckedBeforeKeys) {
-  const Outcome outcome = responder().begin(
-      {.opcode = WrOpcode::kRdmaWriteWithImm, .remote_addr = 0, .rkey = 0, .length = 64});
+  const Outcome outcome =
+      begin({.opcode = WrOpcode::kRdmaWriteWithImm, .remote_addr = 0, .rkey = 0, .length = 64});
   EXPECT_EQ(outcome.kind, Kind::kReceiverNotReady);
 }
 
@@ -174,9 +181,9 @@ TEST_F(ResponderTest, AtomicWhoseAnswerWasLostIsAnsweredAgainAndNotExecutedAgain
                         .serial = 1};
   const auto execute = [&] {
     std::uint64_t before = 99;
-    EXPECT_EQ(responder().begin(request).kind, Kind::kDone);
-    EXPECT_EQ(responder().atomic(before).kind, Kind::kDone);
-    EXPECT_EQ(responder().finish().kind, Kind::kDone);
+    EXPECT_EQ(begin(request).kind, Kind::kDone);
+    EXPECT_EQ(placement_->atomic(before).kind, Kind::kDone);
+    EXPECT_EQ(placement_->finish().kind, Kind::kDone);
     return before;
   };
   EXPECT_EQ(execute(), 0u);
@@ -189,17 +196,16 @@ TEST_F(ResponderTest, AtomicWhoseAnswerWasLostIsAnsweredAgainAndNotExecutedAgain
 TEST_F(ResponderTest, AtomicsWhoseAnswersWereLostTogetherAreAllAnsweredAgain) {
   const auto execute = [&](std::uint64_t serial) {
     std::uint64_t before = 99;
-    EXPECT_EQ(responder()
-                  .begin({.opcode = WrOpcode::kFetchAndAdd,
-                          .remote_addr = region_.start,
-                          .rkey = region_.key,
-                          .length = kAtomicBytes,
-                          .compare_add = 5,
-                          .serial = serial})
+    EXPECT_EQ(begin({.opcode = WrOpcode::kFetchAndAdd,
+                     .remote_addr = region_.start,
+                     .rkey = region_.key,
+                     .length = kAtomicBytes,
+                     .compare_add = 5,
+                     .serial = serial})
                   .kind,
               Kind::kDone);
-    EXPECT_EQ(responder().atomic(before).kind, Kind::kDone);
-    EXPECT_EQ(responder().finish().kind, Kind::kDone);
+    EXPECT_EQ(placement_->atomic(before).kind, Kind::kDone);
+    EXPECT_EQ(placement_->finish().kind, Kind::kDone);
     return before;
   };
   const std::uint64_t count = default_attributes().max_dest_reads;
@@ -229,7 +235,7 @@ TEST_F(ResponderTest, ARegionThatGoesWhileItsInvalidationArrivesIsNotTouched) {
   ASSERT_EQ(begin({.opcode = WrOpcode::kSendWithInvalidate, .rkey = key, .length = 8}).kind,
             Kind::kDone);
   ASSERT_TRUE(regions.remove(key));
-  EXPECT_EQ(responder().finish().kind, Kind::kDone);
+  EXPECT_EQ(placement_->finish().kind, Kind::kDone);
   EXPECT_THAT(qp_->receives.statuses(), ElementsAre(WcStatus::kSuccess));
   EXPECT_EQ(qp_->receives.at(0).invalidated_key, key);
 }
@@ -254,7 +260,7 @@ TEST_F(ResponderTest, OnlyTheElementsThatAMessageFillsAreJudged) {
   bad.lkey = 0;
   qp_->post(receive_request(1, {good.sge(0, 32), bad}));
   EXPECT_EQ(begin(WrOpcode::kSend, 32).kind, Kind::kDone);
-  EXPECT_EQ(responder().finish().kind, Kind::kDone);
+  EXPECT_EQ(placement_->finish().kind, Kind::kDone);
 
   qp_->post(receive_request(2, {good.sge(0, 32), bad}));
   expect_refused(begin(WrOpcode::kSend, 33), WcStatus::kRemoteOperationError);
@@ -263,10 +269,10 @@ TEST_F(ResponderTest, OnlyTheElementsThatAMessageFillsAreJudged) {
 
 TEST_F(ResponderTest, OnlyListeningStatesAnswer) {
   const auto fresh = engine_.vm().queue_pair();
-  EXPECT_EQ(fresh->qp->responder().begin({.opcode = WrOpcode::kSend}).kind, Kind::kNoAnswer);
+  EXPECT_EQ(begin_send(*fresh).kind, Kind::kNoAnswer);
   ASSERT_TRUE(fake::bring_up(*fresh->qp, QpState::kInit, default_attributes()));
   fresh->post(receive_request(1, {}));
-  EXPECT_EQ(fresh->qp->responder().begin({.opcode = WrOpcode::kSend}).kind, Kind::kNoAnswer);
+  EXPECT_EQ(begin_send(*fresh).kind, Kind::kNoAnswer);
   EXPECT_EQ(fresh->work.receives_left(), 1u);
 }
 
@@ -277,8 +283,8 @@ TEST_F(ResponderTest, C70ReceivesPostedInInitServeAfterRtr) {
   QpAttributes attributes = default_attributes();
   attributes.av.dgid = SoloEngine::kPeer;
   ASSERT_TRUE(fake::move(*qp->qp, QpState::kReadyToReceive, attributes));
-  EXPECT_EQ(qp->qp->responder().begin({.opcode = WrOpcode::kSend}).kind, Kind::kDone);
-  EXPECT_EQ(qp->qp->responder().finish().kind, Kind::kDone);
+  EXPECT_EQ(begin_send(*qp).kind, Kind::kDone);
+  EXPECT_EQ(placement_->finish().kind, Kind::kDone);
   EXPECT_THAT(qp->receives.wr_ids(), ElementsAre(1));
 }
 
@@ -287,7 +293,9 @@ TEST_F(ResponderTest, FirstMessageInRtrEstablishesTheConnectionOnce) {
   QpAttributes attributes = default_attributes();
   attributes.av.dgid = SoloEngine::kPeer;
   ASSERT_TRUE(fake::bring_up(*qp->qp, QpState::kReadyToReceive, attributes));
-  for (int i = 0; i < 3; ++i) qp->qp->responder().begin({.opcode = WrOpcode::kRdmaWrite});
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_TRUE(qp->qp->responder().begin({.opcode = WrOpcode::kRdmaWrite}, Arrives::kAtOnce));
+  }
   EXPECT_THAT(engine_.vm().events().all(),
               ElementsAre(Pair(qp->qp->spec().tag, QpEvent::kCommunicationEstablished)));
 }
@@ -295,49 +303,46 @@ TEST_F(ResponderTest, FirstMessageInRtrEstablishesTheConnectionOnce) {
 TEST_F(ResponderTest, DatagramQueuePairsTakeNoMessages) {
   const auto qp = engine_.ready(QpType::kUnreliableDatagram);
   qp->post(receive_request(1, {}));
-  EXPECT_EQ(qp->qp->responder().begin({.opcode = WrOpcode::kSend}).kind, Kind::kNoAnswer);
+  EXPECT_EQ(begin_send(*qp).kind, Kind::kNoAnswer);
 }
 
 TEST_F(ResponderTest, AbortedMessageLeavesItsReceiveForTheNext) {
   qp_->post(receive_request(1, {region_.sge(0, 100)}));
   ASSERT_EQ(begin(WrOpcode::kSend, 10).kind, Kind::kDone);
-  const std::uint64_t session = responder().session();
-  responder().abort();
+  placement_.reset();
+  EXPECT_FALSE(responder().busy());
   EXPECT_THAT(qp_->receives.all(), IsEmpty());
-  EXPECT_EQ(responder().extents(0, 10, out_).kind, Kind::kNoAnswer);
-  EXPECT_EQ(responder().finish().kind, Kind::kNoAnswer);
 
   ASSERT_EQ(begin(WrOpcode::kSend, 20).kind, Kind::kDone);
-  EXPECT_NE(responder().session(), session);
-  EXPECT_EQ(responder().finish().kind, Kind::kDone);
+  EXPECT_EQ(placement_->finish().kind, Kind::kDone);
   EXPECT_THAT(qp_->receives.wr_ids(), ElementsAre(1));
   EXPECT_EQ(qp_->receives.at(0).byte_len, 20u);
 }
 
 TEST_F(ResponderTest, RegionRemovedInTheMiddleStopsTheMessage) {
   ASSERT_EQ(begin(WrOpcode::kRdmaWrite, 8192).kind, Kind::kDone);
-  ASSERT_EQ(responder().extents(0, 4096, out_).kind, Kind::kDone);
+  ASSERT_EQ(placement_->extents(0, 4096, out_).kind, Kind::kDone);
   ASSERT_TRUE(engine_.adapter().regions().remove(region_.key));
-  expect_refused(responder().extents(4096, 4096, out_), WcStatus::kRemoteAccessError);
+  expect_refused(placement_->extents(4096, 4096, out_), WcStatus::kRemoteAccessError);
   expect_event(QpEvent::kAccessError);
 }
 
 TEST_F(ResponderTest, AbsentMemoryIsNobodysFault) {
   ASSERT_EQ(begin(WrOpcode::kRdmaWrite, 8192).kind, Kind::kDone);
   engine_.vm().memory().unmap(engine_.vm().ram().base(), engine_.vm().ram().size());
-  const Outcome outcome = responder().extents(0, 4096, out_);
+  const Outcome outcome = placement_->extents(0, 4096, out_);
   EXPECT_EQ(outcome.kind, Kind::kMemoryAbsent);
   EXPECT_EQ(outcome.status, WcStatus::kRemoteOperationError);
   EXPECT_EQ(qp_->state(), QpState::kReadyToSend);
   engine_.vm().ram().show(engine_.vm().memory());
-  EXPECT_EQ(responder().extents(0, 4096, out_).kind, Kind::kDone);
+  EXPECT_EQ(placement_->extents(0, 4096, out_).kind, Kind::kDone);
 }
 
 TEST_F(ResponderTest, FullCompletionQueueIsFatalAndThePeerHearsOfIt) {
   qp_->receives.set_capacity(0);
   qp_->post(receive_request(1, {}));
   ASSERT_EQ(begin(WrOpcode::kSend).kind, Kind::kDone);
-  expect_refused(responder().finish(), WcStatus::kRemoteOperationError);
+  expect_refused(placement_->finish(), WcStatus::kRemoteOperationError);
   expect_event(QpEvent::kFatal);
 }
 
@@ -363,9 +368,9 @@ TEST_F(ResponderTest, FailedMemoryIsFatal) {
 TEST_F(ResponderTest, ReadsAndWritesLeaveReceivesAlone) {
   qp_->post(receive_request(1, {}));
   ASSERT_EQ(begin(WrOpcode::kRdmaWrite, 64).kind, Kind::kDone);
-  ASSERT_EQ(responder().finish().kind, Kind::kDone);
+  ASSERT_EQ(placement_->finish().kind, Kind::kDone);
   ASSERT_EQ(begin(WrOpcode::kRdmaRead, 64).kind, Kind::kDone);
-  ASSERT_EQ(responder().finish().kind, Kind::kDone);
+  ASSERT_EQ(placement_->finish().kind, Kind::kDone);
   EXPECT_EQ(qp_->work.receives_left(), 1u);
   EXPECT_THAT(qp_->receives.all(), IsEmpty());
   EXPECT_EQ(engine_.vm().counters().read_bytes.value(), 64u);

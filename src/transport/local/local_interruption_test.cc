@@ -86,10 +86,9 @@ TEST_F(LocalInterruptionTest, SuccessorsOwnMessageIsLeftAlone) {
   Budget budget{.bytes = 1, .operations = 64};
   rig_.a().adapter().run(rig_.now(), budget);
   ASSERT_TRUE(qp_b_->qp->responder().busy());
-  const std::uint64_t session = qp_b_->qp->responder().session();
 
   qp_a_.reset();  // its message was for the predecessor
-  EXPECT_EQ(qp_b_->qp->responder().session(), session);
+  EXPECT_TRUE(qp_b_->qp->responder().busy());
   EXPECT_TRUE(rig_.run());
   EXPECT_EQ(other->sends.statuses(), std::vector{WcStatus::kSuccess});
   EXPECT_EQ(other->qp->stats().retries, 0u);

@@ -80,22 +80,18 @@ std::optional<Outcome> LocalTransport::submit(QueuePair& qp, const Path& path,
                                               const SendRequest& request, Budget& budget) {
   QueuePair* peer = connected_peer(qp, path);
   if (peer == nullptr) return kNoAnswer;
-  Transfer transfer{.request = &request,
-                    .peer = path.peer,
-                    .peer_number = peer->number(),
-                    .session = 0,
-                    .length = request.sges.total_bytes(),
-                    .done = 0};
+  Transfer transfer{.request = &request, .length = request.sges.total_bytes()};
   // Our own mistakes first: the peer never hears of a request that has any.
   const Outcome gathered = gather_slice(qp, transfer);
   if (!is_done(gathered)) return gathered;
-  const Outcome begun = peer->responder().begin(remote_request(qp, request, transfer.length));
-  if (!is_done(begun)) return begun;
-  transfer.session = peer->responder().session();
-  const std::optional<Outcome> outcome = place_slice(qp, *peer, transfer, budget);
+  auto begun = peer->responder().begin(remote_request(qp, request, transfer.length),
+                                       verbs::Arrives::kAtOnce);
+  if (!begun) return begun.error();
+  const std::optional<Outcome> outcome = place_slice(qp, *begun, transfer, budget);
   if (!outcome) {
-    UnderWay& entry = transfers_.try_emplace(&qp, transfer).first->second;
+    UnderWay& entry = transfers_[&qp];
     entry.transfer = transfer;
+    entry.placement = std::move(*begun);
     member(qp.adapter().id()).under_way.join(qp, entry.place);
   }
   return outcome;
@@ -117,20 +113,16 @@ Outcome LocalTransport::gather_slice(QueuePair& qp, const Transfer& transfer) {
                    transfer.brings_bytes() ? to_ : from_);
 }
 
-std::optional<Outcome> LocalTransport::place_slice(QueuePair& qp, QueuePair& peer,
+std::optional<Outcome> LocalTransport::place_slice(QueuePair& qp, verbs::Placement& placement,
                                                    Transfer& transfer, Budget& budget) {
   const std::uint64_t bytes = transfer.slice();
   if (bytes > 0) {
     budget.bytes -= static_cast<std::int64_t>(bytes);
-    const Outcome copied = copy_slice(qp, peer, transfer);
-    if (!is_done(copied)) {
-      peer.responder().abort();
-      return copied;
-    }
+    if (const Outcome copied = copy_slice(qp, placement, transfer); !is_done(copied)) return copied;
     transfer.done += bytes;
   }
   if (transfer.done < transfer.length) return std::nullopt;
-  const Outcome finished = peer.responder().finish();
+  const Outcome finished = placement.finish();
   if (is_done(finished)) {
     counters_.messages.add();
     counters_.bytes.add(transfer.length);
@@ -138,22 +130,25 @@ std::optional<Outcome> LocalTransport::place_slice(QueuePair& qp, QueuePair& pee
   return finished;
 }
 
-// REQUIRES: gather_slice() was the last to touch from_ and to_.
-Outcome LocalTransport::copy_slice(QueuePair& qp, QueuePair& peer, const Transfer& transfer) {
-  if (verbs::is_atomic(transfer.request->opcode)) return change_word(qp, peer);
-  const Outcome remote = peer.responder().extents(transfer.done, transfer.slice(),
-                                                  transfer.brings_bytes() ? from_ : to_);
+// Between from_ and to_: gather_slice() has found one of them, the placement finds the other.
+Outcome LocalTransport::copy_slice(QueuePair& qp, verbs::Placement& placement,
+                                   const Transfer& transfer) {
+  if (verbs::is_atomic(transfer.request->opcode)) return change_word(qp, placement);
+  const Outcome remote =
+      placement.extents(transfer.done, transfer.slice(), transfer.brings_bytes() ? from_ : to_);
   if (!is_done(remote)) return remote;
-  return copy_payload(from_, to_) ? Outcome{} : blame(qp, peer);
+  return copy_payload(from_, to_) ? Outcome{} : blame(qp, placement.queue_pair());
 }
 
 // The old value goes where a read's bytes would go.
-Outcome LocalTransport::change_word(QueuePair& qp, QueuePair& peer) {
+Outcome LocalTransport::change_word(QueuePair& qp, verbs::Placement& placement) {
   std::uint64_t before = 0;
-  const Outcome changed = peer.responder().atomic(before);
+  const Outcome changed = placement.atomic(before);
   if (!is_done(changed)) return changed;
   const Le64 answer(before);
-  return scatter_payload(std::as_bytes(std::span(&answer, 1)), to_) ? Outcome{} : blame(qp, peer);
+  return scatter_payload(std::as_bytes(std::span(&answer, 1)), to_)
+             ? Outcome{}
+             : blame(qp, placement.queue_pair());
 }
 
 // A copy failed: whose memory was it?
@@ -169,7 +164,6 @@ Outcome LocalTransport::blame(QueuePair& qp, QueuePair& peer) {
 void LocalTransport::cancel(QueuePair& qp) {
   const auto found = transfers_.find(&qp);
   if (found == transfers_.end()) return;
-  if (QueuePair* peer = peer_of(found->second.transfer)) peer->responder().abort();
   member(qp.adapter().id()).under_way.leave(found->second.place);
   transfers_.erase(found);
 }
@@ -224,32 +218,21 @@ void LocalTransport::poll(Instant now, Budget& budget) {
   }
 }
 
-// Whether the peer is still the one that the message began with.
-QueuePair* LocalTransport::peer_of(const Transfer& transfer) const {
-  verbs::Adapter* adapter = attached(transfer.peer);
-  QueuePair* peer = adapter != nullptr ? adapter->find_qp(transfer.peer_number) : nullptr;
-  return peer != nullptr && peer->responder().session() == transfer.session ? peer : nullptr;
-}
-
 void LocalTransport::go_on(QueuePair& qp, Instant now, Budget& budget) {
   auto node = transfers_.extract(&qp);
-  Transfer& transfer = node.mapped().transfer;
-  QueuePair* peer = peer_of(transfer);
+  UnderWay& entry = node.mapped();
   const Path* path = qp.path();
-  if (peer != nullptr && (path == nullptr || connected_peer(qp, *path) != peer)) {
-    peer->responder().abort();
-    peer = nullptr;
-  }
   std::optional<Outcome> outcome = kNoAnswer;
-  if (peer != nullptr) {
-    outcome = gather_slice(qp, transfer);
-    if (is_done(*outcome)) {
-      outcome = place_slice(qp, *peer, transfer, budget);
-    } else {
-      peer->responder().abort();
-    }
+  // The queue pair that the message began with may have gone, or no longer be connected.
+  if (entry.placement->is_live() && path != nullptr &&
+      connected_peer(qp, *path) == &entry.placement->queue_pair()) {
+    outcome = gather_slice(qp, entry.transfer);
+    if (is_done(*outcome)) outcome = place_slice(qp, *entry.placement, entry.transfer, budget);
   }
-  if (outcome) return qp.on_outcome(*outcome, now);
+  if (outcome) {
+    node = {};  // the peer is free for what our queue pair does now
+    return qp.on_outcome(*outcome, now);
+  }
   const auto back = transfers_.insert(std::move(node)).position;
   member(qp.adapter().id()).under_way.join(qp, back->second.place);
 }

@@ -79,12 +79,9 @@ class LocalTransport final : public verbs::Transport {
  private:
   // A message that did not end in its first slice.
   struct Transfer {
-    const verbs::SendRequest* request;
-    verbs::AdapterId peer;
-    std::uint32_t peer_number;
-    std::uint64_t session;  // of the peer's responder
-    std::uint64_t length;
-    std::uint64_t done;
+    const verbs::SendRequest* request = nullptr;
+    std::uint64_t length = 0;
+    std::uint64_t done = 0;
 
     std::uint64_t slice() const { return std::min(verbs::kSliceBytes, length - done); }
     bool brings_bytes() const { return verbs::brings_bytes(request->opcode); }
@@ -92,7 +89,8 @@ class LocalTransport final : public verbs::Transport {
 
   struct UnderWay {
     Transfer transfer;
-    Line<verbs::QueuePair>::Place place{};  // among those of its adapter
+    std::optional<verbs::Placement> placement{};  // at the peer
+    Line<verbs::QueuePair>::Place place{};        // among those of its adapter
   };
 
   struct Member {
@@ -103,14 +101,15 @@ class LocalTransport final : public verbs::Transport {
   Member& member(verbs::AdapterId id);
   verbs::Adapter* attached(verbs::AdapterId id) const;
   verbs::QueuePair* connected_peer(const verbs::QueuePair& qp, const verbs::Path& path) const;
-  verbs::QueuePair* peer_of(const Transfer& transfer) const;
   // Our side of the next slice, into from_ or to_.
   verbs::Outcome gather_slice(verbs::QueuePair& qp, const Transfer& transfer);
   // The peer's side, and the copy. nullopt: there is more to come.
-  std::optional<verbs::Outcome> place_slice(verbs::QueuePair& qp, verbs::QueuePair& peer,
+  // REQUIRES: gather_slice() has found our side of it.
+  std::optional<verbs::Outcome> place_slice(verbs::QueuePair& qp, verbs::Placement& placement,
                                             Transfer& transfer, verbs::Budget& budget);
-  verbs::Outcome copy_slice(verbs::QueuePair& qp, verbs::QueuePair& peer, const Transfer& transfer);
-  verbs::Outcome change_word(verbs::QueuePair& qp, verbs::QueuePair& peer);
+  verbs::Outcome copy_slice(verbs::QueuePair& qp, verbs::Placement& placement,
+                            const Transfer& transfer);
+  verbs::Outcome change_word(verbs::QueuePair& qp, verbs::Placement& placement);
   verbs::Outcome blame(verbs::QueuePair& qp, verbs::QueuePair& peer);
   void go_on(verbs::QueuePair& qp, Instant now, verbs::Budget& budget);
 

@@ -121,12 +121,7 @@ bool InboundLink::is_connected() {
 }
 
 void InboundLink::on_abort() {
-  if (is_placing()) qp_.responder().abort();
   message_.reset();
-}
-
-bool InboundLink::is_placing() const {
-  return message_ && message_->session != 0 && message_->session == qp_.responder().session();
 }
 
 bool InboundLink::on_request(const wire::Request& frame, std::span<const std::byte> inside,
@@ -164,34 +159,25 @@ bool InboundLink::on_request(const wire::Request& frame, std::span<const std::by
 }
 
 void InboundLink::begin(const RemoteRequest& request) {
-  verbs::Responder& responder = qp_.responder();
   refused_ = 0;
-  if (const Outcome begun = responder.begin(request); !is_done(begun)) return refuse(begun);
-  message_->session = responder.session();
-  if (verbs::brings_bytes(request.opcode)) return begin_answer(request);
-  if (request.length == 0 || request.length > verbs::kSliceBytes) return;
-  ExtentList& extents = channel_->scratch();
-  extents.clear();
-  if (const Outcome judged = responder.extents(0, request.length, extents); !is_done(judged)) {
-    refuse(judged);
-  }
+  auto begun = qp_.responder().begin(request, verbs::Arrives::kInPieces);
+  if (!begun) return refuse(begun.error());
+  message_->placement = std::move(*begun);
+  if (verbs::brings_bytes(request.opcode)) begin_answer(request);
 }
 
 void InboundLink::begin_answer(const RemoteRequest& request) {
-  verbs::Responder& responder = qp_.responder();
   if (verbs::is_atomic(request.opcode)) {
     std::uint64_t before = 0;
-    if (const Outcome found = responder.atomic(before); !is_done(found)) return refuse(found);
+    const Outcome found = message_->placement->atomic(before);
+    if (!is_done(found)) return refuse(found);
     words_.push_back({.serial = request.serial, .value = before});
   } else {
-    ExtentList& extents = channel_->scratch();
-    extents.clear();
-    const std::uint64_t first = std::min(request.length, verbs::kSliceBytes);
-    const Outcome judged = first > 0 ? responder.extents(0, first, extents) : Outcome{};
-    if (!is_done(judged)) return refuse(judged);
     reads_.push_back({.request = request});
   }
-  if (const Outcome finished = responder.finish(); !is_done(finished)) return refuse(finished);
+  if (const Outcome finished = message_->placement->finish(); !is_done(finished)) {
+    return refuse(finished);
+  }
   last_done_ = request.serial;
   join_lines();
 }
@@ -203,10 +189,10 @@ void InboundLink::answer_again(const RemoteRequest& request) {
     ack_due_ = true;
     return join_lines();
   }
-  verbs::Responder& responder = qp_.responder();
-  if (const Outcome begun = responder.begin(request); !is_done(begun)) return refuse(begun);
+  auto begun = qp_.responder().begin(request, verbs::Arrives::kInPieces);
+  if (!begun) return refuse(begun.error());
+  message_->placement = std::move(*begun);
   const std::uint64_t last_done = last_done_;
-  message_->session = responder.session();
   begin_answer(request);
   last_done_ = std::max(last_done, last_done_);
 }
@@ -253,12 +239,8 @@ void InboundLink::take_inside(std::span<const std::byte> inside) {
 
 bool InboundLink::place(const Sink& sink, std::uint64_t from, std::uint64_t length,
                         ExtentList& out) {
-  if (!message_ || message_->serial != sink.serial || message_->session == 0) return false;
-  if (!is_placing()) {
-    refuse(kNoAnswer);
-    return false;
-  }
-  const Outcome placed = qp_.responder().extents(from, length, out);
+  if (!message_ || message_->serial != sink.serial || !message_->placement) return false;
+  const Outcome placed = message_->placement->extents(from, length, out);
   if (!is_done(placed)) refuse(placed);
   return is_done(placed);
 }
@@ -267,10 +249,10 @@ void InboundLink::on_placed(const Sink& sink, Arrival arrival) {
   if (!message_ || message_->serial != sink.serial) return;
   if (arrival == Arrival::kVoid) return on_abort();
   message_->done += sink.bytes;
-  if (message_->session != 0) {
+  if (message_->placement) {
     if (qp_.adapter().memory().failed()) {
       refuse(qp_.responder().memory_failed());
-    } else if (arrival == Arrival::kDamaged || !is_placing()) {
+    } else if (arrival == Arrival::kDamaged || !message_->placement->is_live()) {
       refuse(kNoAnswer);
     } else if (message_->done == message_->length) {
       finish();
@@ -281,7 +263,7 @@ void InboundLink::on_placed(const Sink& sink, Arrival arrival) {
 
 void InboundLink::finish() {
   const std::uint64_t serial = message_->serial;
-  const Outcome finished = qp_.responder().finish();
+  const Outcome finished = message_->placement->finish();
   if (!is_done(finished)) return refuse(finished);
   channel_->count_received(message_->length);
   last_done_ = serial;
@@ -291,8 +273,7 @@ void InboundLink::finish() {
 
 // Of the message under way; what is left of it is thrown away.
 void InboundLink::refuse(const Outcome& outcome) {
-  if (is_placing()) qp_.responder().abort();
-  message_->session = 0;
+  message_->placement.reset();
   refused_ = message_->serial;
   refusal_due_ = Refusal{.serial = message_->serial, .outcome = outcome};
   join_lines();

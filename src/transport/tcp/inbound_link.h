@@ -47,7 +47,8 @@ class InboundLink {
   void on_abort();
   void on_channel_lost();
 
-  // Where [from, from+length) of the message under way goes. False: nowhere.
+  // Where [from, from+length) of the message under way goes. False: nowhere, and what is
+  // left of the message is refused.
   bool place(const Sink& sink, std::uint64_t from, std::uint64_t length, ExtentList& out);
   // All that was to come for the sink has come.
   void on_placed(const Sink& sink, Arrival arrival);
@@ -74,8 +75,8 @@ class InboundLink {
   struct Message {
     std::uint64_t serial;
     std::uint64_t length;
-    std::uint64_t session = 0;  // of the responder; 0: its bytes are thrown away
-    std::uint64_t done = 0;     // bytes that came
+    std::optional<verbs::Placement> placement{};  // none: its bytes are thrown away
+    std::uint64_t done = 0;                       // bytes that came
   };
   struct Read {
     verbs::RemoteRequest request;
@@ -97,7 +98,6 @@ class InboundLink {
   void begin_answer(const verbs::RemoteRequest& request);
   bool take_payload(std::span<const std::byte> inside, std::uint64_t direct_bytes,
                     std::optional<Sink>& sink);
-  bool is_placing() const;
   void take_inside(std::span<const std::byte> inside);
   void finish();
   void refuse(const verbs::Outcome& outcome);
