@@ -2,28 +2,39 @@
 """Runs every stage of scripts/check, shows progress, and closes with one line.
 
 A stage is a function of checks/stages.py that runs tests and counts them; its output goes
-to build/check/<stage>.log, and the end of it is shown when something failed. There are two
-lanes of stages: one that computes, and then one that mostly waits for guests and hosts.
+to build/check/<stage>.log, and the end of it is shown when something failed. Stages that
+compute and stages that wait for guests and hosts run side by side (docs/testing.md).
 """
 import argparse
 import json
-import multiprocessing
 import pathlib
 import sys
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from checks import stages  # noqa: E402  (the line above makes it importable)
-from checks.stage import LOGS, Tally, run_stage  # noqa: E402
+from checks.lanes import Lanes  # noqa: E402
+from checks.stage import LOGS, Tally  # noqa: E402
 
-COMPUTING = [stages.house, stages.release, stages.sanitizers, stages.fuzz, stages.threads]
-WAITING = [stages.lab, stages.qtest, stages.cluster, stages.guests, stages.guests_trixie, stages.chaos]
-AFTER_BOTH = [stages.conformance]
-USUAL = COMPUTING + WAITING + AFTER_BOTH
 # With --all, or --only.
-LONG_COMPUTING = [stages.unit, stages.tidy, stages.coverage]
-LONG_WAITING = [stages.guests_backports, stages.packages]
+LONG = [stages.unit, stages.tidy, stages.coverage, stages.guests_backports, stages.packages]
 ON_DEMAND = [stages.mutants]  # --only: the better part of an hour
+
+# Side by side. `release` stands in the first lane since it computes: the others need what it builds.
+COMPUTING = [stages.house, stages.release, stages.sanitizers, stages.fuzz, stages.threads, stages.unit, stages.tidy,
+             stages.coverage, stages.mutants]
+HOSTS = [stages.cluster]
+GUESTS = [stages.lab, stages.qtest, stages.guests, stages.guests_trixie, stages.guests_backports, stages.packages]
+# When all of these have ended: six guests keep every processor busy, and none of theirs may wait a second; and a page
+# about what the others found.
+AFTERWARDS = [stages.chaos, stages.conformance]
+
+SHIPPED = [stages.release]
+NEEDS = {stages.cluster: SHIPPED, stages.unit: SHIPPED, stages.qtest: SHIPPED + [stages.lab]}
+NEEDS |= {stage: SHIPPED + [stages.lab] for stage in (stages.guests, stages.guests_trixie, stages.guests_backports, stages.chaos)}
+
+ALL = COMPUTING + HOSTS + GUESTS + AFTERWARDS
+USUAL = [stage for stage in ALL if stage not in LONG + ON_DEMAND]
 
 
 def options_of_command_line():
@@ -36,8 +47,8 @@ def options_of_command_line():
     parser.add_argument("--fuzz-seconds", type=int, help="run each fuzzer for so long (default: 5; with --all: 60)")
     options = parser.parse_args()
     options.fuzz_seconds = options.fuzz_seconds or (60 if options.all else 5)
-    by_name = {stage.__name__: stage for stage in USUAL + LONG_COMPUTING + LONG_WAITING + ON_DEMAND}
-    usual = USUAL + (LONG_COMPUTING + LONG_WAITING if options.all else [])
+    by_name = {stage.__name__: stage for stage in ALL}
+    usual = [stage for stage in ALL if stage in USUAL or (options.all and stage in LONG)]
     wanted = options.only.split(",") if options.only else [stage.__name__ for stage in usual]
     if unknown := set(wanted) - set(by_name):
         parser.error(f"no such stage: {', '.join(sorted(unknown))}; see --list")
@@ -45,89 +56,72 @@ def options_of_command_line():
     return options
 
 
-class Run:
-    """The stages of one run, in their lanes."""
+class Screen:
+    """What is shown of a run. Each line of a stage begins with its name, since others come between."""
 
     def __init__(self, options):
-        self.options = options
-        self.tallies = {}
+        self.began, self.begun, self.of = time.monotonic(), {}, len(options.stages)
 
-    def run_lane(self, lane):
-        for stage in lane:
-            if stage in self.options.stages:
-                self.tallies[stage] = self.run_one(stage)
+    def minutes(self):
+        return (time.monotonic() - self.began) / 60
 
-    def run_one(self, stage):
-        """In a process of its own, so that its processor time is known."""
-        print(f"[{len(self.tallies) + 1}/{len(self.options.stages)}] {stage.__name__}: {stage.__doc__}", flush=True)
-        ours, theirs = multiprocessing.Pipe()
-        process = multiprocessing.get_context("fork").Process(
-            target=lambda: theirs.send(run_stage(stage, self.options)))
-        process.start()
-        theirs.close()
-        try:
-            tally = ours.recv()
-        except EOFError:
-            tally = Tally()
-            tally.add(f"{stage.__name__}: ended by itself", False)
-        process.join()
-        print(f"    {stage.__name__}: {len(tally.passed)} passed, {len(tally.failed)} failed in {tally.seconds:.0f} s", flush=True)
-        if tally.failed:
-            show_end(stage)
-        return tally
+    def on_begin(self, stage):
+        self.begun[stage] = time.monotonic() - self.began
+        print(f"{stage.__name__}: [{len(self.begun)}/{self.of}, minute {self.minutes():.1f}] {stage.__doc__}", flush=True)
 
-    def run(self):
-        self.run_lane(COMPUTING + LONG_COMPUTING + ON_DEMAND)
-        self.run_lane(WAITING + LONG_WAITING)
-        self.run_lane(AFTER_BOTH)
+    def on_end(self, stage, tally):
+        self.begun.setdefault(stage, time.monotonic() - self.began)
+        print(f"{stage.__name__}: {len(tally.passed)} passed, {len(tally.failed)} failed in {tally.seconds:.0f} s", flush=True)
+        log = LOGS / f"{stage.__name__}.log"
+        if tally.failed and tally.seconds and log.exists():
+            print(f"{stage.__name__}: see {log}; its end:")
+            for line in log.read_text(errors="replace").splitlines()[-25:]:
+                print(f"{stage.__name__}: | {line[:200]}", flush=True)
 
-
-def show_end(stage):
-    log = LOGS / f"{stage.__name__}.log"
-    if not log.exists():
-        return
-    print(f"    see {log}; its end:")
-    for line in log.read_text(errors="replace").splitlines()[-25:]:
-        print(f"    | {line[:200]}")
-
-
-def show_table(run, seconds):
-    print(f"{'stage':18}{'passed':>9}{'failed':>9}{'skipped':>9}{'seconds':>9}{'cpu: builds':>13}{'tests':>8}")
-    rows = []
-    for stage in run.options.stages:
-        tally = run.tallies[stage]
-        row = [len(tally.passed), len(tally.failed), len(tally.skipped), round(tally.seconds), round(tally.building),
-               round(tally.processor - tally.building)]
-        print(f"{stage.__name__:18}" + "".join(f"{cell:>9}" for cell in row[:4]) + f"{row[4]:>13}{row[5]:>8}")
-        rows.append([stage.__name__, *row])
-    (LOGS / "table.json").write_text(json.dumps(rows))
-    print(f"all stages took {seconds / 60:.1f} minutes")
+    def show_table(self, options, tallies):
+        """And keeps it in table.json: a row of each stage that ended, with the same columns."""
+        columns = ["passed", "failed", "skipped", "from", "seconds", "cpu: builds", "cpu: tests"]
+        print(f"{'stage':18}" + "".join(f"{column:>12}" for column in columns))
+        rows = []
+        for stage in options.stages:
+            if stage not in tallies:
+                continue  # the run was interrupted
+            tally = tallies[stage]
+            row = [len(tally.passed), len(tally.failed), len(tally.skipped), round(self.begun[stage]), round(tally.seconds),
+                   round(tally.building), round(tally.processor - tally.building)]
+            print(f"{stage.__name__:18}" + "".join(f"{cell:>12}" for cell in row))
+            rows.append(dict(zip(["stage", *columns], [stage.__name__, *row])))
+        (LOGS / "table.json").write_text(json.dumps({"minutes": round(self.minutes(), 1), "stages": rows}, indent=1) + "\n")
+        print(f"all stages took {self.minutes():.1f} minutes")
 
 
 def main():
     options = options_of_command_line()
     if options.list:
-        for when, some in ("", USUAL), (" (with --all)", LONG_COMPUTING + LONG_WAITING), (" (with --only)", ON_DEMAND):
-            for stage in some:
-                print(f"{stage.__name__:16} {stage.__doc__}{when}")
+        for stage in ALL:
+            when = " (with --all)" if stage in LONG else " (with --only)" if stage in ON_DEMAND else ""
+            print(f"{stage.__name__:16} {stage.__doc__}{when}")
         return 0
     LOGS.mkdir(parents=True, exist_ok=True)
-    start = time.monotonic()
-    run = Run(options)
-    run.run()
+    screen = Screen(options)
+    run = Lanes(options, NEEDS, screen.on_begin, screen.on_end)
+    run.run([COMPUTING, HOSTS, GUESTS])
+    run.run([AFTERWARDS])
     total = Tally()
-    for stage in options.stages:
-        total.merge(run.tallies[stage])
+    for tally in run.tallies.values():
+        total.merge(tally)
     for name in total.skipped:
         print(f"skipped {name}")
     for name in total.failed:
         print(f"FAILED {name}")
-    show_table(run, time.monotonic() - start)
+    screen.show_table(options, run.tallies)
     is_missed = options.k and total.tests() == 0
     if is_missed:
         print(f"FAILED no test of these stages has {' or '.join(options.k)} in its name")
+    if run.is_interrupted:
+        print("FAILED interrupted")
     print(f"{len(total.passed)} passed, {len(total.failed)} failed, {len(total.skipped)} skipped")
-    return 1 if total.failed or is_missed else 0
+    return 1 if total.failed or is_missed or run.is_interrupted else 0
 
 
 if __name__ == "__main__":

@@ -1,13 +1,16 @@
 """What a stage of scripts/check is made of: its log, the commands that it runs, and what it found."""
 import concurrent.futures
-import ctypes
+import contextlib
+import fcntl
 import json
 import os
 import pathlib
-import resource
+import shutil
 import subprocess
 import time
 import xml.etree.ElementTree as ElementTree
+
+from checks.processes import Ending, StageProcess, processor_seconds
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 LOGS = ROOT / "build" / "check"
@@ -22,6 +25,7 @@ class Tally:
         self.passed, self.failed, self.skipped = [], [], []
         self.builds = 0  # of what passed or failed: no tests
         self.seconds = self.building = self.processor = 0.0  # by the clock; processor time of builds, of all
+        self.is_broken = False  # what others need of this stage is not there
 
     def add(self, name, ok):
         (self.passed if ok else self.failed).append(name)
@@ -36,36 +40,44 @@ class Tally:
         self.builds += other.builds
 
 
-def processor_seconds():
-    """Of this process and all that it waited for."""
-    return sum(usage.ru_utime + usage.ru_stime
-               for usage in map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)))
+@contextlib.contextmanager
+def leaving_the_processors():
+    """What runs meanwhile takes what others leave of the processors: builds stand beside tests that judge by time.
+    Yields what to put before its commands.
 
+    Within a group of the scheduler that is its idle policy. Where sessions are such groups (autogroup, sched(7)), ours
+    gets the least weight beside the others.
+    """
+    group = pathlib.Path("/proc/self/autogroup")
 
-def adopt_orphans():
-    """What a stage's programs leave behind is this process's to wait for, so that its processor time is counted."""
-    pr_set_child_subreaper = 36
-    ctypes.CDLL(None).prctl(pr_set_child_subreaper, 1, 0, 0, 0)
-
-
-def bury_orphans():
+    def weigh(nice):
+        with contextlib.suppress(OSError):  # there is none, or it is not ours to change
+            group.write_text(str(nice))
+    weigh(19)
     try:
-        while os.waitpid(-1, os.WNOHANG)[0] > 0:
-            pass
-    except ChildProcessError:
-        pass
+        yield ["chrt", "--idle", "0"] if shutil.which("chrt") else ["nice", "-n", "19"]
+    finally:
+        weigh(0)
+
+
+@contextlib.contextmanager
+def alone_in(preset):
+    """Two stages of different lanes may use one build folder; only one at a time builds in it."""
+    with (LOGS / f"{preset}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 class Stage:
     """One stage's log file and the commands it runs."""
 
-    def __init__(self, name, options):
-        self.name, self.options = name, options
+    def __init__(self, name, options, process):
+        self.name, self.options, self.process = name, options, process
         self.log = (LOGS / f"{name}.log").open("w")
         self.tally = Tally()
 
     def say(self, text):
-        print(f"    {self.name}: {text}", flush=True)
+        print(f"{self.name}: {text}", flush=True)
 
     def is_wanted(self, name):
         """Whether a test of this name is among those that -k asks for."""
@@ -73,6 +85,7 @@ class Stage:
 
     def run(self, *command, env=None, timeout=1800):
         """Runs a command into the log; returns whether it succeeded."""
+        self.process.refuse_when_ending()
         words = [str(word) for word in command]
         self.log.write("$ " + " ".join(words) + "\n")
         self.log.flush()
@@ -87,6 +100,7 @@ class Stage:
 
     def follow(self, prefix, *command, env=None):
         """The same, and shows the lines that begin with `prefix` as progress."""
+        self.process.refuse_when_ending()
         process = subprocess.Popen([str(word) for word in command], cwd=ROOT, stdin=subprocess.DEVNULL,
                                    stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                                    env={**os.environ, **(env or {})})
@@ -107,6 +121,7 @@ class Stage:
     def check_side_by_side(self, commands):
         """Pairs of a name and a command, each counted as one test."""
         def run(pair):
+            self.process.refuse_when_ending()
             name, command = pair
             words = [str(word) for word in command]
             done = subprocess.run(["timeout", "1800", *words], cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
@@ -121,10 +136,13 @@ class Stage:
         """Configures and builds a preset; a failure counts as a failed test."""
         self.say(f"building {preset}")
         before = processor_seconds()
-        ok = self.run("cmake", "--preset", preset, "-DCMAKE_CXX_COMPILER_LAUNCHER=ccache")
-        ok = ok and self.run("cmake", "--build", "--preset", preset, *(["--target", *targets] if targets else []), timeout=5400)
+        with alone_in(preset), leaving_the_processors() as least:
+            ok = self.run(*least, "cmake", "--preset", preset, "-DCMAKE_CXX_COMPILER_LAUNCHER=ccache")
+            ok = ok and self.run(*least, "cmake", "--build", "--preset", preset, *(["--target", *targets] if targets else []),
+                                 timeout=7200)
         self.tally.building += processor_seconds() - before
         self.tally.builds += 1
+        self.tally.is_broken |= not ok
         self.tally.add(f"{self.name}: builds without a warning ({preset})", ok)
         return ok
 
@@ -166,13 +184,16 @@ def as_cmake_regex(text):
 
 
 def run_stage(function, options):
-    """Runs one stage in this process; returns what it found."""
-    adopt_orphans()
-    began = time.monotonic()
-    stage = Stage(function.__name__, options)
-    function(stage)
+    """Runs one stage in this process, which is its own; returns what it found."""
+    began, process = time.monotonic(), StageProcess()
+    stage = Stage(function.__name__, options, process)
+    try:
+        function(stage)
+    except Ending:
+        stage.tally.add(f"{stage.name}: interrupted", False)
+    if left := process.end():
+        stage.say(f"left running, and ended now: {', '.join(left)}")
     stage.log.close()
-    bury_orphans()
     stage.tally.seconds = time.monotonic() - began
     stage.tally.processor = processor_seconds()
     return stage.tally

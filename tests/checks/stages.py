@@ -1,14 +1,15 @@
-"""The stages of scripts/check: each runs tests and counts them. Its first line says what it is for."""
+"""The stages of scripts/check: each runs tests and counts them. Its first line says what it is for;
+docs/testing.md says what each proves that no other does."""
 import json
 import os
 import re
 import subprocess
 
-from checks.stage import CACHE, LOGS, ROOT
+from checks.stage import CACHE, LOGS, ROOT, leaving_the_processors
 
 
 def house(stage):
-    """Floors, format, shell scripts, man pages, words."""
+    """Floors, format, shell scripts, man pages, words, links, and the check's own tests."""
     sources = [str(p.relative_to(ROOT)) for d in ("src", "tests", "bench", "fuzz") for p in sorted((ROOT / d).rglob("*"))
                if p.suffix in (".h", ".cc", ".c")]
     scripts = [name for name in subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True,
@@ -20,6 +21,8 @@ def house(stage):
     for page in sorted((ROOT / "packaging" / "man").glob("*.[158]")):
         stage.check(f"manual page {page.name}", "mandoc", "-T", "lint", "-W", "warning", page)
     stage.check("words", "tools/check_words.py")
+    stage.check("the check itself, and the pages' links", "python3", "-m", "unittest", "discover", "-s", "tests/checks", "-t", "tests",
+                env={"PYTHONDONTWRITEBYTECODE": "1"})
 
 
 def release(stage):
@@ -66,14 +69,15 @@ def cluster(stage):
 
 def tidy(stage):
     """clang-tidy over every source file that changed since it was last clean."""
-    stage.check("clang-tidy", "tools/tidy.py", "--build", "build/asan+ubsan", timeout=7200)
+    with leaving_the_processors() as least:
+        stage.check("clang-tidy", *least, "tools/tidy.py", "--build", "build/asan+ubsan", timeout=7200)
 
 
 def fuzz(stage):
     """A few seconds of each fuzzer, and the lines each must reach."""
     doors = [line.split()[0] for line in (ROOT / "fuzz" / "floors").read_text().splitlines() if line.split("#")[0].strip()]
     chosen = [door for door in doors if stage.is_wanted(door)]
-    if not chosen:
+    if not chosen or not stage.build("asan+ubsan", *[f"{door}_{part}" for door in chosen for part in ("fuzz", "seeds")]):
         return
     stage.say(f"{stage.options.fuzz_seconds} s of each fuzzer")
     report = LOGS / "fuzz.json"
@@ -93,6 +97,8 @@ def lab(stage):
     layers = "python", "storage", "middleware", "switch", "udev"
     if stage.check("prepare", "lab/prepare", *[word for layer in layers for word in ("--layer", layer)]):
         stage.check("selftest", "lab/selftest", timeout=300)
+    else:
+        stage.tally.is_broken = True
 
 
 def qtest(stage):

@@ -1,0 +1,46 @@
+"""Every link of a page of this repository leads somewhere: to a file, and to a heading of it."""
+import pathlib
+import re
+import subprocess
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+HEADING = re.compile(r"^#+ +(.*)$", re.MULTILINE)
+
+
+def anchors(page):
+    """As hosting sites name headings: small letters, hyphens for spaces, no punctuation."""
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in HEADING.findall(page.read_text())}
+
+
+def links(page):
+    """(file, anchor or empty) of each link to a file; what is in a block of code is none."""
+    text = re.sub(r"^ *```.*?^ *```", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
+    text = re.sub(r"`[^`\n]*`", "", text)
+    for target in LINK.findall(text):
+        if not re.match(r"[a-z]+:", target):
+            path, _, anchor = target.partition("#")
+            yield (page.parent / path if path else page).resolve(), anchor
+
+
+class PagesTest(unittest.TestCase):
+
+    def test_every_link_leads_somewhere(self):
+        names = subprocess.run(["git", "ls-files", "*.md"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split("\n")
+        pages = [ROOT / name for name in names if name and (ROOT / name).exists()]
+        self.assertGreater(len(pages), 10)
+        for page in pages:
+            for target, anchor in links(page):
+                with self.subTest(page=str(page.relative_to(ROOT)), link=f"{target}#{anchor}"):
+                    self.assertTrue(target.exists())
+                    if anchor:
+                        self.assertIn(anchor, anchors(target))
+
+    def test_every_page_of_docs_is_linked(self):
+        linked = {target for page in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")] for target, _ in links(page)}
+        self.assertEqual([str(page) for page in (ROOT / "docs").rglob("*.md") if page.resolve() not in linked], [])
+
+
+if __name__ == "__main__":
+    unittest.main()
