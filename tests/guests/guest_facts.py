@@ -2,7 +2,7 @@
 counts them. Asked once for each layer that a guest has, and kept for the report."""
 import re
 
-_seen = set()
+seen = set()
 facts = {"release": "", "kernel": "", "packages": {}}
 
 ASK = "uname -r; uname -v; cat /usr/lib/lab/packages/*"
@@ -14,9 +14,9 @@ def layers_of(options):
 
 def note(rig, options):
     """Guest 1 of the rig has been started with these words of lab/vm's."""
-    if layers_of(options) <= _seen:
+    if layers_of(options) <= seen:
         return
-    _seen.update(layers_of(options))
+    seen.update(layers_of(options))
     release, version, *lines = rig.shell(1, ASK).splitlines()
     facts["release"] = release
     facts["kernel"] = re.search(r"Debian (\S+)", version)[1]

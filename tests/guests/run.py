@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
 """Runs the tests on real guests and writes each verdict to a file.
 
-Usage: tests/guests/run.py [--all] [--json FILE] [-k PATTERN]...
+Usage: tests/guests/run.py [--all] [--json FILE] [--jobs N] [-k PATTERN]...
+
+Test classes run side by side, as many as there are processors and memory for: each has its
+hosts and guests in a folder and in namespaces of its own, and most of its time is waiting.
 """
 import argparse
 import json
@@ -14,6 +17,10 @@ import unittest
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 import others  # noqa: E402  (the line above makes it importable)
+from side_by_side import Classes, usual_jobs  # noqa: E402
+
+# They judge by the clock how long a guest waited, or by ticks how busy one was: they have the machine to themselves.
+ALONE = "HostFaults", "Exitless"
 
 
 class Verdicts(unittest.TestResult):
@@ -21,7 +28,7 @@ class Verdicts(unittest.TestResult):
 
     def __init__(self):
         super().__init__()
-        self.cases, self.began = [], 0.0
+        self.cases, self.began = [], time.monotonic()
 
     def startTest(self, test):
         super().startTest(test)
@@ -29,9 +36,9 @@ class Verdicts(unittest.TestResult):
 
     def _note(self, test, verdict, reason=""):
         name = ".".join(test.id().split(".")[-2:])
-        print(f"guests: {verdict:7} {name} ({time.monotonic() - self.began:.1f} s)", flush=True)
-        if reason:
-            print(reason, flush=True)
+        # In one piece, since other classes print as well.
+        print(f"guests: {verdict:7} {name} ({time.monotonic() - self.began:.1f} s)\n" + (f"{reason}\n" if reason else ""),
+              end="", flush=True)
         self.cases.append({"name": name, "verdict": verdict, "reason": reason})
 
     def addSuccess(self, test):
@@ -59,7 +66,7 @@ def chosen(tests, all_of_them):
     """The tests of a suite, one by one; those that take long only if all are wanted."""
     for test in tests:
         if isinstance(test, unittest.TestSuite):
-            yield unittest.TestSuite(chosen(test, all_of_them))
+            yield from chosen(test, all_of_them)
         elif all_of_them or not hasattr(getattr(test, test._testMethodName), "only_with_all"):
             yield test
 
@@ -69,6 +76,7 @@ def main():
     parser.add_argument("--json", type=pathlib.Path)
     parser.add_argument("-k", action="append", default=[], metavar="PATTERN", help="only tests whose name has it")
     parser.add_argument("--all", action="store_true", help="those that take long, too")
+    parser.add_argument("--jobs", type=int, default=usual_jobs(), metavar="N", help="classes at a time (%(default)s)")
     options = parser.parse_args()
     if options.all:
         os.environ.setdefault("PARAVANE_EVENT_ROUNDS", "100000")
@@ -76,16 +84,15 @@ def main():
     loader = unittest.TestLoader()
     if options.k:
         loader.testNamePatterns = [f"*{pattern}*" for pattern in options.k]
-    suite = unittest.TestSuite(chosen(loader.discover(str(HERE), pattern="test_*.py"), options.all))
-    verdicts = Verdicts()
-    suite.run(verdicts)
+    classes = Classes(chosen(loader.discover(str(HERE), pattern="test_*.py"), options.all), ALONE, Verdicts)
+    cases = classes.run(options.jobs)
     if options.json:
-        options.json.write_text(json.dumps(verdicts.cases, indent=1))
-    others.report(verdicts.cases)
-    failed = sum(case["verdict"] == "failed" for case in verdicts.cases)
-    passed = sum(case["verdict"] == "passed" for case in verdicts.cases)
-    print(f"{passed} passed, {failed} failed, {len(verdicts.cases) - passed - failed} skipped")
-    return 1 if failed or not verdicts.cases else 0
+        options.json.write_text(json.dumps(cases, indent=1))
+    others.report(cases)
+    failed = sum(case["verdict"] == "failed" for case in cases)
+    passed = sum(case["verdict"] == "passed" for case in cases)
+    print(f"{passed} passed, {failed} failed, {len(cases) - passed - failed} skipped")
+    return 1 if failed or not cases else 0
 
 
 if __name__ == "__main__":
