@@ -60,7 +60,7 @@ class Lanes:
         self.on_begin(stage)
         ours, theirs = FORK.Pipe(duplex=False)
         process = FORK.Process(target=lambda: theirs.send(run_stage(stage, self.options)))
-        # Whoever interrupts us meets a stage that has its own handlers, and is one of those that run.
+        # An interruption meets a stage that has handlers of its own and is among those that run.
         signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
         process.start()
         self._running[ours] = stage, process, number

@@ -5,7 +5,6 @@ import fcntl
 import json
 import os
 import pathlib
-import shutil
 import subprocess
 import time
 import xml.etree.ElementTree as ElementTree
@@ -40,22 +39,25 @@ class Tally:
         self.builds += other.builds
 
 
-@contextlib.contextmanager
-def leaving_the_processors():
-    """What runs meanwhile takes what others leave of the processors: builds stand beside tests that judge by time.
-    Yields what to put before its commands.
+LESS = 10  # as nice(1) counts: a tenth of a processor where something else wants all of it
 
-    Within a group of the scheduler that is its idle policy. Where sessions are such groups (autogroup, sched(7)), ours
-    gets the least weight beside the others.
+
+@contextlib.contextmanager
+def giving_way():
+    """What runs meanwhile gives way to the rest: builds stand beside tests that judge by time. Yields what to put before
+    its commands.
+
+    Not the idle policy (SCHED_IDLE): on a machine with other work it would wait forever. Where the scheduler's groups are
+    sessions (autogroup, sched(7)), a nice value says nothing to other sessions, and our group gets its weight.
     """
     group = pathlib.Path("/proc/self/autogroup")
 
     def weigh(nice):
         with contextlib.suppress(OSError):  # there is none, or it is not ours to change
             group.write_text(str(nice))
-    weigh(19)
+    weigh(LESS)
     try:
-        yield ["chrt", "--idle", "0"] if shutil.which("chrt") else ["nice", "-n", "19"]
+        yield ["nice", "-n", LESS]
     finally:
         weigh(0)
 
@@ -132,13 +134,13 @@ class Stage:
                 self.log.write("$ " + " ".join(words) + "\n" + done.stdout)
                 self.tally.add(f"{self.name}: {name}", done.returncode == 0)
 
-    def build(self, preset, *targets):
-        """Configures and builds a preset; a failure counts as a failed test."""
+    def build(self, preset, *targets, is_waited_for=False):
+        """Configures and builds a preset, giving way unless others wait for it; a failure counts as a failed test."""
         self.say(f"building {preset}")
         before = processor_seconds()
-        with alone_in(preset), leaving_the_processors() as least:
-            ok = self.run(*least, "cmake", "--preset", preset, "-DCMAKE_CXX_COMPILER_LAUNCHER=ccache")
-            ok = ok and self.run(*least, "cmake", "--build", "--preset", preset, *(["--target", *targets] if targets else []),
+        with alone_in(preset), contextlib.nullcontext([]) if is_waited_for else giving_way() as nicely:
+            ok = self.run(*nicely, "cmake", "--preset", preset, "-DCMAKE_CXX_COMPILER_LAUNCHER=ccache")
+            ok = ok and self.run(*nicely, "cmake", "--build", "--preset", preset, *(["--target", *targets] if targets else []),
                                  timeout=7200)
         self.tally.building += processor_seconds() - before
         self.tally.builds += 1

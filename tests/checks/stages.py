@@ -5,7 +5,7 @@ import os
 import re
 import subprocess
 
-from checks.stage import CACHE, LOGS, ROOT, leaving_the_processors
+from checks.stage import CACHE, LOGS, ROOT, giving_way
 
 
 def house(stage):
@@ -27,7 +27,7 @@ def house(stage):
 
 def release(stage):
     """What is shipped (g++), and the tests that only it can be asked."""
-    if stage.build("release", "shipped", "paravane_bench"):
+    if stage.build("release", "shipped", "paravane_bench", is_waited_for=True):
         stage.ctest("release", "-L", "suite")
 
 
@@ -63,14 +63,14 @@ def threads(stage):
 
 def cluster(stage):
     """Several hosts in network namespaces, without VMs, with a real etcd."""
-    if stage.build("release", "paravaned", "paravane"):
+    if stage.build("release", "paravaned", "paravane", is_waited_for=True):
         stage.ctest("release", "-L", "cluster", "--timeout", "600", "-j4")
 
 
 def tidy(stage):
     """clang-tidy over every source file that changed since it was last clean."""
-    with leaving_the_processors() as least:
-        stage.check("clang-tidy", *least, "tools/tidy.py", "--build", "build/asan+ubsan", timeout=7200)
+    with giving_way() as nicely:
+        stage.check("clang-tidy", *nicely, "tools/tidy.py", "--build", "build/asan+ubsan", timeout=7200)
 
 
 def fuzz(stage):

@@ -1,4 +1,4 @@
-"""Lanes of small stages: who begins when, what a stage costs, and what is left of it when it ends or is ended."""
+"""Lanes of small stages: what begins when, what a stage costs, and what is left of it when it ends or is ended."""
 import os
 import pathlib
 import signal
