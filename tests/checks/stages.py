@@ -61,9 +61,18 @@ def threads(stage):
             if stage.is_wanted(pair[0])])
 
 
+HOST_PROGRAMS = "paravaned", "paravane", "paravane-wire"
+GUEST_PROGRAMS = "paravane-verify", "paravane-hoard", "paravane-interrupted", "paravane-tally", "paravane-switch", "paravane-machine"
+
+
+def has_programs(stage, *programs):
+    """Whether they are built. The stage `release` does it; where that is not run, they are built here."""
+    return release in stage.options.stages or stage.build("release", *programs, is_waited_for=True)
+
+
 def cluster(stage):
     """Several hosts in network namespaces, without VMs, with a real etcd."""
-    if stage.build("release", "paravaned", "paravane", is_waited_for=True):
+    if has_programs(stage, *HOST_PROGRAMS):
         stage.ctest("release", "-L", "cluster", "--timeout", "600", "-j4")
 
 
@@ -104,6 +113,8 @@ def lab(stage):
 def qtest(stage):
     """The vfio-user server under a real QEMU with no guest."""
     binary = ROOT / "build" / "release" / "bin" / "paravane_qtest"
+    if not has_programs(stage, "paravane_qtest"):
+        return
     stage.check("QEMU -accel qtest", binary, env={"PARAVANE_QEMU": str(CACHE / "lab" / "qemu" / "qemu-system-x86_64")}, timeout=300)
 
 
@@ -136,6 +147,8 @@ def guests_backports(stage):
 
 
 def run_guests(stage, guest, *patterns):
+    if not has_programs(stage, *HOST_PROGRAMS, *GUEST_PROGRAMS):
+        return
     report = LOGS / f"{stage.name}.json"
     for old in report, LOGS / f"{stage.name}-programs.json":
         old.unlink(missing_ok=True)
@@ -162,7 +175,7 @@ def chaos(stage):
     seconds = 600 if stage.options.all else 20
     for hosts in (1, 3) if stage.options.all else (3,):
         name = f"chaos: {seconds} s, hosts: {hosts}"
-        if stage.is_wanted(name):
+        if stage.is_wanted(name) and has_programs(stage, *HOST_PROGRAMS, *GUEST_PROGRAMS):
             stage.tally.add(name, stage.follow("chaos: ", "tests/chaos/run", "--seconds", seconds, "--hosts", hosts))
 
 
