@@ -59,7 +59,7 @@ class Lanes:
     def _begin(self, stage, number):
         self.on_begin(stage)
         ours, theirs = FORK.Pipe(duplex=False)
-        process = FORK.Process(target=lambda: theirs.send(run_stage(stage, self.options)))
+        process = FORK.Process(target=run_stage, args=(stage, self.options, theirs.send))
         # An interruption meets a stage that has handlers of its own and is among those that run.
         signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
         process.start()
@@ -69,13 +69,20 @@ class Lanes:
 
     def _end(self, pipe):
         stage, process, _ = self._running[pipe]
+        tally, cost = None, (0.0, 0.0)
         try:
             tally = pipe.recv()
+            if not isinstance(tally, Tally):
+                tally, cost = None, tally
+            else:
+                cost = pipe.recv()
         except EOFError:
-            tally = failed_tally(f"{stage.__name__}: ended by itself")
+            pass
         process.join()
         pipe.close()
         del self._running[pipe]
+        tally = tally or failed_tally(f"{stage.__name__}: ended by itself")
+        tally.seconds, tally.processor = cost
         self._keep(stage, tally)
 
     def _keep(self, stage, tally):

@@ -1,8 +1,9 @@
 """The processes of a stage: what it started, what that started, and how all of it ends.
 
-A stage is a process with a session of its own. Whatever is left behind by a program that it
-started becomes its child (a "subreaper", prctl(2)), so that all of a stage is one tree: its
-processor time is known, and nothing of it outlives it.
+A stage runs under a supervisor, in a session of its own. Whatever is left behind by a program
+of the stage becomes the supervisor's child (a "subreaper", prctl(2)), so that all of a stage is
+one tree: its processor time is known, and nothing of it outlives it. The supervisor waits for
+each at once, as init does: a program that waits for a daemon's end must not wait for a zombie's.
 """
 import ctypes
 import os
@@ -66,37 +67,57 @@ def send(pid, number):
         pass  # it has just ended
 
 
-def bury_orphans():
-    """Waits for those that have ended, so that their processor time is counted."""
-    try:
-        while os.waitpid(-1, os.WNOHANG)[0] > 0:
-            pass
-    except ChildProcessError:
-        pass
+def send_all(pids, number):
+    for pid in pids:
+        send(pid, number)
 
 
-def kill_all(limit_s=10):
-    """All that runs below this process. Whatever loses its parent becomes our child, so none gets away."""
-    end = time.monotonic() + limit_s
-    while (left := descendants(os.getpid())) and time.monotonic() < end:
-        for one in left:
-            send(one, signal.SIGKILL)
-        time.sleep(0.02)
+class Worker:
+    """The process that runs a stage's function and starts its programs."""
+
+    def __init__(self):
+        self._is_ending = False
+        _prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+        signal.signal(signal.SIGTERM, self._on_signal)
+        # Caught, not ignored: what is ignored stays so in the programs that a stage starts.
+        signal.signal(signal.SIGINT, lambda *_: None)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
+
+    def _on_signal(self, *_):
+        self._is_ending = True
+
+    def refuse_when_ending(self):
+        if self._is_ending:
+            raise Ending
 
 
-class StageProcess:
-    """This process as a stage. SIGTERM ends it with all that it started, a second one at once."""
+class Supervisor:
+    """This process as a stage's. SIGTERM ends it with all that it started, a second one at once."""
 
     def __init__(self):
         os.setsid()  # a Ctrl-C at the terminal is for the check, which tells its stages
         _prctl(PR_SET_CHILD_SUBREAPER, 1)
-        _prctl(PR_SET_PDEATHSIG, signal.SIGTERM)  # nor does it outlive a check that was killed
-        self._told, self._hurry = threading.Event(), threading.Event()
+        _prctl(PR_SET_PDEATHSIG, signal.SIGTERM)  # nor does a stage outlive a check that was killed
+        self._worker = 0
+        self._told, self._hurry, self._is_over = threading.Event(), threading.Event(), threading.Event()
         self._ender = threading.Thread(target=self._end_all, daemon=True)
+
+    def run(self, function):
+        """Runs function(worker) in a process of its own. Returns the names of what that left running, which is
+        ended."""
+        self._worker = os.fork()  # the signals are still blocked (checks/lanes.py)
+        if self._worker == 0:
+            try:
+                function(Worker())
+            finally:
+                os._exit(0)
         signal.signal(signal.SIGTERM, self._on_signal)
-        # Caught, not ignored: what is ignored stays so in the programs that a stage starts.
         signal.signal(signal.SIGINT, lambda *_: None)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)  # as checks/lanes.py started us
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
+        while os.waitpid(-1, 0)[0] != self._worker:
+            pass
+        self._is_over.set()
+        return self._end_the_rest()
 
     def _on_signal(self, *_):
         if self._told.is_set():
@@ -105,40 +126,52 @@ class StageProcess:
             self._told.set()
             self._ender.start()
 
-    def refuse_when_ending(self):
-        if self._told.is_set():
-            raise Ending
+    def _programs(self):
+        """{process: (its parent, its group)} of all below but the worker."""
+        found = {}
+        for child, parent in descendants(os.getpid()).items():
+            if child != self._worker and (fields := _fields(child)):
+                found[child] = parent, int(fields[2])
+        return found
 
     def _end_all(self):
-        """As Ctrl-C does, to which programs of the lab listen: they end what they made. Those that their
-        parents left behind are asked one by one."""
+        """As Ctrl-C does, to which programs of the lab listen: they end what they made. Daemons and guests, whose
+        starters are gone, are asked one by one."""
         end, asked = time.monotonic() + GRACE_S, set()
+        send(self._worker, signal.SIGTERM)  # starts no more
         os.killpg(os.getpgrp(), signal.SIGINT)
-        for child in self._children_where(lambda group, _: group != os.getpgrp()):  # timeout(1) makes a group
-            send(child, signal.SIGINT)
-        while descendants(os.getpid()) and time.monotonic() < end and not self._hurry.is_set():
-            for child in self._children_where(lambda _, session: session != os.getpid()):
-                if child not in asked:
-                    asked.add(child)
-                    send(child, signal.SIGTERM)
+        send_all([one for one, (parent, group) in self._programs().items() if parent == self._worker and group != os.getpgrp()],
+                 signal.SIGINT)  # timeout(1) makes a group
+        while (left := self._programs()) and time.monotonic() < end and not self._hurry.is_set():
+            orphans = {one for one, (parent, group) in left.items() if parent == os.getpid() and group != os.getpgrp()} - asked
+            asked |= orphans
+            send_all(orphans, signal.SIGTERM)
             time.sleep(0.1)
-        kill_all()
+        end = time.monotonic() + 10
+        while (left := self._programs()) and time.monotonic() < end:
+            send_all(left, signal.SIGKILL)
+            time.sleep(0.02)
+        if not self._is_over.wait(10):  # it computes, or waits for something that is not below it
+            send(self._worker, signal.SIGKILL)
+
+    def _end_the_rest(self):
+        patience = time.monotonic() + 2  # what was told to end may need a moment
+        names, killed = set(), False
+        while self._reap():
+            if time.monotonic() > patience or self._told.is_set():
+                left = list(self._programs())
+                names |= set() if killed else {name_of(one) for one in left}
+                killed = True
+                send_all(left, signal.SIGKILL)
+            time.sleep(0.02)
+        return sorted(names)
 
     @staticmethod
-    def _children_where(condition):
-        """Our own, of whose group and session something is true."""
-        fields = {child: _fields(child) for child, parent in descendants(os.getpid()).items() if parent == os.getpid()}
-        return [child for child, some in fields.items() if some and condition(int(some[2]), int(some[3]))]
-
-    def end(self):
-        """The stage is over. Returns the names of what it left running, which is ended."""
-        if self._told.is_set():
-            self._ender.join(GRACE_S + 15)
-        patience = time.monotonic() + 2  # what was told to end may need a moment
-        while (left := descendants(os.getpid())) and time.monotonic() < patience:
-            time.sleep(0.05)
-        names = sorted({name_of(one) for one in left})
-        if left:
-            kill_all()
-        bury_orphans()
-        return names
+    def _reap():
+        """Whether there are any still."""
+        try:
+            while os.waitpid(-1, os.WNOHANG)[0] > 0:
+                pass
+            return True
+        except ChildProcessError:
+            return False

@@ -7,9 +7,10 @@ import os
 import pathlib
 import subprocess
 import time
+import traceback
 import xml.etree.ElementTree as ElementTree
 
-from checks.processes import Ending, StageProcess, processor_seconds
+from checks.processes import Ending, Supervisor, processor_seconds
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 LOGS = ROOT / "build" / "check"
@@ -73,8 +74,8 @@ def alone_in(preset):
 class Stage:
     """One stage's log file and the commands it runs."""
 
-    def __init__(self, name, options, process):
-        self.name, self.options, self.process = name, options, process
+    def __init__(self, name, options, worker):
+        self.name, self.options, self.worker = name, options, worker
         self.log = (LOGS / f"{name}.log").open("w")
         self.tally = Tally()
 
@@ -87,7 +88,7 @@ class Stage:
 
     def run(self, *command, env=None, timeout=1800):
         """Runs a command into the log; returns whether it succeeded."""
-        self.process.refuse_when_ending()
+        self.worker.refuse_when_ending()
         words = [str(word) for word in command]
         self.log.write("$ " + " ".join(words) + "\n")
         self.log.flush()
@@ -102,7 +103,7 @@ class Stage:
 
     def follow(self, prefix, *command, env=None):
         """The same, and shows the lines that begin with `prefix` as progress."""
-        self.process.refuse_when_ending()
+        self.worker.refuse_when_ending()
         process = subprocess.Popen([str(word) for word in command], cwd=ROOT, stdin=subprocess.DEVNULL,
                                    stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                                    env={**os.environ, **(env or {})})
@@ -123,7 +124,7 @@ class Stage:
     def check_side_by_side(self, commands):
         """Pairs of a name and a command, each counted as one test."""
         def run(pair):
-            self.process.refuse_when_ending()
+            self.worker.refuse_when_ending()
             name, command = pair
             words = [str(word) for word in command]
             done = subprocess.run(["timeout", "1800", *words], cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
@@ -185,17 +186,23 @@ def as_cmake_regex(text):
     return "".join(f"[{c}]" if c in ".[]*+?()|$" else f"\\{c}" if c in "^\\" else c for c in text)
 
 
-def run_stage(function, options):
-    """Runs one stage in this process, which is its own; returns what it found."""
-    began, process = time.monotonic(), StageProcess()
-    stage = Stage(function.__name__, options, process)
-    try:
-        function(stage)
-    except Ending:
-        stage.tally.add(f"{stage.name}: interrupted", False)
-    if left := process.end():
-        stage.say(f"left running, and ended now: {', '.join(left)}")
-    stage.log.close()
-    stage.tally.seconds = time.monotonic() - began
-    stage.tally.processor = processor_seconds()
-    return stage.tally
+def run_stage(function, options, report):
+    """Runs one stage in this process, which is its own. `report` is told of what was found, a Tally (unless the stage
+    died), and then of what it cost: seconds, seconds of a processor."""
+    began = time.monotonic()
+
+    def run(worker):
+        stage = Stage(function.__name__, options, worker)
+        try:
+            function(stage)
+        except Ending:
+            stage.tally.add(f"{stage.name}: interrupted", False)
+        except Exception:
+            stage.log.write(traceback.format_exc())
+            stage.tally.is_broken = True
+            stage.tally.add(f"{stage.name}: ran to its end", False)
+        stage.log.close()
+        report(stage.tally)
+    if left := Supervisor().run(run):
+        print(f"{function.__name__}: left running, and ended now: {', '.join(left)}", flush=True)
+    report((time.monotonic() - began, processor_seconds()))

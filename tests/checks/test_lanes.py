@@ -142,6 +142,20 @@ class LanesTest(unittest.TestCase):
         [pid] = self.pids("left")
         self.assertFalse(is_running(pid), name_of(pid))
 
+    def test_what_lost_its_parent_is_no_zombie_when_it_ends(self):
+        """Or whoever waits for a daemon's end, by its process id, waits in vain."""
+        script = ("pid=$(setsid sh -c 'sleep 0.2 >/dev/null & echo $!'); i=0; while kill -0 $pid; do "
+                  "i=$((i+1)); [ $i -lt 100 ] || exit 1; sleep 0.05; done")
+        a = make("a", lambda stage: stage.check("wait", "sh", "-c", script))
+        self.assertEqual(self.run_lanes([[a]])[a].passed, ["a: wait"])
+
+    def test_a_stage_with_a_mistake_is_a_failure(self):
+        a, b = make("a", lambda _: 1 / 0), make("b")
+        tallies = self.run_lanes([[a], [b]], needs={b: [a]})
+        self.assertEqual(tallies[a].failed, ["a: ran to its end"])
+        self.assertIn("ZeroDivisionError", (self.folder / "a.log").read_text())
+        self.assertEqual(tallies[b].failed, ["b: not run, for a failed"])
+
     def interrupt(self, number, times=1, script=""):
         """The exit status of a run of two lanes that is interrupted while both wait; its processes' ids are in files."""
         program = f"""

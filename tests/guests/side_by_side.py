@@ -1,9 +1,7 @@
 """Test classes side by side: each is run by a process of its own, whose verdicts come back when it ends."""
-import ctypes
 import multiprocessing
 import multiprocessing.connection
 import os
-import resource
 import signal
 import time
 import unittest
@@ -14,7 +12,6 @@ FORK = multiprocessing.get_context("fork")  # the tests are loaded already
 GIB_FOR_EACH = 6  # few classes have more; eight GiB of one guest are untouched for the most part
 MOST = 4  # more of them would make a small machine of a large one, for no test needs more than two processors
 SIGNALS = {signal.SIGINT, signal.SIGTERM}
-PR_SET_CHILD_SUBREAPER = 36
 
 
 class Interrupted(Exception):
@@ -91,8 +88,6 @@ class Classes:
     # ---- in the process of a class ----
 
     def _run_class(self, one, pipe):
-        # Guests are no children of this process when their starter has ended; so they are, and their time is counted.
-        ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
         began, result = time.monotonic(), self.make_result()
 
         def interrupt(*_):
@@ -105,15 +100,4 @@ class Classes:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
         unittest.TestSuite(self.tests[one]).run(result)
         pipe.send((result.cases, guest_facts.facts, guest_facts.seen))
-        print(f"guests: {one.__name__}: {time.monotonic() - began:.0f} s, {processor_seconds():.0f} s of a processor", flush=True)
-
-
-def processor_seconds():
-    """Of this process and all that it was left with."""
-    try:
-        while os.waitpid(-1, os.WNOHANG)[0] > 0:
-            pass
-    except ChildProcessError:
-        pass
-    return sum(usage.ru_utime + usage.ru_stime
-               for usage in map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)))
+        print(f"guests: {one.__name__}: {time.monotonic() - began:.0f} s with its guests' boots", flush=True)
