@@ -33,8 +33,9 @@ class Lanes:
         waiting = [[stage for stage in lane if stage in self.options.stages] for lane in lanes]
         try:
             while True:
-                for number, lane in enumerate(waiting):
-                    self._begin_what_can(number, lane)
+                # Each again after one that was not run, since another may have waited for it.
+                while any([self._begin_what_can(number, lane) for number, lane in enumerate(waiting)]):
+                    pass
                 if not self._running:
                     break
                 for pipe in multiprocessing.connection.wait(list(self._running)):
@@ -46,15 +47,18 @@ class Lanes:
             raise ValueError(f"stages that wait for one another: {[one.__name__ for lane in waiting for one in lane]}")
 
     def _begin_what_can(self, number, lane):
+        """Returns whether there is one stage less that waits."""
+        before = len(lane)
         while lane and not self.is_interrupted and number not in [one[2] for one in self._running.values()]:
             needed = [one for one in self.needs.get(lane[0], []) if one in self.options.stages]
             if not all(one in self.tallies for one in needed):
-                return
+                break
             stage = lane.pop(0)
             if broken := [one.__name__ for one in needed if self.tallies[one].is_broken]:
                 self._keep(stage, failed_tally(f"{stage.__name__}: not run, for {' and '.join(broken)} failed"))
             else:
                 self._begin(stage, number)
+        return len(lane) < before
 
     def _begin(self, stage, number):
         self.on_begin(stage)

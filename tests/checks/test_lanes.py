@@ -111,6 +111,13 @@ class LanesTest(unittest.TestCase):
         self.assertEqual(tallies[d].passed, ["d: sleep"])
         self.assertNotIn("+b", self.seen)
 
+    def test_what_needs_one_that_was_not_run_fails_in_any_lane(self):
+        def breaks(stage):
+            stage.tally.is_broken = True
+        a, b, c = make("a", breaks), make("b"), make("c")
+        tallies = self.run_lanes([[c], [b], [a]], needs={c: [b], b: [a]})
+        self.assertEqual(tallies[c].failed, ["c: not run, for b failed"])
+
     def test_a_stage_that_dies_is_a_failure(self):
         a, b = make("a", lambda _: os.kill(os.getpid(), signal.SIGKILL)), make("b")
         tallies = self.run_lanes([[a, b]])
