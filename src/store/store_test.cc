@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "model/adapter_name.h"
 #include "testing/temp_dir.h"
 
 namespace paravane::store {
@@ -95,7 +96,8 @@ TEST_F(StoreTest, RefusesAnAddressThatExists) {
 
 model::VmSpec with_two_adapters(const std::string& name) {
   model::VmSpec spec = spec_of(name);
-  spec.adapters.push_back({.number = 2, .mac = model::mac_for_name(model::adapter_name(name, 2))});
+  spec.adapters.push_back(
+      {.number = 2, .mac = model::mac_for_name(to_string(model::AdapterName{name, 2}))});
   return spec;
 }
 
