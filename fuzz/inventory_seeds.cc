@@ -18,7 +18,7 @@ using namespace paravane;
 
 std::string keys() {
   const model::MacAddress mac{0x02, 0x50, 0x56, 0, 0, 1};
-  const inventory::AdapterId adapter{"db1", 1};
+  const model::AdapterName adapter{"db1", 1};
   const model::DistributedSwitch vds{.name = "lan"};
   const model::PortGroup group{.name = "p", .vds = "lan", .vlan = 10};
   const model::Network network{.switches = {{vds.name, vds}}, .port_groups = {{group.name, group}}};

@@ -50,7 +50,7 @@ MAY_INCLUDE = {
 NEVER_THROUGH_OTHERS = {"keeper": ("json", "api", "http", "worker", "metrics", "cluster", "host", "inventory", "authority")}
 # A third-party header that only one folder may see; a name that ends with a slash stands for all below it.
 ONLY_IN = {"httplib.h": ("api", "http"), "sqlite3.h": ("store",), "CLI/CLI.hpp": ("cli", "daemon"), "toml++/toml.h": ("settings",),
-           "curl/curl.h": ("inventory",), "openssl/": ("authority", "cluster", "transport/tcp"), "netlink/": ("ethernet", "rdma"),
+           "curl/curl.h": ("api", "inventory"), "openssl/": ("authority", "cluster", "transport/tcp"), "netlink/": ("ethernet", "rdma"),
            "rdma/rdma_netlink.h": ("rdma",), "infiniband/": ("rdma",), "prometheus/": ("metrics",)}
 
 INCLUDE = re.compile(r'\s*#\s*include\s*([<"])([^>"]+)[>"]')

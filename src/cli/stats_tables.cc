@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "model/vm.h"
+#include "model/adapter_name.h"
 
 namespace paravane::cli {
 namespace {
@@ -13,7 +13,7 @@ using model::CounterGroup;
 using text::TextTable;
 
 std::string subject_of(const model::VmStats& vm) {
-  return model::adapter_name(vm.name, vm.adapter);
+  return to_string(model::AdapterName{vm.name, vm.adapter});
 }
 
 std::uint64_t value_of(const model::VmStats& vm, std::string_view group, std::string_view counter) {

@@ -1,5 +1,5 @@
 // Statistics as tables: per VM, per queue pair, and every counter there is. A VM's
-// further adapters have rows of their own, as model::adapter_name() names them.
+// further adapters have rows of their own, as model::AdapterName names them.
 
 #pragma once
 

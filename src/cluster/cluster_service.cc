@@ -165,7 +165,7 @@ std::optional<inventory::GidOwner> ClusterService::mac_owner_elsewhere(
   return found->second;
 }
 
-void ClusterService::set_adapters(std::map<inventory::AdapterId, inventory::AdapterInfo> adapters) {
+void ClusterService::set_adapters(std::map<model::AdapterName, inventory::AdapterInfo> adapters) {
   mailbox_.post([this, all = std::move(adapters)] {
     adapters_ = all;
     publish();
@@ -178,7 +178,7 @@ void ClusterService::set_channel(const std::string& host, bool open, const std::
   shared_.channels[host] = {.open = open, .problem = problem};
 }
 
-void ClusterService::set_gids(std::map<inventory::GidId, inventory::AdapterId> gids) {
+void ClusterService::set_gids(std::map<inventory::GidId, model::AdapterName> gids) {
   mailbox_.post([this, all = std::move(gids)] {
     gids_ = all;
     publish();
@@ -311,7 +311,7 @@ void ClusterService::publish() {
   if (!member_) return;
   // Not while an adapter is on its way from one network to another.
   const std::shared_ptr<const View> seen = view();
-  std::map<inventory::GidId, inventory::AdapterId> gids;
+  std::map<inventory::GidId, model::AdapterName> gids;
   for (const auto& [gid, id] : gids_) {
     const auto adapter = adapters_.find(id);
     if (!seen || adapter == adapters_.end()) continue;

@@ -78,8 +78,8 @@ class ClusterService final : public model::ClusterManagement {
   // Who else in the cluster has it.
   std::optional<inventory::GidOwner> mac_owner_elsewhere(const model::MacAddress& mac) const;
   // All adapters, or all GIDs, of this host: they stand in the inventory soon.
-  void set_adapters(std::map<inventory::AdapterId, inventory::AdapterInfo> adapters);
-  void set_gids(std::map<inventory::GidId, inventory::AdapterId> gids);
+  void set_adapters(std::map<model::AdapterName, inventory::AdapterInfo> adapters);
+  void set_gids(std::map<inventory::GidId, model::AdapterName> gids);
   // Whether there is a channel to another host, and if not why.
   void set_channel(const std::string& host, bool open, const std::string& problem);
   // Where this host's channels are, or why there are none.
@@ -159,8 +159,8 @@ class ClusterService final : public model::ClusterManagement {
   std::unique_ptr<ClusterAuthority> authority_;
   std::unique_ptr<inventory::Member> member_;
   std::unique_ptr<JoinDoor> door_;
-  std::map<inventory::AdapterId, inventory::AdapterInfo> adapters_;
-  std::map<inventory::GidId, inventory::AdapterId> gids_;
+  std::map<model::AdapterName, inventory::AdapterInfo> adapters_;
+  std::map<inventory::GidId, model::AdapterName> gids_;
   model::ChannelPlace place_;
   model::Network network_;
   std::string network_host_;  // this host, in network_

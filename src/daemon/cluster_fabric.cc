@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <cstring>
 #include <utility>
 
@@ -11,16 +10,6 @@
 
 namespace paravane::daemon {
 namespace {
-
-// "db1" or "db1/2", as model::adapter_name() makes them.
-inventory::AdapterId adapter_of(const std::string& name) {
-  const std::size_t slash = name.find('/');
-  inventory::AdapterId id{.vm = name.substr(0, slash), .number = 1};
-  if (slash != std::string::npos) {
-    std::from_chars(name.data() + slash + 1, name.data() + name.size(), id.number);
-  }
-  return id;
-}
 
 verbs::GidType type_of(inventory::RoceType type) {
   return type == inventory::RoceType::kV1 ? verbs::GidType::kRoceV1 : verbs::GidType::kRoceV2;
@@ -245,11 +234,11 @@ void ClusterFabric::on_channel_lost(const transport_tcp::LostChannel& lost) {
 }
 
 void ClusterFabric::on_gids(const std::vector<worker::SharedGid>& gids) {
-  std::map<inventory::GidId, inventory::AdapterId> claims;
+  std::map<inventory::GidId, model::AdapterName> claims;
   for (const worker::SharedGid& shared : gids) {
     claims[{.segment = static_cast<std::uint64_t>(shared.segment),
             .gid = shared.gid.raw,
-            .type = type_of(shared.type)}] = adapter_of(shared.adapter);
+            .type = type_of(shared.type)}] = shared.adapter;
   }
   parts_.cluster.set_gids(std::move(claims));
 }

@@ -39,8 +39,7 @@ model::ApiResult<model::VmStatus> Host::add_vm(const model::VmSpec& asked) {
   if (auto written = transaction->insert(spec); !written) return std::unexpected(written.error());
   if (auto made = make_ports(spec); !made) return std::unexpected(made.error());
   if (auto kept = transaction->commit(); !kept) {
-    const auto undone = remove_ports(port_names(spec), true);
-    if (!undone) log::error("{}: could not be taken back: {}", spec.name, undone.error().message);
+    take_back_ports(adapter_names(spec));
     return std::unexpected(kept.error());
   }
   const Vm& vm = vms_[spec.name] = {.spec = spec, .problems = {}};
@@ -104,7 +103,7 @@ bool Host::mac_taken(const model::MacAddress& mac) const {
 }
 
 model::MacAddress Host::choose_mac(const model::VmSpec& spec, std::uint32_t number) const {
-  const std::string name = model::adapter_name(spec.name, number);
+  const std::string name = address_seed_ + "/" + to_string(model::AdapterName{spec.name, number});
   const auto taken = [&](const model::MacAddress& mac) {
     return mac_taken(mac) ||
            std::ranges::find(spec.adapters, mac, &model::AdapterSpec::mac) != spec.adapters.end();
@@ -129,7 +128,7 @@ model::ApiResult<void> Host::remove_vm(const std::string& name, bool force) {
   if (!transaction) return std::unexpected(transaction.error());
   if (auto deleted = transaction->remove(name); !deleted) return deleted;
   if (auto kept = transaction->commit(); !kept) return kept;
-  const auto removed = remove_ports(port_names(found->second.spec), force);
+  const auto removed = remove_ports(adapter_names(found->second.spec), force);
   if (removed && *removed) {
     vms_.erase(found);
     forget_impairments(name);
@@ -199,7 +198,7 @@ model::ApiResult<model::Stats> Host::stats(const std::optional<std::string>& vm)
     for (const model::AdapterSpec& adapter : known.spec.adapters) {
       // One question each, so that no turn of the worker gets long.
       auto answer = worker_->ask(
-          [this, port = model::adapter_name(name, adapter.number)] { return ports_->stats(port); });
+          [this, port = model::AdapterName{name, adapter.number}] { return ports_->stats(port); });
       if (!answer) return worker_is_busy();
       if (!*answer) continue;
       stats.vms.push_back(std::move(**answer));
@@ -250,7 +249,7 @@ model::VmStatus Host::status_of(const Vm& vm, const States& states) const {
   for (const model::AdapterSpec& adapter : vm.spec.adapters) {
     const std::string file = model::socket_file(vm.spec.name, adapter.number);
     model::AdapterStatus one{.socket = (config_.config.vfio_user.socket_dir / file).string()};
-    const auto found = states.find(model::adapter_name(vm.spec.name, adapter.number));
+    const auto found = states.find({vm.spec.name, adapter.number});
     if (found != states.end()) {
       one.state = found->second.state;
       one.pid = found->second.pid;
@@ -258,7 +257,7 @@ model::VmStatus Host::status_of(const Vm& vm, const States& states) const {
     if (!adapter.port_group.empty()) {
       one.tap = model::tap_name(vm.spec.name, adapter.number);
       one.problem = network_->tap_problem(
-          {.vm = vm.spec.name, .adapter = adapter.number, .port_group = adapter.port_group});
+          {.adapter = {vm.spec.name, adapter.number}, .port_group = adapter.port_group});
     }
     if (const auto problem = vm.problems.find(adapter.number); problem != vm.problems.end()) {
       one.state = model::VmState::kFailed;

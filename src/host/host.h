@@ -28,6 +28,7 @@
 #include "host/uplink_rules.h"
 #include "metrics/metrics_snapshot.h"
 #include "metrics/qp_series.h"
+#include "model/adapter_name.h"
 #include "model/management.h"
 #include "settings/config.h"
 #include "store/store.h"
@@ -189,7 +190,7 @@ class Host final : public model::Management, public metrics::MetricsSource {
     model::VmSpec spec;
     std::map<std::uint32_t, std::string> problems;  // by adapter; none: its port is there
   };
-  using States = std::map<std::string, worker::PortState>;  // by model::adapter_name()
+  using States = std::map<model::AdapterName, worker::PortState>;
 
   Host(HostConfig config, std::function<void()> on_stop);
   model::ApiResult<void> lock_directories();
@@ -206,17 +207,17 @@ class Host final : public model::Management, public metrics::MetricsSource {
   void tell_cluster() const;
   void tell(model::Event event) const;
   void tell_vm(const char* type, const std::string& vm, std::string text) const;
-  void tell_adapter(const char* type, const std::string& vm, std::uint32_t number,
-                    std::string text) const;
+  void tell_adapter(const char* type, const model::AdapterName& adapter,
+                    std::string_view what) const;
   // What of a VM is another than before, and which of its adapters are elsewhere.
   void tell_changed(const model::VmSpec& before, const model::VmSpec& after) const;
   // Of each adapter that is in another port group than before.
   void tell_moved(const model::VmSpec& before, const model::VmSpec& after) const;
-  void tell_failed(const std::string& vm, std::uint32_t number, const std::string& reason) const;
+  void tell_failed(const model::AdapterName& adapter, const std::string& reason) const;
   void tell_network(const model::Network& network);
   model::ApiResult<metrics::MetricsSnapshot> gather_metrics(Instant now);
-  model::ApiResult<std::optional<worker::AdapterMetrics>> gather_adapter(const std::string& port,
-                                                                         Instant now);
+  model::ApiResult<std::optional<worker::AdapterMetrics>> gather_adapter(
+      const model::AdapterName& port, Instant now);
   std::set<std::string> members() const;
   model::ApiResult<void> restore_vms();
   std::vector<PortUse> port_uses() const;
@@ -226,7 +227,15 @@ class Host final : public model::Management, public metrics::MetricsSource {
   // All of the VM's, or none.
   model::ApiResult<void> make_ports(const model::VmSpec& spec);
   // False: one is attached, and not forced; nothing happened.
-  model::ApiResult<bool> remove_ports(std::vector<std::string> names, bool force);
+  // False: a VMM is attached to one of them. Errors: kBusy; then all are there.
+  model::ApiResult<bool> remove_ports(std::vector<model::AdapterName> names, bool force);
+  // Of a change that is not kept. A worker that is held does it before all that it is asked
+  // later.
+  void take_back_ports(std::vector<model::AdapterName> names);
+  // As it was before a change that is not kept; in turn with the above.
+  void put_back_port(const model::VmSpec& spec, const model::AdapterSpec& adapter);
+  worker::VmPortConfig port_config(const model::VmSpec& spec,
+                                   const model::AdapterSpec& adapter) const;
   void drop_old_captures();
   // The VM is no more.
   void forget_impairments(const std::string& vm);
@@ -260,8 +269,8 @@ class Host final : public model::Management, public metrics::MetricsSource {
   std::unique_ptr<worker::PortTable> ports_;  // lives on the worker's thread
   std::map<std::uint64_t, std::shared_ptr<worker::Capture>> captures_;
   std::uint64_t last_capture_ = 0;
-  Channels* channels_ = nullptr;                              // the daemon's
-  std::map<std::string, metrics::QpSeries> qp_series_;        // by model::adapter_name()
+  Channels* channels_ = nullptr;  // the daemon's
+  std::map<model::AdapterName, metrics::QpSeries> qp_series_;
   std::shared_ptr<const metrics::MetricsSnapshot> snapshot_;  // shared with who prints it
   Instant snapshot_at_{};
 };

@@ -59,7 +59,7 @@ model::ApiResult<model::CaptureStatus> Host::start_capture(const model::CaptureS
                          "End one of them first.");
   }
   const auto capture = std::make_shared<worker::Capture>(
-      ++last_capture_, spec, port_names(vm->second.spec), std::chrono::steady_clock::now());
+      ++last_capture_, spec, adapter_names(vm->second.spec), std::chrono::steady_clock::now());
   const auto started = worker_->ask([this, capture] {
     ports_->start_capture(capture);
     return true;

@@ -67,15 +67,13 @@ model::ApiResult<model::VmStatus> Host::set_vm(const std::string& name,
   if (auto written = transaction->replace(*changed); !written) {
     return std::unexpected(written.error());
   }
-  const auto removed = remove_ports(port_names(vm.spec), false);
+  const auto removed = remove_ports(adapter_names(vm.spec), false);
   if (!removed) return std::unexpected(removed.error());
   if (!*removed) return cannot_change(name);
   const auto made = make_ports(*changed);
   const auto kept = made ? transaction->commit() : made;
   if (!kept) {
-    if (made && !remove_ports(port_names(*changed), true)) {
-      log::error("{}: could not be taken back", name);
-    }
+    if (made) take_back_ports(adapter_names(*changed));
     bring_back(vm);
     return std::unexpected(kept.error());
   }
@@ -128,9 +126,9 @@ model::ApiResult<model::VmStatus> Host::add_adapter(const std::string& name,
   if (!transaction) return std::unexpected(transaction.error());
   if (auto written = transaction->replace(wider); !written) return std::unexpected(written.error());
   if (auto made = make_port(wider, *adapter); !made) return std::unexpected(made.error());
-  const std::string port = model::adapter_name(name, adapter->number);
+  const model::AdapterName port{name, adapter->number};
   if (auto kept = transaction->commit(); !kept) {
-    if (!remove_ports({port}, true)) log::error("{}: could not be taken back", port);
+    take_back_ports({port});
     return std::unexpected(kept.error());
   }
   vm.spec = std::move(wider);
@@ -152,7 +150,7 @@ model::ApiResult<model::VmStatus> Host::remove_adapter(const std::string& name,
                          fmt::format("adapter 1 of vm {} goes with the VM only", name),
                          fmt::format("Take all of it away with: paravane vm remove {}", name));
   }
-  const std::string port = model::adapter_name(name, number);
+  const model::AdapterName port{name, number};
   const auto now = states();
   if (!now) return std::unexpected(now.error());
   const auto state = now->find(port);
@@ -192,20 +190,15 @@ model::ApiResult<model::VmStatus> Host::set_connected(const std::string& name, s
   const bool is_another = std::exchange(adapter->connected, connected) != connected;
   if (auto kept = write(changed); !kept) return std::unexpected(kept.error());
   vm.spec = std::move(changed);
-  const std::string port = model::adapter_name(name, number);
-  if (!worker_->ask([this, port, connected] {
-        ports_->set_connected(port, connected);
-        return true;
-      })) {
-    return worker_is_busy();
-  }
+  const model::AdapterName port{name, number};
+  worker_->post([this, port, connected] { ports_->set_connected(port, connected); });
   const char* what = connected ? "connected to" : "disconnected from";
-  log::info("{}: {} the switch", port, what);
+  log::info("{}: {} the switch", to_string(port), what);
   if (is_another) {
-    tell_adapter(connected ? "adapter.connected" : "adapter.disconnected", name, number,
-                 fmt::format("{} was {} the switch", port, what));
+    tell_adapter(connected ? "adapter.connected" : "adapter.disconnected", port,
+                 fmt::format("was {} the switch", what));
   }
-  return find_vm(name);
+  return status_after_change(vm);
 }
 
 std::vector<PortUse> Host::port_uses() const {
@@ -213,7 +206,7 @@ std::vector<PortUse> Host::port_uses() const {
   for (const auto& [name, vm] : vms_) {
     for (const model::AdapterSpec& adapter : vm.spec.adapters) {
       if (adapter.port_group.empty()) continue;
-      uses.push_back({.vm = name, .adapter = adapter.number, .port_group = adapter.port_group});
+      uses.push_back({.adapter = {name, adapter.number}, .port_group = adapter.port_group});
     }
   }
   return uses;
@@ -222,7 +215,7 @@ std::vector<PortUse> Host::port_uses() const {
 model::ApiResult<void> Host::check_port_groups(const model::VmSpec& spec) const {
   for (const model::AdapterSpec& adapter : spec.adapters) {
     auto good = network_->check_use(
-        {.vm = spec.name, .adapter = adapter.number, .port_group = adapter.port_group});
+        {.adapter = {spec.name, adapter.number}, .port_group = adapter.port_group});
     if (!good) return good;
   }
   return {};
@@ -236,7 +229,7 @@ model::ApiResult<model::VmStatus> Host::move_adapters(Vm& vm, const model::VmSpe
   for (std::size_t i = 0; i < moved.adapters.size(); ++i) {
     const bool tap_changes =
         moved.adapters[i].port_group.empty() != vm.spec.adapters[i].port_group.empty();
-    const auto state = now->find(model::adapter_name(moved.name, moved.adapters[i].number));
+    const auto state = now->find({moved.name, moved.adapters[i].number});
     const bool attached = state != now->end() && state->second.state != model::VmState::kDetached;
     if (tap_changes && attached) return cannot_change(moved.name);
   }
@@ -244,13 +237,10 @@ model::ApiResult<model::VmStatus> Host::move_adapters(Vm& vm, const model::VmSpe
   tell_moved(std::exchange(vm.spec, moved), moved);
   tell_cluster();
   for (const model::AdapterSpec& adapter : moved.adapters) {
-    const std::string port = model::adapter_name(moved.name, adapter.number);
-    if (!worker_->ask([this, port, segment = network_->segment_of(moved.name, adapter)] {
-          ports_->set_segment(port, segment);
-          return true;
-        })) {
-      return worker_is_busy();
-    }
+    const model::AdapterName port{moved.name, adapter.number};
+    worker_->post([this, port, segment = network_->segment_of(moved.name, adapter)] {
+      ports_->set_segment(port, segment);
+    });
   }
   network_->apply();
   tell_cluster();
@@ -265,7 +255,7 @@ model::ApiResult<void> Host::write(const model::VmSpec& spec) {
 }
 
 bool Host::is_attached(const model::VmSpec& spec, const States& states) {
-  return std::ranges::any_of(port_names(spec), [&states](const std::string& port) {
+  return std::ranges::any_of(adapter_names(spec), [&states](const model::AdapterName& port) {
     const auto state = states.find(port);
     return state != states.end() && state->second.state != model::VmState::kDetached;
   });

@@ -36,7 +36,7 @@ void Host::on_view(const std::shared_ptr<const inventory::View>& view) {
   if (network_->follow(self ? self->host : "", view)) {
     for (const auto& [name, vm] : vms_) {
       for (const model::AdapterSpec& adapter : vm.spec.adapters) {
-        worker_->post([this, port = model::adapter_name(name, adapter.number),
+        worker_->post([this, port = model::AdapterName{name, adapter.number},
                        segment = network_->segment_of(name, adapter)] {
           ports_->set_segment(port, segment);
         });
@@ -52,7 +52,7 @@ void Host::set_channels(Channels* channels) {
 
 void Host::tell_cluster() const {
   if (config_.cluster == nullptr) return;
-  std::map<inventory::AdapterId, inventory::AdapterInfo> adapters;
+  std::map<model::AdapterName, inventory::AdapterInfo> adapters;
   for (const auto& [name, vm] : vms_) {
     for (const model::AdapterSpec& adapter : vm.spec.adapters) {
       adapters[{.vm = name, .number = adapter.number}] = {.mac = *adapter.mac,

@@ -21,11 +21,11 @@ void Host::tell_vm(const char* type, const std::string& vm, std::string text) co
   tell({.type = type, .fields = {{"vm", vm}}, .text = std::move(text)});
 }
 
-void Host::tell_adapter(const char* type, const std::string& vm, std::uint32_t number,
-                        std::string text) const {
+void Host::tell_adapter(const char* type, const model::AdapterName& adapter,
+                        std::string_view what) const {
   tell({.type = type,
-        .fields = {{"vm", vm}, {"adapter", std::to_string(number)}},
-        .text = std::move(text)});
+        .fields = {{"vm", adapter.vm}, {"adapter", std::to_string(adapter.number)}},
+        .text = fmt::format("{} {}", to_string(adapter), what)});
 }
 
 void Host::tell_changed(const model::VmSpec& before, const model::VmSpec& after) const {
@@ -43,7 +43,7 @@ void Host::tell_moved(const model::VmSpec& before, const model::VmSpec& after) c
   for (const model::AdapterSpec& adapter : after.adapters) {
     const model::AdapterSpec* old = model::find_adapter(before, adapter.number);
     if (old == nullptr || old->port_group == adapter.port_group) continue;
-    const std::string port = model::adapter_name(after.name, adapter.number);
+    const std::string port = to_string(model::AdapterName{after.name, adapter.number});
     const std::string where =
         adapter.port_group.empty() ? "no port group" : "port group " + adapter.port_group;
     log::info("{}: in {}", port, where);
@@ -56,12 +56,13 @@ void Host::tell_moved(const model::VmSpec& before, const model::VmSpec& after) c
   }
 }
 
-void Host::tell_failed(const std::string& vm, std::uint32_t number,
-                       const std::string& reason) const {
+void Host::tell_failed(const model::AdapterName& adapter, const std::string& reason) const {
   tell({.type = "adapter.failed",
         .severity = model::Severity::kError,
-        .fields = {{"vm", vm}, {"adapter", std::to_string(number)}, {"reason", reason}},
-        .text = fmt::format("{} could not be made: {}", model::adapter_name(vm, number), reason)});
+        .fields = {{"vm", adapter.vm},
+                   {"adapter", std::to_string(adapter.number)},
+                   {"reason", reason}},
+        .text = fmt::format("{} could not be made: {}", to_string(adapter), reason)});
 }
 
 void Host::tell_network(const model::Network& network) {

@@ -44,12 +44,12 @@ model::ApiResult<metrics::MetricsSnapshot> Host::gather_metrics(Instant now) {
                                     .max_vms = config_.config.vfio_user.max_vms,
                                     .vms = {},
                                     .groups = std::move(*groups)};
-  std::set<std::string> there;
+  std::set<model::AdapterName> there;
   for (const auto& [name, vm] : vms_) {
     metrics::VmMetrics& metrics =
         snapshot.vms.emplace_back(metrics::VmMetrics{.status = status_of(vm, *its_states)});
     for (const model::AdapterSpec& adapter : vm.spec.adapters) {
-      const std::string port = model::adapter_name(name, adapter.number);
+      const model::AdapterName port{name, adapter.number};
       there.insert(port);
       auto one = gather_adapter(port, now);
       if (!one) return std::unexpected(one.error());
@@ -61,7 +61,7 @@ model::ApiResult<metrics::MetricsSnapshot> Host::gather_metrics(Instant now) {
 }
 
 model::ApiResult<std::optional<worker::AdapterMetrics>> Host::gather_adapter(
-    const std::string& port, Instant now) {
+    const model::AdapterName& port, Instant now) {
   auto answer = worker_->ask([this, port] { return ports_->metrics(port); });
   if (!answer) return worker_is_busy();
   if (!*answer) return std::optional<worker::AdapterMetrics>();

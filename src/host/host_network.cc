@@ -51,7 +51,7 @@ void log_problems(const privsep::SwitchReport& now, const privsep::SwitchReport&
   }
   if (now.taps == before.taps) return;
   for (const privsep::SwitchReport::Tap& tap : now.taps) {
-    log::warn("{}: {}", model::adapter_name(tap.vm, tap.adapter), tap.problem);
+    log::warn("{}: {}", to_string(model::AdapterName{tap.vm, tap.adapter}), tap.problem);
   }
 }
 
@@ -173,7 +173,7 @@ std::string HostNetwork::use_elsewhere(const std::string& port_group) const {
     if (name == config_.host) continue;
     for (const auto& [id, adapter] : host.adapters) {
       if (adapter.port_group != port_group) continue;
-      return fmt::format("{} of host {}", model::adapter_name(id.vm, id.number), name);
+      return fmt::format("{} of host {}", to_string(id), name);
     }
   }
   return {};
@@ -191,7 +191,7 @@ std::string HostNetwork::use_on(const std::string& host, const std::string& vds)
   if (host == config_.host) {
     for (const PortUse& use : uses_()) {
       if (in_switch(use.port_group)) {
-        return say(model::adapter_name(use.vm, use.adapter), use.port_group);
+        return say(to_string(use.adapter), use.port_group);
       }
     }
     for (const model::Vmknic& vmknic : vmknics()) {
@@ -202,7 +202,7 @@ std::string HostNetwork::use_on(const std::string& host, const std::string& vds)
   if (!view_ || !view_->hosts.contains(host)) return {};
   for (const auto& [id, adapter] : view_->hosts.at(host).adapters) {
     if (in_switch(adapter.port_group)) {
-      return say(model::adapter_name(id.vm, id.number), adapter.port_group);
+      return say(to_string(id), adapter.port_group);
     }
   }
   return {};
@@ -231,7 +231,8 @@ privsep::SwitchPlan HostNetwork::plan() const {
         plan.switches.end()) {
       continue;
     }
-    plan.taps.push_back({.vm = use.vm, .adapter = use.adapter, .vds = vds, .vlan = vlan});
+    plan.taps.push_back(
+        {.vm = use.adapter.vm, .adapter = use.adapter.number, .vds = vds, .vlan = vlan});
   }
   for (const model::Vmknic& vmknic : vmknics()) {
     const auto group = find_on_this_host(vmknic.port_group);
@@ -304,14 +305,13 @@ model::ApiResult<void> HostNetwork::check_use(const PortUse& use) const {
   if (const auto group = find_on_this_host(use.port_group); !group) {
     return std::unexpected(group.error());
   }
-  const std::string tap = model::tap_name(use.vm, use.adapter);
+  const std::string tap = model::tap_name(use.adapter.vm, use.adapter.number);
   for (const PortUse& other : uses_()) {
-    if (model::tap_name(other.vm, other.adapter) != tap) continue;
-    if (other.vm == use.vm && other.adapter == use.adapter) continue;
-    return model::refuse(
-        model::ApiErrorCode::kExists,
-        fmt::format("{} is the tap of {}", tap, model::adapter_name(other.vm, other.adapter)),
-        "Choose another name for the VM.");
+    if (model::tap_name(other.adapter.vm, other.adapter.number) != tap) continue;
+    if (other.adapter == use.adapter) continue;
+    return model::refuse(model::ApiErrorCode::kExists,
+                         fmt::format("{} is the tap of {}", tap, to_string(other.adapter)),
+                         "Choose another name for the VM.");
   }
   return {};
 }
@@ -505,9 +505,9 @@ model::ApiResult<void> HostNetwork::delete_port_group(const std::string& name) {
     if (use.port_group != name) continue;
     return model::refuse(
         model::ApiErrorCode::kInUse,
-        fmt::format("{} is in port group {}", model::adapter_name(use.vm, use.adapter), name),
-        fmt::format("Move it first: paravane vm set {} --adapter {} --port-group none", use.vm,
-                    use.adapter));
+        fmt::format("{} is in port group {}", to_string(use.adapter), name),
+        fmt::format("Move it first: paravane vm set {} --adapter {} --port-group none",
+                    use.adapter.vm, use.adapter.number));
   }
   if (const std::string vmknic = vmknic_in(name); !vmknic.empty()) {
     return model::refuse(
@@ -543,7 +543,7 @@ model::PortGroupStatus HostNetwork::status_of(const model::PortGroup& group) con
   model::PortGroupStatus status{.spec = group};
   for (const PortUse& use : uses_()) {
     if (use.port_group == group.name) {
-      status.adapters.push_back(model::adapter_name(use.vm, use.adapter));
+      status.adapters.push_back(to_string(use.adapter));
     }
   }
   return status;

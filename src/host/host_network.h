@@ -21,6 +21,7 @@
 #include "host/network_change.h"
 #include "host/uplink_rules.h"
 #include "inventory/view.h"
+#include "model/adapter_name.h"
 #include "model/network_management.h"
 #include "model/vm.h"
 #include "model/vmknic.h"
@@ -32,8 +33,7 @@ namespace paravane::host {
 
 // An adapter that is in a port group.
 struct PortUse {
-  std::string vm;
-  std::uint32_t adapter = 1;
+  model::AdapterName adapter;
   std::string port_group;
 };
 
@@ -80,8 +80,7 @@ class HostNetwork final : public model::NetworkManagement {
   // would have another's name).
   model::ApiResult<void> check_use(const PortUse& use) const;
   verbs::SegmentId segment_of(const std::string& vm, const model::AdapterSpec& adapter) const {
-    return worker::segment_of(network_, adapter.port_group,
-                              model::adapter_name(vm, adapter.number));
+    return worker::segment_of(network_, adapter.port_group, {.vm = vm, .number = adapter.number});
   }
   // Whether a VMkernel interface of this host may be there. Errors: as check_use().
   model::ApiResult<void> check_vmknic(const model::Vmknic& vmknic) const;

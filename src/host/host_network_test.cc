@@ -62,7 +62,7 @@ TEST_F(HostNetworkTest, PlansTheSwitchesOfThisHostOnly) {
   make_lan();
   ASSERT_TRUE(network_->create_switch({.name = "other", .hosts = {{"h2", "eth1"}}}));
   ASSERT_TRUE(network_->create_port_group({.name = "again", .vds = "lan", .vlan = 10}));
-  uses_ = {{.vm = "db1", .adapter = 2, .port_group = "a"}};
+  uses_ = {{.adapter = {"db1", 2}, .port_group = "a"}};
   network_->apply();
   EXPECT_EQ(maker_.last,
             (privsep::SwitchPlan{
@@ -94,7 +94,7 @@ TEST_F(HostNetworkTest, RemembersAllOfIt) {
 
 TEST_F(HostNetworkTest, DeletesNothingThatIsInUse) {
   make_lan();
-  uses_ = {{.vm = "db1", .adapter = 1, .port_group = "a"}};
+  uses_ = {{.adapter = {"db1", 1}, .port_group = "a"}};
   EXPECT_THAT(network_->delete_port_group("a").error().message, HasSubstr("db1 is in port group"));
   EXPECT_EQ(network_->delete_switch("lan").error().code, model::ApiErrorCode::kInUse);
   EXPECT_EQ(network_->remove_switch_host("lan", "h1").error().code, model::ApiErrorCode::kInUse);
@@ -131,20 +131,20 @@ TEST_F(HostNetworkTest, AnAdapterLivesOnlyWhereItsHostIs) {
   make_lan();
   ASSERT_TRUE(network_->create_switch({.name = "far", .hosts = {{"h2", ""}}}));
   ASSERT_TRUE(network_->create_port_group({.name = "c", .vds = "far"}));
-  EXPECT_TRUE(network_->check_use({.vm = "db1", .adapter = 1, .port_group = ""}));
-  EXPECT_TRUE(network_->check_use({.vm = "db1", .adapter = 1, .port_group = "a"}));
-  EXPECT_EQ(network_->check_use({.vm = "db1", .adapter = 1, .port_group = "c"}).error().code,
+  EXPECT_TRUE(network_->check_use({.adapter = {"db1", 1}, .port_group = ""}));
+  EXPECT_TRUE(network_->check_use({.adapter = {"db1", 1}, .port_group = "a"}));
+  EXPECT_EQ(network_->check_use({.adapter = {"db1", 1}, .port_group = "c"}).error().code,
             model::ApiErrorCode::kInvalidRequest);
-  EXPECT_EQ(network_->check_use({.vm = "db1", .adapter = 1, .port_group = "d"}).error().code,
+  EXPECT_EQ(network_->check_use({.adapter = {"db1", 1}, .port_group = "d"}).error().code,
             model::ApiErrorCode::kNotFound);
 }
 
 TEST_F(HostNetworkTest, TwoAdaptersNeverShareATap) {
   make_lan();
-  uses_ = {{.vm = "db1.2", .adapter = 1, .port_group = "a"}};
-  EXPECT_EQ(network_->check_use({.vm = "db1", .adapter = 2, .port_group = "b"}).error().code,
+  uses_ = {{.adapter = {"db1.2", 1}, .port_group = "a"}};
+  EXPECT_EQ(network_->check_use({.adapter = {"db1", 2}, .port_group = "b"}).error().code,
             model::ApiErrorCode::kExists);
-  EXPECT_TRUE(network_->check_use({.vm = "db1.2", .adapter = 1, .port_group = "b"}));  // itself
+  EXPECT_TRUE(network_->check_use({.adapter = {"db1.2", 1}, .port_group = "b"}));  // itself
 }
 
 TEST_F(HostNetworkTest, SegmentsAreVlansOfSwitches) {
@@ -196,7 +196,7 @@ TEST_F(HostNetworkTest, AHostThatLeavesItsClusterStaysInItsSwitchesUnderItsOwnNa
   const model::Network theirs{
       .switches = {{"lan", {.name = "lan", .hosts = {{"h1", "of another"}, {"host1", "eth2"}}}}},
       .port_groups = {{"a", {.name = "a", .vds = "lan", .vlan = 30}}}};
-  uses_ = {{.vm = "db1", .adapter = 1, .port_group = "a"}};
+  uses_ = {{.adapter = {"db1", 1}, .port_group = "a"}};
   network_->follow("host1", view_of(theirs));
   network_->follow("", nullptr);
   ASSERT_EQ(maker_.last.switches.size(), 1u);
@@ -237,7 +237,7 @@ TEST_F(HostNetworkTest, WhatAnotherHostUsesStays) {
 
 TEST_F(HostNetworkTest, ShowsWhatCouldNotBeMade) {
   make_lan();
-  uses_ = {{.vm = "db1", .adapter = 1, .port_group = "a"}};
+  uses_ = {{.adapter = {"db1", 1}, .port_group = "a"}};
   maker_.report = {.switches = {{.name = "lan",
                                  .form = model::SwitchForm::kPlain,
                                  .bridges = {"pvs-lan"},
@@ -250,7 +250,7 @@ TEST_F(HostNetworkTest, ShowsWhatCouldNotBeMade) {
   EXPECT_THAT((*list)[0].port_groups, ElementsAre("a", "b"));
   EXPECT_THAT((*list)[0].problems, ElementsAre("eth1: there is no such NIC"));
   EXPECT_EQ(network_->tap_problem(uses_[0]), "pv-db1: x");
-  EXPECT_EQ(network_->tap_problem({.vm = "db2", .adapter = 1, .port_group = "a"}), "");
+  EXPECT_EQ(network_->tap_problem({.adapter = {"db2", 1}, .port_group = "a"}), "");
   EXPECT_THAT(network_->find_port_group("a")->adapters, ElementsAre("db1"));
   maker_.report = {.problem = "cannot make a bridge: Operation not permitted"};
   EXPECT_THAT(network_->repair_switch("lan")->problems, ElementsAre(HasSubstr("not permitted")));

@@ -186,21 +186,25 @@ void Host::bring_back(Vm& vm) {
   for (const model::AdapterSpec& adapter : vm.spec.adapters) {
     const auto made = make_port(vm.spec, adapter);
     if (made) continue;
+    if (made.error().code == model::ApiErrorCode::kBusy) {
+      put_back_port(vm.spec, adapter);
+      continue;
+    }
     vm.problems[adapter.number] = made.error().message;
-    tell_failed(vm.spec.name, adapter.number, made.error().message);
-    log::error("{}: {}", model::adapter_name(vm.spec.name, adapter.number), made.error().message);
+    const model::AdapterName name{vm.spec.name, adapter.number};
+    tell_failed(name, made.error().message);
+    log::error("{}: {}", to_string(name), made.error().message);
   }
 }
 
 model::ApiResult<void> Host::make_ports(const model::VmSpec& spec) {
-  std::vector<std::string> done;
+  std::vector<model::AdapterName> done;
   for (const model::AdapterSpec& adapter : spec.adapters) {
     if (auto made = make_port(spec, adapter); !made) {
-      const auto undone = remove_ports(std::move(done), true);
-      if (!undone) log::error("{}: {}", spec.name, undone.error().message);
+      take_back_ports(std::move(done));
       return made;
     }
-    done.push_back(model::adapter_name(spec.name, adapter.number));
+    done.push_back({spec.name, adapter.number});
   }
   return {};
 }
@@ -232,7 +236,20 @@ model::ApiResult<void> Host::make_port(const model::VmSpec& spec,
                   config_.config.vfio_user.socket_dir.string()));
 }
 
-model::ApiResult<bool> Host::remove_ports(std::vector<std::string> names, bool force) {
+void Host::take_back_ports(std::vector<model::AdapterName> names) {
+  worker_->post([this, ports = std::move(names)] { ports_->remove(ports, true); });
+}
+
+void Host::put_back_port(const model::VmSpec& spec, const model::AdapterSpec& adapter) {
+  worker_->post([this, port = port_config(spec, adapter)] {
+    const Status made = ports_->add(port);
+    if (made) return;
+    log::error("{}: {}", to_string(port.adapter), made.error().message);
+    tell_failed(port.adapter, made.error().message);
+  });
+}
+
+model::ApiResult<bool> Host::remove_ports(std::vector<model::AdapterName> names, bool force) {
   const auto removed = worker_->ask(
       [this, ports = std::move(names), force] { return ports_->remove(ports, force); });
   if (!removed) {

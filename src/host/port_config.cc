@@ -51,7 +51,8 @@ worker::VmPortConfig make_port_config(const model::VmSpec& spec, const model::Ad
   port.device.late_event_after = doorbells.late_event_after;
   port.device.late_event_budget = doorbells.late_event_budget;
   port.device.late_event_refill_per_second = doorbells.late_event_refill_per_second;
-  port.device.name = model::adapter_name(spec.name, adapter.number);
+  port.adapter = {spec.name, adapter.number};
+  port.device.name = to_string(port.adapter);
   port.device.mac = *adapter.mac;
   port.device.doorbells = spec.doorbells == model::Doorbells::kMapped
                               ? device::DoorbellMode::kMapped
@@ -68,11 +69,11 @@ worker::VmPortConfig make_port_config(const model::VmSpec& spec, const model::Ad
   return port;
 }
 
-std::vector<std::string> port_names(const model::VmSpec& spec) {
-  std::vector<std::string> names;
+std::vector<model::AdapterName> adapter_names(const model::VmSpec& spec) {
+  std::vector<model::AdapterName> names;
   names.reserve(spec.adapters.size());
   for (const model::AdapterSpec& adapter : spec.adapters) {
-    names.push_back(model::adapter_name(spec.name, adapter.number));
+    names.push_back({spec.name, adapter.number});
   }
   return names;
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "host/host.h"
+#include "model/adapter_name.h"
 #include "model/vm.h"
 #include "worker/vm_port.h"
 
@@ -15,7 +16,7 @@ namespace paravane::host {
 worker::VmPortConfig make_port_config(const model::VmSpec& spec, const model::AdapterSpec& adapter,
                                       const HostConfig& host);
 
-// Of every adapter, as PortTable knows them.
-std::vector<std::string> port_names(const model::VmSpec& spec);
+// Of every adapter.
+std::vector<model::AdapterName> adapter_names(const model::VmSpec& spec);
 
 }  // namespace paravane::host

@@ -51,7 +51,7 @@ std::optional<GidId> parse_gid(std::string_view text) {
 
 // Everything up to `word` is an adapter, what follows is returned.
 std::optional<std::string_view> take_adapter(std::string_view text, std::string_view word,
-                                             AdapterId& adapter) {
+                                             model::AdapterName& adapter) {
   const std::size_t at = text.find(word);
   if (at == std::string_view::npos) return std::nullopt;
   const auto parsed = parse_adapter(text.substr(0, at));
@@ -109,29 +109,29 @@ std::array<std::uint8_t, 16> link_local_gid(const model::MacAddress& mac) {
       mac[1], mac[2], 0xFF, 0xFE, mac[3], mac[4], mac[5]};
 }
 
-std::string format_adapter(const AdapterId& id) {
+std::string format_adapter(const model::AdapterName& id) {
   return fmt::format("{}/{}", id.vm, id.number);
 }
 
-std::optional<AdapterId> parse_adapter(std::string_view text) {
+std::optional<model::AdapterName> parse_adapter(std::string_view text) {
   static_assert(model::kMaxAdapters < 10);  // a number is one digit
   if (text.size() < 3 || text[text.size() - 2] != '/') return std::nullopt;
   const int number = text.back() - '0';
   if (number < 1 || number > static_cast<int>(model::kMaxAdapters)) return std::nullopt;
   const std::string_view vm = text.substr(0, text.size() - 2);
   if (!model::check_name(vm)) return std::nullopt;
-  return AdapterId{.vm = std::string(vm), .number = static_cast<std::uint32_t>(number)};
+  return model::AdapterName{.vm = std::string(vm), .number = static_cast<std::uint32_t>(number)};
 }
 
-std::string mac_key(const AdapterId& id, const model::MacAddress& mac) {
+std::string mac_key(const model::AdapterName& id, const model::MacAddress& mac) {
   return fmt::format("{}{}{}{}", kAdapters, format_adapter(id), kMac, model::format_mac(mac));
 }
 
-std::string port_group_key(const AdapterId& id, const std::string& port_group) {
+std::string port_group_key(const model::AdapterName& id, const std::string& port_group) {
   return fmt::format("{}{}{}{}", kAdapters, format_adapter(id), kPortGroup, port_group);
 }
 
-std::string gid_key(const GidId& id, const AdapterId& adapter) {
+std::string gid_key(const GidId& id, const model::AdapterName& adapter) {
   return fmt::format("{}{}/{}", kGids, format_gid(id), format_adapter(adapter));
 }
 

@@ -19,6 +19,7 @@
 #include <string>
 #include <string_view>
 
+#include "model/adapter_name.h"
 #include "model/mac_address.h"
 
 namespace paravane::inventory {
@@ -50,20 +51,13 @@ std::string format_gid(const GidId& id);  // 16 hex digits, "/v2/" and 32 hex di
 // adapter's first GID is made of.
 std::array<std::uint8_t, 16> link_local_gid(const model::MacAddress& mac);
 
-// Which adapter of a host: a VM's name and a number.
-struct AdapterId {
-  std::string vm;
-  std::uint32_t number = 1;
-
-  friend auto operator<=>(const AdapterId&, const AdapterId&) = default;
-};
-std::string format_adapter(const AdapterId& id);  // "db1/1"
-std::optional<AdapterId> parse_adapter(std::string_view text);
+std::string format_adapter(const model::AdapterName& name);  // in a key: "db1/1"
+std::optional<model::AdapterName> parse_adapter(std::string_view text);
 
 // Below host_prefix().
-std::string mac_key(const AdapterId& id, const model::MacAddress& mac);
-std::string port_group_key(const AdapterId& id, const std::string& port_group);
-std::string gid_key(const GidId& id, const AdapterId& adapter);
+std::string mac_key(const model::AdapterName& id, const model::MacAddress& mac);
+std::string port_group_key(const model::AdapterName& id, const std::string& port_group);
+std::string gid_key(const GidId& id, const model::AdapterName& adapter);
 inline constexpr std::string_view kInfoKey = "info";
 
 // What a key of a host is about; everything that is not one of these is nothing.
@@ -71,10 +65,10 @@ struct HostKey {
   enum class Kind : std::uint8_t { kInfo, kMac, kPortGroup, kGid };
   std::string host;
   Kind kind = Kind::kInfo;
-  AdapterId adapter{};       // of all but kInfo
-  model::MacAddress mac{};   // of kMac
-  std::string port_group{};  // of kPortGroup
-  GidId gid{};               // of kGid
+  model::AdapterName adapter{};  // of all but kInfo
+  model::MacAddress mac{};       // of kMac
+  std::string port_group{};      // of kPortGroup
+  GidId gid{};                   // of kGid
 };
 std::optional<HostKey> parse_host_key(std::string_view key);
 

@@ -12,7 +12,7 @@ TEST(Keys, AKeySaysWhoSpeaksAndOfWhat) {
   ASSERT_TRUE(info);
   EXPECT_EQ(info->host, "h1");
   EXPECT_EQ(info->kind, HostKey::Kind::kInfo);
-  const AdapterId adapter{"db1", 2};
+  const model::AdapterName adapter{"db1", 2};
   const auto mac = parse_host_key(host_prefix("h1") + mac_key(adapter, kMac));
   ASSERT_TRUE(mac);
   EXPECT_EQ(mac->kind, HostKey::Kind::kMac);
@@ -34,7 +34,7 @@ TEST(Keys, AKeySaysWhoSpeaksAndOfWhat) {
 // A name may be what stands between others.
 TEST(Keys, TheLongestAndTheOddestNamesFit) {
   const std::string longest(63, 'x');
-  const AdapterId adapter{longest, 8};
+  const model::AdapterName adapter{longest, 8};
   for (const std::string& name : {longest, std::string("mac"), std::string("portgroup")}) {
     for (const std::string& key : {mac_key(adapter, kMac), mac_key({name, 1}, kMac),
                                    port_group_key({name, 1}, name), port_group_key(adapter, name),

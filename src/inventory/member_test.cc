@@ -19,7 +19,7 @@ using testing::SizeIs;
 
 constexpr model::MacAddress kMacA{0x02, 0, 0, 0, 0, 0x0A};
 constexpr model::MacAddress kMacB{0x02, 0, 0, 0, 0, 0x0B};
-const AdapterId kVm{"vm", 1};
+const model::AdapterName kVm{"vm", 1};
 const model::Network kNetwork{.switches = {{"lan", {.name = "lan"}}},
                               .port_groups = {{"a", {.name = "a", .vds = "lan", .vlan = 10}},
                                               {"b", {.name = "b", .vds = "lan", .vlan = 20}}}};

@@ -11,11 +11,11 @@ constexpr std::size_t kKeysOfAdapter = 2;
 
 }  // namespace
 
-Said say_all(const HostInfo& info, const std::map<AdapterId, AdapterInfo>& adapters,
-             const std::map<GidId, AdapterId>& gids) {
+Said say_all(const HostInfo& info, const std::map<model::AdapterName, AdapterInfo>& adapters,
+             const std::map<GidId, model::AdapterName>& gids) {
   Said said;
   say_info(said.keys, info);
-  std::map<AdapterId, std::vector<GidId>> own, others;
+  std::map<model::AdapterName, std::vector<GidId>> own, others;
   std::size_t longest = 0;
   for (const auto& [gid, id] : gids) {
     const auto adapter = adapters.find(id);

@@ -22,7 +22,7 @@ struct Said {
 
 // Adapters come first, then of each the GIDs that are made from its MAC address, then of
 // each in turn one of the others.
-Said say_all(const HostInfo& info, const std::map<AdapterId, AdapterInfo>& adapters,
-             const std::map<GidId, AdapterId>& gids);
+Said say_all(const HostInfo& info, const std::map<model::AdapterName, AdapterInfo>& adapters,
+             const std::map<GidId, model::AdapterName>& gids);
 
 }  // namespace paravane::inventory

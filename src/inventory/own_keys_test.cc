@@ -19,7 +19,7 @@ GidId gid_of(std::size_t number) {
 }
 
 TEST(OwnKeys, AllIsSaidWhenThereIsRoom) {
-  const AdapterId id{"vm", 1};
+  const model::AdapterName id{"vm", 1};
   const Said said = say_all(kInfo, {{id, {.mac = mac_of(1), .port_group = "pg"}}},
                             {{gid_of(1), id}, {gid_of(2), {"gone", 1}}});
   EXPECT_EQ(said.keys.size(), 4u) << "info, MAC address, port group, GID";
@@ -27,11 +27,11 @@ TEST(OwnKeys, AllIsSaidWhenThereIsRoom) {
 }
 
 TEST(OwnKeys, GreedyAdaptersTakeNoRoomFromOthers) {
-  std::map<AdapterId, AdapterInfo> adapters;
-  std::map<GidId, AdapterId> gids;
+  std::map<model::AdapterName, AdapterInfo> adapters;
+  std::map<GidId, model::AdapterName> gids;
   constexpr std::size_t kVms = 200;
   for (std::size_t vm = 0; vm < kVms; ++vm) {
-    const AdapterId id{"vm" + std::to_string(1000 + vm), 1};
+    const model::AdapterName id{"vm" + std::to_string(1000 + vm), 1};
     adapters[id] = {.mac = mac_of(vm), .port_group = "pg"};
     gids[{7, link_local_gid(mac_of(vm)), RoceType::kV2}] = id;
     // The last one has one other GID, all before it as many as fit.
@@ -49,7 +49,7 @@ TEST(OwnKeys, GreedyAdaptersTakeNoRoomFromOthers) {
 }
 
 TEST(OwnKeys, AdaptersAreBoundedToo) {
-  std::map<AdapterId, AdapterInfo> adapters;
+  std::map<model::AdapterName, AdapterInfo> adapters;
   for (std::size_t i = 0; i < 12'000; ++i) {
     adapters[{"vm" + std::to_string(i), 1}] = {.mac = mac_of(i), .port_group = "pg"};
   }

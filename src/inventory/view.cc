@@ -88,12 +88,12 @@ void say_info(OwnKeys& own, const HostInfo& info) {
   own[std::string(kInfoKey)] = value.dump();
 }
 
-void say_adapter(OwnKeys& own, const AdapterId& id, const AdapterInfo& adapter) {
+void say_adapter(OwnKeys& own, const model::AdapterName& id, const AdapterInfo& adapter) {
   own[mac_key(id, adapter.mac)] = kNothingMore;
   if (!adapter.port_group.empty()) own[port_group_key(id, adapter.port_group)] = kNothingMore;
 }
 
-void say_gid(OwnKeys& own, const GidId& gid, const AdapterId& adapter) {
+void say_gid(OwnKeys& own, const GidId& gid, const model::AdapterName& adapter) {
   own[gid_key(gid, adapter)] = kNothingMore;
 }
 
@@ -262,7 +262,7 @@ std::shared_ptr<const View> Records::build() const {
 }
 
 void Records::show_adapters(const HostRecords& records, Host& host) {
-  std::map<AdapterId, Revision> oldest;
+  std::map<model::AdapterName, Revision> oldest;
   for (const auto& [key, created] : records.macs) {
     const auto [found, first] = oldest.try_emplace(key.first, created);
     if (!first && found->second <= created) continue;
@@ -300,9 +300,9 @@ void Records::settle_macs(View& view) const {
   }
 }
 
-std::map<AdapterId, Records::Standing> Records::standings(const model::Network& network,
-                                                          const HostRecords& host) const {
-  std::map<AdapterId, Standing> all;
+std::map<model::AdapterName, Records::Standing> Records::standings(const model::Network& network,
+                                                                   const HostRecords& host) const {
+  std::map<model::AdapterName, Standing> all;
   for (const auto& [key, created] : host.macs) {
     const auto [found, first] = all.try_emplace(key.first, Standing{.since = created});
     if (!first) found->second.since = std::min(found->second.since, created);
@@ -320,7 +320,8 @@ std::map<AdapterId, Records::Standing> Records::standings(const model::Network& 
   return all;
 }
 
-Result<Records::Age> Records::age_of(const View& view, const std::map<AdapterId, Standing>& all,
+Result<Records::Age> Records::age_of(const View& view,
+                                     const std::map<model::AdapterName, Standing>& all,
                                      const std::string& host, const Claim& claim) {
   const auto& [gid, adapter] = claim.first;
   const std::string name = format_adapter(adapter);

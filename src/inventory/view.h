@@ -52,8 +52,8 @@ struct AdapterInfo {
 // What a host says of itself: keys below its prefix, with their values.
 using OwnKeys = std::map<std::string, std::string>;
 void say_info(OwnKeys& own, const HostInfo& info);
-void say_adapter(OwnKeys& own, const AdapterId& id, const AdapterInfo& adapter);
-void say_gid(OwnKeys& own, const GidId& gid, const AdapterId& adapter);
+void say_adapter(OwnKeys& own, const model::AdapterName& id, const AdapterInfo& adapter);
+void say_gid(OwnKeys& own, const GidId& gid, const model::AdapterName& adapter);
 
 // Documents below config/: a switch and a port group, by their names.
 std::string switch_document(const std::string& name);
@@ -63,7 +63,7 @@ std::string print_port_group(const model::PortGroup& group);
 
 struct GidOwner {
   std::string host;
-  AdapterId adapter;
+  model::AdapterName adapter;
 
   friend bool operator==(const GidOwner&, const GidOwner&) = default;
 };
@@ -81,8 +81,8 @@ struct Host {
   std::optional<HostInfo> info;  // nullopt: it is away
   // That have a MAC address. Of several that one has, and of several port groups, only the
   // oldest is shown.
-  std::map<AdapterId, AdapterInfo> adapters;
-  std::map<GidId, AdapterId> gids;  // that it holds
+  std::map<model::AdapterName, AdapterInfo> adapters;
+  std::map<GidId, model::AdapterName> gids;  // that it holds
 };
 
 struct View {
@@ -125,9 +125,9 @@ class Records {
   // Of keys: since when they are there.
   struct HostRecords {
     std::optional<HostInfo> info;
-    std::map<std::pair<AdapterId, model::MacAddress>, Revision> macs;
-    std::map<std::pair<AdapterId, std::string>, Revision> port_groups;
-    std::map<std::pair<GidId, AdapterId>, Revision> gids;
+    std::map<std::pair<model::AdapterName, model::MacAddress>, Revision> macs;
+    std::map<std::pair<model::AdapterName, std::string>, Revision> port_groups;
+    std::map<std::pair<GidId, model::AdapterName>, Revision> gids;
     std::set<std::size_t> odd;  // hashes of keys that are not as they should be
     bool oversized = false;
 
@@ -154,10 +154,10 @@ class Records {
   bool read_network_document(const std::string& name, const nlohmann::json& value,
                              Revision written);
   static void show_adapters(const HostRecords& records, Host& host);
-  std::map<AdapterId, Standing> standings(const model::Network& network,
-                                          const HostRecords& host) const;
+  std::map<model::AdapterName, Standing> standings(const model::Network& network,
+                                                   const HostRecords& host) const;
   // Or why a claim of that host counts for nothing, whoever else has made it.
-  static Result<Age> age_of(const View& view, const std::map<AdapterId, Standing>& all,
+  static Result<Age> age_of(const View& view, const std::map<model::AdapterName, Standing>& all,
                             const std::string& host, const Claim& claim);
   static bool put_host_key(HostRecords& host, const HostKey& key, const KeyValue& pair);
   static void erase_host_key(HostRecords& host, const HostKey& key);

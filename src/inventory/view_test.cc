@@ -14,7 +14,7 @@ using testing::SizeIs;
 
 constexpr model::MacAddress kMacA{0x02, 0, 0, 0, 0, 0x0A};
 constexpr model::MacAddress kMacB{0x02, 0, 0, 0, 0, 0x0B};
-const AdapterId kVm{"vm", 1};
+const model::AdapterName kVm{"vm", 1};
 const model::Network kNetwork{.switches = {{"lan", {.name = "lan"}}},
                               .port_groups = {{"a", {.name = "a", .vds = "lan", .vlan = 10}},
                                               {"b", {.name = "b", .vds = "lan", .vlan = 20}}}};
@@ -62,12 +62,12 @@ class ViewTest : public testing::Test {
     for (const auto& [key, value] : keys) put(mine + key, value);
   }
   void put_adapter(const std::string& host, const model::MacAddress& mac,
-                   const std::string& port_group = "a", const AdapterId& id = kVm) {
+                   const std::string& port_group = "a", const model::AdapterName& id = kVm) {
     OwnKeys own;
     say_adapter(own, id, {.mac = mac, .port_group = port_group});
     say(host, "adapters/" + format_adapter(id), own);
   }
-  void claim(const std::string& host, const GidId& gid, const AdapterId& id = kVm) {
+  void claim(const std::string& host, const GidId& gid, const model::AdapterName& id = kVm) {
     put(host_prefix(host) + gid_key(gid, id), "{}");
   }
   std::shared_ptr<const View> view() const { return records_.build(); }
@@ -180,7 +180,7 @@ TEST_F(ViewTest, AClaimIsNoOlderThanItsAdapter) {
 }
 
 TEST_F(ViewTest, AClaimDoesNotPassToAnOlderAdapter) {
-  const AdapterId away{"away", 1};
+  const model::AdapterName away{"away", 1};
   put_adapter("b", kMacB);
   claim("b", kOther, away);
   put_adapter("a", kMacA);

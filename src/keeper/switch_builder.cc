@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "ethernet/links.h"
+#include "model/adapter_name.h"
 #include "model/interface_name.h"
-#include "model/vm.h"
 
 namespace paravane::keeper {
 namespace {
@@ -128,7 +128,7 @@ class Layout {
                                   .bridge = bridge,
                                   .untagged = inner_vlan(*vds, tap.vlan),
                                   .tagged = {},
-                                  .label = model::adapter_name(tap.vm, tap.adapter)});
+                                  .label = to_string(model::AdapterName{tap.vm, tap.adapter})});
   }
 
   void lay_out_vmknic(const privsep::SwitchPlan::Vmknic& vmknic) {

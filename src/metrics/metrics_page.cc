@@ -105,9 +105,9 @@ void add_adapter(const worker::AdapterMetrics& adapter, const MetricLabels& labe
   families.gauge("paravane_adapter_page_list_limit_bytes",
                  "What the lists of registered pages may take", labels,
                  number(adapter.page_list_limit_bytes));
-  for (const worker::PathConnections& path : adapter.paths) {
+  for (const auto& [path, connections] : adapter.paths) {
     families.gauge("paravane_path_connections", "Connections that take a path",
-                   with({{"path", path.path}, {"peer_host", path.host}}), number(path.connections));
+                   with({{"path", path.path}, {"peer_host", path.host}}), number(connections));
   }
   add_queue_pairs(adapter, labels, families);
 }

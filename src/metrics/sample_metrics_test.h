@@ -31,7 +31,7 @@ inline MetricsSnapshot sample_metrics() {
       .objects = {{"queue_pairs", 3, 16384}},
       .memory_bytes = 4096,
       .memory_limit_bytes = 1 << 20,
-      .paths = {{"local", "", 1}, {"tcp", "h2", 2}},
+      .paths = {{{"local"}, 1}, {{"tcp", "h2"}, 2}},
       .queue_pairs = {sample_qp(2, 20)},
       .other_queue_pairs = sample_qp(0, 5),
       .other_count = 1};

@@ -112,10 +112,6 @@ AdapterSpec* find_adapter(VmSpec& spec, std::uint32_t number) {
   return const_cast<AdapterSpec*>(find_adapter(std::as_const(spec), number));
 }
 
-std::string adapter_name(std::string_view vm, std::uint32_t number) {
-  return number == 1 ? std::string(vm) : fmt::format("{}/{}", vm, number);
-}
-
 std::string socket_file(std::string_view vm, std::uint32_t number) {
   return number == 1 ? fmt::format("{}.sock", vm) : fmt::format("{}.{}.sock", vm, number);
 }

@@ -128,8 +128,6 @@ Status check_adapter_group(std::string_view port_group);
 const AdapterSpec* find_adapter(const VmSpec& spec, std::uint32_t number);
 AdapterSpec* find_adapter(VmSpec& spec, std::uint32_t number);
 
-// "db1" for the first, "db1/2": in log lines, statistics and chosen addresses.
-std::string adapter_name(std::string_view vm, std::uint32_t number);
 // "db1.sock" for the first, "db1.2.sock". A VM may be named "db1.2" as well: who
 // adds must see that nobody has the file.
 std::string socket_file(std::string_view vm, std::uint32_t number);

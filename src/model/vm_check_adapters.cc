@@ -7,6 +7,7 @@
 #include <array>
 #include <charconv>
 
+#include "model/adapter_name.h"
 #include "model/interface_name.h"
 #include "model/vm_check_rows.h"
 
@@ -19,6 +20,7 @@ struct Adapter {
   const AdapterStatus& status;
 
   const std::string& vm() const { return facts.vm.spec.name; }
+  AdapterName name() const { return {vm(), spec.number}; }
   std::string row(const char* what) const {
     return fmt::format("Adapter {}: {}", spec.number, what);
   }
@@ -135,8 +137,7 @@ std::string readable_gid(const std::string& hex) {
 
 // A MAC address that nobody makes from another host's VM of that name.
 std::string other_mac(const Adapter& adapter) {
-  return format_mac(
-      mac_for_name(adapter.facts.host + "/" + adapter_name(adapter.vm(), adapter.spec.number)));
+  return format_mac(mac_for_name(adapter.facts.host + "/" + to_string(adapter.name())));
 }
 
 std::string mac_cure(const Adapter& adapter) {

@@ -88,9 +88,7 @@ TEST(VmSpec, RefusesAdaptersOutOfOrderOrWithOneAddress) {
   EXPECT_TRUE(check_spec(spec));
 }
 
-TEST(VmWords, NameEachAdapter) {
-  EXPECT_EQ(adapter_name("db1", 1), "db1");
-  EXPECT_EQ(adapter_name("db1", 2), "db1/2");
+TEST(VmWords, NameEachSocket) {
   EXPECT_EQ(socket_file("db1", 1), "db1.sock");
   EXPECT_EQ(socket_file("db1", 2), "db1.2.sock");
 }

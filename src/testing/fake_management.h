@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "model/adapter_name.h"
 #include "model/management.h"
 
 namespace paravane {
@@ -347,7 +348,7 @@ class FakeManagement final : public model::Management {
     vm.adapters.resize(vm.spec.adapters.size());
     for (std::size_t i = 0; i < vm.adapters.size(); ++i) {
       model::AdapterSpec& adapter = vm.spec.adapters[i];
-      const std::string name = model::adapter_name(vm.spec.name, adapter.number);
+      const std::string name = to_string(model::AdapterName{vm.spec.name, adapter.number});
       if (!adapter.mac) adapter.mac = model::mac_for_name(name);
       vm.adapters[i].socket =
           "/run/paravane/vm/" + model::socket_file(vm.spec.name, adapter.number);

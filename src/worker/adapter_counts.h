@@ -4,11 +4,13 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "model/stats.h"
+#include "worker/path_name.h"
 
 namespace paravane::worker {
 
@@ -26,12 +28,6 @@ struct ObjectUse {
   std::uint64_t limit = 0;
 };
 
-struct PathConnections {
-  std::string path;
-  std::string host;  // empty: this one
-  std::uint64_t connections = 0;
-};
-
 // One adapter whose port is there.
 struct AdapterMetrics {
   std::vector<model::CounterGroup> groups{};
@@ -40,7 +36,7 @@ struct AdapterMetrics {
   std::uint64_t memory_limit_bytes = 0;
   std::uint64_t page_list_bytes = 0;
   std::uint64_t page_list_limit_bytes = 0;
-  std::vector<PathConnections> paths{};
+  std::map<PathName, std::uint64_t> paths{};  // how many connections take each
   std::vector<model::QpStats> queue_pairs{};  // that have series of their own
   model::QpStats other_queue_pairs{};         // what all others did
   std::uint64_t other_count = 0;

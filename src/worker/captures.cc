@@ -28,7 +28,7 @@ model::CaptureStatus Capture::status() const {
   for (std::uint32_t i = 0; i < adapters_.size(); ++i) {
     const sniff::InterfaceCounts counts = ring_.counts(i);
     status.interfaces.push_back(
-        {.name = adapters_[i], .packets = counts.seen, .dropped = counts.dropped});
+        {.name = to_string(adapters_[i]), .packets = counts.seen, .dropped = counts.dropped});
   }
   return status;
 }

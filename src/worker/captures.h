@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/turn_clock.h"
+#include "model/adapter_name.h"
 #include "model/capture.h"
 #include "sniff/packet_ring.h"
 #include "sniff/sniffer.h"
@@ -28,8 +29,9 @@ inline constexpr std::size_t kCaptureRingBytes = std::size_t{4} << 20;
 
 class Capture {
  public:
-  // `adapters` by model::adapter_name(), the VM's.
-  Capture(std::uint64_t id, model::CaptureSpec spec, std::vector<std::string> adapters, Instant now)
+  // `adapters`: the VM's.
+  Capture(std::uint64_t id, model::CaptureSpec spec, std::vector<model::AdapterName> adapters,
+          Instant now)
       : id_(id),
         spec_(std::move(spec)),
         adapters_(std::move(adapters)),
@@ -39,7 +41,7 @@ class Capture {
   // ---- Any thread ----
   std::uint64_t id() const { return id_; }
   const model::CaptureSpec& spec() const { return spec_; }
-  const std::vector<std::string>& adapters() const { return adapters_; }
+  const std::vector<model::AdapterName>& adapters() const { return adapters_; }
   Instant last_read() const { return last_read_.load(std::memory_order_relaxed); }
   bool has_ended() const { return ended_.load(std::memory_order_acquire); }
   model::CaptureStatus status() const;
@@ -55,7 +57,7 @@ class Capture {
  private:
   const std::uint64_t id_;
   const model::CaptureSpec spec_;
-  const std::vector<std::string> adapters_;
+  const std::vector<model::AdapterName> adapters_;
   sniff::PacketRing ring_;
   std::atomic<Instant> last_read_;
   std::atomic<bool> ended_{false};

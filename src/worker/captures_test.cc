@@ -22,7 +22,7 @@ class CapturesTest : public testing::Test {
   std::shared_ptr<Capture> start(std::uint64_t id, std::uint32_t snaplen = 0) {
     const auto capture =
         std::make_shared<Capture>(id, model::CaptureSpec{.vm = "a", .snaplen = snaplen},
-                                  std::vector<std::string>{"a", "a/2"}, rig_.now());
+                                  std::vector<model::AdapterName>{{"a", 1}, {"a", 2}}, rig_.now());
     captures_.start(capture, {{.adapter = &rig_.a().adapter(), .mac = {}, .interface = 0},
                               {.adapter = &rig_.b().adapter(), .mac = {}, .interface = 1}});
     return capture;

@@ -35,6 +35,7 @@ class LeavingPortsTest : public testing::Test {
  protected:
   LeavingPortsTest() {
     VmPortConfig config;
+    config.adapter.vm = "vm1";
     config.device.name = "vm1";
     config.device.mac = {0x00, 0x50, 0x56, 0x01, 0x02, 0x01};
     config.device.burial_effort = 1;

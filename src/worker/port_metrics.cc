@@ -1,6 +1,5 @@
 #include "worker/port_metrics.h"
 
-#include <map>
 #include <utility>
 
 namespace paravane::worker {
@@ -23,13 +22,9 @@ AdapterMetrics report_metrics(VmPort& port, const FindHost& find_host) {
       .memory_limit_bytes = port.config().memory.bytes,
       .page_list_bytes = memory.page_list_bytes,
       .page_list_limit_bytes = port.memory().page_list_quota()};
-  std::map<std::pair<std::string, std::string>, std::uint64_t> paths;
   for (const auto& [way, connections] : port.device().adapter().path_use().counts()) {
     const std::string host = way.host == verbs::HostId{} ? "" : find_host(way.host).name;
-    paths[{std::string(way.transport->name()), host}] += connections;
-  }
-  for (const auto& [path, connections] : paths) {
-    metrics.paths.push_back({path.first, path.second, connections});
+    metrics.paths[{std::string(way.transport->name()), host}] += connections;
   }
   return metrics;
 }

@@ -109,7 +109,8 @@ model::QpStats report_qp(const device::QueuePairView& qp, const FindHost& find_h
 }
 
 model::VmStats report_stats(VmPort& port, const FindHost& find_host) {
-  model::VmStats stats{.name = port.name(),
+  model::VmStats stats{.name = port.config().adapter.vm,
+                       .adapter = port.config().adapter.number,
                        .groups = report_groups(port),
                        .objects = report_objects(port),
                        .queue_pairs = {}};

@@ -65,7 +65,7 @@ PortTable::~PortTable() {
 
 void PortTable::report_gids() const {
   if (!events_.gids_changed) return;
-  std::map<verbs::AdapterId, std::string> names;
+  std::map<verbs::AdapterId, model::AdapterName> names;
   for (const auto& [name, port] : ports_) names.emplace(port->id(), name);
   std::vector<SharedGid> gids;
   for (const auto& shared : directory_.shared_gids()) {
@@ -81,7 +81,7 @@ std::string PortTable::vm_of(verbs::AdapterId id) const {
   const auto found =
       std::ranges::find_if(ports_, [id](const auto& port) { return port.second->id() == id; });
   if (found == ports_.end()) return {};
-  return found->first.substr(0, found->first.find('/'));
+  return found->first.vm;
 }
 
 void PortTable::set_hosts(const std::vector<RemoteHost>& hosts) {
@@ -117,8 +117,10 @@ std::optional<verbs::AdapterId> PortTable::pick_id() {
 }
 
 Status PortTable::add(const VmPortConfig& config) {
-  const std::string& name = config.device.name;
-  if (ports_.contains(name)) return fail(Errc::kBadState, "adapter " + name + " is there already");
+  const model::AdapterName& name = config.adapter;
+  if (ports_.contains(name)) {
+    return fail(Errc::kBadState, "adapter " + to_string(name) + " is there already");
+  }
   const std::optional<verbs::AdapterId> id = pick_id();
   if (!id) return fail(Errc::kResourceExhausted, "all adapter numbers are in use");
   auto port = VmPort::create(config, *id,
@@ -145,9 +147,9 @@ Status PortTable::add(const VmPortConfig& config) {
   return {};
 }
 
-bool PortTable::remove(const std::vector<std::string>& names, bool force) {
+bool PortTable::remove(const std::vector<model::AdapterName>& names, bool force) {
   std::vector<VmPort*> going;
-  for (const std::string& name : names) {
+  for (const model::AdapterName& name : names) {
     const auto found = ports_.find(name);
     if (found == ports_.end()) continue;
     if (found->second->server().attached() && !force) return false;
@@ -165,10 +167,10 @@ void PortTable::remove_one(VmPort& port) {
   worker_.schedule().remove(port);
   worker_.loop().unwatch(port.fd());
   captures_.forget(port.device().adapter());
-  leaving_.add(std::move(ports_.extract(port.name()).mapped()));
+  leaving_.add(std::move(ports_.extract(port.config().adapter).mapped()));
 }
 
-void PortTable::set_connected(const std::string& name, bool connected) {
+void PortTable::set_connected(const model::AdapterName& name, bool connected) {
   const auto found = ports_.find(name);
   if (found != ports_.end()) found->second->set_connected(connected);
 }
@@ -178,7 +180,7 @@ void PortTable::set_rules(const device::DeviceRules& rules) {
   for (const auto& [name, port] : ports_) port->device().set_rules(rules);
 }
 
-void PortTable::set_segment(const std::string& name, verbs::SegmentId segment) {
+void PortTable::set_segment(const model::AdapterName& name, verbs::SegmentId segment) {
   const auto found = ports_.find(name);
   if (found != ports_.end()) found->second->set_segment(segment);
 }
@@ -186,7 +188,7 @@ void PortTable::set_segment(const std::string& name, verbs::SegmentId segment) {
 void PortTable::start_capture(const std::shared_ptr<Capture>& capture) {
   std::vector<Captures::Place> places;
   std::uint32_t interface = 0;
-  for (const std::string& name : capture->adapters()) {
+  for (const model::AdapterName& name : capture->adapters()) {
     const auto found = ports_.find(name);
     if (found != ports_.end()) {
       VmPort& port = *found->second;
@@ -199,13 +201,13 @@ void PortTable::start_capture(const std::shared_ptr<Capture>& capture) {
   captures_.start(capture, places);
 }
 
-std::map<std::string, PortState> PortTable::states() const {
-  std::map<std::string, PortState> states;
+std::map<model::AdapterName, PortState> PortTable::states() const {
+  std::map<model::AdapterName, PortState> states;
   for (const auto& [name, port] : ports_) states.emplace(name, report_state(*port));
   return states;
 }
 
-std::optional<model::VmStats> PortTable::stats(const std::string& name) const {
+std::optional<model::VmStats> PortTable::stats(const model::AdapterName& name) const {
   const auto found = ports_.find(name);
   if (found == ports_.end()) return std::nullopt;
   return report_stats(*found->second, [this](verbs::HostId id) { return report_host(id); });
@@ -241,16 +243,16 @@ PortWatch::WayName PortTable::name_way(const verbs::PathUse::Way& way) const {
   device::QueuePairView view;
   view.path = way.transport->name();
   view.peer_gid.emplace();  // as one that is connected
-  return {.path = std::string(view.path), .host = host.name, .why = path_reason(view, host)};
+  return {.name = {std::string(view.path), host.name}, .why = path_reason(view, host)};
 }
 
-std::optional<AdapterMetrics> PortTable::metrics(const std::string& name) const {
+std::optional<AdapterMetrics> PortTable::metrics(const model::AdapterName& name) const {
   const auto found = ports_.find(name);
   if (found == ports_.end()) return std::nullopt;
   return report_metrics(*found->second, [this](verbs::HostId id) { return report_host(id); });
 }
 
-QpSlice PortTable::queue_pairs(const std::string& name, std::uint32_t first) const {
+QpSlice PortTable::queue_pairs(const model::AdapterName& name, std::uint32_t first) const {
   const auto found = ports_.find(name);
   if (found == ports_.end()) return {};
   return report_qps(*found->second, first, [this](verbs::HostId id) { return report_host(id); });

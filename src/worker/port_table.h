@@ -1,5 +1,5 @@
-// PortTable: the adapters of one worker's VMs, by model::adapter_name(), and what
-// they share: the paths and the directory of who has which GID.
+// PortTable: the adapters of one worker's VMs, and what they share: the paths, and the
+// directory of the GIDs.
 //
 // Worker thread only: made, used and destroyed there.
 
@@ -14,6 +14,7 @@
 
 #include "base/event_signal.h"
 #include "fabric/directory.h"
+#include "model/adapter_name.h"
 #include "model/stats.h"
 #include "model/vm.h"
 #include "transport/local/local_transport.h"
@@ -39,7 +40,7 @@ struct PortState {
 
 // One of the addresses that other hosts may know an adapter by.
 struct SharedGid {
-  std::string adapter;  // model::adapter_name()
+  model::AdapterName adapter;
   verbs::SegmentId segment{};
   verbs::Gid gid;
   verbs::GidType type{};
@@ -75,14 +76,14 @@ class PortTable final : private transport_tcp::LocalOwners {
 
   // False: a VMM is attached to one of them and `force` is not set; nothing
   // happened. A name that is not there is no error.
-  bool remove(const std::vector<std::string>& names, bool force);
+  bool remove(const std::vector<model::AdapterName>& names, bool force);
 
   // A name that is not there is no error.
-  void set_connected(const std::string& name, bool connected);
+  void set_connected(const model::AdapterName& name, bool connected);
   // Of all adapters, also those to come; VMs that run keep theirs until their next start.
   void set_rules(const device::DeviceRules& rules);
   // A name that is not there is no error.
-  void set_segment(const std::string& name, verbs::SegmentId segment);
+  void set_segment(const model::AdapterName& name, verbs::SegmentId segment);
 
   // ---- Other hosts ----
   // All there are; the channels of those that are gone are closed.
@@ -103,16 +104,16 @@ class PortTable final : private transport_tcp::LocalOwners {
   void start_capture(const std::shared_ptr<Capture>& capture);
   Captures& captures() { return captures_; }
 
-  std::map<std::string, PortState> states() const;
-  // nullopt: no such adapter. The VM's name is that of the adapter.
-  std::optional<model::VmStats> stats(const std::string& name) const;
+  std::map<model::AdapterName, PortState> states() const;
+  // nullopt: no such adapter.
+  std::optional<model::VmStats> stats(const model::AdapterName& name) const;
   std::vector<model::CounterGroup> shared_stats() const;
 
   // ---- For metrics ----
   // nullopt: no such adapter.
-  std::optional<AdapterMetrics> metrics(const std::string& name) const;
+  std::optional<AdapterMetrics> metrics(const model::AdapterName& name) const;
   // Those from the handle `first` on; empty for an adapter that is not there.
-  QpSlice queue_pairs(const std::string& name, std::uint32_t first) const;
+  QpSlice queue_pairs(const model::AdapterName& name, std::uint32_t first) const;
   std::vector<MetricGroup> shared_metrics() const;
 
  private:
@@ -146,7 +147,7 @@ class PortTable final : private transport_tcp::LocalOwners {
   GidReporter gid_reporter_;
   std::map<verbs::HostId, KnownHost> hosts_;
   device::DeviceRules rules_;
-  std::map<std::string, std::unique_ptr<VmPort>> ports_;
+  std::map<model::AdapterName, std::unique_ptr<VmPort>> ports_;
   std::vector<bool> ids_used_;
   std::size_t next_id_ = 0;
   LeavingPorts leaving_;

@@ -7,8 +7,6 @@
 #include <map>
 #include <vector>
 
-#include "model/vm.h"
-
 namespace paravane::worker {
 namespace {
 
@@ -19,16 +17,15 @@ constexpr Duration kWindow = std::chrono::seconds(10);
 constexpr unsigned kStatesPerWindow = 20;
 constexpr unsigned kPathsPerWindow = 10;
 
-std::string path_text(const std::string& path, const std::string& host) {
-  return host.empty() ? path : fmt::format("{} to host {}", path, host);
+std::string text_of(const PathName& name) {
+  return name.host.empty() ? name.path : fmt::format("{} to host {}", name.path, name.host);
 }
 
 }  // namespace
 
-PortWatch::PortWatch(std::string vm, std::uint32_t adapter, Speech speech)
-    : vm_(std::move(vm)),
-      adapter_(std::to_string(adapter)),
-      name_(model::adapter_name(vm_, adapter)),
+PortWatch::PortWatch(model::AdapterName adapter, Speech speech)
+    : adapter_(std::move(adapter)),
+      name_(to_string(adapter_)),
       speech_(std::move(speech)),
       states_(kWindow, kStatesPerWindow),
       path_changes_(kWindow, kPathsPerWindow),
@@ -54,8 +51,8 @@ bool PortWatch::say(LogLimit& limit, model::Event event, Instant now) {
     return false;
   }
   if (*kept_back > 0) event.fields["kept_back"] = std::to_string(*kept_back);
-  event.fields["vm"] = vm_;
-  event.fields["adapter"] = adapter_;
+  event.fields["vm"] = adapter_.vm;
+  event.fields["adapter"] = std::to_string(adapter_.number);
   speech_.tell(std::move(event));
   return true;
 }
@@ -139,24 +136,24 @@ bool PortWatch::look_at_paths(const verbs::PathUse& paths, Instant now) {
   if (paths.changes() == seen_changes_ && !ways_untold_) return true;
   seen_changes_ = paths.changes();
   ways_untold_ = true;  // until all is said
-  Ways ways;
-  std::map<std::pair<std::string, std::string>, std::string> reasons;
+  std::set<PathName> ways;
+  std::map<PathName, std::string> reasons;
   for (const auto& [way, connections] : paths.counts()) {
-    const WayName name = speech_.name(way);
-    ways.emplace(name.path, name.host);
-    reasons[{name.path, name.host}] = name.why;
+    const WayName named = speech_.name(way);
+    ways.insert(named.name);
+    reasons[named.name] = named.why;
   }
-  std::vector<Ways::value_type> ended;
-  std::vector<Ways::value_type> made;
+  std::vector<PathName> ended;
+  std::vector<PathName> made;
   std::ranges::set_difference(told_ways_, ways, std::back_inserter(ended));
   std::ranges::set_difference(ways, told_ways_, std::back_inserter(made));
   if (ended.size() == 1 && made.size() == 1) {
     const auto& [path, host] = made[0];
     const std::string& why = reasons[made[0]];
-    const std::string before = path_text(ended[0].first, ended[0].second);
+    const std::string before = text_of(ended[0]);
     if (!say_path("path.changed",
                   fmt::format("connections of {} take the path {} instead of {}: {}", name_,
-                              path_text(path, host), before, why),
+                              text_of(made[0]), before, why),
                   {{"path", path}, {"peer_host", host}, {"before", before}, {"reason", why}},
                   now)) {
       return false;
@@ -165,21 +162,20 @@ bool PortWatch::look_at_paths(const verbs::PathUse& paths, Instant now) {
     ended.clear();
     made.clear();
   }
-  for (const auto& way : ended) {
-    if (!say_path("path.ended",
-                  fmt::format("no connection of {} takes the path {} any more", name_,
-                              path_text(way.first, way.second)),
-                  {{"path", way.first}, {"peer_host", way.second}}, now)) {
+  for (const PathName& way : ended) {
+    if (!say_path(
+            "path.ended",
+            fmt::format("no connection of {} takes the path {} any more", name_, text_of(way)),
+            {{"path", way.path}, {"peer_host", way.host}}, now)) {
       return false;
     }
     told_ways_.erase(way);
   }
-  for (const auto& way : made) {
+  for (const PathName& way : made) {
     const std::string& why = reasons[way];
     if (!say_path("path.made",
-                  fmt::format("connections of {} take the path {}: {}", name_,
-                              path_text(way.first, way.second), why),
-                  {{"path", way.first}, {"peer_host", way.second}, {"reason", why}}, now)) {
+                  fmt::format("connections of {} take the path {}: {}", name_, text_of(way), why),
+                  {{"path", way.path}, {"peer_host", way.host}, {"reason", why}}, now)) {
       return false;
     }
     told_ways_.insert(way);

@@ -13,13 +13,14 @@
 #include <functional>
 #include <set>
 #include <string>
-#include <utility>
 
 #include "base/counter.h"
 #include "base/instant.h"
 #include "base/log_limit.h"
+#include "model/adapter_name.h"
 #include "model/event.h"
 #include "verbs/path_use.h"
+#include "worker/path_name.h"
 
 namespace paravane::worker {
 
@@ -38,18 +39,16 @@ class PortWatch {
     std::uint64_t errors = 0;    // completions with an error
     std::uint64_t refusals = 0;  // for a quota
   };
-  // How a path is called, to which host (empty: this one), and why it is taken.
   struct WayName {
-    std::string path;
-    std::string host{};
-    std::string why{};
+    PathName name;
+    std::string why{};  // it is taken
   };
   struct Speech {
     std::function<void(model::Event)> tell;  // must not wait
     std::function<WayName(const verbs::PathUse::Way&)> name;
   };
 
-  PortWatch(std::string vm, std::uint32_t adapter, Speech speech);
+  PortWatch(model::AdapterName adapter, Speech speech);
 
   void look(const Sight& sight, const verbs::PathUse& paths, Instant now);
   // The adapter cannot go on; it is about to lose its VMM.
@@ -60,7 +59,6 @@ class PortWatch {
   const PortWatchCounters& counters() const { return counters_; }
 
  private:
-  using Ways = std::set<std::pair<std::string, std::string>>;  // path, host
   // False: not now.
   bool say(LogLimit& limit, model::Event event, Instant now);
   bool look_at_vmm(const Sight& sight, Instant now);
@@ -70,9 +68,8 @@ class PortWatch {
   bool say_path(const char* type, std::string text, std::map<std::string, std::string> fields,
                 Instant now);
 
-  const std::string vm_;
-  const std::string adapter_;  // its number
-  const std::string name_;     // of both
+  const model::AdapterName adapter_;
+  const std::string name_;  // of it, as text
   Speech speech_;
   LogLimit states_;
   LogLimit path_changes_;
@@ -80,7 +77,7 @@ class PortWatch {
   LogLimit refusals_;
   Instant retry_ = kNever;
   Sight told_;
-  Ways told_ways_;
+  std::set<PathName> told_ways_;
   std::uint64_t seen_changes_ = 0;  // of the paths
   bool ways_untold_ = false;
   bool failure_told_ = false;  // of this VMM's device

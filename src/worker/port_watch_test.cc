@@ -26,15 +26,14 @@ class PortWatchTest : public testing::Test {
   Instant now_ = Instant{} + 1h;
   verbs::PathUse paths_;
   std::vector<model::Event> events_;
-  PortWatch watch_{"db1",
-                   2,
+  PortWatch watch_{{"db1", 2},
                    {.tell = [this](model::Event event) { events_.push_back(std::move(event)); },
                     .name =
                         [](const Way& way) {
                           return way.host == verbs::HostId{}
-                                     ? PortWatch::WayName{.path = "local", .why = "same host"}
-                                     : PortWatch::WayName{
-                                           .path = "tcp", .host = "h2", .why = "no adapter"};
+                                     ? PortWatch::WayName{.name = {"local"}, .why = "same host"}
+                                     : PortWatch::WayName{.name = {"tcp", "h2"},
+                                                          .why = "no adapter"};
                         }}};
 };
 

@@ -6,14 +6,15 @@
 
 #include <string>
 
+#include "model/adapter_name.h"
 #include "model/distributed_switch.h"
 #include "verbs/fabric_port.h"
 
 namespace paravane::worker {
 
-// Of `adapter` (model::adapter_name()) in a port group. An empty port group: the
+// Of `adapter` in a port group. An empty port group: the
 // built-in switch. One that is not known: a network of the adapter's own, where nobody is.
 verbs::SegmentId segment_of(const model::Network& network, const std::string& port_group,
-                            const std::string& adapter);
+                            const model::AdapterName& adapter);
 
 }  // namespace paravane::worker

@@ -1,7 +1,6 @@
 #include "worker/vm_port.h"
 
 #include <algorithm>
-#include <charconv>
 
 #include "base/log.h"
 
@@ -12,16 +11,6 @@ namespace {
 constexpr std::uint16_t kVectors = 3;
 
 constexpr std::size_t kTimersPerTurn = 256;
-
-// What model::adapter_name() has put together.
-PortWatch make_watch(const std::string& name, const PortWatch::Speech& speech) {
-  const std::size_t slash = name.find('/');
-  std::uint32_t number = 1;
-  if (slash != std::string::npos) {
-    std::from_chars(name.data() + slash + 1, name.data() + name.size(), number);
-  }
-  return PortWatch(name.substr(0, slash), number, speech);
-}
 
 }  // namespace
 
@@ -36,7 +25,7 @@ VmPort::VmPort(const VmPortConfig& config, verbs::AdapterId id, const PortNetwor
     : config_(config),
       id_(id),
       network_(network),
-      watch_(make_watch(config.device.name, network.speech)),
+      watch_(config.adapter, network.speech),
       memory_(config.memory),
       interrupts_(kVectors) {
   interrupts_.signal_through(&network_.event_signal);

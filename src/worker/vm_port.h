@@ -19,6 +19,7 @@
 #include "device/pvrdma_device.h"
 #include "fabric/directory.h"
 #include "guestmem/guest_memory.h"
+#include "model/adapter_name.h"
 #include "transport/local/local_transport.h"
 #include "transport/tcp/tcp_transport.h"
 #include "vfio_user/interrupts.h"
@@ -29,7 +30,8 @@
 namespace paravane::worker {
 
 struct VmPortConfig {
-  device::DeviceConfig device;
+  model::AdapterName adapter;
+  device::DeviceConfig device;  // its name: the adapter's, as text
   GuestMemory::Limits memory;
   std::filesystem::path socket;
   SocketAccess access;

@@ -1,0 +1,17 @@
+// PathName: a path as people call it, "local" or "tcp", and the host that it leads to.
+
+#pragma once
+
+#include <compare>
+#include <string>
+
+namespace paravane::worker {
+
+struct PathName {
+  std::string path;
+  std::string host{};  // empty: this one
+
+  friend auto operator<=>(const PathName&, const PathName&) = default;
+};
+
+}  // namespace paravane::worker
