@@ -1,7 +1,6 @@
 #include "api/api_caller.h"
 
 #include <fmt/format.h>
-#include <httplib.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/un.h>
@@ -11,12 +10,12 @@
 #include <cstring>
 
 #include "api/api_error_json.h"
+#include "api/api_exchange.h"
 #include "base/unique_fd.h"
 
 namespace paravane::api {
 namespace {
 
-using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
 constexpr milliseconds kConnectTime = std::chrono::seconds(5);
@@ -24,7 +23,7 @@ constexpr milliseconds kConnectTime = std::chrono::seconds(5);
 // "paravaned/0.1.0" in the header Server (RFC 9110, 10.2.4).
 constexpr std::string_view kProduct = "paravaned/";
 
-// httplib does not say why it could not connect, so this asks once itself. 0: it could.
+// libcurl does not say why it could not connect, so this asks once itself. 0: it could.
 int why_unreachable(const std::string& path, milliseconds patience) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
@@ -82,6 +81,24 @@ model::ApiError ApiCaller::not_understood(const Error& why) const {
           .remedy = other.empty() ? "See that the socket belongs to paravaned." : std::move(other)};
 }
 
+std::unexpected<model::ApiError> ApiCaller::not_answered(const NoAnswer& why) {
+  switch (why.kind) {
+    case NoAnswer::Kind::kTimedOut:
+      return no_answer(fmt::format("paravaned at {} has not answered within {} ms", config_.socket,
+                                   config_.patience.count()),
+                       "It is busy, or held: see systemctl status paravaned. What was asked for "
+                       "may still be done: look before you ask again.");
+    case NoAnswer::Kind::kTooLong:
+      return no_answer(
+          fmt::format("the answer at {} is longer than any of paravaned's", config_.socket),
+          "See that the socket belongs to paravaned.");
+    case NoAnswer::Kind::kBroken: break;
+  }
+  return no_answer(fmt::format("paravaned at {} ended the connection without an answer: {}",
+                               config_.socket, why.cause),
+                   "It may just have been stopped: see systemctl status paravaned.");
+}
+
 model::ApiResult<std::string> ApiCaller::call(const char* method, const std::string& path,
                                               const std::string& body) {
   const milliseconds connect_time = std::min(kConnectTime, config_.patience);
@@ -92,35 +109,17 @@ model::ApiResult<std::string> ApiCaller::call(const char* method, const std::str
   }
   unreachable_ = false;
   daemon_version_.clear();
-  httplib::Client client(config_.socket, 80);
-  client.set_address_family(AF_UNIX);
-  client.set_connection_timeout(connect_time);
-  client.set_read_timeout(config_.patience);
-  httplib::Request request;
-  request.method = method;
-  request.path = path;
-  request.headers.emplace("Host", "localhost");
-  if (!body.empty()) {
-    request.headers.emplace("Content-Type", "application/json");
-    request.body = body;
+  const auto answer = exchange({.socket = config_.socket,
+                                .method = method,
+                                .path = path,
+                                .body = body,
+                                .patience = config_.patience});
+  if (!answer) return not_answered(answer.error());
+  if (answer->server.starts_with(kProduct)) {
+    daemon_version_ = answer->server.substr(kProduct.size());
   }
-  const auto asked = Clock::now();
-  const httplib::Result result = client.send(request);
-  if (!result && Clock::now() - asked >= config_.patience) {
-    return no_answer(fmt::format("paravaned at {} has not answered within {} ms", config_.socket,
-                                 config_.patience.count()),
-                     "It is busy, or held: see systemctl status paravaned. What was asked for may "
-                     "still be done: look before you ask again.");
-  }
-  if (!result) {
-    return no_answer(fmt::format("paravaned at {} ended the connection without an answer: {}",
-                                 config_.socket, httplib::to_string(result.error())),
-                     "It may just have been stopped: see systemctl status paravaned.");
-  }
-  const std::string product = result->get_header_value("Server");
-  if (product.starts_with(kProduct)) daemon_version_ = product.substr(kProduct.size());
-  if (result->status >= 200 && result->status <= 299) return result->body;
-  model::ApiError error = api_error_from_body(result->status, result->body);
+  if (answer->status >= 200 && answer->status <= 299) return answer->body;
+  model::ApiError error = api_error_from_body(answer->status, answer->body);
   std::string other = other_version();
   if (may_be_of_version(error.code) && !other.empty()) error.remedy = std::move(other);
   return std::unexpected(std::move(error));

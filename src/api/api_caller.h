@@ -21,6 +21,8 @@ struct ApiCallerConfig {
   std::chrono::milliseconds patience = std::chrono::seconds(30);  // beyond the daemon's own limit
 };
 
+struct NoAnswer;
+
 class ApiCaller {
  public:
   explicit ApiCaller(ApiCallerConfig config) : config_(std::move(config)) {}
@@ -37,6 +39,7 @@ class ApiCaller {
 
  private:
   std::unexpected<model::ApiError> no_answer(std::string message, std::string remedy);
+  std::unexpected<model::ApiError> not_answered(const NoAnswer& why);
   // Empty: both are the same.
   std::string other_version() const;
 

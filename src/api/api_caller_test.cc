@@ -109,6 +109,55 @@ TEST_F(ApiCallerTest, OneThatHangsUpWasPerhapsStopped) {
   EXPECT_THAT(answer.error().message, HasSubstr("ended the connection without an answer"));
 }
 
+// Another program at the socket: what it sends has no end.
+class StrangerTest : public ApiCallerTest {
+ protected:
+  // Sends `first`, and `again` until the caller is gone.
+  void start_stranger(const std::string& first, const std::string& again,
+                      milliseconds pause = milliseconds(0)) {
+    sockaddr_un address{.sun_family = AF_UNIX, .sun_path = {}};
+    socket_.copy(address.sun_path, socket_.size());
+    ASSERT_EQ(::bind(door_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+    ASSERT_EQ(::listen(door_.get(), 2), 0);
+    thread_ = std::thread([=, this] {
+      UniqueFd(::accept(door_.get(), nullptr, nullptr)).reset();  // asked whether it is there
+      const UniqueFd caller(::accept(door_.get(), nullptr, nullptr));
+      bool goes = send(caller, first);
+      while (goes) {
+        std::this_thread::sleep_for(pause);
+        goes = send(caller, again);
+      }
+    });
+  }
+  static bool send(const UniqueFd& to, const std::string& text) {
+    return ::send(to.get(), text.data(), text.size(), MSG_NOSIGNAL) > 0;
+  }
+  void expect_refused(const char* message) {
+    const auto answer = ask();
+    ASSERT_FALSE(answer);
+    EXPECT_TRUE(caller_.unreachable());
+    EXPECT_THAT(answer.error().message, HasSubstr(message));
+  }
+
+  UniqueFd door_{::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+};
+
+TEST_F(StrangerTest, HeadersWithoutEndAreNotKept) {
+  start_stranger("HTTP/1.1 200 OK\r\n", "X-Header: " + std::string(1000, 'x') + "\r\n");
+  expect_refused("is longer than any of paravaned's");
+}
+
+TEST_F(StrangerTest, ABodyWithoutEndIsNotKept) {
+  caller_ = ApiCaller({.socket = socket_, .version = "2.0.0", .patience = milliseconds(60'000)});
+  start_stranger("HTTP/1.1 200 OK\r\n\r\n", std::string(std::size_t{1} << 20, 'x'));
+  expect_refused("is longer than any of paravaned's");
+}
+
+TEST_F(StrangerTest, APatienceIsForTheWholeAnswer) {
+  start_stranger("HTTP/1.1 200 OK\r\n\r\n", "x", milliseconds(20));
+  expect_refused("has not answered within 300 ms");
+}
+
 TEST_F(ApiCallerTest, WhatTheSameVersionRefusesHasItsRemedy) {
   start(400, "paravaned/2.0.0", error("invalid_request"));
   EXPECT_EQ(ask().error().remedy, "cure");
