@@ -66,6 +66,10 @@ TEST(TextTable, KnowsEveryCharacterThatMovesTheCursor) {
 }
 
 TEST(TextCell, MayHaveLines) {
+  EXPECT_EQ(printable("evil\u202Etxt.exe\u2069\u200B\uFEFF\u061C"), "evil?txt.exe????");
+  EXPECT_EQ(printable("\u2010\u2030 \u2070 \uFEFE caf\u00E9 \u6F22"),
+            "\u2010\u2030 \u2070 \uFEFE caf\u00E9 \u6F22");
+  EXPECT_EQ(printable("\xE2\x80"), "\xE2\x80");  // cut short
   EXPECT_EQ(printable_lines("a\033\n  b\n"), "a?\n  b\n");
   EXPECT_EQ(printable_lines(""), "");
 }

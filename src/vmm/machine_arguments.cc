@@ -43,7 +43,7 @@ void add_memory(const model::VmMachine& machine, Words& words) {
   words.option("-object", fmt::format("memory-backend-memfd,id=paravane-ram,size={}M,share=on{}",
                                       machine.memory_mib,
                                       machine.huge_pages ? ",hugetlb=on,hugetlbsize=2M" : ""));
-  words.option("-machine", "q35,memory-backend=paravane-ram");
+  words.option("-machine", "q35,memory-backend=paravane-ram,dump-guest-core=off");
   if (machine.lock_memory) words.option("-overcommit", "mem-lock=on");
 }
 

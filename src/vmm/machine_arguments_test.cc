@@ -73,6 +73,7 @@ TEST(MachineArguments, HaveSharedMemoryAndWhatTheMachineHas) {
   EXPECT_EQ(value_of(*words, "-object"),
             "memory-backend-memfd,id=paravane-ram,size=2048M,share=on,"
             "hugetlb=on,hugetlbsize=2M");
+  EXPECT_EQ(value_of(*words, "-machine"), "q35,memory-backend=paravane-ram,dump-guest-core=off");
   EXPECT_EQ(value_of(*words, "-overcommit"), "mem-lock=on");
   EXPECT_EQ(value_of(*words, "-kernel"), "/boot/k,1");
   EXPECT_EQ(value_of(*words, "-append"), "a=b,c");

@@ -95,7 +95,7 @@ Result<std::vector<std::string>> qemu_arguments(const model::VmStatus& vm,
   std::vector<std::string> words = {
       "-object",
       fmt::format("memory-backend-memfd,id=paravane-ram,size={}K,share=on", *bytes >> 10),
-      "-machine", "memory-backend=paravane-ram"};
+      "-machine", "memory-backend=paravane-ram,dump-guest-core=off"};
   for (std::size_t i = 0; i < slots->size(); ++i) {
     const AdapterSlot& slot = (*slots)[i];
     std::string netdev = options.netdevs.empty() ? slot.netdev_id : options.netdevs[i];

@@ -34,7 +34,7 @@ TEST(QemuArguments, HoldMemoryNicAndAdapter) {
   EXPECT_THAT(
       *words,
       ElementsAre("-object", "memory-backend-memfd,id=paravane-ram,size=4194304K,share=on",
-                  "-machine", "memory-backend=paravane-ram", "-netdev",
+                  "-machine", "memory-backend=paravane-ram,dump-guest-core=off", "-netdev",
                   "tap,id=paravane-net,ifname=tap0,script=no,downscript=no", "-device",
                   "vmxnet3,netdev=paravane-net,mac=02:50:56:01:02:03,addr=10.0,multifunction=on",
                   "-device",
