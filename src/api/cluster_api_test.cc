@@ -88,6 +88,7 @@ TEST_F(ClusterApiTest, AStatusComesAcross) {
                                     .problem = "away",
                                     .since_s = 5,
                                     .certificate_left_s = 7,
+                                    .certificate_problem = "not yet",
                                     .etcd = {"https://192.0.2.1:2379"},
                                     .hosts = {{.name = "h1",
                                                .present = true,

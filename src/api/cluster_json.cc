@@ -95,6 +95,7 @@ json to_json(const model::ClusterStatus& status) {
           {"problem", status.problem},
           {"since_s", status.since_s},
           {"certificate_left_s", status.certificate_left_s},
+          {"certificate_problem", status.certificate_problem},
           {"etcd", status.etcd},
           {"hosts", std::move(hosts)},
           {"lost", status.lost},
@@ -162,6 +163,7 @@ Result<model::ClusterStatus> cluster_status_from_json(const json& value) {
     status.problem = reader.need_text("problem");
     status.since_s = reader.need_number("since_s");
     status.certificate_left_s = reader.need_number("certificate_left_s");
+    status.certificate_problem = reader.text("certificate_problem").value_or("");
     status.etcd = read_texts(reader, "etcd");
     if (const json* hosts = reader.array("hosts")) {
       for (const json& host : *hosts) {

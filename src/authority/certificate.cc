@@ -175,17 +175,20 @@ std::string fingerprint_of_key(X509* certificate) {
 }  // namespace
 
 Result<KeyPair> make_authority(const std::string& cluster, Seconds now) {
+  if (now < kAuthoritySince) {
+    return fail(Errc::kBadState, "the clock of this host is wrong: it is before 2026");
+  }
   const Key key(EVP_EC_gen("P-256"));
   const Cert certificate(X509_new());
   if (!key || !certificate) return openssl_failed("make a key");
   X509* raw = certificate.get();
-  const bool made = fill_in(raw, key.get(), now - std::chrono::hours(1), now + kAuthorityLifetime,
-                            cluster, "authority") &&
-                    X509_set_issuer_name(raw, X509_get_subject_name(raw)) == 1 &&
-                    add_extension(raw, raw, NID_basic_constraints, "critical,CA:TRUE,pathlen:0") &&
-                    add_extension(raw, raw, NID_key_usage, "critical,keyCertSign,cRLSign") &&
-                    add_extension(raw, raw, NID_subject_key_identifier, "hash") &&
-                    X509_sign(raw, key.get(), EVP_sha256()) > 0;
+  const bool made =
+      fill_in(raw, key.get(), kAuthoritySince, now + kAuthorityLifetime, cluster, "authority") &&
+      X509_set_issuer_name(raw, X509_get_subject_name(raw)) == 1 &&
+      add_extension(raw, raw, NID_basic_constraints, "critical,CA:TRUE,pathlen:0") &&
+      add_extension(raw, raw, NID_key_usage, "critical,keyCertSign,cRLSign") &&
+      add_extension(raw, raw, NID_subject_key_identifier, "hash") &&
+      X509_sign(raw, key.get(), EVP_sha256()) > 0;
   if (!made) return openssl_failed("make a certificate");
   auto key_text = print_key(key.get());
   if (!key_text) return std::unexpected(key_text.error());
@@ -248,8 +251,7 @@ Result<Certificate> inspect(std::string_view text) {
   std::string key = fingerprint_of_key(certificate.get());
   if (key.empty()) return openssl_failed("hash a key");
   return Certificate{.identity = read_identity(certificate.get()),
-                     .from = *from,
-                     .until = *until,
+                     .valid = {.from = *from, .until = *until},
                      .fingerprint = print_hex(digest.data(), size),
                      .key = std::move(key)};
 }

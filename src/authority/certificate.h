@@ -31,7 +31,10 @@ struct KeyPair {
   std::string certificate;
 };
 
-// The authority of a new cluster.
+// The authority of a new cluster. Its certificate is in force from kAuthoritySince on, so
+// that a clock which was fast at the time shuts no host out once it is right.
+// Errors: kBadState: the clock is before kAuthoritySince.
+inline constexpr Seconds kAuthoritySince = std::chrono::sys_days(std::chrono::year(2026) / 1 / 1);
 Result<KeyPair> make_authority(const std::string& cluster, Seconds now);
 
 // A new key, and a request that proves to have it and asks for nothing else.
@@ -50,10 +53,17 @@ struct Grant {
 // of key than ours.
 Result<std::string> sign(const KeyPair& authority, std::string_view request, const Grant& grant);
 
+// When a certificate is in force.
+struct Validity {
+  Seconds from{};
+  Seconds until{};
+
+  bool covers(Seconds time) const { return from <= time && time < until; }
+};
+
 struct Certificate {
   std::optional<Identity> identity;  // nullopt: not a host's
-  Seconds from;
-  Seconds until;
+  Validity valid;
   std::string fingerprint;  // SHA-256, 64 hex digits
   std::string key;          // the same of its public key alone (SubjectPublicKeyInfo, DER)
 };

@@ -21,6 +21,20 @@ Grant grant() {
           .until = kNow + std::chrono::hours(24)};
 }
 
+TEST(Authority, IsInForceForClocksThatWereSetBackSinceItWasMade) {
+  const auto authority = make_authority(kHost.cluster, kNow + std::chrono::hours(24 * 200));
+  ASSERT_TRUE(authority);
+  const auto request = make_request();
+  const auto certificate = sign(*authority, request->certificate, grant());
+  ASSERT_TRUE(certificate);
+  EXPECT_TRUE(is_signed_by(*certificate, authority->certificate, kNow));
+}
+
+TEST(Authority, IsNotMadeByAClockThatIsFarBehind) {
+  EXPECT_FALSE(make_authority(kHost.cluster, kAuthoritySince - std::chrono::seconds(1)));
+  EXPECT_TRUE(make_authority(kHost.cluster, kAuthoritySince));
+}
+
 // A self-signed certificate with these alternative names.
 std::string certificate_of(const std::string& names) {
   const std::unique_ptr<EVP_PKEY, void (*)(EVP_PKEY*)> key(EVP_EC_gen("P-256"), EVP_PKEY_free);
@@ -49,7 +63,7 @@ TEST(Certificate, TheAuthoritySignsForAHost) {
   const auto seen = inspect(*certificate);
   ASSERT_TRUE(seen);
   EXPECT_EQ(seen->identity, kHost);
-  EXPECT_EQ(seen->until, grant().until);
+  EXPECT_EQ(seen->valid.until, grant().until);
   EXPECT_TRUE(is_signed_by(*certificate, authority->certificate, kNow));
 }
 

@@ -66,6 +66,9 @@ std::string print_cluster(const model::ClusterStatus& status, text::TableFormat 
   if (inventory_state(status) == "away") {
     text += fmt::format("\nThe inventory is away: {}\n", status.problem);
   }
+  if (!status.certificate_problem.empty()) {
+    text += fmt::format("\nThis host's certificate: {}\n", status.certificate_problem);
+  }
   if (!status.hosts.empty()) text += "\n" + host_table(status).print(format);
   for (const model::ClusterHost& host : status.hosts) {
     if (host.channel_problem.empty()) continue;

@@ -297,7 +297,10 @@ DoorAnswer ClusterAuthority::renew(const authority::Peer& peer, const std::strin
   return answer;
 }
 
-Result<std::string> ClusterAuthority::renew_own(const std::string& shown, Seconds until,
+// etcd does not let this host in with a certificate that is not in force, so that the others
+// can hear of the new key only afterwards.
+Result<std::string> ClusterAuthority::renew_own(const std::string& shown,
+                                                const authority::Validity& valid,
                                                 const std::string& request, Seconds now) {
   const std::string& self = config_.membership.self.host;
   const DoorAnswer answer = sign(request, self, now);
@@ -309,7 +312,9 @@ Result<std::string> ClusterAuthority::renew_own(const std::string& shown, Second
   if (Status saved = save(members); !saved) return std::unexpected(saved.error());
   members_ = std::move(members);
   const Status known = publish(self);
-  if (known || until - now <= std::chrono::seconds(config_.lifetime_s) / kLastPart) {
+  const bool in_time =
+      valid.covers(now) && valid.until - now > std::chrono::seconds(config_.lifetime_s) / kLastPart;
+  if (known || !in_time) {
     return answer.certificate;
   }
   return std::unexpected(known.error());

@@ -65,9 +65,9 @@ class ClusterAuthority {
   Status silence(const std::string& host);
   // All that the cluster has in an etcd that stays. Errors: EtcdClient's.
   Status clear();
-  // A new certificate for this host, over the same way as for others. `until`: when the one
-  // that it has, with the key `shown`, ends. Errors: kIo (etcd is away, and there is time).
-  Result<std::string> renew_own(const std::string& shown, authority::Seconds until,
+  // A new certificate for this host, over the same way as for others. `valid`: of the one
+  // that it has, with the key `shown`. Errors: kIo (etcd is away, and there is time).
+  Result<std::string> renew_own(const std::string& shown, const authority::Validity& valid,
                                 const std::string& request, authority::Seconds now);
 
   // Compares the book with what stands in etcd: notes which keys members are seen to use,

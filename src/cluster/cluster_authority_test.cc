@@ -319,12 +319,16 @@ TEST_F(ClusterAuthorityTest, ItsOwnKeyIsToldUnlessTheCertificateIsNearlyOver) {
   const std::string key = authority::inspect(*read_file(config_.paths.identity()))->key;
   const Machine next = machine();
   const auto renew_own = [&](std::chrono::seconds left) {
-    return keeper_->renew_own(key, today() + left, next.request.certificate, today());
+    return keeper_->renew_own(key, {.from = today() - kDay, .until = today() + left},
+                              next.request.certificate, today());
   };
   is_away_ = true;
   EXPECT_FALSE(renew_own(std::chrono::seconds(kLifetime / 3)));
   EXPECT_TRUE(renew_own(std::chrono::seconds(kLifetime / 10)));
   EXPECT_TRUE(renew_own(std::chrono::seconds(-1)));
+  EXPECT_TRUE(keeper_->renew_own(key, {.from = today() + kDay, .until = today() + 90 * kDay},
+                                 next.request.certificate, today()))
+      << "etcd refuses a certificate that is not in force yet";
   is_away_ = false;
   ASSERT_TRUE(renew_own(std::chrono::seconds(kLifetime / 3)));
   EXPECT_EQ(inventory::why_no_member(view().members, "h1", key), "");

@@ -1,5 +1,6 @@
 #include "cluster/cluster_picture.h"
 
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -35,11 +36,26 @@ bool is_known_by_name(const inventory::MemberRecords& members, const model::Clus
   return found == members.end() ? host.present && members.empty() : found->second.keys.empty();
 }
 
+std::string certificate_problem(const ClusterPicture& picture, authority::Seconds time) {
+  const authority::Validity& valid = picture.certificate;
+  if (time < valid.from) {
+    return fmt::format(
+        "it is not in force before {:%F %T} UTC, since the clock of host {} or of "
+        "this one was wrong; set the clocks, and it is renewed",
+        valid.from, picture.authority);
+  }
+  if (time < valid.until) return {};
+  return fmt::format(
+      "it ended on {:%F %T} UTC; set this host's clock if it is wrong, or have it "
+      "leave and join again",
+      valid.until);
+}
+
 }  // namespace
 
 model::ClusterStatus describe(const ClusterPicture& picture, const settings::Config& config) {
   if (!picture.self) return {};
-  const auto left = picture.valid_until - std::chrono::system_clock::now();
+  const auto today = authority::wall_clock();
   const auto away = std::chrono::steady_clock::now() - picture.state.since;
   const auto seconds = [](auto time) {
     const auto whole = std::chrono::duration_cast<std::chrono::seconds>(time).count();
@@ -53,7 +69,10 @@ model::ClusterStatus describe(const ClusterPicture& picture, const settings::Con
                               .connected = picture.state.connected,
                               .problem = picture.state.problem,
                               .since_s = seconds(away),
-                              .certificate_left_s = seconds(left),
+                              .certificate_left_s = picture.certificate.covers(today)
+                                                        ? seconds(picture.certificate.until - today)
+                                                        : 0,
+                              .certificate_problem = certificate_problem(picture, today),
                               .etcd = picture.etcd};
   std::map<std::string, model::ClusterHost> hosts;
   for (const std::string& name : picture.members) hosts[name].name = name;

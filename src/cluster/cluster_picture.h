@@ -23,7 +23,7 @@ struct ClusterPicture {
   inventory::MemberState state;
   std::string authority;  // the host that has it
   std::vector<std::string> etcd;
-  authority::Seconds valid_until{};
+  authority::Validity certificate;
   struct Channel {
     bool open = false;
     std::string problem;

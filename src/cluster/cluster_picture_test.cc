@@ -30,6 +30,22 @@ TEST(ClusterPicture, NamesWhatDoesNotCount) {
                                    "gids/0 of host h2: taken", "gids/1 of host h2: taken"));
 }
 
+TEST(ClusterPicture, NoTimeIsLeftOfACertificateThatIsNotInForce) {
+  const auto certificate = [](std::chrono::hours from, std::chrono::hours until) {
+    ClusterPicture picture = picture_with(0, 0);
+    const authority::Seconds now = authority::wall_clock();
+    picture.certificate = {.from = now + from, .until = now + until};
+    return describe(picture, settings::Config());
+  };
+  using std::chrono::hours;
+  EXPECT_GT(certificate(-hours(1), hours(1)).certificate_left_s, 3000u);
+  EXPECT_EQ(certificate(-hours(1), hours(1)).certificate_problem, "");
+  EXPECT_EQ(certificate(hours(1), hours(90)).certificate_left_s, 0u);
+  EXPECT_THAT(certificate(hours(1), hours(90)).certificate_problem, HasSubstr("not in force"));
+  EXPECT_EQ(certificate(-hours(90), -hours(1)).certificate_left_s, 0u);
+  EXPECT_THAT(certificate(-hours(90), -hours(1)).certificate_problem, HasSubstr("it ended on"));
+}
+
 TEST(ClusterPicture, SaysWhichHostsAreKnownByTheirNameAlone) {
   const auto by_name = [](const inventory::MemberRecords& members) {
     auto view = std::make_shared<inventory::View>();

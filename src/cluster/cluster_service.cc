@@ -204,7 +204,7 @@ std::invoke_result_t<Function> ClusterService::carry(Function function) {
   auto answer = mailbox_.ask(std::move(function), kAnswerLimit);
   if (answer) return std::move(*answer);
   return model::refuse(model::ApiErrorCode::kBusy, "the cluster did not answer in time",
-                       "See with paravane cluster status what was done, and ask again.");
+                       "Nothing was changed. Ask again.");
 }
 
 model::ApiResult<void> ClusterService::write_document(const std::string& name,
@@ -286,7 +286,7 @@ Status ClusterService::enter(Membership membership) {
 void ClusterService::share() {
   const MutexLock lock(mutex_);
   shared_.state = member_->state();
-  shared_.valid_until = certificate_->valid_until();
+  shared_.certificate = certificate_->valid();
   if (authority_) shared_.members = authority_->others();
 }
 
@@ -436,7 +436,7 @@ Status ClusterService::accept_authority(const ShownCertificates& shown) const {
 Result<std::string> ClusterService::sign(const std::string& request) {
   if (authority_) {
     const auto time = authority::wall_clock();
-    return authority_->renew_own(certificate_->key(), certificate_->valid_until(), request, time);
+    return authority_->renew_own(certificate_->key(), certificate_->valid(), request, time);
   }
   const TlsClient client{.identity = paths_.identity(),
                          .accept = [this](const auto& shown) { return accept_authority(shown); }};

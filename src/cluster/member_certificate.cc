@@ -11,6 +11,7 @@ namespace {
 
 constexpr std::size_t kMostReasons = 8;                   // that are logged
 constexpr auto kExpiredAgain = std::chrono::seconds(60);  // its host has to join again
+constexpr auto kClockLook = std::chrono::seconds(10);     // the clock may be set at any time
 
 }  // namespace
 
@@ -21,8 +22,7 @@ Result<MemberCertificate> MemberCertificate::load(std::filesystem::path file,
   const auto facts = authority::inspect(*text);
   if (!facts) return std::unexpected(facts.error());
   MemberCertificate loaded(std::move(file), std::move(self));
-  loaded.from_ = facts->from;
-  loaded.until_ = facts->until;
+  loaded.valid_ = facts->valid;
   loaded.key_ = facts->key;
   return loaded;
 }
@@ -30,17 +30,14 @@ Result<MemberCertificate> MemberCertificate::load(std::filesystem::path file,
 bool MemberCertificate::look(Instant at, const Sign& sign) {
   if (at < next_look_) return false;
   const auto time = authority::wall_clock();
-  const auto due = until_ - (until_ - from_) / 3;
-  if (time < due) {
-    next_look_ = at + std::min<Duration>(due - time, std::chrono::hours(1));
+  const auto due = valid_.until - (valid_.until - valid_.from) / 3;
+  if (valid_.from <= time && time < due) {
+    next_look_ = at + std::min<Duration>(due - time, kClockLook);
     return false;
   }
-  if (const Status renewed = renew(sign); !renewed) {
-    tell_not_renewed((until_ - time).count(), renewed.error().message);
-    next_look_ =
-        at + (until_ > time ? std::clamp<Duration>((until_ - time) / 10, std::chrono::seconds(2),
-                                                   std::chrono::hours(1))
-                            : kExpiredAgain);
+  if (const Status renewed = renew(sign, time); !renewed) {
+    tell_not_renewed(time, renewed.error().message);
+    next_look_ = at + next_try(time);
     return false;
   }
   log::info("cluster: this host has a new certificate");
@@ -49,7 +46,15 @@ bool MemberCertificate::look(Instant at, const Sign& sign) {
   return true;
 }
 
-Status MemberCertificate::renew(const Sign& sign) {
+// An hour is long enough for one that is in force, but not for a clock that may be set.
+Duration MemberCertificate::next_try(authority::Seconds time) const {
+  if (time < valid_.from) return kClockLook;
+  if (time >= valid_.until) return kExpiredAgain;
+  return std::clamp<Duration>((valid_.until - time) / 10, std::chrono::seconds(2),
+                              std::chrono::hours(1));
+}
+
+Status MemberCertificate::renew(const Sign& sign, authority::Seconds time) {
   const auto fresh = authority::make_request();
   if (!fresh) return std::unexpected(fresh.error());
   const auto certificate = sign(fresh->certificate);
@@ -58,15 +63,20 @@ Status MemberCertificate::renew(const Sign& sign) {
   if (!facts || facts->identity != self_) {
     return fail(Errc::kInvalidArgument, "the authority has signed something else");
   }
+  if (!facts->valid.covers(time)) {
+    return fail(Errc::kInvalidArgument,
+                "what the authority has signed is not in force by this host's clock: set the "
+                "clocks of both hosts");
+  }
   if (Status written = write_file(file_, fresh->key + *certificate); !written) return written;
-  from_ = facts->from;
-  until_ = facts->until;
+  valid_ = facts->valid;
   key_ = facts->key;
   return {};
 }
 
 // Each reason once, and once more when it is too late.
-void MemberCertificate::tell_not_renewed(std::int64_t seconds_left, const std::string& reason) {
+void MemberCertificate::tell_not_renewed(authority::Seconds time, const std::string& reason) {
+  const std::int64_t seconds_left = (valid_.until - time).count();
   const bool expired = seconds_left <= 0;
   if (not_renewed_.size() >= kMostReasons) return;
   if (!not_renewed_.insert((expired ? "expired " : "") + reason).second) return;

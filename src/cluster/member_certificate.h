@@ -1,5 +1,6 @@
 // MemberCertificate: what this host shows to the others of its cluster. At two thirds of its
-// life a new one is asked for, with a new key, and takes its place in the same file.
+// life a new one is asked for, with a new key, and takes its place in the same file. So it is
+// at once where it is not in force yet: the clock that it was signed by was fast.
 //
 // Cluster's thread only.
 
@@ -26,7 +27,7 @@ class MemberCertificate {
   // `file`: key and certificate, PEM. Errors: kIo, kInvalidArgument (damaged).
   static Result<MemberCertificate> load(std::filesystem::path file, authority::Identity self);
 
-  authority::Seconds valid_until() const { return until_; }
+  const authority::Validity& valid() const { return valid_; }
   // Fingerprint of its public key.
   const std::string& key() const { return key_; }
   // When look() wants to be called again.
@@ -38,13 +39,13 @@ class MemberCertificate {
   MemberCertificate(std::filesystem::path file, authority::Identity self)
       : file_(std::move(file)), self_(std::move(self)) {}
 
-  Status renew(const Sign& sign);
-  void tell_not_renewed(std::int64_t seconds_left, const std::string& reason);
+  Duration next_try(authority::Seconds time) const;
+  Status renew(const Sign& sign, authority::Seconds time);
+  void tell_not_renewed(authority::Seconds time, const std::string& reason);
 
   std::filesystem::path file_;
   authority::Identity self_;
-  authority::Seconds from_{};
-  authority::Seconds until_{};
+  authority::Validity valid_;
   std::string key_;
   Instant next_look_{};
   std::set<std::string> not_renewed_;  // reasons that were logged

@@ -52,6 +52,35 @@ TEST_F(MemberCertificateTest, IsLeftAloneForTwoThirdsOfItsLife) {
   EXPECT_FALSE(certificate.look(now_, signer_of(kSelf)));
   EXPECT_EQ(signed_, 0);
   EXPECT_GT(certificate.next_look(), now_);
+  // Its time is told by another clock than the one that says when to look.
+  EXPECT_LE(certificate.next_look(), now_ + std::chrono::seconds(10));
+}
+
+// Signed by a clock that was 200 days ahead.
+TEST_F(MemberCertificateTest, OneThatIsNotInForceYetIsRenewedAtOnce) {
+  MemberCertificate certificate = aged(-hours(200 * 24), hours(290 * 24));
+  EXPECT_TRUE(certificate.look(now_, signer_of(kSelf)));
+  EXPECT_TRUE(certificate.valid().covers(today()));
+}
+
+TEST_F(MemberCertificateTest, OneThatIsNotInForceYetIsAskedForAgainSoon) {
+  MemberCertificate certificate = aged(-hours(200 * 24), hours(290 * 24));
+  const auto refuse = [](const std::string&) -> Result<std::string> {
+    return fail(Errc::kIo, "away");
+  };
+  EXPECT_FALSE(certificate.look(now_, refuse));
+  EXPECT_EQ(certificate.next_look(), now_ + std::chrono::seconds(10));
+}
+
+TEST_F(MemberCertificateTest, WhatAWrongClockHasSignedIsNotTaken) {
+  for (const auto& [since, left] :
+       {std::pair(-hours(1), hours(24)), std::pair(hours(24), -hours(1))}) {
+    MemberCertificate certificate = aged(hours(17), hours(7));
+    const std::string before = in_file()->fingerprint;
+    EXPECT_FALSE(certificate.look(
+        now_, [&](const std::string& request) { return sign(request, kSelf, since, left); }));
+    EXPECT_EQ(in_file()->fingerprint, before);
+  }
 }
 
 TEST_F(MemberCertificateTest, IsRenewedAfterThat) {
@@ -62,7 +91,7 @@ TEST_F(MemberCertificateTest, IsRenewedAfterThat) {
   EXPECT_TRUE(certificate.look(now_, signer_of(kSelf)));
   EXPECT_NE(certificate.key(), key);
   EXPECT_EQ(certificate.key(), in_file()->key);
-  EXPECT_GT(certificate.valid_until(), today() + hours(23));
+  EXPECT_GT(certificate.valid().until, today() + hours(23));
   EXPECT_NE(in_file()->fingerprint, before);
   EXPECT_FALSE(certificate.look(certificate.next_look(), signer_of(kSelf)));
   EXPECT_EQ(signed_, 1);

@@ -64,10 +64,11 @@ struct ClusterStatus {
   std::string host{};
   std::string authority{};  // the host that has it
   std::string address{};
-  bool connected = false;     // to etcd
-  std::string problem{};      // why not
-  std::uint64_t since_s = 0;  // how long it has been so
-  std::uint64_t certificate_left_s = 0;
+  bool connected = false;                // to etcd
+  std::string problem{};                 // why not
+  std::uint64_t since_s = 0;             // how long it has been so
+  std::uint64_t certificate_left_s = 0;  // 0 also of one that is not in force yet
+  std::string certificate_problem{};     // why it is not in force; empty: it is
   std::vector<std::string> etcd{};
   std::vector<ClusterHost> hosts{};
   std::vector<std::string> lost{};  // claims that do not count, in words

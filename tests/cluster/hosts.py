@@ -96,10 +96,11 @@ class Host:
             f'[vfio_user]\nsocket_directory = "{self.vms}"\n[sandbox]\nuser = "{ENGINE_USER}"\n'
             "[cluster]\n" + (f'address = "{self.address}"\n' if address else "") + cluster)
 
-    def start(self):
+    def start(self, env=None):
         with self.log.open("ab") as log:
             self.daemon = subprocess.Popen(
-                self.space.words(BIN / "paravaned", "--config", self.config),
+                self.space.words("env", *[f"{name}={value}" for name, value in (env or {}).items()],
+                                 BIN / "paravaned", "--config", self.config),
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log)
 
         def answers():
