@@ -259,6 +259,7 @@ class Host final : public model::Management, public metrics::MetricsSource {
   Instant started_;
   std::vector<DirectoryLock> locks_;
   std::unique_ptr<store::Store> store_;
+  std::string address_seed_;  // address_seed.h
   std::unique_ptr<MachineView> machine_;
   std::unique_ptr<UplinkRules> uplink_rules_;
   NetworkWatch network_watch_;

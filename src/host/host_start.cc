@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "host/address_seed.h"
 #include "host/directory_lock.h"
 #include "host/host.h"
 #include "host/port_config.h"
@@ -112,6 +113,9 @@ model::ApiResult<void> Host::open_store() {
   auto store = store::Store::open(config_.config.state_dir / "paravane.db");
   if (!store) return std::unexpected(store.error());
   store_ = std::move(*store);
+  auto seed = address_seed(*store_);
+  if (!seed) return std::unexpected(seed.error());
+  address_seed_ = std::move(*seed);
   return {};
 }
 

@@ -31,7 +31,7 @@ TEST(MacAddress, KnowsWhatCannotBelongToAnAdapter) {
 }
 
 TEST(MacAddress, FollowsTheNameForEver) {
-  // These two are a promise: a VM keeps its GUIDs over versions of this program.
+  // A promise: a VM that is added again keeps its GUIDs over versions of this program.
   EXPECT_EQ(format_mac(mac_for_name("db1")), "02:50:56:da:9e:ce");
   EXPECT_EQ(mac_for_name("db1"), mac_for_name("db1"));
   EXPECT_NE(mac_for_name("db1"), mac_for_name("db2"));

@@ -1,0 +1,17 @@
+// What makes the addresses that this host chooses other than another host's.
+
+#pragma once
+
+#include <string>
+
+#include "model/api_error.h"
+#include "store/store.h"
+
+namespace paravane::host {
+
+// Random, chosen once and kept in the state directory. A VM that is added again under its name
+// has the address that it had; a VM of that name on another host has another one.
+// Errors: kStore, kNoSpace.
+model::ApiResult<std::string> address_seed(store::Store& store);
+
+}  // namespace paravane::host
