@@ -10,6 +10,7 @@
 #include "host/directory_lock.h"
 #include "host/host.h"
 #include "host/port_config.h"
+#include "host/stale_sockets.h"
 #include "settings/name_of_host.h"
 
 namespace paravane::host {
@@ -45,6 +46,7 @@ model::ApiResult<std::unique_ptr<Host>> Host::start(HostConfig config,
                                                     std::function<void()> on_stop) {
   std::unique_ptr<Host> host(new Host(std::move(config), std::move(on_stop)));
   if (auto locked = host->lock_directories(); !locked) return std::unexpected(locked.error());
+  remove_stale_sockets(host->config_.config.vfio_user.socket_dir);
   if (auto opened = host->open_store(); !opened) return std::unexpected(opened.error());
   auto worker = worker::Worker::start(worker_config(host->config_.config));
   if (!worker) return model::refuse(model::ApiErrorCode::kInternal, worker.error().message);

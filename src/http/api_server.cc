@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/directory_check.h"
+#include "base/socket_use.h"
 #include "base/unique_fd.h"
 
 namespace paravane::http {
@@ -23,24 +24,22 @@ std::unexpected<Error> cannot(const char* what, const std::filesystem::path& pat
               fmt::format("cannot {} {}: {}", what, path.string(), std::strerror(errno)));
 }
 
-// A socket file that nobody listens on is what a killed daemon leaves behind.
-Status clear_stale(const sockaddr_un& address, const std::filesystem::path& path) {
-  const UniqueFd probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  const auto* generic = reinterpret_cast<const sockaddr*>(&address);
-  if (::connect(probe.get(), generic, sizeof address) == 0) {
-    return fail(Errc::kBadState,
-                fmt::format("another program listens at api.socket {}. End it, or set api.socket "
-                            "in paravaned.toml.",
-                            path.string()));
+Status clear_stale(const std::filesystem::path& path) {
+  switch (look_at_socket(path).use) {
+    case SocketUse::kNothing: return {};
+    case SocketUse::kStale:
+      if (::unlink(path.c_str()) != 0) return cannot("replace", path);
+      return {};
+    case SocketUse::kListening:
+      return fail(Errc::kBadState, fmt::format("another program listens at api.socket {}. End it, "
+                                               "or set api.socket in paravaned.toml.",
+                                               path.string()));
+    case SocketUse::kOther:
+    case SocketUse::kUnknown: break;
   }
-  if (errno == ENOENT) return {};
-  if (errno != ECONNREFUSED || !std::filesystem::is_socket(path)) {
-    return fail(Errc::kBadState, fmt::format("api.socket {} exists and is not a socket of ours. "
-                                             "Move it away, or set api.socket in paravaned.toml.",
-                                             path.string()));
-  }
-  if (::unlink(path.c_str()) != 0) return cannot("replace", path);
-  return {};
+  return fail(Errc::kBadState, fmt::format("api.socket {} exists and is not a socket of ours. "
+                                           "Move it away, or set api.socket in paravaned.toml.",
+                                           path.string()));
 }
 
 }  // namespace
@@ -61,7 +60,7 @@ Result<std::unique_ptr<ApiServer>> ApiServer::listen(const settings::ApiConfig& 
       !good) {
     return std::unexpected(good.error());
   }
-  if (Status clear = clear_stale(address, config.socket); !clear) {
+  if (Status clear = clear_stale(config.socket); !clear) {
     return std::unexpected(clear.error());
   }
   UniqueFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/accept.h"
+#include "base/socket_use.h"
 
 namespace paravane::vfio_user {
 namespace {
@@ -54,33 +55,28 @@ std::unexpected<Error> bind_failure(const fs::path& path, int error) {
   return fail(Errc::kIo, cannot_listen(path) + cause);
 }
 
-// Removes what stands at `path` if it is a socket that nobody listens on.
-Status remove_stale(const fs::path& path, const sockaddr_un& address) {
-  struct stat found{};
-  if (::lstat(path.c_str(), &found) != 0) return {};  // gone meanwhile
-  if (!S_ISSOCK(found.st_mode)) {
-    return fail(Errc::kIo, cannot_listen(path) +
-                               "a file that is not a socket is in the way; remove it, or choose "
-                               "another path");
+// Removes what stands at `path` if it is a socket without a listener.
+Status remove_stale(const fs::path& path) {
+  const SocketLook found = look_at_socket(path);
+  switch (found.use) {
+    case SocketUse::kNothing: return {};
+    case SocketUse::kOther:
+      return fail(Errc::kIo, cannot_listen(path) +
+                                 "a file that is not a socket is in the way; remove it, or choose "
+                                 "another path");
+    case SocketUse::kListening:
+      return fail(Errc::kBadState, cannot_listen(path) +
+                                       "another process listens there; stop it, or choose another "
+                                       "path");
+    case SocketUse::kStale:
+      if (::unlink(path.c_str()) != 0 && errno != ENOENT) return bind_failure(path, errno);
+      return {};
+    case SocketUse::kUnknown: break;
   }
-  const UniqueFd probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!probe) return fail(Errc::kIo, cannot_listen(path) + std::strerror(errno));
-  const int connected =
-      ::connect(probe.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address);
-  const int error = connected == 0 ? 0 : errno;
-  if (error == 0 || error == EAGAIN || error == EINPROGRESS) {
-    return fail(Errc::kBadState, cannot_listen(path) +
-                                     "another process listens there; stop it, or choose another "
-                                     "path");
-  }
-  if (error == EPERM) {
-    return fail(Errc::kIo, cannot_listen(path) +
-                               "a socket is in the way, and by now we may not ask whether it is in "
-                               "use; remove it, or choose another path");
-  }
-  if (error != ECONNREFUSED && error != ENOENT) return bind_failure(path, error);
-  if (::unlink(path.c_str()) != 0 && errno != ENOENT) return bind_failure(path, errno);
-  return {};
+  if (found.error != EPERM) return bind_failure(path, found.error);
+  return fail(Errc::kIo, cannot_listen(path) +
+                             "a socket is in the way, and by now we may not ask whether it is in "
+                             "use; remove it, or choose another path");
 }
 
 }  // namespace
@@ -96,7 +92,7 @@ Result<Listener> Listener::bind(const fs::path& path, mode_t mode) {
   if (!socket) return fail(Errc::kIo, cannot_listen(path) + std::strerror(errno));
   if (bind_to(socket.get(), address) != 0) {
     if (errno != EADDRINUSE) return bind_failure(path, errno);
-    if (const Status removed = remove_stale(path, address); !removed) {
+    if (const Status removed = remove_stale(path); !removed) {
       return std::unexpected(removed.error());
     }
     if (bind_to(socket.get(), address) != 0) return bind_failure(path, errno);
