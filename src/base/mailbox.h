@@ -1,8 +1,9 @@
 // Mailbox: messages from other threads to one thread, to which everything that it
 // changes belongs. ARCHITECTURE.md lists the other locks between our threads.
 //
-// A message is a function that the owner thread runs. ask() waits for what it
-// returns, for a bounded time.
+// A message is a function that the owner thread runs. ask() waits for what it returns; for
+// it to begin it waits a bounded time, after which it will not run any more. So an asker
+// always knows whether it ran.
 
 #pragma once
 
@@ -40,8 +41,8 @@ class Mailbox {
     return true;
   }
 
-  // Any thread but the owner's. nullopt: closed, or no answer within `limit`; the
-  // message may still run then.
+  // Any thread but the owner's. nullopt: closed, or not begun within `limit`; the function
+  // has not run then and never will. One that has begun is waited for.
   template <typename Function>
   auto ask(Function function, std::chrono::milliseconds limit)
       -> std::optional<std::invoke_result_t<Function>> {
@@ -49,13 +50,9 @@ class Mailbox {
     // Shared: the asker may give up before the owner answers.
     auto slot = std::make_shared<Slot<Answer>>();
     const bool posted = post([slot, function = std::move(function)]() mutable {
-      slot->set(function());
-      slot->answered.notify_one();
+      if (slot->begin()) slot->set(function());
     });
-    if (!posted) return std::nullopt;
-    std::unique_lock lock(slot->mutex);
-    slot->answered.wait_for(lock, limit, [&slot] { return slot->answer.has_value(); });
-    return std::move(slot->answer);
+    return posted ? slot->wait(limit) : std::nullopt;
   }
 
   // Owner thread: runs what is there. One relaxed load when there is nothing.
@@ -82,15 +79,39 @@ class Mailbox {
 
  private:
   template <typename Answer>
-  struct Slot {
-    std::mutex mutex;
-    std::condition_variable answered;
-    std::optional<Answer> answer;
-
-    void set(Answer value) {
-      const std::lock_guard lock(mutex);
-      answer.emplace(std::move(value));
+  class Slot {
+   public:
+    // ---- The owner ----
+    // False: called off.
+    bool begin() {
+      const std::lock_guard lock(mutex_);
+      if (called_off_) return false;
+      begun_ = true;
+      return true;
     }
+    void set(Answer value) {
+      {
+        const std::lock_guard lock(mutex_);
+        answer_.emplace(std::move(value));
+      }
+      answered_.notify_one();
+    }
+
+    // ---- The asker ----
+    std::optional<Answer> wait(std::chrono::milliseconds limit) {
+      std::unique_lock lock(mutex_);
+      answered_.wait_for(lock, limit, [this] { return answer_.has_value(); });
+      called_off_ = !begun_;
+      if (begun_) answered_.wait(lock, [this] { return answer_.has_value(); });
+      return std::move(answer_);
+    }
+
+   private:
+    std::mutex mutex_;
+    std::condition_variable answered_;
+    std::optional<Answer> answer_;
+    bool begun_ = false;
+    bool called_off_ = false;
   };
 
   std::function<void()> wake_;

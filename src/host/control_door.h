@@ -155,7 +155,7 @@ class ControlDoor : public model::Management {
     auto answer = mailbox_.ask(std::move(function), kLimit);
     if (answer) return std::move(*answer);
     return model::refuse(model::ApiErrorCode::kBusy, "the daemon did not answer in time",
-                         "Ask again; see with paravane vm list what was done.");
+                         "Nothing was changed. Ask again.");
   }
 
  private:

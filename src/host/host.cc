@@ -165,6 +165,15 @@ model::ApiResult<model::VmStatus> Host::find_vm(const std::string& name) {
   return status_of(found->second, *now);
 }
 
+model::ApiResult<model::VmStatus> Host::status_after_change(const Vm& vm) {
+  const auto now = states();
+  if (now) return status_of(vm, *now);
+  return model::refuse(
+      model::ApiErrorCode::kBusy,
+      fmt::format("vm {} was changed, but the worker did not answer in time", vm.spec.name),
+      fmt::format("See how it is: paravane vm show {}", vm.spec.name));
+}
+
 model::ApiResult<model::DaemonStatus> Host::status() {
   const auto now = states();
   if (!now) return std::unexpected(now.error());
@@ -202,8 +211,6 @@ model::ApiResult<model::Stats> Host::stats(const std::optional<std::string>& vm)
       if (!answer) return worker_is_busy();
       if (!*answer) continue;
       stats.vms.push_back(std::move(**answer));
-      stats.vms.back().name = name;
-      stats.vms.back().adapter = adapter.number;
     }
   }
   return stats;

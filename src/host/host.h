@@ -252,6 +252,8 @@ class Host final : public model::Management, public metrics::MetricsSource {
   model::MacAddress choose_mac(const model::VmSpec& spec, std::uint32_t number) const;
   bool mac_taken(const model::MacAddress& mac) const;
   model::ApiResult<States> states();
+  // Of one that has been changed. Errors: kBusy, saying that it was.
+  model::ApiResult<model::VmStatus> status_after_change(const Vm& vm);
   model::VmStatus status_of(const Vm& vm, const States& states) const;
 
   HostConfig config_;

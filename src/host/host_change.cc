@@ -134,9 +134,9 @@ model::ApiResult<model::VmStatus> Host::add_adapter(const std::string& name,
   vm.spec = std::move(wider);
   network_->apply();
   tell_cluster();
-  log::info("{}: added, MAC {}", port, model::format_mac(*adapter->mac));
-  tell_adapter("adapter.added", name, adapter->number, fmt::format("{} was added", port));
-  return find_vm(name);
+  log::info("{}: added, MAC {}", to_string(port), model::format_mac(*adapter->mac));
+  tell_adapter("adapter.added", port, "was added");
+  return status_after_change(vm);
 }
 
 model::ApiResult<model::VmStatus> Host::remove_adapter(const std::string& name,
@@ -166,14 +166,14 @@ model::ApiResult<model::VmStatus> Host::remove_adapter(const std::string& name,
     vm.problems.erase(number);
     network_->apply();
     tell_cluster();
-    log::info("{}: removed", port);
-    tell_adapter("adapter.removed", name, number, fmt::format("{} was removed", port));
-    return find_vm(name);
+    log::info("{}: removed", to_string(port));
+    tell_adapter("adapter.removed", port, "was removed");
+    return status_after_change(vm);
   }
   // It was attached a moment ago, or the worker hangs: it stays.
   if (!write(vm.spec)) {
     log::error("{}: is still there but will be gone after a restart: the state cannot be written",
-               port);
+               to_string(port));
   }
   if (!removed) return std::unexpected(removed.error());
   return cannot_unplug(name, number);
@@ -244,7 +244,7 @@ model::ApiResult<model::VmStatus> Host::move_adapters(Vm& vm, const model::VmSpe
   }
   network_->apply();
   tell_cluster();
-  return find_vm(moved.name);
+  return status_after_change(vm);
 }
 
 model::ApiResult<void> Host::write(const model::VmSpec& spec) {

@@ -67,10 +67,7 @@ model::ApiResult<void> Host::clear_impairments(const std::optional<std::string>&
 }
 
 void Host::forget_impairments(const std::string& vm) {
-  static_cast<void>(worker_->ask([this, vm] {
-    ports_->impairments().forget_vm(vm);
-    return true;
-  }));
+  worker_->post([this, vm] { ports_->impairments().forget_vm(vm); });
 }
 
 model::ApiResult<std::vector<model::ImpairmentStatus>> Host::list_impairments() {

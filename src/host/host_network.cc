@@ -323,7 +323,7 @@ std::string HostNetwork::tap_problem(const PortUse& use) const {
   }
   if (!report_.problem.empty()) return report_.problem;
   for (const privsep::SwitchReport::Tap& tap : report_.taps) {
-    if (tap.vm == use.vm && tap.adapter == use.adapter) return tap.problem;
+    if (tap.vm == use.adapter.vm && tap.adapter == use.adapter.number) return tap.problem;
   }
   return {};
 }

@@ -215,11 +215,17 @@ model::ApiResult<void> Host::make_ports(const model::VmSpec& spec) {
   return {};
 }
 
-model::ApiResult<void> Host::make_port(const model::VmSpec& spec,
-                                       const model::AdapterSpec& adapter) {
+worker::VmPortConfig Host::port_config(const model::VmSpec& spec,
+                                       const model::AdapterSpec& adapter) const {
   worker::VmPortConfig config = make_port_config(spec, adapter, config_);
   config.segment = network_->segment_of(spec.name, adapter);
-  const auto made = worker_->ask([this, port = std::move(config)] { return ports_->add(port); });
+  return config;
+}
+
+model::ApiResult<void> Host::make_port(const model::VmSpec& spec,
+                                       const model::AdapterSpec& adapter) {
+  const auto made =
+      worker_->ask([this, port = port_config(spec, adapter)] { return ports_->add(port); });
   if (!made) {
     return model::refuse(model::ApiErrorCode::kBusy, "the worker did not answer in time",
                          "Ask again.");

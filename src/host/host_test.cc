@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <optional>
+#include <set>
 #include <string>
 #include <thread>
 
@@ -62,6 +64,11 @@ class HostTest : public testing::Test {
     return vm ? vm->adapters[0].state : model::VmState::kFailed;
   }
 
+  std::optional<model::MacAddress> mac_of(const std::string& name) {
+    const auto vm = host_->find_vm(name);
+    return vm ? vm->spec.adapters[0].mac : std::nullopt;
+  }
+
   TempDir dir_;
   HostConfig config_;
   int stops_ = 0;
@@ -71,7 +78,8 @@ class HostTest : public testing::Test {
 TEST_F(HostTest, AddsAVmWithASocketAndAnAddress) {
   const auto vm = host_->add_vm(named("db1"));
   ASSERT_TRUE(vm) << vm.error().message;
-  EXPECT_EQ(vm->spec.adapters[0].mac, model::mac_for_name("db1"));
+  ASSERT_TRUE(vm->spec.adapters[0].mac);
+  EXPECT_TRUE(model::is_unicast(*vm->spec.adapters[0].mac));
   EXPECT_EQ(vm->adapters[0].socket, socket_of("db1").string());
   EXPECT_EQ(vm->adapters[0].state, model::VmState::kDetached);
   EXPECT_TRUE(std::filesystem::is_socket(socket_of("db1")));
@@ -106,18 +114,35 @@ TEST_F(HostTest, RefusesNamesAndAddressesThatExist) {
   EXPECT_EQ(again.error().code, model::ApiErrorCode::kExists);
   EXPECT_EQ(again.error().message, "vm db1 exists already");
   model::VmSpec twin = named("db2");
-  twin.adapters[0].mac = model::mac_for_name("db1");
+  twin.adapters[0].mac = mac_of("db1");
   EXPECT_EQ(host_->add_vm(twin).error().code, model::ApiErrorCode::kMacInUse);
   EXPECT_EQ(host_->vm_count(), 1u);
 }
 
 TEST_F(HostTest, ChoosesAnotherAddressIfItsFirstIsTaken) {
+  ASSERT_TRUE(host_->add_vm(named("db1")));
   model::VmSpec thief = named("thief");
-  thief.adapters[0].mac = model::mac_for_name("db1");
+  thief.adapters[0].mac = mac_of("db1");
+  ASSERT_TRUE(host_->remove_vm("db1", false));
   ASSERT_TRUE(host_->add_vm(thief));
-  const auto vm = host_->add_vm(named("db1"));
-  ASSERT_TRUE(vm);
-  EXPECT_EQ(vm->spec.adapters[0].mac, model::mac_for_name("db1", 1));
+  ASSERT_TRUE(host_->add_vm(named("db1")));
+  EXPECT_NE(mac_of("db1"), mac_of("thief"));
+}
+
+TEST_F(HostTest, AVmThatIsAddedAgainHasItsAddressAndAnotherHostsHasAnother) {
+  ASSERT_TRUE(host_->add_vm(named("db1")));
+  const auto mac = mac_of("db1");
+  ASSERT_TRUE(host_->remove_vm("db1", false));
+  host_.reset();
+  start();
+  ASSERT_TRUE(host_->add_vm(named("db1")));
+  EXPECT_EQ(mac_of("db1"), mac);
+  host_.reset();
+  std::filesystem::create_directory(dir_ / "other");
+  config_.config.state_dir = dir_ / "other";
+  start();
+  ASSERT_TRUE(host_->add_vm(named("db1")));
+  EXPECT_NE(mac_of("db1"), mac);
 }
 
 // ---- changes ----
@@ -187,6 +212,7 @@ TEST_F(HostTest, KeepsAVmThatCannotBeChanged) {
 
 TEST_F(HostTest, GivesEachAdapterASocketAndAnAddress) {
   ASSERT_TRUE(host_->add_vm(named("db1")));
+  std::set<model::MacAddress> macs{*mac_of("db1")};
   for (std::uint32_t number = 2; number <= 8; ++number) {
     const auto vm = host_->add_adapter("db1", {});
     ASSERT_TRUE(vm) << vm.error().message;
@@ -273,7 +299,7 @@ TEST_F(HostTest, RefusesAnAddressThatAnyAdapterHas) {
   ASSERT_TRUE(host_->add_vm(named("db1")));
   ASSERT_TRUE(host_->add_vm(named("db2")));
   for (const char* name : {"db1", "db2"}) {
-    EXPECT_EQ(host_->add_adapter("db2", {.mac = model::mac_for_name(name)}).error().code,
+    EXPECT_EQ(host_->add_adapter("db2", {.mac = mac_of(name)}).error().code,
               model::ApiErrorCode::kMacInUse);
   }
 }

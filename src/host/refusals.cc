@@ -10,7 +10,7 @@ using model::ApiErrorCode;
 
 std::unexpected<model::ApiError> worker_is_busy() {
   return model::refuse(model::ApiErrorCode::kBusy, "the worker did not answer in time",
-                       "Ask again; see with paravane status and paravane vm list what was done.");
+                       "Nothing was changed. Ask again.");
 }
 
 std::unexpected<model::ApiError> no_such_adapter(const std::string& name, std::uint32_t number) {

@@ -1,0 +1,82 @@
+"""The worker's thread is held for longer than a change waits for it: the change is refused and
+was not made, or is made as a whole once the worker goes on."""
+
+import ctypes
+import os
+import pathlib
+import time
+import unittest
+
+from rig import DaemonTest, wait_for
+
+SEIZE, INTERRUPT, DETACH = 0x4206, 0x4207, 17
+WAIT_FOR_THREAD = 0x40000000  # __WALL
+
+LIBC = ctypes.CDLL(None, use_errno=True)
+LIBC.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
+LIBC.ptrace.restype = ctypes.c_long
+
+
+def ptrace(request, thread):
+    if LIBC.ptrace(request, thread, None, None) != 0:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+
+
+class Held:
+    """Stops a thread while it lasts."""
+
+    def __init__(self, thread):
+        self.thread = thread
+
+    def __enter__(self):
+        ptrace(SEIZE, self.thread)
+        ptrace(INTERRUPT, self.thread)
+        os.waitpid(self.thread, WAIT_FOR_THREAD)
+
+    def __exit__(self, *_):
+        ptrace(DETACH, self.thread)
+
+
+@unittest.skipIf(os.geteuid() != 0, "only root may hold another user's thread")
+class HeldWorker(DaemonTest):
+    def worker(self, daemon):
+        engine = self.engine(daemon)
+        for thread in os.listdir(f"/proc/{engine}/task"):
+            if pathlib.Path(f"/proc/{engine}/task/{thread}/comm").read_text().strip() == "worker":
+                return int(thread)
+        raise AssertionError("no thread is called worker")
+
+    def sockets(self):
+        return sorted(path.name for path in self.vms.glob("*.sock"))
+
+    def assert_whole(self, names):
+        """Those VMs and no others, each with its sockets, and each can be taken and given again."""
+        wait_for(lambda: self.cli("status", check=False).returncode == 0, "the worker to go on")
+        self.assertEqual(self.vm_names(), names)
+        self.assertEqual(self.sockets(), [f"{name}.sock" for name in names])
+        for row in self.vm_rows():
+            self.assertEqual((row["State"], row["Problem"]), ("detached", ""), row)
+
+    def test_what_is_refused_was_not_done(self):
+        worker = self.worker(self.start())
+        self.cli("vm", "add", "good")
+        began = time.monotonic()
+        with Held(worker):
+            for words in (("vm", "add", "ghost"), ("vm", "remove", "good")):
+                complaint = self.refused(1, *words)
+                self.assertIn("did not answer in time", complaint)
+                self.assertNotIn("what was done", complaint)
+        self.assertGreater(time.monotonic() - began, 5)
+        self.assert_whole(["good"])
+        self.cli("vm", "add", "ghost")
+        self.cli("vm", "remove", "good")
+        self.assert_whole(["ghost"])
+
+    def test_an_adapter_that_is_taken_out_meanwhile_is_out_afterwards(self):
+        worker = self.worker(self.start())
+        self.cli("vm", "add", "good")
+        with Held(worker):
+            complaint = self.refused(1, "vm", "adapter", "disconnect", "good")
+            self.assertIn("vm good was changed, but the worker did not answer in time", complaint)
+        self.assert_whole(["good"])
+        self.assertIn("Connected: false", self.cli("vm", "show", "good").stdout)
