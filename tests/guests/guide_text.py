@@ -118,6 +118,13 @@ def titles(lines):
     return list(dict.fromkeys(line.partition(":")[0].strip() for line in lines))
 
 
+def without_remarks(text):
+    """Without what perftest remarks of the machine when it times the processor's clock: on a busy
+    one, or under emulation, it does not find a straight line (get_clock.c)."""
+    return re.sub(r"^(?:Correlation coefficient r\^2: .*|Conflicting CPU frequency values detected: .*)\n", "", text,
+                  flags=re.MULTILINE)
+
+
 def same_shape(shown, seen):
     """Whether what was seen looks as what the guide shows; "..." is anything, in a line or as lines."""
     pattern = ""
