@@ -31,8 +31,8 @@ class EtcdProcess {
   inventory::EtcdAccess access(std::string user = {}, std::string password = {}) const;
 
  private:
-  TempDir dir_;
-  std::uint16_t port_ = 0;  // of clients
+  TempDir dir_{"/dev/shm"};  // etcd waits for the disk at each write, and a busy disk is no test
+  std::uint16_t port_ = 0;   // of clients
   std::uint16_t peer_port_ = 0;
   std::uint16_t health_port_ = 0;
   pid_t pid_ = -1;
