@@ -201,6 +201,16 @@ Status EtcdClient::write(const std::vector<Write>& writes, std::int64_t lease) {
   return accept(call("/v3/kv/txn", {{"success", std::move(operations)}}), {});
 }
 
+Status EtcdClient::write_all(const std::vector<Write>& writes, std::int64_t lease) {
+  for (std::size_t at = 0; at < writes.size(); at += kMaxWrites) {
+    const auto first = writes.begin() + static_cast<std::ptrdiff_t>(at);
+    const std::size_t count = std::min(kMaxWrites, writes.size() - at);
+    const std::vector<Write> batch(first, first + static_cast<std::ptrdiff_t>(count));
+    if (Status done = write(batch, lease); !done) return done;
+  }
+  return {};
+}
+
 Result<bool> EtcdClient::create(const std::string& key, const std::string& value) {
   const json absent = {
       {"key", base64_encode(key)}, {"target", "VERSION"}, {"result", "EQUAL"}, {"version", "0"}};
@@ -217,6 +227,38 @@ Status EtcdClient::erase_prefix(const std::string& prefix) {
 
 Status EtcdClient::compact(std::int64_t revision) {
   return accept(call("/v3/kv/compaction", {{"revision", std::to_string(revision)}}), {});
+}
+
+// ---- space ----
+
+auto EtcdClient::status() -> Result<Space> {
+  const auto answer = call("/v3/maintenance/status", json::object());
+  if (!answer) return std::unexpected(answer.error());
+  const auto alarms = call("/v3/maintenance/alarm", {{"action", "GET"}});
+  if (!alarms) return std::unexpected(alarms.error());
+  const auto range = read_range(*answer);  // for the header
+  const auto size = read_int64(*answer, "dbSize");
+  const auto full = read_full_members(*alarms);
+  if (!range) return std::unexpected(range.error());
+  if (!size) return std::unexpected(size.error());
+  if (!full) return std::unexpected(full.error());
+  return Space{.revision = range->revision, .file_bytes = *size, .is_full = !full->empty()};
+}
+
+Status EtcdClient::defragment() {
+  return accept(call("/v3/maintenance/defragment", json::object()), {});
+}
+
+Status EtcdClient::take_writes_again() {
+  const auto alarms = call("/v3/maintenance/alarm", {{"action", "GET"}});
+  if (!alarms) return std::unexpected(alarms.error());
+  const auto full = read_full_members(*alarms);
+  if (!full) return std::unexpected(full.error());
+  for (const std::string& member : *full) {
+    const json body = {{"action", "DEACTIVATE"}, {"memberID", member}, {"alarm", "NOSPACE"}};
+    if (Status off = accept(call("/v3/maintenance/alarm", body), {}); !off) return off;
+  }
+  return {};
 }
 
 // ---- leases ----
@@ -278,6 +320,12 @@ Status EtcdClient::remove_user(const std::string& name) {
   return accept(call("/v3/auth/user/delete", {{"name", name}}), "not found");
 }
 
+Result<std::vector<std::string>> EtcdClient::users() {
+  const auto answer = call("/v3/auth/user/list", json::object());
+  if (!answer) return std::unexpected(answer.error());
+  return read_names(*answer, "users");
+}
+
 Status EtcdClient::add_role(const std::string& name) {
   return accept(call("/v3/auth/role/add", {{"name", name}}), "already exists");
 }
@@ -290,6 +338,12 @@ Status EtcdClient::allow(const std::string& role, const std::string& prefix, boo
   json permission = prefix_range(prefix);
   permission["permType"] = write ? "READWRITE" : "READ";
   return accept(call("/v3/auth/role/grant", {{"name", role}, {"perm", std::move(permission)}}), {});
+}
+
+Status EtcdClient::forbid(const std::string& role, const std::string& prefix) {
+  json permission = prefix_range(prefix);
+  permission["role"] = role;
+  return accept(call("/v3/auth/role/revoke", permission), "not granted");
 }
 
 Status EtcdClient::give_role(const std::string& user, const std::string& role) {

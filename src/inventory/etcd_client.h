@@ -50,6 +50,8 @@ class EtcdClient {
   Status put(const std::string& key, const std::string& value, std::int64_t lease = 0);
   // All or none. REQUIRES: at most kMaxWrites.
   Status write(const std::vector<Write>& writes, std::int64_t lease = 0);
+  // In as few steps as may be; what comes after a step that fails is not written.
+  Status write_all(const std::vector<Write>& writes, std::int64_t lease = 0);
   // Puts the key unless it is there. False: it is.
   Result<bool> create(const std::string& key, const std::string& value);
   Status erase_prefix(const std::string& prefix);
@@ -61,15 +63,27 @@ class EtcdClient {
   Result<std::int64_t> keep_alive(std::int64_t lease);
   Status revoke_lease(std::int64_t lease);
 
+  // ---- its space; for a user with the role root ----
+  struct Space {
+    std::int64_t revision = 0;
+    std::int64_t file_bytes = 0;
+    bool is_full = false;  // it has used its quota up, and takes no more keys and leases
+  };
+  Result<Space> status();
+  Status defragment();  // its file shrinks; it answers nobody meanwhile
+  Status take_writes_again();
+
   // ---- users and roles. What is there already is no error, nor what is gone. ----
   // Whether requests need a user at all.
   Result<bool> auth_enabled();
   Status enable_auth();  // REQUIRES: a user "root" with the role "root"
   Status add_user(const std::string& name, const std::string& password);  // or its new password
   Status remove_user(const std::string& name);
+  Result<std::vector<std::string>> users();
   Status add_role(const std::string& name);
   Status remove_role(const std::string& name);
   Status allow(const std::string& role, const std::string& prefix, bool write);
+  Status forbid(const std::string& role, const std::string& prefix);
   Status give_role(const std::string& user, const std::string& role);
 
   // The token to show with a watch; empty: none is needed.

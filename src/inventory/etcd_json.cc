@@ -100,6 +100,31 @@ std::string end_of_prefix(std::string prefix) {
   return prefix;
 }
 
+Result<std::vector<std::string>> read_names(const json& object, const char* key) {
+  const json* value = find(object, key);
+  std::vector<std::string> names;
+  if (value == nullptr) return names;
+  if (!value->is_array()) return odd(key);
+  for (const json& name : *value) {
+    if (!name.is_string()) return odd(key);
+    names.push_back(name.get<std::string>());
+  }
+  return names;
+}
+
+Result<std::vector<std::string>> read_full_members(const json& answer) {
+  const json* alarms = find(answer, "alarms");
+  std::vector<std::string> members;
+  if (alarms == nullptr) return members;
+  if (!alarms->is_array()) return odd("alarms");
+  for (const json& alarm : *alarms) {
+    if (!alarm.is_object()) return odd("alarm");
+    if (read_text(alarm, "alarm") != "NOSPACE") continue;
+    members.push_back(read_text(alarm, "memberID"));
+  }
+  return members;
+}
+
 Result<std::int64_t> read_int64(const json& object, const char* key) {
   const json* value = find(object, key);
   if (value == nullptr) return 0;

@@ -59,9 +59,14 @@ std::string end_of_prefix(std::string prefix);
 // Errors: kInvalidArgument (neither).
 Result<std::int64_t> read_int64(const nlohmann::json& object, const char* key);
 
+// A list of texts; empty if it is not there. Errors: kInvalidArgument.
+Result<std::vector<std::string>> read_names(const nlohmann::json& object, const char* key);
+
 // Errors: kInvalidArgument: nothing that etcd says.
 Result<RangeAnswer> read_range(const nlohmann::json& answer);
 Result<WatchAnswer> read_watch(const nlohmann::json& line);
+// The members, by their ids, whose space is used up; of an answer about alarms.
+Result<std::vector<std::string>> read_full_members(const nlohmann::json& answer);
 Refusal read_refusal(std::string_view body);
 
 }  // namespace paravane::inventory

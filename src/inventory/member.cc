@@ -38,6 +38,11 @@ void Member::set_own(std::map<std::string, std::string> own) {
   own_ = std::move(own);
 }
 
+void Member::set_password(std::string password) {
+  config_.access.password = std::move(password);
+  next_try_ = {};
+}
+
 Status Member::write_document(const std::string& name, const std::optional<std::string>& json) {
   return write_documents({{.key = name, .value = json}});
 }
@@ -45,7 +50,7 @@ Status Member::write_document(const std::string& name, const std::optional<std::
 Status Member::write_documents(std::vector<Write> documents) {
   if (!state_.connected) return fail(Errc::kIo, "etcd is away: " + state_.problem);
   for (Write& write : documents) write.key.insert(0, kConfigPrefix);
-  return write_batches(documents, 0);
+  return client_.write_all(documents);
 }
 
 Instant Member::step(Instant now) {
@@ -77,11 +82,7 @@ Instant Member::step(Instant now) {
 
 Status Member::connect(Instant now) {
   const auto token = client_.token();
-  if (!token && token.error().code == Errc::kBadState) {
-    return fail(Errc::kBadState, token.error().message +
-                                     "; if this host was removed from the cluster: paravane "
-                                     "cluster leave --force");
-  }
+  state_.login_refused = !token && token.error().code == Errc::kBadState;
   if (!token) return std::unexpected(token.error());
   // Before there is a lease: it may take long.
   if (Status read = read_all(); !read) return read;
@@ -144,19 +145,9 @@ Status Member::write_own(bool all) {
       writes.push_back({.key = mine + key, .value = value});
     }
   }
-  if (Status done = write_batches(writes, lease_); !done) return done;
+  if (Status done = client_.write_all(writes, lease_); !done) return done;
   written_ = own_;
   own_changed_ = false;
-  return {};
-}
-
-Status Member::write_batches(const std::vector<Write>& writes, std::int64_t lease) {
-  for (std::size_t at = 0; at < writes.size(); at += EtcdClient::kMaxWrites) {
-    const auto first = writes.begin() + static_cast<std::ptrdiff_t>(at);
-    const std::size_t count = std::min(EtcdClient::kMaxWrites, writes.size() - at);
-    const std::vector<Write> batch(first, first + static_cast<std::ptrdiff_t>(count));
-    if (Status done = client_.write(batch, lease); !done) return done;
-  }
   return {};
 }
 
@@ -198,6 +189,9 @@ void Member::apply(const WatchAnswer& answer, Instant now) {
   if (answer.created) pause_ = {};
   const std::string mine = host_prefix(config_.host);
   for (const WatchEvent& event : answer.events) {
+    if (events_.written) {
+      events_.written(event.pair.key, event.pair.key.size() + event.pair.value.size());
+    }
     if (event.pair.key.starts_with(mine)) {
       const std::string key = event.pair.key.substr(mine.size());
       if (event.deleted) {
@@ -224,7 +218,7 @@ void Member::show(Instant now) {
   view_changed_ = false;
   next_show_ = now + kShowEvery;
   state_.revision = revision_;
-  const std::shared_ptr<const View> view = records_.build();
+  const std::shared_ptr<const View> view = records_.build(revision_);
   tell_lost(*view);
   events_.changed(view);
 }

@@ -41,6 +41,7 @@ struct MemberState {
   std::int64_t revision = 0;  // of etcd, that the view shows
   std::uint64_t rounds = 0;   // how often everything was read
   std::uint64_t lost_leases = 0;
+  bool login_refused = false;  // while it is not connected: etcd does not know our password
 };
 
 class Member {
@@ -49,6 +50,8 @@ class Member {
     // There is another View.
     std::function<void(std::shared_ptr<const View>)> changed;
     std::function<void(const MemberState&)> state;
+    // A key was written or taken away, and takes so many bytes in etcd.
+    std::function<void(const std::string& key, std::size_t bytes)> written = {};
     // Once for each claim of this host that does not count, as long as it is so.
     std::function<void(const LostClaim&)> lost;
   };
@@ -59,6 +62,9 @@ class Member {
   ~Member();
   Member(const Member&) = delete;
   Member& operator=(const Member&) = delete;
+
+  // Another password of this host's user, for the next login.
+  void set_password(std::string password);
 
   // All that this host says of itself: keys below its prefix, with their values. It
   // stands in etcd soon.
@@ -80,13 +86,14 @@ class Member {
   Status leave();
 
   const MemberState& state() const { return state_; }
+  // What the View was made of that was shown last, or of news since.
+  const Records& records() const { return records_; }
 
  private:
   Status connect(Instant now);
   Status read_all();
   Status read_again(Instant now);
   Status write_own(bool all);
-  Status write_batches(const std::vector<Write>& writes, std::int64_t lease);
   Status keep_alive(Instant now);
   Status hear(Instant now);
   void apply(const WatchAnswer& answer, Instant now);

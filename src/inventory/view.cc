@@ -71,6 +71,7 @@ std::optional<HostInfo> read_info(const json& value) {
   info.version = reader.text("version").value_or("");
   info.closed = reader.text("closed").value_or("");
   info.key = reader.text("key").value_or("");
+  info.generation = reader.number("generation").value_or(0);
   if (!reader.finish_ignoring_unknown() || !is_address(info.address)) return std::nullopt;
   if (!is_printable(info.version, model::kMaxNameLength)) return std::nullopt;
   if (!is_printable(info.closed, kMaxReason)) return std::nullopt;
@@ -85,6 +86,7 @@ void say_info(OwnKeys& own, const HostInfo& info) {
   json value = {{"address", info.address}, {"port", info.port}, {"version", info.version}};
   if (!info.closed.empty()) value["closed"] = info.closed.substr(0, kMaxReason);
   if (!info.key.empty()) value["key"] = info.key;
+  if (info.generation != 0) value["generation"] = info.generation;
   own[std::string(kInfoKey)] = value.dump();
 }
 
@@ -174,7 +176,7 @@ void Records::put_document(KeyValue&& pair) {
                     documents_.size() < View::kMaxDocuments &&
                     pair.value.size() <= View::kMaxDocument;
   if (good && read_document(name, pair.value, pair.mod_revision)) {
-    documents_[std::move(name)] = std::move(pair.value);
+    documents_[std::move(name)] = {.text = std::move(pair.value), .written = pair.mod_revision};
   } else {
     ++odd_;
   }
@@ -183,7 +185,10 @@ void Records::put_document(KeyValue&& pair) {
 void Records::erase_document(const std::string& name) {
   documents_.erase(name);
   if (const auto host = member_of_document(name)) members_.erase(*host);
-  if (name == kClusterDocument) authority_.clear();
+  if (name == kClusterDocument) {
+    authority_.clear();
+    generation_ = {};
+  }
   if (name.starts_with(kSwitches)) network_.switches.erase(name.substr(kSwitches.size()));
   if (!name.starts_with(kPortGroups)) return;
   network_.port_groups.erase(name.substr(kPortGroups.size()));
@@ -198,10 +203,18 @@ bool Records::read_document(const std::string& name, const std::string& text, Re
     return true;
   }
   const Result<json> value = parse_json(text);
-  if (value && name == kClusterDocument) {
-    authority_ = JsonReader(*value, "cluster").text("authority").value_or("");
-  }
+  if (value && name == kClusterDocument) return read_cluster_document(*value);
   return value && read_network_document(name, *value, written);
+}
+
+bool Records::read_cluster_document(const json& value) {
+  if (value.is_object() && value.contains("generation")) {
+    auto generation = parse_generation(value.at("generation"));
+    if (!generation) return false;
+    generation_ = std::move(*generation);
+  }
+  authority_ = JsonReader(value, "cluster").text("authority").value_or("");
+  return true;
 }
 
 bool Records::read_network_document(const std::string& name, const json& value, Revision written) {
@@ -239,9 +252,43 @@ void Records::erase(const std::string& key) {
   if (!left.info && left.size() == 0) hosts_.erase(host);
 }
 
-std::shared_ptr<const View> Records::build() const {
+std::vector<KeyValue> Records::entries() const {
+  std::vector<KeyValue> entries;
+  const auto add = [&entries](std::string key, std::string value, Revision created,
+                              Revision written) {
+    entries.push_back({.key = std::move(key),
+                       .value = std::move(value),
+                       .create_revision = created,
+                       .mod_revision = written});
+  };
+  for (const auto& [name, document] : documents_) {
+    add(std::string(kConfigPrefix) + name, document.text, document.written, document.written);
+  }
+  for (const auto& [name, host] : hosts_) {
+    if (!host.info) continue;
+    OwnKeys said;
+    say_info(said, *host.info);
+    for (auto& [key, value] : said) add(host_prefix(name) + key, std::move(value), 0, 0);
+  }
+  for (const auto& [name, host] : hosts_) {
+    const std::string prefix = host_prefix(name);
+    const auto claim = [&](const std::string& key, Revision created) {
+      add(prefix + key, std::string(kNothingMore), created, created);
+    };
+    for (const auto& [key, created] : host.macs) claim(mac_key(key.first, key.second), created);
+    for (const auto& [key, created] : host.port_groups) {
+      claim(port_group_key(key.first, key.second), created);
+    }
+    for (const auto& [key, created] : host.gids) claim(gid_key(key.first, key.second), created);
+  }
+  return entries;
+}
+
+std::shared_ptr<const View> Records::build(std::int64_t revision) const {
   auto view = std::make_shared<View>();
-  view->documents = documents_;
+  view->generation = generation_;
+  view->revision = revision;
+  for (const auto& [name, document] : documents_) view->documents[name] = document.text;
   view->network = network_;
   if (members_.contains(authority_)) view->members = members_;
   std::erase_if(view->network.port_groups, [this](const auto& group) {

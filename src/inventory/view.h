@@ -29,6 +29,7 @@
 
 #include "base/result.h"
 #include "inventory/etcd_json.h"
+#include "inventory/generation.h"
 #include "inventory/keys.h"
 #include "inventory/member_record.h"
 #include "model/distributed_switch.h"
@@ -42,6 +43,8 @@ struct HostInfo {
   std::string version;     // of its program
   std::string closed{};    // why it has none
   std::string key{};       // of the certificate that it shows (MemberRecord); empty: not said
+  // Of the configuration that it follows; 0: not said.
+  std::uint64_t generation = 0;
 };
 
 struct AdapterInfo {
@@ -97,6 +100,8 @@ struct View {
   std::map<GidId, GidOwner> gids;
   std::map<model::MacAddress, GidOwner> macs;
   std::map<std::string, std::string> documents;  // below config/, their JSON as it stands there
+  Generation generation;                         // of those documents
+  std::int64_t revision = 0;                     // of etcd, that shows this
   model::Network network;  // of those documents; each port group has its switch
   // Of those documents; none until the authority's own is among them. That is written last:
   // who is missing in half a list is no stranger.
@@ -118,7 +123,12 @@ class Records {
   // Keys of a host that has too many are gone: what is left, only reading all can tell.
   bool wants_reading() const { return wants_reading_; }
 
-  std::shared_ptr<const View> build() const;
+  // As keys and values, so that put() of all of them makes the same: documents first, then what
+  // hosts say of themselves, then their claims.
+  std::vector<KeyValue> entries() const;
+
+  // `revision`: of etcd, that all of it shows.
+  std::shared_ptr<const View> build(std::int64_t revision = 0) const;
 
  private:
   using Revision = std::int64_t;
@@ -151,6 +161,7 @@ class Records {
   void erase_document(const std::string& name);
   // Each false: it is not as it should be.
   bool read_document(const std::string& name, const std::string& text, Revision written);
+  bool read_cluster_document(const nlohmann::json& value);
   bool read_network_document(const std::string& name, const nlohmann::json& value,
                              Revision written);
   static void show_adapters(const HostRecords& records, Host& host);
@@ -165,10 +176,15 @@ class Records {
   void settle_gids(View& view) const;
 
   std::map<std::string, HostRecords> hosts_;
-  std::map<std::string, std::string> documents_;
+  struct Document {
+    std::string text;
+    Revision written = 0;
+  };
+  std::map<std::string, Document> documents_;
   model::Network network_;  // as documents say; a port group's switch may not be there
   MemberRecords members_;
-  std::string authority_;                                // the host that has it; empty: not said
+  std::string authority_;  // the host that has it; empty: not said
+  Generation generation_;
   std::map<std::string, Revision> port_groups_written_;  // of network_
   std::uint64_t odd_ = 0;
   bool wants_reading_ = false;
