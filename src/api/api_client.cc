@@ -330,6 +330,11 @@ model::ApiResult<void> ApiClient::remove_host(const std::string& host) {
   return {};
 }
 
+model::ApiResult<model::ClusterStatus> ApiClient::accept_inventory() {
+  return parse(call("POST", "/v1/cluster/restore", print_json({{"accept", true}})),
+               cluster_status_from_json);
+}
+
 model::ApiResult<model::ClusterStatus> ApiClient::cluster_status() {
   return parse(call("GET", "/v1/cluster"), cluster_status_from_json);
 }

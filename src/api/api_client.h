@@ -83,6 +83,7 @@ class ApiClient final : public model::Management, public model::ClusterManagemen
   model::ApiResult<model::ClusterStatus> join_cluster(const std::string& token) override;
   model::ApiResult<void> leave_cluster(bool force) override;
   model::ApiResult<void> remove_host(const std::string& host) override;
+  model::ApiResult<model::ClusterStatus> accept_inventory() override;
   model::ApiResult<model::ClusterStatus> cluster_status() override;
 
   // What the VM needs before power-on. Errors: kNotFound.

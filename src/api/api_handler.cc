@@ -31,6 +31,7 @@ namespace {
 constexpr std::string_view kVmPrefix = "/v1/vms/";
 constexpr std::string_view kCapturePrefix = "/v1/captures/";
 constexpr std::string_view kClusterPrefix = "/v1/cluster";
+constexpr std::string_view kClusterRestore = "/v1/cluster/restore";
 constexpr std::string_view kClusterHosts = "/v1/cluster/hosts/";
 constexpr std::string_view kAdapters = "/adapters";  // after the VM's name
 constexpr std::string_view kAdapterPrefix = "/adapters/";
@@ -182,13 +183,18 @@ ApiResponse ApiHandler::cluster(const ApiRequest& request) {
     if (!token) return invalid(token.error().message);
     return respond_with(cluster_->join_cluster(*token), 201);
   }
+  if (request.path == kClusterRestore && request.method == "POST") {
+    const auto accept = read_body(request, restore_request_from_json);
+    if (!accept) return invalid(accept.error().message);
+    return respond_with(cluster_->accept_inventory());
+  }
   if (request.path.starts_with(kClusterHosts) && request.method == "DELETE") {
     const std::string host = request.path.substr(kClusterHosts.size());
     if (const Status good = model::check_name(host); !good) return invalid(good.error().message);
     return respond_done(cluster_->remove_host(host));
   }
   if (whole || request.path == "/v1/cluster/tokens" || request.path == "/v1/cluster/join" ||
-      request.path.starts_with(kClusterHosts)) {
+      request.path == kClusterRestore || request.path.starts_with(kClusterHosts)) {
     return method_not_allowed(request);
   }
   return error_response({.code = model::ApiErrorCode::kUnknownPath,

@@ -43,7 +43,8 @@ json to_json(const model::ClusterHost& host) {
           {"gids", host.gids},
           {"channel", host.channel},
           {"channel_problem", host.channel_problem},
-          {"by_name", host.by_name}};
+          {"by_name", host.by_name},
+          {"generation", host.generation}};
 }
 
 model::ClusterHost read_host(const json& value) {
@@ -57,7 +58,8 @@ model::ClusterHost read_host(const json& value) {
           .gids = reader.number("gids").value_or(0),
           .channel = reader.text("channel").value_or(""),
           .channel_problem = reader.text("channel_problem").value_or(""),
-          .by_name = reader.boolean("by_name").value_or(false)};
+          .by_name = reader.boolean("by_name").value_or(false),
+          .generation = reader.number("generation").value_or(0)};
 }
 
 }  // namespace
@@ -97,6 +99,7 @@ json to_json(const model::ClusterStatus& status) {
           {"certificate_left_s", status.certificate_left_s},
           {"certificate_problem", status.certificate_problem},
           {"etcd", status.etcd},
+          {"generation", status.generation},
           {"hosts", std::move(hosts)},
           {"lost", status.lost},
           {"odd_keys", status.odd_keys}};
@@ -139,6 +142,14 @@ Result<std::string> join_request_from_json(const json& value) {
   return token;
 }
 
+Result<bool> restore_request_from_json(const json& value) {
+  JsonReader reader(value, "request");
+  const bool accept = reader.boolean("accept").value_or(false);
+  if (!accept) reader.complain("accept", "must be true");
+  if (const Status good = reader.finish(); !good) return std::unexpected(good.error());
+  return accept;
+}
+
 Result<model::JoinToken> join_token_from_json(const json& value) {
   JsonReader reader(value, "token");
   model::JoinToken token{.token = reader.need_text("token"),
@@ -165,6 +176,7 @@ Result<model::ClusterStatus> cluster_status_from_json(const json& value) {
     status.certificate_left_s = reader.need_number("certificate_left_s");
     status.certificate_problem = reader.text("certificate_problem").value_or("");
     status.etcd = read_texts(reader, "etcd");
+    status.generation = reader.number("generation").value_or(0);
     if (const json* hosts = reader.array("hosts")) {
       for (const json& host : *hosts) {
         if (host.is_object()) status.hosts.push_back(read_host(host));

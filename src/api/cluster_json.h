@@ -19,6 +19,8 @@ Result<model::ClusterInit> cluster_init_from_json(const nlohmann::json& value);
 Result<model::TokenRequest> token_request_from_json(const nlohmann::json& value);
 // {"token": "..."}.
 Result<std::string> join_request_from_json(const nlohmann::json& value);
+// {"accept": true}, and nothing else.
+Result<bool> restore_request_from_json(const nlohmann::json& value);
 
 // Lenient about unknown keys: the daemon may be newer than its client.
 Result<model::JoinToken> join_token_from_json(const nlohmann::json& value);

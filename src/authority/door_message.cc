@@ -14,7 +14,7 @@ using nlohmann::json;
 
 namespace {
 
-constexpr std::array<std::string_view, 3> kKinds = {"join", "renew", "leave"};
+constexpr std::array<std::string_view, 4> kKinds = {"join", "renew", "leave", "login"};
 constexpr std::size_t kMaxEndpoints = 16;
 
 Result<json> read_line(std::string_view line) {
@@ -22,6 +22,10 @@ Result<json> read_line(std::string_view line) {
   auto value = parse_json(line);
   if (!value || !value->is_object()) return fail(Errc::kInvalidArgument, "this is no JSON object");
   return value;
+}
+
+bool wants_certificate(DoorRequest::Kind kind) {
+  return kind == DoorRequest::Kind::kJoin || kind == DoorRequest::Kind::kRenew;
 }
 
 std::string print_line(const json& value) {
@@ -36,7 +40,7 @@ std::string print_request(const DoorRequest& request) {
     value["token"] = request.token_id;
     value["secret"] = request.secret;
   }
-  if (request.kind != DoorRequest::Kind::kLeave) value["request"] = request.request;
+  if (wants_certificate(request.kind)) value["request"] = request.request;
   return print_line(value);
 }
 
@@ -49,7 +53,7 @@ Result<DoorRequest> parse_request(std::string_view line) {
   const std::string kind = reader.need_text("ask");
   const auto found = std::ranges::find(kKinds, kind);
   if (found == kKinds.end()) {
-    reader.complain("ask", "must be \"join\", \"renew\" or \"leave\"");
+    reader.complain("ask", "must be \"join\", \"renew\", \"leave\" or \"login\"");
   } else {
     request.kind = static_cast<DoorRequest::Kind>(found - kKinds.begin());
   }
@@ -57,7 +61,7 @@ Result<DoorRequest> parse_request(std::string_view line) {
     request.token_id = reader.need_text("token");
     request.secret = reader.need_text("secret");
   }
-  if (request.kind != DoorRequest::Kind::kLeave) request.request = reader.need_text("request");
+  if (wants_certificate(request.kind)) request.request = reader.need_text("request");
   if (const Status good = reader.finish(); !good) return std::unexpected(good.error());
   return request;
 }

@@ -19,6 +19,7 @@ struct DoorRequest {
     kJoin,   // with a token's id and secret, and a request for a certificate
     kRenew,  // with a request; the certificate that is shown says who asks
     kLeave,  // likewise
+    kLogin,  // likewise: another password for etcd
   };
   Kind kind = Kind::kJoin;
   std::string token_id;
@@ -37,7 +38,7 @@ struct DoorAnswer {
   std::string host;
   std::string certificate;
   std::string authority;
-  // Of a join alone.
+  // Of a join and of a login alone.
   std::vector<std::string> etcd;
   std::string etcd_authority;  // PEM; empty: ours
   std::string etcd_user;

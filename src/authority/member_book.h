@@ -12,6 +12,7 @@
 #include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <utility>
 
 #include "base/result.h"
 
@@ -31,6 +32,8 @@ class MemberBook {
   void admit(const std::string& host, const std::string& key);
   // One that has joined before keys were kept; known by its name until note_use().
   void admit_by_name(const std::string& host);
+  // As others knew it.
+  void adopt(const std::string& host, MemberKeys keys) { members_[host] = std::move(keys); }
   void remove(const std::string& host) { members_.erase(host); }
 
   // Whether who shows this key is that member.

@@ -140,6 +140,16 @@ ExitStatus run_remove(const std::string& host, const Context& context) {
   return removed ? ExitStatus::kOk : report(removed.error(), client);
 }
 
+ExitStatus run_restore(bool accept, const Context& context) {
+  if (!accept) {
+    return report_usage(
+        "restore needs --accept: all hosts then follow the switches, port groups and members that "
+        "this host has, and give up what they know otherwise");
+  }
+  api::ApiClient client = context.client();
+  return show(client.accept_inventory(), client, context);
+}
+
 ExitStatus run_status(const Context& context) {
   api::ApiClient client = context.client();
   return show(client.cluster_status(), client, context);
@@ -227,6 +237,19 @@ void add_remove(CLI::App& cluster, Run& run) {
   });
 }
 
+void add_restore(CLI::App& cluster, Run& run) {
+  CLI::App* restore = cluster.add_subcommand(
+      "restore", "Have all hosts follow this one, which was restored from an older copy");
+  auto accept = std::make_shared<bool>(false);
+  restore->add_flag("--accept", *accept,
+                    "Give up changes of switches, port groups and members that are newer than the "
+                    "copy");
+  restore->footer("Examples:\n  paravane cluster restore --accept");
+  restore->callback([accept, &run] {
+    run = [accept](const Context& context) { return run_restore(*accept, context); };
+  });
+}
+
 }  // namespace
 
 void add_cluster_commands(CLI::App& parent, Run& run) {
@@ -242,6 +265,7 @@ void add_cluster_commands(CLI::App& parent, Run& run) {
   add_join(*cluster, run);
   add_leave(*cluster, run);
   add_remove(*cluster, run);
+  add_restore(*cluster, run);
   CLI::App* status = cluster->add_subcommand("status", "Show the cluster as this host sees it");
   status->footer(
       "Examples:\n"

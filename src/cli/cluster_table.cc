@@ -79,6 +79,13 @@ std::string print_cluster(const model::ClusterStatus& status, text::TableFormat 
     text += fmt::format("\nHost {} is known by its name alone: its key is not recorded yet\n",
                         host.name);
   }
+  for (const model::ClusterHost& host : status.hosts) {
+    if (host.generation <= status.generation) continue;
+    text += fmt::format(
+        "\nHost {} knows generation {} of the configuration, and this host follows {}: is host {} "
+        "from an older copy? Until then host {} follows no change\n",
+        host.name, host.generation, status.generation, status.authority, host.name);
+  }
   if (status.lost.empty() && status.odd_keys == 0) return text;
   text::TextTable lost({"Does not count"});
   for (const std::string& claim : status.lost) lost.add({claim});

@@ -29,6 +29,7 @@ namespace {
 
 constexpr std::size_t kPasswordBytes = 32;
 constexpr std::chrono::minutes kClockSkew{5};
+constexpr std::chrono::seconds kLoginEvery{5};  // of one host
 // Of its certificate's life, in which the authority's host does without etcd: that may wait
 // for this very certificate.
 constexpr int kLastPart = 10;
@@ -41,11 +42,14 @@ DoorAnswer refusal(std::string problem, std::string_view more = {}) {
 }
 
 Status write_book(const settings::ClusterPaths& paths, const EtcdRoot& root,
-                  const authority::TokenBook& book, const authority::MemberBook& members) {
-  const json value = {{"etcd_user", root.user},
-                      {"etcd_password", root.password},
-                      {"members", members.print()},
-                      {"tokens", book.print()}};
+                  const authority::TokenBook& book, const authority::MemberBook& members,
+                  const inventory::Generation& generation, const std::set<std::string>& curbed) {
+  json value = {{"etcd_user", root.user},
+                {"etcd_password", root.password},
+                {"members", members.print()},
+                {"tokens", book.print()}};
+  if (generation.number != 0) value["generation"] = inventory::print_generation(generation);
+  if (!curbed.empty()) value["curbed"] = curbed;
   return write_file(paths.book(), value.dump(1) + "\n");
 }
 
@@ -57,10 +61,6 @@ Result<std::string> sign_for(const authority::KeyPair& keys, const ClusterAuthor
                           .address = host == config.membership.authority ? config.address : "",
                           .from = now - kClockSkew,
                           .until = now + std::chrono::seconds(config.lifetime_s)});
-}
-
-std::string key_of_document(const std::string& host) {
-  return std::string(inventory::kConfigPrefix) + inventory::member_document(host);
 }
 
 // An older version has names in "hosts", and skips there what is no name: the list of now has
@@ -102,7 +102,7 @@ Status ClusterAuthority::make(const Config& config, const EtcdRoot& root, Second
   const auto seen = authority::inspect(*certificate);
   if (!seen) return std::unexpected(seen.error());
   members.admit(config.membership.self.host, seen->key);
-  return write_book(paths, root, {}, members);
+  return write_book(paths, root, {}, members, {}, {});
 }
 
 Result<std::unique_ptr<ClusterAuthority>> ClusterAuthority::load(Config config) {
@@ -128,11 +128,21 @@ Result<std::unique_ptr<ClusterAuthority>> ClusterAuthority::load(Config config) 
   const json* tokens = reader.array("tokens");
   auto parsed = authority::TokenBook::parse(tokens == nullptr ? json() : *tokens);
   auto members = read_members(reader.array("members"), reader.array("hosts"));
-  if (!reader.finish() || !members || !parsed) {
+  Result<inventory::Generation> generation{};
+  if (const json* counted = reader.object("generation")) {
+    generation = inventory::parse_generation(*counted);
+  }
+  if (const json* curbed = reader.array("curbed")) {
+    for (const json& host : *curbed) {
+      if (host.is_string()) self->curbed_.insert(host.get<std::string>());
+    }
+  }
+  if (!reader.finish() || !members || !parsed || !generation) {
     return fail(Errc::kInvalidArgument, paths.book().string() + " is damaged");
   }
   self->book_ = std::move(*parsed);
   self->members_ = std::move(*members);
+  self->generation_ = std::move(*generation);
   if (Status own = self->read_own_key(); !own) return std::unexpected(own.error());
   return self;
 }
@@ -158,7 +168,7 @@ std::set<std::string> ClusterAuthority::others() const {
 }
 
 Status ClusterAuthority::save(const authority::MemberBook& members) const {
-  return write_book(config_.paths, root_, book_, members);
+  return write_book(config_.paths, root_, book_, members, generation_, curbed_);
 }
 
 Status ClusterAuthority::change(authority::MemberBook members, const std::string& host) {
@@ -167,12 +177,43 @@ Status ClusterAuthority::change(authority::MemberBook members, const std::string
   return publish(host);
 }
 
-Status ClusterAuthority::publish(const std::string& host) const {
+Result<std::string> ClusterAuthority::make_mark() {
+  return authority::make_secret(inventory::Generation::kMarkDigits / 2);
+}
+
+Status ClusterAuthority::count(std::vector<inventory::Write>& writes) {
+  auto mark = make_mark();
+  if (!mark) return std::unexpected(mark.error());
+  inventory::Generation before = generation_;
+  generation_ = next_generation(before, std::move(*mark));
+  if (Status saved = save(members_); !saved) {
+    generation_ = std::move(before);
+    return saved;
+  }
+  writes.push_back({.key = std::string(inventory::kClusterDocument),
+                    .value = inventory::print_cluster(config_.membership.self.cluster,
+                                                      config_.membership.authority, generation_)});
+  return {};
+}
+
+Status ClusterAuthority::write_documents(std::vector<inventory::Write> documents) {
+  if (Status counted = count(documents); !counted) return counted;
+  return config_.write_documents(std::move(documents));
+}
+
+Status ClusterAuthority::write_as_root(inventory::EtcdClient& root,
+                                       std::vector<inventory::Write> documents) {
+  if (Status counted = count(documents); !counted) return counted;
+  for (inventory::Write& write : documents) write.key.insert(0, inventory::kConfigPrefix);
+  return root.write_all(documents);
+}
+
+Status ClusterAuthority::publish(const std::string& host) {
   const MemberDocuments documents = member_documents(members_, config_.membership.self.host);
   inventory::Write write{.key = inventory::member_document(host), .value = std::nullopt};
   const auto found = documents.find(write.key);
   if (found != documents.end()) write.value = found->second;
-  return config_.write_documents({std::move(write)});
+  return write_documents({std::move(write)});
 }
 
 inventory::EtcdAccess ClusterAuthority::root_access() const {
@@ -231,6 +272,7 @@ DoorAnswer ClusterAuthority::answer(const std::optional<authority::Peer>& peer,
         fmt::format("another machine is host {} now, and this one is no member any more", host));
   }
   if (request.kind == DoorRequest::Kind::kLeave) return dismiss(host);
+  if (request.kind == DoorRequest::Kind::kLogin) return log_in(host, now);
   return renew(*peer, request.request, now);
 }
 
@@ -262,8 +304,8 @@ DoorAnswer ClusterAuthority::join(const DoorRequest& request, Seconds now) {
   authority::MemberBook members = members_;
   members.admit(*host, seen->key);
   const MemberDocuments documents = member_documents(members, config_.membership.self.host);
-  const Status told =
-      root.put(key_of_document(*host), documents.at(inventory::member_document(*host)));
+  const std::string name = inventory::member_document(*host);
+  const Status told = write_as_root(root, {{.key = name, .value = documents.at(name)}});
   if (!told) {
     log::error("cluster: host {} cannot be let in, the others cannot be told: {}", *host,
                told.error().message);
@@ -338,17 +380,47 @@ DoorAnswer ClusterAuthority::dismiss(const std::string& host) {
   return answer;
 }
 
+// Its user is gone, or has the password of another time: etcd came back older.
+DoorAnswer ClusterAuthority::log_in(const std::string& host, Seconds now) {
+  if (curbed_.contains(host)) {
+    return refusal(fmt::format("host {} has written too much into the inventory", host),
+                   authority::kTryAgain);
+  }
+  const auto last = logins_.find(host);
+  if (last != logins_.end() && last->second <= now && now < last->second + kLoginEvery) {
+    return refusal(fmt::format("host {} was given a password a moment ago", host),
+                   authority::kTryAgain);
+  }
+  auto password = authority::make_secret(kPasswordBytes);
+  if (!password) return refusal(password.error().message);
+  const inventory::EtcdAccess access = root_access();
+  inventory::EtcdClient root(access, config_.open);
+  if (Status in = inventory::admit_host(root, host, *password, false); !in) {
+    return refusal("the authority cannot reach etcd now", authority::kTryAgain);
+  }
+  logins_[host] = now;
+  log::info("cluster: host {} has another password for etcd", host);
+  DoorAnswer answer;
+  answer.host = host;
+  answer.etcd = config_.membership.etcd;
+  answer.etcd_user = inventory::host_user(host);
+  answer.etcd_password = std::move(*password);
+  return answer;
+}
+
 Status ClusterAuthority::remove(const std::string& host) {
   if (!members_.contains(host)) {
     return fail(Errc::kNotFound, fmt::format("host {} is no member of the cluster", host));
   }
   const inventory::EtcdAccess access = root_access();
   inventory::EtcdClient root(access, config_.open);
-  const Status unknown = root.write({{.key = key_of_document(host), .value = std::nullopt}});
+  const Status unknown =
+      write_as_root(root, {{.key = inventory::member_document(host), .value = std::nullopt}});
   if (!unknown) return unknown;
   if (Status gone = inventory::dismiss_host(root, host); !gone) return gone;
   authority::MemberBook members = members_;
   members.remove(host);
+  curbed_.erase(host);
   if (Status saved = save(members); !saved) return saved;  // and it can be taken out again
   members_ = std::move(members);
   log::info("cluster: host {} has left", host);
@@ -372,7 +444,7 @@ Status ClusterAuthority::settle(const inventory::View& view) {
   const std::string& self = config_.membership.self.host;
   std::vector<inventory::Write> writes =
       member_writes(member_documents(members_, self), view, self);
-  return writes.empty() ? Status() : config_.write_documents(std::move(writes));
+  return writes.empty() ? Status() : write_documents(std::move(writes));
 }
 
 Status ClusterAuthority::silence(const std::string& host) {

@@ -1,6 +1,9 @@
 // ClusterAuthority: what only the authority's host can do: make join tokens, let hosts in
 // and out, sign. It keeps its book (authority.json) beside its key.
 //
+// It counts the changes of the configuration (inventory/generation.h), in its book before in
+// etcd: so an etcd whose count is lower has come back older, and the book is written there.
+//
 // A member is the key that it joined with, and those that followed it by renewals, not its
 // name: a machine that was taken out stays out when another has its name.
 //
@@ -9,6 +12,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -24,6 +28,7 @@
 #include "inventory/etcd_client.h"
 #include "inventory/view.h"
 #include "model/api_error.h"
+#include "model/distributed_switch.h"
 
 namespace paravane::cluster {
 
@@ -63,12 +68,35 @@ class ClusterAuthority {
   Status remove(const std::string& host);
   // What a host says of itself is gone; it may say it again. Errors: EtcdClient's.
   Status silence(const std::string& host);
+  // A host that writes more than etcd has room for writes no more, until it is forgiven: a
+  // restart forgives nothing. Errors: EtcdClient's, kIo.
+  Status curb(const std::string& host);
+  Status forgive(const std::string& host);
+  const std::set<std::string>& curbed() const { return curbed_; }
+  // What stood in keys before this revision is forgotten. Errors: EtcdClient's.
+  Status compact(std::int64_t revision);
+  // Where etcd's file has grown, or its space is used up, so that no host can write. True: it
+  // was so. Errors: EtcdClient's; to be called again.
+  Result<bool> make_room();
   // All that the cluster has in an etcd that stays. Errors: EtcdClient's.
   Status clear();
   // A new certificate for this host, over the same way as for others. `valid`: of the one
   // that it has, with the key `shown`. Errors: kIo (etcd is away, and there is time).
   Result<std::string> renew_own(const std::string& shown, const authority::Validity& valid,
                                 const std::string& request, authority::Seconds now);
+
+  // Documents below config/, of the next generation, with this host's own rights. Errors:
+  // Config::write_documents()'s, kIo.
+  Status write_documents(std::vector<inventory::Write> documents);
+
+  // Compares the book, and `network`, which is what this host has kept, with etcd, which may be
+  // older, empty or without users; then etcd is made to say what the book does. A book that is
+  // older than etcd takes the members from there. Errors: kBadState (neither has become of the
+  // other), EtcdClient's; to be called again.
+  Status compare(const model::Network& network);
+  // An operator's word that all hosts are to follow this book and `network`, whatever they have
+  // seen. Errors: EtcdClient's, kIo.
+  Status accept(const model::Network& network);
 
   // Compares the book with what stands in etcd: notes which keys members are seen to use,
   // and has etcd say what the book does (member_documents.h). Errors: kIo and others; to be
@@ -83,7 +111,16 @@ class ClusterAuthority {
   Status save(const authority::MemberBook& members) const;
   // Keeps it and has etcd say what it says of the host.
   Status change(authority::MemberBook members, const std::string& host);
-  Status publish(const std::string& host) const;
+  Status publish(const std::string& host);
+  const std::string& self() const { return config_.membership.self.host; }
+  static Result<std::string> make_mark();
+  // The next generation, kept, and the document that says so added to `writes`.
+  Status count(std::vector<inventory::Write>& writes);
+  // Below config/.
+  Status write_as_root(inventory::EtcdClient& root, std::vector<inventory::Write> documents);
+  Status adopt(const inventory::View& seen);
+  Status close_own_etcd(const inventory::EtcdAccess& root_access);
+  Status settle_users(inventory::EtcdClient& root);
   // As many hosts are in it as readers of the inventory take.
   bool is_full() const { return members_.members().size() >= inventory::View::kMaxHosts; }
   Status read_own_key();
@@ -93,6 +130,7 @@ class ClusterAuthority {
   authority::DoorAnswer sign(const std::string& request, const std::string& host,
                              authority::Seconds now) const;
   authority::DoorAnswer dismiss(const std::string& host);
+  authority::DoorAnswer log_in(const std::string& host, authority::Seconds now);
   inventory::EtcdAccess root_access() const;
 
   Config config_;
@@ -101,6 +139,9 @@ class ClusterAuthority {
   EtcdRoot root_;
   authority::TokenBook book_;
   authority::MemberBook members_;  // this host among them
+  inventory::Generation generation_;
+  std::set<std::string> curbed_;
+  std::map<std::string, authority::Seconds> logins_;  // of members, the last of each
   LogLimit refused_joins_;
   LogLimit refused_keys_;
 };

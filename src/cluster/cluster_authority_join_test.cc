@@ -3,10 +3,6 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <poll.h>
-#include <sys/socket.h>
-
-#include <array>
 
 #include "cluster/cluster_authority.h"
 #include "testing/etcd_process.h"
@@ -31,24 +27,6 @@ class ClusterAuthorityJoinTest : public testing::Test {
     EXPECT_TRUE(ClusterAuthority::make(config_, {.user = {}, .password = {}}, now_));
     keeper_ = std::move(*ClusterAuthority::load(config_));
   }
-  // As etcd does when its quota is used up: it takes no more keys.
-  void set_full(bool full) {
-    const std::string body = fmt::format(R"({{"action":"{}","memberID":"{}","alarm":"NOSPACE"}})",
-                                         full ? "ACTIVATE" : "DEACTIVATE", 1);
-    const std::string ask = fmt::format(
-        "POST /v3/maintenance/alarm HTTP/1.0\r\nHost: x\r\nContent-Length: {}\r\n\r\n{}",
-        body.size(), body);
-    const UniqueFd socket = etcd_.connect();
-    ASSERT_TRUE(socket);
-    ASSERT_EQ(::send(socket.get(), ask.data(), ask.size(), MSG_NOSIGNAL),
-              static_cast<ssize_t>(ask.size()));
-    std::array<char, 1024> answer{};
-    pollfd poll{.fd = socket.get(), .events = POLLIN, .revents = 0};
-    ASSERT_EQ(::poll(&poll, 1, 10'000), 1);
-    const ssize_t got = ::recv(socket.get(), answer.data(), answer.size(), 0);
-    ASSERT_GT(got, 0);
-    EXPECT_THAT(std::string(answer.data(), static_cast<std::size_t>(got)), HasSubstr(" 200 OK"));
-  }
   DoorAnswer join(const authority::Token& token) {
     return keeper_->answer(std::nullopt,
                            {.kind = DoorRequest::Kind::kJoin,
@@ -72,7 +50,7 @@ class ClusterAuthorityJoinTest : public testing::Test {
 TEST_F(ClusterAuthorityJoinTest, WhoCannotBeToldToTheOthersJoinsLaterWithTheSameToken) {
   const auto token =
       *authority::parse_token(*keeper_->make_token("h2", now_ + std::chrono::hours(1), now_));
-  set_full(true);
+  etcd_.set_full(true);
   {
     const LogCapture log;
     const DoorAnswer refused = join(token);
@@ -81,7 +59,7 @@ TEST_F(ClusterAuthorityJoinTest, WhoCannotBeToldToTheOthersJoinsLaterWithTheSame
                                       "refused: etcdserver: mvcc: database space exceeded"));
   }
   EXPECT_TRUE(keeper_->others().empty());
-  set_full(false);
+  etcd_.set_full(false);
   EXPECT_EQ(join(token).problem, "");
   EXPECT_EQ(keeper_->others(), (std::set<std::string>{"h2"}));
 }

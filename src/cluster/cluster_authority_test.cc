@@ -265,7 +265,8 @@ TEST_F(ClusterAuthorityTest, AllThatDiffersIsWrittenAtOnceAndItsOwnRecordLast) {
   ASSERT_EQ(written_.size(), 1U);
   std::vector<std::string> names;
   for (const auto& write : written_[0]) names.push_back(write.key);
-  EXPECT_EQ(names, (std::vector<std::string>{"members/m", "members/a", "members/z", "members/h1"}));
+  EXPECT_EQ(names, (std::vector<std::string>{"members/m", "members/a", "members/z", "members/h1",
+                                             "cluster"}));
   EXPECT_FALSE(written_[0][0].value) << "it is gone before others need its room";
 }
 

@@ -96,9 +96,7 @@ void ClusterService::await_inventory() {
   };
   const auto late = std::chrono::steady_clock::now() + kFirstConnection;
   while (!stopping_) {
-    const Instant next = member_->step(std::chrono::steady_clock::now());
-    if (authority_) settle_members();
-    share();
+    const Instant next = use_inventory();
     if (shown() || std::chrono::steady_clock::now() >= late) return;
     wait(std::min<Instant>(next, late));
   }
@@ -141,7 +139,7 @@ model::ApiResult<model::ClusterStatus> ClusterService::do_init(const model::Clus
       .etcd_user = inventory::host_user(*host),
       .etcd_password = {}};
   if (auto made = found(init, membership); !made) {
-    if (membership.runs_etcd) run_etcd_(false);
+    if (membership.runs_etcd) reach_etcd(privsep::EtcdReach::kOff);
     remove_cluster_directory(paths_);
     return std::unexpected(made.error());
   }
@@ -187,7 +185,8 @@ model::ApiResult<void> ClusterService::found(const model::ClusterInit& init,
 
 model::ApiResult<void> ClusterService::prepare_etcd(const inventory::EtcdAccess& root_access,
                                                     const Membership& membership) {
-  if (membership.runs_etcd) run_etcd_(true);
+  // Nobody else has a certificate of this authority yet.
+  if (membership.runs_etcd) reach_etcd(privsep::EtcdReach::kCluster);
   inventory::EtcdAccess open_access = root_access;
   open_access.user.clear();
   inventory::EtcdClient anybody(open_access, open_);
@@ -211,11 +210,9 @@ model::ApiResult<void> ClusterService::prepare_etcd(const inventory::EtcdAccess&
     }
   }
   inventory::EtcdClient root(root_access, open_);
-  const nlohmann::json document = {{"cluster", membership.self.cluster},
-                                   {"authority", membership.authority}};
   const auto first =
       root.create(std::string(inventory::kConfigPrefix) + std::string(inventory::kClusterDocument),
-                  document.dump());
+                  inventory::print_cluster(membership.self.cluster, membership.authority, {}));
   if (!first) return etcd_failed(first.error());
   if (!*first) {
     return model::refuse(model::ApiErrorCode::kExists,

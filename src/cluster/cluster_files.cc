@@ -88,6 +88,16 @@ Result<std::string> read_file(const std::filesystem::path& file) {
   return text;
 }
 
+Status write_own_certificate(const settings::ClusterPaths& paths) {
+  const auto identity = read_file(paths.identity());
+  if (!identity) return std::unexpected(identity.error());
+  const std::size_t at = identity->find("-----BEGIN CERTIFICATE-----");
+  if (at == std::string::npos) {
+    return fail(Errc::kInvalidArgument, paths.identity().string() + " has no certificate");
+  }
+  return write_file(paths.own_certificate(), std::string_view(*identity).substr(at));
+}
+
 Status make_cluster_directory(const settings::ClusterPaths& paths) {
   remove_cluster_directory(paths);
   if (::mkdir(paths.directory().c_str(), 0700) != 0) return cannot("make", paths.directory());

@@ -37,6 +37,8 @@ Status save_membership(const settings::ClusterPaths& paths, const Membership& me
 // Mode 0600. Its directory must be there.
 Status write_file(const std::filesystem::path& file, std::string_view text);
 Result<std::string> read_file(const std::filesystem::path& file);
+// This host's certificate without its key, as ClusterPaths::own_certificate().
+Status write_own_certificate(const settings::ClusterPaths& paths);
 // Empty, mode 0700; what was there is gone.
 Status make_cluster_directory(const settings::ClusterPaths& paths);
 // Waits for an etcd that ends there, 7 s at most.

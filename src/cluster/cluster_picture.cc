@@ -86,7 +86,8 @@ model::ClusterStatus describe(const ClusterPicture& picture, const settings::Con
                    .port = host.info ? host.info->port : 0U,
                    .version = host.info ? host.info->version : "",
                    .adapters = host.adapters.size(),
-                   .gids = host.gids.size()};
+                   .gids = host.gids.size(),
+                   .generation = host.info ? host.info->generation : 0};
   }
   for (const auto& [name, channel] : picture.channels) {
     const auto found = hosts.find(name);
@@ -99,6 +100,7 @@ model::ClusterStatus describe(const ClusterPicture& picture, const settings::Con
     host.by_name = is_known_by_name(seen.members, host);
     status.hosts.push_back(std::move(host));
   }
+  status.generation = seen.generation.number;
   status.odd_keys = seen.odd_keys;
   status.lost = describe_lost(seen);
   return status;

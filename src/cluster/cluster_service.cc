@@ -24,7 +24,6 @@ namespace {
 
 constexpr std::chrono::milliseconds kAnswerLimit{25'000};  // the client gives up after 30 s
 constexpr std::size_t kMostReasons = 8;                    // that are logged
-constexpr auto kDoorAgain = std::chrono::seconds(5);
 constexpr auto kSilenceAgain = std::chrono::seconds(1);
 constexpr auto kSettleAgain = std::chrono::seconds(1);
 
@@ -35,7 +34,8 @@ Instant now() {
 }  // namespace
 
 ClusterService::ClusterService(const settings::Config& config, privsep::Dialer& dialer,
-                               std::function<void(bool)> run_etcd, Listeners listeners)
+                               std::function<void(privsep::EtcdReach)> run_etcd,
+                               Listeners listeners)
     : config_(config),
       paths_(config.state_dir),
       dialer_(dialer),
@@ -77,23 +77,35 @@ void ClusterService::run() {
       // The others may refuse the old key as soon as they hear of the new one.
       if (renewed && listeners_.identity) listeners_.identity();
       if (renewed) publish();
+      if (renewed && membership_->runs_etcd) trust_new_certificate();
       if (authority_ && !door_ && now() >= next_door_) open_door();
       next = certificate_->next_look();
       if (authority_ && !door_) next = std::min(next, next_door_);
     }
-    if (member_) {
-      next = std::min(next, member_->step(now()));
-      if (authority_) silence_next();
-      if (authority_) settle_members();
-      if (wants_settling_) next = std::min(next, next_settling_);
-      if (!to_silence_.empty()) next = std::min(next, next_silencing_);
-      share();
-    }
+    if (member_) next = std::min(next, use_inventory());
     if (!mailbox_.waiting()) wait(next);
   }
   mailbox_.deliver();  // whoever waits for an answer
+  if (member_ && problem_.empty()) tell_kept(kept_->step(member_->records(), kNever));
   door_.reset();
   member_.reset();
+}
+
+Instant ClusterService::use_inventory() {
+  if (kept_view_) learn(std::exchange(kept_view_, nullptr));
+  const Instant next_room = keep_room();  // first: without room nothing can be written
+  if (!compare_with_book()) {
+    share();
+    return next_comparison_;
+  }
+  Instant next = member_->step(now());
+  next = std::min({next, next_room, watch_etcd(), ask_for_password(), keep_inventory()});
+  if (authority_) silence_next();
+  if (authority_) settle_members();
+  if (wants_settling_) next = std::min(next, next_settling_);
+  if (!to_silence_.empty()) next = std::min(next, next_silencing_);
+  share();
+  return next;
 }
 
 void ClusterService::wait(Instant until) {
@@ -212,7 +224,8 @@ model::ApiResult<void> ClusterService::write_document(const std::string& name,
   return carry([this, name, json]() -> model::ApiResult<void> {
     if (!member_)
       return model::refuse(model::ApiErrorCode::kNotFound, "this host is in no cluster");
-    const Status written = member_->write_document(name, json);
+    const Status written = authority_ ? authority_->write_documents({{.key = name, .value = json}})
+                                      : member_->write_document(name, json);
     if (written) return {};
     if (written.error().code == Errc::kBadState) {
       return model::refuse(model::ApiErrorCode::kDenied,
@@ -239,6 +252,9 @@ model::ApiResult<void> ClusterService::leave_cluster(bool force) {
 model::ApiResult<void> ClusterService::remove_host(const std::string& host) {
   return carry([this, host] { return do_remove(host); });
 }
+model::ApiResult<model::ClusterStatus> ClusterService::accept_inventory() {
+  return carry([this] { return do_accept(); });
+}
 model::ApiResult<model::ClusterStatus> ClusterService::cluster_status() {
   ClusterPicture picture;
   {
@@ -258,8 +274,15 @@ Status ClusterService::enter(Membership membership) {
     if (!loaded) return std::unexpected(loaded.error());
     authority_ = std::move(*loaded);
   }
-  if (membership.runs_etcd) run_etcd_(true);
+  if (membership.runs_etcd) {
+    if (Status written = write_own_certificate(paths_); !written) return written;
+    if (reach_ == privsep::EtcdReach::kOff) reach_etcd(privsep::EtcdReach::kOwnHost);
+  }
   certificate_ = std::move(*certificate);
+  kept_.emplace(paths_.inventory());
+  auto known = kept_->load();
+  if (!known) log::warn("cluster: {}", known.error().message);
+  kept_view_ = known ? std::move(*known) : nullptr;
   next_door_ = now();
   membership_ = std::move(membership);
   {
@@ -274,8 +297,12 @@ Status ClusterService::enter(Membership membership) {
   member_ = std::make_unique<inventory::Member>(
       inventory::MemberConfig{.host = membership_->self.host, .access = std::move(access)}, open_,
       inventory::Member::Events{
-          .changed = [this](std::shared_ptr<const View> view) { learn(std::move(view)); },
-          .state = [this](const inventory::MemberState& state) { tell_state(state); },
+          .changed = [this](std::shared_ptr<const View> view) { take_view(std::move(view)); },
+          .state = [this](const inventory::MemberState&) { tell_state(); },
+          .written =
+              [this](const std::string& key, std::size_t bytes) {
+                if (authority_) writes_.note(key, bytes, now());
+              },
           .lost = [this](const inventory::LostClaim& claim) { tell_lost(claim); }},
       now());
   share();
@@ -285,7 +312,7 @@ Status ClusterService::enter(Membership membership) {
 
 void ClusterService::share() {
   const MutexLock lock(mutex_);
-  shared_.state = member_->state();
+  shared_.state = state();
   shared_.certificate = certificate_->valid();
   if (authority_) shared_.members = authority_->others();
 }
@@ -294,8 +321,12 @@ void ClusterService::forget() {
   door_.reset();
   member_.reset();
   authority_.reset();
-  if (membership_ && membership_->runs_etcd) run_etcd_(false);
+  if (membership_ && membership_->runs_etcd) reach_etcd(privsep::EtcdReach::kOff);
   membership_.reset();
+  kept_.reset();
+  kept_view_.reset();
+  problem_.clear();
+  compared_ = false;
   to_silence_.clear();
   wants_settling_ = false;
   certificate_.reset();
@@ -324,7 +355,8 @@ void ClusterService::publish() {
                           .port = at ? at->port() : std::uint16_t{0},
                           .version = kVersion,
                           .closed = at ? std::string() : place_.closed,
-                          .key = certificate_->key()},
+                          .key = certificate_->key(),
+                          .generation = kept_->seen().number},
                          adapters_, gids);
   if (said.left_out > 0 && !std::exchange(says_too_much_, true)) {
     log::warn(
@@ -387,102 +419,24 @@ void ClusterService::settle_members() {
   }
 }
 
-void ClusterService::tell_state(const inventory::MemberState& state) {
+void ClusterService::tell_state() {
+  const inventory::MemberState now_so = state();
   {
     const MutexLock lock(mutex_);
-    shared_.state = state;
+    shared_.state = now_so;
   }
-  if (listeners_.state) listeners_.state(state);
-  if (state.connected) {
+  if (listeners_.state) listeners_.state(now_so);
+  if (now_so.connected) {
     away_.clear();
     log::info("cluster: connected to the inventory");
-  } else if (away_.size() < kMostReasons && away_.insert(state.problem).second) {
-    log::warn("cluster: the inventory is away: {}", state.problem);
+  } else if (away_.size() < kMostReasons && away_.insert(now_so.problem).second) {
+    log::warn("cluster: the inventory is away: {}", now_so.problem);
   }
 }
 
 void ClusterService::tell_lost(const inventory::LostClaim& claim) {
   log::warn("cluster: {} of this host does not count: {}", claim.key, claim.reason);
   if (listeners_.lost) listeners_.lost(claim);
-}
-
-// ---- the certificate and the authority's door ----
-
-Result<authority::DoorAnswer> ClusterService::ask_door(const std::string& door,
-                                                       const TlsClient& client,
-                                                       const authority::DoorRequest& request) {
-  const auto socket = dialer_.dial_and_wait(door);
-  if (!socket) return std::unexpected(socket.error());
-  const auto line = exchange_line(*socket, client, authority::print_request(request));
-  if (!line) return std::unexpected(line.error());
-  auto answer = authority::parse_answer(*line);
-  if (!answer) return std::unexpected(answer.error());
-  if (!answer->problem.empty()) return fail(Errc::kBadState, answer->problem);
-  return answer;
-}
-
-// That it is the authority's host, by the authority's signature.
-Status ClusterService::accept_authority(const ShownCertificates& shown) const {
-  const auto known = read_file(paths_.authority());
-  if (!known) return std::unexpected(known.error());
-  const auto time = authority::wall_clock();
-  const authority::Identity keeper{membership_->self.cluster, membership_->authority};
-  const bool good = !shown.empty() && authority::is_signed_by(shown.front(), *known, time) &&
-                    authority::inspect(shown.front())->identity == keeper;
-  if (good) return {};
-  return fail(Errc::kBadState, "who answers is not the cluster's authority");
-}
-
-Result<std::string> ClusterService::sign(const std::string& request) {
-  if (authority_) {
-    const auto time = authority::wall_clock();
-    return authority_->renew_own(certificate_->key(), certificate_->valid(), request, time);
-  }
-  const TlsClient client{.identity = paths_.identity(),
-                         .accept = [this](const auto& shown) { return accept_authority(shown); }};
-  auto answer = ask_door(membership_->door, client,
-                         {.kind = authority::DoorRequest::Kind::kRenew,
-                          .token_id = {},
-                          .secret = {},
-                          .request = request});
-  if (!answer) return std::unexpected(answer.error());
-  return std::move(answer->certificate);
-}
-
-void ClusterService::open_door() {
-  next_door_ = now() + kDoorAgain;
-  auto listener = dialer_.listen_and_wait(membership_->door);
-  if (!listener) {
-    log::error("cluster: no host can join: {}", listener.error().message);
-    return;
-  }
-  door_ = std::make_unique<JoinDoor>(
-      std::move(*listener), TlsServer{.identity = paths_.identity(),
-                                      .authority = paths_.authority(),
-                                      .answer = [this](const auto& peer, const std::string& line) {
-                                        return answer_at_door(peer, line);
-                                      }});
-}
-
-// The door's thread.
-std::string ClusterService::answer_at_door(const std::optional<authority::Peer>& peer,
-                                           const std::string& line) {
-  authority::DoorAnswer refusal;
-  refusal.problem = "the authority is busy";
-  refusal.problem += authority::kTryAgain;
-  const auto request = authority::parse_request(line);
-  if (!request) {
-    refusal.problem = request.error().message;
-    return authority::print_answer(refusal);
-  }
-  const auto answer = mailbox_.ask(
-      [this, peer, asked = *request]() -> std::optional<authority::DoorAnswer> {
-        if (!authority_) return std::nullopt;
-        const auto time = authority::wall_clock();
-        return authority_->answer(peer, asked, time);
-      },
-      kTlsPatience);
-  return authority::print_answer(answer && *answer ? **answer : refusal);
 }
 
 }  // namespace paravane::cluster

@@ -27,12 +27,15 @@
 #include "cluster/cluster_files.h"
 #include "cluster/cluster_picture.h"
 #include "cluster/join_door.h"
+#include "cluster/kept_inventory.h"
 #include "cluster/member_certificate.h"
+#include "inventory/host_writes.h"
 #include "inventory/member.h"
 #include "inventory/own_keys.h"
 #include "model/cluster.h"
 #include "model/vmkernel.h"
 #include "privsep/dialer.h"
+#include "privsep/etcd_reach.h"
 #include "settings/config.h"
 
 namespace paravane::cluster {
@@ -54,7 +57,7 @@ class ClusterService final : public model::ClusterManagement {
 
   // `dialer` outlives the service. `run_etcd` tells the keeper.
   ClusterService(const settings::Config& config, privsep::Dialer& dialer,
-                 std::function<void(bool)> run_etcd, Listeners listeners = {});
+                 std::function<void(privsep::EtcdReach)> run_etcd, Listeners listeners = {});
   ~ClusterService() override;
   ClusterService(const ClusterService&) = delete;
   ClusterService& operator=(const ClusterService&) = delete;
@@ -100,12 +103,20 @@ class ClusterService final : public model::ClusterManagement {
   model::ApiResult<model::ClusterStatus> join_cluster(const std::string& token) override;
   model::ApiResult<void> leave_cluster(bool force) override;
   model::ApiResult<void> remove_host(const std::string& host) override;
+  model::ApiResult<model::ClusterStatus> accept_inventory() override;
   model::ApiResult<model::ClusterStatus> cluster_status() override;
 
  private:
   template <typename Function>
   std::invoke_result_t<Function> carry(Function function);
   void run();
+  // Each of these returns when it has something to do without news.
+  Instant use_inventory();
+  Instant watch_etcd();
+  Instant ask_for_password();
+  Instant keep_inventory();
+  Instant keep_room();
+  void tell_no_room(const Status& done);
   void wait(Instant until);
 
   model::ApiResult<void> check_address() const;
@@ -122,6 +133,7 @@ class ClusterService final : public model::ClusterManagement {
   model::ApiResult<void> say_goodbye();
   model::ApiResult<model::JoinToken> do_token(const model::TokenRequest& request);
   model::ApiResult<void> do_remove(const std::string& host);
+  model::ApiResult<model::ClusterStatus> do_accept();
   model::ApiResult<void> need_authority() const;
   model::Network network_as(const std::string& host) const;
   model::ApiResult<void> bring_network(inventory::EtcdClient& etcd, const std::string& host) const;
@@ -137,17 +149,27 @@ class ClusterService final : public model::ClusterManagement {
   Status accept_authority(const ShownCertificates& shown) const;
   void publish();
   void share();  // what may have changed
+  void reach_etcd(privsep::EtcdReach reach);
+  void trust_new_certificate();
+  // True: etcd says what the authority's book does, or this host has none.
+  bool compare_with_book();
+  // What the inventory shows: followed, unless it is older than what was followed before.
+  void take_view(std::shared_ptr<const inventory::View> view);
+  void set_problem(std::string problem);
   void learn(std::shared_ptr<const inventory::View> view);
   void silence_next();
   void settle_members();
-  void tell_state(const inventory::MemberState& state);
+  void tell_kept(const Status& kept);
+  // The member's, and what else is wrong with the inventory.
+  inventory::MemberState state() const;
+  void tell_state();
   void tell_lost(const inventory::LostClaim& claim);
   ClusterAuthority::Config authority_config(const Membership& membership) const;
 
   const settings::Config config_;
   const settings::ClusterPaths paths_;
   privsep::Dialer& dialer_;
-  std::function<void(bool)> run_etcd_;
+  std::function<void(privsep::EtcdReach)> run_etcd_;
   Listeners listeners_;
   inventory::OpenSocket open_;
   UniqueFd wake_;
@@ -173,6 +195,24 @@ class ClusterService final : public model::ClusterManagement {
   LogLimit not_settled_;
   std::set<std::string> away_;  // reasons that were logged
   bool says_too_much_ = false;
+  std::optional<KeptInventory> kept_;
+  std::shared_ptr<const inventory::View> kept_view_;  // that is to be learned
+  std::string problem_;  // with the inventory, though it is reached; empty: none
+  privsep::EtcdReach reach_ = privsep::EtcdReach::kOff;
+  bool compared_ = false;  // the book and etcd, since etcd was lost last
+  bool was_connected_ = false;
+  Instant compared_at_{};
+  Instant next_comparison_{};
+  Duration comparison_pause_{};
+  Instant next_login_{};
+  Duration login_pause_{};
+  inventory::HostWrites writes_;                // of all hosts; known on the authority's alone
+  std::map<std::string, Instant> forgiven_at_;  // of hosts that write no more
+  Instant next_look_for_room_{};
+  bool looks_again_ = false;
+  LogLimit no_room_;
+  LogLimit not_compared_;
+  LogLimit not_kept_;
 
   mutable Mutex mutex_;
   ClusterPicture shared_ GUARDED_BY(mutex_);

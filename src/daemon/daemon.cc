@@ -124,8 +124,8 @@ void Daemon::on_inventory(const inventory::MemberState& state) {
 void Daemon::make_cluster() {
   cluster_ = std::make_unique<cluster::ClusterService>(
       config_, dialer_,
-      [this](bool wanted) {
-        keeper_.send({.kind = privsep::Note::Kind::kEtcd, .text = wanted ? "on" : "off"});
+      [this](privsep::EtcdReach reach) {
+        keeper_.send({.kind = privsep::Note::Kind::kEtcd, .text = std::string(to_string(reach))});
       },
       cluster::ClusterService::Listeners{
           .view =

@@ -22,6 +22,9 @@
 #include "settings/cluster_paths.h"
 
 namespace paravane::keeper {
+
+using privsep::EtcdReach;
+
 namespace {
 
 constexpr Duration kFirstPause = std::chrono::seconds(1);
@@ -48,15 +51,15 @@ EtcdService::~EtcdService() {
   end();
 }
 
-void EtcdService::want(bool wanted, Instant now) {
+void EtcdService::want(EtcdReach reach, Instant now) {
   // Who has broken into the engine may say this again and again.
   const bool possible =
       Endpoint::of(config_.cluster.address, config_.cluster.etcd_port).has_value();
-  if (wanted == wanted_ || !possible) return;
-  wanted_ = wanted;
+  if (reach == reach_ || !possible) return;
+  reach_ = reach;
   next_try_ = std::max(now, started_ + kFirstPause);
   pause_ = {};
-  if (!wanted_) end();
+  end();
 }
 
 std::vector<std::string> EtcdService::command_line() const {
@@ -80,7 +83,7 @@ std::vector<std::string> EtcdService::command_line() const {
           paths.identity().string(),
           "--client-cert-auth",
           "--trusted-ca-file",
-          paths.authority().string(),
+          (reach_ == EtcdReach::kCluster ? paths.authority() : paths.own_certificate()).string(),
           "--listen-peer-urls",
           peers,
           "--initial-advertise-peer-urls",
@@ -125,7 +128,7 @@ void EtcdService::become_etcd(char* const* arguments, pid_t keeper) const {
 }
 
 void EtcdService::step(Instant now) {
-  if (!wanted_ || pid_ > 0 || now < next_try_) return;
+  if (!wanted() || pid_ > 0 || now < next_try_) return;
   pause_ = pause_ == Duration{} ? kFirstPause : std::min<Duration>(2 * pause_, kLongestPause);
   next_try_ = now + pause_;
   std::vector<std::string> words = command_line();
@@ -149,7 +152,8 @@ void EtcdService::look_for_end(Instant now) {
   int status = 0;
   if (pid_ <= 0 || ::waitpid(pid_, &status, WNOHANG) != pid_) return;
   pid_ = -1;
-  if (!wanted_) return;
+  if (!wanted()) return;
+  reach_ = EtcdReach::kOwnHost;  // who knows what has become of its data
   if (now - started_ > kLongLife) pause_ = {};
   next_try_ = now + std::max(pause_, kFirstPause);
   if (WIFEXITED(status) && WEXITSTATUS(status) == kCannotRun) {

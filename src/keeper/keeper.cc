@@ -160,7 +160,9 @@ bool Keeper::take_note(Heard& heard) {
       break;
     case privsep::Note::Kind::kDial: sockets_->dial((*note)->text, now()); break;
     case privsep::Note::Kind::kListen: sockets_->listen((*note)->text); break;
-    case privsep::Note::Kind::kEtcd: etcd_.want((*note)->text == "on", now()); break;
+    case privsep::Note::Kind::kEtcd:
+      etcd_.want(privsep::parse_etcd_reach((*note)->text), now());
+      break;
     case privsep::Note::Kind::kNone:
     case privsep::Note::Kind::kLogLevel:
     case privsep::Note::Kind::kSocket:

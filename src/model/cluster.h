@@ -48,11 +48,12 @@ struct ClusterHost {
   std::string version;
   std::uint64_t adapters = 0;
   std::uint64_t gids = 0;
-  std::string channel{};          // "encrypted", "sealed", "none"; empty: this host, or not known
+  std::string channel{};  // "encrypted", "sealed", "none"; empty: this host, or not known
   std::string channel_problem{};  // why there is none
   // It joined before members' keys were recorded: any machine that ever had the name could
   // pass for it.
   bool by_name = false;
+  std::uint64_t generation = 0;  // of the configuration that it says that it follows
 };
 
 // What is wrong with a connection to etcd that has not been tried yet (inventory::Member).
@@ -71,6 +72,7 @@ struct ClusterStatus {
   std::string certificate_problem{};     // why it is not in force; empty: it is
   std::vector<std::string> etcd{};
   std::vector<ClusterHost> hosts{};
+  std::uint64_t generation = 0;     // of the configuration that this host follows; 0: not counted
   std::vector<std::string> lost{};  // claims that do not count, in words
   std::uint64_t odd_keys = 0;       // keys of others that are not as they should be
 };
@@ -98,6 +100,11 @@ class ClusterManagement {
   // A host that will not come back to leave by itself. Errors: kNotFound, kDenied,
   // kClusterAway, kInvalidRequest (this host), kStore.
   virtual ApiResult<void> remove_host(const std::string& host) = 0;
+
+  // Has all hosts follow what the authority, here, and this host have kept, whatever the hosts
+  // have seen: it was restored from an older copy, and that is known. Errors: kNotFound, kDenied,
+  // kClusterAway, kStore.
+  virtual ApiResult<ClusterStatus> accept_inventory() = 0;
 
   virtual ApiResult<ClusterStatus> cluster_status() = 0;
 };

@@ -17,6 +17,8 @@ class ClusterPaths {
   std::filesystem::path membership() const { return directory_ / "membership.json"; }
   // Our key and certificate in one file, so that both change at once.
   std::filesystem::path identity() const { return directory_ / "host.pem"; }
+  // The certificate alone, for an etcd that is to let in this host alone.
+  std::filesystem::path own_certificate() const { return directory_ / "own.pem"; }
   std::filesystem::path authority() const { return directory_ / "authority.pem"; }
   // Of an etcd that is not ours.
   std::filesystem::path etcd_authority() const { return directory_ / "etcd-authority.pem"; }
@@ -24,6 +26,8 @@ class ClusterPaths {
   std::filesystem::path authority_key() const { return directory_ / "authority.key"; }
   std::filesystem::path book() const { return directory_ / "authority.json"; }
   std::filesystem::path etcd_data() const { return directory_ / "etcd"; }
+  // What this host knew last of the inventory.
+  std::filesystem::path inventory() const { return directory_ / "inventory.json"; }
 
  private:
   std::filesystem::path directory_;

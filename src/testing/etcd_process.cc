@@ -14,6 +14,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <string_view>
@@ -74,6 +75,17 @@ UniqueFd connect_to(std::uint16_t port) {
   return socket;
 }
 
+// Until the other end closes, or says nothing for the socket's patience.
+std::string read_all(int socket) {
+  std::string answer;
+  std::array<char, 512> part{};
+  for (;;) {
+    const ssize_t got = ::recv(socket, part.data(), part.size(), 0);
+    if (got <= 0) return answer;
+    answer.append(part.data(), static_cast<std::size_t>(got));
+  }
+}
+
 // etcd listens long before it has read its log and has a leader, and on a busy machine
 // longer than a client waits for an answer.
 bool is_healthy(std::uint16_t port) {
@@ -85,14 +97,7 @@ bool is_healthy(std::uint16_t port) {
       ::send(socket.get(), ask.data(), ask.size(), MSG_NOSIGNAL) < 0) {
     return false;
   }
-  std::string answer;
-  std::array<char, 512> part{};
-  for (;;) {
-    const ssize_t got = ::recv(socket.get(), part.data(), part.size(), 0);
-    if (got <= 0) break;
-    answer.append(part.data(), static_cast<std::size_t>(got));
-  }
-  return answer.contains(R"("health":"true")");
+  return read_all(socket.get()).contains(R"("health":"true")");
 }
 
 }  // namespace
@@ -111,6 +116,41 @@ EtcdProcess::EtcdProcess() {
 
 EtcdProcess::~EtcdProcess() {
   kill();
+}
+
+void EtcdProcess::keep_copy(const std::string& name) {
+  kill();
+  std::filesystem::copy(dir_ / "data", dir_ / name.c_str(),
+                        std::filesystem::copy_options::recursive);
+  start();
+}
+
+void EtcdProcess::put_back(const std::string& name) {
+  kill();
+  std::filesystem::remove_all(dir_ / "data");
+  std::filesystem::copy(dir_ / name.c_str(), dir_ / "data",
+                        std::filesystem::copy_options::recursive);
+  start();
+}
+
+void EtcdProcess::lose_data() {
+  kill();
+  std::filesystem::remove_all(dir_ / "data");
+  start();
+}
+
+// etcd asks for no user here.
+void EtcdProcess::set_full(bool full) const {
+  const std::string body = std::string(R"({"memberID":"1","alarm":"NOSPACE","action":")") +
+                           (full ? "ACTIVATE" : "DEACTIVATE") + R"("})";
+  const std::string ask = "POST /v3/maintenance/alarm HTTP/1.0\r\nHost: x\r\nContent-Length: " +
+                          std::to_string(body.size()) + "\r\n\r\n" + body;
+  const UniqueFd socket = connect_to(port_);
+  if (!socket || ::send(socket.get(), ask.data(), ask.size(), MSG_NOSIGNAL) < 0 ||
+      !read_all(socket.get()).contains(" 200 OK")) {
+    std::fprintf(stderr, "etcd does not take an alarm\n");
+    std::abort();
+  }
 }
 
 std::string EtcdProcess::url() const {

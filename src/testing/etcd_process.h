@@ -25,6 +25,15 @@ class EtcdProcess {
   void kill();
   void start();
 
+  // Its data as they are now, and later again as they were then: what restoring a backup does.
+  // It is another process afterwards.
+  void keep_copy(const std::string& name);
+  void put_back(const std::string& name);
+  void lose_data();
+
+  // As if its quota were used up, or not any more: it takes no more keys.
+  void set_full(bool full) const;
+
   std::string url() const;
   // A socket that is connected to it and does not block; none if it does not listen.
   UniqueFd connect() const;

@@ -38,6 +38,11 @@ class FakeCluster final : public model::ClusterManagement {
     if (fault) return std::unexpected(*fault);
     return {};
   }
+  model::ApiResult<model::ClusterStatus> accept_inventory() override {
+    asked.push_back("accept");
+    if (fault) return std::unexpected(*fault);
+    return status;
+  }
   model::ApiResult<model::ClusterStatus> cluster_status() override {
     if (fault) return std::unexpected(*fault);
     return status;

@@ -1,0 +1,162 @@
+// ClusterAuthority: its book against etcd, which may have come back older, empty or without users.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/log.h"
+#include "cluster/cluster_authority.h"
+#include "cluster/config_documents.h"
+#include "inventory/keys.h"
+#include "inventory/users.h"
+
+namespace paravane::cluster {
+
+using inventory::EtcdClient;
+using inventory::Generation;
+using inventory::View;
+using inventory::Write;
+
+namespace {
+
+// Of those that have keys there, whether they are members or not.
+Result<std::set<std::string>> hosts_with_keys(EtcdClient& root) {
+  std::set<std::string> hosts;
+  const auto read = root.for_each(std::string(inventory::kHostsPrefix),
+                                  [&hosts](inventory::KeyValue&& pair) -> std::string {
+                                    const auto host = inventory::host_of_key(pair.key);
+                                    if (!host) return {};
+                                    hosts.insert(*host);
+                                    return inventory::end_of_prefix(inventory::host_prefix(*host));
+                                  });
+  if (!read) return std::unexpected(read.error());
+  return hosts;
+}
+
+inventory::SeenGeneration as_seen(const Generation& generation) {
+  return {.number = generation.number, .mark = std::string(generation.mark()), .revision = 0};
+}
+
+}  // namespace
+
+Status ClusterAuthority::compare(const model::Network& network) {
+  const inventory::EtcdAccess access = root_access();
+  EtcdClient root(access, config_.open);
+  if (Status closed = close_own_etcd(access); !closed) return closed;
+  inventory::Records records;
+  const auto revision =
+      root.for_each(std::string(inventory::kConfigPrefix),
+                    [&](inventory::KeyValue&& pair) { return records.put(std::move(pair)); });
+  if (!revision) return std::unexpected(revision.error());
+  const auto seen = records.build(*revision);
+  const Generation& there = seen->generation;
+  const bool is_there = seen->documents.contains(std::string(inventory::kClusterDocument));
+  const bool is_same = is_there && there == generation_;
+  const bool is_newer = is_there && there.number > generation_.number;
+  if (is_newer && !continues(there, as_seen(generation_))) {
+    return fail(Errc::kBadState,
+                fmt::format("etcd has generation {} of the configuration, and the authority's book "
+                            "generation {} of another history: one of both is from a copy. To go "
+                            "on with what this host has: paravane cluster restore --accept",
+                            there.number, generation_.number));
+  }
+  if (is_newer) {
+    if (Status taken = adopt(*seen); !taken) return taken;
+  } else if (!is_same) {
+    log::warn(
+        "cluster: etcd has generation {} of the configuration at its revision {}, which is older "
+        "than generation {} of the authority's book: the book is written there",
+        there.number, *revision, generation_.number);
+  }
+  if (Status users = settle_users(root); !users) return users;
+  if (is_newer || (is_same && there.number != 0)) return {};
+  // An authority of an older version has not counted: what stands there is what there is.
+  const bool starts_counting = is_same;
+  return write_as_root(root, starts_counting ? std::vector<Write>()
+                                             : config_writes(members_, network, *seen, self()));
+}
+
+Status ClusterAuthority::accept(const model::Network& network) {
+  const inventory::EtcdAccess access = root_access();
+  EtcdClient root(access, config_.open);
+  if (Status closed = close_own_etcd(access); !closed) return closed;
+  inventory::Records records;
+  const auto read =
+      root.for_each(std::string(inventory::kConfigPrefix),
+                    [&](inventory::KeyValue&& pair) { return records.put(std::move(pair)); });
+  if (!read) return std::unexpected(read.error());
+  const auto seen = records.build(*read);
+  auto mark = make_mark();
+  if (!mark) return std::unexpected(mark.error());
+  Generation before = generation_;
+  before.number = std::max(before.number, seen->generation.number);
+  generation_ = accepted_generation(before, std::move(*mark));
+  if (Status users = settle_users(root); !users) return users;
+  return write_as_root(root, config_writes(members_, network, *seen, self()));
+}
+
+// The book is from an older copy: the members are those of etcd, where this authority alone has
+// written. Tokens may have been used since.
+Status ClusterAuthority::adopt(const View& seen) {
+  authority::MemberBook members;
+  for (const auto& [host, record] : seen.members) {
+    members.adopt(host, {.joined = record.joined,
+                         .present = record.keys.empty() ? std::string() : record.keys.front(),
+                         .next = record.keys.size() > 1 ? record.keys.back() : std::string()});
+  }
+  if (!members.contains(self())) {
+    return fail(Errc::kBadState,
+                fmt::format("etcd has a newer configuration than the authority's "
+                            "book and no record of host {}; to go on with what this "
+                            "host has: paravane cluster restore --accept",
+                            self()));
+  }
+  log::warn(
+      "cluster: the authority's book has generation {} of the configuration, which is older than "
+      "generation {} of etcd: the members are taken from there, and tokens for joining are void",
+      generation_.number, seen.generation.number);
+  book_ = {};
+  members_ = std::move(members);
+  generation_ = seen.generation;
+  if (Status own = read_own_key(); !own) return own;
+  return save(members_);
+}
+
+// An etcd of ours that has lost its data lets in everybody: no host reaches it yet (EtcdReach).
+Status ClusterAuthority::close_own_etcd(const inventory::EtcdAccess& root_access) {
+  if (!config_.membership.runs_etcd) return {};
+  inventory::EtcdAccess access = root_access;
+  access.user.clear();
+  EtcdClient anybody(access, config_.open);
+  const auto closed = anybody.auth_enabled();
+  if (!closed) return std::unexpected(closed.error());
+  if (*closed) return {};
+  log::warn("cluster: etcd has no users: its data are lost, and it is made anew from the book");
+  return inventory::close_etcd(anybody, root_.password);
+}
+
+// Who may log in, and who has keys there: members alone. A member whose user is gone asks for a
+// password at the door.
+Status ClusterAuthority::settle_users(EtcdClient& root) {
+  const auto users = root.users();
+  if (!users) return std::unexpected(users.error());
+  auto strangers = hosts_with_keys(root);
+  if (!strangers) return std::unexpected(strangers.error());
+  const std::string prefix = inventory::host_user("");
+  for (const std::string& user : *users) {
+    if (user.starts_with(prefix)) strangers->insert(user.substr(prefix.size()));
+  }
+  for (const std::string& host : *strangers) {
+    if (members_.contains(host)) continue;
+    log::warn("cluster: etcd knows host {}, which is no member: it is taken out there", host);
+    if (Status gone = inventory::dismiss_host(root, host); !gone) return gone;
+  }
+  if (std::ranges::find(*users, inventory::host_user(self())) != users->end()) return {};
+  return inventory::admit_host(root, self(), config_.membership.etcd_password, true);
+}
+
+}  // namespace paravane::cluster

@@ -1,0 +1,99 @@
+// ClusterService: the authority's door, from both sides: what this host asks there, and on the
+// authority's host what others ask.
+
+#include <chrono>
+#include <optional>
+#include <utility>
+
+#include "base/log.h"
+#include "cluster/cluster_service.h"
+
+namespace paravane::cluster {
+namespace {
+
+constexpr auto kDoorAgain = std::chrono::seconds(5);
+
+Instant now() {
+  return std::chrono::steady_clock::now();
+}
+
+}  // namespace
+
+Result<authority::DoorAnswer> ClusterService::ask_door(const std::string& door,
+                                                       const TlsClient& client,
+                                                       const authority::DoorRequest& request) {
+  const auto socket = dialer_.dial_and_wait(door);
+  if (!socket) return std::unexpected(socket.error());
+  const auto line = exchange_line(*socket, client, authority::print_request(request));
+  if (!line) return std::unexpected(line.error());
+  auto answer = authority::parse_answer(*line);
+  if (!answer) return std::unexpected(answer.error());
+  if (!answer->problem.empty()) return fail(Errc::kBadState, answer->problem);
+  return answer;
+}
+
+// That it is the authority's host, by the authority's signature.
+Status ClusterService::accept_authority(const ShownCertificates& shown) const {
+  const auto known = read_file(paths_.authority());
+  if (!known) return std::unexpected(known.error());
+  const auto time = authority::wall_clock();
+  const authority::Identity keeper{membership_->self.cluster, membership_->authority};
+  const bool good = !shown.empty() && authority::is_signed_by(shown.front(), *known, time) &&
+                    authority::inspect(shown.front())->identity == keeper;
+  if (good) return {};
+  return fail(Errc::kBadState, "who answers is not the cluster's authority");
+}
+
+Result<std::string> ClusterService::sign(const std::string& request) {
+  if (authority_) {
+    const auto time = authority::wall_clock();
+    return authority_->renew_own(certificate_->key(), certificate_->valid(), request, time);
+  }
+  const TlsClient client{.identity = paths_.identity(),
+                         .accept = [this](const auto& shown) { return accept_authority(shown); }};
+  auto answer = ask_door(membership_->door, client,
+                         {.kind = authority::DoorRequest::Kind::kRenew,
+                          .token_id = {},
+                          .secret = {},
+                          .request = request});
+  if (!answer) return std::unexpected(answer.error());
+  return std::move(answer->certificate);
+}
+
+void ClusterService::open_door() {
+  next_door_ = now() + kDoorAgain;
+  auto listener = dialer_.listen_and_wait(membership_->door);
+  if (!listener) {
+    log::error("cluster: no host can join: {}", listener.error().message);
+    return;
+  }
+  door_ = std::make_unique<JoinDoor>(
+      std::move(*listener), TlsServer{.identity = paths_.identity(),
+                                      .authority = paths_.authority(),
+                                      .answer = [this](const auto& peer, const std::string& line) {
+                                        return answer_at_door(peer, line);
+                                      }});
+}
+
+// The door's thread.
+std::string ClusterService::answer_at_door(const std::optional<authority::Peer>& peer,
+                                           const std::string& line) {
+  authority::DoorAnswer refusal;
+  refusal.problem = "the authority is busy";
+  refusal.problem += authority::kTryAgain;
+  const auto request = authority::parse_request(line);
+  if (!request) {
+    refusal.problem = request.error().message;
+    return authority::print_answer(refusal);
+  }
+  const auto answer = mailbox_.ask(
+      [this, peer, asked = *request]() -> std::optional<authority::DoorAnswer> {
+        if (!authority_) return std::nullopt;
+        const auto time = authority::wall_clock();
+        return authority_->answer(peer, asked, time);
+      },
+      kTlsPatience);
+  return authority::print_answer(answer && *answer ? **answer : refusal);
+}
+
+}  // namespace paravane::cluster

@@ -1,0 +1,171 @@
+// ClusterService: etcd that came back older, empty or without users. The authority's book is
+// compared with it before other hosts reach it; a host follows nothing that is older than what
+// it has followed; one whose user is gone asks the authority for a password.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+#include <utility>
+
+#include "base/log.h"
+#include "cluster/cluster_refusals.h"
+#include "cluster/cluster_service.h"
+
+namespace paravane::cluster {
+
+using inventory::View;
+using privsep::EtcdReach;
+
+namespace {
+
+constexpr Duration kCompareFirst = std::chrono::milliseconds(100);  // etcd starts
+constexpr Duration kCompareLongest = std::chrono::seconds(1);
+constexpr Duration kCompareAgain = std::chrono::seconds(3);  // while it is not connected
+constexpr Duration kCompareEvery = std::chrono::hours(1);
+constexpr Duration kLoginFirst = std::chrono::seconds(6);
+constexpr Duration kLoginLongest = std::chrono::minutes(5);
+
+Instant now() {
+  return std::chrono::steady_clock::now();
+}
+
+}  // namespace
+
+void ClusterService::reach_etcd(EtcdReach reach) {
+  if (membership_ && !membership_->runs_etcd) return;
+  reach_ = reach;
+  run_etcd_(reach);
+}
+
+// An etcd that lets in this host alone knows it by the certificate that it had then.
+void ClusterService::trust_new_certificate() {
+  tell_kept(write_own_certificate(paths_));
+  if (compared_) return;
+  reach_etcd(EtcdReach::kOff);
+  reach_etcd(EtcdReach::kOwnHost);
+}
+
+bool ClusterService::compare_with_book() {
+  if (!authority_ || compared_) return true;
+  if (now() < next_comparison_) return false;
+  comparison_pause_ = std::clamp<Duration>(2 * comparison_pause_, kCompareFirst, kCompareLongest);
+  next_comparison_ = now() + comparison_pause_;
+  if (network_host_.empty()) return false;  // the host has not said yet what it has kept
+  const Status same = authority_->compare(network_as(membership_->self.host));
+  if (same) {
+    compared_ = true;
+    compared_at_ = now();
+    comparison_pause_ = {};
+    set_problem({});
+    reach_etcd(EtcdReach::kCluster);
+    return true;
+  }
+  set_problem(same.error().message);
+  if (same.error().code == Errc::kIo) return false;  // etcd is away, or starts
+  if (const auto kept_back = not_compared_.allow(now())) {
+    log::warn("cluster: {}{}", same.error().message, kept_back_note(*kept_back));
+  }
+  return false;
+}
+
+// Of the authority's host: an etcd that was lost is another one until it was compared.
+Instant ClusterService::watch_etcd() {
+  if (!authority_) return kNever;
+  const bool connected = member_->state().connected;
+  // It may have been started again for this host alone, since it was compared.
+  if (connected && !std::exchange(was_connected_, connected)) reach_etcd(EtcdReach::kCluster);
+  was_connected_ = connected;
+  const Instant again = compared_at_ + (connected ? kCompareEvery : kCompareAgain);
+  if (now() < again) return again;
+  compared_ = false;
+  return now();
+}
+
+// A host whose user is gone, or has another password, since etcd is not what it was.
+Instant ClusterService::ask_for_password() {
+  if (authority_ || !member_->state().login_refused) {
+    login_pause_ = {};
+    return kNever;
+  }
+  if (now() < next_login_) return next_login_;
+  login_pause_ = std::clamp<Duration>(2 * login_pause_, kLoginFirst, kLoginLongest);
+  next_login_ = now() + login_pause_;
+  const TlsClient client{.identity = paths_.identity(),
+                         .accept = [this](const auto& shown) { return accept_authority(shown); }};
+  const auto answer = ask_door(
+      membership_->door, client,
+      {.kind = authority::DoorRequest::Kind::kLogin, .token_id = {}, .secret = {}, .request = {}});
+  if (!answer) {
+    set_problem(fmt::format("{}; the authority at {}: {}", member_->state().problem,
+                            membership_->door, answer.error().message));
+    return next_login_;
+  }
+  if (answer->etcd_user != membership_->etcd_user || answer->etcd_password.empty()) {
+    return next_login_;
+  }
+  set_problem({});
+  membership_->etcd_password = answer->etcd_password;
+  if (Status kept = save_membership(paths_, *membership_); !kept) {
+    log::warn("cluster: this host's new password for etcd is not kept: {}", kept.error().message);
+  }
+  log::info("cluster: this host has another password for etcd");
+  member_->set_password(answer->etcd_password);
+  return now();
+}
+
+model::ApiResult<model::ClusterStatus> ClusterService::do_accept() {
+  if (auto may = need_authority(); !may) return std::unexpected(may.error());
+  const Status accepted = authority_->accept(network_as(membership_->self.host));
+  if (!accepted) return etcd_failed(accepted.error());
+  log::warn("cluster: an operator has all hosts follow what host {} has", membership_->self.host);
+  compared_ = false;
+  await_inventory();
+  return cluster_status();
+}
+
+void ClusterService::take_view(std::shared_ptr<const View> view) {
+  if (!continues(view->generation, kept_->seen())) {
+    set_problem(
+        fmt::format("{}; nothing of it is followed. See on host {}: paravane cluster status",
+                    why_not_continued(view->generation, view->revision, kept_->seen()),
+                    membership_->authority));
+    return;
+  }
+  set_problem({});
+  const Status kept = kept_->keep(member_->records(), *view, now());
+  tell_kept(kept);
+  learn(std::move(view));
+}
+
+Instant ClusterService::keep_inventory() {
+  if (!problem_.empty()) return kNever;  // what is there now is not what is known
+  tell_kept(kept_->step(member_->records(), now()));
+  return kept_->next_step();
+}
+
+void ClusterService::tell_kept(const Status& kept) {
+  if (kept) return;
+  if (const auto kept_back = not_kept_.allow(now())) {
+    log::warn("cluster: a file is not kept: {}{}", kept.error().message,
+              kept_back_note(*kept_back));
+  }
+}
+
+// With the inventory, whether it is reached or not.
+void ClusterService::set_problem(std::string problem) {
+  if (problem == problem_) return;
+  problem_ = std::move(problem);
+  tell_state();
+}
+
+inventory::MemberState ClusterService::state() const {
+  inventory::MemberState state = member_->state();
+  if (problem_.empty()) return state;
+  state.connected = false;
+  state.problem = problem_;
+  return state;
+}
+
+}  // namespace paravane::cluster

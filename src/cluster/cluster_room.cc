@@ -1,0 +1,72 @@
+// ClusterService: of the authority's host, that one member cannot fill etcd for the others.
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+#include <vector>
+
+#include "base/log.h"
+#include "cluster/cluster_service.h"
+
+namespace paravane::cluster {
+namespace {
+
+constexpr Duration kCurbed = std::chrono::minutes(10);
+constexpr Duration kLookEvery = std::chrono::minutes(1);
+constexpr Duration kLookSoon = std::chrono::seconds(5);  // while etcd is not as it should be
+
+Instant now() {
+  return std::chrono::steady_clock::now();
+}
+
+}  // namespace
+
+Instant ClusterService::keep_room() {
+  if (!authority_) return kNever;
+  for (const std::string& host : writes_.take_excessive()) {
+    if (Status done = authority_->curb(host); !done) {
+      tell_no_room(done);
+      continue;
+    }
+    forgiven_at_[host] = now() + kCurbed;
+    log::warn(
+        "cluster: host {} writes more into the inventory than a host needs, and writes no more for "
+        "10 minutes; if it is not yours any more: paravane cluster remove {}",
+        host, host);
+    next_look_for_room_ = now();
+  }
+  const std::set<std::string> curbed = authority_->curbed();
+  for (const std::string& host : curbed) {
+    const auto [at, fresh] = forgiven_at_.try_emplace(host, now() + kCurbed);  // since a restart
+    if (now() < at->second) continue;
+    at->second = now() + kLookEvery;
+    const Status done = authority_->forgive(host);
+    if (done) forgiven_at_.erase(host);
+    tell_no_room(done);
+  }
+  if (writes_.take_compaction()) tell_no_room(authority_->compact(member_->state().revision));
+  if (writes_.take_look()) {
+    next_look_for_room_ = std::min(next_look_for_room_, now() + kLookSoon);
+    looks_again_ = true;
+  }
+  if (now() >= next_look_for_room_) {
+    const Result<bool> made = authority_->make_room();
+    if (!made) tell_no_room(std::unexpected(made.error()));
+    // Once more after much was written: an etcd that is full just afterwards tells of no writes.
+    const bool is_well =
+        made && !*made && member_->state().connected && !std::exchange(looks_again_, false);
+    next_look_for_room_ = now() + (is_well ? kLookEvery : kLookSoon);
+  }
+  Instant next = next_look_for_room_;
+  for (const auto& [host, at] : forgiven_at_) next = std::min(next, at);
+  return next;
+}
+
+void ClusterService::tell_no_room(const Status& done) {
+  if (done || done.error().code == Errc::kIo) return;  // it is away, which is told elsewhere
+  if (const auto kept_back = no_room_.allow(now())) {
+    log::warn("cluster: room in etcd: {}{}", done.error().message, kept_back_note(*kept_back));
+  }
+}
+
+}  // namespace paravane::cluster

@@ -1,0 +1,106 @@
+#include "cluster/kept_inventory.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "cluster/cluster_files.h"
+#include "json/json_reader.h"
+#include "json/json_text.h"
+
+namespace paravane::cluster {
+
+using inventory::KeyValue;
+using inventory::Records;
+using inventory::SeenGeneration;
+using inventory::View;
+using nlohmann::json;
+
+namespace {
+
+constexpr std::uint64_t kMostRevision = INT64_MAX;
+
+SeenGeneration seen_of(const View& view) {
+  return {.number = view.generation.number,
+          .mark = std::string(view.generation.mark()),
+          .revision = view.revision};
+}
+
+// [key, value, create_revision, mod_revision]
+json print_entry(const KeyValue& pair) {
+  return json::array({pair.key, pair.value, pair.create_revision, pair.mod_revision});
+}
+
+bool read_entry(const json& entry, KeyValue& pair) {
+  if (!entry.is_array() || entry.size() != 4 || !entry[0].is_string() || !entry[1].is_string() ||
+      !entry[2].is_number_integer() || !entry[3].is_number_integer()) {
+    return false;
+  }
+  pair = {.key = entry[0].get<std::string>(),
+          .value = entry[1].get<std::string>(),
+          .create_revision = entry[2].get<std::int64_t>(),
+          .mod_revision = entry[3].get<std::int64_t>()};
+  return !pair.key.empty();
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const View>> KeptInventory::load() {
+  std::error_code unknown;
+  if (!std::filesystem::exists(file_, unknown) && !unknown) return nullptr;
+  const auto text = read_file(file_);
+  if (!text) return std::unexpected(text.error());
+  const auto damaged = [this] {
+    return fail(Errc::kInvalidArgument,
+                fmt::format("{} is damaged: until etcd is reached, this host knows no others",
+                            file_.string()));
+  };
+  const auto value = parse_json(*text);
+  if (!value || !value->is_object()) return damaged();
+  JsonReader reader(*value, "inventory");
+  const std::uint64_t revision = reader.need_number("revision", kMostRevision);
+  const json* keys = reader.array("keys");
+  if (!reader.finish_ignoring_unknown() || keys == nullptr) return damaged();
+  Records records;
+  for (const json& entry : *keys) {
+    KeyValue pair;
+    if (!read_entry(entry, pair)) return damaged();
+    records.put(std::move(pair));
+  }
+  auto view = records.build(static_cast<std::int64_t>(revision));
+  seen_ = seen_of(*view);
+  return view;
+}
+
+Status KeptInventory::keep(const Records& records, const View& view, Instant now) {
+  revision_ = view.revision;
+  const bool is_new =
+      view.generation.number != seen_.number || view.generation.mark() != seen_.mark;
+  due_ = is_new ? now : std::min(due_, std::max(now, written_ + kEvery));
+  if (is_new) seen_ = seen_of(view);
+  return step(records, now);
+}
+
+Status KeptInventory::step(const Records& records, Instant now) {
+  if (due_ == kNever || now < due_) return {};
+  due_ = kNever;
+  Status written = write(records, now);
+  if (!written) due_ = now + kEvery;  // a disk that is full
+  return written;
+}
+
+Status KeptInventory::write(const Records& records, Instant now) {
+  written_ = now;
+  json keys = json::array();
+  std::size_t bytes = 0;
+  for (const KeyValue& pair : records.entries()) {
+    bytes += pair.key.size() + pair.value.size();
+    if (bytes > kMostBytes) break;
+    keys.push_back(print_entry(pair));
+  }
+  return write_file(file_, print_json({{"revision", revision_}, {"keys", std::move(keys)}}) + "\n");
+}
+
+}  // namespace paravane::cluster

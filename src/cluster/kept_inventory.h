@@ -1,0 +1,49 @@
+// KeptInventory: what this host knew last of the cluster, on disk: so that after a restart it
+// finds the other hosts while etcd is away, and takes no etcd for good that came back older.
+//
+// Cluster thread.
+
+#pragma once
+
+#include <filesystem>
+#include <memory>
+
+#include "base/instant.h"
+#include "base/result.h"
+#include "inventory/generation.h"
+#include "inventory/view.h"
+
+namespace paravane::cluster {
+
+class KeptInventory {
+ public:
+  // Bytes of keys and values. Of more, claims of hosts are left out, which come again with etcd.
+  static constexpr std::size_t kMostBytes = std::size_t{64} << 20;
+  static constexpr std::chrono::seconds kEvery{10};
+
+  explicit KeptInventory(std::filesystem::path file) : file_(std::move(file)) {}
+
+  // Null: nothing was kept. Errors: kIo, kInvalidArgument (damaged; then it is as if nothing was).
+  Result<std::shared_ptr<const inventory::View>> load();
+
+  // The newest generation that was kept.
+  const inventory::SeenGeneration& seen() const { return seen_; }
+
+  // `records` show `view`, which continues seen(). Another generation is kept at once, anything
+  // else by step(). Errors: kIo.
+  Status keep(const inventory::Records& records, const inventory::View& view, Instant now);
+  // What is due. Errors: kIo.
+  Status step(const inventory::Records& records, Instant now);
+  Instant next_step() const { return due_; }
+
+ private:
+  Status write(const inventory::Records& records, Instant now);
+
+  std::filesystem::path file_;
+  inventory::SeenGeneration seen_;
+  std::int64_t revision_ = 0;  // of what is to be kept
+  Instant due_ = kNever;
+  Instant written_{};
+};
+
+}  // namespace paravane::cluster
