@@ -9,8 +9,8 @@
 
 namespace paravane::ethernet {
 
-// What the link had of IPv6 is gone; a kernel without IPv6 has nothing to turn off.
-// Errors: kIo (/proc/sys cannot be written, as in a container).
-Status turn_ipv6_off(const std::string& link);
+// What the link had of IPv6 is gone; a kernel without IPv6 has nothing to turn off. True: it
+// was on. Errors: kIo (/proc/sys cannot be written, as in a container).
+Result<bool> turn_ipv6_off(const std::string& link);
 
 }  // namespace paravane::ethernet

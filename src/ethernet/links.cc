@@ -16,12 +16,18 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <optional>
 #include <utility>
 
 #include "ethernet/rtnl_socket.h"
 
 namespace paravane::ethernet {
 namespace {
+
+// What forbid_ipv4() sets.
+constexpr std::uint32_t kNever = 8;   // arp_ignore
+constexpr std::uint32_t kStrict = 1;  // rp_filter: only from where the answer would go, which
+                                      // is never to an interface without an address
 
 std::string text_of(const nlattr* attribute) {
   if (attribute == nullptr) return {};
@@ -58,6 +64,22 @@ void read_link_info(const nlattr* info, Link& link) {
   link.filters_vlans = filtering != nullptr && nla_get_u8(filtering) != 0;
 }
 
+// A setting of IPv4 of one interface; nullopt: the kernel does not say.
+std::optional<std::uint32_t> ipv4_setting(const nlattr* families, std::size_t number) {
+  std::array<nlattr*, AF_INET + 1> family;
+  parse_nested(families, family);
+  std::array<nlattr*, IFLA_INET_MAX + 1> parts;
+  parse_nested(family[AF_INET], parts);
+  const nlattr* values = parts[IFLA_INET_CONF];
+  if (values == nullptr || nla_len(values) < static_cast<int>(number * sizeof(std::uint32_t))) {
+    return std::nullopt;
+  }
+  std::uint32_t value = 0;  // they are an array, and the first has number 1
+  const auto* bytes = static_cast<const std::uint8_t*>(nla_data(values));
+  std::memcpy(&value, bytes + (number - 1) * sizeof value, sizeof value);
+  return value;
+}
+
 std::vector<Link> read_links(const std::vector<nlmsghdr*>& headers) {
   std::vector<Link> links;
   for (nlmsghdr* header : headers) {
@@ -77,7 +99,10 @@ std::vector<Link> read_links(const std::vector<nlmsghdr*>& headers) {
               .loopback = (info->ifi_flags & IFF_LOOPBACK) != 0,
               .ethernet = info->ifi_type == ARPHRD_ETHER,
               .carrier = (info->ifi_flags & IFF_LOWER_UP) != 0,
+              .silent = ipv4_setting(parts[IFLA_AF_SPEC], IPV4_DEVCONF_ARP_IGNORE) == kNever &&
+                        ipv4_setting(parts[IFLA_AF_SPEC], IPV4_DEVCONF_RP_FILTER) == kStrict,
               .mac = mac_of(parts[IFLA_ADDRESS]),
+              .own_mac = mac_of(parts[IFLA_PERM_ADDRESS]),
               .parent = text_of(parts[IFLA_PARENT_DEV_NAME]),
               .parent_bus = text_of(parts[IFLA_PARENT_DEV_BUS_NAME])};
     read_link_info(parts[IFLA_LINKINFO], link);
@@ -270,9 +295,6 @@ Status Links::forbid_own_address(int index) {
 }
 
 Status Links::forbid_ipv4(int index) {
-  constexpr std::uint32_t kNever = 8;   // arp_ignore
-  constexpr std::uint32_t kStrict = 1;  // rp_filter: only from where the answer would go, which
-                                        // is never to an interface without an address
   Message message(RTM_NEWLINK, 0, AF_UNSPEC, index);
   message.nest(IFLA_AF_SPEC, [](Message& spec) {
     spec.nest(AF_INET, [](Message& ipv4) {

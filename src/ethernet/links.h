@@ -33,7 +33,9 @@ struct Link {
   bool ethernet = false;       // it carries frames with MAC addresses
   bool filters_vlans = false;  // a bridge
   bool carrier = false;        // up, and something is at the other end
+  bool silent = false;         // as after forbid_ipv4()
   std::string mac{};           // "02:00:00:00:00:01"; empty: it has none
+  std::string own_mac{};       // as it was made, for good; empty: it has none of its own
   // The device behind it ("0000:03:00.0") and its bus ("pci"); empty: it is the kernel's own.
   std::string parent{};
   std::string parent_bus{};

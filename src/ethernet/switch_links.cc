@@ -22,6 +22,26 @@ std::string probe_name() {
   return fmt::format("pvP{}", ::getpid());
 }
 
+// What is done to a link, as an operator reads it: that it cannot be, and that it was.
+struct Act {
+  const char* wish;
+  const char* deed;
+};
+constexpr Act kRemove{"remove it", "it is not wanted: removed"};
+constexpr Act kMakeBridge{"make the bridge", "it was gone: made anew"};
+constexpr Act kMakeTap{"make the tap",
+                       "it was gone: made anew. A VM that ran meanwhile reaches nobody through it "
+                       "until it is shut down and started again"};
+constexpr Act kMakePair{"make it", "it was gone: made anew"};
+constexpr Act kSilence{"silence it", "it answered ARP or took IPv4: silenced"};
+constexpr Act kSetMtu{"set the MTU", "it had another MTU: set"};
+constexpr Act kBringUp{"bring it up", "it was down: brought up"};
+constexpr Act kAttach{"put it on the bridge", "it was not on its bridge: put there"};
+constexpr Act kSetVlans{"set its VLANs", "it had other VLANs: set"};
+constexpr Act kTakeOff{"take it off the bridge", "it was on a bridge that is not its: taken off"};
+constexpr Act kTakeAddress{"take its address away", "it had another address: taken away"};
+constexpr Act kGiveAddress{"set its address", "it did not have its address: set"};
+
 // Ends the mark of that end of a pair which is on a bridge.
 constexpr const char* kPortOfPair = "+";
 
@@ -39,19 +59,21 @@ class Making {
   Making(Links& links, const std::string& mark, const WantedLinks& wanted)
       : links_(links), mark_(mark), wanted_(wanted) {}
 
-  Result<std::vector<LinkProblem>> run() {
+  Result<MadeLinks> run() {
     if (Status seen = look(); !seen) return std::unexpected(seen.error());
     remove_unwanted();
     make_missing();
     if (Status seen = look(); !seen) return std::unexpected(seen.error());
+    for (const WantedPort& uplink : wanted_.uplinks) find_uplink(uplink);
     for (const WantedBridge& bridge : wanted_.bridges) adjust_bridge(bridge);
     let_go();
     for (const WantedPort& tap : wanted_.taps) attach_ours(tap);
     for (const WantedOwn& own : wanted_.own) attach_ours(own.port);
-    for (const WantedPort& uplink : wanted_.uplinks) attach_uplink(uplink);
+    for (const auto& [uplink, nic] : uplinks_) attach_uplink(*uplink, *nic);
     if (Status adjusted = adjust_attached(); !adjusted) return std::unexpected(adjusted.error());
     for (const WantedOwn& own : wanted_.own) adjust_own(own);
-    return std::move(problems_);
+    made_.about = news_of_use();
+    return std::move(made_);
   }
 
  private:
@@ -111,12 +133,26 @@ class Making {
   }
 
   void complain(const std::string& link, std::string text) {
-    problems_.push_back({.link = link, .text = std::move(text)});
+    made_.problems.push_back({.link = link, .text = std::move(text)});
   }
-  // True: done. What was tried, in the words of an operator.
-  bool done(const std::string& link, const char* what, const Status& status) {
-    if (!status) complain(link, fmt::format("cannot {}: {}", what, status.error().message));
+  // True: done.
+  bool done(const std::string& link, const Act& act, const Status& status) {
+    if (status) {
+      made_.changes.push_back({.link = link, .text = act.deed});
+    } else {
+      complain(link, fmt::format("cannot {}: {}", act.wish, status.error().message));
+    }
     return status.has_value();
+  }
+  // `whose`: the link that the operator is told of.
+  void keep_ipv6_off(const std::string& link, const std::string& whose) {
+    const Result<bool> was_on = turn_ipv6_off(link);
+    if (!was_on) {
+      const std::string what = link == whose ? "it" : link;
+      complain(whose, fmt::format("cannot turn IPv6 off on {}: {}", what, was_on.error().message));
+    } else if (*was_on) {
+      made_.changes.push_back({.link = link, .text = "it spoke IPv6: turned off"});
+    }
   }
 
   void remove_unwanted() {
@@ -136,7 +172,7 @@ class Making {
       if (is_ours(link) && bridge != nullptr && bridge->vlan_aware != link.filters_vlans) {
         keep = false;
       }
-      const bool gone = !keep && done(link.name, "remove it", links_.remove(link.index));
+      const bool gone = !keep && done(link.name, kRemove, links_.remove(link.index));
       it = gone ? found_.erase(it) : std::next(it);
     }
   }
@@ -145,17 +181,17 @@ class Making {
     for (const WantedBridge& bridge : wanted_.bridges) {
       if (find(bridge.name) != nullptr) continue;
       const Status made = links_.add_bridge(bridge.name, bridge.vlan_aware);
-      if (done(bridge.name, "make the bridge", made)) sign(bridge.name, bridge.label);
+      if (done(bridge.name, kMakeBridge, made)) sign(bridge.name, bridge.label);
     }
     for (const WantedPort& tap : wanted_.taps) {
       if (find(tap.name) != nullptr) continue;
       const Status made = make_tap(tap.name, wanted_.tap_access);
-      if (done(tap.name, "make the tap", made)) sign(tap.name, tap.label);
+      if (done(tap.name, kMakeTap, made)) sign(tap.name, tap.label);
     }
     for (const WantedOwn& own : wanted_.own) {
       if (find(own.name) != nullptr) continue;
       const Status made = links_.add_pair(own.name, own.mac, own.port.name);
-      if (!done(own.name, "make it", made)) continue;
+      if (!done(own.name, kMakePair, made)) continue;
       sign(own.port.name, own.port.label + kPortOfPair);
       sign(own.name, own.port.label);
     }
@@ -167,11 +203,13 @@ class Making {
     if (!all) return;
     const auto made = std::ranges::find(*all, name, &Link::name);
     if (made == all->end()) return;
-    if (done(name, "mark it", links_.set_mark(made->index, mark_ + label))) {
+    const Status signed_now = links_.set_mark(made->index, mark_ + label);
+    if (signed_now) {
       // A kernel without IPv6 has no such thing to forbid.
       static_cast<void>(links_.forbid_own_address(made->index));
       return;
     }
+    complain(name, "cannot mark it: " + signed_now.error().message);
     static_cast<void>(links_.remove(made->index));
   }
 
@@ -194,15 +232,15 @@ class Making {
     }
     // Or others would learn this bridge for the addresses of our interfaces on it, and its MAC
     // address changes when a tap comes or goes; and guests would reach all of our addresses.
-    done(wanted.name, "silence it", links_.forbid_ipv4(bridge->index));
-    done(wanted.name, "turn IPv6 off on it", turn_ipv6_off(wanted.name));
+    if (!bridge->silent) done(wanted.name, kSilence, links_.forbid_ipv4(bridge->index));
+    keep_ipv6_off(wanted.name, wanted.name);
     adjust_size_and_state(*bridge, wanted.mtu);
     bridges_[wanted.name] = bridge->index;
   }
 
   void adjust_size_and_state(const Link& link, std::uint32_t mtu) {
-    if (link.mtu != mtu) done(link.name, "set the MTU", links_.set_mtu(link.index, mtu));
-    if (!link.up) done(link.name, "bring it up", links_.set_up(link.index));
+    if (link.mtu != mtu) done(link.name, kSetMtu, links_.set_mtu(link.index, mtu));
+    if (!link.up) done(link.name, kBringUp, links_.set_up(link.index));
   }
 
   void attach_ours(const WantedPort& wanted) {
@@ -214,16 +252,15 @@ class Making {
     const WantedBridge* bridge = wanted_bridge(wanted.port.bridge);
     if (link == nullptr || bridge == nullptr) return;
     // Told as the bridge's: what is on it may reach this host, and the interface is of use.
-    const std::string what = fmt::format("turn IPv6 off on {}", wanted.name);
-    done(bridge->name, what.c_str(), turn_ipv6_off(wanted.name));
+    keep_ipv6_off(wanted.name, bridge->name);
     adjust_size_and_state(*link, bridge->mtu);
     for (const Ipv4Interface& old : ipv4_[link->index]) {
       if (old == wanted.ipv4) continue;
-      done(wanted.name, "take its address away", links_.remove_address(link->index, old));
+      done(wanted.name, kTakeAddress, links_.remove_address(link->index, old));
     }
     if (!wanted.ipv4 || std::ranges::count(ipv4_[link->index], *wanted.ipv4) != 0) return;
     if (const auto why = why_not_address(*link, *wanted.ipv4)) return complain(wanted.name, *why);
-    done(wanted.name, "set its address", links_.add_address(link->index, *wanted.ipv4));
+    done(wanted.name, kGiveAddress, links_.add_address(link->index, *wanted.ipv4));
   }
 
   // What is sent to a network would take another way than it does now.
@@ -244,12 +281,11 @@ class Making {
   void attach(const Link& link, const WantedPort& wanted) {
     const auto bridge = bridges_.find(wanted.bridge);
     if (bridge == bridges_.end()) {
-      complain(link.name, fmt::format("its bridge {} is not there", wanted.bridge));
+      complain(wanted.name, fmt::format("its bridge {} is not there", wanted.bridge));
       return;
     }
-    const bool there =
-        link.master == bridge->second ||
-        done(link.name, "put it on the bridge", links_.set_master(link.index, bridge->second));
+    const bool there = link.master == bridge->second ||
+                       done(wanted.name, kAttach, links_.set_master(link.index, bridge->second));
     if (there) attached_.push_back({.link = &link, .wanted = &wanted});
   }
 
@@ -272,32 +308,76 @@ class Making {
     PortVlans vlans{.pvid = wanted.untagged, .untagged_by_vid = {}};
     for (const std::uint16_t vid : wanted.tagged) vlans.untagged_by_vid[vid] = false;
     if (wanted.untagged != 0) vlans.untagged_by_vid[wanted.untagged] = true;
-    return done(link.name, "set its VLANs",
+    if (vlans_[link.index] == vlans) return true;
+    return done(wanted.name, kSetVlans,
                 links_.set_port_vlans(link.index, vlans_[link.index], vlans));
   }
 
-  void attach_uplink(const WantedPort& wanted) {
+  // By its name, or else by what it was known by when it had that.
+  void find_uplink(const WantedPort& wanted) {
     const Link* nic = find(wanted.name);
-    if (nic == nullptr) return complain(wanted.name, "there is no such NIC on this host");
-    if (const auto why = why_not_uplink(*nic)) return complain(wanted.name, *why);
-    attach(*nic, wanted);
+    if (nic == nullptr) nic = find_renamed(wanted.name);
+    if (nic == nullptr) {
+      complain(wanted.name,
+               "there is no such NIC on this host. It is taken when it comes; if it has another "
+               "name now, put that into [network] uplinks of paravaned.toml, start the daemon "
+               "again, and say: paravane vds uplink SWITCH NIC");
+      return;
+    }
+    uplinks_.emplace_back(&wanted, nic);
+    made_.known[wanted.name] = {
+        .index = nic->index, .kind = nic->kind, .mac = nic->mac, .own_mac = nic->own_mac};
+    if (nic->name == wanted.name) return;
+    complain(wanted.name,
+             fmt::format("it is called {} now, and is used under that name until the daemon ends. "
+                         "Put {} into [network] uplinks of paravaned.toml, start the daemon "
+                         "again, and say: paravane vds uplink SWITCH {}",
+                         nic->name, nic->name, nic->name));
+  }
+
+  // The one NIC that it can be; nullptr: there is none, or more than one.
+  const Link* find_renamed(const std::string& name) {
+    const auto known = wanted_.known.find(name);
+    if (known == wanted_.known.end()) return nullptr;
+    made_.known[name] = known->second;
+    const Names names = names_of(wanted_.uplinks);
+    const Link* only = nullptr;
+    for (const auto& [called, link] : found_) {
+      if (names.contains(called) || !is_same_nic(link, known->second)) continue;
+      if (only != nullptr) return nullptr;
+      only = &link;
+    }
+    return only;
+  }
+
+  // Hardware has an address of its own. What shares another's or has none (VLANs, bonds, veth)
+  // is known while it is there, for then the kernel's number is its alone.
+  static bool is_same_nic(const Link& link, const NicIdentity& known) {
+    if (link.kind != known.kind || link.own_mac != known.own_mac) return false;
+    if (link.kind.empty() && !known.own_mac.empty()) return true;
+    return link.index == known.index && link.mac == known.mac;
+  }
+
+  void attach_uplink(const WantedPort& wanted, const Link& nic) {
+    if (const auto why = why_not_uplink(nic)) return complain(wanted.name, *why);
+    attach(nic, wanted);
   }
 
   // Its MTU and its addresses are its owner's.
   void adjust_uplink(const Link& nic, const WantedPort& wanted) {
-    if (!nic.up) done(nic.name, "bring it up", links_.set_up(nic.index));
+    if (!nic.up) done(wanted.name, kBringUp, links_.set_up(nic.index));
     const std::uint32_t mtu = wanted_bridge(wanted.bridge)->mtu;
     if (nic.mtu < mtu) {
       complain(
-          nic.name,
+          wanted.name,
           fmt::format("its MTU is {} and the switch's {}: longer frames are lost. Set it with: "
                       "ip link set {} mtu {}",
                       nic.mtu, mtu, nic.name, mtu));
     }
     if (const auto own = addresses_.find(nic.index); own != addresses_.end()) {
-      complain(nic.name, fmt::format("it has this host's address {}, which nobody reaches while "
-                                     "the NIC is in a switch",
-                                     fmt::join(own->second, ", ")));
+      complain(wanted.name, fmt::format("it has this host's address {}, which nobody reaches while "
+                                        "the NIC is in a switch",
+                                        fmt::join(own->second, ", ")));
     }
   }
 
@@ -314,18 +394,40 @@ class Making {
 
   // NICs on our bridges that are no longer to be there.
   void let_go() {
-    const Names uplinks = names_of(wanted_.uplinks);
     for (const auto& [name, link] : found_) {
-      if (link.master == 0 || is_ours(link) || uplinks.contains(name)) continue;
+      const bool wanted = std::ranges::any_of(
+          uplinks_, [index = link.index](const auto& one) { return one.second->index == index; });
+      if (link.master == 0 || is_ours(link) || wanted) continue;
       const Link* master = find(link.master);
       if (master == nullptr || !is_ours(*master)) continue;
       if (std::ranges::find(wanted_.given, name) != wanted_.given.end()) {
-        done(name, "take it off the bridge", links_.set_master(link.index, 0));
+        done(name, kTakeOff, links_.set_master(link.index, 0));
       } else {
         complain(master->name,
-                 fmt::format("{} is on it, which was not put there by Paravane", name));
+                 fmt::format("{} is on it, which was not put there by Paravane. Take it off with: "
+                             "ip link set {} nomaster",
+                             name, name));
       }
     }
+  }
+
+  // What is here and what is missed.
+  LinkFilter news_of_use() const {
+    LinkFilter filter;
+    const auto add_names = [&filter](const auto& wanted) {
+      for (const auto& one : wanted) filter.names.insert(one.name);
+    };
+    add_names(wanted_.bridges);
+    add_names(wanted_.taps);
+    add_names(wanted_.own);
+    for (const WantedOwn& own : wanted_.own) filter.names.insert(own.port.name);
+    filter.names.insert(wanted_.given.begin(), wanted_.given.end());
+    filter.strangers = uplinks_.size() < wanted_.uplinks.size();
+    for (const auto& [name, link] : found_) {
+      if (is_ours(link) || filter.names.contains(name)) filter.links.insert(link.index);
+    }
+    for (const auto& [wanted, nic] : uplinks_) filter.links.insert(nic->index);
+    return filter;
   }
 
   Links& links_;
@@ -337,7 +439,8 @@ class Making {
   std::map<int, std::vector<Ipv4Interface>> ipv4_;
   std::map<std::string, int> bridges_;  // those that are good, by name
   std::vector<Attached> attached_;
-  std::vector<LinkProblem> problems_;
+  std::vector<std::pair<const WantedPort*, const Link*>> uplinks_;  // those that are there
+  MadeLinks made_;
 };
 
 }  // namespace
@@ -360,7 +463,7 @@ Result<bool> bridges_filter_vlans(const std::string& mark) {
   return filters;
 }
 
-Result<std::vector<LinkProblem>> make_links(const std::string& mark, const WantedLinks& wanted) {
+Result<MadeLinks> make_links(const std::string& mark, const WantedLinks& wanted) {
   auto links = Links::open();
   if (!links) return std::unexpected(links.error());
   return Making(*links, mark, wanted).run();

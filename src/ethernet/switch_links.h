@@ -3,18 +3,21 @@
 // and by that it is known again and removed when it is no longer wanted. An interface
 // that it neither made nor was given is never changed, whatever its name.
 //
-// Nothing is remembered from call to call. Blocks for as long as the kernel takes.
+// Nothing is remembered from call to call but what the caller hands on. Blocks for as long as the
+// kernel takes.
 
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "base/ipv4_interface.h"
 #include "base/result.h"
+#include "ethernet/link_news.h"
 #include "ethernet/tap.h"
 
 namespace paravane::ethernet {
@@ -24,6 +27,8 @@ struct WantedBridge {
   std::string label;  // follows the mark in its alias
   std::uint32_t mtu = 1500;
   bool vlan_aware = false;
+
+  friend bool operator==(const WantedBridge&, const WantedBridge&) = default;
 };
 
 // On a bridge that is wanted too. The VLANs are for VLAN-aware bridges.
@@ -33,6 +38,8 @@ struct WantedPort {
   std::uint16_t untagged = 0;           // VLAN of frames without a tag, both ways; 0: none
   std::vector<std::uint16_t> tagged{};  // VLANs of frames with one
   std::string label{};                  // of a tap
+
+  friend bool operator==(const WantedPort&, const WantedPort&) = default;
 };
 
 // An interface of this host itself on a bridge: the far end of a pair whose near end is
@@ -42,7 +49,18 @@ struct WantedOwn {
   std::array<std::uint8_t, 6> mac{};
   std::optional<Ipv4Interface> ipv4{};
   WantedPort port;  // its label is that of both ends
+
+  friend bool operator==(const WantedOwn&, const WantedOwn&) = default;
 };
+
+// By what a NIC is known again when it is called otherwise.
+struct NicIdentity {
+  int index = 0;  // of the kernel's, until the NIC goes
+  std::string kind;
+  std::string mac;
+  std::string own_mac;  // outlives its going; empty: it has none of its own
+};
+using KnownNics = std::map<std::string, NicIdentity, std::less<>>;  // by the name that was given
 
 struct WantedLinks {
   std::vector<WantedBridge> bridges;
@@ -51,6 +69,7 @@ struct WantedLinks {
   std::vector<WantedPort> uplinks;  // NICs that are given
   std::vector<std::string> given;   // all NICs that are: these may also be let go
   TapAccess tap_access;
+  KnownNics known{};  // uplinks as they were once seen under their names
 };
 
 // What is not as it is wanted, or what an operator should know of a link.
@@ -59,12 +78,26 @@ struct LinkProblem {
   std::string text;
 };
 
+// What was done to a link, in words: "it was down: brought up".
+struct LinkChange {
+  std::string link;
+  std::string text;
+};
+
+struct MadeLinks {
+  std::vector<LinkProblem> problems;
+  std::vector<LinkChange> changes;
+  KnownNics known;   // of the uplinks, for the next time
+  LinkFilter about;  // whose news may ask for a next time
+};
+
 // Whether bridges of this kernel filter VLANs: by making one, under the mark.
 // Errors: kIo.
 Result<bool> bridges_filter_vlans(const std::string& mark);
 
 // `mark` begins the alias of all that it makes, and of nothing else that anybody makes.
+// What is as it is wanted is not touched, so that nobody hears news of it.
 // Errors: kIo (nothing can be seen, and nothing was changed).
-Result<std::vector<LinkProblem>> make_links(const std::string& mark, const WantedLinks& wanted);
+Result<MadeLinks> make_links(const std::string& mark, const WantedLinks& wanted);
 
 }  // namespace paravane::ethernet

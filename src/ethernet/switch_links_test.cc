@@ -27,9 +27,19 @@ class SwitchLinksTest : public testing::Test {
     wanted_.given = {"nic"};
   }
   std::vector<LinkProblem> make(const std::string& mark = "paravane:1:") {
-    auto problems = make_links(mark, wanted_);
-    EXPECT_TRUE(problems) << problems.error().message;
-    return problems ? *problems : std::vector<LinkProblem>();
+    auto made = make_links(mark, wanted_);
+    EXPECT_TRUE(made) << made.error().message;
+    if (!made) return {};
+    made_ = std::move(*made);
+    wanted_.known = made_.known;
+    return made_.problems;
+  }
+  // What was done at the last time, as "link: what".
+  std::vector<std::string> changes() const {
+    std::vector<std::string> texts;
+    for (const LinkChange& change : made_.changes)
+      texts.push_back(change.link + ": " + change.text);
+    return texts;
   }
   void want_uplink() { wanted_.uplinks = {{.name = "nic", .bridge = "pvs-lan"}}; }
   static auto problem(const std::string& link, const std::string& text) {
@@ -41,6 +51,7 @@ class SwitchLinksTest : public testing::Test {
 
   OwnNetwork network_;
   WantedLinks wanted_;
+  MadeLinks made_;
 };
 
 TEST_F(SwitchLinksTest, MakesWhatIsWantedOnce) {
@@ -56,6 +67,75 @@ TEST_F(SwitchLinksTest, MakesWhatIsWantedOnce) {
   EXPECT_TRUE(network_.ip_shows("link show dev pv-db1", "alias paravane:1:db1"));
   EXPECT_FALSE(network_.ip_shows("link show dev nic", "alias"));
   EXPECT_FALSE(network_.ip_shows("-6 address", "fe80::1"));
+}
+
+// Who follows the interfaces would look again for ever.
+TEST_F(SwitchLinksTest, TouchesNothingThatIsAsItIsWanted) {
+  wanted_.bridges[0].vlan_aware = *bridges_filter_vlans("paravane:1:");
+  wanted_.own = {{.name = "vmk1",
+                  .mac = {2, 0, 0, 0, 0, 7},
+                  .ipv4 = Ipv4Interface{.address = 0x0A070001, .prefix = 24},
+                  .port = {.name = "vmk1-port", .bridge = "pvs-lan", .untagged = 5, .label = "vmk1"}}};
+  want_uplink();
+  EXPECT_THAT(make(), IsEmpty());
+  EXPECT_THAT(changes(), testing::Not(IsEmpty()));
+  auto news = LinkNews::open();
+  ASSERT_TRUE(news);
+  make();  // now that links have come up
+  EXPECT_THAT(changes(), IsEmpty());
+  LinkFilter anything{.strangers = true, .addresses = true};
+  news->take(anything);
+  make();
+  EXPECT_THAT(changes(), IsEmpty());
+  EXPECT_FALSE(news->take(anything));
+}
+
+TEST_F(SwitchLinksTest, TellsWhatItHasMended) {
+  want_uplink();
+  make();
+  for (const auto& [broken, told] : {
+           std::pair("link set nic nomaster", "nic: it was not on its bridge: put there"),
+           std::pair("link set nic down", "nic: it was down: brought up"),
+           std::pair("link set pvs-lan down", "pvs-lan: it was down: brought up"),
+           std::pair("link set pv-db1 nomaster", "pv-db1: it was not on its bridge: put there"),
+           std::pair("link set pv-db1 mtu 1300", "pv-db1: it had another MTU: set"),
+           std::pair("link del pvs-lan", "pvs-lan: it was gone: made anew"),
+           std::pair("link del pv-db1", "pv-db1: it was gone: made anew"),
+       }) {
+    ASSERT_TRUE(network_.ip(broken)) << broken;
+    EXPECT_THAT(make(), IsEmpty()) << broken;
+    EXPECT_THAT(changes(), testing::Contains(HasSubstr(told))) << broken;
+    EXPECT_TRUE(is_on("pv-db1", "pvs-lan") && is_on("nic", "pvs-lan")) << broken;
+    make();
+    EXPECT_THAT(changes(), IsEmpty()) << broken;
+  }
+}
+
+TEST_F(SwitchLinksTest, FindsAnUplinkThatIsCalledOtherwiseNowAndSaysSo) {
+  want_uplink();
+  make();
+  ASSERT_TRUE(network_.ip("link set nic down"));
+  ASSERT_TRUE(network_.ip("link set nic name ens5"));
+  ASSERT_TRUE(network_.ip("link set ens5 nomaster"));
+  EXPECT_THAT(make(), ElementsAre(problem("nic", "it is called ens5 now")));
+  EXPECT_TRUE(is_on("ens5", "pvs-lan"));
+  EXPECT_TRUE(network_.ip_shows("link show dev ens5", ",UP"));
+  EXPECT_THAT(make(), ElementsAre(problem("nic", "it is called ens5 now")));
+  EXPECT_THAT(changes(), IsEmpty());
+  ASSERT_TRUE(network_.ip("link set ens5 down"));
+  ASSERT_TRUE(network_.ip("link set ens5 name nic"));
+  EXPECT_THAT(make(), IsEmpty());
+}
+
+// The name alone was given, and what has it now is another.
+TEST_F(SwitchLinksTest, TakesNoOtherNicForOneThatIsGone) {
+  want_uplink();
+  make();
+  ASSERT_TRUE(network_.ip("link del nic"));
+  ASSERT_TRUE(network_.ip("link add ens5 type veth peer name far5"));
+  EXPECT_THAT(make(), ElementsAre(problem("nic", "there is no such NIC on this host")));
+  EXPECT_FALSE(is_on("ens5", "pvs-lan"));
+  EXPECT_TRUE(made_.about.strangers);  // it may come back as anything
 }
 
 TEST_F(SwitchLinksTest, ThisHostIsNotReachedByItsBridges) {

@@ -12,7 +12,6 @@
 #include "base/log.h"
 #include "base/signals.h"
 #include "privsep/machine_line.h"
-#include "privsep/switch_line.h"
 #include "settings/config_file.h"
 
 namespace paravane::keeper {
@@ -41,14 +40,14 @@ ExitStatus judge(int wait_status) {
 }  // namespace
 
 Keeper::Keeper(pid_t engine, privsep::ProcessLink link, Notifier notifier, Settings settings,
-               std::unique_ptr<privsep::SwitchMaker> switches,
+               std::unique_ptr<LocalSwitches> switches,
                std::unique_ptr<privsep::MachineLooker> machine)
     : engine_(engine),
       link_(std::move(link)),
       notifier_(std::move(notifier)),
       settings_(std::move(settings)),
       etcd_(settings_.config, settings_.account),
-      switches_(std::move(switches)),
+      local_switches_(std::move(switches)),
       machine_(std::move(machine)) {}
 
 ExitStatus Keeper::run() {
@@ -63,6 +62,7 @@ ExitStatus Keeper::run() {
     }
     sockets_->drop_late(now());
     etcd_.step(now());
+    if (switches_) switches_->step(now());
     if (std::exchange(noted_, false)) std::this_thread::sleep_for(kPause);
   }
   return *ended_;
@@ -70,7 +70,8 @@ ExitStatus Keeper::run() {
 
 // Until something is due without news; nullopt: nothing.
 std::optional<Duration> Keeper::pause() const {
-  const Instant next = std::min(sockets_->next_deadline(), etcd_.next_step());
+  Instant next = std::min(sockets_->next_deadline(), etcd_.next_step());
+  if (switches_) next = std::min(next, switches_->next_step());
   if (next == kNever) return std::nullopt;
   return std::max(next - now(), Duration{});
 }
@@ -79,6 +80,13 @@ Status Keeper::watch() {
   auto loop = EventLoop::create();
   if (!loop) return std::unexpected(loop.error());
   loop_ = std::move(*loop);
+  if (local_switches_) {
+    switches_ = std::make_unique<SwitchFollower>(
+        *loop_, std::move(local_switches_), !settings_.config.cluster.address.empty(),
+        [this](std::string news) {
+          link_.send({.kind = privsep::Note::Kind::kSwitchNews, .text = std::move(news)});
+        });
+  }
   sockets_ = std::make_unique<SocketMaker>(
       *loop_,
       SocketMakerConfig{
@@ -135,7 +143,7 @@ void Keeper::on_notes() {
   if (heard.status) notifier_.status(*heard.status);
   if (heard.switch_plan && switches_) {
     link_.send({.kind = privsep::Note::Kind::kSwitchReport,
-                .text = privsep::answer_plan(*heard.switch_plan, *switches_)});
+                .text = switches_->answer(*heard.switch_plan, now())});
   }
   if (heard.machine_question && machine_) {
     link_.send({.kind = privsep::Note::Kind::kMachineReport,
@@ -167,7 +175,8 @@ bool Keeper::take_note(Heard& heard) {
     case privsep::Note::Kind::kLogLevel:
     case privsep::Note::Kind::kSocket:
     case privsep::Note::Kind::kSwitchReport:
-    case privsep::Note::Kind::kMachineReport: break;  // not the engine's to say
+    case privsep::Note::Kind::kMachineReport:
+    case privsep::Note::Kind::kSwitchNews: break;  // not the engine's to say
   }
   return true;
 }

@@ -1,8 +1,9 @@
 // Keeper: the process of paravaned that keeps its rights. It parses nothing that a
 // guest, a VMM, a peer or an API client sends: it has made the engine, passes
 // signals on, reads the operator's settings again, speaks with the service manager,
-// makes the engine's sockets to other hosts and the switches of this one, looks what
-// devices it has, keeps etcd running, and ends when the engine has ended.
+// makes the engine's sockets to other hosts and the switches of this one, which it keeps as
+// they are to be, looks what devices it has, keeps etcd running, and ends when the engine has
+// ended.
 
 #pragma once
 
@@ -18,9 +19,9 @@
 #include "keeper/etcd_service.h"
 #include "keeper/notify.h"
 #include "keeper/socket_maker.h"
+#include "keeper/switch_follower.h"
 #include "privsep/machine_looker.h"
 #include "privsep/process_link.h"
-#include "privsep/switch_maker.h"
 
 namespace paravane::keeper {
 
@@ -36,7 +37,7 @@ class Keeper {
   // sees what this host has.
   // REQUIRES: SIGTERM, SIGINT, SIGHUP and SIGCHLD are blocked.
   Keeper(pid_t engine, privsep::ProcessLink link, Notifier notifier, Settings settings,
-         std::unique_ptr<privsep::SwitchMaker> switches = nullptr,
+         std::unique_ptr<LocalSwitches> switches = nullptr,
          std::unique_ptr<privsep::MachineLooker> machine = nullptr);
 
   // Returns the engine's exit status when it has ended.
@@ -65,9 +66,10 @@ class Keeper {
   Notifier notifier_;
   Settings settings_;
   EtcdService etcd_;
-  std::unique_ptr<privsep::SwitchMaker> switches_;
+  std::unique_ptr<LocalSwitches> local_switches_;  // until watch()
   std::unique_ptr<privsep::MachineLooker> machine_;
   std::unique_ptr<EventLoop> loop_;
+  std::unique_ptr<SwitchFollower> switches_;  // null: nobody makes any
   std::unique_ptr<SocketMaker> sockets_;
   UniqueFd signals_;
   bool noted_ = false;  // since the last pause

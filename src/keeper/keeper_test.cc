@@ -16,6 +16,7 @@
 #include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "base/signals.h"
 #include "privsep/switch_line.h"
@@ -24,16 +25,19 @@ namespace paravane::keeper {
 namespace {
 
 // Makes nothing, and says how often it was asked.
-class CountingMaker final : public privsep::SwitchMaker {
+class CountingMaker final : public LocalSwitches {
  public:
   explicit CountingMaker(int& times) : times_(times) {}
   privsep::SwitchReport make(const privsep::SwitchPlan& plan) override {
     ++times_;
     return {.problem = plan.switches.empty() ? "nothing" : plan.switches[0].name};
   }
+  std::vector<Ipv4Interface> addresses() const override { return {}; }
+  const ethernet::LinkFilter& about() const override { return about_; }
 
  private:
   int& times_;
+  ethernet::LinkFilter about_;
 };
 
 class KeeperTest : public testing::Test {
@@ -54,7 +58,7 @@ class KeeperTest : public testing::Test {
 
   // The engine is this function.
   ExitStatus keep(const std::function<void()>& engine,
-                  std::unique_ptr<privsep::SwitchMaker> switches = nullptr) {
+                  std::unique_ptr<LocalSwitches> switches = nullptr) {
     const pid_t child = ::fork();
     if (child == 0) {
       engine();

@@ -184,6 +184,59 @@ void sort_in(const privsep::SwitchPlan& plan, const std::vector<ethernet::LinkPr
   }
 }
 
+// The switch that a link is of; empty: of none.
+std::string switch_of(const std::string& link, const privsep::SwitchPlan& plan,
+                      const privsep::SwitchReport& report) {
+  for (std::size_t i = 0; i < plan.switches.size(); ++i) {
+    const std::vector<std::string>& bridges = report.switches[i].bridges;
+    if (link == plan.switches[i].uplink || std::ranges::count(bridges, link) != 0) {
+      return plan.switches[i].name;
+    }
+  }
+  for (const privsep::SwitchPlan::Tap& tap : plan.taps) {
+    if (model::tap_name(tap.vm, tap.adapter) == link) return tap.vds;
+  }
+  for (const privsep::SwitchPlan::Vmknic& vmknic : plan.vmknics) {
+    if (link == vmknic.name || link == model::vmknic_port_name(vmknic.name)) return vmknic.vds;
+  }
+  return {};
+}
+
+template <typename T>
+const T* find_link(const std::vector<T>& wanted, const std::string& name) {
+  const auto found = std::ranges::find(wanted, name, &T::name);
+  return found == wanted.end() ? nullptr : &*found;
+}
+
+template <typename T>
+bool same(const std::vector<T>& one, const std::vector<T>& other, const std::string& name) {
+  const T* here = find_link(one, name);
+  const T* there = find_link(other, name);
+  return here == nullptr ? there == nullptr : there != nullptr && *here == *there;
+}
+
+// Whether a link is wanted now as it was before: what was done to it was then done to it by
+// somebody else first.
+bool as_before(const std::string& link, const ethernet::WantedLinks& before,
+               const ethernet::WantedLinks& now) {
+  const auto on_same_bridge = [&](const std::string& bridge) {
+    return same(before.bridges, now.bridges, bridge);
+  };
+  if (!on_same_bridge(link)) return false;
+  for (const auto& ports : {&ethernet::WantedLinks::taps, &ethernet::WantedLinks::uplinks}) {
+    if (!same(before.*ports, now.*ports, link)) return false;
+    const ethernet::WantedPort* port = find_link(now.*ports, link);
+    if (port != nullptr && !on_same_bridge(port->bridge)) return false;
+  }
+  for (const std::vector<ethernet::WantedOwn>* all : {&before.own, &now.own}) {
+    for (const ethernet::WantedOwn& own : *all) {
+      if (own.name != link && own.port.name != link) continue;
+      if (!same(before.own, now.own, own.name) || !on_same_bridge(own.port.bridge)) return false;
+    }
+  }
+  return true;
+}
+
 }  // namespace
 
 SwitchLayout lay_out(const privsep::SwitchPlan& plan, const SwitchBuilderConfig& config,
@@ -199,9 +252,22 @@ privsep::SwitchReport SwitchBuilder::make(const privsep::SwitchPlan& plan) {
     vlan_aware_ = *known;
   }
   SwitchLayout layout = lay_out(plan, config_, vlan_aware_.value_or(false));
-  auto problems = ethernet::make_links(config_.mark, layout.links);
-  if (!problems) return {.problem = "cannot see the interfaces: " + problems.error().message};
-  sort_in(plan, *problems, layout.report);
+  layout.links.known = std::move(last_.known);
+  auto made = ethernet::make_links(config_.mark, layout.links);
+  last_.known = std::move(layout.links.known);
+  if (!made) return {.problem = "cannot see the interfaces: " + made.error().message};
+  sort_in(plan, made->problems, layout.report);
+  for (const ethernet::LinkChange& change : made->changes) {
+    if (!made_before_ || !as_before(change.link, last_, layout.links)) continue;
+    layout.report.mended.push_back({.vds = switch_of(change.link, plan, layout.report),
+                                    .interface = change.link,
+                                    .text = change.text});
+  }
+  made_before_ = true;
+  last_ = std::move(layout.links);
+  last_.known = std::move(made->known);
+  about_ = std::move(made->about);
+  about_.addresses = !config_.management_address.empty();
   addresses_.clear();
   for (const privsep::SwitchPlan::Vmknic& vmknic : plan.vmknics) {
     if (vmknic.ipv4) addresses_.push_back(*vmknic.ipv4);

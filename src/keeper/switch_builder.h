@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "ethernet/switch_links.h"
-#include "privsep/switch_maker.h"
+#include "keeper/local_switches.h"
 
 namespace paravane::keeper {
 
@@ -35,12 +35,13 @@ struct SwitchLayout {
 SwitchLayout lay_out(const privsep::SwitchPlan& plan, const SwitchBuilderConfig& config,
                      bool vlan_aware);
 
-class SwitchBuilder final : public privsep::SwitchMaker {
+class SwitchBuilder final : public LocalSwitches {
  public:
   explicit SwitchBuilder(SwitchBuilderConfig config) : config_(std::move(config)) {}
 
   privsep::SwitchReport make(const privsep::SwitchPlan& plan) override;
   std::vector<Ipv4Interface> addresses() const override { return addresses_; }
+  const ethernet::LinkFilter& about() const override { return about_; }
 
  private:
   std::optional<privsep::SwitchReport::Management> find_management() const;
@@ -48,6 +49,9 @@ class SwitchBuilder final : public privsep::SwitchMaker {
   SwitchBuilderConfig config_;
   std::optional<bool> vlan_aware_;  // once it is known
   std::vector<Ipv4Interface> addresses_;
+  ethernet::LinkFilter about_;
+  ethernet::WantedLinks last_;  // of the last time that all could be seen
+  bool made_before_ = false;    // and whether there was one
 };
 
 // "paravane:1f3a99c0:": the same for a state directory every time, and another for

@@ -114,6 +114,22 @@ struct SwitchStatus {
   friend bool operator==(const SwitchStatus&, const SwitchStatus&) = default;
 };
 
+// An interface of this host that was as a switch wants it, was not any more, and is again.
+struct MendedLink {
+  std::string vds{};  // whose it is; empty: no switch's
+  std::string interface;
+  std::string text;  // what was wrong and was done, in words
+
+  friend bool operator==(const MendedLink&, const MendedLink&) = default;
+};
+
+struct SwitchRepair {
+  std::vector<MendedLink> mended{};
+  std::vector<SwitchStatus> switches{};  // all, as they are afterwards, in the order of names
+
+  friend bool operator==(const SwitchRepair&, const SwitchRepair&) = default;
+};
+
 struct PortGroupStatus {
   PortGroup spec;
   std::vector<std::string> adapters{};  // of this host's VMs: "db1", "db1/2"

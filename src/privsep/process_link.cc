@@ -20,13 +20,13 @@ struct Ancillary {
 
 std::size_t max_text(Note::Kind kind) {
   const bool is_long = kind == Note::Kind::kSwitchPlan || kind == Note::Kind::kSwitchReport ||
-                       kind == Note::Kind::kMachineReport;
+                       kind == Note::Kind::kMachineReport || kind == Note::Kind::kSwitchNews;
   return is_long ? Note::kMaxLongText : Note::kMaxText;
 }
 
 Note read_note(std::string_view packet) {
   const auto kind = static_cast<Note::Kind>(packet[0]);
-  if (kind > Note::Kind::kMachineReport) return {};
+  if (kind > Note::Kind::kSwitchNews) return {};
   Note note{.kind = kind, .text = std::string(packet.substr(1, max_text(kind)))};
   // The service manager reads lines, the log too.
   std::ranges::replace_if(note.text, [](char c) { return c < ' ' || c > '~'; }, '?');

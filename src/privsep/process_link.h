@@ -32,6 +32,7 @@ struct Note {
     kSwitchReport = 10,     // keeper: the answer to each plan
     kMachineQuestion = 11,  // engine: what this host has (privsep/machine_line.h)
     kMachineReport = 12,    // keeper: the answer to each question
+    kSwitchNews = 13,       // keeper: unasked, how the switches of the last plan are now
   };
   static constexpr std::size_t kMaxText = 255;  // bytes; what is longer is cut
   static constexpr std::size_t kMaxLongText = std::size_t{97} * 1024;  // of plans and reports

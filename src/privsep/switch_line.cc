@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <string>
+#include <utility>
 
 namespace paravane::privsep {
 namespace {
@@ -29,6 +30,15 @@ SwitchReport SwitchLine::make(const SwitchPlan& plan) {
   if (!answer) return {.problem = answer.error().message};
   Result<SwitchReport> report = parse_switch_report(*answer);
   return report ? std::move(*report) : SwitchReport{.problem = report.error().message};
+}
+
+Result<SwitchLine::News> SwitchLine::read_news(std::string_view text) const {
+  const NumberedText numbered = split_number(text);
+  Result<SwitchReport> report = parse_switch_report(numbered.text);
+  if (!report) return std::unexpected(report.error());
+  News news{.mended = std::exchange(report->mended, {}), .report = {}};
+  if (numbered.number == std::to_string(next_ - 1)) news.report = std::move(*report);
+  return news;
 }
 
 std::string answer_plan(std::string_view text, SwitchMaker& maker) {

@@ -2,11 +2,14 @@
 // A plan goes out and its report is waited for; what else the keeper says meanwhile is
 // handed on.
 //
-// Control thread only.
+// Control thread only. The keeper follows: keeper/switch_follower.h.
 
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
 
 #include "privsep/keeper_question.h"
 #include "privsep/switch_maker.h"
@@ -20,6 +23,14 @@ class SwitchLine final : public SwitchMaker {
       : keeper_(keeper), other_note_(std::move(other_note)) {}
 
   SwitchReport make(const SwitchPlan& plan) override;
+
+  // What the keeper found and mended unasked, from the text of its note. `report` nullopt: it
+  // is of an earlier plan, and only what was mended counts. Errors: kInvalidArgument.
+  struct News {
+    std::vector<model::MendedLink> mended;
+    std::optional<SwitchReport> report;
+  };
+  Result<News> read_news(std::string_view text) const;
 
  private:
   const ProcessLink& keeper_;

@@ -102,6 +102,27 @@ TEST_F(SwitchLineTest, CarriesALongPlanWhole) {
   EXPECT_THAT(maker_.plans, testing::ElementsAre(plan));
 }
 
+TEST_F(SwitchLineTest, ReadsNewsOfTheLastPlanAlone) {
+  const std::jthread keeper = keep({});
+  line().make(one_switch());
+  const std::string report =
+      "paravane-switch-report 1;switch lan plain;problem x;mended lan pvs-lan it was down;";
+  const std::vector<model::MendedLink> mended = {
+      {.vds = "lan", .interface = "pvs-lan", .text = "it was down"}};
+  const auto news = line().read_news("1 " + report);
+  ASSERT_TRUE(news) << news.error().message;
+  EXPECT_EQ(news->mended, mended);
+  ASSERT_TRUE(news->report);
+  EXPECT_THAT(news->report->switches[0].problems, testing::ElementsAre("x"));
+  EXPECT_TRUE(news->report->mended.empty());
+  // A plan has gone out since: how things were is of no use, what was done is.
+  const auto late = line().read_news("0 " + report);
+  ASSERT_TRUE(late);
+  EXPECT_EQ(late->mended, mended);
+  EXPECT_FALSE(late->report);
+  EXPECT_FALSE(line().read_news("1 junk"));
+}
+
 TEST_F(SwitchLineTest, APlanThatBreaksARuleIsNotMade) {
   for (const char* text : {"", "1", "1 ", "1 junk", "junk", "1 paravane-switch-plan 1;switch;",
                            "99999999999999999999999999999 paravane-switch-plan 1;"}) {

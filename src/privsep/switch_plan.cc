@@ -243,6 +243,10 @@ std::string print(const SwitchReport& report) {
                     model::format_mac(management->mac), management->mtu,
                     ipv4_word(management->ipv4)));
   }
+  for (const model::MendedLink& mended : report.mended) {
+    add(fmt::format("mended {} {} {}", mended.vds.empty() ? kNothing : mended.vds,
+                    clean(mended.interface), clean(mended.text)));
+  }
   return text;
 }
 
@@ -271,6 +275,11 @@ Result<SwitchReport> parse_switch_report(std::string_view text) {
                                .mac = words.mac(),
                                .mtu = words.number(),
                                .ipv4 = words.ipv4()};
+        } else if (kind == "mended") {
+          std::string vds = words.name();
+          if (vds == kNothing) vds.clear();
+          report.mended.push_back(
+              {.vds = std::move(vds), .interface = words.name(), .text = words.rest()});
         } else {
           return false;
         }

@@ -91,6 +91,7 @@ struct SwitchReport {
   std::vector<Switch> switches{};
   std::vector<Tap> taps{};
   std::vector<Vmknic> vmknics{};
+  std::vector<model::MendedLink> mended{};  // of what the plan before it wanted too
   std::optional<Management> management{};  // nullopt: none has it
   std::string problem{};                   // why nothing could be done; empty: it was
 
@@ -105,7 +106,7 @@ Result<std::string> print(const SwitchPlan& plan);
 // Errors: kInvalidArgument.
 Result<SwitchPlan> parse_switch_plan(std::string_view text);
 
-// What is too long is cut: problems of taps first.
+// What is too long is cut: what was mended first, then problems of taps.
 std::string print(const SwitchReport& report);
 // Errors: kInvalidArgument.
 Result<SwitchReport> parse_switch_report(std::string_view text);

@@ -94,6 +94,8 @@ TEST(SwitchReport, ComesBackAsItWas) {
                     .problems = {"eth1: there is no such NIC on this host", "another"}},
                    {.name = "dmz", .form = model::SwitchForm::kVlanAware}},
       .taps = {{.vm = "db1", .adapter = 2, .problem = "pv-db1.2: cannot make the tap"}},
+      .mended = {{.vds = "lan", .interface = "pvs-lan", .text = "it was down: brought up"},
+                 {.interface = "pv-gone", .text = "it is not wanted: removed"}},
       .problem = ""};
   const auto again = parse_switch_report(print(report));
   ASSERT_TRUE(again) << again.error().message;
@@ -118,7 +120,7 @@ TEST(SwitchReport, IsCutWhereItIsTooLong) {
 TEST(SwitchReport, RefusesJunk) {
   const std::string head = "paravane-switch-report 1;";
   for (const char* bad : {"switch lan", "switch lan x", "bridge b", "problem p", "tap", "tap a",
-                          "tap a x y", "junk"}) {
+                          "tap a x y", "mended", "mended lan", "junk"}) {
     EXPECT_FALSE(parse_switch_report(head + bad + ";")) << bad;
   }
 }

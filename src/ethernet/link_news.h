@@ -1,0 +1,44 @@
+// LinkNews: what the kernel tells, unasked, of the interfaces of this network namespace and
+// their addresses: that something about one is another, never what. Whoever hears it looks.
+// LinkFilter: whose news matter.
+//
+// Needs no right. Never waits. One thread.
+
+#pragma once
+
+#include <cstdint>
+#include <set>
+#include <string>
+
+#include "base/result.h"
+#include "base/unique_fd.h"
+
+namespace paravane::ethernet {
+
+struct LinkFilter {
+  std::set<std::string, std::less<>> names{};  // whoever has one of them, or gets it
+  std::set<int> links{};                       // these, whatever they are called, and their ports
+  bool strangers = false;                      // any interface: one that is missed may be it
+  bool addresses = false;                      // of any interface, not of `links` alone
+
+  friend bool operator==(const LinkFilter&, const LinkFilter&) = default;
+};
+
+class LinkNews {
+ public:
+  // Errors: kIo.
+  static Result<LinkNews> open();
+
+  // Readable when there are some. Ours.
+  int fd() const { return socket_.get(); }
+
+  // Takes what has come, up to a bound; true: some of it matters, or some was lost.
+  bool take(const LinkFilter& filter);
+
+ private:
+  explicit LinkNews(UniqueFd socket) : socket_(std::move(socket)) {}
+
+  UniqueFd socket_;
+};
+
+}  // namespace paravane::ethernet
