@@ -138,11 +138,20 @@ class Making {
   // True: done.
   bool done(const std::string& link, const Act& act, const Status& status) {
     if (status) {
-      made_.changes.push_back({.link = link, .text = act.deed});
+      note(link, act.deed);
     } else {
       complain(link, fmt::format("cannot {}: {}", act.wish, status.error().message));
     }
     return status.has_value();
+  }
+  // Once for each link: of what is made anew all else is new too.
+  void note(const std::string& link, const char* deed) {
+    const auto known = std::ranges::find(made_.changes, link, &LinkChange::link);
+    if (known == made_.changes.end()) {
+      made_.changes.push_back({.link = link, .text = deed});
+    } else if (!new_.contains(link)) {
+      known->text += fmt::format("; {}", deed);
+    }
   }
   // `whose`: the link that the operator is told of.
   void keep_ipv6_off(const std::string& link, const std::string& whose) {
@@ -151,7 +160,7 @@ class Making {
       const std::string what = link == whose ? "it" : link;
       complain(whose, fmt::format("cannot turn IPv6 off on {}: {}", what, was_on.error().message));
     } else if (*was_on) {
-      made_.changes.push_back({.link = link, .text = "it spoke IPv6: turned off"});
+      note(link, "it spoke IPv6: turned off");
     }
   }
 
@@ -203,6 +212,7 @@ class Making {
     if (!all) return;
     const auto made = std::ranges::find(*all, name, &Link::name);
     if (made == all->end()) return;
+    new_.insert(name);
     const Status signed_now = links_.set_mark(made->index, mark_ + label);
     if (signed_now) {
       // A kernel without IPv6 has no such thing to forbid.
@@ -440,6 +450,7 @@ class Making {
   std::map<std::string, int> bridges_;  // those that are good, by name
   std::vector<Attached> attached_;
   std::vector<std::pair<const WantedPort*, const Link*>> uplinks_;  // those that are there
+  Names new_;                                                       // made by us just now
   MadeLinks made_;
 };
 

@@ -84,7 +84,7 @@ Status Keeper::watch() {
     switches_ = std::make_unique<SwitchFollower>(
         *loop_, std::move(local_switches_), !settings_.config.cluster.address.empty(),
         [this](std::string news) {
-          link_.send({.kind = privsep::Note::Kind::kSwitchNews, .text = std::move(news)});
+          return link_.send({.kind = privsep::Note::Kind::kSwitchNews, .text = std::move(news)});
         });
   }
   sockets_ = std::make_unique<SocketMaker>(

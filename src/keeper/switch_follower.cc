@@ -11,9 +11,14 @@
 #include "privsep/switch_line.h"
 
 namespace paravane::keeper {
+namespace {
+
+constexpr std::size_t kMaxUntold = 256;  // while the engine reads nothing
+
+}  // namespace
 
 SwitchFollower::SwitchFollower(EventLoop& loop, std::unique_ptr<LocalSwitches> switches,
-                               bool always, std::function<void(std::string)> tell)
+                               bool always, std::function<bool(std::string)> tell)
     : loop_(loop), switches_(std::move(switches)), always_(always), tell_(std::move(tell)) {}
 
 SwitchFollower::~SwitchFollower() {
@@ -57,10 +62,18 @@ void SwitchFollower::step(Instant now) {
   if (news_) news_->take(switches_->about());
   heard_.reset();
   const privsep::SwitchReport before = told_;
-  const privsep::SwitchReport report = make(privsep::SwitchPlan(*plan_));
+  privsep::SwitchReport report = make(privsep::SwitchPlan(*plan_));
   listen();
-  if (report.mended.empty() && told_ == before) return;
-  tell_(fmt::format("{} {}", number_, privsep::print(report)));
+  untold_.insert(untold_.end(), report.mended.begin(), report.mended.end());
+  untold_.resize(std::min(untold_.size(), kMaxUntold));
+  if (untold_.empty() && told_ == before) return;
+  report.mended = untold_;
+  if (tell_(fmt::format("{} {}", number_, privsep::print(report)))) {
+    untold_.clear();
+  } else {
+    told_ = before;  // and once more at the next look
+    heard_ = now;
+  }
 }
 
 void SwitchFollower::follow(bool wanted) {

@@ -31,9 +31,9 @@ class SwitchFollower final : private privsep::SwitchMaker {
   static constexpr Duration kSlow = std::chrono::seconds(30);          // without any news
 
   // `always`: also while the plan has no switch, for an address that this host should have.
-  // `tell`: the text of a note. `loop` outlives us.
+  // `tell`: the text of a note; false: it could not be said now. `loop` outlives us.
   SwitchFollower(EventLoop& loop, std::unique_ptr<LocalSwitches> switches, bool always,
-                 std::function<void(std::string)> tell);
+                 std::function<bool(std::string)> tell);
   ~SwitchFollower() override;
 
   // The answer to a plan, both as texts of notes. The plan is a stranger's.
@@ -54,10 +54,11 @@ class SwitchFollower final : private privsep::SwitchMaker {
   EventLoop& loop_;
   const std::unique_ptr<LocalSwitches> switches_;
   const bool always_;
-  const std::function<void(std::string)> tell_;
+  const std::function<bool(std::string)> tell_;
   std::string number_;                       // of the last plan that was made
   std::optional<privsep::SwitchPlan> plan_;  // nullopt: there is nothing to follow
   privsep::SwitchReport told_;
+  std::vector<model::MendedLink> untold_;  // what was mended since
   std::optional<ethernet::LinkNews> news_;
   bool listening_ = false;
   bool deaf_ = false;             // there are no news to be had, which is said once

@@ -57,9 +57,11 @@ class SwitchFollowerTest : public testing::Test {
   }
   void follow(std::unique_ptr<LocalSwitches> switches, bool always = false) {
     follower_.reset();
-    follower_ = std::make_unique<SwitchFollower>(
-        *loop_, std::move(switches), always,
-        [this](const std::string& news) { told_.push_back(news); });
+    follower_ = std::make_unique<SwitchFollower>(*loop_, std::move(switches), always,
+                                                 [this](const std::string& news) {
+                                                   if (hears_) told_.push_back(news);
+                                                   return hears_;
+                                                 });
   }
   // Takes what the kernel has told by now. How often it was heard.
   int hear() {
@@ -72,6 +74,7 @@ class SwitchFollowerTest : public testing::Test {
   OwnNetwork network_;
   std::unique_ptr<EventLoop> loop_;
   CountingSwitches* switches_ = nullptr;
+  bool hears_ = true;  // whoever is told
   std::vector<std::string> told_;
   std::unique_ptr<SwitchFollower> follower_;
 };
@@ -160,6 +163,22 @@ TEST_F(SwitchFollowerTest, APlanThatIsRefusedLeavesTheLastOneFollowed) {
   switches_->report.problem = "x";
   follower_->step(start + SwitchFollower::kSlow);
   EXPECT_THAT(told_, ElementsAre(testing::StartsWith("7 ")));
+}
+
+TEST_F(SwitchFollowerTest, WhatCouldNotBeToldIsToldLater) {
+  const Instant start = now();
+  follower_->answer(kPlan, start);
+  hears_ = false;
+  switches_->report.problem = "x";
+  switches_->report.mended = {{.vds = "lan", .interface = "nic", .text = "it was down"}};
+  follower_->step(start + SwitchFollower::kSlow);
+  hears_ = true;
+  switches_->report.mended.clear();
+  EXPECT_EQ(follower_->next_step(), start + SwitchFollower::kSlow + SwitchFollower::kApart);
+  follower_->step(follower_->next_step());
+  ASSERT_EQ(told_.size(), 1u);
+  EXPECT_THAT(told_[0], HasSubstr("failed x;"));
+  EXPECT_THAT(told_[0], HasSubstr("mended lan nic it was down;"));
 }
 
 TEST_F(SwitchFollowerTest, FollowsAnAddressWithoutAnySwitch) {
