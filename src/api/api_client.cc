@@ -192,12 +192,16 @@ model::ApiResult<model::SwitchStatus> ApiClient::remove_switch_host(const std::s
                switch_status_from_json);
 }
 
-model::ApiResult<std::vector<model::SwitchStatus>> ApiClient::repair_switches() {
+model::ApiResult<std::vector<model::SwitchStatus>> ApiClient::list_switches() {
   return parse(call("GET", "/v1/vds"), switch_list_from_json);
 }
 
-model::ApiResult<model::SwitchStatus> ApiClient::repair_switch(const std::string& name) {
+model::ApiResult<model::SwitchStatus> ApiClient::find_switch(const std::string& name) {
   return parse(call("GET", "/v1/vds/" + name), switch_status_from_json);
+}
+
+model::ApiResult<model::SwitchRepair> ApiClient::repair_switches() {
+  return parse(call("POST", "/v1/repair"), switch_repair_from_json);
 }
 
 model::ApiResult<model::PortGroupStatus> ApiClient::create_port_group(

@@ -53,8 +53,9 @@ class ApiClient final : public model::Management, public model::ClusterManagemen
                                                           const model::SwitchHost& host) override;
   model::ApiResult<model::SwitchStatus> remove_switch_host(const std::string& vds,
                                                            const std::string& host) override;
-  model::ApiResult<std::vector<model::SwitchStatus>> repair_switches() override;
-  model::ApiResult<model::SwitchStatus> repair_switch(const std::string& name) override;
+  model::ApiResult<std::vector<model::SwitchStatus>> list_switches() override;
+  model::ApiResult<model::SwitchStatus> find_switch(const std::string& name) override;
+  model::ApiResult<model::SwitchRepair> repair_switches() override;
   model::ApiResult<model::PortGroupStatus> create_port_group(
       const model::PortGroup& group) override;
   model::ApiResult<void> delete_port_group(const std::string& name) override;

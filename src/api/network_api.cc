@@ -20,6 +20,7 @@ constexpr std::string_view kSwitches = "/v1/vds";
 constexpr std::string_view kSwitchPrefix = "/v1/vds/";
 constexpr std::string_view kHosts = "/hosts";  // after the switch's name
 constexpr std::string_view kHostPrefix = "/hosts/";
+constexpr std::string_view kRepair = "/v1/repair";
 constexpr std::string_view kPortGroups = "/v1/portgroups";
 constexpr std::string_view kPortGroupPrefix = "/v1/portgroups/";
 
@@ -32,7 +33,7 @@ ApiResponse respond_list(const char* key, const model::ApiResult<std::vector<T>>
 }
 
 ApiResponse switches(model::NetworkManagement& management, const ApiRequest& request) {
-  if (request.method == "GET") return respond_list("vds", management.repair_switches());
+  if (request.method == "GET") return respond_list("vds", management.list_switches());
   if (request.method != "POST") return method_not_allowed(request);
   const auto vds = read_body(request, switch_from_json);
   if (!vds) return invalid(vds.error().message);
@@ -41,7 +42,7 @@ ApiResponse switches(model::NetworkManagement& management, const ApiRequest& req
 
 ApiResponse one_switch(model::NetworkManagement& management, const ApiRequest& request,
                        const std::string& name) {
-  if (request.method == "GET") return respond_with(management.repair_switch(name));
+  if (request.method == "GET") return respond_with(management.find_switch(name));
   if (request.method == "DELETE") return respond_done(management.delete_switch(name));
   if (request.method != "PATCH") return method_not_allowed(request);
   const auto mtu = read_body(request, mtu_from_json);
@@ -88,6 +89,11 @@ ApiResponse below_switch(model::NetworkManagement& management, const ApiRequest&
                          .remedy = kSeeDocs});
 }
 
+ApiResponse repair(model::NetworkManagement& management, const ApiRequest& request) {
+  if (request.method != "POST") return method_not_allowed(request);
+  return respond_with(management.repair_switches());
+}
+
 ApiResponse port_groups(model::NetworkManagement& management, const ApiRequest& request) {
   if (request.method == "GET") return respond_list("portgroups", management.list_port_groups());
   if (request.method != "POST") return method_not_allowed(request);
@@ -111,8 +117,10 @@ std::optional<ApiResponse> handle_network_request(model::NetworkManagement& mana
   const std::string& path = request.path;
   const bool about_switch = path == kSwitches || path.starts_with(kSwitchPrefix);
   const bool about_group = path == kPortGroups || path.starts_with(kPortGroupPrefix);
-  if (!about_switch && !about_group) return std::nullopt;
+  const bool about_repair = path == kRepair;
+  if (!about_switch && !about_group && !about_repair) return std::nullopt;
   if (const auto problem = query_problem(request, {})) return invalid(*problem);
+  if (about_repair) return repair(management, request);
   if (path == kSwitches) return switches(management, request);
   if (path == kPortGroups) return port_groups(management, request);
   if (about_switch) return below_switch(management, request, path.substr(kSwitchPrefix.size()));

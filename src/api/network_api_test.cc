@@ -49,6 +49,20 @@ TEST_F(NetworkApiTest, MakesShowsAndDeletesASwitch) {
   EXPECT_EQ(refused("GET", "/v1/vds/lan"), "not_found");
 }
 
+TEST_F(NetworkApiTest, AQuestionMendsNothingAndARepairSaysWhatItDid) {
+  call("POST", "/v1/vds", R"({"name":"lan"})");
+  call("GET", "/v1/vds");
+  call("GET", "/v1/vds/lan");
+  EXPECT_EQ(management_.repairs, 0u);
+  const json repaired = call("POST", "/v1/repair");
+  EXPECT_EQ(status_, 200);
+  EXPECT_EQ(management_.repairs, 1u);
+  EXPECT_EQ(repaired.at("mended"),
+            json::parse(R"([{"interface":"pvs-lan","text":"it was down","vds":"lan"}])"));
+  EXPECT_EQ(repaired.at("vds").size(), 1u);
+  EXPECT_EQ(refused("GET", "/v1/repair"), "method_not_allowed");
+}
+
 TEST_F(NetworkApiTest, ChangesTheHostsOfASwitch) {
   call("POST", "/v1/vds", R"({"name":"lan"})");
   const json added = call("POST", "/v1/vds/lan/hosts", R"({"host":"h1","uplink":"eth1"})");

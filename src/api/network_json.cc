@@ -104,6 +104,16 @@ json to_json(const model::SwitchStatus& status) {
   return result;
 }
 
+json to_json(const model::SwitchRepair& repair) {
+  json mended = json::array();
+  for (const model::MendedLink& link : repair.mended) {
+    mended.push_back({{"vds", link.vds}, {"interface", link.interface}, {"text", link.text}});
+  }
+  json switches = json::array();
+  for (const model::SwitchStatus& vds : repair.switches) switches.push_back(to_json(vds));
+  return {{"mended", std::move(mended)}, {"vds", std::move(switches)}};
+}
+
 json to_json(const model::PortGroupStatus& status) {
   json result = to_json(status.spec);
   result["adapters"] = status.adapters;
@@ -172,6 +182,31 @@ Result<model::PortGroupStatus> port_group_status_from_json(const json& value) {
   status.adapters = read_texts(reader, "adapters");
   if (Status good = reader.finish_ignoring_unknown(); !good) return std::unexpected(good.error());
   return status;
+}
+
+Result<model::SwitchRepair> switch_repair_from_json(const json& value) {
+  JsonReader reader(value, "repair");
+  model::SwitchRepair repair;
+  if (const json* mended = reader.array("mended"); mended != nullptr) {
+    for (const json& element : *mended) {
+      JsonReader link(element, "mended");
+      repair.mended.push_back({.vds = link.text("vds").value_or(""),
+                               .interface = link.need_text("interface"),
+                               .text = link.need_text("text")});
+      if (Status good = link.finish_ignoring_unknown(); !good) {
+        return std::unexpected(good.error());
+      }
+    }
+  }
+  if (const json* switches = reader.array("vds"); switches != nullptr) {
+    for (const json& element : *switches) {
+      auto vds = switch_status_from_json(element);
+      if (!vds) return std::unexpected(vds.error());
+      repair.switches.push_back(std::move(*vds));
+    }
+  }
+  if (Status good = reader.finish_ignoring_unknown(); !good) return std::unexpected(good.error());
+  return repair;
 }
 
 }  // namespace paravane::api

@@ -18,6 +18,7 @@ nlohmann::json to_json(const model::PortGroup& group);
 nlohmann::json to_json(const model::SwitchHost& host);
 nlohmann::json to_json(const model::SwitchStatus& status);
 nlohmann::json to_json(const model::PortGroupStatus& status);
+nlohmann::json to_json(const model::SwitchRepair& repair);
 
 // Strict: unknown keys are refused and the value's own check holds afterwards.
 // Errors: kInvalidArgument.
@@ -36,5 +37,6 @@ Result<std::uint32_t> mtu_from_json(const nlohmann::json& value);
 // Lenient about unknown keys: the daemon may be newer than its client.
 Result<model::SwitchStatus> switch_status_from_json(const nlohmann::json& value);
 Result<model::PortGroupStatus> port_group_status_from_json(const nlohmann::json& value);
+Result<model::SwitchRepair> switch_repair_from_json(const nlohmann::json& value);
 
 }  // namespace paravane::api

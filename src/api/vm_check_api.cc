@@ -13,17 +13,16 @@ namespace {
 model::ApiResult<model::VmCheckFacts> gather(model::Management& management,
                                              model::ClusterManagement* cluster,
                                              const std::string& name) {
-  if (const auto known = management.find_vm(name); !known) return std::unexpected(known.error());
+  auto vm = management.find_vm(name);
+  if (!vm) return std::unexpected(vm.error());
   const auto status = management.status();
   if (!status) return std::unexpected(status.error());
-  auto switches = management.repair_switches();
+  auto switches = management.list_switches();
   if (!switches) return std::unexpected(switches.error());
   const auto groups = management.list_port_groups();
   if (!groups) return std::unexpected(groups.error());
   auto configuration = management.vmkernel_configuration();
   if (!configuration) return std::unexpected(configuration.error());
-  auto vm = management.find_vm(name);  // as it is after the repair
-  if (!vm) return std::unexpected(vm.error());
   model::VmCheckFacts facts{.vm = std::move(*vm),
                             .host = status->host,
                             .switches = std::move(*switches),

@@ -23,7 +23,7 @@ ExitStatus no_such_switch(const std::string& name, const std::vector<text::TextR
 
 ExitStatus run_list(const std::string& name, const Context& context) {
   api::ApiClient client = context.client();
-  const auto switches = client.repair_switches();
+  const auto switches = client.list_switches();
   if (!switches) return report(switches.error(), client);
   const auto groups = client.list_port_groups();
   if (!groups) return report(groups.error(), client);

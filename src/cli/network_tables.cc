@@ -36,6 +36,19 @@ text::TextTable switch_table(const std::vector<model::SwitchStatus>& switches) {
   return table;
 }
 
+text::TextTable repair_table(const model::SwitchRepair& repair) {
+  text::TextTable table({"VDS", "Interface", "Result", "What"});
+  for (const model::MendedLink& link : repair.mended) {
+    table.add({or_dash(link.vds), link.interface, std::string("mended"), link.text});
+  }
+  for (const model::SwitchStatus& vds : repair.switches) {
+    for (const std::string& problem : vds.problems) {
+      table.add({vds.spec.name, std::string("-"), std::string("problem"), problem});
+    }
+  }
+  return table;
+}
+
 text::TextTable port_group_table(const std::vector<model::PortGroupStatus>& groups) {
   text::TextTable table({"Name", "VDS", "VLAN", "Adapters"});
   for (const model::PortGroupStatus& group : groups) {

@@ -24,6 +24,16 @@ TEST(SwitchTable, HasARowForEachHostAndSaysHowItIsOnThisOne) {
             "new,1500,-,-,-,-,-,\n");
 }
 
+TEST(RepairTable, SaysWhatWasMendedAndWhatCouldNotBe) {
+  const model::SwitchRepair repair{
+      .mended = {{.vds = "lan", .interface = "pvs-lan", .text = "it was down: brought up"}},
+      .switches = {{.spec = {.name = "lan"}, .host = "h1", .problems = {"nic: gone"}}}};
+  EXPECT_EQ(repair_table(repair).print(text::TableFormat::kCsv),
+            "VDS,Interface,Result,What\n"
+            "lan,pvs-lan,mended,it was down: brought up\n"
+            "lan,-,problem,nic: gone\n");
+}
+
 TEST(PortGroupTable, NamesTheAdaptersThatLiveThere) {
   EXPECT_EQ(port_group_table(
                 {{.spec = {.name = "a", .vds = "lan", .vlan = 10}, .adapters = {"db1", "db1/2"}},

@@ -1,4 +1,4 @@
-// paravane vds create, set, delete, list, add-host, remove-host, uplink.
+// paravane vds create, set, delete, list, repair, add-host, remove-host, uplink.
 
 #include <fmt/format.h>
 
@@ -60,9 +60,17 @@ ExitStatus run_delete(const VdsOptions& options, const Context& context) {
 
 ExitStatus run_list(const Context& context) {
   api::ApiClient client = context.client();
-  const auto switches = client.repair_switches();
+  const auto switches = client.list_switches();
   if (!switches) return report(switches.error(), client);
   fmt::print("{}", switch_table(*switches).print(context.format));
+  return ExitStatus::kOk;
+}
+
+ExitStatus run_repair(const Context& context) {
+  api::ApiClient client = context.client();
+  const auto repair = client.repair_switches();
+  if (!repair) return report(repair.error(), client);
+  fmt::print("{}", repair_table(*repair).print(context.format));
   return ExitStatus::kOk;
 }
 
@@ -205,6 +213,15 @@ void add_vds_commands(CLI::App& parent, Run& run) {
       "  paravane vds list\n"
       "  paravane vds list --formatter=json");
   list->callback([&run] { run = run_list; });
+  CLI::App* repair = vds->add_subcommand(
+      "repair", "Mend what of the switches on this host is not as it is to be, and say what");
+  repair->footer(
+      "The daemon does so by itself when an interface changes. What it cannot mend is listed as a\n"
+      "problem; nothing is listed where all is well.\n"
+      "Examples:\n"
+      "  paravane vds repair\n"
+      "  paravane vds repair --formatter=json");
+  repair->callback([&run] { run = run_repair; });
   add_host_commands(*vds, run);
 }
 

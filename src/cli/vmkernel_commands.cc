@@ -72,7 +72,7 @@ ExitStatus run_rdma_list(const Context& context) {
   if (!configuration) return report(configuration.error(), client);
   const auto devices = client.list_rdma_devices();
   if (!devices) return report(devices.error(), client);
-  const auto switches = client.repair_switches();
+  const auto switches = client.list_switches();
   if (!switches) return report(switches.error(), client);
   fmt::print("{}",
              rdma_vmknic_table(*devices, configuration->vmknics, *switches).print(context.format));

@@ -52,7 +52,7 @@ model::ApiResult<void> ClusterDoor::change(Act act) {
 
 model::ApiResult<model::SwitchStatus> ClusterDoor::change_switch(const std::string& name, Act act) {
   if (auto done = change(std::move(act)); !done) return std::unexpected(done.error());
-  return repair_switch(name);
+  return find_switch(name);
 }
 
 model::ApiResult<model::SwitchStatus> ClusterDoor::create_switch(

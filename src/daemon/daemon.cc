@@ -241,6 +241,7 @@ void Daemon::take_note(privsep::ProcessLink::NoteWithSocket received) {
   const privsep::Note& note = received.note;
   if (note.kind == privsep::Note::Kind::kSocket)
     dialer_.on_answer(note.text, std::move(received.socket));
+  if (note.kind == privsep::Note::Kind::kSwitchNews) on_switch_news(note.text);
   if (note.kind != privsep::Note::Kind::kLogLevel) return;
   spdlog::set_level(spdlog::level::from_str(note.text));
   log::info("log level is {}; other settings need a restart", note.text);
@@ -248,6 +249,19 @@ void Daemon::take_note(privsep::ProcessLink::NoteWithSocket received) {
       {.type = "settings.changed",
        .fields = {{"log_level", note.text}},
        .text = fmt::format("the settings were read again; the log level is {}", note.text)});
+}
+
+// Later, since a change may be under way whose answer from the keeper is waited for.
+void Daemon::on_switch_news(const std::string& text) {
+  mailbox_->post([this, text] {
+    if (!host_) return;
+    auto news = switches_.read_news(text);
+    if (news) {
+      host_->on_switch_news(std::move(*news));
+    } else {
+      log::error("news of the switches of this host: {}", news.error().message);
+    }
+  });
 }
 
 std::string Daemon::summary() const {

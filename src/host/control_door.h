@@ -76,11 +76,14 @@ class ControlDoor : public model::Management {
                                                            const std::string& host) override {
     return carry([this, vds, host] { return host_.remove_switch_host(vds, host); });
   }
-  model::ApiResult<std::vector<model::SwitchStatus>> repair_switches() override {
-    return carry([this] { return host_.repair_switches(); });
+  model::ApiResult<std::vector<model::SwitchStatus>> list_switches() override {
+    return carry([this] { return host_.list_switches(); });
   }
-  model::ApiResult<model::SwitchStatus> repair_switch(const std::string& name) override {
-    return carry([this, name] { return host_.repair_switch(name); });
+  model::ApiResult<model::SwitchStatus> find_switch(const std::string& name) override {
+    return carry([this, name] { return host_.find_switch(name); });
+  }
+  model::ApiResult<model::SwitchRepair> repair_switches() override {
+    return carry([this] { return host_.repair_switches(); });
   }
   model::ApiResult<model::VmkernelConfiguration> vmkernel_configuration() override {
     return carry([this] { return host_.vmkernel_configuration(); });

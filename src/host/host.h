@@ -120,11 +120,14 @@ class Host final : public model::Management, public metrics::MetricsSource {
                                                            const std::string& host) override {
     return network_->remove_switch_host(vds, host);
   }
-  model::ApiResult<std::vector<model::SwitchStatus>> repair_switches() override {
-    return network_->repair_switches();
+  model::ApiResult<std::vector<model::SwitchStatus>> list_switches() override {
+    return network_->list_switches();
   }
-  model::ApiResult<model::SwitchStatus> repair_switch(const std::string& name) override {
-    return network_->repair_switch(name);
+  model::ApiResult<model::SwitchStatus> find_switch(const std::string& name) override {
+    return network_->find_switch(name);
+  }
+  model::ApiResult<model::SwitchRepair> repair_switches() override {
+    return network_->repair_switches();
   }
   model::ApiResult<model::PortGroupStatus> create_port_group(
       const model::PortGroup& group) override {
@@ -164,6 +167,9 @@ class Host final : public model::Management, public metrics::MetricsSource {
   // Names of the VMs with a VMM at one of their adapters, in order. Empty also
   // when the worker does not answer.
   std::vector<std::string> attached_vms();
+
+  // What the keeper has found of the switches on this host, and mended, unasked.
+  void on_switch_news(privsep::SwitchLine::News news) { network_->on_news(std::move(news)); }
 
   // ---- What the cluster tells ----
   // What the cluster looks like now; null: there is none, or nothing is known of it yet.

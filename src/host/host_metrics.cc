@@ -43,7 +43,8 @@ model::ApiResult<metrics::MetricsSnapshot> Host::gather_metrics(Instant now) {
   metrics::MetricsSnapshot snapshot{.status = *its_status,
                                     .max_vms = config_.config.vfio_user.max_vms,
                                     .vms = {},
-                                    .groups = std::move(*groups)};
+                                    .groups = std::move(*groups),
+                                    .switches = network_->metrics()};
   std::set<model::AdapterName> there;
   for (const auto& [name, vm] : vms_) {
     metrics::VmMetrics& metrics =

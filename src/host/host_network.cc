@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <ranges>
 #include <utility>
 
@@ -35,26 +36,6 @@ class NothingToMake final : public privsep::SwitchMaker {
   privsep::SwitchReport report_;
 };
 
-void log_problems(const privsep::SwitchReport& now, const privsep::SwitchReport& before) {
-  if (!now.problem.empty() && now.problem != before.problem) {
-    log::warn("switches of this host: {}", now.problem);
-  }
-  for (const privsep::SwitchReport::Switch& vds : now.switches) {
-    const auto old =
-        std::ranges::find(before.switches, vds.name, &privsep::SwitchReport::Switch::name);
-    if (old != before.switches.end() && old->problems == vds.problems) continue;
-    for (const std::string& problem : vds.problems) log::warn("switch {}: {}", vds.name, problem);
-  }
-  if (now.vmknics != before.vmknics) {
-    for (const privsep::SwitchReport::Vmknic& one : now.vmknics)
-      log::warn("{}: {}", one.name, one.problem);
-  }
-  if (now.taps == before.taps) return;
-  for (const privsep::SwitchReport::Tap& tap : now.taps) {
-    log::warn("{}: {}", to_string(model::AdapterName{tap.vm, tap.adapter}), tap.problem);
-  }
-}
-
 void log_created(const model::PortGroup& group) {
   log::info("port group {}: created, switch {}, VLAN {}", group.name, group.vds, group.vlan);
 }
@@ -66,7 +47,8 @@ HostNetwork::HostNetwork(HostNetworkConfig config, store::NetworkInventory& inve
     : config_(std::move(config)),
       inventory_(inventory),
       uses_(std::move(uses)),
-      own_name_(config_.host) {}
+      own_name_(config_.host),
+      teller_(config_.tell) {}
 
 model::ApiResult<void> HostNetwork::load() {
   auto network = inventory_.read_network();
@@ -142,6 +124,7 @@ model::ApiResult<NetworkChange> HostNetwork::draft(
   config.maker = &maker;
   config.changed = {};
   config.applied = {};
+  config.tell = {};
   HostNetwork draft(std::move(config), writes, uses_);
   draft.network_ = network_;
   draft.report_ = report_;
@@ -246,11 +229,23 @@ privsep::SwitchPlan HostNetwork::plan() const {
   return plan;
 }
 
-void HostNetwork::apply() {
+std::vector<model::MendedLink> HostNetwork::apply() {
   if (config_.changed) config_.changed(network_);
   privsep::SwitchReport report{.problem = "nobody makes switches on this host"};
   if (config_.maker != nullptr) report = config_.maker->make(plan());
-  log_problems(report, report_);
+  std::vector<model::MendedLink> mended = std::exchange(report.mended, {});
+  teller_.on_mended(mended, std::chrono::steady_clock::now());
+  take(std::move(report));
+  return mended;
+}
+
+void HostNetwork::on_news(privsep::SwitchLine::News news) {
+  teller_.on_mended(news.mended, std::chrono::steady_clock::now());
+  if (news.report) take(std::move(*news.report));
+}
+
+void HostNetwork::take(privsep::SwitchReport report) {
+  teller_.on_report(report, report_, std::chrono::steady_clock::now());
   report_ = std::move(report);
   if (config_.applied) config_.applied();
 }
@@ -277,22 +272,6 @@ model::ApiResult<void> HostNetwork::check_vmknic(const model::Vmknic& vmknic) co
   return {};
 }
 
-model::VmknicStatus HostNetwork::status_of(const model::Vmknic& vmknic) const {
-  model::VmknicStatus status{.spec = vmknic, .interface = vmknic.name};
-  const auto group = find_on_this_host(vmknic.port_group);
-  if (!group) {
-    status.problem = group.error().message;
-    return status;
-  }
-  status.vds = group->vds;
-  status.mtu = network_.switches.at(group->vds).mtu;
-  status.problem = report_.problem;
-  for (const privsep::SwitchReport::Vmknic& one : report_.vmknics) {
-    if (one.name == vmknic.name) status.problem = one.problem;
-  }
-  return status;
-}
-
 std::string HostNetwork::vmknic_in(const std::string& port_group) const {
   for (const model::Vmknic& vmknic : vmknics()) {
     if (vmknic.port_group == port_group) return vmknic.name;
@@ -312,18 +291,6 @@ model::ApiResult<void> HostNetwork::check_use(const PortUse& use) const {
     return model::refuse(model::ApiErrorCode::kExists,
                          fmt::format("{} is the tap of {}", tap, to_string(other.adapter)),
                          "Choose another name for the VM.");
-  }
-  return {};
-}
-
-std::string HostNetwork::tap_problem(const PortUse& use) const {
-  if (use.port_group.empty()) return {};
-  if (!network_.port_groups.contains(use.port_group)) {
-    return fmt::format("there is no port group {}", use.port_group);
-  }
-  if (!report_.problem.empty()) return report_.problem;
-  for (const privsep::SwitchReport::Tap& tap : report_.taps) {
-    if (tap.vm == use.adapter.vm && tap.adapter == use.adapter.number) return tap.problem;
   }
   return {};
 }
@@ -455,35 +422,10 @@ model::ApiResult<model::SwitchStatus> HostNetwork::remove_switch_host(const std:
   return put(*vds);
 }
 
-model::ApiResult<std::vector<model::SwitchStatus>> HostNetwork::repair_switches() {
-  apply();
-  std::vector<model::SwitchStatus> list;
-  list.reserve(network_.switches.size());
-  for (const auto& [name, vds] : network_.switches) list.push_back(status_of(vds));
-  return list;
-}
-
-model::ApiResult<model::SwitchStatus> HostNetwork::repair_switch(const std::string& name) {
-  const auto vds = model::find_switch(network_, name);
-  if (!vds) return std::unexpected(vds.error());
-  apply();
-  return status_of(*vds);
-}
-
-model::SwitchStatus HostNetwork::status_of(const model::DistributedSwitch& vds) const {
-  model::SwitchStatus status{.spec = vds, .host = config_.host};
-  for (const auto& [name, group] : network_.port_groups) {
-    if (group.vds == vds.name) status.port_groups.push_back(name);
-  }
-  if (!vds.hosts.contains(config_.host)) return status;
-  if (!report_.problem.empty()) status.problems.push_back(report_.problem);
-  const auto made =
-      std::ranges::find(report_.switches, vds.name, &privsep::SwitchReport::Switch::name);
-  if (made == report_.switches.end()) return status;
-  status.form = made->form;
-  status.bridges = made->bridges;
-  status.problems.insert(status.problems.end(), made->problems.begin(), made->problems.end());
-  return status;
+model::ApiResult<model::SwitchRepair> HostNetwork::repair_switches() {
+  model::SwitchRepair repair{.mended = apply()};
+  repair.switches = *list_switches();
+  return repair;
 }
 
 model::ApiResult<model::PortGroupStatus> HostNetwork::create_port_group(
@@ -524,29 +466,6 @@ model::ApiResult<void> HostNetwork::delete_port_group(const std::string& name) {
   apply();
   if (!view_) log::info("port group {}: deleted", name);
   return {};
-}
-
-model::ApiResult<std::vector<model::PortGroupStatus>> HostNetwork::list_port_groups() {
-  std::vector<model::PortGroupStatus> list;
-  list.reserve(network_.port_groups.size());
-  for (const auto& [name, group] : network_.port_groups) list.push_back(status_of(group));
-  return list;
-}
-
-model::ApiResult<model::PortGroupStatus> HostNetwork::find_port_group(const std::string& name) {
-  const auto group = model::find_port_group(network_, name);
-  if (!group) return std::unexpected(group.error());
-  return status_of(*group);
-}
-
-model::PortGroupStatus HostNetwork::status_of(const model::PortGroup& group) const {
-  model::PortGroupStatus status{.spec = group};
-  for (const PortUse& use : uses_()) {
-    if (use.port_group == group.name) {
-      status.adapters.push_back(to_string(use.adapter));
-    }
-  }
-  return status;
 }
 
 }  // namespace paravane::host

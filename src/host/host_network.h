@@ -19,12 +19,15 @@
 #include <vector>
 
 #include "host/network_change.h"
+#include "host/switch_teller.h"
 #include "host/uplink_rules.h"
 #include "inventory/view.h"
+#include "metrics/metrics_snapshot.h"
 #include "model/adapter_name.h"
 #include "model/network_management.h"
 #include "model/vm.h"
 #include "model/vmknic.h"
+#include "privsep/switch_line.h"
 #include "privsep/switch_maker.h"
 #include "store/network_inventory.h"
 #include "worker/segment_id.h"
@@ -50,6 +53,8 @@ struct HostNetworkConfig {
   std::function<void()> applied{};
   // Called with what there is, whenever that may have changed.
   std::function<void(const model::Network&)> changed{};
+  // Events of how the switches are made; empty: nobody wants to know.
+  std::function<void(model::Event)> tell{};
 };
 
 class HostNetwork final : public model::NetworkManagement {
@@ -72,8 +77,13 @@ class HostNetwork final : public model::NetworkManagement {
   bool has_seen(const NetworkChange& change) const;
   const model::Network& network() const { return network_; }
 
-  // Makes the switches on this host so, and looks how that went.
-  void apply();
+  // Makes the switches on this host so, and looks how that went. What was mended of what had
+  // been made before.
+  std::vector<model::MendedLink> apply();
+  // What was found and mended without being asked.
+  void on_news(privsep::SwitchLine::News news);
+  // Of the switches that this host is in.
+  std::vector<metrics::SwitchMetrics> metrics() const;
 
   // Whether an adapter of this host may live there; an empty name is good.
   // Errors: kNotFound, kInvalidRequest (the host is not in the switch), kExists (its tap
@@ -106,8 +116,9 @@ class HostNetwork final : public model::NetworkManagement {
                                                           const model::SwitchHost& host) override;
   model::ApiResult<model::SwitchStatus> remove_switch_host(const std::string& vds,
                                                            const std::string& host) override;
-  model::ApiResult<std::vector<model::SwitchStatus>> repair_switches() override;
-  model::ApiResult<model::SwitchStatus> repair_switch(const std::string& name) override;
+  model::ApiResult<std::vector<model::SwitchStatus>> list_switches() override;
+  model::ApiResult<model::SwitchStatus> find_switch(const std::string& name) override;
+  model::ApiResult<model::SwitchRepair> repair_switches() override;
   model::ApiResult<model::PortGroupStatus> create_port_group(
       const model::PortGroup& group) override;
   model::ApiResult<void> delete_port_group(const std::string& name) override;
@@ -124,6 +135,8 @@ class HostNetwork final : public model::NetworkManagement {
   privsep::SwitchPlan plan() const;
   // The switch as it shall be: kept, then made.
   model::ApiResult<model::SwitchStatus> put(const model::DistributedSwitch& vds);
+  // How things are now.
+  void take(privsep::SwitchReport report);
   void take_own_name(const std::string& before);
   void keep(const model::Network& network);
   model::ApiResult<void> check_member(const std::string& host) const;
@@ -144,6 +157,7 @@ class HostNetwork final : public model::NetworkManagement {
   std::shared_ptr<const inventory::View> view_;  // shared: the cluster's thread made it
   model::Network network_;
   privsep::SwitchReport report_;  // of the last time
+  SwitchTeller teller_;
 };
 
 }  // namespace paravane::host

@@ -86,7 +86,7 @@ TEST_F(HostNetworkTest, MakesEveryChangeAtOnce) {
 TEST_F(HostNetworkTest, RemembersAllOfIt) {
   make_lan();
   start();
-  EXPECT_EQ(network_->repair_switch("lan")->spec.hosts.at("h1"), "eth1");
+  EXPECT_EQ(network_->find_switch("lan")->spec.hosts.at("h1"), "eth1");
   EXPECT_EQ(network_->find_port_group("a")->spec.vlan, 10u);
   network_->apply();
   EXPECT_EQ(maker_.last.switches.size(), 1u);
@@ -235,6 +235,32 @@ TEST_F(HostNetworkTest, WhatAnotherHostUsesStays) {
   EXPECT_TRUE(network_->delete_port_group("b"));
 }
 
+TEST_F(HostNetworkTest, AQuestionMakesNothing) {
+  make_lan();
+  const int times = maker_.times;
+  ASSERT_TRUE(network_->list_switches());
+  ASSERT_TRUE(network_->find_switch("lan"));
+  EXPECT_EQ(maker_.times, times);
+  maker_.report.mended = {{.vds = "lan", .interface = "pvs-lan", .text = "it was down"}};
+  EXPECT_EQ(network_->repair_switches()->mended, maker_.report.mended);
+  EXPECT_EQ(maker_.times, times + 1);
+}
+
+TEST_F(HostNetworkTest, HearsHowItsSwitchesAreWithoutAsking) {
+  make_lan();
+  const privsep::SwitchReport report{.switches = {{.name = "lan", .problems = {"eth1: gone"}}}};
+  const std::vector<model::MendedLink> mended = {
+      {.vds = "lan", .interface = "pvs-lan", .text = "it was down"}};
+  network_->on_news({.mended = mended, .report = report});
+  EXPECT_THAT(network_->find_switch("lan")->problems, ElementsAre("eth1: gone"));
+  EXPECT_THAT(network_->metrics(),
+              ElementsAre(metrics::SwitchMetrics{.name = "lan", .mended = 1, .problems = 1}));
+  // Of a plan that another has taken the place of: what was done counts, how it was does not.
+  network_->on_news({.mended = mended, .report = {}});
+  EXPECT_THAT(network_->metrics(),
+              ElementsAre(metrics::SwitchMetrics{.name = "lan", .mended = 2, .problems = 1}));
+}
+
 TEST_F(HostNetworkTest, ShowsWhatCouldNotBeMade) {
   make_lan();
   uses_ = {{.adapter = {"db1", 1}, .port_group = "a"}};
@@ -243,7 +269,8 @@ TEST_F(HostNetworkTest, ShowsWhatCouldNotBeMade) {
                                  .bridges = {"pvs-lan"},
                                  .problems = {"eth1: there is no such NIC"}}},
                    .taps = {{.vm = "db1", .adapter = 1, .problem = "pv-db1: x"}}};
-  const auto list = network_->repair_switches();
+  network_->apply();
+  const auto list = network_->list_switches();
   ASSERT_EQ(list->size(), 1u);
   EXPECT_EQ((*list)[0].host, "h1");
   EXPECT_EQ((*list)[0].form, model::SwitchForm::kPlain);
@@ -253,7 +280,8 @@ TEST_F(HostNetworkTest, ShowsWhatCouldNotBeMade) {
   EXPECT_EQ(network_->tap_problem({.adapter = {"db2", 1}, .port_group = "a"}), "");
   EXPECT_THAT(network_->find_port_group("a")->adapters, ElementsAre("db1"));
   maker_.report = {.problem = "cannot make a bridge: Operation not permitted"};
-  EXPECT_THAT(network_->repair_switch("lan")->problems, ElementsAre(HasSubstr("not permitted")));
+  network_->apply();
+  EXPECT_THAT(network_->find_switch("lan")->problems, ElementsAre(HasSubstr("not permitted")));
   EXPECT_THAT(network_->tap_problem(uses_[0]), HasSubstr("not permitted"));
 }
 

@@ -140,7 +140,8 @@ model::ApiResult<void> Host::open_network() {
                 tell_network(network);
                 if (config_.cluster == nullptr) return;
                 config_.cluster->set_network(network_->host(), network);
-              }},
+              },
+          .tell = [this](model::Event event) { tell(std::move(event)); }},
       *store_, [this] { return port_uses(); });
   auto loaded = network_->load();
   if (loaded) network_watch_.begin(network_->network());

@@ -143,7 +143,6 @@ void HostVmkernel::on_applied() {
 }
 
 model::ApiResult<model::VmkernelConfiguration> HostVmkernel::vmkernel_configuration() {
-  network_.apply();
   model::VmkernelConfiguration all;
   all.vmknics = vmknic_statuses();
   for (const model::AdvancedSetting& setting : model::advanced_settings()) {

@@ -157,6 +157,17 @@ void add_daemon(const MetricsPageParts& parts, FamilySet& families) {
                    number(parts.events.dropped));
 }
 
+void add_switches(const std::vector<SwitchMetrics>& switches, FamilySet& families) {
+  for (const SwitchMetrics& vds : switches) {
+    families.counter("paravane_switch_mended_total",
+                     "Interfaces of a switch that others had changed and that were mended",
+                     {{"switch", vds.name}}, number(vds.mended));
+    families.gauge("paravane_switch_problems",
+                   "What of a switch on this host is not as it is to be", {{"switch", vds.name}},
+                   number(vds.problems));
+  }
+}
+
 void add_cluster(const model::ClusterStatus& cluster, FamilySet& families) {
   families.gauge("paravane_cluster_member", "Whether this host is in a cluster", {},
                  cluster.member);
@@ -189,6 +200,7 @@ void add_cluster(const model::ClusterStatus& cluster, FamilySet& families) {
 std::string print_metrics(const MetricsPageParts& parts) {
   FamilySet families;
   add_daemon(parts, families);
+  add_switches(parts.snapshot.switches, families);
   add_cluster(parts.cluster, families);
   for (const worker::MetricGroup& group : parts.snapshot.groups) {
     for (const model::CounterValue& counter : group.counters) {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "model/api_error.h"
@@ -20,11 +21,21 @@ struct VmMetrics {
       adapters{};  // as status.adapters; nullopt: failed
 };
 
+// A distributed switch on this host.
+struct SwitchMetrics {
+  std::string name;
+  std::uint64_t mended = 0;    // interfaces, since the daemon's start
+  std::uint64_t problems = 0;  // now
+
+  friend bool operator==(const SwitchMetrics&, const SwitchMetrics&) = default;
+};
+
 struct MetricsSnapshot {
   model::DaemonStatus status;
   std::uint64_t max_vms = 0;
   std::vector<VmMetrics> vms{};
   std::vector<worker::MetricGroup> groups{};  // of what the VMs share
+  std::vector<SwitchMetrics> switches{};      // that this host is in
 };
 
 // Where snapshots come from. Any thread; in bounded time.

@@ -34,10 +34,12 @@ class NetworkManagement {
   virtual ApiResult<SwitchStatus> remove_switch_host(const std::string& vds,
                                                      const std::string& host) = 0;
 
-  // All, in the order of names, or one: first what this host has of them is compared with the
-  // configuration, and bridges and taps that differ are repaired.
-  virtual ApiResult<std::vector<SwitchStatus>> repair_switches() = 0;
-  virtual ApiResult<SwitchStatus> repair_switch(const std::string& name) = 0;
+  // In the order of names, as this host was last seen to have them. Nothing is changed.
+  virtual ApiResult<std::vector<SwitchStatus>> list_switches() = 0;
+  // Errors: kNotFound.
+  virtual ApiResult<SwitchStatus> find_switch(const std::string& name) = 0;
+  // What this host has of them is compared with what is wanted, and what differs is mended.
+  virtual ApiResult<SwitchRepair> repair_switches() = 0;
 
   // REQUIRES: check_port_group(). Errors: kExists, kNotFound (the switch),
   // kLimitReached, kNoSpace, kStore.

@@ -77,15 +77,15 @@ void check_group(const Adapter& adapter, CheckRows& rows) {
                      : fmt::format("{} of switch {}, VLAN {}", name, group->vds, group->vlan));
 }
 
-// Listing the switches makes what of them is missing on the host.
+// A repair of the switches makes what of them is missing on the host.
 std::string tap_cure(const std::string& problem, const std::string& tap) {
   if (problem.find("somebody else's") != std::string::npos) {
-    return fmt::format("ip link delete {} && paravane vds list", tap);
+    return fmt::format("ip link delete {} && paravane vds repair", tap);
   }
   if (problem.find("cannot make a bridge") != std::string::npos) {
-    return "modprobe bridge && paravane vds list";
+    return "modprobe bridge && paravane vds repair";
   }
-  return "paravane vds list";
+  return "paravane vds repair";
 }
 
 void check_tap(const Adapter& adapter, CheckRows& rows) {

@@ -31,8 +31,9 @@ TEST_F(VmCheckChannel, ThisHostIsInTheSwitch) {
 
 TEST_F(VmCheckChannel, WhatIsWrongWithABridgeIsAWarning) {
   facts_.switches[0].problems = {"eth1: ip link set eth1 mtu 9000"};
-  EXPECT_EQ(row("Switch lan: bridge"),
-            warning("Switch lan: bridge", "eth1: ip link set eth1 mtu 9000", "paravane vds list"));
+  EXPECT_EQ(
+      row("Switch lan: bridge"),
+      warning("Switch lan: bridge", "eth1: ip link set eth1 mtu 9000", "paravane vds repair"));
 }
 
 TEST_F(VmCheckChannel, UplinkIsThereAndUp) {

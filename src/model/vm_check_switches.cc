@@ -46,10 +46,10 @@ std::string uplink_cure(const VmCheckFacts& facts, const SwitchStatus& vds) {
       facts, fmt::format("paravane vds uplink {} {} --host {}", vds.spec.name, nic, facts.host));
 }
 
-// What switches its problems name, the switch's own list says how to mend.
+// Each says how to mend it, where that is not for a repair.
 void check_problems(const SwitchStatus& vds, CheckRows& rows) {
   for (const std::string& problem : vds.problems) {
-    rows.warn(row(vds, "bridge"), problem, "paravane vds list");
+    rows.warn(row(vds, "bridge"), problem, "paravane vds repair");
   }
 }
 

@@ -150,7 +150,7 @@ class FakeManagement final : public model::Management {
     if (auto free = model::check_new_switch(network, vds); !free)
       return std::unexpected(free.error());
     network.switches[vds.name] = vds;
-    return repair_switch(vds.name);
+    return find_switch(vds.name);
   }
   model::ApiResult<model::SwitchStatus> set_switch_mtu(const std::string& vds,
                                                        std::uint32_t mtu) override {
@@ -158,7 +158,7 @@ class FakeManagement final : public model::Management {
       return std::unexpected(known.error());
     }
     network.switches[vds].mtu = mtu;
-    return repair_switch(vds);
+    return find_switch(vds);
   }
   model::ApiResult<void> delete_switch(const std::string& vds) override {
     if (auto known = model::find_switch(network, vds); !known) {
@@ -173,7 +173,7 @@ class FakeManagement final : public model::Management {
     if (auto free = model::check_new_host(network, vds, host); !free)
       return std::unexpected(free.error());
     network.switches[vds].hosts[host.host] = host.uplink;
-    return repair_switch(vds);
+    return find_switch(vds);
   }
   model::ApiResult<model::SwitchStatus> set_switch_uplink(const std::string& vds,
                                                           const model::SwitchHost& host) override {
@@ -181,21 +181,31 @@ class FakeManagement final : public model::Management {
     if (auto free = model::check_uplink(network, vds, host); !free)
       return std::unexpected(free.error());
     network.switches[vds].hosts[host.host] = host.uplink;
-    return repair_switch(vds);
+    return find_switch(vds);
   }
   model::ApiResult<model::SwitchStatus> remove_switch_host(const std::string& vds,
                                                            const std::string& host) override {
     if (auto known = find_member(vds, host); !known) return std::unexpected(known.error());
     network.switches[vds].hosts.erase(host);
-    return repair_switch(vds);
+    return find_switch(vds);
   }
-  model::ApiResult<std::vector<model::SwitchStatus>> repair_switches() override {
+  model::ApiResult<std::vector<model::SwitchStatus>> list_switches() override {
     if (fault) return std::unexpected(*fault);
     std::vector<model::SwitchStatus> list;
-    for (const auto& [name, vds] : network.switches) list.push_back(*repair_switch(name));
+    for (const auto& [name, vds] : network.switches) list.push_back(*find_switch(name));
     return list;
   }
-  model::ApiResult<model::SwitchStatus> repair_switch(const std::string& name) override {
+  // One interface of each switch was wrong.
+  model::ApiResult<model::SwitchRepair> repair_switches() override {
+    if (fault) return std::unexpected(*fault);
+    ++repairs;
+    model::SwitchRepair repair{.switches = *list_switches()};
+    for (const auto& [name, vds] : network.switches) {
+      repair.mended.push_back({.vds = name, .interface = "pvs-" + name, .text = "it was down"});
+    }
+    return repair;
+  }
+  model::ApiResult<model::SwitchStatus> find_switch(const std::string& name) override {
     auto vds = model::find_switch(network, name);
     if (!vds) return std::unexpected(vds.error());
     return model::SwitchStatus{.spec = std::move(*vds), .host = "host1"};
@@ -336,6 +346,7 @@ class FakeManagement final : public model::Management {
   std::vector<model::ImpairmentStatus> impairments;
   model::Network network;
   unsigned stops = 0;
+  unsigned repairs = 0;
   std::optional<model::ApiError> fault;  // the answer to everything
 
  private:

@@ -48,7 +48,7 @@ Result<Taps> open_taps(const model::VmStatus& vm) {
       if (!slot.in_port_group) continue;
       return fail(Errc::kNotFound,
                   fmt::format("adapter {}: there is no tap {}\n  Its port group's switch says why: "
-                              "paravane vds list",
+                              "paravane vds repair",
                               slot.adapter, slot.tap));
     }
     Result<UniqueFd> file = open_tap(slot.tap);

@@ -1,0 +1,61 @@
+// SwitchTeller: what the log and the event log hear of how the distributed switches on this
+// host are made: what was mended, what cannot be made, and that it can be again. It counts
+// what was mended, and names an interface that another program changes again and again.
+//
+// What others cause is told within a bound. Control thread only.
+
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/instant.h"
+#include "base/log_limit.h"
+#include "model/distributed_switch.h"
+#include "model/event.h"
+#include "privsep/switch_plan.h"
+
+namespace paravane::host {
+
+class SwitchTeller {
+ public:
+  // An interface that was mended so often within kQuarrelTime has somebody else who wants it
+  // otherwise.
+  static constexpr std::size_t kQuarrel = 5;
+  static constexpr Duration kQuarrelTime = std::chrono::seconds(60);
+  // Lines and events of each kind for a switch, within kQuarrelTime.
+  static constexpr unsigned kMostTold = 10;
+
+  // `tell` may be empty: nobody wants events.
+  explicit SwitchTeller(std::function<void(model::Event)> tell) : tell_(std::move(tell)) {}
+
+  void on_mended(const std::vector<model::MendedLink>& mended, Instant now);
+  // How things are now, and how they were at the last time.
+  void on_report(const privsep::SwitchReport& now_so, const privsep::SwitchReport& before,
+                 Instant now);
+
+  // Of a switch, in words, each interface that is mended again and again at the moment.
+  std::vector<std::string> quarrels(const std::string& vds, Instant now) const;
+  // Interfaces mended since the start, by switch; "": of none.
+  const std::map<std::string, std::uint64_t>& counts() const { return counts_; }
+
+ private:
+  struct Mends {
+    std::string vds;
+    std::deque<Instant> times;  // the last kQuarrel
+  };
+  void remember(const model::MendedLink& mended, Instant now);
+  void say(LogLimit& limit, model::Event event, Instant now);
+
+  std::function<void(model::Event)> tell_;
+  std::map<std::string, Mends> mends_;           // by interface
+  std::map<std::string, std::uint64_t> counts_;  // of switches, which are few
+  std::map<std::string, LogLimit> mended_limits_;
+  std::map<std::string, LogLimit> problem_limits_;
+};
+
+}  // namespace paravane::host
