@@ -5,9 +5,12 @@
 #include <algorithm>
 #include <cstdio>
 #include <iterator>
+#include <string>
+#include <vector>
 
 #include "cli/vm_unit.h"
 #include "text/text_cell.h"
+#include "vmm/network_check.h"
 #include "vmm/start_check.h"
 
 namespace paravane::cli {
@@ -23,6 +26,38 @@ std::vector<model::CheckRow> check_our_side(const model::VmStatus& vm, Starter s
   vmm::StartFacts facts = vmm::gather_start_facts(vm, "/system.slice");
   facts.may_lock = true;  // the unit says so itself if it may not: LimitMEMLOCK=infinity
   return vmm::check_start(vm, facts);
+}
+
+// What of this host's the VM's frames pass: its taps, and of the switches they are on bridges
+// and uplinks. Empty: it is in no port group.
+std::vector<std::string> links_of(const model::VmStatus& vm, api::ApiClient& client) {
+  std::vector<std::string> links;
+  for (const model::AdapterStatus& adapter : vm.adapters) {
+    if (!adapter.tap.empty()) links.push_back(adapter.tap);
+  }
+  if (links.empty()) return links;
+  const auto switches = client.list_switches();
+  const auto groups = client.list_port_groups();
+  if (!switches || !groups) return links;
+  for (const model::SwitchStatus& vds : *switches) {
+    const bool used = std::ranges::any_of(*groups, [&](const model::PortGroupStatus& group) {
+      return group.spec.vds == vds.spec.name &&
+             std::ranges::count(vm.spec.adapters, group.spec.name,
+                                &model::AdapterSpec::port_group) != 0;
+    });
+    if (!used) continue;
+    links.insert(links.end(), vds.bridges.begin(), vds.bridges.end());
+    const auto member = vds.spec.hosts.find(vds.host);
+    if (member != vds.spec.hosts.end() && !member->second.empty()) links.push_back(member->second);
+  }
+  return links;
+}
+
+void check_host_network(const model::VmStatus& vm, api::ApiClient& client,
+                        std::vector<model::CheckRow>& rows) {
+  const std::vector<std::string> links = links_of(vm, client);
+  if (links.empty()) return;
+  std::ranges::move(vmm::check_network(vmm::gather_network_facts(links)), std::back_inserter(rows));
 }
 
 void tell(const std::string& vm, const model::CheckRow& row) {
@@ -54,6 +89,7 @@ model::ApiResult<std::vector<model::CheckRow>> check_whole_vm(const model::VmSta
   api::ApiClient client = context.client();
   auto rows = client.check_vm(vm.spec.name);
   if (!rows) return rows;
+  check_host_network(vm, client, *rows);
   std::ranges::move(check_our_side(vm, starter), std::back_inserter(*rows));
   return rows;
 }
@@ -68,6 +104,7 @@ ExitStatus check_before_start(const model::VmStatus& vm, const Context& context,
     }
     rows.emplace();
   }
+  check_host_network(vm, client, *rows);
   std::ranges::move(check_our_side(vm, starter), std::back_inserter(*rows));
   for (const model::CheckRow& row : *rows) {
     if (row.verdict != model::Verdict::kOk && !row.stops_start) tell(vm.spec.name, row);
