@@ -3,11 +3,17 @@
 import grp
 import json
 import os
+import pathlib
+import signal
+import time
 import unittest
 
 from network import Namespace, Tap, is_cut_off, join, may_open, reaches
-from rig import BIN, ENGINE_USER, PATIENCE_S, DaemonTest, kill_daemon, run_cli, wait_for
+from rig import BIN, ENGINE_USER, PATIENCE_S, DaemonTest, connect, kill_daemon, run_cli, wait_for
 from vmm import attach
+
+
+MENDED_S = 2  # what others change is mended or told within
 
 
 class Host:
@@ -53,6 +59,23 @@ class Host:
 
     def links(self):
         return {name: link for name, link in self.network.links().items() if name != "lo"}
+
+    def soon(self, condition, what):
+        """Waits for it, and no longer than it may take the daemon by itself."""
+        start = time.monotonic()
+        wait_for(condition, what)
+        self.test.assertLess(time.monotonic() - start, MENDED_S, what)
+
+    def events(self, kind):
+        return [event["fields"] for event in self.rows("events") if event["type"] == kind]
+
+    def metric(self, name):
+        """The value of the only series that begins so."""
+        with connect(self.folder / "api.sock") as client:
+            client.sendall(b"GET /metrics HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n")
+            page = b"".join(iter(lambda: client.recv(65536), b"")).decode()
+        value, = [line.split()[-1] for line in page.splitlines() if line.startswith(name)]
+        return float(value)
 
     def make_lan(self, uplink="nic"):
         """A switch with an untagged port group, and one with a VLAN."""
@@ -163,10 +186,6 @@ class Life(SwitchTest):
         links = host.links()
         self.assertEqual(links["pv-a"]["ifindex"], index)  # whoever has it open keeps it
         self.assertEqual(links["pv-b"]["master"], "pvs-lan")
-        # And without a restart.
-        host.network.ip("link", "delete", "pvs-lan")
-        self.assertEqual(host.vds()["Problem"], "")
-        self.assertEqual(host.links()["pv-a"]["master"], "pvs-lan")
 
     def test_mtu_is_that_of_bridge_and_taps(self):
         host = self.make_host()
@@ -178,6 +197,122 @@ class Life(SwitchTest):
         self.assertEqual([host.links()[name]["mtu"] for name in ("pvs-lan", "pv-a")], [9000, 9000])
         host.cli("vds", "set", "lan", "--mtu", "1500")
         self.assertEqual([host.links()[name]["mtu"] for name in ("pvs-lan", "pv-a")], [1500, 1500])
+
+
+class Followed(SwitchTest):
+    """What others do to interfaces of a switch. Nothing here asks the daemon to look."""
+
+    def make_lan(self, name="h1"):
+        """A switch that is well in either form: without a VLAN."""
+        host = self.make_host(name)
+        host.network.ip("link", "add", "nic", "type", "veth", "peer", "name", "far")
+        host.start()
+        host.cli("vds", "create", "lan")
+        host.cli("vds", "add-host", "lan", "--uplink", "nic")
+        host.cli("portgroup", "create", "vms", "--vds", "lan")
+        host.cli("vm", "add", "a", "--port-group", "vms")
+        return host
+
+    def test_whatever_is_taken_apart_is_together_again_within_two_seconds(self):
+        host = self.make_lan()
+        for broken, link, is_well in (
+                ("link set nic nomaster", "nic", lambda nic: nic.get("master") == "pvs-lan"),
+                ("link set nic down", "nic", lambda nic: "UP" in nic["flags"]),
+                ("link set pvs-lan down", "pvs-lan", lambda bridge: "UP" in bridge["flags"]),
+                ("link set pv-a nomaster", "pv-a", lambda tap: tap.get("master") == "pvs-lan"),
+                ("link set pv-a down", "pv-a", lambda tap: "UP" in tap["flags"]),
+                ("link del pv-a", "pv-a", lambda tap: tap.get("master") == "pvs-lan"),
+                ("link del pvs-lan", "nic", lambda nic: nic.get("master") == "pvs-lan")):
+            with self.subTest(broken):
+                before = len(host.events("switch.mended"))
+                host.network.ip(*broken.split())
+                host.soon(lambda link=link, is_well=is_well: link in host.links() and is_well(host.links()[link]), broken)
+                wait_for(lambda before=before: len(host.events("switch.mended")) > before, f"an event of: {broken}")
+                self.assertIn(broken.split()[2], host.events("switch.mended")[-1]["interfaces"].split(","))
+        self.assertGreaterEqual(host.metric("paravane_switch_mended_total"), 7)
+        self.assertEqual(host.metric("paravane_switch_problems"), 0)
+        self.wait_log("pvs-lan: it was gone: made anew")
+
+    def test_uplink_that_goes_is_told_and_taken_when_it_is_back(self):
+        host = self.make_lan()
+        host.network.ip("link", "del", "nic")
+        host.soon(lambda: host.events("switch.problem"), "an event")
+        self.assertIn("nic: there is no such NIC on this host", host.events("switch.problem")[-1]["problem"])
+        wait_for(lambda: host.metric("paravane_switch_problems") == 1, "the metric")
+        self.assertIn("no such NIC", host.vds()["Problem"])
+        host.network.ip("link", "add", "nic", "type", "veth", "peer", "name", "far")
+        host.soon(lambda: host.links()["nic"].get("master") == "pvs-lan", "the NIC to be taken")
+        host.soon(lambda: host.events("switch.problem_over"), "the problem to be over")
+
+    def test_uplink_that_is_renamed_stays_in_its_switch_and_the_remedy_is_told(self):
+        host = self.make_lan()
+        host.network.ip("link", "set", "nic", "nomaster")
+        host.network.ip("link", "set", "nic", "down")
+        host.network.ip("link", "set", "nic", "name", "ens5")
+        host.soon(lambda: "UP" in host.links()["ens5"]["flags"] and host.links()["ens5"].get("master") == "pvs-lan",
+                  "the NIC to be back")
+        host.soon(lambda: host.events("switch.problem"), "an event")
+        self.assertIn("it is called ens5 now", host.events("switch.problem")[-1]["problem"])
+        self.assertIn("[network] uplinks", host.vds()["Problem"])
+
+    def test_uplink_that_another_program_has_taken_is_left_to_it_and_told(self):
+        host = self.make_lan()
+        host.network.ip("link", "add", "br0", "type", "bridge")
+        host.network.ip("link", "set", "nic", "master", "br0")
+        host.soon(lambda: host.events("switch.problem"), "an event")
+        self.assertIn("it is a part of br0", host.events("switch.problem")[-1]["problem"])
+        self.assertEqual(host.links()["nic"]["master"], "br0")
+
+    def test_a_program_that_takes_it_apart_again_and_again_is_told_of(self):
+        host = self.make_lan()
+
+        def is_told():
+            if "master" in host.links()["nic"]:
+                host.network.ip("link", "set", "nic", "nomaster")
+            return any("again and again" in event["problem"] for event in host.events("switch.problem"))
+        wait_for(is_told, "the quarrel to be told of")
+        self.assertIn("another program of this host", host.vds()["Problem"])
+
+    def test_a_question_mends_nothing_and_a_repair_says_what_it_did(self):
+        host = self.make_lan()
+        keeper = host.daemon.pid
+        self.assertEqual(host.rows("vds", "repair"), [])
+        # A keeper that is held follows nothing, so that what is asked meanwhile would be all that mends.
+        os.kill(keeper, signal.SIGSTOP)
+        try:
+            host.network.ip("link", "set", "nic", "nomaster")
+            for words in (("vds", "list"), ("vm", "list"), ("network", "ip", "interface", "list")):
+                host.cli(*words)
+            self.assertNotIn("master", host.links()["nic"])
+        finally:
+            os.kill(keeper, signal.SIGCONT)
+        host.soon(lambda: host.links()["nic"].get("master") == "pvs-lan", "the NIC to be back")
+
+        def repaired():
+            host.network.ip("link", "set", "nic", "nomaster")
+            return host.rows("vds", "repair")
+        row, = wait_for(repaired, "a repair to be first")
+        self.assertEqual((row["VDS"], row["Interface"], row["Result"]), ("lan", "nic", "mended"))
+
+    def test_a_host_at_rest_wakes_neither_process(self):
+        host = self.make_lan()
+
+        def wake_ups():
+            return [sum(int(line.split()[-1]) for task in pathlib.Path(f"/proc/{pid}/task").iterdir()
+                        for line in (task / "status").read_text().splitlines() if "ctxt_switches" in line)
+                    for pid in (host.daemon.pid, self.engine(host.daemon))]
+
+        def is_at_rest():
+            before = wake_ups()
+            time.sleep(1.5)
+            return wake_ups() == before
+        wait_for(is_at_rest, "both to have nothing to do")
+        before = wake_ups()
+        time.sleep(3)
+        # The keeper looks once in 30 s, which may be now.
+        keeper, engine = (now - then for now, then in zip(wake_ups(), before, strict=True))
+        self.assertEqual(engine, 0)
+        self.assertLess(keeper, 20)
 
 
 class Refusals(SwitchTest):
@@ -232,8 +367,8 @@ class Refusals(SwitchTest):
         host.make_lan()
         self.assertIn("nic: there is no such NIC on this host", host.vds()["Problem"])
         host.network.ip("link", "add", "nic", "type", "veth", "peer", "name", "far")
-        self.assertNotIn("no such NIC", host.vds()["Problem"])
-        self.assertEqual(host.links()["nic"]["master"], "pvs-lan")
+        host.soon(lambda: host.links()["nic"].get("master") == "pvs-lan", "the NIC to be taken")
+        wait_for(lambda: "no such NIC" not in host.vds()["Problem"], "the problem to be over")
 
     def test_address_that_the_host_would_lose_is_named(self):
         host = self.make_host()
