@@ -41,6 +41,10 @@ std::optional<std::uint32_t> read_u32(JsonReader& reader, const char* key) {
   return static_cast<std::uint32_t>(*number);
 }
 
+Status finish(JsonReader& reader, UnknownKeys unknown) {
+  return unknown == UnknownKeys::kIgnored ? reader.finish_ignoring_unknown() : reader.finish();
+}
+
 model::VmLimits read_limits(JsonReader& spec, UnknownKeys unknown) {
   model::VmLimits limits;
   const json* object = spec.object("limits");
@@ -50,9 +54,8 @@ model::VmLimits read_limits(JsonReader& spec, UnknownKeys unknown) {
     if (const auto value = read_u32(reader, std::string(field.name).c_str()))
       limits.*field.member = value;
   }
-  const Status good =
-      unknown == UnknownKeys::kIgnored ? reader.finish_ignoring_unknown() : reader.finish();
-  if (!good) spec.complain("limits", good.error().message);
+  if (const Status good = finish(reader, unknown); !good)
+    spec.complain("limits", good.error().message);
   return limits;
 }
 
@@ -116,6 +119,23 @@ void read_adapters(JsonReader& vm, const json& array, Read read) {
     JsonReader reader(element, "adapter");
     if (const Status good = read(reader); !good) vm.complain("adapters", good.error().message);
   }
+}
+
+Result<model::VmSpec> whole_spec(const json& value, UnknownKeys unknown) {
+  JsonReader reader(value, "vm");
+  model::VmSpec spec = read_spec(reader, unknown);
+  if (const json* array = reader.array("adapters")) {
+    spec.adapters.clear();
+    read_adapters(reader, *array, [&spec, unknown](JsonReader& one) {
+      spec.adapters.push_back(read_numbered_adapter(one, spec.hw_version));
+      return finish(one, unknown);
+    });
+  } else {
+    spec.adapters = {read_adapter(reader, spec.hw_version)};
+  }
+  if (Status good = finish(reader, unknown); !good) return std::unexpected(good.error());
+  if (Status good = model::check_spec(spec); !good) return std::unexpected(good.error());
+  return spec;
 }
 
 json to_json(const model::AdapterSpec& adapter) {
@@ -199,20 +219,11 @@ json to_json(const model::AdapterRequest& request) {
 }
 
 Result<model::VmSpec> vm_spec_from_json(const json& value) {
-  JsonReader reader(value, "vm");
-  model::VmSpec spec = read_spec(reader, UnknownKeys::kRefused);
-  if (const json* array = reader.array("adapters")) {
-    spec.adapters.clear();
-    read_adapters(reader, *array, [&spec](JsonReader& one) {
-      spec.adapters.push_back(read_numbered_adapter(one, spec.hw_version));
-      return one.finish();
-    });
-  } else {
-    spec.adapters = {read_adapter(reader, spec.hw_version)};
-  }
-  if (Status good = reader.finish(); !good) return std::unexpected(good.error());
-  if (Status good = model::check_spec(spec); !good) return std::unexpected(good.error());
-  return spec;
+  return whole_spec(value, UnknownKeys::kRefused);
+}
+
+Result<model::VmSpec> kept_vm_spec_from_json(const json& value) {
+  return whole_spec(value, UnknownKeys::kIgnored);
 }
 
 Result<model::VmStatus> vm_status_from_json(const json& value) {

@@ -24,6 +24,9 @@ nlohmann::json to_json(const model::AdapterRequest& request);
 // a request for the usual VM look, and what older versions stored.
 // Errors: kInvalidArgument.
 Result<model::VmSpec> vm_spec_from_json(const nlohmann::json& value);
+// The same as kept by a program that may be newer: unknown keys are passed by.
+// Errors: kInvalidArgument.
+Result<model::VmSpec> kept_vm_spec_from_json(const nlohmann::json& value);
 // Strict; check_change() and check_mac() hold afterwards. Errors: kInvalidArgument.
 Result<model::VmChange> vm_change_from_json(const nlohmann::json& value);
 Result<model::AdapterRequest> adapter_request_from_json(const nlohmann::json& value);

@@ -222,5 +222,20 @@ TEST(VmJson, TakesAnAnswerOfANewerDaemon) {
   EXPECT_THAT(vm_status_from_json(value).error().message, HasSubstr("dreaming"));
 }
 
+TEST(VmJson, WhatIsKeptMayHaveMoreThanIsKnownAndKeepsItsRules) {
+  nlohmann::json value = to_json(full_spec());
+  value["newer"] = 1;
+  value["limits"]["newer"] = 1;
+  value["machine"]["newer"] = 1;
+  value["machine"]["disks"][0]["newer"] = 1;
+  value["adapters"][0]["newer"] = 1;
+  EXPECT_FALSE(vm_spec_from_json(value));
+  const auto kept = kept_vm_spec_from_json(value);
+  ASSERT_TRUE(kept) << kept.error().message;
+  EXPECT_EQ(*kept, full_spec());
+  value["hw_version"] = 1;
+  EXPECT_FALSE(kept_vm_spec_from_json(value));
+}
+
 }  // namespace
 }  // namespace paravane::api

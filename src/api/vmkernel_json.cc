@@ -64,9 +64,9 @@ void read_list(JsonReader& reader, const char* key, std::vector<T>& list, Read r
   }
 }
 
-// Of an answer.
+// Of an answer, or of what is kept.
 template <typename T, typename Read>
-Result<T> read_answer(const json& value, const char* what, Read read) {
+Result<T> read_lenient(const json& value, const char* what, Read read) {
   JsonReader reader(value, what);  // NOLINT(misc-const-correctness): `read` changes it
   T result = read(reader);
   if (Status good = reader.finish_ignoring_unknown(); !good) return std::unexpected(good.error());
@@ -148,8 +148,23 @@ Result<model::FirewallRuleset> ruleset_from_json(const json& value) {
   return ruleset;
 }
 
+Result<model::Vmknic> kept_vmknic_from_json(const json& value) {
+  auto vmknic = read_lenient<model::Vmknic>(value, "vmknic", read_vmknic);
+  if (!vmknic) return vmknic;
+  if (Status good = model::check_vmknic(*vmknic); !good) return std::unexpected(good.error());
+  return vmknic;
+}
+
+Result<model::SettingValue> kept_setting_from_json(const json& value) {
+  return read_lenient<model::SettingValue>(value, "setting", read_setting);
+}
+
+Result<model::FirewallRuleset> kept_ruleset_from_json(const json& value) {
+  return read_lenient<model::FirewallRuleset>(value, "ruleset", read_ruleset);
+}
+
 Result<model::VmknicStatus> vmknic_status_from_json(const json& value) {
-  return read_answer<model::VmknicStatus>(value, "vmknic", [](JsonReader& reader) {
+  return read_lenient<model::VmknicStatus>(value, "vmknic", [](JsonReader& reader) {
     model::VmknicStatus status{.spec = read_vmknic(reader)};
     status.interface = reader.text("interface").value_or("");
     status.vds = reader.text("vds").value_or("");
@@ -161,14 +176,14 @@ Result<model::VmknicStatus> vmknic_status_from_json(const json& value) {
 }
 
 Result<model::VmkernelConfiguration> vmkernel_configuration_from_json(const json& value) {
-  return read_answer<model::VmkernelConfiguration>(value, "configuration", [](JsonReader& reader) {
+  return read_lenient<model::VmkernelConfiguration>(value, "configuration", [](JsonReader& reader) {
     model::VmkernelConfiguration configuration;
     read_list(reader, "vmknics", configuration.vmknics, vmknic_status_from_json);
     read_list(reader, "settings", configuration.settings, [](const json& element) {
-      return read_answer<model::SettingValue>(element, "setting", read_setting);
+      return read_lenient<model::SettingValue>(element, "setting", read_setting);
     });
     read_list(reader, "rulesets", configuration.rulesets, [](const json& element) {
-      return read_answer<model::FirewallRuleset>(element, "ruleset", read_ruleset);
+      return read_lenient<model::FirewallRuleset>(element, "ruleset", read_ruleset);
     });
     const json* channel = reader.object("channel");
     if (channel == nullptr) return configuration;

@@ -22,6 +22,12 @@ Result<model::VmknicChange> vmknic_change_from_json(const nlohmann::json& value)
 Result<model::SettingValue> setting_from_json(const nlohmann::json& value);
 Result<model::FirewallRuleset> ruleset_from_json(const nlohmann::json& value);
 
+// As kept by a program that may be newer: unknown keys are passed by, and the value's own rules
+// hold. Errors: kInvalidArgument.
+Result<model::Vmknic> kept_vmknic_from_json(const nlohmann::json& value);
+Result<model::SettingValue> kept_setting_from_json(const nlohmann::json& value);
+Result<model::FirewallRuleset> kept_ruleset_from_json(const nlohmann::json& value);
+
 // Of answers. Errors: kInvalidArgument.
 Result<model::VmknicStatus> vmknic_status_from_json(const nlohmann::json& value);
 Result<model::VmkernelConfiguration> vmkernel_configuration_from_json(const nlohmann::json& value);

@@ -6,9 +6,13 @@
 
 #pragma once
 
+#include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "model/distributed_switch.h"
+#include "model/left_out.h"
 
 namespace paravane::store {
 
@@ -16,8 +20,19 @@ class NetworkInventory {
  public:
   virtual ~NetworkInventory() = default;
 
-  // Errors: kStore.
+  // Without those whose record is damaged, and port groups whose switch is: these are left
+  // out. Errors: kStore.
   virtual model::ApiResult<model::Network> read_network() = 0;
+
+  // All that is kept and cannot be used; what else the inventory keeps may be among it.
+  virtual std::vector<model::LeftOut> left_out() const { return {}; }
+  // nullopt: it is not left out.
+  virtual std::optional<model::LeftOut> find_left_out(std::string_view /*kind*/,
+                                                      const std::string& /*name*/) const {
+    return std::nullopt;
+  }
+  // Errors: kInUse (a switch with port groups), kNoSpace, kStore.
+  virtual model::ApiResult<void> erase_left_out(const model::LeftOut& /*one*/) { return {}; }
 
   // Each change is kept for good when it returns, or nothing was changed. put: makes it,
   // or replaces the one of that name. Errors: kNotFound (erase: no such; put: the

@@ -13,6 +13,7 @@
 #include "api/network_json.h"
 #include "api/vm_json.h"
 #include "json/json_text.h"
+#include "store/row_sums.h"
 
 namespace paravane::store {
 namespace {
@@ -151,10 +152,13 @@ model::ApiResult<void> Store::prepare_schema() {
                     file_.string(), version, kStoreVersion),
         "Install that version again, or restore an older copy of the file.");
   }
-  if (version == kStoreVersion) return {};
-  const auto made = execute(fmt::format("BEGIN IMMEDIATE; {} PRAGMA user_version={}; COMMIT;",
-                                        steps_from(version), kStoreVersion)
-                                .c_str());
+  model::ApiResult<void> made;
+  if (version < kStoreVersion) {
+    made = execute(fmt::format("BEGIN IMMEDIATE; {} PRAGMA user_version={}; COMMIT;",
+                               steps_from(version), kStoreVersion)
+                       .c_str());
+  }
+  if (made && !prepare_row_sums(db_)) made = std::unexpected(failure("write the state"));
   if (!made && sqlite3_get_autocommit(db_) == 0) {
     sqlite3_exec(db_, "ROLLBACK", nullptr, nullptr, nullptr);
   }
@@ -166,28 +170,127 @@ model::ApiResult<void> Store::execute(const char* sql) {
   return std::unexpected(failure("write the state"));
 }
 
-model::ApiResult<std::vector<model::VmSpec>> Store::vms() {
-  std::vector<model::VmSpec> result;
-  Statement query(*this, "SELECT spec FROM vm ORDER BY name");
+// A table of ours, or one kind of its documents.
+struct Store::Rows {
+  std::string row;  // as row sums and LeftOutRows have it
+  std::string table;
+  std::string text;      // its column with JSON
+  std::string document;  // the kind of documents; empty: all rows
+};
+
+namespace {
+
+constexpr const char* kVmRow = "vm";
+constexpr const char* kSwitchRow = "vds";
+constexpr const char* kPortGroupRow = "port_group";
+
+std::string document_row(const std::string& kind) {
+  return "document/" + kind;
+}
+
+// Reads a value with `read` and gives it to `add`.
+template <typename T, typename Add>
+Status take_value(const std::string& name, const nlohmann::json& value,
+                  Result<T> (*read)(const nlohmann::json&), Add add) {
+  Result<T> one = read(value);
+  if (!one) return std::unexpected(one.error());
+  if (one->name != name) {
+    return fail(Errc::kInvalidArgument, fmt::format("it says that it is {}", one->name));
+  }
+  add(std::move(*one));
+  return {};
+}
+
+Result<model::VmSpec> read_vm(const nlohmann::json& value) {
+  Result<model::VmSpec> spec = api::kept_vm_spec_from_json(value);
+  const auto has_mac = [](const model::AdapterSpec& one) { return one.mac.has_value(); };
+  if (!spec || std::ranges::all_of(spec->adapters, has_mac)) return spec;
+  return fail(Errc::kInvalidArgument, "vm: \"mac\" is missing");
+}
+
+}  // namespace
+
+void Store::note_damage(const std::string& row, const std::string& name, std::string_view what) {
+  left_out_.add(row, name, fmt::format("its record in {} {}", file_.string(), what));
+}
+
+model::ApiResult<void> Store::read_rows(const Rows& rows, const Take& take) {
+  left_out_.erase_all(rows.row);
+  Statement query(
+      *this, fmt::format("SELECT t.name, t.{1}, s.sum FROM {0} t LEFT JOIN row_sum s"
+                         " ON s.kind = ?1 AND s.name = t.name {2} ORDER BY t.name",
+                         rows.table, rows.text, rows.document.empty() ? "" : "WHERE t.kind = ?2"));
+  query.bind(1, rows.row);
+  if (!rows.document.empty()) query.bind(2, rows.document);
   int step = query.step();
   for (; step == SQLITE_ROW; step = query.step()) {
-    const Result<nlohmann::json> value = parse_json(query.column(0));
-    Result<model::VmSpec> spec = value ? api::vm_spec_from_json(*value)
-                                       : Result<model::VmSpec>(std::unexpected(value.error()));
-    const bool whole =
-        spec && std::ranges::all_of(spec->adapters, [](const model::AdapterSpec& adapter) {
-          return adapter.mac.has_value();
-        });
-    if (spec && !whole) spec = fail(Errc::kInvalidArgument, "vm: \"mac\" is missing");
-    if (!spec) {
-      return model::refuse(model::ApiErrorCode::kStore,
-                           fmt::format("{} holds a VM that cannot be read: {}", file_.string(),
-                                       spec.error().message),
-                           "Restore the file from a backup.");
+    const std::string name(query.column(0));
+    const std::string_view sum = query.column(2);
+    if (!sum.empty() && sum != text_sum(query.column(1))) {
+      note_damage(rows.row, name, "is damaged: it is not what was written there");
+      continue;
     }
-    result.push_back(std::move(*spec));
+    const Result<nlohmann::json> value = parse_json(query.column(1));
+    const Status taken = value ? take(name, *value) : Status(std::unexpected(value.error()));
+    if (!taken) note_damage(rows.row, name, "cannot be read: " + taken.error().message);
   }
   if (step != SQLITE_DONE) return std::unexpected(failure("read the state"));
+  return note_gone_rows(rows);
+}
+
+model::ApiResult<void> Store::note_gone_rows(const Rows& rows) {
+  Statement query(*this, fmt::format("SELECT s.name FROM row_sum s WHERE s.kind = ?1 AND NOT EXISTS"
+                                     " (SELECT 1 FROM {} t WHERE t.name = s.name {})",
+                                     rows.table, rows.document.empty() ? "" : "AND t.kind = ?2"));
+  query.bind(1, rows.row);
+  if (!rows.document.empty()) query.bind(2, rows.document);
+  int step = query.step();
+  for (; step == SQLITE_ROW; step = query.step()) {
+    note_damage(rows.row, std::string(query.column(0)), "is gone");
+  }
+  if (step != SQLITE_DONE) return std::unexpected(failure("read the state"));
+  return {};
+}
+
+model::ApiResult<void> Store::erase_left_out(const model::LeftOut& one) {
+  const std::string row = LeftOutRows::row_of(one.kind);
+  const bool is_table = row == kVmRow || row == kSwitchRow || row == kPortGroupRow;
+  auto change = begin();
+  if (!change) return std::unexpected(change.error());
+  const auto erase = [&](const std::string& sql, const std::string& kind) {
+    Statement statement(*this, sql);
+    statement.bind(1, one.name);
+    if (!kind.empty()) statement.bind(2, kind);
+    return statement.step() == SQLITE_DONE;
+  };
+  const bool erased = is_table ? erase(fmt::format("DELETE FROM {} WHERE name = ?1", row), "")
+                               : erase("DELETE FROM document WHERE name = ?1 AND kind = ?2",
+                                       row.substr(document_row("").size()));
+  if (!erased && is_needed_or_missing()) {
+    return model::refuse(model::ApiErrorCode::kInUse,
+                         fmt::format("switch {} has port groups", one.name),
+                         "List them with: paravane portgroup list, and see paravane status");
+  }
+  // Of a row that is gone.
+  if (erased && row == kVmRow && !erase("DELETE FROM adapter WHERE vm = ?1", "")) {
+    return std::unexpected(failure("write the state"));
+  }
+  if (!erased || !erase("DELETE FROM row_sum WHERE name = ?1 AND kind = ?2", row)) {
+    return std::unexpected(failure("write the state"));
+  }
+  if (auto kept = change->commit(); !kept) return kept;
+  left_out_.erase(row, one.name);
+  return {};
+}
+
+model::ApiResult<std::vector<model::VmSpec>> Store::vms() {
+  std::vector<model::VmSpec> result;
+  const auto add = [&result](model::VmSpec spec) { result.push_back(std::move(spec)); };
+  auto read = read_rows({.row = kVmRow, .table = "vm", .text = "spec", .document = ""},
+                        [&add](const std::string& name, const nlohmann::json& value) {
+                          return take_value(name, value, read_vm, add);
+                        });
+  if (!read) return std::unexpected(read.error());
   return result;
 }
 
@@ -263,36 +366,28 @@ model::ApiResult<void> Store::Transaction::commit() {
   return done;
 }
 
-template <typename T, typename Add>
-model::ApiResult<void> Store::read_specs(const char* sql, const char* what,
-                                         Result<T> (*read)(const nlohmann::json&), Add add) {
-  Statement query(*this, sql);
-  int step = query.step();
-  for (; step == SQLITE_ROW; step = query.step()) {
-    const Result<nlohmann::json> value = parse_json(query.column(0));
-    Result<T> spec = value ? read(*value) : Result<T>(std::unexpected(value.error()));
-    if (!spec) {
-      return model::refuse(model::ApiErrorCode::kStore,
-                           fmt::format("{} holds a {} that cannot be read: {}", file_.string(),
-                                       what, spec.error().message),
-                           "Restore the file from a backup.");
-    }
-    add(std::move(*spec));
-  }
-  if (step != SQLITE_DONE) return std::unexpected(failure("read the state"));
-  return {};
-}
-
 model::ApiResult<model::Network> Store::read_network() {
   model::Network network;
-  auto done = read_specs<model::DistributedSwitch>(
-      "SELECT spec FROM vds", "switch", api::switch_from_json,
-      [&](model::DistributedSwitch vds) { network.switches[vds.name] = std::move(vds); });
-  if (!done) return std::unexpected(done.error());
-  done = read_specs<model::PortGroup>(
-      "SELECT spec FROM port_group", "port group", api::port_group_from_json,
-      [&](model::PortGroup group) { network.port_groups[group.name] = std::move(group); });
-  if (!done) return std::unexpected(done.error());
+  auto read = read_rows({.row = kSwitchRow, .table = "vds", .text = "spec", .document = ""},
+                        [&network](const std::string& name, const nlohmann::json& value) {
+                          return take_value(
+                              name, value, api::kept_switch_from_json,
+                              [&](model::DistributedSwitch vds) { network.switches[name] = vds; });
+                        });
+  if (!read) return std::unexpected(read.error());
+  read = read_rows({.row = kPortGroupRow, .table = "port_group", .text = "spec", .document = ""},
+                   [&network](const std::string& name, const nlohmann::json& value) {
+                     return take_value(
+                         name, value, api::kept_port_group_from_json,
+                         [&](model::PortGroup group) { network.port_groups[name] = group; });
+                   });
+  if (!read) return std::unexpected(read.error());
+  std::erase_if(network.port_groups, [&](const auto& entry) {
+    const auto& [name, group] = entry;
+    if (network.switches.contains(group.vds)) return false;
+    left_out_.add(kPortGroupRow, name, fmt::format("its switch {} is left out", group.vds));
+    return true;
+  });
   return network;
 }
 
@@ -302,8 +397,9 @@ model::ApiResult<void> Store::put_switch(const model::DistributedSwitch& vds) {
                       " ON CONFLICT(name) DO UPDATE SET spec = ?2");
   statement.bind(1, vds.name);
   statement.bind(2, print_json(api::to_json(vds)));
-  if (statement.step() == SQLITE_DONE) return {};
-  return std::unexpected(failure("write the state"));
+  if (statement.step() != SQLITE_DONE) return std::unexpected(failure("write the state"));
+  left_out_.erase(kSwitchRow, vds.name);
+  return {};
 }
 
 model::ApiResult<void> Store::erase_switch(const std::string& name) {
@@ -327,7 +423,10 @@ model::ApiResult<void> Store::put_port_group(const model::PortGroup& group) {
   statement.bind(1, group.name);
   statement.bind(2, group.vds);
   statement.bind(3, print_json(api::to_json(group)));
-  if (statement.step() == SQLITE_DONE) return {};
+  if (statement.step() == SQLITE_DONE) {
+    left_out_.erase(kPortGroupRow, group.name);
+    return {};
+  }
   if (!is_needed_or_missing()) return std::unexpected(failure("write the state"));
   return model::refuse(model::ApiErrorCode::kNotFound,
                        fmt::format("there is no switch {}", group.vds),
@@ -346,22 +445,19 @@ model::ApiResult<void> Store::erase_port_group(const std::string& name) {
 
 model::ApiResult<std::map<std::string, nlohmann::json>> Store::documents(const std::string& kind) {
   std::map<std::string, nlohmann::json> result;
-  Statement query(*this, "SELECT name, json FROM document WHERE kind = ?");
-  query.bind(1, kind);
-  int step = query.step();
-  for (; step == SQLITE_ROW; step = query.step()) {
-    const std::string name(query.column(0));
-    Result<nlohmann::json> value = parse_json(query.column(1));
-    if (!value) {
-      return model::refuse(model::ApiErrorCode::kStore,
-                           fmt::format("{} holds a {} ({}) that cannot be read: {}", file_.string(),
-                                       kind, name, value.error().message),
-                           "Restore the file from a backup.");
-    }
-    result[name] = std::move(*value);
-  }
-  if (step != SQLITE_DONE) return std::unexpected(failure("read the state"));
+  auto read =
+      read_rows({.row = document_row(kind), .table = "document", .text = "json", .document = kind},
+                [&result](const std::string& name, const nlohmann::json& value) -> Status {
+                  result[name] = value;
+                  return {};
+                });
+  if (!read) return std::unexpected(read.error());
   return result;
+}
+
+void Store::leave_out(const std::string& kind, const std::string& name,
+                      const std::string& problem) {
+  note_damage(document_row(kind), name, "cannot be read: " + problem);
 }
 
 model::ApiResult<void> Store::put_document(const std::string& kind, const std::string& name,
@@ -372,8 +468,9 @@ model::ApiResult<void> Store::put_document(const std::string& kind, const std::s
   statement.bind(1, kind);
   statement.bind(2, name);
   statement.bind(3, print_json(value));
-  if (statement.step() == SQLITE_DONE) return {};
-  return std::unexpected(failure("write the state"));
+  if (statement.step() != SQLITE_DONE) return std::unexpected(failure("write the state"));
+  left_out_.erase(document_row(kind), name);
+  return {};
 }
 
 model::ApiResult<void> Store::erase_document(const std::string& kind, const std::string& name) {

@@ -4,11 +4,15 @@
 // that cannot be written leaves everything as it was. The schema has a version;
 // a file of a newer program is refused, an older one is brought up to date.
 //
+// A row that was damaged costs its own object, no other: it is left out, named by
+// left_out(), and stays in the file as it is until it is erased or put anew.
+//
 // Owner thread only.
 
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
@@ -17,6 +21,7 @@
 
 #include "model/api_error.h"
 #include "model/vm.h"
+#include "store/left_out_rows.h"
 #include "store/network_inventory.h"
 
 struct sqlite3;
@@ -34,7 +39,7 @@ class Store final : public NetworkInventory {
   Store(const Store&) = delete;
   Store& operator=(const Store&) = delete;
 
-  // In the order of names. Errors: kStore.
+  // In the order of names; without those that are left out. Errors: kStore.
   model::ApiResult<std::vector<model::VmSpec>> vms();
 
   // ---- NetworkInventory, of a host that is alone. No transaction may be open. ----
@@ -43,10 +48,20 @@ class Store final : public NetworkInventory {
   model::ApiResult<void> erase_switch(const std::string& name) override;
   model::ApiResult<void> put_port_group(const model::PortGroup& group) override;
   model::ApiResult<void> erase_port_group(const std::string& name) override;
+  // Of all kinds, as the last reading of each has found them.
+  std::vector<model::LeftOut> left_out() const override { return left_out_.list(); }
+  std::optional<model::LeftOut> find_left_out(std::string_view kind,
+                                              const std::string& name) const override {
+    return left_out_.find(kind, name);
+  }
+  model::ApiResult<void> erase_left_out(const model::LeftOut& one) override;
 
   // ---- Documents: what this host alone keeps, a few JSON values of each kind. ----
-  // By name. No transaction may be open. Errors: kStore, kNoSpace.
+  // By name; without those that are left out. No transaction may be open. Errors: kStore,
+  // kNoSpace.
   model::ApiResult<std::map<std::string, nlohmann::json>> documents(const std::string& kind);
+  // One that only its owner knows to be none.
+  void leave_out(const std::string& kind, const std::string& name, const std::string& problem);
   // Instead of the one of this name, if there is one.
   model::ApiResult<void> put_document(const std::string& kind, const std::string& name,
                                       const nlohmann::json& value);
@@ -83,9 +98,12 @@ class Store final : public NetworkInventory {
   model::ApiResult<void> connect();
   model::ApiResult<void> prepare_schema();
   model::ApiResult<void> execute(const char* sql);
-  template <typename T, typename Add>
-  model::ApiResult<void> read_specs(const char* sql, const char* what,
-                                    Result<T> (*read)(const nlohmann::json&), Add add);
+  struct Rows;
+  using Take = std::function<Status(const std::string& name, const nlohmann::json& value)>;
+  // Leaves out what `take` refuses, what is not as it was written, and what is gone.
+  model::ApiResult<void> read_rows(const Rows& rows, const Take& take);
+  model::ApiResult<void> note_gone_rows(const Rows& rows);
+  void note_damage(const std::string& row, const std::string& name, std::string_view what);
   model::ApiError failure(const char* what) const;
   // The last statement failed for a key that exists.
   bool is_there_already() const;
@@ -93,6 +111,7 @@ class Store final : public NetworkInventory {
 
   class Statement;
   std::filesystem::path file_;
+  LeftOutRows left_out_;
   sqlite3* db_ = nullptr;
 };
 

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "model/adapter_name.h"
+#include "store/damaged_rows_test.h"
 #include "testing/temp_dir.h"
 
 namespace paravane::store {
@@ -92,6 +93,14 @@ TEST_F(StoreTest, RefusesAnAddressThatExists) {
   const auto inserted = store->begin()->insert(twin);
   ASSERT_FALSE(inserted);
   EXPECT_EQ(inserted.error().code, model::ApiErrorCode::kMacInUse);
+}
+
+constexpr model::MacAddress kOldMac{2, 0x50, 0x56, 0x4c, 0xdc, 0xc8};
+
+model::VmSpec with_mac(const std::string& name, const model::MacAddress& mac) {
+  model::VmSpec spec = spec_of(name);
+  spec.adapters[0].mac = mac;
+  return spec;
 }
 
 model::VmSpec with_two_adapters(const std::string& name) {
@@ -181,20 +190,54 @@ TEST_F(StoreTest, BringsAFileOfSchema2UpToDate) {
   EXPECT_EQ(open()->read_network()->switches.size(), 1u);
 }
 
+constexpr const char* kSchema3 =
+    "CREATE TABLE vm(name TEXT PRIMARY KEY NOT NULL, spec TEXT NOT NULL) WITHOUT ROWID;"
+    "CREATE TABLE adapter(mac TEXT PRIMARY KEY NOT NULL,"
+    "                     vm TEXT NOT NULL REFERENCES vm(name) ON DELETE CASCADE) WITHOUT ROWID;"
+    "CREATE TABLE vds(name TEXT PRIMARY KEY NOT NULL, spec TEXT NOT NULL) WITHOUT ROWID;"
+    "CREATE TABLE port_group(name TEXT PRIMARY KEY NOT NULL,"
+    "                        vds TEXT NOT NULL REFERENCES vds(name),"
+    "                        spec TEXT NOT NULL) WITHOUT ROWID;"
+    "INSERT INTO vm VALUES('a', '{\"adapters\":[{\"connected\":true,\"mac\":\"02:50:56:4c:dc:c8\","
+    "\"number\":1,\"port_group\":\"\",\"protocol\":\"v2\"}],\"doorbells\":\"mapped\","
+    "\"hw_version\":21,\"limits\":{\"gids\":16},\"name\":\"a\",\"version\":20}');"
+    "INSERT INTO adapter VALUES('02:50:56:4c:dc:c8', 'a');"
+    "INSERT INTO vds VALUES('lan', '{\"hosts\":[],\"mtu\":1500,\"name\":\"lan\"}');";
+
 TEST_F(StoreTest, BringsAFileOfSchema3UpToDate) {
-  {
-    const auto store = open();
-    add(*store, spec_of("a"));
-    ASSERT_TRUE(store->put_switch({.name = "lan"}));
-  }
-  run_sql("DROP TABLE document; PRAGMA user_version=3;");  // as it was
+  run_sql(kSchema3);
+  run_sql("PRAGMA user_version=3");
   for (int round = 0; round < 2; ++round) {
     const auto store = open();
-    EXPECT_THAT(*store->vms(), testing::ElementsAre(spec_of("a"))) << round;
+    EXPECT_THAT(*store->vms(), testing::ElementsAre(with_mac("a", kOldMac))) << round;
     EXPECT_EQ(store->vms()->front().machine, model::VmMachine{});  // which schema 3 has not
     EXPECT_EQ(store->read_network()->switches.size(), 1u);
     EXPECT_TRUE(store->put_document("nic", "vmnic0", {{"key", "x"}}));
   }
+}
+
+// Before rows had sums: release 0.1.0.
+TEST_F(StoreTest, BringsAFileOfSchema4WithoutSumsUpToDate) {
+  run_sql(kSchema3);
+  run_sql(
+      "CREATE TABLE document(kind TEXT NOT NULL, name TEXT NOT NULL, json TEXT NOT NULL,"
+      "                      PRIMARY KEY(kind, name)) WITHOUT ROWID;"
+      "INSERT INTO document VALUES('vmnic', 'vmnic0', '{\"identity\":\"0000:00:03.0\"}');"
+      "INSERT INTO port_group VALUES('web', 'lan',"
+      "  '{\"name\":\"web\",\"vds\":\"lan\",\"vlan\":7}');"
+      "PRAGMA user_version=4");
+  for (int round = 0; round < 2; ++round) {
+    const auto store = open();
+    EXPECT_THAT(*store->vms(), testing::ElementsAre(with_mac("a", kOldMac))) << round;
+    EXPECT_EQ(store->read_network()->port_groups.at("web").vlan, 7U);
+    EXPECT_EQ(store->documents("vmnic")->size(), 1U);
+    EXPECT_TRUE(store->left_out().empty());
+    EXPECT_TRUE(store->put_switch({.name = "lan", .mtu = 9000}));
+  }
+  DamagedRows(file_).write("vm", "spec", "a", std::nullopt);  // what was there is known by now
+  const auto store = open();
+  ASSERT_TRUE(store->vms());
+  EXPECT_TRUE(store->find_left_out("vm", "a"));
 }
 
 TEST_F(StoreTest, KeepsDocumentsOfEachKind) {
@@ -216,12 +259,12 @@ TEST_F(StoreTest, KeepsDocumentsOfEachKind) {
   EXPECT_EQ(*store->documents("none"), Documents{});
 }
 
-TEST_F(StoreTest, RefusesADocumentThatItDidNotWrite) {
+TEST_F(StoreTest, LeavesOutADocumentThatItDidNotWrite) {
   open();
   run_sql("INSERT INTO document VALUES('nic', 'vmnic0', '{')");
-  const auto documents = open()->documents("nic");
-  ASSERT_FALSE(documents);
-  EXPECT_THAT(documents.error().message, HasSubstr("holds a nic (vmnic0) that cannot be read"));
+  const auto store = open();
+  EXPECT_TRUE(store->documents("nic")->empty());
+  EXPECT_THAT(store->find_left_out("nic", "vmnic0")->reason, HasSubstr("cannot be read"));
 }
 
 TEST_F(StoreTest, KeepsSwitchesAndPortGroups) {
@@ -254,12 +297,12 @@ TEST_F(StoreTest, KeepsNoPortGroupWithoutItsSwitch) {
   EXPECT_EQ(*store->read_network(), model::Network{});
 }
 
-TEST_F(StoreTest, RefusesASwitchThatItDidNotWrite) {
+TEST_F(StoreTest, LeavesOutASwitchThatItDidNotWrite) {
   open();
   run_sql("INSERT INTO vds VALUES('lan', '{\"name\":\"lan\",\"mtu\":1}')");
-  const auto network = open()->read_network();
-  ASSERT_FALSE(network);
-  EXPECT_THAT(network.error().message, HasSubstr("holds a switch that cannot be read"));
+  const auto store = open();
+  EXPECT_TRUE(store->read_network()->switches.empty());
+  EXPECT_THAT(store->find_left_out("switch", "lan")->reason, HasSubstr("cannot be read"));
 }
 
 TEST_F(StoreTest, RemovesAVm) {
@@ -283,6 +326,9 @@ TEST_F(StoreTest, RefusesAFileOfANewerVersion) {
   const auto store = Store::open(file_);
   ASSERT_FALSE(store);
   EXPECT_THAT(store.error().message, HasSubstr("newer version (schema 99"));
+  EXPECT_THAT(store.error().remedy, HasSubstr("Install that version again"));
+  run_sql("PRAGMA user_version=4");  // and it is as it was
+  EXPECT_TRUE(Store::open(file_));
 }
 
 TEST_F(StoreTest, RefusesAFileThatIsNoDatabase) {
@@ -293,12 +339,12 @@ TEST_F(StoreTest, RefusesAFileThatIsNoDatabase) {
   EXPECT_THAT(store.error().remedy, HasSubstr("damaged"));
 }
 
-TEST_F(StoreTest, RefusesARowThatItDidNotWrite) {
+TEST_F(StoreTest, LeavesOutARowThatItDidNotWrite) {
   open();
   run_sql("INSERT INTO vm VALUES('a', '{\"name\":1}')");
-  const auto vms = open()->vms();
-  ASSERT_FALSE(vms);
-  EXPECT_THAT(vms.error().message, HasSubstr("cannot be read"));
+  const auto store = open();
+  EXPECT_TRUE(store->vms()->empty());
+  EXPECT_THAT(store->find_left_out("vm", "a")->reason, HasSubstr("cannot be read"));
 }
 
 TEST_F(StoreTest, NamesTheFileWhenItsDirectoryIsMissing) {

@@ -1,0 +1,33 @@
+// LeftOut: what this host keeps and cannot use, since its record is damaged. The rest goes
+// on without it; the record stays as it is until an operator says otherwise.
+//
+// A plain value.
+
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace paravane::model {
+
+// Kinds.
+inline constexpr std::string_view kLeftOutVm = "vm";
+inline constexpr std::string_view kLeftOutSwitch = "switch";
+inline constexpr std::string_view kLeftOutPortGroup = "port group";
+inline constexpr std::string_view kLeftOutCluster = "cluster";
+
+struct LeftOut {
+  std::string kind;    // one of the above, or what a document of the store is
+  std::string name;    // as far as it can be read
+  std::string reason;  // which record, and what is wrong with it
+  std::string remedy;
+
+  friend bool operator==(const LeftOut&, const LeftOut&) = default;
+};
+
+// "vm db1"; of the cluster, of which there is one, its kind alone.
+inline std::string name_of(const LeftOut& one) {
+  return one.name.empty() ? one.kind : one.kind + " " + one.name;
+}
+
+}  // namespace paravane::model
