@@ -108,6 +108,18 @@ TEST_F(ClusterApiTest, AStatusComesAcross) {
   const auto none = cluster_status_from_json(to_json(model::ClusterStatus{}));
   ASSERT_TRUE(none);
   EXPECT_FALSE(none->member);
+  EXPECT_EQ(to_json(model::ClusterStatus{}).dump(), R"({"member":false})");
+}
+
+TEST_F(ClusterApiTest, DamageComesAcrossOfAMemberAndOfNone) {
+  for (const bool member : {false, true}) {
+    const auto seen = cluster_status_from_json(to_json(
+        model::ClusterStatus{.damage = "a file", .damage_remedy = "Restore", .member = member}));
+    ASSERT_TRUE(seen) << seen.error().message;
+    EXPECT_EQ(seen->member, member);
+    EXPECT_EQ(seen->damage, "a file");
+    EXPECT_EQ(seen->damage_remedy, "Restore");
+  }
 }
 
 TEST_F(ClusterApiTest, AHostThatKnowsNothingOfClustersSaysSo) {

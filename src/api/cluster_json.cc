@@ -85,10 +85,15 @@ json to_json(const model::JoinToken& token) {
 }
 
 json to_json(const model::ClusterStatus& status) {
-  if (!status.member) return {{"member", false}};
+  if (!status.member && status.damage.empty()) return {{"member", false}};
+  if (!status.member) {
+    return {{"member", false}, {"damage", status.damage}, {"damage_remedy", status.damage_remedy}};
+  }
   json hosts = json::array();
   for (const model::ClusterHost& host : status.hosts) hosts.push_back(to_json(host));
   return {{"member", true},
+          {"damage", status.damage},
+          {"damage_remedy", status.damage_remedy},
           {"cluster", status.cluster},
           {"host", status.host},
           {"authority", status.authority},
@@ -165,6 +170,8 @@ Result<model::ClusterStatus> cluster_status_from_json(const json& value) {
   JsonReader reader(value, "cluster");
   model::ClusterStatus status;
   status.member = reader.boolean("member").value_or(false);
+  status.damage = reader.text("damage").value_or("");
+  status.damage_remedy = reader.text("damage_remedy").value_or("");
   if (status.member) {
     status.cluster = reader.need_text("cluster");
     status.host = reader.need_text("host");

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "api/cluster_json.h"
+#include "text/text_cell.h"
 
 namespace paravane::cli {
 namespace {
@@ -37,6 +38,15 @@ std::string_view inventory_state(const model::ClusterStatus& status) {
   return status.problem == model::kFirstTry ? "connecting" : "away";
 }
 
+// Empty: there is none.
+std::string describe_damage(const model::ClusterStatus& status) {
+  if (status.damage.empty()) return {};
+  return fmt::format("{}: {}\n  {}\n",
+                     status.member ? "The authority on this host does not work"
+                                   : "This host is not in its cluster",
+                     text::printable(status.damage), text::printable(status.damage_remedy));
+}
+
 text::TextTable host_table(const model::ClusterStatus& status) {
   text::TextTable table(
       {"Host", "State", "Address", "Port", "Version", "Adapters", "GIDs", "Channel"});
@@ -56,13 +66,15 @@ std::string print_cluster(const model::ClusterStatus& status, text::TableFormat 
            "\n";
   }
   if (format == text::TableFormat::kCsv) return host_table(status).print(format);
-  if (!status.member) return "this host is in no cluster\n";
+  const std::string damage = describe_damage(status);
+  if (!status.member) return damage.empty() ? "this host is in no cluster\n" : damage;
   text::TextTable self(
       {"Cluster", "Host", "Authority", "Address", "Inventory", "Since", "Certificate"});
   self.add({status.cluster, status.host, status.authority, status.address,
             std::string(inventory_state(status)), print_time(status.since_s),
             print_time(status.certificate_left_s)});
   std::string text = self.print(format);
+  if (!damage.empty()) text += "\n" + damage;
   if (inventory_state(status) == "away") {
     text += fmt::format("\nThe inventory is away: {}\n", status.problem);
   }

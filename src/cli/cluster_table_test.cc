@@ -38,5 +38,17 @@ TEST(ClusterTable, TellsConnectingFromAway) {
   EXPECT_THAT(print_cluster(status, text::TableFormat::kTable), Not(HasSubstr("away")));
 }
 
+TEST(ClusterTable, NamesWhatIsDamagedAndTheWayOut) {
+  model::ClusterStatus status{.damage = "/s/cluster/host.pem is damaged: \x1b",
+                              .damage_remedy = "Restore the file."};
+  EXPECT_EQ(print_cluster(status, text::TableFormat::kTable),
+            "This host is not in its cluster: /s/cluster/host.pem is damaged: ?\n"
+            "  Restore the file.\n");
+  status.member = true;
+  EXPECT_THAT(print_cluster(status, text::TableFormat::kTable),
+              HasSubstr("\nThe authority on this host does not work: /s/cluster/host.pem"));
+  EXPECT_EQ(print_cluster({}, text::TableFormat::kTable), "this host is in no cluster\n");
+}
+
 }  // namespace
 }  // namespace paravane::cli

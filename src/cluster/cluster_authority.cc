@@ -7,8 +7,10 @@
 #include <string_view>
 #include <utility>
 
+#include "authority/damage_check.h"
 #include "base/log.h"
 #include "cluster/cluster_refusals.h"
+#include "cluster/kept_json.h"
 #include "cluster/member_documents.h"
 #include "inventory/keys.h"
 #include "inventory/users.h"
@@ -50,7 +52,7 @@ Status write_book(const settings::ClusterPaths& paths, const EtcdRoot& root,
                 {"tokens", book.print()}};
   if (generation.number != 0) value["generation"] = inventory::print_generation(generation);
   if (!curbed.empty()) value["curbed"] = curbed;
-  return write_file(paths.book(), value.dump(1) + "\n");
+  return write_file(paths.book(), print_kept(value));
 }
 
 Result<std::string> sign_for(const authority::KeyPair& keys, const ClusterAuthority::Config& config,
@@ -114,13 +116,19 @@ Result<std::unique_ptr<ClusterAuthority>> ClusterAuthority::load(Config config) 
   if (!key) return std::unexpected(key.error());
   if (!certificate) return std::unexpected(certificate.error());
   if (!book) return std::unexpected(book.error());
+  if (const Status good = authority::check_key(*key, *certificate); !good) {
+    return fail(
+        Errc::kInvalidArgument,
+        fmt::format("{} is damaged: {}", paths.authority_key().string(), good.error().message));
+  }
   const auto seen = authority::inspect(*certificate);
   if (!seen) return std::unexpected(seen.error());
   self->fingerprint_ = seen->fingerprint;
   self->keys_ = {.key = std::move(*key), .certificate = std::move(*certificate)};
-  const auto value = parse_json(*book);
-  if (!value || !value->is_object()) {
-    return fail(Errc::kInvalidArgument, paths.book().string() + " is damaged");
+  const auto value = parse_kept(*book);
+  if (!value) {
+    return fail(Errc::kInvalidArgument,
+                fmt::format("{} is damaged: {}", paths.book().string(), value.error().message));
   }
   JsonReader reader(*value, "authority");
   self->root_ = {.user = reader.need_text("etcd_user"),
@@ -137,7 +145,7 @@ Result<std::unique_ptr<ClusterAuthority>> ClusterAuthority::load(Config config) 
       if (host.is_string()) self->curbed_.insert(host.get<std::string>());
     }
   }
-  if (!reader.finish() || !members || !parsed || !generation) {
+  if (!reader.finish_ignoring_unknown() || !members || !parsed || !generation) {
     return fail(Errc::kInvalidArgument, paths.book().string() + " is damaged");
   }
   self->book_ = std::move(*parsed);

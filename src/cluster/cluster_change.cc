@@ -111,6 +111,7 @@ model::ApiResult<model::ClusterStatus> ClusterService::do_init(const model::Clus
         fmt::format("this host is in cluster {} already", membership_->self.cluster),
         "Leave it first with paravane cluster leave.");
   }
+  if (auto none = check_no_files(); !none) return std::unexpected(none.error());
   if (auto good = check_address(); !good) return std::unexpected(good.error());
   if (init.etcd && !is_good_url(init.etcd->url)) {
     return model::refuse(model::ApiErrorCode::kInvalidRequest,
@@ -263,8 +264,9 @@ model::Network ClusterService::network_as(const std::string& host) const {
 // ---- tokens, hosts ----
 
 model::ApiResult<void> ClusterService::need_authority() const {
-  if (!membership_) return no_cluster();
   if (authority_) return {};
+  if (auto whole = check_whole(); !whole) return whole;
+  if (!membership_) return no_cluster();
   return model::refuse(model::ApiErrorCode::kDenied, "this host has not the cluster's authority",
                        fmt::format("Do it on host {}.", membership_->authority));
 }
@@ -313,6 +315,12 @@ model::ApiResult<void> ClusterService::say_goodbye() {
 }
 
 model::ApiResult<void> ClusterService::do_leave(bool force) {
+  if (auto whole = check_whole(); !whole && !force) return whole;
+  if (!membership_ && left_out()) {
+    log::info("cluster: what this host had of one is given up");
+    forget();
+    return {};
+  }
   if (!membership_) return no_cluster();
   if (authority_ && !authority_->others().empty() && !force) {
     return model::refuse(

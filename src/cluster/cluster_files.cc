@@ -5,17 +5,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
-#include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <thread>
 
 #include "base/endpoint.h"
 #include "base/log.h"
 #include "base/unique_fd.h"
+#include "cluster/file_sums.h"
 #include "json/json_reader.h"
 #include "json/json_text.h"
 #include "model/vm.h"
@@ -26,6 +26,7 @@ using nlohmann::json;
 
 namespace {
 
+constexpr off_t kMaxFile = off_t{16} << 20;
 // Longer than the keeper gives an etcd (etcd_service.cc).
 constexpr auto kEtcdEnds = std::chrono::seconds(7);
 
@@ -64,8 +65,21 @@ Result<Membership> parse_membership(const json& value) {
   if (!authority::is_cluster_id(membership.self.cluster)) reader.complain("cluster", "is no id");
   if (!model::check_name(membership.self.host)) reader.complain("host", "is no name");
   if (!Endpoint::parse(membership.door)) reader.complain("door", "is no address");
-  if (const Status good = reader.finish(); !good) return std::unexpected(good.error());
+  // A newer version may have kept more.
+  if (const Status good = reader.finish_ignoring_unknown(); !good) {
+    return std::unexpected(good.error());
+  }
   return membership;
+}
+
+// All but the note that it is unfinished.
+void remove_files(const settings::ClusterPaths& paths, std::error_code& error) {
+  for (std::filesystem::directory_iterator entry(paths.directory(), error), end;
+       !error && entry != end; entry.increment(error)) {
+    if (entry->path() == paths.unfinished()) continue;
+    std::filesystem::remove_all(entry->path(), error);
+    if (error) return;
+  }
 }
 
 }  // namespace
@@ -81,10 +95,24 @@ Status write_file(const std::filesystem::path& file, std::string_view text) {
 }
 
 Result<std::string> read_file(const std::filesystem::path& file) {
-  std::ifstream stream(file);
-  if (!stream) return cannot("read", file);
-  std::string text{std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
-  if (stream.bad()) return cannot("read", file);
+  // Not one that would have us wait.
+  const UniqueFd fd(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  struct stat info{};
+  if (!fd || ::fstat(fd.get(), &info) != 0) return cannot("read", file);
+  if (!S_ISREG(info.st_mode) || info.st_size > kMaxFile) {
+    return fail(Errc::kInvalidArgument,
+                fmt::format("{} is damaged: it is no file, or too large", file.string()));
+  }
+  std::string text(static_cast<std::size_t>(info.st_size), '\0');
+  std::size_t read = 0;
+  while (read < text.size()) {
+    const ssize_t size = ::read(fd.get(), text.data() + read, text.size() - read);
+    if (size < 0 && errno == EINTR) continue;
+    if (size < 0) return cannot("read", file);
+    if (size == 0) break;
+    read += static_cast<std::size_t>(size);
+  }
+  text.resize(read);
   return text;
 }
 
@@ -98,18 +126,46 @@ Status write_own_certificate(const settings::ClusterPaths& paths) {
   return write_file(paths.own_certificate(), std::string_view(*identity).substr(at));
 }
 
+std::vector<std::string> files_left(const settings::ClusterPaths& paths) {
+  constexpr std::size_t kMost = 8;
+  std::vector<std::string> names;
+  std::error_code error;
+  for (std::filesystem::directory_iterator entry(paths.directory(), error), end;
+       !error && entry != end && names.size() < kMost; entry.increment(error)) {
+    if (entry->path() != paths.unfinished()) names.push_back(entry->path().filename().string());
+  }
+  std::ranges::sort(names);
+  return names;
+}
+
+bool is_unfinished(const settings::ClusterPaths& paths) {
+  std::error_code unknown;
+  return std::filesystem::exists(paths.unfinished(), unknown);
+}
+
 Status make_cluster_directory(const settings::ClusterPaths& paths) {
+  if (!is_unfinished(paths) && !files_left(paths).empty()) {
+    return fail(Errc::kBadState,
+                fmt::format("{} holds files of a cluster, which nobody has given up",
+                            paths.directory().string()));
+  }
   remove_cluster_directory(paths);
   if (::mkdir(paths.directory().c_str(), 0700) != 0) return cannot("make", paths.directory());
-  return {};
+  return write_file(paths.unfinished(), "");
 }
 
 void remove_cluster_directory(const settings::ClusterPaths& paths) {
   std::error_code error;
-  std::filesystem::remove(paths.membership(), error);  // first: what is left is nothing
+  if (!std::filesystem::exists(paths.directory(), error)) return;
+  // First: what is left is nothing. A disk that is full is no reason to stay.
+  if (Status noted = write_file(paths.unfinished(), ""); !noted) {
+    log::warn("cluster: {}", noted.error().message);
+  }
+  std::filesystem::remove(paths.membership(), error);
   const auto late = std::chrono::steady_clock::now() + kEtcdEnds;
   do {  // an etcd that ends takes files away, too; one that is gone ends remove_all()
-    std::filesystem::remove_all(paths.directory(), error);
+    remove_files(paths, error);
+    if (!error) std::filesystem::remove_all(paths.directory(), error);
     if (!error) return;
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   } while (std::chrono::steady_clock::now() < late);
@@ -140,7 +196,12 @@ Status save_membership(const settings::ClusterPaths& paths, const Membership& me
                       {"etcd", membership.etcd},
                       {"etcd_user", membership.etcd_user},
                       {"etcd_password", membership.etcd_password}};
-  return write_file(paths.membership(), value.dump(1) + "\n");
+  const std::string text = value.dump(1) + "\n";
+  if (Status kept = keep_sums(paths, text); !kept) return kept;
+  if (Status kept = write_file(paths.membership(), text); !kept) return kept;
+  std::error_code ignored;  // with a membership it means nothing
+  std::filesystem::remove(paths.unfinished(), ignored);
+  return {};
 }
 
 }  // namespace paravane::cluster

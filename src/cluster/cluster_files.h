@@ -36,12 +36,16 @@ Status save_membership(const settings::ClusterPaths& paths, const Membership& me
 
 // Mode 0600. Its directory must be there.
 Status write_file(const std::filesystem::path& file, std::string_view text);
+// A regular file of at most 16 MiB.
 Result<std::string> read_file(const std::filesystem::path& file);
 // This host's certificate without its key, as ClusterPaths::own_certificate().
 Status write_own_certificate(const settings::ClusterPaths& paths);
-// Empty, mode 0700; what was there is gone.
+// Empty, mode 0700. Nothing may be there but what was left unfinished. Errors: also kBadState.
 Status make_cluster_directory(const settings::ClusterPaths& paths);
-// Waits for an etcd that ends there, 7 s at most.
+// Names of what is there, but for the note that it is unfinished; a few.
+std::vector<std::string> files_left(const settings::ClusterPaths& paths);
+bool is_unfinished(const settings::ClusterPaths& paths);
+// All of it, keys too. Waits for an etcd that ends there, 7 s at most.
 void remove_cluster_directory(const settings::ClusterPaths& paths);
 
 }  // namespace paravane::cluster

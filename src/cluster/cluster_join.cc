@@ -22,6 +22,7 @@ model::ApiResult<model::ClusterStatus> ClusterService::do_join(const std::string
         fmt::format("this host is in cluster {} already", membership_->self.cluster),
         "Leave it first with paravane cluster leave.");
   }
+  if (auto none = check_no_files(); !none) return std::unexpected(none.error());
   if (auto good = check_address(); !good) return std::unexpected(good.error());
   const auto token = authority::parse_token(text);
   if (!token) {

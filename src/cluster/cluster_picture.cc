@@ -54,14 +54,16 @@ std::string certificate_problem(const ClusterPicture& picture, authority::Second
 }  // namespace
 
 model::ClusterStatus describe(const ClusterPicture& picture, const settings::Config& config) {
-  if (!picture.self) return {};
+  if (!picture.self) return {.damage = picture.damage, .damage_remedy = picture.damage_remedy};
   const auto today = authority::wall_clock();
   const auto away = std::chrono::steady_clock::now() - picture.state.since;
   const auto seconds = [](auto time) {
     const auto whole = std::chrono::duration_cast<std::chrono::seconds>(time).count();
     return static_cast<std::uint64_t>(std::max<std::int64_t>(0, whole));
   };
-  model::ClusterStatus status{.member = true,
+  model::ClusterStatus status{.damage = picture.damage,
+                              .damage_remedy = picture.damage_remedy,
+                              .member = true,
                               .cluster = picture.self->cluster,
                               .host = picture.self->host,
                               .authority = picture.authority,

@@ -20,6 +20,10 @@ namespace paravane::cluster {
 struct ClusterPicture {
   std::shared_ptr<const inventory::View> view;  // shared: readers keep what they look at
   std::optional<authority::Identity> self;
+  // Of files that cannot be used: which and why, and what to do; what they call this host.
+  std::string damage;
+  std::string damage_remedy;
+  std::string damaged_host;
   inventory::MemberState state;
   std::string authority;  // the host that has it
   std::vector<std::string> etcd;

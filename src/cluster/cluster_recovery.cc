@@ -72,11 +72,12 @@ bool ClusterService::compare_with_book() {
 
 // Of the authority's host: an etcd that was lost is another one until it was compared.
 Instant ClusterService::watch_etcd() {
-  if (!authority_) return kNever;
   const bool connected = member_->state().connected;
-  // It may have been started again for this host alone, since it was compared.
+  // It may have been started again for this host alone, since it was compared; and without a book
+  // that can be read, this host's own login shows that it has users.
   if (connected && !std::exchange(was_connected_, connected)) reach_etcd(EtcdReach::kCluster);
   was_connected_ = connected;
+  if (!authority_) return kNever;
   const Instant again = compared_at_ + (connected ? kCompareEvery : kCompareAgain);
   if (now() < again) return again;
   compared_ = false;

@@ -49,14 +49,9 @@ ClusterService::~ClusterService() {
   stop();
 }
 
-Status ClusterService::start() {
-  auto membership = load_membership(paths_);
-  if (!membership) return std::unexpected(membership.error());
-  if (*membership) {
-    if (Status in = enter(std::move(**membership)); !in) return in;
-  }
+void ClusterService::start() {
+  look_at_files();
   thread_ = std::thread([this] { run(); });
-  return {};
 }
 
 void ClusterService::stop() {
@@ -71,6 +66,10 @@ void ClusterService::run() {
   while (!stopping_) {
     mailbox_.deliver();
     Instant next = kNever;
+    if (left_out()) {
+      if (now() >= next_look_at_files_) look_at_files();
+      next = next_look_at_files_;
+    }
     if (membership_) {
       const bool renewed =
           certificate_->look(now(), [this](const auto& request) { return sign(request); });
@@ -79,7 +78,7 @@ void ClusterService::run() {
       if (renewed) publish();
       if (renewed && membership_->runs_etcd) trust_new_certificate();
       if (authority_ && !door_ && now() >= next_door_) open_door();
-      next = certificate_->next_look();
+      next = std::min(next, certificate_->next_look());
       if (authority_ && !door_) next = std::min(next, next_door_);
     }
     if (member_) next = std::min(next, use_inventory());
@@ -136,6 +135,7 @@ std::optional<authority::Identity> ClusterService::self() const {
 }
 
 model::ApiResult<void> ClusterService::check_change() const {
+  if (auto whole = check_whole(); !whole && !self()) return whole;
   const MutexLock lock(mutex_);
   if (!shared_.self || shared_.state.connected) return {};
   return model::refuse(model::ApiErrorCode::kClusterAway,
@@ -269,11 +269,6 @@ model::ApiResult<model::ClusterStatus> ClusterService::cluster_status() {
 Status ClusterService::enter(Membership membership) {
   auto certificate = MemberCertificate::load(paths_.identity(), membership.self);
   if (!certificate) return std::unexpected(certificate.error());
-  if (membership.has_authority()) {
-    auto loaded = ClusterAuthority::load(authority_config(membership));
-    if (!loaded) return std::unexpected(loaded.error());
-    authority_ = std::move(*loaded);
-  }
   if (membership.runs_etcd) {
     if (Status written = write_own_certificate(paths_); !written) return written;
     if (reach_ == privsep::EtcdReach::kOff) reach_etcd(privsep::EtcdReach::kOwnHost);
@@ -305,6 +300,7 @@ Status ClusterService::enter(Membership membership) {
               },
           .lost = [this](const inventory::LostClaim& claim) { tell_lost(claim); }},
       now());
+  if (membership_->has_authority()) look_at_authority();
   share();
   publish();
   return {};
@@ -331,10 +327,12 @@ void ClusterService::forget() {
   wants_settling_ = false;
   certificate_.reset();
   remove_cluster_directory(paths_);
+  const bool was_damaged = left_out().has_value();
   {
     const MutexLock lock(mutex_);
     shared_ = {};
   }
+  if (was_damaged && listeners_.files) listeners_.files({});
   if (listeners_.view) listeners_.view(nullptr);
 }
 

@@ -10,6 +10,7 @@
 #include <sys/types.h>
 
 #include <atomic>
+#include <chrono>
 #include <deque>
 #include <functional>
 #include <map>
@@ -33,6 +34,7 @@
 #include "inventory/member.h"
 #include "inventory/own_keys.h"
 #include "model/cluster.h"
+#include "model/left_out.h"
 #include "model/vmkernel.h"
 #include "privsep/dialer.h"
 #include "privsep/etcd_reach.h"
@@ -53,6 +55,9 @@ class ClusterService final : public model::ClusterManagement {
     // There is a new certificate in ClusterPaths::identity(). Connections that are there
     // need not end.
     std::function<void()> identity;
+    // Files of the cluster cannot be used, for this reason, or (empty) can again. At the
+    // start on its thread.
+    std::function<void(const std::string&)> files;
   };
 
   // `dialer` outlives the service. `run_etcd` tells the keeper.
@@ -62,8 +67,9 @@ class ClusterService final : public model::ClusterManagement {
   ClusterService(const ClusterService&) = delete;
   ClusterService& operator=(const ClusterService&) = delete;
 
-  // REQUIRES: the state directory is ours. Errors: kIo, kInvalidArgument (damaged files).
-  Status start();
+  // REQUIRES: the state directory is ours. Damaged files keep this host out of its cluster, or
+  // the authority from its work, until they are whole again: left_out() says so.
+  void start();
   // Ends the thread; requests that come later are refused. REQUIRES: dialer.close().
   void stop();
 
@@ -72,7 +78,12 @@ class ClusterService final : public model::ClusterManagement {
   std::shared_ptr<const inventory::View> view() const;
   // nullopt: no cluster.
   std::optional<authority::Identity> self() const;
-  // Whether what others must know of may be changed now. Errors: kClusterAway.
+  // What this host is called in a cluster, also in one whose files are damaged; empty: in none.
+  std::string host_name() const;
+  // Which file is damaged.
+  std::optional<model::LeftOut> left_out() const;
+  // Whether what others must know of may be changed now. Errors: kClusterAway, kStore (damaged
+  // files).
   model::ApiResult<void> check_change() const;
   // As check_change(), of a document. Errors: also kDenied (another host writes them).
   model::ApiResult<void> check_document_change() const;
@@ -139,6 +150,15 @@ class ClusterService final : public model::ClusterManagement {
   model::ApiResult<void> bring_network(inventory::EtcdClient& etcd, const std::string& host) const;
   model::ApiResult<void> check_network(const Membership& membership);
 
+  // Files that cannot be used.
+  static constexpr auto kFilesAgain = std::chrono::seconds(2);
+  void look_at_files();
+  void look_at_authority();
+  void note_damage(const std::string& what);
+  void note_whole();
+  model::ApiResult<void> check_whole() const;
+  model::ApiResult<void> check_no_files() const;
+
   Status enter(Membership membership);
   void forget();
   void open_door();
@@ -188,6 +208,7 @@ class ClusterService final : public model::ClusterManagement {
   std::string network_host_;  // this host, in network_
   std::optional<MemberCertificate> certificate_;
   Instant next_door_{};                 // try to open it
+  Instant next_look_at_files_{};        // that are damaged
   std::deque<std::string> to_silence_;  // hosts that have said too much, whatever they say now
   Instant next_silencing_{};
   bool wants_settling_ = false;  // the members' keys, in the book and in etcd

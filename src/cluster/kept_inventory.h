@@ -18,7 +18,7 @@ namespace paravane::cluster {
 class KeptInventory {
  public:
   // Bytes of keys and values. Of more, claims of hosts are left out, which come again with etcd.
-  static constexpr std::size_t kMostBytes = std::size_t{64} << 20;
+  static constexpr std::size_t kMostBytes = std::size_t{6} << 20;
   static constexpr std::chrono::seconds kEvery{10};
 
   explicit KeptInventory(std::filesystem::path file) : file_(std::move(file)) {}

@@ -27,6 +27,7 @@ model::ApiResult<void> without_value(const model::ApiResult<T>& result) {
 model::ApiResult<void> ClusterDoor::change(Act act) {
   const MutexLock lock(one_at_a_time_);
   if (!cluster_.self()) {
+    if (auto may = cluster_.check_change(); !may) return may;  // its files may be damaged
     return carry([this, act = std::move(act)] { return act(host_); });
   }
   if (auto may = cluster_.check_document_change(); !may) return may;

@@ -50,8 +50,9 @@ void ClusterFabric::set_site(const host::ChannelSite& site) {
 
 model::ChannelPlace ClusterFabric::place() const {
   if (maker_ || !site_.closed.empty()) return place_;
-  return {.closed = parts_.cluster.self() ? "the cluster's inventory has not been read yet"
-                                          : "this host is in no cluster"};
+  if (parts_.cluster.self()) return {.closed = "the cluster's inventory has not been read yet"};
+  if (parts_.cluster.left_out()) return {.closed = "files of the cluster are damaged"};
+  return {.closed = "this host is in no cluster"};
 }
 
 void ClusterFabric::settle(model::ChannelPlace place) {

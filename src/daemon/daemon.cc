@@ -87,7 +87,7 @@ Status Daemon::start() {
   if (!host) return fail(Errc::kIo, with_remedy(host.error()));
   host_ = std::move(*host);
   make_fabric();
-  if (Status joined = cluster_->start(); !joined) return joined;
+  cluster_->start();
   on_view(nullptr);  // nothing is known yet but who we are
   if (Status open = open_doors(); !open) return open;
   return close_sandbox(config_.sandbox);
@@ -120,6 +120,17 @@ void Daemon::on_inventory(const inventory::MemberState& state) {
                .text = "the cluster's inventory cannot be reached: " + state.problem});
 }
 
+void Daemon::on_cluster_files(const std::string& damage) {
+  if (damage.empty()) {
+    events_.add({.type = "cluster.whole", .text = "no file of the cluster is damaged any more"});
+    return;
+  }
+  events_.add({.type = "cluster.damaged",
+               .severity = model::Severity::kError,
+               .fields = {{"reason", damage}},
+               .text = "files of the cluster cannot be used: " + damage});
+}
+
 // A service that is not started yet.
 void Daemon::make_cluster() {
   cluster_ = std::make_unique<cluster::ClusterService>(
@@ -141,7 +152,8 @@ void Daemon::make_cluster() {
                 mailbox_->post([this] {
                   if (fabric_) fabric_->on_identity();
                 });
-              }});
+              },
+          .files = [this](const std::string& damage) { on_cluster_files(damage); }});
 }
 
 void Daemon::make_fabric() {

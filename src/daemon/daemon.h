@@ -47,6 +47,7 @@ class Daemon {
   void on_view(const std::shared_ptr<const inventory::View>& view);
   Status open_doors();
   void on_inventory(const inventory::MemberState& state);
+  void on_cluster_files(const std::string& damage);
   void serve();
   void tell_status();
   void stop();

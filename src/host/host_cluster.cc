@@ -32,8 +32,7 @@ std::set<std::string> Host::members() const {
 }
 
 void Host::on_view(const std::shared_ptr<const inventory::View>& view) {
-  const auto self = config_.cluster->self();
-  if (network_->follow(self ? self->host : "", view)) {
+  if (network_->follow(config_.cluster->host_name(), view)) {
     for (const auto& [name, vm] : vms_) {
       for (const model::AdapterSpec& adapter : vm.spec.adapters) {
         worker_->post([this, port = model::AdapterName{name, adapter.number},

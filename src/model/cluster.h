@@ -60,6 +60,10 @@ struct ClusterHost {
 inline constexpr std::string_view kFirstTry = "not yet connected";
 
 struct ClusterStatus {
+  // Which file of the cluster cannot be used, and why; empty: none. Without `member` it keeps
+  // this host out of its cluster, with it the authority cannot work.
+  std::string damage{};
+  std::string damage_remedy{};
   bool member = false;  // false: the rest is not there
   std::string cluster{};
   std::string host{};

@@ -12,6 +12,7 @@ namespace {
 constexpr const char* kVmknic = "VMkernel interface";
 constexpr const char* kRuleset = "Firewall ruleset";
 constexpr const char* kChannel = "Channel";
+constexpr const char* kFiles = "Cluster files";
 constexpr const char* kStatus = "paravane cluster status";
 constexpr const char* kStart = "systemctl start paravaned";
 constexpr const char* kEnable = "paravane network firewall ruleset set -e true -r pvrdma";
@@ -117,9 +118,19 @@ void check_inventory(const ClusterStatus& cluster, CheckRows& rows) {
                 : there(kStart, cluster.authority));
 }
 
+// The VM itself does without: it loses what is on other hosts.
+void check_files(const ClusterStatus& cluster, CheckRows& rows) {
+  if (cluster.damage.empty()) return;
+  const std::string cure = fmt::format("{}   # {}", kStatus, cluster.damage_remedy);
+  if (cluster.member) return rows.warn(kFiles, cluster.damage, cure);
+  rows.fail(kFiles, cluster.damage, cure);
+}
+
 }  // namespace
 
 void check_channel(const VmCheckFacts& facts, CheckRows& rows) {
+  check_files(facts.cluster, rows);
+  if (!facts.cluster.member && !facts.cluster.damage.empty()) return;
   if (!facts.cluster.member) return rows.ok(kChannel, kOnlyThisHost);
   check_inventory(facts.cluster, rows);
   const std::set<std::string> peers = peers_of(facts);

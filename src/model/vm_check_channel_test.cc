@@ -168,5 +168,17 @@ TEST_F(VmCheckChannel, ASwitchOfOneHostNeedsNoUplink) {
             good("Switch lan: uplink", "not needed: no other host is in the switch"));
 }
 
+// The VM runs, and has none of what is on other hosts.
+TEST_F(VmCheckChannel, TheFilesOfTheClusterAreWhole) {
+  facts_.cluster.damage = "/s/cluster/authority.key is damaged";
+  facts_.cluster.damage_remedy = "Restore it";
+  EXPECT_EQ(row("Cluster files"), warning("Cluster files", "/s/cluster/authority.key is damaged",
+                                          "paravane cluster status   # Restore it"));
+  EXPECT_EQ(row("Cluster").verdict, Verdict::kOk);
+  facts_.cluster.member = false;
+  EXPECT_EQ(row("Cluster files"), failed("Cluster files", "/s/cluster/authority.key is damaged",
+                                         "paravane cluster status   # Restore it"));
+}
+
 }  // namespace
 }  // namespace paravane::model

@@ -15,6 +15,10 @@ class ClusterPaths {
   const std::filesystem::path& directory() const { return directory_; }
   // What we are a member of; how etcd is reached.
   std::filesystem::path membership() const { return directory_ / "membership.json"; }
+  // Of what is written once (cluster/file_sums.h).
+  std::filesystem::path sums() const { return directory_ / "sums"; }
+  // There while the files are being made or given up: without a membership they are nothing.
+  std::filesystem::path unfinished() const { return directory_ / "unfinished"; }
   // Our key and certificate in one file, so that both change at once.
   std::filesystem::path identity() const { return directory_ / "host.pem"; }
   // The certificate alone, for an etcd that is to let in this host alone.

@@ -1,0 +1,102 @@
+// ClusterService: files of the cluster that cannot be used. The host goes on without what they
+// are for, says so, and looks again, since to start the daemon anew would cost VMs their
+// adapters.
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "base/log.h"
+#include "cluster/cluster_refusals.h"
+#include "cluster/cluster_service.h"
+#include "cluster/member_files.h"
+
+namespace paravane::cluster {
+namespace {
+
+constexpr const char* kRemedy =
+    "Restore the file from a backup of this host, and it is read again by itself; or give up what "
+    "this host has of the cluster, keys and all, with: paravane cluster leave --force";
+
+}  // namespace
+
+void ClusterService::look_at_files() {
+  next_look_at_files_ = std::chrono::steady_clock::now() + kFilesAgain;
+  if (membership_) return look_at_authority();
+  auto found = load_member_files(paths_);
+  if (!found) return note_damage(found.error().message);
+  if (*found) {
+    if (const Status in = enter(std::move(**found)); !in) return note_damage(in.error().message);
+    if (membership_->has_authority() && !authority_) return;
+  }
+  note_whole();
+}
+
+void ClusterService::look_at_authority() {
+  auto loaded = ClusterAuthority::load(authority_config(*membership_));
+  if (!loaded) return note_damage(loaded.error().message);
+  authority_ = std::move(*loaded);
+  next_door_ = std::chrono::steady_clock::now();
+  wants_settling_ = true;
+  note_whole();
+}
+
+void ClusterService::note_damage(const std::string& what) {
+  const std::string name = membership_ ? membership_->self.host : find_host_name(paths_);
+  {
+    const MutexLock lock(mutex_);
+    shared_.damaged_host = name;
+    shared_.damage_remedy = kRemedy;
+    if (std::exchange(shared_.damage, what) == what) return;
+  }
+  log::error("cluster: {}: {}. {}",
+             membership_ ? "the authority does not work" : "this host is not in its cluster", what,
+             kRemedy);
+  if (listeners_.files) listeners_.files(what);
+}
+
+void ClusterService::note_whole() {
+  {
+    const MutexLock lock(mutex_);
+    shared_.damaged_host.clear();
+    shared_.damage_remedy.clear();
+    if (std::exchange(shared_.damage, {}).empty()) return;
+  }
+  log::info("cluster: its files are whole again");
+  if (listeners_.files) listeners_.files({});
+}
+
+std::optional<model::LeftOut> ClusterService::left_out() const {
+  const MutexLock lock(mutex_);
+  if (shared_.damage.empty()) return std::nullopt;
+  return model::LeftOut{.kind = std::string(model::kLeftOutCluster),
+                        .name = {},
+                        .reason = shared_.damage,
+                        .remedy = shared_.damage_remedy};
+}
+
+std::string ClusterService::host_name() const {
+  const MutexLock lock(mutex_);
+  return shared_.self ? shared_.self->host : shared_.damaged_host;
+}
+
+model::ApiResult<void> ClusterService::check_whole() const {
+  const MutexLock lock(mutex_);
+  if (shared_.damage.empty()) return {};
+  return model::refuse(model::ApiErrorCode::kStore,
+                       "files of the cluster cannot be used: " + shared_.damage,
+                       shared_.damage_remedy);
+}
+
+// Not even what came there after the start.
+model::ApiResult<void> ClusterService::check_no_files() const {
+  if (auto whole = check_whole(); !whole) return whole;
+  const auto found = load_member_files(paths_);
+  if (found && !*found) return {};
+  return model::refuse(model::ApiErrorCode::kStore,
+                       "files of a cluster are there: " +
+                           (found ? paths_.membership().string() : found.error().message),
+                       "To be in that cluster, start the daemon again; else move the files away.");
+}
+
+}  // namespace paravane::cluster

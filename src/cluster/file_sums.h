@@ -1,0 +1,23 @@
+// File sums: what the files must be that are written once, when this host enters a cluster, in
+// a file of their own (SHA-256, as sha256sum prints it). An older version knows nothing of it
+// and goes on with the same files.
+//
+// Errors: kIo (with path and cause), kInvalidArgument (damaged).
+
+#pragma once
+
+#include <string_view>
+
+#include "base/result.h"
+#include "settings/cluster_paths.h"
+
+namespace paravane::cluster {
+
+// Before the membership is written, whose text it will be. What it is until then stays good,
+// whatever ends the host in between.
+Status keep_sums(const settings::ClusterPaths& paths, std::string_view membership);
+
+// Without sums, or for a file that they do not name, all is good.
+Status check_sums(const settings::ClusterPaths& paths);
+
+}  // namespace paravane::cluster
