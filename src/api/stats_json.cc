@@ -82,6 +82,25 @@ Result<model::CounterGroup> read_group(const json& value) {
   return group;
 }
 
+json left_out_json(const std::vector<model::LeftOut>& left_out) {
+  json result = json::array();
+  for (const model::LeftOut& one : left_out) {
+    result.push_back(
+        {{"kind", one.kind}, {"name", one.name}, {"reason", one.reason}, {"remedy", one.remedy}});
+  }
+  return result;
+}
+
+Result<model::LeftOut> read_left_out(const json& value) {
+  JsonReader reader(value, "left_out");
+  model::LeftOut one{.kind = reader.need_text("kind"),
+                     .name = reader.need_text("name"),
+                     .reason = reader.need_text("reason"),
+                     .remedy = reader.need_text("remedy")};
+  if (Status good = reader.finish_ignoring_unknown(); !good) return std::unexpected(good.error());
+  return one;
+}
+
 Result<model::QpStats> read_qp(const json& value) {
   JsonReader reader(value, "queue pair");
   model::QpStats qp;
@@ -145,7 +164,8 @@ json to_json(const model::DaemonStatus& status) {
           {"socket_dir", status.socket_dir},
           {"config_file", status.config_file},
           {"host", status.host},
-          {"impairments", status.impairments}};
+          {"impairments", status.impairments},
+          {"left_out", left_out_json(status.left_out)}};
 }
 
 Result<model::Stats> stats_from_json(const json& value) {
@@ -171,6 +191,9 @@ Result<model::DaemonStatus> daemon_status_from_json(const json& value) {
   status.config_file = reader.need_text("config_file");
   status.host = reader.text("host").value_or("");
   status.impairments = reader.number("impairments").value_or(0);
+  auto left_out = read_all(reader.array("left_out"), read_left_out);
+  if (!left_out) return std::unexpected(left_out.error());
+  status.left_out = std::move(*left_out);
   if (Status good = reader.finish_ignoring_unknown(); !good) return std::unexpected(good.error());
   return status;
 }

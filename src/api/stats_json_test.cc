@@ -47,10 +47,17 @@ TEST(StatsJson, KeepsAStatusWhole) {
                                    .attached = 2,
                                    .state_dir = "/a",
                                    .socket_dir = "/b",
-                                   .config_file = ""};
+                                   .config_file = "",
+                                   .left_out = {{.kind = "vm",
+                                                 .name = "db1",
+                                                 .reason = "its record is damaged",
+                                                 .remedy = "Restore it."}}};
   const auto read = daemon_status_from_json(to_json(status));
   ASSERT_TRUE(read) << read.error().message;
   EXPECT_EQ(*read, status);
+  auto older = to_json(status);
+  older.erase("left_out");
+  EXPECT_TRUE(daemon_status_from_json(older));
 }
 
 TEST(StatsJson, RefusesWhatIsNotStatistics) {

@@ -13,6 +13,7 @@
 
 #include "base/unique_fd.h"
 #include "cli/commands.h"
+#include "cli/left_out.h"
 #include "cli/vm_table.h"
 #include "text/text_cell.h"
 
@@ -24,13 +25,14 @@ ExitStatus run_status(const Context& context) {
   const auto status = client.status();
   if (!status) return report(status.error(), client);
   text::TextTable table({"Version", "PID", "Uptime", "VMs", "Attached", "Sockets", "State",
-                         "Configuration", "Host", "Impairments"});
+                         "Configuration", "Host", "Impairments", "Left Out"});
   table.add({status->version, static_cast<std::uint64_t>(status->pid),
              fmt::format("{} s", status->uptime_seconds), status->vms, status->attached,
              status->socket_dir, status->state_dir,
              status->config_file.empty() ? std::string("built-in") : status->config_file,
-             status->host, status->impairments});
+             status->host, status->impairments, std::uint64_t{status->left_out.size()}});
   fmt::print("{}", table.print(context.format));
+  tell_left_out(status->left_out);
   return ExitStatus::kOk;
 }
 

@@ -11,6 +11,7 @@
 
 #include "cli/adapter_options.h"
 #include "cli/commands.h"
+#include "cli/left_out.h"
 #include "cli/limit_option.h"
 #include "cli/machine_options.h"
 #include "cli/vm_record.h"
@@ -78,6 +79,7 @@ ExitStatus run_list(const Context& context) {
   const auto vms = client.list_vms();
   if (!vms) return report(vms.error(), client);
   print_vms(*vms, context);
+  if (const auto status = client.status()) tell_left_out(status->left_out);
   return ExitStatus::kOk;
 }
 

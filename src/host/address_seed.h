@@ -9,6 +9,8 @@
 
 namespace paravane::host {
 
+inline constexpr const char* kAddressSeedKind = "host";  // of documents in the store
+
 // Random, chosen once and kept in the state directory. A VM that is added again under its name
 // has the address that it had; a VM of that name on another host has another one.
 // Errors: kStore, kNoSpace.

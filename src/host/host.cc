@@ -58,6 +58,9 @@ model::ApiResult<void> Host::check_room(const model::VmSpec& spec) const {
                          fmt::format("vm {} exists already", spec.name),
                          "Choose another name, or remove that VM first.");
   }
+  if (const auto known = store_->find_left_out(model::kLeftOutVm, spec.name)) {
+    return is_left_out(*known);
+  }
   if (vms_.size() >= config_.config.vfio_user.max_vms) {
     return model::refuse(model::ApiErrorCode::kLimitReached,
                          fmt::format("there are {} VMs already", vms_.size()),
@@ -118,6 +121,9 @@ model::MacAddress Host::choose_mac(const model::VmSpec& spec, std::uint32_t numb
 
 model::ApiResult<void> Host::remove_vm(const std::string& name, bool force) {
   const auto found = vms_.find(name);
+  if (found == vms_.end() && store_->find_left_out(model::kLeftOutVm, name)) {
+    return remove_left_out_vm(name);
+  }
   if (found == vms_.end()) return no_such_vm(name);
   const std::vector<std::string> attached = attached_vms();
   if (!force && std::ranges::find(attached, name) != attached.end()) {
@@ -193,7 +199,8 @@ model::ApiResult<model::DaemonStatus> Host::status() {
       .socket_dir = config_.config.vfio_user.socket_dir.string(),
       .config_file = config_.config_file,
       .host = network_->host(),
-      .impairments = impairments->size()};
+      .impairments = impairments->size(),
+      .left_out = left_out()};
 }
 
 model::ApiResult<model::Stats> Host::stats(const std::optional<std::string>& vm) {
@@ -246,6 +253,9 @@ model::ApiResult<Host::States> Host::states() {
 }
 
 std::unexpected<model::ApiError> Host::no_such_vm(const std::string& name) const {
+  if (const auto known = store_->find_left_out(model::kLeftOutVm, name)) {
+    return is_left_out(*known);
+  }
   return model::refuse(
       model::ApiErrorCode::kNotFound, fmt::format("there is no vm {}", name),
       do_you_mean(name, std::views::keys(vms_)) + "List the VMs there are with: paravane vm list");

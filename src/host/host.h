@@ -52,7 +52,8 @@ struct HostConfig {
 class Host final : public model::Management, public metrics::MetricsSource {
  public:
   // Takes the state directory for itself and brings back all VMs of the store. A
-  // VM whose socket cannot be made stays, as failed. `on_stop` is called when an
+  // VM whose socket cannot be made stays, as failed; what of the store is damaged is left
+  // out and named (status()). `on_stop` is called when an
   // operator has told the daemon to end.
   // Errors: kStore, kNoSpace (the state), kInternal.
   static model::ApiResult<std::unique_ptr<Host>> start(HostConfig config,
@@ -226,6 +227,11 @@ class Host final : public model::Management, public metrics::MetricsSource {
       const model::AdapterName& port, Instant now);
   std::set<std::string> members() const;
   model::ApiResult<void> restore_vms();
+  // Of what is damaged in the store.
+  model::ApiResult<void> choose_anew(const std::string& kind);
+  void tell_left_out() const;
+  std::vector<model::LeftOut> left_out() const;
+  model::ApiResult<void> remove_left_out_vm(const std::string& name);
   std::vector<PortUse> port_uses() const;
   model::ApiResult<void> check_port_groups(const model::VmSpec& spec) const;
   model::ApiResult<model::VmStatus> move_adapters(Vm& vm, const model::VmSpec& moved);

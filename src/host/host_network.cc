@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/nearest_name.h"
 #include "host/network_draft.h"
+#include "host/refusals.h"
 #include "model/interface_name.h"
 #include "model/vm.h"
 
@@ -66,6 +67,7 @@ bool HostNetwork::follow(const std::string& host, std::shared_ptr<const inventor
   // An etcd that has nothing is not one whose switches are all gone.
   const bool whole = view_ && view_->documents.contains("cluster");
   const bool changed = whole && view_->network != network_;
+  if (whole) mend_left_out(view_->network);
   if (changed) {
     keep(view_->network);
     network_ = view_->network;
@@ -328,6 +330,9 @@ model::ApiResult<model::SwitchHost> HostNetwork::resolve(const model::SwitchHost
 
 model::ApiResult<model::SwitchStatus> HostNetwork::create_switch(
     const model::DistributedSwitch& asked) {
+  if (auto free = check_not_left_out(model::kLeftOutSwitch, asked.name); !free) {
+    return std::unexpected(free.error());
+  }
   model::DistributedSwitch vds = asked;
   for (auto& [host, uplink] : vds.hosts) {
     const auto known = resolve({.host = host, .uplink = uplink});
@@ -356,6 +361,9 @@ model::ApiResult<model::SwitchStatus> HostNetwork::set_switch_mtu(const std::str
 }
 
 model::ApiResult<void> HostNetwork::delete_switch(const std::string& name) {
+  if (const auto known = inventory_.find_left_out(model::kLeftOutSwitch, name)) {
+    return inventory_.erase_left_out(*known);
+  }
   if (const auto vds = model::find_switch(network_, name); !vds) {
     return std::unexpected(vds.error());
   }
@@ -430,6 +438,9 @@ model::ApiResult<model::SwitchRepair> HostNetwork::repair_switches() {
 
 model::ApiResult<model::PortGroupStatus> HostNetwork::create_port_group(
     const model::PortGroup& group) {
+  if (auto free = check_not_left_out(model::kLeftOutPortGroup, group.name); !free) {
+    return std::unexpected(free.error());
+  }
   if (auto free = model::check_new_port_group(network_, group); !free) {
     return std::unexpected(free.error());
   }
@@ -438,34 +449,6 @@ model::ApiResult<model::PortGroupStatus> HostNetwork::create_port_group(
   apply();
   if (!view_) log_created(group);
   return status_of(group);
-}
-
-model::ApiResult<void> HostNetwork::delete_port_group(const std::string& name) {
-  const auto group = model::find_port_group(network_, name);
-  if (!group) return std::unexpected(group.error());
-  for (const PortUse& use : uses_()) {
-    if (use.port_group != name) continue;
-    return model::refuse(
-        model::ApiErrorCode::kInUse,
-        fmt::format("{} is in port group {}", to_string(use.adapter), name),
-        fmt::format("Move it first: paravane vm set {} --adapter {} --port-group none",
-                    use.adapter.vm, use.adapter.number));
-  }
-  if (const std::string vmknic = vmknic_in(name); !vmknic.empty()) {
-    return model::refuse(
-        model::ApiErrorCode::kInUse, fmt::format("{} is in port group {}", vmknic, name),
-        fmt::format("Remove it first: paravane network ip interface remove -i {}", vmknic));
-  }
-  if (const std::string use = use_elsewhere(name); !use.empty()) {
-    return model::refuse(model::ApiErrorCode::kInUse,
-                         fmt::format("{} is in port group {}", use, name),
-                         "Move it first, there: paravane vm set VM --port-group GROUP|none");
-  }
-  if (auto kept = inventory_.erase_port_group(name); !kept) return kept;
-  network_.port_groups.erase(name);
-  apply();
-  if (!view_) log::info("port group {}: deleted", name);
-  return {};
 }
 
 }  // namespace paravane::host

@@ -64,7 +64,7 @@ class HostNetwork final : public model::NetworkManagement {
   HostNetwork(HostNetworkConfig config, store::NetworkInventory& inventory,
               std::function<std::vector<PortUse>()> uses);
 
-  // Reads the inventory. Errors: kStore.
+  // Reads the inventory, without what is damaged there. Errors: kStore.
   model::ApiResult<void> load();
   // What the cluster has now, in which this host is called `host`; empty: there is no
   // cluster. Null: nothing is known of it yet, or there is none. Applies it. True: port
@@ -139,6 +139,13 @@ class HostNetwork final : public model::NetworkManagement {
   void take(privsep::SwitchReport report);
   void take_own_name(const std::string& before);
   void keep(const model::Network& network);
+  // What is damaged here is whole in the cluster, or not there any more.
+  void mend_left_out(const model::Network& network);
+  std::vector<model::LeftOut> left_out() const;  // switches and port groups
+  // It may be made: there is none that cannot be read. Errors: kStore.
+  model::ApiResult<void> check_not_left_out(std::string_view kind, const std::string& name) const;
+  // In use by an adapter or a VMkernel interface, here or elsewhere. Errors: kInUse.
+  model::ApiResult<void> check_unused(const std::string& port_group) const;
   model::ApiResult<void> check_member(const std::string& host) const;
   // The first one on another host that is in the port group, or that is in one of the
   // switch and on `host`: "db1/1 of host h2". Empty: none.

@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "store/damaged_rows_test.h"
 #include "store/store.h"
 #include "testing/temp_dir.h"
 
@@ -259,6 +260,27 @@ TEST_F(HostNetworkTest, HearsHowItsSwitchesAreWithoutAsking) {
   network_->on_news({.mended = mended, .report = {}});
   EXPECT_THAT(network_->metrics(),
               ElementsAre(metrics::SwitchMetrics{.name = "lan", .mended = 2, .problems = 1}));
+}
+
+TEST_F(HostNetworkTest, WhatIsDamagedHereComesFromTheCluster) {
+  make_lan();
+  ASSERT_TRUE(network_->create_switch({.name = "gone"}));
+  auto shared = network_->network();
+  shared.switches.erase("gone");
+  for (const char* name : {"lan", "gone"}) {
+    DamagedRows(dir_ / "paravane.db").write("vds", "spec", name, "{");
+  }
+  start();
+  EXPECT_EQ(network_->network(), model::Network{});
+  EXPECT_EQ(store_->left_out().size(), 4U);
+  EXPECT_FALSE(network_->follow("h1", nullptr));  // nothing is known of it yet
+  EXPECT_EQ(store_->left_out().size(), 4U);
+  EXPECT_TRUE(network_->follow("h1", view_of(shared)));
+  EXPECT_EQ(network_->network(), shared);
+  EXPECT_THAT(store_->left_out(), IsEmpty());
+  start();
+  EXPECT_EQ(network_->network(), shared);
+  EXPECT_THAT(store_->left_out(), IsEmpty());
 }
 
 TEST_F(HostNetworkTest, ShowsWhatCouldNotBeMade) {

@@ -62,6 +62,7 @@ model::ApiResult<std::unique_ptr<Host>> Host::start(HostConfig config,
   if (auto opened = host->open_network(); !opened) return std::unexpected(opened.error());
   if (auto opened = host->open_vmkernel(); !opened) return std::unexpected(opened.error());
   if (auto restored = host->restore_vms(); !restored) return std::unexpected(restored.error());
+  host->tell_left_out();
   // In a cluster this host may have another name, and says so before switches are made.
   if (host->config_.cluster == nullptr) host->network_->apply();
   return host;
@@ -115,6 +116,9 @@ model::ApiResult<void> Host::open_store() {
   auto store = store::Store::open(config_.config.state_dir / "paravane.db");
   if (!store) return std::unexpected(store.error());
   store_ = std::move(*store);
+  for (const char* kind : {kAddressSeedKind, kNicNumberKind, kRdmaNumberKind}) {
+    if (auto chosen = choose_anew(kind); !chosen) return chosen;
+  }
   auto seed = address_seed(*store_);
   if (!seed) return std::unexpected(seed.error());
   address_seed_ = std::move(*seed);

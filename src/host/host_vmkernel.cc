@@ -10,6 +10,7 @@
 #include "api/vmkernel_json.h"
 #include "base/log.h"
 #include "base/nearest_name.h"
+#include "host/refusals.h"
 
 namespace paravane::host {
 
@@ -27,16 +28,12 @@ namespace {
 constexpr const char* kVmknicKind = "vmknic";  // of documents in the store
 constexpr const char* kSettingKind = "setting";
 constexpr const char* kRulesetKind = "ruleset";
+// As operators call them (LeftOut::kind).
+constexpr std::string_view kVmknicWord = "VMkernel interface";
+constexpr std::string_view kRulesetWord = "firewall ruleset";
 
 constexpr const char* kListVmknics =
     "List the VMkernel interfaces there are with: paravane network ip interface list";
-
-std::unexpected<model::ApiError> unreadable(const char* what, const Error& error) {
-  return model::refuse(
-      model::ApiErrorCode::kStore,
-      fmt::format("the state holds a {} that cannot be read: {}", what, error.message),
-      "Restore paravane.db from a backup.");
-}
 
 }  // namespace
 
@@ -54,9 +51,13 @@ model::ApiResult<void> HostVmkernel::load_vmknics() {
   const auto kept = store_.documents(kVmknicKind);
   if (!kept) return std::unexpected(kept.error());
   for (const auto& [name, value] : *kept) {
-    const auto vmknic = api::vmknic_from_json(value);
-    if (!vmknic) return unreadable("VMkernel interface", vmknic.error());
-    vmknics_[name] = *vmknic;
+    const auto vmknic = api::kept_vmknic_from_json(value);
+    if (vmknic && vmknic->name == name) {
+      vmknics_[name] = *vmknic;
+    } else {
+      store_.leave_out(kVmknicKind, name,
+                       vmknic ? "it says that it is " + vmknic->name : vmknic.error().message);
+    }
   }
   return {};
 }
@@ -65,16 +66,22 @@ model::ApiResult<void> HostVmkernel::load_settings() {
   const auto settings = store_.documents(kSettingKind);
   if (!settings) return std::unexpected(settings.error());
   for (const auto& [path, value] : *settings) {
-    const auto setting = api::setting_from_json(value);
-    if (!setting) return unreadable("setting", setting.error());
-    settings_[path] = setting->value;
+    const auto setting = api::kept_setting_from_json(value);
+    if (setting) {
+      settings_[path] = setting->value;
+    } else {
+      store_.leave_out(kSettingKind, path, setting.error().message);
+    }
   }
   const auto rulesets = store_.documents(kRulesetKind);
   if (!rulesets) return std::unexpected(rulesets.error());
   for (const auto& [name, value] : *rulesets) {
-    const auto ruleset = api::ruleset_from_json(value);
-    if (!ruleset) return unreadable("firewall ruleset", ruleset.error());
-    if (name == model::kPvrdmaRuleset) pvrdma_enabled_ = ruleset->enabled;
+    const auto ruleset = api::kept_ruleset_from_json(value);
+    if (!ruleset) {
+      store_.leave_out(kRulesetKind, name, ruleset.error().message);
+    } else if (name == model::kPvrdmaRuleset) {
+      pvrdma_enabled_ = ruleset->enabled;
+    }
   }
   return {};
 }
@@ -220,6 +227,7 @@ model::ApiResult<void> HostVmkernel::keep(const model::Vmknic& vmknic) {
 }
 
 model::ApiResult<model::VmknicStatus> HostVmkernel::add_vmknic(const model::Vmknic& vmknic) {
+  if (const auto known = store_.find_left_out(kVmknicWord, vmknic.name)) return is_left_out(*known);
   if (vmknics_.contains(vmknic.name)) {
     return model::refuse(model::ApiErrorCode::kExists,
                          fmt::format("{} exists already", vmknic.name), kListVmknics);
@@ -270,6 +278,9 @@ model::ApiResult<void> HostVmkernel::remove_vmknic(const std::string& name) {
   if (name == model::kManagementVmknic) {
     return model::refuse(model::ApiErrorCode::kInvalidRequest,
                          "vmk0 is an interface of this host's Linux: it is not removed here");
+  }
+  if (const auto known = store_.find_left_out(kVmknicWord, name)) {
+    return store_.erase_left_out(*known);
   }
   if (!vmknics_.contains(name)) {
     return model::refuse(model::ApiErrorCode::kNotFound,
@@ -333,7 +344,8 @@ model::ApiResult<void> HostVmkernel::set_setting(const model::SettingValue& sett
   if (known->path == model::kPvrdmaVmknic) {
     if (auto good = check_tag(setting.value); !good) return good;
   }
-  if (setting.value == model::setting_value(settings_, *known)) return {};
+  const bool is_kept = !store_.find_left_out(kSettingKind, setting.path);
+  if (is_kept && setting.value == model::setting_value(settings_, *known)) return {};
   if (auto kept = store_.put_document(kSettingKind, setting.path, api::to_json(setting)); !kept) {
     return kept;
   }
@@ -352,7 +364,8 @@ model::ApiResult<void> HostVmkernel::set_ruleset(const model::FirewallRuleset& r
                          do_you_mean(ruleset.name, std::vector<std::string>{"pvrdma"}) +
                              "List them with: paravane network firewall ruleset list");
   }
-  if (ruleset.enabled == pvrdma_enabled_) return {};
+  const bool is_kept = !store_.find_left_out(kRulesetWord, ruleset.name);
+  if (is_kept && ruleset.enabled == pvrdma_enabled_) return {};
   if (auto kept = store_.put_document(kRulesetKind, ruleset.name, api::to_json(ruleset)); !kept) {
     return kept;
   }

@@ -19,10 +19,6 @@ using model::refuse;
 
 namespace {
 
-// Of documents in the store.
-constexpr const char* kNicKind = "vmnic";
-constexpr const char* kRdmaKind = "vmrdma";
-
 // "vmnic10" is after "vmnic9".
 auto by_number(const std::string& name) {
   return std::pair(name.size(), name);
@@ -54,9 +50,9 @@ MachineView::MachineView(privsep::MachineLooker* looker, store::Store& store,
       rdma_devices_(model::kRdmaPrefix, {}) {}
 
 model::ApiResult<void> MachineView::load() {
-  auto nics = read_numbers(kNicKind, model::kNicPrefix);
+  auto nics = read_numbers(kNicNumberKind, model::kNicPrefix);
   if (!nics) return std::unexpected(nics.error());
-  auto rdma_devices = read_numbers(kRdmaKind, model::kRdmaPrefix);
+  auto rdma_devices = read_numbers(kRdmaNumberKind, model::kRdmaPrefix);
   if (!rdma_devices) return std::unexpected(rdma_devices.error());
   nics_ = std::move(*nics);
   rdma_devices_ = std::move(*rdma_devices);
@@ -72,9 +68,8 @@ model::ApiResult<DeviceNumbers> MachineView::read_numbers(const char* kind,
     JsonReader reader(value, name);
     known[name] = reader.need_text("identity");
     if (const Status good = reader.finish_ignoring_unknown(); !good) {
-      return model::refuse(model::ApiErrorCode::kStore,
-                           "the state cannot be read: " + good.error().message,
-                           "Restore the file from a backup.");
+      log::warn("{}: its number is not known any more: {}", name, good.error().message);
+      known.erase(name);
     }
   }
   return DeviceNumbers(prefix, known);
@@ -111,8 +106,8 @@ void MachineView::number(model::Machine& machine) {
         std::ranges::find(machine.nics, device.paired_link, &model::PhysicalNic::linux_name);
     if (nic != machine.nics.end()) device.paired_uplink = nic->name;
   }
-  keep(kNicKind, nics_.take_changes());
-  keep(kRdmaKind, rdma_devices_.take_changes());
+  keep(kNicNumberKind, nics_.take_changes());
+  keep(kRdmaNumberKind, rdma_devices_.take_changes());
 }
 
 // A disk that is full is no reason to show nothing.

@@ -20,6 +20,10 @@
 
 namespace paravane::host {
 
+// Of documents in the store.
+inline constexpr const char* kNicNumberKind = "vmnic";
+inline constexpr const char* kRdmaNumberKind = "vmrdma";
+
 class MachineView {
  public:
   static constexpr Duration kFresh = std::chrono::seconds(1);

@@ -142,6 +142,8 @@ void add_daemon(const MetricsPageParts& parts, FamilySet& families) {
   families.gauge("paravane_vms", "VMs that were added", {}, number(status.vms));
   families.gauge("paravane_vms_limit", "VMs that may be added", {}, number(parts.snapshot.max_vms));
   families.gauge("paravane_vms_attached", "VMs with a VMM attached", {}, number(status.attached));
+  families.gauge("paravane_left_out", "Objects that are kept and cannot be used, being damaged", {},
+                 number(status.left_out.size()));
   families.gauge("paravane_impairments", "Paths made worse on purpose", {},
                  number(status.impairments));
   for (const auto& [code, count] : parts.api_requests) {
@@ -171,6 +173,8 @@ void add_switches(const std::vector<SwitchMetrics>& switches, FamilySet& familie
 void add_cluster(const model::ClusterStatus& cluster, FamilySet& families) {
   families.gauge("paravane_cluster_member", "Whether this host is in a cluster", {},
                  cluster.member);
+  families.gauge("paravane_cluster_damaged", "Whether a file of the cluster cannot be used", {},
+                 !cluster.damage.empty());
   if (!cluster.member) return;
   families.gauge("paravane_cluster_connected", "Whether the cluster's inventory can be reached", {},
                  cluster.connected);

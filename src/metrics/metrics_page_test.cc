@@ -67,6 +67,15 @@ TEST_F(MetricsPage, SaysWhatIsOfTheDaemonAndItsCluster) {
 
 // What Prometheus asks of a page: each family is one piece, with help and type, and no
 // series stands twice.
+TEST_F(MetricsPage, CountsWhatIsLeftOut) {
+  EXPECT_THAT(page(), HasSubstr("\nparavane_left_out 0\n"));
+  EXPECT_THAT(page(), HasSubstr("\nparavane_cluster_damaged 0\n"));
+  snapshot.status.left_out.resize(2);
+  cluster = {.damage = "x"};
+  EXPECT_THAT(page(), HasSubstr("\nparavane_left_out 2\n"));
+  EXPECT_THAT(page(), HasSubstr("\nparavane_cluster_damaged 1\n"));
+}
+
 TEST_F(MetricsPage, IsWellFormed) {
   std::istringstream lines(page());
   std::set<std::string> families;

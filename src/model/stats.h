@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "model/left_out.h"
+
 namespace paravane::model {
 
 struct CounterValue {
@@ -68,6 +70,7 @@ struct DaemonStatus {
   std::string config_file;
   std::string host{};             // this host's name, as switches know it
   std::uint64_t impairments = 0;  // what an operator has made worse on purpose
+  std::vector<LeftOut> left_out{};
   friend bool operator==(const DaemonStatus&, const DaemonStatus&) = default;
 };
 

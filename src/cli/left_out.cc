@@ -1,0 +1,18 @@
+#include "cli/left_out.h"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+
+#include "text/text_cell.h"
+
+namespace paravane::cli {
+
+void tell_left_out(const std::vector<model::LeftOut>& left_out) {
+  for (const model::LeftOut& one : left_out) {
+    fmt::print(stderr, "paravane: {} is left out: {}\n  {}\n", text::printable(name_of(one)),
+               text::printable(one.reason), text::printable(one.remedy));
+  }
+}
+
+}  // namespace paravane::cli

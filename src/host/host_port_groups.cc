@@ -1,0 +1,72 @@
+// HostNetwork: port groups that are there.
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "base/log.h"
+#include "host/host_network.h"
+
+namespace paravane::host {
+
+model::ApiResult<void> HostNetwork::delete_port_group(const std::string& name) {
+  if (const auto known = inventory_.find_left_out(model::kLeftOutPortGroup, name)) {
+    if (auto unused = check_unused(name); !unused) return unused;
+    return inventory_.erase_left_out(*known);
+  }
+  const auto group = model::find_port_group(network_, name);
+  if (!group) return std::unexpected(group.error());
+  if (auto unused = check_unused(name); !unused) return unused;
+  if (auto kept = inventory_.erase_port_group(name); !kept) return kept;
+  network_.port_groups.erase(name);
+  apply();
+  if (!view_) log::info("port group {}: deleted", name);
+  return {};
+}
+
+model::ApiResult<void> HostNetwork::check_unused(const std::string& name) const {
+  for (const PortUse& use : uses_()) {
+    if (use.port_group != name) continue;
+    return model::refuse(
+        model::ApiErrorCode::kInUse,
+        fmt::format("{} is in port group {}", to_string(use.adapter), name),
+        fmt::format("Move it first: paravane vm set {} --adapter {} --port-group none",
+                    use.adapter.vm, use.adapter.number));
+  }
+  if (const std::string vmknic = vmknic_in(name); !vmknic.empty()) {
+    return model::refuse(
+        model::ApiErrorCode::kInUse, fmt::format("{} is in port group {}", vmknic, name),
+        fmt::format("Remove it first: paravane network ip interface remove -i {}", vmknic));
+  }
+  if (const std::string use = use_elsewhere(name); !use.empty()) {
+    return model::refuse(model::ApiErrorCode::kInUse,
+                         fmt::format("{} is in port group {}", use, name),
+                         "Move it first, there: paravane vm set VM --port-group GROUP|none");
+  }
+  return {};
+}
+
+model::ApiResult<std::vector<model::PortGroupStatus>> HostNetwork::list_port_groups() {
+  std::vector<model::PortGroupStatus> list;
+  list.reserve(network_.port_groups.size());
+  for (const auto& [name, group] : network_.port_groups) list.push_back(status_of(group));
+  return list;
+}
+
+model::ApiResult<model::PortGroupStatus> HostNetwork::find_port_group(const std::string& name) {
+  const auto group = model::find_port_group(network_, name);
+  if (!group) return std::unexpected(group.error());
+  return status_of(*group);
+}
+
+model::PortGroupStatus HostNetwork::status_of(const model::PortGroup& group) const {
+  model::PortGroupStatus status{.spec = group};
+  for (const PortUse& use : uses_()) {
+    if (use.port_group == group.name) {
+      status.adapters.push_back(to_string(use.adapter));
+    }
+  }
+  return status;
+}
+
+}  // namespace paravane::host
