@@ -57,7 +57,10 @@ class ClusterDamageTest : public testing::Test {
   // One whose keeper does not answer.
   struct Started {
     explicit Started(const settings::Config& config)
-        : service(config, dialer, [this](bool wanted) { wants_etcd = wanted; }, listeners()) {
+        : service(
+              config, dialer,
+              [this](privsep::EtcdReach reach) { wants_etcd = reach != privsep::EtcdReach::kOff; },
+              listeners()) {
       service.start();
     }
     ClusterService::Listeners listeners() {

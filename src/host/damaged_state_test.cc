@@ -66,7 +66,7 @@ class DamagedStateTest : public testing::Test {
       EXPECT_EQ(vm.adapters[0].problem, "");
       EXPECT_TRUE(std::filesystem::is_socket(vm.adapters[0].socket));
     }
-    const auto switches = host_->repair_switches();
+    const auto switches = host_->list_switches();
     for (const model::SwitchStatus& vds : *switches) {
       all["switch " + vds.spec.name] = std::to_string(vds.spec.mtu);
     }

@@ -1,4 +1,4 @@
-// HostNetwork: port groups that are there.
+// HostNetwork: what keeps a port group from being deleted, and deleting it.
 
 #include <fmt/format.h>
 
@@ -44,29 +44,6 @@ model::ApiResult<void> HostNetwork::check_unused(const std::string& name) const 
                          "Move it first, there: paravane vm set VM --port-group GROUP|none");
   }
   return {};
-}
-
-model::ApiResult<std::vector<model::PortGroupStatus>> HostNetwork::list_port_groups() {
-  std::vector<model::PortGroupStatus> list;
-  list.reserve(network_.port_groups.size());
-  for (const auto& [name, group] : network_.port_groups) list.push_back(status_of(group));
-  return list;
-}
-
-model::ApiResult<model::PortGroupStatus> HostNetwork::find_port_group(const std::string& name) {
-  const auto group = model::find_port_group(network_, name);
-  if (!group) return std::unexpected(group.error());
-  return status_of(*group);
-}
-
-model::PortGroupStatus HostNetwork::status_of(const model::PortGroup& group) const {
-  model::PortGroupStatus status{.spec = group};
-  for (const PortUse& use : uses_()) {
-    if (use.port_group == group.name) {
-      status.adapters.push_back(to_string(use.adapter));
-    }
-  }
-  return status;
 }
 
 }  // namespace paravane::host

@@ -24,7 +24,7 @@ class NetworkCheckTest : public testing::Test {
  protected:
   // Below the root of the host that is looked at. "lo" has number 1 everywhere.
   void write(const std::string& file, std::string_view text) {
-    const std::filesystem::path path = dir_ / file;
+    const std::filesystem::path path = dir_ / file.c_str();
     std::filesystem::create_directories(path.parent_path());
     std::ofstream(path) << text;
   }
