@@ -72,10 +72,11 @@ TEST_F(SwitchLinksTest, MakesWhatIsWantedOnce) {
 // Who follows the interfaces would look again for ever.
 TEST_F(SwitchLinksTest, TouchesNothingThatIsAsItIsWanted) {
   wanted_.bridges[0].vlan_aware = *bridges_filter_vlans("paravane:1:");
-  wanted_.own = {{.name = "vmk1",
-                  .mac = {2, 0, 0, 0, 0, 7},
-                  .ipv4 = Ipv4Interface{.address = 0x0A070001, .prefix = 24},
-                  .port = {.name = "vmk1-port", .bridge = "pvs-lan", .untagged = 5, .label = "vmk1"}}};
+  wanted_.own = {
+      {.name = "vmk1",
+       .mac = {2, 0, 0, 0, 0, 7},
+       .ipv4 = Ipv4Interface{.address = 0x0A070001, .prefix = 24},
+       .port = {.name = "vmk1-port", .bridge = "pvs-lan", .untagged = 5, .label = "vmk1"}}};
   want_uplink();
   EXPECT_THAT(make(), IsEmpty());
   EXPECT_THAT(changes(), testing::Not(IsEmpty()));

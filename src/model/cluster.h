@@ -48,7 +48,7 @@ struct ClusterHost {
   std::string version;
   std::uint64_t adapters = 0;
   std::uint64_t gids = 0;
-  std::string channel{};  // "encrypted", "sealed", "none"; empty: this host, or not known
+  std::string channel{};          // "encrypted", "sealed", "none"; empty: this host, or not known
   std::string channel_problem{};  // why there is none
   // It joined before members' keys were recorded: any machine that ever had the name could
   // pass for it.

@@ -92,8 +92,8 @@ struct SwitchReport {
   std::vector<Tap> taps{};
   std::vector<Vmknic> vmknics{};
   std::vector<model::MendedLink> mended{};  // of what the plan before it wanted too
-  std::optional<Management> management{};  // nullopt: none has it
-  std::string problem{};                   // why nothing could be done; empty: it was
+  std::optional<Management> management{};   // nullopt: none has it
+  std::string problem{};                    // why nothing could be done; empty: it was
 
   friend bool operator==(const SwitchReport&, const SwitchReport&) = default;
 };
