@@ -24,11 +24,11 @@ class NetworkCheckTest : public testing::Test {
  protected:
   // Below the root of the host that is looked at. "lo" has number 1 everywhere.
   void write(const std::string& file, std::string_view text) {
-    const std::filesystem::path path = dir_ / file.c_str();
+    const std::filesystem::path path = dir_.path() / file;
     std::filesystem::create_directories(path.parent_path());
     std::ofstream(path) << text;
   }
-  NetworkFacts gather() { return gather_network_facts({"lo", "no-such-link"}, dir_ / "."); }
+  NetworkFacts gather() { return gather_network_facts({"lo", "no-such-link"}, dir_.path()); }
   static model::CheckRow row(const NetworkFacts& facts, std::string_view check) {
     for (const model::CheckRow& row : check_network(facts)) {
       if (row.check == check) return row;
