@@ -49,6 +49,12 @@ TEST_F(MetricsPage, CountersOfOursAppearByThemselves) {
   EXPECT_THAT(page(), HasSubstr("\nparavane_channel_sent_bytes_total{host=\"h2\"} 9"));
 }
 
+TEST_F(MetricsPage, SaysHowSwitchesAreOnThisHost) {
+  snapshot.switches = {{.name = "lan", .mended = 3, .problems = 1}};
+  EXPECT_THAT(page(), HasSubstr("\nparavane_switch_mended_total{switch=\"lan\"} 3"));
+  EXPECT_THAT(page(), HasSubstr("\nparavane_switch_problems{switch=\"lan\"} 1"));
+}
+
 TEST_F(MetricsPage, QueuePairsAreBoundedAndTheRestIsSummed) {
   EXPECT_THAT(page(),
               HasSubstr("\nparavane_qp_sent_bytes_total{vm=\"db1\",adapter=\"1\",qp=\"2\"} 20"));
