@@ -62,7 +62,6 @@ class HostVmkernelTest : public testing::Test {
         *store_, *network_);
     ASSERT_TRUE(network_->load());
     ASSERT_TRUE(vmkernel_->load());
-    network_->apply();
   }
   void add(const char* name, const char* address) {
     ASSERT_TRUE(vmkernel_->add_vmknic({.name = name, .port_group = "pg"}));
