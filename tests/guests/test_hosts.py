@@ -1,6 +1,8 @@
 """Other people's programs between two stock guests on different hosts."""
 import contextlib
 import json
+import os
+import signal
 import unittest
 
 import by_gid
@@ -31,11 +33,15 @@ class BetweenTwoHosts(by_gid.EveryKindOfGid, unittest.TestCase):
 
     @contextlib.contextmanager
     def unplugged(self, vm, link):
+        """While the daemon's keeper, which would plug it in again, stands still."""
+        keeper = processes.recall(self.rig.lab.host_of(vm).pid_file())
+        os.kill(keeper, signal.SIGSTOP)
         self.ip(vm, "link", "set", link, "down")
         try:
             yield
         finally:
             self.ip(vm, "link", "set", link, "up")
+            os.kill(keeper, signal.SIGCONT)
 
     def ping(self):
         self.rig.guest(2, "ping", "-c", "1", "-W", "2", "10.77.0.1")
