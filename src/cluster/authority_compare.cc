@@ -72,7 +72,7 @@ Status ClusterAuthority::compare(const model::Network& network) {
         "than generation {} of the authority's book: the book is written there",
         there.number, *revision, generation_.number);
   }
-  if (Status users = settle_users(root); !users) return users;
+  if (Status users = settle_users(root, !is_same && !is_newer); !users) return users;
   if (is_newer || (is_same && there.number != 0)) return {};
   // An authority of an older version has not counted: what stands there is what there is.
   const bool starts_counting = is_same;
@@ -95,7 +95,7 @@ Status ClusterAuthority::accept(const model::Network& network) {
   Generation before = generation_;
   before.number = std::max(before.number, seen->generation.number);
   generation_ = accepted_generation(before, std::move(*mark));
-  if (Status users = settle_users(root); !users) return users;
+  if (Status users = settle_users(root, true); !users) return users;
   return write_as_root(root, config_writes(members_, network, *seen, self()));
 }
 
@@ -139,9 +139,10 @@ Status ClusterAuthority::close_own_etcd(const inventory::EtcdAccess& root_access
   return inventory::close_etcd(anybody, root_.password);
 }
 
-// Who may log in, and who has keys there: members alone. A member whose user is gone asks for a
-// password at the door.
-Status ClusterAuthority::settle_users(EtcdClient& root) {
+// Who may log in, and who has keys there: members alone. In an etcd that came back a name may
+// have the password of a machine that had it before: all other members ask at the door, where
+// their keys are looked at, and what broke off half way for this host is done again.
+Status ClusterAuthority::settle_users(EtcdClient& root, bool came_back) {
   const auto users = root.users();
   if (!users) return std::unexpected(users.error());
   auto strangers = hosts_with_keys(root);
@@ -151,11 +152,17 @@ Status ClusterAuthority::settle_users(EtcdClient& root) {
     if (user.starts_with(prefix)) strangers->insert(user.substr(prefix.size()));
   }
   for (const std::string& host : *strangers) {
-    if (members_.contains(host)) continue;
+    if (host == self()) continue;
+    if (members_.contains(host)) {
+      if (!came_back) continue;
+      if (Status gone = root.remove_user(inventory::host_user(host)); !gone) return gone;
+      continue;
+    }
     log::warn("cluster: etcd knows host {}, which is no member: it is taken out there", host);
     if (Status gone = inventory::dismiss_host(root, host); !gone) return gone;
   }
-  if (std::ranges::find(*users, inventory::host_user(self())) != users->end()) return {};
+  const bool is_known = std::ranges::find(*users, inventory::host_user(self())) != users->end();
+  if (is_known && !came_back) return {};
   return inventory::admit_host(root, self(), config_.membership.etcd_password, true);
 }
 

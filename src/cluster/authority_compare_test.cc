@@ -163,6 +163,33 @@ TEST_F(AuthorityCompareTest, AnOlderEtcdIsMadeToSayWhatTheBookDoes) {
   EXPECT_GT(now.generation.number, newest.number);
 }
 
+TEST_F(AuthorityCompareTest, AnOlderEtcdLetsInNoMachineThatHadAMembersNameBefore) {
+  join("h2");
+  const std::string of_the_first = password_;
+  etcd_.keep_copy("copy");
+  ASSERT_TRUE(keeper_->remove("h2"));
+  const authority::Peer second = join("h2");
+  etcd_.put_back("copy");
+  ASSERT_TRUE(lets_in("h2", of_the_first));
+  ASSERT_TRUE(keeper_->compare(network_));
+  EXPECT_FALSE(lets_in("h2", of_the_first));
+  EXPECT_TRUE(lets_in("h1", "password-of-h1"));
+  EXPECT_TRUE(lets_in("h2", ask_for_password(second, now_).etcd_password));
+}
+
+TEST_F(AuthorityCompareTest, WhatIsKnownByItsNameAloneGetsNoPassword) {
+  const authority::Peer h2 = join("h2");
+  auto book = nlohmann::json::parse(*read_file(config_.paths.book()));
+  book.erase("sum");
+  for (auto& member : book["members"]) {
+    if (member["host"] == "h2") member = {{"host", "h2"}};
+  }
+  ASSERT_TRUE(write_file(config_.paths.book(), book.dump()));
+  load();
+  EXPECT_EQ(keeper_->others(), (std::set<std::string>{"h2"}));
+  EXPECT_THAT(ask_for_password(h2, now_).problem, HasSubstr("by its name alone"));
+}
+
 TEST_F(AuthorityCompareTest, APortGroupThatWasDeletedStaysSo) {
   create_port_group("old");
   create_port_group("web");

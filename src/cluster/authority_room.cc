@@ -57,7 +57,9 @@ Result<bool> ClusterAuthority::make_room() {
   EtcdClient root(access, config_.open);
   const auto seen = root.status();
   if (!seen) return std::unexpected(seen.error());
-  if (!seen->is_full && seen->file_bytes < kLargeFile) return false;
+  // An operator's etcd may be large for other reasons.
+  const bool is_large = config_.membership.runs_etcd && seen->file_bytes >= kLargeFile;
+  if (!seen->is_full && !is_large) return false;
   log::warn("cluster: etcd's data take {} MiB{}: what is old is taken away", seen->file_bytes >> 20,
             seen->is_full ? ", and it takes nothing more" : "");
   const Status compacted = root.compact(seen->revision);

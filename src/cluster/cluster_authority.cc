@@ -390,6 +390,10 @@ DoorAnswer ClusterAuthority::dismiss(const std::string& host) {
 
 // Its user is gone, or has the password of another time: etcd came back older.
 DoorAnswer ClusterAuthority::log_in(const std::string& host, Seconds now) {
+  // Any machine that ever had the name could ask, and then say its own key (settle()).
+  if (members_.members().at(host).present.empty()) {
+    return refusal(fmt::format("host {} is known by its name alone; it joins again", host));
+  }
   if (curbed_.contains(host)) {
     return refusal(fmt::format("host {} has written too much into the inventory", host),
                    authority::kTryAgain);

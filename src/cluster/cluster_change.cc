@@ -286,6 +286,11 @@ model::ApiResult<void> ClusterService::do_remove(const std::string& host) {
     return model::refuse(model::ApiErrorCode::kInvalidRequest, "this host has the authority",
                          "End the whole cluster with paravane cluster leave.");
   }
+  if (!compared_) {
+    return model::refuse(model::ApiErrorCode::kClusterAway,
+                         "the authority has not compared its book with etcd yet",
+                         "See paravane cluster status, and ask again.");
+  }
   const Status gone = authority_->remove(host);
   if (gone) return {};
   if (gone.error().code == Errc::kNotFound) {

@@ -88,7 +88,8 @@ std::string ClusterService::answer_at_door(const std::optional<authority::Peer>&
   }
   const auto answer = mailbox_.ask(
       [this, peer, asked = *request]() -> std::optional<authority::DoorAnswer> {
-        if (!authority_) return std::nullopt;
+        // What is counted before would hide that the book, or etcd, is from a copy.
+        if (!authority_ || !compared_) return std::nullopt;
         const auto time = authority::wall_clock();
         return authority_->answer(peer, asked, time);
       },

@@ -123,7 +123,10 @@ Status write_own_certificate(const settings::ClusterPaths& paths) {
   if (at == std::string::npos) {
     return fail(Errc::kInvalidArgument, paths.identity().string() + " has no certificate");
   }
-  return write_file(paths.own_certificate(), std::string_view(*identity).substr(at));
+  const std::string certificate = identity->substr(at);
+  const auto known = read_file(paths.own_certificate());
+  if (known && *known == certificate) return {};  // nothing to write on a full disk
+  return write_file(paths.own_certificate(), certificate);
 }
 
 std::vector<std::string> files_left(const settings::ClusterPaths& paths) {

@@ -62,6 +62,11 @@ bool ClusterService::compare_with_book() {
     reach_etcd(EtcdReach::kCluster);
     return true;
   }
+  if (same.error().code == Errc::kIo && member_->state().connected) {
+    compared_ = true;  // a look in between that could not be made
+    compared_at_ = now();
+    return true;
+  }
   set_problem(same.error().message);
   if (same.error().code == Errc::kIo) return false;  // etcd is away, or starts
   if (const auto kept_back = not_compared_.allow(now())) {

@@ -23,11 +23,16 @@ Instant now() {
 
 Instant ClusterService::keep_room() {
   if (!authority_) return kNever;
-  for (const std::string& host : writes_.take_excessive()) {
+  for (std::string& host : writes_.take_excessive()) to_curb_.insert(std::move(host));
+  if (!to_curb_.empty() && now() >= next_curbing_) {
+    const std::string host = *to_curb_.begin();
+    next_curbing_ = now() + kLookSoon;
     if (Status done = authority_->curb(host); !done) {
       tell_no_room(done);
-      continue;
+      return next_curbing_;
     }
+    to_curb_.erase(host);
+    next_curbing_ = now();
     forgiven_at_[host] = now() + kCurbed;
     log::warn(
         "cluster: host {} writes more into the inventory than a host needs, and writes no more for "
@@ -36,6 +41,7 @@ Instant ClusterService::keep_room() {
     next_look_for_room_ = now();
   }
   const std::set<std::string> curbed = authority_->curbed();
+  std::erase_if(forgiven_at_, [&](const auto& one) { return !curbed.contains(one.first); });
   for (const std::string& host : curbed) {
     const auto [at, fresh] = forgiven_at_.try_emplace(host, now() + kCurbed);  // since a restart
     if (now() < at->second) continue;
@@ -57,7 +63,8 @@ Instant ClusterService::keep_room() {
         made && !*made && member_->state().connected && !std::exchange(looks_again_, false);
     next_look_for_room_ = now() + (is_well ? kLookEvery : kLookSoon);
   }
-  Instant next = next_look_for_room_;
+  Instant next = to_curb_.empty() ? next_look_for_room_ : next_curbing_;
+  next = std::min(next, next_look_for_room_);
   for (const auto& [host, at] : forgiven_at_) next = std::min(next, at);
   return next;
 }

@@ -229,6 +229,8 @@ class ClusterService final : public model::ClusterManagement {
   Duration login_pause_{};
   inventory::HostWrites writes_;                // of all hosts; known on the authority's alone
   std::map<std::string, Instant> forgiven_at_;  // of hosts that write no more
+  std::set<std::string> to_curb_;
+  Instant next_curbing_{};
   Instant next_look_for_room_{};
   bool looks_again_ = false;
   LogLimit no_room_;

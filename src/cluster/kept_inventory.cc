@@ -86,8 +86,12 @@ Status KeptInventory::keep(const Records& records, const View& view, Instant now
 Status KeptInventory::step(const Records& records, Instant now) {
   if (due_ == kNever || now < due_) return {};
   due_ = kNever;
+  // Of news that was not followed yet: it may be older.
+  if (records.generation().number != seen_.number || records.generation().mark() != seen_.mark) {
+    return {};
+  }
   Status written = write(records, now);
-  if (!written) due_ = now + kEvery;  // a disk that is full
+  if (!written && now != kNever) due_ = now + kEvery;  // a disk that is full
   return written;
 }
 

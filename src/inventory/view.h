@@ -122,6 +122,7 @@ class Records {
   void clear() { *this = Records(); }
   // Keys of a host that has too many are gone: what is left, only reading all can tell.
   bool wants_reading() const { return wants_reading_; }
+  const Generation& generation() const { return generation_; }
 
   // As keys and values, so that put() of all of them makes the same: documents first, then what
   // hosts say of themselves, then their claims.
