@@ -2,6 +2,10 @@
 
 from . import processes
 
+# Where a kernel has br_netfilter, a fresh namespace hands bridged packets to iptables; a host of Paravane's is
+# set up otherwise (docs/switch.md).
+NOT_TO_IPTABLES = "for setting in /proc/sys/net/bridge/bridge-nf-call-*; do [ ! -e $setting ] || echo 0 > $setting; done"
+
 
 class Bridge:
     """Nothing is kept here but its name: the kernel has the rest."""
@@ -19,6 +23,7 @@ class Bridge:
         processes.run(*ip, "link", "add", port, "type", "veth", "peer", "name", interface, "netns", space)
         processes.run(*ip, "link", "set", port, "master", "br0", "up")
         processes.run("ip", "-n", space, "link", "set", interface, "up")
+        processes.run("ip", "netns", "exec", space, "sh", "-c", NOT_TO_IPTABLES)
 
     def remove(self):
         processes.run("ip", "netns", "delete", self.name, check=False)
