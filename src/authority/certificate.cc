@@ -1,33 +1,21 @@
 #include "authority/certificate.h"
 
 #include <fmt/format.h>
-#include <openssl/bio.h>
 #include <openssl/crypto.h>
 #include <openssl/err.h>
-#include <openssl/evp.h>
-#include <openssl/pem.h>
 #include <openssl/rand.h>
 #include <openssl/sha.h>
-#include <openssl/x509.h>
 #include <openssl/x509v3.h>
 
 #include <array>
 #include <memory>
 #include <vector>
 
+#include "authority/openssl_handles.h"
+
 namespace paravane::authority {
 namespace {
 
-template <auto Free>
-struct Freer {
-  template <typename T>
-  void operator()(T* object) const {
-    Free(object);
-  }
-};
-using Bio = std::unique_ptr<BIO, Freer<BIO_free_all>>;
-using Key = std::unique_ptr<EVP_PKEY, Freer<EVP_PKEY_free>>;
-using Cert = std::unique_ptr<X509, Freer<X509_free>>;
 using Request = std::unique_ptr<X509_REQ, Freer<X509_REQ_free>>;
 using Store = std::unique_ptr<X509_STORE, Freer<X509_STORE_free>>;
 using StoreContext = std::unique_ptr<X509_STORE_CTX, Freer<X509_STORE_CTX_free>>;
@@ -47,30 +35,10 @@ std::unexpected<Error> no_such(const char* what) {
   return fail(Errc::kInvalidArgument, std::string("this is no ") + what);
 }
 
-Bio reader(std::string_view text) {
-  if (text.size() > kMaxPem) return nullptr;
-  return Bio(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
-}
-
 std::string take_text(BIO* bio) {
   char* data = nullptr;
   const long size = BIO_get_mem_data(bio, &data);
   return {data, static_cast<std::size_t>(size)};
-}
-
-// PEM without a password: nobody is asked for one.
-int no_password(char* /*buffer*/, int /*size*/, int /*writing*/, void* /*user*/) {
-  return -1;
-}
-
-Cert read_certificate(std::string_view text) {
-  const Bio bio = reader(text);
-  return Cert(bio ? PEM_read_bio_X509(bio.get(), nullptr, no_password, nullptr) : nullptr);
-}
-
-Key read_key(std::string_view text) {
-  const Bio bio = reader(text);
-  return Key(bio ? PEM_read_bio_PrivateKey(bio.get(), nullptr, no_password, nullptr) : nullptr);
 }
 
 Result<std::string> print_key(EVP_PKEY* key) {

@@ -1,53 +1,16 @@
 #include "authority/damage_check.h"
 
-#include <openssl/bio.h>
 #include <openssl/err.h>
-#include <openssl/evp.h>
-#include <openssl/pem.h>
-#include <openssl/x509.h>
 
 #include <array>
-#include <memory>
 
-#include "authority/certificate.h"
+#include "authority/openssl_handles.h"
 
 namespace paravane::authority {
 namespace {
 
-template <auto Free>
-struct Freer {
-  template <typename T>
-  void operator()(T* object) const {
-    Free(object);
-  }
-};
-using Bio = std::unique_ptr<BIO, Freer<BIO_free_all>>;
-using Key = std::unique_ptr<EVP_PKEY, Freer<EVP_PKEY_free>>;
-using Cert = std::unique_ptr<X509, Freer<X509_free>>;
-using Digest = std::unique_ptr<EVP_MD_CTX, Freer<EVP_MD_CTX_free>>;
-
 constexpr std::array<unsigned char, 8> kSample = {'p', 'a', 'r', 'a', 'v', 'a', 'n', 'e'};
 constexpr std::size_t kMaxSignature = 512;
-
-Bio reader(std::string_view text) {
-  if (text.size() > kMaxPem) return nullptr;
-  return Bio(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
-}
-
-// PEM without a password: nobody is asked for one.
-int no_password(char* /*buffer*/, int /*size*/, int /*writing*/, void* /*user*/) {
-  return -1;
-}
-
-Cert read_certificate(std::string_view text) {
-  const Bio bio = reader(text);
-  return Cert(bio ? PEM_read_bio_X509(bio.get(), nullptr, no_password, nullptr) : nullptr);
-}
-
-Key read_key(std::string_view text) {
-  const Bio bio = reader(text);
-  return Key(bio ? PEM_read_bio_PrivateKey(bio.get(), nullptr, no_password, nullptr) : nullptr);
-}
 
 std::unexpected<Error> not_good(const char* what) {
   ERR_clear_error();
