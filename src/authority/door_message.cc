@@ -14,7 +14,8 @@ using nlohmann::json;
 
 namespace {
 
-constexpr std::array<std::string_view, 4> kKinds = {"join", "renew", "leave", "login"};
+constexpr std::array<std::string_view, 6> kKinds = {"join",  "renew",     "leave",
+                                                    "login", "authority", "succeeded"};
 constexpr std::size_t kMaxEndpoints = 16;
 
 Result<json> read_line(std::string_view line) {
@@ -41,6 +42,7 @@ std::string print_request(const DoorRequest& request) {
     value["secret"] = request.secret;
   }
   if (wants_certificate(request.kind)) value["request"] = request.request;
+  if (request.kind == DoorRequest::Kind::kSucceeded) value["succession"] = request.succession;
   return print_line(value);
 }
 
@@ -53,7 +55,7 @@ Result<DoorRequest> parse_request(std::string_view line) {
   const std::string kind = reader.need_text("ask");
   const auto found = std::ranges::find(kKinds, kind);
   if (found == kKinds.end()) {
-    reader.complain("ask", "must be \"join\", \"renew\", \"leave\" or \"login\"");
+    reader.complain("ask", "must be one of join, renew, leave, login, authority and succeeded");
   } else {
     request.kind = static_cast<DoorRequest::Kind>(found - kKinds.begin());
   }
@@ -62,6 +64,9 @@ Result<DoorRequest> parse_request(std::string_view line) {
     request.secret = reader.need_text("secret");
   }
   if (wants_certificate(request.kind)) request.request = reader.need_text("request");
+  if (request.kind == DoorRequest::Kind::kSucceeded) {
+    request.succession = reader.need_text("succession");
+  }
   if (const Status good = reader.finish(); !good) return std::unexpected(good.error());
   return request;
 }
@@ -76,6 +81,7 @@ std::string print_answer(const DoorAnswer& answer) {
                      {"user", answer.etcd_user},
                      {"password", answer.etcd_password}};
   }
+  if (!answer.succession.empty()) value["succession"] = answer.succession;
   return print_line(value);
 }
 
@@ -89,6 +95,7 @@ Result<DoorAnswer> parse_answer(std::string_view line) {
   answer.host = reader.need_text("host");
   answer.certificate = reader.need_text("certificate");
   answer.authority = reader.need_text("authority");
+  answer.succession = reader.text("succession").value_or("");
   if (const json* etcd = reader.object("etcd")) {
     JsonReader inner(*etcd, "etcd");
     const json* endpoints = inner.array("endpoints");

@@ -16,15 +16,18 @@ inline constexpr std::size_t kMaxDoorLine = std::size_t{32} * 1024;
 
 struct DoorRequest {
   enum class Kind : std::uint8_t {
-    kJoin,   // with a token's id and secret, and a request for a certificate
-    kRenew,  // with a request; the certificate that is shown says who asks
-    kLeave,  // likewise
-    kLogin,  // likewise: another password for etcd
+    kJoin,       // with a token's id and secret, and a request for a certificate
+    kRenew,      // with a request; the certificate that is shown says who asks
+    kLeave,      // likewise
+    kLogin,      // likewise: another password for etcd
+    kAuthority,  // which host has the authority, if it was ever promoted; likewise
+    kSucceeded,  // that another host has it now, with the proof; no certificate is needed
   };
   Kind kind = Kind::kJoin;
   std::string token_id;
   std::string secret;
   std::string request;
+  std::string succession{};  // authority/succession.h; of kSucceeded alone
 };
 std::string print_request(const DoorRequest& request);
 // Errors: kInvalidArgument.
@@ -43,6 +46,8 @@ struct DoorAnswer {
   std::string etcd_authority;  // PEM; empty: ours
   std::string etcd_user;
   std::string etcd_password;
+  // Of kAuthority alone; empty: of the host that made the cluster.
+  std::string succession{};
 };
 std::string print_answer(const DoorAnswer& answer);
 Result<DoorAnswer> parse_answer(std::string_view line);

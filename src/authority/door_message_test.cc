@@ -17,6 +17,17 @@ TEST(DoorMessage, RequestsComeAcross) {
       print_request({.kind = Kind::kLeave, .token_id = {}, .secret = {}, .request = {}}));
   ASSERT_TRUE(leave);
   EXPECT_EQ(leave->kind, Kind::kLeave);
+  const auto authority = parse_request(
+      print_request({.kind = Kind::kAuthority, .token_id = {}, .secret = {}, .request = {}}));
+  ASSERT_TRUE(authority);
+  EXPECT_EQ(authority->kind, Kind::kAuthority);
+  const auto succeeded = parse_request(print_request({.kind = Kind::kSucceeded,
+                                                      .token_id = {},
+                                                      .secret = {},
+                                                      .request = {},
+                                                      .succession = "h2 has it"}));
+  ASSERT_TRUE(succeeded);
+  EXPECT_EQ(succeeded->succession, "h2 has it");
 }
 
 TEST(DoorMessage, OddRequestsAreRefused) {
@@ -26,6 +37,7 @@ TEST(DoorMessage, OddRequestsAreRefused) {
         std::string(R"({"version":1,"ask":"leave","more":1})"),
         std::string(R"({"version":1,"ask":"join","token":"t","secret":"s"})"),
         std::string(R"({"version":1,"ask":"renew","request":7})"),
+        std::string(R"({"version":1,"ask":"succeeded"})"),
         std::string(R"({"version":1,"version":1,"ask":"leave"})"),
         std::string(R"({"version":1,"ask":"leave"})") + std::string(kMaxDoorLine, ' ')}) {
     EXPECT_FALSE(parse_request(line)) << line.substr(0, 80);
@@ -40,12 +52,14 @@ TEST(DoorMessage, AnswersComeAcross) {
                           .etcd = {"https://192.0.2.1:2379"},
                           .etcd_authority = {},
                           .etcd_user = "u",
-                          .etcd_password = "p"};
+                          .etcd_password = "p",
+                          .succession = "s"};
   const auto seen = parse_answer(print_answer(answer));
   ASSERT_TRUE(seen);
   EXPECT_EQ(seen->host, "h2");
   EXPECT_EQ(seen->etcd, answer.etcd);
   EXPECT_EQ(seen->etcd_password, "p");
+  EXPECT_EQ(seen->succession, "s");
   DoorAnswer refusal;
   refusal.problem = "no";
   EXPECT_EQ(parse_answer(print_answer(refusal))->problem, "no");
