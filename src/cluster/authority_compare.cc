@@ -55,14 +55,14 @@ Status ClusterAuthority::compare(const model::Network& network) {
   const auto seen = records.build(*revision);
   const Generation& there = seen->generation;
   const bool is_there = seen->documents.contains(std::string(inventory::kClusterDocument));
-  const bool is_same = is_there && there == generation_;
-  const bool is_newer = is_there && there.number > generation_.number;
-  if (is_newer && !continues(there, as_seen(generation_))) {
+  const bool is_same = is_there && there == book_.generation;
+  const bool is_newer = is_there && there.number > book_.generation.number;
+  if (is_newer && !continues(there, as_seen(book_.generation))) {
     return fail(Errc::kBadState,
                 fmt::format("etcd has generation {} of the configuration, and the authority's book "
                             "generation {} of another history: one of both is from a copy. To go "
                             "on with what this host has: paravane cluster restore --accept",
-                            there.number, generation_.number));
+                            there.number, book_.generation.number));
   }
   if (is_newer) {
     if (Status taken = adopt(*seen); !taken) return taken;
@@ -70,14 +70,15 @@ Status ClusterAuthority::compare(const model::Network& network) {
     log::warn(
         "cluster: etcd has generation {} of the configuration at its revision {}, which is older "
         "than generation {} of the authority's book: the book is written there",
-        there.number, *revision, generation_.number);
+        there.number, *revision, book_.generation.number);
   }
   if (Status users = settle_users(root, !is_same && !is_newer); !users) return users;
   if (is_newer || (is_same && there.number != 0)) return {};
   // An authority of an older version has not counted: what stands there is what there is.
   const bool starts_counting = is_same;
-  return write_as_root(root, starts_counting ? std::vector<Write>()
-                                             : config_writes(members_, network, *seen, self()));
+  return write_as_root(root, starts_counting
+                                 ? std::vector<Write>()
+                                 : config_writes(book_.members, network, *seen, self()));
 }
 
 Status ClusterAuthority::accept(const model::Network& network) {
@@ -92,11 +93,11 @@ Status ClusterAuthority::accept(const model::Network& network) {
   const auto seen = records.build(*read);
   auto mark = make_mark();
   if (!mark) return std::unexpected(mark.error());
-  Generation before = generation_;
+  Generation before = book_.generation;
   before.number = std::max(before.number, seen->generation.number);
-  generation_ = accepted_generation(before, std::move(*mark));
+  book_.generation = accepted_generation(before, std::move(*mark));
   if (Status users = settle_users(root, true); !users) return users;
-  return write_as_root(root, config_writes(members_, network, *seen, self()));
+  return write_as_root(root, config_writes(book_.members, network, *seen, self()));
 }
 
 // The book is from an older copy: the members are those of etcd, where this authority alone has
@@ -118,12 +119,12 @@ Status ClusterAuthority::adopt(const View& seen) {
   log::warn(
       "cluster: the authority's book has generation {} of the configuration, which is older than "
       "generation {} of etcd: the members are taken from there, and tokens for joining are void",
-      generation_.number, seen.generation.number);
-  book_ = {};
-  members_ = std::move(members);
-  generation_ = seen.generation;
+      book_.generation.number, seen.generation.number);
+  book_.tokens = {};
+  book_.members = std::move(members);
+  book_.generation = seen.generation;
   if (Status own = read_own_key(); !own) return own;
-  return save(members_);
+  return save(book_.members);
 }
 
 // An etcd of ours that has lost its data lets in everybody: no host reaches it yet (EtcdReach).
@@ -136,7 +137,7 @@ Status ClusterAuthority::close_own_etcd(const inventory::EtcdAccess& root_access
   if (!closed) return std::unexpected(closed.error());
   if (*closed) return {};
   log::warn("cluster: etcd has no users: its data are lost, and it is made anew from the book");
-  return inventory::close_etcd(anybody, root_.password);
+  return inventory::close_etcd(anybody, book_.root.password);
 }
 
 // Who may log in, and who has keys there: members alone. In an etcd that came back a name may
@@ -153,7 +154,7 @@ Status ClusterAuthority::settle_users(EtcdClient& root, bool came_back) {
   }
   for (const std::string& host : *strangers) {
     if (host == self()) continue;
-    if (members_.contains(host)) {
+    if (book_.members.contains(host)) {
       if (!came_back) continue;
       if (Status gone = root.remove_user(inventory::host_user(host)); !gone) return gone;
       continue;

@@ -20,13 +20,13 @@ constexpr std::int64_t kLargeFile = std::int64_t{256} << 20;  // bytes
 }  // namespace
 
 Status ClusterAuthority::curb(const std::string& host) {
-  if (!members_.contains(host) || host == self()) return {};
+  if (!book_.members.contains(host) || host == self()) return {};
   const inventory::EtcdAccess access = root_access();
   EtcdClient root(access, config_.open);
-  const auto [place, fresh] = curbed_.insert(host);
+  const auto [place, fresh] = book_.curbed.insert(host);
   if (fresh) {
-    if (Status kept = save(members_); !kept) {
-      curbed_.erase(place);
+    if (Status kept = save(book_.members); !kept) {
+      book_.curbed.erase(place);
       return kept;
     }
   }
@@ -34,14 +34,14 @@ Status ClusterAuthority::curb(const std::string& host) {
 }
 
 Status ClusterAuthority::forgive(const std::string& host) {
-  if (members_.contains(host)) {
+  if (book_.members.contains(host)) {
     const inventory::EtcdAccess access = root_access();
     EtcdClient root(access, config_.open);
     const Status may = root.allow(inventory::host_user(host), inventory::host_prefix(host), true);
     if (!may) return may;
   }
-  curbed_.erase(host);
-  return save(members_);
+  book_.curbed.erase(host);
+  return save(book_.members);
 }
 
 Status ClusterAuthority::compact(std::int64_t revision) {

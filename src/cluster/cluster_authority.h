@@ -21,9 +21,8 @@
 
 #include "authority/certificate.h"
 #include "authority/door_message.h"
-#include "authority/member_book.h"
-#include "authority/token.h"
 #include "base/log_limit.h"
+#include "cluster/authority_book.h"
 #include "cluster/cluster_files.h"
 #include "inventory/etcd_client.h"
 #include "inventory/view.h"
@@ -31,12 +30,6 @@
 #include "model/distributed_switch.h"
 
 namespace paravane::cluster {
-
-// Who may do all in etcd.
-struct EtcdRoot {
-  std::string user = "root";
-  std::string password;
-};
 
 class ClusterAuthority {
  public:
@@ -53,6 +46,11 @@ class ClusterAuthority {
 
   // Writes the files of a new one, this host's certificate among them.
   static Status make(const Config& config, const EtcdRoot& root, authority::Seconds now);
+  // Writes the files of one that has these keys, whose host gets a certificate of its own: what
+  // it had, if anything, stays good until the new one is seen in use. Errors: kIo,
+  // kInvalidArgument (no keys).
+  static Status write(const Config& config, const authority::KeyPair& keys, AuthorityBook book,
+                      authority::Seconds now);
   // Errors: kIo, kInvalidArgument (damaged).
   static Result<std::unique_ptr<ClusterAuthority>> load(Config config);
 
@@ -72,7 +70,7 @@ class ClusterAuthority {
   // restart forgives nothing. Errors: EtcdClient's, kIo.
   Status curb(const std::string& host);
   Status forgive(const std::string& host);
-  const std::set<std::string>& curbed() const { return curbed_; }
+  const std::set<std::string>& curbed() const { return book_.curbed; }
   // What stood in keys before this revision is forgotten. Errors: EtcdClient's.
   Status compact(std::int64_t revision);
   // Where etcd's file has grown, or its space is used up, so that no host can write. True: it
@@ -122,7 +120,7 @@ class ClusterAuthority {
   Status close_own_etcd(const inventory::EtcdAccess& root_access);
   Status settle_users(inventory::EtcdClient& root, bool came_back);
   // As many hosts are in it as readers of the inventory take.
-  bool is_full() const { return members_.members().size() >= inventory::View::kMaxHosts; }
+  bool is_full() const { return book_.members.members().size() >= inventory::View::kMaxHosts; }
   Status read_own_key();
   authority::DoorAnswer join(const authority::DoorRequest& request, authority::Seconds now);
   authority::DoorAnswer renew(const authority::Peer& peer, const std::string& request,
@@ -136,11 +134,7 @@ class ClusterAuthority {
   Config config_;
   authority::KeyPair keys_;
   std::string fingerprint_;
-  EtcdRoot root_;
-  authority::TokenBook book_;
-  authority::MemberBook members_;  // this host among them
-  inventory::Generation generation_;
-  std::set<std::string> curbed_;
+  AuthorityBook book_;
   std::map<std::string, authority::Seconds> logins_;  // of members, the last of each
   LogLimit refused_joins_;
   LogLimit refused_keys_;

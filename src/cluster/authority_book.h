@@ -1,0 +1,41 @@
+// AuthorityBook: what the authority keeps beside its key, in authority.json: who is a member by
+// which key, the join tokens, etcd's user for all, the generation of the configuration and which
+// hosts write no more.
+//
+// A plain value. Errors: kIo (with path and cause), kInvalidArgument (damaged).
+
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <set>
+#include <string>
+
+#include "authority/member_book.h"
+#include "authority/token.h"
+#include "base/result.h"
+#include "inventory/generation.h"
+#include "settings/cluster_paths.h"
+
+namespace paravane::cluster {
+
+// Who may do all in etcd.
+struct EtcdRoot {
+  std::string user = "root";
+  std::string password;
+};
+
+struct AuthorityBook {
+  EtcdRoot root{};
+  authority::TokenBook tokens{};
+  authority::MemberBook members{};  // the authority's own host among them
+  inventory::Generation generation{};
+  std::set<std::string> curbed{};
+};
+
+nlohmann::json print_book(const AuthorityBook& book);
+Result<AuthorityBook> parse_book(const nlohmann::json& value);
+
+Status write_book(const settings::ClusterPaths& paths, const AuthorityBook& book);
+Result<AuthorityBook> load_book(const settings::ClusterPaths& paths);
+
+}  // namespace paravane::cluster
