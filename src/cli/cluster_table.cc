@@ -92,11 +92,14 @@ std::string print_cluster(const model::ClusterStatus& status, text::TableFormat 
                         host.name);
   }
   for (const model::ClusterHost& host : status.hosts) {
-    if (host.generation <= status.generation) continue;
+    if (!host.ahead) continue;
     text += fmt::format(
-        "\nHost {} knows generation {} of the configuration, and this host follows {}: is host {} "
+        "\nHost {} knows generation {} of the configuration, and this host follows {}{}: is host "
+        "{} "
         "from an older copy? Until then host {} follows no change\n",
-        host.name, host.generation, status.generation, status.authority, host.name);
+        host.name, host.generation, status.generation,
+        host.generation > status.generation ? "" : " of another history", status.authority,
+        host.name);
   }
   if (status.lost.empty() && status.odd_keys == 0) return text;
   text::TextTable lost({"Does not count"});

@@ -36,6 +36,12 @@ bool is_known_by_name(const inventory::MemberRecords& members, const model::Clus
   return found == members.end() ? host.present && members.empty() : found->second.keys.empty();
 }
 
+// One of an older version says no mark.
+bool is_ahead(const inventory::Generation& own, const inventory::HostInfo& host) {
+  if (host.mark.empty()) return host.generation > own.number;
+  return !continues(own, {.number = host.generation, .mark = host.mark});
+}
+
 std::string certificate_problem(const ClusterPicture& picture, authority::Seconds time) {
   const authority::Validity& valid = picture.certificate;
   if (time < valid.from) {
@@ -89,7 +95,8 @@ model::ClusterStatus describe(const ClusterPicture& picture, const settings::Con
                    .version = host.info ? host.info->version : "",
                    .adapters = host.adapters.size(),
                    .gids = host.gids.size(),
-                   .generation = host.info ? host.info->generation : 0};
+                   .generation = host.info ? host.info->generation : 0,
+                   .ahead = host.info && is_ahead(seen.generation, *host.info)};
   }
   for (const auto& [name, channel] : picture.channels) {
     const auto found = hosts.find(name);

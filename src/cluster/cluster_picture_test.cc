@@ -46,6 +46,25 @@ TEST(ClusterPicture, NoTimeIsLeftOfACertificateThatIsNotInForce) {
   EXPECT_THAT(certificate(-hours(90), -hours(1)).certificate_problem, HasSubstr("it ended on"));
 }
 
+TEST(ClusterPicture, SaysWhichHostsHaveSeenWhatThisOneHasNot) {
+  const std::string mark(16, 'a');
+  const auto is_ahead = [&mark](std::uint64_t number, const std::string& their_mark) {
+    auto view = std::make_shared<inventory::View>();
+    view->generation = {.number = 9, .marks = {std::string(16, '0'), mark}};
+    view->hosts["h2"].info.emplace().generation = number;
+    view->hosts["h2"].info->mark = their_mark;
+    ClusterPicture picture = picture_with(0, 0);
+    picture.view = std::move(view);
+    return describe(picture, settings::Config()).hosts.at(0).ahead;
+  };
+  EXPECT_FALSE(is_ahead(9, mark));
+  EXPECT_FALSE(is_ahead(8, std::string(16, '0')));
+  EXPECT_TRUE(is_ahead(10, std::string(16, 'b')));
+  EXPECT_TRUE(is_ahead(9, std::string(16, 'b'))) << "as many changes, but others";
+  EXPECT_FALSE(is_ahead(9, "")) << "of an older version";
+  EXPECT_TRUE(is_ahead(10, ""));
+}
+
 TEST(ClusterPicture, SaysWhichHostsAreKnownByTheirNameAlone) {
   const auto by_name = [](const inventory::MemberRecords& members) {
     auto view = std::make_shared<inventory::View>();

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "authority/certificate.h"
 #include "cluster/cluster_files.h"
 #include "json/json_reader.h"
 #include "json/json_text.h"
@@ -47,29 +48,55 @@ bool read_entry(const json& entry, KeyValue& pair) {
 
 }  // namespace
 
-Result<std::shared_ptr<const View>> KeptInventory::load() {
-  std::error_code unknown;
-  if (!std::filesystem::exists(file_, unknown) && !unknown) return nullptr;
-  const auto text = read_file(file_);
-  if (!text) return std::unexpected(text.error());
-  const auto damaged = [this] {
-    return fail(Errc::kInvalidArgument,
-                fmt::format("{} is damaged: until etcd is reached, this host knows no others",
-                            file_.string()));
-  };
-  const auto value = parse_json(*text);
-  if (!value || !value->is_object()) return damaged();
+std::string print_inventory(const InventoryFile& file) {
+  json keys = json::array();
+  for (const KeyValue& pair : file.keys) keys.push_back(print_entry(pair));
+  std::string text = print_json({{"revision", file.revision}, {"keys", std::move(keys)}}) + "\n";
+  const std::string sum = authority::hash(text);
+  return text.append(sum).append("\n");
+}
+
+std::optional<InventoryFile> parse_inventory(std::string_view text) {
+  const std::size_t end = text.find('\n');
+  if (end == std::string_view::npos) return std::nullopt;
+  const std::string_view keys_text = text.substr(0, end + 1);
+  if (text.substr(end + 1) != authority::hash(keys_text) + "\n") return std::nullopt;
+  const auto value = parse_json(keys_text);
+  if (!value || !value->is_object()) return std::nullopt;
   JsonReader reader(*value, "inventory");
-  const std::uint64_t revision = reader.need_number("revision", kMostRevision);
+  InventoryFile file{.revision =
+                         static_cast<std::int64_t>(reader.need_number("revision", kMostRevision))};
   const json* keys = reader.array("keys");
-  if (!reader.finish_ignoring_unknown() || keys == nullptr) return damaged();
-  Records records;
+  if (!reader.finish_ignoring_unknown() || keys == nullptr) return std::nullopt;
   for (const json& entry : *keys) {
     KeyValue pair;
-    if (!read_entry(entry, pair)) return damaged();
-    records.put(std::move(pair));
+    if (!read_entry(entry, pair)) return std::nullopt;
+    file.keys.push_back(std::move(pair));
   }
-  auto view = records.build(static_cast<std::int64_t>(revision));
+  return file;
+}
+
+Result<InventoryFile> KeptInventory::read() const {
+  std::error_code unknown;
+  if (!std::filesystem::exists(file_, unknown) && !unknown) {
+    return fail(Errc::kNotFound, file_.string() + " is not there");
+  }
+  const auto text = read_file(file_);
+  if (!text) return std::unexpected(text.error());
+  auto file = parse_inventory(*text);
+  if (file) return std::move(*file);
+  return fail(Errc::kInvalidArgument,
+              fmt::format("{} is damaged: until etcd is reached, this host knows no others",
+                          file_.string()));
+}
+
+Result<std::shared_ptr<const View>> KeptInventory::load() {
+  auto file = read();
+  if (!file && file.error().code == Errc::kNotFound) return nullptr;
+  if (!file) return std::unexpected(file.error());
+  Records records;
+  for (KeyValue& pair : file->keys) records.put(std::move(pair));
+  auto view = records.build(file->revision);
   seen_ = seen_of(*view);
   return view;
 }
@@ -97,14 +124,14 @@ Status KeptInventory::step(const Records& records, Instant now) {
 
 Status KeptInventory::write(const Records& records, Instant now) {
   written_ = now;
-  json keys = json::array();
+  InventoryFile file{.revision = revision_};
   std::size_t bytes = 0;
-  for (const KeyValue& pair : records.entries()) {
+  for (KeyValue& pair : records.entries()) {
     bytes += pair.key.size() + pair.value.size();
     if (bytes > kMostBytes) break;
-    keys.push_back(print_entry(pair));
+    file.keys.push_back(std::move(pair));
   }
-  return write_file(file_, print_json({{"revision", revision_}, {"keys", std::move(keys)}}) + "\n");
+  return write_file(file_, print_inventory(file));
 }
 
 }  // namespace paravane::cluster

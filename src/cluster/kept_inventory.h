@@ -5,8 +5,13 @@
 
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "base/instant.h"
 #include "base/result.h"
@@ -14,6 +19,15 @@
 #include "inventory/view.h"
 
 namespace paravane::cluster {
+
+// As it stands in the file: one line of JSON, and one with the SHA-256 of that.
+struct InventoryFile {
+  std::int64_t revision = 0;  // of etcd
+  std::vector<inventory::KeyValue> keys{};
+};
+std::string print_inventory(const InventoryFile& file);
+// nullopt: it is damaged.
+std::optional<InventoryFile> parse_inventory(std::string_view text);
 
 class KeptInventory {
  public:
@@ -25,6 +39,9 @@ class KeptInventory {
 
   // Null: nothing was kept. Errors: kIo, kInvalidArgument (damaged; then it is as if nothing was).
   Result<std::shared_ptr<const inventory::View>> load();
+
+  // What the file has. Errors: as load()'s; kNotFound: nothing was kept.
+  Result<InventoryFile> read() const;
 
   // The newest generation that was kept.
   const inventory::SeenGeneration& seen() const { return seen_; }

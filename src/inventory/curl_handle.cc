@@ -89,6 +89,9 @@ void CurlHandle::prepare(const std::string& url, const std::string& body, const 
   socket_problem_.clear();
   headers_.reset(curl_slist_append(nullptr, "Content-Type: application/json"));
   curl_slist_append(headers_.get(), "Expect:");  // sent at once
+  // A member of etcd that is cut off from the others ends a watch then, and hears nothing new
+  // otherwise. Its gateway hands this on to gRPC.
+  curl_slist_append(headers_.get(), "Grpc-Metadata-hasleader: true");
   if (!token.empty()) curl_slist_append(headers_.get(), ("Authorization: " + token).c_str());
   CURL* curl = handle_.get();
   curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers_.get());

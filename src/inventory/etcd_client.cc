@@ -39,6 +39,11 @@ Errc judge(const Refusal& refusal) {
   }
 }
 
+// A member that is cut off from the others, or has no leader, answers that it cannot.
+bool is_cut_off(long status, std::string_view body) {
+  return status != 200 && read_refusal(body).code == kUnavailable;
+}
+
 bool contains(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
 }
@@ -89,7 +94,8 @@ auto EtcdClient::ask(const char* path, const std::string& body, const std::strin
   Result<Reply> reply = fail(Errc::kIo, "no etcd is known");
   for (std::size_t tried = 0; tried < access_.endpoints.size(); ++tried) {
     reply = ask_one(access_.endpoints[current_], path, body, token);
-    if (reply || reply.error().code != Errc::kIo) return reply;
+    if (reply ? !is_cut_off(reply->status, reply->body) : reply.error().code != Errc::kIo)
+      return reply;
     if (access_.given_up != nullptr && *access_.given_up) return reply;
     current_ = (current_ + 1) % access_.endpoints.size();
   }

@@ -72,11 +72,13 @@ std::optional<HostInfo> read_info(const json& value) {
   info.closed = reader.text("closed").value_or("");
   info.key = reader.text("key").value_or("");
   info.generation = reader.number("generation").value_or(0);
+  info.mark = reader.text("mark").value_or("");
   if (!reader.finish_ignoring_unknown() || !is_address(info.address)) return std::nullopt;
   if (!is_printable(info.version, model::kMaxNameLength)) return std::nullopt;
   if (!is_printable(info.closed, kMaxReason)) return std::nullopt;
   if (info.port == 0 && info.closed.empty()) return std::nullopt;
   if (!info.key.empty() && !model::is_fingerprint(info.key)) return std::nullopt;
+  if (!is_printable(info.mark, Generation::kMarkDigits)) return std::nullopt;
   return info;
 }
 
@@ -87,6 +89,7 @@ void say_info(OwnKeys& own, const HostInfo& info) {
   if (!info.closed.empty()) value["closed"] = info.closed.substr(0, kMaxReason);
   if (!info.key.empty()) value["key"] = info.key;
   if (info.generation != 0) value["generation"] = info.generation;
+  if (!info.mark.empty()) value["mark"] = info.mark;
   own[std::string(kInfoKey)] = value.dump();
 }
 

@@ -45,6 +45,7 @@ struct HostInfo {
   std::string key{};       // of the certificate that it shows (MemberRecord); empty: not said
   // Of the configuration that it follows; 0: not said.
   std::uint64_t generation = 0;
+  std::string mark{};  // of that generation; empty: not said
 };
 
 struct AdapterInfo {
