@@ -1,6 +1,6 @@
 // What another host of the cluster can write: keys and values in etcd. And what comes
-// over the network from who says that it is etcd, or knocks at the authority's door. The
-// first byte says which.
+// over the network from what says that it is etcd, or knocks at the authority's door, and what
+// is in a backup that is restored. The first byte says which.
 
 #include <cstdint>
 #include <cstdlib>
@@ -11,7 +11,9 @@
 
 #include "authority/certificate.h"
 #include "authority/door_message.h"
+#include "authority/succession.h"
 #include "authority/token.h"
+#include "cluster/cluster_backup.h"
 #include "inventory/etcd_json.h"
 #include "inventory/view.h"
 #include "json/json_text.h"
@@ -77,6 +79,21 @@ void knock(std::string_view text) {
   }
 }
 
+// After the authority's certificate and a zero.
+void show_succession(std::string_view text) {
+  const std::size_t end = std::min(text.find('\0'), text.size());
+  const std::string_view rest = text.substr(std::min(end + 1, text.size()));
+  static_cast<void>(authority::parse_succession(rest, text.substr(0, end)));
+}
+
+// What is taken is what is printed again.
+void restore(std::string_view text) {
+  const auto backup = cluster::parse_backup(text);
+  if (!backup) return;
+  const auto again = cluster::parse_backup(cluster::print_backup(*backup));
+  if (!again || again->book.members != backup->book.members) std::abort();
+}
+
 }  // namespace
 }  // namespace paravane
 
@@ -88,6 +105,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     case 'E': paravane::hear_etcd(text); break;
     case 'D': paravane::knock(text); break;
     case 'C': static_cast<void>(paravane::authority::inspect(text)); break;
+    case 'S': paravane::show_succession(text); break;
+    case 'B': paravane::restore(text); break;
     default: break;
   }
   return 0;

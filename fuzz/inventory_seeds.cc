@@ -1,5 +1,5 @@
 // Seeds for inventory_fuzz: two hosts' keys that contend, etcd's answers, requests at
-// the door, a certificate.
+// the door, a certificate, a succession, a backup.
 
 #include <filesystem>
 #include <fstream>
@@ -8,7 +8,9 @@
 
 #include "authority/certificate.h"
 #include "authority/door_message.h"
+#include "authority/succession.h"
 #include "authority/token.h"
+#include "cluster/cluster_backup.h"
 #include "inventory/view.h"
 #include "model/segment.h"
 
@@ -51,6 +53,38 @@ std::string keys() {
          inventory::gid_key(gid, adapter) + "\n";
 }
 
+std::string succession(const authority::KeyPair& keys, const std::string& cluster) {
+  return keys.certificate + '\0' +
+         authority::print_succession({.keeper = {.cluster = cluster, .host = "h2"},
+                                      .term = 1,
+                                      .door = "192.0.2.2:28249",
+                                      .etcd = {"https://192.0.2.2:2379"},
+                                      .before = "192.0.2.1:28249"},
+                                     keys.key)
+             .value_or("");
+}
+
+std::string backup(const authority::KeyPair& keys, const std::string& cluster) {
+  cluster::ClusterBackup backup{.made = authority::kAuthoritySince,
+                                .version = "1",
+                                .authority = keys,
+                                .membership = {.self = {.cluster = cluster, .host = "h1"},
+                                               .authority = "h1",
+                                               .door = "192.0.2.1:28249",
+                                               .runs_etcd = true,
+                                               .own_etcd_authority = true,
+                                               .etcd = {"https://192.0.2.1:2379"},
+                                               .etcd_user = "u",
+                                               .etcd_password = "p"},
+                                .book = {}};
+  backup.book.members.admit("h1", std::string(64, 'a'));
+  backup.book.generation = {.number = 1, .marks = {"0123456789abcdef"}};
+  backup.book.curbed.insert("h3");
+  backup.inventory.keys.push_back(
+      {.key = std::string(inventory::kConfigPrefix) + "vds/lan", .value = R"({"name":"lan"})"});
+  return cluster::print_backup(backup);
+}
+
 std::vector<std::string> seeds() {
   const std::string cluster(32, 'a');
   const authority::Token token{.door = "192.0.2.1:28249",
@@ -83,6 +117,8 @@ std::vector<std::string> seeds() {
                                      .etcd_password = "p"}),
       "D" + authority::print_token(token),
       "C" + (keypair ? keypair->certificate : std::string()),
+      "S" + (keypair ? succession(*keypair, cluster) : std::string()),
+      "B" + (keypair ? backup(*keypair, cluster) : std::string()),
   };
 }
 

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "api/backup_json.h"
 #include "api/capture_api.h"
 #include "api/capture_json.h"
 #include "api/cluster_json.h"
@@ -336,6 +337,28 @@ model::ApiResult<void> ApiClient::remove_host(const std::string& host) {
 
 model::ApiResult<model::ClusterStatus> ApiClient::accept_inventory() {
   return parse(call("POST", "/v1/cluster/restore", print_json({{"accept", true}})),
+               cluster_status_from_json);
+}
+
+model::ApiResult<model::SealedBackup> ApiClient::back_up_cluster(const std::string& passphrase) {
+  return parse(call("POST", "/v1/cluster/backup", print_json({{"passphrase", passphrase}})),
+               sealed_backup_from_json);
+}
+
+model::ApiResult<model::BackupSummary> ApiClient::inspect_backup(
+    const model::BackupRequest& asked) {
+  return parse(call("POST", std::string(kClusterInspect), print_json(to_json(asked))),
+               backup_summary_from_json);
+}
+
+model::ApiResult<model::ClusterStatus> ApiClient::restore_cluster(
+    const model::BackupRequest& asked) {
+  return parse(call("POST", std::string(kClusterRestore), print_json(to_json(asked))),
+               cluster_status_from_json);
+}
+
+model::ApiResult<model::ClusterStatus> ApiClient::promote_host(const model::BackupRequest& asked) {
+  return parse(call("POST", std::string(kClusterPromote), print_json(to_json(asked))),
                cluster_status_from_json);
 }
 

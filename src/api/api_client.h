@@ -85,6 +85,11 @@ class ApiClient final : public model::Management, public model::ClusterManagemen
   model::ApiResult<void> leave_cluster(bool force) override;
   model::ApiResult<void> remove_host(const std::string& host) override;
   model::ApiResult<model::ClusterStatus> accept_inventory() override;
+  model::ApiResult<model::SealedBackup> back_up_cluster(const std::string& passphrase) override;
+  model::ApiResult<model::BackupSummary> inspect_backup(const model::BackupRequest& asked) override;
+  model::ApiResult<model::ClusterStatus> restore_cluster(
+      const model::BackupRequest& asked) override;
+  model::ApiResult<model::ClusterStatus> promote_host(const model::BackupRequest& asked) override;
   model::ApiResult<model::ClusterStatus> cluster_status() override;
 
   // What the VM needs before power-on. Errors: kNotFound.

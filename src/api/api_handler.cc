@@ -10,7 +10,7 @@
 #include "api/api_error_json.h"
 #include "api/api_respond.h"
 #include "api/capture_api.h"
-#include "api/cluster_json.h"
+#include "api/cluster_api.h"
 #include "api/events_api.h"
 #include "api/impairment_api.h"
 #include "api/machine_api.h"
@@ -30,9 +30,6 @@ namespace {
 
 constexpr std::string_view kVmPrefix = "/v1/vms/";
 constexpr std::string_view kCapturePrefix = "/v1/captures/";
-constexpr std::string_view kClusterPrefix = "/v1/cluster";
-constexpr std::string_view kClusterRestore = "/v1/cluster/restore";
-constexpr std::string_view kClusterHosts = "/v1/cluster/hosts/";
 constexpr std::string_view kAdapters = "/adapters";  // after the VM's name
 constexpr std::string_view kAdapterPrefix = "/adapters/";
 static_assert(model::kMaxAdapters < 10);  // a number is one digit
@@ -44,11 +41,12 @@ ApiResponse error_response(const model::ApiError& error) {
 }
 
 ApiResponse ApiHandler::handle(const ApiRequest& request) {
-  if (request.path.size() > kMaxApiPath || request.body.size() > kMaxApiBody) {
+  const std::size_t most = max_api_body(request.path);
+  if (request.path.size() > kMaxApiPath || request.body.size() > most) {
     return error_response(
         {.code = model::ApiErrorCode::kTooLarge,
          .message = "the request is too large",
-         .remedy = fmt::format("A path may have {} bytes, a body {}.", kMaxApiPath, kMaxApiBody)});
+         .remedy = fmt::format("A path may have {} bytes, a body {}.", kMaxApiPath, most)});
   }
   if (request.path == "/v1/vms") return vms(request);
   if (request.path == "/v1/stats") return stats(request);
@@ -65,7 +63,9 @@ ApiResponse ApiHandler::handle(const ApiRequest& request) {
     if (const auto problem = query_problem(request, {})) return invalid(*problem);
     return respond_with(management_.status());
   }
-  if (cluster_ != nullptr && request.path.starts_with(kClusterPrefix)) return cluster(request);
+  if (cluster_ != nullptr && request.path.starts_with(kClusterPath)) {
+    return handle_cluster_request(*cluster_, request);
+  }
   if (request.path.starts_with(kVmPrefix)) {
     const std::string name = request.path.substr(kVmPrefix.size());
     const std::size_t slash = name.find('/');
@@ -157,49 +157,6 @@ ApiResponse ApiHandler::stats(const ApiRequest& request) {
     if (const Status good = model::check_name(*name); !good) return invalid(good.error().message);
   }
   return respond_with(management_.stats(name));
-}
-
-ApiResponse ApiHandler::cluster(const ApiRequest& request) {
-  const bool whole = request.path == kClusterPrefix;
-  if (whole && request.method == "DELETE") {
-    const Result<bool> force = forced(request);
-    if (!force) return invalid(force.error().message);
-    return respond_done(cluster_->leave_cluster(*force));
-  }
-  if (const auto problem = query_problem(request, {})) return invalid(*problem);
-  if (whole && request.method == "GET") return respond_with(cluster_->cluster_status());
-  if (whole && request.method == "POST") {
-    const auto init = read_body(request, cluster_init_from_json);
-    if (!init) return invalid(init.error().message);
-    return respond_with(cluster_->init_cluster(*init), 201);
-  }
-  if (request.path == "/v1/cluster/tokens" && request.method == "POST") {
-    const auto token = read_body(request, token_request_from_json);
-    if (!token) return invalid(token.error().message);
-    return respond_with(cluster_->make_token(*token), 201);
-  }
-  if (request.path == "/v1/cluster/join" && request.method == "POST") {
-    const auto token = read_body(request, join_request_from_json);
-    if (!token) return invalid(token.error().message);
-    return respond_with(cluster_->join_cluster(*token), 201);
-  }
-  if (request.path == kClusterRestore && request.method == "POST") {
-    const auto accept = read_body(request, restore_request_from_json);
-    if (!accept) return invalid(accept.error().message);
-    return respond_with(cluster_->accept_inventory());
-  }
-  if (request.path.starts_with(kClusterHosts) && request.method == "DELETE") {
-    const std::string host = request.path.substr(kClusterHosts.size());
-    if (const Status good = model::check_name(host); !good) return invalid(good.error().message);
-    return respond_done(cluster_->remove_host(host));
-  }
-  if (whole || request.path == "/v1/cluster/tokens" || request.path == "/v1/cluster/join" ||
-      request.path == kClusterRestore || request.path.starts_with(kClusterHosts)) {
-    return method_not_allowed(request);
-  }
-  return error_response({.code = model::ApiErrorCode::kUnknownPath,
-                         .message = fmt::format("there is nothing at {}", request.path),
-                         .remedy = kSeeDocs});
 }
 
 ApiResponse ApiHandler::stop(const ApiRequest& request) {

@@ -8,6 +8,7 @@
 
 #include <map>
 #include <string>
+#include <string_view>
 
 #include "api/event_log.h"
 #include "model/cluster.h"
@@ -17,6 +18,19 @@ namespace paravane::api {
 
 inline constexpr std::size_t kMaxApiPath = 256;
 inline constexpr std::size_t kMaxApiBody = std::size_t{64} * 1024;
+// With a backup of a cluster (authority/sealed_text.h), in Base64.
+inline constexpr std::size_t kMaxBackupBody = std::size_t{1'700} * 1'024;
+
+inline constexpr std::string_view kClusterInspect = "/v1/cluster/backup/inspect";
+inline constexpr std::string_view kClusterRestore = "/v1/cluster/restore";
+inline constexpr std::string_view kClusterPromote = "/v1/cluster/promote";
+
+// Bytes of a request's body. `path`: without the query.
+constexpr std::size_t max_api_body(std::string_view path) {
+  const bool has_backup =
+      path == kClusterInspect || path == kClusterRestore || path == kClusterPromote;
+  return has_backup ? kMaxBackupBody : kMaxApiBody;
+}
 
 struct ApiRequest {
   std::string method;  // "GET", "POST", "PATCH", "DELETE"
@@ -57,7 +71,6 @@ class ApiHandler final : public RequestHandler {
                           const std::string& number);
   ApiResponse stats(const ApiRequest& request);
   ApiResponse stop(const ApiRequest& request);
-  ApiResponse cluster(const ApiRequest& request);  // all below /v1/cluster
 
   model::Management& management_;
   model::ClusterManagement* cluster_;

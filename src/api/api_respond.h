@@ -13,6 +13,7 @@
 
 #include "api/api_error_json.h"
 #include "api/api_handler.h"
+#include "api/backup_json.h"
 #include "api/capture_json.h"
 #include "api/cluster_json.h"
 #include "api/event_json.h"

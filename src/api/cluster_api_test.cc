@@ -38,6 +38,27 @@ TEST_F(ClusterApiTest, EachRequestReachesTheCluster) {
                                           "leave", "leave by force"));
 }
 
+TEST_F(ClusterApiTest, ABackupGoesAndComesInBase64) {
+  const auto made = ask("POST", "/v1/cluster/backup", R"({"passphrase":"p"})");
+  EXPECT_EQ(made.status, 200);
+  EXPECT_EQ(nlohmann::json::parse(made.body)["backup"], "c2VhbGVk");
+  const std::string asked = R"({"backup":"c2VhbGVk","passphrase":"p"})";
+  EXPECT_EQ(ask("POST", "/v1/cluster/backup/inspect", asked).status, 200);
+  EXPECT_EQ(ask("POST", "/v1/cluster/restore", asked).status, 200);
+  EXPECT_EQ(ask("POST", "/v1/cluster/promote", asked).status, 200);
+  EXPECT_EQ(ask("POST", "/v1/cluster/restore", R"({"accept":true})").status, 200);
+  EXPECT_THAT(cluster_.asked, ElementsAre("backup p", "inspect sealed p", "restore sealed p",
+                                          "promote sealed p", "accept"));
+}
+
+TEST_F(ClusterApiTest, ALargeBodyIsTakenWithABackupAlone) {
+  const std::string large =
+      R"({"backup":")" + std::string(4 * kMaxApiBody, 'A') + R"(","passphrase":"p"})";
+  EXPECT_EQ(ask("POST", "/v1/cluster/restore", large).status, 200);
+  EXPECT_EQ(ask("POST", "/v1/cluster/join", large).status, 413);
+  EXPECT_EQ(ask("POST", "/v1/cluster/restore", std::string(kMaxBackupBody + 1, ' ')).status, 413);
+}
+
 TEST_F(ClusterApiTest, AnEtcdOfTheOperatorsIsNamed) {
   EXPECT_EQ(ask("POST", "/v1/cluster",
                 R"({"host":"h1","etcd":{"url":"https://192.0.2.9:2379","user":"root"}})")
@@ -56,6 +77,10 @@ TEST_F(ClusterApiTest, OddRequestsReachNobody) {
            {"/v1/cluster/tokens", R"({"host":"../x"})"},
            {"/v1/cluster/tokens", R"({"host":"h","valid_s":0})"},
            {"/v1/cluster/tokens", R"({"host":"h","valid_s":86401})"},
+           {"/v1/cluster/backup", R"({"passphrase":7})"},
+           {"/v1/cluster/restore", R"({"backup":"*","passphrase":"p"})"},
+           {"/v1/cluster/restore", R"({"accept":false})"},
+           {"/v1/cluster/promote", R"({"backup":""})"},
            {"/v1/cluster/join", R"({"token":7})"}}) {
     EXPECT_EQ(ask("POST", path, body).status, 400) << path << body;
   }

@@ -44,7 +44,8 @@ json to_json(const model::ClusterHost& host) {
           {"channel", host.channel},
           {"channel_problem", host.channel_problem},
           {"by_name", host.by_name},
-          {"generation", host.generation}};
+          {"generation", host.generation},
+          {"ahead", host.ahead}};
 }
 
 model::ClusterHost read_host(const json& value) {
@@ -59,7 +60,8 @@ model::ClusterHost read_host(const json& value) {
           .channel = reader.text("channel").value_or(""),
           .channel_problem = reader.text("channel_problem").value_or(""),
           .by_name = reader.boolean("by_name").value_or(false),
-          .generation = reader.number("generation").value_or(0)};
+          .generation = reader.number("generation").value_or(0),
+          .ahead = reader.boolean("ahead").value_or(false)};
 }
 
 }  // namespace
@@ -68,10 +70,15 @@ json to_json(const model::ClusterInit& init) {
   json value = json::object();
   if (!init.host.empty()) value["host"] = init.host;
   if (init.etcd) {
-    value["etcd"] = {{"url", init.etcd->url},
-                     {"authority", init.etcd->authority},
+    value["etcd"] = {{"authority", init.etcd->authority},
                      {"user", init.etcd->user},
                      {"password", init.etcd->password}};
+    // An older daemon knows of one.
+    if (init.etcd->urls.size() == 1) {
+      value["etcd"]["url"] = init.etcd->urls.front();
+    } else {
+      value["etcd"]["urls"] = init.etcd->urls;
+    }
   }
   return value;
 }
@@ -117,7 +124,10 @@ Result<model::ClusterInit> cluster_init_from_json(const json& value) {
   if (!init.host.empty()) check_host(reader, init.host);
   if (const json* object = reader.object("etcd")) {
     JsonReader etcd(*object, "etcd");
-    init.etcd = model::ExternalEtcd{.url = etcd.need_text("url"),
+    std::vector<std::string> urls = read_texts(etcd, "urls");
+    if (const auto url = etcd.text("url")) urls.push_back(*url);
+    if (urls.empty()) etcd.complain("urls", "must name one");
+    init.etcd = model::ExternalEtcd{.urls = std::move(urls),
                                     .authority = etcd.text("authority").value_or(""),
                                     .user = etcd.text("user").value_or(""),
                                     .password = etcd.text("password").value_or("")};

@@ -28,7 +28,7 @@ constexpr std::size_t kMaxFile = std::size_t{32} * 1024;
 
 struct InitOptions {
   std::string name;
-  std::string etcd;
+  std::vector<std::string> etcd;
   std::string etcd_authority;
   std::string etcd_user;
   std::string etcd_password_file;
@@ -68,7 +68,7 @@ ExitStatus run_init(const InitOptions& options, const Context& context) {
   model::ClusterInit init{.host = options.name};
   if (!options.etcd.empty()) {
     init.etcd = model::ExternalEtcd{
-        .url = options.etcd, .authority = {}, .user = options.etcd_user, .password = {}};
+        .urls = options.etcd, .authority = {}, .user = options.etcd_user, .password = {}};
     if (!options.etcd_authority.empty()) {
       auto authority = read_secret(options.etcd_authority);
       if (!authority) return cannot_read(authority.error());
@@ -140,16 +140,6 @@ ExitStatus run_remove(const std::string& host, const Context& context) {
   return removed ? ExitStatus::kOk : report(removed.error(), client);
 }
 
-ExitStatus run_restore(bool accept, const Context& context) {
-  if (!accept) {
-    return report_usage(
-        "restore needs --accept: all hosts then follow the switches, port groups and members that "
-        "this host has, and give up what they know otherwise");
-  }
-  api::ApiClient client = context.client();
-  return show(client.accept_inventory(), client, context);
-}
-
 ExitStatus run_status(const Context& context) {
   api::ApiClient client = context.client();
   return show(client.cluster_status(), client, context);
@@ -160,8 +150,10 @@ void add_init(CLI::App& cluster, Run& run) {
   auto options = std::make_shared<InitOptions>();
   init->add_option("--name", options->name, "Name of this host (the machine's)")->type_name("HOST");
   CLI::Option* etcd =
-      init->add_option("--etcd", options->etcd, "An etcd that is there already (one is started)");
-  etcd->type_name("URL");
+      init->add_option("--etcd", options->etcd,
+                       "Use an etcd that is there already; again for each of its members (default: "
+                       "start one)");
+  etcd->type_name("URL")->allow_extra_args(false);
   init->add_option("--etcd-authority", options->etcd_authority,
                    "Who has signed that etcd's certificate (PEM)")
       ->type_name("FILE")
@@ -176,8 +168,9 @@ void add_init(CLI::App& cluster, Run& run) {
   init->footer(
       "Examples:\n"
       "  paravane cluster init --name h1\n"
-      "  paravane cluster init --etcd https://192.0.2.9:2379 --etcd-authority ca.pem \\\n"
-      "    --etcd-user root --etcd-password-file password");
+      "  paravane cluster init --etcd https://192.0.2.7:2379 --etcd https://192.0.2.8:2379 \\\n"
+      "    --etcd https://192.0.2.9:2379 --etcd-authority ca.pem --etcd-user root \\\n"
+      "    --etcd-password-file password");
   init->callback([options, &run] {
     run = [options](const Context& context) { return run_init(*options, context); };
   });
@@ -237,19 +230,6 @@ void add_remove(CLI::App& cluster, Run& run) {
   });
 }
 
-void add_restore(CLI::App& cluster, Run& run) {
-  CLI::App* restore = cluster.add_subcommand(
-      "restore", "Have all hosts follow this one, which was restored from an older copy");
-  auto accept = std::make_shared<bool>(false);
-  restore->add_flag("--accept", *accept,
-                    "Give up changes of switches, port groups and members that are newer than the "
-                    "copy");
-  restore->footer("Examples:\n  paravane cluster restore --accept");
-  restore->callback([accept, &run] {
-    run = [accept](const Context& context) { return run_restore(*accept, context); };
-  });
-}
-
 }  // namespace
 
 void add_cluster_commands(CLI::App& parent, Run& run) {
@@ -265,7 +245,7 @@ void add_cluster_commands(CLI::App& parent, Run& run) {
   add_join(*cluster, run);
   add_leave(*cluster, run);
   add_remove(*cluster, run);
-  add_restore(*cluster, run);
+  add_cluster_backup_commands(*cluster, run);
   CLI::App* status = cluster->add_subcommand("status", "Show the cluster as this host sees it");
   status->footer(
       "Examples:\n"

@@ -29,6 +29,7 @@ void add_stats_command(CLI::App& parent, Run& run);
 void add_path_commands(CLI::App& parent, Run& run);
 void add_events_command(CLI::App& parent, Run& run);
 void add_cluster_commands(CLI::App& parent, Run& run);
+void add_cluster_backup_commands(CLI::App& cluster, Run& run);  // backup, restore, promote
 // In esxcli's namespaces (cli/esxcli_tree.h).
 void add_nic_commands(CLI::App& root, Run& run);
 void add_esxcfg_nics(CLI::App& root, Run& run);  // the whole of that program

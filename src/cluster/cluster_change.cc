@@ -50,6 +50,22 @@ bool is_good_url(const std::string& url) {
   return url.starts_with(kScheme) && Endpoint::parse(url.substr(kScheme.size()));
 }
 
+// As many as a token's answer may name (authority/door_message).
+constexpr std::size_t kMostUrls = 16;
+
+model::ApiResult<void> check_urls(const std::vector<std::string>& urls) {
+  if (urls.empty() || urls.size() > kMostUrls) {
+    return model::refuse(model::ApiErrorCode::kInvalidRequest,
+                         fmt::format("{} addresses of etcd are named", urls.size()),
+                         fmt::format("Name one to {}.", kMostUrls));
+  }
+  const auto odd = std::ranges::find_if_not(urls, is_good_url);
+  if (odd == urls.end()) return {};
+  return model::refuse(model::ApiErrorCode::kInvalidRequest,
+                       fmt::format("{} is no etcd that can be used", *odd),
+                       "It must be https://ADDRESS:PORT.");
+}
+
 }  // namespace
 
 ClusterAuthority::Config ClusterService::authority_config(const Membership& membership) const {
@@ -97,6 +113,7 @@ void ClusterService::await_inventory() {
   const auto late = std::chrono::steady_clock::now() + kFirstConnection;
   while (!stopping_) {
     const Instant next = use_inventory();
+    if (!member_) return;  // another host has the authority
     if (shown() || std::chrono::steady_clock::now() >= late) return;
     wait(std::min<Instant>(next, late));
   }
@@ -113,15 +130,13 @@ model::ApiResult<model::ClusterStatus> ClusterService::do_init(const model::Clus
   }
   if (auto none = check_no_files(); !none) return std::unexpected(none.error());
   if (auto good = check_address(); !good) return std::unexpected(good.error());
-  if (init.etcd && !is_good_url(init.etcd->url)) {
-    return model::refuse(model::ApiErrorCode::kInvalidRequest,
-                         fmt::format("{} is no etcd that can be used", init.etcd->url),
-                         "It must be https://ADDRESS:PORT.");
+  if (init.etcd) {
+    if (auto good = check_urls(init.etcd->urls); !good) return std::unexpected(good.error());
   }
   if (init.etcd && init.etcd->authority.empty()) {
     return model::refuse(
         model::ApiErrorCode::kInvalidRequest,
-        fmt::format("who has signed the certificate of {} is not said", init.etcd->url),
+        fmt::format("what has signed the certificate of {} is not said", init.etcd->urls.front()),
         "Name the file with its certificate with --etcd-authority.");
   }
   const auto host = choose_name(init.host, config_.host.name);
@@ -135,8 +150,9 @@ model::ApiResult<model::ClusterStatus> ClusterService::do_init(const model::Clus
       .door = Endpoint::of(address, config_.cluster.door_port)->print(),
       .runs_etcd = !init.etcd,
       .own_etcd_authority = !init.etcd,
-      .etcd = {init.etcd ? init.etcd->url
-                         : "https://" + Endpoint::of(address, config_.cluster.etcd_port)->print()},
+      .etcd = init.etcd ? init.etcd->urls
+                        : std::vector{"https://" +
+                                      Endpoint::of(address, config_.cluster.etcd_port)->print()},
       .etcd_user = inventory::host_user(*host),
       .etcd_password = {}};
   if (auto made = found(init, membership); !made) {
@@ -201,7 +217,7 @@ model::ApiResult<void> ClusterService::prepare_etcd(const inventory::EtcdAccess&
   if (!*closed && !membership.runs_etcd) {
     return model::refuse(
         model::ApiErrorCode::kInvalidRequest,
-        fmt::format("{} lets everybody write what they like", membership.etcd.front()),
+        fmt::format("{} lets everybody write what they like", anybody.endpoint()),
         "Have it ask for users (etcdctl auth enable), and name one who may do all with "
         "--etcd-user and --etcd-password-file.");
   }

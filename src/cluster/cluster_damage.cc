@@ -26,6 +26,9 @@ void ClusterService::look_at_files() {
   auto found = load_member_files(paths_);
   if (!found) return note_damage(found.error().message);
   if (*found) {
+    succession_ = load_succession();
+    if (is_succeeded(**found)) return note_succeeded();
+    follow_succession(**found);
     if (const Status in = enter(std::move(**found)); !in) return note_damage(in.error().message);
     if (membership_->has_authority() && !authority_) return;
   }
@@ -41,17 +44,18 @@ void ClusterService::look_at_authority() {
   note_whole();
 }
 
-void ClusterService::note_damage(const std::string& what) {
+void ClusterService::note_damage(const std::string& what, const std::string& remedy) {
+  const std::string& cure = remedy.empty() ? std::string(kRemedy) : remedy;
   const std::string name = membership_ ? membership_->self.host : find_host_name(paths_);
   {
     const MutexLock lock(mutex_);
     shared_.damaged_host = name;
-    shared_.damage_remedy = kRemedy;
+    shared_.damage_remedy = cure;
     if (std::exchange(shared_.damage, what) == what) return;
   }
   log::error("cluster: {}: {}. {}",
              membership_ ? "the authority does not work" : "this host is not in its cluster", what,
-             kRemedy);
+             cure);
   if (listeners_.files) listeners_.files(what);
 }
 

@@ -44,6 +44,17 @@ Status ClusterService::accept_authority(const ShownCertificates& shown) const {
   return fail(Errc::kBadState, "who answers is not the cluster's authority");
 }
 
+Status ClusterService::accept_host(const ShownCertificates& shown,
+                                   const std::optional<authority::Identity>& whom) const {
+  const auto known = read_file(paths_.authority());
+  if (!known) return std::unexpected(known.error());
+  const bool is_signed =
+      !shown.empty() && authority::is_signed_by(shown.front(), *known, authority::wall_clock());
+  const auto seen = is_signed ? authority::inspect(shown.front()) : authority::Certificate{};
+  if (seen && seen->identity && (!whom || seen->identity == whom)) return {};
+  return fail(Errc::kBadState, "what answers is not that host of the cluster");
+}
+
 Result<std::string> ClusterService::sign(const std::string& request) {
   if (authority_) {
     const auto time = authority::wall_clock();
@@ -88,6 +99,10 @@ std::string ClusterService::answer_at_door(const std::optional<authority::Peer>&
   }
   const auto answer = mailbox_.ask(
       [this, peer, asked = *request]() -> std::optional<authority::DoorAnswer> {
+        if (!membership_) return std::nullopt;
+        using Kind = authority::DoorRequest::Kind;
+        if (asked.kind == Kind::kSucceeded) return hear_succession(asked.succession);
+        if (asked.kind == Kind::kAuthority && peer) return answer_of_authority();
         // What is counted before would hide that the book, or etcd, is from a copy.
         if (!authority_ || !compared_) return std::nullopt;
         const auto time = authority::wall_clock();

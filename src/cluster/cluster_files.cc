@@ -45,33 +45,6 @@ bool write_all(int fd, std::string_view text) {
   return true;
 }
 
-Result<Membership> parse_membership(const json& value) {
-  JsonReader reader(value, "membership");
-  Membership membership{
-      .self = {.cluster = reader.need_text("cluster"), .host = reader.need_text("host")},
-      .authority = reader.need_text("authority"),
-      .door = reader.need_text("door"),
-      .runs_etcd = reader.boolean("runs_etcd").value_or(false),
-      .own_etcd_authority = reader.boolean("own_etcd_authority").value_or(false),
-      .etcd = {},
-      .etcd_user = reader.need_text("etcd_user"),
-      .etcd_password = reader.need_text("etcd_password")};
-  if (const json* endpoints = reader.array("etcd")) {
-    for (const json& endpoint : *endpoints) {
-      if (endpoint.is_string()) membership.etcd.push_back(endpoint.get<std::string>());
-    }
-  }
-  if (membership.etcd.empty()) reader.complain("etcd", "must name one");
-  if (!authority::is_cluster_id(membership.self.cluster)) reader.complain("cluster", "is no id");
-  if (!model::check_name(membership.self.host)) reader.complain("host", "is no name");
-  if (!Endpoint::parse(membership.door)) reader.complain("door", "is no address");
-  // A newer version may have kept more.
-  if (const Status good = reader.finish_ignoring_unknown(); !good) {
-    return std::unexpected(good.error());
-  }
-  return membership;
-}
-
 // All but the note that it is unfinished.
 void remove_files(const settings::ClusterPaths& paths, std::error_code& error) {
   for (std::filesystem::directory_iterator entry(paths.directory(), error), end;
@@ -176,6 +149,45 @@ void remove_cluster_directory(const settings::ClusterPaths& paths) {
             paths.directory().string(), error.message());
 }
 
+json print_membership(const Membership& membership) {
+  return {{"cluster", membership.self.cluster},
+          {"host", membership.self.host},
+          {"authority", membership.authority},
+          {"door", membership.door},
+          {"runs_etcd", membership.runs_etcd},
+          {"own_etcd_authority", membership.own_etcd_authority},
+          {"etcd", membership.etcd},
+          {"etcd_user", membership.etcd_user},
+          {"etcd_password", membership.etcd_password}};
+}
+
+Result<Membership> parse_membership(const json& value) {
+  JsonReader reader(value, "membership");
+  Membership membership{
+      .self = {.cluster = reader.need_text("cluster"), .host = reader.need_text("host")},
+      .authority = reader.need_text("authority"),
+      .door = reader.need_text("door"),
+      .runs_etcd = reader.boolean("runs_etcd").value_or(false),
+      .own_etcd_authority = reader.boolean("own_etcd_authority").value_or(false),
+      .etcd = {},
+      .etcd_user = reader.need_text("etcd_user"),
+      .etcd_password = reader.need_text("etcd_password")};
+  if (const json* endpoints = reader.array("etcd")) {
+    for (const json& endpoint : *endpoints) {
+      if (endpoint.is_string()) membership.etcd.push_back(endpoint.get<std::string>());
+    }
+  }
+  if (membership.etcd.empty()) reader.complain("etcd", "must name one");
+  if (!authority::is_cluster_id(membership.self.cluster)) reader.complain("cluster", "is no id");
+  if (!model::check_name(membership.self.host)) reader.complain("host", "is no name");
+  if (!Endpoint::parse(membership.door)) reader.complain("door", "is no address");
+  // A newer version may have kept more.
+  if (const Status good = reader.finish_ignoring_unknown(); !good) {
+    return std::unexpected(good.error());
+  }
+  return membership;
+}
+
 Result<std::optional<Membership>> load_membership(const settings::ClusterPaths& paths) {
   std::error_code unknown;
   if (!std::filesystem::exists(paths.membership(), unknown) && !unknown) return std::nullopt;
@@ -190,16 +202,7 @@ Result<std::optional<Membership>> load_membership(const settings::ClusterPaths& 
 }
 
 Status save_membership(const settings::ClusterPaths& paths, const Membership& membership) {
-  const json value = {{"cluster", membership.self.cluster},
-                      {"host", membership.self.host},
-                      {"authority", membership.authority},
-                      {"door", membership.door},
-                      {"runs_etcd", membership.runs_etcd},
-                      {"own_etcd_authority", membership.own_etcd_authority},
-                      {"etcd", membership.etcd},
-                      {"etcd_user", membership.etcd_user},
-                      {"etcd_password", membership.etcd_password}};
-  const std::string text = value.dump(1) + "\n";
+  const std::string text = print_membership(membership).dump(1) + "\n";
   if (Status kept = keep_sums(paths, text); !kept) return kept;
   if (Status kept = write_file(paths.membership(), text); !kept) return kept;
   std::error_code ignored;  // with a membership it means nothing

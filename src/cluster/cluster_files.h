@@ -6,6 +6,7 @@
 #pragma once
 
 #include <filesystem>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -29,6 +30,10 @@ struct Membership {
 
   bool has_authority() const { return self.host == authority; }
 };
+
+// As it stands in its file.
+nlohmann::json print_membership(const Membership& membership);
+Result<Membership> parse_membership(const nlohmann::json& value);
 
 // nullopt: this host is in no cluster.
 Result<std::optional<Membership>> load_membership(const settings::ClusterPaths& paths);

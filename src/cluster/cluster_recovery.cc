@@ -47,13 +47,24 @@ void ClusterService::trust_new_certificate() {
   reach_etcd(EtcdReach::kOwnHost);
 }
 
+// What the inventory was last, where that was kept; else what the host's store has, which a
+// machine that was restored has not, nor one whose rows are damaged. nullopt: it is not said yet.
+std::optional<model::Network> ClusterService::known_network() const {
+  if (const std::shared_ptr<const View> seen = view(); seen && seen->generation.number != 0) {
+    return seen->network;
+  }
+  if (network_host_.empty()) return std::nullopt;
+  return network_as(membership_->self.host);
+}
+
 bool ClusterService::compare_with_book() {
   if (!authority_ || compared_) return true;
   if (now() < next_comparison_) return false;
   comparison_pause_ = std::clamp<Duration>(2 * comparison_pause_, kCompareFirst, kCompareLongest);
   next_comparison_ = now() + comparison_pause_;
-  if (network_host_.empty()) return false;  // the host has not said yet what it has kept
-  const Status same = authority_->compare(network_as(membership_->self.host));
+  const auto network = known_network();
+  if (!network) return false;
+  const Status same = authority_->compare(*network);
   if (same) {
     compared_ = true;
     compared_at_ = now();
@@ -123,7 +134,12 @@ Instant ClusterService::ask_for_password() {
 
 model::ApiResult<model::ClusterStatus> ClusterService::do_accept() {
   if (auto may = need_authority(); !may) return std::unexpected(may.error());
-  const Status accepted = authority_->accept(network_as(membership_->self.host));
+  const auto network = known_network();
+  if (!network) {
+    return model::refuse(model::ApiErrorCode::kBusy, "this host does not know its switches yet",
+                         "Ask again.");
+  }
+  const Status accepted = authority_->accept(*network);
   if (!accepted) return etcd_failed(accepted.error());
   log::warn("cluster: an operator has all hosts follow what host {} has", membership_->self.host);
   compared_ = false;

@@ -65,6 +65,7 @@ void ClusterService::run() {
   pthread_setname_np(pthread_self(), "cluster");
   while (!stopping_) {
     mailbox_.deliver();
+    old_door_.reset();
     Instant next = kNever;
     if (left_out()) {
       if (now() >= next_look_at_files_) look_at_files();
@@ -93,12 +94,17 @@ void ClusterService::run() {
 Instant ClusterService::use_inventory() {
   if (kept_view_) learn(std::exchange(kept_view_, nullptr));
   const Instant next_room = keep_room();  // first: without room nothing can be written
+  if (authority_ && was_succeeded()) return now();
   if (!compare_with_book()) {
     share();
     return next_comparison_;
   }
   Instant next = member_->step(now());
-  next = std::min({next, next_room, watch_etcd(), ask_for_password(), keep_inventory()});
+  next = std::min(
+      {next, next_room, watch_etcd(), ask_for_password(), keep_inventory(), tell_predecessor()});
+  const Instant next_seek = seek_authority();  // last: it may bring another member
+  if (!member_) return now();
+  next = std::min(next, next_seek);
   if (authority_) silence_next();
   if (authority_) settle_members();
   if (wants_settling_) next = std::min(next, next_settling_);
@@ -255,6 +261,26 @@ model::ApiResult<void> ClusterService::remove_host(const std::string& host) {
 model::ApiResult<model::ClusterStatus> ClusterService::accept_inventory() {
   return carry([this] { return do_accept(); });
 }
+model::ApiResult<model::SealedBackup> ClusterService::back_up_cluster(
+    const std::string& passphrase) {
+  return carry([this, passphrase] { return do_backup(passphrase); });
+}
+model::ApiResult<model::BackupSummary> ClusterService::inspect_backup(
+    const model::BackupRequest& asked) {
+  return carry([this, asked]() -> model::ApiResult<model::BackupSummary> {
+    const auto backup = open_backup(asked);
+    if (!backup) return std::unexpected(backup.error());
+    return summarize(*backup);
+  });
+}
+model::ApiResult<model::ClusterStatus> ClusterService::restore_cluster(
+    const model::BackupRequest& asked) {
+  return carry([this, asked] { return do_restore(asked); });
+}
+model::ApiResult<model::ClusterStatus> ClusterService::promote_host(
+    const model::BackupRequest& asked) {
+  return carry([this, asked] { return do_promote(asked); });
+}
 model::ApiResult<model::ClusterStatus> ClusterService::cluster_status() {
   ClusterPicture picture;
   {
@@ -279,6 +305,9 @@ Status ClusterService::enter(Membership membership) {
   if (!known) log::warn("cluster: {}", known.error().message);
   kept_view_ = known ? std::move(*known) : nullptr;
   next_door_ = now();
+  asked_others_ = false;
+  is_told_ = false;
+  next_telling_ = now();
   membership_ = std::move(membership);
   {
     const MutexLock lock(mutex_);
@@ -314,18 +343,9 @@ void ClusterService::share() {
 }
 
 void ClusterService::forget() {
-  door_.reset();
-  member_.reset();
-  authority_.reset();
-  if (membership_ && membership_->runs_etcd) reach_etcd(privsep::EtcdReach::kOff);
-  membership_.reset();
-  kept_.reset();
-  kept_view_.reset();
-  problem_.clear();
-  compared_ = false;
-  to_silence_.clear();
-  wants_settling_ = false;
-  certificate_.reset();
+  step_out();
+  old_door_.reset();
+  succession_.reset();
   remove_cluster_directory(paths_);
   const bool was_damaged = left_out().has_value();
   {
@@ -354,7 +374,8 @@ void ClusterService::publish() {
                           .version = kVersion,
                           .closed = at ? std::string() : place_.closed,
                           .key = certificate_->key(),
-                          .generation = kept_->seen().number},
+                          .generation = kept_->seen().number,
+                          .mark = kept_->seen().mark},
                          adapters_, gids);
   if (said.left_out > 0 && !std::exchange(says_too_much_, true)) {
     log::warn(

@@ -21,12 +21,15 @@
 #include <thread>
 #include <vector>
 
+#include "authority/succession.h"
 #include "base/log_limit.h"
 #include "base/mailbox.h"
 #include "base/mutex.h"
 #include "cluster/cluster_authority.h"
+#include "cluster/cluster_backup.h"
 #include "cluster/cluster_files.h"
 #include "cluster/cluster_picture.h"
+#include "cluster/door_round.h"
 #include "cluster/join_door.h"
 #include "cluster/kept_inventory.h"
 #include "cluster/member_certificate.h"
@@ -115,6 +118,11 @@ class ClusterService final : public model::ClusterManagement {
   model::ApiResult<void> leave_cluster(bool force) override;
   model::ApiResult<void> remove_host(const std::string& host) override;
   model::ApiResult<model::ClusterStatus> accept_inventory() override;
+  model::ApiResult<model::SealedBackup> back_up_cluster(const std::string& passphrase) override;
+  model::ApiResult<model::BackupSummary> inspect_backup(const model::BackupRequest& asked) override;
+  model::ApiResult<model::ClusterStatus> restore_cluster(
+      const model::BackupRequest& asked) override;
+  model::ApiResult<model::ClusterStatus> promote_host(const model::BackupRequest& asked) override;
   model::ApiResult<model::ClusterStatus> cluster_status() override;
 
  private:
@@ -146,7 +154,20 @@ class ClusterService final : public model::ClusterManagement {
   model::ApiResult<void> do_remove(const std::string& host);
   model::ApiResult<model::ClusterStatus> do_accept();
   model::ApiResult<void> need_authority() const;
+
+  // Backups.
+  model::ApiResult<model::SealedBackup> do_backup(const std::string& passphrase);
+  model::ApiResult<ClusterBackup> open_backup(const model::BackupRequest& asked) const;
+  model::BackupSummary summarize(const ClusterBackup& backup) const;
+  model::ApiResult<model::ClusterStatus> do_restore(const model::BackupRequest& asked);
+  model::ApiResult<void> check_restore(const ClusterBackup& backup);
+  model::ApiResult<model::ClusterStatus> do_promote(const model::BackupRequest& asked);
+  model::ApiResult<void> check_promotion(const ClusterBackup& backup);
+  Status write_backup_files(const ClusterBackup& backup, const Membership& membership,
+                            AuthorityBook book);
+  AuthorityBook book_of_promoted(const ClusterBackup& backup, const Membership& membership) const;
   model::Network network_as(const std::string& host) const;
+  std::optional<model::Network> known_network() const;
   model::ApiResult<void> bring_network(inventory::EtcdClient& etcd, const std::string& host) const;
   model::ApiResult<void> check_network(const Membership& membership);
 
@@ -154,7 +175,7 @@ class ClusterService final : public model::ClusterManagement {
   static constexpr auto kFilesAgain = std::chrono::seconds(2);
   void look_at_files();
   void look_at_authority();
-  void note_damage(const std::string& what);
+  void note_damage(const std::string& what, const std::string& remedy = {});
   void note_whole();
   model::ApiResult<void> check_whole() const;
   model::ApiResult<void> check_no_files() const;
@@ -167,6 +188,26 @@ class ClusterService final : public model::ClusterManagement {
   Result<authority::DoorAnswer> ask_door(const std::string& door, const TlsClient& client,
                                          const authority::DoorRequest& request);
   Status accept_authority(const ShownCertificates& shown) const;
+  // `whom` nullopt: any host of this cluster.
+  Status accept_host(const ShownCertificates& shown,
+                     const std::optional<authority::Identity>& whom) const;
+
+  // Another host has the authority.
+  std::optional<authority::Succession> load_succession();
+  std::optional<authority::Succession> read_succession(const std::string& text) const;
+  void follow_succession(Membership& membership) const;
+  bool is_succeeded(const Membership& membership) const;
+  void note_succeeded();
+  std::vector<HostDoor> doors_of_others() const;
+  Result<authority::DoorAnswer> ask_for_authority(const HostDoor& at);
+  bool ask_others(const std::vector<HostDoor>& doors);
+  void take_succession(authority::Succession succession, const std::string& text);
+  void step_out();
+  bool was_succeeded();
+  Instant seek_authority();
+  Instant tell_predecessor();
+  authority::DoorAnswer answer_of_authority() const;
+  authority::DoorAnswer hear_succession(const std::string& text);
   void publish();
   void share();  // what may have changed
   void reach_etcd(privsep::EtcdReach reach);
@@ -201,6 +242,7 @@ class ClusterService final : public model::ClusterManagement {
   std::unique_ptr<ClusterAuthority> authority_;
   std::unique_ptr<inventory::Member> member_;
   std::unique_ptr<JoinDoor> door_;
+  std::unique_ptr<JoinDoor> old_door_;  // that is to be closed, when its thread is answered
   std::map<model::AdapterName, inventory::AdapterInfo> adapters_;
   std::map<inventory::GidId, model::AdapterName> gids_;
   model::ChannelPlace place_;
@@ -225,6 +267,14 @@ class ClusterService final : public model::ClusterManagement {
   Instant compared_at_{};
   Instant next_comparison_{};
   Duration comparison_pause_{};
+  std::optional<authority::Succession> succession_;  // the newest that is known
+  bool asked_others_ = false;
+  Instant next_seek_{};
+  Duration seek_pause_{};
+  std::size_t seek_from_ = 0;  // of the others' doors
+  bool is_told_ = false;       // the host that had the authority before
+  Instant next_telling_{};
+  Duration tell_pause_{};
   Instant next_login_{};
   Duration login_pause_{};
   inventory::HostWrites writes_;                // of all hosts; known on the authority's alone

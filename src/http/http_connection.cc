@@ -11,6 +11,7 @@
 
 #include "base/version.h"
 #include "http/range_header.h"
+#include "http/request_bytes.h"
 
 namespace paravane::http {
 namespace {
@@ -89,8 +90,8 @@ const char* refused_form(const httplib::Request& request) {
 // httplib's parser and routing without its threads and sockets.
 class HttpServer final : private httplib::Server {
  public:
-  explicit HttpServer(api::RequestHandler& handler) : handler_(handler) {
-    set_payload_max_length(api::kMaxApiBody);
+  HttpServer(api::RequestHandler& handler, std::size_t most) : handler_(handler) {
+    set_payload_max_length(most);
     set_pre_routing_handler([](const httplib::Request& request, httplib::Response& response) {
       const char* reason = refused_form(request);
       if (reason == nullptr) return HandlerResponse::Unhandled;
@@ -160,7 +161,7 @@ class HttpServer final : private httplib::Server {
 void serve_http(UniqueFd connection, std::string_view request, api::RequestHandler& handler) {
   const std::string plain = without_ranges(request);
   AnswerStream stream(connection.get(), plain);
-  HttpServer server(handler);
+  HttpServer server(handler, api::max_api_body(path_of(plain)));
   server.serve(stream);
   ::shutdown(connection.get(), SHUT_WR);  // the answer has ended; more is not read
 }

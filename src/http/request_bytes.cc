@@ -25,10 +25,17 @@ std::size_t body_size(std::string_view head) {
   value.remove_prefix(std::min(value.find_first_not_of(" \t"), value.size()));
   std::size_t size = 0;
   const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), size);
-  return error == std::errc() && size <= api::kMaxApiBody ? size : 0;
+  return error == std::errc() && size <= api::max_api_body(path_of(head)) ? size : 0;
 }
 
 }  // namespace
+
+std::string_view path_of(std::string_view head) {
+  const std::size_t blank = head.find(' ');
+  if (blank == std::string_view::npos) return {};
+  const std::string_view target = head.substr(blank + 1);
+  return target.substr(0, target.find_first_of(" ?\r"));
+}
 
 bool RequestBytes::add(std::string_view piece) {
   bytes_ += piece;

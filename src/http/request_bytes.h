@@ -13,6 +13,9 @@
 
 namespace paravane::http {
 
+// The path of "POST /v1/vms?x HTTP/1.1\r\n...", as it stands there; empty: there is none.
+std::string_view path_of(std::string_view request);
+
 class RequestBytes {
  public:
   static constexpr std::size_t kMaxHead = std::size_t{16} * 1024;
@@ -22,6 +25,7 @@ class RequestBytes {
   bool add(std::string_view piece);
 
   std::string take() { return std::move(bytes_); }
+  std::size_t size() const { return bytes_.size(); }
 
  private:
   std::string bytes_;

@@ -52,6 +52,15 @@ TEST(RequestBytesTest, LargestBodyIsWaitedForAndNoneAboveIt) {
   EXPECT_TRUE(larger.add(post(api::kMaxApiBody + 1)));
 }
 
+TEST(RequestBytesTest, ABackupMayBeLarger) {
+  RequestBytes bytes;
+  EXPECT_FALSE(bytes.add("POST /v1/cluster/restore?x HTTP/1.1\r\nContent-Length: " +
+                         std::to_string(api::kMaxBackupBody) + "\r\n\r\n"));
+  RequestBytes larger;
+  EXPECT_TRUE(larger.add("POST /v1/cluster/restore HTTP/1.1\r\nContent-Length: " +
+                         std::to_string(api::kMaxBackupBody + 1) + "\r\n\r\n"));
+}
+
 TEST(RequestBytesTest, LengthThatIsNoneIsNotWaitedFor) {
   for (const char* length : {"", "-1", "x", "18446744073709551616", "\r\n"}) {
     RequestBytes bytes;

@@ -37,9 +37,14 @@ void RequestLobby::read(Place client) {
     return;
   }
   const bool closed = count == 0;
+  held_ += static_cast<std::size_t>(count);
   const bool whole =
       client->bytes.add(std::string_view(piece.data(), static_cast<std::size_t>(count)));
-  if (!whole && !closed) return;
+  if (!whole && !closed) {
+    if (held_ > kMostBytes) leave(clients_.begin());
+    return;
+  }
+  held_ -= client->bytes.size();
   std::string request = client->bytes.take();
   UniqueFd socket = std::exchange(client->socket, UniqueFd());
   loop_.unwatch(socket.get());
@@ -48,6 +53,7 @@ void RequestLobby::read(Place client) {
 }
 
 void RequestLobby::leave(Place client) {
+  held_ -= client->bytes.size();
   loop_.unwatch(client->socket.get());
   clients_.erase(client);
 }

@@ -22,6 +22,7 @@ namespace paravane::http {
 class RequestLobby {
  public:
   static constexpr std::size_t kMost = 64;
+  static constexpr std::size_t kMostBytes = std::size_t{16} << 20;  // of all clients
   static constexpr Duration kPatience = std::chrono::seconds(5);
 
   // What became whole, or all that came before the client closed its side.
@@ -55,6 +56,7 @@ class RequestLobby {
   EventLoop& loop_;
   WholeFunction on_whole_;
   std::list<Client> clients_;  // the oldest first
+  std::size_t held_ = 0;       // bytes of all of them
 };
 
 }  // namespace paravane::http

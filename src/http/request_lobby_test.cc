@@ -69,6 +69,22 @@ TEST_F(RequestLobbyTest, WhoClosesItsSideHasSaidAll) {
   EXPECT_EQ(lobby_.size(), 0u);
 }
 
+TEST_F(RequestLobbyTest, TheOldestGoesWhenTooMuchIsHeld) {
+  const std::string head = "POST /v1/cluster/restore HTTP/1.1\r\nContent-Length: 1700000\r\n\r\n";
+  const std::string most(1'600'000, ' ');
+  std::vector<UniqueFd> clients;
+  for (std::size_t sent = 0; sent <= RequestLobby::kMostBytes; sent += most.size()) {
+    clients.push_back(enter());
+    send(clients.back(), head);
+    for (std::size_t at = 0; at < most.size(); at += 16'000) {
+      send(clients.back(), std::string_view(most).substr(at, 16'000));
+    }
+  }
+  EXPECT_TRUE(dropped(clients.front()));
+  EXPECT_FALSE(dropped(clients.back()));
+  EXPECT_EQ(lobby_.size(), clients.size() - 1);
+}
+
 TEST_F(RequestLobbyTest, TimeIsForTheWholeRequestNotForAPiece) {
   EXPECT_EQ(lobby_.next_deadline(), kNever);
   const UniqueFd slow = enter();

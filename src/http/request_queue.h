@@ -25,14 +25,17 @@ struct ApiRequest {
 class RequestQueue {
  public:
   static constexpr std::size_t kMost = 64;
+  static constexpr std::size_t kMostBytes = std::size_t{16} << 20;
 
   // Waits while the queue is full: the door then takes nobody in, and clients
   // wait outside. Dropped when the queue is closed.
   void put(ApiRequest request) {
     {
       std::unique_lock lock(mutex_);
-      changed_.wait(lock, [this] { return closed_ || requests_.size() < kMost; });
+      changed_.wait(lock,
+                    [this] { return closed_ || (requests_.size() < kMost && held_ < kMostBytes); });
       if (closed_) return;
+      held_ += request.bytes.size();
       requests_.push_back(std::move(request));
     }
     changed_.notify_all();
@@ -47,6 +50,7 @@ class RequestQueue {
       if (requests_.empty()) return std::nullopt;
       request = std::move(requests_.front());
       requests_.pop_front();
+      held_ -= request->bytes.size();
     }
     changed_.notify_all();
     return request;
@@ -64,6 +68,7 @@ class RequestQueue {
   std::mutex mutex_;
   std::condition_variable changed_;  // for room, for requests, or closed
   std::deque<ApiRequest> requests_;
+  std::size_t held_ = 0;  // bytes of all of them
   bool closed_ = false;
 };
 

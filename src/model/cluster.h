@@ -16,9 +16,9 @@ namespace paravane::model {
 
 // An etcd that is there already.
 struct ExternalEtcd {
-  std::string url;        // https://ADDRESS:PORT
-  std::string authority;  // who has signed its certificate (PEM)
-  std::string user;       // who may do all
+  std::vector<std::string> urls;  // https://ADDRESS:PORT, of each of its members
+  std::string authority;          // who has signed its certificate (PEM)
+  std::string user;               // who may do all
   std::string password;
 };
 
@@ -54,6 +54,7 @@ struct ClusterHost {
   // pass for it.
   bool by_name = false;
   std::uint64_t generation = 0;  // of the configuration that it says that it follows
+  bool ahead = false;            // which this host's has not come from
 };
 
 // What is wrong with a connection to etcd that has not been tried yet (inventory::Member).
@@ -79,6 +80,30 @@ struct ClusterStatus {
   std::uint64_t generation = 0;     // of the configuration that this host follows; 0: not counted
   std::vector<std::string> lost{};  // claims that do not count, in words
   std::uint64_t odd_keys = 0;       // keys of others that are not as they should be
+};
+
+// A backup of the cluster (cluster/cluster_backup.h), sealed with a passphrase.
+struct SealedBackup {
+  std::string sealed;  // bytes
+};
+
+struct BackupRequest {
+  std::string sealed;  // bytes, of a stranger's making
+  std::string passphrase;
+};
+
+struct BackupSummary {
+  std::string cluster;
+  std::string host;          // that had the authority
+  std::string address;       // its own, where the others look for it
+  std::uint64_t made_s = 0;  // seconds since 1970
+  std::string version;       // of the daemon that made it
+  std::uint64_t generation = 0;
+  std::vector<std::string> members{};
+  std::uint64_t switches = 0;
+  std::uint64_t port_groups = 0;
+  // What this host has now, in an operator's words; empty: nothing.
+  std::string replaces{};
 };
 
 class ClusterManagement {
@@ -109,6 +134,22 @@ class ClusterManagement {
   // have seen: it was restored from an older copy, and that is known. Errors: kNotFound, kDenied,
   // kClusterAway, kStore.
   virtual ApiResult<ClusterStatus> accept_inventory() = 0;
+
+  // On the authority's host. Errors: kNotFound, kDenied, kInvalidRequest (the passphrase),
+  // kTooLarge, kStore.
+  virtual ApiResult<SealedBackup> back_up_cluster(const std::string& passphrase) = 0;
+
+  // Nothing is changed. Errors: kInvalidRequest (no backup, or another passphrase).
+  virtual ApiResult<BackupSummary> inspect_backup(const BackupRequest& asked) = 0;
+
+  // This machine becomes the host that the backup is of, with the authority. Errors:
+  // kInvalidRequest (also: another address), kExists (it is another host, or in another cluster),
+  // kDenied (a host was promoted since), kClusterAway, kStore.
+  virtual ApiResult<ClusterStatus> restore_cluster(const BackupRequest& asked) = 0;
+
+  // This host, a member, gets the authority; the host that had it is out of the cluster. Errors:
+  // kInvalidRequest, kNotFound, kDenied (the host that has it answers), kClusterAway, kStore.
+  virtual ApiResult<ClusterStatus> promote_host(const BackupRequest& asked) = 0;
 
   virtual ApiResult<ClusterStatus> cluster_status() = 0;
 };

@@ -29,6 +29,8 @@ class ClusterPaths {
   // On the authority's host alone.
   std::filesystem::path authority_key() const { return directory_ / "authority.key"; }
   std::filesystem::path book() const { return directory_ / "authority.json"; }
+  // That another host was promoted, with the authority's signature; the newest that is known.
+  std::filesystem::path succession() const { return directory_ / "succession.json"; }
   std::filesystem::path etcd_data() const { return directory_ / "etcd"; }
   // What this host knew last of the inventory.
   std::filesystem::path inventory() const { return directory_ / "inventory.json"; }

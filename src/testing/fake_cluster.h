@@ -2,6 +2,9 @@
 
 #pragma once
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <optional>
 #include <string>
 #include <vector>
@@ -13,7 +16,8 @@ namespace paravane {
 class FakeCluster final : public model::ClusterManagement {
  public:
   model::ApiResult<model::ClusterStatus> init_cluster(const model::ClusterInit& init) override {
-    asked.push_back("init " + init.host + (init.etcd ? " at " + init.etcd->url : ""));
+    asked.push_back("init " + init.host +
+                    (init.etcd ? " at " + fmt::to_string(fmt::join(init.etcd->urls, " ")) : ""));
     if (fault) return std::unexpected(*fault);
     status = {.member = true, .cluster = "c", .host = init.host};
     return status;
@@ -43,12 +47,36 @@ class FakeCluster final : public model::ClusterManagement {
     if (fault) return std::unexpected(*fault);
     return status;
   }
+  model::ApiResult<model::SealedBackup> back_up_cluster(const std::string& passphrase) override {
+    asked.push_back("backup " + passphrase);
+    if (fault) return std::unexpected(*fault);
+    return model::SealedBackup{.sealed = "sealed"};
+  }
+  model::ApiResult<model::BackupSummary> inspect_backup(
+      const model::BackupRequest& request) override {
+    asked.push_back("inspect " + request.sealed + " " + request.passphrase);
+    if (fault) return std::unexpected(*fault);
+    return summary;
+  }
+  model::ApiResult<model::ClusterStatus> restore_cluster(
+      const model::BackupRequest& request) override {
+    asked.push_back("restore " + request.sealed + " " + request.passphrase);
+    if (fault) return std::unexpected(*fault);
+    return status;
+  }
+  model::ApiResult<model::ClusterStatus> promote_host(
+      const model::BackupRequest& request) override {
+    asked.push_back("promote " + request.sealed + " " + request.passphrase);
+    if (fault) return std::unexpected(*fault);
+    return status;
+  }
   model::ApiResult<model::ClusterStatus> cluster_status() override {
     if (fault) return std::unexpected(*fault);
     return status;
   }
 
   model::ClusterStatus status;
+  model::BackupSummary summary;
   std::vector<std::string> asked;
   std::optional<model::ApiError> fault;  // the answer to everything
 };

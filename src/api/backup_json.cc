@@ -1,0 +1,86 @@
+#include "api/backup_json.h"
+
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "base/base64.h"
+#include "json/json_reader.h"
+
+namespace paravane::api {
+
+using nlohmann::json;
+
+namespace {
+
+std::string need_bytes(JsonReader& reader, const char* key) {
+  auto bytes = base64_decode(reader.need_text(key));
+  if (!bytes) reader.complain(key, "must be Base64");
+  return bytes ? std::move(*bytes) : std::string();
+}
+
+}  // namespace
+
+json to_json(const model::SealedBackup& backup) {
+  return {{"backup", base64_encode(backup.sealed)}};
+}
+
+json to_json(const model::BackupRequest& asked) {
+  return {{"backup", base64_encode(asked.sealed)}, {"passphrase", asked.passphrase}};
+}
+
+json to_json(const model::BackupSummary& summary) {
+  return {{"cluster", summary.cluster},         {"host", summary.host},
+          {"address", summary.address},         {"made_s", summary.made_s},
+          {"version", summary.version},         {"generation", summary.generation},
+          {"members", summary.members},         {"switches", summary.switches},
+          {"port_groups", summary.port_groups}, {"replaces", summary.replaces}};
+}
+
+Result<model::BackupRequest> backup_request_from_json(const json& value) {
+  JsonReader reader(value, "request");
+  model::BackupRequest asked{.sealed = need_bytes(reader, "backup"),
+                             .passphrase = reader.need_text("passphrase")};
+  if (const Status good = reader.finish(); !good) return std::unexpected(good.error());
+  return asked;
+}
+
+Result<std::string> passphrase_from_json(const json& value) {
+  JsonReader reader(value, "request");
+  std::string passphrase = reader.need_text("passphrase");
+  if (const Status good = reader.finish(); !good) return std::unexpected(good.error());
+  return passphrase;
+}
+
+Result<model::SealedBackup> sealed_backup_from_json(const json& value) {
+  JsonReader reader(value, "backup");
+  model::SealedBackup backup{.sealed = need_bytes(reader, "backup")};
+  if (const Status good = reader.finish_ignoring_unknown(); !good) {
+    return std::unexpected(good.error());
+  }
+  return backup;
+}
+
+Result<model::BackupSummary> backup_summary_from_json(const json& value) {
+  JsonReader reader(value, "backup");
+  model::BackupSummary summary{.cluster = reader.need_text("cluster"),
+                               .host = reader.need_text("host"),
+                               .address = reader.text("address").value_or(""),
+                               .made_s = reader.number("made_s").value_or(0),
+                               .version = reader.text("version").value_or(""),
+                               .generation = reader.number("generation").value_or(0),
+                               .members = {},
+                               .switches = reader.number("switches").value_or(0),
+                               .port_groups = reader.number("port_groups").value_or(0),
+                               .replaces = reader.text("replaces").value_or("")};
+  if (const json* members = reader.array("members")) {
+    for (const json& member : *members) {
+      if (member.is_string()) summary.members.push_back(member.get<std::string>());
+    }
+  }
+  if (const Status good = reader.finish_ignoring_unknown(); !good) {
+    return std::unexpected(good.error());
+  }
+  return summary;
+}
+
+}  // namespace paravane::api

@@ -1,0 +1,26 @@
+// Backups of a cluster as JSON: what the API takes and gives. docs/api.md shows each.
+
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "base/result.h"
+#include "model/cluster.h"
+
+namespace paravane::api {
+
+// Bytes in Base64.
+nlohmann::json to_json(const model::SealedBackup& backup);
+nlohmann::json to_json(const model::BackupRequest& asked);
+nlohmann::json to_json(const model::BackupSummary& summary);
+
+// Strict. Errors: kInvalidArgument.
+Result<model::BackupRequest> backup_request_from_json(const nlohmann::json& value);
+// {"passphrase": "..."}.
+Result<std::string> passphrase_from_json(const nlohmann::json& value);
+
+// Lenient about unknown keys: the daemon may be newer than its client.
+Result<model::SealedBackup> sealed_backup_from_json(const nlohmann::json& value);
+Result<model::BackupSummary> backup_summary_from_json(const nlohmann::json& value);
+
+}  // namespace paravane::api

@@ -1,0 +1,40 @@
+// ClusterBackup: what the authority's host has of its cluster, as a file that restores it on
+// another machine, or promotes another host: the authority's key and certificate, its book, the
+// membership, and the inventory's configuration with where the hosts are.
+//
+// Text (JSON) that never leaves this host unsealed (authority/sealed_text.h).
+//
+// A plain value. Errors: kInvalidArgument (no backup, of a newer form, or not in itself right).
+
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "authority/certificate.h"
+#include "cluster/authority_book.h"
+#include "cluster/cluster_files.h"
+#include "cluster/kept_inventory.h"
+
+namespace paravane::cluster {
+
+struct ClusterBackup {
+  authority::Seconds made{};
+  std::string version;           // of the daemon that made it
+  authority::KeyPair authority;  // its key and certificate
+  std::string etcd_authority{};  // PEM; empty: etcd's certificate is by the cluster's authority
+  Membership membership;         // of the host that had the authority
+  AuthorityBook book;            // without tokens, which may be used by the time it is read
+  InventoryFile inventory{};     // of config/ all, of hosts where they are
+  std::string succession{};      // authority/succession.h; empty: it was never promoted
+};
+
+std::string print_backup(const ClusterBackup& backup);
+// The key is that of the certificate, and all of it of one cluster.
+Result<ClusterBackup> parse_backup(std::string_view text);
+
+// Of an inventory what a backup has.
+InventoryFile backed_up(InventoryFile inventory);
+
+}  // namespace paravane::cluster

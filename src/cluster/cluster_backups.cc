@@ -1,0 +1,323 @@
+// ClusterService: backups of the cluster. A machine that is restored from one is the authority's
+// host again; a member that is promoted with one takes the authority over.
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "authority/sealed_text.h"
+#include "base/endpoint.h"
+#include "base/log.h"
+#include "base/version.h"
+#include "cluster/cluster_refusals.h"
+#include "cluster/cluster_service.h"
+#include "inventory/users.h"
+
+namespace paravane::cluster {
+
+using model::ApiErrorCode;
+using model::ApiResult;
+using model::refuse;
+
+namespace {
+
+constexpr std::size_t kPasswordBytes = 32;
+constexpr const char* kAskAgain = "See that the file is whole, and type the passphrase again.";
+
+std::shared_ptr<const inventory::View> view_of(const InventoryFile& file) {
+  inventory::Records records;
+  for (inventory::KeyValue pair : file.keys) records.put(std::move(pair));
+  return records.build(file.revision);
+}
+
+std::string url_at(const std::string& address, std::uint16_t port) {
+  const auto at = Endpoint::of(address, port);
+  return at ? "https://" + at->print() : std::string();
+}
+
+}  // namespace
+
+// ---- backup ----
+
+model::ApiResult<model::SealedBackup> ClusterService::do_backup(const std::string& passphrase) {
+  if (auto may = need_authority(); !may) return std::unexpected(may.error());
+  if (const Status good = authority::check_passphrase(passphrase); !good) {
+    return refuse(ApiErrorCode::kInvalidRequest, good.error().message, "Choose a longer one.");
+  }
+  if (problem_.empty()) tell_kept(kept_->step(member_->records(), kNever));
+  auto inventory = kept_->read();
+  if (!inventory) {
+    return refuse(ApiErrorCode::kClusterAway,
+                  "this host does not know the inventory: " + inventory.error().message,
+                  "See paravane cluster status, and ask again once it is connected.");
+  }
+  auto key = read_file(paths_.authority_key());
+  auto certificate = read_file(paths_.authority());
+  auto book = load_book(paths_);
+  if (!key) return not_kept(key.error());
+  if (!certificate) return not_kept(certificate.error());
+  if (!book) return not_kept(book.error());
+  const ClusterBackup backup{
+      .made = authority::wall_clock(),
+      .version = kVersion,
+      .authority = {.key = std::move(*key), .certificate = std::move(*certificate)},
+      .etcd_authority = membership_->own_etcd_authority
+                            ? std::string()
+                            : read_file(paths_.etcd_authority()).value_or(""),
+      .membership = *membership_,
+      .book = std::move(*book),
+      .inventory = backed_up(std::move(*inventory)),
+      .succession = succession_ ? read_file(paths_.succession()).value_or("") : std::string()};
+  auto sealed = authority::seal(print_backup(backup), passphrase);
+  if (sealed) {
+    log::info("cluster: a backup was made, of generation {}", backup.book.generation.number);
+    return model::SealedBackup{.sealed = std::move(*sealed)};
+  }
+  if (sealed.error().code == Errc::kResourceExhausted) {
+    return refuse(ApiErrorCode::kTooLarge,
+                  "the cluster has too much for a backup: " + sealed.error().message,
+                  "Delete switches and port groups that are not used.");
+  }
+  return refuse(ApiErrorCode::kInternal, sealed.error().message);
+}
+
+model::ApiResult<ClusterBackup> ClusterService::open_backup(
+    const model::BackupRequest& asked) const {
+  const auto text = authority::unseal(asked.sealed, asked.passphrase);
+  if (!text) return refuse(ApiErrorCode::kInvalidRequest, text.error().message, kAskAgain);
+  auto backup = parse_backup(*text);
+  if (backup) return std::move(*backup);
+  return refuse(ApiErrorCode::kInvalidRequest, backup.error().message,
+                "Use the backup with the version of Paravane that made it, or a newer one.");
+}
+
+model::BackupSummary ClusterService::summarize(const ClusterBackup& backup) const {
+  const auto seen = view_of(backup.inventory);
+  const auto door = Endpoint::parse(backup.membership.door);
+  model::BackupSummary summary{
+      .cluster = backup.membership.self.cluster,
+      .host = backup.membership.self.host,
+      .address = door ? door->address() : std::string(),
+      .made_s = static_cast<std::uint64_t>(backup.made.time_since_epoch().count()),
+      .version = backup.version,
+      .generation = backup.book.generation.number,
+      .switches = seen->network.switches.size(),
+      .port_groups = seen->network.port_groups.size()};
+  for (const auto& [host, keys] : backup.book.members.members()) summary.members.push_back(host);
+  if (membership_) {
+    summary.replaces =
+        fmt::format("host {} in cluster {}, which follows generation {}", membership_->self.host,
+                    membership_->self.cluster, kept_->seen().number);
+  } else if (const auto damaged = left_out()) {
+    summary.replaces = "what this host has of a cluster: " + damaged->reason;
+  }
+  return summary;
+}
+
+// The sums are of the membership, which is kept last: what is not whole is nothing.
+Status ClusterService::write_backup_files(const ClusterBackup& backup, const Membership& membership,
+                                          AuthorityBook book) {
+  if (!backup.etcd_authority.empty()) {
+    if (Status kept = write_file(paths_.etcd_authority(), backup.etcd_authority); !kept)
+      return kept;
+  }
+  if (Status kept = ClusterAuthority::write(authority_config(membership), backup.authority,
+                                            std::move(book), authority::wall_clock());
+      !kept) {
+    return kept;
+  }
+  return save_membership(paths_, membership);
+}
+
+// ---- restore ----
+
+model::ApiResult<void> ClusterService::check_restore(const ClusterBackup& backup) {
+  if (membership_ && membership_->self != backup.membership.self) {
+    return refuse(ApiErrorCode::kExists,
+                  fmt::format("this host is {} in cluster {}, and the backup is of host {} in {}",
+                              membership_->self.host, membership_->self.cluster,
+                              backup.membership.self.host, backup.membership.self.cluster),
+                  "Restore it on another machine, or leave first with paravane cluster leave.");
+  }
+  if (auto good = check_address(); !good) return good;
+  const auto door = Endpoint::parse(backup.membership.door);
+  if (!door || door->address() != config_.cluster.address) {
+    return refuse(ApiErrorCode::kInvalidRequest,
+                  fmt::format("the backup is of the host at {}, where the others look for it, and "
+                              "[cluster] address of this host is {}",
+                              backup.membership.door, config_.cluster.address),
+                  "Give this machine that address and set it, or, on a member of the cluster, use "
+                  "paravane cluster promote with this file.");
+  }
+  return {};
+}
+
+model::ApiResult<model::ClusterStatus> ClusterService::do_restore(
+    const model::BackupRequest& asked) {
+  auto backup = open_backup(asked);
+  if (!backup) return std::unexpected(backup.error());
+  if (auto may = check_restore(*backup); !may) return std::unexpected(may.error());
+  auto password = authority::make_secret(kPasswordBytes);
+  auto root_password = authority::make_secret(kPasswordBytes);
+  if (!password || !root_password) return refuse(ApiErrorCode::kInternal, "no random numbers");
+  forget();
+  Membership membership = backup->membership;
+  AuthorityBook book = backup->book;
+  if (membership.runs_etcd) {  // it starts empty
+    membership.etcd_password = std::move(*password);
+    book.root.password = std::move(*root_password);
+    membership.etcd = {url_at(config_.cluster.address, config_.cluster.etcd_port)};
+  }
+  membership.door = Endpoint::of(config_.cluster.address, config_.cluster.door_port)->print();
+  Status kept = make_cluster_directory(paths_);
+  if (kept) kept = write_file(paths_.inventory(), print_inventory(backup->inventory));
+  if (kept && !backup->succession.empty())
+    kept = write_file(paths_.succession(), backup->succession);
+  if (kept) kept = write_backup_files(*backup, membership, std::move(book));
+  if (kept) {
+    succession_ = load_succession();
+    kept = enter(std::move(membership));
+  }
+  if (!kept) {
+    forget();
+    return not_kept(kept.error());
+  }
+  log::warn("cluster: this host is {} in {}, restored from a backup of {:%F %T} UTC",
+            membership_->self.host, membership_->self.cluster, backup->made);
+  warn_of_other_name(membership_->self.host, config_.host.name);
+  await_inventory();
+  if (member_) return cluster_status();
+  return refuse(ApiErrorCode::kDenied,
+                fmt::format("host {} was promoted since the backup was made, and has the authority",
+                            succession_ ? succession_->keeper.host : std::string()),
+                "Give this up with paravane cluster leave --force, and join with a token of that "
+                "host's.");
+}
+
+// ---- promote ----
+
+model::ApiResult<void> ClusterService::check_promotion(const ClusterBackup& backup) {
+  if (!membership_) {
+    if (auto whole = check_whole(); !whole) return whole;
+    return refuse(ApiErrorCode::kNotFound, "this host is in no cluster",
+                  "On a machine that takes the first host's place use paravane cluster restore.");
+  }
+  if (authority_ || membership_->has_authority()) {
+    return refuse(ApiErrorCode::kExists, "this host has the authority already",
+                  "Where its files are damaged use paravane cluster restore.");
+  }
+  const auto known = read_file(paths_.authority());
+  if (!known) return not_kept(known.error());
+  if (backup.membership.self.cluster != membership_->self.cluster ||
+      backup.authority.certificate != *known) {
+    return refuse(ApiErrorCode::kInvalidRequest,
+                  fmt::format("the backup is of cluster {}, and this host is in {}",
+                              backup.membership.self.cluster, membership_->self.cluster),
+                  "Use a backup of this cluster.");
+  }
+  if (auto good = check_address(); !good) return good;
+  const HostDoor last{.host = membership_->authority, .door = membership_->door};
+  if (ask_for_authority(last)) {
+    return refuse(ApiErrorCode::kDenied,
+                  fmt::format("host {} has the authority, and answers at {}", last.host, last.door),
+                  "Promote another host once it is gone for good: stop its daemon first.");
+  }
+  if (ask_others(doors_of_others())) {
+    return refuse(ApiErrorCode::kDenied,
+                  fmt::format("host {} was promoted already, and this host follows it now",
+                              succession_ ? succession_->keeper.host : std::string()),
+                  "See paravane cluster status.");
+  }
+  return {};
+}
+
+// Its members are those of the inventory that this host has followed, where that is as new as the
+// backup: their keys are of now. The host that had the authority is none of them.
+AuthorityBook ClusterService::book_of_promoted(const ClusterBackup& backup,
+                                               const Membership& membership) const {
+  AuthorityBook book = backup.book;
+  book.tokens = {};
+  const std::shared_ptr<const inventory::View> seen = view();
+  const bool is_newer =
+      seen && !seen->members.empty() && seen->generation.number >= backup.book.generation.number;
+  if (is_newer) {
+    book.members = {};
+    for (const auto& [host, record] : seen->members) {
+      book.members.adopt(host,
+                         {.joined = record.joined,
+                          .present = record.keys.empty() ? std::string() : record.keys.front(),
+                          .next = record.keys.size() > 1 ? record.keys.back() : std::string()});
+    }
+    book.generation = seen->generation;
+  }
+  book.members.remove(membership_->authority);
+  // It is about to get another key.
+  if (!book.members.is_member(membership.self.host, certificate_->key())) {
+    book.members.admit(membership.self.host, certificate_->key());
+  }
+  book.members.note_use(membership.self.host, certificate_->key());
+  return book;
+}
+
+model::ApiResult<model::ClusterStatus> ClusterService::do_promote(
+    const model::BackupRequest& asked) {
+  auto backup = open_backup(asked);
+  if (!backup) return std::unexpected(backup.error());
+  if (auto may = check_promotion(*backup); !may) return std::unexpected(may.error());
+  auto root_password = authority::make_secret(kPasswordBytes);
+  if (!root_password) return refuse(ApiErrorCode::kInternal, "no random numbers");
+  const std::string before = membership_->authority;
+  Membership membership = *membership_;
+  membership.authority = membership.self.host;
+  membership.door = Endpoint::of(config_.cluster.address, config_.cluster.door_port)->print();
+  membership.runs_etcd = backup->membership.runs_etcd;
+  if (membership.runs_etcd) {
+    membership.etcd = {url_at(config_.cluster.address, config_.cluster.etcd_port)};
+  }
+  AuthorityBook book = book_of_promoted(*backup, membership);
+  if (membership.runs_etcd) book.root = {.password = std::move(*root_password)};
+  const auto in_backup =
+      backup->succession.empty()
+          ? authority::Succession{}
+          : authority::parse_succession(backup->succession, backup->authority.certificate)
+                .value_or(authority::Succession{});
+  authority::Succession succession{
+      .keeper = membership.self,
+      .term = std::max(succession_ ? succession_->term : 0, in_backup.term) + 1,
+      .door = membership.door,
+      .etcd = membership.etcd,
+      .before = membership_->door};
+  const auto text = authority::print_succession(succession, backup->authority.key);
+  if (!text) return refuse(ApiErrorCode::kInternal, text.error().message);
+  std::error_code ignored;
+  std::filesystem::remove_all(paths_.etcd_data(), ignored);
+  const auto followed = read_file(paths_.succession());
+  Status kept = write_file(paths_.succession(), *text);
+  if (kept) kept = write_backup_files(*backup, membership, std::move(book));
+  if (!kept) {
+    // As before, but for a key of this host that the others do not know: it is asked for again.
+    if (followed) static_cast<void>(write_file(paths_.succession(), *followed));
+    if (!followed) std::filesystem::remove(paths_.succession(), ignored);
+    return not_kept(kept.error());
+  }
+  if (problem_.empty()) tell_kept(kept_->step(member_->records(), kNever));
+  step_out();
+  succession_ = std::move(succession);
+  if (Status in = enter(std::move(membership)); !in) {
+    note_damage(in.error().message);
+    return not_kept(in.error());
+  }
+  if (listeners_.identity) listeners_.identity();
+  log::warn(
+      "cluster: this host was promoted: it has the authority in the place of host {}, which "
+      "is out of the cluster",
+      before);
+  await_inventory();
+  return cluster_status();
+}
+
+}  // namespace paravane::cluster

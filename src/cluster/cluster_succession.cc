@@ -1,0 +1,245 @@
+// ClusterService: another host was promoted, and has the authority now. A host that is cut off
+// from the inventory asks the others for it; the authority's host asks them when it starts,
+// before it does anything; and the promoted one tells the host that had it before. What they say
+// is signed with the authority's key.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+#include <utility>
+
+#include "base/endpoint.h"
+#include "base/log.h"
+#include "cluster/cluster_refusals.h"
+#include "cluster/cluster_service.h"
+
+namespace paravane::cluster {
+
+using authority::DoorRequest;
+using authority::Succession;
+
+namespace {
+
+constexpr Duration kSeekFirst = std::chrono::seconds(5);  // that the inventory is away
+constexpr Duration kSeekLongest = std::chrono::minutes(1);
+constexpr Duration kTellFirst = std::chrono::seconds(10);
+constexpr Duration kTellLongest = std::chrono::minutes(5);
+
+Instant now() {
+  return std::chrono::steady_clock::now();
+}
+
+DoorRequest question(DoorRequest::Kind kind, std::string succession = {}) {
+  return {.kind = kind,
+          .token_id = {},
+          .secret = {},
+          .request = {},
+          .succession = std::move(succession)};
+}
+
+}  // namespace
+
+// A file that is damaged is as none: others have it too.
+std::optional<Succession> ClusterService::load_succession() {
+  const auto text = read_file(paths_.succession());
+  const auto authority = read_file(paths_.authority());
+  if (!text || !authority) return std::nullopt;
+  auto succession = authority::parse_succession(*text, *authority);
+  if (succession) return std::move(*succession);
+  log::warn("cluster: {} is damaged: {}", paths_.succession().string(), succession.error().message);
+  return std::nullopt;
+}
+
+// Of this cluster, and newer than what this host knows.
+std::optional<Succession> ClusterService::read_succession(const std::string& text) const {
+  if (text.empty() || !membership_) return std::nullopt;
+  const auto authority = read_file(paths_.authority());
+  if (!authority) return std::nullopt;
+  auto succession = authority::parse_succession(text, *authority);
+  if (!succession) return std::nullopt;
+  const bool is_news = succession->keeper.cluster == membership_->self.cluster &&
+                       succession->keeper.host != membership_->self.host &&
+                       (!succession_ || succession->follows(*succession_));
+  return is_news ? std::optional(std::move(*succession)) : std::nullopt;
+}
+
+// Of a host that follows another, whatever its membership has: a kill in between loses nothing.
+void ClusterService::follow_succession(Membership& membership) const {
+  if (!succession_ || succession_->keeper.host == membership.self.host) return;
+  membership.authority = succession_->keeper.host;
+  membership.door = succession_->door;
+  membership.etcd = succession_->etcd;
+}
+
+// True: this host had the authority, and another has it now.
+bool ClusterService::is_succeeded(const Membership& membership) const {
+  return membership.has_authority() && succession_ &&
+         succession_->keeper.host != membership.self.host;
+}
+
+void ClusterService::note_succeeded() {
+  {
+    const MutexLock lock(mutex_);
+    shared_.self.reset();
+    shared_.view = nullptr;
+  }
+  if (listeners_.view) listeners_.view(nullptr);
+  note_damage(fmt::format("{} is void: host {} was promoted and has the authority",
+                          paths_.authority_key().string(), succession_->keeper.host),
+              fmt::format("Give up what this host has of the cluster with paravane cluster leave "
+                          "--force, and have it join again with a token that host {} makes",
+                          succession_->keeper.host));
+}
+
+// Other hosts that are known, where a promoted one listens.
+std::vector<HostDoor> ClusterService::doors_of_others() const {
+  std::vector<HostDoor> doors;
+  const std::shared_ptr<const inventory::View> seen = view();
+  if (!seen) return doors;
+  for (const auto& [name, host] : seen->hosts) {
+    if (name == membership_->self.host || !host.info) continue;
+    const auto door = Endpoint::of(host.info->address, config_.cluster.door_port);
+    if (door) doors.push_back({.host = name, .door = door->print()});
+  }
+  return doors;
+}
+
+// What a host says of the authority, by its certificate.
+Result<authority::DoorAnswer> ClusterService::ask_for_authority(const HostDoor& at) {
+  const authority::Identity whom{membership_->self.cluster, at.host};
+  const TlsClient client{
+      .identity = paths_.identity(),
+      .accept = [this, whom](const ShownCertificates& shown) { return accept_host(shown, whom); }};
+  return ask_door(at.door, client, question(DoorRequest::Kind::kAuthority));
+}
+
+// True: there is a newer authority than this host knew, and it follows that, or is shut out.
+bool ClusterService::ask_others(const std::vector<HostDoor>& doors) {
+  std::optional<Succession> newest;
+  std::string text;
+  for (const auto& answer :
+       ask_doors(doors, [this](const HostDoor& at) { return ask_for_authority(at); })) {
+    if (!answer) continue;
+    auto succession = read_succession(answer->succession);
+    if (!succession || (newest && !succession->follows(*newest))) continue;
+    newest = std::move(succession);
+    text = answer->succession;
+  }
+  if (!newest) return false;
+  take_succession(std::move(*newest), text);
+  return true;
+}
+
+void ClusterService::take_succession(Succession succession, const std::string& text) {
+  if (Status kept = write_file(paths_.succession(), text); !kept) {
+    set_problem(fmt::format("host {} has the authority, which cannot be kept: {}",
+                            succession.keeper.host, kept.error().message));
+    return;
+  }
+  succession_ = std::move(succession);
+  log::warn("cluster: host {} was promoted and has the authority", succession_->keeper.host);
+  if (problem_.empty()) tell_kept(kept_->step(member_->records(), kNever));
+  Membership membership = *membership_;
+  step_out();
+  if (is_succeeded(membership)) return note_succeeded();
+  follow_succession(membership);
+  if (Status kept = save_membership(paths_, membership); !kept) tell_kept(kept);
+  if (Status in = enter(std::move(membership)); !in) note_damage(in.error().message);
+}
+
+// Out of the inventory; its files stay.
+void ClusterService::step_out() {
+  old_door_ = std::move(door_);
+  member_.reset();
+  authority_.reset();
+  reach_etcd(privsep::EtcdReach::kOff);
+  membership_.reset();
+  kept_.reset();
+  kept_view_.reset();
+  problem_.clear();
+  compared_ = false;
+  asked_others_ = false;
+  to_silence_.clear();
+  to_curb_.clear();
+  wants_settling_ = false;
+  certificate_.reset();
+}
+
+// Of the authority's host, once: it may have been away when another was promoted. True: it was.
+bool ClusterService::was_succeeded() {
+  if (std::exchange(asked_others_, true)) return false;
+  return ask_others(doors_of_others());
+}
+
+// Of a member: the authority's host may be gone for good.
+Instant ClusterService::seek_authority() {
+  const inventory::MemberState& state = member_->state();
+  if (authority_ || membership_->has_authority() || state.connected) {
+    seek_pause_ = {};
+    return kNever;
+  }
+  if (seek_pause_ == Duration{}) {
+    seek_pause_ = kSeekFirst;
+    next_seek_ = now() + kSeekFirst;
+  }
+  if (now() < next_seek_) return next_seek_;
+  std::vector<HostDoor> doors = doors_of_others();
+  const std::size_t known = doors.size();
+  if (known > kDoorsAtATime) {
+    seek_from_ = (seek_from_ + kDoorsAtATime) % known;
+    std::ranges::rotate(doors, doors.begin() + static_cast<std::ptrdiff_t>(seek_from_));
+    doors.resize(kDoorsAtATime);
+  } else {
+    seek_pause_ = std::min<Duration>(2 * seek_pause_, kSeekLongest);
+  }
+  next_seek_ = now() + seek_pause_;
+  if (ask_others(doors)) return now();
+  return next_seek_;
+}
+
+// Of a promoted host: the one before may run on where nothing reached it.
+Instant ClusterService::tell_predecessor() {
+  if (!authority_ || !succession_ || succession_->before.empty() || is_told_ ||
+      succession_->before == membership_->door) {
+    return kNever;
+  }
+  if (now() < next_telling_) return next_telling_;
+  tell_pause_ = std::clamp<Duration>(2 * tell_pause_, kTellFirst, kTellLongest);
+  next_telling_ = now() + tell_pause_;
+  const auto text = read_file(paths_.succession());
+  if (!text) return next_telling_;
+  const TlsClient client{.identity = paths_.identity(),
+                         .accept = [this](const ShownCertificates& shown) {
+                           return accept_host(shown, std::nullopt);
+                         }};
+  const auto answer =
+      ask_door(succession_->before, client, question(DoorRequest::Kind::kSucceeded, *text));
+  if (!answer) return next_telling_;
+  is_told_ = true;
+  log::info("cluster: the host that had the authority before knows that it has it no more");
+  return kNever;
+}
+
+// At this host's door.
+authority::DoorAnswer ClusterService::answer_of_authority() const {
+  authority::DoorAnswer answer;
+  answer.host = membership_->self.host;
+  if (succession_) answer.succession = read_file(paths_.succession()).value_or("");
+  return answer;
+}
+
+authority::DoorAnswer ClusterService::hear_succession(const std::string& text) {
+  authority::DoorAnswer answer;
+  auto succession = read_succession(text);
+  if (!succession) {
+    answer.problem = "that is no host that has the authority after this one";
+    return answer;
+  }
+  answer.host = membership_->self.host;
+  take_succession(std::move(*succession), text);
+  return answer;
+}
+
+}  // namespace paravane::cluster

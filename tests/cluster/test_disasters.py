@@ -1,0 +1,130 @@
+"""Types what docs/disasters.md says, at a terminal, and compares what is shown."""
+
+import os
+import pathlib
+import pty
+import re
+import select
+import shlex
+import time
+
+from hosts import BIN, PATIENCE_S, wait_for
+from test_backup import PASSPHRASE, BackupTest
+
+PAGE = pathlib.Path(__file__).resolve().parent.parent.parent / "docs" / "disasters.md"
+STATE, ROOT = "/var/lib/paravane", "/root"
+
+
+def blocks(heading):
+    """The fenced blocks below a heading: of each the commands, with host and what they print."""
+    section = PAGE.read_text().split(f"\n## {heading}\n")[1].split("\n## ")[0]
+    found = []
+    for block in re.findall(r"```\n(.*?)```", section, re.S):
+        commands = []
+        for line in block.splitlines():
+            if match := re.match(r"(h\d)# (.*)", line):
+                commands.append((match[1], match[2], []))
+            else:
+                commands[-1][2].append(line)
+        found.append(commands)
+    return found
+
+
+def pattern(line):
+    """What may differ from one time to the next: times, ids, numbers, versions."""
+    line = re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", "T", line)
+    line = re.sub(r"[0-9a-f]{32}", "ID", line)
+    return re.sub(r"\d+(\.\d+)+|\d+", "N", line)
+
+
+class Disasters(BackupTest):
+    def setUp(self):
+        super().setUp()
+        self.root = self.h1.folder / "root"
+        self.root.mkdir()
+        (self.root / "passphrase").write_text(PASSPHRASE + "\n")
+
+    def type(self, commands):
+        for name, words, shown in commands:
+            host = next(one for one in self.hosts if one.name == name)
+            self.type_one(host, words, shown)
+
+    def type_one(self, host, words, shown):
+        """At a terminal; what asks is answered."""
+        if words == "systemctl stop paravaned":
+            return self.assertEqual(host.end(), 0)
+        if words == "systemctl start paravaned":
+            return host.start()
+        line = words.replace(STATE, str(host.state)).replace(ROOT + "/", str(self.root) + "/")
+        line = re.sub(r"^paravane ", shlex.quote(str(BIN / "paravane")) + f" --socket {host.api} ", line)
+        output, status = at_terminal(line)
+        self.assertEqual(status, 0, f"{words}: {output}")
+        printed = [pattern(one.strip()) for one in output.replace(str(host.state), STATE).replace(str(self.root), ROOT).splitlines()]
+        for one in shown:
+            self.assertIn(pattern(one.strip()), printed, f"{words}: {output}")
+        return None
+
+    def test_backup(self):
+        for block in blocks("A backup, before"):
+            self.type(block)
+        self.assertEqual((self.root / "cluster.backup").stat().st_mode & 0o777, 0o600)
+
+    def test_the_data_of_etcd(self):
+        self.type(blocks("The data of etcd")[0])
+        self.wait_whole(*self.hosts)
+        for host in self.hosts:
+            self.assertEqual(self.groups_of(host), ["web"])
+
+    def test_another_host_takes_the_first_ones_place(self):
+        self.type(blocks("A backup, before")[0])
+        promote, follow, back = blocks("The first host: another takes its place")
+        self.h1.end(kill=True)
+        self.type(promote)
+        self.wait_whole(self.h2, self.h3)
+        self.type(follow)
+        self.h1.start()
+        wait_for(lambda: "was promoted" in self.h1.cli("cluster", "status").stdout, "h1 to hear of it")
+        self.type(back)
+        self.wait_whole(*self.hosts)
+
+    def test_on_another_machine_and_from_an_older_copy(self):
+        self.type(blocks("A backup, before")[0])
+        self.h1.cli("portgroup", "create", "db", "--vds", "lan", "--vlan", "11")
+        wait_for(lambda: self.groups_of(self.h2) == self.groups_of(self.h3) == ["db", "web"], "all to have it")
+        self.lose(self.h1)
+        self.h1.start()
+        restore, channel = blocks("The first host: on another machine")
+        self.type(restore)
+        self.type(channel)
+        wait_for(lambda: "Host h2 knows generation" in self.h1.cli("cluster", "status").stdout, "h1 to be told")
+        self.type(blocks("The first host: from an older copy")[0])
+        self.wait_whole(*self.hosts)
+        for host in self.hosts:
+            self.assertEqual(self.groups_of(host), ["web"])
+
+
+def at_terminal(line):
+    """What a command prints there, and how it ends."""
+    answers = [("Passphrase of the backup: ", PASSPHRASE), ("The same again: ", PASSPHRASE), ("Type yes to go on: ", "yes")]
+    child, terminal = pty.fork()
+    if child == 0:
+        os.execvp("bash", ["bash", "-c", line])
+    seen, answered = "", 0
+    late = time.monotonic() + PATIENCE_S
+    while time.monotonic() < late:
+        if not select.select([terminal], [], [], 0.2)[0]:
+            continue
+        try:
+            piece = os.read(terminal, 65536)
+        except OSError:
+            break  # the last that had it open is gone
+        if not piece:
+            break
+        seen += piece.decode(errors="replace")
+        for prompt, answer in answers:
+            end = seen.find(prompt, answered)
+            if end >= 0:
+                answered = end + len(prompt)
+                os.write(terminal, (answer + "\n").encode())
+    os.close(terminal)
+    return seen.replace("\r\n", "\n"), os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
