@@ -60,7 +60,8 @@ std::string steps_from(int version) {
   if (version <= 1) steps += kMakeVmTables;
   if (version == 1) steps += kTakeOver;
   if (version <= 2) steps += kMakeNetworkTables;
-  return steps + kMakeDocumentTable;
+  if (version <= 3) steps += kMakeDocumentTable;
+  return steps;
 }
 
 }  // namespace

@@ -1,10 +1,12 @@
 #include "store/store.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sqlite3.h>
 
+#include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -327,8 +329,23 @@ TEST_F(StoreTest, RefusesAFileOfANewerVersion) {
   ASSERT_FALSE(store);
   EXPECT_THAT(store.error().message, HasSubstr("newer version (schema 99"));
   EXPECT_THAT(store.error().remedy, HasSubstr("Install that version again"));
-  run_sql("PRAGMA user_version=4");  // and it is as it was
+  run_sql(fmt::format("PRAGMA user_version={}", kStoreVersion).c_str());  // and it is as it was
   EXPECT_TRUE(Store::open(file_));
+}
+
+// Release 0.1.0 knows schema 4, and asks for nothing but the number before it writes.
+TEST_F(StoreTest, IsNewerThanTheReleaseBefore) {
+  open();
+  sqlite3* db = nullptr;
+  ASSERT_EQ(sqlite3_open(file_.c_str(), &db), SQLITE_OK);
+  int version = 0;
+  const auto take = [](void* to, int /*count*/, char** values, char** /*names*/) {
+    *static_cast<int*>(to) = std::atoi(values[0]);
+    return 0;
+  };
+  EXPECT_EQ(sqlite3_exec(db, "PRAGMA user_version", take, &version, nullptr), SQLITE_OK);
+  sqlite3_close(db);
+  EXPECT_GT(version, 4);
 }
 
 TEST_F(StoreTest, RefusesAFileThatIsNoDatabase) {

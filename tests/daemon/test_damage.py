@@ -127,10 +127,10 @@ class Damage(DaemonTest):
 
     def test_a_newer_schema_is_refused_in_words(self):
         self.fill()
-        self.sql("PRAGMA user_version=5")
+        self.sql("PRAGMA user_version=99")
         status, complaint = self.run_daemon()
         self.assertEqual(status, 1)
-        self.assertIn("was written by a newer version (schema 5, this program knows 4). Install that version again", complaint)
+        self.assertRegex(complaint, r"was written by a newer version \(schema 99, this program knows \d+\). Install that version again")
 
 
 if __name__ == "__main__":
