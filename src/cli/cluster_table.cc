@@ -1,10 +1,13 @@
 #include "cli/cluster_table.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <nlohmann/json.hpp>
 
 #include "api/cluster_json.h"
+#include "cli/version.h"
+#include "model/release.h"
 #include "text/text_cell.h"
 
 namespace paravane::cli {
@@ -58,6 +61,19 @@ text::TextTable host_table(const model::ClusterStatus& status) {
   return table;
 }
 
+// What its version means for the others; empty: nothing. One that is away said it last.
+std::string describe_version(const model::ClusterHost& host) {
+  const std::string version = text::printable(host.version);
+  if (model::is_older_version(kVersion, host.version)) {
+    return fmt::format("\nHost {} has version {}, which is newer than {}: upgrade this host, too\n",
+                       host.name, version, kVersion);
+  }
+  const auto lacked = model::lacked_by(host.version);
+  if (lacked.empty()) return {};
+  return fmt::format("\nHost {} has version {}, which lacks: {}\n", host.name, version,
+                     fmt::join(lacked, "; "));
+}
+
 }  // namespace
 
 std::string print_cluster(const model::ClusterStatus& status, text::TableFormat format) {
@@ -91,6 +107,7 @@ std::string print_cluster(const model::ClusterStatus& status, text::TableFormat 
     text += fmt::format("\nHost {} is known by its name alone: its key is not recorded yet\n",
                         host.name);
   }
+  for (const model::ClusterHost& host : status.hosts) text += describe_version(host);
   for (const model::ClusterHost& host : status.hosts) {
     if (!host.ahead) continue;
     text += fmt::format(

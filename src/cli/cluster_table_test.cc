@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "cli/version.h"
+
 namespace paravane::cli {
 namespace {
 
@@ -48,6 +50,20 @@ TEST(ClusterTable, NamesWhatIsDamagedAndTheWayOut) {
   EXPECT_THAT(print_cluster(status, text::TableFormat::kTable),
               HasSubstr("\nThe authority on this host does not work: /s/cluster/host.pem"));
   EXPECT_EQ(print_cluster({}, text::TableFormat::kTable), "this host is in no cluster\n");
+}
+
+TEST(ClusterTable, NamesWhatHostsOfOtherVersionsLackOrHaveMore) {
+  const model::ClusterStatus status{.member = true,
+                                    .hosts = {{.name = "h1", .present = true, .version = kVersion},
+                                              {.name = "h2", .present = true, .version = "0.1.0"},
+                                              {.name = "h3", .present = true, .version = "999.0.0"},
+                                              {.name = "h4", .version = ""}}};
+  const std::string text = print_cluster(status, TableFormat::kTable);
+  EXPECT_THAT(text, HasSubstr("\nHost h2 has version 0.1.0, which lacks: members known by their "
+                              "keys; knowing an older inventory"));
+  EXPECT_THAT(text, HasSubstr("\nHost h3 has version 999.0.0, which is newer than "));
+  EXPECT_THAT(text, Not(HasSubstr("Host h1 has")));
+  EXPECT_THAT(text, Not(HasSubstr("Host h4 has")));
 }
 
 }  // namespace
