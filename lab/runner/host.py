@@ -33,6 +33,9 @@ class Host:
         self.api = os.path.join(self.folder, "api.sock")
         self.lab_state = os.path.join(self.folder, "lab")
 
+    def program(self, name):
+        return self.hosts.program(name, self.number)
+
     def vms(self):
         first = (self.number - 1) * self.hosts.vms_per_host + 1
         return range(first, first + self.hosts.vms_per_host)
@@ -54,9 +57,10 @@ class Host:
         """The daemon; returns when it answers."""
         config = write_config(self.folder, f'[host]\nname = "{self.name}"\n[cluster]\naddress = "{self.address}"\n'
                                            f'[channel]\nencryption = "{self.hosts.encryption}"\n'
+                                           f'{self.hosts.channel.get(self.number, "")}'
                                            f'[network]\nuplinks = ["{UPLINK}"]\n')
         with open(self.log(), "ab") as log:
-            processes.start(self.pid_file(), ["ip", "netns", "exec", self.space, self.hosts.program("paravaned"),
+            processes.start(self.pid_file(), ["ip", "netns", "exec", self.space, self.program("paravaned"),
                                               "--config", config], stdout=log)
         limit = time.monotonic() + START_SECONDS
         while self.paravane("status", check=False).returncode != 0:
@@ -73,7 +77,7 @@ class Host:
         processes.stop(self.pid_file())
 
     def paravane(self, *words, check=True):
-        done = subprocess.run([self.hosts.program("paravane"), "--socket", self.api, *words], capture_output=True,
+        done = subprocess.run([self.program("paravane"), "--socket", self.api, *words], capture_output=True,
                               text=True, check=False, timeout=60, stdin=subprocess.DEVNULL)
         if check and done.returncode != 0:
             raise LabError(f"{self.name}: paravane {' '.join(words)}", done.stderr.strip() or "failed",
@@ -82,7 +86,7 @@ class Host:
 
     def hand_over(self, *words):
         """paravane with our standard streams; its exit status."""
-        return subprocess.run([self.hosts.program("paravane"), "--socket", self.api, *words], check=False).returncode
+        return subprocess.run([self.program("paravane"), "--socket", self.api, *words], check=False).returncode
 
     def start_again(self):
         """The daemon, after it has ended; and its VMs, whose devices ended with it."""
@@ -94,7 +98,7 @@ class Host:
 
     def lab(self, *words, **options):
         """lab/vm, for this host's VMs."""
-        env = {**os.environ, "LAB_STATE": self.lab_state, "LAB_PARAVANE": self.hosts.program("paravane"),
+        env = {**os.environ, "LAB_STATE": self.lab_state, "LAB_PARAVANE": self.program("paravane"),
                "LAB_API": self.api, "LAB_NETNS": self.space}
         return subprocess.run([os.path.join(lab_folder(), "vm"), *words], env=env, check=False, **options)
 

@@ -26,15 +26,16 @@ LAST_HOST = 8
 class Hosts:
     """All of them. What is running is remembered in the folder."""
 
-    def __init__(self, folder, paravane):
+    def __init__(self, folder, paravane, others=None, channel=None):
+        """`others`: by a host's number, its own command line tool; paravaned is beside it. `channel`: likewise, more of [channel]."""
         self.folder = os.path.realpath(folder)
-        self.paravane_path = paravane
+        self.paravane_path, self.others, self.channel = paravane, others or {}, channel or {}
         self.digest = "pvc-" + hashlib.sha256(self.folder.encode()).hexdigest()[:6]
         self.wire, self.ethernet = Bridge(f"{self.digest}-wire"), Bridge(f"{self.digest}-lan")
         self.vms_per_host, self.encryption, self.hosts = 1, "on", []
 
-    def program(self, name):
-        return os.path.join(os.path.dirname(self.paravane_path), name)
+    def program(self, name, host):
+        return os.path.join(os.path.dirname(self.others.get(host, self.paravane_path)), name)
 
     def remembered(self):
         """True: there is a cluster here, and we are it now."""

@@ -72,8 +72,10 @@ class Wire:
 class Host:
     """A daemon, its directories and its place on the wire."""
 
-    def __init__(self, test, number, cluster=""):
+    def __init__(self, test, number, cluster="", programs=BIN):
+        """`programs`: the folder of its paravaned and paravane."""
         self.test, self.name, self.address = test, f"h{number}", f"10.77.0.{number}"
+        self.programs = programs
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix=f"paravane-{self.name}-"))
         test.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
         self.api, self.log = self.folder / "api.sock", self.folder / "log"
@@ -100,7 +102,7 @@ class Host:
         with self.log.open("ab") as log:
             self.daemon = subprocess.Popen(
                 self.space.words("env", *[f"{name}={value}" for name, value in (env or {}).items()],
-                                 BIN / "paravaned", "--config", self.config),
+                                 self.programs / "paravaned", "--config", self.config),
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log)
 
         def answers():
@@ -125,16 +127,17 @@ class Host:
         """The log is written by a thread of its own: a command's answer may be there before its line."""
         wait_for(lambda: text in self.log_text(), f"{text} in the log of {self.name}")
 
-    def cli(self, *words, check=True, text=None):
-        done = subprocess.run([str(BIN / "paravane"), "--socket", str(self.api), *words], check=False,
+    def cli(self, *words, check=True, text=None, programs=None):
+        """`programs`: the folder of another paravane than its own."""
+        done = subprocess.run([str((programs or self.programs) / "paravane"), "--socket", str(self.api), *words], check=False,
                               input=text or "", capture_output=True, text=True, timeout=PATIENCE_S)
         if check:
             self.test.assertEqual(done.returncode, 0, f"{words}: {done.stderr}\n{self.log_text()}")
         return done
 
-    def refused(self, *words, text=None):
+    def refused(self, *words, text=None, programs=None):
         """What a command complains about that must fail."""
-        done = self.cli(*words, check=False, text=text)
+        done = self.cli(*words, check=False, text=text, programs=programs)
         self.test.assertEqual(done.returncode, 1, f"{words}: {done.stderr}\n{done.stdout}")
         self.test.assertRegex(done.stderr, r"(?s)^paravane: .+\n  \S")  # with a remedy
         return done.stderr

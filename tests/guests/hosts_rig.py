@@ -29,11 +29,11 @@ class HostGuests(Guests):
 class HostsRig:
     """Hosts 1, 2, ... each with a daemon; looks like a Rig whose guests are spread over them."""
 
-    def __init__(self, count=2, **more):
-        """`more`: as of Hosts.add()."""
+    def __init__(self, count=2, others=None, channel=None, **more):
+        """`others`, `channel`: as of Hosts; `more`: as of Hosts.add()."""
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="paravane-test-"))
         self.overlay = make_overlay(self.folder)
-        self.lab = Hosts(self.folder / "cluster", str(BUILD / "bin" / "paravane"))
+        self.lab = Hosts(self.folder / "cluster", str(BUILD / "bin" / "paravane"), others, channel)
         try:
             self.folder.chmod(0o755)
             self.lab.add(count, **more)
