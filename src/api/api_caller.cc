@@ -20,7 +20,7 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds kConnectTime = std::chrono::seconds(5);
 
-// "paravaned/0.1.0" in the header Server (RFC 9110, 10.2.4).
+// "paravaned/0.2.0" in the header Server (RFC 9110, 10.2.4).
 constexpr std::string_view kProduct = "paravaned/";
 
 // libcurl does not say why it could not connect, so this asks once itself. 0: it could.
