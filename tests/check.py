@@ -17,21 +17,23 @@ from checks.lanes import Lanes  # noqa: E402
 from checks.stage import LOGS, Tally  # noqa: E402
 
 # With --all, or --only.
-LONG = [stages.unit, stages.tidy, stages.coverage, stages.guests_backports, stages.packages]
+LONG = [stages.unit, stages.tidy, stages.coverage, stages.guests_backports, stages.packages, stages.releases]
 ON_DEMAND = [stages.mutants]  # --only: the better part of an hour
 
 # Side by side. `release` stands in the first lane since it computes: the others need what it builds.
 COMPUTING = [stages.house, stages.release, stages.sanitizers, stages.fuzz, stages.threads, stages.unit, stages.tidy,
              stages.coverage, stages.mutants]
 HOSTS = [stages.cluster]
-GUESTS = [stages.lab, stages.qtest, stages.guests, stages.guests_trixie, stages.guests_backports, stages.packages]
+GUESTS = [stages.lab, stages.qtest, stages.guests, stages.guests_trixie, stages.guests_backports, stages.packages,
+          stages.releases]
 # When all of these have ended: six guests keep every processor busy, and none of theirs may wait a second; and a page
 # about what the others found.
 AFTERWARDS = [stages.chaos, stages.conformance]
 
 SHIPPED = [stages.release]
 NEEDS = {stages.cluster: SHIPPED, stages.unit: SHIPPED, stages.qtest: SHIPPED + [stages.lab]}
-NEEDS |= {stage: SHIPPED + [stages.lab] for stage in (stages.guests, stages.guests_trixie, stages.guests_backports, stages.chaos)}
+NEEDS |= {stage: SHIPPED + [stages.lab] for stage in (stages.guests, stages.guests_trixie, stages.guests_backports, stages.releases,
+                                                           stages.chaos)}
 
 ALL = COMPUTING + HOSTS + GUESTS + AFTERWARDS
 USUAL = [stage for stage in ALL if stage not in LONG + ON_DEMAND]

@@ -197,3 +197,14 @@ def packages(stage):
     words = [word for pattern in stage.options.k for word in ("-k", pattern)]
     stage.follow("packages: ", "tests/packages/run", "--json", report, *words)
     stage.count_verdicts(report)
+
+
+def releases(stage):
+    """The last releases, built from the history: each against what is here, both ways."""
+    if not has_programs(stage, *HOST_PROGRAMS, *GUEST_PROGRAMS):
+        return
+    report = LOGS / "releases.json"
+    report.unlink(missing_ok=True)
+    words = [word for pattern in stage.options.k for word in ("-k", pattern)]
+    stage.follow("releases: ", "tests/releases/run", "--json", report, *words)
+    stage.count_verdicts(report)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs the tests on real guests and writes each verdict to a file.
 
-Usage: tests/guests/run.py [--all] [--json FILE] [--jobs N] [-k PATTERN]...
+Usage: tests/guests/run.py [--all] [--json FILE] [--jobs N] [--files PATTERN] [-k PATTERN]...
 
 Test classes run side by side, as many as there are processors and memory for: each has its
 hosts and guests in a folder and in namespaces of its own, and most of its time is waiting.
@@ -77,6 +77,7 @@ def main():
     parser.add_argument("-k", action="append", default=[], metavar="PATTERN", help="only tests whose name has it")
     parser.add_argument("--all", action="store_true", help="those that take long, too")
     parser.add_argument("--jobs", type=int, default=usual_jobs(), metavar="N", help="classes at a time (%(default)s)")
+    parser.add_argument("--files", default="test_*.py", metavar="PATTERN", help="where the tests are (%(default)s)")
     options = parser.parse_args()
     if options.all:
         os.environ.setdefault("PARAVANE_EVENT_ROUNDS", "100000")
@@ -84,7 +85,7 @@ def main():
     loader = unittest.TestLoader()
     if options.k:
         loader.testNamePatterns = [f"*{pattern}*" for pattern in options.k]
-    classes = Classes(chosen(loader.discover(str(HERE), pattern="test_*.py"), options.all), ALONE, Verdicts)
+    classes = Classes(chosen(loader.discover(str(HERE), pattern=options.files), options.all), ALONE, Verdicts)
     cases = classes.run(options.jobs)
     if options.json:
         options.json.write_text(json.dumps(cases, indent=1))
