@@ -52,7 +52,8 @@ class TwoReleases:
         h1, h2 = hosts = self.cluster_of(self.first, self.second)
         self.wait_channels(hosts)
         h1.cli("vds", "create", "lan")
-        h1.cli("vds", "add-host", "lan", "h2")
+        for host in hosts:
+            h1.cli("vds", "add-host", "lan", host.name)
         h1.cli("portgroup", "create", "rdma", "--vds", "lan", "--vlan", "7")
         wait_for(lambda: "rdma" in h2.cli("portgroup", "list").stdout, "h2 to have the port group")
         for host in hosts:

@@ -7,6 +7,7 @@ import subprocess
 from pair import NOW, OfEachRelease
 from hosts import PATIENCE_S, ClusterTest, Host, wait_for
 
+NAMED = '[host]\nname = "h1"\n'
 LISTS = [("vm", "list"), ("vds", "list"), ("portgroup", "list"), ("network", "ip", "interface", "list"),
          ("network", "firewall", "ruleset", "list"), ("system", "settings", "advanced", "list")]
 
@@ -47,7 +48,7 @@ class State(OfEachRelease, ClusterTest):
         self.assertNotIn("damaged", done.stderr + done.stdout)
 
     def test_a_host_alone_is_taken_over_and_there_is_no_way_back(self):
-        host = Host(self, 1, programs=self.old).start()
+        host = Host(self, 1, NAMED, self.old).start()
         self.fill(host)
         before = self.kept(host)
         self.assertEqual(host.end(), 0, host.log_text())
@@ -64,7 +65,7 @@ class State(OfEachRelease, ClusterTest):
         self.assertEqual(self.kept(host), after)
 
     def test_one_that_was_killed_is_taken_over(self):
-        host = Host(self, 1, programs=self.old).start()
+        host = Host(self, 1, NAMED, self.old).start()
         self.fill(host)
         before = self.kept(host)
         host.end(kill=True)
@@ -77,6 +78,8 @@ class State(OfEachRelease, ClusterTest):
         h1.cli("cluster", "init", "--name", "h1")
         h2.cli("cluster", "join", text=h1.token("h2"))
         h1.cli("vds", "create", "lan")
+        for host in hosts:
+            h1.cli("vds", "add-host", "lan", host.name)
         h1.cli("portgroup", "create", "rdma", "--vds", "lan")
         for host in hosts:
             wait_for(lambda host=host: "rdma" in host.cli("portgroup", "list").stdout, "the port group")

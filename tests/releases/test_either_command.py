@@ -5,6 +5,7 @@ import json
 from pair import NOW, VERSION, OfEachRelease
 from hosts import PATIENCE_S, ClusterTest, Host
 
+NAMED = '[host]\nname = "h1"\n'
 READ = [("status",), ("vm", "list"), ("vm", "show", "db1"), ("vds", "list"), ("portgroup", "list"), ("path", "list"), ("impair", "list"),
         ("stats",), ("events",), ("network", "nic", "list"), ("rdma", "device", "list"), ("network", "ip", "interface", "list"),
         ("network", "firewall", "ruleset", "list"), ("system", "settings", "advanced", "list"), ("cluster", "status")]
@@ -14,14 +15,15 @@ SINCE = {"0.1.0": [("vds", "repair"), ("cluster", "restore", "--accept"), ("vm",
                    ("vm", "add", "db2", "--limit", "page_list_mib=32")]}
 
 
-class Api(OfEachRelease, ClusterTest):
+class EitherCommand(OfEachRelease, ClusterTest):
     def use_every_day(self, daemon, command):
         """What an operator does, with another release's command."""
-        host = Host(self, 1, programs=daemon).start()
+        host = Host(self, 1, NAMED, daemon).start()
 
         def cli(*words):
             return host.cli(*words, programs=command).stdout
         cli("vds", "create", "lan")
+        cli("vds", "add-host", "lan", "h1")
         cli("portgroup", "create", "rdma", "--vds", "lan", "--vlan", "7")
         cli("vm", "add", "db1", "--port-group", "rdma", "--limit", "gids=8")
         cli("vm", "add", "db2", "--hw-version", "13")
