@@ -4,7 +4,7 @@
 
 #include <utility>
 
-#include "base/log.h"
+#include "base/descriptor_limit.h"
 
 namespace paravane {
 
@@ -27,6 +27,11 @@ Status Doorway::open(UniqueFd listener) {
   return listener_ ? watch() : Status{};
 }
 
+void Doorway::keep_reserve(OnClient refuse) {
+  refuse_ = std::move(refuse);
+  reserve_.take();
+}
+
 Status Doorway::watch() {
   return loop_.watch(listener_.get(), EPOLLIN, [this](std::uint32_t /*events*/) { on_knock(); });
 }
@@ -38,20 +43,40 @@ void Doorway::unwatch() {
 
 void Doorway::on_knock() {
   Result<std::optional<UniqueFd>> client = accept_(listener_.get());
-  if (!client) return pause(client.error().message);
+  if (!client) {
+    refuse_those_who_wait();
+    return pause(client.error().message);
+  }
+  if (refuse_) reserve_.take();
   if (*client) on_client_(std::move(**client));
+}
+
+// The descriptor in reserve becomes theirs, one after the other.
+void Doorway::refuse_those_who_wait() {
+  for (int told = 0; refuse_ && told < kToldAtOnce; ++told) {
+    if (!reserve_.give_up()) return;
+    Result<std::optional<UniqueFd>> client = accept_(listener_.get());
+    const bool is_there = client && *client;
+    if (is_there) refuse_(std::move(**client));
+    reserve_.take();
+    if (!is_there) return;
+  }
 }
 
 void Doorway::pause(const std::string& problem) {
   const Instant now = clock_();
-  if (const auto kept_back = complaints_.allow(now)) {
-    log::warn("{}: cannot take a connection: {}{}", name_, problem, kept_back_note(*kept_back));
-  }
-  unwatch();
-  again_ = timers_.set(now + kPause, [this](Instant /*now*/) {
+  const bool at_limit = is_out_of_descriptors(problem);
+  complaints_.warn(now, "{}: cannot take a connection: {}{}{}", name_, problem,
+                   at_limit ? ". " : "", at_limit ? kRaiseDescriptorLimit : "");
+  // What needs memory comes first: a door that was left alone would never be looked at again.
+  const TimerId again = timers_.set(now + kPause, [this](Instant /*now*/) {
     again_ = TimerId::kNone;
-    if (const Status watched = watch(); !watched) pause(watched.error().message);
+    if (const Status heard = loop_.change(listener_.get(), EPOLLIN); !heard) {
+      pause(heard.error().message);
+    }
   });
+  timers_.cancel(std::exchange(again_, again));
+  static_cast<void>(loop_.change(listener_.get(), 0));
 }
 
 }  // namespace paravane

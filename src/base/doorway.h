@@ -1,6 +1,7 @@
 // Doorway: a listening socket in an event loop. It hands each client over. While clients
 // cannot be taken (out of descriptors), it leaves the socket alone for a moment instead of
-// waking the loop again and again, and the log says so now and then.
+// waking the loop again and again, and the log says so now and then. With a descriptor in
+// reserve those who wait are told so meanwhile.
 //
 // The loop's thread.
 
@@ -13,7 +14,8 @@
 #include "base/accept.h"
 #include "base/event_loop.h"
 #include "base/instant.h"
-#include "base/log_limit.h"
+#include "base/limited_log.h"
+#include "base/reserve_descriptor.h"
 #include "base/result.h"
 #include "base/timers.h"
 #include "base/unique_fd.h"
@@ -23,6 +25,7 @@ namespace paravane {
 class Doorway {
  public:
   static constexpr Duration kPause = std::chrono::milliseconds(100);
+  static constexpr int kToldAtOnce = 16;  // clients, before a pause
 
   // Connected, and does not block.
   using OnClient = std::function<void(UniqueFd client)>;
@@ -39,11 +42,15 @@ class Doorway {
   // In place of the one before. `listener` listens and does not block; without one no client comes.
   // Errors: kIo.
   Status open(UniqueFd listener);
+  // From now on keeps a descriptor back, by which a client that cannot be taken otherwise is
+  // handed to `refuse`. It is to tell the client why and to close it before it returns.
+  void keep_reserve(OnClient refuse);
 
  private:
   Status watch();
   void unwatch();
   void on_knock();
+  void refuse_those_who_wait();
   void pause(const std::string& problem);
 
   EventLoop& loop_;
@@ -54,7 +61,9 @@ class Doorway {
   const Accept accept_;
   UniqueFd listener_;
   TimerId again_ = TimerId::kNone;
-  LogLimit complaints_;
+  OnClient refuse_;  // empty: nobody is told
+  ReserveDescriptor reserve_;
+  LimitedLog complaints_;
 };
 
 }  // namespace paravane

@@ -5,11 +5,15 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
+#include <cerrno>
+#include <cstring>
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "testing/log_capture.h"
+#include "testing/no_more_descriptors.h"
 
 namespace paravane {
 namespace {
@@ -45,7 +49,7 @@ class DoorwayTest : public testing::Test {
   }
 
   Result<std::optional<UniqueFd>> accept(int listener) const {
-    if (out_of_descriptors_) return fail(Errc::kResourceExhausted, "no more descriptors");
+    if (out_of_descriptors_) return fail(Errc::kResourceExhausted, problem_);
     return accept_client(listener);
   }
 
@@ -54,6 +58,7 @@ class DoorwayTest : public testing::Test {
   TimerQueue timers_;
   int taken_ = 0;
   bool out_of_descriptors_ = false;
+  std::string problem_ = "no more descriptors";
   sockaddr_un name_{};
   socklen_t size_ = 0;
   Doorway door_{*loop_,
@@ -97,6 +102,41 @@ TEST_F(DoorwayTest, SaysSoAFewTimesAndNoMore) {
   }
   EXPECT_EQ(log.lines(), 3u);
   EXPECT_THAT(log.text(), HasSubstr("door: cannot take a connection: no more descriptors"));
+}
+
+TEST_F(DoorwayTest, NamesTheLimitThatWasReached) {
+  const LogCapture log;
+  problem_ = std::strerror(EMFILE);
+  const UniqueFd client = knock();
+  EXPECT_EQ(round_in_vain(), 1);
+  EXPECT_THAT(log.text(), HasSubstr("Raise LimitNOFILE= of paravaned.service"));
+}
+
+TEST_F(DoorwayTest, TellsThoseWhoWaitByItsReserve) {
+  int refused = 0;
+  door_.keep_reserve([&](UniqueFd client) { refused += client ? 1 : 0; });
+  const UniqueFd first = knock();
+  const UniqueFd second = knock();
+  {
+    const AllDescriptorsTaken full;
+    EXPECT_EQ(round(), 1);
+    EXPECT_EQ(refused, 2) << "each of them, by the one descriptor";
+    EXPECT_EQ(taken_, 0);
+  }
+}
+
+TEST_F(DoorwayTest, TakesClientsAgainWhenThereAreDescriptors) {
+  door_.keep_reserve([](UniqueFd) {});
+  const UniqueFd early = knock();
+  {
+    const AllDescriptorsTaken full;
+    EXPECT_EQ(round(), 1);
+  }
+  const UniqueFd late = knock();
+  now_ += Doorway::kPause;
+  timers_.run_due(now_);
+  EXPECT_EQ(round(), 1);
+  EXPECT_EQ(taken_, 1);
 }
 
 TEST_F(DoorwayTest, IsClosedDuringAPause) {

@@ -47,12 +47,19 @@ Result<std::unique_ptr<EventLoop>> EventLoop::create() {
   return loop;
 }
 
+// The kernel hears of it last: an event that nobody is there for would come again and again.
 Status EventLoop::watch(int fd, std::uint32_t events, Callback callback) {
+  auto shared = std::make_shared<Callback>(std::move(callback));
+  const auto [place, is_new] = watches_.try_emplace(fd);
   const std::uint64_t generation = next_generation_++ & 0xFFFFFFFF;
   epoll_event event{.events = events, .data = {.u64 = pack(fd, generation)}};
-  if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) != 0) return system_failure("epoll_ctl");
-  watches_[fd] =
-      Watch{.generation = generation, .callback = std::make_shared<Callback>(std::move(callback))};
+  if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) != 0) {
+    const int why = errno;
+    if (is_new) watches_.erase(place);
+    errno = why;
+    return system_failure("epoll_ctl");
+  }
+  place->second = Watch{.generation = generation, .callback = std::move(shared)};
   return {};
 }
 

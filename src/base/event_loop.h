@@ -44,7 +44,7 @@ class EventLoop {
   EventLoop(UniqueFd epoll, UniqueFd wake_event);
 
   struct Watch {
-    std::uint64_t generation;
+    std::uint64_t generation = 0;
     std::shared_ptr<Callback> callback;  // shared: may be dropped while it runs
   };
 

@@ -6,11 +6,14 @@
 
 #include <cerrno>
 #include <chrono>
+#include <exception>
+#include <new>
 #include <string>
 #include <string_view>
 
 #include "base/version.h"
 #include "http/range_header.h"
+#include "http/refusal.h"
 #include "http/request_bytes.h"
 
 namespace paravane::http {
@@ -38,10 +41,13 @@ class AnswerStream final : public httplib::Stream {
   }
 
   ssize_t write(const char* data, std::size_t size) override {
-    if (write_by_ == Clock::time_point{}) write_by_ = Clock::now() + kAnswerTime;
+    if (!began()) write_by_ = Clock::now() + kAnswerTime;
     if (!wait_for_room()) return -1;
     return ::send(fd_, data, size, MSG_NOSIGNAL | MSG_DONTWAIT);
   }
+
+  // The answer is under way.
+  bool began() const { return write_by_ != Clock::time_point{}; }
 
   void get_remote_ip_and_port(std::string& ip, int& port) const override {
     ip.clear();
@@ -72,6 +78,16 @@ void set_answer(httplib::Response& response, const api::ApiResponse& answer) {
   response.status = answer.status;
   response.set_header("Server", std::string("paravaned/") + kVersion);
   response.set_content(answer.body, answer.content_type);
+}
+
+bool is_without_memory(const std::exception_ptr& exception) {
+  try {
+    std::rethrow_exception(exception);
+  } catch (const std::bad_alloc&) {
+    return true;
+  } catch (...) {
+    return false;
+  }
 }
 
 // What the parser must not even begin to unpack: we take plain bodies of a known
@@ -109,7 +125,8 @@ class HttpServer final : private httplib::Server {
     Patch(".*", handle);
     Delete(".*", handle);
     set_exception_handler([](const httplib::Request& /*request*/, httplib::Response& response,
-                             const std::exception_ptr& /*exception*/) {
+                             const std::exception_ptr& exception) {
+      if (is_without_memory(exception)) std::rethrow_exception(exception);
       refuse(response, model::ApiErrorCode::kInternal, "the request could not be handled");
     });
     set_error_handler([](const httplib::Request& /*request*/, httplib::Response& response) {
@@ -158,11 +175,22 @@ class HttpServer final : private httplib::Server {
 
 }  // namespace
 
-void serve_http(UniqueFd connection, std::string_view request, api::RequestHandler& handler) {
-  const std::string plain = without_ranges(request);
-  AnswerStream stream(connection.get(), plain);
-  HttpServer server(handler, api::max_api_body(path_of(plain)));
-  server.serve(stream);
+void serve_http(UniqueFd connection, std::string_view request, api::RequestHandler& handler,
+                std::string_view without_memory) noexcept {
+  bool began = false;
+  try {
+    const std::string plain = without_ranges(request);
+    AnswerStream stream(connection.get(), plain);
+    HttpServer server(handler, api::max_api_body(path_of(plain)));
+    try {
+      server.serve(stream);
+    } catch (...) {
+      began = stream.began();
+      throw;
+    }
+  } catch (...) {  // no memory: nothing else is thrown here
+    if (!began) return tell_and_close(std::move(connection), without_memory);
+  }
   ::shutdown(connection.get(), SHUT_WR);  // the answer has ended; more is not read
 }
 

@@ -11,7 +11,9 @@
 namespace paravane::http {
 
 // Blocks until the answer is out, the client has gone, or its time is up. Nothing
-// more is read from the connection than `request`.
-void serve_http(UniqueFd connection, std::string_view request, api::RequestHandler& handler);
+// more is read from the connection than `request`. `without_memory` is the whole answer to a
+// request for which there is none (refusal.h); nothing is thrown.
+void serve_http(UniqueFd connection, std::string_view request, api::RequestHandler& handler,
+                std::string_view without_memory = {}) noexcept;
 
 }  // namespace paravane::http

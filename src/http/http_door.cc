@@ -7,8 +7,10 @@
 #include <optional>
 #include <utility>
 
-#include "base/log.h"
+#include "base/descriptor_limit.h"
+#include "base/memory_shortage.h"
 #include "http/http_connection.h"
+#include "http/refusal.h"
 
 namespace paravane::http {
 namespace {
@@ -37,13 +39,22 @@ HttpDoor::HttpDoor(HttpDoorConfig config, std::unique_ptr<EventLoop> loop,
                    api::RequestHandler& handler)
     : config_(std::move(config)),
       handler_(handler),
+      without_descriptors_(
+          make_refusal({.code = model::ApiErrorCode::kBusy,
+                        .message = "paravaned has no file descriptor left for this connection",
+                        .remedy = std::string(kRaiseDescriptorLimit)})),
+      without_memory_(make_refusal(model::no_memory())),
       loop_(std::move(loop)),
       lobby_(*loop_,
              [this](UniqueFd client, std::string bytes) {
-               queue_.put({.client = std::move(client), .bytes = std::move(bytes)});
-             }),
+               hand_over({.client = std::move(client), .bytes = std::move(bytes)});
+             },
+             [this](UniqueFd client) { tell_and_close(std::move(client), without_memory_); }),
       doorway_(*loop_, timers_, config_.name,
-               [this](UniqueFd client) { take_in(std::move(client)); }) {}
+               [this](UniqueFd client) { take_in(std::move(client)); }) {
+  doorway_.keep_reserve(
+      [this](UniqueFd client) { tell_and_close(std::move(client), without_descriptors_); });
+}
 
 HttpDoor::~HttpDoor() {
   stopping_.store(true);
@@ -61,24 +72,38 @@ void HttpDoor::keep_door() {
     const Instant next = std::min(lobby_.next_deadline(), timers_.next_deadline());
     std::optional<Duration> wait;
     if (next != kNever) wait = std::max(next - now, Duration::zero());
-    if (const Result<int> ran = loop_->poll(wait); !ran) {
-      log::error("{}: {}", config_.name, ran.error().message);
+    if (const Status looked = look(wait); !looked) {
+      complaints_.error(now, "{}: {}", config_.name, looked.error().message);
       std::this_thread::sleep_for(kPause);
     }
   }
 }
 
+Status HttpDoor::look(std::optional<Duration> wait) {
+  Status looked;
+  const bool had_memory = runs_in_memory([&] {
+    if (const Result<int> ran = loop_->poll(wait); !ran) looked = std::unexpected(ran.error());
+  });
+  return had_memory ? looked : fail(Errc::kResourceExhausted, "no memory");
+}
+
 void HttpDoor::take_in(UniqueFd client) {
-  const Status admitted = lobby_.admit(std::move(client), std::chrono::steady_clock::now());
-  if (!admitted) {
-    log::warn("{}: cannot take a connection: {}", config_.name, admitted.error().message);
+  const Instant now = std::chrono::steady_clock::now();
+  if (const Status admitted = lobby_.admit(std::move(client), now); !admitted) {
+    complaints_.warn(now, "{}: cannot take a connection: {}", config_.name,
+                     admitted.error().message);
   }
+}
+
+void HttpDoor::hand_over(ApiRequest request) {
+  if (runs_in_memory([&] { queue_.put(std::move(request)); })) return;
+  tell_and_close(std::move(request.client), without_memory_);
 }
 
 void HttpDoor::serve() {
   pthread_setname_np(pthread_self(), config_.name.c_str());
   while (auto request = queue_.take()) {
-    serve_http(std::move(request->client), request->bytes, handler_);
+    serve_http(std::move(request->client), request->bytes, handler_, without_memory_);
   }
 }
 

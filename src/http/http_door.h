@@ -6,11 +6,15 @@
 // connection, and never wait for a client's next byte; further requests wait in a
 // RequestQueue. Sizes and times are bounded. These threads do nothing but parse
 // and wait: what is asked is done by the handler's owner.
+//
+// When descriptors run out, a client is told so by the one that the door keeps in reserve;
+// a request for which there is no memory is answered with that (refusal.h).
 
 #pragma once
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -18,6 +22,7 @@
 #include "api/api_handler.h"
 #include "base/doorway.h"
 #include "base/event_loop.h"
+#include "base/limited_log.h"
 #include "base/result.h"
 #include "base/timers.h"
 #include "base/unique_fd.h"
@@ -45,17 +50,22 @@ class HttpDoor {
  private:
   HttpDoor(HttpDoorConfig config, std::unique_ptr<EventLoop> loop, api::RequestHandler& handler);
   void keep_door();
+  Status look(std::optional<Duration> wait);
   void take_in(UniqueFd client);
+  void hand_over(ApiRequest request);
   void serve();
 
   const HttpDoorConfig config_;
   api::RequestHandler& handler_;
+  const std::string without_descriptors_;  // what is said then
+  const std::string without_memory_;
   std::atomic<bool> stopping_{false};
   RequestQueue queue_;
   std::unique_ptr<EventLoop> loop_;  // the door's
   RequestLobby lobby_;
   TimerQueue timers_;
   Doorway doorway_;
+  LimitedLog complaints_;  // of the door's thread
   std::vector<std::thread> threads_;
 };
 

@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace paravane::http {
 
@@ -24,7 +25,7 @@ class RequestBytes {
   // change the answer.
   bool add(std::string_view piece);
 
-  std::string take() { return std::move(bytes_); }
+  std::string take() { return std::exchange(bytes_, {}); }
   std::size_t size() const { return bytes_.size(); }
 
  private:

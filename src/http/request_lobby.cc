@@ -5,8 +5,9 @@
 
 #include <array>
 #include <cerrno>
-#include <string_view>
 #include <utility>
+
+#include "base/memory_shortage.h"
 
 namespace paravane::http {
 
@@ -16,12 +17,16 @@ RequestLobby::~RequestLobby() {
 
 Status RequestLobby::admit(UniqueFd client, Instant now) {
   if (clients_.size() == kMost) leave(clients_.begin());
-  clients_.push_back({.socket = std::move(client), .deadline = now + kPatience});
-  const Place place = std::prev(clients_.end());
-  const Status watched = loop_.watch(place->socket.get(), EPOLLIN,
-                                     [this, place](std::uint32_t /*events*/) { read(place); });
-  if (!watched) clients_.erase(place);
-  return watched;
+  Status watched;
+  const bool had_memory = runs_in_memory([&] {
+    std::list<Client> fresh;
+    fresh.push_back({.socket = std::move(client), .deadline = now + kPatience});
+    const Place place = fresh.begin();
+    watched = loop_.watch(place->socket.get(), EPOLLIN,
+                          [this, place](std::uint32_t /*events*/) { read(place); });
+    if (watched) clients_.splice(clients_.end(), fresh);
+  });
+  return had_memory ? watched : fail(Errc::kResourceExhausted, "no memory");
 }
 
 void RequestLobby::drop_late(Instant now) {
@@ -36,26 +41,36 @@ void RequestLobby::read(Place client) {
     if (errno != EAGAIN && errno != EINTR) leave(client);
     return;
   }
-  const bool closed = count == 0;
-  held_ += static_cast<std::size_t>(count);
-  const bool whole =
-      client->bytes.add(std::string_view(piece.data(), static_cast<std::size_t>(count)));
-  if (!whole && !closed) {
+  const auto size = static_cast<std::size_t>(count);
+  if (runs_in_memory([&] { take_piece(client, std::string_view(piece.data(), size)); })) return;
+  UniqueFd lost = take_out(client);
+  if (on_lost_) on_lost_(std::move(lost));
+}
+
+// An empty piece: the client has said all.
+void RequestLobby::take_piece(Place client, std::string_view piece) {
+  const bool whole = client->bytes.add(piece);
+  held_ += piece.size();
+  if (!whole && !piece.empty()) {
     if (held_ > kMostBytes) leave(clients_.begin());
     return;
   }
   held_ -= client->bytes.size();
   std::string request = client->bytes.take();
-  UniqueFd socket = std::exchange(client->socket, UniqueFd());
-  loop_.unwatch(socket.get());
-  clients_.erase(client);
+  UniqueFd socket = take_out(client);
   if (!request.empty()) on_whole_(std::move(socket), std::move(request));
 }
 
-void RequestLobby::leave(Place client) {
+UniqueFd RequestLobby::take_out(Place client) {
   held_ -= client->bytes.size();
-  loop_.unwatch(client->socket.get());
+  UniqueFd socket = std::exchange(client->socket, UniqueFd());
+  loop_.unwatch(socket.get());
   clients_.erase(client);
+  return socket;
+}
+
+void RequestLobby::leave(Place client) {
+  take_out(client);
 }
 
 }  // namespace paravane::http

@@ -11,6 +11,7 @@
 #include <functional>
 #include <list>
 #include <string>
+#include <string_view>
 
 #include "base/event_loop.h"
 #include "base/instant.h"
@@ -28,14 +29,18 @@ class RequestLobby {
   // What became whole, or all that came before the client closed its side.
   using WholeFunction = std::function<void(UniqueFd client, std::string request)>;
 
+  // A client for whose request there is no memory.
+  using LostFunction = std::function<void(UniqueFd client)>;
+
   // `loop` outlives the lobby.
-  RequestLobby(EventLoop& loop, WholeFunction on_whole)
-      : loop_(loop), on_whole_(std::move(on_whole)) {}
+  RequestLobby(EventLoop& loop, WholeFunction on_whole, LostFunction on_lost = {})
+      : loop_(loop), on_whole_(std::move(on_whole)), on_lost_(std::move(on_lost)) {}
   ~RequestLobby();
   RequestLobby(const RequestLobby&) = delete;
   RequestLobby& operator=(const RequestLobby&) = delete;
 
-  // REQUIRES: the socket does not block. Errors: kIo; the client is dropped.
+  // REQUIRES: the socket does not block. Errors: kIo, kResourceExhausted (memory); the client is
+  // dropped.
   Status admit(UniqueFd client, Instant now);
   // Drops those whose time is up.
   void drop_late(Instant now);
@@ -51,10 +56,13 @@ class RequestLobby {
   };
   using Place = std::list<Client>::iterator;
   void read(Place client);
+  void take_piece(Place client, std::string_view piece);
+  UniqueFd take_out(Place client);
   void leave(Place client);
 
   EventLoop& loop_;
   WholeFunction on_whole_;
+  LostFunction on_lost_;
   std::list<Client> clients_;  // the oldest first
   std::size_t held_ = 0;       // bytes of all of them
 };

@@ -28,8 +28,8 @@ class RequestQueue {
   static constexpr std::size_t kMostBytes = std::size_t{16} << 20;
 
   // Waits while the queue is full: the door then takes nobody in, and clients
-  // wait outside. Dropped when the queue is closed.
-  void put(ApiRequest request) {
+  // wait outside. Dropped when the queue is closed; left as it is when there is no memory.
+  void put(ApiRequest&& request) {
     {
       std::unique_lock lock(mutex_);
       changed_.wait(lock,

@@ -24,7 +24,7 @@ enum class ApiErrorCode : std::uint8_t {
   kVmsAttached,       // 409: refused without force; `vms` names them
   kLimitReached,      // 409: the daemon has as many VMs as it may
   kInUse,             // 409: something else needs it
-  kBusy,              // 503: no answer in time; ask again
+  kBusy,              // 503: no answer in time, or no memory or descriptor for it; ask again
   kClusterAway,       // 503: etcd or the authority does not answer, and it takes them
   kNoSpace,           // 507: the disk of the state directory is full
   kStore,             // 500: the state cannot be read or written
@@ -46,6 +46,14 @@ inline std::unexpected<ApiError> refuse(ApiErrorCode code, std::string message,
                                         std::string remedy = {}) {
   return std::unexpected(
       ApiError{.code = code, .message = std::move(message), .remedy = std::move(remedy)});
+}
+
+// A request broke off, perhaps after what it asked for was done.
+inline ApiError no_memory() {
+  return {.code = ApiErrorCode::kBusy,
+          .message = "paravaned has no memory left for this request",
+          .remedy = "Free some on this host, then see whether it was carried out before you ask "
+                    "again."};
 }
 
 }  // namespace paravane::model

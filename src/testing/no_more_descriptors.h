@@ -1,8 +1,10 @@
-// NoMoreDescriptors: while it lives, this process opens nothing.
+// NoMoreDescriptors: while it lives, this process opens nothing. AllDescriptorsTaken: it opens
+// as many as it closes.
 
 #pragma once
 
 #include <sys/resource.h>
+#include <unistd.h>
 
 namespace paravane {
 
@@ -16,6 +18,24 @@ class NoMoreDescriptors {
   ~NoMoreDescriptors() { ::setrlimit(RLIMIT_NOFILE, &before_); }
   NoMoreDescriptors(const NoMoreDescriptors&) = delete;
   NoMoreDescriptors& operator=(const NoMoreDescriptors&) = delete;
+
+ private:
+  rlimit before_{};
+};
+
+// All numbers below the limit are in use, as in a process that has run into it.
+class AllDescriptorsTaken {
+ public:
+  AllDescriptorsTaken() {
+    ::getrlimit(RLIMIT_NOFILE, &before_);
+    const int lowest = ::dup(STDERR_FILENO);
+    ::close(lowest);
+    const rlimit full{.rlim_cur = static_cast<rlim_t>(lowest), .rlim_max = before_.rlim_max};
+    ::setrlimit(RLIMIT_NOFILE, &full);
+  }
+  ~AllDescriptorsTaken() { ::setrlimit(RLIMIT_NOFILE, &before_); }
+  AllDescriptorsTaken(const AllDescriptorsTaken&) = delete;
+  AllDescriptorsTaken& operator=(const AllDescriptorsTaken&) = delete;
 
  private:
   rlimit before_{};

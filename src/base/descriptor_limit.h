@@ -1,0 +1,21 @@
+// What is said when this process may open nothing more: which limit that is, since the
+// kernel's word for it ("Too many open files") names neither the limit nor who sets it.
+
+#pragma once
+
+#include <cerrno>
+#include <cstring>
+#include <string_view>
+
+namespace paravane {
+
+inline constexpr std::string_view kRaiseDescriptorLimit =
+    "Raise LimitNOFILE= of paravaned.service (systemctl edit paravaned), or ulimit -n, or take "
+    "VMs away.";
+
+// Of the text of an error: was it that this process, or the machine, has no descriptor left?
+inline bool is_out_of_descriptors(std::string_view problem) {
+  return problem.contains(std::strerror(EMFILE)) || problem.contains(std::strerror(ENFILE));
+}
+
+}  // namespace paravane
