@@ -96,6 +96,15 @@ Result<int> EventLoop::poll(std::optional<Duration> timeout) {
   return ran;
 }
 
+Status EventLoop::wait(std::optional<Duration> timeout) {
+  epoll_event ready{};
+  timespec wait{};
+  if (timeout) wait = to_timespec(*timeout);
+  const int count = epoll_pwait2(epoll_.get(), &ready, 1, timeout ? &wait : nullptr, nullptr);
+  if (count < 0 && errno != EINTR) return system_failure("epoll_pwait2");
+  return {};
+}
+
 void EventLoop::wake() {
   const std::uint64_t one = 1;
   [[maybe_unused]] const ssize_t n = ::write(wake_event_.get(), &one, sizeof one);

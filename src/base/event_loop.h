@@ -34,6 +34,9 @@ class EventLoop {
   // the callbacks of what is ready. Returns how many ran.
   Result<int> poll(std::optional<Duration> timeout);
 
+  // Waits likewise, and runs nothing: the next poll() does.
+  Status wait(std::optional<Duration> timeout);
+
   // Any thread: makes the current or the next poll() return at once.
   void wake();
 

@@ -97,7 +97,11 @@ Status Daemon::open_doors() {
   door_ = std::make_unique<ClusterDoor>(*host_, *mailbox_, *cluster_);
   carrier_.emplace(*host_, *mailbox_);
   metrics_.emplace(metrics::MetricsParts{
-      .source = *carrier_, .cluster = *cluster_, .events = events_, .requests = requests_});
+      .source = *carrier_,
+      .cluster = *cluster_,
+      .events = events_,
+      .requests = requests_,
+      .turns = host_->worker().turn_state()});
   handler_.emplace(*door_, cluster_.get(), &events_);
   observed_.emplace(*handler_, *metrics_, requests_);
   auto api = http::ApiServer::listen(

@@ -5,6 +5,7 @@
 #include <random>
 #include <utility>
 
+#include "base/descriptor_limit.h"
 #include "base/log.h"
 #include "host/address_seed.h"
 #include "host/directory_lock.h"
@@ -30,14 +31,37 @@ worker::SpinMode spin_mode(settings::Spin spin) {
   return worker::SpinMode::kAuto;
 }
 
-worker::WorkerConfig worker_config(const settings::Config& config) {
+// Of all VMs' adapters. The log says more than the event, which is for programs.
+void tell_held(const worker::TurnNews& news, api::EventLog* events) {
+  const double seconds = std::chrono::duration<double>(news.lasted).count();
+  const std::string text =
+      news.is_held ? fmt::format("the worker has not turned for {:.0f} s: no VM's RDMA goes on",
+                                 seconds)
+                   : fmt::format("the worker turns again, after {:.0f} s", seconds);
+  if (news.is_held) {
+    log::error(
+        "{}. See whether this host swaps or is overcommitted (dmesg, /proc/pressure); if it lasts, "
+        "stop the VMs and restart paravaned, which costs those that run their adapter",
+        text);
+  } else {
+    log::warn("{}", text);
+  }
+  if (events == nullptr) return;
+  events->add({.type = news.is_held ? "worker.held" : "worker.turns",
+               .severity = news.is_held ? model::Severity::kError : model::Severity::kWarning,
+               .fields = {{"seconds", fmt::format("{:.0f}", seconds)}},
+               .text = text});
+}
+
+worker::WorkerConfig worker_config(const settings::Config& config, api::EventLog* events) {
   return {.spin = spin_mode(config.worker.spin),
           .spin_for = config.worker.spin_for,
           .turn = {.share = config.worker.turn},
           .cpu = config.worker.cpu,
           .stall = {.every = config.debug.stall_every,
                     .longest = config.debug.stall_for,
-                    .seed = config.debug.stall_seed}};
+                    .seed = config.debug.stall_seed},
+          .on_held = [events](const worker::TurnNews& news) { tell_held(news, events); }};
 }
 
 }  // namespace
@@ -48,7 +72,7 @@ model::ApiResult<std::unique_ptr<Host>> Host::start(HostConfig config,
   if (auto locked = host->lock_directories(); !locked) return std::unexpected(locked.error());
   remove_stale_sockets(host->config_.config.vfio_user.socket_dir);
   if (auto opened = host->open_store(); !opened) return std::unexpected(opened.error());
-  auto worker = worker::Worker::start(worker_config(host->config_.config));
+  auto worker = worker::Worker::start(worker_config(host->config_.config, host->config_.events));
   if (!worker) return model::refuse(model::ApiErrorCode::kInternal, worker.error().message);
   host->worker_ = std::move(*worker);
   std::random_device random;
@@ -204,7 +228,7 @@ void Host::bring_back(Vm& vm) {
     vm.problems[adapter.number] = made.error().message;
     const model::AdapterName name{vm.spec.name, adapter.number};
     tell_failed(name, made.error().message);
-    log::error("{}: {}", to_string(name), made.error().message);
+    changes_.error("{}: {}", to_string(name), made.error().message);
   }
 }
 
@@ -245,6 +269,10 @@ model::ApiResult<void> Host::make_port(const model::VmSpec& spec,
   if (error.code == Errc::kResourceExhausted) {
     return model::refuse(model::ApiErrorCode::kLimitReached, std::move(message),
                          "Take an adapter away first.");
+  }
+  if (is_out_of_descriptors(error.message)) {
+    return model::refuse(model::ApiErrorCode::kSocket, std::move(message),
+                         std::string(kRaiseDescriptorLimit));
   }
   return model::refuse(
       model::ApiErrorCode::kSocket, std::move(message),

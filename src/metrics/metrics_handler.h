@@ -14,6 +14,7 @@
 #include "base/mutex.h"
 #include "metrics/metrics_snapshot.h"
 #include "model/cluster.h"
+#include "worker/turn_watch.h"
 
 namespace paravane::metrics {
 
@@ -39,6 +40,7 @@ struct MetricsParts {
   model::ClusterManagement& cluster;
   const api::EventLog& events;
   const RequestCounts& requests;
+  const worker::TurnState* turns = nullptr;  // null: nobody looks whether the worker turns
 };
 
 class MetricsHandler final : public api::RequestHandler {

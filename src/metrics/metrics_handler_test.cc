@@ -52,8 +52,12 @@ class MetricsHandlerTest : public testing::Test {
   FakeManagement management_;
   api::EventLog events_{"b0"};
   RequestCounts counts_;
-  MetricsHandler handler_{
-      {.source = source_, .cluster = cluster_, .events = events_, .requests = counts_}};
+  worker::TurnState turns_;
+  MetricsHandler handler_{{.source = source_,
+                           .cluster = cluster_,
+                           .events = events_,
+                           .requests = counts_,
+                           .turns = &turns_}};
   api::ApiHandler api_{management_};
   ObservedApi observed_{api_, handler_, counts_};
 };
@@ -90,6 +94,20 @@ TEST_F(MetricsHandlerTest, TheApiHasThePageBesideItsOwnAndCountsWhatItAnswers) {
   observed_.handle({.method = "GET", .path = "/nothing"});
   EXPECT_EQ(counts_.by_status(), (std::map<int, std::uint64_t>{{200, 2}, {404, 1}}));
   EXPECT_THAT(get("/metrics").body, HasSubstr("paravane_api_requests_total{code=\"404\"} 1"));
+}
+
+TEST_F(MetricsHandlerTest, SaysThatTheWorkerIsHeldWithoutAskingIt) {
+  source_.fault = model::ApiError{.code = model::ApiErrorCode::kBusy, .message = "no answer"};
+  turns_.is_held = true;
+  turns_.holds = 3;
+  const api::ApiResponse page = get(kMetricsPath);
+  EXPECT_EQ(page.status, 200);
+  EXPECT_THAT(page.body, HasSubstr("\nparavane_worker_held 1\n"));
+  EXPECT_THAT(page.body, HasSubstr("\nparavane_worker_holds_total 3\n"));
+}
+
+TEST_F(MetricsHandlerTest, SaysThatTheWorkerTurns) {
+  EXPECT_THAT(get(kMetricsPath).body, HasSubstr("\nparavane_worker_held 0\n"));
 }
 
 }  // namespace

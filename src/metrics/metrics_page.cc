@@ -215,4 +215,13 @@ std::string print_metrics(const MetricsPageParts& parts) {
   return families.print();
 }
 
+std::string print_turns(const worker::TurnState& turns) {
+  FamilySet families;
+  families.gauge("paravane_worker_held", "1: the worker has not turned for 5 s", {},
+                 turns.is_held ? 1 : 0);
+  families.counter("paravane_worker_holds_total", "Times it was held for 5 s or longer", {},
+                   number(turns.holds));
+  return families.print();
+}
+
 }  // namespace paravane::metrics

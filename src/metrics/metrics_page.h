@@ -9,6 +9,7 @@
 #include "api/event_log.h"
 #include "metrics/metrics_snapshot.h"
 #include "model/cluster.h"
+#include "worker/turn_watch.h"
 
 namespace paravane::metrics {
 
@@ -23,5 +24,7 @@ struct MetricsPageParts {
   const std::map<int, std::uint64_t>& api_requests;  // by HTTP status
 };
 std::string print_metrics(const MetricsPageParts& parts);
+// The part of a page that is there while the worker, which has all else, does not turn.
+std::string print_turns(const worker::TurnState& turns);
 
 }  // namespace paravane::metrics

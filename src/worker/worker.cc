@@ -54,17 +54,26 @@ Result<std::unique_ptr<Worker>> Worker::start(const WorkerConfig& config) {
 Worker::Worker(const WorkerConfig& config, std::unique_ptr<EventLoop> loop)
     : config_(config),
       loop_(std::move(loop)),
-      mailbox_([this] { loop_->wake(); }),
+      mailbox_([this] {
+        loop_->wake();
+        turns_.expect();
+      }),
       schedule_(config.turn, read_clock, read_processor_time),
       spin_(config.spin, config.spin_for, usable_processors()),
       stall_(config.stall),
-      thread_([this] { run(); }) {}
+      thread_([this] { run(); }) {
+  if (config_.on_held) {
+    watch_.emplace(
+        turns_, config_.held_after, [this] { return mailbox_.waiting(); }, config_.on_held);
+  }
+}
 
 Worker::~Worker() {
   // A message, since the wake alone may be used up by a look at the sockets.
   mailbox_.post([this] { stopping_ = true; });
   mailbox_.close();
   thread_.join();
+  watch_.reset();
 }
 
 void Worker::prepare_thread() const {
@@ -87,6 +96,7 @@ void Worker::run() {
     look_at_sockets(schedule_.time());
     const bool worked = schedule_.round();
     counters_.rounds.add();
+    turns_.turned();
     if (worked) counters_.busy_rounds.add();
     stall_for_test(schedule_.time());
     rest(schedule_.time(), worked);
@@ -112,9 +122,11 @@ void Worker::rest(Instant now, bool worked) {
   counters_.sleeps.add();
   std::optional<Duration> wait;
   if (rest.until != kNever) wait = std::max(rest.until - now, Duration::zero());
-  const Result<int> ran = loop_->poll(wait);
-  if (!ran) log::error("worker: {}", ran.error().message);
-  next_socket_look_ = {};
+  turns_.falls_asleep();
+  const Status slept = loop_->wait(wait);
+  turns_.wakes_up();
+  if (!slept) complaints_.error(now, "worker: {}", slept.error().message);
+  next_socket_look_ = {};  // what woke us is looked at first
 }
 
 void Worker::stall_for_test(Instant now) {

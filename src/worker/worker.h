@@ -15,10 +15,13 @@
 
 #include "base/counter.h"
 #include "base/event_loop.h"
+#include "base/limited_log.h"
 #include "base/mailbox.h"
 #include "base/result.h"
 #include "worker/spin_policy.h"
+#include "worker/turn_count.h"
 #include "worker/turn_schedule.h"
+#include "worker/turn_watch.h"
 #include "worker/worker_stall.h"
 
 namespace paravane::worker {
@@ -29,6 +32,10 @@ struct WorkerConfig {
   TurnLimits turn{};
   std::optional<unsigned> cpu{};  // bound to it
   StallConfig stall{};
+  // Told when it has not turned for that long, and when it turns again; on a thread of its own.
+  // Empty: nobody wants to know.
+  TurnWatch::Tell on_held{};
+  Duration held_after = std::chrono::seconds(5);
 };
 
 struct WorkerCounters {
@@ -55,6 +62,8 @@ class Worker {
   auto ask(Function function) {
     return mailbox_.ask(std::move(function), kAskLimit);
   }
+  // Null: nobody wants to know.
+  const TurnState* turn_state() const { return watch_ ? &watch_->state() : nullptr; }
 
   // ---- Worker thread only: from messages and tenants ----
   EventLoop& loop() { return *loop_; }
@@ -78,8 +87,11 @@ class Worker {
   SpinPolicy spin_;
   WorkerStall stall_;
   WorkerCounters counters_;
+  LimitedLog complaints_;
   Instant next_socket_look_{};
   bool stopping_ = false;  // worker thread
+  TurnCount turns_;
+  std::optional<TurnWatch> watch_;
   std::thread thread_;     // last: starts when everything else is there
 };
 

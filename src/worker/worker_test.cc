@@ -8,6 +8,7 @@
 #include <memory>
 #include <thread>
 
+#include "testing/wait_until.h"
 #include "worker/fake_tenant.h"
 
 namespace paravane::worker {
@@ -41,6 +42,22 @@ TEST(Worker, SleepsWhenNobodyWantsATurn) {
   ASSERT_TRUE(before && after);
   EXPECT_LE(*after - *before, 20u) << "rounds are made for the two questions alone";
   worker->ask([&] { return worker->schedule().remove(idle), true; });
+}
+
+TEST(Worker, ToldThatItIsHeldAndThatItGoesOn) {
+  std::atomic<int> held{0};
+  std::atomic<int> went_on{0};
+  const auto worker = start({.on_held = [&](const TurnNews& news) {
+                               ++(news.is_held ? held : went_on);
+                             },
+                             .held_after = 2 * kTurnLook});
+  std::atomic<bool> let_go = false;
+  worker->post([&] { wait_until([&] { return let_go.load(); }); });
+  wait_until([&] { return held == 1; });
+  EXPECT_TRUE(worker->turn_state()->is_held);
+  let_go = true;
+  wait_until([&] { return went_on == 1; });
+  EXPECT_FALSE(worker->turn_state()->is_held);
 }
 
 TEST(Worker, WakesUpWhenATurnIsDue) {

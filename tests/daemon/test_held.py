@@ -46,6 +46,9 @@ class HeldWorker(DaemonTest):
                 return int(thread)
         raise AssertionError("no thread is called worker")
 
+    def metrics(self):
+        return self.http(b"GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").decode()
+
     def sockets(self):
         return sorted(path.name for path in self.vms.glob("*.sock"))
 
@@ -71,6 +74,21 @@ class HeldWorker(DaemonTest):
         self.cli("vm", "add", "ghost")
         self.cli("vm", "remove", "good")
         self.assert_whole(["ghost"])
+
+    def test_it_is_told_and_told_again_when_it_goes_on(self):
+        worker = self.worker(self.start())
+        self.cli("vm", "add", "good")
+        self.assertIn("paravane_worker_held 0", self.metrics())
+        with Held(worker):
+            self.refused(1, "vm", "add", "ghost")
+            wait_for(lambda: "worker.held" in self.cli("events").stdout, "it to be told")
+            self.assertIn("paravane_worker_held 1", self.metrics())
+            self.assertIn("the worker has not turned for 5 s: no VM's RDMA goes on", self.log_text())
+        wait_for(lambda: "worker.turns" in self.cli("events").stdout, "it to be told")
+        self.assertIn("the worker turns again, after ", self.log_text())
+        self.assertIn("paravane_worker_held 0", self.metrics())
+        self.assertIn("paravane_worker_holds_total 1", self.metrics())
+        self.assert_whole(["good"])
 
     def test_an_adapter_that_is_taken_out_meanwhile_is_out_afterwards(self):
         worker = self.worker(self.start())
