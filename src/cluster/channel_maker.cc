@@ -14,7 +14,6 @@
 #include <cstring>
 #include <utility>
 
-#include "base/log.h"
 #include "cluster/tls_context.h"
 #include "transport/tcp/tls_stream.h"
 
@@ -49,14 +48,12 @@ const char* kind_of(const ChannelMakerConfig& config) {
   return config.seals_payload ? "sealed" : "sealed, but for long payload";
 }
 
-void send_at_once(int socket) {
+// False: short messages may wait behind long ones.
+bool send_at_once(int socket) {
   const int on = 1;
-  if (::setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on) == 0 &&
-      ::setsockopt(socket, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &kMostUnsent, sizeof kMostUnsent) == 0) {
-    return;
-  }
-  log::warn("channel: short messages may wait behind long ones: setsockopt: {}",
-            std::strerror(errno));
+  return ::setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on) == 0 &&
+         ::setsockopt(socket, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &kMostUnsent, sizeof kMostUnsent) ==
+             0;
 }
 
 }  // namespace
@@ -114,8 +111,9 @@ void ChannelMaker::run() {
     if (mailbox_->waiting()) continue;
     std::optional<Duration> wait;
     if (next != kNever) wait = std::max(next - now(), Duration::zero());
-    if (const Result<int> ran = loop_->poll(wait); !ran)
-      log::error("channels: {}", ran.error().message);
+    if (const Result<int> ran = loop_->poll(wait); !ran) {
+      complaints_.error(now(), "channels: {}", ran.error().message);
+    }
   }
 }
 
@@ -123,7 +121,7 @@ void ChannelMaker::set_credentials(ChannelCredentials credentials) {
   mailbox_->post([this, credentials = std::move(credentials)] {
     auto made =
         TlsContext::create(credentials.identity, credentials.authority, protocol_of(config_));
-    if (!made) return log::error("channels: {}", made.error().message);
+    if (!made) return complaints_.error(now(), "channels: {}", made.error().message);
     tls_ = std::move(*made);
   });
 }
@@ -131,7 +129,7 @@ void ChannelMaker::set_credentials(ChannelCredentials credentials) {
 void ChannelMaker::set_listener(UniqueFd listener) {
   mailbox_->post([this, shared = std::make_shared<UniqueFd>(std::move(listener))] {
     const Status opened = door_.open(std::move(*shared));
-    if (!opened) log::error("channels: {}", opened.error().message);
+    if (!opened) complaints_.error(now(), "channels: {}", opened.error().message);
   });
 }
 
@@ -170,9 +168,7 @@ void ChannelMaker::on_lost(const std::string& name, std::uint64_t number,
 }
 
 void ChannelMaker::turn_away(const std::string& reason) {
-  if (const auto kept_back = turned_away_.allow(now())) {
-    log::warn("channels: somebody was turned away: {}{}", reason, kept_back_note(*kept_back));
-  }
+  turned_away_.warn(now(), "channels: somebody was turned away: {}", reason);
 }
 
 // Each problem of a host is named once, until there was a channel for a while: one that
@@ -186,7 +182,7 @@ void ChannelMaker::on_problem(const std::string& name, const std::string& proble
   const bool is_new = host.named.size() < kMostNamed && host.named.insert(problem).second;
   if (!gone && !is_new) return;
   host.told = false;
-  log::warn("host {}: no channel: {}", name, problem);
+  comings_and_goings_.warn(now(), "host {}: no channel: {}", name, problem);
 }
 
 void ChannelMaker::dial_who_is_due(Instant time) {
@@ -218,7 +214,10 @@ void ChannelMaker::on_knock(UniqueFd socket) {
 }
 
 void ChannelMaker::begin(UniqueFd socket, const std::string& dialed) {
-  send_at_once(socket.get());
+  if (!send_at_once(socket.get())) {
+    complaints_.warn(now(), "channel: short messages may wait behind long ones: setsockopt: {}",
+                     std::strerror(errno));
+  }
   const int fd = socket.get();
   auto tls = tls_->make(fd, !dialed.empty());
   if (!tls) return on_failed(dialed, tls.error().message);
@@ -302,7 +301,7 @@ void ChannelMaker::finish(std::unique_ptr<Handshake> handshake) {
   host.connected = true;
   host.since = now();
   if (!std::exchange(host.told, true)) {
-    log::info("host {}: channel {}", identity->host, kind_of(config_));
+    comings_and_goings_.info(now(), "host {}: channel {}", identity->host, kind_of(config_));
   }
   if (events_.changed) events_.changed(identity->host, "");
   events_.made(std::move(made));

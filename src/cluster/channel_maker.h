@@ -25,7 +25,7 @@
 #include "base/doorway.h"
 #include "base/event_loop.h"
 #include "base/instant.h"
-#include "base/log_limit.h"
+#include "base/limited_log.h"
 #include "base/mailbox.h"
 #include "base/result.h"
 #include "base/timers.h"
@@ -138,7 +138,9 @@ class ChannelMaker {
   std::shared_ptr<const TlsContext> tls_;
   std::map<std::string, Host> hosts_;
   std::map<int, std::unique_ptr<Handshake>> handshakes_;
-  LogLimit turned_away_;
+  LimitedLog turned_away_;
+  LimitedLog complaints_;
+  LimitedLog comings_and_goings_{std::chrono::seconds(10), 20};  // there are many hosts
   std::uint64_t made_ = 0;
   bool stopping_ = false;
   std::thread thread_;  // last: starts when everything else is there

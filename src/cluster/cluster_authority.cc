@@ -235,10 +235,8 @@ DoorAnswer ClusterAuthority::answer(const std::optional<authority::Peer>& peer,
     return refusal(fmt::format("host {} has the authority and does not ask at its door", host));
   }
   if (!book_.members.is_member(host, peer->key)) {
-    if (const auto kept_back = refused_keys_.allow(std::chrono::steady_clock::now())) {
-      log::warn("cluster: what was host {} before came to the door and was refused{}", host,
-                kept_back_note(*kept_back));
-    }
+    refused_keys_.warn(std::chrono::steady_clock::now(),
+                       "cluster: what was host {} before came to the door and was refused", host);
     return refusal(
         fmt::format("another machine is host {} now, and this one is no member any more", host));
   }
@@ -250,10 +248,8 @@ DoorAnswer ClusterAuthority::answer(const std::optional<authority::Peer>& peer,
 DoorAnswer ClusterAuthority::join(const DoorRequest& request, Seconds now) {
   const auto host = book_.tokens.check(request.token_id, request.secret, now);
   if (!host) {
-    if (const auto kept_back = refused_joins_.allow(std::chrono::steady_clock::now())) {
-      log::warn("cluster: a join was refused: {}{}", host.error().message,
-                kept_back_note(*kept_back));
-    }
+    refused_joins_.warn(std::chrono::steady_clock::now(), "cluster: a join was refused: {}",
+                        host.error().message);
     return refusal(host.error().message);
   }
   if (is_full()) {
@@ -269,7 +265,8 @@ DoorAnswer ClusterAuthority::join(const DoorRequest& request, Seconds now) {
   const inventory::EtcdAccess access = root_access();
   inventory::EtcdClient root(access, config_.open);
   if (Status in = inventory::admit_host(root, *host, *password, false); !in) {
-    log::error("cluster: host {} cannot be let in: {}", *host, in.error().message);
+    refused_joins_.error(std::chrono::steady_clock::now(), "cluster: host {} cannot be let in: {}",
+                         *host, in.error().message);
     return refusal("the authority cannot reach etcd now", authority::kTryAgain);
   }
   authority::MemberBook members = book_.members;
@@ -278,8 +275,9 @@ DoorAnswer ClusterAuthority::join(const DoorRequest& request, Seconds now) {
   const std::string name = inventory::member_document(*host);
   const Status told = write_as_root(root, {{.key = name, .value = documents.at(name)}});
   if (!told) {
-    log::error("cluster: host {} cannot be let in, the others cannot be told: {}", *host,
-               told.error().message);
+    refused_joins_.error(std::chrono::steady_clock::now(),
+                         "cluster: host {} cannot be let in, the others cannot be told: {}", *host,
+                         told.error().message);
     return refusal("the authority cannot tell the others now", authority::kTryAgain);
   }
   book_.tokens.burn(request.token_id);
@@ -374,7 +372,8 @@ DoorAnswer ClusterAuthority::log_in(const std::string& host, Seconds now) {
     return refusal("the authority cannot reach etcd now", authority::kTryAgain);
   }
   logins_[host] = now;
-  log::info("cluster: host {} has another password for etcd", host);
+  news_of_hosts_.info(std::chrono::steady_clock::now(),
+                      "cluster: host {} has another password for etcd", host);
   DoorAnswer answer;
   answer.host = host;
   answer.etcd = config_.membership.etcd;
@@ -398,7 +397,7 @@ Status ClusterAuthority::remove(const std::string& host) {
   book_.curbed.erase(host);
   if (Status saved = save(members); !saved) return saved;  // and it can be taken out again
   book_.members = std::move(members);
-  log::info("cluster: host {} has left", host);
+  news_of_hosts_.info(std::chrono::steady_clock::now(), "cluster: host {} has left", host);
   return {};
 }
 

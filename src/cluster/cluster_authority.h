@@ -21,7 +21,7 @@
 
 #include "authority/certificate.h"
 #include "authority/door_message.h"
-#include "base/log_limit.h"
+#include "base/limited_log.h"
 #include "cluster/authority_book.h"
 #include "cluster/cluster_files.h"
 #include "inventory/etcd_client.h"
@@ -136,8 +136,11 @@ class ClusterAuthority {
   std::string fingerprint_;
   AuthorityBook book_;
   std::map<std::string, authority::Seconds> logins_;  // of members, the last of each
-  LogLimit refused_joins_;
-  LogLimit refused_keys_;
+  LimitedLog refused_joins_;
+  LimitedLog refused_keys_;
+  LimitedLog news_of_hosts_{std::chrono::seconds(10), 20};
+  LimitedLog etcd_differs_;
+  LimitedLog room_{std::chrono::minutes(10), 6};
 };
 
 // How etcd is reached by this host's own user.

@@ -5,7 +5,6 @@
 #include <optional>
 #include <utility>
 
-#include "base/log.h"
 #include "cluster/cluster_service.h"
 
 namespace paravane::cluster {
@@ -75,7 +74,7 @@ void ClusterService::open_door() {
   next_door_ = now() + kDoorAgain;
   auto listener = dialer_.listen_and_wait(membership_->door);
   if (!listener) {
-    log::error("cluster: no host can join: {}", listener.error().message);
+    no_door_.error(now(), "cluster: no host can join: {}", listener.error().message);
     return;
   }
   door_ = std::make_unique<JoinDoor>(

@@ -80,9 +80,7 @@ bool ClusterService::compare_with_book() {
   }
   set_problem(same.error().message);
   if (same.error().code == Errc::kIo) return false;  // etcd is away, or starts
-  if (const auto kept_back = not_compared_.allow(now())) {
-    log::warn("cluster: {}{}", same.error().message, kept_back_note(*kept_back));
-  }
+  not_compared_.warn(now(), "cluster: {}", same.error().message);
   return false;
 }
 
@@ -125,9 +123,10 @@ Instant ClusterService::ask_for_password() {
   set_problem({});
   membership_->etcd_password = answer->etcd_password;
   if (Status kept = save_membership(paths_, *membership_); !kept) {
-    log::warn("cluster: this host's new password for etcd is not kept: {}", kept.error().message);
+    not_kept_.warn(now(), "cluster: this host's new password for etcd is not kept: {}",
+                   kept.error().message);
   }
-  log::info("cluster: this host has another password for etcd");
+  not_compared_.info(now(), "cluster: this host has another password for etcd");
   member_->set_password(answer->etcd_password);
   return now();
 }
@@ -169,10 +168,7 @@ Instant ClusterService::keep_inventory() {
 
 void ClusterService::tell_kept(const Status& kept) {
   if (kept) return;
-  if (const auto kept_back = not_kept_.allow(now())) {
-    log::warn("cluster: a file is not kept: {}{}", kept.error().message,
-              kept_back_note(*kept_back));
-  }
+  not_kept_.warn(now(), "cluster: a file is not kept: {}", kept.error().message);
 }
 
 // With the inventory, whether it is reached or not.

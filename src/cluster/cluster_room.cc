@@ -5,7 +5,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/log.h"
 #include "cluster/cluster_service.h"
 
 namespace paravane::cluster {
@@ -34,7 +33,8 @@ Instant ClusterService::keep_room() {
     to_curb_.erase(host);
     next_curbing_ = now();
     forgiven_at_[host] = now() + kCurbed;
-    log::warn(
+    said_too_much_.warn(
+        now(),
         "cluster: host {} writes more into the inventory than a host needs, and writes no more for "
         "10 minutes; if it is not yours any more: paravane cluster remove {}",
         host, host);
@@ -71,9 +71,7 @@ Instant ClusterService::keep_room() {
 
 void ClusterService::tell_no_room(const Status& done) {
   if (done || done.error().code == Errc::kIo) return;  // it is away, which is told elsewhere
-  if (const auto kept_back = no_room_.allow(now())) {
-    log::warn("cluster: room in etcd: {}{}", done.error().message, kept_back_note(*kept_back));
-  }
+  no_room_.warn(now(), "cluster: room in etcd: {}", done.error().message);
 }
 
 }  // namespace paravane::cluster

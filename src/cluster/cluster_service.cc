@@ -378,7 +378,8 @@ void ClusterService::publish() {
                           .mark = kept_->seen().mark},
                          adapters_, gids);
   if (said.left_out > 0 && !std::exchange(says_too_much_, true)) {
-    log::warn(
+    lost_claims_.warn(
+        now(),
         "cluster: this host has more adapters and GIDs than the inventory takes of one: {} are not "
         "known to others; lower its VMs' quotas of GIDs",
         said.left_out);
@@ -416,10 +417,12 @@ void ClusterService::silence_next() {
   to_silence_.pop_front();
   const Status done = authority_->silence(host);
   if (done) {
-    log::warn("cluster: host {} said too much of itself, and all of it was taken away", host);
+    said_too_much_.warn(
+        now(), "cluster: host {} said too much of itself, and all of it was taken away", host);
   } else {
     to_silence_.push_back(host);
-    log::warn("cluster: host {} says too much of itself: {}", host, done.error().message);
+    said_too_much_.warn(now(), "cluster: host {} says too much of itself: {}", host,
+                        done.error().message);
   }
 }
 
@@ -432,10 +435,8 @@ void ClusterService::settle_members() {
   wants_settling_ = !settled;
   if (settled) return;
   next_settling_ = now() + kSettleAgain;
-  if (const auto kept_back = not_settled_.allow(now())) {
-    log::warn("cluster: the members' keys cannot be told to the others: {}{}",
-              settled.error().message, kept_back_note(*kept_back));
-  }
+  not_settled_.warn(now(), "cluster: the members' keys cannot be told to the others: {}",
+                    settled.error().message);
 }
 
 void ClusterService::tell_state() {
@@ -447,14 +448,14 @@ void ClusterService::tell_state() {
   if (listeners_.state) listeners_.state(now_so);
   if (now_so.connected) {
     away_.clear();
-    log::info("cluster: connected to the inventory");
+    comings_and_goings_.info(now(), "cluster: connected to the inventory");
   } else if (away_.size() < kMostReasons && away_.insert(now_so.problem).second) {
-    log::warn("cluster: the inventory is away: {}", now_so.problem);
+    comings_and_goings_.warn(now(), "cluster: the inventory is away: {}", now_so.problem);
   }
 }
 
 void ClusterService::tell_lost(const inventory::LostClaim& claim) {
-  log::warn("cluster: {} of this host does not count: {}", claim.key, claim.reason);
+  lost_claims_.warn(now(), "cluster: {} of this host does not count: {}", claim.key, claim.reason);
   if (listeners_.lost) listeners_.lost(claim);
 }
 

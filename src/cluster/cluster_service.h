@@ -22,7 +22,7 @@
 #include <vector>
 
 #include "authority/succession.h"
-#include "base/log_limit.h"
+#include "base/limited_log.h"
 #include "base/mailbox.h"
 #include "base/mutex.h"
 #include "cluster/cluster_authority.h"
@@ -255,7 +255,11 @@ class ClusterService final : public model::ClusterManagement {
   Instant next_silencing_{};
   bool wants_settling_ = false;  // the members' keys, in the book and in etcd
   Instant next_settling_{};
-  LogLimit not_settled_;
+  LimitedLog not_settled_;
+  LimitedLog no_door_{std::chrono::minutes(10)};
+  LimitedLog said_too_much_;
+  LimitedLog lost_claims_;
+  LimitedLog comings_and_goings_{std::chrono::seconds(10), 6};
   std::set<std::string> away_;  // reasons that were logged
   bool says_too_much_ = false;
   std::optional<KeptInventory> kept_;
@@ -283,9 +287,9 @@ class ClusterService final : public model::ClusterManagement {
   Instant next_curbing_{};
   Instant next_look_for_room_{};
   bool looks_again_ = false;
-  LogLimit no_room_;
-  LogLimit not_compared_;
-  LogLimit not_kept_;
+  LimitedLog no_room_;
+  LimitedLog not_compared_;
+  LimitedLog not_kept_;
 
   mutable Mutex mutex_;
   ClusterPicture shared_ GUARDED_BY(mutex_);

@@ -195,9 +195,9 @@ void ClusterFabric::on_made(const std::shared_ptr<cluster::MadeChannel>& made) {
                                             .send_key = made->send_key,
                                             .receive_key = made->receive_key,
                                             .seals_payload = config_.channel.seals_payload};
-  parts_.worker.post([ports = &ports_, config, made] {
+  parts_.worker.post([ports = &ports_, config, made, log = not_opened_] {
     if (const Status opened = ports->open_channel(config, std::move(made->stream)); !opened) {
-      log::error("channels: {}", opened.error().message);
+      log->error(std::chrono::steady_clock::now(), "channels: {}", opened.error().message);
     }
   });
   channels_.on_made(made->host, made->key);

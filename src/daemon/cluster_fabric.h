@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/endpoint.h"
+#include "base/limited_log.h"
 #include "cluster/channel_maker.h"
 #include "cluster/cluster_service.h"
 #include "cluster/cluster_watch.h"
@@ -88,6 +89,8 @@ class ClusterFabric final : public host::Channels {
   cluster::ClusterWatch watch_;
   cluster::MemberChannels channels_;
   std::unique_ptr<cluster::ChannelMaker> maker_;
+  // Channels that could not be opened; of the worker's thread.
+  std::shared_ptr<LimitedLog> not_opened_ = std::make_shared<LimitedLog>();
 };
 
 }  // namespace paravane::daemon

@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "api/vm_json.h"
-#include "base/log.h"
 #include "base/nearest_name.h"
 #include "base/version.h"
 #include "host/directory_lock.h"
@@ -44,7 +43,7 @@ model::ApiResult<model::VmStatus> Host::add_vm(const model::VmSpec& asked) {
   }
   const Vm& vm = vms_[spec.name] = {.spec = spec, .problems = {}};
   network_->apply();
-  log::info("{}: added, MAC {}, socket {}", spec.name, model::format_mac(*spec.adapters[0].mac),
+  changes_.info("{}: added, MAC {}, socket {}", spec.name, model::format_mac(*spec.adapters[0].mac),
             status_of(vm, {}).adapters[0].socket);
   tell_vm("vm.added", spec.name, fmt::format("vm {} was added", spec.name));
   tell_cluster();
@@ -140,14 +139,14 @@ model::ApiResult<void> Host::remove_vm(const std::string& name, bool force) {
     forget_impairments(name);
     network_->apply();
     tell_cluster();
-    log::info("{}: removed", name);
+    changes_.info("{}: removed", name);
     tell_vm("vm.removed", name, fmt::format("vm {} was removed", name));
     return {};
   }
   // It was attached a moment ago, or the worker hangs: it stays.
   auto again = store_->begin();
   if (!again || !again->insert(found->second.spec) || !again->commit()) {
-    log::error("{}: is still there but will be gone after a restart: the state cannot be written",
+    changes_.error("{}: is still there but will be gone after a restart: the state cannot be written",
                name);
   }
   if (!removed) return std::unexpected(removed.error());
@@ -231,7 +230,7 @@ model::ApiResult<void> Host::stop(bool force) {
                     fmt::join(attached, ", "));
     return vms_attached(std::move(attached), std::move(message));
   }
-  log::info("told to stop by an operator{}", force ? ", by force" : "");
+  changes_.info("told to stop by an operator{}", force ? ", by force" : "");
   on_stop_();
   return {};
 }

@@ -19,6 +19,7 @@
 #include "api/event_log.h"
 #include "base/instant.h"
 #include "cluster/cluster_service.h"
+#include "host/change_log.h"
 #include "host/channels.h"
 #include "host/directory_lock.h"
 #include "host/host_network.h"
@@ -288,6 +289,7 @@ class Host final : public model::Management, public metrics::MetricsSource {
   std::map<model::AdapterName, metrics::QpSeries> qp_series_;
   std::shared_ptr<const metrics::MetricsSnapshot> snapshot_;  // shared with who prints it
   Instant snapshot_at_{};
+  mutable ChangeLog changes_;
 };
 
 }  // namespace paravane::host

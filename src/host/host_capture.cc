@@ -7,7 +7,6 @@
 #include <chrono>
 #include <utility>
 
-#include "base/log.h"
 #include "host/host.h"
 #include "host/port_config.h"
 #include "host/refusals.h"
@@ -66,7 +65,7 @@ model::ApiResult<model::CaptureStatus> Host::start_capture(const model::CaptureS
   });
   if (!started) return worker_is_busy();
   captures_.emplace(capture->id(), capture);
-  log::warn("{}: what it sends and receives is captured for a client of the API", spec.vm);
+  changes_.warn("{}: what it sends and receives is captured for a client of the API", spec.vm);
   return capture->status();
 }
 
@@ -86,7 +85,7 @@ model::ApiResult<model::CaptureStatus> Host::end_capture(std::uint64_t id) {
   if (!ended) return worker_is_busy();
   model::CaptureStatus status = found->second->status();
   captures_.erase(found);
-  log::info("{}: the capture has ended", status.spec.vm);
+  changes_.info("{}: the capture has ended", status.spec.vm);
   return status;
 }
 

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "api/vm_json.h"
-#include "base/log.h"
 #include "device/limits.h"
 #include "host/host.h"
 #include "host/port_config.h"
@@ -80,7 +79,7 @@ model::ApiResult<model::VmStatus> Host::set_vm(const std::string& name,
   const model::VmSpec before = std::exchange(vm, {.spec = *changed, .problems = {}}).spec;
   network_->apply();
   tell_cluster();
-  log::info("{}: changed, hardware version {}, device version {}", name, changed->hw_version,
+  changes_.info("{}: changed, hardware version {}, device version {}", name, changed->hw_version,
             changed->version);
   tell_changed(before, *changed);
   return status_of(vm, {});
@@ -134,7 +133,7 @@ model::ApiResult<model::VmStatus> Host::add_adapter(const std::string& name,
   vm.spec = std::move(wider);
   network_->apply();
   tell_cluster();
-  log::info("{}: added, MAC {}", to_string(port), model::format_mac(*adapter->mac));
+  changes_.info("{}: added, MAC {}", to_string(port), model::format_mac(*adapter->mac));
   tell_adapter("adapter.added", port, "was added");
   return status_after_change(vm);
 }
@@ -166,13 +165,13 @@ model::ApiResult<model::VmStatus> Host::remove_adapter(const std::string& name,
     vm.problems.erase(number);
     network_->apply();
     tell_cluster();
-    log::info("{}: removed", to_string(port));
+    changes_.info("{}: removed", to_string(port));
     tell_adapter("adapter.removed", port, "was removed");
     return status_after_change(vm);
   }
   // It was attached a moment ago, or the worker hangs: it stays.
   if (!write(vm.spec)) {
-    log::error("{}: is still there but will be gone after a restart: the state cannot be written",
+    changes_.error("{}: is still there but will be gone after a restart: the state cannot be written",
                to_string(port));
   }
   if (!removed) return std::unexpected(removed.error());
@@ -193,7 +192,7 @@ model::ApiResult<model::VmStatus> Host::set_connected(const std::string& name, s
   const model::AdapterName port{name, number};
   worker_->post([this, port, connected] { ports_->set_connected(port, connected); });
   const char* what = connected ? "connected to" : "disconnected from";
-  log::info("{}: {} the switch", to_string(port), what);
+  changes_.info("{}: {} the switch", to_string(port), what);
   if (is_another) {
     tell_adapter(connected ? "adapter.connected" : "adapter.disconnected", port,
                  fmt::format("was {} the switch", what));

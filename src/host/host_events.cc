@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "api/vm_difference.h"
-#include "base/log.h"
 #include "host/host.h"
 
 namespace paravane::host {
@@ -46,7 +45,7 @@ void Host::tell_moved(const model::VmSpec& before, const model::VmSpec& after) c
     const std::string port = to_string(model::AdapterName{after.name, adapter.number});
     const std::string where =
         adapter.port_group.empty() ? "no port group" : "port group " + adapter.port_group;
-    log::info("{}: in {}", port, where);
+    changes_.info("{}: in {}", port, where);
     tell({.type = "adapter.moved",
           .fields = {{"vm", after.name},
                      {"adapter", std::to_string(adapter.number)},

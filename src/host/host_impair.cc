@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include "base/log.h"
 #include "host/host.h"
 #include "host/refusals.h"
 
@@ -37,7 +36,7 @@ model::ApiResult<model::ImpairmentStatus> Host::set_impairment(
                          fmt::format("there are {} impairments already", model::kMaxImpairments),
                          "Clear some with: paravane impair clear --vm NAME");
   }
-  log::warn(
+  changes_.warn(
       "{}: what it sends to {} is impaired until that is cleared: loss {}, delay {}, "
       "reorder {}, rnr {}, seed {}",
       impairment.vm, impairment.peer, model::format_share(impairment.loss_ppm),
@@ -56,7 +55,7 @@ model::ApiResult<void> Host::clear_impairments(const std::optional<std::string>&
   const auto cleared = worker_->ask([this, vm] { return ports_->impairments().clear(vm); });
   if (!cleared) return worker_is_busy();
   if (*cleared) {
-    log::info("{}: no impairments any more", vm.value_or("all VMs"));
+    changes_.info("{}: no impairments any more", vm.value_or("all VMs"));
     model::Event event{.type = "impairment.cleared",
                        .text = fmt::format("nothing that {} send{} is impaired any more",
                                            vm ? "vm " + *vm : "VMs", vm ? "s" : "")};

@@ -45,7 +45,7 @@ std::vector<model::LeftOut> Host::left_out() const {
 model::ApiResult<void> Host::remove_left_out_vm(const std::string& name) {
   const auto known = store_->find_left_out(model::kLeftOutVm, name);
   if (auto gone = store_->erase_left_out(*known); !gone) return gone;
-  log::info("{}: removed, which was left out", name);
+  changes_.info("{}: removed, which was left out", name);
   tell_vm("vm.removed", name, fmt::format("vm {} was removed", name));
   return {};
 }

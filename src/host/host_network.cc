@@ -7,7 +7,6 @@
 #include <ranges>
 #include <utility>
 
-#include "base/log.h"
 #include "base/nearest_name.h"
 #include "host/network_draft.h"
 #include "host/refusals.h"
@@ -36,10 +35,6 @@ class NothingToMake final : public privsep::SwitchMaker {
  private:
   privsep::SwitchReport report_;
 };
-
-void log_created(const model::PortGroup& group) {
-  log::info("port group {}: created, switch {}, VLAN {}", group.name, group.vds, group.vlan);
-}
 
 }  // namespace
 
@@ -83,20 +78,24 @@ void HostNetwork::take_own_name(const std::string& before) {
     if (member.empty()) continue;
     vds.hosts.insert_or_assign(own_name_, member.mapped());
     if (auto kept = inventory_.put_switch(vds); !kept) {
-      log::error("switch {} is not kept: {}", name, kept.error().message);
+      changes_.error("switch {} is not kept: {}", name, kept.error().message);
     }
   }
+}
+
+void HostNetwork::log_created(const model::PortGroup& group) {
+  changes_.info("port group {}: created, switch {}, VLAN {}", group.name, group.vds, group.vlan);
 }
 
 // For a start while etcd is away; the cluster has it anyway. What is told here has happened:
 // a draft may still be refused.
 void HostNetwork::keep(const model::Network& network) {
-  const auto tell = [](const model::ApiResult<void>& kept) {
-    if (!kept) log::error("switches of the cluster are not kept here: {}", kept.error().message);
+  const auto tell = [this](const model::ApiResult<void>& kept) {
+    if (!kept) changes_.error("switches of the cluster are not kept here: {}", kept.error().message);
   };
   for (const auto& [name, vds] : network.switches) {
     const auto old = network_.switches.find(name);
-    if (old == network_.switches.end()) log::info("switch {}: created", name);
+    if (old == network_.switches.end()) changes_.info("switch {}: created", name);
     if (old == network_.switches.end() || old->second != vds) tell(inventory_.put_switch(vds));
   }
   for (const auto& [name, group] : network.port_groups) {
@@ -108,12 +107,12 @@ void HostNetwork::keep(const model::Network& network) {
   }
   for (const auto& [name, group] : network_.port_groups) {
     if (network.port_groups.contains(name)) continue;
-    log::info("port group {}: deleted", name);
+    changes_.info("port group {}: deleted", name);
     tell(inventory_.erase_port_group(name));
   }
   for (const auto& [name, vds] : network_.switches) {
     if (network.switches.contains(name)) continue;
-    log::info("switch {}: deleted", name);
+    changes_.info("switch {}: deleted", name);
     tell(inventory_.erase_switch(name));
   }
 }
@@ -348,7 +347,7 @@ model::ApiResult<model::SwitchStatus> HostNetwork::create_switch(
     }
   }
   auto made = put(vds);
-  if (made && !view_) log::info("switch {}: created", vds.name);
+  if (made && !view_) changes_.info("switch {}: created", vds.name);
   return made;
 }
 
@@ -371,7 +370,7 @@ model::ApiResult<void> HostNetwork::delete_switch(const std::string& name) {
   if (auto kept = inventory_.erase_switch(name); !kept) return kept;
   network_.switches.erase(name);
   apply();
-  if (!view_) log::info("switch {}: deleted", name);
+  if (!view_) changes_.info("switch {}: deleted", name);
   return {};
 }
 

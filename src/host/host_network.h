@@ -18,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "host/change_log.h"
 #include "host/network_change.h"
 #include "host/switch_teller.h"
 #include "host/uplink_rules.h"
@@ -139,6 +140,7 @@ class HostNetwork final : public model::NetworkManagement {
   void take(privsep::SwitchReport report);
   void take_own_name(const std::string& before);
   void keep(const model::Network& network);
+  void log_created(const model::PortGroup& group);
   // What is damaged here is whole in the cluster, or not there any more.
   void mend_left_out(const model::Network& network);
   std::vector<model::LeftOut> left_out() const;  // switches and port groups
@@ -165,6 +167,7 @@ class HostNetwork final : public model::NetworkManagement {
   model::Network network_;
   privsep::SwitchReport report_;  // of the last time
   SwitchTeller teller_;
+  ChangeLog changes_;
 };
 
 }  // namespace paravane::host

@@ -4,7 +4,6 @@
 
 #include <utility>
 
-#include "base/log.h"
 #include "host/host_network.h"
 
 namespace paravane::host {
@@ -20,7 +19,7 @@ model::ApiResult<void> HostNetwork::delete_port_group(const std::string& name) {
   if (auto kept = inventory_.erase_port_group(name); !kept) return kept;
   network_.port_groups.erase(name);
   apply();
-  if (!view_) log::info("port group {}: deleted", name);
+  if (!view_) changes_.info("port group {}: deleted", name);
   return {};
 }
 

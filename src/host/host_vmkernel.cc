@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "api/vmkernel_json.h"
-#include "base/log.h"
 #include "base/nearest_name.h"
 #include "host/refusals.h"
 
@@ -303,7 +302,7 @@ model::ApiResult<void> HostVmkernel::remove_vmknic(const std::string& name) {
 
 void HostVmkernel::tell(const char* type, std::map<std::string, std::string> fields,
                         std::string text) const {
-  log::info("{}", text);
+  changes_.info("{}", text);
   if (!config_.tell) return;
   config_.tell({.type = type, .fields = std::move(fields), .text = std::move(text)});
 }

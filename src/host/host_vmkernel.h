@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "host/change_log.h"
 #include "host/channel_site.h"
 #include "host/host_network.h"
 #include "model/event.h"
@@ -82,6 +83,7 @@ class HostVmkernel final : public model::VmkernelManagement {
   model::SettingValues settings_;                 // that are not as they are by themselves
   bool pvrdma_enabled_ = false;
   ChannelSite told_;
+  mutable ChangeLog changes_;
 };
 
 }  // namespace paravane::host

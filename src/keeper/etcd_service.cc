@@ -15,9 +15,9 @@
 #include <chrono>
 #include <cstring>
 #include <thread>
+#include <utility>
 
 #include "base/endpoint.h"
-#include "base/log.h"
 #include "keeper/connect_rules.h"
 #include "settings/cluster_paths.h"
 
@@ -107,7 +107,7 @@ std::vector<std::string> EtcdService::command_line() const {
 }
 
 // In the child, where nothing may wait for a lock that another thread had.
-void EtcdService::become_etcd(char* const* arguments, pid_t keeper) const {
+void EtcdService::become_etcd(char* const* arguments, pid_t keeper, int log) const {
   std::array<char, 19> path{"PATH=/usr/bin:/bin"};
   std::array<char*, 2> environment = {path.data(), nullptr};
   ::setsid();  // it hears only of us when it is to end
@@ -122,6 +122,7 @@ void EtcdService::become_etcd(char* const* arguments, pid_t keeper) const {
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
   ::signal(SIGPIPE, SIG_DFL);
+  if (::dup2(log, STDOUT_FILENO) < 0 || ::dup2(log, STDERR_FILENO) < 0) ::_exit(kCannotRun);
   ::close_range(STDERR_FILENO + 1, ~0U, 0);
   ::execve(arguments[0], arguments, environment.data());
   ::_exit(kCannotRun);
@@ -136,16 +137,19 @@ void EtcdService::step(Instant now) {
   arguments.reserve(words.size() + 1);
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
+  UniqueFd log;
+  if (heard_) {
+    auto opened = heard_->open();
+    if (!opened) return log_.error(now, "etcd cannot be started: {}", opened.error().message);
+    log = std::move(*opened);
+  }
   const pid_t keeper = ::getpid();
   const pid_t child = ::fork();
-  if (child == 0) become_etcd(arguments.data(), keeper);
-  if (child < 0) {
-    log::error("etcd cannot be started: {}", std::strerror(errno));
-    return;
-  }
+  if (child == 0) become_etcd(arguments.data(), keeper, log ? log.get() : STDERR_FILENO);
+  if (child < 0) return log_.error(now, "etcd cannot be started: {}", std::strerror(errno));
   pid_ = child;
   started_ = now;
-  log::info("etcd runs as process {}", pid_);
+  log_.info(now, "etcd runs as process {}", pid_);
 }
 
 void EtcdService::look_for_end(Instant now) {
@@ -157,10 +161,10 @@ void EtcdService::look_for_end(Instant now) {
   if (now - started_ > kLongLife) pause_ = {};
   next_try_ = now + std::max(pause_, kFirstPause);
   if (WIFEXITED(status) && WEXITSTATUS(status) == kCannotRun) {
-    log::error("etcd cannot be run: is {} there (Debian: apt install etcd-server)?",
+    log_.error(now, "etcd cannot be run: is {} there (Debian: apt install etcd-server)?",
                config_.cluster.etcd_program.string());
   } else {
-    log::error("etcd has ended; it is started again");
+    log_.error(now, "etcd has ended; it is started again");
   }
 }
 

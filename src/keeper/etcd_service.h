@@ -9,10 +9,14 @@
 
 #include <sys/types.h>
 
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "base/event_loop.h"
 #include "base/instant.h"
+#include "base/limited_log.h"
+#include "keeper/etcd_log.h"
 #include "privsep/etcd_reach.h"
 #include "settings/config.h"
 #include "settings/engine_account.h"
@@ -28,6 +32,8 @@ class EtcdService {
   EtcdService(const EtcdService&) = delete;
   EtcdService& operator=(const EtcdService&) = delete;
 
+  // What it says goes to our log from its next start on. `loop` outlives us.
+  void hear_through(EventLoop& loop) { heard_.emplace(loop); }
   // Another reach is another start, at most one a second.
   void want(privsep::EtcdReach reach, Instant now);
   // Starts it if it is due.
@@ -39,7 +45,7 @@ class EtcdService {
  private:
   bool wanted() const { return reach_ != privsep::EtcdReach::kOff; }
   std::vector<std::string> command_line() const;
-  [[noreturn]] void become_etcd(char* const* arguments, pid_t keeper) const;
+  [[noreturn]] void become_etcd(char* const* arguments, pid_t keeper, int log) const;
   void end();
 
   settings::Config config_;
@@ -49,6 +55,8 @@ class EtcdService {
   Instant started_{};
   Instant next_try_{};
   Duration pause_{};
+  std::optional<EtcdLog> heard_;  // none: it has our standard error
+  LimitedLog log_;
 };
 
 }  // namespace paravane::keeper

@@ -46,9 +46,9 @@ Keeper::Keeper(pid_t engine, privsep::ProcessLink link, Notifier notifier, Setti
       link_(std::move(link)),
       notifier_(std::move(notifier)),
       settings_(std::move(settings)),
-      etcd_(settings_.config, settings_.account),
       local_switches_(std::move(switches)),
-      machine_(std::move(machine)) {}
+      machine_(std::move(machine)),
+      etcd_(settings_.config, settings_.account) {}
 
 ExitStatus Keeper::run() {
   if (Status watching = watch(); !watching) {
@@ -80,6 +80,7 @@ Status Keeper::watch() {
   auto loop = EventLoop::create();
   if (!loop) return std::unexpected(loop.error());
   loop_ = std::move(*loop);
+  etcd_.hear_through(*loop_);
   if (local_switches_) {
     switches_ = std::make_unique<SwitchFollower>(
         *loop_, std::move(local_switches_), !settings_.config.cluster.address.empty(),

@@ -65,10 +65,10 @@ class Keeper {
   privsep::ProcessLink link_;
   Notifier notifier_;
   Settings settings_;
-  EtcdService etcd_;
   std::unique_ptr<LocalSwitches> local_switches_;  // until watch()
   std::unique_ptr<privsep::MachineLooker> machine_;
   std::unique_ptr<EventLoop> loop_;
+  EtcdService etcd_;
   std::unique_ptr<SwitchFollower> switches_;  // null: nobody makes any
   std::unique_ptr<SocketMaker> sockets_;
   UniqueFd signals_;

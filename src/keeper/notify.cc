@@ -4,10 +4,10 @@
 #include <sys/un.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstddef>
 #include <cstring>
 
-#include "base/log.h"
 #include "base/unique_fd.h"
 
 namespace paravane::keeper {
@@ -23,7 +23,8 @@ void Notifier::send(const std::string& message) const {
   const auto* generic = reinterpret_cast<const sockaddr*>(&address);
   if (!fd ||
       ::sendto(fd.get(), message.data(), message.size(), MSG_NOSIGNAL, generic, length) < 0) {
-    log::warn("cannot tell the service manager our state: {}", std::strerror(errno));
+    log_.warn(std::chrono::steady_clock::now(), "cannot tell the service manager our state: {}",
+              std::strerror(errno));
   }
 }
 

@@ -6,6 +6,8 @@
 
 #include <string>
 
+#include "base/limited_log.h"
+
 namespace paravane::keeper {
 
 class Notifier {
@@ -21,6 +23,7 @@ class Notifier {
   void send(const std::string& message) const;
 
   std::string address_;
+  mutable LimitedLog log_;
 };
 
 }  // namespace paravane::keeper

@@ -65,8 +65,8 @@ void ServerImpl::on_listener_ready() {
   for (int i = 0; i < kAcceptsPerTurn && listening_; ++i) {
     Result<std::optional<UniqueFd>> next = listener_.accept();
     if (!next) {
-      log::error("{}: cannot accept a VMM: {}; trying again in a second", config_.name,
-                 next.error().message);
+      troubles_.error(now(), "{}: cannot accept a VMM: {}; trying again in a second", config_.name,
+                      next.error().message);
       pause_listening();
       return;
     }
@@ -117,7 +117,8 @@ void ServerImpl::accept_client(UniqueFd socket) {
   const int pid = pid_of_peer(socket.get());
   client_.emplace(std::move(socket), pid, *this);
   if (const Status started = client_->connection.start(); !started) {
-    log::error("{}: cannot serve the VMM (pid {}): {}", config_.name, pid, started.error().message);
+    troubles_.error(now(), "{}: cannot serve the VMM (pid {}): {}", config_.name, pid,
+                    started.error().message);
     client_.reset();
     return;
   }
@@ -203,7 +204,8 @@ void ServerImpl::note_attached() {
 
 void ServerImpl::warn_of_private_memory() {
   if (std::exchange(client_->warned_of_private_memory, true)) return;
-  log::error(
+  troubles_.error(
+      now(),
       "{}: guest memory came without a file descriptor, so the device cannot reach it; start QEMU "
       "with -object memory-backend-memfd,id=m0,size=SIZE,share=on -machine memory-backend=m0",
       config_.name);

@@ -16,7 +16,7 @@
 #include <optional>
 #include <string>
 
-#include "base/log_limit.h"
+#include "base/limited_log.h"
 #include "base/owner_thread.h"
 #include "base/turn_clock.h"
 #include "vfio_user/connection.h"
@@ -111,6 +111,7 @@ class ServerImpl final : public Server, private Connection::Owner {
   TimerId expiry_ = TimerId::kNone;
   bool listening_ = false;
 
+  LimitedLog troubles_;
   LogLimit refusals_of_clients_;
   LogLimit refusals_;
   LogLimit comings_and_goings_{std::chrono::seconds(10), 10};

@@ -4,7 +4,6 @@
 #include <chrono>
 #include <utility>
 
-#include "base/log.h"
 #include "text/pcapng.h"
 
 namespace paravane::worker {
@@ -109,9 +108,10 @@ Instant Captures::next_end() const {
 }
 
 bool Captures::turn(Instant now, verbs::Budget& /*budget*/) {
-  return std::erase_if(active_, [now](Active& active) {
+  return std::erase_if(active_, [this, now](Active& active) {
            if (active.capture->last_read() + kReaderTime > now) return false;
-           log::warn("{}: the capture has ended: nobody reads it", active.capture->spec().vm);
+           left_.warn(now, "{}: the capture has ended: nobody reads it",
+                      active.capture->spec().vm);
            stop(active);
            return true;
          }) > 0;

@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "base/limited_log.h"
 #include "base/turn_clock.h"
 #include "model/adapter_name.h"
 #include "model/capture.h"
@@ -102,6 +103,7 @@ class Captures final : public Tenant {
 
   const TurnClock& clock_;
   std::vector<Active> active_;
+  LimitedLog left_;  // captures without a reader
 };
 
 }  // namespace paravane::worker

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "base/log.h"
 #include "worker/port_metrics.h"
 #include "worker/port_report.h"
 
@@ -161,8 +160,8 @@ bool PortTable::remove(const std::vector<model::AdapterName>& names, bool force)
 
 void PortTable::remove_one(VmPort& port) {
   if (port.server().attached()) {
-    log::warn("{}: removed while VMM process {} is attached", port.name(),
-              port.server().peer_pid());
+    removals_.warn(worker_.schedule().time(), "{}: removed while VMM process {} is attached",
+                   port.name(), port.server().peer_pid());
   }
   worker_.schedule().remove(port);
   worker_.loop().unwatch(port.fd());

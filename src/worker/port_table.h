@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/event_signal.h"
+#include "base/limited_log.h"
 #include "fabric/directory.h"
 #include "model/adapter_name.h"
 #include "model/stats.h"
@@ -151,6 +152,7 @@ class PortTable final : private transport_tcp::LocalOwners {
   std::vector<bool> ids_used_;
   std::size_t next_id_ = 0;
   LeavingPorts leaving_;
+  LimitedLog removals_;
 };
 
 }  // namespace paravane::worker

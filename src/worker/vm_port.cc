@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "base/log.h"
 
 namespace paravane::worker {
 namespace {
@@ -98,7 +97,7 @@ bool VmPort::turn(Instant now, verbs::Budget& budget) {
   if (readable_) {
     readable_ = false;  // the worker's loop says so again while there is more
     const Result<int> ran = loop_->poll(Duration::zero());
-    if (!ran) log::error("{}: {}", name(), ran.error().message);
+    if (!ran) complaints_.error(now, "{}: {}", name(), ran.error().message);
     worked = ran && *ran > 0;
   }
   worked = timers_.run_due(now, kTimersPerTurn) > 0 || worked;

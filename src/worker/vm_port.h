@@ -13,6 +13,7 @@
 
 #include "base/event_loop.h"
 #include "base/event_signal.h"
+#include "base/limited_log.h"
 #include "base/socket_access.h"
 #include "base/timers.h"
 #include "base/turn_clock.h"
@@ -112,6 +113,7 @@ class VmPort final : public Tenant {
   std::unique_ptr<device::PvrdmaDevice> device_;
   bool on_transport_ = false;
   std::unique_ptr<vfio_user::Server> server_;  // none: the port leaves
+  LimitedLog complaints_;
 };
 
 }  // namespace paravane::worker

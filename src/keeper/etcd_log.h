@@ -1,0 +1,52 @@
+// EtcdLog: what etcd says on its standard error, in our log: a few lines in ten seconds, each
+// cut to a length and without characters that are not printable. Nothing is made of what they
+// say, since other hosts and strangers can cause them.
+//
+// Keeper's thread.
+
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <string>
+
+#include "base/event_loop.h"
+#include "base/instant.h"
+#include "base/limited_log.h"
+#include "base/result.h"
+#include "base/unique_fd.h"
+
+namespace paravane::keeper {
+
+class EtcdLog {
+ public:
+  static constexpr std::size_t kLongest = 512;  // bytes of a line that are passed on
+  static constexpr unsigned kLines = 5;         // in ten seconds
+  using Clock = std::function<Instant()>;
+
+  // `loop` outlives us.
+  explicit EtcdLog(EventLoop& loop, Clock clock = std::chrono::steady_clock::now);
+  ~EtcdLog();
+  EtcdLog(const EtcdLog&) = delete;
+  EtcdLog& operator=(const EtcdLog&) = delete;
+
+  // The end for an etcd to write to; what the one before wrote has been heard. Errors: kIo.
+  Result<UniqueFd> open();
+  // What is there, and no more: the etcd that wrote it has ended.
+  void close();
+
+ private:
+  // False: there is nothing, or nobody writes any more.
+  bool read();
+  void take(char character);
+  void say();
+
+  EventLoop& loop_;
+  const Clock clock_;
+  UniqueFd from_etcd_;
+  std::string line_;
+  bool is_cut_ = false;
+  LimitedLog log_{std::chrono::seconds(10), kLines};
+};
+
+}  // namespace paravane::keeper
