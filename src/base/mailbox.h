@@ -3,13 +3,16 @@
 //
 // A message is a function that the owner thread runs. ask() waits for what it returns; for
 // it to begin it waits a bounded time, after which it will not run any more. So an asker
-// always knows whether it ran.
+// always knows whether it ran. When there is no memory for one, it ends there: whoever asked has
+// the exception, one that was posted is counted (deliver()), and those after it run.
 
 #pragma once
 
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <cstddef>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -18,6 +21,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/memory_shortage.h"
 #include "base/mutex.h"
 
 namespace paravane {
@@ -29,7 +33,7 @@ class Mailbox {
   // `wake` is called after each post, from the poster's thread.
   explicit Mailbox(std::function<void()> wake) : wake_(std::move(wake)) {}
 
-  // Any thread. False: closed, the message is dropped.
+  // Any thread. False: closed, the message is dropped. Throws std::bad_alloc.
   bool post(Message message) {
     {
       const MutexLock lock(mutex_);
@@ -42,29 +46,41 @@ class Mailbox {
   }
 
   // Any thread but the owner's. nullopt: closed, or not begun within `limit`; the function
-  // has not run then and never will. One that has begun is waited for.
+  // has not run then and never will. One that has begun is waited for. What it throws is thrown
+  // here.
   template <typename Function>
   auto ask(Function function, std::chrono::milliseconds limit)
       -> std::optional<std::invoke_result_t<Function>> {
     using Answer = std::invoke_result_t<Function>;
     // Shared: the asker may give up before the owner answers.
     auto slot = std::make_shared<Slot<Answer>>();
-    const bool posted = post([slot, function = std::move(function)]() mutable {
-      if (slot->begin()) slot->set(function());
+    const bool posted = post([this, slot, function = std::move(function)]() mutable {
+      if (!slot->begin()) return;
+      try {
+        slot->set(function());
+      } catch (...) {
+        ++failed_;
+        slot->set_failure(std::current_exception());
+      }
     });
     return posted ? slot->wait(limit) : std::nullopt;
   }
 
-  // Owner thread: runs what is there. One relaxed load when there is nothing.
-  void deliver() {
-    if (!waiting_.load(std::memory_order_acquire)) return;
+  // Owner thread: runs what is there. One relaxed load when there is nothing. Returns for how many
+  // there was no memory, asked or posted.
+  std::size_t deliver() {
+    if (!waiting_.load(std::memory_order_acquire)) return 0;
     std::vector<Message> batch;
     {
       const MutexLock lock(mutex_);
       batch.swap(messages_);
       waiting_.store(false, std::memory_order_relaxed);
     }
-    for (const Message& message : batch) message();
+    failed_ = 0;
+    for (const Message& message : batch) {
+      if (!runs_in_memory(message)) ++failed_;
+    }
+    return failed_;
   }
 
   // Owner thread: look before going to sleep; the wake for a message may have
@@ -97,12 +113,22 @@ class Mailbox {
       answered_.notify_one();
     }
 
+    void set_failure(std::exception_ptr failure) {
+      {
+        const std::lock_guard lock(mutex_);
+        failure_ = std::move(failure);
+      }
+      answered_.notify_one();
+    }
+
     // ---- The asker ----
     std::optional<Answer> wait(std::chrono::milliseconds limit) {
       std::unique_lock lock(mutex_);
-      answered_.wait_for(lock, limit, [this] { return answer_.has_value(); });
+      const auto is_done = [this] { return answer_.has_value() || failure_ != nullptr; };
+      answered_.wait_for(lock, limit, is_done);
       called_off_ = !begun_;
-      if (begun_) answered_.wait(lock, [this] { return answer_.has_value(); });
+      if (begun_) answered_.wait(lock, is_done);
+      if (failure_) std::rethrow_exception(failure_);
       return std::move(answer_);
     }
 
@@ -110,12 +136,14 @@ class Mailbox {
     std::mutex mutex_;
     std::condition_variable answered_;
     std::optional<Answer> answer_;
+    std::exception_ptr failure_;
     bool begun_ = false;
     bool called_off_ = false;
   };
 
   std::function<void()> wake_;
   std::atomic<bool> waiting_{false};
+  std::size_t failed_ = 0;  // of the batch; of the owner thread
   Mutex mutex_;
   std::vector<Message> messages_ GUARDED_BY(mutex_);
   bool closed_ GUARDED_BY(mutex_) = false;

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <memory>
+#include <new>
 #include <string>
 #include <thread>
 
@@ -59,6 +62,31 @@ TEST(Mailbox, WhatHasNotBegunInTimeNeverRuns) {
   EXPECT_FALSE(mailbox.ask([value] { return ++*value; }, milliseconds(1)));
   mailbox.deliver();
   EXPECT_EQ(*value, 0);
+}
+
+TEST(Mailbox, WhoAskedHasTheExceptionAndTheOwnerGoesOn) {
+  Mailbox mailbox([] {});
+  std::atomic<bool> done{false};
+  std::atomic<std::size_t> failed{0};
+  std::thread owner([&] {
+    while (!done) failed += mailbox.deliver();
+  });
+  EXPECT_THROW(mailbox.ask([]() -> int { throw std::bad_alloc(); }, milliseconds(60'000)),
+               std::bad_alloc);
+  EXPECT_EQ(mailbox.ask([] { return 7; }, milliseconds(60'000)), 7);
+  done = true;
+  owner.join();
+  EXPECT_EQ(failed, 1u);
+}
+
+TEST(Mailbox, AMessageWithoutMemoryCostsTheOthersNothing) {
+  Mailbox mailbox([] {});
+  int ran = 0;
+  mailbox.post([] { throw std::bad_alloc(); });
+  mailbox.post([&] { ++ran; });
+  EXPECT_EQ(mailbox.deliver(), 1u);
+  EXPECT_EQ(ran, 1);
+  EXPECT_EQ(mailbox.deliver(), 0u);
 }
 
 TEST(Mailbox, WhatHasBegunIsWaitedFor) {

@@ -67,7 +67,8 @@ Status ClusterAuthority::compare(const model::Network& network) {
   if (is_newer) {
     if (Status taken = adopt(*seen); !taken) return taken;
   } else if (!is_same) {
-    etcd_differs_.warn(std::chrono::steady_clock::now(), 
+    etcd_differs_.warn(
+        std::chrono::steady_clock::now(),
         "cluster: etcd has generation {} of the configuration at its revision {}, which is older "
         "than generation {} of the authority's book: the book is written there",
         there.number, *revision, book_.generation.number);
@@ -116,7 +117,8 @@ Status ClusterAuthority::adopt(const View& seen) {
                             "host has: paravane cluster restore --accept",
                             self()));
   }
-  etcd_differs_.warn(std::chrono::steady_clock::now(), 
+  etcd_differs_.warn(
+      std::chrono::steady_clock::now(),
       "cluster: the authority's book has generation {} of the configuration, which is older than "
       "generation {} of etcd: the members are taken from there, and tokens for joining are void",
       book_.generation.number, seen.generation.number);
@@ -136,7 +138,9 @@ Status ClusterAuthority::close_own_etcd(const inventory::EtcdAccess& root_access
   const auto closed = anybody.auth_enabled();
   if (!closed) return std::unexpected(closed.error());
   if (*closed) return {};
-  etcd_differs_.warn(std::chrono::steady_clock::now(), "cluster: etcd has no users: its data are lost, and it is made anew from the book");
+  etcd_differs_.warn(
+      std::chrono::steady_clock::now(),
+      "cluster: etcd has no users: its data are lost, and it is made anew from the book");
   return inventory::close_etcd(anybody, book_.root.password);
 }
 
@@ -159,7 +163,9 @@ Status ClusterAuthority::settle_users(EtcdClient& root, bool came_back) {
       if (Status gone = root.remove_user(inventory::host_user(host)); !gone) return gone;
       continue;
     }
-    etcd_differs_.warn(std::chrono::steady_clock::now(), "cluster: etcd knows host {}, which is no member: it is taken out there", host);
+    etcd_differs_.warn(std::chrono::steady_clock::now(),
+                       "cluster: etcd knows host {}, which is no member: it is taken out there",
+                       host);
     if (Status gone = inventory::dismiss_host(root, host); !gone) return gone;
   }
   const bool is_known = std::ranges::find(*users, inventory::host_user(self())) != users->end();

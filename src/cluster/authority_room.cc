@@ -60,8 +60,9 @@ Result<bool> ClusterAuthority::make_room() {
   // An operator's etcd may be large for other reasons.
   const bool is_large = config_.membership.runs_etcd && seen->file_bytes >= kLargeFile;
   if (!seen->is_full && !is_large) return false;
-  room_.warn(std::chrono::steady_clock::now(), "cluster: etcd's data take {} MiB{}: what is old is taken away", seen->file_bytes >> 20,
-            seen->is_full ? ", and it takes nothing more" : "");
+  room_.warn(std::chrono::steady_clock::now(),
+             "cluster: etcd's data take {} MiB{}: what is old is taken away",
+             seen->file_bytes >> 20, seen->is_full ? ", and it takes nothing more" : "");
   const Status compacted = root.compact(seen->revision);
   if (!compacted && compacted.error().code != Errc::kOutOfRange) {
     return std::unexpected(compacted.error());

@@ -4,12 +4,16 @@
 #include <fmt/ranges.h>
 #include <sys/epoll.h>
 
+#include <algorithm>
 #include <csignal>
 #include <optional>
 #include <random>
+#include <thread>
 #include <utility>
 
 #include "base/log.h"
+#include "base/memory_reserve.h"
+#include "base/memory_shortage.h"
 #include "base/signals.h"
 #include "base/version.h"
 #include "daemon/sandbox.h"
@@ -26,6 +30,9 @@ std::string make_boot_id() {
   std::random_device random;
   return fmt::format("{:08x}{:08x}", random(), random());
 }
+
+constexpr auto kMemoryPause = std::chrono::milliseconds(100);
+constexpr Duration kSettleAgain = std::chrono::seconds(1);
 
 // Who waits for an event has one of the API's threads: at least half of them stay free.
 std::size_t most_waiters(unsigned threads) {
@@ -70,6 +77,7 @@ Status Daemon::start() {
   events_.add({.type = "daemon.started",
                .fields = {{"version", kVersion}},
                .text = fmt::format("paravaned {} was started", kVersion)});
+  keep_memory_reserve();
   if (Status ready = install_memory_failure_handler(); !ready) return ready;
   if (Status ready = start_control(); !ready) return ready;
   inventory::prepare_curl();
@@ -96,12 +104,11 @@ Status Daemon::start() {
 Status Daemon::open_doors() {
   door_ = std::make_unique<ClusterDoor>(*host_, *mailbox_, *cluster_);
   carrier_.emplace(*host_, *mailbox_);
-  metrics_.emplace(metrics::MetricsParts{
-      .source = *carrier_,
-      .cluster = *cluster_,
-      .events = events_,
-      .requests = requests_,
-      .turns = host_->worker().turn_state()});
+  metrics_.emplace(metrics::MetricsParts{.source = *carrier_,
+                                         .cluster = *cluster_,
+                                         .events = events_,
+                                         .requests = requests_,
+                                         .turns = host_->worker().turn_state()});
   handler_.emplace(*door_, cluster_.get(), &events_);
   observed_.emplace(*handler_, *metrics_, requests_);
   auto api = http::ApiServer::listen(
@@ -193,17 +200,38 @@ Status Daemon::start_control() {
 
 void Daemon::serve() {
   while (!stopping_) {
-    const Instant now = std::chrono::steady_clock::now();
-    metrics_port_->try_if_due(now);
-    const Instant next = metrics_port_->next_try();
-    const Result<int> ran = loop_->poll(next == kNever ? std::nullopt : std::optional(next - now));
-    if (!ran) {
-      log::error("control: {}", ran.error().message);
-      return;
-    }
-    mailbox_->deliver();
-    tell_status();
+    if (runs_in_memory([this] { serve_some(); })) continue;
+    host_->unsettle();
+    std::this_thread::sleep_for(kMemoryPause);
   }
+}
+
+void Daemon::serve_some() {
+  const Instant now = std::chrono::steady_clock::now();
+  metrics_port_->try_if_due(now);
+  Instant next = metrics_port_->next_try();
+  if (host_->is_unsettled()) next = std::min(next, now + kSettleAgain);
+  const auto wait = next == kNever ? std::nullopt : std::optional(std::max(next - now, Duration{}));
+  if (const Result<int> ran = loop_->poll(wait); !ran) {
+    log::error("control: {}", ran.error().message);
+    stopping_ = true;
+    return;
+  }
+  if (mailbox_->deliver() > 0) host_->unsettle();
+  host_->settle();
+  tell_memory();
+  tell_status();
+}
+
+void Daemon::tell_memory() {
+  const std::uint64_t uses = memory_reserve_uses();
+  if (uses == memory_uses_) return;
+  memory_uses_ = uses;
+  memory_log_.error(
+      std::chrono::steady_clock::now(),
+      "this host has no memory left for paravaned, which went on with what it keeps in reserve; "
+      "requests are refused until it has that again. Free some (paravane vm list; /proc/meminfo), "
+      "or raise a limit of the unit");
 }
 
 void Daemon::tell_status() {

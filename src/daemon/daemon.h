@@ -11,6 +11,7 @@
 #include "api/event_log.h"
 #include "base/event_loop.h"
 #include "base/exit_status.h"
+#include "base/limited_log.h"
 #include "base/mailbox.h"
 #include "base/unique_fd.h"
 #include "cluster/cluster_service.h"
@@ -49,6 +50,8 @@ class Daemon {
   void on_inventory(const inventory::MemberState& state);
   void on_cluster_files(const std::string& damage);
   void serve();
+  void serve_some();
+  void tell_memory();
   void tell_status();
   void stop();
   void on_signal();
@@ -65,7 +68,9 @@ class Daemon {
   privsep::ProcessLink keeper_;
   privsep::SwitchLine switches_;
   privsep::MachineLine machine_;
-  std::string told_;  // the keeper
+  std::string told_;               // the keeper
+  std::uint64_t memory_uses_ = 0;  // of the reserve that were told
+  LimitedLog memory_log_;
   bool stopping_ = false;
   UniqueFd signals_;
   std::unique_ptr<EventLoop> loop_;

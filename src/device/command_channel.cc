@@ -4,6 +4,7 @@
 #include <span>
 
 #include "base/log.h"
+#include "base/memory_shortage.h"
 #include "device/registers.h"
 #include "device/turn_effort.h"
 
@@ -15,6 +16,11 @@ constexpr std::uint32_t kCommandEffort = 8;  // what the smallest takes
 
 std::uint32_t register_error(const Error& error) {
   return error.code == Errc::kUnsupported ? kErrorUnsupported : kErrorInvalid;
+}
+
+// What a command comes to that breaks off for want of it. (A text that is short enough needs none.)
+std::unexpected<Error> without_memory() {
+  return fail(Errc::kResourceExhausted, "no memory");
 }
 
 }  // namespace
@@ -51,7 +57,8 @@ std::uint32_t CommandChannel::submit() {
 std::uint32_t CommandChannel::accept(const CommandRow& row) {
   row_ = &row;
   scope_.now = clock_.now;
-  const Result<Progress> outcome = row.handler(scope_, request_, response_);
+  Result<Progress> outcome = without_memory();
+  runs_in_memory([&] { outcome = row.handler(scope_, request_, response_); });
   if (row.reply == Reply::kNone || row.reply == Reply::kRefused) {
     if (outcome) return kErrorNone;
     note_refusal(outcome.error());
@@ -68,7 +75,8 @@ void CommandChannel::poll() {
   std::uint32_t before = 0;
   do {
     before = scope_.effort.spent();
-    outcome = long_command_->advance(response_);
+    outcome = without_memory();
+    runs_in_memory([&] { outcome = long_command_->advance(response_); });
     if (!outcome || *outcome == Progress::kDone) break;
   } while (scope_.effort.spent() > before && scope_.effort.room_for_slice());
   if (outcome && *outcome == Progress::kLater) return;

@@ -12,11 +12,12 @@
 #include <cassert>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
+
+#include "base/free_numbers.h"
 
 namespace paravane::device {
 
@@ -24,22 +25,26 @@ template <typename T>
 class HandleTable {
  public:
   // Handles from `first` to `end` - 1 are given out.
-  HandleTable(std::uint32_t first, std::uint32_t end) : fresh_(first), end_(end) {}
+  HandleTable(std::uint32_t first, std::uint32_t end) : first_(first), fresh_(first), end_(end) {}
 
   // Takes a handle out of the free ones; nullopt: none is left. It is followed
   // by put() or by give_back().
   std::optional<std::uint32_t> take_handle() {
-    if (fresh_ < end_) return fresh_++;
-    if (free_.empty()) return std::nullopt;
-    const std::uint32_t handle = free_.front();
-    free_.pop_front();
-    return handle;
+    if (fresh_ >= end_) return free_.take();
+    make_place(fresh_);
+    free_.make_room(fresh_ - first_ + 1);
+    return fresh_++;
   }
-  void give_back(std::uint32_t handle) { free_.push_back(handle); }
+  void give_back(std::uint32_t handle) { free_.put(handle); }
 
-  // Also for a handle outside the range that is given out, which its owner keeps.
-  void put(std::uint32_t handle, std::unique_ptr<T> object) {
+  // For a handle outside the range that is given out, which its owner keeps.
+  void make_place(std::uint32_t handle) {
     if (handle >= objects_.size()) objects_.resize(std::size_t{handle} + 1);
+  }
+
+  // REQUIRES: the handle was taken, or a place was made for it.
+  void put(std::uint32_t handle, std::unique_ptr<T> object) noexcept {
+    assert(handle < objects_.size());
     assert(objects_[handle] == nullptr);
     objects_[handle] = std::move(object);
     ++count_;
@@ -69,9 +74,10 @@ class HandleTable {
   }
 
  private:
+  std::uint32_t first_;
   std::uint32_t fresh_;
   std::uint32_t end_;
-  std::deque<std::uint32_t> free_;
+  FreeNumbers free_;
   std::vector<std::unique_ptr<T>> objects_;
   std::uint32_t count_ = 0;
 };

@@ -55,6 +55,7 @@ TEST(HandleTable, AHandleGivenBackUnusedIsNotLost) {
 
 TEST(HandleTable, AReservedHandleIsNeverGivenOut) {
   HandleTable<int> table(2, 4);
+  table.make_place(1);
   table.put(1, std::make_unique<int>(1));
   table.erase(1, /*reusable=*/false);
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "abi/registers.h"
+#include "base/undo.h"
 
 namespace paravane::device {
 namespace {
@@ -47,9 +48,14 @@ UserContext& Objects::create_context(std::uint32_t page) {
   made->handle = last_context_;
   made->page = page;
   UserContext& context = *made;
+  Undo forget([&] {
+    contexts_by_page_.erase(page);
+    contexts_.erase(last_context_);
+  });
   contexts_.emplace(context.handle, std::move(made));
   contexts_by_page_.emplace(page, &context);
   watcher_.on_context_made(context);
+  forget.keep();
   return context;
 }
 
@@ -139,8 +145,10 @@ Result<std::uint32_t> Objects::create_pd(std::uint32_t context) {
   const Result<verbs::PdNumber> number = adapter_.create_pd();
   if (!number) return std::unexpected(number.error());
   const std::uint32_t pd = std::to_underlying(*number);
+  Undo destroy([&] { static_cast<void>(adapter_.destroy_pd(*number)); });
   if (pd >= domains_.size()) domains_.resize(std::size_t{pd} + 1);
   domains_[pd] = std::make_unique<Domain>();
+  destroy.keep();
   domains_[pd]->number = pd;
   domains_[pd]->context = context;
   ++pds_;
@@ -185,8 +193,10 @@ Result<std::uint32_t> Objects::create_cq(std::uint32_t context, std::uint32_t en
   }
   const std::optional<std::uint32_t> handle = cqs_.take_handle();
   if (!handle) return fail(Errc::kResourceExhausted, "too many completion queues");
+  Undo untake([&] { cqs_.give_back(*handle); });
   const CompletionQueue::Spec spec{.handle = *handle, .owner = owner, .entries = entries};
   auto made = std::make_unique<CompletionQueue>(spec, std::move(pages), sink);
+  untake.keep();
   holdings_of(context).completion_queues.join(*made, made->place());
   cqs_.put(*handle, std::move(made));
   return *handle;
@@ -220,14 +230,17 @@ Result<SharedReceiveQueue*> Objects::create_srq(SharedReceiveQueue::Spec spec, P
   }
   const std::optional<std::uint32_t> handle = srqs_.take_handle();
   if (!handle) return fail(Errc::kResourceExhausted, "too many shared receive queues");
+  Undo untake([&] { srqs_.give_back(*handle); });
   spec.handle = *handle;
   spec.context = owner->handle;
   auto made = std::make_unique<SharedReceiveQueue>(spec, std::move(pages), events, broken_rings);
   SharedReceiveQueue* srq = made.get();
+  std::vector<SharedReceiveQueue*>& listed = owner->holdings.shared_receive_queues;
+  srq->set_place(listed.size());
+  listed.push_back(srq);
+  untake.keep();
   srqs_.put(*handle, std::move(made));
   ++domain->shared_receive_queues;
-  srq->set_place(owner->holdings.shared_receive_queues.size());
-  owner->holdings.shared_receive_queues.push_back(srq);
   return srq;
 }
 
@@ -265,6 +278,12 @@ Result<QueuePair*> Objects::create_qp(QueuePair::Spec spec, PageList pages,
       fixed ? std::optional(verbs::kGsiQpNumber) : qps_.take_handle();
   if (!handle) return fail(Errc::kResourceExhausted, "too many queue pairs");
 
+  Undo untake([&] {
+    if (!fixed) qps_.give_back(*handle);
+  });
+  if (fixed) qps_.make_place(*handle);
+  std::vector<QueuePair*>& listed = holdings_of(spec.context).queue_pairs;
+  if (listed.size() == listed.capacity()) listed.reserve(2 * listed.size() + 1);
   spec.handle = *handle;
   auto qp = std::make_unique<QueuePair>(spec, std::move(pages), geometry, broken_rings);
   std::optional<verbs::PdNumber> shared_receives;
@@ -282,15 +301,12 @@ Result<QueuePair*> Objects::create_qp(QueuePair::Spec spec, PageList pages,
                                     .work = qp.get(),
                                     .signal_all = signal_all,
                                     .shared_receives = shared_receives});
-  if (!engine) {
-    if (!fixed) qps_.give_back(*handle);
-    return std::unexpected(engine.error());
-  }
+  if (!engine) return std::unexpected(engine.error());
+  untake.keep();
   qp->set_engine(std::move(*engine));
   QueuePair* made = qp.get();
   qps_.put(*handle, std::move(qp));
   if (spec.type == verbs::QpType::kUnreliableDatagram) ++datagram_qps_;
-  std::vector<QueuePair*>& listed = holdings_of(spec.context).queue_pairs;
   made->set_place(listed.size());
   listed.push_back(made);
   return made;
@@ -321,8 +337,12 @@ bool Objects::reusable(const QueuePair& qp) const {
 // ---- GIDs ----
 
 Status Objects::bind_gid(std::uint32_t index, const verbs::Gid& gid, verbs::GidType type) {
+  const bool is_new = bound_gids_.insert(index).second;
+  Undo forget([&] {
+    if (is_new) bound_gids_.erase(index);
+  });
   if (Status status = adapter_.bind_gid(index, gid, type); !status) return status;
-  bound_gids_.insert(index);
+  forget.keep();
   return {};
 }
 

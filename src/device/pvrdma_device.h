@@ -61,6 +61,8 @@ struct DeviceObjects {
   std::uint32_t shared_receive_queues = 0;
   std::uint32_t queue_pairs = 0;
   std::uint32_t gids = 0;
+
+  friend bool operator==(const DeviceObjects&, const DeviceObjects&) = default;
 };
 
 struct QueuePairView {

@@ -6,6 +6,7 @@
 
 #include "abi/uar.h"
 #include "base/log.h"
+#include "base/memory_shortage.h"
 #include "base/wire_int.h"
 #include "device/activation.h"
 #include "device/limits.h"
@@ -176,7 +177,8 @@ void PvrdmaFunction::warn_posted() {
 
 std::uint32_t PvrdmaFunction::load_region(GuestAddr at) {
   reset();
-  const Result<SharedRegion> region = load_shared_region(memory_, at, make_caps(config_, rules_));
+  Result<SharedRegion> region = fail(Errc::kResourceExhausted, "no memory");
+  runs_in_memory([&] { region = load_shared_region(memory_, at, make_caps(config_, rules_)); });
   if (region) {
     region_ = *region;
     region_error_.reset();
@@ -202,8 +204,13 @@ std::uint32_t PvrdmaFunction::control(std::uint32_t value) {
 std::uint32_t PvrdmaFunction::activate() {
   if (active_) return kErrorNone;
   if (objects_.closing()) return kErrorNoDevice;
-  Result<DeviceRings> rings = region_error_ ? Result<DeviceRings>(std::unexpected(*region_error_))
-                                            : map_device_rings(memory_, region_);
+  Result<DeviceRings> rings = fail(Errc::kResourceExhausted, "no memory");
+  const bool had_memory = runs_in_memory([&] {
+    rings = region_error_ ? Result<DeviceRings>(std::unexpected(*region_error_))
+                          : map_device_rings(memory_, region_);
+    if (rings) objects_.start(region_.effective_version(config_.version));
+  });
+  if (!had_memory) rings = fail(Errc::kResourceExhausted, "no memory");
   if (!rings) {
     if (log_limit_.allow(clock_.now)) {
       log::warn("{}: the guest's driver cannot be activated: {}", config_.name,
@@ -211,7 +218,6 @@ std::uint32_t PvrdmaFunction::activate() {
     }
     return kErrorInvalid;
   }
-  objects_.start(region_.effective_version(config_.version));
   notifier_.start(std::move(rings->completion), std::move(rings->async));
   active_ = true;
   if (life_limit_.allow(clock_.now)) {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cassert>
 
+#include "base/undo.h"
+
 namespace paravane::fabric {
 
 using verbs::AdapterId;
@@ -66,9 +68,12 @@ std::unique_ptr<verbs::FabricPort> Directory::join(AdapterId id, std::string nam
   assert(!members_.contains(id));
   const auto [member, is_new] = members_.emplace(
       id, Member{.name = std::move(name), .reserved = link_local_gid(mac), .segment = segment});
+  Undo forget([this, id] { leave(id); });
   reserve(id, member->second);
+  auto port = std::make_unique<Port>(*this, id);
+  forget.keep();
   ++epoch_;
-  return std::make_unique<Port>(*this, id);
+  return port;
 }
 
 void Directory::reserve(AdapterId id, const Member& member) {

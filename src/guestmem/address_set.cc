@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "base/memory_shortage.h"
+
 namespace paravane {
 
 void AddressSet::add(std::uint64_t first, std::uint64_t last) {
@@ -18,7 +20,13 @@ void AddressSet::add(std::uint64_t first, std::uint64_t last) {
     at = intervals_.erase(at);
   }
   if (intervals_.size() >= kMaxIntervals) intervals_.clear();
-  intervals_.emplace(first, last);
+  put(first, last);
+}
+
+bool AddressSet::put(std::uint64_t first, std::uint64_t last) {
+  if (runs_in_memory([&] { intervals_.emplace(first, last); })) return true;
+  intervals_.clear();
+  return false;
 }
 
 void AddressSet::remove(std::uint64_t first, std::uint64_t last) {
@@ -28,8 +36,8 @@ void AddressSet::remove(std::uint64_t first, std::uint64_t last) {
     const std::uint64_t old_first = at->first;
     const std::uint64_t old_last = at->second;
     at = intervals_.erase(at);
-    if (old_first < first) intervals_.emplace(old_first, first - 1);
-    if (old_last > last) intervals_.emplace(last + 1, old_last);
+    if (old_first < first && !put(old_first, first - 1)) return;
+    if (old_last > last && !put(last + 1, old_last)) return;
   }
 }
 

@@ -3,7 +3,7 @@
 // come back" from "never was".
 //
 // Bounded: a VMM that makes more separate holes than kMaxIntervals loses the
-// memory of all of them.
+// memory of all of them. So it is when there is no memory for another.
 
 #pragma once
 
@@ -28,6 +28,9 @@ class AddressSet {
   void clear() { intervals_.clear(); }
 
  private:
+  // False: there was no memory, and nothing is known any more.
+  bool put(std::uint64_t first, std::uint64_t last);
+
   std::map<std::uint64_t, std::uint64_t> intervals_;  // first -> last
 };
 

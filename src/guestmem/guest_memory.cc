@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "base/memory_shortage.h"
 #include "guestmem/extent_access.h"
 #include "guestmem/memory_file.h"
 #include "guestmem/raw_copy.h"
@@ -187,14 +188,12 @@ void GuestMemory::cut(Ranges::iterator range, std::uint64_t first, std::uint64_t
   }
   std::uint64_t gone_last = std::min(range_last, last);
   if (range_last > last) {
-    if (ranges_.size() < limits_.ranges) {
-      upper.size = range_last - last;
-      upper.file_offset += last + 1 - range_first;
-      if (upper.large_without_file()) ++large_without_file_;
-      ranges_.emplace(last + 1, std::move(upper));
-    } else {
-      gone_last = range_last;
-    }
+    upper.size = range_last - last;
+    upper.file_offset += last + 1 - range_first;
+    const bool is_kept = ranges_.size() < limits_.ranges &&
+                         runs_in_memory([&] { ranges_.emplace(last + 1, upper); });
+    if (!is_kept) gone_last = range_last;
+    if (is_kept && upper.large_without_file()) ++large_without_file_;
   }
   gone_.add(std::max(range_first, first), gone_last);
   gone_since_.reset();

@@ -44,7 +44,7 @@ model::ApiResult<model::VmStatus> Host::add_vm(const model::VmSpec& asked) {
   const Vm& vm = vms_[spec.name] = {.spec = spec, .problems = {}};
   network_->apply();
   changes_.info("{}: added, MAC {}, socket {}", spec.name, model::format_mac(*spec.adapters[0].mac),
-            status_of(vm, {}).adapters[0].socket);
+                status_of(vm, {}).adapters[0].socket);
   tell_vm("vm.added", spec.name, fmt::format("vm {} was added", spec.name));
   tell_cluster();
   return status_of(vm, {});
@@ -146,8 +146,8 @@ model::ApiResult<void> Host::remove_vm(const std::string& name, bool force) {
   // It was attached a moment ago, or the worker hangs: it stays.
   auto again = store_->begin();
   if (!again || !again->insert(found->second.spec) || !again->commit()) {
-    changes_.error("{}: is still there but will be gone after a restart: the state cannot be written",
-               name);
+    changes_.error(
+        "{}: is still there but will be gone after a restart: the state cannot be written", name);
   }
   if (!removed) return std::unexpected(removed.error());
   return vm_attached(name);

@@ -8,6 +8,7 @@
 
 #include <sys/types.h>
 
+#include <atomic>
 #include <functional>
 #include <map>
 #include <memory>
@@ -193,6 +194,14 @@ class Host final : public model::Management, public metrics::MetricsSource {
 
   std::size_t vm_count() const { return vms_.size(); }
 
+  // ---- After something broke off for want of memory ----
+  // A request, or a message to the worker; any thread.
+  void unsettle() { unsettled_ = true; }
+  bool is_unsettled() const { return unsettled_; }
+  // Makes VMs and adapters what the store has. Does nothing if nothing broke off; when it cannot
+  // be done (no memory still, a worker that is held) it is left for the next time.
+  void settle();
+
  private:
   struct Vm {
     model::VmSpec spec;
@@ -209,6 +218,7 @@ class Host final : public model::Management, public metrics::MetricsSource {
   model::ApiResult<void> open_vmkernel();
   void tell_rules();  // the worker, what settings say of adapters
   worker::PortEvents port_events();
+  void on_lost();
   // Whether other hosts can be told of a change, and what they are told.
   model::ApiResult<void> check_cluster() const;
   model::ApiResult<void> check_mac(const model::MacAddress& mac) const;
@@ -249,6 +259,9 @@ class Host final : public model::Management, public metrics::MetricsSource {
   void put_back_port(const model::VmSpec& spec, const model::AdapterSpec& adapter);
   worker::VmPortConfig port_config(const model::VmSpec& spec,
                                    const model::AdapterSpec& adapter) const;
+  std::vector<model::AdapterName> ports_to_remove(const std::map<std::string, Vm>& kept,
+                                                  const States& there) const;
+  bool make_missing_ports(const States& there);
   void drop_old_captures();
   // The VM is no more.
   void forget_impairments(const std::string& vm);
@@ -290,6 +303,7 @@ class Host final : public model::Management, public metrics::MetricsSource {
   std::shared_ptr<const metrics::MetricsSnapshot> snapshot_;  // shared with who prints it
   Instant snapshot_at_{};
   mutable ChangeLog changes_;
+  std::atomic<bool> unsettled_{false};
 };
 
 }  // namespace paravane::host

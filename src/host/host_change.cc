@@ -80,7 +80,7 @@ model::ApiResult<model::VmStatus> Host::set_vm(const std::string& name,
   network_->apply();
   tell_cluster();
   changes_.info("{}: changed, hardware version {}, device version {}", name, changed->hw_version,
-            changed->version);
+                changed->version);
   tell_changed(before, *changed);
   return status_of(vm, {});
 }
@@ -171,8 +171,9 @@ model::ApiResult<model::VmStatus> Host::remove_adapter(const std::string& name,
   }
   // It was attached a moment ago, or the worker hangs: it stays.
   if (!write(vm.spec)) {
-    changes_.error("{}: is still there but will be gone after a restart: the state cannot be written",
-               to_string(port));
+    changes_.error(
+        "{}: is still there but will be gone after a restart: the state cannot be written",
+        to_string(port));
   }
   if (!removed) return std::unexpected(removed.error());
   return cannot_unplug(name, number);

@@ -53,6 +53,11 @@ model::ApiResult<void> HostNetwork::load() {
   return {};
 }
 
+void HostNetwork::settle() {
+  if (!view_) static_cast<void>(load());
+  apply();
+}
+
 bool HostNetwork::follow(const std::string& host, std::shared_ptr<const inventory::View> view) {
   const std::string name = host.empty() ? own_name_ : host;
   const std::string before = std::exchange(config_.host, name);
@@ -91,7 +96,8 @@ void HostNetwork::log_created(const model::PortGroup& group) {
 // a draft may still be refused.
 void HostNetwork::keep(const model::Network& network) {
   const auto tell = [this](const model::ApiResult<void>& kept) {
-    if (!kept) changes_.error("switches of the cluster are not kept here: {}", kept.error().message);
+    if (!kept)
+      changes_.error("switches of the cluster are not kept here: {}", kept.error().message);
   };
   for (const auto& [name, vds] : network.switches) {
     const auto old = network_.switches.find(name);

@@ -67,6 +67,8 @@ class HostNetwork final : public model::NetworkManagement {
 
   // Reads the inventory, without what is damaged there. Errors: kStore.
   model::ApiResult<void> load();
+  // As it is kept, after something broke off for want of memory; in a cluster its view says.
+  void settle();
   // What the cluster has now, in which this host is called `host`; empty: there is no
   // cluster. Null: nothing is known of it yet, or there is none. Applies it. True: port
   // groups are other networks than they were.

@@ -35,9 +35,9 @@ worker::SpinMode spin_mode(settings::Spin spin) {
 void tell_held(const worker::TurnNews& news, api::EventLog* events) {
   const double seconds = std::chrono::duration<double>(news.lasted).count();
   const std::string text =
-      news.is_held ? fmt::format("the worker has not turned for {:.0f} s: no VM's RDMA goes on",
-                                 seconds)
-                   : fmt::format("the worker turns again, after {:.0f} s", seconds);
+      news.is_held
+          ? fmt::format("the worker has not turned for {:.0f} s: no VM's RDMA goes on", seconds)
+          : fmt::format("the worker turns again, after {:.0f} s", seconds);
   if (news.is_held) {
     log::error(
         "{}. See whether this host swaps or is overcommitted (dmesg, /proc/pressure); if it lasts, "
@@ -53,7 +53,8 @@ void tell_held(const worker::TurnNews& news, api::EventLog* events) {
                .text = text});
 }
 
-worker::WorkerConfig worker_config(const settings::Config& config, api::EventLog* events) {
+worker::WorkerConfig worker_config(const settings::Config& config, api::EventLog* events,
+                                   std::function<void()> on_lost) {
   return {.spin = spin_mode(config.worker.spin),
           .spin_for = config.worker.spin_for,
           .turn = {.share = config.worker.turn},
@@ -61,7 +62,8 @@ worker::WorkerConfig worker_config(const settings::Config& config, api::EventLog
           .stall = {.every = config.debug.stall_every,
                     .longest = config.debug.stall_for,
                     .seed = config.debug.stall_seed},
-          .on_held = [events](const worker::TurnNews& news) { tell_held(news, events); }};
+          .on_held = [events](const worker::TurnNews& news) { tell_held(news, events); },
+          .on_lost = std::move(on_lost)};
 }
 
 }  // namespace
@@ -72,7 +74,8 @@ model::ApiResult<std::unique_ptr<Host>> Host::start(HostConfig config,
   if (auto locked = host->lock_directories(); !locked) return std::unexpected(locked.error());
   remove_stale_sockets(host->config_.config.vfio_user.socket_dir);
   if (auto opened = host->open_store(); !opened) return std::unexpected(opened.error());
-  auto worker = worker::Worker::start(worker_config(host->config_.config, host->config_.events));
+  auto worker = worker::Worker::start(worker_config(host->config_.config, host->config_.events,
+                                                    [h = host.get()] { h->on_lost(); }));
   if (!worker) return model::refuse(model::ApiErrorCode::kInternal, worker.error().message);
   host->worker_ = std::move(*worker);
   std::random_device random;
@@ -114,6 +117,12 @@ worker::PortEvents Host::port_events() {
                 });
               },
           .tell = say};
+}
+
+// The worker's thread.
+void Host::on_lost() {
+  unsettle();
+  if (config_.post) config_.post([] {});  // so that the control thread settles it
 }
 
 Host::~Host() {

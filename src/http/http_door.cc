@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/descriptor_limit.h"
+#include "base/memory_reserve.h"
 #include "base/memory_shortage.h"
 #include "http/http_connection.h"
 #include "http/refusal.h"
@@ -39,17 +40,18 @@ HttpDoor::HttpDoor(HttpDoorConfig config, std::unique_ptr<EventLoop> loop,
                    api::RequestHandler& handler)
     : config_(std::move(config)),
       handler_(handler),
-      without_descriptors_(
-          make_refusal({.code = model::ApiErrorCode::kBusy,
-                        .message = "paravaned has no file descriptor left for this connection",
-                        .remedy = std::string(kRaiseDescriptorLimit)})),
-      without_memory_(make_refusal(model::no_memory())),
+      without_descriptors_(make_refusal(api::error_response(
+          {.code = model::ApiErrorCode::kBusy,
+           .message = "paravaned has no file descriptor left for this connection",
+           .remedy = std::string(kRaiseDescriptorLimit)}))),
+      without_memory_(make_refusal(api::error_response(model::no_memory()))),
       loop_(std::move(loop)),
-      lobby_(*loop_,
-             [this](UniqueFd client, std::string bytes) {
-               hand_over({.client = std::move(client), .bytes = std::move(bytes)});
-             },
-             [this](UniqueFd client) { tell_and_close(std::move(client), without_memory_); }),
+      lobby_(
+          *loop_,
+          [this](UniqueFd client, std::string bytes) {
+            hand_over({.client = std::move(client), .bytes = std::move(bytes)});
+          },
+          [this](UniqueFd client) { tell_and_close(std::move(client), without_memory_); }),
       doorway_(*loop_, timers_, config_.name,
                [this](UniqueFd client) { take_in(std::move(client)); }) {
   doorway_.keep_reserve(
@@ -103,6 +105,10 @@ void HttpDoor::hand_over(ApiRequest request) {
 void HttpDoor::serve() {
   pthread_setname_np(pthread_self(), config_.name.c_str());
   while (auto request = queue_.take()) {
+    if (!has_memory_reserve()) {  // what is under way needs what there is
+      tell_and_close(std::move(request->client), without_memory_);
+      continue;
+    }
     serve_http(std::move(request->client), request->bytes, handler_, without_memory_);
   }
 }

@@ -6,8 +6,6 @@
 
 #include <array>
 
-#include "api/api_error_json.h"
-#include "api/api_handler.h"
 #include "base/version.h"
 
 namespace paravane::http {
@@ -18,8 +16,7 @@ constexpr int kMostPieces = 8;
 
 }  // namespace
 
-std::string make_refusal(const model::ApiError& error) {
-  const api::ApiResponse answer = api::error_response(error);
+std::string make_refusal(const api::ApiResponse& answer) {
   return fmt::format(
       "HTTP/1.1 {} Service Unavailable\r\nServer: paravaned/{}\r\nContent-Type: {}\r\n"
       "Content-Length: {}\r\nConnection: close\r\n\r\n{}",

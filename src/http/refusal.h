@@ -6,13 +6,13 @@
 #include <string>
 #include <string_view>
 
+#include "api/api_handler.h"
 #include "base/unique_fd.h"
-#include "model/api_error.h"
 
 namespace paravane::http {
 
-// A whole HTTP answer.
-std::string make_refusal(const model::ApiError& error);
+// `answer` as it goes over the connection. REQUIRES: its status is 503.
+std::string make_refusal(const api::ApiResponse& answer);
 
 // Hears the client out for a moment, since some do not read an answer that comes before they
 // have asked; then sends what there is room for and closes. Allocates nothing and opens nothing.

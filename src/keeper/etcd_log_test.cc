@@ -59,7 +59,9 @@ TEST_F(EtcdLogTest, CutsLongLines) {
 }
 
 TEST_F(EtcdLogTest, PrintsNoControlCharacters) {
-  etcd_writes("a\x1b[2Jb\xe2\x80\xae" "c\n");
+  etcd_writes(
+      "a\x1b[2Jb\xe2\x80\xae"
+      "c\n");
   EXPECT_THAT(log_.text(), HasSubstr("etcd: a?[2Jb???c\n"));
 }
 

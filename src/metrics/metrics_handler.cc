@@ -18,9 +18,7 @@ api::ApiResponse MetricsHandler::handle(const api::ApiRequest& request) {
   if (const auto problem = api::query_problem(request, {})) return api::invalid(*problem);
   // All else is asked of the worker, or of a thread that waits for it.
   if (parts_.turns != nullptr && parts_.turns->is_held) {
-    return {.status = 200,
-            .body = print_turns(*parts_.turns),
-            .content_type = kMetricsContentType};
+    return {.status = 200, .body = print_turns(*parts_.turns), .content_type = kMetricsContentType};
   }
   const auto snapshot = parts_.source.metrics();
   if (!snapshot) return api::error_response(snapshot.error());

@@ -52,8 +52,9 @@ inline std::unexpected<ApiError> refuse(ApiErrorCode code, std::string message,
 inline ApiError no_memory() {
   return {.code = ApiErrorCode::kBusy,
           .message = "paravaned has no memory left for this request",
-          .remedy = "Free some on this host, then see whether it was carried out before you ask "
-                    "again."};
+          .remedy =
+              "Free some on this host, then see whether it was carried out before you ask "
+              "again."};
 }
 
 }  // namespace paravane::model

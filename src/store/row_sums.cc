@@ -6,6 +6,8 @@
 #include <array>
 #include <cstdint>
 
+#include "base/memory_shortage.h"
+
 namespace paravane::store {
 namespace {
 
@@ -63,8 +65,11 @@ std::string missing_sums(const Table& table) {
 void text_sum_of(sqlite3_context* context, int /*count*/, sqlite3_value** values) {
   const auto* text = reinterpret_cast<const char*>(sqlite3_value_text(values[0]));
   const auto size = static_cast<std::size_t>(sqlite3_value_bytes(values[0]));
-  const std::string sum = text_sum({text == nullptr ? "" : text, text == nullptr ? 0 : size});
-  sqlite3_result_text(context, sum.c_str(), static_cast<int>(sum.size()), SQLITE_TRANSIENT);
+  const bool had_memory = runs_in_memory([&] {  // nothing may be thrown through SQLite
+    const std::string sum = text_sum({text == nullptr ? "" : text, text == nullptr ? 0 : size});
+    sqlite3_result_text(context, sum.c_str(), static_cast<int>(sum.size()), SQLITE_TRANSIENT);
+  });
+  if (!had_memory) sqlite3_result_error_nomem(context);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <cassert>
 #include <utility>
 
+#include "base/undo.h"
 #include "verbs/queue_pair_impl.h"
 
 namespace paravane::verbs {
@@ -40,7 +41,9 @@ Adapter::~Adapter() {
 Result<PdNumber> Adapter::create_pd() {
   const std::optional<std::uint32_t> number = pd_numbers_.take();
   if (!number) return fail(Errc::kResourceExhausted, "too many protection domains");
+  Undo untake([&] { pd_numbers_.give_back(*number); });
   if (*number >= pds_.size()) pds_.resize(*number + 1);
+  untake.keep();
   pds_[*number] = PdEntry{.exists = true};
   return PdNumber{*number};
 }

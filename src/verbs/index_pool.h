@@ -7,30 +7,30 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <optional>
+
+#include "base/free_numbers.h"
 
 namespace paravane::verbs {
 
 class IndexPool {
  public:
-  IndexPool(std::uint32_t first, std::uint32_t end) : fresh_(first), end_(end) {}
+  IndexPool(std::uint32_t first, std::uint32_t end) : first_(first), fresh_(first), end_(end) {}
 
   std::optional<std::uint32_t> take() {
-    if (fresh_ < end_) return fresh_++;
-    if (free_.empty()) return std::nullopt;
-    const std::uint32_t index = free_.front();
-    free_.pop_front();
-    return index;
+    if (fresh_ >= end_) return free_.take();
+    free_.make_room(fresh_ - first_ + 1);
+    return fresh_++;
   }
 
   // REQUIRES: `index` was taken and is not free.
-  void give_back(std::uint32_t index) { free_.push_back(index); }
+  void give_back(std::uint32_t index) { free_.put(index); }
 
  private:
+  std::uint32_t first_;
   std::uint32_t fresh_;  // never given out so far
   std::uint32_t end_;
-  std::deque<std::uint32_t> free_;
+  FreeNumbers free_;
 };
 
 }  // namespace paravane::verbs

@@ -4,6 +4,8 @@
 #include <optional>
 #include <utility>
 
+#include "base/undo.h"
+
 namespace paravane::verbs {
 namespace {
 
@@ -152,10 +154,13 @@ MemoryRegionTable::Region* MemoryRegionTable::find(std::uint32_t key) const {
 Result<std::uint32_t> MemoryRegionTable::add(std::unique_ptr<Region> region) {
   const std::optional<std::uint32_t> index = indices_.take();
   if (!index) return fail(Errc::kResourceExhausted, "memory region: the table is full");
+  Undo untake([&] { indices_.give_back(*index); });
   if (*index >= regions_.size()) regions_.resize(*index + 1);
+  Line<Region>& line = line_of(region->pd);
+  untake.keep();
   region->handle = (*index << 8) | next_low_byte_++;
   region->key = region->handle;
-  line_of(region->pd).join(*region, region->place);
+  line.join(*region, region->place);
   ++count_;
   const std::uint32_t key = region->key;
   regions_[*index] = std::move(region);

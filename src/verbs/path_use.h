@@ -29,12 +29,11 @@ class PathUse {
   // One connection leaves its way, or takes one, or both.
   void move(const std::optional<Way>& from, const std::optional<Way>& to) {
     if (from == to) return;
-    ++changes_;
-    if (from) {
-      const auto left = counts_.find(*from);
-      if (--left->second == 0) counts_.erase(left);
-    }
     if (to) ++counts_[*to];
+    ++changes_;
+    if (!from) return;
+    const auto left = counts_.find(*from);
+    if (--left->second == 0) counts_.erase(left);
   }
 
   // Ways that at least one connection takes.

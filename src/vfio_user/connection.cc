@@ -7,12 +7,16 @@
 #include <cstring>
 #include <utility>
 
+#include "base/memory_shortage.h"
+
 namespace paravane::vfio_user {
 namespace {
 
 constexpr std::uint32_t kGone = EPOLLHUP | EPOLLRDHUP | EPOLLERR;
 // This many bytes count as one request more: a turn has to stay short.
 constexpr std::size_t kBytesPerRequest = 4096;
+// What could not be read for want of memory is tried again; it has not left the socket.
+constexpr Duration kMemoryPause = std::chrono::milliseconds(10);
 
 }  // namespace
 
@@ -97,7 +101,7 @@ void Connection::take_turn() {
   turn_bytes_ = 0;
   if (can_go_on()) {
     listen_for_input(true);
-    hand_over_requests();
+    if (!runs_in_memory([this] { hand_over_requests(); })) return go_on_later(kMemoryPause);
   }
   if (ending_) {
     const Ending ending = *std::exchange(ending_, Ending{});
@@ -152,10 +156,14 @@ void Connection::read_more(bool& may_have_more) {
   }
 }
 
+// One nanosecond: not in the round of timers that is running now.
 void Connection::go_on_next_turn() {
+  go_on_later(Duration(1));
+}
+
+void Connection::go_on_later(Duration pause) {
   if (next_turn_ != TimerId::kNone) return;
-  // One nanosecond: not in the round of timers that is running now.
-  next_turn_ = timers_.set(owner_.now() + Duration(1), [this](Instant) {
+  next_turn_ = timers_.set(owner_.now() + pause, [this](Instant) {
     next_turn_ = TimerId::kNone;
     take_turn();
   });

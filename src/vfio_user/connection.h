@@ -89,6 +89,7 @@ class Connection {
   void watch_for_stall(const char* what);
   void moves_again();
   void go_on_next_turn();
+  void go_on_later(Duration pause);
   void listen_for_input(bool wanted);
   void update_interest();
   void end_for_errno(const char* what);

@@ -9,6 +9,8 @@
 #include <cstring>
 #include <utility>
 
+#include "base/memory_shortage.h"
+
 namespace paravane::vfio_user {
 namespace {
 
@@ -41,7 +43,11 @@ Received receive(int socket, std::span<std::byte> into) {
     for (std::size_t i = 0; i < count; ++i) {
       int fd = -1;
       std::memcpy(&fd, CMSG_DATA(c) + i * sizeof fd, sizeof fd);
-      received.fds.emplace_back(fd);
+      UniqueFd owned(fd);
+      // Without memory it is as one that was never sent.
+      if (!runs_in_memory([&] { received.fds.push_back(std::move(owned)); })) {
+        received.truncated = true;
+      }
     }
   }
   return received;
@@ -125,9 +131,12 @@ void MessageStream::merge_arrived() {
   Arrived& first = arrived_[0];
   Arrived& second = arrived_[1];
   first.lost |= second.lost || first.fds.size() + second.fds.size() > kMaxMessageFds;
-  for (UniqueFd& fd : second.fds) {
-    if (first.fds.size() < kMaxMessageFds) first.fds.push_back(std::move(fd));
-  }
+  const bool had_memory = runs_in_memory([&] {
+    for (UniqueFd& fd : second.fds) {
+      if (first.fds.size() < kMaxMessageFds) first.fds.push_back(std::move(fd));
+    }
+  });
+  first.lost |= !had_memory;
   arrived_.pop_back();
 }
 
@@ -135,8 +144,10 @@ void MessageStream::take_descriptors(Request& request) {
   while (!arrived_.empty() && arrived_.front().position < handed_out_) {
     Arrived batch = std::move(arrived_.front());
     arrived_.erase(arrived_.begin());
-    request.fds_lost |= batch.lost;
-    for (UniqueFd& fd : batch.fds) request.fds.push_back(std::move(fd));
+    const bool had_memory = runs_in_memory([&] {
+      for (UniqueFd& fd : batch.fds) request.fds.push_back(std::move(fd));
+    });
+    request.fds_lost |= batch.lost || !had_memory;
   }
   if (request.fds.size() <= kMaxMessageFds) return;
   request.fds.resize(kMaxMessageFds);

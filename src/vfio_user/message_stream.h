@@ -29,6 +29,9 @@ namespace paravane::vfio_user {
 
 class MessageStream {
  public:
+  // Room for all that arrived_ holds, so that nothing which was read is lost.
+  MessageStream() { arrived_.reserve(2); }
+
   enum class Fill : std::uint8_t {
     kMore,     // bytes came and the socket may have more
     kDrained,  // bytes came, fewer than there was room for

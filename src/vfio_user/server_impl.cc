@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "base/memory_shortage.h"
 
 namespace paravane::vfio_user {
 namespace {
@@ -95,7 +96,8 @@ void ServerImpl::pause_listening() {
 void ServerImpl::refuse_client(UniqueFd socket) {
   counters_.refused_clients.add();
   const int pid = pid_of_peer(socket.get());
-  const Status refused = refused_clients_.add(std::move(socket));
+  Status refused = fail(Errc::kResourceExhausted, "no memory");
+  runs_in_memory([&] { refused = refused_clients_.add(std::move(socket)); });
   if (const auto kept_back = refusals_of_clients_.allow(now())) {
     log::warn("{}: refused a second client (pid {}): pid {} is being served{}{}", config_.name, pid,
               client_->pid, refused ? "" : "; " + refused.error().message,
@@ -115,15 +117,18 @@ ServerImpl::Client::Client(UniqueFd socket, int peer, ServerImpl& server)
 
 void ServerImpl::accept_client(UniqueFd socket) {
   const int pid = pid_of_peer(socket.get());
-  client_.emplace(std::move(socket), pid, *this);
-  if (const Status started = client_->connection.start(); !started) {
-    troubles_.error(now(), "{}: cannot serve the VMM (pid {}): {}", config_.name, pid,
-                    started.error().message);
-    client_.reset();
-    return;
-  }
-  limit_client(config_.handshake_timeout,
-               {.broken = true, .reason = "no vfio-user VERSION came within the time limit"});
+  Status started = fail(Errc::kResourceExhausted, "no memory");
+  runs_in_memory([&] {
+    client_.emplace(std::move(socket), pid, *this);
+    limit_client(config_.handshake_timeout,
+                 {.broken = true, .reason = "no vfio-user VERSION came within the time limit"});
+    started = client_->connection.start();
+  });
+  if (started) return;
+  troubles_.error(now(), "{}: cannot serve the VMM (pid {}): {}", config_.name, pid,
+                  started.error().message);
+  if (client_) parts_.timers.cancel(client_->limit);
+  client_.reset();
 }
 
 void ServerImpl::limit_client(Duration time, Connection::Ending ending) {
@@ -143,11 +148,16 @@ void ServerImpl::on_request(Request& request) {
   const bool was_negotiated = session.negotiated();
   const ReplyToken token{++last_token_};
   calling_ = Calling{.token = token};
-  const Handled handled = session.handle(request, reply_, token);
+  Handled handled = refuse(ENOMEM);
+  const bool had_memory = runs_in_memory([&] { handled = session.handle(request, reply_, token); });
   const bool answered = std::exchange(calling_, std::nullopt)->answered;
+  if (!had_memory) {
+    troubles_.error(now(), "{}: no memory for vfio-user command {} of the VMM", config_.name,
+                    request.header.command.get());
+  }
 
   if (session.memory_is_private()) warn_of_private_memory();
-  if (request.command() == Command::kDmaUnmap) expire_files_soon();
+  if (request.command() == Command::kDmaUnmap) runs_in_memory([this] { expire_files_soon(); });
   if (handled && *handled == Answer::kLater) {
     if (!answered) {
       owed_ = Owed{.token = token, .request = request.header, .since = now()};
@@ -157,7 +167,9 @@ void ServerImpl::on_request(Request& request) {
     function_.answered();
   }
   if (!handled) note_refusal(request);
-  finish(request.header, handled ? 0 : handled.error());
+  if (!runs_in_memory([&] { finish(request.header, handled ? 0 : handled.error()); })) {
+    return client_->connection.close_soon({.broken = false, .reason = "no memory to answer it"});
+  }
   if (session.negotiated() && !was_negotiated) note_attached();
   if (session.farewell()) say_farewell();
 }

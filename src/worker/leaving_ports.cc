@@ -2,16 +2,17 @@
 
 #include <utility>
 
+#include "base/memory_shortage.h"
+
 namespace paravane::worker {
 
 void LeavingPorts::add(std::unique_ptr<VmPort> port) {
   port->leave();
-  if (port->left()) {
-    ports_.push_front(std::move(port));
-    drop_first();
-  } else {
-    ports_.push_back(std::move(port));
-  }
+  const verbs::AdapterId id = port->id();
+  const bool waits = !port->left() && runs_in_memory([&] { ports_.push_back(std::move(port)); });
+  if (waits) return;
+  port.reset();  // or all of it in one turn, without memory for its turns
+  on_left_(id);
 }
 
 bool LeavingPorts::turn(Instant now, verbs::Budget& budget) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/undo.h"
 #include "worker/port_metrics.h"
 #include "worker/port_report.h"
 
@@ -122,6 +123,7 @@ Status PortTable::add(const VmPortConfig& config) {
   }
   const std::optional<verbs::AdapterId> id = pick_id();
   if (!id) return fail(Errc::kResourceExhausted, "all adapter numbers are in use");
+  Undo give_back([&] { ids_used_[static_cast<std::size_t>(*id)] = false; });
   auto port = VmPort::create(config, *id,
                              {.local = local_,
                               .tcp = tcp_,
@@ -130,19 +132,19 @@ Status PortTable::add(const VmPortConfig& config) {
                               .mappings = mapping_ender_,
                               .clock = worker_.schedule().turn_clock(),
                               .speech = speech_});
-  Status watched;
-  if (port) {
-    VmPort& made = **port;
-    watched =
-        worker_.loop().watch(made.fd(), EPOLLIN, [&made](std::uint32_t) { made.on_readable(); });
-  }
-  if (!port || !watched) {
-    ids_used_[static_cast<std::size_t>(*id)] = false;
-    return std::unexpected(port ? watched.error() : port.error());
-  }
-  (*port)->device().set_rules(rules_);
-  worker_.schedule().add(**port);
+  if (!port) return std::unexpected(port.error());
+  VmPort& made = **port;
+  const Status watched =
+      worker_.loop().watch(made.fd(), EPOLLIN, [&made](std::uint32_t) { made.on_readable(); });
+  if (!watched) return watched;
+  Undo unwatch([&] { worker_.loop().unwatch(made.fd()); });
+  made.device().set_rules(rules_);
+  worker_.schedule().add(made);
+  Undo unschedule([&] { worker_.schedule().remove(made); });
   ports_.emplace(name, std::move(*port));
+  unschedule.keep();
+  unwatch.keep();
+  give_back.keep();
   return {};
 }
 

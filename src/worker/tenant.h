@@ -16,6 +16,7 @@ struct TurnCounters {
   Counter turns{set, "turns", "turns of the worker taken"};
   Counter busy_us{set, "busy_us", "microseconds of the worker used"};
   Counter put_off{set, "turns_put_off", "turns put off for having used more than a share before"};
+  Counter broken_off{set, "turns_broken_off", "turns that broke off for want of memory"};
   Counter longest_turn_us{set, "longest_turn_us", "longest turn, in microseconds"};
 };
 

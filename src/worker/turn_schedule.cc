@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/memory_shortage.h"
+
 namespace paravane::worker {
 namespace {
 
@@ -54,12 +56,14 @@ bool TurnSchedule::round() {
 bool TurnSchedule::give_turn(Entry& entry) {
   verbs::Budget budget{.bytes = limits_.bytes, .operations = limits_.operations};
   const Instant begin = turn_clock_.now;  // reading the clock costs as much as a short turn
-  const bool worked = entry.tenant->turn(begin, budget);
+  bool worked = true;
+  const bool had_memory = runs_in_memory([&] { worked = entry.tenant->turn(begin, budget); });
   turn_clock_.now = clock_();
   const Duration used = turn_clock_.now - begin;
   entry.credit = std::max(entry.credit - charge_for(used), -kMaxDebt);
   TurnCounters& counters = entry.tenant->turn_counters();
   if (worked) counters.turns.add();
+  if (!had_memory) counters.broken_off.add();
   counters.longest_turn_us.raise_to(whole_us(used));
   entry.tenant->add_busy(used);
   return worked;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/memory_shortage.h"
 
 namespace paravane::worker {
 namespace {
@@ -68,7 +69,7 @@ void VmPort::leave() {
   // The VMM leaves first: that resets the device while all of it is still there.
   server_.reset();
   readable_ = false;
-  watch_.look({.linked = config_.connected}, {}, network_.clock.now);
+  runs_in_memory([this] { watch_.look({.linked = config_.connected}, {}, network_.clock.now); });
 }
 
 void VmPort::set_connected(bool connected) {
@@ -92,6 +93,18 @@ Instant VmPort::next_look() {
 }
 
 bool VmPort::turn(Instant now, verbs::Budget& budget) {
+  bool worked = true;
+  if (runs_in_memory([&] { worked = take_turn(now, budget); })) return worked;
+  // What it was at is done by half: its life ends, as if the VMM had gone.
+  complaints_.error(now, "{}: there is no memory for what its guest wants; its VM loses it",
+                    name());
+  runs_in_memory([this] {
+    if (server_) server_->disconnect("there is no memory for it");
+  });
+  return true;
+}
+
+bool VmPort::take_turn(Instant now, verbs::Budget& budget) {
   const verbs::Budget before = budget;
   bool worked = false;
   if (readable_) {
@@ -104,7 +117,7 @@ bool VmPort::turn(Instant now, verbs::Budget& budget) {
   device_->poll(budget);
   if (server_) {
     end_if_fatal();
-    look(now);
+    if (!runs_in_memory([&] { look(now); })) look_due_ = true;  // it only tells
   }
   return worked || budget.operations != before.operations || budget.bytes != before.bytes ||
          device_->has_work();

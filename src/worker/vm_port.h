@@ -94,6 +94,7 @@ class VmPort final : public Tenant {
  private:
   VmPort(const VmPortConfig& config, verbs::AdapterId id, const PortNetwork& network);
   Status build();
+  bool take_turn(Instant now, verbs::Budget& budget);
   void end_if_fatal();
   void look(Instant now);
 

@@ -9,6 +9,7 @@
 #include <ctime>
 
 #include "base/log.h"
+#include "base/memory_shortage.h"
 
 namespace paravane::worker {
 namespace {
@@ -92,8 +93,10 @@ void Worker::prepare_thread() const {
 
 void Worker::run() {
   prepare_thread();
-  for (mailbox_.deliver(); !stopping_; mailbox_.deliver()) {
-    look_at_sockets(schedule_.time());
+  while (true) {
+    deliver();
+    if (stopping_) return;
+    runs_in_memory([this] { look_at_sockets(schedule_.time()); });
     const bool worked = schedule_.round();
     counters_.rounds.add();
     turns_.turned();
@@ -101,6 +104,14 @@ void Worker::run() {
     stall_for_test(schedule_.time());
     rest(schedule_.time(), worked);
   }
+}
+
+void Worker::deliver() {
+  const std::size_t lost = mailbox_.deliver();
+  if (lost == 0) return;
+  complaints_.error(schedule_.time(), "worker: no memory for {} of the changes it was told of",
+                    lost);
+  if (config_.on_lost) config_.on_lost();
 }
 
 void Worker::look_at_sockets(Instant now) {

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <thread>
@@ -36,6 +37,8 @@ struct WorkerConfig {
   // Empty: nobody wants to know.
   TurnWatch::Tell on_held{};
   Duration held_after = std::chrono::seconds(5);
+  // Messages were not carried out for want of memory. On its thread.
+  std::function<void()> on_lost{};
 };
 
 struct WorkerCounters {
@@ -76,6 +79,7 @@ class Worker {
   Worker(const WorkerConfig& config, std::unique_ptr<EventLoop> loop);
   void run();
   void prepare_thread() const;
+  void deliver();
   void look_at_sockets(Instant now);
   void rest(Instant now, bool worked);
   void stall_for_test(Instant now);
@@ -92,7 +96,7 @@ class Worker {
   bool stopping_ = false;  // worker thread
   TurnCount turns_;
   std::optional<TurnWatch> watch_;
-  std::thread thread_;     // last: starts when everything else is there
+  std::thread thread_;  // last: starts when everything else is there
 };
 
 }  // namespace paravane::worker

@@ -47,10 +47,9 @@ TEST(Worker, SleepsWhenNobodyWantsATurn) {
 TEST(Worker, ToldThatItIsHeldAndThatItGoesOn) {
   std::atomic<int> held{0};
   std::atomic<int> went_on{0};
-  const auto worker = start({.on_held = [&](const TurnNews& news) {
-                               ++(news.is_held ? held : went_on);
-                             },
-                             .held_after = 2 * kTurnLook});
+  const auto worker =
+      start({.on_held = [&](const TurnNews& news) { ++(news.is_held ? held : went_on); },
+             .held_after = 2 * kTurnLook});
   std::atomic<bool> let_go = false;
   worker->post([&] { wait_until([&] { return let_go.load(); }); });
   wait_until([&] { return held == 1; });

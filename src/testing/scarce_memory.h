@@ -1,0 +1,24 @@
+// ScarceMemory: while it lives, one allocation of this program fails, by its number. Programs
+// that link it have operator new and delete of this file.
+//
+// One at a time. Allocations of all threads are counted.
+
+#pragma once
+
+#include <cstdint>
+
+namespace paravane {
+
+class ScarceMemory {
+ public:
+  // The allocation of this number fails, counted from 1.
+  explicit ScarceMemory(std::uint64_t number);
+  ~ScarceMemory();
+  ScarceMemory(const ScarceMemory&) = delete;
+  ScarceMemory& operator=(const ScarceMemory&) = delete;
+
+  // There were so many.
+  bool has_failed() const;
+};
+
+}  // namespace paravane
