@@ -113,6 +113,7 @@ TEST_F(DoorwayTest, NamesTheLimitThatWasReached) {
 }
 
 TEST_F(DoorwayTest, TellsThoseWhoWaitByItsReserve) {
+  const LogCapture log;
   int refused = 0;
   door_.keep_reserve([&](UniqueFd client) { refused += client ? 1 : 0; });
   const UniqueFd first = knock();
@@ -126,6 +127,7 @@ TEST_F(DoorwayTest, TellsThoseWhoWaitByItsReserve) {
 }
 
 TEST_F(DoorwayTest, TakesClientsAgainWhenThereAreDescriptors) {
+  const LogCapture log;
   door_.keep_reserve([](UniqueFd) {});
   const UniqueFd early = knock();
   {

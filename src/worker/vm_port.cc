@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/memory_shortage.h"
+#include "base/undo.h"
 
 namespace paravane::worker {
 namespace {
@@ -43,7 +44,9 @@ Status VmPort::build() {
   device_ = std::move(*device);
   set_connected(config_.connected);
   network_.local.attach(device_->adapter());
+  Undo detach([this] { network_.local.detach(device_->adapter()); });
   network_.tcp.attach(device_->adapter());
+  detach.keep();
   on_transport_ = true;
   auto server = vfio_user::Server::listen({.name = name(), .socket_path = config_.socket}, *loop_,
                                           timers_, network_.clock, *device_, memory_, interrupts_);

@@ -9,13 +9,14 @@ from checks.stage import CACHE, LOGS, ROOT, giving_way
 
 
 def house(stage):
-    """Floors, format, shell scripts, man pages, words, links, and the check's own tests."""
+    """Floors, limits of logs, format, shell scripts, man pages, words, links, and the check's own tests."""
     sources = [str(p.relative_to(ROOT)) for d in ("src", "tests", "bench", "fuzz") for p in sorted((ROOT / d).rglob("*"))
                if p.suffix in (".h", ".cc", ".c")]
     scripts = [name for name in subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True,
                                                check=True).stdout.split()
                if (ROOT / name).is_file() and re.match(rb"#!.*\b(bash|sh|dash)\b", (ROOT / name).read_bytes()[:40])]
     stage.check("floors", "tools/check_floors.py")
+    stage.check("logs", "tools/check_logs.py")
     stage.check("format", "clang-format-19", "--dry-run", "--Werror", *sources)
     stage.check("shell scripts", "shellcheck", *scripts)
     for page in sorted((ROOT / "packaging" / "man").glob("*.[158]")):
