@@ -85,7 +85,7 @@ PvrdmaFunction::PvrdmaFunction(const DeviceConfig& config, const Surroundings& a
       spec_(make_device_spec(config_, *pages_)),
       rules_(config_.rules),
       next_rules_(config_.rules),
-      region_error_(Error{Errc::kBadState, "no shared region"}),
+      region_error_(Error{Errc::kBadState, "no region yet"}),
       lines_(around.interrupts),
       registers_(config_.version, config_.mac, lines_, *this),
       notifier_(lines_, around.timers, clock_, counters_),
@@ -252,7 +252,7 @@ void PvrdmaFunction::end_life() {
   notifier_.stop();
   registers_.reset();
   region_ = {};
-  region_error_ = Error{Errc::kBadState, "no shared region"};
+  region_error_ = Error{Errc::kBadState, "no region yet"};  // short, so that it needs no memory
   if (std::exchange(active_, false) && life_limit_.allow(clock_.now)) {
     log::info("{}: reset", config_.name);
   }

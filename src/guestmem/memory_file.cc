@@ -9,10 +9,12 @@
 
 #include <bit>
 #include <cerrno>
+#include <memory>
 #include <string>
 #include <system_error>
 #include <utility>
 
+#include "base/undo.h"
 #include "guestmem/guest_addr.h"
 
 namespace paravane {
@@ -73,14 +75,16 @@ Result<std::shared_ptr<MemoryFile>> MemoryFile::map(int fd, const Facts& facts,
                                                     std::uint32_t number, MappingEnd end) {
   Result<std::byte*> base = map_whole(fd, facts);
   if (!base) return std::unexpected(base.error());
+  Undo unmap([&] { munmap(*base, facts.mapped_bytes()); });
   FailureWatch watch = FailureWatch::begin(
       {.start = *base, .size = facts.mapped_bytes(), .page_bytes = facts.page_bytes});
   if (!watch) {
-    munmap(*base, facts.mapped_bytes());
     return fail(Errc::kResourceExhausted, "guest memory: too many files are mapped on this host");
   }
-  return std::shared_ptr<MemoryFile>(
+  std::unique_ptr<MemoryFile> file(
       new MemoryFile(*base, facts, number, std::move(end), std::move(watch)));
+  unmap.keep();
+  return std::shared_ptr<MemoryFile>(std::move(file));
 }
 
 MemoryFile::MemoryFile(std::byte* base, const Facts& facts, std::uint32_t number, MappingEnd end,

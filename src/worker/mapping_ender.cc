@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "base/memory_shortage.h"
+
 namespace paravane::worker {
 
 MappingEnder::MappingEnder() : thread_([this] { run(); }) {}
@@ -16,11 +18,12 @@ MappingEnder::~MappingEnder() {
 }
 
 void MappingEnder::take(EndedMapping mapping) {
+  bool waits = false;
   {
     const std::lock_guard lock(mutex_);
-    waiting_.push_back(std::move(mapping));
+    waits = runs_in_memory([&] { waiting_.push_back(std::move(mapping)); });
   }
-  wake_.notify_one();
+  if (waits) wake_.notify_one();  // or it comes down here, at once
 }
 
 void MappingEnder::run() {

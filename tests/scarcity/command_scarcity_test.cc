@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
+#include <iterator>
 #include <optional>
 
 #include "testing/device_rig.h"
@@ -96,14 +98,15 @@ TEST_F(CommandScarcity, CreateSharedReceiveQueue) {
   const SrqSpec spec{.pd = &end_.pd()};
   PageSet pages = guest_.ram().allocate_set(spec.pages(), Layout::kScattered);
   run_with_less_and_less(guest_.srq_request(spec, pages),
-                         [&](const auto& made) { destroy<DestroySrq>(made.srqn); });
+                         [&](const auto& made) { destroy<DestroySrq>(made.handle); });
 }
 
 TEST_F(CommandScarcity, CreateQueuePair) {
   QpSpec spec{.pd = &end_.pd(), .send_cq = &end_.cq(), .receive_cq = &end_.cq()};
   for (const std::uint8_t type : {kTypeRc, kTypeUd}) {
     spec.type = type;
-    PageSet pages = guest_.ram().allocate_set(16, Layout::kScattered);
+    PageSet pages =
+        guest_.ram().allocate_set(1 + spec.send_pages() + spec.receive_pages(), Layout::kScattered);
     run_with_less_and_less(guest_.qp_request(spec, pages),
                            [&](const auto& made) { destroy<DestroyQp>(made.words[1]); });
   }
@@ -111,11 +114,12 @@ TEST_F(CommandScarcity, CreateQueuePair) {
 
 TEST_F(CommandScarcity, BindGid) {
   CreateBind request{};
-  request.mtu = 4096;
+  request.mtu = 1024;
+  request.vlan = 0xFFF;
   request.index = 3;
   const GidBytes gid = gid_of_ipv4({10, 0, 0, 77});
   std::ranges::copy(gid, std::begin(request.new_gid));
-  request.gid_type = 2;
+  request.gid_type = guest_.caps().gid_types;
   run_with_less_and_less(request, [&](const auto&) {
     DestroyBind gone{};
     gone.index = 3;

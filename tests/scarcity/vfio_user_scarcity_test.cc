@@ -134,10 +134,9 @@ TEST_F(VfioUserScarcity, Questions) {
   device.argsz.set(sizeof device);
   with_less_and_less(Command::kGetInfo, RawVfioClient::bytes_of(device), [] {});
   vfio_user::RegionAccess read{};
-  read.region.set(0);
+  read.region.set(7);  // configuration space
   read.count.set(4);
   with_less_and_less(Command::kRegionRead, RawVfioClient::bytes_of(read), [] {});
-  with_less_and_less(Command::kReset, {}, [] {});
 }
 
 TEST_F(VfioUserScarcity, AVmmThatComes) {
