@@ -10,6 +10,7 @@ import subprocess
 import time
 
 from . import processes
+from .disk import Disk
 from .errors import LabError
 from .network import guest_mac
 from .own_daemon import write_config
@@ -32,6 +33,9 @@ class Host:
         self.address = f"{PREFIX}.{number}"
         self.api = os.path.join(self.folder, "api.sock")
         self.lab_state = os.path.join(self.folder, "lab")
+        self.state = os.path.join(self.folder, "state")
+        self.disk = Disk(self.state, hosts.disk_mib) if hosts.disk_mib else None
+        self.environment = {}  # more of the daemon's, from its next start on
 
     def program(self, name):
         return self.hosts.program(name, self.number)
@@ -46,6 +50,8 @@ class Host:
         self.hosts.wire.join(self.name, self.space, "eth0")
         processes.run("ip", "-n", self.space, "address", "add", f"{self.address}/24", "dev", "eth0")
         self.hosts.ethernet.join(self.name, self.space, UPLINK)
+        if self.disk:
+            self.disk.mount()
 
     def log(self):
         return os.path.join(self.folder, "paravaned.log")
@@ -60,8 +66,9 @@ class Host:
                                            f'{self.hosts.channel.get(self.number, "")}'
                                            f'[network]\nuplinks = ["{UPLINK}"]\n')
         with open(self.log(), "ab") as log:
-            processes.start(self.pid_file(), ["ip", "netns", "exec", self.space, self.program("paravaned"),
-                                              "--config", config], stdout=log)
+            environment = [f"{name}={value}" for name, value in self.environment.items()]
+            processes.start(self.pid_file(), ["ip", "netns", "exec", self.space, "env", *environment,
+                                              self.program("paravaned"), "--config", config], stdout=log)
         limit = time.monotonic() + START_SECONDS
         while self.paravane("status", check=False).returncode != 0:
             if processes.recall(self.pid_file()) is None or time.monotonic() > limit:
@@ -134,3 +141,5 @@ class Host:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(int(pid), signal.SIGKILL)
         processes.run("ip", "netns", "delete", self.space, check=False)
+        if self.disk:
+            self.disk.unmount()

@@ -32,7 +32,7 @@ class Hosts:
         self.paravane_path, self.others, self.channel = paravane, others or {}, channel or {}
         self.digest = "pvc-" + hashlib.sha256(self.folder.encode()).hexdigest()[:6]
         self.wire, self.ethernet = Bridge(f"{self.digest}-wire"), Bridge(f"{self.digest}-lan")
-        self.vms_per_host, self.encryption, self.hosts = 1, "on", []
+        self.vms_per_host, self.encryption, self.disk_mib, self.hosts = 1, "on", 0, []
 
     def program(self, name, host):
         return os.path.join(os.path.dirname(self.others.get(host, self.paravane_path)), name)
@@ -44,7 +44,7 @@ class Hosts:
                 kept = json.load(file)
         except OSError:
             return False
-        self.vms_per_host, self.encryption = kept["vms_per_host"], kept["encryption"]
+        self.vms_per_host, self.encryption, self.disk_mib = kept["vms_per_host"], kept["encryption"], kept["disk_mib"]
         self.hosts = [Host(self, number) for number in range(1, kept["hosts"] + 1)]
         return True
 
@@ -58,19 +58,22 @@ class Hosts:
         if self.remembered():
             raise LabError(self.folder, "a cluster runs there already", "lab/cluster down")
 
-    def add(self, count, vms_per_host=1, encryption="on"):
-        """Namespaces, daemons, the cluster and its switch; no VMs yet."""
+    def add(self, count, vms_per_host=1, encryption="on", disk_mib=0, prepare=None):
+        """Namespaces, daemons, the cluster and its switch; no VMs yet. `disk_mib`: of a disk of its own for each
+        daemon's state; `prepare`: is called with each host before its daemon starts."""
         self.refuse_second()
-        self.vms_per_host, self.encryption = vms_per_host, encryption
+        self.vms_per_host, self.encryption, self.disk_mib = vms_per_host, encryption, disk_mib
         self.hosts = [Host(self, number) for number in range(1, count + 1)]
         os.makedirs(self.folder, exist_ok=True)
         os.chmod(self.folder, 0o755)
         with open(os.path.join(self.folder, "cluster.json"), "w", encoding="utf-8") as file:
-            json.dump({"hosts": count, "vms_per_host": vms_per_host, "encryption": encryption}, file)
+            json.dump({"hosts": count, "vms_per_host": vms_per_host, "encryption": encryption, "disk_mib": disk_mib}, file)
         self.wire.add()
         self.ethernet.add()
         for host in self.hosts:
             host.add()
+            if prepare:
+                prepare(host)
             host.start()
             host.open_channel()
         self.join_all()
