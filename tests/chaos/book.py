@@ -8,11 +8,12 @@ WENT_WELL = "talks that went well"
 
 
 class Book:
-    """failures: texts. counts: how often what happened. over: set when it is time to end."""
+    """failures: texts. counts: how often what happened. recoveries: of each mishap, the seconds until all was back. over: set
+    when it is time to end."""
 
     def __init__(self):
         self.over = threading.Event()
-        self.failures, self.counts, self.longest_wait_us = [], {}, 0.0
+        self.failures, self.counts, self.recoveries, self.longest_wait_us = [], {}, {}, 0.0
         self._lock, self._began = threading.Lock(), time.monotonic()
         self._touched = {}  # by thing (scene.py): how often; odd while something happens to it
 
@@ -22,6 +23,10 @@ class Book:
     def count(self, name):
         with self._lock:
             self.counts[name] = self.counts.get(name, 0) + 1
+
+    def recovered(self, name, seconds):
+        with self._lock:
+            self.recoveries.setdefault(name, []).append(seconds)
 
     def fail(self, text):
         self.say(f"FAILED {text}")

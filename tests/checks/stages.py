@@ -73,7 +73,7 @@ def has_programs(stage, *programs):
 
 def cluster(stage):
     """Several hosts in network namespaces, without VMs, with a real etcd."""
-    if has_programs(stage, *HOST_PROGRAMS):
+    if has_programs(stage, *HOST_PROGRAMS, "clock_offset"):
         stage.ctest("release", "-L", "cluster", "--timeout", "600", "-j4")
 
 
@@ -177,7 +177,7 @@ def chaos(stage):
     seconds = 600 if stage.options.all else 20
     for hosts in (1, 3) if stage.options.all else (3,):
         name = f"chaos: {seconds} s, hosts: {hosts}"
-        if stage.is_wanted(name) and has_programs(stage, *HOST_PROGRAMS, *GUEST_PROGRAMS):
+        if stage.is_wanted(name) and has_programs(stage, *HOST_PROGRAMS, *GUEST_PROGRAMS, "clock_offset"):
             stage.tally.add(name, stage.follow("chaos: ", "tests/chaos/run", "--seconds", seconds, "--hosts", hosts))
 
 

@@ -1,41 +1,42 @@
-"""What can happen to a VM, and to a host. Each takes (rig, number, chance) and returns when
-it has recovered; its docstring is what the log says."""
-import time
-
-from rig import Failed, wait_for
-from traffic import talk
+"""What can happen to a VM."""
+from mishap import mishap
+from rig import Failed
 
 # Small enough that a guest comes to the end of each within a second.
 QUOTAS = ["queue_pairs=64", "completion_queues=96", "memory_regions=256", "protection_domains=32"]
 
 MEMORY_MIB = "320"  # of each VM
 FUNCTION = "0000:00:10.1"
-MENDED_PORT = 18901
 
 
+@mishap(weight=1)
 def kill_programs(rig, vm, _chance):
     """its programs are killed"""
     rig.shell(vm, "killall -9 paravane-verify 2>/dev/null; true")
 
 
+@mishap(weight=1)
 def reload_driver(rig, vm, _chance):
     """its driver is taken off the device and put back"""
     rig.shell(vm, f"cd /sys/bus/pci/drivers/vmw_pvrdma && echo {FUNCTION} > unbind && echo {FUNCTION} > bind")
     wait_ready(rig, vm)
 
 
+@mishap(weight=1)
 def kill_vm(rig, vm, _chance):
     """it is killed, and started again"""
     rig.host_of(vm).lab("kill", str(vm))
     start_vm(rig, vm)
 
 
+@mishap(weight=1)
 def reset_vm(rig, vm, _chance):
     """its reset button is pressed"""
     rig.host_of(vm).lab("reboot", "--hard", str(vm))
     rig.wait_known()
 
 
+@mishap(weight=1)
 def pull_plug(rig, vm, chance):
     """it is pulled out of the switch for a moment"""
     host = rig.host_of(vm)
@@ -45,30 +46,10 @@ def pull_plug(rig, vm, chance):
     rig.wait_known()
 
 
+@mishap(weight=1)
 def exhaust_quotas(rig, vm, _chance):
     """a program of its takes all that its quotas give"""
     rig.guest(vm, "paravane-hoard", timeout=60)
-
-
-def cut_cable(rig, number, chance):
-    """its cable is pulled for a moment"""
-    rig.set_link(number, up=False)
-    time.sleep(chance.uniform(0.1, 3))
-    rig.set_link(number, up=True)
-    mine = rig.lab.hosts[number - 1].vms()[0]
-    for other in rig.lab.hosts:
-        if other.number != number:
-            wait_for(f"h{number} and {other.name} talk again", lambda vm=other.vms()[-1]: talk(rig, vm, mine, MENDED_PORT, 8).good)
-
-
-def kill_daemon(rig, number, _chance):
-    """its daemon is killed and started again, and then its VMs"""
-    host = rig.lab.hosts[number - 1]
-    host.kill()
-    host.start()
-    for vm in host.vms():
-        end_vm(rig, vm)
-    start_vm(rig, host.vms()[0], len(host.vms()))
 
 
 def end_vm(rig, vm):
