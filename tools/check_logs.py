@@ -16,6 +16,7 @@ LINES_ABOVE = 4  # in which a limit may stand
 
 UNLIMITED = {
     "cluster/cluster_authority.cc": (2, "a host has joined, by an operator's token; its key is known, once"),
+    "cluster/cluster_backups.cc": (3, "an operator's change of the cluster"),
     "cluster/cluster_change.cc": (3, "an operator's change of the cluster"),
     "cluster/cluster_damage.cc": (2, "the operator's files"),
     "cluster/cluster_files.cc": (2, "an operator's change of the cluster"),
@@ -23,6 +24,7 @@ UNLIMITED = {
     "cluster/cluster_recovery.cc": (1, "an operator's change of the cluster"),
     "cluster/cluster_refusals.cc": (1, "an operator's change of the cluster"),
     "cluster/cluster_service.cc": (1, "the start, or an operator's change of the cluster"),
+    "cluster/cluster_succession.cc": (2, "an operator's promotion of a host"),
     "cluster/member_certificate.cc": (2, "a renewal; each reason against one, once"),
     "daemon/cluster_fabric.cc": (5, "where channels are, by an operator's settings and certificates"),
     "daemon/daemon.cc": (8, "the start, the end, signals, what the keeper says"),

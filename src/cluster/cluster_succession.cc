@@ -48,7 +48,8 @@ std::optional<Succession> ClusterService::load_succession() {
   if (!text || !authority) return std::nullopt;
   auto succession = authority::parse_succession(*text, *authority);
   if (succession) return std::move(*succession);
-  log::warn("cluster: {} is damaged: {}", paths_.succession().string(), succession.error().message);
+  not_kept_.warn(now(), "cluster: {} is damaged: {}", paths_.succession().string(),
+                 succession.error().message);
   return std::nullopt;
 }
 

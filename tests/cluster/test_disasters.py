@@ -12,7 +12,7 @@ from hosts import BIN, PATIENCE_S, wait_for
 from test_backup import PASSPHRASE, BackupTest
 
 PAGE = pathlib.Path(__file__).resolve().parent.parent.parent / "docs" / "disasters.md"
-STATE, ROOT = "/var/lib/paravane", "/root"
+STATE, PLACES = "/var/lib/paravane", ("/srv/backup", "/etc/paravane")
 
 
 def blocks(heading):
@@ -55,11 +55,13 @@ class Disasters(BackupTest):
             return self.assertEqual(host.end(), 0)
         if words == "systemctl start paravaned":
             return host.start()
-        line = words.replace(STATE, str(host.state)).replace(ROOT + "/", str(self.root) + "/")
+        line = words.replace(STATE, str(host.state))
+        for place in PLACES:
+            line = line.replace(place + "/", str(self.root) + "/")
         line = re.sub(r"^paravane ", shlex.quote(str(BIN / "paravane")) + f" --socket {host.api} ", line)
         output, status = at_terminal(line)
         self.assertEqual(status, 0, f"{words}: {output}")
-        printed = [pattern(one.strip()) for one in output.replace(str(host.state), STATE).replace(str(self.root), ROOT).splitlines()]
+        printed = [pattern(one.strip()) for one in output.replace(str(host.state), STATE).replace(str(self.root), PLACES[0]).splitlines()]
         for one in shown:
             self.assertIn(pattern(one.strip()), printed, f"{words}: {output}")
         return None
