@@ -149,7 +149,7 @@ class Promoted(BackupTest):
         # h1 has all that it needs to sign, and signs nothing.
         self.h1.start()
         wait_for(lambda: "host h2 was promoted" in self.h1.cli("cluster", "status").stdout, "h1 to hear of it")
-        self.assertNotIn("etcd", self.h1.children())
+        wait_for(lambda: "etcd" not in self.h1.children(), "etcd on h1 to end")
         self.assertIn("host h2 was promoted", self.h1.refused("cluster", "token", "h9"))
         self.assertEqual(self.h2.present(), ["h2", "h3"])
         # Nor does it with the backup, nor after another start.
@@ -171,7 +171,7 @@ class Promoted(BackupTest):
         self.wait_whole(self.h2, self.h3)
         self.wire.mend("h1")
         wait_for(lambda: "host h2 was promoted" in self.h1.cli("cluster", "status").stdout, "h1 to be told")
-        self.assertNotIn("etcd", self.h1.children())
+        wait_for(lambda: "etcd" not in self.h1.children(), "etcd on h1 to end")
         h9 = Host(self, 9).start()
         h9.refused("cluster", "join", text=token + "\n")
         self.assertEqual(self.h2.present(), ["h2", "h3"])
