@@ -69,8 +69,8 @@ class Hidden {
 };
 
 Result<std::string> ask_hidden(int terminal, std::string_view prompt) {
+  const Hidden hidden(terminal);  // first: what answers the prompt at once is not shown either
   if (Status said = say(terminal, prompt); !said) return std::unexpected(said.error());
-  const Hidden hidden(terminal);
   auto line = read_line(terminal, "the terminal");
   static_cast<void>(say(terminal, "\n"));
   return line;
