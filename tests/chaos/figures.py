@@ -1,5 +1,6 @@
 """What a run showed, as tables of a page, between its two markers; the rest of the page stays."""
 import datetime
+import os
 import pathlib
 import subprocess
 
@@ -55,7 +56,8 @@ def table(book, what, options, daemon):
     """Lines. `what`: hosts and VMs in words; `daemon`: its version."""
     began = sum(len(times) for times in book.recoveries.values())
     yield f"`tests/chaos/run --hosts {options.hosts} --seconds {options.seconds} --seed {options.seed}`, {datetime.date.today()}, " \
-          f"commit {commit()}, daemon {daemon}, {what}: {began} mishaps, **{len(book.failures)} failures**."
+          f"commit {commit()}, daemon {daemon}, {what}, {os.cpu_count()} processors with a load of {os.getloadavg()[2]:.0f} " \
+          f"(15 minutes, all that ran beside it included): {began} mishaps, **{len(book.failures)} failures**."
     yield ""
     yield "| promise | how it is tested | figures |"
     yield "|---|---|---|"
