@@ -44,7 +44,7 @@ class Hosts:
                 kept = json.load(file)
         except OSError:
             return False
-        self.vms_per_host, self.encryption, self.disk_mib = kept["vms_per_host"], kept["encryption"], kept["disk_mib"]
+        self.vms_per_host, self.encryption, self.disk_mib = kept["vms_per_host"], kept["encryption"], kept.get("disk_mib", 0)
         self.hosts = [Host(self, number) for number in range(1, kept["hosts"] + 1)]
         return True
 
