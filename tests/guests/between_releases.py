@@ -1,6 +1,7 @@
-"""Traffic of stock guests between a host of what is here and one of another release, whose programs are in the folder
-PARAVANE_OLD. tests/releases/run runs it for each release.
+"""Traffic of stock guests between a host of what is here and one of the release PARAVANE_OLD_VERSION, whose programs are in
+the folder PARAVANE_OLD. tests/releases/run runs it for each release.
 """
+import json
 import os
 import unittest
 
@@ -9,6 +10,8 @@ from hosts_rig import HostsRig
 from rig import Exchange
 
 OLD = os.path.join(os.environ.get("PARAVANE_OLD", ""), "paravane")
+KNOWS_NO_SEALS = os.environ.get("PARAVANE_OLD_VERSION") == "0.1.0"  # but the one that is called "frames" since
+FRAMES = 'seal = "frames"\n'
 PROGRAMS = ("every_operation_byte_by_byte", "rc_pingpong", "C78_ud_pingpong", "C78_srq_pingpong", "C78_rping", "ib_write_bw_64_qps",
             "ib_send_bw_datagrams", "C75_ib_atomic_bw_fetch_and_add")
 
@@ -23,8 +26,8 @@ class BetweenReleases:
         cls.rig = HostsRig(2, others={cls.old: OLD}, channel=cls.channel, encryption=cls.encryption)
         cls.addClassCleanup(cls.rig.close)
         cls.rig.up()
-        versions = [host.paravane("status").stdout.split("\n")[2].split()[0] for host in cls.rig.lab.hosts]
-        assert versions[0] != versions[1], versions
+        versions = [json.loads(host.paravane("--formatter=json", "status").stdout)[0]["Version"] for host in cls.rig.lab.hosts]
+        assert versions[cls.old - 1] == os.environ.get("PARAVANE_OLD_VERSION") != versions[2 - cls.old], versions
 
     def test_programs_there_and_back(self):
         for server, client in (1, 2), (2, 1):
@@ -46,7 +49,7 @@ class NewerHasTheAuthority(BetweenReleases, unittest.TestCase):
 
 
 class SealedAsTheOlderKnows(BetweenReleases, unittest.TestCase):
-    encryption, channel = "off", {2: 'seal = "frames"\n'}
+    encryption, channel = "off", {1: "" if KNOWS_NO_SEALS else FRAMES, 2: FRAMES}
 
 
 if __name__ == "__main__":
