@@ -235,7 +235,7 @@ class OperatorsEtcd(ClusterTest):
         self.close()
         (self.folder / "password").write_text("wrong")
         self.assertIn("does not let in user root", host.refused("cluster", "init", *self.words, *self.user))
-        self.assertIn("who has signed", host.refused("cluster", "init", "--etcd", self.url))
+        self.assertIn("what has signed", host.refused("cluster", "init", "--etcd", self.url))
         self.assertIn("SSL peer certificate", host.refused(  # not by this one
             "cluster", "init", "--etcd", self.url, "--etcd-authority", str(self.folder / "other.pem"), *self.user))
         self.assertEqual(host.status(), {"member": False})
