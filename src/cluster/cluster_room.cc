@@ -33,7 +33,7 @@ Instant ClusterService::keep_room() {
     to_curb_.erase(host);
     next_curbing_ = now();
     forgiven_at_[host] = now() + kCurbed;
-    said_too_much_.warn(
+    curbings_.warn(
         now(),
         "cluster: host {} writes more into the inventory than a host needs, and writes no more for "
         "10 minutes; if it is not yours any more: paravane cluster remove {}",

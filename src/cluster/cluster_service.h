@@ -258,6 +258,7 @@ class ClusterService final : public model::ClusterManagement {
   LimitedLog not_settled_;
   LimitedLog no_door_{std::chrono::minutes(10)};
   LimitedLog said_too_much_;
+  LimitedLog curbings_;  // apart: the line above comes each second while a host floods
   LimitedLog lost_claims_;
   LimitedLog comings_and_goings_{std::chrono::seconds(10), 6};
   std::set<std::string> away_;  // reasons that were logged
