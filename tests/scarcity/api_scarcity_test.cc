@@ -102,7 +102,7 @@ class ApiScarcity : public testing::TestWithParam<ScarceRequest> {
   std::size_t sockets() const {
     std::size_t count = 0;
     for (const auto& file : std::filesystem::directory_iterator(dir_.path() / "vms")) {
-      count += file.path().extension() == ".sock" ? 1 : 0;
+      if (file.path().extension() == ".sock") ++count;
     }
     return count;
   }
