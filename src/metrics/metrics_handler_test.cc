@@ -97,7 +97,8 @@ TEST_F(MetricsHandlerTest, TheApiHasThePageBesideItsOwnAndCountsWhatItAnswers) {
 }
 
 TEST_F(MetricsHandlerTest, SaysThatTheWorkerIsHeldWithoutAskingIt) {
-  source_.fault = model::ApiError{.code = model::ApiErrorCode::kBusy, .message = "no answer"};
+  source_.fault =
+      model::ApiError{.code = model::ApiErrorCode::kBusy, .message = "no answer", .remedy = {}};
   turns_.is_held = true;
   turns_.holds = 3;
   const api::ApiResponse page = get(kMetricsPath);
