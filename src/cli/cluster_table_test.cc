@@ -53,11 +53,12 @@ TEST(ClusterTable, NamesWhatIsDamagedAndTheWayOut) {
 }
 
 TEST(ClusterTable, NamesWhatHostsOfOtherVersionsLackOrHaveMore) {
+  const auto host = [](const char* name, bool present, const char* version) {
+    return model::ClusterHost{.name = name, .present = present, .address = {}, .version = version};
+  };
   const model::ClusterStatus status{.member = true,
-                                    .hosts = {{.name = "h1", .present = true, .version = kVersion},
-                                              {.name = "h2", .present = true, .version = "0.1.0"},
-                                              {.name = "h3", .present = true, .version = "999.0.0"},
-                                              {.name = "h4", .version = ""}}};
+                                    .hosts = {host("h1", true, kVersion), host("h2", true, "0.1.0"),
+                                              host("h3", true, "999.0.0"), host("h4", false, "")}};
   const std::string text = print_cluster(status, TableFormat::kTable);
   EXPECT_THAT(text, HasSubstr("\nHost h2 has version 0.1.0, which lacks: members known by their "
                               "keys; knowing an older inventory"));
