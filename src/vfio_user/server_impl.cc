@@ -7,7 +7,6 @@
 #include <cstring>
 #include <utility>
 
-#include "base/descriptor_limit.h"
 #include "base/log.h"
 #include "base/memory_shortage.h"
 
@@ -67,11 +66,8 @@ void ServerImpl::on_listener_ready() {
   for (int i = 0; i < kAcceptsPerTurn && listening_; ++i) {
     Result<std::optional<UniqueFd>> next = listener_.accept();
     if (!next) {
-      const std::string& problem = next.error().message;
-      const bool at_limit = is_out_of_descriptors(problem);
-      troubles_.error(now(), "{}: cannot accept a VMM: {}; trying again in a second{}{}",
-                      config_.name, problem, at_limit ? ". " : "",
-                      at_limit ? kRaiseDescriptorLimit : "");
+      troubles_.error(now(), "{}: cannot accept a VMM: {}; trying again in a second", config_.name,
+                      next.error().message);
       pause_listening();
       return;
     }
