@@ -39,6 +39,24 @@ std::string url_at(const std::string& address, std::uint16_t port) {
   return at ? "https://" + at->print() : std::string();
 }
 
+authority::Succession succession_of(const ClusterBackup& backup) {
+  if (backup.succession.empty()) return {};
+  return authority::parse_succession(backup.succession, backup.authority.certificate)
+      .value_or(authority::Succession{});
+}
+
+// A later promotion counts, also of a host that knows nothing of the one before.
+std::uint64_t term_after(std::uint64_t known) {
+  const std::int64_t seconds = authority::wall_clock().time_since_epoch().count();
+  return std::max(known + 1, static_cast<std::uint64_t>(std::max(seconds, std::int64_t{0})));
+}
+
+// Whether another host was promoted in that cluster since.
+bool is_after(const authority::Succession& known, const ClusterBackup& backup) {
+  return known.keeper.cluster == backup.membership.self.cluster &&
+         known.keeper.host != backup.membership.self.host && known.follows(succession_of(backup));
+}
+
 }  // namespace
 
 // ---- backup ----
@@ -161,6 +179,14 @@ model::ApiResult<model::ClusterStatus> ClusterService::do_restore(
   auto backup = open_backup(asked);
   if (!backup) return std::unexpected(backup.error());
   if (auto may = check_restore(*backup); !may) return std::unexpected(may.error());
+  if (auto known = load_succession(); known && is_after(*known, *backup)) {
+    return refuse(
+        ApiErrorCode::kDenied,
+        fmt::format("host {} was promoted since the backup was made, and has the authority",
+                    known->keeper.host),
+        "Give up what this host has of the cluster with paravane cluster leave --force, "
+        "and join with a token of that host's.");
+  }
   auto password = authority::make_secret(kPasswordBytes);
   auto root_password = authority::make_secret(kPasswordBytes);
   if (!password || !root_password) return refuse(ApiErrorCode::kInternal, "no random numbers");
@@ -221,7 +247,8 @@ model::ApiResult<void> ClusterService::check_promotion(const ClusterBackup& back
   }
   if (auto good = check_address(); !good) return good;
   const HostDoor last{.host = membership_->authority, .door = membership_->door};
-  if (ask_for_authority(last)) {
+  const auto answer = ask_for_authority(last);
+  if (answer || answer.error().code == Errc::kBadState) {
     return refuse(ApiErrorCode::kDenied,
                   fmt::format("host {} has the authority, and answers at {}", last.host, last.door),
                   "Promote another host once it is gone for good: stop its daemon first.");
@@ -280,37 +307,41 @@ model::ApiResult<model::ClusterStatus> ClusterService::do_promote(
   }
   AuthorityBook book = book_of_promoted(*backup, membership);
   if (membership.runs_etcd) book.root = {.password = std::move(*root_password)};
-  const auto in_backup =
-      backup->succession.empty()
-          ? authority::Succession{}
-          : authority::parse_succession(backup->succession, backup->authority.certificate)
-                .value_or(authority::Succession{});
-  authority::Succession succession{
-      .keeper = membership.self,
-      .term = std::max(succession_ ? succession_->term : 0, in_backup.term) + 1,
-      .door = membership.door,
-      .etcd = membership.etcd,
-      .before = membership_->door};
+  authority::Succession succession{.keeper = membership.self,
+                                   .term = term_after(std::max(succession_ ? succession_->term : 0,
+                                                               succession_of(*backup).term)),
+                                   .door = membership.door,
+                                   .etcd = membership.etcd,
+                                   .before = membership_->door};
   const auto text = authority::print_succession(succession, backup->authority.key);
   if (!text) return refuse(ApiErrorCode::kInternal, text.error().message);
   std::error_code ignored;
   std::filesystem::remove_all(paths_.etcd_data(), ignored);
   const auto followed = read_file(paths_.succession());
+  const auto identity = read_file(paths_.identity());
   Status kept = write_file(paths_.succession(), *text);
   if (kept) kept = write_backup_files(*backup, membership, std::move(book));
   if (!kept) {
-    // As before, but for a key of this host that the others do not know: it is asked for again.
+    if (identity) static_cast<void>(write_file(paths_.identity(), *identity));
+    std::filesystem::remove(paths_.authority_key(), ignored);
+    std::filesystem::remove(paths_.book(), ignored);
     if (followed) static_cast<void>(write_file(paths_.succession(), *followed));
     if (!followed) std::filesystem::remove(paths_.succession(), ignored);
     return not_kept(kept.error());
   }
   if (problem_.empty()) tell_kept(kept_->step(member_->records(), kNever));
+  // What this host knows may be older: then it goes on with the configuration of the backup.
+  if (kept_->seen().number < backup->book.generation.number) {
+    tell_kept(write_file(paths_.inventory(), print_inventory(backup->inventory)));
+  }
   step_out();
   succession_ = std::move(succession);
   if (Status in = enter(std::move(membership)); !in) {
     note_damage(in.error().message);
     return not_kept(in.error());
   }
+  asked_others_ = true;  // a moment ago
+  next_asking_ = std::chrono::steady_clock::now() + std::chrono::minutes(1);
   if (listeners_.identity) listeners_.identity();
   log::warn(
       "cluster: this host was promoted: it has the authority in the place of host {}, which "

@@ -26,7 +26,8 @@ void ClusterService::look_at_files() {
   auto found = load_member_files(paths_);
   if (!found) return note_damage(found.error().message);
   if (*found) {
-    succession_ = load_succession();
+    // What is known without a file, on a full disk, stays known.
+    if (auto known = load_succession()) succession_ = std::move(*known);
     if (is_succeeded(**found)) return note_succeeded();
     follow_succession(**found);
     if (const Status in = enter(std::move(**found)); !in) return note_damage(in.error().message);

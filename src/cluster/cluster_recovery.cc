@@ -133,6 +133,7 @@ Instant ClusterService::ask_for_password() {
 
 model::ApiResult<model::ClusterStatus> ClusterService::do_accept() {
   if (auto may = need_authority(); !may) return std::unexpected(may.error());
+  if (ask_others(doors_of_others())) return std::unexpected(need_authority().error());
   const auto network = known_network();
   if (!network) {
     return model::refuse(model::ApiErrorCode::kBusy, "this host does not know its switches yet",

@@ -78,11 +78,12 @@ void ClusterService::run() {
       if (renewed && listeners_.identity) listeners_.identity();
       if (renewed) publish();
       if (renewed && membership_->runs_etcd) trust_new_certificate();
-      if (authority_ && !door_ && now() >= next_door_) open_door();
+      if (authority_ && asked_others_ && !door_ && now() >= next_door_) open_door();
       next = std::min(next, certificate_->next_look());
-      if (authority_ && !door_) next = std::min(next, next_door_);
+      if (authority_ && asked_others_ && !door_) next = std::min(next, next_door_);
     }
     if (member_) next = std::min(next, use_inventory());
+    if (authority_ && asked_others_ && !door_) next = std::min(next, next_door_);
     if (!mailbox_.waiting()) wait(next);
   }
   mailbox_.deliver();  // whoever waits for an answer
@@ -93,8 +94,8 @@ void ClusterService::run() {
 
 Instant ClusterService::use_inventory() {
   if (kept_view_) learn(std::exchange(kept_view_, nullptr));
-  const Instant next_room = keep_room();  // first: without room nothing can be written
   if (authority_ && was_succeeded()) return now();
+  const Instant next_room = keep_room();  // first: without room nothing can be written
   if (!compare_with_book()) {
     share();
     return next_comparison_;

@@ -201,9 +201,10 @@ class ClusterService final : public model::ClusterManagement {
   std::vector<HostDoor> doors_of_others() const;
   Result<authority::DoorAnswer> ask_for_authority(const HostDoor& at);
   bool ask_others(const std::vector<HostDoor>& doors);
-  void take_succession(authority::Succession succession, const std::string& text);
+  bool take_succession(authority::Succession succession, const std::string& text);
   void step_out();
   bool was_succeeded();
+  void keep_some(std::vector<HostDoor>& doors);
   Instant seek_authority();
   Instant tell_predecessor();
   authority::DoorAnswer answer_of_authority() const;
@@ -278,6 +279,7 @@ class ClusterService final : public model::ClusterManagement {
   Duration seek_pause_{};
   std::size_t seek_from_ = 0;  // of the others' doors
   bool is_told_ = false;       // the host that had the authority before
+  Instant next_asking_{};      // with the authority: whether another has it
   Instant next_telling_{};
   Duration tell_pause_{};
   Instant next_login_{};

@@ -24,6 +24,7 @@ namespace {
 
 constexpr Duration kSeekFirst = std::chrono::seconds(5);  // that the inventory is away
 constexpr Duration kSeekLongest = std::chrono::minutes(1);
+constexpr Duration kAskEvery = std::chrono::minutes(5);
 constexpr Duration kTellFirst = std::chrono::seconds(10);
 constexpr Duration kTellLongest = std::chrono::minutes(5);
 
@@ -133,21 +134,23 @@ bool ClusterService::ask_others(const std::vector<HostDoor>& doors) {
   return true;
 }
 
-void ClusterService::take_succession(Succession succession, const std::string& text) {
-  if (Status kept = write_file(paths_.succession(), text); !kept) {
-    set_problem(fmt::format("host {} has the authority, which cannot be kept: {}",
-                            succession.keeper.host, kept.error().message));
-    return;
-  }
+// False: it is not on disk, and is heard of again after a restart.
+bool ClusterService::take_succession(Succession succession, const std::string& text) {
+  const Status noted = write_file(paths_.succession(), text);
+  tell_kept(noted);
   succession_ = std::move(succession);
   log::warn("cluster: host {} was promoted and has the authority", succession_->keeper.host);
   if (problem_.empty()) tell_kept(kept_->step(member_->records(), kNever));
   Membership membership = *membership_;
   step_out();
-  if (is_succeeded(membership)) return note_succeeded();
+  if (is_succeeded(membership)) {
+    note_succeeded();
+    return noted.has_value();
+  }
   follow_succession(membership);
-  if (Status kept = save_membership(paths_, membership); !kept) tell_kept(kept);
+  tell_kept(save_membership(paths_, membership));
   if (Status in = enter(std::move(membership)); !in) note_damage(in.error().message);
+  return noted.has_value();
 }
 
 // Out of the inventory; its files stay.
@@ -168,10 +171,22 @@ void ClusterService::step_out() {
   certificate_.reset();
 }
 
-// Of the authority's host, once: it may have been away when another was promoted. True: it was.
+// Of the authority's host: it may have been away when another was promoted. All others at the
+// start, later some at a time. True: another has it.
 bool ClusterService::was_succeeded() {
-  if (std::exchange(asked_others_, true)) return false;
-  return ask_others(doors_of_others());
+  if (asked_others_ && now() < next_asking_) return false;
+  std::vector<HostDoor> doors = doors_of_others();
+  if (std::exchange(asked_others_, true)) keep_some(doors);
+  next_asking_ = now() + kAskEvery;
+  return ask_others(doors);
+}
+
+// The next of them, as many as are asked at a time.
+void ClusterService::keep_some(std::vector<HostDoor>& doors) {
+  if (doors.size() <= kDoorsAtATime) return;
+  seek_from_ = (seek_from_ + kDoorsAtATime) % doors.size();
+  std::ranges::rotate(doors, doors.begin() + static_cast<std::ptrdiff_t>(seek_from_));
+  doors.resize(kDoorsAtATime);
 }
 
 // Of a member: the authority's host may be gone for good.
@@ -187,14 +202,9 @@ Instant ClusterService::seek_authority() {
   }
   if (now() < next_seek_) return next_seek_;
   std::vector<HostDoor> doors = doors_of_others();
-  const std::size_t known = doors.size();
-  if (known > kDoorsAtATime) {
-    seek_from_ = (seek_from_ + kDoorsAtATime) % known;
-    std::ranges::rotate(doors, doors.begin() + static_cast<std::ptrdiff_t>(seek_from_));
-    doors.resize(kDoorsAtATime);
-  } else {
+  if (doors.size() <= kDoorsAtATime)
     seek_pause_ = std::min<Duration>(2 * seek_pause_, kSeekLongest);
-  }
+  keep_some(doors);
   next_seek_ = now() + seek_pause_;
   if (ask_others(doors)) return now();
   return next_seek_;
@@ -202,7 +212,7 @@ Instant ClusterService::seek_authority() {
 
 // Of a promoted host: the one before may run on where nothing reached it.
 Instant ClusterService::tell_predecessor() {
-  if (!authority_ || !succession_ || succession_->before.empty() || is_told_ ||
+  if (!authority_ || !succession_ || succession_->before.empty() ||
       succession_->before == membership_->door) {
     return kNever;
   }
@@ -217,10 +227,9 @@ Instant ClusterService::tell_predecessor() {
                          }};
   const auto answer =
       ask_door(succession_->before, client, question(DoorRequest::Kind::kSucceeded, *text));
-  if (!answer) return next_telling_;
-  is_told_ = true;
+  if (!answer || std::exchange(is_told_, true)) return next_telling_;
   log::info("cluster: the host that had the authority before knows that it has it no more");
-  return kNever;
+  return next_telling_;  // again and again: what answered may not have been that host
 }
 
 // At this host's door.
@@ -239,7 +248,7 @@ authority::DoorAnswer ClusterService::hear_succession(const std::string& text) {
     return answer;
   }
   answer.host = membership_->self.host;
-  take_succession(std::move(*succession), text);
+  if (!take_succession(std::move(*succession), text)) answer.problem = "it is not kept here yet";
   return answer;
 }
 
