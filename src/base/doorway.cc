@@ -44,7 +44,7 @@ void Doorway::unwatch() {
 void Doorway::on_knock() {
   Result<std::optional<UniqueFd>> client = accept_(listener_.get());
   if (!client) {
-    refuse_those_who_wait();
+    tell_those_who_wait();
     return pause(client.error().message);
   }
   if (refuse_) reserve_.take();
@@ -52,12 +52,13 @@ void Doorway::on_knock() {
 }
 
 // The descriptor in reserve becomes theirs, one after the other.
-void Doorway::refuse_those_who_wait() {
+void Doorway::tell_those_who_wait() {
   for (int told = 0; refuse_ && told < kToldAtOnce; ++told) {
     if (!reserve_.give_up()) return;
     Result<std::optional<UniqueFd>> client = accept_(listener_.get());
     const bool is_there = client && *client;
-    if (is_there) refuse_(std::move(**client));
+    const bool has_more = reserve_.take();  // there are descriptors again
+    if (is_there) (has_more ? on_client_ : refuse_)(std::move(**client));
     reserve_.take();
     if (!is_there) return;
   }

@@ -50,7 +50,7 @@ class Doorway {
   Status watch();
   void unwatch();
   void on_knock();
-  void refuse_those_who_wait();
+  void tell_those_who_wait();
   void pause(const std::string& problem);
 
   EventLoop& loop_;

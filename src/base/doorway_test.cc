@@ -145,6 +145,24 @@ TEST_F(DoorwayTest, TakesClientsAgainWhenThereAreDescriptors) {
 }
 #endif
 
+#if !PARAVANE_NEEDS_DESCRIPTORS
+TEST_F(DoorwayTest, TakesAClientAsSoonAsThereAreDescriptors) {
+  const LogCapture log;
+  int refused = 0;
+  std::unique_ptr<AllDescriptorsTaken> full;
+  door_.keep_reserve([&](UniqueFd) {
+    ++refused;
+    full.reset();  // another has closed one
+  });
+  const UniqueFd first = knock();
+  const UniqueFd second = knock();
+  full = std::make_unique<AllDescriptorsTaken>();
+  EXPECT_EQ(round(), 1);
+  EXPECT_EQ(refused, 1);
+  EXPECT_EQ(taken_, 1);
+}
+#endif
+
 TEST_F(DoorwayTest, IsClosedDuringAPause) {
   const UniqueFd client = knock();
   EXPECT_EQ(round_in_vain(), 1);
