@@ -8,7 +8,7 @@ import subprocess
 import unittest
 
 from rig import BIN, DaemonTest, PATIENCE_S, wait_for
-from test_clients import OtherDaemon
+from test_versions import OtherDaemon
 
 SHELL_HOME = "/usr/bin:/bin"
 SCRIPTS = pathlib.Path(__file__).resolve().parents[2] / "packaging" / "debian"
