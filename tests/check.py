@@ -114,9 +114,11 @@ def main():
         total.merge(tally)
     for name in total.skipped:
         print(f"skipped {name}")
-    for name in total.failed:
-        print(f"FAILED {name}")
     screen.show_table(options, run.tallies)
+    for name in total.failed:  # last, and with the reason: of a long run often no more than the end is looked at
+        print(f"FAILED {name}")
+        for line in total.why.get(name, []):
+            print(f"       | {line}")
     is_missed = options.k and total.tests() == 0
     if is_missed:
         print(f"FAILED no test of these stages has {' or '.join(options.k)} in its name")

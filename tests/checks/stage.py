@@ -5,6 +5,7 @@ import fcntl
 import json
 import os
 import pathlib
+import re
 import subprocess
 import time
 import traceback
@@ -18,17 +19,31 @@ CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME", pathlib.Path.home() / ".ca
 PROCESSORS = len(os.sched_getaffinity(0))
 
 
+MOST_LINES = 6  # of what a failed test printed, at the end of a run
+TELLING = re.compile(r"error|fail|assert|expected|actual|sanitizer|timed? ?out|traceback|exception|waited|which is", re.IGNORECASE)
+
+
+def telling_lines(text):
+    """The last lines that seem to say why it failed, or the last of all."""
+    lines = [line.strip()[:180] for line in text.splitlines() if line.strip()]
+    return ([line for line in lines if TELLING.search(line)] or lines)[-MOST_LINES:]
+
+
 class Tally:
     """What a stage found: the names of what passed, failed and was skipped; and what it cost."""
 
     def __init__(self):
         self.passed, self.failed, self.skipped = [], [], []
+        self.why = {}  # {name of what failed: lines}
         self.builds = 0  # of what passed or failed: no tests
         self.seconds = self.building = self.processor = 0.0  # by the clock; processor time of builds, of all
         self.is_broken = False  # what others need of this stage is not there
 
-    def add(self, name, ok):
+    def add(self, name, ok, printed=""):
+        """`printed`: by the test; kept of one that failed."""
         (self.passed if ok else self.failed).append(name)
+        if not ok:
+            self.why[name] = telling_lines(printed)
 
     def tests(self):
         return len(self.passed) + len(self.failed) + len(self.skipped) - self.builds
@@ -37,6 +52,7 @@ class Tally:
         self.passed += other.passed
         self.failed += other.failed
         self.skipped += other.skipped
+        self.why |= other.why
         self.builds += other.builds
 
 
@@ -76,7 +92,7 @@ class Stage:
 
     def __init__(self, name, options, worker):
         self.name, self.options, self.worker = name, options, worker
-        self.log = (LOGS / f"{name}.log").open("w")
+        self.log = (LOGS / f"{name}.log").open("w+", errors="replace")
         self.tally = Tally()
 
     def say(self, text):
@@ -85,6 +101,17 @@ class Stage:
     def is_wanted(self, name):
         """Whether a test of this name is among those that -k asks for."""
         return not self.options.k or any(pattern in name for pattern in self.options.k)
+
+    def log_since(self, place):
+        """What the log got since it had `place` bytes."""
+        self.log.flush()
+        with pathlib.Path(self.log.name).open("rb") as log:
+            log.seek(place)
+            return log.read().decode(errors="replace")
+
+    def log_size(self):
+        self.log.flush()
+        return os.fstat(self.log.fileno()).st_size
 
     def run(self, *command, env=None, timeout=1800):
         """Runs a command into the log; returns whether it succeeded."""
@@ -117,8 +144,9 @@ class Stage:
         """The same, counted as one test."""
         if not self.is_wanted(name):
             return True
+        place = self.log_size()
         ok = self.run(*command, **more)
-        self.tally.add(f"{self.name}: {name}", ok)
+        self.tally.add(f"{self.name}: {name}", ok, "" if ok else self.log_since(place))
         return ok
 
     def check_side_by_side(self, commands):
@@ -133,12 +161,12 @@ class Stage:
         with concurrent.futures.ThreadPoolExecutor(PROCESSORS) as pool:
             for name, words, done in pool.map(run, commands):
                 self.log.write("$ " + " ".join(words) + "\n" + done.stdout)
-                self.tally.add(f"{self.name}: {name}", done.returncode == 0)
+                self.tally.add(f"{self.name}: {name}", done.returncode == 0, done.stdout)
 
     def build(self, preset, *targets, is_waited_for=False):
         """Configures and builds a preset, giving way unless others wait for it; a failure counts as a failed test."""
         self.say(f"building {preset}")
-        before = processor_seconds()
+        before, place = processor_seconds(), self.log_size()
         with alone_in(preset), contextlib.nullcontext([]) if is_waited_for else giving_way() as nicely:
             ok = self.run(*nicely, "cmake", "--preset", preset, "-DCMAKE_CXX_COMPILER_LAUNCHER=ccache")
             ok = ok and self.run(*nicely, "cmake", "--build", "--preset", preset, *(["--target", *targets] if targets else []),
@@ -146,7 +174,7 @@ class Stage:
         self.tally.building += processor_seconds() - before
         self.tally.builds += 1
         self.tally.is_broken |= not ok
-        self.tally.add(f"{self.name}: builds without a warning ({preset})", ok)
+        self.tally.add(f"{self.name}: builds without a warning ({preset})", ok, "" if ok else self.log_since(place))
         return ok
 
     def ctest(self, preset, *more, env=None):
@@ -168,7 +196,7 @@ class Stage:
             elif state in ("notrun", "disabled"):
                 self.tally.skipped.append(f"{name} (not run)")
             else:
-                self.tally.failed.append(name)
+                self.tally.add(name, False, case.findtext("system-out") or state)
 
     def count_verdicts(self, report):
         """Counts what a program of tests wrote: a list of names, verdicts and reasons."""
@@ -180,7 +208,7 @@ class Stage:
             if case["verdict"] == "skipped":
                 self.tally.skipped.append(f"{name} ({case['reason']})")
             else:
-                self.tally.add(name, case["verdict"] == "passed")
+                self.tally.add(name, case["verdict"] == "passed", case["reason"] or "")
 
 
 def as_cmake_regex(text):
