@@ -5,7 +5,7 @@
 // each costs the processors stands beside, of the side that sends and the one that
 // receives; our workers spin, as the daemon's do, and the floors wait.
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <array>
 #include <string>

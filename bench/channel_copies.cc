@@ -5,7 +5,7 @@
 // its message, the last 64 bytes, is not counted, nor are copies of the kernel and of
 // OpenSSL.
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <string>
 

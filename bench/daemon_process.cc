@@ -1,7 +1,7 @@
 #include "bench/daemon_process.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <pwd.h>
 #include <spawn.h>
 #include <sys/wait.h>

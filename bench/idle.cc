@@ -5,7 +5,7 @@
 // threads over a few seconds: none, if nothing wakes it. The floor is a process
 // that sleeps, whose count is zero by definition, so none is measured.
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <memory>
 #include <optional>

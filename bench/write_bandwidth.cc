@@ -6,7 +6,7 @@
 // nearer caches and leaves the worker the least time for anything but copying;
 // and a window of 16 MiB that all messages walk through.
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cstring>

@@ -1,11 +1,17 @@
-# paravane_folder(name SOURCES ... HEADERS ... TESTS ... USES ... LIBS ... TEST_USES ...)
+option(PARAVANE_BATCH "Compile eight sources of a folder at once" OFF)
+
+# paravane_folder(name [UNDRIVEN] SOURCES ... HEADERS ... TESTS ... USES ... LIBS ... TEST_USES ...)
 #
 # One folder is one library. USES names the folders below it (the same arrows as
 # in tools/check_floors.py), LIBS other people's libraries, TEST_USES what only
 # its unit tests need. Paths are relative to the calling CMakeLists.txt; a folder
-# below another is named with an underscore (transport_local).
+# below another is named with an underscore (transport_local). UNDRIVEN: no fuzzer links it.
+#
+# With PARAVANE_BATCH the compiler reads eight sources as one, for most of its time goes into
+# headers. So two sources of a folder have no two things of one name in their unnamed
+# namespaces, nor two of its tests.
 function(paravane_folder name)
-  cmake_parse_arguments(arg "" "" "SOURCES;HEADERS;TESTS;USES;LIBS;TEST_USES" ${ARGN})
+  cmake_parse_arguments(arg "UNDRIVEN" "" "SOURCES;HEADERS;TESTS;USES;LIBS;TEST_USES" ${ARGN})
   list(TRANSFORM arg_USES PREPEND paravane_)
   list(TRANSFORM arg_TEST_USES PREPEND paravane_)
   list(TRANSFORM arg_HEADERS PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
@@ -14,8 +20,14 @@ function(paravane_folder name)
     add_library(paravane_${name} STATIC ${arg_SOURCES})
     set(scope PUBLIC)
     target_link_libraries(paravane_${name} PRIVATE paravane_warnings)
-    target_link_libraries(paravane_${name} PRIVATE paravane_driven)
-    paravane_precompile(paravane_${name})
+    if(arg_UNDRIVEN)
+      target_link_libraries(paravane_${name} PRIVATE paravane_undriven)
+      paravane_precompile(paravane_${name} UNDRIVEN)
+    else()
+      target_link_libraries(paravane_${name} PRIVATE paravane_driven)
+      paravane_precompile(paravane_${name})
+    endif()
+    set_target_properties(paravane_${name} PROPERTIES UNITY_BUILD ${PARAVANE_BATCH})
   else()
     add_library(paravane_${name} INTERFACE)
     set(scope INTERFACE)
@@ -27,6 +39,7 @@ function(paravane_folder name)
   if(arg_TESTS)
     add_executable(paravane_${name}_test ${arg_TESTS})
     target_link_libraries(paravane_${name}_test PRIVATE paravane_${name} ${arg_TEST_USES})
+    set_target_properties(paravane_${name}_test PROPERTIES UNITY_BUILD ${PARAVANE_BATCH})
     paravane_gtest(paravane_${name}_test)
   endif()
 endfunction()

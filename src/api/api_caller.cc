@@ -1,6 +1,6 @@
 #include "api/api_caller.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/un.h>

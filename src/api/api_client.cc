@@ -1,6 +1,6 @@
 #include "api/api_client.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <nlohmann/json.hpp>
 #include <utility>

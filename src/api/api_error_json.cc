@@ -1,6 +1,6 @@
 #include "api/api_error_json.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <array>
 #include <nlohmann/json.hpp>

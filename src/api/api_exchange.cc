@@ -1,7 +1,7 @@
 #include "api/api_exchange.h"
 
 #include <curl/curl.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <strings.h>
 
 #include <memory>

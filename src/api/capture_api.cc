@@ -10,7 +10,7 @@
 namespace paravane::api {
 namespace {
 
-ApiResponse list(model::CaptureManagement& management) {
+ApiResponse respond_captures(model::CaptureManagement& management) {
   const auto captures = management.list_captures();
   if (!captures) return error_response(captures.error());
   nlohmann::json array = nlohmann::json::array();
@@ -40,7 +40,7 @@ ApiResponse handle_capture_request(model::CaptureManagement& management,
     return one_capture(management, request,
                        path.substr(std::string_view(kCapturesPath).size() + 1));
   }
-  if (request.method == "GET") return list(management);
+  if (request.method == "GET") return respond_captures(management);
   if (request.method != "POST") return method_not_allowed(request);
   const auto spec = read_body(request, capture_spec_from_json);
   if (!spec) return invalid(spec.error().message);

@@ -12,7 +12,7 @@ using nlohmann::json;
 
 namespace {
 
-model::CaptureSpec read_spec(JsonReader& reader) {
+model::CaptureSpec read_capture_spec(JsonReader& reader) {
   model::CaptureSpec spec;
   spec.vm = reader.need_text("vm");
   if (const auto snaplen = reader.number("snaplen", model::kMaxSnaplen)) {
@@ -31,10 +31,10 @@ Result<model::CaptureInterface> interface_from_json(const json& value) {
   return interface;
 }
 
-Result<model::CaptureStatus> read_status(JsonReader& reader) {
+Result<model::CaptureStatus> read_capture_status(JsonReader& reader) {
   model::CaptureStatus status;
   status.id = reader.need_number("id");
-  status.spec = read_spec(reader);
+  status.spec = read_capture_spec(reader);
   status.ended = reader.boolean("ended").value_or(false);
   if (const json* array = reader.array("interfaces")) {
     for (const json& element : *array) {
@@ -72,7 +72,7 @@ json to_json(const model::CapturePackets& packets) {
 
 Result<model::CaptureSpec> capture_spec_from_json(const json& value) {
   JsonReader reader(value, "capture");
-  model::CaptureSpec spec = read_spec(reader);
+  model::CaptureSpec spec = read_capture_spec(reader);
   if (Status good = reader.finish(); !good) return std::unexpected(good.error());
   if (Status good = model::check_name(spec.vm); !good) return std::unexpected(good.error());
   return spec;
@@ -80,7 +80,7 @@ Result<model::CaptureSpec> capture_spec_from_json(const json& value) {
 
 Result<model::CaptureStatus> capture_status_from_json(const json& value) {
   JsonReader reader(value, "capture");
-  Result<model::CaptureStatus> status = read_status(reader);
+  Result<model::CaptureStatus> status = read_capture_status(reader);
   if (!status) return status;
   if (Status good = reader.finish_ignoring_unknown(); !good) return std::unexpected(good.error());
   return status;
@@ -88,7 +88,7 @@ Result<model::CaptureStatus> capture_status_from_json(const json& value) {
 
 Result<model::CapturePackets> capture_packets_from_json(const json& value) {
   JsonReader reader(value, "capture");
-  Result<model::CaptureStatus> status = read_status(reader);
+  Result<model::CaptureStatus> status = read_capture_status(reader);
   if (!status) return std::unexpected(status.error());
   const std::string text = reader.need_text("blocks");
   if (Status good = reader.finish_ignoring_unknown(); !good) return std::unexpected(good.error());

@@ -12,13 +12,7 @@ using nlohmann::json;
 
 namespace {
 
-constexpr std::uint64_t kMaxU32 = 0xFFFFFFFF;
-
-std::uint32_t read_u32(JsonReader& reader, const char* key, std::uint32_t missing) {
-  return static_cast<std::uint32_t>(reader.number(key, kMaxU32).value_or(missing));
-}
-
-std::vector<std::string> read_texts(JsonReader& reader, const char* key) {
+std::vector<std::string> read_known_texts(JsonReader& reader, const char* key) {
   std::vector<std::string> texts;
   const json* array = reader.array(key);
   if (array == nullptr) return texts;
@@ -33,7 +27,7 @@ void check_host(JsonReader& reader, const std::string& host) {
     reader.complain("host", good.error().message);
 }
 
-json to_json(const model::ClusterHost& host) {
+json host_to_json(const model::ClusterHost& host) {
   return {{"name", host.name},
           {"present", host.present},
           {"address", host.address},
@@ -48,12 +42,12 @@ json to_json(const model::ClusterHost& host) {
           {"ahead", host.ahead}};
 }
 
-model::ClusterHost read_host(const json& value) {
+model::ClusterHost read_member(const json& value) {
   JsonReader reader(value, "host");
   return {.name = reader.text("name").value_or(""),
           .present = reader.boolean("present").value_or(false),
           .address = reader.text("address").value_or(""),
-          .port = read_u32(reader, "port", 0),
+          .port = reader.u32("port").value_or(0),
           .version = reader.text("version").value_or(""),
           .adapters = reader.number("adapters").value_or(0),
           .gids = reader.number("gids").value_or(0),
@@ -97,7 +91,7 @@ json to_json(const model::ClusterStatus& status) {
     return {{"member", false}, {"damage", status.damage}, {"damage_remedy", status.damage_remedy}};
   }
   json hosts = json::array();
-  for (const model::ClusterHost& host : status.hosts) hosts.push_back(to_json(host));
+  for (const model::ClusterHost& host : status.hosts) hosts.push_back(host_to_json(host));
   return {{"member", true},
           {"damage", status.damage},
           {"damage_remedy", status.damage_remedy},
@@ -124,7 +118,7 @@ Result<model::ClusterInit> cluster_init_from_json(const json& value) {
   if (!init.host.empty()) check_host(reader, init.host);
   if (const json* object = reader.object("etcd")) {
     JsonReader etcd(*object, "etcd");
-    std::vector<std::string> urls = read_texts(etcd, "urls");
+    std::vector<std::string> urls = read_known_texts(etcd, "urls");
     if (const auto url = etcd.text("url")) urls.push_back(*url);
     if (urls.empty()) etcd.complain("urls", "must name one");
     init.etcd = model::ExternalEtcd{.urls = std::move(urls),
@@ -141,7 +135,7 @@ Result<model::TokenRequest> token_request_from_json(const json& value) {
   JsonReader reader(value, "request");
   model::TokenRequest request;
   request.host = reader.need_text("host");
-  request.valid_s = read_u32(reader, "valid_s", request.valid_s);
+  request.valid_s = reader.u32("valid_s").value_or(request.valid_s);
   check_host(reader, request.host);
   if (request.valid_s < 1 || request.valid_s > model::kMaxTokenSeconds) {
     reader.complain("valid_s", "must be 1 to 86400 seconds");
@@ -169,7 +163,7 @@ Result<model::JoinToken> join_token_from_json(const json& value) {
   JsonReader reader(value, "token");
   model::JoinToken token{.token = reader.need_text("token"),
                          .host = reader.need_text("host"),
-                         .valid_s = read_u32(reader, "valid_s", 0)};
+                         .valid_s = reader.u32("valid_s").value_or(0)};
   if (const Status good = reader.finish_ignoring_unknown(); !good) {
     return std::unexpected(good.error());
   }
@@ -192,14 +186,14 @@ Result<model::ClusterStatus> cluster_status_from_json(const json& value) {
     status.since_s = reader.need_number("since_s");
     status.certificate_left_s = reader.need_number("certificate_left_s");
     status.certificate_problem = reader.text("certificate_problem").value_or("");
-    status.etcd = read_texts(reader, "etcd");
+    status.etcd = read_known_texts(reader, "etcd");
     status.generation = reader.number("generation").value_or(0);
     if (const json* hosts = reader.array("hosts")) {
       for (const json& host : *hosts) {
-        if (host.is_object()) status.hosts.push_back(read_host(host));
+        if (host.is_object()) status.hosts.push_back(read_member(host));
       }
     }
-    status.lost = read_texts(reader, "lost");
+    status.lost = read_known_texts(reader, "lost");
     status.odd_keys = reader.need_number("odd_keys");
   }
   if (const Status good = reader.finish_ignoring_unknown(); !good) {

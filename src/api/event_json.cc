@@ -1,6 +1,6 @@
 #include "api/event_json.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <nlohmann/json.hpp>
 #include <utility>

@@ -1,6 +1,6 @@
 #include "api/event_log.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <utility>

@@ -1,6 +1,6 @@
 #include "api/events_api.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <charconv>
 #include <system_error>

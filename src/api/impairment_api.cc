@@ -9,7 +9,7 @@
 namespace paravane::api {
 namespace {
 
-ApiResponse list(model::ImpairmentManagement& management) {
+ApiResponse respond_impairments(model::ImpairmentManagement& management) {
   const auto impairments = management.list_impairments();
   if (!impairments) return error_response(impairments.error());
   nlohmann::json array = nlohmann::json::array();
@@ -32,7 +32,7 @@ ApiResponse handle_impairment_request(model::ImpairmentManagement& management,
                                       const ApiRequest& request) {
   if (request.method == "DELETE") return clear(management, request);
   if (const auto problem = query_problem(request, {})) return invalid(*problem);
-  if (request.method == "GET") return list(management);
+  if (request.method == "GET") return respond_impairments(management);
   if (request.method != "POST") return method_not_allowed(request);
   const auto impairment = read_body(request, impairment_from_json);
   if (!impairment) return invalid(impairment.error().message);

@@ -1,8 +1,7 @@
 #include "api/machine_json.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
-#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "json/json_reader.h"
@@ -12,11 +11,6 @@ namespace paravane::api {
 using nlohmann::json;
 
 namespace {
-
-std::uint32_t read_u32(JsonReader& reader, const char* key) {
-  return static_cast<std::uint32_t>(
-      reader.need_number(key, std::numeric_limits<std::uint32_t>::max()));
-}
 
 bool read_flag(JsonReader& reader, const char* key) {
   return reader.boolean(key).value_or(false);
@@ -111,8 +105,8 @@ Result<model::PhysicalNic> nic_from_json(const json& value) {
                          .mac = reader.need_text("mac"),
                          .description = reader.need_text("description"),
                          .team = reader.need_text("team"),
-                         .mtu = read_u32(reader, "mtu"),
-                         .speed_mbps = read_u32(reader, "speed_mbps"),
+                         .mtu = reader.need_u32("mtu"),
+                         .speed_mbps = reader.need_u32("speed_mbps"),
                          .full_duplex = read_flag(reader, "full_duplex"),
                          .up = read_flag(reader, "up"),
                          .carrier = read_flag(reader, "carrier")};
@@ -125,12 +119,12 @@ Result<model::RdmaDevice> rdma_device_from_json(const json& value) {
   model::RdmaDevice device{.name = reader.need_text("name"),
                            .identity = reader.need_text("identity"),
                            .linux_name = reader.need_text("linux_name"),
-                           .port = read_u32(reader, "port"),
+                           .port = reader.need_u32("port"),
                            .driver = reader.need_text("driver"),
                            .description = reader.need_text("description"),
                            .link_layer = reader.need_text("link_layer"),
-                           .mtu = read_u32(reader, "mtu"),
-                           .speed_mbps = read_u32(reader, "speed_mbps"),
+                           .mtu = reader.need_u32("mtu"),
+                           .speed_mbps = reader.need_u32("speed_mbps"),
                            .paired_link = reader.need_text("paired_link"),
                            .paired_uplink = reader.need_text("paired_uplink"),
                            .roce_v1 = read_flag(reader, "roce_v1"),

@@ -11,13 +11,7 @@ using nlohmann::json;
 
 namespace {
 
-constexpr std::uint64_t kMaxU32 = 0xFFFFFFFF;
-
 enum class Unknown : std::uint8_t { kRefused, kIgnored };  // keys
-
-std::uint32_t read_u32(JsonReader& reader, const char* key, std::uint32_t otherwise) {
-  return static_cast<std::uint32_t>(reader.number(key, kMaxU32).value_or(otherwise));
-}
 
 model::SwitchHost read_host(JsonReader& reader) {
   return {.host = reader.need_text("host"), .uplink = reader.text("uplink").value_or("")};
@@ -41,7 +35,7 @@ void read_hosts(JsonReader& vds, Unknown unknown, model::DistributedSwitch& spec
 model::DistributedSwitch read_switch(JsonReader& reader, Unknown unknown) {
   model::DistributedSwitch spec;
   spec.name = reader.need_text("name");
-  spec.mtu = read_u32(reader, "mtu", spec.mtu);
+  spec.mtu = reader.u32("mtu").value_or(spec.mtu);
   read_hosts(reader, unknown, spec);
   return spec;
 }
@@ -49,7 +43,7 @@ model::DistributedSwitch read_switch(JsonReader& reader, Unknown unknown) {
 model::PortGroup read_port_group(JsonReader& reader) {
   return {.name = reader.need_text("name"),
           .vds = reader.need_text("vds"),
-          .vlan = read_u32(reader, "vlan", 0)};
+          .vlan = reader.u32("vlan").value_or(0)};
 }
 
 std::vector<std::string> read_texts(JsonReader& reader, const char* key) {
@@ -155,7 +149,7 @@ Result<std::string> uplink_from_json(const json& value) {
 
 Result<std::uint32_t> mtu_from_json(const json& value) {
   JsonReader reader(value, "change");
-  const auto mtu = static_cast<std::uint32_t>(reader.need_number("mtu", kMaxU32));
+  const auto mtu = reader.need_u32("mtu");
   if (Status good = reader.finish(); !good) return std::unexpected(good.error());
   if (Status good = model::check_mtu(mtu); !good) return std::unexpected(good.error());
   return mtu;

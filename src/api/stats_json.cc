@@ -12,8 +12,6 @@ using nlohmann::json;
 
 namespace {
 
-constexpr std::uint64_t kMaxU32 = 0xFFFFFFFF;
-
 struct QpCounterField {
   const char* name;
   std::uint64_t model::QpStats::* member;
@@ -28,7 +26,7 @@ constexpr std::array kQpCounters = {
     QpCounterField{"retries", &model::QpStats::retries},
 };
 
-json to_json(const model::CounterGroup& group) {
+json group_to_json(const model::CounterGroup& group) {
   json counters = json::array();
   for (const model::CounterValue& counter : group.counters) {
     counters.push_back({{"name", counter.name}, {"help", counter.help}, {"value", counter.value}});
@@ -36,13 +34,13 @@ json to_json(const model::CounterGroup& group) {
   return {{"name", group.name}, {"counters", std::move(counters)}};
 }
 
-json to_json(const std::vector<model::CounterGroup>& groups) {
+json groups_to_json(const std::vector<model::CounterGroup>& groups) {
   json result = json::array();
-  for (const model::CounterGroup& group : groups) result.push_back(to_json(group));
+  for (const model::CounterGroup& group : groups) result.push_back(group_to_json(group));
   return result;
 }
 
-json to_json(const model::QpStats& qp) {
+json qp_to_json(const model::QpStats& qp) {
   json result = {{"number", qp.number},     {"handle", qp.handle},       {"type", qp.type},
                  {"state", qp.state},       {"dest_qpn", qp.dest_qpn},   {"path", qp.path},
                  {"peer_gid", qp.peer_gid}, {"peer_host", qp.peer_host}, {"why", qp.why}};
@@ -104,9 +102,9 @@ Result<model::LeftOut> read_left_out(const json& value) {
 Result<model::QpStats> read_qp(const json& value) {
   JsonReader reader(value, "queue pair");
   model::QpStats qp;
-  qp.number = static_cast<std::uint32_t>(reader.need_number("number", kMaxU32));
-  qp.handle = static_cast<std::uint32_t>(reader.need_number("handle", kMaxU32));
-  qp.dest_qpn = static_cast<std::uint32_t>(reader.need_number("dest_qpn", kMaxU32));
+  qp.number = reader.need_u32("number");
+  qp.handle = reader.need_u32("handle");
+  qp.dest_qpn = reader.need_u32("dest_qpn");
   qp.type = reader.need_text("type");
   qp.state = reader.need_text("state");
   qp.path = reader.need_text("path");
@@ -122,7 +120,7 @@ Result<model::VmStats> read_vm(const json& value) {
   JsonReader reader(value, "vm");
   model::VmStats vm;
   vm.name = reader.need_text("name");
-  vm.adapter = static_cast<std::uint32_t>(reader.number("adapter", kMaxU32).value_or(1));
+  vm.adapter = reader.u32("adapter").value_or(1);
   auto groups = read_all(reader.array("groups"), read_group);
   if (!groups) return std::unexpected(groups.error());
   vm.groups = std::move(*groups);
@@ -144,14 +142,14 @@ json to_json(const model::Stats& stats) {
   json vms = json::array();
   for (const model::VmStats& vm : stats.vms) {
     json qps = json::array();
-    for (const model::QpStats& qp : vm.queue_pairs) qps.push_back(to_json(qp));
+    for (const model::QpStats& qp : vm.queue_pairs) qps.push_back(qp_to_json(qp));
     vms.push_back({{"name", vm.name},
                    {"adapter", vm.adapter},
-                   {"groups", to_json(vm.groups)},
-                   {"objects", to_json(vm.objects)},
+                   {"groups", groups_to_json(vm.groups)},
+                   {"objects", group_to_json(vm.objects)},
                    {"queue_pairs", std::move(qps)}});
   }
-  return {{"daemon", to_json(stats.daemon)}, {"vms", std::move(vms)}};
+  return {{"daemon", groups_to_json(stats.daemon)}, {"vms", std::move(vms)}};
 }
 
 json to_json(const model::DaemonStatus& status) {

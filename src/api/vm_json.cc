@@ -1,6 +1,6 @@
 #include "api/vm_json.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <nlohmann/json.hpp>
 #include <string>
@@ -16,8 +16,6 @@ namespace paravane::api {
 using nlohmann::json;
 
 namespace {
-
-constexpr std::uint64_t kMaxU32 = 0xFFFFFFFF;
 
 std::optional<model::MacAddress> read_mac(JsonReader& reader) {
   const auto text = reader.text("mac");
@@ -35,13 +33,7 @@ std::optional<model::Protocol> read_protocol(JsonReader& reader) {
   return protocol;
 }
 
-std::optional<std::uint32_t> read_u32(JsonReader& reader, const char* key) {
-  const auto number = reader.number(key, kMaxU32);
-  if (!number) return std::nullopt;
-  return static_cast<std::uint32_t>(*number);
-}
-
-Status finish(JsonReader& reader, UnknownKeys unknown) {
+Status finish_reading(JsonReader& reader, UnknownKeys unknown) {
   return unknown == UnknownKeys::kIgnored ? reader.finish_ignoring_unknown() : reader.finish();
 }
 
@@ -51,10 +43,10 @@ model::VmLimits read_limits(JsonReader& spec, UnknownKeys unknown) {
   if (object == nullptr) return limits;
   JsonReader reader(*object, "limits");
   for (const model::LimitField& field : model::kLimitFields) {
-    if (const auto value = read_u32(reader, std::string(field.name).c_str()))
+    if (const auto value = reader.u32(std::string(field.name).c_str()))
       limits.*field.member = value;
   }
-  if (const Status good = finish(reader, unknown); !good)
+  if (const Status good = finish_reading(reader, unknown); !good)
     spec.complain("limits", good.error().message);
   return limits;
 }
@@ -68,7 +60,7 @@ model::AdapterSpec read_adapter(JsonReader& reader, std::uint32_t hw_version) {
 
 model::AdapterSpec read_numbered_adapter(JsonReader& reader, std::uint32_t hw_version) {
   model::AdapterSpec adapter = read_adapter(reader, hw_version);
-  adapter.number = static_cast<std::uint32_t>(reader.need_number("number", kMaxU32));
+  adapter.number = reader.need_u32("number");
   return adapter;
 }
 
@@ -85,8 +77,8 @@ model::VmMachineChange read_machine(JsonReader& reader, UnknownKeys unknown) {
 model::VmSpec read_spec(JsonReader& reader, UnknownKeys unknown) {
   model::VmSpec spec;
   spec.name = reader.need_text("name");
-  const auto hardware = read_u32(reader, "hw_version");
-  const auto device = read_u32(reader, "version");
+  const auto hardware = reader.u32("hw_version");
+  const auto device = reader.u32("version");
   spec.hw_version = hardware.value_or(model::default_hardware_version(device));
   spec.version = device.value_or(model::default_device_version(spec.hw_version));
   if (const auto text = reader.text("doorbells")) {
@@ -128,17 +120,17 @@ Result<model::VmSpec> whole_spec(const json& value, UnknownKeys unknown) {
     spec.adapters.clear();
     read_adapters(reader, *array, [&spec, unknown](JsonReader& one) {
       spec.adapters.push_back(read_numbered_adapter(one, spec.hw_version));
-      return finish(one, unknown);
+      return finish_reading(one, unknown);
     });
   } else {
     spec.adapters = {read_adapter(reader, spec.hw_version)};
   }
-  if (Status good = finish(reader, unknown); !good) return std::unexpected(good.error());
+  if (Status good = finish_reading(reader, unknown); !good) return std::unexpected(good.error());
   if (Status good = model::check_spec(spec); !good) return std::unexpected(good.error());
   return spec;
 }
 
-json to_json(const model::AdapterSpec& adapter) {
+json adapter_to_json(const model::AdapterSpec& adapter) {
   json result = {{"number", adapter.number},
                  {"protocol", model::to_string(adapter.protocol)},
                  {"connected", adapter.connected},
@@ -155,7 +147,8 @@ json to_json(const model::VmSpec& spec) {
     if (const auto value = spec.limits.*field.member) limits[std::string(field.name)] = *value;
   }
   json adapters = json::array();
-  for (const model::AdapterSpec& adapter : spec.adapters) adapters.push_back(to_json(adapter));
+  for (const model::AdapterSpec& adapter : spec.adapters)
+    adapters.push_back(adapter_to_json(adapter));
   return {{"name", spec.name},
           {"hw_version", spec.hw_version},
           {"version", spec.version},
@@ -247,9 +240,9 @@ Result<model::VmStatus> vm_status_from_json(const json& value) {
 Result<model::VmChange> vm_change_from_json(const json& value) {
   JsonReader reader(value, "change");
   model::VmChange change;
-  change.hw_version = read_u32(reader, "hw_version");
+  change.hw_version = reader.u32("hw_version");
   change.protocol = read_protocol(reader);
-  change.adapter = read_u32(reader, "adapter");
+  change.adapter = reader.u32("adapter");
   change.port_group = reader.text("port_group");
   change.revision = reader.text("revision");
   change.machine = read_machine(reader, UnknownKeys::kRefused);
@@ -260,7 +253,7 @@ Result<model::VmChange> vm_change_from_json(const json& value) {
       if (!object->contains(name)) continue;
       const bool removed = limits.is_null(name.c_str());
       change.limits.push_back(
-          {.field = &field, .value = removed ? std::nullopt : read_u32(limits, name.c_str())});
+          {.field = &field, .value = removed ? std::nullopt : limits.u32(name.c_str())});
     }
     if (Status good = limits.finish(); !good) reader.complain("limits", good.error().message);
   }

@@ -1,6 +1,6 @@
 #include "api/vm_machine_json.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <nlohmann/json.hpp>
 #include <string>
@@ -14,17 +14,15 @@ using nlohmann::json;
 
 namespace {
 
-constexpr std::uint64_t kMaxU32 = 0xFFFFFFFF;
-
-json to_json(const model::Disk& disk) {
+json disk_to_json(const model::Disk& disk) {
   return {{"file", disk.file},
           {"format", model::to_string(disk.format)},
           {"read_only", disk.read_only}};
 }
 
-json to_json(const std::vector<model::Disk>& disks) {
+json disks_to_json(const std::vector<model::Disk>& disks) {
   json array = json::array();
-  for (const model::Disk& disk : disks) array.push_back(to_json(disk));
+  for (const model::Disk& disk : disks) array.push_back(disk_to_json(disk));
   return array;
 }
 
@@ -85,7 +83,7 @@ json to_json(const model::VmMachine& machine) {
           {"kernel", machine.kernel},
           {"initrd", machine.initrd},
           {"append", machine.append},
-          {"disks", to_json(machine.disks)},
+          {"disks", disks_to_json(machine.disks)},
           {"qemu_arguments", machine.qemu_arguments}};
 }
 
@@ -103,7 +101,7 @@ json to_json(const model::VmMachineChange& change) {
   put("kernel", change.kernel);
   put("initrd", change.initrd);
   put("append", change.append);
-  if (change.disks) result["disks"] = to_json(*change.disks);
+  if (change.disks) result["disks"] = disks_to_json(*change.disks);
   put("qemu_arguments", change.qemu_arguments);
   return result;
 }
@@ -112,9 +110,7 @@ Result<model::VmMachineChange> machine_change_from_json(const json& value, Unkno
   JsonReader reader(value, "machine");
   model::VmMachineChange change;
   change.memory_mib = reader.number("memory_mib");
-  if (const auto cpus = reader.number("cpus", kMaxU32)) {
-    change.cpus = static_cast<std::uint32_t>(*cpus);
-  }
+  change.cpus = reader.u32("cpus");
   if (const auto text = reader.text("accelerator")) {
     change.accelerator = model::parse_accelerator(*text);
     if (!change.accelerator) {

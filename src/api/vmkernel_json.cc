@@ -11,8 +11,6 @@ using nlohmann::json;
 
 namespace {
 
-constexpr std::uint64_t kMaxU32 = 0xFFFFFFFF;
-
 std::optional<Ipv4Interface> read_ipv4(JsonReader& reader) {
   if (reader.is_null("ipv4")) return std::nullopt;
   const auto text = reader.text("ipv4");
@@ -51,7 +49,7 @@ model::FirewallRuleset read_ruleset(JsonReader& reader) {
 }
 
 template <typename T, typename Read>
-void read_list(JsonReader& reader, const char* key, std::vector<T>& list, Read read) {
+void read_all(JsonReader& reader, const char* key, std::vector<T>& list, Read read) {
   const json* array = reader.array(key);
   if (array == nullptr) return;
   for (const json& element : *array) {
@@ -168,7 +166,7 @@ Result<model::VmknicStatus> vmknic_status_from_json(const json& value) {
     model::VmknicStatus status{.spec = read_vmknic(reader)};
     status.interface = reader.text("interface").value_or("");
     status.vds = reader.text("vds").value_or("");
-    status.mtu = static_cast<std::uint32_t>(reader.number("mtu", kMaxU32).value_or(0));
+    status.mtu = reader.u32("mtu").value_or(0);
     status.tagged = reader.boolean("tagged").value_or(false);
     status.problem = reader.text("problem").value_or("");
     return status;
@@ -178,11 +176,11 @@ Result<model::VmknicStatus> vmknic_status_from_json(const json& value) {
 Result<model::VmkernelConfiguration> vmkernel_configuration_from_json(const json& value) {
   return read_lenient<model::VmkernelConfiguration>(value, "configuration", [](JsonReader& reader) {
     model::VmkernelConfiguration configuration;
-    read_list(reader, "vmknics", configuration.vmknics, vmknic_status_from_json);
-    read_list(reader, "settings", configuration.settings, [](const json& element) {
+    read_all(reader, "vmknics", configuration.vmknics, vmknic_status_from_json);
+    read_all(reader, "settings", configuration.settings, [](const json& element) {
       return read_lenient<model::SettingValue>(element, "setting", read_setting);
     });
-    read_list(reader, "rulesets", configuration.rulesets, [](const json& element) {
+    read_all(reader, "rulesets", configuration.rulesets, [](const json& element) {
       return read_lenient<model::FirewallRuleset>(element, "ruleset", read_ruleset);
     });
     const json* channel = reader.object("channel");

@@ -1,6 +1,6 @@
 #include "authority/certificate.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <openssl/crypto.h>
 #include <openssl/err.h>
 #include <openssl/rand.h>
@@ -11,6 +11,7 @@
 #include <memory>
 #include <vector>
 
+#include "authority/openssl_error.h"
 #include "authority/openssl_handles.h"
 
 namespace paravane::authority {
@@ -21,14 +22,6 @@ using Store = std::unique_ptr<X509_STORE, Freer<X509_STORE_free>>;
 using StoreContext = std::unique_ptr<X509_STORE_CTX, Freer<X509_STORE_CTX_free>>;
 using Extension = std::unique_ptr<X509_EXTENSION, Freer<X509_EXTENSION_free>>;
 using Names = std::unique_ptr<GENERAL_NAMES, Freer<GENERAL_NAMES_free>>;
-
-std::unexpected<Error> openssl_failed(const char* what) {
-  const unsigned long code = ERR_peek_last_error();
-  const char* reason = code == 0 ? nullptr : ERR_reason_error_string(code);
-  ERR_clear_error();
-  return fail(Errc::kIo,
-              fmt::format("cannot {}: {}", what, reason == nullptr ? "OpenSSL" : reason));
-}
 
 std::unexpected<Error> no_such(const char* what) {
   ERR_clear_error();

@@ -10,7 +10,6 @@ namespace paravane::authority {
 namespace {
 
 constexpr std::array<unsigned char, 8> kSample = {'p', 'a', 'r', 'a', 'v', 'a', 'n', 'e'};
-constexpr std::size_t kMaxSignature = 512;
 
 std::unexpected<Error> not_good(const char* what) {
   ERR_clear_error();

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "authority/certificate.h"
+#include "authority/succession.h"
 #include "json/json_reader.h"
 #include "json/json_text.h"
 
@@ -16,7 +17,6 @@ namespace {
 
 constexpr std::array<std::string_view, 6> kKinds = {"join",  "renew",     "leave",
                                                     "login", "authority", "succeeded"};
-constexpr std::size_t kMaxEndpoints = 16;
 
 Result<json> read_line(std::string_view line) {
   if (line.size() > kMaxDoorLine) return fail(Errc::kInvalidArgument, "the line is too long");

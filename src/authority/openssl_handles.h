@@ -17,6 +17,8 @@
 
 namespace paravane::authority {
 
+inline constexpr std::size_t kMaxSignature = 512;  // bytes, of ours and of any that is read
+
 template <auto Free>
 struct Freer {
   template <typename T>

@@ -1,6 +1,6 @@
 #include "authority/sealed_text.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <openssl/crypto.h>
 #include <openssl/err.h>
 #include <openssl/evp.h>
@@ -10,6 +10,7 @@
 #include <array>
 #include <cstdint>
 
+#include "authority/openssl_error.h"
 #include "authority/openssl_handles.h"
 
 namespace paravane::authority {
@@ -17,7 +18,7 @@ namespace {
 
 using Cipher = std::unique_ptr<EVP_CIPHER_CTX, Freer<EVP_CIPHER_CTX_free>>;
 
-constexpr std::string_view kMark = "PVNSEAL1";
+constexpr std::string_view kSealMark = "PVNSEAL1";
 constexpr unsigned char kLogN = 16;
 constexpr unsigned char kR = 8;
 constexpr unsigned char kP = 1;
@@ -25,12 +26,7 @@ constexpr std::uint64_t kMostMemory = std::uint64_t{80} << 20;  // N = 2^16, r =
 constexpr std::size_t kSalt = 16;
 constexpr std::size_t kNonce = 12;
 constexpr std::size_t kTag = 16;
-constexpr std::size_t kHead = kMark.size() + 3 + kSalt + kNonce;
-
-std::unexpected<Error> openssl_failed(const char* what) {
-  ERR_clear_error();
-  return fail(Errc::kIo, fmt::format("OpenSSL cannot {}", what));
-}
+constexpr std::size_t kHead = kSealMark.size() + 3 + kSalt + kNonce;
 
 const unsigned char* bytes(std::string_view text) {
   return reinterpret_cast<const unsigned char*>(text.data());
@@ -57,7 +53,7 @@ bool make_key(std::string_view passphrase, std::string_view salt, SecretKey& key
 }
 
 std::string_view salt_of(std::string_view head) {
-  return head.substr(kMark.size() + 3, kSalt);
+  return head.substr(kSealMark.size() + 3, kSalt);
 }
 
 std::string_view nonce_of(std::string_view head) {
@@ -83,10 +79,10 @@ Result<std::string> seal(std::string_view text, std::string_view passphrase) {
         Errc::kResourceExhausted,
         fmt::format("{} bytes are more than the {} that are sealed", text.size(), kMaxSealedText));
   }
-  std::string sealed(kMark);
+  std::string sealed(kSealMark);
   for (const unsigned char part : {kLogN, kR, kP}) sealed.push_back(static_cast<char>(part));
   sealed.resize(kHead);
-  if (RAND_bytes(bytes(sealed) + kMark.size() + 3, kSalt + kNonce) != 1) {
+  if (RAND_bytes(bytes(sealed) + kSealMark.size() + 3, kSalt + kNonce) != 1) {
     return openssl_failed("make random numbers");
   }
   SecretKey key;
@@ -109,11 +105,11 @@ Result<std::string> seal(std::string_view text, std::string_view passphrase) {
 
 Result<std::string> unseal(std::string_view sealed, std::string_view passphrase) {
   if (sealed.size() < kHead + kTag || sealed.size() > kHead + kMaxSealedText + kTag ||
-      !sealed.starts_with(kMark)) {
+      !sealed.starts_with(kSealMark)) {
     return no_sealed_text();
   }
   const std::string_view head = sealed.substr(0, kHead);
-  const std::string_view cost = head.substr(kMark.size(), 3);
+  const std::string_view cost = head.substr(kSealMark.size(), 3);
   if (cost[0] != static_cast<char>(kLogN) || cost[1] != static_cast<char>(kR) ||
       cost[2] != static_cast<char>(kP)) {
     return no_sealed_text();

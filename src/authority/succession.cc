@@ -20,8 +20,6 @@ using nlohmann::json;
 
 namespace {
 
-constexpr std::size_t kMaxSignature = 512;
-constexpr std::size_t kMaxEndpoints = 16;
 constexpr std::uint64_t kMaxTerm = std::uint64_t{1} << 53;  // that every reader of JSON keeps
 // What is signed for this use cannot be taken for something else that the key signs.
 constexpr std::string_view kPurpose = "paravane succession 1\n";

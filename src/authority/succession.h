@@ -25,6 +25,7 @@
 namespace paravane::authority {
 
 inline constexpr std::size_t kMaxSuccession = std::size_t{8} * 1024;  // bytes of its text
+inline constexpr std::size_t kMaxEndpoints = 16;                      // of an etcd
 
 struct Succession {
   Identity keeper;                // the host that has the authority

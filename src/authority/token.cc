@@ -15,7 +15,7 @@ using nlohmann::json;
 
 namespace {
 
-constexpr std::string_view kMark = "pvt1.";
+constexpr std::string_view kTokenMark = "pvt1.";
 constexpr std::size_t kSecretBytes = 32;
 constexpr std::size_t kIdBytes = 8;
 
@@ -29,7 +29,7 @@ std::unexpected<Error> bad_token() {
   return fail(Errc::kInvalidArgument, "this is no join token, or not all of it");
 }
 
-std::unexpected<Error> bad_book() {
+std::unexpected<Error> bad_tokens() {
   return fail(Errc::kInvalidArgument, "the list of join tokens is damaged");
 }
 
@@ -46,15 +46,15 @@ std::string print_token(const Token& token) {
   std::ranges::replace(text, '+', '-');
   std::ranges::replace(text, '/', '_');
   text.erase(std::ranges::find(text, '='), text.end());
-  return std::string(kMark) + text;
+  return std::string(kTokenMark) + text;
 }
 
 Result<Token> parse_token(std::string_view text) {
   constexpr std::string_view kBlank = " \t\r\n";
   text.remove_prefix(std::min(text.find_first_not_of(kBlank), text.size()));
   text = text.substr(0, text.find_last_not_of(kBlank) + 1);
-  if (!text.starts_with(kMark) || text.size() > kMaxToken) return bad_token();
-  std::string standard(text.substr(kMark.size()));
+  if (!text.starts_with(kTokenMark) || text.size() > kMaxToken) return bad_token();
+  std::string standard(text.substr(kTokenMark.size()));
   std::ranges::replace(standard, '-', '+');
   std::ranges::replace(standard, '_', '/');
   standard.append((4 - standard.size() % 4) % 4, '=');
@@ -118,16 +118,17 @@ json TokenBook::print() const {
 
 Result<TokenBook> TokenBook::parse(const json& value) {
   TokenBook book;
-  if (!value.is_array() || value.size() > kMost) return bad_book();
+  if (!value.is_array() || value.size() > kMost) return bad_tokens();
   for (const json& element : value) {
-    if (!element.is_object()) return bad_book();
+    if (!element.is_object()) return bad_tokens();
     JsonReader reader(element, "token");
     const std::string id = reader.need_text("id");
     Entry entry{.host = reader.need_text("host"),
                 .hash = reader.need_text("hash"),
                 .until = Seconds(std::chrono::seconds(reader.need_number("until", 1ULL << 40))),
                 .wrong = 0};
-    if (!reader.finish() || !is_hex(id, 2 * kIdBytes) || !is_hex(entry.hash, 64)) return bad_book();
+    if (!reader.finish() || !is_hex(id, 2 * kIdBytes) || !is_hex(entry.hash, 64))
+      return bad_tokens();
     book.entries_[id] = std::move(entry);
   }
   return book;

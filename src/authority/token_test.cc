@@ -7,7 +7,7 @@
 namespace paravane::authority {
 namespace {
 
-const Seconds kNow{std::chrono::seconds(1'800'000'000)};
+const Seconds kToday{std::chrono::seconds(1'800'000'000)};
 constexpr std::chrono::minutes kValid{15};
 
 const Token kToken{.door = "192.0.2.1:28249",
@@ -40,56 +40,56 @@ TEST(Token, HalfOfOneIsNone) {
 
 TEST(TokenBook, LetsOneHostInOnce) {
   TokenBook book;
-  const auto made = book.make("h2", kNow + kValid, kNow);
+  const auto made = book.make("h2", kToday + kValid, kToday);
   ASSERT_TRUE(made);
-  EXPECT_EQ(book.check(made->id, made->secret, kNow), "h2");
+  EXPECT_EQ(book.check(made->id, made->secret, kToday), "h2");
   book.burn(made->id);
-  EXPECT_FALSE(book.check(made->id, made->secret, kNow));
+  EXPECT_FALSE(book.check(made->id, made->secret, kToday));
 }
 
 TEST(TokenBook, AnExpiredOneIsNoGood) {
   TokenBook book;
-  const auto made = book.make("h2", kNow + kValid, kNow);
-  EXPECT_TRUE(book.check(made->id, made->secret, kNow + kValid - std::chrono::seconds(1)));
-  EXPECT_FALSE(book.check(made->id, made->secret, kNow + kValid));
+  const auto made = book.make("h2", kToday + kValid, kToday);
+  EXPECT_TRUE(book.check(made->id, made->secret, kToday + kValid - std::chrono::seconds(1)));
+  EXPECT_FALSE(book.check(made->id, made->secret, kToday + kValid));
 }
 
 TEST(TokenBook, AWrongSecretIsNoGoodAndGuessingEndsIt) {
   TokenBook book;
-  const auto made = book.make("h2", kNow + kValid, kNow);
-  EXPECT_FALSE(book.check("0000000000000000", made->secret, kNow));
+  const auto made = book.make("h2", kToday + kValid, kToday);
+  EXPECT_FALSE(book.check("0000000000000000", made->secret, kToday));
   for (unsigned i = 0; i + 1 < TokenBook::kMaxWrong; ++i)
-    EXPECT_FALSE(book.check(made->id, "x", kNow));
-  EXPECT_TRUE(book.check(made->id, made->secret, kNow));
-  EXPECT_FALSE(book.check(made->id, "x", kNow));
-  EXPECT_FALSE(book.check(made->id, made->secret, kNow));
+    EXPECT_FALSE(book.check(made->id, "x", kToday));
+  EXPECT_TRUE(book.check(made->id, made->secret, kToday));
+  EXPECT_FALSE(book.check(made->id, "x", kToday));
+  EXPECT_FALSE(book.check(made->id, made->secret, kToday));
 }
 
 TEST(TokenBook, ANewOneForAHostEndsTheOld) {
   TokenBook book;
-  const auto old = book.make("h2", kNow + kValid, kNow);
-  const auto fresh = book.make("h2", kNow + kValid, kNow);
-  EXPECT_FALSE(book.check(old->id, old->secret, kNow));
-  EXPECT_TRUE(book.check(fresh->id, fresh->secret, kNow));
+  const auto old = book.make("h2", kToday + kValid, kToday);
+  const auto fresh = book.make("h2", kToday + kValid, kToday);
+  EXPECT_FALSE(book.check(old->id, old->secret, kToday));
+  EXPECT_TRUE(book.check(fresh->id, fresh->secret, kToday));
 }
 
 TEST(TokenBook, IsBounded) {
   TokenBook book;
   for (std::size_t i = 0; i < TokenBook::kMost; ++i) {
-    ASSERT_TRUE(book.make("h" + std::to_string(i), kNow + kValid, kNow));
+    ASSERT_TRUE(book.make("h" + std::to_string(i), kToday + kValid, kToday));
   }
-  EXPECT_FALSE(book.make("more", kNow + kValid, kNow));
-  EXPECT_TRUE(book.make("more", kNow + 3 * kValid, kNow + 2 * kValid));
+  EXPECT_FALSE(book.make("more", kToday + kValid, kToday));
+  EXPECT_TRUE(book.make("more", kToday + 3 * kValid, kToday + 2 * kValid));
 }
 
 TEST(TokenBook, IsKeptWithoutSecrets) {
   TokenBook book;
-  const auto made = book.make("h2", kNow + kValid, kNow);
+  const auto made = book.make("h2", kToday + kValid, kToday);
   const auto text = book.print().dump();
   EXPECT_EQ(text.find(made->secret), std::string::npos);
   auto again = TokenBook::parse(nlohmann::json::parse(text));
   ASSERT_TRUE(again);
-  EXPECT_EQ(again->check(made->id, made->secret, kNow), "h2");
+  EXPECT_EQ(again->check(made->id, made->secret, kToday), "h2");
   for (const char* odd : {"{}", "[7]", "[{}]", R"([{"id":"x","host":"h","hash":"x","until":1}])"}) {
     EXPECT_FALSE(TokenBook::parse(nlohmann::json::parse(odd))) << odd;
   }

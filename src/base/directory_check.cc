@@ -1,6 +1,6 @@
 #include "base/directory_check.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include <cerrno>

@@ -1,7 +1,7 @@
 #include "base/ipv4_interface.h"
 
 #include <arpa/inet.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <bit>
 #include <charconv>

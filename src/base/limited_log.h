@@ -5,14 +5,13 @@
 
 #pragma once
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <utility>
 
 #include "base/instant.h"
 #include "base/log.h"
 #include "base/log_limit.h"
-#include "base/memory_shortage.h"
 
 namespace paravane {
 
@@ -23,28 +22,23 @@ class LimitedLog {
 
   template <typename... Args>
   void info(Instant now, fmt::format_string<Args...> text, Args&&... args) {
-    say(spdlog::level::info, now, text, std::forward<Args>(args)...);
+    say(log::Level::kInfo, now, text, std::forward<Args>(args)...);
   }
   template <typename... Args>
   void warn(Instant now, fmt::format_string<Args...> text, Args&&... args) {
-    say(spdlog::level::warn, now, text, std::forward<Args>(args)...);
+    say(log::Level::kWarn, now, text, std::forward<Args>(args)...);
   }
   template <typename... Args>
   void error(Instant now, fmt::format_string<Args...> text, Args&&... args) {
-    say(spdlog::level::err, now, text, std::forward<Args>(args)...);
+    say(log::Level::kError, now, text, std::forward<Args>(args)...);
   }
 
  private:
   template <typename... Args>
-  void say(spdlog::level::level_enum level, Instant now, fmt::format_string<Args...> text,
-           Args&&... args) {
-    const auto kept_back = limit_.allow(now);
-    if (!kept_back) return;
-    runs_in_memory([&] {  // what it tells of may be that there is none
-      spdlog::log(level, "{}{}", fmt::format(text, std::forward<Args>(args)...),
-                  kept_back_note(*kept_back));
-    });
+  void say(log::Level level, Instant now, fmt::format_string<Args...> text, Args&&... args) {
+    write(level, now, text, fmt::make_format_args(args...));
   }
+  void write(log::Level level, Instant now, fmt::string_view text, fmt::format_args args);
 
   LogLimit limit_;
 };

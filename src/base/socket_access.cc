@@ -1,6 +1,6 @@
 #include "base/socket_access.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

@@ -1,6 +1,6 @@
 #include "cli/adapter_options.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "model/distributed_switch.h"
 

@@ -156,23 +156,16 @@ std::optional<model::BackupRequest> ask_first(const BackupOptions& options, api:
   return std::nullopt;
 }
 
-ExitStatus show(const model::ApiResult<model::ClusterStatus>& status, const api::ApiClient& client,
-                const Context& context) {
-  if (!status) return report(status.error(), client);
-  fmt::print("{}", print_cluster(*status, context.format));
-  return ExitStatus::kOk;
-}
-
 ExitStatus run_restore(const BackupOptions& options, const Context& context) {
   api::ApiClient client = context.client();
-  if (options.accept) return show(client.accept_inventory(), client, context);
+  if (options.accept) return show_cluster(client.accept_inventory(), client, context);
   if (options.file.empty()) {
     return report_usage("restore needs the FILE of a backup, or --accept");
   }
   ExitStatus status = ExitStatus::kFailed;
   const auto asked = ask_first(
       options, client, "This machine becomes that host, and has the cluster's authority.", status);
-  return asked ? show(client.restore_cluster(*asked), client, context) : status;
+  return asked ? show_cluster(client.restore_cluster(*asked), client, context) : status;
 }
 
 ExitStatus run_promote(const BackupOptions& options, const Context& context) {
@@ -182,7 +175,7 @@ ExitStatus run_promote(const BackupOptions& options, const Context& context) {
                                "This host takes the authority over, and the host that had it is "
                                "out of the cluster.",
                                status);
-  return asked ? show(client.promote_host(*asked), client, context) : status;
+  return asked ? show_cluster(client.promote_host(*asked), client, context) : status;
 }
 
 void add_passphrase(CLI::App& command, const Options& options) {

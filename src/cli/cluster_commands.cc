@@ -1,7 +1,7 @@
 // paravane cluster ...: several hosts as one. Secrets come from files or standard input
 // and never from the command line, which all users of the host can read.
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -57,13 +57,6 @@ ExitStatus cannot_read(const Error& error) {
   return ExitStatus::kFailed;
 }
 
-ExitStatus show(const model::ApiResult<model::ClusterStatus>& status, const api::ApiClient& client,
-                const Context& context) {
-  if (!status) return report(status.error(), client);
-  fmt::print("{}", print_cluster(*status, context.format));
-  return ExitStatus::kOk;
-}
-
 ExitStatus run_init(const InitOptions& options, const Context& context) {
   model::ClusterInit init{.host = options.name};
   if (!options.etcd.empty()) {
@@ -81,7 +74,7 @@ ExitStatus run_init(const InitOptions& options, const Context& context) {
     }
   }
   api::ApiClient client = context.client();
-  return show(client.init_cluster(init), client, context);
+  return show_cluster(client.init_cluster(init), client, context);
 }
 
 // "90s", "15m", "24h"; a number alone: seconds.
@@ -122,7 +115,7 @@ ExitStatus run_join(const std::string& file, const Context& context) {
   const auto token = read_secret(file);
   if (!token) return cannot_read(token.error());
   api::ApiClient client = context.client();
-  return show(client.join_cluster(*token), client, context);
+  return show_cluster(client.join_cluster(*token), client, context);
 }
 
 ExitStatus run_leave(bool force, const Context& context) {
@@ -131,7 +124,7 @@ ExitStatus run_leave(bool force, const Context& context) {
   return left ? ExitStatus::kOk : report(left.error(), client);
 }
 
-ExitStatus run_remove(const std::string& host, const Context& context) {
+ExitStatus run_remove_host(const std::string& host, const Context& context) {
   if (const Status good = model::check_name(host); !good) {
     return report_usage(fmt::format("host {}: {}", host, good.error().message));
   }
@@ -140,9 +133,9 @@ ExitStatus run_remove(const std::string& host, const Context& context) {
   return removed ? ExitStatus::kOk : report(removed.error(), client);
 }
 
-ExitStatus run_status(const Context& context) {
+ExitStatus run_status_cluster(const Context& context) {
   api::ApiClient client = context.client();
-  return show(client.cluster_status(), client, context);
+  return show_cluster(client.cluster_status(), client, context);
 }
 
 void add_init(CLI::App& cluster, Run& run) {
@@ -219,14 +212,14 @@ void add_leave(CLI::App& cluster, Run& run) {
   });
 }
 
-void add_remove(CLI::App& cluster, Run& run) {
+void add_remove_host(CLI::App& cluster, Run& run) {
   CLI::App* remove =
       cluster.add_subcommand("remove", "Take out a host that does not come back to leave");
   auto host = std::make_shared<std::string>();
   remove->add_option("HOST", *host, "Name of the host")->required();
   remove->footer("Examples:\n  paravane cluster remove h2");
   remove->callback([host, &run] {
-    run = [host](const Context& context) { return run_remove(*host, context); };
+    run = [host](const Context& context) { return run_remove_host(*host, context); };
   });
 }
 
@@ -244,14 +237,14 @@ void add_cluster_commands(CLI::App& parent, Run& run) {
   add_token(*cluster, run);
   add_join(*cluster, run);
   add_leave(*cluster, run);
-  add_remove(*cluster, run);
+  add_remove_host(*cluster, run);
   add_cluster_backup_commands(*cluster, run);
   CLI::App* status = cluster->add_subcommand("status", "Show the cluster as this host sees it");
   status->footer(
       "Examples:\n"
       "  paravane cluster status\n"
       "  paravane cluster status --formatter=json");
-  status->callback([&run] { run = run_status; });
+  status->callback([&run] { run = run_status_cluster; });
 }
 
 }  // namespace paravane::cli

@@ -127,4 +127,11 @@ std::string print_cluster(const model::ClusterStatus& status, text::TableFormat 
   return text + "\n" + lost.print(format);
 }
 
+ExitStatus show_cluster(const model::ApiResult<model::ClusterStatus>& status,
+                        const api::ApiClient& client, const Context& context) {
+  if (!status) return report(status.error(), client);
+  fmt::print("{}", print_cluster(*status, context.format));
+  return ExitStatus::kOk;
+}
+
 }  // namespace paravane::cli

@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "cli/context.h"
 #include "model/cluster.h"
 #include "text/text_table.h"
 
@@ -11,5 +12,9 @@ namespace paravane::cli {
 
 // In JSON it is what the API shows; in CSV the hosts alone.
 std::string print_cluster(const model::ClusterStatus& status, text::TableFormat format);
+
+// What a command that asked for it says: the status, or what was refused.
+ExitStatus show_cluster(const model::ApiResult<model::ClusterStatus>& status,
+                        const api::ApiClient& client, const Context& context);
 
 }  // namespace paravane::cli

@@ -1,7 +1,7 @@
 // Completion scripts for shells, made from the commands and options that the parser knows, so
 // that they cannot fall behind.
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <string>
 #include <string_view>

@@ -1,6 +1,6 @@
 // paravane network vswitch dvs vmware list.
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <memory>
@@ -21,7 +21,7 @@ ExitStatus no_such_switch(const std::string& name, const std::vector<text::TextR
                         do_you_mean(name, names) + "List the switches with: paravane vds list");
 }
 
-ExitStatus run_list(const std::string& name, const Context& context) {
+ExitStatus run_list_dvs(const std::string& name, const Context& context) {
   api::ApiClient client = context.client();
   const auto switches = client.list_switches();
   if (!switches) return report(switches.error(), client);
@@ -48,8 +48,9 @@ void add_dvs_commands(CLI::App& root, Run& run) {
       {"network vswitch dvs vmware list", "network vswitch dvs vmware list -v lan"});
   auto name = std::make_shared<std::string>();
   list.add_option("-v,--vds-name", *name, "Of this switch only")->type_name("SWITCH");
-  list.callback(
-      [name, &run] { run = [name](const Context& context) { return run_list(*name, context); }; });
+  list.callback([name, &run] {
+    run = [name](const Context& context) { return run_list_dvs(*name, context); };
+  });
 }
 
 }  // namespace paravane::cli

@@ -1,6 +1,6 @@
 #include "cli/esxcli_tree.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>

@@ -1,6 +1,6 @@
 #include "cli/event_output.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <nlohmann/json.hpp>
 

@@ -1,6 +1,6 @@
 // paravane events.
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <chrono>
 #include <cstdio>
@@ -22,7 +22,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr unsigned kWaitS = 20;  // below what a client waits for an answer
-constexpr auto kPause = std::chrono::seconds(1);
+constexpr auto kRetryPause = std::chrono::seconds(1);
 
 struct EventsOptions {
   bool follow = false;
@@ -90,7 +90,7 @@ ExitStatus run_follow(api::EventQuery query, const Context& context) {
       if (!std::exchange(away, true)) {
         fmt::print(stderr, "paravane: {}; waiting for it\n", text::printable(page.error().message));
       }
-      std::this_thread::sleep_for(kPause);
+      std::this_thread::sleep_for(kRetryPause);
       continue;
     }
     away = false;
@@ -99,8 +99,8 @@ ExitStatus run_follow(api::EventQuery query, const Context& context) {
     query.after = page->next_after;
     query.boot = page->boot;
     // The daemon has as many waiting as it lets wait, or ends.
-    if (page->events.empty() && Clock::now() - asked < kPause) {
-      std::this_thread::sleep_for(kPause);
+    if (page->events.empty() && Clock::now() - asked < kRetryPause) {
+      std::this_thread::sleep_for(kRetryPause);
     }
   }
 }

@@ -1,6 +1,6 @@
 // paravane vm hot-add-commands: for VMs that run elsewhere.
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <memory>

@@ -1,6 +1,6 @@
 // paravane impair set, clear, list.
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <memory>
 #include <string>
@@ -12,7 +12,7 @@
 namespace paravane::cli {
 namespace {
 
-struct SetOptions {
+struct ImpairOptions {
   model::Impairment impairment;
   std::string loss;
   std::string delay;
@@ -35,7 +35,7 @@ text::TextTable impairment_table(const std::vector<model::ImpairmentStatus>& imp
 }
 
 // What the texts of the options say. Errors: kInvalidArgument.
-Result<model::Impairment> read_options(const SetOptions& options) {
+Result<model::Impairment> read_options(const ImpairOptions& options) {
   model::Impairment impairment = options.impairment;
   for (const auto& [text, share] : {std::pair(&options.loss, &impairment.loss_ppm),
                                     std::pair(&options.reorder, &impairment.reorder_ppm),
@@ -62,7 +62,7 @@ Result<model::Impairment> read_options(const SetOptions& options) {
   return impairment;
 }
 
-ExitStatus run_set(const SetOptions& options, const Context& context) {
+ExitStatus run_set_impairment(const ImpairOptions& options, const Context& context) {
   const auto impairment = read_options(options);
   if (!impairment) return report_usage(impairment.error().message);
   api::ApiClient client = context.client();
@@ -83,7 +83,7 @@ ExitStatus run_clear(const std::string& vm, const Context& context) {
   return cleared ? ExitStatus::kOk : report(cleared.error(), client);
 }
 
-ExitStatus run_list(const Context& context) {
+ExitStatus run_list_impairment(const Context& context) {
   api::ApiClient client = context.client();
   const auto impairments = client.list_impairments();
   if (!impairments) return report(impairments.error(), client);
@@ -93,7 +93,7 @@ ExitStatus run_list(const Context& context) {
 
 void add_set_command(CLI::App& impair, Run& run) {
   CLI::App* set = impair.add_subcommand("set", "Make worse what the adapters of a VM send");
-  auto options = std::make_shared<SetOptions>();
+  auto options = std::make_shared<ImpairOptions>();
   set->add_option("--vm", options->impairment.vm, "Whose messages")->type_name("NAME")->required();
   set->add_option("--peer", options->impairment.peer,
                   "To whom: a VM of this host, a GID or IPv4 address, or any (any)")
@@ -113,7 +113,7 @@ void add_set_command(CLI::App& impair, Run& run) {
       "  paravane impair set --vm db1 --peer db2 --loss 0.1% --seed 7\n"
       "  paravane impair set --vm db1 --peer 10.77.0.4 --delay 20us --reorder --rnr=5%");
   set->callback([options, &run] {
-    run = [options](const Context& context) { return run_set(*options, context); };
+    run = [options](const Context& context) { return run_set_impairment(*options, context); };
   });
 }
 
@@ -141,7 +141,7 @@ void add_impair_commands(CLI::App& parent, Run& run) {
       "Examples:\n"
       "  paravane impair list\n"
       "  paravane impair list --formatter=json");
-  list->callback([&run] { run = run_list; });
+  list->callback([&run] { run = run_list_impairment; });
 }
 
 }  // namespace paravane::cli

@@ -1,6 +1,6 @@
 #include "cli/left_out.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cstdio>
 

@@ -1,6 +1,6 @@
 #include "cli/limit_option.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <charconv>
 #include <optional>
@@ -25,7 +25,7 @@ struct LimitWords {
   std::string value;  // empty: none was written
 };
 
-Result<LimitWords> split(std::string_view option) {
+Result<LimitWords> split_limit(std::string_view option) {
   const std::size_t equals = option.find('=');
   for (const model::LimitField& field : model::kLimitFields) {
     if (field.name != option.substr(0, equals)) continue;
@@ -54,7 +54,7 @@ std::optional<std::uint32_t> to_number(const std::string& digits) {
 }  // namespace
 
 Status set_limit(std::string_view option, model::VmLimits& limits) {
-  const Result<LimitWords> words = split(option);
+  const Result<LimitWords> words = split_limit(option);
   if (!words) return std::unexpected(words.error());
   const model::LimitField& field = *words->field;
   const auto value = to_number(words->value);
@@ -71,7 +71,7 @@ Status set_limit(std::string_view option, model::VmLimits& limits) {
 }
 
 Result<model::LimitChange> parse_limit(std::string_view option) {
-  const Result<LimitWords> words = split(option);
+  const Result<LimitWords> words = split_limit(option);
   if (!words) return std::unexpected(words.error());
   const model::LimitField& field = *words->field;
   if (words->value == "default") return model::LimitChange{.field = &field, .value = {}};

@@ -1,6 +1,6 @@
 #include "cli/machine_options.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <filesystem>
 
@@ -9,13 +9,13 @@
 namespace paravane::cli {
 namespace {
 
-constexpr std::string_view kNone = "none";
+constexpr std::string_view kNoneWord = "none";
 constexpr std::uint64_t kMib = std::uint64_t{1} << 20;
 
 // "none" is the empty path.
 std::optional<std::string> whole_path(const std::optional<std::string>& word) {
   if (!word) return std::nullopt;
-  if (*word == kNone || word->empty()) return "";
+  if (*word == kNoneWord || word->empty()) return "";
   return std::filesystem::absolute(*word).lexically_normal().string();
 }
 
@@ -35,7 +35,7 @@ std::string take_part(std::string_view& text) {
 }
 
 bool is_none(const std::vector<std::string>& words) {
-  return words.size() == 1 && words.front() == kNone;
+  return words.size() == 1 && words.front() == kNoneWord;
 }
 
 Result<std::vector<model::Disk>> parse_disks(const std::vector<std::string>& words) {
@@ -132,7 +132,7 @@ Result<model::VmMachineChange> machine_change(const MachineWords& words) {
     change.memory_mib = *bytes / kMib;
   }
   if (words.accelerator) change.accelerator = model::parse_accelerator(*words.accelerator);
-  if (words.cpu_model == kNone) change.cpu_model = "";
+  if (words.cpu_model == kNoneWord) change.cpu_model = "";
   if (!words.disks.empty()) {
     auto disks = parse_disks(words.disks);
     if (!disks) return std::unexpected(disks.error());

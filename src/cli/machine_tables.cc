@@ -1,6 +1,6 @@
 #include "cli/machine_tables.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <array>
 #include <optional>

@@ -1,6 +1,6 @@
 // paravane network nic list, and esxcfg-nics.
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "cli/esxcli_tree.h"
 #include "cli/machine_tables.h"
@@ -8,7 +8,7 @@
 namespace paravane::cli {
 namespace {
 
-ExitStatus run_list(const Context& context) {
+ExitStatus run_list_nic(const Context& context) {
   api::ApiClient client = context.client();
   const auto nics = client.list_nics();
   if (!nics) return report(nics.error(), client);
@@ -16,7 +16,7 @@ ExitStatus run_list(const Context& context) {
   return ExitStatus::kOk;
 }
 
-ExitStatus run_esxcfg(const Context& context) {
+ExitStatus run_esxcfg_nics(const Context& context) {
   api::ApiClient client = context.client();
   const auto nics = client.list_nics();
   if (!nics) return report(nics.error(), client);
@@ -30,14 +30,14 @@ ExitStatus run_esxcfg(const Context& context) {
 void add_nic_commands(CLI::App& root, Run& run) {
   add_esxcli_command(root, "network nic list", "List the physical NICs of this host",
                      {"network nic list", "--formatter=json network nic list"})
-      .callback([&run] { run = run_list; });
+      .callback([&run] { run = run_list_nic; });
 }
 
 void add_esxcfg_nics(CLI::App& root, Run& run) {
   root.description("The physical NICs of this host, as esxcfg-nics of vSphere 6.5 prints them.");
   root.footer("Examples:\n  esxcfg-nics -l\nSee also paravane(1).");
   root.add_flag("-l,--list")->description("List them")->required();
-  root.callback([&run] { run = run_esxcfg; });
+  root.callback([&run] { run = run_esxcfg_nics; });
 }
 
 }  // namespace paravane::cli

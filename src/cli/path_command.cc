@@ -1,6 +1,6 @@
 // paravane path list.
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cstdio>
 #include <memory>
@@ -14,7 +14,7 @@
 namespace paravane::cli {
 namespace {
 
-ExitStatus run_list(const std::string& name, const Context& context) {
+ExitStatus run_path(const std::string& name, const Context& context) {
   std::optional<std::string> vm;
   if (!name.empty()) {
     if (const Status good = model::check_name(name); !good) {
@@ -50,7 +50,7 @@ void add_path_commands(CLI::App& parent, Run& run) {
       "  paravane path list\n"
       "  paravane path list --vm db1 --formatter=json");
   list->callback(
-      [vm, &run] { run = [vm](const Context& context) { return run_list(*vm, context); }; });
+      [vm, &run] { run = [vm](const Context& context) { return run_path(*vm, context); }; });
 }
 
 }  // namespace paravane::cli

@@ -1,6 +1,6 @@
 // paravane portgroup create, delete, list.
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <memory>
 #include <string>
@@ -17,7 +17,7 @@ struct CreateOptions {
   std::string vlan = "0";
 };
 
-ExitStatus run_create(const CreateOptions& options, const Context& context) {
+ExitStatus run_create_portgroup(const CreateOptions& options, const Context& context) {
   model::PortGroup group = options.group;
   const Result<std::uint32_t> vlan = model::parse_vlan(options.vlan);
   if (!vlan) return report_usage(vlan.error().message);
@@ -31,7 +31,7 @@ ExitStatus run_create(const CreateOptions& options, const Context& context) {
   return ExitStatus::kOk;
 }
 
-ExitStatus run_delete(const std::string& name, const Context& context) {
+ExitStatus run_delete_portgroup(const std::string& name, const Context& context) {
   if (const Status good = model::check_name(name); !good) {
     return report_usage(fmt::format("portgroup {}: {}", name, good.error().message));
   }
@@ -40,7 +40,7 @@ ExitStatus run_delete(const std::string& name, const Context& context) {
   return deleted ? ExitStatus::kOk : report(deleted.error(), client);
 }
 
-ExitStatus run_list(const Context& context) {
+ExitStatus run_list_portgroup(const Context& context) {
   api::ApiClient client = context.client();
   const auto groups = client.list_port_groups();
   if (!groups) return report(groups.error(), client);
@@ -67,7 +67,7 @@ void add_portgroup_commands(CLI::App& parent, Run& run) {
       "  paravane portgroup create vms --vds lan\n"
       "  paravane portgroup create storage --vds lan --vlan 10");
   create->callback([options, &run] {
-    run = [options](const Context& context) { return run_create(*options, context); };
+    run = [options](const Context& context) { return run_create_portgroup(*options, context); };
   });
 
   CLI::App* remove = portgroup->add_subcommand("delete", "Delete a port group without adapters");
@@ -75,7 +75,7 @@ void add_portgroup_commands(CLI::App& parent, Run& run) {
   remove->add_option("GROUP", *name, "Name of the port group")->required();
   remove->footer("Examples:\n  paravane portgroup delete storage");
   remove->callback([name, &run] {
-    run = [name](const Context& context) { return run_delete(*name, context); };
+    run = [name](const Context& context) { return run_delete_portgroup(*name, context); };
   });
 
   CLI::App* list =
@@ -84,7 +84,7 @@ void add_portgroup_commands(CLI::App& parent, Run& run) {
       "Examples:\n"
       "  paravane portgroup list\n"
       "  paravane portgroup list --formatter=csv");
-  list->callback([&run] { run = run_list; });
+  list->callback([&run] { run = run_list_portgroup; });
 }
 
 }  // namespace paravane::cli

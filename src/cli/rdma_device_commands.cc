@@ -1,6 +1,6 @@
 // paravane rdma device list, protocol list, stats get.
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <array>
 #include <memory>
@@ -12,8 +12,8 @@
 namespace paravane::cli {
 namespace {
 
-ExitStatus show(text::TextTable (*table)(const std::vector<model::RdmaDevice>&),
-                const Context& context) {
+ExitStatus show_rdma(text::TextTable (*table)(const std::vector<model::RdmaDevice>&),
+                     const Context& context) {
   api::ApiClient client = context.client();
   const auto devices = client.list_rdma_devices();
   if (!devices) return report(devices.error(), client);
@@ -21,7 +21,7 @@ ExitStatus show(text::TextTable (*table)(const std::vector<model::RdmaDevice>&),
   return ExitStatus::kOk;
 }
 
-ExitStatus run_stats(const std::string& device, const Context& context) {
+ExitStatus run_stats_rdma(const std::string& device, const Context& context) {
   if (const Status good = model::check_rdma_name(device); !good) {
     return report_usage(good.error().message);
   }
@@ -39,11 +39,11 @@ void add_rdma_device_commands(CLI::App& root, Run& run) {
   add_esxcli_command(root, "rdma device list", "List the RDMA devices of this host",
                      {"rdma device list", "--formatter=csv rdma device list"})
       .callback([&run] {
-        run = [](const Context& context) { return show(rdma_device_table, context); };
+        run = [](const Context& context) { return show_rdma(rdma_device_table, context); };
       });
   add_esxcli_command(root, "rdma device protocol list", "List which protocols each device speaks")
       .callback([&run] {
-        run = [](const Context& context) { return show(rdma_protocol_table, context); };
+        run = [](const Context& context) { return show_rdma(rdma_protocol_table, context); };
       });
   CLI::App& get =
       add_esxcli_command(root, "rdma device stats get", "Show what a device has counted",
@@ -53,7 +53,7 @@ void add_rdma_device_commands(CLI::App& root, Run& run) {
       ->type_name("vmrdmaN")
       ->required();
   get.callback([device, &run] {
-    run = [device](const Context& context) { return run_stats(*device, context); };
+    run = [device](const Context& context) { return run_stats_rdma(*device, context); };
   });
 }
 

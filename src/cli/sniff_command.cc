@@ -1,7 +1,7 @@
 // paravane sniff: what a VM sends and receives, into a file that Wireshark reads.
 
 #include <fcntl.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <signal.h>
 #include <unistd.h>
 

@@ -1,6 +1,6 @@
 // paravane stats.
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include <chrono>

@@ -1,6 +1,6 @@
 // paravane system settings advanced list, set; network firewall ruleset list, set.
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <memory>
 #include <optional>

@@ -1,6 +1,6 @@
 // paravane vds create, set, delete, list, repair, add-host, remove-host, uplink.
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <memory>
 #include <string>
@@ -22,8 +22,8 @@ struct VdsOptions {
   std::vector<std::string> uplinks;  // one, if the operator knows the rule
 };
 
-ExitStatus show(const model::ApiResult<model::SwitchStatus>& vds, const api::ApiClient& client,
-                const Context& context) {
+ExitStatus show_vds(const model::ApiResult<model::SwitchStatus>& vds, const api::ApiClient& client,
+                    const Context& context) {
   if (!vds) return report(vds.error(), client);
   fmt::print("{}", switch_table({*vds}).print(context.format));
   return ExitStatus::kOk;
@@ -33,23 +33,23 @@ ExitStatus bad_switch(const std::string& name, const Error& error) {
   return report_usage(fmt::format("vds {}: {}", name, error.message));
 }
 
-ExitStatus run_create(const VdsOptions& options, const Context& context) {
+ExitStatus run_create_vds(const VdsOptions& options, const Context& context) {
   const model::DistributedSwitch vds{.name = options.name, .mtu = options.mtu};
   if (const Status good = model::check_switch(vds); !good)
     return report_usage(good.error().message);
   api::ApiClient client = context.client();
-  return show(client.create_switch(vds), client, context);
+  return show_vds(client.create_switch(vds), client, context);
 }
 
-ExitStatus run_set(const VdsOptions& options, const Context& context) {
+ExitStatus run_set_vds(const VdsOptions& options, const Context& context) {
   const model::DistributedSwitch vds{.name = options.name, .mtu = options.mtu};
   if (const Status good = model::check_switch(vds); !good)
     return report_usage(good.error().message);
   api::ApiClient client = context.client();
-  return show(client.set_switch_mtu(options.name, options.mtu), client, context);
+  return show_vds(client.set_switch_mtu(options.name, options.mtu), client, context);
 }
 
-ExitStatus run_delete(const VdsOptions& options, const Context& context) {
+ExitStatus run_delete_vds(const VdsOptions& options, const Context& context) {
   if (const Status good = model::check_name(options.name); !good) {
     return bad_switch(options.name, good.error());
   }
@@ -58,7 +58,7 @@ ExitStatus run_delete(const VdsOptions& options, const Context& context) {
   return deleted ? ExitStatus::kOk : report(deleted.error(), client);
 }
 
-ExitStatus run_list(const Context& context) {
+ExitStatus run_list_vds(const Context& context) {
   api::ApiClient client = context.client();
   const auto switches = client.list_switches();
   if (!switches) return report(switches.error(), client);
@@ -94,7 +94,7 @@ ExitStatus change_host(const VdsOptions& options, const Context& context, Act ac
     if (!status) return report(status.error(), client);
     host.host = status->host;
   }
-  return show(act(client, host), client, context);
+  return show_vds(act(client, host), client, context);
 }
 
 ExitStatus run_add_host(const VdsOptions& options, const Context& context) {
@@ -190,7 +190,7 @@ void add_vds_commands(CLI::App& parent, Run& run) {
       "  paravane vds add-host lan --uplink eth1\n"
       "  paravane portgroup create storage --vds lan --vlan 10\n"
       "  paravane vm add db1 --port-group storage");
-  add_command(*vds, run, "create", "Make a switch", run_create,
+  add_command(*vds, run, "create", "Make a switch", run_create_vds,
               [](CLI::App& command, VdsOptions& options) {
                 add_mtu(command, options);
                 command.footer(
@@ -198,12 +198,12 @@ void add_vds_commands(CLI::App& parent, Run& run) {
                     "  paravane vds create lan\n"
                     "  paravane vds create lan --mtu 9000");
               });
-  add_command(*vds, run, "set", "Change a switch, also while VMs run", run_set,
+  add_command(*vds, run, "set", "Change a switch, also while VMs run", run_set_vds,
               [](CLI::App& command, VdsOptions& options) {
                 add_mtu(command, options)->required();
                 command.footer("Examples:\n  paravane vds set lan --mtu 9000");
               });
-  add_command(*vds, run, "delete", "Delete a switch that has no port groups", run_delete,
+  add_command(*vds, run, "delete", "Delete a switch that has no port groups", run_delete_vds,
               [](CLI::App& command, VdsOptions&) {
                 command.footer("Examples:\n  paravane vds delete lan");
               });
@@ -212,7 +212,7 @@ void add_vds_commands(CLI::App& parent, Run& run) {
       "Examples:\n"
       "  paravane vds list\n"
       "  paravane vds list --formatter=json");
-  list->callback([&run] { run = run_list; });
+  list->callback([&run] { run = run_list_vds; });
   CLI::App* repair = vds->add_subcommand(
       "repair", "Mend what of the switches on this host is not as it is to be, and say what");
   repair->footer(

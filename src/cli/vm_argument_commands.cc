@@ -1,6 +1,6 @@
 // paravane vm qemu-args, libvirt-xml.
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <charconv>
@@ -106,7 +106,7 @@ ExitStatus run_libvirt_xml(ArgumentOptions options, const Context& context) {
   return ExitStatus::kOk;
 }
 
-void add_shared_options(CLI::App& command, ArgumentOptions& options) {
+void add_argument_options(CLI::App& command, ArgumentOptions& options) {
   command.add_option("NAME", options.name, "Name of the VM")->required();
   command
       .add_option("--memory", options.vmm.memory,
@@ -124,7 +124,7 @@ void add_vm_argument_commands(CLI::App& vm, Run& run) {
   auto options = std::make_shared<ArgumentOptions>();
   CLI::App* qemu =
       vm.add_subcommand("qemu-args", "Print what QEMU needs to give a VM its adapters");
-  add_shared_options(*qemu, *options);
+  add_argument_options(*qemu, *options);
   CLI::Option* netdev = qemu->add_option("--netdev", options->vmm.netdevs,
                                          "Put the NIC on your own -netdev with this id; once for "
                                          "each adapter");
@@ -148,7 +148,7 @@ void add_vm_argument_commands(CLI::App& vm, Run& run) {
 
   auto xml_options = std::make_shared<ArgumentOptions>();
   CLI::App* xml = vm.add_subcommand("libvirt-xml", "Print a VM as a libvirt domain");
-  add_shared_options(*xml, *xml_options);
+  add_argument_options(*xml, *xml_options);
   xml->add_option("--bridge", xml_options->vmm.bridge, "Bridge that the NIC is put on (br0)")
       ->type_name("BRIDGE");
   xml->add_option("--emulator", xml_options->vmm.emulator, "QEMU to run (libvirt's choice)")

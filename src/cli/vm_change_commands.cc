@@ -1,6 +1,6 @@
 // paravane vm set, and vm adapter add, remove, connect, disconnect.
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <memory>
 #include <optional>
@@ -64,14 +64,14 @@ ExitStatus bad_vm(const std::string& name, const Error& error) {
   return report_usage(fmt::format("vm {}: {}", name, error.message));
 }
 
-ExitStatus show(const model::ApiResult<model::VmStatus>& vm, const api::ApiClient& client,
-                const Context& context) {
+ExitStatus show_vm(const model::ApiResult<model::VmStatus>& vm, const api::ApiClient& client,
+                   const Context& context) {
   if (!vm) return report(vm.error(), client);
   print_vms({*vm}, context);
   return ExitStatus::kOk;
 }
 
-ExitStatus run_set(const SetOptions& options, const Context& context) {
+ExitStatus run_set_vm(const SetOptions& options, const Context& context) {
   Result<model::VmChange> change = to_change(options);
   if (!change) return bad_vm(options.name, change.error());
   api::ApiClient client = context.client();
@@ -79,7 +79,7 @@ ExitStatus run_set(const SetOptions& options, const Context& context) {
   if (!before) return report(before.error(), client);
   // Another administrator's change in between is not lost unseen.
   if (!before->revision.empty()) change->revision = before->revision;
-  return show(client.set_vm(options.name, *change), client, context);
+  return show_vm(client.set_vm(options.name, *change), client, context);
 }
 
 // The number that the VM had not before. Others may have added some in between; then ours is
@@ -132,7 +132,7 @@ ExitStatus run_adapter_add(const AdapterOptions& options, const Context& context
   if (const Status plugged = plug_if_running(*added, new_adapter(*before, *added)); !plugged) {
     return report_failure(fmt::format("vm {}: {}", options.name, plugged.error().message), "");
   }
-  return show(client.find_vm(options.name), client, context);
+  return show_vm(client.find_vm(options.name), client, context);
 }
 
 ExitStatus run_adapter_remove(const AdapterOptions& options, const Context& context) {
@@ -140,7 +140,8 @@ ExitStatus run_adapter_remove(const AdapterOptions& options, const Context& cont
     return bad_vm(options.name, good.error());
   }
   api::ApiClient client = context.client();
-  return show(client.remove_adapter(options.name, options.number, options.force), client, context);
+  return show_vm(client.remove_adapter(options.name, options.number, options.force), client,
+                 context);
 }
 
 ExitStatus run_connect(const AdapterOptions& options, bool connected, const Context& context) {
@@ -148,7 +149,7 @@ ExitStatus run_connect(const AdapterOptions& options, bool connected, const Cont
     return bad_vm(options.name, good.error());
   }
   api::ApiClient client = context.client();
-  return show(client.set_connected(options.name, options.number, connected), client, context);
+  return show_vm(client.set_connected(options.name, options.number, connected), client, context);
 }
 
 void add_set(CLI::App& vm, Run& run) {
@@ -178,7 +179,7 @@ void add_set(CLI::App& vm, Run& run) {
       "  paravane vm set db1 --memory 8G --lock-memory\n"
       "  paravane vm set db1 --limit queue_pairs=1024 --limit gids=default");
   set->callback([options, &run] {
-    run = [options](const Context& context) { return run_set(*options, context); };
+    run = [options](const Context& context) { return run_set_vm(*options, context); };
   });
 }
 

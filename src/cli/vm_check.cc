@@ -1,6 +1,6 @@
 #include "cli/vm_check.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cstdio>

@@ -1,6 +1,6 @@
 // paravane vm check.
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cstdio>

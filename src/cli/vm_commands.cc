@@ -1,6 +1,6 @@
 // paravane vm add, remove, list, show.
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <array>
 #include <cstdio>
@@ -65,7 +65,7 @@ ExitStatus run_add(const AddOptions& options, const Context& context) {
   return ExitStatus::kOk;
 }
 
-ExitStatus run_remove(const std::string& name, bool force, const Context& context) {
+ExitStatus run_remove_vm(const std::string& name, bool force, const Context& context) {
   if (const Status good = model::check_name(name); !good) {
     return report_usage(fmt::format("vm {}: {}", name, good.error().message));
   }
@@ -126,7 +126,7 @@ void add_add(CLI::App& vm, Run& run) {
   });
 }
 
-void add_remove(CLI::App& vm, Run& run) {
+void add_remove_vm(CLI::App& vm, Run& run) {
   CLI::App* remove = vm.add_subcommand("remove", "Take a VM's RDMA adapters away");
   auto name = std::make_shared<std::string>();
   auto force = std::make_shared<bool>(false);
@@ -138,7 +138,7 @@ void add_remove(CLI::App& vm, Run& run) {
       "  paravane vm remove db1\n"
       "  paravane vm remove db1 --force");
   remove->callback([name, force, &run] {
-    run = [name, force](const Context& context) { return run_remove(*name, *force, context); };
+    run = [name, force](const Context& context) { return run_remove_vm(*name, *force, context); };
   });
 }
 
@@ -164,7 +164,7 @@ void add_vm_commands(CLI::App& parent, Run& run) {
       "  paravane vm add db1\n"
       "  paravane vm list --formatter=csv");
   add_add(*vm, run);
-  add_remove(*vm, run);
+  add_remove_vm(*vm, run);
   CLI::App* list =
       vm->add_subcommand("list", "List the VMs, whether they run, and their RDMA adapters");
   list->footer(

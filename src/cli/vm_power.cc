@@ -1,6 +1,6 @@
 #include "cli/vm_power.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cstdio>
 

@@ -1,6 +1,6 @@
 // paravane vm stop, reset, console.
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -47,7 +47,7 @@ ExitStatus report_not_running(const std::string& vm, const Context& context, Exi
   return report_vm_failure(vm, "it is off", fmt::format("Start it with: paravane vm start {}", vm));
 }
 
-ExitStatus run_stop(const PowerOptions& options, const Context& context) {
+ExitStatus run_stop_vm(const PowerOptions& options, const Context& context) {
   const std::string& name = options.name;
   ExitStatus status = ExitStatus::kOk;
   const auto places = places_of(name, status);
@@ -124,7 +124,7 @@ ExitStatus run_console(const PowerOptions& options, const Context& context) {
 
 void add_stop(CLI::App& vm, Run& run) {
   auto options = std::make_shared<PowerOptions>();
-  CLI::App& stop = add_power(vm, run, "stop", "Have a VM's guest power down", run_stop, options);
+  CLI::App& stop = add_power(vm, run, "stop", "Have a VM's guest power down", run_stop_vm, options);
   CLI::Option* timeout =
       stop.add_option("--timeout", options->timeout_s, "Seconds that the guest has for it")
           ->type_name("SECONDS")

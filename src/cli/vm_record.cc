@@ -1,6 +1,6 @@
 #include "cli/vm_record.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <string>
 #include <vector>

@@ -1,6 +1,6 @@
 // paravane vm start, run.
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <chrono>
 #include <cstdio>

@@ -1,7 +1,7 @@
 // paravane network ip interface list, add, remove; ipv4 get, set; rdma device vmknic list;
 // and esxcfg-vmknic.
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <memory>
 #include <string>
@@ -24,7 +24,7 @@ struct InterfaceOptions {
 };
 
 template <typename Print>
-ExitStatus show(const Context& context, Print print) {
+ExitStatus show_vmknic(const Context& context, Print print) {
   api::ApiClient client = context.client();
   const auto configuration = client.vmkernel_configuration();
   if (!configuration) return report(configuration.error(), client);
@@ -32,8 +32,8 @@ ExitStatus show(const Context& context, Print print) {
   return ExitStatus::kOk;
 }
 
-ExitStatus run_list(const Context& context) {
-  return show(context, [&context](const model::VmkernelConfiguration& all) {
+ExitStatus run_list_vmknic(const Context& context) {
+  return show_vmknic(context, [&context](const model::VmkernelConfiguration& all) {
     return text::print_records(vmknic_records(all.vmknics), context.format);
   });
 }
@@ -58,8 +58,8 @@ ExitStatus run_ipv4_get(const InterfaceOptions& options, const Context& context)
   return ExitStatus::kOk;
 }
 
-ExitStatus run_esxcfg(const Context& context) {
-  return show(context, [&context](const model::VmkernelConfiguration& all) {
+ExitStatus run_esxcfg_vmknic(const Context& context) {
+  return show_vmknic(context, [&context](const model::VmkernelConfiguration& all) {
     const bool as_table = context.format == text::TableFormat::kTable;
     return as_table ? esxcfg_vmknics(all.vmknics)
                     : text::print_records(vmknic_records(all.vmknics), context.format);
@@ -92,7 +92,7 @@ ExitStatus wrong(std::string_view option, const std::string& value, std::string_
   return report_usage(fmt::format("{}{}{}: {}", option, value.empty() ? "" : " ", value, remedy));
 }
 
-ExitStatus run_add(const InterfaceOptions& options, const Context& context) {
+ExitStatus run_add_vmknic(const InterfaceOptions& options, const Context& context) {
   model::Vmknic vmknic{.name = options.name, .port_group = options.port_group};
   if (!options.mac.empty()) {
     vmknic.mac = model::parse_mac(options.mac);
@@ -106,7 +106,7 @@ ExitStatus run_add(const InterfaceOptions& options, const Context& context) {
   return done(client.add_vmknic(vmknic), client);
 }
 
-ExitStatus run_remove(const InterfaceOptions& options, const Context& context) {
+ExitStatus run_remove_vmknic(const InterfaceOptions& options, const Context& context) {
   if (const Status good = model::check_vmknic_name(options.name); !good) {
     return report_usage(good.error().message);
   }
@@ -146,7 +146,8 @@ CLI::Option* add_name(CLI::App& command, InterfaceOptions& options) {
       ->type_name("vmkN");
 }
 
-std::shared_ptr<InterfaceOptions> take_options(CLI::App& command, Run& run, Action action) {
+std::shared_ptr<InterfaceOptions> take_vmkernel_options(CLI::App& command, Run& run,
+                                                        Action action) {
   auto options = std::make_shared<InterfaceOptions>();
   command.callback([options, action, &run] {
     run = [options, action](const Context& context) { return action(*options, context); };
@@ -158,7 +159,7 @@ void add_changes(CLI::App& root, Run& run) {
   CLI::App& add = add_esxcli_command(root, "network ip interface add",
                                      "Make a VMkernel interface in a port group",
                                      {"network ip interface add -i vmk1 -p vg-RDMA"});
-  const auto added = take_options(add, run, run_add);
+  const auto added = take_vmkernel_options(add, run, run_add_vmknic);
   add_name(add, *added)->required();
   add.add_option("-p,--portgroup-name", added->port_group, "Port group that it is in")
       ->type_name("NAME")
@@ -168,12 +169,12 @@ void add_changes(CLI::App& root, Run& run) {
   CLI::App& remove =
       add_esxcli_command(root, "network ip interface remove", "Remove a VMkernel interface",
                          {"network ip interface remove -i vmk1"});
-  add_name(remove, *take_options(remove, run, run_remove))->required();
+  add_name(remove, *take_vmkernel_options(remove, run, run_remove_vmknic))->required();
   CLI::App& set = add_esxcli_command(
       root, "network ip interface ipv4 set", "Give a VMkernel interface its IPv4 address",
       {"network ip interface ipv4 set -i vmk1 -t static -I 192.168.1.241 -N 255.255.255.0",
        "network ip interface ipv4 set -i vmk1 -t none"});
-  const auto changed = take_options(set, run, run_ipv4_set);
+  const auto changed = take_vmkernel_options(set, run, run_ipv4_set);
   add_name(set, *changed)->required();
   set.add_option("-t,--type", changed->type, "static, or none: no address (static)")
       ->type_name("TYPE");
@@ -187,10 +188,10 @@ void add_changes(CLI::App& root, Run& run) {
 void add_vmkernel_commands(CLI::App& root, Run& run) {
   add_esxcli_command(root, "network ip interface list",
                      "List the VMkernel interfaces of this host; nothing where there are none")
-      .callback([&run] { run = run_list; });
+      .callback([&run] { run = run_list_vmknic; });
   CLI::App& get = add_esxcli_command(root, "network ip interface ipv4 get",
                                      "List the IPv4 addresses of VMkernel interfaces");
-  add_name(get, *take_options(get, run, run_ipv4_get));
+  add_name(get, *take_vmkernel_options(get, run, run_ipv4_get));
   add_changes(root, run);
   add_esxcli_command(root, "rdma device vmknic list",
                      "List the VMkernel interfaces on the uplinks of RDMA devices")
@@ -202,7 +203,7 @@ void add_esxcfg_vmknic(CLI::App& root, Run& run) {
       "The VMkernel interfaces of this host, as esxcfg-vmknic of vSphere 6.5 prints them.");
   root.footer("Examples:\n  esxcfg-vmknic -l\nSee also paravane(1).");
   root.add_flag("-l,--list")->description("List them")->required();
-  root.callback([&run] { run = run_esxcfg; });
+  root.callback([&run] { run = run_esxcfg_vmknic; });
 }
 
 }  // namespace paravane::cli

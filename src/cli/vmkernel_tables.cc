@@ -1,6 +1,6 @@
 #include "cli/vmkernel_tables.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

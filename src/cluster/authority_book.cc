@@ -1,6 +1,6 @@
 #include "cluster/authority_book.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <nlohmann/json.hpp>
 #include <utility>

@@ -18,6 +18,8 @@
 
 namespace paravane::cluster {
 
+inline constexpr std::size_t kEtcdPasswordBytes = 32;  // random, of root and of each host
+
 // Who may do all in etcd.
 struct EtcdRoot {
   std::string user = "root";

@@ -1,6 +1,6 @@
 // ClusterAuthority: its book against etcd, which may have come back older, empty or without users.
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <chrono>
@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "cluster/clock.h"
 #include "cluster/cluster_authority.h"
 #include "cluster/config_documents.h"
 #include "inventory/keys.h"
@@ -68,7 +69,7 @@ Status ClusterAuthority::compare(const model::Network& network) {
     if (Status taken = adopt(*seen); !taken) return taken;
   } else if (!is_same) {
     etcd_differs_.warn(
-        std::chrono::steady_clock::now(),
+        now(),
         "cluster: etcd has generation {} of the configuration at its revision {}, which is older "
         "than generation {} of the authority's book: the book is written there",
         there.number, *revision, book_.generation.number);
@@ -118,7 +119,7 @@ Status ClusterAuthority::adopt(const View& seen) {
                             self()));
   }
   etcd_differs_.warn(
-      std::chrono::steady_clock::now(),
+      now(),
       "cluster: the authority's book has generation {} of the configuration, which is older than "
       "generation {} of etcd: the members are taken from there, and tokens for joining are void",
       book_.generation.number, seen.generation.number);
@@ -139,8 +140,7 @@ Status ClusterAuthority::close_own_etcd(const inventory::EtcdAccess& root_access
   if (!closed) return std::unexpected(closed.error());
   if (*closed) return {};
   etcd_differs_.warn(
-      std::chrono::steady_clock::now(),
-      "cluster: etcd has no users: its data are lost, and it is made anew from the book");
+      now(), "cluster: etcd has no users: its data are lost, and it is made anew from the book");
   return inventory::close_etcd(anybody, book_.root.password);
 }
 
@@ -163,9 +163,8 @@ Status ClusterAuthority::settle_users(EtcdClient& root, bool came_back) {
       if (Status gone = root.remove_user(inventory::host_user(host)); !gone) return gone;
       continue;
     }
-    etcd_differs_.warn(std::chrono::steady_clock::now(),
-                       "cluster: etcd knows host {}, which is no member: it is taken out there",
-                       host);
+    etcd_differs_.warn(
+        now(), "cluster: etcd knows host {}, which is no member: it is taken out there", host);
     if (Status gone = inventory::dismiss_host(root, host); !gone) return gone;
   }
   const bool is_known = std::ranges::find(*users, inventory::host_user(self())) != users->end();

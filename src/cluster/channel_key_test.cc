@@ -23,7 +23,7 @@ constexpr const char* kCluster = "00112233445566778899aabbccddeeff";
 constexpr const char* kNotItsKey = "not that member's key";
 constexpr auto kPatience = std::chrono::seconds(10);
 
-authority::Seconds today() {
+authority::Seconds key_day() {
   return std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
 }
 
@@ -67,8 +67,8 @@ class ChannelKeyTest : public testing::Test {
     const auto certificate = authority::sign(authority_, request->certificate,
                                              {.identity = {kCluster, name},
                                               .address = {},
-                                              .from = today() - std::chrono::hours(1),
-                                              .until = today() + std::chrono::hours(1)});
+                                              .from = key_day() - std::chrono::hours(1),
+                                              .until = key_day() + std::chrono::hours(1)});
     return {.name = name,
             .credentials = {.identity = request->key + *certificate,
                             .authority = authority_.certificate},
@@ -121,7 +121,7 @@ class ChannelKeyTest : public testing::Test {
   }
 
   authority::KeyPair authority_ =
-      *authority::make_authority(kCluster, today() - std::chrono::hours(2));
+      *authority::make_authority(kCluster, key_day() - std::chrono::hours(2));
   sockaddr_in address_{};
 };
 

@@ -1,6 +1,6 @@
 #include "cluster/channel_maker.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <openssl/err.h>
@@ -14,6 +14,7 @@
 #include <cstring>
 #include <utility>
 
+#include "cluster/clock.h"
 #include "cluster/tls_context.h"
 #include "transport/tcp/tls_stream.h"
 
@@ -28,10 +29,6 @@ constexpr std::size_t kMostHandshakes = 64;
 
 // A peer may find ever new ways to fail.
 constexpr std::size_t kMostNamed = 8;
-
-Instant now() {
-  return std::chrono::steady_clock::now();
-}
 
 // Records leave at once, and what waits to be sent waits in the channel, where what is short goes
 // first, and not in the socket: no more than that, beyond what is under way.

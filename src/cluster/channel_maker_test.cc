@@ -29,7 +29,7 @@ namespace {
 using std::chrono::hours;
 using std::chrono::milliseconds;
 
-constexpr const char* kCluster = "00112233445566778899aabbccddeeff";
+constexpr const char* kMakersCluster = "00112233445566778899aabbccddeeff";
 constexpr const char* kOtherCluster = "ffeeddccbbaa99887766554433221100";
 
 template <typename Condition>
@@ -58,22 +58,23 @@ class Lines final : public spdlog::sinks::base_sink<std::mutex> {
   std::string text_;
 };
 
-authority::Seconds today() {
+authority::Seconds this_day() {
   return std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
 }
 
 authority::KeyPair new_authority() {
-  return *authority::make_authority(kCluster, today() - hours(48));
+  return *authority::make_authority(kMakersCluster, this_day() - hours(48));
 }
 
 ChannelCredentials credentials(const authority::KeyPair& authority, const std::string& host,
-                               const std::string& cluster = kCluster, hours until = hours(24)) {
+                               const std::string& cluster = kMakersCluster,
+                               hours until = hours(24)) {
   const authority::KeyPair request = *authority::make_request();
   const std::string certificate = *authority::sign(authority, request.certificate,
                                                    {.identity = {cluster, host},
                                                     .address = {},
-                                                    .from = today() - hours(24),
-                                                    .until = today() + until});
+                                                    .from = this_day() - hours(24),
+                                                    .until = this_day() + until});
   return {.identity = request.key + certificate, .authority = authority.certificate};
 }
 
@@ -178,7 +179,7 @@ class Member {
 
 ChannelMakerConfig named(const std::string& host, bool encrypted = true) {
   return {.host = host,
-          .cluster = kCluster,
+          .cluster = kMakersCluster,
           .encrypted = encrypted,
           .handshake_limit = milliseconds(300)};
 }
@@ -242,7 +243,7 @@ TEST_F(ChannelMakerTest, AnotherAuthoritysHostGetsNone) {
 
 TEST_F(ChannelMakerTest, AnExpiredCertificateIsWorthNothing) {
   Member a(named("a"), credentials(authority_, "a"));
-  Member b(named("b"), credentials(authority_, "b", kCluster, -hours(1)));
+  Member b(named("b"), credentials(authority_, "b", kMakersCluster, -hours(1)));
   meet(a, b);
   EXPECT_TRUE(
       logged("host b: no channel: TLS: certificate verify failed: certificate has expired"));
@@ -251,7 +252,7 @@ TEST_F(ChannelMakerTest, AnExpiredCertificateIsWorthNothing) {
 
 // In TLS 1.3 the one that dials is done first: it hears of it when it reads.
 TEST_F(ChannelMakerTest, WhoseOwnCertificateHasExpiredHearsWhy) {
-  Member a(named("a"), credentials(authority_, "a", kCluster, -hours(1)));
+  Member a(named("a"), credentials(authority_, "a", kMakersCluster, -hours(1)));
   Member b(named("b"), credentials(authority_, "b"));
   meet(a, b);
   EXPECT_TRUE(logged("turned away: TLS: certificate verify failed: certificate has expired"));

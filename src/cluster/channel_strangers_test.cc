@@ -24,7 +24,7 @@ namespace {
 
 using std::chrono::hours;
 
-constexpr const char* kCluster = "00112233445566778899aabbccddeeff";
+constexpr const char* kStrangeCluster = "00112233445566778899aabbccddeeff";
 constexpr int kPatienceMs = 10'000;
 
 class ChannelStrangers : public testing::Test {
@@ -34,7 +34,7 @@ class ChannelStrangers : public testing::Test {
   // "m" serves, and knows a host whose name is before its own and one behind it.
   void serve(bool encrypted) {
     auto started = ChannelMaker::start(
-        {.host = "m", .cluster = kCluster, .encrypted = encrypted},
+        {.host = "m", .cluster = kStrangeCluster, .encrypted = encrypted},
         {.made = [this](MadeChannel /*dropped*/) { ++made_; },
          .changed = {},
          .dial =
@@ -61,7 +61,7 @@ class ChannelStrangers : public testing::Test {
     const auto today = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
     const authority::KeyPair request = *authority::make_request();
     const std::string certificate = *authority::sign(authority_, request.certificate,
-                                                     {.identity = {kCluster, host},
+                                                     {.identity = {kStrangeCluster, host},
                                                       .address = {},
                                                       .from = today - hours(1),
                                                       .until = today + hours(1)});
@@ -89,7 +89,7 @@ class ChannelStrangers : public testing::Test {
   }
 
   authority::KeyPair authority_ = *authority::make_authority(
-      kCluster,
+      kStrangeCluster,
       std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now()) - hours(48));
   std::atomic<int> made_ = 0;
   sockaddr_un name_{};

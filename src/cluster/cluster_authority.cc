@@ -1,6 +1,6 @@
 #include "cluster/cluster_authority.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <chrono>
 #include <string_view>
@@ -24,7 +24,6 @@ using model::refuse;
 
 namespace {
 
-constexpr std::size_t kPasswordBytes = 32;
 constexpr std::chrono::minutes kClockSkew{5};
 constexpr std::chrono::seconds kLoginEvery{5};  // of one host
 // Of its certificate's life, in which the authority's host does without etcd: that may wait
@@ -260,7 +259,7 @@ DoorAnswer ClusterAuthority::join(const DoorRequest& request, Seconds now) {
   if (!answer.problem.empty()) return answer;
   const auto seen = authority::inspect(answer.certificate);
   if (!seen) return refusal(seen.error().message);
-  auto password = authority::make_secret(kPasswordBytes);
+  auto password = authority::make_secret(kEtcdPasswordBytes);
   if (!password) return refusal(password.error().message);
   const inventory::EtcdAccess access = root_access();
   inventory::EtcdClient root(access, config_.open);
@@ -364,7 +363,7 @@ DoorAnswer ClusterAuthority::log_in(const std::string& host, Seconds now) {
     return refusal(fmt::format("host {} was given a password a moment ago", host),
                    authority::kTryAgain);
   }
-  auto password = authority::make_secret(kPasswordBytes);
+  auto password = authority::make_secret(kEtcdPasswordBytes);
   if (!password) return refusal(password.error().message);
   const inventory::EtcdAccess access = root_access();
   inventory::EtcdClient root(access, config_.open);

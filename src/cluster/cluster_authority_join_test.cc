@@ -1,6 +1,6 @@
 // Joins, against a real etcd (Debian's etcd-server) on loopback.
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

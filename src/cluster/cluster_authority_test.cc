@@ -1,6 +1,6 @@
 #include "cluster/cluster_authority.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include <map>
@@ -19,12 +19,12 @@ using authority::DoorRequest;
 const authority::Identity kSelf{"00112233445566778899aabbccddeeff", "h1"};
 constexpr std::uint64_t kLifetime = 3600;
 
-authority::Seconds today() {
+authority::Seconds authority_day() {
   return std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
 }
 
 // A machine with a key of its own, and a request for a certificate of it.
-struct Machine {
+struct AuthorityMachine {
   authority::KeyPair request = *authority::make_request();
   authority::Peer peer;
 };
@@ -48,7 +48,7 @@ class ClusterAuthorityTest : public testing::Test {
       return {};
     };
     EXPECT_TRUE(make_cluster_directory(config_.paths));
-    EXPECT_TRUE(ClusterAuthority::make(config_, {}, today()));
+    EXPECT_TRUE(ClusterAuthority::make(config_, {}, authority_day()));
     restart();
   }
   void restart() {
@@ -58,15 +58,15 @@ class ClusterAuthorityTest : public testing::Test {
     keeper_ = std::move(*loaded);
   }
   // One that the authority has signed for, as h2; no member by that.
-  Machine machine() {
-    Machine made;
+  AuthorityMachine machine() {
+    AuthorityMachine made;
     const auto keys = authority::KeyPair{.key = *read_file(config_.paths.authority_key()),
                                          .certificate = *read_file(config_.paths.authority())};
     const auto seen = authority::inspect(*authority::sign(keys, made.request.certificate,
                                                           {.identity = {kSelf.cluster, "h2"},
                                                            .address = {},
-                                                           .from = today(),
-                                                           .until = today() + kDay}));
+                                                           .from = authority_day(),
+                                                           .until = authority_day() + kDay}));
     made.peer = {.identity = *seen->identity, .key = seen->key};
     return made;
   }
@@ -92,7 +92,7 @@ class ClusterAuthorityTest : public testing::Test {
     keep_book(changed);
   }
   // The book as a join of h2 leaves it, told to the others.
-  void keep_member(const Machine& machine) {
+  void keep_member(const AuthorityMachine& machine) {
     authority::MemberBook members;
     members.admit("h2", machine.peer.key);
     keep_members(members);
@@ -104,28 +104,30 @@ class ClusterAuthorityTest : public testing::Test {
     for (int i = 0; i < count; ++i) members.admit(fmt::format("a{:03}", i), std::string(64, 'a'));
     keep_members(members);
   }
-  DoorAnswer ask(const Machine& machine, DoorRequest::Kind kind, const std::string& request = {}) {
-    return keeper_->answer(
-        machine.peer, {.kind = kind, .token_id = {}, .secret = {}, .request = request}, today());
+  DoorAnswer ask(const AuthorityMachine& machine, DoorRequest::Kind kind,
+                 const std::string& request = {}) {
+    return keeper_->answer(machine.peer,
+                           {.kind = kind, .token_id = {}, .secret = {}, .request = request},
+                           authority_day());
   }
-  DoorAnswer renew(const Machine& machine, const Machine& next) {
+  DoorAnswer renew(const AuthorityMachine& machine, const AuthorityMachine& next) {
     return ask(machine, DoorRequest::Kind::kRenew, next.request.certificate);
   }
   // What etcd says, with what hosts say of themselves.
   inventory::View view(const std::string& key_of_h2 = {}) {
     inventory::Records records;
-    const auto put = [&records](std::string_view name, const std::string& json) {
+    const auto put = [&records](std::string_view name, const std::string& text) {
       std::string key(inventory::kConfigPrefix);
-      records.put({.key = key.append(name), .value = json});
+      records.put({.key = key.append(name), .value = text});
     };
     put(inventory::kClusterDocument, R"({"authority":"h1"})");
-    for (const auto& [name, json] : documents_) put(name, json);
+    for (const auto& [name, text] : documents_) put(name, text);
     inventory::View seen = *records.build();
     EXPECT_EQ(seen.odd_keys, 0U);
     if (!key_of_h2.empty()) seen.hosts["h2"].info.emplace().key = key_of_h2;
     return seen;
   }
-  std::string why_no_member(const Machine& machine) {
+  std::string why_no_member(const AuthorityMachine& machine) {
     return inventory::why_no_member(view().members, "h2", machine.peer.key);
   }
 
@@ -150,15 +152,15 @@ TEST_F(ClusterAuthorityTest, WhoKnocksWithoutATokenDoesNotFloodTheLog) {
                                          .token_id = "0011223344556677",
                                          .secret = std::string(64, 'a'),
                                          .request = "r"},
-                                        today());
+                                        authority_day());
     EXPECT_EQ(answer.problem, "the token is unknown, used or expired");
   }
   EXPECT_EQ(log.lines(), 3U);
 }
 
 TEST_F(ClusterAuthorityTest, WhoHadTheNameBeforeIsRefusedAtTheDoor) {
-  const Machine old = machine();
-  const Machine now = machine();
+  const AuthorityMachine old = machine();
+  const AuthorityMachine now = machine();
   keep_member(now);
   for (int start = 0; start < 2; ++start) {
     EXPECT_NE(renew(old, old).problem, "");
@@ -177,7 +179,8 @@ TEST_F(ClusterAuthorityTest, TheAuthoritysOwnHostDoesNotComeToItsDoor) {
   const auto own = authority::inspect(*read_file(config_.paths.identity()));
   const auto answer = keeper_->answer(
       authority::Peer{.identity = kSelf, .key = own->key},
-      {.kind = DoorRequest::Kind::kLeave, .token_id = {}, .secret = {}, .request = {}}, today());
+      {.kind = DoorRequest::Kind::kLeave, .token_id = {}, .secret = {}, .request = {}},
+      authority_day());
   EXPECT_EQ(answer.problem, "host h1 has the authority and does not ask at its door");
 }
 
@@ -206,8 +209,8 @@ TEST_F(ClusterAuthorityTest, ABookWithTwoListsOfMembersOrNoneIsDamaged) {
 }
 
 TEST_F(ClusterAuthorityTest, ANewKeyIsToldToTheOthersBeforeItIsUsed) {
-  const Machine first = machine();
-  const Machine next = machine();
+  const AuthorityMachine first = machine();
+  const AuthorityMachine next = machine();
   keep_member(first);
   const DoorAnswer answer = renew(first, next);
   ASSERT_EQ(answer.problem, "");
@@ -221,7 +224,7 @@ TEST_F(ClusterAuthorityTest, ANewKeyIsToldToTheOthersBeforeItIsUsed) {
 }
 
 TEST_F(ClusterAuthorityTest, NoKeyIsSignedThatTheOthersCannotBeTold) {
-  const Machine first = machine();
+  const AuthorityMachine first = machine();
   keep_member(first);
   is_away_ = true;
   const DoorAnswer answer = renew(first, machine());
@@ -232,8 +235,8 @@ TEST_F(ClusterAuthorityTest, NoKeyIsSignedThatTheOthersCannotBeTold) {
 }
 
 TEST_F(ClusterAuthorityTest, TheKeyThatAMemberSaysItUsesEndsTheOneBefore) {
-  const Machine first = machine();
-  const Machine next = machine();
+  const AuthorityMachine first = machine();
+  const AuthorityMachine next = machine();
   keep_member(first);
   ASSERT_EQ(renew(first, next).problem, "");
   EXPECT_TRUE(keeper_->settle(view(first.peer.key)));
@@ -246,7 +249,7 @@ TEST_F(ClusterAuthorityTest, TheKeyThatAMemberSaysItUsesEndsTheOneBefore) {
 }
 
 TEST_F(ClusterAuthorityTest, WhatStandsInEtcdBecomesWhatTheBookSays) {
-  const Machine member = machine();
+  const AuthorityMachine member = machine();
   keep_member(member);
   documents_["members/h3"] = inventory::print_member("h3", {"", {}});
   EXPECT_TRUE(keeper_->settle(view()));
@@ -284,10 +287,10 @@ TEST_F(ClusterAuthorityTest, WhereMoreAreKeptThanReadersTakeSettlingEnds) {
 
 TEST_F(ClusterAuthorityTest, NoMoreHostsJoinThanReadersTake) {
   keep_many(inventory::View::kMaxHosts - 2);
-  const auto text = keeper_->make_token("h8", today() + kDay, today());
+  const auto text = keeper_->make_token("h8", authority_day() + kDay, authority_day());
   ASSERT_TRUE(text);
   keep_many(inventory::View::kMaxHosts - 1);
-  const auto refused = keeper_->make_token("h9", today() + kDay, today());
+  const auto refused = keeper_->make_token("h9", authority_day() + kDay, authority_day());
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, model::ApiErrorCode::kLimitReached);
   EXPECT_EQ(refused.error().message,
@@ -299,14 +302,14 @@ TEST_F(ClusterAuthorityTest, NoMoreHostsJoinThanReadersTake) {
                                        .token_id = token.id,
                                        .secret = token.secret,
                                        .request = machine().request.certificate},
-                                      today());
+                                      authority_day());
   EXPECT_EQ(answer.problem,
             "the cluster has as many hosts as it may, until one is taken out; try again");
 }
 
 TEST_F(ClusterAuthorityTest, WhoJoinedBeforeKeysWereKeptIsKnownByItsNameUntilItSaysItsKey) {
-  const Machine member = machine();
-  const Machine old = machine();
+  const AuthorityMachine member = machine();
+  const AuthorityMachine old = machine();
   keep_names({"h2"});
   EXPECT_TRUE(keeper_->settle(view()));
   EXPECT_EQ(view().members.at("h2"), inventory::MemberRecord());
@@ -322,20 +325,22 @@ TEST_F(ClusterAuthorityTest, WhoJoinedBeforeKeysWereKeptIsKnownByItsNameUntilItS
 
 TEST_F(ClusterAuthorityTest, ItsOwnKeyIsToldUnlessTheCertificateIsNearlyOver) {
   const std::string key = authority::inspect(*read_file(config_.paths.identity()))->key;
-  const Machine next = machine();
-  const auto renew_own = [&](std::chrono::seconds left) {
-    return keeper_->renew_own(key, {.from = today() - kDay, .until = today() + left},
-                              next.request.certificate, today());
+  const AuthorityMachine next = machine();
+  const auto renews_own = [&](std::chrono::seconds left) {
+    return keeper_->renew_own(key,
+                              {.from = authority_day() - kDay, .until = authority_day() + left},
+                              next.request.certificate, authority_day());
   };
   is_away_ = true;
-  EXPECT_FALSE(renew_own(std::chrono::seconds(kLifetime / 3)));
-  EXPECT_TRUE(renew_own(std::chrono::seconds(kLifetime / 10)));
-  EXPECT_TRUE(renew_own(std::chrono::seconds(-1)));
-  EXPECT_TRUE(keeper_->renew_own(key, {.from = today() + kDay, .until = today() + 90 * kDay},
-                                 next.request.certificate, today()))
+  EXPECT_FALSE(renews_own(std::chrono::seconds(kLifetime / 3)));
+  EXPECT_TRUE(renews_own(std::chrono::seconds(kLifetime / 10)));
+  EXPECT_TRUE(renews_own(std::chrono::seconds(-1)));
+  EXPECT_TRUE(keeper_->renew_own(
+      key, {.from = authority_day() + kDay, .until = authority_day() + 90 * kDay},
+      next.request.certificate, authority_day()))
       << "etcd refuses a certificate that is not in force yet";
   is_away_ = false;
-  ASSERT_TRUE(renew_own(std::chrono::seconds(kLifetime / 3)));
+  ASSERT_TRUE(renews_own(std::chrono::seconds(kLifetime / 3)));
   EXPECT_EQ(inventory::why_no_member(view().members, "h1", key), "");
   EXPECT_EQ(inventory::why_no_member(view().members, "h1", next.peer.key), "");
 }

@@ -15,13 +15,13 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-const std::string kCluster(32, 'c');
+const std::string kBackedUp(32, 'c');
 constexpr authority::Seconds kDay = authority::kAuthoritySince + std::chrono::hours(24);
 
 class ClusterBackupTest : public testing::Test {
  protected:
   ClusterBackupTest() {
-    backup_.authority = authority::make_authority(kCluster, kDay).value_or(authority::KeyPair{});
+    backup_.authority = authority::make_authority(kBackedUp, kDay).value_or(authority::KeyPair{});
     backup_.book.members.admit("h1", std::string(64, 'a'));
     backup_.book.members.admit("h2", std::string(64, 'b'));
     backup_.book.generation = {.number = 1, .marks = {"0123456789abcdef"}};
@@ -38,7 +38,7 @@ class ClusterBackupTest : public testing::Test {
   ClusterBackup backup_{.made = kDay,
                         .version = "0.2.0",
                         .authority = {},
-                        .membership = {.self = {.cluster = kCluster, .host = "h1"},
+                        .membership = {.self = {.cluster = kBackedUp, .host = "h1"},
                                        .authority = "h1",
                                        .door = "10.77.0.1:28249",
                                        .runs_etcd = true,
@@ -76,7 +76,7 @@ TEST_F(ClusterBackupTest, HasTheConfigurationAndWhereHostsAre) {
 
 TEST_F(ClusterBackupTest, AnotherKeyIsRefused) {
   auto changed = text();
-  changed["authority_key"] = authority::make_authority(kCluster, kDay)->key;
+  changed["authority_key"] = authority::make_authority(kBackedUp, kDay)->key;
   EXPECT_THAT(refusal(changed), HasSubstr("the key is not that of the certificate"));
 }
 
@@ -92,7 +92,7 @@ TEST_F(ClusterBackupTest, OfAHostWithoutTheAuthorityIsRefused) {
 }
 
 TEST_F(ClusterBackupTest, AStrangersSuccessionIsRefused) {
-  const auto other = authority::make_authority(kCluster, kDay);
+  const auto other = authority::make_authority(kBackedUp, kDay);
   backup_.succession = authority::print_succession({.keeper = backup_.membership.self,
                                                     .term = 1,
                                                     .door = "10.77.0.1:28249",

@@ -2,7 +2,7 @@
 // host again; a member that is promoted with one takes the authority over.
 
 #include <fmt/chrono.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
@@ -13,6 +13,7 @@
 #include "base/endpoint.h"
 #include "base/log.h"
 #include "base/version.h"
+#include "cluster/clock.h"
 #include "cluster/cluster_refusals.h"
 #include "cluster/cluster_service.h"
 #include "inventory/users.h"
@@ -25,7 +26,6 @@ using model::refuse;
 
 namespace {
 
-constexpr std::size_t kPasswordBytes = 32;
 constexpr const char* kAskAgain = "See that the file is whole, and type the passphrase again.";
 
 std::shared_ptr<const inventory::View> view_of(const InventoryFile& file) {
@@ -187,8 +187,8 @@ model::ApiResult<model::ClusterStatus> ClusterService::do_restore(
         "Give up what this host has of the cluster with paravane cluster leave --force, "
         "and join with a token of that host's.");
   }
-  auto password = authority::make_secret(kPasswordBytes);
-  auto root_password = authority::make_secret(kPasswordBytes);
+  auto password = authority::make_secret(kEtcdPasswordBytes);
+  auto root_password = authority::make_secret(kEtcdPasswordBytes);
   if (!password || !root_password) return refuse(ApiErrorCode::kInternal, "no random numbers");
   forget();
   Membership membership = backup->membership;
@@ -295,7 +295,7 @@ model::ApiResult<model::ClusterStatus> ClusterService::do_promote(
   auto backup = open_backup(asked);
   if (!backup) return std::unexpected(backup.error());
   if (auto may = check_promotion(*backup); !may) return std::unexpected(may.error());
-  auto root_password = authority::make_secret(kPasswordBytes);
+  auto root_password = authority::make_secret(kEtcdPasswordBytes);
   if (!root_password) return refuse(ApiErrorCode::kInternal, "no random numbers");
   const std::string before = membership_->authority;
   Membership membership = *membership_;
@@ -341,7 +341,7 @@ model::ApiResult<model::ClusterStatus> ClusterService::do_promote(
     return not_kept(in.error());
   }
   asked_others_ = true;  // a moment ago
-  next_asking_ = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+  next_asking_ = now() + std::chrono::minutes(1);
   if (listeners_.identity) listeners_.identity();
   log::warn(
       "cluster: this host was promoted: it has the authority in the place of host {}, which "

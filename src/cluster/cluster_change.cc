@@ -14,6 +14,7 @@
 
 #include "base/endpoint.h"
 #include "base/log.h"
+#include "cluster/clock.h"
 #include "cluster/cluster_refusals.h"
 #include "cluster/cluster_service.h"
 #include "inventory/users.h"
@@ -110,11 +111,11 @@ void ClusterService::await_inventory() {
     if (self == seen->hosts.end() || !self->second.info) return false;
     return !authority_ || seen->members.contains(membership_->self.host);
   };
-  const auto late = std::chrono::steady_clock::now() + kFirstConnection;
+  const auto late = now() + kFirstConnection;
   while (!stopping_) {
     const Instant next = use_inventory();
     if (!member_) return;  // another host has the authority
-    if (shown() || std::chrono::steady_clock::now() >= late) return;
+    if (shown() || now() >= late) return;
     wait(std::min<Instant>(next, late));
   }
 }
@@ -208,8 +209,8 @@ model::ApiResult<void> ClusterService::prepare_etcd(const inventory::EtcdAccess&
   open_access.user.clear();
   inventory::EtcdClient anybody(open_access, open_);
   Result<bool> closed = anybody.auth_enabled();
-  const auto late = std::chrono::steady_clock::now() + kEtcdStarts;
-  while (!closed && membership.runs_etcd && !stopping_ && std::chrono::steady_clock::now() < late) {
+  const auto late = now() + kEtcdStarts;
+  while (!closed && membership.runs_etcd && !stopping_ && now() < late) {
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
     closed = anybody.auth_enabled();
   }

@@ -2,11 +2,12 @@
 // are for, says so, and looks again, since to start the daemon anew would cost VMs their
 // adapters.
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <utility>
 
 #include "base/log.h"
+#include "cluster/clock.h"
 #include "cluster/cluster_refusals.h"
 #include "cluster/cluster_service.h"
 #include "cluster/member_files.h"
@@ -21,7 +22,7 @@ constexpr const char* kRemedy =
 }  // namespace
 
 void ClusterService::look_at_files() {
-  next_look_at_files_ = std::chrono::steady_clock::now() + kFilesAgain;
+  next_look_at_files_ = now() + kFilesAgain;
   if (membership_) return look_at_authority();
   auto found = load_member_files(paths_);
   if (!found) return note_damage(found.error().message);
@@ -40,7 +41,7 @@ void ClusterService::look_at_authority() {
   auto loaded = ClusterAuthority::load(authority_config(*membership_));
   if (!loaded) return note_damage(loaded.error().message);
   authority_ = std::move(*loaded);
-  next_door_ = std::chrono::steady_clock::now();
+  next_door_ = now();
   wants_settling_ = true;
   note_whole();
 }

@@ -1,7 +1,7 @@
 // Files of the cluster that are damaged: the service starts without what they are for, names
 // them, and nothing of them is lost.
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -27,15 +27,15 @@ namespace {
 
 using testing::HasSubstr;
 
-const authority::Identity kSelf{"00112233445566778899aabbccddeeff", "h1"};
+const authority::Identity kDamaged{"00112233445566778899aabbccddeeff", "h1"};
 constexpr int kRounds = 200;
 
 class ClusterDamageTest : public testing::Test {
  protected:
   ClusterDamageTest() {
     config_.state_dir = dir_.path();
-    Membership membership{.self = kSelf,
-                          .authority = kSelf.host,
+    Membership membership{.self = kDamaged,
+                          .authority = kDamaged.host,
                           .door = "192.0.2.1:28249",
                           .runs_etcd = true,
                           .own_etcd_authority = true,
@@ -95,7 +95,7 @@ class ClusterDamageTest : public testing::Test {
       const model::ClusterStatus status = started.status();
       if (status.damage.empty()) {
         EXPECT_TRUE(status.member) << round;
-        EXPECT_EQ(status.cluster, kSelf.cluster) << round;
+        EXPECT_EQ(status.cluster, kDamaged.cluster) << round;
         EXPECT_EQ(status.host, "h1") << round;
         EXPECT_EQ(status.etcd, std::vector<std::string>{"https://192.0.2.1:2379"}) << round;
         EXPECT_TRUE(ClusterAuthority::load(authority_config(**load_membership(paths_)))) << round;

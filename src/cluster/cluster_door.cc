@@ -5,16 +5,13 @@
 #include <optional>
 #include <utility>
 
+#include "cluster/clock.h"
 #include "cluster/cluster_service.h"
 
 namespace paravane::cluster {
 namespace {
 
 constexpr auto kDoorAgain = std::chrono::seconds(5);
-
-Instant now() {
-  return std::chrono::steady_clock::now();
-}
 
 }  // namespace
 

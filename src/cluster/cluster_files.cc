@@ -1,7 +1,7 @@
 #include "cluster/cluster_files.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -15,6 +15,7 @@
 #include "base/endpoint.h"
 #include "base/log.h"
 #include "base/unique_fd.h"
+#include "cluster/clock.h"
 #include "cluster/file_sums.h"
 #include "json/json_reader.h"
 #include "json/json_text.h"
@@ -138,13 +139,13 @@ void remove_cluster_directory(const settings::ClusterPaths& paths) {
     log::warn("cluster: {}", noted.error().message);
   }
   std::filesystem::remove(paths.membership(), error);
-  const auto late = std::chrono::steady_clock::now() + kEtcdEnds;
+  const auto late = now() + kEtcdEnds;
   do {  // an etcd that ends takes files away, too; one that is gone ends remove_all()
     remove_files(paths, error);
     if (!error) std::filesystem::remove_all(paths.directory(), error);
     if (!error) return;
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  } while (std::chrono::steady_clock::now() < late);
+  } while (now() < late);
   log::warn("cluster: {} is not wanted any more and cannot be removed: {}",
             paths.directory().string(), error.message());
 }

@@ -1,6 +1,6 @@
 // ClusterService: joining a cluster with a token.
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <chrono>
 #include <utility>

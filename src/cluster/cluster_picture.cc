@@ -1,12 +1,14 @@
 #include "cluster/cluster_picture.h"
 
 #include <fmt/chrono.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <utility>
+
+#include "cluster/clock.h"
 
 namespace paravane::cluster {
 namespace {
@@ -62,7 +64,7 @@ std::string certificate_problem(const ClusterPicture& picture, authority::Second
 model::ClusterStatus describe(const ClusterPicture& picture, const settings::Config& config) {
   if (!picture.self) return {.damage = picture.damage, .damage_remedy = picture.damage_remedy};
   const auto today = authority::wall_clock();
-  const auto away = std::chrono::steady_clock::now() - picture.state.since;
+  const auto away = now() - picture.state.since;
   const auto seconds = [](auto time) {
     const auto whole = std::chrono::duration_cast<std::chrono::seconds>(time).count();
     return static_cast<std::uint64_t>(std::max<std::int64_t>(0, whole));

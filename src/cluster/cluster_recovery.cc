@@ -2,7 +2,7 @@
 // compared with it before other hosts reach it; a host follows nothing that is older than what
 // it has followed; one whose user is gone asks the authority for a password.
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <chrono>
@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "cluster/clock.h"
 #include "cluster/cluster_refusals.h"
 #include "cluster/cluster_service.h"
 
@@ -26,10 +27,6 @@ constexpr Duration kCompareAgain = std::chrono::seconds(3);  // while it is not 
 constexpr Duration kCompareEvery = std::chrono::hours(1);
 constexpr Duration kLoginFirst = std::chrono::seconds(6);
 constexpr Duration kLoginLongest = std::chrono::minutes(5);
-
-Instant now() {
-  return std::chrono::steady_clock::now();
-}
 
 }  // namespace
 

@@ -1,6 +1,6 @@
 #include "cluster/cluster_refusals.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "authority/door_message.h"
 #include "base/log.h"

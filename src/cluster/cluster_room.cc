@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "cluster/clock.h"
 #include "cluster/cluster_service.h"
 
 namespace paravane::cluster {
@@ -13,10 +14,6 @@ namespace {
 constexpr Duration kCurbed = std::chrono::minutes(10);
 constexpr Duration kLookEvery = std::chrono::minutes(1);
 constexpr Duration kLookSoon = std::chrono::seconds(5);  // while etcd is not as it should be
-
-Instant now() {
-  return std::chrono::steady_clock::now();
-}
 
 }  // namespace
 

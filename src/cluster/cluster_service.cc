@@ -1,6 +1,6 @@
 #include "cluster/cluster_service.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 
@@ -11,6 +11,7 @@
 #include "base/endpoint.h"
 #include "base/log.h"
 #include "base/version.h"
+#include "cluster/clock.h"
 #include "model/segment.h"
 
 namespace paravane::cluster {
@@ -26,10 +27,6 @@ constexpr std::chrono::milliseconds kAnswerLimit{25'000};  // the client gives u
 constexpr std::size_t kMostReasons = 8;                    // that are logged
 constexpr auto kSilenceAgain = std::chrono::seconds(1);
 constexpr auto kSettleAgain = std::chrono::seconds(1);
-
-Instant now() {
-  return std::chrono::steady_clock::now();
-}
 
 }  // namespace
 
@@ -227,12 +224,12 @@ std::invoke_result_t<Function> ClusterService::carry(Function function) {
 }
 
 model::ApiResult<void> ClusterService::write_document(const std::string& name,
-                                                      const std::optional<std::string>& json) {
-  return carry([this, name, json]() -> model::ApiResult<void> {
+                                                      const std::optional<std::string>& text) {
+  return carry([this, name, text]() -> model::ApiResult<void> {
     if (!member_)
       return model::refuse(model::ApiErrorCode::kNotFound, "this host is in no cluster");
-    const Status written = authority_ ? authority_->write_documents({{.key = name, .value = json}})
-                                      : member_->write_document(name, json);
+    const Status written = authority_ ? authority_->write_documents({{.key = name, .value = text}})
+                                      : member_->write_document(name, text);
     if (written) return {};
     if (written.error().code == Errc::kBadState) {
       return model::refuse(model::ApiErrorCode::kDenied,

@@ -3,7 +3,7 @@
 // before it does anything; and the promoted one tells the host that had it before. What they say
 // is signed with the authority's key.
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <chrono>
@@ -12,6 +12,7 @@
 
 #include "base/endpoint.h"
 #include "base/log.h"
+#include "cluster/clock.h"
 #include "cluster/cluster_refusals.h"
 #include "cluster/cluster_service.h"
 
@@ -27,10 +28,6 @@ constexpr Duration kSeekLongest = std::chrono::minutes(1);
 constexpr Duration kAskEvery = std::chrono::minutes(5);
 constexpr Duration kTellFirst = std::chrono::seconds(10);
 constexpr Duration kTellLongest = std::chrono::minutes(5);
-
-Instant now() {
-  return std::chrono::steady_clock::now();
-}
 
 DoorRequest question(DoorRequest::Kind kind, std::string succession = {}) {
   return {.kind = kind,

@@ -1,6 +1,6 @@
 #include "cluster/cluster_watch.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <utility>
 

@@ -1,6 +1,6 @@
 #include "cluster/file_sums.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <filesystem>
 #include <map>

@@ -13,6 +13,7 @@
 #include "base/accept.h"
 #include "base/log.h"
 #include "base/log_limit.h"
+#include "cluster/clock.h"
 
 namespace paravane::cluster {
 namespace {
@@ -37,7 +38,7 @@ void JoinDoor::keep() {
   pthread_setname_np(pthread_self(), "join-door");
   LogLimit limit;
   const auto complain = [&limit](const std::string& problem) {
-    const auto kept_back = limit.allow(std::chrono::steady_clock::now());
+    const auto kept_back = limit.allow(now());
     if (kept_back) log::warn("cluster: join door: {}{}", problem, kept_back_note(*kept_back));
   };
   while (!closing_) {

@@ -1,6 +1,6 @@
 #include "cluster/kept_inventory.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>

@@ -9,7 +9,7 @@
 namespace paravane::cluster {
 namespace {
 
-constexpr std::size_t kMostReasons = 8;                   // that are logged
+constexpr std::size_t kMostNotRenewed = 8;                // that are logged
 constexpr auto kExpiredAgain = std::chrono::seconds(60);  // its host has to join again
 constexpr auto kClockLook = std::chrono::seconds(10);     // the clock may be set at any time
 
@@ -78,7 +78,7 @@ Status MemberCertificate::renew(const Sign& sign, authority::Seconds time) {
 void MemberCertificate::tell_not_renewed(authority::Seconds time, const std::string& reason) {
   const std::int64_t seconds_left = (valid_.until - time).count();
   const bool expired = seconds_left <= 0;
-  if (not_renewed_.size() >= kMostReasons) return;
+  if (not_renewed_.size() >= kMostNotRenewed) return;
   if (!not_renewed_.insert((expired ? "expired " : "") + reason).second) return;
   log::warn("cluster: the certificate was not renewed, it ends in {} s: {}{}",
             std::max<std::int64_t>(0, seconds_left), reason,

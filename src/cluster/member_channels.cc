@@ -1,6 +1,6 @@
 #include "cluster/member_channels.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <utility>
 

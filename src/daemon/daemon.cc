@@ -16,6 +16,7 @@
 #include "base/memory_shortage.h"
 #include "base/signals.h"
 #include "base/version.h"
+#include "daemon/logging.h"
 #include "daemon/sandbox.h"
 #include "guestmem/memory_failure.h"
 
@@ -287,7 +288,7 @@ void Daemon::take_note(privsep::ProcessLink::NoteWithSocket received) {
     dialer_.on_answer(note.text, std::move(received.socket));
   if (note.kind == privsep::Note::Kind::kSwitchNews) on_switch_news(note.text);
   if (note.kind != privsep::Note::Kind::kLogLevel) return;
-  spdlog::set_level(spdlog::level::from_str(note.text));
+  set_log_level(note.text);
   log::info("log level is {}; other settings need a restart", note.text);
   events_.add(
       {.type = "settings.changed",

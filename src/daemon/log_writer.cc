@@ -1,6 +1,6 @@
 #include "daemon/log_writer.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <pthread.h>
 #include <signal.h>
 #include <unistd.h>

@@ -62,6 +62,10 @@ std::unique_ptr<spdlog::formatter> make_formatter(settings::LogFormat format) {
 
 }  // namespace
 
+void set_log_level(const std::string& level) {
+  spdlog::set_level(spdlog::level::from_str(level));
+}
+
 Logging::Logging(const settings::LogConfig& config) : writer_(STDERR_FILENO) {
   auto logger =
       std::make_shared<spdlog::logger>("paravaned", std::make_shared<WriterSink>(writer_));

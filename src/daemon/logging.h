@@ -3,10 +3,15 @@
 
 #pragma once
 
+#include <string>
+
 #include "daemon/log_writer.h"
 #include "settings/config.h"
 
 namespace paravane::daemon {
+
+// Of all lines of the process. `level`: one of settings/'s names. Any thread.
+void set_log_level(const std::string& level);
 
 class Logging {
  public:

@@ -1,7 +1,7 @@
 #include "daemon/sandbox.h"
 
 #include <cap-ng.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <grp.h>
 #include <sys/prctl.h>
 #include <unistd.h>

@@ -1,6 +1,6 @@
 #include "device/activation.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "abi/commands.h"
 #include "guestmem/extent.h"

@@ -12,8 +12,8 @@ namespace {
 // completion from a full queue for so long does not mean to.
 constexpr Duration kLongestHold = std::chrono::seconds(2);
 // Of all queues of a device together: what a guest can make us keep.
-constexpr std::size_t kMostHeld = 65'536;
-constexpr std::size_t kQueuesPerTurn = 128;
+constexpr std::size_t kMostHeldEvents = 65'536;
+constexpr std::size_t kEventsPerTurn = 128;
 constexpr std::uint32_t kWritesPerTurn = 2048;
 constexpr std::uint32_t kWritesPerPoll = 16;  // when its guest has looked at one queue
 
@@ -43,7 +43,7 @@ void CompletionEvents::fire(CompletionQueue& cq) {
 }
 
 std::optional<std::uint64_t> CompletionEvents::may_hold(CompletionQueue& cq) {
-  if (held_ >= kMostHeld) return std::nullopt;
+  if (held_ >= kMostHeldEvents) return std::nullopt;
   ++held_;
   if (!cq.hold_state().place) {
     cq.hold_state() = {.place = holding_.size(), .since = clock_.now};
@@ -63,7 +63,7 @@ void CompletionEvents::on_overrun(CompletionQueue& cq, bool broken) {
 
 std::uint32_t CompletionEvents::retry_held() {
   std::uint32_t left = kWritesPerTurn;
-  const std::size_t looks = std::min(holding_.size(), kQueuesPerTurn);
+  const std::size_t looks = std::min(holding_.size(), kEventsPerTurn);
   for (std::size_t i = 0; i < looks && left > 0; ++i) {
     if (next_ >= holding_.size()) next_ = 0;
     CompletionQueue& cq = *holding_[next_];

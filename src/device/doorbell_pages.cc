@@ -1,7 +1,7 @@
 #include "device/doorbell_pages.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sys/mman.h>
 #include <unistd.h>
 

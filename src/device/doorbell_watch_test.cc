@@ -21,7 +21,7 @@ namespace {
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
 
-struct RecordingSink final : WordSink {
+struct DoorbellSink final : WordSink {
   QueuePair* resolve_qp_word(UserContext&, std::uint32_t word) override {
     qp_words.push_back(word);
     return nullptr;
@@ -59,7 +59,7 @@ class DoorbellWatchTest : public ::testing::Test {
   void* guest_;
   TurnClock clock_{Instant(std::chrono::hours(1))};
   DeviceCounters counters_;
-  RecordingSink sink_;
+  DoorbellSink sink_;
   DoorbellWatch watch_{config_, *pages_, sink_, clock_, counters_};
 };
 

@@ -5,7 +5,7 @@
 namespace paravane::device {
 namespace {
 
-constexpr int kQueuesPerTurn = 128;
+constexpr int kLatePerTurn = 128;
 constexpr Duration kWakeUpTime = std::chrono::milliseconds(1);  // of a program, after its event
 // What was told, armed for, and not taken for so long has been forgotten. Less would
 // be an event too many for a program that is slow to wake up.
@@ -121,10 +121,10 @@ void LateEvents::forget(CompletionQueue& cq) {
 }
 
 std::uint32_t LateEvents::poll() {
-  int left = kQueuesPerTurn;
+  int left = kLatePerTurn;
   run(soon_, left);
   run(rarely_, left);
-  return static_cast<std::uint32_t>(kQueuesPerTurn - left);
+  return static_cast<std::uint32_t>(kLatePerTurn - left);
 }
 
 void LateEvents::run(Line<CompletionQueue>& line, int& left) {

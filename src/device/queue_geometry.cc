@@ -1,6 +1,6 @@
 #include "device/queue_geometry.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "abi/ring_state.h"
 

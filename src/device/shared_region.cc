@@ -1,6 +1,6 @@
 #include "device/shared_region.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cstring>
 

@@ -54,7 +54,7 @@ struct PermanentAddress {
 static_assert(offsetof(PermanentAddress, bytes) == sizeof(ethtool_perm_addr));
 
 template <std::size_t N>
-std::string text_of(const char (&field)[N]) {
+std::string field_text(const char (&field)[N]) {
   return {field, ::strnlen(field, N)};
 }
 
@@ -73,8 +73,8 @@ void read_driver(const Ethtool& ethtool, Nic& nic) {
   ethtool_drvinfo info{};
   info.cmd = ETHTOOL_GDRVINFO;
   if (!ethtool.ask(nic.name, info)) return;
-  nic.driver = text_of(info.driver);
-  if (const std::string place = text_of(info.bus_info); is_pci_address(place)) nic.pci = place;
+  nic.driver = field_text(info.driver);
+  if (const std::string place = field_text(info.bus_info); is_pci_address(place)) nic.pci = place;
 }
 
 void read_speed(const Ethtool& ethtool, Nic& nic) {

@@ -1,6 +1,6 @@
 #include "ethernet/rtnl_socket.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <netlink/attr.h>
 #include <netlink/errno.h>
 #include <netlink/handlers.h>

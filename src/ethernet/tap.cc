@@ -1,9 +1,9 @@
 #include "ethernet/tap.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
+#include <linux/if.h>
 #include <linux/if_tun.h>
-#include <net/if.h>
 #include <sys/ioctl.h>
 
 #include <cerrno>

@@ -17,10 +17,6 @@ namespace {
 constexpr std::uint64_t kTop = std::numeric_limits<std::uint64_t>::max();
 constexpr std::uint64_t kRemarkableRange = std::uint64_t{1} << 20;
 
-constexpr bool page_aligned(std::uint64_t value) {
-  return value % kPageBytes == 0;
-}
-
 // The last address of a range. REQUIRES: size is not 0 and nothing wraps.
 constexpr std::uint64_t last_of(std::uint64_t first, std::uint64_t size) {
   return first + (size - 1);

@@ -12,10 +12,6 @@ namespace {
 
 constexpr std::uint64_t kEntriesPerPage = 512;
 
-constexpr bool page_aligned(std::uint64_t value) {
-  return value % kPageBytes == 0;
-}
-
 }  // namespace
 
 Result<PageListBuilder> PageListBuilder::start(GuestMemory& memory, GuestAddr directory,

@@ -1,6 +1,6 @@
 #include "host/address_seed.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <nlohmann/json.hpp>
 #include <random>

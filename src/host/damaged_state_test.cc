@@ -1,6 +1,6 @@
 // A host starts with what is whole of its state, whatever is damaged, and names the rest.
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

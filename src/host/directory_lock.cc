@@ -1,7 +1,7 @@
 #include "host/directory_lock.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sys/file.h>
 
 #include <cerrno>

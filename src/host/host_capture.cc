@@ -1,7 +1,7 @@
 // Host: captures of what VMs send and receive. The worker fills them, and nobody writes
 // them down but who reads them.
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <chrono>

@@ -1,7 +1,7 @@
 // Host: changes of a VM that is there: its hardware version, protocols and quotas,
 // and its further adapters.
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <utility>

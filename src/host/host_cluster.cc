@@ -1,7 +1,7 @@
 // Host: what it tells the other hosts of its cluster, and what it may not do without
 // them.
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "host/host.h"
 

@@ -1,7 +1,7 @@
 // Host: what an operator has made worse on purpose. The worker knows it, and nobody
 // writes it down.
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "host/host.h"
 #include "host/refusals.h"

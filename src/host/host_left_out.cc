@@ -1,6 +1,6 @@
 // Host: what of its state is damaged. The rest goes on without it.
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <nlohmann/json.hpp>
 #include <utility>

@@ -1,6 +1,6 @@
 #include "host/host_network.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <chrono>

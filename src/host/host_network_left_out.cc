@@ -1,6 +1,6 @@
 // HostNetwork: switches and port groups whose records are damaged.
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <utility>

@@ -1,6 +1,6 @@
 // HostNetwork: what it shows of this host's part of the switches, as it was last seen.
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <chrono>

@@ -1,6 +1,6 @@
 // HostNetwork: what keeps a port group from being deleted, and deleting it.
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <utility>
 

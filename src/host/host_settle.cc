@@ -1,7 +1,7 @@
 // Host: whole again, after something broke off for want of memory. The store has what was decided:
 // what this thread knows and what the worker has follow it.
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <utility>

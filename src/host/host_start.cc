@@ -1,6 +1,6 @@
 // Host: how it comes to life and goes, and how it makes ports on the worker.
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <random>
 #include <utility>

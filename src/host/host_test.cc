@@ -21,7 +21,7 @@ using model::VmSpec;
 using model::VmState;
 using testing::HasSubstr;
 
-model::VmSpec named(const std::string& name) {
+model::VmSpec vm_named(const std::string& name) {
   model::VmSpec spec;
   spec.name = name;
   return spec;
@@ -76,7 +76,7 @@ class HostTest : public testing::Test {
 };
 
 TEST_F(HostTest, AddsAVmWithASocketAndAnAddress) {
-  const auto vm = host_->add_vm(named("db1"));
+  const auto vm = host_->add_vm(vm_named("db1"));
   ASSERT_TRUE(vm) << vm.error().message;
   ASSERT_TRUE(vm->spec.adapters[0].mac);
   EXPECT_TRUE(model::is_unicast(*vm->spec.adapters[0].mac));
@@ -86,14 +86,14 @@ TEST_F(HostTest, AddsAVmWithASocketAndAnAddress) {
 }
 
 TEST_F(HostTest, GivesTheSocketItsMode) {
-  ASSERT_TRUE(host_->add_vm(named("db1")));
+  ASSERT_TRUE(host_->add_vm(vm_named("db1")));
   struct stat info{};
   ASSERT_EQ(stat(socket_of("db1").c_str(), &info), 0);
   EXPECT_EQ(info.st_mode & 0777, 0660u);
 }
 
 TEST_F(HostTest, BringsVmsBackAfterARestart) {
-  model::VmSpec spec = named("db1");
+  model::VmSpec spec = vm_named("db1");
   spec.version = 18;
   spec.limits.queue_pairs = 64;
   const auto added = host_->add_vm(spec);
@@ -107,48 +107,48 @@ TEST_F(HostTest, BringsVmsBackAfterARestart) {
 }
 
 TEST_F(HostTest, RefusesNamesAndAddressesThatExist) {
-  ASSERT_TRUE(host_->add_vm(named("db1")));
+  ASSERT_TRUE(host_->add_vm(vm_named("db1")));
   // Its socket would be refused with the same code, for a reason that helps nobody.
-  const auto again = host_->add_vm(named("db1"));
+  const auto again = host_->add_vm(vm_named("db1"));
   ASSERT_FALSE(again);
   EXPECT_EQ(again.error().code, model::ApiErrorCode::kExists);
   EXPECT_EQ(again.error().message, "vm db1 exists already");
-  model::VmSpec twin = named("db2");
+  model::VmSpec twin = vm_named("db2");
   twin.adapters[0].mac = mac_of("db1");
   EXPECT_EQ(host_->add_vm(twin).error().code, model::ApiErrorCode::kMacInUse);
   EXPECT_EQ(host_->vm_count(), 1u);
 }
 
 TEST_F(HostTest, ChoosesAnotherAddressIfItsFirstIsTaken) {
-  ASSERT_TRUE(host_->add_vm(named("db1")));
-  model::VmSpec thief = named("thief");
+  ASSERT_TRUE(host_->add_vm(vm_named("db1")));
+  model::VmSpec thief = vm_named("thief");
   thief.adapters[0].mac = mac_of("db1");
   ASSERT_TRUE(host_->remove_vm("db1", false));
   ASSERT_TRUE(host_->add_vm(thief));
-  ASSERT_TRUE(host_->add_vm(named("db1")));
+  ASSERT_TRUE(host_->add_vm(vm_named("db1")));
   EXPECT_NE(mac_of("db1"), mac_of("thief"));
 }
 
 TEST_F(HostTest, AVmThatIsAddedAgainHasItsAddressAndAnotherHostsHasAnother) {
-  ASSERT_TRUE(host_->add_vm(named("db1")));
+  ASSERT_TRUE(host_->add_vm(vm_named("db1")));
   const auto mac = mac_of("db1");
   ASSERT_TRUE(host_->remove_vm("db1", false));
   host_.reset();
   start();
-  ASSERT_TRUE(host_->add_vm(named("db1")));
+  ASSERT_TRUE(host_->add_vm(vm_named("db1")));
   EXPECT_EQ(mac_of("db1"), mac);
   host_.reset();
   std::filesystem::create_directory(dir_ / "other");
   config_.config.state_dir = dir_ / "other";
   start();
-  ASSERT_TRUE(host_->add_vm(named("db1")));
+  ASSERT_TRUE(host_->add_vm(vm_named("db1")));
   EXPECT_NE(mac_of("db1"), mac);
 }
 
 // ---- changes ----
 
 TEST_F(HostTest, ChangesAVmAndKeepsItOverARestart) {
-  model::VmSpec spec = named("db1");
+  model::VmSpec spec = vm_named("db1");
   spec.hw_version = 13;
   spec.version = 17;
   spec.adapters[0].protocol = model::Protocol::kRoceV1;
@@ -167,7 +167,7 @@ TEST_F(HostTest, ChangesAVmAndKeepsItOverARestart) {
 }
 
 TEST_F(HostTest, RefusesToChangeAnAttachedVm) {
-  ASSERT_TRUE(host_->add_vm(named("db1")));
+  ASSERT_TRUE(host_->add_vm(vm_named("db1")));
   ASSERT_TRUE(host_->add_adapter("db1", {}));
   const RawVfioClient vmm = attach("db1.2");
   const auto refused = host_->set_vm("db1", {.hw_version = 15});
@@ -179,7 +179,7 @@ TEST_F(HostTest, RefusesToChangeAnAttachedVm) {
 }
 
 TEST_F(HostTest, RefusesAChangeThatTheDeviceCannotExpress) {
-  ASSERT_TRUE(host_->add_vm(named("db1")));
+  ASSERT_TRUE(host_->add_vm(vm_named("db1")));
   const auto before = host_->find_vm("db1");
   const auto refused = host_->set_vm("db1", {.limits = {limit("queue_pair_requests", 2)}});
   ASSERT_FALSE(refused);
@@ -190,7 +190,7 @@ TEST_F(HostTest, RefusesAChangeThatTheDeviceCannotExpress) {
 }
 
 TEST_F(HostTest, KeepsAVmThatCannotBeChanged) {
-  ASSERT_TRUE(host_->add_vm(named("db1")));
+  ASSERT_TRUE(host_->add_vm(vm_named("db1")));
   ASSERT_TRUE(host_->add_adapter("db1", {}));
   // What stands in the way of the second socket cannot be removed by the first one's
   // going: the change fails half way, and is undone.
@@ -211,7 +211,7 @@ TEST_F(HostTest, KeepsAVmThatCannotBeChanged) {
 // ---- adapters ----
 
 TEST_F(HostTest, GivesEachAdapterASocketAndAnAddress) {
-  ASSERT_TRUE(host_->add_vm(named("db1")));
+  ASSERT_TRUE(host_->add_vm(vm_named("db1")));
   std::set<model::MacAddress> macs{*mac_of("db1")};
   for (std::uint32_t number = 2; number <= 8; ++number) {
     const auto vm = host_->add_adapter("db1", {});
@@ -232,7 +232,7 @@ TEST_F(HostTest, GivesEachAdapterASocketAndAnAddress) {
 }
 
 TEST_F(HostTest, AdaptersAreAttachedAndCountedOneByOne) {
-  ASSERT_TRUE(host_->add_vm(named("db1")));
+  ASSERT_TRUE(host_->add_vm(vm_named("db1")));
   ASSERT_TRUE(host_->add_adapter("db1", {}));
   const RawVfioClient first = attach("db1");
   const RawVfioClient second = attach("db1.2");
@@ -245,7 +245,7 @@ TEST_F(HostTest, AdaptersAreAttachedAndCountedOneByOne) {
 }
 
 TEST_F(HostTest, AddsAnAdapterWhileAnotherIsAttached) {
-  ASSERT_TRUE(host_->add_vm(named("db1")));
+  ASSERT_TRUE(host_->add_vm(vm_named("db1")));
   const RawVfioClient vmm = attach("db1");
   const auto vm = host_->add_adapter("db1", {});
   ASSERT_TRUE(vm);
@@ -254,7 +254,7 @@ TEST_F(HostTest, AddsAnAdapterWhileAnotherIsAttached) {
 }
 
 TEST_F(HostTest, RemovesAnAttachedAdapterByForceOnly) {
-  ASSERT_TRUE(host_->add_vm(named("db1")));
+  ASSERT_TRUE(host_->add_vm(vm_named("db1")));
   ASSERT_TRUE(host_->add_adapter("db1", {}));
   ASSERT_TRUE(host_->add_adapter("db1", {}));
   const RawVfioClient first = attach("db1");
@@ -270,7 +270,7 @@ TEST_F(HostTest, RemovesAnAttachedAdapterByForceOnly) {
 }
 
 TEST_F(HostTest, RemembersThatAnAdapterIsDisconnected) {
-  ASSERT_TRUE(host_->add_vm(named("db1")));
+  ASSERT_TRUE(host_->add_vm(vm_named("db1")));
   const RawVfioClient vmm = attach("db1");
   const auto out = host_->set_connected("db1", 1, false);
   ASSERT_TRUE(out);
@@ -284,7 +284,7 @@ TEST_F(HostTest, RemembersThatAnAdapterIsDisconnected) {
 }
 
 TEST_F(HostTest, KeepsTheFirstAdapter) {
-  ASSERT_TRUE(host_->add_vm(named("db1")));
+  ASSERT_TRUE(host_->add_vm(vm_named("db1")));
   EXPECT_EQ(host_->remove_adapter("db1", 1, true).error().code,
             model::ApiErrorCode::kInvalidRequest);
   EXPECT_EQ(host_->remove_adapter("db1", 2, true).error().code, model::ApiErrorCode::kNotFound);
@@ -296,8 +296,8 @@ TEST_F(HostTest, KeepsTheFirstAdapter) {
 }
 
 TEST_F(HostTest, RefusesAnAddressThatAnyAdapterHas) {
-  ASSERT_TRUE(host_->add_vm(named("db1")));
-  ASSERT_TRUE(host_->add_vm(named("db2")));
+  ASSERT_TRUE(host_->add_vm(vm_named("db1")));
+  ASSERT_TRUE(host_->add_vm(vm_named("db2")));
   for (const char* name : {"db1", "db2"}) {
     EXPECT_EQ(host_->add_adapter("db2", {.mac = mac_of(name)}).error().code,
               model::ApiErrorCode::kMacInUse);
@@ -306,19 +306,19 @@ TEST_F(HostTest, RefusesAnAddressThatAnyAdapterHas) {
 
 // "db1.2" is a good name, and its socket would be that of db1's second adapter.
 TEST_F(HostTest, RefusesASocketThatAnotherVmHas) {
-  ASSERT_TRUE(host_->add_vm(named("db1")));
-  ASSERT_TRUE(host_->add_vm(named("db1.2")));
+  ASSERT_TRUE(host_->add_vm(vm_named("db1")));
+  ASSERT_TRUE(host_->add_vm(vm_named("db1.2")));
   const auto adapter = host_->add_adapter("db1", {});
   ASSERT_FALSE(adapter);
   EXPECT_EQ(adapter.error().code, model::ApiErrorCode::kExists);
   EXPECT_THAT(adapter.error().message, HasSubstr("db1.2.sock is the socket of vm db1.2"));
   ASSERT_TRUE(host_->remove_vm("db1.2", false));
   ASSERT_TRUE(host_->add_adapter("db1", {}));
-  EXPECT_EQ(host_->add_vm(named("db1.2")).error().code, model::ApiErrorCode::kExists);
+  EXPECT_EQ(host_->add_vm(vm_named("db1.2")).error().code, model::ApiErrorCode::kExists);
 }
 
 TEST_F(HostTest, UndoesAnAdapterWhoseSocketCannotBeMade) {
-  ASSERT_TRUE(host_->add_vm(named("db1")));
+  ASSERT_TRUE(host_->add_vm(vm_named("db1")));
   std::filesystem::create_directory(socket_of("db1.2"));
   EXPECT_EQ(host_->add_adapter("db1", {}).error().code, model::ApiErrorCode::kSocket);
   EXPECT_EQ(host_->find_vm("db1")->adapters.size(), 1u);
@@ -332,16 +332,16 @@ TEST_F(HostTest, HoldsNoMoreVmsThanItMay) {
   host_.reset();
   config_.config.vfio_user.max_vms = 2;
   start();
-  ASSERT_TRUE(host_->add_vm(named("a")));
-  ASSERT_TRUE(host_->add_vm(named("b")));
-  EXPECT_EQ(host_->add_vm(named("c")).error().code, model::ApiErrorCode::kLimitReached);
+  ASSERT_TRUE(host_->add_vm(vm_named("a")));
+  ASSERT_TRUE(host_->add_vm(vm_named("b")));
+  EXPECT_EQ(host_->add_vm(vm_named("c")).error().code, model::ApiErrorCode::kLimitReached);
   ASSERT_TRUE(host_->remove_vm("a", false));
-  EXPECT_TRUE(host_->add_vm(named("c")));
+  EXPECT_TRUE(host_->add_vm(vm_named("c")));
 }
 
 TEST_F(HostTest, UndoesAnAddWhoseSocketCannotBeMade) {
   std::filesystem::create_directory(socket_of("db1"));
-  const auto vm = host_->add_vm(named("db1"));
+  const auto vm = host_->add_vm(vm_named("db1"));
   ASSERT_FALSE(vm);
   EXPECT_EQ(vm.error().code, model::ApiErrorCode::kSocket);
   EXPECT_THAT(vm.error().message, HasSubstr(socket_of("db1").string()));
@@ -352,8 +352,8 @@ TEST_F(HostTest, UndoesAnAddWhoseSocketCannotBeMade) {
 }
 
 TEST_F(HostTest, KeepsAVmWhoseSocketCannotBeMadeAtStart) {
-  ASSERT_TRUE(host_->add_vm(named("db1")));
-  ASSERT_TRUE(host_->add_vm(named("db2")));
+  ASSERT_TRUE(host_->add_vm(vm_named("db1")));
+  ASSERT_TRUE(host_->add_vm(vm_named("db2")));
   host_.reset();
   std::filesystem::create_directory(socket_of("db1"));
   start();
@@ -366,7 +366,7 @@ TEST_F(HostTest, KeepsAVmWhoseSocketCannotBeMadeAtStart) {
 }
 
 TEST_F(HostTest, KnowsWhoIsAttached) {
-  ASSERT_TRUE(host_->add_vm(named("db1")));
+  ASSERT_TRUE(host_->add_vm(vm_named("db1")));
   {
     const RawVfioClient vmm = attach("db1");
     const auto vm = host_->find_vm("db1");
@@ -382,7 +382,7 @@ TEST_F(HostTest, KnowsWhoIsAttached) {
 }
 
 TEST_F(HostTest, RefusesToRemoveAnAttachedVmWithoutForce) {
-  ASSERT_TRUE(host_->add_vm(named("db1")));
+  ASSERT_TRUE(host_->add_vm(vm_named("db1")));
   RawVfioClient vmm = attach("db1");
   const auto refused = host_->remove_vm("db1", false);
   ASSERT_FALSE(refused);
@@ -395,9 +395,9 @@ TEST_F(HostTest, RefusesToRemoveAnAttachedVmWithoutForce) {
 }
 
 TEST_F(HostTest, RefusesToStopWithAttachedVmsWithoutForce) {
-  ASSERT_TRUE(host_->add_vm(named("a")));
-  ASSERT_TRUE(host_->add_vm(named("b")));
-  ASSERT_TRUE(host_->add_vm(named("c")));
+  ASSERT_TRUE(host_->add_vm(vm_named("a")));
+  ASSERT_TRUE(host_->add_vm(vm_named("b")));
+  ASSERT_TRUE(host_->add_vm(vm_named("c")));
   const RawVfioClient first = attach("a");
   const RawVfioClient second = attach("c");
   const auto refused = host_->stop(false);
@@ -410,7 +410,7 @@ TEST_F(HostTest, RefusesToStopWithAttachedVmsWithoutForce) {
 
 TEST_F(HostTest, CanAddARemovedVmAgainAtOnce) {
   for (int i = 0; i < 20; ++i) {
-    ASSERT_TRUE(host_->add_vm(named("db1")));
+    ASSERT_TRUE(host_->add_vm(vm_named("db1")));
     ASSERT_TRUE(host_->remove_vm("db1", false));
   }
   EXPECT_EQ(host_->remove_vm("db1", false).error().code, model::ApiErrorCode::kNotFound);
@@ -421,7 +421,7 @@ TEST_F(HostTest, GivesAVmAsManyAdaptersAsTheSettingSays) {
     EXPECT_TRUE(
         host_->set_setting({.path = std::string(model::kPvrdmaMaxAdapters), .value = value}));
   };
-  ASSERT_TRUE(host_->add_vm(named("db1")));
+  ASSERT_TRUE(host_->add_vm(vm_named("db1")));
   ASSERT_TRUE(host_->add_adapter("db1", {}));
   set("1");
   host_.reset();
@@ -432,7 +432,7 @@ TEST_F(HostTest, GivesAVmAsManyAdaptersAsTheSettingSays) {
   EXPECT_THAT(third.error().message, HasSubstr("/Net/PVRDMAMaxAdapters is 1"));
   EXPECT_THAT(third.error().remedy, HasSubstr("-o /Net/PVRDMAMaxAdapters -i 3"));
   EXPECT_EQ(host_->find_vm("db1")->adapters.size(), 2u) << "what it has stays";
-  model::VmSpec two = named("db2");
+  model::VmSpec two = vm_named("db2");
   two.adapters.push_back({.number = 2});
   EXPECT_EQ(host_->add_vm(two).error().code, model::ApiErrorCode::kLimitReached);
   set("3");
@@ -440,8 +440,8 @@ TEST_F(HostTest, GivesAVmAsManyAdaptersAsTheSettingSays) {
 }
 
 TEST_F(HostTest, CountsPerVm) {
-  ASSERT_TRUE(host_->add_vm(named("a")));
-  ASSERT_TRUE(host_->add_vm(named("b")));
+  ASSERT_TRUE(host_->add_vm(vm_named("a")));
+  ASSERT_TRUE(host_->add_vm(vm_named("b")));
   const RawVfioClient vmm = attach("b");
   const auto all = host_->stats(std::nullopt);
   ASSERT_TRUE(all);
@@ -460,7 +460,7 @@ TEST_F(HostTest, CountsPerVm) {
 }
 
 TEST_F(HostTest, RefusesALimitThatTheDeviceCannotExpress) {
-  model::VmSpec spec = named("db1");
+  model::VmSpec spec = vm_named("db1");
   spec.limits.queue_pairs = 2;
   spec.limits.completion_queues = 2;
   const auto smallest = host_->add_vm(spec);

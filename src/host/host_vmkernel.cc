@@ -1,6 +1,6 @@
 #include "host/host_vmkernel.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>

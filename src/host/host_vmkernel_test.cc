@@ -18,7 +18,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-class RecordingMaker final : public privsep::SwitchMaker {
+class VmknicMaker final : public privsep::SwitchMaker {
  public:
   privsep::SwitchReport make(const privsep::SwitchPlan& plan) override {
     last = plan;
@@ -76,7 +76,7 @@ class HostVmkernelTest : public testing::Test {
   }
 
   TempDir dir_;
-  RecordingMaker maker_;
+  VmknicMaker maker_;
   std::unique_ptr<store::Store> store_;
   std::unique_ptr<HostNetwork> network_;
   std::unique_ptr<HostVmkernel> vmkernel_;

@@ -1,6 +1,6 @@
 #include "host/network_draft.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "inventory/view.h"
 
@@ -9,13 +9,13 @@ namespace paravane::host {
 using model::ApiResult;
 
 model::ApiResult<void> NetworkDraft::put_switch(const model::DistributedSwitch& vds) {
-  std::string json = inventory::print_switch(vds);
-  if (json.size() > inventory::View::kMaxDocument) {
+  std::string text = inventory::print_switch(vds);
+  if (text.size() > inventory::View::kMaxDocument) {
     return model::refuse(model::ApiErrorCode::kLimitReached,
                          fmt::format("switch {} has too many hosts for a cluster", vds.name),
                          "Make a second switch for some of them.");
   }
-  change_ = {.document = inventory::switch_document(vds.name), .json = std::move(json)};
+  change_ = {.document = inventory::switch_document(vds.name), .json = std::move(text)};
   return {};
 }
 

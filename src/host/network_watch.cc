@@ -1,6 +1,6 @@
 #include "host/network_watch.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <map>
 #include <string>

@@ -1,6 +1,6 @@
 #include "host/refusals.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <utility>
 

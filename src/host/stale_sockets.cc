@@ -1,5 +1,7 @@
 #include "host/stale_sockets.h"
 
+#include <unistd.h>
+
 #include <cerrno>
 #include <cstring>
 #include <system_error>

@@ -1,6 +1,6 @@
 #include "host/switch_teller.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <set>

@@ -5,7 +5,7 @@
 namespace paravane::http {
 namespace {
 
-constexpr std::string_view kEndOfHead = "\r\n";
+constexpr std::string_view kEmptyLine = "\r\n";
 constexpr std::string_view kRange = "range:";
 
 bool is_range(std::string_view line) {
@@ -25,7 +25,7 @@ std::string without_ranges(std::string_view request) {
     const std::size_t end = request.find('\n');
     const std::string_view line = request.substr(0, end == request.npos ? end : end + 1);
     request.remove_prefix(line.size());
-    in_head = line != kEndOfHead;
+    in_head = line != kEmptyLine;
     if (!is_range(line)) rest += line;
   }
   return rest.append(request);

@@ -1,6 +1,6 @@
 #include "http/refusal.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <poll.h>
 #include <sys/socket.h>
 

@@ -1,7 +1,7 @@
 #include "inventory/curl_handle.h"
 
 #include <arpa/inet.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>

@@ -1,6 +1,6 @@
 #include "inventory/etcd_watch.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <nlohmann/json.hpp>
 #include <utility>

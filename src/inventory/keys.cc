@@ -1,6 +1,6 @@
 #include "inventory/keys.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

@@ -43,8 +43,8 @@ void Member::set_password(std::string password) {
   next_try_ = {};
 }
 
-Status Member::write_document(const std::string& name, const std::optional<std::string>& json) {
-  return write_documents({{.key = name, .value = json}});
+Status Member::write_document(const std::string& name, const std::optional<std::string>& text) {
+  return write_documents({{.key = name, .value = text}});
 }
 
 Status Member::write_documents(std::vector<Write> documents) {

@@ -1,6 +1,6 @@
 #include "inventory/member_record.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -20,7 +20,7 @@ namespace {
 constexpr std::string_view kMembers = "members/";
 constexpr std::size_t kMostKeys = 2;
 
-std::unexpected<Error> odd() {
+std::unexpected<Error> no_record() {
   return fail(Errc::kInvalidArgument, "this is no member's document");
 }
 
@@ -41,21 +41,21 @@ std::string print_member(const std::string& host, const MemberRecord& record) {
 
 Result<MemberRecord> parse_member(const std::string& name, const std::string& text) {
   const auto value = parse_json(text);
-  if (!value || !value->is_object()) return odd();
+  if (!value || !value->is_object()) return no_record();
   JsonReader reader(*value, "member");
   const std::string host = reader.need_text("host");
   MemberRecord record{.joined = reader.need_text("joined"), .keys = {}};
   const json* keys = reader.array("keys");
   if (!reader.finish_ignoring_unknown() || keys == nullptr || keys->size() > kMostKeys ||
       !model::check_name(host) || name != member_document(host)) {
-    return odd();
+    return no_record();
   }
   for (const json& key : *keys) {
-    if (!key.is_string() || !model::is_fingerprint(key.get<std::string>())) return odd();
+    if (!key.is_string() || !model::is_fingerprint(key.get<std::string>())) return no_record();
     record.keys.push_back(key.get<std::string>());
   }
   if (record.keys.empty() ? !record.joined.empty() : !model::is_fingerprint(record.joined)) {
-    return odd();
+    return no_record();
   }
   return record;
 }

@@ -1,7 +1,8 @@
 #include "json/json_reader.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -49,6 +50,12 @@ std::optional<std::uint64_t> JsonReader::number(const char* key, std::uint64_t m
   return std::nullopt;
 }
 
+std::optional<std::uint32_t> JsonReader::u32(const char* key) {
+  const auto value = number(key, std::numeric_limits<std::uint32_t>::max());
+  if (!value) return std::nullopt;
+  return static_cast<std::uint32_t>(*value);
+}
+
 std::optional<bool> JsonReader::boolean(const char* key) {
   const json* value = find(key);
   if (value == nullptr) return std::nullopt;
@@ -86,6 +93,10 @@ std::uint64_t JsonReader::need_number(const char* key, std::uint64_t max) {
   const auto value = number(key, max);
   if (!value) complain(key, "is missing");
   return value.value_or(0);
+}
+
+std::uint32_t JsonReader::need_u32(const char* key) {
+  return static_cast<std::uint32_t>(need_number(key, std::numeric_limits<std::uint32_t>::max()));
 }
 
 Status JsonReader::finish() {

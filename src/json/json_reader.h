@@ -25,6 +25,7 @@ class JsonReader {
 
   std::optional<std::string> text(const char* key);
   std::optional<std::uint64_t> number(const char* key, std::uint64_t max = ~std::uint64_t{0});
+  std::optional<std::uint32_t> u32(const char* key);
   std::optional<bool> boolean(const char* key);
   bool is_null(const char* key);  // the key is there, without a value
   // nullptr: not there (or reported).
@@ -34,6 +35,7 @@ class JsonReader {
   // As above, but the key must be there.
   std::string need_text(const char* key);
   std::uint64_t need_number(const char* key, std::uint64_t max = ~std::uint64_t{0});
+  std::uint32_t need_u32(const char* key);
 
   // Notes a problem that the caller found with a value.
   void complain(const char* key, std::string_view problem);

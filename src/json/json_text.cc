@@ -1,6 +1,6 @@
 #include "json/json_text.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <nlohmann/json.hpp>
 #include <set>

@@ -2,7 +2,7 @@
 
 #include <cap-ng.h>
 #include <fcntl.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <grp.h>
 #include <signal.h>
 #include <sys/prctl.h>

@@ -1,6 +1,6 @@
 #include "keeper/machine_probe.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <tuple>

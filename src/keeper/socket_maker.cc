@@ -1,6 +1,6 @@
 #include "keeper/socket_maker.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 

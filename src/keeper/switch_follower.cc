@@ -1,6 +1,6 @@
 #include "keeper/switch_follower.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sys/epoll.h>
 
 #include <algorithm>

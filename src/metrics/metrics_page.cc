@@ -1,6 +1,6 @@
 #include "metrics/metrics_page.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <string_view>
 

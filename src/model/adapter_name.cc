@@ -1,6 +1,6 @@
 #include "model/adapter_name.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 namespace paravane::model {
 

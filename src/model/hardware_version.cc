@@ -1,6 +1,6 @@
 #include "model/hardware_version.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 namespace paravane::model {
 namespace {

@@ -1,6 +1,6 @@
 #include "model/interface_name.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "model/distributed_switch.h"
 

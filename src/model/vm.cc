@@ -1,6 +1,6 @@
 #include "model/vm.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <bit>

@@ -1,6 +1,6 @@
 #include "model/vm_change.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <utility>

@@ -1,7 +1,7 @@
 // Of a VM's adapters, what is to be so before power-on.
 
 #include <arpa/inet.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>

@@ -1,6 +1,6 @@
 // Of the channel to other hosts, what is to be so before power-on.
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
 // Of the switches that a VM is in, what is to be so on this host before power-on.
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 #include "model/vm_machine.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>
@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::uint64_t kMaxMemoryMib = std::uint64_t{16} << 20;  // 16 TiB
 constexpr std::uint32_t kMaxCpus = 288;                           // of QEMU's q35
-constexpr std::size_t kMaxText = 2047;  // what Linux takes for its command line
+constexpr std::size_t kMaxKernelLine = 2047;  // what Linux takes for its command line
 constexpr std::size_t kMaxArgumentBytes = 16384;
 
 constexpr std::array kAccelerators = {Accelerator::kAuto, Accelerator::kKvm, Accelerator::kTcg};
@@ -19,9 +19,10 @@ constexpr std::array kDiskFormats = {DiskFormat::kRaw, DiskFormat::kQcow2};
 // A line of text for QEMU, which has no use for control characters.
 Status check_text(std::string_view what, std::string_view text) {
   const auto control = [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; };
-  if (text.size() <= kMaxText && std::ranges::none_of(text, control)) return {};
-  return fail(Errc::kInvalidArgument,
-              fmt::format("{} is at most {} bytes without control characters", what, kMaxText));
+  if (text.size() <= kMaxKernelLine && std::ranges::none_of(text, control)) return {};
+  return fail(
+      Errc::kInvalidArgument,
+      fmt::format("{} is at most {} bytes without control characters", what, kMaxKernelLine));
 }
 
 // Whole, since whoever starts QEMU may be in another directory.

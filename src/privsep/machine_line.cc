@@ -1,6 +1,6 @@
 #include "privsep/machine_line.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <charconv>
@@ -17,7 +17,7 @@ namespace {
 using nlohmann::json;
 
 // A look takes milliseconds; a driver that does not answer is not waited for.
-constexpr auto kPatience = std::chrono::seconds(3);
+constexpr auto kMachinePatience = std::chrono::seconds(3);
 
 constexpr std::string_view kMachine = "machine";
 constexpr std::string_view kStats = "stats ";
@@ -77,7 +77,7 @@ Result<T> MachineLine::ask(std::string question, Result<T> (*read)(const json&))
                                 .report = Note::Kind::kMachineReport,
                                 .number = next_++,
                                 .text = std::move(question),
-                                .patience = kPatience},
+                                .patience = kMachinePatience},
                                other_note_);
   if (!text) return std::unexpected(text.error());
   const Result<json> value = parse_json(*text);

@@ -1,6 +1,6 @@
 #include "privsep/switch_line.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <chrono>
 #include <string>
@@ -10,7 +10,7 @@ namespace paravane::privsep {
 namespace {
 
 // Less than the API's clients wait for an answer.
-constexpr auto kPatience = std::chrono::seconds(10);
+constexpr auto kSwitchPatience = std::chrono::seconds(10);
 
 static_assert(kMaxPlanText + kMaxQuestionNumber + 1 <= Note::kMaxLongText);
 static_assert(kMaxReportText + kMaxQuestionNumber + 1 <= Note::kMaxLongText);
@@ -25,7 +25,7 @@ SwitchReport SwitchLine::make(const SwitchPlan& plan) {
                                   .report = Note::Kind::kSwitchReport,
                                   .number = next_++,
                                   .text = std::move(*text),
-                                  .patience = kPatience},
+                                  .patience = kSwitchPatience},
                                  other_note_);
   if (!answer) return {.problem = answer.error().message};
   Result<SwitchReport> report = parse_switch_report(*answer);

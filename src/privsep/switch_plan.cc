@@ -1,6 +1,6 @@
 #include "privsep/switch_plan.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <charconv>

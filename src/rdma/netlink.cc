@@ -17,13 +17,6 @@ namespace {
 using Attributes = std::array<nlattr*, RDMA_NLDEV_ATTR_MAX>;
 using OnMessage = std::function<void(const Attributes&)>;
 
-struct FreeMessage {
-  void operator()(nl_msg* message) const { nlmsg_free(message); }
-};
-struct FreeCallbacks {
-  void operator()(nl_cb* callbacks) const { nl_cb_put(callbacks); }
-};
-
 std::string text_of(const nlattr* attribute) {
   if (attribute == nullptr) return {};
   const auto* text = static_cast<const char*>(nla_data(attribute));
@@ -62,6 +55,13 @@ class Netlink::Request {
   }
 
  private:
+  struct FreeMessage {
+    void operator()(nl_msg* message) const { nlmsg_free(message); }
+  };
+  struct FreeCallbacks {
+    void operator()(nl_cb* callbacks) const { nl_cb_put(callbacks); }
+  };
+
   std::unique_ptr<nl_msg, FreeMessage> message_;
   bool good_ = true;
 };

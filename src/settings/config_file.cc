@@ -1,6 +1,6 @@
 #include "settings/config_file.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <array>
 #include <cerrno>

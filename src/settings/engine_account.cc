@@ -1,6 +1,6 @@
 #include "settings/engine_account.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <grp.h>
 #include <pwd.h>
 #include <unistd.h>

@@ -2,7 +2,7 @@
 
 #include "sniff/sniffer.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

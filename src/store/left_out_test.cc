@@ -1,6 +1,6 @@
 // What is damaged in the store costs its own object and no other, and is named.
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sqlite3.h>
@@ -26,7 +26,7 @@ using testing::SizeIs;
 
 constexpr int kRounds = 200;
 
-model::VmSpec spec_of(const std::string& name) {
+model::VmSpec left_spec_of(const std::string& name) {
   model::VmSpec spec;
   spec.name = name;
   spec.adapters[0].mac = model::mac_for_name(name);
@@ -40,7 +40,7 @@ class LeftOutTest : public testing::Test {
  protected:
   LeftOutTest() {
     const auto store = open();
-    for (const char* name : {"a", "b", "c"}) add(*store, spec_of(name));
+    for (const char* name : {"a", "b", "c"}) add(*store, left_spec_of(name));
     EXPECT_TRUE(store->put_switch({.name = "lan", .hosts = {{"h1", "eth1"}}}));
     EXPECT_TRUE(store->put_switch({.name = "san"}));
     EXPECT_TRUE(store->put_port_group(kStorage));
@@ -110,7 +110,7 @@ class LeftOutTest : public testing::Test {
       ASSERT_EQ(found, expected) << round << " " << damaged.value_or("gone");
       if (round >= 10) continue;  // two of each kind, since each change waits for the disk
       // Others may change, and it stays as it is.
-      add(*store, spec_of("new"));
+      add(*store, left_spec_of("new"));
       ASSERT_TRUE(store->put_switch({.name = "new"}));
       ASSERT_EQ(DamagedRows(file_).read(table, column, name), damaged) << round;
       ASSERT_EQ(open()->vms()->size(), is_named && kind == "vm" ? 3U : 4U);
@@ -180,9 +180,9 @@ TEST_F(LeftOutTest, IsErasedWhenItIsToldTo) {
   EXPECT_THAT(store->left_out(), IsEmpty());
   ASSERT_TRUE(store->vms());
   EXPECT_THAT(store->left_out(), IsEmpty());
-  add(*store, spec_of("b"));
-  add(*store, spec_of("c"));
-  EXPECT_THAT(*open()->vms(), ElementsAre(spec_of("a"), spec_of("b"), spec_of("c")));
+  add(*store, left_spec_of("b"));
+  add(*store, left_spec_of("c"));
+  EXPECT_THAT(*open()->vms(), ElementsAre(left_spec_of("a"), left_spec_of("b"), left_spec_of("c")));
 }
 
 TEST_F(LeftOutTest, ASwitchGoesAfterItsPortGroups) {
@@ -264,7 +264,7 @@ TEST_F(LeftOutTest, WhatANewerProgramOfThisSchemaHasAddedIsPassedBy) {
   sqlite3_close(db);
   EXPECT_THAT(*DamagedRows(file_).read("vm", "spec", "a"), HasSubstr("newer"));
   const auto store = open();
-  EXPECT_THAT(*store->vms(), ElementsAre(spec_of("a"), spec_of("b"), spec_of("c")));
+  EXPECT_THAT(*store->vms(), ElementsAre(left_spec_of("a"), left_spec_of("b"), left_spec_of("c")));
   EXPECT_EQ(store->read_network()->port_groups.size(), 2U);
   EXPECT_THAT(store->left_out(), IsEmpty());
 }

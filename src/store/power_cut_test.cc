@@ -20,7 +20,7 @@ using testing::Eq;
 
 using Vms = std::vector<model::VmSpec>;
 
-model::VmSpec spec_of(const std::string& name) {
+model::VmSpec cut_spec_of(const std::string& name) {
   model::VmSpec spec;
   spec.name = name;
   spec.adapters[0].mac = model::mac_for_name(name);
@@ -77,8 +77,8 @@ class PowerCutTest : public testing::Test {
 };
 
 TEST_F(PowerCutTest, AnAcknowledgedChangeIsThereAndAnotherIsWholeOrNotThere) {
-  const model::VmSpec a = spec_of("a");
-  const model::VmSpec b = spec_of("b");
+  const model::VmSpec a = cut_spec_of("a");
+  const model::VmSpec b = cut_spec_of("b");
   model::VmSpec wider = a;
   wider.adapters.push_back({.number = 2, .mac = model::mac_for_name("a/2")});
   change({a}, [&](auto& to) { return to.insert(a); });

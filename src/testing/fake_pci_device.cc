@@ -1,6 +1,6 @@
 #include "testing/fake_pci_device.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sys/mman.h>
 
 #include <algorithm>

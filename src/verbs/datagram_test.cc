@@ -19,7 +19,7 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 
 constexpr auto kUd = QpType::kUnreliableDatagram;
-constexpr auto kGsi = QpType::kGeneralServices;
+constexpr auto kGsiQp = QpType::kGeneralServices;
 constexpr std::uint32_t kGsiQkey = 0x8001'0000;
 
 Gid ipv4_gid(std::uint8_t last) {
@@ -112,7 +112,7 @@ TEST_F(DatagramTest, C66UpperBitUsesOurOwnQkey) {
 }
 
 TEST_F(DatagramTest, ProgramsCannotNameTheKernelsQkey) {
-  const auto gsi = rig_.b().queue_pair(kGsi);
+  const auto gsi = rig_.b().queue_pair(kGsiQp);
   start(*gsi, kGsiQkey);
   gsi->post(receive_request(1, {place_.whole()}));
   SendRequest request = datagram(10, *gsi);
@@ -123,8 +123,8 @@ TEST_F(DatagramTest, ProgramsCannotNameTheKernelsQkey) {
 }
 
 TEST_F(DatagramTest, GsiDatagramsReachNumberOneOfThePeer) {
-  const auto gsi_a = rig_.a().queue_pair(kGsi);
-  const auto gsi_b = rig_.b().queue_pair(kGsi);
+  const auto gsi_a = rig_.a().queue_pair(kGsiQp);
+  const auto gsi_b = rig_.b().queue_pair(kGsiQp);
   start(*gsi_a, kGsiQkey);
   start(*gsi_b, kGsiQkey);
   gsi_b->post(receive_request(9, {place_.sge(0, 296)}));

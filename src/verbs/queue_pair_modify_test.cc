@@ -16,8 +16,8 @@ using fake::SoloEngine;
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-constexpr auto kRc = QpType::kReliableConnected;
-constexpr auto kUd = QpType::kUnreliableDatagram;
+constexpr auto kModifiedRc = QpType::kReliableConnected;
+constexpr auto kModifiedUd = QpType::kUnreliableDatagram;
 
 class QueuePairModifyTest : public testing::Test {
  protected:
@@ -28,7 +28,7 @@ class QueuePairModifyTest : public testing::Test {
     return attributes;
   }
   // A new queue pair, in `state`, one of RESET to RTS.
-  std::unique_ptr<EngineQp> in(QpState state, QpType type = kRc) {
+  std::unique_ptr<EngineQp> in(QpState state, QpType type = kModifiedRc) {
     std::unique_ptr<EngineQp> qp = engine_.vm().queue_pair(type);
     const bool up = state == kReset || fake::bring_up(*qp->qp, state, connected());
     EXPECT_TRUE(up);
@@ -128,20 +128,20 @@ TEST_F(QueuePairModifyTest, CurrentStateMustBeTrue) {
 }
 
 TEST_F(QueuePairModifyTest, DatagramUsersMayBelieveInASendQueueError) {
-  const auto datagrams = in(kReadyToSend, kUd);
+  const auto datagrams = in(kReadyToSend, kModifiedUd);
   QpAttributes attributes = default_attributes();
   attributes.current_state = kSendQueueError;
   EXPECT_TRUE(move(*datagrams->qp, kReadyToSend, attributes, kAttrCurrentState));
   EXPECT_EQ(datagrams->state(), kReadyToSend);
 
-  const auto in_error = in(kReadyToSend, kUd);
+  const auto in_error = in(kReadyToSend, kModifiedUd);
   ASSERT_TRUE(move(*in_error->qp, kError, {}));
   EXPECT_FALSE(move(*in_error->qp, kReadyToSend, attributes, kAttrCurrentState));
 
-  const auto not_yet_sending = in(kReadyToReceive, kUd);
+  const auto not_yet_sending = in(kReadyToReceive, kModifiedUd);
   EXPECT_FALSE(move(*not_yet_sending->qp, kReadyToSend, attributes, kAttrCurrentState));
 
-  const auto connected = in(kReadyToSend, kRc);
+  const auto connected = in(kReadyToSend, kModifiedRc);
   EXPECT_FALSE(move(*connected->qp, kReadyToSend, attributes, kAttrCurrentState));
 }
 

@@ -23,7 +23,7 @@ using fake::write_request;
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-constexpr auto kUd = QpType::kUnreliableDatagram;
+constexpr auto kDatagramQp = QpType::kUnreliableDatagram;
 
 class RequesterErrorTest : public testing::Test {
  protected:
@@ -159,7 +159,7 @@ class DatagramErrorTest : public RequesterErrorTest {
  protected:
   // The send queue fails, but the queue pair goes on receiving.
   void expect_send_queue_error(const SendRequest& request, WcStatus status) {
-    const auto qp = engine_.ready(kUd);
+    const auto qp = engine_.ready(kDatagramQp);
     qp->post(request);
     qp->post(send_request(99, {}));
     engine_.run();
@@ -192,7 +192,7 @@ TEST_F(DatagramErrorTest, SourceIndexBeyondTheTable) {
 }
 
 TEST_F(DatagramErrorTest, LaterPostsAreFlushedUntilRts) {
-  const auto qp = engine_.ready(kUd);
+  const auto qp = engine_.ready(kDatagramQp);
   qp->post(write_request(1, {}, 0, 0));
   engine_.run();
   qp->post(send_request(2, {}));

@@ -1,7 +1,7 @@
 #include "vmm/account.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <grp.h>
 #include <pwd.h>
 #include <sys/ioctl.h>

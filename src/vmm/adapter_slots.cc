@@ -1,6 +1,6 @@
 #include "vmm/adapter_slots.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <nlohmann/json.hpp>
 #include <string_view>

@@ -1,6 +1,6 @@
 #include "vmm/end.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <signal.h>
 #include <sys/syscall.h>
 #include <unistd.h>

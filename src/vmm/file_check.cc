@@ -1,6 +1,6 @@
 #include "vmm/file_check.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

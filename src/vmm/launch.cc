@@ -1,7 +1,7 @@
 #include "vmm/launch.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>

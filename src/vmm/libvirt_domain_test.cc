@@ -9,7 +9,7 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-model::VmStatus some_vm() {
+model::VmStatus domain_vm() {
   model::VmStatus vm;
   vm.spec.name = "db1";
   vm.spec.adapters[0].mac = model::MacAddress{2, 0x50, 0x56, 1, 2, 3};
@@ -19,21 +19,21 @@ model::VmStatus some_vm() {
 
 // With adapters 1 and 3; 2 was taken away.
 model::VmStatus wide_vm() {
-  model::VmStatus vm = some_vm();
+  model::VmStatus vm = domain_vm();
   vm.spec.adapters.push_back({.number = 3, .mac = model::MacAddress{2, 0x50, 0x56, 7, 8, 9}});
   vm.adapters.push_back({.socket = "/run/paravane/vm/db1.3.sock"});
   return vm;
 }
 
 model::VmStatus in_port_group() {
-  model::VmStatus vm = some_vm();
+  model::VmStatus vm = domain_vm();
   vm.spec.adapters[0].port_group = "storage";
   vm.adapters[0].tap = "pv-db1";
   return vm;
 }
 
 TEST(LibvirtXml, HoldsMemoryNicAndAdapter) {
-  const auto xml = libvirt_xml(some_vm(), {.bridge = "br<1>", .memory = "2G"});
+  const auto xml = libvirt_xml(domain_vm(), {.bridge = "br<1>", .memory = "2G"});
   ASSERT_TRUE(xml);
   EXPECT_THAT(*xml, HasSubstr("<memory unit='KiB'>2097152</memory>"));
   EXPECT_THAT(*xml, HasSubstr("<access mode='shared'/>"));
@@ -60,13 +60,13 @@ TEST(LibvirtXml, PutsTheNicOnTheTapOfThePortGroup) {
 }
 
 TEST(LibvirtXml, RefusesWhatNothingCanBe) {
-  EXPECT_FALSE(libvirt_xml(some_vm(), {.bridge = "a/b"}));
-  EXPECT_FALSE(libvirt_xml(some_vm(), {.memory = "4GB"}));
+  EXPECT_FALSE(libvirt_xml(domain_vm(), {.bridge = "a/b"}));
+  EXPECT_FALSE(libvirt_xml(domain_vm(), {.memory = "4GB"}));
   EXPECT_FALSE(libvirt_xml(wide_vm(), {.slot = 0x1e}));
 }
 
 TEST(LibvirtXml, IsAWholeDomain) {
-  model::VmStatus vm = some_vm();
+  model::VmStatus vm = domain_vm();
   vm.spec.machine = {.memory_mib = 512,
                      .cpus = 3,
                      .accelerator = model::Accelerator::kTcg,
@@ -92,7 +92,7 @@ TEST(LibvirtXml, IsAWholeDomain) {
 }
 
 TEST(LibvirtXml, OffersTheHostsProcessorWhereThereIsKvm) {
-  const auto xml = libvirt_xml(some_vm(), {});
+  const auto xml = libvirt_xml(domain_vm(), {});
   EXPECT_THAT(*xml, testing::StartsWith("<domain type='kvm' "));
   EXPECT_THAT(*xml, HasSubstr("host-passthrough"));
 }

@@ -1,7 +1,7 @@
 #include "vmm/local_socket.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>

@@ -1,7 +1,7 @@
 #include "vmm/log_keeper.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sys/wait.h>
 #include <unistd.h>
 

@@ -1,6 +1,6 @@
 #include "vmm/machine_arguments.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <nlohmann/json.hpp>
 

@@ -14,7 +14,7 @@ using testing::HasSubstr;
 using testing::IsSupersetOf;
 using testing::Not;
 
-model::VmStatus some_vm() {
+model::VmStatus machine_vm() {
   model::VmStatus vm;
   vm.spec.name = "db1";
   vm.spec.adapters = {{.number = 1, .mac = model::MacAddress{2, 0x50, 0x56, 1, 2, 3}},
@@ -30,7 +30,7 @@ std::string value_of(const std::vector<std::string>& words, const std::string& o
 }
 
 TEST(MachineArguments, HaveARootPortForEachAdapterThatMayCome) {
-  const auto words = machine_arguments(some_vm(), {});
+  const auto words = machine_arguments(machine_vm(), {});
   ASSERT_TRUE(words);
   EXPECT_THAT(
       *words,
@@ -46,7 +46,7 @@ TEST(MachineArguments, HaveARootPortForEachAdapterThatMayCome) {
 }
 
 TEST(MachineArguments, PutNicsOnOpenTaps) {
-  const auto words = machine_arguments(some_vm(), {.taps = {{3, 7}}});
+  const auto words = machine_arguments(machine_vm(), {.taps = {{3, 7}}});
   ASSERT_TRUE(words);
   EXPECT_THAT(*words, Contains("tap,id=paravane-net2,fd=7"));
   EXPECT_THAT(*words, Contains(HasSubstr("vmxnet3,id=paravane-nic2,netdev=paravane-net2,")));
@@ -54,7 +54,7 @@ TEST(MachineArguments, PutNicsOnOpenTaps) {
 }
 
 TEST(MachineArguments, HaveSharedMemoryAndWhatTheMachineHas) {
-  model::VmStatus vm = some_vm();
+  model::VmStatus vm = machine_vm();
   vm.spec.machine = {.memory_mib = 2048,
                      .cpus = 3,
                      .lock_memory = true,
@@ -85,11 +85,11 @@ TEST(MachineArguments, HaveSharedMemoryAndWhatTheMachineHas) {
 }
 
 TEST(MachineArguments, LockNothingUnasked) {
-  EXPECT_THAT(*machine_arguments(some_vm(), {}), Not(Contains("-overcommit")));
+  EXPECT_THAT(*machine_arguments(machine_vm(), {}), Not(Contains("-overcommit")));
 }
 
 TEST(MachineArguments, TakeKvmWhereItIs) {
-  model::VmStatus vm = some_vm();
+  model::VmStatus vm = machine_vm();
   EXPECT_THAT(*machine_arguments(vm, {.kvm = true}), IsSupersetOf({"kvm", "host"}));
   EXPECT_THAT(*machine_arguments(vm, {.kvm = false}), IsSupersetOf({"tcg", "max"}));
   vm.spec.machine.accelerator = model::Accelerator::kTcg;
@@ -100,7 +100,7 @@ TEST(MachineArguments, TakeKvmWhereItIs) {
 }
 
 TEST(MachineArguments, AreSandboxed) {
-  EXPECT_THAT(value_of(*machine_arguments(some_vm(), {}), "-sandbox"), HasSubstr("spawn=deny"));
+  EXPECT_THAT(value_of(*machine_arguments(machine_vm(), {}), "-sandbox"), HasSubstr("spawn=deny"));
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 #include "vmm/memory_left.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::uint64_t kMib = std::uint64_t{1} << 20;
 
-std::string read(const std::string& file) {
+std::string read_text(const std::string& file) {
   std::ostringstream text;
   text << std::ifstream(file).rdbuf();
   return text.str();
@@ -39,7 +39,7 @@ std::optional<std::uint64_t> number_after(std::string_view text, std::string_vie
 
 // "0::/user.slice/session-1.scope", as /proc/self/cgroup has it.
 std::string own_cgroup(const std::string& root) {
-  const std::string text = read(root + "proc/self/cgroup");
+  const std::string text = read_text(root + "proc/self/cgroup");
   constexpr std::string_view kTwo = "0::";
   const std::size_t at = text.find(kTwo);
   if (at == std::string::npos) return "/";
@@ -49,10 +49,10 @@ std::string own_cgroup(const std::string& root) {
 
 // Without the page cache, which gives way.
 std::optional<std::uint64_t> left_in(const std::string& folder) {
-  const auto most = number_after(read(folder + "/memory.max"), "");
-  const auto used = number_after(read(folder + "/memory.current"), "");
+  const auto most = number_after(read_text(folder + "/memory.max"), "");
+  const auto used = number_after(read_text(folder + "/memory.current"), "");
   if (!most || !used) return std::nullopt;  // "max": no limit
-  const auto cache = number_after(read(folder + "/memory.stat"), "inactive_file ").value_or(0);
+  const auto cache = number_after(read_text(folder + "/memory.stat"), "inactive_file ").value_or(0);
   const std::uint64_t held = *used - std::min(*used, cache);
   return *most - std::min(*most, held);
 }
@@ -60,7 +60,7 @@ std::optional<std::uint64_t> left_in(const std::string& folder) {
 }  // namespace
 
 MemoryLeft memory_left(const std::string& cgroup, const std::string& root) {
-  const auto available = number_after(read(root + "proc/meminfo"), "MemAvailable:");
+  const auto available = number_after(read_text(root + "proc/meminfo"), "MemAvailable:");
   if (!available) return {};
   MemoryLeft least{.mib = *available / 1024, .of = "the host"};
   // The topmost has a limit as well where it is that of a container.
@@ -76,7 +76,8 @@ MemoryLeft memory_left(const std::string& cgroup, const std::string& root) {
 }
 
 std::uint64_t huge_pages_free(const std::string& root) {
-  return number_after(read(root + "sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages"), "")
+  return number_after(read_text(root + "sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages"),
+                      "")
       .value_or(0);
 }
 

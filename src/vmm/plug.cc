@@ -1,6 +1,6 @@
 #include "vmm/plug.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <chrono>

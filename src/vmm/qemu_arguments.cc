@@ -1,6 +1,6 @@
 #include "vmm/qemu_arguments.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <charconv>
 #include <nlohmann/json.hpp>

@@ -1,6 +1,6 @@
 #include "vmm/qmp_client.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <poll.h>
 #include <sys/socket.h>
 

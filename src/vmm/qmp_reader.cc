@@ -1,6 +1,6 @@
 #include "vmm/qmp_reader.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "json/json_text.h"
 

@@ -1,6 +1,6 @@
 #include "vmm/start_check.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -16,7 +16,7 @@ using model::Accelerator;
 using model::CheckRows;
 using model::VmMachine;
 
-constexpr const char* kUser = "QEMU's user";
+constexpr const char* kUserRow = "QEMU's user";
 constexpr const char* kFiles = "Files";
 constexpr const char* kAccelerator = "Accelerator";
 constexpr const char* kMemory = "Memory";
@@ -55,9 +55,9 @@ void check_program(const StartFacts& facts, model::CheckRows& rows) {
 }
 
 void check_account(const StartFacts& facts, model::CheckRows& rows) {
-  if (facts.account) return rows.ok(kUser, facts.account->name);
+  if (facts.account) return rows.ok(kUserRow, facts.account->name);
   const bool root = facts.account_problem.find("is root") != std::string::npos;
-  rows.stop(kUser, facts.account_problem,
+  rows.stop(kUserRow, facts.account_problem,
             root ? "unset PARAVANE_VM_USER"
                  : fmt::format("useradd --system --no-create-home --shell /usr/sbin/nologin {}",
                                facts.user));
@@ -101,7 +101,7 @@ void check_boot(const model::VmStatus& vm, model::CheckRows& rows) {
             fmt::format("paravane vm set {} --disk FILE", vm.spec.name));
 }
 
-void check_files(const model::VmStatus& vm, const StartFacts& facts, model::CheckRows& rows) {
+void find_files(const model::VmStatus& vm, const StartFacts& facts, model::CheckRows& rows) {
   if (!facts.account) return;
   if (!facts.file) {
     return rows.ok(kFiles, fmt::format("open to {}: disks and sockets", facts.account->name));
@@ -185,7 +185,7 @@ std::vector<model::CheckRow> check_start(const model::VmStatus& vm, const StartF
   check_account(facts, rows);
   check_program(facts, rows);
   check_boot(vm, rows);
-  check_files(vm, facts, rows);
+  find_files(vm, facts, rows);
   check_accelerator(vm, facts, rows);
   check_memory(vm, facts, rows);
   check_lock(vm.spec.machine, facts, rows);

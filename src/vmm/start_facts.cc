@@ -1,7 +1,7 @@
 // Of start_check.h: what there is.
 
 #include <fcntl.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <grp.h>
 #include <sys/stat.h>
 #include <sys/wait.h>

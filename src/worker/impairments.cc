@@ -1,6 +1,6 @@
 #include "worker/impairments.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <chrono>

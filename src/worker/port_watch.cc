@@ -1,6 +1,6 @@
 #include "worker/port_watch.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <iterator>

@@ -1,6 +1,6 @@
 // The GID table. The guest's RDMA core owns it and tells us each change.
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "device/commands/handlers.h"
 #include "device/objects.h"

@@ -1,6 +1,6 @@
 #include "device/completion_queue.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <bit>
 #include <utility>

@@ -1,7 +1,7 @@
 // User contexts. The guest names a doorbell page by its frame number; only the
 // distance from page 0's, which the shared region holds, means anything here.
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <memory>
 

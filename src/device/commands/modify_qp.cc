@@ -2,7 +2,7 @@
 // engine's, field by field. Only attributes whose mask bit is set are read: the
 // driver leaves the others uninitialised.
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "abi/qp_attributes.h"
 #include "device/commands/handlers.h"

@@ -1,6 +1,6 @@
 #include "device/shared_receive_queue.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <bit>
 #include <utility>

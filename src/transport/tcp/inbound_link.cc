@@ -24,9 +24,9 @@ constexpr std::size_t kMostAnswers = 256;
 constexpr std::size_t kMostWords = 16;
 
 // What the longest turn of a link puts into a block.
-constexpr std::size_t kMostPerTurn = sizeof(wire::Opened) + sizeof(wire::Ack) + sizeof(wire::Nak) +
-                                     sizeof(wire::Ready) + kMostWords * sizeof(wire::Word) +
-                                     sizeof(wire::Data) + wire::kDirectFrom;
+constexpr std::size_t kMostBackPerTurn =
+    sizeof(wire::Opened) + sizeof(wire::Ack) + sizeof(wire::Nak) + sizeof(wire::Ready) +
+    kMostWords * sizeof(wire::Word) + sizeof(wire::Data) + wire::kDirectFrom;
 
 std::optional<WrOpcode> opcode_of(std::uint8_t raw) {
   for (const WrOpcode opcode :
@@ -286,7 +286,7 @@ void InboundLink::tell_ready() {
 }
 
 void InboundLink::compose(wire::BlockWriter& block) {
-  if (block.room() < kMostPerTurn) return join_lines();
+  if (block.room() < kMostBackPerTurn) return join_lines();
   const Le32 link(link_);
   if (std::exchange(opened_due_, false)) {
     block.add(wire::Opened{.link = link, .responder_life = Le64(channel_->life_of(qp_))});

@@ -15,8 +15,8 @@ using testing::HasSubstr;
 using verbs::QpState;
 using verbs::WcStatus;
 
-constexpr std::uint64_t kGrhBytes = 40;
-constexpr std::size_t kLong = 4096;
+constexpr std::uint64_t kGrh = 40;
+constexpr std::size_t kTooLong = 4096;
 
 class TcpHostileDatagram : public TcpHostile {
  protected:
@@ -40,12 +40,12 @@ class TcpHostileDatagram : public TcpHostile {
     return datagram;
   }
   void post_receive(std::uint64_t id) {
-    to_->post(receive_request(id, {inbox_.sge(id * (kGrhBytes + kLong), kGrhBytes + kLong)}));
+    to_->post(receive_request(id, {inbox_.sge(id * (kGrh + kTooLong), kGrh + kTooLong)}));
   }
   // All of its record but the last `missing` bytes.
   void say_most(std::size_t missing, std::uint32_t verdict = wire::kGood) {
     peer_->add(frame());
-    record_ = peer_->take(kLong, verdict);
+    record_ = peer_->take(kTooLong, verdict);
     const std::span<const std::byte> all = record_;
     ASSERT_TRUE(peer_->send(all.first(all.size() - missing)));
     rest_ = all.last(missing);
@@ -72,7 +72,7 @@ class TcpHostileDatagram : public TcpHostile {
     return ids;
   }
 
-  EngineBuffer inbox_ = rig_.a().buffer(4 * (kGrhBytes + kLong));
+  EngineBuffer inbox_ = rig_.a().buffer(4 * (kGrh + kTooLong));
   EngineBuffer payload_ = rig_.a().buffer(64);
   std::unique_ptr<EngineQp> to_ = rig_.a().queue_pair(verbs::QpType::kUnreliableDatagram);
   std::unique_ptr<EngineQp> from_here_;
@@ -88,8 +88,9 @@ TEST_F(TcpHostileDatagram, OneThatComesSlowlyHoldsUpNobody) {
   EXPECT_EQ(received(), (std::vector<std::uint64_t>{1}));
   say_rest();
   EXPECT_EQ(received(), (std::vector<std::uint64_t>{1, 0}));
-  EXPECT_EQ(to_->receives.at(1).byte_len, kGrhBytes + kLong);
-  EXPECT_EQ(rig_.a().read(inbox_, kGrhBytes, kLong), std::vector(kLong, std::byte{RawPeer::kFill}));
+  EXPECT_EQ(to_->receives.at(1).byte_len, kGrh + kTooLong);
+  EXPECT_EQ(rig_.a().read(inbox_, kGrh, kTooLong),
+            std::vector(kTooLong, std::byte{RawPeer::kFill}));
 }
 
 TEST_F(TcpHostileDatagram, WhatComesToNothingGivesItsReceiveBack) {
@@ -173,9 +174,9 @@ TEST_F(TcpHostileDatagram, AKeyThatIsTakenAwayEndsTheWriting) {
 
 // It is there, and reads nothing: who sends to it does not wait for ever, whatever the size.
 TEST_F(TcpHostileDatagram, AHostThatOnlyPingsHoldsUpNobodysDatagramsForLong) {
-  const EngineBuffer payload = rig_.a().buffer(kLong);
+  const EngineBuffer payload = rig_.a().buffer(kTooLong);
   constexpr std::uint64_t kMany = 300;
-  for (const std::uint64_t bytes : {std::uint64_t{kLong}, std::uint64_t{kLong} - 1}) {
+  for (const std::uint64_t bytes : {std::uint64_t{kTooLong}, std::uint64_t{kTooLong} - 1}) {
     from_here_->sends.clear();
     to_->receives.clear();
     for (std::uint64_t i = 0; i < kMany; ++i) {
@@ -213,8 +214,8 @@ TEST_F(TcpHostileDatagram, LengthsThatADatagramCannotHaveEndTheChannel) {
     say(peer_->take(direct));
     return testing::Value(loss(), HasSubstr("a frame of kind 30"));
   };
-  EXPECT_TRUE(ends(0, kLong + 1));
-  EXPECT_TRUE(ends(kLong + 1, 0));
+  EXPECT_TRUE(ends(0, kTooLong + 1));
+  EXPECT_TRUE(ends(kTooLong + 1, 0));
   EXPECT_TRUE(ends(1, 100)) << "both";
 }
 

@@ -1,0 +1,20 @@
+// What OpenSSL refused to do, with the reason that it left, which is taken away.
+
+#pragma once
+
+#include <fmt/core.h>
+#include <openssl/err.h>
+
+#include "base/result.h"
+
+namespace paravane::authority {
+
+inline std::unexpected<Error> openssl_failed(const char* what) {
+  const unsigned long code = ERR_peek_last_error();
+  const char* reason = code == 0 ? nullptr : ERR_reason_error_string(code);
+  ERR_clear_error();
+  return fail(Errc::kIo,
+              fmt::format("cannot {}: {}", what, reason == nullptr ? "OpenSSL" : reason));
+}
+
+}  // namespace paravane::authority
