@@ -417,7 +417,19 @@ Status ClusterAuthority::settle(const inventory::View& view) {
   const std::string& self = config_.membership.self.host;
   std::vector<inventory::Write> writes =
       member_writes(member_documents(book_.members, self), view, self);
+  if (auto write = succession_write(view)) writes.push_back(std::move(*write));
   return writes.empty() ? Status() : write_documents(std::move(writes));
+}
+
+// Of a host that was promoted: members that reach etcd ask nobody else.
+std::optional<inventory::Write> ClusterAuthority::succession_write(
+    const inventory::View& view) const {
+  auto succession = read_file(config_.paths.succession());
+  if (!succession) return std::nullopt;
+  std::string name(inventory::kSuccessionDocument);
+  const auto seen = view.documents.find(name);
+  if (seen != view.documents.end() && seen->second == *succession) return std::nullopt;
+  return inventory::Write{.key = std::move(name), .value = std::move(*succession)};
 }
 
 Status ClusterAuthority::silence(const std::string& host) {

@@ -122,6 +122,7 @@ class ClusterAuthority {
   // As many hosts are in it as readers of the inventory take.
   bool is_full() const { return book_.members.members().size() >= inventory::View::kMaxHosts; }
   Status read_own_key();
+  std::optional<inventory::Write> succession_write(const inventory::View& view) const;
   authority::DoorAnswer join(const authority::DoorRequest& request, authority::Seconds now);
   authority::DoorAnswer renew(const authority::Peer& peer, const std::string& request,
                               authority::Seconds now);

@@ -98,6 +98,7 @@ Instant ClusterService::use_inventory() {
     return next_comparison_;
   }
   Instant next = member_->step(now());
+  if (reads_of_succession()) return now();
   next = std::min(
       {next, next_room, watch_etcd(), ask_for_password(), keep_inventory(), tell_predecessor()});
   const Instant next_seek = seek_authority();  // last: it may bring another member

@@ -206,6 +206,7 @@ class ClusterService final : public model::ClusterManagement {
   bool was_succeeded();
   void keep_some(std::vector<HostDoor>& doors);
   Instant seek_authority();
+  bool reads_of_succession();
   Instant tell_predecessor();
   authority::DoorAnswer answer_of_authority() const;
   authority::DoorAnswer hear_succession(const std::string& text);
@@ -277,9 +278,10 @@ class ClusterService final : public model::ClusterManagement {
   bool asked_others_ = false;
   Instant next_seek_{};
   Duration seek_pause_{};
-  std::size_t seek_from_ = 0;  // of the others' doors
-  bool is_told_ = false;       // the host that had the authority before
-  Instant next_asking_{};      // with the authority: whether another has it
+  std::size_t seek_from_ = 0;    // of the others' doors
+  std::string succession_read_;  // in the inventory, as it was looked at last
+  bool is_told_ = false;         // the host that had the authority before
+  Instant next_asking_{};        // with the authority: whether another has it
   Instant next_telling_{};
   Duration tell_pause_{};
   Instant next_login_{};

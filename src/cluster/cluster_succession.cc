@@ -27,7 +27,7 @@ constexpr Duration kSeekFirst = std::chrono::seconds(5);  // that the inventory 
 constexpr Duration kSeekLongest = std::chrono::minutes(1);
 constexpr Duration kAskEvery = std::chrono::minutes(5);
 constexpr Duration kTellFirst = std::chrono::seconds(10);
-constexpr Duration kTellLongest = std::chrono::minutes(5);
+constexpr Duration kTellLongest = std::chrono::minutes(1);
 
 DoorRequest question(DoorRequest::Kind kind, std::string succession = {}) {
   return {.kind = kind,
@@ -205,6 +205,20 @@ Instant ClusterService::seek_authority() {
   next_seek_ = now() + seek_pause_;
   if (ask_others(doors)) return now();
   return next_seek_;
+}
+
+// The promoted host says it in the inventory, too: who reaches that asks nobody. True: this host
+// follows it now, or is shut out.
+bool ClusterService::reads_of_succession() {
+  const std::shared_ptr<const inventory::View> seen = view();
+  if (!seen) return false;
+  const auto found = seen->documents.find(std::string(inventory::kSuccessionDocument));
+  if (found == seen->documents.end() || found->second == succession_read_) return false;
+  succession_read_ = found->second;
+  auto succession = read_succession(succession_read_);
+  if (!succession) return false;
+  take_succession(std::move(*succession), succession_read_);
+  return true;
 }
 
 // Of a promoted host: the one before may run on where nothing reached it.

@@ -15,8 +15,16 @@ bool fails() {
   return is_scarce.load(std::memory_order_relaxed) && left.fetch_sub(1) == 0;
 }
 
+// What operator new does about it; it throws where nothing can be done.
+void ask_handler() {
+  const std::new_handler handler = std::get_new_handler();
+  if (handler == nullptr) throw std::bad_alloc();
+  handler();
+}
+
 void* allocate(std::size_t bytes) {
-  void* const block = fails() ? nullptr : std::malloc(bytes == 0 ? 1 : bytes);
+  if (fails()) ask_handler();
+  void* const block = std::malloc(bytes == 0 ? 1 : bytes);
   if (block == nullptr) throw std::bad_alloc();
   return block;
 }
@@ -24,7 +32,8 @@ void* allocate(std::size_t bytes) {
 void* allocate(std::size_t bytes, std::align_val_t alignment) {
   const auto align = static_cast<std::size_t>(alignment);
   const std::size_t whole = (bytes + align - 1) / align * align;
-  void* const block = fails() ? nullptr : std::aligned_alloc(align, whole == 0 ? align : whole);
+  if (fails()) ask_handler();
+  void* const block = std::aligned_alloc(align, whole == 0 ? align : whole);
   if (block == nullptr) throw std::bad_alloc();
   return block;
 }

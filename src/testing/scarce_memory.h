@@ -1,5 +1,6 @@
 // ScarceMemory: while it lives, one allocation of this program fails, by its number. Programs
-// that link it have operator new and delete of this file.
+// that link it have operator new and delete of this file. Where there is a handler for it
+// (std::set_new_handler), that is asked first, and the allocation goes through if it returns.
 //
 // One at a time. Allocations of all threads are counted.
 

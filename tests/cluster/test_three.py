@@ -72,7 +72,7 @@ class ThreeMembers(ClusterTest):
         wait_for(lambda: all(self.groups_of(host) == sorted(self.names) for host in self.hosts), f"all to have {name}")
         wait_for(lambda: all(host.connected() and len(host.present()) == 3 for host in self.hosts), "all to be connected")
 
-    def test_one_may_be_gone_or_cut_off_from_the_others(self):
+    def make_cluster(self):
         self.names = []
         self.hosts = [Host(self, number).start() for number in (1, 2, 3)]
         words = [word for number in MEMBERS for word in ("--etcd", f"https://10.77.0.10{number}:2379")]
@@ -85,6 +85,9 @@ class ThreeMembers(ClusterTest):
         for host in self.hosts:
             self.hosts[0].cli("vds", "add-host", "lan", host.name)
         self.check_change("all")
+
+    def test_one_may_be_gone_or_cut_off_from_the_others(self):
+        self.make_cluster()
         for number in MEMBERS:
             with self.subTest(killed=number):
                 self.kill(number)
@@ -99,6 +102,21 @@ class ThreeMembers(ClusterTest):
                 self.between.mend(f"p{number}")
                 self.wait_healthy(number)
         self.assertTrue(all(os.path.exists(f"/proc/{host.daemon.pid}") for host in self.hosts))
+
+    def test_those_who_reach_it_hear_of_a_promotion_there(self):
+        self.make_cluster()
+        h1, h2, h3 = self.hosts
+        backup = self.folder / "backup"
+        h1.cli("cluster", "backup", str(backup), "--passphrase-fd", "0", text="correct horse battery\n")
+        h1.end(kill=True)
+        h2.cli("cluster", "promote", str(backup), "--passphrase-fd", "0", "--yes", text="correct horse battery\n")
+        # It was connected all the time.
+        wait_for(lambda: h3.status()["authority"] == "h2", "h3 to follow h2")
+        h2.cli("portgroup", "create", "after", "--vds", "lan", "--vlan", "99")
+        wait_for(lambda: "after" in self.groups_of(h3), "h3 to have what h2 made")
+        h1.start()
+        wait_for(lambda: "host h2 was promoted" in h1.cli("cluster", "status").stdout, "h1 to hear of it")
+        self.assertIn("host h2 was promoted", h1.refused("cluster", "token", "h9"))
 
     def wait_healthy(self, number):
         def is_healthy():
