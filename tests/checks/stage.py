@@ -11,6 +11,7 @@ import time
 import traceback
 import xml.etree.ElementTree as ElementTree
 
+from checks import unit_programs
 from checks.processes import Ending, Supervisor, processor_seconds
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
@@ -182,7 +183,7 @@ class Stage:
         self.say(f"running tests of {preset}")
         report = LOGS / f"{self.name}.xml"
         report.unlink(missing_ok=True)
-        wanted = ["-R", "|".join(map(as_cmake_regex, self.options.k))] if self.options.k else []
+        wanted = ["-R", "|".join(map(as_cmake_regex, self.options.k))] if self.options.k and "-R" not in more else []
         # The longest takes half a minute alone; here it is not.
         self.run("ctest", "--test-dir", f"build/{preset}", f"-j{PROCESSORS}", "--output-on-failure", "--timeout", "240",
                  "--output-junit", report, *wanted, *more, env=env)
@@ -197,6 +198,33 @@ class Stage:
                 self.tally.skipped.append(f"{name} (not run)")
             else:
                 self.tally.add(name, False, case.findtext("system-out") or state)
+
+    def unit_tests(self, preset, *more, env=None):
+        """Runs the tests of a build, those of a program in one process, and counts each."""
+        self.say(f"running tests of {preset}")
+        programs, others = unit_programs.split(unit_programs.known_tests(ROOT / "build" / preset, *more), self.is_wanted)
+        cases = ElementTree.Element("testsuite")
+
+        def on_end(program, verdicts, printed, is_whole):
+            name = pathlib.Path(program.path).name
+            self.log.write(f"$ {program.path}\n{printed}")
+            for test, verdict, said in verdicts:
+                case = ElementTree.SubElement(cases, "testcase", name=test, status="run" if verdict != "skipped" else "notrun")
+                if verdict == "failed":
+                    ElementTree.SubElement(case, "failure")
+                if verdict == "skipped":
+                    self.tally.skipped.append(f"{self.name}: {test} (skips itself)")
+                else:
+                    self.tally.add(f"{self.name}: {test}", verdict == "passed", said)
+            if not is_whole:
+                self.tally.add(f"{self.name}: {name} ran to its end", False, printed)
+        self.worker.refuse_when_ending()
+        unit_programs.run(programs, env or {}, PROCESSORS, on_end)
+        if others:
+            self.ctest(preset, "-R", "^(" + "|".join(map(as_cmake_regex, others)) + ")$", env=env)
+            for case in ElementTree.parse(LOGS / f"{self.name}.xml").getroot().iter("testcase"):
+                cases.append(case)
+        ElementTree.ElementTree(cases).write(LOGS / f"{self.name}.xml")
 
     def count_verdicts(self, report):
         """Counts what a program of tests wrote: a list of names, verdicts and reasons."""

@@ -44,15 +44,15 @@ def give(directory):
         shutil.chown(directory, ENGINE_USER)
 
 
-def wait_for(condition, what):
+def wait_for(condition, what, patience_s=PATIENCE_S):
     """Returns the first true answer of `condition`."""
-    end = time.monotonic() + PATIENCE_S
+    end = time.monotonic() + patience_s
     while time.monotonic() < end:
         answer = condition()
         if answer:
             return answer
         time.sleep(0.02)
-    raise AssertionError(f"waited {PATIENCE_S} s for {what}")
+    raise AssertionError(f"waited {patience_s} s for {what}")
 
 
 def is_alive(pid):
