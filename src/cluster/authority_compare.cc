@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <string>
 #include <utility>
@@ -14,6 +15,8 @@
 #include "cluster/config_documents.h"
 #include "inventory/keys.h"
 #include "inventory/users.h"
+#include "json/json_reader.h"
+#include "json/json_text.h"
 
 namespace paravane::cluster {
 
@@ -38,6 +41,14 @@ Result<std::set<std::string>> hosts_with_keys(EtcdClient& root) {
   return hosts;
 }
 
+// The host that has the authority, as etcd says it; empty: it does not.
+std::string authority_in(const View& seen) {
+  const auto found = seen.documents.find(std::string(inventory::kClusterDocument));
+  if (found == seen.documents.end()) return {};
+  const auto value = parse_json(found->second);
+  return value ? JsonReader(*value, "cluster").text("authority").value_or("") : std::string();
+}
+
 inventory::SeenGeneration as_seen(const Generation& generation) {
   return {.number = generation.number, .mark = std::string(generation.mark()), .revision = 0};
 }
@@ -58,6 +69,8 @@ Status ClusterAuthority::compare(const model::Network& network) {
   const bool is_there = seen->documents.contains(std::string(inventory::kClusterDocument));
   const bool is_same = is_there && there == book_.generation;
   const bool is_newer = is_there && there.number > book_.generation.number;
+  const std::string before = authority_in(*seen);
+  const bool is_promoted = !before.empty() && before != self();
   if (is_newer && !continues(there, as_seen(book_.generation))) {
     return fail(Errc::kBadState,
                 fmt::format("etcd has generation {} of the configuration, and the authority's book "
@@ -67,6 +80,7 @@ Status ClusterAuthority::compare(const model::Network& network) {
   }
   if (is_newer) {
     if (Status taken = adopt(*seen); !taken) return taken;
+    if (is_promoted) book_.members.remove(before);
   } else if (!is_same) {
     etcd_differs_.warn(
         now(),
@@ -74,7 +88,10 @@ Status ClusterAuthority::compare(const model::Network& network) {
         "than generation {} of the authority's book: the book is written there",
         there.number, *revision, book_.generation.number);
   }
-  if (Status users = settle_users(root, !is_same && !is_newer); !users) return users;
+  if (Status users = settle_users(root, !is_same && !is_newer, is_promoted); !users) return users;
+  if (is_promoted) {
+    return write_as_root(root, config_writes(book_.members, network, *seen, self()));
+  }
   if (is_newer || (is_same && there.number != 0)) return {};
   // An authority of an older version has not counted: what stands there is what there is.
   const bool starts_counting = is_same;
@@ -98,7 +115,7 @@ Status ClusterAuthority::accept(const model::Network& network) {
   Generation before = book_.generation;
   before.number = std::max(before.number, seen->generation.number);
   book_.generation = accepted_generation(before, std::move(*mark));
-  if (Status users = settle_users(root, true); !users) return users;
+  if (Status users = settle_users(root, true, true); !users) return users;
   return write_as_root(root, config_writes(book_.members, network, *seen, self()));
 }
 
@@ -146,8 +163,9 @@ Status ClusterAuthority::close_own_etcd(const inventory::EtcdAccess& root_access
 
 // Who may log in, and who has keys there: members alone. In an etcd that came back a name may
 // have the password of a machine that had it before: all other members ask at the door, where
-// their keys are looked at, and what broke off half way for this host is done again.
-Status ClusterAuthority::settle_users(EtcdClient& root, bool came_back) {
+// their keys are looked at, and what broke off half way for this host is done again. `is_promoted`:
+// this host is known there, as a member without the authority's rights.
+Status ClusterAuthority::settle_users(EtcdClient& root, bool came_back, bool is_promoted) {
   const auto users = root.users();
   if (!users) return std::unexpected(users.error());
   auto strangers = hosts_with_keys(root);
@@ -168,7 +186,7 @@ Status ClusterAuthority::settle_users(EtcdClient& root, bool came_back) {
     if (Status gone = inventory::dismiss_host(root, host); !gone) return gone;
   }
   const bool is_known = std::ranges::find(*users, inventory::host_user(self())) != users->end();
-  if (is_known && !came_back) return {};
+  if (is_known && !came_back && !is_promoted) return {};
   return inventory::admit_host(root, self(), config_.membership.etcd_password, true);
 }
 

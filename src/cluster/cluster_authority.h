@@ -118,7 +118,7 @@ class ClusterAuthority {
   Status write_as_root(inventory::EtcdClient& root, std::vector<inventory::Write> documents);
   Status adopt(const inventory::View& seen);
   Status close_own_etcd(const inventory::EtcdAccess& root_access);
-  Status settle_users(inventory::EtcdClient& root, bool came_back);
+  Status settle_users(inventory::EtcdClient& root, bool came_back, bool is_promoted);
   // As many hosts are in it as readers of the inventory take.
   bool is_full() const { return book_.members.members().size() >= inventory::View::kMaxHosts; }
   Status read_own_key();

@@ -19,6 +19,7 @@ class Program:
 
     def __init__(self, path):
         self.path, self.filters, self.folder, self.env = path, [], None, {}
+        self.is_whole = True  # all of its tests are wanted
 
     def add(self, test):
         self.filters += [word.removeprefix(FILTER) for word in test["command"] if word.startswith(FILTER)]
@@ -33,14 +34,16 @@ def split(tests, is_wanted):
     """Of what CTest knows (`--show-only=json-v1`): the programs of GoogleTest, and the names of other tests."""
     programs, others = {}, []
     for test in tests:
-        if not is_wanted(test["name"]):
-            continue
         command = test.get("command", [])
         if any(word.startswith(FILTER) for word in command):
-            programs.setdefault(command[0], Program(command[0])).add(test)
-        else:
+            program = programs.setdefault(command[0], Program(command[0]))
+            if is_wanted(test["name"]):
+                program.add(test)
+            else:
+                program.is_whole = False
+        elif is_wanted(test["name"]):
             others.append(test["name"])
-    return list(programs.values()), others
+    return [program for program in programs.values() if program.filters], others
 
 
 def verdicts(report):
@@ -58,7 +61,8 @@ def run_program(program, env):
     """(verdicts, what it printed, whether it ran to its end)"""
     with tempfile.TemporaryDirectory() as folder:
         report, filters = pathlib.Path(folder) / "report.xml", pathlib.Path(folder) / "flags"
-        filters.write_text(FILTER + ":".join(program.filters) + "\n")  # thousands of names are too long for a command line
+        # Hundreds of names are too long for a command line.
+        filters.write_text("" if program.is_whole else FILTER + ":".join(program.filters) + "\n")
         done = subprocess.run(["timeout", "-k", "20", str(PATIENCE_S), program.path, f"--gtest_flagfile={filters}",
                                f"--gtest_output=xml:{report}"], cwd=program.folder, stdin=subprocess.DEVNULL,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", check=False,

@@ -8,7 +8,7 @@ from etcd_request import ROOT, coded
 from hosts import ClusterTest, Host, wait_for
 
 QUOTA = 16 << 20  # bytes, where 512 MiB take a member minutes
-FLOOD_S = 30  # on, when it is full
+FLOOD_S = 60  # on, when it is full
 FULL_S = 240  # where the processors have other work, too
 AGAIN_S = 60
 
