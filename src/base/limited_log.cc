@@ -10,7 +10,7 @@ void LimitedLog::write(log::Level level, Instant now, fmt::string_view text,
                        fmt::format_args args) {
   const auto kept_back = limit_.allow(now);
   if (!kept_back) return;
-  runs_in_memory([&] {  // what it tells of may be that there is none
+  runs_in_memory([&] {  // the line may report that memory has run out
     const std::string line = fmt::vformat(text, args) + kept_back_note(*kept_back);
     log::write(level, "{}", fmt::make_format_args(line));
   });

@@ -70,7 +70,7 @@ Status ClusterAuthority::compare(const model::Network& network) {
   const bool is_same = is_there && there == book_.generation;
   const bool is_newer = is_there && there.number > book_.generation.number;
   const std::string before = authority_in(*seen);
-  const bool is_promoted = !before.empty() && before != self();
+  const bool is_promoted = !before.empty() && before != self() && has_succeeded();
   if (is_newer && !continues(there, as_seen(book_.generation))) {
     return fail(Errc::kBadState,
                 fmt::format("etcd has generation {} of the configuration, and the authority's book "
@@ -115,7 +115,7 @@ Status ClusterAuthority::accept(const model::Network& network) {
   Generation before = book_.generation;
   before.number = std::max(before.number, seen->generation.number);
   book_.generation = accepted_generation(before, std::move(*mark));
-  if (Status users = settle_users(root, true, true); !users) return users;
+  if (Status users = settle_users(root, true, false); !users) return users;
   return write_as_root(root, config_writes(book_.members, network, *seen, self()));
 }
 

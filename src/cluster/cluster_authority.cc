@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "authority/damage_check.h"
+#include "authority/succession.h"
 #include "base/log.h"
 #include "cluster/cluster_refusals.h"
 #include "cluster/member_documents.h"
@@ -421,7 +422,15 @@ Status ClusterAuthority::settle(const inventory::View& view) {
   return writes.empty() ? Status() : write_documents(std::move(writes));
 }
 
-// Of a host that was promoted: members that reach etcd ask nobody else.
+// A host without this proof that finds another named in etcd may be the one that was replaced.
+bool ClusterAuthority::has_succeeded() const {
+  const auto text = read_file(config_.paths.succession());
+  if (!text) return false;
+  const auto succession = authority::parse_succession(*text, keys_.certificate);
+  return succession && succession->keeper.host == self();
+}
+
+// Members that are connected to etcd learn of a promotion only there.
 std::optional<inventory::Write> ClusterAuthority::succession_write(
     const inventory::View& view) const {
   auto succession = read_file(config_.paths.succession());

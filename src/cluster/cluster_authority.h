@@ -122,6 +122,8 @@ class ClusterAuthority {
   // As many hosts are in it as readers of the inventory take.
   bool is_full() const { return book_.members.members().size() >= inventory::View::kMaxHosts; }
   Status read_own_key();
+  // Whether this host was promoted, with the authority's signature.
+  bool has_succeeded() const;
   std::optional<inventory::Write> succession_write(const inventory::View& view) const;
   authority::DoorAnswer join(const authority::DoorRequest& request, authority::Seconds now);
   authority::DoorAnswer renew(const authority::Peer& peer, const std::string& request,

@@ -207,8 +207,8 @@ Instant ClusterService::seek_authority() {
   return next_seek_;
 }
 
-// The promoted host says it in the inventory, too: who reaches that asks nobody. True: this host
-// follows it now, or is shut out.
+// The promoted host writes its proof into the inventory, too, since a connected member does not
+// ask other hosts. True: this host follows it now, or is shut out.
 bool ClusterService::reads_of_succession() {
   const std::shared_ptr<const inventory::View> seen = view();
   if (!seen) return false;

@@ -29,7 +29,7 @@ inline constexpr std::string_view kConfigPrefix = "/paravane/v1/config/";
 inline constexpr std::string_view kHostsPrefix = "/paravane/v1/hosts/";
 // Below config/: {"cluster":...,"authority":...}, the host that has the authority.
 inline constexpr std::string_view kClusterDocument = "cluster";
-// That another host was promoted (authority/succession.h); until then there is none.
+// The proof of the newest promotion (authority/succession.h). Absent before the first promotion.
 inline constexpr std::string_view kSuccessionDocument = "succession";
 inline constexpr std::size_t kMaxKey = 256;
 

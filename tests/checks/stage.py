@@ -93,7 +93,7 @@ class Stage:
 
     def __init__(self, name, options, worker):
         self.name, self.options, self.worker = name, options, worker
-        self.log = (LOGS / f"{name}.log").open("w+", errors="replace")
+        self.log = (LOGS / f"{name}.log").open("w", errors="replace")
         self.tally = Tally()
 
     def say(self, text):
