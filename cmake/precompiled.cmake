@@ -2,8 +2,8 @@
 # one file, which is compiled once per build tree, and once more for what no fuzzer drives,
 # which has other options.
 #
-# Only where the preset asks for it: packages are built without, so that a source that
-# forgets to include what it uses does not get far.
+# Only where the preset asks for it. The presets gcc and coverage compile each source alone and
+# without it, and find one that forgets to include what it uses.
 
 option(PARAVANE_PRECOMPILE "Compile the headers that most sources read once (clang)" OFF)
 

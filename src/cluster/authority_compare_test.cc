@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "authority/succession.h"
 #include "cluster/cluster_authority.h"
 #include "cluster/cluster_files.h"
 #include "inventory/users.h"
@@ -341,6 +342,34 @@ TEST_F(AuthorityCompareTest, TwoHistoriesAreForAnOperator) {
   EXPECT_TRUE(view().network.port_groups.contains("other"));
   EXPECT_TRUE(continues(view().generation, newest));
   ASSERT_TRUE(keeper_->compare(network_));
+}
+
+TEST_F(AuthorityCompareTest, OnlyAProvenPromotionTakesTheAuthorityInEtcd) {
+  const std::string document =
+      std::string(inventory::kConfigPrefix) + std::string(inventory::kClusterDocument);
+  const auto named = [this] {
+    return view().documents.at(std::string(inventory::kClusterDocument));
+  };
+  ASSERT_TRUE(root().write_all({{.key = document,
+                                 .value = inventory::print_cluster(config_.membership.self.cluster,
+                                                                   "h2", view().generation)}}));
+  load();
+  ASSERT_TRUE(keeper_->compare(network_));
+  EXPECT_THAT(named(), HasSubstr("h2")) << "this host may be the one that was replaced";
+
+  const auto key = read_file(config_.paths.authority_key());
+  ASSERT_TRUE(key);
+  const auto proof = authority::print_succession({.keeper = config_.membership.self,
+                                                  .term = 1,
+                                                  .door = "192.0.2.1:28249",
+                                                  .etcd = config_.membership.etcd},
+                                                 *key);
+  ASSERT_TRUE(proof) << proof.error().message;
+  ASSERT_TRUE(write_file(config_.paths.succession(), *proof));
+  ASSERT_TRUE(keeper_->compare(network_));
+  EXPECT_THAT(named(), HasSubstr("h1"));
+  ASSERT_TRUE(keeper_->settle(view()));
+  EXPECT_EQ(view().documents.at(std::string(inventory::kSuccessionDocument)), *proof);
 }
 
 }  // namespace
