@@ -36,3 +36,15 @@ def ask_etcd(inside, cluster_directory, path, *bodies, user=None, password=None)
 def put(ask, key, value, **who):
     """`ask`: ask_etcd() or like it, of a host."""
     return ask("/v3/kv/put", {"key": coded(ROOT + key), "value": coded(json.dumps(value))}, **who)
+
+
+def lease_of(ask, prefix):
+    """The lease of a key below that prefix; an error if none has one."""
+    end = prefix[:-1] + chr(ord(prefix[-1]) + 1)
+    found = ask("/v3/kv/range", {"key": coded(ROOT + prefix), "range_end": coded(ROOT + end)})
+    return next(key["lease"] for key in found["kvs"] if key.get("lease", "0") != "0")
+
+
+def keep_alive(ask, lease):
+    """For as long again as it was given."""
+    return ask("/v3/lease/keepalive", {"ID": lease})

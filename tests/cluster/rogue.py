@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """A host that has gone bad: speaks with others at their channel ports, as a stranger or as a member.
 
-Usage: rogue.py member ADDRESS CLUSTER_DIRECTORY    waits to be dialed, with that host's certificate
-       rogue.py stranger ADDRESS                    dials, without one, until it is ended
+Usage: rogue.py member ADDRESS CLUSTER_DIRECTORY [NAME]    waits to be dialed, with that host's certificate
+       rogue.py stranger ADDRESS                           dials, without one, until it is ended
 
-As a member it is another kind of bad to each that dials: MANNERS, in turn. Prints a line for each.
+With a NAME it keeps that host present in the inventory. As a member it is another kind of bad to
+each that dials: MANNERS, in turn. Prints a line for each.
 """
+import functools
 import itertools
 import os
 import pathlib
@@ -16,10 +18,14 @@ import sys
 import threading
 import time
 
+from etcd_request import ask_etcd, keep_alive, lease_of
+
 PORT = 28250
 HEAD_BYTES, HEADER_BYTES = 128, 32
 HELLO_KIND, HELLO_MAGIC = 1, 0x314C4E4843525650
 STRANGERS = 80  # more than get a handshake at a time
+HANDSHAKE_S = 10
+KEEP_EVERY_S = 3  # a fifth of a host's lease
 
 
 def head(block_bytes, direct_bytes=0, block=b""):
@@ -57,6 +63,15 @@ def misbehave(connection, manner):
         connection.close()
 
 
+def stay_present(name, directory):
+    """On the lease of the daemon that was there: hosts dial none that is away."""
+    ask = functools.partial(ask_etcd, [], directory)
+    lease = lease_of(ask, f"hosts/{name}/")
+    while True:
+        keep_alive(ask, lease)
+        time.sleep(KEEP_EVERY_S)
+
+
 def member(address, directory):
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_3
@@ -69,6 +84,7 @@ def member(address, directory):
     print("ready", flush=True)
     for manner in itertools.cycle(MANNERS):
         plain, peer = listener.accept()
+        plain.settimeout(HANDSHAKE_S)  # the next one waits for it
         try:
             connection = context.wrap_socket(plain, server_side=True)
         except (OSError, ssl.SSLError) as error:
@@ -96,8 +112,11 @@ def stranger(address):
 
 
 def main():
-    if len(sys.argv) == 4 and sys.argv[1] == "member":
-        member(sys.argv[2], pathlib.Path(sys.argv[3]))
+    if len(sys.argv) in (4, 5) and sys.argv[1] == "member":
+        directory = pathlib.Path(sys.argv[3])
+        for name in sys.argv[4:]:
+            threading.Thread(target=stay_present, args=(name, directory), daemon=True).start()
+        member(sys.argv[2], directory)
     elif len(sys.argv) == 3 and sys.argv[1] == "stranger":
         stranger(sys.argv[2])
     print(__doc__, file=sys.stderr)

@@ -234,13 +234,13 @@ class HostFaults(unittest.TestCase):
     def test_a_host_that_goes_bad_harms_nobody(self):
         traffic = self.rig.tally(1, 2, 14), self.rig.tally(3, 1, 14)
         self.rig.host(4).kill()
+        member = self.rig.rogue(4, "member", self.rig.host(4).address, self.rig.cluster_directory(4), "h4")
         mac = guest_mac(1)
         for key in (f"adapters/thief/1/mac/{mac}", "adapters/thief/1/portgroup/rdma",
                     f"gids/{NETWORK}/v2/{gid_of(mac)}/thief/1"):
             self.assertNotIn("error", self.rig.put(4, f"hosts/h4/{key}", {}))
-        member = self.rig.rogue(4, "member", self.rig.host(4).address, self.rig.cluster_directory(4))
         stranger = self.rig.rogue(4, "stranger", self.rig.host(1).address)
-        wait_for("it has been bad in every way", lambda: all(manner in member.said() for manner in MANNERS), 60)
+        wait_for("it has been bad in every way", lambda: all(manner in member.said() for manner in MANNERS), 120)
         time.sleep(1)
         lost = self.rig.status(1)["lost"]
         for rogue in member, stranger:
