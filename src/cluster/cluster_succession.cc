@@ -95,11 +95,10 @@ void ClusterService::note_succeeded() {
 // Other hosts that are known, where a promoted one listens.
 std::vector<HostDoor> ClusterService::doors_of_others() const {
   std::vector<HostDoor> doors;
-  const std::shared_ptr<const inventory::View> seen = view();
-  if (!seen) return doors;
-  for (const auto& [name, host] : seen->hosts) {
-    if (name == membership_->self.host || !host.info) continue;
-    const auto door = Endpoint::of(host.info->address, config_.cluster.door_port);
+  if (!kept_) return doors;
+  for (const auto& [name, address] : kept_->addresses()) {
+    if (name == membership_->self.host) continue;
+    const auto door = Endpoint::of(address, config_.cluster.door_port);
     if (door) doors.push_back({.host = name, .door = door->print()});
   }
   return doors;

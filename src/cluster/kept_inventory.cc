@@ -51,7 +51,10 @@ bool read_entry(const json& entry, KeyValue& pair) {
 std::string print_inventory(const InventoryFile& file) {
   json keys = json::array();
   for (const KeyValue& pair : file.keys) keys.push_back(print_entry(pair));
-  std::string text = print_json({{"revision", file.revision}, {"keys", std::move(keys)}}) + "\n";
+  std::string text =
+      print_json(
+          {{"revision", file.revision}, {"keys", std::move(keys)}, {"addresses", file.addresses}}) +
+      "\n";
   const std::string sum = authority::hash(text);
   return text.append(sum).append("\n");
 }
@@ -67,11 +70,17 @@ std::optional<InventoryFile> parse_inventory(std::string_view text) {
   InventoryFile file{.revision =
                          static_cast<std::int64_t>(reader.need_number("revision", kMostRevision))};
   const json* keys = reader.array("keys");
+  const json* addresses = reader.object("addresses");  // null: it is of an older version
   if (!reader.finish_ignoring_unknown() || keys == nullptr) return std::nullopt;
   for (const json& entry : *keys) {
     KeyValue pair;
     if (!read_entry(entry, pair)) return std::nullopt;
     file.keys.push_back(std::move(pair));
+  }
+  if (addresses == nullptr) return file;
+  for (const auto& [host, address] : addresses->items()) {
+    if (!address.is_string()) return std::nullopt;
+    file.addresses[host] = address.get<std::string>();
   }
   return file;
 }
@@ -98,11 +107,25 @@ Result<std::shared_ptr<const View>> KeptInventory::load() {
   for (KeyValue& pair : file->keys) records.put(std::move(pair));
   auto view = records.build(file->revision);
   seen_ = seen_of(*view);
+  addresses_ = std::move(file->addresses);
+  note_addresses(*view);
   return view;
+}
+
+void KeptInventory::note_addresses(const View& view) {
+  for (const auto& [name, host] : view.hosts) {
+    if (host.info) addresses_[name] = host.info->address;
+  }
+  // With an authority that does not say which hosts are members, those that are there.
+  std::erase_if(addresses_, [&view](const auto& one) {
+    return view.members.empty() ? !view.hosts.contains(one.first)
+                                : !view.members.contains(one.first);
+  });
 }
 
 Status KeptInventory::keep(const Records& records, const View& view, Instant now) {
   revision_ = view.revision;
+  note_addresses(view);
   const bool is_new =
       view.generation.number != seen_.number || view.generation.mark() != seen_.mark;
   due_ = is_new ? now : std::min(due_, std::max(now, written_ + kEvery));
@@ -124,7 +147,7 @@ Status KeptInventory::step(const Records& records, Instant now) {
 
 Status KeptInventory::write(const Records& records, Instant now) {
   written_ = now;
-  InventoryFile file{.revision = revision_};
+  InventoryFile file{.revision = revision_, .addresses = addresses_};
   std::size_t bytes = 0;
   for (KeyValue& pair : records.entries()) {
     bytes += pair.key.size() + pair.value.size();

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -20,10 +21,14 @@
 
 namespace paravane::cluster {
 
+// Where members were seen last, by name: IPv4 or IPv6.
+using MemberAddresses = std::map<std::string, std::string>;
+
 // As it stands in the file: one line of JSON, and one with the SHA-256 of that.
 struct InventoryFile {
   std::int64_t revision = 0;  // of etcd
   std::vector<inventory::KeyValue> keys{};
+  MemberAddresses addresses{};  // of those that are away, too
 };
 std::string print_inventory(const InventoryFile& file);
 // nullopt: it is damaged.
@@ -46,6 +51,9 @@ class KeptInventory {
   // The newest generation that was kept.
   const inventory::SeenGeneration& seen() const { return seen_; }
 
+  // One that is away now may be promoted later.
+  const MemberAddresses& addresses() const { return addresses_; }
+
   // `records` show `view`, which continues seen(). Another generation is kept at once, anything
   // else by step(). Errors: kIo.
   Status keep(const inventory::Records& records, const inventory::View& view, Instant now);
@@ -54,10 +62,12 @@ class KeptInventory {
   Instant next_step() const { return due_; }
 
  private:
+  void note_addresses(const inventory::View& view);
   Status write(const inventory::Records& records, Instant now);
 
   std::filesystem::path file_;
   inventory::SeenGeneration seen_;
+  MemberAddresses addresses_;  // View::kMaxHosts at most
   std::int64_t revision_ = 0;  // of what is to be kept
   Instant due_ = kNever;
   Instant written_{};

@@ -5,6 +5,7 @@
 
 #include <random>
 
+#include "authority/certificate.h"
 #include "cluster/cluster_files.h"
 #include "inventory/keys.h"
 #include "model/segment.h"
@@ -114,6 +115,33 @@ TEST_F(KeptInventoryTest, AnotherGenerationIsKeptAtOnceAndTheRestInAWhile) {
   set_generation(4);
   ASSERT_TRUE(keep(start_ + KeptInventory::kEvery + std::chrono::seconds(1)));
   EXPECT_EQ(KeptInventory(file_).load().value()->generation.number, 4U);
+}
+
+TEST_F(KeptInventoryTest, AMemberThatIsAwayIsFoundWhereItWas) {
+  document("members/h2", R"({"host":"h2","joined":"","keys":[]})");
+  ASSERT_TRUE(keep(start_));
+  records_.erase(inventory::host_prefix("h2") + "info");
+  ASSERT_TRUE(keep(start_ + KeptInventory::kEvery));
+  KeptInventory next(file_);
+  EXPECT_FALSE(next.load().value()->hosts.at("h2").info);
+  EXPECT_EQ(next.addresses(), (MemberAddresses{{"h2", "192.0.2.2"}}));
+  records_.erase(std::string(inventory::kConfigPrefix) + "members/h2");
+  ASSERT_TRUE(next.keep(records_, view(), start_));
+  EXPECT_EQ(next.addresses(), MemberAddresses()) << "it is no member";
+}
+
+TEST_F(KeptInventoryTest, AFileOfAnOlderVersionShowsWhereHostsAre) {
+  document("members/h2", R"({"host":"h2","joined":"","keys":[]})");
+  ASSERT_TRUE(keep(start_));
+  std::string line = *read_file(file_);
+  line = line.substr(0, line.find('\n'));
+  const std::string addresses = R"("addresses":{"h2":"192.0.2.2"},)";
+  ASSERT_NE(line.find(addresses), std::string::npos) << line;
+  line = line.erase(line.find(addresses), addresses.size()) + "\n";
+  ASSERT_TRUE(write_file(file_, line + authority::hash(line) + "\n"));
+  KeptInventory next(file_);
+  ASSERT_TRUE(next.load());
+  EXPECT_EQ(next.addresses(), (MemberAddresses{{"h2", "192.0.2.2"}}));
 }
 
 TEST_F(KeptInventoryTest, AFullDiskIsTriedAgain) {

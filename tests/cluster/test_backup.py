@@ -11,6 +11,7 @@ import time
 from hosts import BIN, PATIENCE_S, ClusterTest, Host, wait_for
 
 WHOLE_S = 60
+KEPT_EVERY_S = 11  # cluster/kept_inventory.h has 10
 PASSPHRASE = "correct horse battery staple"
 
 
@@ -162,6 +163,18 @@ class Promoted(BackupTest):
         self.h1.cli("cluster", "join", text=self.h2.token("h1") + "\n")
         self.wait_whole(*self.hosts)
         self.assertEqual(self.groups_of(self.h1), ["app", "db", "web"])
+
+    def test_a_host_that_was_away_when_the_others_last_saw_it(self):
+        self.back_up()
+        self.h2.end()
+        wait_for(lambda: self.h3.present() == ["h1", "h3"], "h2 to be away")
+        time.sleep(KEPT_EVERY_S)
+        self.h1.end(kill=True)
+        self.h3.end()
+        self.h3.start()
+        self.h2.start()
+        self.with_backup(self.h2, "promote")
+        self.wait_whole(self.h2, self.h3)
 
     def test_a_host_that_was_cut_off_and_runs_is_told(self):
         self.back_up()
