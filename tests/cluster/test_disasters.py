@@ -6,6 +6,7 @@ import pty
 import re
 import select
 import shlex
+import signal
 import time
 
 from hosts import BIN, PATIENCE_S, wait_for
@@ -128,5 +129,9 @@ def at_terminal(line):
             if end >= 0:
                 answered = end + len(prompt)
                 os.write(terminal, (answer + "\n").encode())
+    else:
+        os.kill(child, signal.SIGKILL)
+    # Before the terminal is closed, which hangs up a program that has closed its output and not ended yet.
+    status = os.waitpid(child, 0)[1]
     os.close(terminal)
-    return seen.replace("\r\n", "\n"), os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    return seen.replace("\r\n", "\n"), os.waitstatus_to_exitcode(status)
