@@ -127,8 +127,8 @@ def guests(stage):
     run_guests(stage, "bookworm")
 
 
-PART_OF_GUESTS = ("Devices", "Pyverbs", "BetweenTwoGuests.test_C", "InsideOneGuest.test_C", "BetweenTwoGuests.test_every_operation",
-                  "InsideOneGuest.test_every_operation", "BetweenTwoHosts.test_every_operation", "BetweenTwoGuests.test_ucmatose")
+PART_OF_GUESTS = ("Devices", "Pyverbs", "BetweenTwoGuests.test_C78", "BetweenTwoGuests.test_every_operation",
+                  "BetweenTwoHosts.test_every_operation", "BetweenTwoGuests.test_ucmatose")
 
 
 def prepare_and_run_guests(stage, guest, layers, patterns):
