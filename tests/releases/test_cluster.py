@@ -114,7 +114,8 @@ class TwoReleases:
         self.end_and_start(new)
         for host, to in hosts, hosts[::-1]:
             wait_for(lambda host=host: "application protocol" in host.log_text(), f"{host.name} to say why there is no channel")
-            self.assertEqual(host.channel(to)[0], "none")
+            # Empty: the host that is dialed does not know whose handshake failed, if it was started since.
+            self.assertIn(host.channel(to)[0], ("none", ""))
 
 
 class NewJoinsOldAuthority(TwoReleases, Hosts):
