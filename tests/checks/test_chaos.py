@@ -13,6 +13,7 @@ sys.path[:0] = [str(ROOT / folder) for folder in ("tests/chaos", "tests/guests",
 
 import changes  # noqa: E402
 import figures  # noqa: E402
+import traffic  # noqa: E402
 from api import Unanswered  # noqa: E402
 from book import Book  # noqa: E402
 from scene import ManyHosts  # noqa: E402
@@ -117,6 +118,19 @@ class ChoicesTest(unittest.TestCase):
     def test_each_mishap_is_of_a_promise(self):
         promised = {mishap.name for _, mishaps in figures.MISHAPS_OF for mishap in mishaps}
         self.assertEqual(promised, {mishap.name for mishap in ManyHosts(3).mishaps})
+
+
+class PingsTest(unittest.TestCase):
+    HEAD = " #bytes #iterations    t_min[usec]    t_max[usec]  t_typical[usec]    t_avg[usec]\n"
+
+    def test_the_longest_is_the_one_in_its_column(self):
+        self.assertEqual(traffic.longest_of(f"{self.HEAD} 2       500          22.10          953.28       31.11     \t       40.51\n", 500), 953.28)
+
+    def test_without_a_clock_nothing_was_measured(self):
+        self.assertIsNone(traffic.longest_of(f"{self.HEAD} 2       500          inf          inf       inf     \t       inf\n", 500))
+
+    def test_one_that_took_for_ever_is_no_clock_that_is_missing(self):
+        self.assertEqual(traffic.longest_of(f"{self.HEAD} 2       500          22.10          inf       31.11\n", 500), float("inf"))
 
 
 class FiguresTest(unittest.TestCase):
