@@ -4,8 +4,12 @@ import pathlib
 import re
 import shutil
 import subprocess
+import sys
 
 from debian import CACHE, Debian, PATIENCE_TO_BUILD_S, ROOT
+
+sys.path.insert(0, str(ROOT / "tests" / "releases"))
+import history  # pylint: disable=wrong-import-position
 
 BUILT = ROOT / "build" / "packages-of"
 
@@ -16,22 +20,35 @@ def build(suite, log):
     shutil.rmtree(output, ignore_errors=True)
     output.mkdir(parents=True)
     with Debian(suite, "builder") as builder:
-        builder.bind(CACHE.parent / "ccache", "ccache")
-        builder.bind(output, "output")
-        source = builder.root / "src/paravane"
-        subprocess.run(["git", "clone", "-q", ROOT, source], check=True)
-        # Without debugging symbols, which take as long as all the rest.
-        said = builder.try_run("nice", "-n", "5", "/src/paravane/scripts/package", "--output", "/output", patience_s=PATIENCE_TO_BUILD_S,
-                               env={"CCACHE_DIR": "/ccache", "DEB_CXXFLAGS_STRIP": "-g", "DEB_BUILD_OPTIONS": "terse noautodbgsym"})
-        log.write(said.stdout)
-        if said.returncode:
-            raise AssertionError(f"scripts/package: exit status {said.returncode}\n{said.stdout[-6000:]}")
+        subprocess.run(["git", "clone", "-q", ROOT, builder.root / "src/paravane"], check=True)
+        package(builder, output, log)
         # What an installation without packages has, to compare.
         builder.run("env", "DESTDIR=/installed", "sh", "-c",
                     "cmake --install /src/paravane/build/package/paravane/obj-*")
         installed = subprocess.run(["find", ".", "-not", "-type", "d", "-printf", "%P\n"], cwd=builder.root / "installed",
                                    check=True, capture_output=True, text=True).stdout
         (output / "installed").write_text(installed)
+
+
+def package(builder, output, log):
+    """What is in src/paravane there."""
+    builder.bind(CACHE.parent / "ccache", "ccache")
+    builder.bind(output, "output")
+    said = builder.try_run("nice", "-n", "5", "/src/paravane/scripts/package", "--output", "/output", patience_s=PATIENCE_TO_BUILD_S,
+                           env={"CCACHE_DIR": "/ccache", **history.PACKAGE_SETTINGS})
+    log.write(said.stdout)
+    if said.returncode:
+        raise AssertionError(f"scripts/package: exit status {said.returncode}\n{said.stdout[-6000:]}")
+
+
+def build_release(release, suite, log):
+    """That of packaging/releases, where it is not kept."""
+    def make(packages):
+        with Debian(suite, "builder") as builder:
+            history.check_out(release, builder.root / "src/paravane")
+            package(builder, packages, log)
+
+    history.keep_packages(release, suite, make)
 
 
 def built(suite, name):

@@ -1,14 +1,18 @@
-"""The releases of packaging/releases, and their programs, built from the clone's history."""
+"""The releases of packaging/releases: their packages, built from the clone's history, and the programs in them."""
 
 import os
 import pathlib
+import platform
 import re
 import shutil
 import subprocess
+import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 LIST = ROOT / "packaging" / "releases"
 BUILT = ROOT / "build" / "releases"
+# Packages of a commit are the same for every clone, and take minutes.
+KEPT = pathlib.Path(os.environ.get("XDG_CACHE_HOME", pathlib.Path.home() / ".cache")) / "paravane" / "releases"
 COMPARED = 2  # so many of the last are run against what is here
 PATIENCE_TO_BUILD_S = 7200
 
@@ -21,7 +25,15 @@ class Release:
 
     def programs(self):
         """The folder of its paravaned and paravane."""
-        return BUILT / self.version / "build" / "release" / "bin"
+        return BUILT / self.version
+
+    def packages(self, suite):
+        """The folder of its Debian packages for that Debian."""
+        return KEPT / f"{self.version}-{self.commit[:12]}-{suite}"
+
+    def package(self, suite):
+        """That of the host's programs."""
+        return next(self.packages(suite).glob("paravane_*.deb"))
 
 
 def read_releases(text):
@@ -62,24 +74,46 @@ def version_of(commit):
     return found.group(1) if found else None
 
 
-def build(release, log):
-    """Its programs, as they were shipped: below build/releases, once for each commit."""
+def check_out(release, folder):
+    """A clone of what is here, at the release's commit."""
     if missing := why_missing(release):
         raise AssertionError(missing)
-    tree, stamp = BUILT / release.version, BUILT / f"{release.version}.commit"
-    if stamp.exists() and stamp.read_text() == release.commit and (release.programs() / "paravaned").exists():
+    subprocess.run(["git", "clone", "-q", "--no-checkout", ROOT, folder], check=True)
+    subprocess.run(["git", "-c", "advice.detachedHead=false", "checkout", "-q", release.commit], cwd=folder, check=True)
+
+
+def keep_packages(release, suite, make):
+    """Those that make(FOLDER) puts into a folder, unless they are kept already. Half of them are never kept."""
+    if release.packages(suite).exists():
         return
-    stamp.unlink(missing_ok=True)
-    shutil.rmtree(tree, ignore_errors=True)
-    tree.mkdir(parents=True)
-    archive = subprocess.run(["git", "archive", release.commit], cwd=ROOT, check=True, capture_output=True).stdout
-    subprocess.run(["tar", "-x"], cwd=tree, input=archive, check=True)
-    launcher = ["-DCMAKE_CXX_COMPILER_LAUNCHER=ccache"] if shutil.which("ccache") else []
-    # A compiler that is newer than the release may have warnings that it did not.
-    for words in (["cmake", "--preset", "release", "-DPARAVANE_BENCH=OFF", "-DPARAVANE_WERROR=OFF", *launcher],
-                  ["cmake", "--build", "--preset", "release", "--target", "paravaned", "paravane"]):
-        done = subprocess.run(["nice", "-n", "10", *words], cwd=tree, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-                              timeout=PATIENCE_TO_BUILD_S, check=False, env={**os.environ, "CLICOLOR_FORCE": "0"})
-        if done.returncode:
-            raise AssertionError(f"release {release.version}: {' '.join(words)}: exit status {done.returncode}; see {log.name}")
-    stamp.write_text(release.commit)
+    KEPT.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="making-", dir=KEPT) as folder:
+        made = pathlib.Path(folder) / "packages"
+        made.mkdir()
+        make(made)
+        made.rename(release.packages(suite))
+
+
+# Debugging symbols take as long as all the rest.
+PACKAGE_SETTINGS = {"DEB_CXXFLAGS_STRIP": "-g", "DEB_BUILD_OPTIONS": "terse noautodbgsym"}
+
+
+def build(release, log):
+    """Its packages, as its own scripts/package makes them on this machine, and the programs out of them."""
+    def make(packages):
+        with tempfile.TemporaryDirectory(prefix="source-", dir=BUILT) as folder:
+            source = pathlib.Path(folder) / "paravane"
+            check_out(release, source)
+            done = subprocess.run(["nice", "-n", "10", "scripts/package", "--output", packages], cwd=source, stdin=subprocess.DEVNULL,
+                                  stdout=log, stderr=log, timeout=PATIENCE_TO_BUILD_S, check=False, env={**os.environ, **PACKAGE_SETTINGS})
+            if done.returncode:
+                raise AssertionError(f"release {release.version}: scripts/package: exit status {done.returncode}; see {log.name}")
+
+    suite = platform.freedesktop_os_release()["VERSION_CODENAME"]
+    keep_packages(release, suite, make)
+    shutil.rmtree(release.programs(), ignore_errors=True)
+    release.programs().mkdir(parents=True)
+    with tempfile.TemporaryDirectory(prefix="package-", dir=BUILT) as folder:
+        subprocess.run(["dpkg-deb", "--extract", release.package(suite), folder], check=True)
+        for program in "usr/sbin/paravaned", "usr/bin/paravane":
+            shutil.copy(pathlib.Path(folder) / program, release.programs())
