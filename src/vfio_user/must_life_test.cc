@@ -12,8 +12,6 @@ using ::testing::IsEmpty;
 
 constexpr std::uint64_t kPage = 4096;
 
-}  // namespace
-
 TEST_F(VfioUserMust, M24_AResetStopsDmaAndKeepsMapsAndConnection) {
   const UniqueFd file = ram(kPage);
   ASSERT_TRUE(good(client_.dma_map(file.get(), 0, 0, kPage)));
@@ -305,4 +303,5 @@ TEST_F(VfioUserMust, M28_DisconnectWhileAnAnswerIsOwed) {
   EXPECT_TRUE(good(rig_.connect().negotiate()));
 }
 
+}  // namespace
 }  // namespace paravane::vfio_user

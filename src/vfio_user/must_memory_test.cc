@@ -12,8 +12,6 @@ using ::testing::IsEmpty;
 
 constexpr std::uint64_t kPageSize = 4096;
 
-}  // namespace
-
 TEST_F(VfioUserMust, M20_MapsAFileAndAnswersWithAHeader) {
   const UniqueFd file = ram(4 * kPageSize);
   const std::uint32_t word = 0x12345678;
@@ -212,4 +210,5 @@ TEST_F(VfioUserMust, M30_RefusesMemoryThatCouldBlockOrFault) {
   EXPECT_TRUE(good(client_.dma_map(file.get(), 0, 0, kPageSize)));
 }
 
+}  // namespace
 }  // namespace paravane::vfio_user

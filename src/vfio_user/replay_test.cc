@@ -189,8 +189,6 @@ void ReplayTest::seabios_places_bars() {
   ask(Command::kDmaMap, map_of(0xFEBD1000, 15 * 4096, 3), 16);
 }
 
-}  // namespace
-
 TEST_F(ReplayTest, Qemu111FromAttachingToTheDriver) {
   ASSERT_TRUE(client_.negotiate());
   qemu_maps_memory();
@@ -322,4 +320,5 @@ TEST_F(ReplayTest, CloudHypervisorsHotPathsAnswerInFullEvenWhenWrong) {
   EXPECT_TRUE(client_.stays_silent());
 }
 
+}  // namespace
 }  // namespace paravane::vfio_user

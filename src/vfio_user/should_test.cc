@@ -29,8 +29,6 @@ RawVfioClient::Bytes resets(std::size_t count) {
   return all;
 }
 
-}  // namespace
-
 TEST_F(VfioUserShould, S33_HasNoInterruptPinAndPlainEventfds) {
   EXPECT_EQ(client_.read_value<std::uint8_t>(kConfigRegion, 0x3D), 0);
   EXPECT_EQ(client_.irq_info(2)->as<IrqInfo>().flags.get(), 1U) << "EVENTFD, not NORESIZE";
@@ -346,4 +344,5 @@ TEST_F(VfioUserShould, S45_AnswersGetRegionIoFdsWithNone) {
   EXPECT_TRUE(refused(client_.call(Command::kGetRegionIoFds, RawVfioClient::Bytes(16)), EINVAL));
 }
 
+}  // namespace
 }  // namespace paravane::vfio_user
