@@ -8,6 +8,7 @@
 #include "authority/succession.h"
 #include "json/json_reader.h"
 #include "json/json_text.h"
+#include "model/vm.h"
 
 namespace paravane::authority {
 
@@ -82,6 +83,8 @@ std::string print_answer(const DoorAnswer& answer) {
                      {"password", answer.etcd_password}};
   }
   if (!answer.succession.empty()) value["succession"] = answer.succession;
+  if (!answer.sees.empty()) value["sees"] = answer.sees;
+  if (answer.clock_s) value["clock"] = *answer.clock_s;
   return print_line(value);
 }
 
@@ -96,6 +99,10 @@ Result<DoorAnswer> parse_answer(std::string_view line) {
   answer.certificate = reader.need_text("certificate");
   answer.authority = reader.need_text("authority");
   answer.succession = reader.text("succession").value_or("");
+  answer.sees = reader.text("sees").value_or("");
+  if (!answer.sees.empty() && !model::check_name(answer.sees))
+    reader.complain("sees", "is no name");
+  answer.clock_s = reader.number("clock", kMaxDoorClock);
   if (const json* etcd = reader.object("etcd")) {
     JsonReader inner(*etcd, "etcd");
     const json* endpoints = inner.array("endpoints");

@@ -4,6 +4,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,6 +15,7 @@
 namespace paravane::authority {
 
 inline constexpr std::size_t kMaxDoorLine = std::size_t{32} * 1024;
+inline constexpr std::uint64_t kMaxDoorClock = 253'402'300'799;  // the year 9999 ends
 
 struct DoorRequest {
   enum class Kind : std::uint8_t {
@@ -48,6 +51,11 @@ struct DoorAnswer {
   std::string etcd_password;
   // Of kAuthority alone; empty: of the host that made the cluster.
   std::string succession{};
+  // The authority's host, while the one that answers sees that it runs; empty: it does not, or its
+  // release does not say.
+  std::string sees{};
+  // Of the host that answers, in seconds since 1970; nullopt: its release does not say.
+  std::optional<std::uint64_t> clock_s{};
 };
 std::string print_answer(const DoorAnswer& answer);
 Result<DoorAnswer> parse_answer(std::string_view line);

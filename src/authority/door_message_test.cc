@@ -53,20 +53,51 @@ TEST(DoorMessage, AnswersComeAcross) {
                           .etcd_authority = {},
                           .etcd_user = "u",
                           .etcd_password = "p",
-                          .succession = "s"};
+                          .succession = "s",
+                          .sees = "h1",
+                          .clock_s = 1'795'600'000};
   const auto seen = parse_answer(print_answer(answer));
   ASSERT_TRUE(seen);
   EXPECT_EQ(seen->host, "h2");
   EXPECT_EQ(seen->etcd, answer.etcd);
   EXPECT_EQ(seen->etcd_password, "p");
   EXPECT_EQ(seen->succession, "s");
+  EXPECT_EQ(seen->sees, "h1");
+  EXPECT_EQ(seen->clock_s, 1'795'600'000);
   DoorAnswer refusal;
   refusal.problem = "no";
   EXPECT_EQ(parse_answer(print_answer(refusal))->problem, "no");
   for (const char* line : {"", "{}", "[]", R"({"host":"h","certificate":"c"})",
-                           R"({"host":"h","certificate":"c","authority":"a","etcd":{}})"}) {
+                           R"({"host":"h","certificate":"c","authority":"a","etcd":{}})",
+                           R"({"host":"h","certificate":"c","authority":"a","sees":"no name"})",
+                           R"({"host":"h","certificate":"c","authority":"a","clock":253402300800})",
+                           R"({"host":"h","certificate":"c","authority":"a","clock":-1})"}) {
     EXPECT_FALSE(parse_answer(line)) << line;
   }
+}
+
+TEST(DoorMessage, AnswersOfOtherReleasesAreRead) {
+  const auto older =
+      parse_answer(R"({"authority":"","certificate":"","host":"h3","succession":"s"})");
+  ASSERT_TRUE(older);
+  EXPECT_EQ(older->succession, "s");
+  EXPECT_EQ(older->sees, "");
+  EXPECT_FALSE(older->clock_s);
+  const auto newer = parse_answer(R"({"authority":"","certificate":"","host":"h3","sees":"h1",)"
+                                  R"("clock":7,"more":{"of":["it"]}})");
+  ASSERT_TRUE(newer);
+  EXPECT_EQ(newer->sees, "h1");
+  EXPECT_EQ(newer->clock_s, 7);
+  // Nothing is said that was not known.
+  EXPECT_EQ(print_answer({.problem = {},
+                          .host = "h3",
+                          .certificate = {},
+                          .authority = {},
+                          .etcd = {},
+                          .etcd_authority = {},
+                          .etcd_user = {},
+                          .etcd_password = {}}),
+            "{\"authority\":\"\",\"certificate\":\"\",\"host\":\"h3\"}\n");
 }
 
 }  // namespace
