@@ -1,10 +1,12 @@
-// ClusterService: the authority's door, from both sides: what this host asks there, and on the
-// authority's host what others ask.
+// ClusterService: a host's door, from both sides: what this host asks at the authority's, and what
+// others ask here. A member without the authority says which host has it, and hears that another
+// has it now; nothing else.
 
 #include <chrono>
 #include <optional>
 #include <utility>
 
+#include "base/endpoint.h"
 #include "cluster/clock.h"
 #include "cluster/cluster_service.h"
 
@@ -67,11 +69,21 @@ Result<std::string> ClusterService::sign(const std::string& request) {
   return std::move(answer->certificate);
 }
 
+// The authority's once it has asked the others; without a book that can be read it has none.
+bool ClusterService::wants_door() const {
+  if (!membership_ || door_) return false;
+  if (authority_) return asked_others_;
+  return !membership_->has_authority() && !config_.cluster.address.empty();
+}
+
 void ClusterService::open_door() {
   next_door_ = now() + kDoorAgain;
-  auto listener = dialer_.listen_and_wait(membership_->door);
+  const auto own = Endpoint::of(config_.cluster.address, config_.cluster.door_port);
+  auto listener = dialer_.listen_and_wait(authority_ || !own ? membership_->door : own->print());
   if (!listener) {
-    no_door_.error(now(), "cluster: no host can join: {}", listener.error().message);
+    no_door_.error(now(), "cluster: no host can {}: {}",
+                   authority_ ? "join" : "ask this one which has the authority",
+                   listener.error().message);
     return;
   }
   door_ = std::make_unique<JoinDoor>(
@@ -93,12 +105,14 @@ std::string ClusterService::answer_at_door(const std::optional<authority::Peer>&
     refusal.problem = request.error().message;
     return authority::print_answer(refusal);
   }
+  if (request->kind == authority::DoorRequest::Kind::kAuthority && peer) {
+    return authority::print_answer(answer_of_authority().value_or(refusal));
+  }
   const auto answer = mailbox_.ask(
       [this, peer, asked = *request]() -> std::optional<authority::DoorAnswer> {
         if (!membership_) return std::nullopt;
         using Kind = authority::DoorRequest::Kind;
         if (asked.kind == Kind::kSucceeded) return hear_succession(asked.succession);
-        if (asked.kind == Kind::kAuthority && peer) return answer_of_authority();
         // What is counted before would hide that the book, or etcd, is from a copy.
         if (!authority_ || !compared_) return std::nullopt;
         const auto time = authority::wall_clock();

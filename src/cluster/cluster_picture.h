@@ -25,7 +25,9 @@ struct ClusterPicture {
   std::string damage_remedy;
   std::string damaged_host;
   inventory::MemberState state;
-  std::string authority;  // the host that has it
+  std::string authority;     // the host that has it
+  std::string sees{};        // the same, while this host sees that it runs
+  std::string succession{};  // the proof of it, if it was promoted
   std::vector<std::string> etcd;
   authority::Validity certificate;
   struct Channel {

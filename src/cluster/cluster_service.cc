@@ -75,12 +75,12 @@ void ClusterService::run() {
       if (renewed && listeners_.identity) listeners_.identity();
       if (renewed) publish();
       if (renewed && membership_->runs_etcd) trust_new_certificate();
-      if (authority_ && asked_others_ && !door_ && now() >= next_door_) open_door();
+      if (wants_door() && now() >= next_door_) open_door();
       next = std::min(next, certificate_->next_look());
-      if (authority_ && asked_others_ && !door_) next = std::min(next, next_door_);
+      if (wants_door()) next = std::min(next, next_door_);
     }
     if (member_) next = std::min(next, use_inventory());
-    if (authority_ && asked_others_ && !door_) next = std::min(next, next_door_);
+    if (wants_door()) next = std::min(next, next_door_);
     if (!mailbox_.waiting()) wait(next);
   }
   mailbox_.deliver();  // whoever waits for an answer
@@ -314,6 +314,7 @@ Status ClusterService::enter(Membership membership) {
     shared_.self = membership_->self;
     shared_.authority = membership_->authority;
     shared_.etcd = membership_->etcd;
+    shared_.succession = succession_ ? read_file(paths_.succession()).value_or("") : std::string();
   }
   inventory::EtcdAccess access = etcd_access(paths_, *membership_);
   access.given_up = &stopping_;
@@ -335,7 +336,9 @@ Status ClusterService::enter(Membership membership) {
 }
 
 void ClusterService::share() {
+  std::string sees = seen_authority();
   const MutexLock lock(mutex_);
+  shared_.sees = std::move(sees);
   shared_.state = state();
   shared_.certificate = certificate_->valid();
   if (authority_) shared_.members = authority_->others();
@@ -440,9 +443,11 @@ void ClusterService::settle_members() {
 
 void ClusterService::tell_state() {
   const inventory::MemberState now_so = state();
+  std::string sees = seen_authority();
   {
     const MutexLock lock(mutex_);
     shared_.state = now_so;
+    shared_.sees = std::move(sees);
   }
   if (listeners_.state) listeners_.state(now_so);
   if (now_so.connected) {

@@ -182,6 +182,7 @@ class ClusterService final : public model::ClusterManagement {
 
   Status enter(Membership membership);
   void forget();
+  bool wants_door() const;
   void open_door();
   std::string answer_at_door(const std::optional<authority::Peer>& peer, const std::string& line);
   Result<std::string> sign(const std::string& request);
@@ -201,6 +202,7 @@ class ClusterService final : public model::ClusterManagement {
   std::vector<HostDoor> doors_of_others() const;
   Result<authority::DoorAnswer> ask_for_authority(const HostDoor& at);
   bool ask_others(const std::vector<HostDoor>& doors);
+  bool hear_answers(const std::vector<Result<authority::DoorAnswer>>& answers);
   bool take_succession(authority::Succession succession, const std::string& text);
   void step_out();
   bool was_succeeded();
@@ -208,7 +210,8 @@ class ClusterService final : public model::ClusterManagement {
   Instant seek_authority();
   bool reads_of_succession();
   Instant tell_predecessor();
-  authority::DoorAnswer answer_of_authority() const;
+  std::string seen_authority() const;
+  std::optional<authority::DoorAnswer> answer_of_authority() const;
   authority::DoorAnswer hear_succession(const std::string& text);
   void publish();
   void share();  // what may have changed

@@ -92,7 +92,7 @@ void ClusterService::note_succeeded() {
                           succession_->keeper.host));
 }
 
-// Other hosts that are known, where a promoted one listens.
+// Other hosts that are known, where they listen.
 std::vector<HostDoor> ClusterService::doors_of_others() const {
   std::vector<HostDoor> doors;
   if (!kept_) return doors;
@@ -115,10 +115,14 @@ Result<authority::DoorAnswer> ClusterService::ask_for_authority(const HostDoor& 
 
 // True: there is a newer authority than this host knew, and it follows that, or is shut out.
 bool ClusterService::ask_others(const std::vector<HostDoor>& doors) {
+  return hear_answers(
+      ask_doors(doors, [this](const HostDoor& at) { return ask_for_authority(at); }));
+}
+
+bool ClusterService::hear_answers(const std::vector<Result<authority::DoorAnswer>>& answers) {
   std::optional<Succession> newest;
   std::string text;
-  for (const auto& answer :
-       ask_doors(doors, [this](const HostDoor& at) { return ask_for_authority(at); })) {
+  for (const auto& answer : answers) {
     if (!answer) continue;
     auto succession = read_succession(answer->succession);
     if (!succession || (newest && !succession->follows(*newest))) continue;
@@ -242,11 +246,29 @@ Instant ClusterService::tell_predecessor() {
   return next_telling_;  // again and again: what answered may not have been that host
 }
 
-// At this host's door.
-authority::DoorAnswer ClusterService::answer_of_authority() const {
+// The authority's host, while it runs as this one sees it: in an etcd that it does not run it is
+// there for as long as its lease.
+std::string ClusterService::seen_authority() const {
+  if (!member_ || membership_->has_authority() || !member_->state().connected) return {};
+  if (membership_->own_etcd_authority) return membership_->authority;
+  const std::shared_ptr<const inventory::View> seen = view();
+  if (!seen) return {};
+  const auto host = seen->hosts.find(membership_->authority);
+  const bool is_there = host != seen->hosts.end() && host->second.info;
+  return is_there ? membership_->authority : std::string();
+}
+
+// At this host's door, on its thread: the cluster's may be asking other hosts the same, and two
+// that wait for each other hear nothing. nullopt: this host is in no cluster.
+std::optional<authority::DoorAnswer> ClusterService::answer_of_authority() const {
   authority::DoorAnswer answer;
-  answer.host = membership_->self.host;
-  if (succession_) answer.succession = read_file(paths_.succession()).value_or("");
+  const std::int64_t seconds = authority::wall_clock().time_since_epoch().count();
+  answer.clock_s = static_cast<std::uint64_t>(std::max(seconds, std::int64_t{0}));
+  const MutexLock lock(mutex_);
+  if (!shared_.self) return std::nullopt;
+  answer.host = shared_.self->host;
+  answer.succession = shared_.succession;
+  answer.sees = shared_.sees;
   return answer;
 }
 

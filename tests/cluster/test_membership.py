@@ -111,7 +111,12 @@ class Membership(ClusterTest):
     def test_another_host_cannot_pass_for_the_authority(self):
         h1, h2 = self.cluster(2)
         h3 = Host(self, 3).start()
-        # h2 answers at its own address, with a certificate that the authority has signed.
+        token = altered(h1.token("h3"), door="10.77.0.2:28249")
+        # h2 has a door itself, for what others ask of a member; then a program that says all it likes
+        # answers there, with its certificate, which the authority has signed.
+        wait_for(lambda: "not the authority that has made the token" in h3.refused(
+            "cluster", "join", text=token), "h2 to answer")
+        h2.end()
         server = subprocess.Popen(h2.space.words(
             "openssl", "s_server", "-accept", "10.77.0.2:28249", "-cert", h2.file("host.pem"),
             "-key", h2.file("host.pem"), "-CAfile", h2.file("authority.pem"), "-cert_chain",
@@ -119,7 +124,6 @@ class Membership(ClusterTest):
             stderr=subprocess.DEVNULL)
         self.addCleanup(server.wait, PATIENCE_S)
         self.addCleanup(server.kill)
-        token = altered(h1.token("h3"), door="10.77.0.2:28249")
         wait_for(lambda: "not the authority that has made the token" in h3.refused(
             "cluster", "join", text=token), "somebody to answer")
 
