@@ -107,4 +107,10 @@ Result<ClusterBackup> parse_backup(std::string_view text) {
   return backup;
 }
 
+authority::Succession succession_of(const ClusterBackup& backup) {
+  if (backup.succession.empty()) return {};
+  return authority::parse_succession(backup.succession, backup.authority.certificate)
+      .value_or(authority::Succession{});
+}
+
 }  // namespace paravane::cluster

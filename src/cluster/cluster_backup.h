@@ -13,6 +13,7 @@
 #include <string_view>
 
 #include "authority/certificate.h"
+#include "authority/succession.h"
 #include "cluster/authority_book.h"
 #include "cluster/cluster_files.h"
 #include "cluster/kept_inventory.h"
@@ -33,6 +34,9 @@ struct ClusterBackup {
 std::string print_backup(const ClusterBackup& backup);
 // The key is that of the certificate, and all of it of one cluster.
 Result<ClusterBackup> parse_backup(std::string_view text);
+
+// The promotion that it knows of; term 0: none.
+authority::Succession succession_of(const ClusterBackup& backup);
 
 // Of an inventory what a backup has.
 InventoryFile backed_up(InventoryFile inventory);

@@ -1,5 +1,5 @@
 // ClusterService: backups of the cluster. A machine that is restored from one is the authority's
-// host again; a member that is promoted with one takes the authority over.
+// host again. That a member is promoted with one is in cluster_promotion.cc.
 
 #include <fmt/chrono.h>
 #include <fmt/core.h>
@@ -32,23 +32,6 @@ std::shared_ptr<const inventory::View> view_of(const InventoryFile& file) {
   inventory::Records records;
   for (inventory::KeyValue pair : file.keys) records.put(std::move(pair));
   return records.build(file.revision);
-}
-
-std::string url_at(const std::string& address, std::uint16_t port) {
-  const auto at = Endpoint::of(address, port);
-  return at ? "https://" + at->print() : std::string();
-}
-
-authority::Succession succession_of(const ClusterBackup& backup) {
-  if (backup.succession.empty()) return {};
-  return authority::parse_succession(backup.succession, backup.authority.certificate)
-      .value_or(authority::Succession{});
-}
-
-// A later promotion counts, also of a host that knows nothing of the one before.
-std::uint64_t term_after(std::uint64_t known) {
-  const std::int64_t seconds = authority::wall_clock().time_since_epoch().count();
-  return std::max(known + 1, static_cast<std::uint64_t>(std::max(seconds, std::int64_t{0})));
 }
 
 // Whether another host was promoted in that cluster since.
@@ -136,19 +119,15 @@ model::BackupSummary ClusterService::summarize(const ClusterBackup& backup) cons
   return summary;
 }
 
-// The sums are of the membership, which is kept last: what is not whole is nothing.
+// All but the membership, which is kept last: what is not whole is nothing.
 Status ClusterService::write_backup_files(const ClusterBackup& backup, const Membership& membership,
                                           AuthorityBook book) {
   if (!backup.etcd_authority.empty()) {
     if (Status kept = write_file(paths_.etcd_authority(), backup.etcd_authority); !kept)
       return kept;
   }
-  if (Status kept = ClusterAuthority::write(authority_config(membership), backup.authority,
-                                            std::move(book), authority::wall_clock());
-      !kept) {
-    return kept;
-  }
-  return save_membership(paths_, membership);
+  return ClusterAuthority::write(authority_config(membership), backup.authority, std::move(book),
+                                 authority::wall_clock());
 }
 
 // ---- restore ----
@@ -196,7 +175,7 @@ model::ApiResult<model::ClusterStatus> ClusterService::do_restore(
   if (membership.runs_etcd) {  // it starts empty
     membership.etcd_password = std::move(*password);
     book.root.password = std::move(*root_password);
-    membership.etcd = {url_at(config_.cluster.address, config_.cluster.etcd_port)};
+    membership.etcd = {own_etcd_url()};
   }
   membership.door = Endpoint::of(config_.cluster.address, config_.cluster.door_port)->print();
   Status kept = make_cluster_directory(paths_);
@@ -204,6 +183,7 @@ model::ApiResult<model::ClusterStatus> ClusterService::do_restore(
   if (kept && !backup->succession.empty())
     kept = write_file(paths_.succession(), backup->succession);
   if (kept) kept = write_backup_files(*backup, membership, std::move(book));
+  if (kept) kept = save_membership(paths_, membership);
   if (kept) {
     succession_ = load_succession();
     kept = enter(std::move(membership));
@@ -222,133 +202,6 @@ model::ApiResult<model::ClusterStatus> ClusterService::do_restore(
                             succession_ ? succession_->keeper.host : std::string()),
                 "Give this up with paravane cluster leave --force, and join with a token of that "
                 "host's.");
-}
-
-// ---- promote ----
-
-model::ApiResult<void> ClusterService::check_promotion(const ClusterBackup& backup) {
-  if (!membership_) {
-    if (auto whole = check_whole(); !whole) return whole;
-    return refuse(ApiErrorCode::kNotFound, "this host is in no cluster",
-                  "On a machine that takes the first host's place use paravane cluster restore.");
-  }
-  if (authority_ || membership_->has_authority()) {
-    return refuse(ApiErrorCode::kExists, "this host has the authority already",
-                  "Where its files are damaged use paravane cluster restore.");
-  }
-  const auto known = read_file(paths_.authority());
-  if (!known) return not_kept(known.error());
-  if (backup.membership.self.cluster != membership_->self.cluster ||
-      backup.authority.certificate != *known) {
-    return refuse(ApiErrorCode::kInvalidRequest,
-                  fmt::format("the backup is of cluster {}, and this host is in {}",
-                              backup.membership.self.cluster, membership_->self.cluster),
-                  "Use a backup of this cluster.");
-  }
-  if (auto good = check_address(); !good) return good;
-  const HostDoor last{.host = membership_->authority, .door = membership_->door};
-  const auto answer = ask_for_authority(last);
-  if (answer || answer.error().code == Errc::kBadState) {
-    return refuse(ApiErrorCode::kDenied,
-                  fmt::format("host {} has the authority, and answers at {}", last.host, last.door),
-                  "Promote another host once it is gone for good: stop its daemon first.");
-  }
-  if (ask_others(doors_of_others())) {
-    return refuse(ApiErrorCode::kDenied,
-                  fmt::format("host {} was promoted already, and this host follows it now",
-                              succession_ ? succession_->keeper.host : std::string()),
-                  "See paravane cluster status.");
-  }
-  return {};
-}
-
-// Its members are those of the inventory that this host has followed, where that is as new as the
-// backup: their keys are of now. The host that had the authority is none of them.
-AuthorityBook ClusterService::book_of_promoted(const ClusterBackup& backup,
-                                               const Membership& membership) const {
-  AuthorityBook book = backup.book;
-  book.tokens = {};
-  const std::shared_ptr<const inventory::View> seen = view();
-  const bool is_newer =
-      seen && !seen->members.empty() && seen->generation.number >= backup.book.generation.number;
-  if (is_newer) {
-    book.members = {};
-    for (const auto& [host, record] : seen->members) {
-      book.members.adopt(host,
-                         {.joined = record.joined,
-                          .present = record.keys.empty() ? std::string() : record.keys.front(),
-                          .next = record.keys.size() > 1 ? record.keys.back() : std::string()});
-    }
-    book.generation = seen->generation;
-  }
-  book.members.remove(membership_->authority);
-  // It is about to get another key.
-  if (!book.members.is_member(membership.self.host, certificate_->key())) {
-    book.members.admit(membership.self.host, certificate_->key());
-  }
-  book.members.note_use(membership.self.host, certificate_->key());
-  return book;
-}
-
-model::ApiResult<model::ClusterStatus> ClusterService::do_promote(
-    const model::BackupRequest& asked) {
-  auto backup = open_backup(asked);
-  if (!backup) return std::unexpected(backup.error());
-  if (auto may = check_promotion(*backup); !may) return std::unexpected(may.error());
-  auto root_password = authority::make_secret(kEtcdPasswordBytes);
-  if (!root_password) return refuse(ApiErrorCode::kInternal, "no random numbers");
-  const std::string before = membership_->authority;
-  Membership membership = *membership_;
-  membership.authority = membership.self.host;
-  membership.door = Endpoint::of(config_.cluster.address, config_.cluster.door_port)->print();
-  membership.runs_etcd = backup->membership.runs_etcd;
-  if (membership.runs_etcd) {
-    membership.etcd = {url_at(config_.cluster.address, config_.cluster.etcd_port)};
-  }
-  AuthorityBook book = book_of_promoted(*backup, membership);
-  if (membership.runs_etcd) book.root = {.password = std::move(*root_password)};
-  authority::Succession succession{.keeper = membership.self,
-                                   .term = term_after(std::max(succession_ ? succession_->term : 0,
-                                                               succession_of(*backup).term)),
-                                   .door = membership.door,
-                                   .etcd = membership.etcd,
-                                   .before = membership_->door};
-  const auto text = authority::print_succession(succession, backup->authority.key);
-  if (!text) return refuse(ApiErrorCode::kInternal, text.error().message);
-  std::error_code ignored;
-  std::filesystem::remove_all(paths_.etcd_data(), ignored);
-  const auto followed = read_file(paths_.succession());
-  const auto identity = read_file(paths_.identity());
-  Status kept = write_file(paths_.succession(), *text);
-  if (kept) kept = write_backup_files(*backup, membership, std::move(book));
-  if (!kept) {
-    if (identity) static_cast<void>(write_file(paths_.identity(), *identity));
-    std::filesystem::remove(paths_.authority_key(), ignored);
-    std::filesystem::remove(paths_.book(), ignored);
-    if (followed) static_cast<void>(write_file(paths_.succession(), *followed));
-    if (!followed) std::filesystem::remove(paths_.succession(), ignored);
-    return not_kept(kept.error());
-  }
-  if (problem_.empty()) tell_kept(kept_->step(member_->records(), kNever));
-  // What this host knows may be older: then it goes on with the configuration of the backup.
-  if (kept_->seen().number < backup->book.generation.number) {
-    tell_kept(write_file(paths_.inventory(), print_inventory(backup->inventory)));
-  }
-  step_out();
-  succession_ = std::move(succession);
-  if (Status in = enter(std::move(membership)); !in) {
-    note_damage(in.error().message);
-    return not_kept(in.error());
-  }
-  asked_others_ = true;  // a moment ago
-  next_asking_ = now() + std::chrono::minutes(1);
-  if (listeners_.identity) listeners_.identity();
-  log::warn(
-      "cluster: this host was promoted: it has the authority in the place of host {}, which "
-      "is out of the cluster",
-      before);
-  await_inventory();
-  return cluster_status();
 }
 
 }  // namespace paravane::cluster

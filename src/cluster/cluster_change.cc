@@ -83,6 +83,12 @@ ClusterAuthority::Config ClusterService::authority_config(const Membership& memb
 
 // ---- what both have ----
 
+// Where this host's own listens. Empty: without an address.
+std::string ClusterService::own_etcd_url() const {
+  const auto at = Endpoint::of(config_.cluster.address, config_.cluster.etcd_port);
+  return at ? "https://" + at->print() : std::string();
+}
+
 // At once: without it etcd would not be reached, after all the patience with it.
 model::ApiResult<void> ClusterService::check_address() const {
   const std::string& address = config_.cluster.address;
@@ -145,17 +151,14 @@ model::ApiResult<model::ClusterStatus> ClusterService::do_init(const model::Clus
   const auto id = authority::make_secret(16);
   if (!id) return model::refuse(model::ApiErrorCode::kInternal, id.error().message);
   const std::string& address = config_.cluster.address;
-  Membership membership{
-      .self = {.cluster = *id, .host = *host},
-      .authority = *host,
-      .door = Endpoint::of(address, config_.cluster.door_port)->print(),
-      .runs_etcd = !init.etcd,
-      .own_etcd_authority = !init.etcd,
-      .etcd = init.etcd ? init.etcd->urls
-                        : std::vector{"https://" +
-                                      Endpoint::of(address, config_.cluster.etcd_port)->print()},
-      .etcd_user = inventory::host_user(*host),
-      .etcd_password = {}};
+  Membership membership{.self = {.cluster = *id, .host = *host},
+                        .authority = *host,
+                        .door = Endpoint::of(address, config_.cluster.door_port)->print(),
+                        .runs_etcd = !init.etcd,
+                        .own_etcd_authority = !init.etcd,
+                        .etcd = init.etcd ? init.etcd->urls : std::vector{own_etcd_url()},
+                        .etcd_user = inventory::host_user(*host),
+                        .etcd_password = {}};
   if (auto made = found(init, membership); !made) {
     if (membership.runs_etcd) reach_etcd(privsep::EtcdReach::kOff);
     remove_cluster_directory(paths_);
@@ -201,19 +204,28 @@ model::ApiResult<void> ClusterService::found(const model::ClusterInit& init,
   return {};
 }
 
-model::ApiResult<void> ClusterService::prepare_etcd(const inventory::EtcdAccess& root_access,
-                                                    const Membership& membership) {
-  // Nobody else has a certificate of this authority yet.
-  if (membership.runs_etcd) reach_etcd(privsep::EtcdReach::kCluster);
-  inventory::EtcdAccess open_access = root_access;
-  open_access.user.clear();
-  inventory::EtcdClient anybody(open_access, open_);
+// Of this host's own: whether it has users, once it answers.
+Result<bool> ClusterService::start_etcd(inventory::EtcdClient& anybody, privsep::EtcdReach reach) {
+  reach_ = reach;
+  run_etcd_(reach);
   Result<bool> closed = anybody.auth_enabled();
   const auto late = now() + kEtcdStarts;
-  while (!closed && membership.runs_etcd && !stopping_ && now() < late) {
+  while (!closed && !stopping_ && now() < late) {
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
     closed = anybody.auth_enabled();
   }
+  return closed;
+}
+
+model::ApiResult<void> ClusterService::prepare_etcd(const inventory::EtcdAccess& root_access,
+                                                    const Membership& membership) {
+  inventory::EtcdAccess open_access = root_access;
+  open_access.user.clear();
+  inventory::EtcdClient anybody(open_access, open_);
+  // No other host has a certificate of this authority yet.
+  const Result<bool> closed = membership.runs_etcd
+                                  ? start_etcd(anybody, privsep::EtcdReach::kCluster)
+                                  : anybody.auth_enabled();
   if (!closed) return etcd_failed(closed.error());
   if (!*closed && !membership.runs_etcd) {
     return model::refuse(

@@ -11,6 +11,7 @@
 #include "cluster/cluster_refusals.h"
 #include "cluster/cluster_service.h"
 #include "cluster/member_files.h"
+#include "cluster/promotion_files.h"
 
 namespace paravane::cluster {
 namespace {
@@ -24,6 +25,7 @@ constexpr const char* kRemedy =
 void ClusterService::look_at_files() {
   next_look_at_files_ = now() + kFilesAgain;
   if (membership_) return look_at_authority();
+  settle_promotion(paths_);
   auto found = load_member_files(paths_);
   if (!found) return note_damage(found.error().message);
   if (*found) {

@@ -56,6 +56,20 @@ void remove_files(const settings::ClusterPaths& paths, std::error_code& error) {
   }
 }
 
+// An etcd that ends takes files away, too; one that is gone ends remove_all().
+template <typename Remove>
+std::error_code remove_patiently(Remove remove) {
+  std::error_code error;
+  const auto late = now() + kEtcdEnds;
+  do {
+    error.clear();
+    remove(error);
+    if (!error) return error;
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  } while (now() < late);
+  return error;
+}
+
 }  // namespace
 
 Status write_file(const std::filesystem::path& file, std::string_view text) {
@@ -139,15 +153,22 @@ void remove_cluster_directory(const settings::ClusterPaths& paths) {
     log::warn("cluster: {}", noted.error().message);
   }
   std::filesystem::remove(paths.membership(), error);
-  const auto late = now() + kEtcdEnds;
-  do {  // an etcd that ends takes files away, too; one that is gone ends remove_all()
-    remove_files(paths, error);
-    if (!error) std::filesystem::remove_all(paths.directory(), error);
-    if (!error) return;
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  } while (now() < late);
+  error = remove_patiently([&paths](std::error_code& failed) {
+    remove_files(paths, failed);
+    if (!failed) std::filesystem::remove_all(paths.directory(), failed);
+  });
+  if (!error) return;
   log::warn("cluster: {} is not wanted any more and cannot be removed: {}",
             paths.directory().string(), error.message());
+}
+
+void remove_etcd_data(const settings::ClusterPaths& paths) {
+  const std::error_code error = remove_patiently([&paths](std::error_code& failed) {
+    std::filesystem::remove_all(paths.etcd_data(), failed);
+  });
+  if (!error) return;
+  log::warn("cluster: {} is not wanted any more and cannot be removed: {}",
+            paths.etcd_data().string(), error.message());
 }
 
 json print_membership(const Membership& membership) {

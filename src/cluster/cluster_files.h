@@ -52,5 +52,7 @@ std::vector<std::string> files_left(const settings::ClusterPaths& paths);
 bool is_unfinished(const settings::ClusterPaths& paths);
 // All of it, keys too. Waits for an etcd that ends there, 7 s at most.
 void remove_cluster_directory(const settings::ClusterPaths& paths);
+// What an etcd of this host's own has there. Waits as long for one that ends.
+void remove_etcd_data(const settings::ClusterPaths& paths);
 
 }  // namespace paravane::cluster

@@ -138,12 +138,14 @@ class ClusterService final : public model::ClusterManagement {
   void tell_no_room(const Status& done);
   void wait(Instant until);
 
+  std::string own_etcd_url() const;
   model::ApiResult<void> check_address() const;
   void await_inventory();
   model::ApiResult<model::ClusterStatus> do_init(const model::ClusterInit& init);
   model::ApiResult<void> found(const model::ClusterInit& init, Membership& membership);
   model::ApiResult<void> prepare_etcd(const inventory::EtcdAccess& root_access,
                                       const Membership& membership);
+  Result<bool> start_etcd(inventory::EtcdClient& anybody, privsep::EtcdReach reach);
   model::ApiResult<void> clear_etcd();
   model::ApiResult<model::ClusterStatus> do_join(const std::string& text);
   model::ApiResult<authority::DoorAnswer> ask_to_join(const authority::Token& token,
@@ -163,6 +165,11 @@ class ClusterService final : public model::ClusterManagement {
   model::ApiResult<void> check_restore(const ClusterBackup& backup);
   model::ApiResult<model::ClusterStatus> do_promote(const model::BackupRequest& asked);
   model::ApiResult<void> check_promotion(const ClusterBackup& backup);
+  model::ApiResult<void> check_others(const HostDoor& last);
+  model::ApiResult<void> take_authority(const ClusterBackup& backup, const Membership& membership,
+                                        AuthorityBook book, const std::string& succession);
+  model::ApiResult<void> write_promotion(const ClusterBackup& backup, const Membership& membership,
+                                         AuthorityBook book, const std::string& succession);
   Status write_backup_files(const ClusterBackup& backup, const Membership& membership,
                             AuthorityBook book);
   AuthorityBook book_of_promoted(const ClusterBackup& backup, const Membership& membership) const;

@@ -9,6 +9,7 @@ import json
 import os
 import pathlib
 import shutil
+import struct
 import subprocess
 import sys
 import tempfile
@@ -81,6 +82,7 @@ class Host:
         self.api, self.log = self.folder / "api.sock", self.folder / "log"
         self.state, self.vms = self.folder / "state", self.folder / "vms"
         self.config = self.folder / "paravaned.toml"
+        self.clock = self.folder / "clock"
         for directory in (self.state, self.vms):
             directory.mkdir()
             give(directory)
@@ -110,6 +112,18 @@ class Host:
             return self.cli("status", check=False).returncode == 0
         wait_for(answers, f"the daemon of {self.name}")
         return self
+
+    def set_clock(self, offset_s):
+        """Of its daemon, if it was started with clock_environment(). In place: it has the file mapped."""
+        if not self.clock.exists():
+            self.clock.write_bytes(struct.pack("q", 0))
+            self.clock.chmod(0o644)
+        with self.clock.open("r+b") as file:
+            file.write(struct.pack("q", offset_s))
+
+    def clock_environment(self):
+        """For a clock that can be shifted."""
+        return {"LD_PRELOAD": os.environ["PARAVANE_CLOCK_OFFSET"], "CLOCK_OFFSET_FILE": str(self.clock)}
 
     def end(self, kill=False):
         if self.daemon is None:

@@ -11,6 +11,7 @@ import time
 from hosts import BIN, PATIENCE_S, ClusterTest, Host, wait_for
 
 WHOLE_S = 60
+DAY_S = 24 * 3600
 KEPT_EVERY_S = 11  # cluster/kept_inventory.h has 10
 PASSPHRASE = "correct horse battery staple"
 
@@ -180,6 +181,7 @@ class Promoted(BackupTest):
         self.back_up()
         self.wire.cut("h1")
         token = self.h1.token("h9")
+        wait_for(lambda: not self.h3.connected(), "h3 to see that h1 is away")
         self.with_backup(self.h2, "promote")
         self.wait_whole(self.h2, self.h3)
         self.wire.mend("h1")
@@ -188,3 +190,90 @@ class Promoted(BackupTest):
         h9 = Host(self, 9).start()
         h9.refused("cluster", "join", text=token + "\n")
         self.assertEqual(self.h2.present(), ["h2", "h3"])
+
+
+class Refused(BackupTest):
+    """A promotion that nothing would take back: h2 stays the member that it was."""
+
+    def files(self, host):
+        """Of its cluster, but for what it knew last of the others, which goes on."""
+        return {file.name: file.read_bytes() for file in (host.state / "cluster").iterdir()
+                if file.is_file() and file.name != "inventory.json"}
+
+    def refuse(self, *reasons):
+        done = self.with_backup(self.h2, "promote", check=False)
+        self.assertEqual(done.returncode, 1, done.stderr)
+        for reason in reasons:
+            self.assertIn(reason, done.stderr)
+        self.assertEqual(self.h2.status()["authority"], "h1")
+
+    def test_while_another_member_sees_the_authority(self):
+        self.back_up()
+        were = self.files(self.h2)
+        self.h2.space.run("ip", "route", "add", "blackhole", "10.77.0.1/32")
+        wait_for(lambda: not self.h2.connected(), "h2 to be cut off from h1")
+        self.refuse("host h1 has the authority and runs", "seen by h3", "Stop the daemon of host h1")
+        self.assertTrue(self.h3.connected())
+        self.h2.space.run("ip", "route", "del", "blackhole", "10.77.0.1/32")
+        self.wait_whole(*self.hosts)
+        self.assertEqual(self.files(self.h2), were)
+        self.h1.end(kill=True)
+        wait_for(lambda: not self.h3.connected(), "h3 to see that h1 is away")
+        self.with_backup(self.h2, "promote")
+        self.wait_whole(self.h2, self.h3)
+
+    def test_with_a_clock_that_is_not_the_others(self):
+        self.back_up()
+        self.h1.end(kill=True)
+        self.h2.end()
+        were = self.files(self.h2)
+        self.h2.set_clock(200 * DAY_S)
+        self.h2.start(self.h2.clock_environment())
+        self.refuse("its certificate is in force from", "timedatectl")
+        self.h2.set_clock(30 * DAY_S)
+        self.refuse("this host's clock says", "1 of the 1 hosts that answer", "(h3)", "timedatectl")
+        self.h2.set_clock(-30 * DAY_S)
+        self.refuse("its certificate is in force from", "timedatectl")
+        self.assertEqual(self.files(self.h2), were)
+        self.h2.set_clock(0)
+        self.with_backup(self.h2, "promote")
+        self.wait_whole(self.h2, self.h3)
+
+    def test_without_an_etcd_that_runs(self):
+        self.back_up()
+        self.h2.end()
+        self.h2.write_config('etcd_program = "/nowhere/etcd"\n')
+        self.h2.start()
+        self.wait_whole(*self.hosts)
+        were = self.files(self.h2)
+        self.h1.end(kill=True)
+        wait_for(lambda: not self.h3.connected(), "h3 to see that h1 is away")
+        self.refuse("https://10.77.0.2:2379", "apt install etcd-server", "log")
+        self.h2.wait_log("did not come to its end")
+        self.assertEqual(self.files(self.h2), were)
+        self.assertNotIn("etcd", self.h2.children())
+        # Nor does one that is killed in the middle leave anything.
+        words = [str(self.h2.programs / "paravane"), "--socket", str(self.h2.api), "cluster", "promote", str(self.file),
+                 "--yes", "--passphrase-fd", "0"]
+        with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                              text=True) as asking:
+            asking.stdin.write(PASSPHRASE + "\n")
+            asking.stdin.close()
+            wait_for(self.h2.file("authority.key").exists, "the promotion to be under way")
+            wait_for(lambda: self.h2.file("host.pem").read_bytes() != were["host.pem"], "its new key")
+            self.h2.end(kill=True)
+            self.assertEqual(asking.wait(PATIENCE_S), 1)
+        self.h2.start()
+        self.assertEqual(self.files(self.h2), were)
+        # No host has followed it, and to h1 it is what it was.
+        self.assertEqual(self.h3.status()["authority"], "h1")
+        self.h1.start()
+        self.wait_whole(*self.hosts)
+        self.h1.end(kill=True)
+        wait_for(lambda: not self.h3.connected(), "h3 to see that h1 is away")
+        self.h2.end()
+        self.h2.write_config()
+        self.h2.start()
+        self.with_backup(self.h2, "promote")
+        self.wait_whole(self.h2, self.h3)
+        self.assertIn("etcd", self.h2.children())

@@ -1,9 +1,6 @@
 """A host's clock is wrong for a while, at its boot or while it runs: a minute after it is set the
 cluster is as it was, and nothing is said that is not so."""
 
-import os
-import pathlib
-import struct
 import time
 
 from hosts import ClusterTest, wait_for
@@ -18,23 +15,12 @@ class Clocks(ClusterTest):
         super().setUp()
         self.h1, self.h2 = self.cluster(2)
         for host in (self.h1, self.h2):
-            host.clock = host.folder / "clock"
-            self.set_clock(host, 0)
+            host.set_clock(0)
         self.wait_whole()
 
-    def set_clock(self, host, offset_s):
-        """In place: the daemon has the file mapped."""
-        if not host.clock.exists():
-            host.clock.write_bytes(struct.pack("q", 0))
-            host.clock.chmod(0o644)
-        with host.clock.open("r+b") as file:
-            file.write(struct.pack("q", offset_s))
-
     def restart(self, host):
-        """With a clock that can be shifted."""
         host.end()
-        library = pathlib.Path(os.environ["PARAVANE_CLOCK_OFFSET"])
-        host.start({"LD_PRELOAD": str(library), "CLOCK_OFFSET_FILE": str(host.clock)})
+        host.start(host.clock_environment())
 
     def assert_says_the_truth(self, host):
         status = host.status()
@@ -56,15 +42,15 @@ class Clocks(ClusterTest):
     def go_through(self, host):
         for name, offset_s in OFFSETS.items():
             with self.subTest(host=host.name, clock=name, when="at its start"):
-                self.set_clock(host, offset_s)
+                host.set_clock(offset_s)
                 self.restart(host)
                 time.sleep(5)
-                self.set_clock(host, 0)
+                host.set_clock(0)
                 self.wait_whole()
             with self.subTest(host=host.name, clock=name, when="while it runs"):
-                self.set_clock(host, offset_s)
+                host.set_clock(offset_s)
                 time.sleep(15)  # longer than from one look at the certificate to the next
-                self.set_clock(host, 0)
+                host.set_clock(0)
                 self.wait_whole()
 
 

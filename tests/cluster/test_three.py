@@ -109,6 +109,7 @@ class ThreeMembers(ClusterTest):
         backup = self.folder / "backup"
         h1.cli("cluster", "backup", str(backup), "--passphrase-fd", "0", text="correct horse battery\n")
         h1.end(kill=True)
+        wait_for(lambda: "h1" not in h3.present(), "h1 to be seen no more")
         h2.cli("cluster", "promote", str(backup), "--passphrase-fd", "0", "--yes", text="correct horse battery\n")
         # It was connected all the time.
         wait_for(lambda: h3.status()["authority"] == "h2", "h3 to follow h2")

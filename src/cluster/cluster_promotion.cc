@@ -1,0 +1,204 @@
+// ClusterService: a member is promoted: with a backup it takes the authority over, whose host is
+// gone. Until it has an etcd that answers, and all files, it is the member that it was.
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "base/endpoint.h"
+#include "base/log.h"
+#include "cluster/clock.h"
+#include "cluster/cluster_refusals.h"
+#include "cluster/cluster_service.h"
+#include "cluster/promotion_check.h"
+#include "cluster/promotion_files.h"
+
+namespace paravane::cluster {
+
+using model::ApiErrorCode;
+using model::ApiResult;
+using model::refuse;
+
+namespace {
+
+// A later promotion counts, also of a host that knows nothing of the one before.
+std::uint64_t term_after(std::uint64_t known) {
+  const std::int64_t seconds = authority::wall_clock().time_since_epoch().count();
+  return std::max(known + 1, static_cast<std::uint64_t>(std::max(seconds, std::int64_t{0})));
+}
+
+}  // namespace
+
+model::ApiResult<void> ClusterService::check_promotion(const ClusterBackup& backup) {
+  if (!membership_) {
+    if (auto whole = check_whole(); !whole) return whole;
+    return refuse(ApiErrorCode::kNotFound, "this host is in no cluster",
+                  "On a machine that takes the first host's place use paravane cluster restore.");
+  }
+  if (authority_ || membership_->has_authority()) {
+    return refuse(ApiErrorCode::kExists, "this host has the authority already",
+                  "Where its files are damaged use paravane cluster restore.");
+  }
+  const auto known = read_file(paths_.authority());
+  if (!known) return not_kept(known.error());
+  if (backup.membership.self.cluster != membership_->self.cluster ||
+      backup.authority.certificate != *known) {
+    return refuse(ApiErrorCode::kInvalidRequest,
+                  fmt::format("the backup is of cluster {}, and this host is in {}",
+                              backup.membership.self.cluster, membership_->self.cluster),
+                  "Use a backup of this cluster.");
+  }
+  if (auto good = check_address(); !good) return good;
+  if (auto right = check_own_clock(certificate_->valid(), backup.made, authority::wall_clock());
+      !right) {
+    return right;
+  }
+  return check_others({.host = membership_->authority, .door = membership_->door});
+}
+
+// All at once: hosts that are off cost the time of one.
+model::ApiResult<void> ClusterService::check_others(const HostDoor& last) {
+  std::vector<HostDoor> doors = doors_of_others();
+  if (std::ranges::find(doors, last) == doors.end()) doors.insert(doors.begin(), last);
+  const auto answers =
+      ask_doors(doors, [this](const HostDoor& at) { return ask_for_authority(at); });
+  for (std::size_t i = 0; i < doors.size(); ++i) {
+    const bool has_answered = answers[i] || answers[i].error().code == Errc::kBadState;
+    if (doors[i] != last || !has_answered) continue;
+    return refuse(ApiErrorCode::kDenied,
+                  fmt::format("host {} has the authority, and answers at {}", last.host, last.door),
+                  "Promote another host once it is gone for good: stop its daemon first.");
+  }
+  if (hear_answers(answers)) {
+    return refuse(ApiErrorCode::kDenied,
+                  fmt::format("host {} was promoted already, and this host follows it now",
+                              succession_ ? succession_->keeper.host : std::string()),
+                  "See paravane cluster status.");
+  }
+  return check_answers(last.host, doors, answers, authority::wall_clock());
+}
+
+// Its members are those of the inventory that this host has followed, where that is as new as the
+// backup: their keys are of now. The host that had the authority is none of them.
+AuthorityBook ClusterService::book_of_promoted(const ClusterBackup& backup,
+                                               const Membership& membership) const {
+  AuthorityBook book = backup.book;
+  book.tokens = {};
+  const std::shared_ptr<const inventory::View> seen = view();
+  const bool is_newer =
+      seen && !seen->members.empty() && seen->generation.number >= backup.book.generation.number;
+  if (is_newer) {
+    book.members = {};
+    for (const auto& [host, record] : seen->members) {
+      book.members.adopt(host,
+                         {.joined = record.joined,
+                          .present = record.keys.empty() ? std::string() : record.keys.front(),
+                          .next = record.keys.size() > 1 ? record.keys.back() : std::string()});
+    }
+    book.generation = seen->generation;
+  }
+  book.members.remove(membership_->authority);
+  // It is about to get another key.
+  if (!book.members.is_member(membership.self.host, certificate_->key())) {
+    book.members.admit(membership.self.host, certificate_->key());
+  }
+  book.members.note_use(membership.self.host, certificate_->key());
+  return book;
+}
+
+// The membership last: with it this host has the authority.
+model::ApiResult<void> ClusterService::write_promotion(const ClusterBackup& backup,
+                                                       const Membership& membership,
+                                                       AuthorityBook book,
+                                                       const std::string& succession) {
+  Status kept;
+  // What this host knows may be older: then it goes on with the configuration of the backup.
+  if (kept_->seen().number < backup.book.generation.number) {
+    kept = write_file(paths_.inventory(), print_inventory(backup.inventory));
+  }
+  if (kept) kept = write_backup_files(backup, membership, std::move(book));
+  if (kept && membership.runs_etcd) kept = write_own_certificate(paths_);
+  if (!kept) return not_kept(kept.error());
+  if (membership.runs_etcd) {
+    remove_etcd_data(paths_);
+    inventory::EtcdAccess access = etcd_access(paths_, membership);
+    access.user.clear();
+    inventory::EtcdClient anybody(access, open_);
+    const auto answers = start_etcd(anybody, privsep::EtcdReach::kOwnHost);
+    if (!answers) return etcd_failed(answers.error());
+  }
+  kept = write_file(paths_.succession(), succession);
+  if (kept) kept = save_membership(paths_, membership);
+  if (!kept) return not_kept(kept.error());
+  return {};
+}
+
+// All of it, or nothing.
+model::ApiResult<void> ClusterService::take_authority(const ClusterBackup& backup,
+                                                      const Membership& membership,
+                                                      AuthorityBook book,
+                                                      const std::string& succession) {
+  if (problem_.empty()) tell_kept(kept_->step(member_->records(), kNever));
+  if (Status kept = keep_before_promotion(paths_); !kept) return not_kept(kept.error());
+  auto taken = write_promotion(backup, membership, std::move(book), succession);
+  if (!taken && membership.runs_etcd) {
+    reach_ = privsep::EtcdReach::kOff;
+    run_etcd_(reach_);
+  }
+  if (!taken) {  // it may stand there though it could not be kept
+    const auto there = load_membership(paths_);
+    if (there && *there && (*there)->has_authority()) {
+      tell_kept(save_membership(paths_, *membership_));
+    }
+  }
+  settle_promotion(paths_);
+  return taken;
+}
+
+model::ApiResult<model::ClusterStatus> ClusterService::do_promote(
+    const model::BackupRequest& asked) {
+  auto backup = open_backup(asked);
+  if (!backup) return std::unexpected(backup.error());
+  if (auto may = check_promotion(*backup); !may) return std::unexpected(may.error());
+  auto root_password = authority::make_secret(kEtcdPasswordBytes);
+  if (!root_password) return refuse(ApiErrorCode::kInternal, "no random numbers");
+  const std::string before = membership_->authority;
+  Membership membership = *membership_;
+  membership.authority = membership.self.host;
+  membership.door = Endpoint::of(config_.cluster.address, config_.cluster.door_port)->print();
+  membership.runs_etcd = backup->membership.runs_etcd;
+  if (membership.runs_etcd) membership.etcd = {own_etcd_url()};
+  AuthorityBook book = book_of_promoted(*backup, membership);
+  if (membership.runs_etcd) book.root = {.password = std::move(*root_password)};
+  const std::uint64_t known =
+      std::max(succession_ ? succession_->term : 0, succession_of(*backup).term);
+  authority::Succession succession{.keeper = membership.self,
+                                   .term = term_after(known),
+                                   .door = membership.door,
+                                   .etcd = membership.etcd,
+                                   .before = membership_->door};
+  const auto text = authority::print_succession(succession, backup->authority.key);
+  if (!text) return refuse(ApiErrorCode::kInternal, text.error().message);
+  if (auto taken = take_authority(*backup, membership, std::move(book), *text); !taken) {
+    return std::unexpected(taken.error());
+  }
+  step_out();
+  succession_ = std::move(succession);
+  if (Status in = enter(std::move(membership)); !in) {
+    note_damage(in.error().message);
+    return not_kept(in.error());
+  }
+  asked_others_ = true;  // a moment ago
+  next_asking_ = now() + std::chrono::minutes(1);
+  if (listeners_.identity) listeners_.identity();
+  log::warn(
+      "cluster: this host was promoted: it has the authority in the place of host {}, which "
+      "is out of the cluster",
+      before);
+  await_inventory();
+  return cluster_status();
+}
+
+}  // namespace paravane::cluster

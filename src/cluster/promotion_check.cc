@@ -1,0 +1,99 @@
+#include "cluster/promotion_check.h"
+
+#include <fmt/chrono.h>
+#include <fmt/core.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <chrono>
+#include <set>
+
+namespace paravane::cluster {
+
+using authority::DoorAnswer;
+using authority::Seconds;
+using model::ApiErrorCode;
+using model::refuse;
+
+namespace {
+
+constexpr std::chrono::hours kMadeAhead{1};
+constexpr std::chrono::minutes kClocksApart{5};
+constexpr std::size_t kMostNames = 8;
+constexpr const char* kSetClock =
+    "Set the clock of this host, for example with timedatectl set-ntp true, and ask again.";
+
+// As people read it; fmt takes no other years.
+std::string print_time(Seconds time) {
+  const Seconds last{std::chrono::seconds(authority::kMaxDoorClock)};
+  return fmt::format("{:%F %T} UTC", std::clamp(time, Seconds{}, last));
+}
+
+std::string print_names(const std::set<std::string>& names) {
+  const std::vector<std::string> first(
+      names.begin(),
+      std::next(names.begin(), static_cast<std::ptrdiff_t>(std::min(names.size(), kMostNames))));
+  const std::string rest =
+      names.size() > first.size() ? fmt::format(" and {} more", names.size() - first.size()) : "";
+  return fmt::format("{}{}", fmt::join(first, ", "), rest);
+}
+
+model::ApiResult<void> check_unseen(const std::string& authority, const std::set<std::string>& by) {
+  if (by.empty()) return {};
+  return refuse(
+      ApiErrorCode::kDenied,
+      fmt::format("host {} has the authority and runs: it is seen by {}, which this host reaches",
+                  authority, print_names(by)),
+      fmt::format("Stop the daemon of host {}, or mend this host's connection to it. One that has "
+                  "just ended is seen for up to 15 seconds more.",
+                  authority));
+}
+
+}  // namespace
+
+model::ApiResult<void> check_own_clock(const authority::Validity& certificate, Seconds made,
+                                       Seconds now) {
+  if (!certificate.covers(now)) {
+    return refuse(
+        ApiErrorCode::kDenied,
+        fmt::format("this host's clock says {}, and its certificate is in force from {} "
+                    "until {}",
+                    print_time(now), print_time(certificate.from), print_time(certificate.until)),
+        std::string(kSetClock) +
+            " If it is right, promote another host, or use paravane cluster restore.");
+  }
+  if (made <= now + kMadeAhead) return {};
+  return refuse(ApiErrorCode::kDenied,
+                fmt::format("this host's clock says {}, and the backup was made later, at {}",
+                            print_time(now), print_time(made)),
+                kSetClock);
+}
+
+model::ApiResult<void> check_answers(const std::string& authority,
+                                     const std::vector<HostDoor>& doors,
+                                     const std::vector<Result<DoorAnswer>>& answers, Seconds now) {
+  std::set<std::string> seen_by;
+  std::set<std::string> apart;
+  Seconds theirs{};  // of the first of those
+  std::size_t clocks = 0;
+  for (std::size_t i = 0; i < doors.size(); ++i) {
+    if (!answers[i]) continue;
+    if (answers[i]->sees == authority) seen_by.insert(doors[i].host);
+    if (!answers[i]->clock_s) continue;
+    ++clocks;
+    const Seconds clock{std::chrono::seconds(*answers[i]->clock_s)};
+    if (std::chrono::abs(clock - now) <= kClocksApart) continue;
+    if (apart.empty()) theirs = clock;
+    apart.insert(doors[i].host);
+  }
+  if (auto unseen = check_unseen(authority, seen_by); !unseen) return unseen;
+  if (2 * apart.size() <= clocks) return {};
+  return refuse(
+      ApiErrorCode::kDenied,
+      fmt::format("this host's clock says {}, and those of {} of the {} hosts that "
+                  "answer differ by more than five minutes ({}): one says {}",
+                  print_time(now), apart.size(), clocks, print_names(apart), print_time(theirs)),
+      kSetClock);
+}
+
+}  // namespace paravane::cluster
