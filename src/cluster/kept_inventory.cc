@@ -146,7 +146,7 @@ Status KeptInventory::step(const Records& records, Instant now) {
 }
 
 Status KeptInventory::write(const Records& records, Instant now) {
-  written_ = now;
+  if (now != kNever) written_ = now;
   InventoryFile file{.revision = revision_, .addresses = addresses_};
   std::size_t bytes = 0;
   for (KeyValue& pair : records.entries()) {
