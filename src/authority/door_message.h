@@ -15,7 +15,7 @@
 namespace paravane::authority {
 
 inline constexpr std::size_t kMaxDoorLine = std::size_t{32} * 1024;
-inline constexpr std::uint64_t kMaxDoorClock = 253'402'300'799;  // the year 9999 ends
+inline constexpr std::uint64_t kMaxDoorClock = 9'000'000'000;  // 2255, which clocks count to
 
 struct DoorRequest {
   enum class Kind : std::uint8_t {

@@ -23,7 +23,7 @@ constexpr std::size_t kMostNames = 8;
 constexpr const char* kSetClock =
     "Set the clock of this host, for example with timedatectl set-ntp true, and ask again.";
 
-// As people read it; fmt takes no other years.
+// As people read it; fmt counts no further.
 std::string print_time(Seconds time) {
   const Seconds last{std::chrono::seconds(authority::kMaxDoorClock)};
   return fmt::format("{:%F %T} UTC", std::clamp(time, Seconds{}, last));
