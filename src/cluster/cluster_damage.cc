@@ -25,7 +25,7 @@ constexpr const char* kRemedy =
 void ClusterService::look_at_files() {
   next_look_at_files_ = now() + kFilesAgain;
   if (membership_) return look_at_authority();
-  settle_promotion(paths_);
+  tell_kept(settle_promotion(paths_));
   auto found = load_member_files(paths_);
   if (!found) return note_damage(found.error().message);
   if (*found) {

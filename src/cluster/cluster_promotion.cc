@@ -153,7 +153,7 @@ model::ApiResult<void> ClusterService::take_authority(const ClusterBackup& backu
       tell_kept(save_membership(paths_, *membership_));
     }
   }
-  settle_promotion(paths_);
+  tell_kept(settle_promotion(paths_));
   return taken;
 }
 

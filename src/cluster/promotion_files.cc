@@ -1,5 +1,7 @@
 #include "cluster/promotion_files.h"
 
+#include <fmt/core.h>
+
 #include <filesystem>
 #include <system_error>
 #include <vector>
@@ -21,24 +23,31 @@ std::filesystem::path before(const std::filesystem::path& file) {
   return file.string() + ".before";
 }
 
+// Instead of before(): there was none.
+std::filesystem::path absent(const std::filesystem::path& file) {
+  return file.string() + ".absent";
+}
+
 void drop_kept(const settings::ClusterPaths& paths) {
   std::error_code ignored;
   std::filesystem::remove(before(paths.identity()), ignored);
-  for (const auto& file : replaced_files(paths)) std::filesystem::remove(before(file), ignored);
+  for (const auto& file : replaced_files(paths)) {
+    std::filesystem::remove(before(file), ignored);
+    std::filesystem::remove(absent(file), ignored);
+  }
 }
 
 // Renames alone, which a full disk has room for.
-bool take_back(const std::filesystem::path& file) {
+Status take_back(const std::filesystem::path& file) {
   std::error_code error;
-  if (!std::filesystem::exists(before(file), error)) return true;
-  if (std::filesystem::file_size(before(file), error) == 0) {  // there was none
+  if (std::filesystem::exists(absent(file), error)) {
     std::filesystem::remove(file, error);
-    if (!error) std::filesystem::remove(before(file), error);
-  } else if (!error) {
+    if (!error) std::filesystem::remove(absent(file), error);
+  } else if (std::filesystem::exists(before(file), error)) {
     std::filesystem::rename(before(file), file, error);
   }
-  if (error) log::warn("cluster: {} is not what it was: {}", file.string(), error.message());
-  return !error;
+  if (!error) return {};
+  return fail(Errc::kIo, fmt::format("{} is not what it was: {}", file.string(), error.message()));
 }
 
 }  // namespace
@@ -47,13 +56,12 @@ Status keep_before_promotion(const settings::ClusterPaths& paths) {
   drop_kept(paths);
   for (const auto& file : replaced_files(paths)) {
     std::error_code unknown;
-    std::string text;
-    if (std::filesystem::exists(file, unknown)) {
-      auto read = read_file(file);
-      if (!read) return std::unexpected(read.error());
-      text = std::move(*read);
-    }
-    if (Status kept = write_file(before(file), text); !kept) {
+    const bool is_there = std::filesystem::exists(file, unknown);
+    const auto text = is_there ? read_file(file) : std::string();
+    Status kept;
+    if (!text) kept = std::unexpected(text.error());
+    if (kept) kept = write_file(is_there ? before(file) : absent(file), *text);
+    if (!kept) {
       drop_kept(paths);
       return kept;
     }
@@ -61,20 +69,21 @@ Status keep_before_promotion(const settings::ClusterPaths& paths) {
   return {};
 }
 
-void settle_promotion(const settings::ClusterPaths& paths) {
+Status settle_promotion(const settings::ClusterPaths& paths) {
   std::error_code unknown;
-  if (!std::filesystem::exists(before(paths.identity()), unknown)) return;
+  if (!std::filesystem::exists(before(paths.identity()), unknown)) return {};
   const auto membership = load_membership(paths);
-  if (!membership || !*membership) return;
+  if (!membership || !*membership) return {};
   if (!(*membership)->has_authority()) {
     remove_etcd_data(paths);
     for (const auto& file : replaced_files(paths)) {
-      if (!take_back(file)) return;  // at the next start
+      if (Status back = take_back(file); !back) return back;
     }
     log::warn(
         "cluster: a promotion of this host did not come to its end: it is the member that it was");
   }
   drop_kept(paths);
+  return {};
 }
 
 }  // namespace paravane::cluster

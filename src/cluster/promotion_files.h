@@ -16,7 +16,7 @@ namespace paravane::cluster {
 Status keep_before_promotion(const settings::ClusterPaths& paths);
 
 // Takes what was kept back, or away where this host has the authority now. Does nothing where
-// nothing was kept, nor with a membership that cannot be read.
-void settle_promotion(const settings::ClusterPaths& paths);
+// nothing was kept, nor with a membership that cannot be read. Errors: kIo; to be called again.
+Status settle_promotion(const settings::ClusterPaths& paths);
 
 }  // namespace paravane::cluster
