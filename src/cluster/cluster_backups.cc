@@ -49,7 +49,7 @@ model::ApiResult<model::SealedBackup> ClusterService::do_backup(const std::strin
   if (const Status good = authority::check_passphrase(passphrase); !good) {
     return refuse(ApiErrorCode::kInvalidRequest, good.error().message, "Choose a longer one.");
   }
-  if (problem_.empty()) tell_kept(kept_->step(member_->records(), kNever));
+  if (problem_.empty()) tell_kept(kept_->flush(member_->records(), now()));
   auto inventory = kept_->read();
   if (!inventory) {
     return refuse(ApiErrorCode::kClusterAway,

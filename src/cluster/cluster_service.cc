@@ -84,7 +84,7 @@ void ClusterService::run() {
     if (!mailbox_.waiting()) wait(next);
   }
   mailbox_.deliver();  // whoever waits for an answer
-  if (member_ && problem_.empty()) tell_kept(kept_->step(member_->records(), kNever));
+  if (member_ && problem_.empty()) tell_kept(kept_->flush(member_->records(), now()));
   door_.reset();
   member_.reset();
 }

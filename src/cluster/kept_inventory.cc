@@ -134,19 +134,23 @@ Status KeptInventory::keep(const Records& records, const View& view, Instant now
 }
 
 Status KeptInventory::step(const Records& records, Instant now) {
-  if (due_ == kNever || now < due_) return {};
+  return now < due_ ? Status() : flush(records, now);
+}
+
+Status KeptInventory::flush(const Records& records, Instant now) {
+  if (due_ == kNever) return {};
   due_ = kNever;
   // Of news that was not followed yet: it may be older.
   if (records.generation().number != seen_.number || records.generation().mark() != seen_.mark) {
     return {};
   }
   Status written = write(records, now);
-  if (!written && now != kNever) due_ = now + kEvery;  // a disk that is full
+  if (!written) due_ = now + kEvery;  // a disk that is full
   return written;
 }
 
 Status KeptInventory::write(const Records& records, Instant now) {
-  if (now != kNever) written_ = now;
+  written_ = now;
   InventoryFile file{.revision = revision_, .addresses = addresses_};
   std::size_t bytes = 0;
   for (KeyValue& pair : records.entries()) {

@@ -59,6 +59,8 @@ class KeptInventory {
   Status keep(const inventory::Records& records, const inventory::View& view, Instant now);
   // What is due. Errors: kIo.
   Status step(const inventory::Records& records, Instant now);
+  // The same before its time: the file is about to be read, or the daemon ends. Errors: kIo.
+  Status flush(const inventory::Records& records, Instant now);
   Instant next_step() const { return due_; }
 
  private:

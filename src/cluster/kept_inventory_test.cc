@@ -117,16 +117,16 @@ TEST_F(KeptInventoryTest, AnotherGenerationIsKeptAtOnceAndTheRestInAWhile) {
   EXPECT_EQ(KeptInventory(file_).load().value()->generation.number, 4U);
 }
 
-// As before a backup: whatever is due, at no time that could be counted from.
-TEST_F(KeptInventoryTest, WhatIsDueIsKeptBeforeItsTime) {
+// A backup flushes, and what comes later is counted from then.
+TEST_F(KeptInventoryTest, AFlushKeepsWhatIsDueBeforeItsTime) {
   ASSERT_TRUE(keep(start_));
   put(inventory::host_prefix("h3") + "info", R"({"address":"192.0.2.3","port":1,"version":"1"})");
   ASSERT_TRUE(keep(start_ + std::chrono::seconds(1)));
-  ASSERT_TRUE(kept_.step(records_, kNever));
+  ASSERT_TRUE(kept_.flush(records_, start_ + std::chrono::seconds(2)));
   EXPECT_TRUE(KeptInventory(file_).load().value()->hosts.contains("h3"));
   put(inventory::host_prefix("h4") + "info", R"({"address":"192.0.2.4","port":1,"version":"1"})");
-  ASSERT_TRUE(keep(start_ + std::chrono::seconds(2)));
-  EXPECT_EQ(kept_.next_step(), start_ + KeptInventory::kEvery);
+  ASSERT_TRUE(keep(start_ + std::chrono::seconds(3)));
+  EXPECT_EQ(kept_.next_step(), start_ + std::chrono::seconds(2) + KeptInventory::kEvery);
   EXPECT_FALSE(KeptInventory(file_).load().value()->hosts.contains("h4"));
 }
 
