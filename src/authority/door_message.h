@@ -40,21 +40,21 @@ Result<DoorRequest> parse_request(std::string_view line);
 inline constexpr std::string_view kTryAgain = "; try again";
 
 struct DoorAnswer {
-  std::string problem;  // not empty: refused, the rest is not there
-  std::string host;
-  std::string certificate;
-  std::string authority;
+  std::string problem{};  // not empty: refused, the rest is not there
+  std::string host{};
+  std::string certificate{};
+  std::string authority{};
   // Of a join and of a login alone.
-  std::vector<std::string> etcd;
-  std::string etcd_authority;  // PEM; empty: ours
-  std::string etcd_user;
-  std::string etcd_password;
+  std::vector<std::string> etcd{};
+  std::string etcd_authority{};  // PEM; empty: ours
+  std::string etcd_user{};
+  std::string etcd_password{};
   // Of kAuthority alone; empty: of the host that made the cluster.
   std::string succession{};
-  // The authority's host, while the one that answers sees that it runs; empty: it does not, or its
-  // release does not say.
+  // The authority's host, if the answering host sees it run; empty: it does not, or its release
+  // does not say.
   std::string sees{};
-  // Of the host that answers, in seconds since 1970; nullopt: its release does not say.
+  // The answering host's clock, in seconds since 1970; nullopt: its release does not say.
   std::optional<std::uint64_t> clock_s{};
 };
 std::string print_answer(const DoorAnswer& answer);
