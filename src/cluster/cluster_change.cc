@@ -206,8 +206,7 @@ model::ApiResult<void> ClusterService::found(const model::ClusterInit& init,
 
 // Of this host's own: whether it has users, once it answers.
 Result<bool> ClusterService::start_etcd(inventory::EtcdClient& anybody, privsep::EtcdReach reach) {
-  reach_ = reach;
-  run_etcd_(reach);
+  run_own_etcd(reach);
   Result<bool> closed = anybody.auth_enabled();
   const auto late = now() + kEtcdStarts;
   while (!closed && !stopping_ && now() < late) {

@@ -1,6 +1,6 @@
-// ClusterService: a host's door, from both sides: what this host asks at the authority's, and what
-// others ask here. A member without the authority says which host has it, and hears that another
-// has it now; nothing else.
+// ClusterService: a host's door, from both sides: what this host asks at the authority's door, and
+// what other hosts ask here. A member's door tells them which host has the authority, and takes the
+// proof of a promotion; it does nothing else.
 
 #include <chrono>
 #include <optional>

@@ -1,5 +1,5 @@
-// ClusterService: a member is promoted: with a backup it takes the authority over, whose host is
-// gone. Until it has an etcd that answers, and all files, it is the member that it was.
+// ClusterService: promotes a member: with a backup it takes over the authority from a host that is
+// gone. It stays an ordinary member until its etcd answers and all files are written.
 
 #include <fmt/core.h>
 
@@ -66,10 +66,11 @@ model::ApiResult<void> ClusterService::check_others(const HostDoor& last) {
       ask_doors(doors, [this](const HostDoor& at) { return ask_for_authority(at); });
   for (std::size_t i = 0; i < doors.size(); ++i) {
     const bool has_answered = answers[i] || answers[i].error().code == Errc::kBadState;
-    if (doors[i] != last || !has_answered) continue;
-    return refuse(ApiErrorCode::kDenied,
-                  fmt::format("host {} has the authority, and answers at {}", last.host, last.door),
-                  "Promote another host once it is gone for good: stop its daemon first.");
+    if (doors[i].host != last.host || !has_answered) continue;
+    return refuse(
+        ApiErrorCode::kDenied,
+        fmt::format("host {} has the authority, and answers at {}", last.host, doors[i].door),
+        "Promote another host once it is gone for good: stop its daemon first.");
   }
   if (hear_answers(answers)) {
     return refuse(ApiErrorCode::kDenied,
@@ -80,8 +81,8 @@ model::ApiResult<void> ClusterService::check_others(const HostDoor& last) {
   return check_answers(last.host, doors, answers, authority::wall_clock());
 }
 
-// Its members are those of the inventory that this host has followed, where that is as new as the
-// backup: their keys are of now. The host that had the authority is none of them.
+// The members come from the inventory that this host followed last, if that is at least as new as
+// the backup, because it has their current keys. The former authority's host is left out.
 AuthorityBook ClusterService::book_of_promoted(const ClusterBackup& backup,
                                                const Membership& membership) const {
   AuthorityBook book = backup.book;
@@ -140,13 +141,10 @@ model::ApiResult<void> ClusterService::take_authority(const ClusterBackup& backu
                                                       const Membership& membership,
                                                       AuthorityBook book,
                                                       const std::string& succession) {
-  if (problem_.empty()) tell_kept(kept_->step(member_->records(), kNever));
+  if (problem_.empty()) tell_kept(kept_->flush(member_->records(), now()));
   if (Status kept = keep_before_promotion(paths_); !kept) return not_kept(kept.error());
   auto taken = write_promotion(backup, membership, std::move(book), succession);
-  if (!taken && membership.runs_etcd) {
-    reach_ = privsep::EtcdReach::kOff;
-    run_etcd_(reach_);
-  }
+  if (!taken && membership.runs_etcd) run_own_etcd(privsep::EtcdReach::kOff);
   if (!taken) {  // it may stand there though it could not be kept
     const auto there = load_membership(paths_);
     if (there && *there && (*there)->has_authority()) {

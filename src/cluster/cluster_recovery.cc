@@ -32,6 +32,10 @@ constexpr Duration kLoginLongest = std::chrono::minutes(5);
 
 void ClusterService::reach_etcd(EtcdReach reach) {
   if (membership_ && !membership_->runs_etcd) return;
+  run_own_etcd(reach);
+}
+
+void ClusterService::run_own_etcd(EtcdReach reach) {
   reach_ = reach;
   run_etcd_(reach);
 }

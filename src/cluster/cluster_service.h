@@ -223,6 +223,7 @@ class ClusterService final : public model::ClusterManagement {
   void publish();
   void share();  // what may have changed
   void reach_etcd(privsep::EtcdReach reach);
+  void run_own_etcd(privsep::EtcdReach reach);  // also before its membership says so
   void trust_new_certificate();
   // True: etcd says what the authority's book does, or this host has none.
   bool compare_with_book();

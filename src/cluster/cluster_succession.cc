@@ -92,7 +92,7 @@ void ClusterService::note_succeeded() {
                           succession_->keeper.host));
 }
 
-// Other hosts that are known, where they listen.
+// The doors of all other hosts that this one knows.
 std::vector<HostDoor> ClusterService::doors_of_others() const {
   std::vector<HostDoor> doors;
   if (!kept_) return doors;
@@ -140,7 +140,7 @@ bool ClusterService::take_succession(Succession succession, const std::string& t
   tell_kept(noted);
   succession_ = std::move(succession);
   log::warn("cluster: host {} was promoted and has the authority", succession_->keeper.host);
-  if (problem_.empty()) tell_kept(kept_->step(member_->records(), kNever));
+  if (problem_.empty()) tell_kept(kept_->flush(member_->records(), now()));
   Membership membership = *membership_;
   step_out();
   if (is_succeeded(membership)) {
@@ -246,8 +246,7 @@ Instant ClusterService::tell_predecessor() {
   return next_telling_;  // again and again: what answered may not have been that host
 }
 
-// The authority's host, while it runs as this one sees it: in an etcd that it does not run it is
-// there for as long as its lease.
+// The authority's host, if this one sees it run. An operator's etcd shows it until its lease ends.
 std::string ClusterService::seen_authority() const {
   if (!member_ || membership_->has_authority() || !member_->state().connected) return {};
   if (membership_->own_etcd_authority) return membership_->authority;
@@ -258,8 +257,8 @@ std::string ClusterService::seen_authority() const {
   return is_there ? membership_->authority : std::string();
 }
 
-// At this host's door, on its thread: the cluster's may be asking other hosts the same, and two
-// that wait for each other hear nothing. nullopt: this host is in no cluster.
+// Runs on the door's thread: the cluster's thread may be asking other hosts the same, and two hosts
+// that waited for each other would both time out. nullopt: this host is in no cluster.
 std::optional<authority::DoorAnswer> ClusterService::answer_of_authority() const {
   authority::DoorAnswer answer;
   const std::int64_t seconds = authority::wall_clock().time_since_epoch().count();

@@ -1,9 +1,9 @@
-// What is looked at before a host is promoted, since nothing takes a promotion back: whether its
-// clock can be right, for its term is the time; and what the other hosts answer: whether one of
-// them sees the host that has the authority, and what their clocks say.
+// The checks before a promotion, which cannot be undone once it is complete: that this host's clock
+// can be right, because the promotion's term is the time; and that, by the answers of the other
+// hosts, none of them sees the authority's host run and most of their clocks agree with this one.
 //
-// A host of 0.1.0 has no door, and says nothing of this. A host that lies can hold a promotion up,
-// not bring one about.
+// A host of 0.1.0 has no door and gives no answer. A host that lies can delay a promotion, but
+// cannot cause one.
 //
 // Stateless, any thread. Errors: kDenied.
 

@@ -1,7 +1,8 @@
-// The files that a promotion replaces, as they were before, until it is done: so that one which
-// fails, or is killed in the middle, leaves this host the member that it was.
+// Copies of the files that a promotion replaces. They are kept until it is complete, so that a
+// promotion that fails or is killed half way leaves this host the member that it was.
 //
-// The membership says which of both counts, and is replaced last: settle_promotion() looks at it.
+// The membership is replaced last and decides which set of files counts: settle_promotion() reads
+// it.
 //
 // Any thread.
 
@@ -15,8 +16,8 @@ namespace paravane::cluster {
 // Errors: kIo (nothing is kept then).
 Status keep_before_promotion(const settings::ClusterPaths& paths);
 
-// Takes what was kept back, or away where this host has the authority now. Does nothing where
-// nothing was kept, nor with a membership that cannot be read. Errors: kIo; to be called again.
+// Puts the copies back, or deletes them if this host has the authority now. Does nothing if there
+// are no copies or the membership cannot be read. Errors: kIo; call it again then.
 Status settle_promotion(const settings::ClusterPaths& paths);
 
 }  // namespace paravane::cluster
