@@ -103,7 +103,7 @@ void ChannelMaker::run() {
     dial_who_is_due(now());
     Instant next = timers_.next_deadline();
     for (const auto& [name, host] : hosts_) {
-      if (dials(name) && !host.connected && !host.dialing) next = std::min(next, host.next_try);
+      if (is_wanted(name, host)) next = std::min(next, host.next_try);
     }
     if (mailbox_->waiting()) continue;
     std::optional<Duration> wait;
@@ -137,7 +137,11 @@ void ChannelMaker::set_hosts(std::map<std::string, ChannelPeer> peers) {
       if (name == config_.host) continue;
       Host& host = hosts_[name];
       const bool moved = host.peer.endpoint != peer.endpoint;
+      const bool says_so = host.peer.closed != peer.closed;
       host.peer = peer;
+      if (says_so && !host.connected && events_.changed) {
+        events_.changed(name, peer.closed.empty() ? "not connected yet" : peer.closed);
+      }
       if (!moved) continue;
       host.pause = {};
       host.next_try = {};
@@ -182,10 +186,15 @@ void ChannelMaker::on_problem(const std::string& name, const std::string& proble
   comings_and_goings_.warn(now(), "host {}: no channel: {}", name, problem);
 }
 
+// A channel that this host makes, and has not.
+bool ChannelMaker::is_wanted(const std::string& name, const Host& host) const {
+  return dials(name) && !host.connected && !host.dialing && host.peer.closed.empty();
+}
+
 void ChannelMaker::dial_who_is_due(Instant time) {
   if (!tls_) return;
   for (auto& [name, host] : hosts_) {
-    if (dials(name) && !host.connected && !host.dialing && host.next_try <= time) dial(name, host);
+    if (is_wanted(name, host) && host.next_try <= time) dial(name, host);
   }
 }
 

@@ -53,7 +53,11 @@ struct ChannelMakerConfig {
 
 // Another host of the cluster.
 struct ChannelPeer {
-  std::string endpoint;  // "192.0.2.1:28250"
+  std::string endpoint;  // "192.0.2.1:28250"; empty while it is closed
+  // Why the host says that it has no channels, and is not dialed; empty: it is open. What it
+  // says arrives later than what it does: a channel that is there stays, and one that it makes
+  // is taken.
+  std::string closed{};
   // Why who shows a certificate of that name with this key (Certificate::key) is not that
   // host; empty: it is. On the maker's thread. Must be there.
   std::function<std::string(const std::string& key)> refuse;
@@ -114,6 +118,7 @@ class ChannelMaker {
   ChannelMaker(ChannelMakerConfig config, Events events, std::shared_ptr<EventLoop> loop);
   void run();
   bool dials(const std::string& host) const { return config_.host < host; }
+  bool is_wanted(const std::string& name, const Host& host) const;
   void dial_who_is_due(Instant now);
   void dial(const std::string& name, Host& host);
   void on_dialed(const std::string& name, Result<UniqueFd> socket);

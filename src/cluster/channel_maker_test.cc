@@ -148,6 +148,11 @@ class Member {
     target_ = target;
     maker_->set_hosts({{host, peer_at("there")}});
   }
+  void hears_that_it_is_closed(const std::string& host, const std::string& why) {
+    ChannelPeer peer = peer_at("");
+    peer.closed = why;
+    maker_->set_hosts({{host, peer}});
+  }
   const sockaddr_in& address() const { return address_; }
   ChannelMaker& maker() { return *maker_; }
   std::size_t made() {
@@ -297,6 +302,34 @@ TEST_F(ChannelMakerTest, OfTwoHostsTheSecondDoesNotDial) {
   a.knows("b", b.address());
   ASSERT_TRUE(wait_until([&] { return a.made() == 1 && b.made() == 1; }));
   EXPECT_EQ(b.dialed(), 0);
+}
+
+// A host that was started again has its channels before the others read that it is open again.
+TEST_F(ChannelMakerTest, ARecordThatComesLateEndsNoChannelAndHidesNone) {
+  Member a(named("a"), credentials(authority_, "a"));
+  Member b(named("b"), credentials(authority_, "b"));
+  meet(a, b);
+  ASSERT_TRUE(wait_until([&] { return a.made() == 1 && b.made() == 1; }));
+  b.hears_that_it_is_closed("a", "vmk0 is being opened");
+  b.knows("a", {});
+  const MadeChannel lost = b.take();
+  b.maker().on_lost("a", lost.number, "the end");
+  EXPECT_TRUE(wait_until([&] { return b.problem_of("a") == "the end"; })) << b.problem_of("a");
+}
+
+TEST_F(ChannelMakerTest, AHostThatIsClosedIsNotDialedAndItsChannelIsTaken) {
+  Member a(named("a"), credentials(authority_, "a"));
+  Member b(named("b"), credentials(authority_, "b"));
+  a.hears_that_it_is_closed("b", "vmk0 is being opened");
+  b.hears_that_it_is_closed("a", "vmk0 is being opened");
+  ASSERT_TRUE(wait_until([&] {
+    return a.problem_of("b") == "vmk0 is being opened" &&
+           b.problem_of("a") == "vmk0 is being opened";
+  }));
+  EXPECT_EQ(a.dialed(), 0);
+  a.knows("b", b.address());
+  ASSERT_TRUE(wait_until([&] { return a.made() == 1 && b.made() == 1; }));
+  EXPECT_EQ(b.problem_of("a"), "");
 }
 
 TEST_F(ChannelMakerTest, EncryptionAtOneEndAloneIsNoticedByBoth) {

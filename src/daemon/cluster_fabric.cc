@@ -44,7 +44,8 @@ void ClusterFabric::set_site(const host::ChannelSite& site) {
   ++attempt_;
   close_channels(site.closed.empty() ? "the channel moves to " + site.vmknic : site.closed);
   site_ = site;
-  settle({.closed = site.closed.empty() ? "it is not there yet" : site.closed});
+  settle({.closed = site.closed.empty() ? "the channel of " + site.vmknic + " is being opened"
+                                        : site.closed});
   if (view_) on_view(view_);
 }
 
@@ -161,13 +162,14 @@ void ClusterFabric::tell_maker() {
   std::map<std::string, cluster::ChannelPeer> peers;
   for (const auto& [name, host] : view_->hosts) {
     if (name == self_ || !host.info) continue;
-    if (const std::string why = why_closed(host); !why.empty()) {
-      on_changed(name, why);
+    if (!maker_) {
+      on_changed(name, why_closed(host));
       continue;
     }
     const auto endpoint = Endpoint::of(host.info->address, host.info->port);
-    if (!endpoint) continue;
-    peers[name] = {.endpoint = endpoint->print(),
+    if (!endpoint && host.info->closed.empty()) continue;
+    peers[name] = {.endpoint = host.info->closed.empty() ? endpoint->print() : std::string(),
+                   .closed = why_closed(host),
                    .refuse = [view = view_, peer = name](const std::string& key) {
                      return inventory::why_no_member(view->members, peer, key);
                    }};
@@ -228,10 +230,6 @@ void ClusterFabric::on_channel_lost(const transport_tcp::LostChannel& lost) {
       std::ranges::find_if(ids_, [&](const auto& entry) { return entry.second == lost.host; });
   if (found == ids_.end()) return;
   if (maker_) maker_->on_lost(found->first, lost.number, lost.reason);
-  // The maker forgets hosts that are closed, and the worker has taken the end for the reason.
-  if (const std::string why = explain(found->first, lost.reason); why != lost.reason) {
-    on_changed(found->first, why);
-  }
 }
 
 void ClusterFabric::on_gids(const std::vector<worker::SharedGid>& gids) {

@@ -56,6 +56,16 @@ class Expired(ChannelTest):
         self.assertEqual(h3.log_text().count("host h2: channel"), made)
 
 
+class Restarted(ChannelTest):
+    def test_a_host_that_dials_and_is_started_again_is_connected_at_both_ends(self):
+        hosts = h1, h2, h3 = self.cluster(3)
+        self.wait_channels(*hosts)
+        for _ in range(3):  # what it does and what it says of itself reach the others in any order
+            h1.end()
+            h1.start()
+            self.wait_channels(*hosts)
+
+
 class Strangers(ChannelTest):
     def test_a_host_of_another_authority_is_turned_away_and_turns_away(self):
         h1, h2 = self.cluster(2)
