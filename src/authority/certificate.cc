@@ -133,6 +133,18 @@ std::string fingerprint_of_key(X509* certificate) {
   return digest;
 }
 
+Result<KeyPair> request_of(const Key& key) {
+  const Request request(X509_REQ_new());
+  const Bio bio(BIO_new(BIO_s_mem()));
+  const bool made = key && request && X509_REQ_set_pubkey(request.get(), key.get()) == 1 &&
+                    X509_REQ_sign(request.get(), key.get(), EVP_sha256()) > 0 &&
+                    PEM_write_bio_X509_REQ(bio.get(), request.get()) == 1;
+  if (!made) return openssl_failed("make a request for a certificate");
+  auto key_text = print_key(key.get());
+  if (!key_text) return std::unexpected(key_text.error());
+  return KeyPair{.key = std::move(*key_text), .certificate = take_text(bio.get())};
+}
+
 }  // namespace
 
 Result<KeyPair> make_authority(const std::string& cluster, Seconds now) {
@@ -159,16 +171,13 @@ Result<KeyPair> make_authority(const std::string& cluster, Seconds now) {
 }
 
 Result<KeyPair> make_request() {
-  const Key key(EVP_EC_gen("P-256"));
-  const Request request(X509_REQ_new());
-  const Bio bio(BIO_new(BIO_s_mem()));
-  const bool made = key && request && X509_REQ_set_pubkey(request.get(), key.get()) == 1 &&
-                    X509_REQ_sign(request.get(), key.get(), EVP_sha256()) > 0 &&
-                    PEM_write_bio_X509_REQ(bio.get(), request.get()) == 1;
-  if (!made) return openssl_failed("make a request for a certificate");
-  auto key_text = print_key(key.get());
-  if (!key_text) return std::unexpected(key_text.error());
-  return KeyPair{.key = std::move(*key_text), .certificate = take_text(bio.get())};
+  return request_of(Key(EVP_EC_gen("P-256")));
+}
+
+Result<KeyPair> make_request_with(std::string_view key) {
+  const Key known = read_key(key);
+  if (!is_ours(known.get())) return no_such("ECDSA P-256 key");
+  return request_of(known);
 }
 
 Result<std::string> sign(const KeyPair& authority, std::string_view request, const Grant& grant) {

@@ -39,6 +39,9 @@ Result<KeyPair> make_authority(const std::string& cluster, Seconds now);
 
 // A new key, and a request that proves to have it and asks for nothing else.
 Result<KeyPair> make_request();
+// The same with a key that there is already (PEM, other blocks of the file are passed by).
+// Errors: kInvalidArgument: there is no key of ours in it.
+Result<KeyPair> make_request_with(std::string_view key);
 
 struct Grant {
   Identity identity;

@@ -30,6 +30,16 @@ TEST(Authority, IsInForceForClocksThatWereSetBackSinceItWasMade) {
   EXPECT_TRUE(is_signed_by(*certificate, authority->certificate, kNow));
 }
 
+TEST(Authority, SignsForAKeyThatThereIsAlready) {
+  const auto authority = make_authority(kHost.cluster, kNow);
+  const auto first = make_request();
+  const auto before = sign(*authority, first->certificate, grant());
+  const auto again = make_request_with(*before + first->key);
+  ASSERT_TRUE(again);
+  EXPECT_EQ(inspect(*sign(*authority, again->certificate, grant()))->key, inspect(*before)->key);
+  EXPECT_EQ(make_request_with(*before).error().code, Errc::kInvalidArgument);
+}
+
 TEST(Authority, IsNotMadeByAClockThatIsFarBehind) {
   EXPECT_FALSE(make_authority(kHost.cluster, kAuthoritySince - std::chrono::seconds(1)));
   EXPECT_TRUE(make_authority(kHost.cluster, kAuthoritySince));

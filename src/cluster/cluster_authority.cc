@@ -66,11 +66,11 @@ Status ClusterAuthority::make(const Config& config, const EtcdRoot& root, Second
 }
 
 Status ClusterAuthority::write(const Config& config, const authority::KeyPair& keys,
-                               AuthorityBook book, Seconds now) {
+                               AuthorityBook book, Seconds now, std::string_view own) {
   const std::string& self = config.membership.self.host;
-  const auto own = authority::make_request();
-  if (!own) return std::unexpected(own.error());
-  const auto certificate = sign_for(keys, config, own->certificate, self, now);
+  const auto request = own.empty() ? authority::make_request() : authority::make_request_with(own);
+  if (!request) return std::unexpected(request.error());
+  const auto certificate = sign_for(keys, config, request->certificate, self, now);
   if (!certificate) return std::unexpected(certificate.error());
   const auto seen = authority::inspect(*certificate);
   if (!seen) return std::unexpected(seen.error());
@@ -86,7 +86,7 @@ Status ClusterAuthority::write(const Config& config, const authority::KeyPair& k
   if (Status written = write_book(paths, book); !written) return written;
   for (const auto& [file, text] :
        {std::pair(paths.authority_key(), keys.key), std::pair(paths.authority(), keys.certificate),
-        std::pair(paths.identity(), own->key + *certificate)}) {
+        std::pair(paths.identity(), request->key + *certificate)}) {
     if (Status written = write_file(file, text); !written) return written;
   }
   return {};

@@ -46,11 +46,11 @@ class ClusterAuthority {
 
   // Writes the files of a new one, this host's certificate among them.
   static Status make(const Config& config, const EtcdRoot& root, authority::Seconds now);
-  // Writes the files of one that has these keys, whose host gets a certificate of its own: what
-  // it had, if anything, stays good until the new one is seen in use. Errors: kIo,
-  // kInvalidArgument (no keys).
+  // Writes the files of one that has these keys, whose host gets a certificate of its own, for
+  // the key in `own` (PEM), or for a new one where that is empty: then the one that the book has
+  // stays good until the new one is seen in use. Errors: kIo, kInvalidArgument (no keys).
   static Status write(const Config& config, const authority::KeyPair& keys, AuthorityBook book,
-                      authority::Seconds now);
+                      authority::Seconds now, std::string_view own = {});
   // Errors: kIo, kInvalidArgument (damaged).
   static Result<std::unique_ptr<ClusterAuthority>> load(Config config);
 

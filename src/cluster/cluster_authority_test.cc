@@ -144,6 +144,24 @@ class ClusterAuthorityTest : public testing::Test {
   std::unique_ptr<ClusterAuthority> keeper_;
 };
 
+// A host that is promoted: the others know it by the key that it has.
+TEST_F(ClusterAuthorityTest, AHostThatHasAKeyKeepsItAsTheAuthoritys) {
+  const authority::KeyPair keys{.key = *read_file(config_.paths.authority_key()),
+                                .certificate = *read_file(config_.paths.authority())};
+  const std::string own = *read_file(config_.paths.identity());
+  const std::string known = authority::inspect(own)->key;
+  AuthorityBook written;
+  written.members.admit(kSelf.host, known);
+  ASSERT_TRUE(ClusterAuthority::write(config_, keys, written, authority_day(), own));
+  EXPECT_EQ(authority::inspect(*read_file(config_.paths.identity()))->key, known);
+  const auto book = load_book(config_.paths);
+  const authority::MemberKeys member = book->members.members().at(kSelf.host);
+  EXPECT_EQ(member.present, known);
+  EXPECT_EQ(member.next, "");
+  ASSERT_TRUE(ClusterAuthority::write(config_, keys, written, authority_day()));
+  EXPECT_NE(authority::inspect(*read_file(config_.paths.identity()))->key, known);
+}
+
 TEST_F(ClusterAuthorityTest, WhoKnocksWithoutATokenDoesNotFloodTheLog) {
   const LogCapture log;
   for (int i = 0; i < 50; ++i) {

@@ -121,13 +121,13 @@ model::BackupSummary ClusterService::summarize(const ClusterBackup& backup) cons
 
 // All but the membership, which is kept last: what is not whole is nothing.
 Status ClusterService::write_backup_files(const ClusterBackup& backup, const Membership& membership,
-                                          AuthorityBook book) {
+                                          AuthorityBook book, std::string_view own_key) {
   if (!backup.etcd_authority.empty()) {
     if (Status kept = write_file(paths_.etcd_authority(), backup.etcd_authority); !kept)
       return kept;
   }
   return ClusterAuthority::write(authority_config(membership), backup.authority, std::move(book),
-                                 authority::wall_clock());
+                                 authority::wall_clock(), own_key);
 }
 
 // ---- restore ----

@@ -101,7 +101,6 @@ AuthorityBook ClusterService::book_of_promoted(const ClusterBackup& backup,
     book.generation = seen->generation;
   }
   book.members.remove(membership_->authority);
-  // It is about to get another key.
   if (!book.members.is_member(membership.self.host, certificate_->key())) {
     book.members.admit(membership.self.host, certificate_->key());
   }
@@ -119,7 +118,10 @@ model::ApiResult<void> ClusterService::write_promotion(const ClusterBackup& back
   if (kept_->seen().number < backup.book.generation.number) {
     kept = write_file(paths_.inventory(), print_inventory(backup.inventory));
   }
-  if (kept) kept = write_backup_files(backup, membership, std::move(book));
+  // The others know it by its key, and their channels to it stand on that: it keeps it.
+  const auto own_key = read_file(paths_.identity());
+  if (!own_key) return not_kept(own_key.error());
+  if (kept) kept = write_backup_files(backup, membership, std::move(book), *own_key);
   if (kept && membership.runs_etcd) kept = write_own_certificate(paths_);
   if (!kept) return not_kept(kept.error());
   if (membership.runs_etcd) {

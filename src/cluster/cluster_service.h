@@ -171,7 +171,7 @@ class ClusterService final : public model::ClusterManagement {
   model::ApiResult<void> write_promotion(const ClusterBackup& backup, const Membership& membership,
                                          AuthorityBook book, const std::string& succession);
   Status write_backup_files(const ClusterBackup& backup, const Membership& membership,
-                            AuthorityBook book);
+                            AuthorityBook book, std::string_view own_key = {});
   AuthorityBook book_of_promoted(const ClusterBackup& backup, const Membership& membership) const;
   model::Network network_as(const std::string& host) const;
   std::optional<model::Network> known_network() const;

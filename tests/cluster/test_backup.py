@@ -137,9 +137,12 @@ class Promoted(BackupTest):
         wait_for(lambda: self.groups_of(self.h2) == self.groups_of(self.h3) == ["db", "web"], "all to have it")
         untouched = self.daemons(self.h2, self.h3)
         self.h1.end(kill=True)
+        before = {host: len(host.log_text()) for host in (self.h2, self.h3)}
         self.with_backup(self.h2, "promote")
         self.wait_whole(self.h2, self.h3)
         self.assertEqual(self.daemons(self.h2, self.h3), untouched)
+        for host, to in (self.h2, self.h3), (self.h3, self.h2):  # nor are their channels
+            self.assertNotIn(f"host {to.name}: no channel", host.log_text()[before[host]:])
         self.assertEqual(self.h3.status()["authority"], "h2")
         self.h2.cli("portgroup", "create", "app", "--vds", "lan", "--vlan", "12")
         wait_for(lambda: self.groups_of(self.h3) == ["app", "db", "web"], "h3 to follow")
