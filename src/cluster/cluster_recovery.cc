@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <chrono>
 #include <optional>
+#include <set>
+#include <string>
 #include <utility>
 
 #include "base/log.h"
@@ -159,7 +161,22 @@ void ClusterService::take_view(std::shared_ptr<const View> view) {
   set_problem({});
   const Status kept = kept_->keep(member_->records(), *view, now());
   tell_kept(kept);
-  learn(std::move(view));
+  std::set<std::string> connected;
+  std::shared_ptr<const View> known;
+  {
+    const MutexLock lock(mutex_);
+    known = shared_.view;
+    for (const auto& [host, channel] : shared_.channels) {
+      if (channel.open) connected.insert(host);
+    }
+  }
+  learn(returning_.complete(std::move(view), known.get(), connected, now()));
+}
+
+// Those that have not come back to an etcd that was empty.
+Instant ClusterService::await_returning() {
+  if (returning_.deadline() <= now()) learn(returning_.give_up());
+  return returning_.deadline();
 }
 
 Instant ClusterService::keep_inventory() {

@@ -99,8 +99,8 @@ Instant ClusterService::use_inventory() {
   }
   Instant next = member_->step(now());
   if (reads_of_succession()) return now();
-  next = std::min(
-      {next, next_room, watch_etcd(), ask_for_password(), keep_inventory(), tell_predecessor()});
+  next = std::min({next, next_room, watch_etcd(), ask_for_password(), keep_inventory(),
+                   await_returning(), tell_predecessor()});
   const Instant next_seek = seek_authority();  // last: it may bring another member
   if (!member_) return now();
   next = std::min(next, next_seek);
@@ -303,6 +303,8 @@ Status ClusterService::enter(Membership membership) {
   auto known = kept_->load();
   if (!known) log::warn("cluster: {}", known.error().message);
   kept_view_ = known ? std::move(*known) : nullptr;
+  returning_ = {};
+  returning_.on_away();
   next_door_ = now();
   asked_others_ = false;
   is_told_ = false;
@@ -449,6 +451,7 @@ void ClusterService::tell_state() {
     shared_.state = now_so;
     shared_.sees = std::move(sees);
   }
+  if (!now_so.connected) returning_.on_away();
   if (listeners_.state) listeners_.state(now_so);
   if (now_so.connected) {
     away_.clear();

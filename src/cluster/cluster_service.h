@@ -33,6 +33,7 @@
 #include "cluster/join_door.h"
 #include "cluster/kept_inventory.h"
 #include "cluster/member_certificate.h"
+#include "cluster/returning_hosts.h"
 #include "inventory/host_writes.h"
 #include "inventory/member.h"
 #include "inventory/own_keys.h"
@@ -134,6 +135,7 @@ class ClusterService final : public model::ClusterManagement {
   Instant watch_etcd();
   Instant ask_for_password();
   Instant keep_inventory();
+  Instant await_returning();
   Instant keep_room();
   void tell_no_room(const Status& done);
   void wait(Instant until);
@@ -278,6 +280,7 @@ class ClusterService final : public model::ClusterManagement {
   bool says_too_much_ = false;
   std::optional<KeptInventory> kept_;
   std::shared_ptr<const inventory::View> kept_view_;  // that is to be learned
+  ReturningHosts returning_;
   std::string problem_;  // with the inventory, though it is reached; empty: none
   privsep::EtcdReach reach_ = privsep::EtcdReach::kOff;
   bool compared_ = false;  // the book and etcd, since etcd was lost last

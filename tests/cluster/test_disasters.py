@@ -73,8 +73,9 @@ class Disasters(BackupTest):
         self.assertEqual((self.root / "cluster.backup").stat().st_mode & 0o777, 0o600)
 
     def test_the_data_of_etcd(self):
-        self.type(blocks("The data of etcd")[0])
-        self.wait_whole(*self.hosts)
+        with self.untouched_channels(self.h2, self.h3):
+            self.type(blocks("The data of etcd")[0])
+            self.wait_whole(*self.hosts)
         for host in self.hosts:
             self.assertEqual(self.groups_of(host), ["web"])
 
