@@ -1,0 +1,47 @@
+// NewsLog: a log line about a state that is looked at again and again, such as a door that cannot
+// be opened. It is written when it says something else than the last one, and once an hour while
+// it stays the same. What keeps changing is under a LogLimit.
+//
+// Owner thread only.
+
+#pragma once
+
+#include <fmt/core.h>
+
+#include <string>
+#include <utility>
+
+#include "base/instant.h"
+#include "base/log.h"
+#include "base/log_limit.h"
+
+namespace paravane {
+
+class NewsLog {
+ public:
+  template <typename... Args>
+  void warn(Instant now, fmt::format_string<Args...> text, Args&&... args) {
+    say(log::Level::kWarn, now, text, std::forward<Args>(args)...);
+  }
+  template <typename... Args>
+  void error(Instant now, fmt::format_string<Args...> text, Args&&... args) {
+    say(log::Level::kError, now, text, std::forward<Args>(args)...);
+  }
+  // All is well: the next line is news, whatever it says.
+  void clear() { said_.clear(); }
+
+ private:
+  static constexpr Duration kAgain = std::chrono::hours(1);
+
+  template <typename... Args>
+  void say(log::Level level, Instant now, fmt::format_string<Args...> text, Args&&... args) {
+    write(level, now, text, fmt::make_format_args(args...));
+  }
+  void write(log::Level level, Instant now, fmt::string_view text, fmt::format_args args);
+
+  LogLimit limit_;
+  std::string said_;
+  Instant said_at_{};
+};
+
+}  // namespace paravane
