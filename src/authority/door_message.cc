@@ -16,8 +16,8 @@ using nlohmann::json;
 
 namespace {
 
-constexpr std::array<std::string_view, 6> kKinds = {"join",  "renew",     "leave",
-                                                    "login", "authority", "succeeded"};
+constexpr std::array<std::string_view, 7> kKinds = {"join",      "renew",     "leave",  "login",
+                                                    "authority", "succeeded", "compare"};
 
 Result<json> read_line(std::string_view line) {
   if (line.size() > kMaxDoorLine) return fail(Errc::kInvalidArgument, "the line is too long");
@@ -30,6 +30,41 @@ bool wants_certificate(DoorRequest::Kind kind) {
   return kind == DoorRequest::Kind::kJoin || kind == DoorRequest::Kind::kRenew;
 }
 
+bool has_token(DoorRequest::Kind kind) {
+  return kind == DoorRequest::Kind::kJoin || kind == DoorRequest::Kind::kCompare;
+}
+
+std::map<std::string, std::string> read_documents(JsonReader& reader) {
+  std::map<std::string, std::string> documents;
+  const json* list = reader.object("documents");
+  if (list == nullptr) {
+    reader.complain("documents", "is missing");
+    return documents;
+  }
+  for (const auto& [name, text] : list->items()) {
+    if (!text.is_string()) {
+      reader.complain("documents", "must be texts");
+      return {};
+    }
+    documents[name] = text.get<std::string>();
+  }
+  return documents;
+}
+
+std::vector<std::string> read_names(JsonReader& reader, const char* key) {
+  std::vector<std::string> names;
+  const json* list = reader.array(key);
+  if (list == nullptr) return names;
+  for (const json& name : *list) {
+    if (!name.is_string() || !model::check_name(name.get<std::string>())) {
+      reader.complain(key, "must be names");
+      return {};
+    }
+    names.push_back(name.get<std::string>());
+  }
+  return names;
+}
+
 std::string print_line(const json& value) {
   return print_json(value) + "\n";
 }
@@ -38,12 +73,13 @@ std::string print_line(const json& value) {
 
 std::string print_request(const DoorRequest& request) {
   json value = {{"version", 1}, {"ask", kKinds.at(static_cast<std::size_t>(request.kind))}};
-  if (request.kind == DoorRequest::Kind::kJoin) {
+  if (has_token(request.kind)) {
     value["token"] = request.token_id;
     value["secret"] = request.secret;
   }
   if (wants_certificate(request.kind)) value["request"] = request.request;
   if (request.kind == DoorRequest::Kind::kSucceeded) value["succession"] = request.succession;
+  if (request.kind == DoorRequest::Kind::kCompare) value["documents"] = json(request.documents);
   return print_line(value);
 }
 
@@ -56,17 +92,21 @@ Result<DoorRequest> parse_request(std::string_view line) {
   const std::string kind = reader.need_text("ask");
   const auto found = std::ranges::find(kKinds, kind);
   if (found == kKinds.end()) {
-    reader.complain("ask", "must be one of join, renew, leave, login, authority and succeeded");
+    reader.complain("ask",
+                    "must be one of join, renew, leave, login, authority, succeeded and compare");
   } else {
     request.kind = static_cast<DoorRequest::Kind>(found - kKinds.begin());
   }
-  if (request.kind == DoorRequest::Kind::kJoin) {
+  if (has_token(request.kind)) {
     request.token_id = reader.need_text("token");
     request.secret = reader.need_text("secret");
   }
   if (wants_certificate(request.kind)) request.request = reader.need_text("request");
   if (request.kind == DoorRequest::Kind::kSucceeded) {
     request.succession = reader.need_text("succession");
+  }
+  if (request.kind == DoorRequest::Kind::kCompare) {
+    request.documents = read_documents(reader);
   }
   if (const Status good = reader.finish(); !good) return std::unexpected(good.error());
   return request;
@@ -85,6 +125,8 @@ std::string print_answer(const DoorAnswer& answer) {
   if (!answer.succession.empty()) value["succession"] = answer.succession;
   if (!answer.sees.empty()) value["sees"] = answer.sees;
   if (answer.clock_s) value["clock"] = *answer.clock_s;
+  if (!answer.other_switches.empty()) value["switches"] = answer.other_switches;
+  if (!answer.other_port_groups.empty()) value["port_groups"] = answer.other_port_groups;
   return print_line(value);
 }
 
@@ -103,6 +145,8 @@ Result<DoorAnswer> parse_answer(std::string_view line) {
   if (!answer.sees.empty() && !model::check_name(answer.sees))
     reader.complain("sees", "is no name");
   answer.clock_s = reader.number("clock", kMaxDoorClock);
+  answer.other_switches = read_names(reader, "switches");
+  answer.other_port_groups = read_names(reader, "port_groups");
   if (const json* etcd = reader.object("etcd")) {
     JsonReader inner(*etcd, "etcd");
     const json* endpoints = inner.array("endpoints");

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -25,12 +26,15 @@ struct DoorRequest {
     kLogin,      // likewise: another password for etcd
     kAuthority,  // which host has the authority, if it was ever promoted; likewise
     kSucceeded,  // that another host has it now, with the proof; no certificate is needed
+    kCompare,    // what of a host's configuration differs; with a token, which stays good
   };
   Kind kind = Kind::kJoin;
   std::string token_id;
   std::string secret;
   std::string request;
   std::string succession{};  // authority/succession.h; of kSucceeded alone
+  // Of kCompare alone: the host's switches and port groups, by name as below config/ in etcd.
+  std::map<std::string, std::string> documents{};
 };
 std::string print_request(const DoorRequest& request);
 // Errors: kInvalidArgument.
@@ -56,6 +60,9 @@ struct DoorAnswer {
   std::string sees{};
   // The answering host's clock, in seconds since 1970; nullopt: its release does not say.
   std::optional<std::uint64_t> clock_s{};
+  // Of kCompare alone, names.
+  std::vector<std::string> other_switches{};
+  std::vector<std::string> other_port_groups{};
 };
 std::string print_answer(const DoorAnswer& answer);
 Result<DoorAnswer> parse_answer(std::string_view line);

@@ -28,6 +28,16 @@ TEST(DoorMessage, RequestsComeAcross) {
                                                       .succession = "h2 has it"}));
   ASSERT_TRUE(succeeded);
   EXPECT_EQ(succeeded->succession, "h2 has it");
+  const auto compare = parse_request(print_request({.kind = Kind::kCompare,
+                                                    .token_id = "t",
+                                                    .secret = "s",
+                                                    .request = {},
+                                                    .documents = {{"vds/lan", "{}"}}}));
+  ASSERT_TRUE(compare);
+  EXPECT_EQ(compare->kind, Kind::kCompare);
+  EXPECT_EQ(compare->token_id, "t");
+  EXPECT_EQ(compare->secret, "s");
+  EXPECT_EQ(compare->documents.at("vds/lan"), "{}");
 }
 
 TEST(DoorMessage, OddRequestsAreRefused) {
@@ -38,6 +48,11 @@ TEST(DoorMessage, OddRequestsAreRefused) {
         std::string(R"({"version":1,"ask":"join","token":"t","secret":"s"})"),
         std::string(R"({"version":1,"ask":"renew","request":7})"),
         std::string(R"({"version":1,"ask":"succeeded"})"),
+        std::string(R"({"version":1,"ask":"compare","token":"t","secret":"s"})"),
+        std::string(R"({"version":1,"ask":"compare","token":"t","secret":"s","documents":[]})"),
+        std::string(
+            R"({"version":1,"ask":"compare","token":"t","secret":"s","documents":{"a":1}})"),
+        std::string(R"({"version":1,"ask":"compare","documents":{}})"),
         std::string(R"({"version":1,"version":1,"ask":"leave"})"),
         std::string(R"({"version":1,"ask":"leave"})") + std::string(kMaxDoorLine, ' ')}) {
     EXPECT_FALSE(parse_request(line)) << line.substr(0, 80);
@@ -55,7 +70,9 @@ TEST(DoorMessage, AnswersComeAcross) {
                           .etcd_password = "p",
                           .succession = "s",
                           .sees = "h1",
-                          .clock_s = 1'795'600'000};
+                          .clock_s = 1'795'600'000,
+                          .other_switches = {"lan"},
+                          .other_port_groups = {"db", "web"}};
   const auto seen = parse_answer(print_answer(answer));
   ASSERT_TRUE(seen);
   EXPECT_EQ(seen->host, "h2");
@@ -64,14 +81,20 @@ TEST(DoorMessage, AnswersComeAcross) {
   EXPECT_EQ(seen->succession, "s");
   EXPECT_EQ(seen->sees, "h1");
   EXPECT_EQ(seen->clock_s, 1'795'600'000);
+  EXPECT_EQ(seen->other_switches, answer.other_switches);
+  EXPECT_EQ(seen->other_port_groups, answer.other_port_groups);
   DoorAnswer refusal;
   refusal.problem = "no";
   EXPECT_EQ(parse_answer(print_answer(refusal))->problem, "no");
-  for (const char* line : {"", "{}", "[]", R"({"host":"h","certificate":"c"})",
-                           R"({"host":"h","certificate":"c","authority":"a","etcd":{}})",
-                           R"({"host":"h","certificate":"c","authority":"a","sees":"no name"})",
-                           R"({"host":"h","certificate":"c","authority":"a","clock":9000000001})",
-                           R"({"host":"h","certificate":"c","authority":"a","clock":-1})"}) {
+  for (const char* line :
+       {"", "{}", "[]", R"({"host":"h","certificate":"c"})",
+        R"({"host":"h","certificate":"c","authority":"a","etcd":{}})",
+        R"({"host":"h","certificate":"c","authority":"a","sees":"no name"})",
+        R"({"host":"h","certificate":"c","authority":"a","clock":9000000001})",
+        R"({"host":"h","certificate":"c","authority":"a","clock":-1})",
+        R"({"host":"h","certificate":"c","authority":"a","switches":"lan"})",
+        R"({"host":"h","certificate":"c","authority":"a","switches":["no name"]})",
+        R"({"host":"h","certificate":"c","authority":"a","port_groups":[7]})"}) {
     EXPECT_FALSE(parse_answer(line)) << line;
   }
 }

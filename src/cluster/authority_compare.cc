@@ -27,6 +27,11 @@ using inventory::Write;
 
 namespace {
 
+constexpr const char* kWhichCounts =
+    "If the switches, port groups and members that this host has are right, make them count with: "
+    "paravane cluster restore --accept. If etcd has what is right, put this host's state directory "
+    "back from its newest copy first";
+
 // Of those that have keys there, whether they are members or not.
 Result<std::set<std::string>> hosts_with_keys(EtcdClient& root) {
   std::set<std::string> hosts;
@@ -74,9 +79,9 @@ Status ClusterAuthority::compare(const model::Network& network) {
   if (is_newer && !continues(there, as_seen(book_.generation))) {
     return fail(Errc::kBadState,
                 fmt::format("etcd has generation {} of the configuration, and the authority's book "
-                            "generation {} of another history: one of both is from a copy. To go "
-                            "on with what this host has: paravane cluster restore --accept",
-                            there.number, book_.generation.number));
+                            "generation {} of another history: one of the two is from an older "
+                            "copy. {}",
+                            there.number, book_.generation.number, kWhichCounts));
   }
   if (is_newer) {
     if (Status taken = adopt(*seen); !taken) return taken;
@@ -129,11 +134,11 @@ Status ClusterAuthority::adopt(const View& seen) {
                          .next = record.keys.size() > 1 ? record.keys.back() : std::string()});
   }
   if (!members.contains(self())) {
-    return fail(Errc::kBadState,
-                fmt::format("etcd has a newer configuration than the authority's "
-                            "book and no record of host {}; to go on with what this "
-                            "host has: paravane cluster restore --accept",
-                            self()));
+    return fail(
+        Errc::kBadState,
+        fmt::format("etcd has a newer configuration than the authority's book, and no "
+                    "record of host {}: one of the two is of another cluster, or damaged. {}",
+                    self(), kWhichCounts));
   }
   etcd_differs_.warn(
       now(),

@@ -100,12 +100,13 @@ Result<std::unique_ptr<ClusterAuthority>> ClusterAuthority::load(Config config) 
   auto book = load_book(paths);
   if (!key) return std::unexpected(key.error());
   if (!certificate) return std::unexpected(certificate.error());
-  if (!book) return std::unexpected(book.error());
   if (const Status good = authority::check_key(*key, *certificate); !good) {
     return fail(
         Errc::kInvalidArgument,
-        fmt::format("{} is damaged: {}", paths.authority_key().string(), good.error().message));
+        fmt::format("{} is damaged: {}{}{}", paths.authority_key().string(), good.error().message,
+                    book ? "" : "; ", book ? std::string() : book.error().message));
   }
+  if (!book) return std::unexpected(book.error());
   const auto seen = authority::inspect(*certificate);
   if (!seen) return std::unexpected(seen.error());
   self->fingerprint_ = seen->fingerprint;
@@ -225,6 +226,7 @@ model::ApiResult<std::string> ClusterAuthority::make_token(const std::string& ho
 DoorAnswer ClusterAuthority::answer(const std::optional<authority::Peer>& peer,
                                     const DoorRequest& request, Seconds now) {
   if (request.kind == DoorRequest::Kind::kJoin) return join(request, now);
+  if (request.kind == DoorRequest::Kind::kCompare) return compare_host(request, now);
   if (!peer) return refusal("a certificate of this cluster must be shown");
   const std::string& host = peer->identity.host;
   if (peer->identity.cluster != config_.membership.self.cluster || !book_.members.contains(host)) {

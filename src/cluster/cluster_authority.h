@@ -126,6 +126,7 @@ class ClusterAuthority {
   bool has_succeeded() const;
   std::optional<inventory::Write> succession_write(const inventory::View& view) const;
   authority::DoorAnswer join(const authority::DoorRequest& request, authority::Seconds now);
+  authority::DoorAnswer compare_host(const authority::DoorRequest& request, authority::Seconds now);
   authority::DoorAnswer renew(const authority::Peer& peer, const std::string& request,
                               authority::Seconds now);
   authority::DoorAnswer sign(const std::string& request, const std::string& host,

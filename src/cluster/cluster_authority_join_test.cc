@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 
 #include "cluster/cluster_authority.h"
+#include "inventory/keys.h"
+#include "inventory/view.h"
 #include "testing/etcd_process.h"
 #include "testing/log_capture.h"
 #include "testing/temp_dir.h"
@@ -36,6 +38,24 @@ class ClusterAuthorityJoinTest : public testing::Test {
                            now_);
   }
 
+  authority::Token token_for(const std::string& host) {
+    return *authority::parse_token(*keeper_->make_token(host, now_ + std::chrono::hours(1), now_));
+  }
+  // As a host asks that has a switch and a port group; it is called "machine".
+  DoorAnswer compare(const authority::Token& token, std::uint32_t vlan) {
+    return keeper_->answer(
+        std::nullopt,
+        {.kind = DoorRequest::Kind::kCompare,
+         .token_id = token.id,
+         .secret = token.secret,
+         .request = {},
+         .documents = {{inventory::switch_document("lan"),
+                        inventory::print_switch({.name = "lan", .hosts = {{"machine", "eth1"}}})},
+                       {inventory::port_group_document("web"),
+                        inventory::print_port_group({.name = "web", .vds = "lan", .vlan = vlan})}}},
+        now_);
+  }
+
   const authority::Seconds now_ = authority::wall_clock();
   EtcdProcess etcd_;
   TempDir directory_;
@@ -62,6 +82,42 @@ TEST_F(ClusterAuthorityJoinTest, WhoCannotBeToldToTheOthersJoinsLaterWithTheSame
   etcd_.set_full(false);
   EXPECT_EQ(join(token).problem, "");
   EXPECT_EQ(keeper_->others(), (std::set<std::string>{"h2"}));
+}
+
+TEST_F(ClusterAuthorityJoinTest, WhatDiffersIsNamedAndTheTokenStaysGood) {
+  const authority::Token token = token_for("h2");
+  const DoorAnswer all = compare(token, 10);
+  EXPECT_EQ(all.problem, "");
+  EXPECT_THAT(all.other_switches, testing::ElementsAre("lan"));
+  EXPECT_THAT(all.other_port_groups, testing::ElementsAre("web"));
+  EXPECT_TRUE(all.certificate.empty());
+  EXPECT_TRUE(keeper_->others().empty());
+
+  const inventory::EtcdAccess access = etcd_.access();
+  inventory::EtcdClient etcd(access, {});
+  const std::string config(inventory::kConfigPrefix);
+  ASSERT_TRUE(etcd.put(config + inventory::switch_document("lan"),
+                       inventory::print_switch({.name = "lan", .hosts = {{"h2", "eth1"}}})));
+  ASSERT_TRUE(etcd.put(config + inventory::port_group_document("web"),
+                       inventory::print_port_group({.name = "web", .vds = "lan", .vlan = 10})));
+  const DoorAnswer some = compare(token, 11);
+  EXPECT_TRUE(some.other_switches.empty());
+  EXPECT_THAT(some.other_port_groups, testing::ElementsAre("web"));
+  const DoorAnswer none = compare(token, 10);
+  EXPECT_EQ(none.problem, "");
+  EXPECT_TRUE(none.other_switches.empty());
+  EXPECT_TRUE(none.other_port_groups.empty());
+
+  EXPECT_EQ(join(token).problem, "");
+  EXPECT_EQ(compare(token, 10).problem, "the token is unknown, used or expired");
+}
+
+TEST_F(ClusterAuthorityJoinTest, WithoutATokenNothingIsCompared) {
+  authority::Token token = token_for("h2");
+  token.secret = std::string(64, '0');
+  const DoorAnswer answer = compare(token, 10);
+  EXPECT_EQ(answer.problem, "the token is unknown, used or expired");
+  EXPECT_TRUE(answer.other_switches.empty());
 }
 
 }  // namespace

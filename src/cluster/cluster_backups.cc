@@ -26,7 +26,10 @@ using model::refuse;
 
 namespace {
 
-constexpr const char* kAskAgain = "See that the file is whole, and type the passphrase again.";
+constexpr const char* kAskAgain =
+    "Type the passphrase of this backup again. If it is right, the file is damaged: use another "
+    "copy "
+    "of it, or another backup.";
 
 std::shared_ptr<const inventory::View> view_of(const InventoryFile& file) {
   inventory::Records records;
@@ -47,7 +50,8 @@ bool is_after(const authority::Succession& known, const ClusterBackup& backup) {
 model::ApiResult<model::SealedBackup> ClusterService::do_backup(const std::string& passphrase) {
   if (auto may = need_authority(); !may) return std::unexpected(may.error());
   if (const Status good = authority::check_passphrase(passphrase); !good) {
-    return refuse(ApiErrorCode::kInvalidRequest, good.error().message, "Choose a longer one.");
+    return refuse(ApiErrorCode::kInvalidRequest, good.error().message,
+                  "Choose one of that length.");
   }
   if (problem_.empty()) tell_kept(kept_->flush(member_->records(), now()));
   auto inventory = kept_->read();
@@ -93,7 +97,8 @@ model::ApiResult<ClusterBackup> ClusterService::open_backup(
   auto backup = parse_backup(*text);
   if (backup) return std::move(*backup);
   return refuse(ApiErrorCode::kInvalidRequest, backup.error().message,
-                "Use the backup with the version of Paravane that made it, or a newer one.");
+                "Name a file that paravane cluster backup wrote, and use the version of Paravane "
+                "that wrote it or a newer one.");
 }
 
 model::BackupSummary ClusterService::summarize(const ClusterBackup& backup) const {

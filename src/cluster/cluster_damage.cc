@@ -4,6 +4,8 @@
 
 #include <fmt/core.h>
 
+#include <filesystem>
+#include <string>
 #include <utility>
 
 #include "base/log.h"
@@ -16,9 +18,17 @@
 namespace paravane::cluster {
 namespace {
 
-constexpr const char* kRemedy =
-    "Restore the file from a backup of this host, and it is read again by itself; or give up what "
-    "this host has of the cluster, keys and all, with: paravane cluster leave --force";
+// `has_key`: the authority's, which a backup of the cluster has, too.
+std::string remedy_of_damage(bool has_key) {
+  return fmt::format(
+      "Restore what is damaged from a copy of this host's state directory, and it is read again by "
+      "itself; {}or give up what this host has of the cluster, keys and all, with: paravane "
+      "cluster "
+      "leave --force",
+      has_key ? "or take all of it from a backup of the cluster with: paravane cluster restore "
+                "FILE; "
+              : "");
+}
 
 }  // namespace
 
@@ -49,7 +59,10 @@ void ClusterService::look_at_authority() {
 }
 
 void ClusterService::note_damage(const std::string& what, const std::string& remedy) {
-  const std::string& cure = remedy.empty() ? std::string(kRemedy) : remedy;
+  std::error_code unknown;
+  const bool has_key = (membership_ && membership_->has_authority()) ||
+                       std::filesystem::exists(paths_.authority_key(), unknown);
+  const std::string cure = remedy.empty() ? remedy_of_damage(has_key) : remedy;
   const std::string name = membership_ ? membership_->self.host : find_host_name(paths_);
   {
     const MutexLock lock(mutex_);
@@ -104,7 +117,9 @@ model::ApiResult<void> ClusterService::check_no_files() const {
   return model::refuse(model::ApiErrorCode::kStore,
                        "files of a cluster are there: " +
                            (found ? paths_.membership().string() : found.error().message),
-                       "To be in that cluster, start the daemon again; else move the files away.");
+                       fmt::format("To be in that cluster, start the daemon again. Else give them "
+                                   "up: move {} away.",
+                                   paths_.directory().string()));
 }
 
 }  // namespace paravane::cluster

@@ -111,7 +111,7 @@ class ClusterDamageTest : public testing::Test {
         EXPECT_THAT(status.damage, HasSubstr(file.string())) << round;
         EXPECT_EQ(status.member, of_the_authority) << round;
         EXPECT_EQ(started.service.host_name(), "h1") << round;
-        EXPECT_THAT(status.damage_remedy, HasSubstr("Restore the file")) << round;
+        EXPECT_THAT(status.damage_remedy, HasSubstr("Restore what is damaged")) << round;
         EXPECT_EQ(started.told, std::vector<std::string>{status.damage}) << round;
         EXPECT_EQ(started.service.left_out()->reason, status.damage) << round;
       }

@@ -86,6 +86,7 @@ void ClusterService::open_door() {
                    listener.error().message);
     return;
   }
+  no_door_.clear();
   door_ = std::make_unique<JoinDoor>(
       std::move(*listener), TlsServer{.identity = paths_.identity(),
                                       .authority = paths_.authority(),

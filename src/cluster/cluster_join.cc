@@ -8,6 +8,8 @@
 #include "base/log.h"
 #include "cluster/cluster_refusals.h"
 #include "cluster/cluster_service.h"
+#include "cluster/network_differences.h"
+#include "inventory/view.h"
 
 namespace paravane::cluster {
 
@@ -15,6 +17,38 @@ using model::ApiErrorCode;
 using model::ApiResult;
 using model::refuse;
 
+namespace {
+
+constexpr const char* kMakeToken =
+    "Make a token on the authority's host with paravane cluster token NAME, and pass it whole.";
+
+// The token says whom to trust, before the secret is told.
+TlsClient client_for(const authority::Token& token) {
+  return {.identity = {}, .accept = [&token](const ShownCertificates& shown) -> Status {
+            for (const std::string& issuer : shown) {
+              const auto seen = authority::inspect(issuer);
+              if (!seen || seen->fingerprint != token.fingerprint) continue;
+              if (authority::is_signed_by(shown.front(), issuer, authority::wall_clock()) &&
+                  authority::inspect(shown.front())->identity == token.keeper) {
+                return {};
+              }
+            }
+            return fail(Errc::kBadState,
+                        "who answers is not the authority that has made the token");
+          }};
+}
+
+std::unexpected<model::ApiError> authority_away(const authority::Token& token, const Error& error) {
+  return refuse(ApiErrorCode::kClusterAway,
+                fmt::format("the authority at {}: {}", token.door, error.message),
+                "See that its daemon runs and that its door is reached from here, and join again. "
+                "The token is still good, unless the answer alone was lost.");
+}
+
+}  // namespace
+
+// What can be known to stand in the way is looked at before the token is used: by this host, and
+// then by the authority.
 model::ApiResult<model::ClusterStatus> ClusterService::do_join(const std::string& text) {
   if (membership_) {
     return model::refuse(
@@ -25,14 +59,24 @@ model::ApiResult<model::ClusterStatus> ClusterService::do_join(const std::string
   if (auto none = check_no_files(); !none) return std::unexpected(none.error());
   if (auto good = check_address(); !good) return std::unexpected(good.error());
   const auto token = authority::parse_token(text);
-  if (!token) {
-    return model::refuse(model::ApiErrorCode::kInvalidRequest, token.error().message,
-                         "Make one on the authority's host with paravane cluster token NAME.");
-  }
+  if (!token) return refuse(ApiErrorCode::kInvalidRequest, token.error().message, kMakeToken);
   const auto own = authority::make_request();
   if (!own) return model::refuse(model::ApiErrorCode::kInternal, own.error().message);
+  Status kept = make_cluster_directory(paths_);
+  if (kept) kept = write_file(paths_.identity(), own->key);
+  if (!kept) {
+    remove_cluster_directory(paths_);
+    return not_kept(kept.error());
+  }
+  if (auto same = compare_at_door(*token); !same) {
+    remove_cluster_directory(paths_);
+    return std::unexpected(same.error());
+  }
   const auto answer = ask_to_join(*token, own->certificate);
-  if (!answer) return std::unexpected(answer.error());
+  if (!answer) {
+    remove_cluster_directory(paths_);
+    return std::unexpected(answer.error());
+  }
   const Membership membership{.self = *authority::inspect(answer->certificate)->identity,
                               .authority = token->keeper.host,
                               .door = token->door,
@@ -41,8 +85,7 @@ model::ApiResult<model::ClusterStatus> ClusterService::do_join(const std::string
                               .etcd = answer->etcd,
                               .etcd_user = answer->etcd_user,
                               .etcd_password = answer->etcd_password};
-  Status kept = make_cluster_directory(paths_);
-  if (kept) kept = write_file(paths_.identity(), own->key + answer->certificate);
+  kept = write_file(paths_.identity(), own->key + answer->certificate);
   if (kept) kept = write_file(paths_.authority(), answer->authority);
   if (kept) kept = write_file(paths_.etcd_authority(), answer->etcd_authority);
   if (kept) {
@@ -65,23 +108,35 @@ model::ApiResult<model::ClusterStatus> ClusterService::do_join(const std::string
   return cluster_status();
 }
 
+// The authority of an older release does not know the question, and one that refuses the token does
+// so again when it is asked to join. What is too long for its door is compared afterwards alone.
+model::ApiResult<void> ClusterService::compare_at_door(const authority::Token& token) {
+  const model::Network own = without_others(network_, network_host_);
+  if (own.switches.empty()) return {};
+  authority::DoorRequest question{.kind = authority::DoorRequest::Kind::kCompare,
+                                  .token_id = token.id,
+                                  .secret = token.secret,
+                                  .request = {}};
+  for (const auto& [name, vds] : own.switches) {
+    question.documents[inventory::switch_document(name)] = inventory::print_switch(vds);
+  }
+  for (const auto& [name, group] : own.port_groups) {
+    question.documents[inventory::port_group_document(name)] = inventory::print_port_group(group);
+  }
+  if (authority::print_request(question).size() > authority::kMaxDoorLine) return {};
+  const auto answer = ask_door(token.door, client_for(token), question);
+  if (!answer && answer.error().code == Errc::kIo) return authority_away(token, answer.error());
+  if (!answer) return {};
+  const NetworkDifferences differences{.switches = answer->other_switches,
+                                       .port_groups = answer->other_port_groups};
+  if (differences.empty()) return {};
+  return refuse_differences(differences, "the same token");
+}
+
 // The answer, as far as it can be seen to be the authority's and good.
 model::ApiResult<authority::DoorAnswer> ClusterService::ask_to_join(const authority::Token& token,
                                                                     const std::string& request) {
-  // The token says whom to trust, before the secret is told.
-  const TlsClient client{
-      .identity = {}, .accept = [&token](const ShownCertificates& shown) -> Status {
-        for (const std::string& issuer : shown) {
-          const auto seen = authority::inspect(issuer);
-          if (!seen || seen->fingerprint != token.fingerprint) continue;
-          if (authority::is_signed_by(shown.front(), issuer, authority::wall_clock()) &&
-              authority::inspect(shown.front())->identity == token.keeper) {
-            return {};
-          }
-        }
-        return fail(Errc::kBadState, "who answers is not the authority that has made the token");
-      }};
-  const auto answer = ask_door(token.door, client,
+  const auto answer = ask_door(token.door, client_for(token),
                                {.kind = authority::DoorRequest::Kind::kJoin,
                                 .token_id = token.id,
                                 .secret = token.secret,
@@ -89,11 +144,7 @@ model::ApiResult<authority::DoorAnswer> ClusterService::ask_to_join(const author
   if (!answer && answer.error().code == Errc::kBadState) {
     return join_refused(token.door, answer.error().message);
   }
-  if (!answer) {
-    return model::refuse(model::ApiErrorCode::kClusterAway,
-                         fmt::format("the authority at {}: {}", token.door, answer.error().message),
-                         "See that its daemon runs and that its door is reached from here.");
-  }
+  if (!answer) return authority_away(token, answer.error());
   const auto issuer = authority::inspect(answer->authority);
   const auto seen = authority::inspect(answer->certificate);
   const bool good =
@@ -120,34 +171,10 @@ model::ApiResult<void> ClusterService::check_network(const Membership& membershi
       etcd.for_each(std::string(inventory::kConfigPrefix),
                     [&](inventory::KeyValue&& pair) { return records.put(std::move(pair)); });
   if (!read) return etcd_failed(read.error());
-  const model::Network shared = records.build()->network;
-  const auto differs = [](const char* what, const std::string& name, const char* command) {
-    return model::refuse(
-        model::ApiErrorCode::kExists,
-        fmt::format("this host has a {} {}, which the cluster has not, or has otherwise", what,
-                    name),
-        fmt::format("Delete it first with paravane {} delete {}, and join with another "
-                    "token.",
-                    command, name));
-  };
-  for (const auto& [name, group] : own.port_groups) {
-    const auto same = shared.port_groups.find(name);
-    if (same == shared.port_groups.end() || same->second != group) {
-      return differs("port group", name, "portgroup");
-    }
-  }
-  // What other hosts do there is theirs.
-  const auto here = [&](model::DistributedSwitch vds) {
-    std::erase_if(vds.hosts, [&](const auto& host) { return host.first != membership.self.host; });
-    return vds;
-  };
-  for (const auto& [name, vds] : own.switches) {
-    const auto same = shared.switches.find(name);
-    if (same == shared.switches.end() || here(same->second) != here(vds)) {
-      return differs("switch", name, "vds");
-    }
-  }
-  return {};
+  const NetworkDifferences differences =
+      find_differences(own, records.build()->network, membership.self.host);
+  if (differences.empty()) return {};
+  return refuse_differences(differences, "another token, since the authority has used this one up");
 }
 
 }  // namespace paravane::cluster

@@ -34,21 +34,30 @@ std::uint64_t term_after(std::uint64_t known) {
 model::ApiResult<void> ClusterService::check_promotion(const ClusterBackup& backup) {
   if (!membership_) {
     if (auto whole = check_whole(); !whole) return whole;
-    return refuse(ApiErrorCode::kNotFound, "this host is in no cluster",
-                  "On a machine that takes the first host's place use paravane cluster restore.");
+    return refuse(ApiErrorCode::kNotFound,
+                  "this host is in no cluster, and only a member can be promoted",
+                  "Promote a host that is a member. On a machine that takes the place of the host "
+                  "of the backup, under its address, use paravane cluster restore FILE.");
   }
   if (authority_ || membership_->has_authority()) {
     return refuse(ApiErrorCode::kExists, "this host has the authority already",
-                  "Where its files are damaged use paravane cluster restore.");
+                  "There is nothing to do. If its files are damaged, put them back with paravane "
+                  "cluster restore FILE.");
   }
   const auto known = read_file(paths_.authority());
   if (!known) return not_kept(known.error());
-  if (backup.membership.self.cluster != membership_->self.cluster ||
-      backup.authority.certificate != *known) {
-    return refuse(ApiErrorCode::kInvalidRequest,
-                  fmt::format("the backup is of cluster {}, and this host is in {}",
-                              backup.membership.self.cluster, membership_->self.cluster),
-                  "Use a backup of this cluster.");
+  const std::string& cluster = membership_->self.cluster;
+  if (backup.membership.self.cluster != cluster || backup.authority.certificate != *known) {
+    return refuse(
+        ApiErrorCode::kInvalidRequest,
+        backup.membership.self.cluster != cluster
+            ? fmt::format("the backup is of cluster {}, and this host is in cluster {}",
+                          backup.membership.self.cluster, cluster)
+            : fmt::format("the backup is of another authority of cluster {} than the one that this "
+                          "host knows",
+                          cluster),
+        fmt::format("Name a file that paravane cluster backup wrote on host {} of this cluster.",
+                    membership_->authority));
   }
   if (auto good = check_address(); !good) return good;
   if (auto right = check_own_clock(certificate_->valid(), backup.made, authority::wall_clock());
@@ -70,13 +79,14 @@ model::ApiResult<void> ClusterService::check_others(const HostDoor& last) {
     return refuse(
         ApiErrorCode::kDenied,
         fmt::format("host {} has the authority, and answers at {}", last.host, doors[i].door),
-        "Promote another host once it is gone for good: stop its daemon first.");
+        fmt::format("End its daemon first, with paravane daemon stop on host {}, and ask again.",
+                    last.host));
   }
   if (hear_answers(answers)) {
     return refuse(ApiErrorCode::kDenied,
                   fmt::format("host {} was promoted already, and this host follows it now",
                               succession_ ? succession_->keeper.host : std::string()),
-                  "See paravane cluster status.");
+                  "There is nothing to do: see paravane cluster status.");
   }
   return check_answers(last.host, doors, answers, authority::wall_clock());
 }

@@ -27,6 +27,7 @@ constexpr Duration kCompareFirst = std::chrono::milliseconds(100);  // etcd star
 constexpr Duration kCompareLongest = std::chrono::seconds(1);
 constexpr Duration kCompareAgain = std::chrono::seconds(3);  // while it is not connected
 constexpr Duration kCompareEvery = std::chrono::hours(1);
+constexpr Duration kOwnEtcdStarts = std::chrono::seconds(20);
 constexpr Duration kLoginFirst = std::chrono::seconds(6);
 constexpr Duration kLoginLongest = std::chrono::minutes(5);
 
@@ -60,6 +61,13 @@ std::optional<model::Network> ClusterService::known_network() const {
   return network_as(membership_->self.host);
 }
 
+// Of etcd. One of this host's own that does not come back may have lost its data.
+std::string ClusterService::describe_away(const std::string& cause) const {
+  const bool may_yet_start = now() < member_->state().since + kOwnEtcdStarts;
+  if (!membership_->runs_etcd || may_yet_start) return cause;
+  return own_etcd_away(cause, paths_.etcd_data());
+}
+
 bool ClusterService::compare_with_book() {
   if (!authority_ || compared_) return true;
   if (now() < next_comparison_) return false;
@@ -72,6 +80,7 @@ bool ClusterService::compare_with_book() {
     compared_ = true;
     compared_at_ = now();
     comparison_pause_ = {};
+    not_compared_.clear();
     set_problem({});
     reach_etcd(EtcdReach::kCluster);
     return true;
@@ -81,8 +90,11 @@ bool ClusterService::compare_with_book() {
     compared_at_ = now();
     return true;
   }
+  if (same.error().code == Errc::kIo) {  // etcd is away, or starts
+    set_problem(describe_away(same.error().message));
+    return false;
+  }
   set_problem(same.error().message);
-  if (same.error().code == Errc::kIo) return false;  // etcd is away, or starts
   not_compared_.warn(now(), "cluster: {}", same.error().message);
   return false;
 }
@@ -129,7 +141,7 @@ Instant ClusterService::ask_for_password() {
     not_kept_.warn(now(), "cluster: this host's new password for etcd is not kept: {}",
                    kept.error().message);
   }
-  not_compared_.info(now(), "cluster: this host has another password for etcd");
+  comings_and_goings_.info(now(), "cluster: this host has another password for etcd");
   member_->set_password(answer->etcd_password);
   return now();
 }
@@ -153,7 +165,9 @@ model::ApiResult<model::ClusterStatus> ClusterService::do_accept() {
 void ClusterService::take_view(std::shared_ptr<const View> view) {
   if (!continues(view->generation, kept_->seen())) {
     set_problem(
-        fmt::format("{}; nothing of it is followed. See on host {}: paravane cluster status",
+        fmt::format("{}; this host follows nothing of it and loses nothing. Make what is missing "
+                    "again on host {}, and then have it count there with: paravane cluster restore "
+                    "--accept",
                     why_not_continued(view->generation, view->revision, kept_->seen()),
                     membership_->authority));
     return;

@@ -32,6 +32,16 @@ std::unexpected<model::ApiError> etcd_failed(const Error& error) {
                        "etcd-server. The log says more.");
 }
 
+std::string own_etcd_away(const std::string& cause, const std::filesystem::path& data) {
+  return fmt::format(
+      "{}. The log of paravaned says why the etcd of this host does not run. If it is not "
+      "installed: "
+      "apt install etcd-server. If its data in {} are damaged, end the daemon with paravane daemon "
+      "stop, remove that directory and start the daemon: all of it is written again from what this "
+      "host has",
+      cause, data.string());
+}
+
 std::unexpected<model::ApiError> join_refused(const std::string& door, const std::string& problem) {
   const std::string what = fmt::format("the authority at {} refused: {}", door, problem);
   if (problem.ends_with(authority::kTryAgain)) {

@@ -2,6 +2,7 @@
 
 #pragma once
 
+#include <filesystem>
 #include <string>
 
 #include "base/result.h"
@@ -13,6 +14,8 @@ std::unexpected<model::ApiError> no_cluster();
 // A file of the state directory.
 std::unexpected<model::ApiError> not_kept(const Error& error);
 std::unexpected<model::ApiError> etcd_failed(const Error& error);
+// What `cluster status` says of an etcd that this host should run and that stays away.
+std::string own_etcd_away(const std::string& cause, const std::filesystem::path& data);
 // By the authority that has made the token.
 std::unexpected<model::ApiError> join_refused(const std::string& door, const std::string& problem);
 

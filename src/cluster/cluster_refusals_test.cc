@@ -20,5 +20,13 @@ TEST(ClusterRefusals, WhoMayTryAgainKeepsItsToken) {
             "the authority at 192.0.2.1:28249 refused: the token is unknown, used or expired");
 }
 
+TEST(ClusterRefusals, AnEtcdThatStaysAwayMayHaveLostItsData) {
+  const std::string problem =
+      own_etcd_away("cannot connect to 192.0.2.1:2379", "/var/lib/paravane/cluster/etcd");
+  EXPECT_THAT(problem, testing::StartsWith("cannot connect to 192.0.2.1:2379. "));
+  EXPECT_THAT(problem, HasSubstr("its data in /var/lib/paravane/cluster/etcd are damaged"));
+  EXPECT_THAT(problem, HasSubstr("apt install etcd-server"));
+}
+
 }  // namespace
 }  // namespace paravane::cluster

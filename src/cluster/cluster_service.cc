@@ -437,7 +437,7 @@ void ClusterService::settle_members() {
   if (!seen) return;
   const Status settled = authority_->settle(*seen);
   wants_settling_ = !settled;
-  if (settled) return;
+  if (settled) return not_settled_.clear();
   next_settling_ = now() + kSettleAgain;
   not_settled_.warn(now(), "cluster: the members' keys cannot be told to the others: {}",
                     settled.error().message);

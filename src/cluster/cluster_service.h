@@ -25,6 +25,7 @@
 #include "base/limited_log.h"
 #include "base/mailbox.h"
 #include "base/mutex.h"
+#include "base/news_log.h"
 #include "cluster/cluster_authority.h"
 #include "cluster/cluster_backup.h"
 #include "cluster/cluster_files.h"
@@ -150,6 +151,7 @@ class ClusterService final : public model::ClusterManagement {
   Result<bool> start_etcd(inventory::EtcdClient& anybody, privsep::EtcdReach reach);
   model::ApiResult<void> clear_etcd();
   model::ApiResult<model::ClusterStatus> do_join(const std::string& text);
+  model::ApiResult<void> compare_at_door(const authority::Token& token);
   model::ApiResult<authority::DoorAnswer> ask_to_join(const authority::Token& token,
                                                       const std::string& request);
   model::ApiResult<void> do_leave(bool force);
@@ -229,6 +231,7 @@ class ClusterService final : public model::ClusterManagement {
   void trust_new_certificate();
   // True: etcd says what the authority's book does, or this host has none.
   bool compare_with_book();
+  std::string describe_away(const std::string& cause) const;
   // What the inventory shows: followed, unless it is older than what was followed before.
   void take_view(std::shared_ptr<const inventory::View> view);
   void set_problem(std::string problem);
@@ -270,8 +273,8 @@ class ClusterService final : public model::ClusterManagement {
   Instant next_silencing_{};
   bool wants_settling_ = false;  // the members' keys, in the book and in etcd
   Instant next_settling_{};
-  LimitedLog not_settled_;
-  LimitedLog no_door_{std::chrono::minutes(10)};
+  NewsLog not_settled_;
+  NewsLog no_door_;
   LimitedLog said_too_much_;
   LimitedLog curbings_;  // apart: the line above comes each second while a host floods
   LimitedLog lost_claims_;
@@ -306,9 +309,9 @@ class ClusterService final : public model::ClusterManagement {
   Instant next_curbing_{};
   Instant next_look_for_room_{};
   bool looks_again_ = false;
-  LimitedLog no_room_;
-  LimitedLog not_compared_;
-  LimitedLog not_kept_;
+  NewsLog no_room_;
+  NewsLog not_compared_;
+  NewsLog not_kept_;
 
   mutable Mutex mutex_;
   ClusterPicture shared_ GUARDED_BY(mutex_);

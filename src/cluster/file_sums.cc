@@ -1,11 +1,13 @@
 #include "cluster/file_sums.h"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <filesystem>
 #include <map>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "authority/certificate.h"
 #include "cluster/cluster_files.h"
@@ -50,17 +52,19 @@ Status check_sums(const settings::ClusterPaths& paths) {
   const auto text = read_file(paths.sums());
   if (!text) return std::unexpected(text.error());
   const auto sums = parse_sums(*text);
+  std::vector<std::string> damaged;
   for (const auto& file : {paths.membership(), paths.etcd_authority()}) {
     const auto good = sums.find(file.filename().string());
     if (good == sums.end()) continue;
     const auto now = read_file(file);
     if (!now) return std::unexpected(now.error());
     if (good->second.contains(authority::hash(*now))) continue;
-    return fail(Errc::kInvalidArgument,
-                fmt::format("{} is damaged: it is not what was written there (its sum is in {})",
-                            file.string(), paths.sums().string()));
+    damaged.push_back(
+        fmt::format("{} is damaged: it is not what was written there (its sum is in {})",
+                    file.string(), paths.sums().string()));
   }
-  return {};
+  if (damaged.empty()) return {};
+  return fail(Errc::kInvalidArgument, fmt::format("{}", fmt::join(damaged, "; ")));
 }
 
 }  // namespace paravane::cluster

@@ -18,8 +18,9 @@ std::unexpected<Error> damaged(const std::filesystem::path& file, const std::str
   return fail(Errc::kInvalidArgument, fmt::format("{} is damaged: {}", file.string(), cause));
 }
 
-// That they belong to each other. Whether they are in force is another matter.
-Status check_identity(const settings::ClusterPaths& paths, const Membership& membership) {
+// That they belong to each other. Whether they are in force is another matter. Without
+// `membership`, which is damaged itself, not whose they are.
+Status check_identity(const settings::ClusterPaths& paths, const Membership* membership) {
   const auto own = read_file(paths.identity());
   if (!own) return std::unexpected(own.error());
   const auto authority = read_file(paths.authority());
@@ -35,7 +36,7 @@ Status check_identity(const settings::ClusterPaths& paths, const Membership& mem
   }
   const auto seen = authority::inspect(*own);
   if (!seen) return damaged(paths.identity(), seen.error().message);
-  if (seen->identity == membership.self) return {};
+  if (membership == nullptr || seen->identity == membership->self) return {};
   return damaged(paths.identity(), "it is not the certificate of this host in this cluster");
 }
 
@@ -55,10 +56,15 @@ Result<std::optional<Membership>> load_member_files(const settings::ClusterPaths
                 fmt::format("{} is not there, while other files of the cluster are: {}",
                             paths.membership().string(), fmt::join(left, ", ")));
   }
-  if (const Status good = check_sums(paths); !good) return std::unexpected(good.error());
-  if (const Status good = check_identity(paths, **membership); !good) {
-    return std::unexpected(good.error());
+  // All that is damaged is named at once.
+  const Status sums = check_sums(paths);
+  const Status identity = check_identity(paths, sums ? &**membership : nullptr);
+  if (!sums && !identity) {
+    return fail(sums.error().code,
+                fmt::format("{}; {}", sums.error().message, identity.error().message));
   }
+  if (!sums) return std::unexpected(sums.error());
+  if (!identity) return std::unexpected(identity.error());
   // A note that stayed would give up all of it, should the membership ever be lost.
   std::error_code ignored;
   std::filesystem::remove(paths.unfinished(), ignored);

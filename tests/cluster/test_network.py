@@ -3,6 +3,7 @@
 import base64
 import json
 import os
+import shutil
 import signal
 import subprocess
 import unittest
@@ -95,13 +96,18 @@ class Network(ClusterTest):
         h2.cli("vds", "create", "lan")
         h2.cli("portgroup", "create", "db", "--vds", "lan", "--vlan", "30")
         self.lan([h1])
-        complaint = h2.refused("cluster", "join", text=h1.token("h2"))
-        self.assertIn("this host has a port group db", complaint)
-        self.assertIn("paravane portgroup delete db", complaint)
-        wait_for(lambda: h1.present() == ["h1"], "h2 to be out again")
+        h2.cli("vds", "create", "dmz")
+        token = h1.token("h2")
+        complaint = h2.refused("cluster", "join", text=token)
+        self.assertIn("otherwise: port group db, switch dmz, switch lan\n", complaint)
+        self.assertIn("in this order: paravane portgroup delete db, paravane vds delete dmz, paravane vds delete lan. "
+                      "Then join with the same token.\n", complaint)
+        self.assertEqual(h1.present(), ["h1"])
+        self.assertFalse((h2.state / "cluster").exists())
         h2.cli("portgroup", "delete", "db")
+        h2.cli("vds", "delete", "dmz")
         h2.cli("vds", "delete", "lan")
-        h2.cli("cluster", "join", text=h1.token("h2"))
+        h2.cli("cluster", "join", text=token)
         has(h2, "portgroup", "db")
         h2.cli("cluster", "leave")
         self.assertEqual(names(h2, "portgroup"), ["db"])  # its VMs go on
@@ -113,6 +119,21 @@ class Network(ClusterTest):
         kinds = [base64.b64decode(one["key"]).decode().removeprefix("/paravane/v1/config/").split("/")[0]
                  for one in documents["kvs"]]
         self.assertEqual(kinds, ["cluster", "members", "portgroups", "vds"])
+
+    def test_files_that_are_left_over_are_in_the_way_before_the_token_is_used(self):
+        h1, h2 = self.cluster(2)
+        h2.cli("cluster", "leave")
+        token = h1.token("h2")
+        left = [h2.state / "cluster" / name for name in ("authority.pem", "host.pem")]
+        left[0].parent.mkdir()
+        for path in left:
+            path.write_text("left over")
+        shutil.chown(left[0].parent, h2.folder.owner())
+        complaint = h2.refused("cluster", "join", text=token)
+        self.assertIn("are: authority.pem, host.pem", complaint)
+        for path in left:
+            path.unlink()
+        h2.cli("cluster", "join", text=token)
 
     def test_rubbish_among_the_documents_is_passed_by(self):
         h1, h2 = self.cluster(2)
