@@ -10,7 +10,6 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
-#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -22,6 +21,7 @@
 #include "base/unique_fd.h"
 #include "cli/cluster_table.h"
 #include "cli/commands.h"
+#include "cli/new_file.h"
 #include "cli/passphrase.h"
 #include "json/json_text.h"
 
@@ -36,37 +36,9 @@ struct BackupOptions {
 };
 using Options = std::shared_ptr<BackupOptions>;
 
-constexpr const char* kChooseAnother = "Choose another name, or move that file away.";
-
-// Errors: kIo, kExists as kBadState.
-Status write_new_file(const std::string& file, std::string_view bytes) {
-  const UniqueFd fd(
-      ::open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
-  if (!fd && errno == EEXIST)
-    return fail(Errc::kBadState, fmt::format("{} is there already", file));
-  const auto cannot = [&file] {
-    return fail(Errc::kIo, fmt::format("cannot write {}: {}", file, std::strerror(errno)));
-  };
-  if (!fd) return cannot();
-  while (!bytes.empty()) {
-    const ssize_t count = ::write(fd.get(), bytes.data(), bytes.size());
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) break;
-    bytes.remove_prefix(static_cast<std::size_t>(count));
-  }
-  const std::filesystem::path folder = std::filesystem::absolute(file).parent_path();
-  const UniqueFd directory(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (bytes.empty() && ::fsync(fd.get()) == 0 && directory && ::fsync(directory.get()) == 0) {
-    return {};
-  }
-  auto error = cannot();
-  ::unlink(file.c_str());
-  return error;
-}
-
 Result<std::string> read_whole_file(const std::string& file) {
   const UniqueFd fd(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
-  struct stat info{};
+  struct stat info {};
   const auto cannot = [&file] {
     return fail(Errc::kIo, fmt::format("cannot read {}: {}", file, std::strerror(errno)));
   };
@@ -88,18 +60,16 @@ Result<std::string> read_whole_file(const std::string& file) {
 }
 
 ExitStatus run_backup(const BackupOptions& options, const Context& context) {
-  std::error_code unknown;
-  if (std::filesystem::exists(std::filesystem::symlink_status(options.file, unknown))) {
-    return report_failure(fmt::format("{} is there already", options.file), kChooseAnother);
+  if (const auto may = check_new_file(options.file); !may) {
+    return report_failure(may.error().problem, may.error().remedy);
   }
   const auto passphrase = read_passphrase(options.descriptor, true);
   if (!passphrase) return report_failure(passphrase.error().message, "Nothing was written.");
   api::ApiClient client = context.client();
   const auto backup = client.back_up_cluster(*passphrase);
   if (!backup) return report(backup.error(), client);
-  if (const Status written = write_new_file(options.file, backup->sealed); !written) {
-    return report_failure(written.error().message,
-                          "Nothing is left there. Choose a place that has room.");
+  if (const auto written = write_new_file(options.file, backup->sealed); !written) {
+    return report_failure(written.error().problem, written.error().remedy);
   }
   if (context.format == text::TableFormat::kJson) {
     fmt::print("{}\n", print_json({{"file", options.file}, {"bytes", backup->sealed.size()}}));

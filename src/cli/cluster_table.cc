@@ -113,10 +113,11 @@ std::string print_cluster(const model::ClusterStatus& status, text::TableFormat 
     text += fmt::format(
         "\nHost {} knows generation {} of the configuration, and this host follows {}{}: is host "
         "{} "
-        "from an older copy? Until then host {} follows no change\n",
+        "from an older copy? Host {} follows no change until that is settled: make what is missing "
+        "again on host {}, and then run there: paravane cluster restore --accept\n",
         host.name, host.generation, status.generation,
         host.generation > status.generation ? "" : " of another history", status.authority,
-        host.name);
+        host.name, status.authority);
   }
   if (status.lost.empty() && status.odd_keys == 0) return text;
   text::TextTable lost({"Does not count"});
