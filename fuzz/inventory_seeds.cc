@@ -115,7 +115,8 @@ std::vector<std::string> seeds() {
                                      .etcd_authority = {},
                                      .etcd_user = "u",
                                      .etcd_password = "p"}),
-      "D" + authority::print_answer({.host = "h3", .sees = "h1", .clock_s = 1'795'600'000}),
+      "D" + authority::print_answer(
+                {.host = "h3", .sees = "h1", .clock_s = 1'795'600'000, .generation = 18}),
       "D" + authority::print_token(token),
       "C" + (keypair ? keypair->certificate : std::string()),
       "S" + (keypair ? succession(*keypair, cluster) : std::string()),

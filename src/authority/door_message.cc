@@ -125,6 +125,7 @@ std::string print_answer(const DoorAnswer& answer) {
   if (!answer.succession.empty()) value["succession"] = answer.succession;
   if (!answer.sees.empty()) value["sees"] = answer.sees;
   if (answer.clock_s) value["clock"] = *answer.clock_s;
+  if (answer.generation) value["generation"] = *answer.generation;
   if (!answer.other_switches.empty()) value["switches"] = answer.other_switches;
   if (!answer.other_port_groups.empty()) value["port_groups"] = answer.other_port_groups;
   return print_line(value);
@@ -145,6 +146,7 @@ Result<DoorAnswer> parse_answer(std::string_view line) {
   if (!answer.sees.empty() && !model::check_name(answer.sees))
     reader.complain("sees", "is no name");
   answer.clock_s = reader.number("clock", kMaxDoorClock);
+  answer.generation = reader.number("generation", kMaxDoorGeneration);
   answer.other_switches = read_names(reader, "switches");
   answer.other_port_groups = read_names(reader, "port_groups");
   if (const json* etcd = reader.object("etcd")) {

@@ -17,6 +17,8 @@ namespace paravane::authority {
 
 inline constexpr std::size_t kMaxDoorLine = std::size_t{32} * 1024;
 inline constexpr std::uint64_t kMaxDoorClock = 9'000'000'000;  // 2255, which clocks count to
+// As inventory/generation.h has it; no host follows a higher one.
+inline constexpr std::uint64_t kMaxDoorGeneration = std::uint64_t{1} << 53;
 
 struct DoorRequest {
   enum class Kind : std::uint8_t {
@@ -60,6 +62,9 @@ struct DoorAnswer {
   std::string sees{};
   // The answering host's clock, in seconds since 1970; nullopt: its release does not say.
   std::optional<std::uint64_t> clock_s{};
+  // The number of the newest configuration that the answering host has followed, 0: of none;
+  // nullopt: its release does not say.
+  std::optional<std::uint64_t> generation{};
   // Of kCompare alone, names.
   std::vector<std::string> other_switches{};
   std::vector<std::string> other_port_groups{};

@@ -71,6 +71,7 @@ TEST(DoorMessage, AnswersComeAcross) {
                           .succession = "s",
                           .sees = "h1",
                           .clock_s = 1'795'600'000,
+                          .generation = kMaxDoorGeneration,
                           .other_switches = {"lan"},
                           .other_port_groups = {"db", "web"}};
   const auto seen = parse_answer(print_answer(answer));
@@ -81,6 +82,7 @@ TEST(DoorMessage, AnswersComeAcross) {
   EXPECT_EQ(seen->succession, "s");
   EXPECT_EQ(seen->sees, "h1");
   EXPECT_EQ(seen->clock_s, 1'795'600'000);
+  EXPECT_EQ(seen->generation, kMaxDoorGeneration);
   EXPECT_EQ(seen->other_switches, answer.other_switches);
   EXPECT_EQ(seen->other_port_groups, answer.other_port_groups);
   DoorAnswer refusal;
@@ -92,6 +94,9 @@ TEST(DoorMessage, AnswersComeAcross) {
         R"({"host":"h","certificate":"c","authority":"a","sees":"no name"})",
         R"({"host":"h","certificate":"c","authority":"a","clock":9000000001})",
         R"({"host":"h","certificate":"c","authority":"a","clock":-1})",
+        R"({"host":"h","certificate":"c","authority":"a","generation":"7"})",
+        R"({"host":"h","certificate":"c","authority":"a","generation":9007199254740993})",
+        R"({"host":"h","certificate":"c","authority":"a","generation":18446744073709551615})",
         R"({"host":"h","certificate":"c","authority":"a","switches":"lan"})",
         R"({"host":"h","certificate":"c","authority":"a","switches":["no name"]})",
         R"({"host":"h","certificate":"c","authority":"a","port_groups":[7]})"}) {
@@ -106,6 +111,7 @@ TEST(DoorMessage, AnswersOfOtherReleasesAreRead) {
   EXPECT_EQ(older->succession, "s");
   EXPECT_EQ(older->sees, "");
   EXPECT_FALSE(older->clock_s);
+  EXPECT_FALSE(older->generation);
   const auto newer = parse_answer(R"({"authority":"","certificate":"","host":"h3","sees":"h1",)"
                                   R"("clock":7,"more":{"of":["it"]}})");
   ASSERT_TRUE(newer);

@@ -3,6 +3,7 @@
 
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
@@ -25,9 +26,10 @@ struct ClusterPicture {
   std::string damage_remedy;
   std::string damaged_host;
   inventory::MemberState state;
-  std::string authority;     // the host that has it
-  std::string sees{};        // the same, while this host sees that it runs
-  std::string succession{};  // the proof of it, if it was promoted
+  std::string authority;         // the host that has it
+  std::string sees{};            // the same, while this host sees that it runs
+  std::string succession{};      // the proof of it, if it was promoted
+  std::uint64_t generation = 0;  // the newest that this host has followed
   std::vector<std::string> etcd;
   authority::Validity certificate;
   struct Channel {

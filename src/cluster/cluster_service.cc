@@ -341,6 +341,7 @@ void ClusterService::share() {
   std::string sees = seen_authority();
   const MutexLock lock(mutex_);
   shared_.sees = std::move(sees);
+  shared_.generation = kept_->seen().number;
   shared_.state = state();
   shared_.certificate = certificate_->valid();
   if (authority_) shared_.members = authority_->others();

@@ -268,6 +268,7 @@ std::optional<authority::DoorAnswer> ClusterService::answer_of_authority() const
   answer.host = shared_.self->host;
   answer.succession = shared_.succession;
   answer.sees = shared_.sees;
+  answer.generation = shared_.generation;
   return answer;
 }
 

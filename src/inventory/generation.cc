@@ -14,8 +14,6 @@ using nlohmann::json;
 
 namespace {
 
-// A number that a double holds exactly: etcd's gateway and other readers of JSON keep it.
-constexpr std::uint64_t kMostNumber = std::uint64_t{1} << 53;
 // More changes than a cluster has seen that its restored copy has not.
 constexpr std::uint64_t kLeap = std::uint64_t{1} << 20;
 
@@ -70,9 +68,9 @@ Result<Generation> parse_generation(const json& value) {
   const auto odd = [] { return fail(Errc::kInvalidArgument, "this is no generation"); };
   if (!value.is_object()) return odd();
   JsonReader reader(value, "generation");
-  Generation generation{.number = reader.need_number("number", kMostNumber),
+  Generation generation{.number = reader.need_number("number", Generation::kMostNumber),
                         .marks = {},
-                        .supersedes = reader.need_number("supersedes", kMostNumber)};
+                        .supersedes = reader.need_number("supersedes", Generation::kMostNumber)};
   const json* marks = reader.array("marks");
   if (!reader.finish_ignoring_unknown() || marks == nullptr || marks->empty() ||
       marks->size() > Generation::kMostMarks || generation.number < marks->size() ||

@@ -23,6 +23,8 @@ namespace paravane::inventory {
 struct Generation {
   static constexpr std::size_t kMostMarks = 256;
   static constexpr std::size_t kMarkDigits = 16;  // hexadecimal
+  // A number that a double holds exactly: etcd's gateway and other readers of JSON keep it.
+  static constexpr std::uint64_t kMostNumber = std::uint64_t{1} << 53;
 
   std::uint64_t number = 0;          // 0: of an authority of an older version, which does not count
   std::vector<std::string> marks{};  // of the last ones, the newest last; random
