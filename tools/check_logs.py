@@ -15,6 +15,7 @@ LIMIT = re.compile(r"\ballow\(|\bkept_back\b")
 LINES_ABOVE = 4  # in which a limit may stand
 
 UNLIMITED = {
+    "cluster/cluster_accept.cc": (2, "an operator's change of the cluster"),
     "cluster/cluster_authority.cc": (2, "a host has joined, by an operator's token; its key is known, once"),
     "cluster/cluster_backups.cc": (2, "an operator's change of the cluster"),
     "cluster/cluster_change.cc": (3, "an operator's change of the cluster"),
@@ -22,7 +23,6 @@ UNLIMITED = {
     "cluster/cluster_files.cc": (3, "an operator's change of the cluster"),
     "cluster/cluster_join.cc": (2, "an operator's change of the cluster"),
     "cluster/cluster_promotion.cc": (1, "an operator's change of the cluster"),
-    "cluster/cluster_recovery.cc": (1, "an operator's change of the cluster"),
     "cluster/cluster_refusals.cc": (1, "an operator's change of the cluster"),
     "cluster/cluster_service.cc": (1, "the start, or an operator's change of the cluster"),
     "cluster/cluster_succession.cc": (2, "an operator's promotion of a host"),

@@ -335,6 +335,11 @@ model::ApiResult<void> ApiClient::remove_host(const std::string& host) {
   return {};
 }
 
+model::ApiResult<model::AcceptSummary> ApiClient::inspect_accept() {
+  return parse(call("POST", std::string(kClusterInspectAccept), print_json({{"accept", true}})),
+               accept_summary_from_json);
+}
+
 model::ApiResult<model::ClusterStatus> ApiClient::accept_inventory() {
   return parse(call("POST", "/v1/cluster/restore", print_json({{"accept", true}})),
                cluster_status_from_json);

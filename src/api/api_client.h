@@ -84,6 +84,7 @@ class ApiClient final : public model::Management, public model::ClusterManagemen
   model::ApiResult<model::ClusterStatus> join_cluster(const std::string& token) override;
   model::ApiResult<void> leave_cluster(bool force) override;
   model::ApiResult<void> remove_host(const std::string& host) override;
+  model::ApiResult<model::AcceptSummary> inspect_accept() override;
   model::ApiResult<model::ClusterStatus> accept_inventory() override;
   model::ApiResult<model::SealedBackup> back_up_cluster(const std::string& passphrase) override;
   model::ApiResult<model::BackupSummary> inspect_backup(const model::BackupRequest& asked) override;

@@ -23,6 +23,7 @@ inline constexpr std::size_t kMaxBackupBody = std::size_t{1'700} * 1'024;
 
 inline constexpr std::string_view kClusterInspect = "/v1/cluster/backup/inspect";
 inline constexpr std::string_view kClusterRestore = "/v1/cluster/restore";
+inline constexpr std::string_view kClusterInspectAccept = "/v1/cluster/restore/inspect";
 inline constexpr std::string_view kClusterPromote = "/v1/cluster/promote";
 
 // Bytes of a request's body. `path`: without the query.

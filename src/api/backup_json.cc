@@ -18,6 +18,32 @@ std::string need_bytes(JsonReader& reader, const char* key) {
   return bytes ? std::move(*bytes) : std::string();
 }
 
+// Of an answer: what is no text is left out.
+std::vector<std::string> read_members(JsonReader& reader) {
+  std::vector<std::string> members;
+  const json* array = reader.array("members");
+  if (array == nullptr) return members;
+  for (const json& member : *array) {
+    if (member.is_string()) members.push_back(member.get<std::string>());
+  }
+  return members;
+}
+
+json followed_to_json(const model::FollowedGeneration& followed) {
+  json value = {
+      {"name", followed.host}, {"counts", followed.counts}, {"problem", followed.problem}};
+  if (followed.generation) value["generation"] = *followed.generation;
+  return value;
+}
+
+model::FollowedGeneration read_followed(const json& value) {
+  JsonReader reader(value, "host");
+  return {.host = reader.text("name").value_or(""),
+          .generation = reader.number("generation"),
+          .counts = reader.boolean("counts").value_or(false),
+          .problem = reader.text("problem").value_or("")};
+}
+
 }  // namespace
 
 json to_json(const model::SealedBackup& backup) {
@@ -34,6 +60,15 @@ json to_json(const model::BackupSummary& summary) {
           {"version", summary.version},         {"generation", summary.generation},
           {"members", summary.members},         {"switches", summary.switches},
           {"port_groups", summary.port_groups}, {"replaces", summary.replaces}};
+}
+
+json to_json(const model::AcceptSummary& summary) {
+  json others = json::array();
+  for (const auto& other : summary.others) others.push_back(followed_to_json(other));
+  return {{"cluster", summary.cluster},       {"host", summary.host},
+          {"generation", summary.generation}, {"members", summary.members},
+          {"switches", summary.switches},     {"port_groups", summary.port_groups},
+          {"others", std::move(others)}};
 }
 
 Result<model::BackupRequest> backup_request_from_json(const json& value) {
@@ -68,13 +103,27 @@ Result<model::BackupSummary> backup_summary_from_json(const json& value) {
                                .made_s = reader.number("made_s").value_or(0),
                                .version = reader.text("version").value_or(""),
                                .generation = reader.number("generation").value_or(0),
-                               .members = {},
+                               .members = read_members(reader),
                                .switches = reader.number("switches").value_or(0),
                                .port_groups = reader.number("port_groups").value_or(0),
                                .replaces = reader.text("replaces").value_or("")};
-  if (const json* members = reader.array("members")) {
-    for (const json& member : *members) {
-      if (member.is_string()) summary.members.push_back(member.get<std::string>());
+  if (const Status good = reader.finish_ignoring_unknown(); !good) {
+    return std::unexpected(good.error());
+  }
+  return summary;
+}
+
+Result<model::AcceptSummary> accept_summary_from_json(const json& value) {
+  JsonReader reader(value, "summary");
+  model::AcceptSummary summary{.cluster = reader.need_text("cluster"),
+                               .host = reader.need_text("host"),
+                               .generation = reader.need_number("generation"),
+                               .members = read_members(reader),
+                               .switches = reader.number("switches").value_or(0),
+                               .port_groups = reader.number("port_groups").value_or(0)};
+  if (const json* others = reader.array("others")) {
+    for (const json& other : *others) {
+      if (other.is_object()) summary.others.push_back(read_followed(other));
     }
   }
   if (const Status good = reader.finish_ignoring_unknown(); !good) {

@@ -13,6 +13,7 @@ namespace paravane::api {
 nlohmann::json to_json(const model::SealedBackup& backup);
 nlohmann::json to_json(const model::BackupRequest& asked);
 nlohmann::json to_json(const model::BackupSummary& summary);
+nlohmann::json to_json(const model::AcceptSummary& summary);
 
 // Strict. Errors: kInvalidArgument.
 Result<model::BackupRequest> backup_request_from_json(const nlohmann::json& value);
@@ -22,5 +23,6 @@ Result<std::string> passphrase_from_json(const nlohmann::json& value);
 // Lenient about unknown keys: the daemon may be newer than its client.
 Result<model::SealedBackup> sealed_backup_from_json(const nlohmann::json& value);
 Result<model::BackupSummary> backup_summary_from_json(const nlohmann::json& value);
+Result<model::AcceptSummary> accept_summary_from_json(const nlohmann::json& value);
 
 }  // namespace paravane::api

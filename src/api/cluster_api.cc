@@ -65,6 +65,12 @@ ApiResponse restore(model::ClusterManagement& cluster, const ApiRequest& request
   return respond_with(cluster.restore_cluster(*asked));
 }
 
+ApiResponse inspect_accept(model::ClusterManagement& cluster, const ApiRequest& request) {
+  const auto accept = read_body(request, restore_request_from_json);
+  if (!accept) return invalid(accept.error().message);
+  return respond_with(cluster.inspect_accept());
+}
+
 ApiResponse promote(model::ClusterManagement& cluster, const ApiRequest& request) {
   const auto asked = read_body(request, backup_request_from_json);
   if (!asked) return invalid(asked.error().message);
@@ -73,12 +79,13 @@ ApiResponse promote(model::ClusterManagement& cluster, const ApiRequest& request
 
 // What takes POST alone.
 using Act = ApiResponse (*)(model::ClusterManagement&, const ApiRequest&);
-constexpr std::array<std::pair<std::string_view, Act>, 6> kActs = {{
+constexpr std::array<std::pair<std::string_view, Act>, 7> kActs = {{
     {"/v1/cluster/tokens", make_token},
     {"/v1/cluster/join", join},
     {"/v1/cluster/backup", back_up},
     {kClusterInspect, inspect},
     {kClusterRestore, restore},
+    {kClusterInspectAccept, inspect_accept},
     {kClusterPromote, promote},
 }};
 

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "api/api_handler.h"
+#include "api/backup_json.h"
 #include "api/cluster_json.h"
 #include "testing/fake_cluster.h"
 #include "testing/fake_management.h"
@@ -46,9 +47,10 @@ TEST_F(ClusterApiTest, ABackupGoesAndComesInBase64) {
   EXPECT_EQ(ask("POST", "/v1/cluster/backup/inspect", asked).status, 200);
   EXPECT_EQ(ask("POST", "/v1/cluster/restore", asked).status, 200);
   EXPECT_EQ(ask("POST", "/v1/cluster/promote", asked).status, 200);
+  EXPECT_EQ(ask("POST", "/v1/cluster/restore/inspect", R"({"accept":true})").status, 200);
   EXPECT_EQ(ask("POST", "/v1/cluster/restore", R"({"accept":true})").status, 200);
   EXPECT_THAT(cluster_.asked, ElementsAre("backup p", "inspect sealed p", "restore sealed p",
-                                          "promote sealed p", "accept"));
+                                          "promote sealed p", "inspect accept", "accept"));
 }
 
 TEST_F(ClusterApiTest, ALargeBodyIsTakenWithABackupAlone) {
@@ -80,6 +82,8 @@ TEST_F(ClusterApiTest, OddRequestsReachNobody) {
            {"/v1/cluster/backup", R"({"passphrase":7})"},
            {"/v1/cluster/restore", R"({"backup":"*","passphrase":"p"})"},
            {"/v1/cluster/restore", R"({"accept":false})"},
+           {"/v1/cluster/restore/inspect", "{}"},
+           {"/v1/cluster/restore/inspect", R"({"accept":true,"more":1})"},
            {"/v1/cluster/promote", R"({"backup":""})"},
            {"/v1/cluster/join", R"({"token":7})"}}) {
     EXPECT_EQ(ask("POST", path, body).status, 400) << path << body;
@@ -134,6 +138,32 @@ TEST_F(ClusterApiTest, AStatusComesAcross) {
   ASSERT_TRUE(none);
   EXPECT_FALSE(none->member);
   EXPECT_EQ(to_json(model::ClusterStatus{}).dump(), R"({"member":false})");
+}
+
+TEST_F(ClusterApiTest, WhatIsAcceptedComesAcross) {
+  const model::AcceptSummary summary{.cluster = "c",
+                                     .host = "h1",
+                                     .generation = 18,
+                                     .members = {"h1", "h2", "h3"},
+                                     .switches = 1,
+                                     .port_groups = 2,
+                                     .others = {{.host = "h2", .generation = 19, .counts = true},
+                                                {.host = "h3", .problem = "it does not answer"}}};
+  const nlohmann::json value = to_json(summary);
+  EXPECT_EQ(value["others"][0]["generation"], 19);
+  EXPECT_FALSE(value["others"][1].contains("generation"));
+  const auto seen = accept_summary_from_json(value);
+  ASSERT_TRUE(seen) << seen.error().message;
+  EXPECT_EQ(to_json(*seen), value);
+  EXPECT_FALSE(accept_summary_from_json(nlohmann::json::object()));
+}
+
+TEST_F(ClusterApiTest, TheMembersOfABackupComeAcrossByName) {
+  const model::BackupSummary summary{
+      .cluster = "c", .host = "h1", .address = "", .version = "", .members = {"h1", "h2"}};
+  const auto seen = backup_summary_from_json(to_json(summary));
+  ASSERT_TRUE(seen) << seen.error().message;
+  EXPECT_EQ(seen->members, summary.members);
 }
 
 TEST_F(ClusterApiTest, DamageComesAcrossOfAMemberAndOfNone) {

@@ -105,7 +105,7 @@ Status ClusterAuthority::compare(const model::Network& network) {
                                  : config_writes(book_.members, network, *seen, self()));
 }
 
-Status ClusterAuthority::accept(const model::Network& network) {
+Status ClusterAuthority::accept(const model::Network& network, std::uint64_t newest_elsewhere) {
   const inventory::EtcdAccess access = root_access();
   EtcdClient root(access, config_.open);
   if (Status closed = close_own_etcd(access); !closed) return closed;
@@ -118,7 +118,7 @@ Status ClusterAuthority::accept(const model::Network& network) {
   auto mark = make_mark();
   if (!mark) return std::unexpected(mark.error());
   Generation before = book_.generation;
-  before.number = std::max(before.number, seen->generation.number);
+  before.number = std::max({before.number, seen->generation.number, newest_elsewhere});
   book_.generation = accepted_generation(before, std::move(*mark));
   if (Status users = settle_users(root, true, false); !users) return users;
   return write_as_root(root, config_writes(book_.members, network, *seen, self()));

@@ -337,10 +337,29 @@ TEST_F(AuthorityCompareTest, TwoHistoriesAreForAnOperator) {
   EXPECT_EQ(refused.error().code, Errc::kBadState);
   EXPECT_THAT(refused.error().message, HasSubstr("another history"));
   EXPECT_TRUE(view().network.port_groups.contains("web")) << "nothing was written";
-  ASSERT_TRUE(keeper_->accept(network_));
+  ASSERT_TRUE(keeper_->accept(network_, 0));
   EXPECT_FALSE(view().network.port_groups.contains("web"));
   EXPECT_TRUE(view().network.port_groups.contains("other"));
   EXPECT_TRUE(continues(view().generation, newest));
+  ASSERT_TRUE(keeper_->compare(network_));
+}
+
+TEST_F(AuthorityCompareTest, AnAcceptedGenerationIsNewerThanWhatOtherHostsFollow) {
+  create_port_group("old");
+  const std::string copy = *read_file(config_.paths.book());
+  etcd_.keep_copy("copy");
+  ASSERT_TRUE(keeper_->accept(network_, 0));
+  create_port_group("web");
+  const SeenGeneration newest = seen();
+  // The copy is from before, so that this host counts from there again.
+  etcd_.put_back("copy");
+  ASSERT_TRUE(write_file(config_.paths.book(), copy));
+  load();
+  network_.port_groups.erase("web");
+  ASSERT_TRUE(keeper_->accept(network_, newest.number));
+  EXPECT_TRUE(continues(view().generation, newest));
+  EXPECT_GT(seen().number, newest.number);
+  EXPECT_EQ(keeper_->generation(), seen().number);
   ASSERT_TRUE(keeper_->compare(network_));
 }
 

@@ -93,8 +93,11 @@ class ClusterAuthority {
   // other), EtcdClient's; to be called again.
   Status compare(const model::Network& network);
   // An operator's word that all hosts are to follow this book and `network`, whatever they have
-  // seen. Errors: EtcdClient's, kIo.
-  Status accept(const model::Network& network);
+  // seen. `newest_elsewhere`: the number of the newest generation that another host follows.
+  // Errors: EtcdClient's, kIo.
+  Status accept(const model::Network& network, std::uint64_t newest_elsewhere);
+  // The number of the book's.
+  std::uint64_t generation() const { return book_.generation.number; }
 
   // Compares the book with what stands in etcd: notes which keys members are seen to use,
   // and has etcd say what the book does (member_documents.h). Errors: kIo and others; to be

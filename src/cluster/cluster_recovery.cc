@@ -146,22 +146,6 @@ Instant ClusterService::ask_for_password() {
   return now();
 }
 
-model::ApiResult<model::ClusterStatus> ClusterService::do_accept() {
-  if (auto may = need_authority(); !may) return std::unexpected(may.error());
-  if (ask_others(doors_of_others())) return std::unexpected(need_authority().error());
-  const auto network = known_network();
-  if (!network) {
-    return model::refuse(model::ApiErrorCode::kBusy, "this host does not know its switches yet",
-                         "Ask again.");
-  }
-  const Status accepted = authority_->accept(*network);
-  if (!accepted) return etcd_failed(accepted.error());
-  log::warn("cluster: an operator has all hosts follow what host {} has", membership_->self.host);
-  compared_ = false;
-  await_inventory();
-  return cluster_status();
-}
-
 void ClusterService::take_view(std::shared_ptr<const View> view) {
   if (!continues(view->generation, kept_->seen())) {
     set_problem(

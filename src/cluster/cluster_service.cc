@@ -257,6 +257,9 @@ model::ApiResult<void> ClusterService::leave_cluster(bool force) {
 model::ApiResult<void> ClusterService::remove_host(const std::string& host) {
   return carry([this, host] { return do_remove(host); });
 }
+model::ApiResult<model::AcceptSummary> ClusterService::inspect_accept() {
+  return carry([this] { return weigh_accept(); });
+}
 model::ApiResult<model::ClusterStatus> ClusterService::accept_inventory() {
   return carry([this] { return do_accept(); });
 }

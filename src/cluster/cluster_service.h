@@ -119,6 +119,7 @@ class ClusterService final : public model::ClusterManagement {
   model::ApiResult<model::ClusterStatus> join_cluster(const std::string& token) override;
   model::ApiResult<void> leave_cluster(bool force) override;
   model::ApiResult<void> remove_host(const std::string& host) override;
+  model::ApiResult<model::AcceptSummary> inspect_accept() override;
   model::ApiResult<model::ClusterStatus> accept_inventory() override;
   model::ApiResult<model::SealedBackup> back_up_cluster(const std::string& passphrase) override;
   model::ApiResult<model::BackupSummary> inspect_backup(const model::BackupRequest& asked) override;
@@ -158,6 +159,7 @@ class ClusterService final : public model::ClusterManagement {
   model::ApiResult<void> say_goodbye();
   model::ApiResult<model::JoinToken> do_token(const model::TokenRequest& request);
   model::ApiResult<void> do_remove(const std::string& host);
+  model::ApiResult<model::AcceptSummary> weigh_accept();
   model::ApiResult<model::ClusterStatus> do_accept();
   model::ApiResult<void> need_authority() const;
 

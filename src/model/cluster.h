@@ -106,6 +106,25 @@ struct BackupSummary {
   std::string replaces{};
 };
 
+// Which configuration another host follows, by its own word.
+struct FollowedGeneration {
+  std::string host;
+  std::optional<std::uint64_t> generation{};  // nullopt: it is not known
+  bool counts = false;                        // false also of a number that no cluster comes to
+  std::string problem{};                      // why it is not known, or does not count
+};
+
+// What all hosts would follow after accept_inventory(), and what the others follow now.
+struct AcceptSummary {
+  std::string cluster;
+  std::string host;  // this one, which has the authority
+  std::uint64_t generation = 0;
+  std::vector<std::string> members{};
+  std::uint64_t switches = 0;
+  std::uint64_t port_groups = 0;
+  std::vector<FollowedGeneration> others{};  // all members but this host
+};
+
 class ClusterManagement {
  public:
   virtual ~ClusterManagement() = default;
@@ -130,9 +149,13 @@ class ClusterManagement {
   // kClusterAway, kInvalidRequest (this host), kStore.
   virtual ApiResult<void> remove_host(const std::string& host) = 0;
 
+  // What accept_inventory() would do; the other hosts are asked, and nothing is changed. Errors:
+  // kNotFound, kDenied, kBusy.
+  virtual ApiResult<AcceptSummary> inspect_accept() = 0;
+
   // Has all hosts follow what the authority, here, and this host have kept, whatever the hosts
   // have seen: it was restored from an older copy, and that is known. Errors: kNotFound, kDenied,
-  // kClusterAway, kStore.
+  // kBusy, kClusterAway, kStore.
   virtual ApiResult<ClusterStatus> accept_inventory() = 0;
 
   // On the authority's host. Errors: kNotFound, kDenied, kInvalidRequest (the passphrase),

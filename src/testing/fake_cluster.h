@@ -42,6 +42,11 @@ class FakeCluster final : public model::ClusterManagement {
     if (fault) return std::unexpected(*fault);
     return {};
   }
+  model::ApiResult<model::AcceptSummary> inspect_accept() override {
+    asked.push_back("inspect accept");
+    if (fault) return std::unexpected(*fault);
+    return to_accept;
+  }
   model::ApiResult<model::ClusterStatus> accept_inventory() override {
     asked.push_back("accept");
     if (fault) return std::unexpected(*fault);
@@ -77,6 +82,7 @@ class FakeCluster final : public model::ClusterManagement {
 
   model::ClusterStatus status;
   model::BackupSummary summary;
+  model::AcceptSummary to_accept;
   std::vector<std::string> asked;
   std::optional<model::ApiError> fault;  // the answer to everything
 };
