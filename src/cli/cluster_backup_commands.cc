@@ -1,9 +1,7 @@
 // paravane cluster backup, restore and promote.
 
 #include <fcntl.h>
-#include <fmt/chrono.h>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -15,6 +13,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <thread>
 
 #include "api/api_handler.h"
 #include "api/backup_json.h"
@@ -23,6 +22,7 @@
 #include "cli/commands.h"
 #include "cli/new_file.h"
 #include "cli/passphrase.h"
+#include "cli/restore_summary.h"
 #include "json/json_text.h"
 
 namespace paravane::cli {
@@ -36,9 +36,15 @@ struct BackupOptions {
 };
 using Options = std::shared_ptr<BackupOptions>;
 
+constexpr std::chrono::seconds kFollowPatience{30};
+
+std::chrono::sys_seconds this_second() {
+  return std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
+}
+
 Result<std::string> read_whole_file(const std::string& file) {
   const UniqueFd fd(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
-  struct stat info {};
+  struct stat info{};
   const auto cannot = [&file] {
     return fail(Errc::kIo, fmt::format("cannot read {}: {}", file, std::strerror(errno)));
   };
@@ -82,23 +88,21 @@ ExitStatus run_backup(const BackupOptions& options, const Context& context) {
   return ExitStatus::kOk;
 }
 
-void describe(const model::BackupSummary& backup) {
-  const auto made = std::chrono::sys_seconds(std::chrono::seconds(backup.made_s));
-  fmt::print(stderr,
-             "Backup of cluster {}\n"
-             "  made         {:%F %T} UTC by paravaned {}\n"
-             "  of host      {} at {}, which had the authority\n"
-             "  generation   {} of the configuration\n"
-             "  members      {}\n"
-             "  switches     {}, with {} port groups\n",
-             backup.cluster, made, backup.version, backup.host, backup.address, backup.generation,
-             fmt::join(backup.members, ", "), backup.switches, backup.port_groups);
-  if (!backup.replaces.empty()) fmt::print(stderr, "It replaces {}.\n", backup.replaces);
+// False: with the status to end with.
+bool may_go_on(bool yes, std::string_view what, ExitStatus& status) {
+  if (yes) return true;
+  const auto sure = confirm(fmt::format("{} Type yes to go on: ", what));
+  if (sure && *sure) return true;
+  status =
+      report_failure(sure ? "it was not confirmed" : sure.error().message + " for a yes; see --yes",
+                     "Nothing was changed.");
+  return false;
 }
 
 // nullopt: with the status to end with.
 std::optional<model::BackupRequest> ask_first(const BackupOptions& options, api::ApiClient& client,
-                                              std::string_view what, ExitStatus& status) {
+                                              bool restores, std::string_view what,
+                                              ExitStatus& status) {
   auto sealed = read_whole_file(options.file);
   if (!sealed) {
     status =
@@ -116,32 +120,58 @@ std::optional<model::BackupRequest> ask_first(const BackupOptions& options, api:
     status = report(summary.error(), client);
     return std::nullopt;
   }
-  describe(*summary);
-  if (options.yes) return asked;
-  const auto sure = confirm(fmt::format("{} Type yes to go on: ", what));
-  if (sure && *sure) return asked;
-  status =
-      report_failure(sure ? "it was not confirmed" : sure.error().message + " for a yes; see --yes",
-                     "Nothing was changed.");
+  fmt::print(stderr, "{}", print_backup_summary(*summary, this_second()));
+  if (restores) fmt::print(stderr, "{}", warn_of_members(*summary));
+  if (may_go_on(options.yes, what, status)) return asked;
   return std::nullopt;
+}
+
+// Hosts follow within seconds, once they have another password for etcd.
+model::ApiResult<model::ClusterStatus> await_followers(const model::AcceptSummary& summary,
+                                                       api::ApiClient& client) {
+  const auto end = std::chrono::steady_clock::now() + kFollowPatience;
+  auto status = client.cluster_status();
+  while (status && !all_follow(summary, *status) && std::chrono::steady_clock::now() < end) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(500));
+    status = client.cluster_status();
+  }
+  return status;
+}
+
+ExitStatus run_accept(const BackupOptions& options, api::ApiClient& client,
+                      const Context& context) {
+  const auto summary = client.inspect_accept();
+  if (!summary) return report(summary.error(), client);
+  fmt::print(stderr, "{}", print_accept_summary(*summary));
+  ExitStatus status = ExitStatus::kFailed;
+  const std::string what = fmt::format("All hosts follow what host {} has.", summary->host);
+  if (!may_go_on(options.yes, what, status)) return status;
+  if (const auto accepted = client.accept_inventory(); !accepted) {
+    return report(accepted.error(), client);
+  }
+  const auto followed = await_followers(*summary, client);
+  status = show_cluster(followed, client, context);
+  if (followed) fmt::print(stderr, "{}", print_followers(*summary, *followed));
+  return status;
 }
 
 ExitStatus run_restore(const BackupOptions& options, const Context& context) {
   api::ApiClient client = context.client();
-  if (options.accept) return show_cluster(client.accept_inventory(), client, context);
+  if (options.accept) return run_accept(options, client, context);
   if (options.file.empty()) {
     return report_usage("restore needs the FILE of a backup, or --accept");
   }
   ExitStatus status = ExitStatus::kFailed;
-  const auto asked = ask_first(
-      options, client, "This machine becomes that host, and has the cluster's authority.", status);
+  const auto asked =
+      ask_first(options, client, true,
+                "This machine becomes that host, and has the cluster's authority.", status);
   return asked ? show_cluster(client.restore_cluster(*asked), client, context) : status;
 }
 
 ExitStatus run_promote(const BackupOptions& options, const Context& context) {
   api::ApiClient client = context.client();
   ExitStatus status = ExitStatus::kFailed;
-  const auto asked = ask_first(options, client,
+  const auto asked = ask_first(options, client, false,
                                "This host takes the authority over, and the host that had it is "
                                "out of the cluster.",
                                status);
