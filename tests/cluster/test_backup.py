@@ -113,7 +113,9 @@ class Restored(BackupTest):
         wait_for(lambda: "Host h2 knows generation" in self.h1.cli("cluster", "status").stdout, "h1 to be told")
         self.assertEqual(self.groups_of(self.h2), ["db", "web"])
         self.assertEqual(self.h2.channel(self.h3)[0], "encrypted")
-        self.h1.cli("cluster", "restore", "--accept")
+        self.assertIn("--yes", self.without_terminal("cluster", "restore", "--accept"))
+        self.assertEqual(self.groups_of(self.h2), ["db", "web"])
+        self.h1.cli("cluster", "restore", "--accept", "--yes")
         self.wait_whole(*self.hosts)
         for host in self.hosts:
             self.assertEqual(self.groups_of(host), ["web"])

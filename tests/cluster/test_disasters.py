@@ -35,6 +35,7 @@ def pattern(line):
     """What may differ from one time to the next: times, ids, numbers, versions."""
     line = re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", "T", line)
     line = re.sub(r"[0-9a-f]{32}", "ID", line)
+    line = re.sub(r"\d+ (minutes|hours|days) ago", "AGO", line)
     return re.sub(r"\d+(\.\d+)+|\d+", "N", line)
 
 
@@ -118,7 +119,7 @@ class Disasters(BackupTest):
         wait_for(lambda: self.groups_of(self.h2) == self.groups_of(self.h3) == ["db", "web"], "all to have it")
         self.lose(self.h1)
         self.h1.start()
-        restore, channel = blocks("The first host: on another machine")
+        restore, channel, _ = blocks("The first host: on another machine")
         self.type(restore)
         self.type(channel)
         wait_for(lambda: "Host h2 knows generation" in self.h1.cli("cluster", "status").stdout, "h1 to be told")
@@ -127,6 +128,26 @@ class Disasters(BackupTest):
         self.wait_whole(*self.hosts)
         for host in self.hosts:
             self.assertEqual(self.groups_of(host), ["web"])
+
+    def test_a_host_that_was_removed_since_the_backup_is_named_and_taken_out_again(self):
+        self.type(blocks("A backup, before")[0])
+        self.h1.cli("cluster", "remove", "h3")
+        wait_for(lambda: self.h2.present() == ["h1", "h2"], "h2 to hear of it")
+        self.lose(self.h1)
+        self.h1.start()
+        restore, channel, remove = blocks("The first host: on another machine")
+        self.type(restore)
+        self.type(channel)
+        wait_for(lambda: self.h3.name in self.members(), "h3 to be a member by the backup")
+        self.type(remove)
+        self.assertNotIn(self.h3.name, self.members())
+        self.h1.cli("cluster", "restore", "--accept", "--yes")
+        self.wait_whole(self.h1, self.h2)
+        self.assertNotIn(self.h3.name, self.members())
+        self.assertFalse(self.h3.connected())
+
+    def members(self):
+        return [host["name"] for host in self.h1.status()["hosts"]]
 
 
 def at_terminal(line):

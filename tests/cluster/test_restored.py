@@ -2,6 +2,7 @@
 no host that was taken out comes back."""
 
 import os
+import re
 import shutil
 import signal
 import sqlite3
@@ -129,23 +130,36 @@ class Restored(ClusterTest):
         copy = self.h1.folder / "state.copy"
         subprocess.run(["cp", "-a", self.h1.state, copy], check=True)
         self.h1.start()
-        self.wait_whole(*self.hosts)
-        self.add_group("web")
-        wait_for(lambda: self.groups_of(self.h2) == ["old", "web"], "h2 to have it")
+        # The second time the others follow what was accepted the first time, of which the copy knows nothing.
+        for newer in ("web", "db"):
+            with self.subTest(newer=newer):
+                self.wait_whole(*self.hosts)
+                self.add_group(newer)
+                wait_for(lambda: self.groups_of(self.h2) == self.groups_of(self.h3) == sorted(["old", newer]), "all to have it")
+                self.put_back_host(copy)
+                self.accept(newer)
+
+    def put_back_host(self, copy):
         self.h1.end()
         shutil.rmtree(self.h1.state)
         subprocess.run(["cp", "-a", copy, self.h1.state], check=True)
         self.h1.start()
+
+    def accept(self, newer):
         wait_for(lambda: "it is older than what this host knows" in self.h2.status()["problem"], "h2 to see it")
         self.assertRegex(self.h2.status()["problem"], r"generation \d+ at etcd's revision \d+, and this host has seen generation \d+ at \d+")
-        self.assertEqual(self.groups_of(self.h2), ["old", "web"])
+        self.assertEqual(self.groups_of(self.h2), sorted(["old", newer]))
         self.assertEqual(self.h2.channel(self.h3)[0], "encrypted")
         wait_for(lambda: "Host h2 knows generation" in self.h1.cli("cluster", "status").stdout, "h1 to be told")
         self.assertIn("--accept", self.h1.cli("cluster", "restore", check=False).stderr)
-        self.assertIn("h1", self.h2.refused("cluster", "restore", "--accept"))
-        self.h1.cli("cluster", "restore", "--accept")
+        self.assertIn("h1", self.h2.refused("cluster", "restore", "--accept", "--yes"))
+        known = re.search(r"Host h2 knows generation (\d+)", self.h1.cli("cluster", "status").stdout)[1]
+        done = self.h1.cli("cluster", "restore", "--accept", "--yes")
+        self.assertIn(f"  h2           generation {known}\n  h3           generation {known}\n", done.stderr)
+        self.assertIn("These hosts follow: h2, h3\n", done.stderr)
         self.wait_whole(*self.hosts)
         for host in self.hosts:
+            self.assertGreater(host.status()["generation"], int(known))
             self.assertEqual(self.groups_of(host), ["old"])
 
 

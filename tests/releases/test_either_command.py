@@ -11,7 +11,7 @@ READ = [("status",), ("vm", "list"), ("vm", "show", "db1"), ("vds", "list"), ("p
         ("network", "firewall", "ruleset", "list"), ("system", "settings", "advanced", "list"), ("cluster", "status")]
 
 # What came after a release.
-SINCE = {"0.1.0": [("vds", "repair"), ("cluster", "restore", "--accept"), ("vm", "set", "db1", "--limit", "page_list_mib=32"),
+SINCE = {"0.1.0": [("vds", "repair"), ("cluster", "restore", "--accept", "--yes"), ("vm", "set", "db1", "--limit", "page_list_mib=32"),
                    ("vm", "add", "db2", "--limit", "page_list_mib=32")]}
 
 
