@@ -133,6 +133,8 @@ void EtcdService::step(Instant now) {
   if (!wanted() || pid_ > 0 || now < next_try_) return;
   pause_ = pause_ == Duration{} ? kFirstPause : std::min<Duration>(2 * pause_, kLongestPause);
   next_try_ = now + pause_;
+  // Before there is a process: the log shall not say that etcd runs, and then that it cannot.
+  if (::access(config_.cluster.etcd_program.c_str(), X_OK) != 0) return cannot_run(now);
   std::vector<std::string> words = command_line();
   std::vector<char*> arguments;
   arguments.reserve(words.size() + 1);
@@ -153,6 +155,11 @@ void EtcdService::step(Instant now) {
   log_.info(now, "etcd runs as process {}", pid_);
 }
 
+void EtcdService::cannot_run(Instant now) {
+  log_.error(now, "etcd cannot be run: is {} there (Debian: apt install etcd-server)?",
+             config_.cluster.etcd_program.string());
+}
+
 void EtcdService::look_for_end(Instant now) {
   int status = 0;
   if (pid_ <= 0 || ::waitpid(pid_, &status, WNOHANG) != pid_) return;
@@ -162,8 +169,7 @@ void EtcdService::look_for_end(Instant now) {
   if (now - started_ > kLongLife) pause_ = {};
   next_try_ = now + std::max(pause_, kFirstPause);
   if (WIFEXITED(status) && WEXITSTATUS(status) == kCannotRun) {
-    log_.error(now, "etcd cannot be run: is {} there (Debian: apt install etcd-server)?",
-               config_.cluster.etcd_program.string());
+    cannot_run(now);
   } else {
     log_.error(now, "etcd has ended; it is started again");
   }

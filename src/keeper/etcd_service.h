@@ -46,6 +46,7 @@ class EtcdService {
   bool wanted() const { return reach_ != privsep::EtcdReach::kOff; }
   std::vector<std::string> command_line() const;
   [[noreturn]] void become_etcd(char* const* arguments, pid_t keeper, int log) const;
+  void cannot_run(Instant now);
   void end();
 
   settings::Config config_;
