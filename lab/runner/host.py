@@ -5,6 +5,7 @@
 import contextlib
 import json
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -45,6 +46,7 @@ class Host:
         return range(first, first + self.hosts.vms_per_host)
 
     def add(self):
+        shutil.rmtree(self.folder, ignore_errors=True)  # the log of one that ended badly
         processes.run("ip", "netns", "add", self.space)
         processes.run("ip", "-n", self.space, "link", "set", "lo", "up")
         self.hosts.wire.join(self.name, self.space, "eth0")
@@ -124,6 +126,13 @@ class Host:
         """How many of each host it has heard of, its own too."""
         status = json.loads(self.paravane("cluster", "status", "--formatter=json").stdout)
         return {host["name"]: host["gids"] for host in status["hosts"]}
+
+    def keep_log_alone(self):
+        """Of what is in the folder, once all has ended."""
+        for name in os.listdir(self.folder) if os.path.isdir(self.folder) else ():
+            path = os.path.join(self.folder, name)
+            if path != self.log():
+                shutil.rmtree(path) if os.path.isdir(path) else os.unlink(path)
 
     def kill(self):
         """The daemon, as a fault would: neither of its processes gets to say anything to anybody."""

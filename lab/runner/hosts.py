@@ -4,6 +4,7 @@ uplinks are joined by another. lab/cluster uses them by hand, tests by their rig
 With K VMs to a host, VM 1 to K are on h1, the next K on h2, and so on.
 """
 
+import contextlib
 import hashlib
 import json
 import os
@@ -37,10 +38,13 @@ class Hosts:
     def program(self, name, host):
         return os.path.join(os.path.dirname(self.others.get(host, self.paravane_path)), name)
 
+    def memory(self):
+        return os.path.join(self.folder, "cluster.json")
+
     def remembered(self):
         """True: there is a cluster here, and we are it now."""
         try:
-            with open(os.path.join(self.folder, "cluster.json"), encoding="utf-8") as file:
+            with open(self.memory(), encoding="utf-8") as file:
                 kept = json.load(file)
         except OSError:
             return False
@@ -66,7 +70,7 @@ class Hosts:
         self.hosts = [Host(self, number) for number in range(1, count + 1)]
         os.makedirs(self.folder, exist_ok=True)
         os.chmod(self.folder, 0o755)
-        with open(os.path.join(self.folder, "cluster.json"), "w", encoding="utf-8") as file:
+        with open(self.memory(), "w", encoding="utf-8") as file:
             json.dump({"hosts": count, "vms_per_host": vms_per_host, "encryption": encryption, "disk_mib": disk_mib}, file)
         self.wire.add()
         self.ethernet.add()
@@ -127,13 +131,19 @@ class Hosts:
                 return host
         raise LabError(f"vm{vm}", "there is none", f"VMs are 1 to {len(self.hosts) * self.vms_per_host}")
 
-    def remove(self):
+    def remove(self, keep_logs=False):
         with ThreadPoolExecutor() as each:
             for _ in each.map(lambda host: host.remove(), self.hosts):
                 pass
         self.ethernet.remove()
         self.wire.remove()
-        shutil.rmtree(self.folder, ignore_errors=True)
+        if not keep_logs:
+            shutil.rmtree(self.folder, ignore_errors=True)
+            return
+        for host in self.hosts:
+            host.keep_log_alone()
+        with contextlib.suppress(OSError):
+            os.unlink(self.memory())
 
     def show(self):
         for host in self.hosts:
