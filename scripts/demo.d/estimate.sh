@@ -79,11 +79,11 @@ row() {
   rows+=("$(printf '  %-8s %-62s %10s' "$1" "$2" "$(roughly "$3")")")
 }
 
-# say_how_long HOSTS SETUP_OPTION: a table, below the sum as its heading.
+# say_how_long HOSTS SETUP_OPTION: a table, below the sum as its heading. Sets packages_missing.
 say_how_long() {
-  local rows=() seconds_in_all=0 packages objects share processors in_cache guests
-  packages=$(scripts/setup "$2" --list | wc -l)
-  [ "$packages" -eq 0 ] || row install "$packages packages" $((10 + packages))
+  local rows=() seconds_in_all=0 objects share processors in_cache guests
+  packages_missing=$(scripts/setup "$2" --list | wc -l)
+  [ "$packages_missing" -eq 0 ] || row install "$packages_missing packages" $((10 + packages_missing))
   objects=$(objects_left)
   processors=$(nproc)
   share=$(cached_share)
