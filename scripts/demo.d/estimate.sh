@@ -55,13 +55,16 @@ cached_share() {
   fi
 }
 
-# compile_seconds OBJECTS SHARE PROCESSORS LOOP_MS
+# How many processes have run of late: they go on beside the compiler.
+running() { cut -d . -f 1 /proc/loadavg; }
+
+# compile_seconds OBJECTS SHARE PROCESSORS LOOP_MS RUNNING
 compile_seconds() {
   if [ "$2" = all ]; then
     echo $((15 + $1 / 4))
   else
     # One object takes longest, and then programs are linked: 30 seconds however many processors there are.
-    echo $((30 + cold_seconds * $1 * $4 / (cold_objects * reference_ms * $3)))
+    echo $((30 + cold_seconds * $1 * $4 * ($3 + $5) / (cold_objects * reference_ms * $3 * $3)))
   fi
 }
 
@@ -88,13 +91,13 @@ say_how_long() {
   processors=$(nproc)
   share=$(cached_share)
   case "$share" in
-    all) in_cache="all in the compiler's cache" ;;
-    none) in_cache="none in the compiler's cache" ;;
-    some) in_cache="less if in the compiler's cache" ;;
+    all) in_cache="all in ccache" ;;
+    none) in_cache="none in ccache" ;;
+    some) in_cache="sooner if ccache has some" ;;
   esac
   if [ "$objects" -ne 0 ]; then
     row compile "$objects objects, processors: $processors, $in_cache" \
-      "$(compile_seconds "$objects" "$share" "$processors" "$(loop_ms)")"
+      "$(compile_seconds "$objects" "$share" "$processors" "$(loop_ms)" "$(running)")"
   fi
   [ -e "$cache/lab/guest-bookworm/image/initramfs.cpio" ] || row prepare "QEMU, and the VMs' kernel and programs" 60
   guests="two VMs"

@@ -174,14 +174,15 @@ class DemoTest(unittest.TestCase):
             demo.stdout.read()
 
     def test_how_long_follows_from_objects_cache_and_processors(self):
-        def seconds(objects, share, processors, loop="$reference_ms"):
-            text = f'. scripts/demo.d/estimate.sh; compile_seconds {objects} {share} {processors} {loop}'
+        def seconds(objects, share, processors, loop="$reference_ms", others=0):
+            text = f'. scripts/demo.d/estimate.sh; compile_seconds {objects} {share} {processors} {loop} {others}'
             return int(subprocess.run(["bash", "-c", text], cwd=ROOT, capture_output=True, text=True, check=True).stdout)
         cold = seconds("$cold_objects", "none", 1)
         self.assertEqual(cold, 30 + 840)
         self.assertEqual(seconds("$cold_objects", "none", 2), 30 + 420)
         self.assertEqual(seconds("$((cold_objects / 2))", "some", 1), 30 + 420)
         self.assertEqual(seconds("$cold_objects", "none", 2, "$((2 * reference_ms))"), 30 + 840)
+        self.assertEqual(seconds("$cold_objects", "none", 2, others=2), 30 + 840)
         self.assertLess(seconds("$cold_objects", "all", 2), 60)
 
     def test_what_the_compilers_cache_has_is_taken_into_account(self):
@@ -190,12 +191,12 @@ class DemoTest(unittest.TestCase):
             return subprocess.run(["bash", "-c", text], cwd=self.clone.root, capture_output=True, text=True, check=True,
                                   env=self.environment(self.clone, fakes)).stdout
         steps = {"steps": "\n".join(f"[{i}/9] Building CXX object {i}" for i in range(1, 10))}
-        self.assertIn("9 objects, processors: 2, none in the compiler's cache", said(**steps))
-        self.assertIn("less if in the compiler's cache", said(cached="1000", **steps))
+        self.assertIn("9 objects, processors: 2, none in ccache", said(**steps))
+        self.assertIn("sooner if ccache has some", said(cached="1000", **steps))
         self.demo()
-        self.assertIn("all in the compiler's cache", said(cached="1000", **steps))
+        self.assertIn("all in ccache", said(cached="1000", **steps))
         (self.clone.root / "src" / "a.cc").write_text("int b;\n")
-        self.assertIn("less if in the compiler's cache", said(cached="1000", **steps))
+        self.assertIn("sooner if ccache has some", said(cached="1000", **steps))
         self.assertNotIn("objects", said())
         self.assertRegex(said(missing="one\ntwo\n"), r"install +2 packages +20 s")
 
