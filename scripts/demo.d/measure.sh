@@ -6,7 +6,7 @@
 sizes=(64 4096 65536 1048576)
 compared_size=65536
 
-# one_size SERVER CLIENT DEVICE SIZE: starts the client, whose table goes to write-DEVICE-SIZE.txt, and
+# start_size SERVER CLIENT DEVICE SIZE: starts the client, whose table goes to write-DEVICE-SIZE.txt, and
 # sets client_pid. Of three seconds the middle one counts: the first warms up.
 start_size() {
   local words=(ib_write_bw -d "$3" -F -s "$4" -D 3 -f 1) log="$folder/write-$3-$4"
@@ -22,9 +22,10 @@ start_size() {
 
 end_size() { wait "$client_pid" && wait "$server_pid"; }
 
-# rate_of DEVICE SIZE: "WRITES_PER_SECOND GB_PER_SECOND", out of ib_write_bw's table (its MB are MiB).
+# rate_of DEVICE SIZE: "WRITES_PER_SECOND GB_PER_SECOND", out of what ib_write_bw counted in its second. What it makes of
+# that itself depends on how it measures the processor's clock, which is wrong in a VM that has to wait.
 rate_of() {
-  awk -v size="$2" '$1 == size && NF >= 5 {rate = $4 * 1048576; printf "%.0f %.4f\n", rate / size, rate / 1e9; found = 1}
+  awk -v size="$2" '$1 == size && NF >= 5 {printf "%.0f %.4f\n", $2, $2 * size / 1e9; found = 1}
     END {exit !found}' "$folder/write-$1-$2.txt"
 }
 
