@@ -60,17 +60,21 @@ software_rdma() {
   rate_of rxe0 "$compared_size" | cut -d ' ' -f 2
 }
 
+# compare GB_PER_SECOND SERVER CLIENT
 compare() {
   local ours=$1 theirs
-  if ! theirs=$(software_rdma "$2" "$3"); then
-    echo "There is no comparison: rdma_rxe did not work in the VMs."
-    return
-  fi
+  [ ! -t 1 ] || printf '  the same over rdma_rxe ...'
+  theirs=$(software_rdma "$2" "$3") || theirs=0
+  [ ! -t 1 ] || printf '\r\033[K'
   awk -v ours="$ours" -v theirs="$theirs" -v size="$(in_words "$compared_size")" 'BEGIN {
-    times = theirs > 0 ? ours / theirs : 0
+    if (theirs == 0) {
+      print "There is no comparison: rdma_rxe did not work in the VMs."
+      exit
+    }
+    times = ours / theirs
     digits = times < 10 ? 1 : 0
-    printf "%s: %.2f GB/s, %.*f times as fast as rdma_rxe (RDMA in software) over the NICs of the same VMs: %.3f GB/s.\n",
-      size, ours, digits, times, theirs}'
+    if (times >= 100) times = 10 * int(times / 10 + 0.5)
+    printf "%s: %.2f GB/s, %.*f x rdma_rxe (RDMA in software) over the NICs of the same VMs (%.3f GB/s)\n", size, ours, digits, times, theirs}'
 }
 
 # write_bandwidth SERVER CLIENT
@@ -91,5 +95,5 @@ write_bandwidth() {
 # Once, after all tables.
 say_accelerator() {
   [ "$(lab/vm accel)" = kvm ] ||
-    echo "KVM is not usable here, so QEMU emulates the VMs: the ratio means something, the figures alone do not."
+    echo "KVM is not usable here, so QEMU emulates the VMs: look at the ratio, not at the figures."
 }
