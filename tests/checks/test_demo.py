@@ -63,7 +63,7 @@ FAKES = {
     "lab/vm": GUEST,
     "lab/cluster": CLUSTER,
     "build/release/bin/paravane": PARAVANE,
-    "build/release/bin/paravaned": 'echo "paravaned began"; trap "kill %1; exit" TERM; sleep 60 & wait',
+    "build/release/bin/paravaned": '[ "$1" != --version ] || { echo "paravaned 1"; exit; }; echo "paravaned began"; trap "kill %1; exit" TERM; sleep 60 & wait',
     "path/cmake": COMPILER,
     "path/ninja": 'printf "%s\\n" "${FAKE_STEPS:-ninja: no work to do.}"',
     "path/ccache": 'echo "files_in_cache ${FAKE_CACHED:-0}" | tr " " "\\t"',
