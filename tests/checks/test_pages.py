@@ -41,6 +41,17 @@ class PagesTest(unittest.TestCase):
         linked = {target for page in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")] for target, _ in links(page)}
         self.assertEqual([str(page) for page in (ROOT / "docs").rglob("*.md") if page.resolve() not in linked], [])
 
+    def test_the_figures_of_the_readme_are_those_of_the_performance_page(self):
+        table = (ROOT / "README.md").read_text().split("<!-- figures of docs/performance.md -->\n")[1].split("\n\n")[0]
+        proven = set(re.findall(r"\d[\d.]*", (ROOT / "docs" / "performance.md").read_text().replace(",", "")))
+        rows = [row.split("|")[1:-1] for row in table.splitlines()[2:]]
+        self.assertGreater(len(rows), 5)
+        for what, ours, theirs, ratio, command in rows:
+            with self.subTest(figure=what.strip()):
+                self.assertTrue((ROOT / command.strip(" `").split()[0]).exists())
+                found = re.findall(r"\d[\d.]*", " ".join([ours, theirs, ratio]).replace(",", ""))
+                self.assertEqual([number for number in found if number not in proven], [])
+
 
 if __name__ == "__main__":
     unittest.main()
