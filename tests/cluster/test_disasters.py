@@ -1,18 +1,15 @@
 """Types what docs/disasters.md says, at a terminal, and compares what is shown."""
 
-import os
 import pathlib
-import pty
 import re
-import select
 import shlex
-import signal
-import time
 
 from hosts import BIN, PATIENCE_S, wait_for
+from terminal import at_terminal
 from test_backup import PASSPHRASE, BackupTest
 
 PAGE = pathlib.Path(__file__).resolve().parent.parent.parent / "docs" / "disasters.md"
+ANSWERS = [("Passphrase of the backup: ", PASSPHRASE + "\n"), ("The same again: ", PASSPHRASE + "\n"), ("Type yes to go on: ", "yes\n")]
 STATE, PLACES = "/var/lib/paravane", ("/srv/backup", "/etc/paravane")
 
 
@@ -58,7 +55,7 @@ class Disasters(BackupTest):
         for place in PLACES:
             line = line.replace(place + "/", str(self.root) + "/")
         line = re.sub(r"(^|; )paravane ", rf"\1{shlex.quote(str(BIN / 'paravane'))} --socket {host.api} ", line)
-        output, status = at_terminal(line)
+        output, status = at_terminal(["bash", "-c", line], ANSWERS, PATIENCE_S)
         self.assertEqual(status, 0, f"{words}: {output}")
         printed = [pattern(one.strip()) for one in output.replace(str(host.state), STATE).replace(str(self.root), PLACES[0]).splitlines()]
         for one in shown:
@@ -79,9 +76,11 @@ class Disasters(BackupTest):
             self.assertEqual((self.root / name).stat().st_mode & 0o777, 0o600, name)
 
     def test_the_data_of_etcd(self):
+        restart, look = blocks("The data of etcd")
         with self.untouched_channels(self.h2, self.h3):
-            self.type(blocks("The data of etcd")[0])
+            self.type(restart)
             self.wait_whole(*self.hosts)
+        self.type(look)
         for host in self.hosts:
             self.assertEqual(self.groups_of(host), ["web"])
 
@@ -148,34 +147,3 @@ class Disasters(BackupTest):
 
     def members(self):
         return [host["name"] for host in self.h1.status()["hosts"]]
-
-
-def at_terminal(line):
-    """What a command prints there, and how it ends."""
-    answers = [("Passphrase of the backup: ", PASSPHRASE), ("The same again: ", PASSPHRASE), ("Type yes to go on: ", "yes")]
-    child, terminal = pty.fork()
-    if child == 0:
-        os.execvp("bash", ["bash", "-c", line])
-    seen, answered = "", 0
-    late = time.monotonic() + PATIENCE_S
-    while time.monotonic() < late:
-        if not select.select([terminal], [], [], 0.2)[0]:
-            continue
-        try:
-            piece = os.read(terminal, 65536)
-        except OSError:
-            break  # the last that had it open is gone
-        if not piece:
-            break
-        seen += piece.decode(errors="replace")
-        for prompt, answer in answers:
-            end = seen.find(prompt, answered)
-            if end >= 0:
-                answered = end + len(prompt)
-                os.write(terminal, (answer + "\n").encode())
-    else:
-        os.kill(child, signal.SIGKILL)
-    # Before the terminal is closed, which hangs up a program that has closed its output and not ended yet.
-    status = os.waitpid(child, 0)[1]
-    os.close(terminal)
-    return seen.replace("\r\n", "\n"), os.waitstatus_to_exitcode(status)

@@ -1,8 +1,8 @@
 """Hosts as an administrator finds them who begins with a guide: Paravane is installed and runs, and nothing is
 configured. What a guide says to type is typed to the letter, with the paths that it names.
 
-A host is a namespace of networks, of mounts and of the host name. eth0 is its own, 10.78.0.N; eth1 is for its
-VMs and has no address. /etc, /run, /srv and /var/lib are its own too. The rest is the lab's:
+A host is a namespace of networks, of mounts and of the host name (tests/daemon/installation.py). eth0 is its own, 10.78.0.N;
+eth1 is for its VMs and has no address. The rest is the lab's:
 `systemctl start paravaned` and `ssh` are scripts that stand in for the real ones; in place of the disk that a
 guide gives a VM the lab's kernel is booted; and its guest begins with no driver and no address.
 """
@@ -19,48 +19,12 @@ from guests import BUILD, ROOT, Failed, Guests, make_overlay, wait_for
 from power_rig import copy_tree, make_images
 
 sys.path.insert(0, str(ROOT / "lab"))
-from runner import places, processes, qemu_command  # noqa: E402  (the line above makes it importable)
+sys.path.append(str(ROOT / "tests" / "daemon"))
+from installation import INSTALL, SYSTEMCTL, VM_USER  # noqa: E402  (the lines above make it importable)
+from runner import places, processes, qemu_command  # noqa: E402
 from runner.bridge import Bridge  # noqa: E402
 
 PORTS = 4  # of the agent in a guest: so many commands at once
-VM_USER = 64991
-
-# What packages and systemd-sysusers leave on a machine. The links keep what else /etc has.
-INSTALL = f"""
-set -e
-hostname "$1"
-mount -t tmpfs -o mode=755 tmpfs /run
-mkdir /run/machine && mount --bind /etc /run/machine
-for folder in /etc /srv /var/lib; do mount -t tmpfs -o mode=755 tmpfs $folder; done
-for file in $(ls -A /run/machine); do [ "$file" = paravane ] || ln -s "/run/machine/$file" /etc/; done
-for file in passwd group; do rm /etc/$file; grep -v ^paravane /run/machine/$file >/etc/$file; done
-grep -q ^kvm: /etc/group || echo kvm:x:64992: >>/etc/group
-sed -i '/^kvm:/s/$/,paravane-vm/; s/:,/:/' /etc/group
-for user in paravane:64990 paravane-vm:{VM_USER}; do
-  name=${{user%:*}} id=${{user#*:}}
-  echo "$name:x:$id:$id::/:/usr/sbin/nologin" >>/etc/passwd
-  echo "$name:x:$id:" >>/etc/group
-done
-mkdir /etc/paravane
-cp {ROOT}/packaging/paravaned.toml /etc/paravane/
-touch "$2"
-exec sleep infinity
-"""
-
-# As the unit does.
-SYSTEMCTL = """#!/bin/sh
-set -e
-[ "$*" = "start paravaned" ]
-while pgrep -x paravaned --ns $$ --nslist net >/dev/null; do sleep 0.05; done  # one that is ending
-install -d -o paravane -g paravane /run/paravane /run/paravane/vm
-install -d -o paravane -g paravane -m 0700 /var/lib/paravane
-setsid paravaned </dev/null >>"$GUIDE_LOG" 2>&1 &
-for _ in $(seq 200); do
-  ! paravane status >/dev/null 2>&1 || exit 0
-  sleep 0.1
-done
-exit 1
-"""
 
 SSH = """#!/bin/sh
 host=$1
@@ -86,14 +50,14 @@ class GuideHost:
         self.rig.ethernet.join(self.name, self.space, "eth1")
         installed = self.rig.folder / f"{self.name}.installed"
         self.holder = subprocess.Popen(["ip", "netns", "exec", self.space, "unshare", "--mount", "--uts",
-                                        "sh", "-c", INSTALL, "sh", self.name, installed], stdin=subprocess.DEVNULL)
+                                        "sh", "-c", INSTALL, "sh", self.name, installed, BUILD / "bin"], stdin=subprocess.DEVNULL)
         wait_for(f"{self.name} is installed", installed.exists, 20)
         (self.rig.folder / f"{self.name}.pid").write_text(str(self.holder.pid))
         self.must("systemctl start paravaned")
 
     def run(self, script, timeout=120):
         """Returns the exit status, and what was written to both of its streams."""
-        env = {**os.environ, "PATH": f"{self.rig.folder}/bin:{BUILD}/bin:{os.environ['PATH']}", "GUIDE_LOG": str(self.log),
+        env = {**os.environ, "PATH": f"{self.rig.folder}/bin:{BUILD}/bin:{os.environ['PATH']}", "HOST_LOG": str(self.log),
                "GUIDE_FOLDER": str(self.rig.folder), "PARAVANE_QEMU": str(self.rig.folder / "qemu" / "qemu-system-x86_64")}
         done = subprocess.run(["nsenter", "--target", str(self.holder.pid), "--net", "--mount", "--uts",
                                "bash", "-c", f"cd /srv; {script}"], env=env, stdin=subprocess.DEVNULL,
