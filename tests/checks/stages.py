@@ -9,7 +9,7 @@ from checks.stage import CACHE, LOGS, ROOT, giving_way
 
 
 def house(stage):
-    """Floors, limits of logs, format, shell scripts, man pages, words, links, and the check's own tests."""
+    """Floors, limits of logs, format, shell scripts, man pages, words, blocks and links of pages, and the check's own tests."""
     sources = [str(p.relative_to(ROOT)) for d in ("src", "tests", "bench", "fuzz") for p in sorted((ROOT / d).rglob("*"))
                if p.suffix in (".h", ".cc", ".c")]
     scripts = [name for name in subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True,
@@ -22,6 +22,7 @@ def house(stage):
     for page in sorted((ROOT / "packaging" / "man").glob("*.[158]")):
         stage.check(f"manual page {page.name}", "mandoc", "-T", "lint", "-W", "warning", page)
     stage.check("words", "tools/check_words.py")
+    stage.check("blocks of pages", "tools/check_blocks.py")
     stage.check("the check itself, and the pages' links", "python3", "-m", "unittest", "discover", "-s", "tests/checks", "-t", "tests",
                 env={"PYTHONDONTWRITEBYTECODE": "1"})
 

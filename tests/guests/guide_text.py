@@ -9,6 +9,7 @@ ANYTHING = "..."
 
 # In this order: what is made of others comes before them.
 VARYING = [
+    r"\b\d{4}-\d\d-\d\dT[\d:.]+Z",                         # times
     r"\bpvt1\.\S+",                                        # a token
     r"(?<![\w:])[0-9a-f]{0,4}(?::[0-9a-f]{0,4}){2,}(?!\w)",  # MAC, GUID, IPv6
     r"\b[0-9a-f]{4}(?:[0-9a-f]{4}){1,7}\b",                # identifiers
