@@ -1,4 +1,5 @@
 """Every link of a page of this repository leads somewhere: to a file, and to a heading of it."""
+import os
 import pathlib
 import re
 import subprocess
@@ -40,6 +41,13 @@ class PagesTest(unittest.TestCase):
     def test_every_page_of_docs_is_linked(self):
         linked = {target for page in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")] for target, _ in links(page)}
         self.assertEqual([str(page) for page in (ROOT / "docs").rglob("*.md") if page.resolve() not in linked], [])
+
+    def test_programs_that_pages_name_can_be_run(self):
+        named = {name for page in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
+                 for name in re.findall(r"\b(?:scripts|tests|lab|fuzz|tools)/[\w./-]*\w", page.read_text())}
+        programs = [name for name in sorted(named) if (ROOT / name).is_file() and (ROOT / name).read_bytes()[:2] == b"#!"]
+        self.assertGreater(len(programs), 10)
+        self.assertEqual([name for name in programs if not os.access(ROOT / name, os.X_OK)], [])
 
     def test_the_figures_of_the_readme_are_those_of_the_performance_page(self):
         table = (ROOT / "README.md").read_text().split("<!-- figures of docs/performance.md -->\n")[1].split("\n\n")[0]
