@@ -45,9 +45,9 @@ const char* remedy_for(int cause) {
     return "Run the command as root, or join the group that [api] group names in paravaned.toml.";
   }
   if (cause == EAGAIN) {
-    return "It takes nobody in. See what holds it with: systemctl status paravaned";
+    return "The daemon accepts no connections. See what blocks it with: systemctl status paravaned";
   }
-  return "Start the daemon (systemctl start paravaned), or name its socket with --socket.";
+  return "Start the daemon (systemctl start paravaned), or specify its socket with --socket.";
 }
 
 // Whether it may be that only the other version of the daemon refuses this.
@@ -67,36 +67,36 @@ std::unexpected<model::ApiError> ApiCaller::no_answer(std::string message, std::
 std::string ApiCaller::other_version() const {
   if (daemon_version_ == config_.version) return {};
   return fmt::format(
-      "The daemon is {}, this program is of version {}: one does not know what the other means. "
-      "Bring both to the same version, and restart the daemon if it is the older one.",
-      daemon_version_.empty() ? "of a version that it does not tell"
-                              : "paravaned " + daemon_version_,
+      "The daemon is {}, but this program is version {}. Install the same version of both, and "
+      "restart the daemon if it is the older one.",
+      daemon_version_.empty() ? "of unknown version" : "paravaned " + daemon_version_,
       config_.version);
 }
 
 model::ApiError ApiCaller::not_understood(const Error& why) const {
   std::string other = other_version();
-  return {.code = model::ApiErrorCode::kInternal,
-          .message = "the daemon's answer was not understood: " + why.message,
-          .remedy = other.empty() ? "See that the socket belongs to paravaned." : std::move(other)};
+  return {
+      .code = model::ApiErrorCode::kInternal,
+      .message = "cannot parse the daemon's response: " + why.message,
+      .remedy = other.empty() ? "Check that the socket belongs to paravaned." : std::move(other)};
 }
 
 std::unexpected<model::ApiError> ApiCaller::not_answered(const NoAnswer& why) {
   switch (why.kind) {
     case NoAnswer::Kind::kTimedOut:
-      return no_answer(fmt::format("paravaned at {} has not answered within {} ms", config_.socket,
+      return no_answer(fmt::format("paravaned at {} did not respond within {} ms", config_.socket,
                                    config_.patience.count()),
-                       "It is busy, or held: see systemctl status paravaned. What was asked for "
-                       "may still be done: look before you ask again.");
+                       "The daemon is busy or suspended: see systemctl status paravaned. The "
+                       "request may still be carried out: check before you retry.");
     case NoAnswer::Kind::kTooLong:
       return no_answer(
-          fmt::format("the answer at {} is longer than any of paravaned's", config_.socket),
-          "See that the socket belongs to paravaned.");
+          fmt::format("the response at {} is too long to be paravaned's", config_.socket),
+          "Check that the socket belongs to paravaned.");
     case NoAnswer::Kind::kBroken: break;
   }
-  return no_answer(fmt::format("paravaned at {} ended the connection without an answer: {}",
+  return no_answer(fmt::format("paravaned at {} closed the connection without a response: {}",
                                config_.socket, why.cause),
-                   "It may just have been stopped: see systemctl status paravaned.");
+                   "The daemon may have been stopped: see systemctl status paravaned.");
 }
 
 model::ApiResult<std::string> ApiCaller::call(const char* method, const std::string& path,

@@ -83,7 +83,7 @@ TEST_F(ApiCallerTest, OneThatTakesNobodyInIsNotWaitedForWithoutEnd) {
   const auto answer = ask();
   ASSERT_FALSE(answer);
   EXPECT_TRUE(caller_.unreachable());
-  EXPECT_THAT(answer.error().remedy, HasSubstr("takes nobody in"));
+  EXPECT_THAT(answer.error().remedy, HasSubstr("accepts no connections"));
 }
 
 TEST_F(ApiCallerTest, OneThatIsSlowMayHaveDoneIt) {
@@ -91,8 +91,8 @@ TEST_F(ApiCallerTest, OneThatIsSlowMayHaveDoneIt) {
   const auto answer = ask();
   ASSERT_FALSE(answer);
   EXPECT_TRUE(caller_.unreachable());
-  EXPECT_EQ(answer.error().message, "paravaned at " + socket_ + " has not answered within 300 ms");
-  EXPECT_THAT(answer.error().remedy, HasSubstr("may still be done"));
+  EXPECT_EQ(answer.error().message, "paravaned at " + socket_ + " did not respond within 300 ms");
+  EXPECT_THAT(answer.error().remedy, HasSubstr("may still be carried out"));
 }
 
 TEST_F(ApiCallerTest, OneThatHangsUpWasPerhapsStopped) {
@@ -106,7 +106,7 @@ TEST_F(ApiCallerTest, OneThatHangsUpWasPerhapsStopped) {
   });
   const auto answer = ask();
   ASSERT_FALSE(answer);
-  EXPECT_THAT(answer.error().message, HasSubstr("ended the connection without an answer"));
+  EXPECT_THAT(answer.error().message, HasSubstr("closed the connection without a response"));
 }
 
 // Another program at the socket: what it sends has no end.
@@ -144,18 +144,18 @@ class StrangerTest : public ApiCallerTest {
 
 TEST_F(StrangerTest, HeadersWithoutEndAreNotKept) {
   start_stranger("HTTP/1.1 200 OK\r\n", "X-Header: " + std::string(1000, 'x') + "\r\n");
-  expect_refused("is longer than any of paravaned's");
+  expect_refused("is too long to be paravaned's");
 }
 
 TEST_F(StrangerTest, ABodyWithoutEndIsNotKept) {
   caller_ = ApiCaller({.socket = socket_, .version = "2.0.0", .patience = milliseconds(60'000)});
   start_stranger("HTTP/1.1 200 OK\r\n\r\n", std::string(std::size_t{1} << 20, 'x'));
-  expect_refused("is longer than any of paravaned's");
+  expect_refused("is too long to be paravaned's");
 }
 
 TEST_F(StrangerTest, APatienceIsForTheWholeAnswer) {
   start_stranger("HTTP/1.1 200 OK\r\n\r\n", "x", milliseconds(20));
-  expect_refused("has not answered within 300 ms");
+  expect_refused("did not respond within 300 ms");
 }
 
 TEST_F(ApiCallerTest, WhatTheSameVersionRefusesHasItsRemedy) {
@@ -183,13 +183,13 @@ TEST_F(ApiCallerTest, AnAnswerOfAnotherVersionThatIsNotUnderstoodNamesBoth) {
   ASSERT_TRUE(ask());
   const model::ApiError error =
       caller_.not_understood({.code = Errc::kInvalidArgument, .message = "state \"dreaming\""});
-  EXPECT_EQ(error.message, "the daemon's answer was not understood: state \"dreaming\"");
+  EXPECT_EQ(error.message, "cannot parse the daemon's response: state \"dreaming\"");
   EXPECT_THAT(error.remedy, HasSubstr("paravaned 3.0.0"));
 }
 
 TEST_F(ApiCallerTest, ADaemonThatDoesNotTellItsVersion) {
   start(404, nullptr, error("unknown_path"));
-  EXPECT_THAT(ask().error().remedy, HasSubstr("of a version that it does not tell"));
+  EXPECT_THAT(ask().error().remedy, HasSubstr("of unknown version"));
 }
 
 }  // namespace

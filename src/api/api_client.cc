@@ -35,7 +35,7 @@ template <typename T>
 Result<std::vector<T>> list_from_json(const json& value, const char* key,
                                       Result<T> (*read)(const json&)) {
   if (!value.is_object() || !value.contains(key) || !value.at(key).is_array()) {
-    return fail(Errc::kInvalidArgument, fmt::format("no list of {}", key));
+    return fail(Errc::kInvalidArgument, fmt::format("expected a list of {}", key));
   }
   std::vector<T> list;
   for (const json& element : value.at(key)) {

@@ -89,8 +89,8 @@ model::ApiError api_error_from_body(int status, std::string_view body) {
             .vms = read_names(reader.array("vms"))};
   }
   return {.code = model::ApiErrorCode::kInternal,
-          .message = fmt::format("the daemon answered with HTTP status {}", status),
-          .remedy = "See that the socket belongs to paravaned."};
+          .message = fmt::format("the daemon responded with HTTP status {}", status),
+          .remedy = "Check that the socket belongs to paravaned."};
 }
 
 }  // namespace paravane::api

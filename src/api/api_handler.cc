@@ -46,7 +46,8 @@ ApiResponse ApiHandler::handle(const ApiRequest& request) {
     return error_response(
         {.code = model::ApiErrorCode::kTooLarge,
          .message = "the request is too large",
-         .remedy = fmt::format("A path may have {} bytes, a body {}.", kMaxApiPath, most)});
+         .remedy = fmt::format("The limit is {} bytes for a path and {} bytes for a body.",
+                               kMaxApiPath, most)});
   }
   if (request.path == "/v1/vms") return vms(request);
   if (request.path == "/v1/stats") return stats(request);
@@ -85,7 +86,7 @@ ApiResponse ApiHandler::handle(const ApiRequest& request) {
     return std::move(*response);
   }
   return error_response({.code = model::ApiErrorCode::kUnknownPath,
-                         .message = fmt::format("there is nothing at {}", request.path),
+                         .message = fmt::format("unknown path {}", request.path),
                          .remedy = kSeeDocs});
 }
 
@@ -135,7 +136,7 @@ ApiResponse ApiHandler::one_adapter(const ApiRequest& request, const std::string
   if (request.method != "DELETE" && request.method != "PATCH") return method_not_allowed(request);
   if (const Status good = model::check_name(name); !good) return invalid(good.error().message);
   if (number.size() != 1 || number[0] < '1' || number[0] > '0' + int{model::kMaxAdapters}) {
-    return invalid(fmt::format("an adapter's number is 1 to {}", model::kMaxAdapters));
+    return invalid(fmt::format("an adapter number must be 1 to {}", model::kMaxAdapters));
   }
   const auto which = static_cast<std::uint32_t>(number[0] - '0');
   if (request.method == "PATCH") {

@@ -29,7 +29,7 @@
 
 namespace paravane::api {
 
-inline constexpr const char* kSeeDocs = "See docs/api.md for the requests there are.";
+inline constexpr const char* kSeeDocs = "See docs/api.md for the supported requests.";
 
 inline ApiResponse respond(int status, const nlohmann::json& value) {
   return {.status = status, .body = print_json(value) + "\n"};
@@ -43,7 +43,7 @@ inline ApiResponse invalid(std::string message) {
 
 inline ApiResponse method_not_allowed(const ApiRequest& request) {
   return error_response({.code = model::ApiErrorCode::kMethodNotAllowed,
-                         .message = fmt::format("{} does not take this method", request.path),
+                         .message = fmt::format("{} does not support this method", request.path),
                          .remedy = kSeeDocs});
 }
 
@@ -55,7 +55,7 @@ inline std::optional<std::string> query_problem(const ApiRequest& request,
     for (const std::string_view name : allowed) known = known || name == key;
     if (!known) return fmt::format("unknown query parameter \"{}\"", key);
     if (request.query.count(key) > 1)
-      return fmt::format("query parameter \"{}\" stands twice", key);
+      return fmt::format("query parameter \"{}\" is given twice", key);
   }
   return std::nullopt;
 }

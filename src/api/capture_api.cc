@@ -23,7 +23,7 @@ ApiResponse one_capture(model::CaptureManagement& management, const ApiRequest& 
   std::uint64_t id = 0;
   const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), id);
   if (error != std::errc() || end != number.data() + number.size()) {
-    return invalid("the id of a capture is a number");
+    return invalid("a capture id must be a number");
   }
   if (request.method == "GET") return respond_with(management.read_capture(id));
   if (request.method == "DELETE") return respond_with(management.end_capture(id));

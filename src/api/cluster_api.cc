@@ -105,7 +105,7 @@ ApiResponse handle_cluster_request(model::ClusterManagement& cluster, const ApiR
     return respond_done(cluster.remove_host(host));
   }
   return error_response({.code = model::ApiErrorCode::kUnknownPath,
-                         .message = fmt::format("there is nothing at {}", request.path),
+                         .message = fmt::format("unknown path {}", request.path),
                          .remedy = kSeeDocs});
 }
 

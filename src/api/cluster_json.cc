@@ -120,7 +120,7 @@ Result<model::ClusterInit> cluster_init_from_json(const json& value) {
     JsonReader etcd(*object, "etcd");
     std::vector<std::string> urls = read_known_texts(etcd, "urls");
     if (const auto url = etcd.text("url")) urls.push_back(*url);
-    if (urls.empty()) etcd.complain("urls", "must name one");
+    if (urls.empty()) etcd.complain("urls", "must name a host");
     init.etcd = model::ExternalEtcd{.urls = std::move(urls),
                                     .authority = etcd.text("authority").value_or(""),
                                     .user = etcd.text("user").value_or(""),

@@ -36,7 +36,7 @@ std::map<std::string, std::uint64_t> read_counters(JsonReader& reader, const cha
   if (object->size() > model::kMaxRdmaCounters) reader.complain(key, "has too many counters");
   for (const auto& [name, value] : object->items()) {
     if (!value.is_number_unsigned()) {
-      reader.complain(key, fmt::format("has no number for {}", name));
+      reader.complain(key, fmt::format("has no counter {}", name));
       return counters;
     }
     counters[name] = value.get<std::uint64_t>();
@@ -132,7 +132,7 @@ Result<model::RdmaDevice> rdma_device_from_json(const json& value) {
                            .iwarp = read_flag(reader, "iwarp")};
   const auto state = model::parse_rdma_state(reader.need_text("state"));
   device.state = state.value_or(model::RdmaState::kUnknown);
-  if (!state) reader.complain("state", "is none of a port");
+  if (!state) reader.complain("state", "is not a valid port state");
   if (Status good = reader.finish_ignoring_unknown(); !good) return std::unexpected(good.error());
   return device;
 }

@@ -85,7 +85,7 @@ ApiResponse below_switch(model::NetworkManagement& management, const ApiRequest&
     return one_host(management, request, name, part.substr(kHostPrefix.size()));
   }
   return error_response({.code = model::ApiErrorCode::kUnknownPath,
-                         .message = fmt::format("there is nothing at {}", request.path),
+                         .message = fmt::format("unknown path {}", request.path),
                          .remedy = kSeeDocs});
 }
 

@@ -27,7 +27,7 @@ void read_hosts(JsonReader& vds, Unknown unknown, model::DistributedSwitch& spec
         unknown == Unknown::kRefused ? reader.finish() : reader.finish_ignoring_unknown();
     if (!good) vds.complain("hosts", good.error().message);
     if (!spec.hosts.emplace(host.host, host.uplink).second) {
-      vds.complain("hosts", "names a host twice");
+      vds.complain("hosts", "lists a host twice");
     }
   }
 }
@@ -54,7 +54,7 @@ std::vector<std::string> read_texts(JsonReader& reader, const char* key) {
     if (text.is_string()) {
       texts.push_back(text.get_ref<const std::string&>());
     } else {
-      reader.complain(key, "must be an array of texts");
+      reader.complain(key, "must be an array of strings");
     }
   }
   return texts;

@@ -39,7 +39,7 @@ class VmCheckApiTest : public testing::Test {
 
 TEST_F(VmCheckApiTest, TellsWhatManagementKnows) {
   EXPECT_EQ(found("Adapters"), "1 of 8");
-  EXPECT_EQ(found("Channel"), "not in a cluster: only VMs of this host are reached");
+  EXPECT_EQ(found("Channel"), "not in a cluster: only VMs on this host are reachable");
   management_.configuration.settings = {
       {.path = std::string(model::kPvrdmaMaxAdapters), .value = "2"}};
   cluster_.status = {.member = true, .host = "h1", .connected = true};

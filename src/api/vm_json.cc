@@ -96,7 +96,7 @@ model::AdapterStatus read_status(JsonReader& reader) {
   status.socket = reader.need_text("socket");
   const std::string state = reader.need_text("state");
   const auto known = model::parse_vm_state(state);
-  if (!known) reader.complain("state", fmt::format("\"{}\" is no state that is known here", state));
+  if (!known) reader.complain("state", fmt::format("unknown state \"{}\"", state));
   status.state = known.value_or(model::VmState::kFailed);
   status.pid = static_cast<int>(reader.need_number("pid", 0x7FFFFFFF));
   status.problem = reader.need_text("problem");
@@ -280,7 +280,7 @@ Result<bool> connected_from_json(const json& value) {
   JsonReader reader(value, "change");
   const std::optional<bool> connected = reader.boolean("connected");
   if (Status good = reader.finish(); !good) return std::unexpected(good.error());
-  if (!connected) return fail(Errc::kInvalidArgument, "change: connected is missing");
+  if (!connected) return fail(Errc::kInvalidArgument, "change: \"connected\" is missing");
   return *connected;
 }
 

@@ -63,7 +63,7 @@ std::optional<std::vector<std::string>> read_words(JsonReader& reader, const cha
   std::vector<std::string> words;
   for (const json& element : *array) {
     if (!element.is_string()) {
-      reader.complain(key, "must be an array of texts");
+      reader.complain(key, "must be an array of strings");
       break;
     }
     words.push_back(element.get<std::string>());

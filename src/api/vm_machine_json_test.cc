@@ -51,7 +51,7 @@ TEST(VmMachineJson, RefusesWhatItDoesNotKnow) {
   EXPECT_THAT(complaint(R"({"disks":[{"file":"/a","format":"vmdk"}]})"), HasSubstr("qcow2"));
   EXPECT_THAT(complaint(R"({"disks":[{"file":"/a","bus":"ide"}]})"), HasSubstr("bus"));
   EXPECT_THAT(complaint(R"({"disks":["/a"]})"), HasSubstr("disk"));
-  EXPECT_THAT(complaint(R"({"qemu_arguments":[1]})"), HasSubstr("array of texts"));
+  EXPECT_THAT(complaint(R"({"qemu_arguments":[1]})"), HasSubstr("array of strings"));
 }
 
 TEST(VmMachineJson, OfANewerDaemonIsReadAsFarAsItIsKnown) {

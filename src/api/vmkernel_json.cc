@@ -16,7 +16,8 @@ std::optional<Ipv4Interface> read_ipv4(JsonReader& reader) {
   const auto text = reader.text("ipv4");
   if (!text) return std::nullopt;
   const auto value = parse_ipv4_interface(*text);
-  if (!value) reader.complain("ipv4", "must be an address with its network: 192.168.1.241/24");
+  if (!value)
+    reader.complain("ipv4", "must be an address with a prefix length, such as 192.168.1.241/24");
   return value;
 }
 

@@ -60,8 +60,8 @@ TEST(ClusterTable, NamesWhatHostsOfOtherVersionsLackOrHaveMore) {
                                     .hosts = {host("h1", true, kVersion), host("h2", true, "0.1.0"),
                                               host("h3", true, "999.0.0"), host("h4", false, "")}};
   const std::string text = print_cluster(status, TableFormat::kTable);
-  EXPECT_THAT(text, HasSubstr("\nHost h2 has version 0.1.0, which lacks: members known by their "
-                              "keys; knowing an older inventory"));
+  EXPECT_THAT(text, HasSubstr("\nHost h2 has version 0.1.0, which lacks: members identified by "
+                              "their keys; detection of an outdated inventory"));
   EXPECT_THAT(text, HasSubstr("\nHost h3 has version 999.0.0, which is newer than "));
   EXPECT_THAT(text, Not(HasSubstr("Host h1 has")));
   EXPECT_THAT(text, Not(HasSubstr("Host h4 has")));

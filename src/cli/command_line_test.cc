@@ -253,7 +253,7 @@ TEST(CommandLine, SaysHowItIsRight) {
               HasSubstr("paravane: --mtu abc: a whole number is wanted\n  Size of what VMs send, "
                         "1280 to 9216"));
   EXPECT_THAT(run({"impair", "set", "--vm", "a", "--rnr", "--seed", "-1"}).err,
-              HasSubstr("--seed -1: a seed is a whole number"));
+              HasSubstr("--seed -1: a seed must be a whole number"));
   EXPECT_THAT(run({"impair", "set", "--vm", "a", "--peer", "B", "--rnr"}).err,
               HasSubstr("peer \"B\": it must be"));
   EXPECT_THAT(run({"impair", "set", "--vm", "a", "--rnr", "5%"}).err,

@@ -57,13 +57,13 @@ TEST(VmkernelTables, AnRdmaDeviceServesThoseOnTheSwitchOfItsUplink) {
 }
 
 TEST(VmkernelTables, SettingsAreRecords) {
-  EXPECT_EQ(text::print_records(setting_records({{.path = "/Net/PVRDMAVmknic", .value = "vmk1"}}),
-                                text::TableFormat::kTable),
-            "   Path: /Net/PVRDMAVmknic\n   Type: string\n   Int Value: 0\n"
-            "   Default Int Value: 0\n   Min Value: 0\n   Max Value: 0\n"
-            "   String Value: vmk1\n   Default String Value:\n   Valid Characters: *\n"
-            "   Description: The VMkernel interface of the channel to other hosts; empty: no "
-            "channel\n");
+  EXPECT_EQ(
+      text::print_records(setting_records({{.path = "/Net/PVRDMAVmknic", .value = "vmk1"}}),
+                          text::TableFormat::kTable),
+      "   Path: /Net/PVRDMAVmknic\n   Type: string\n   Int Value: 0\n"
+      "   Default Int Value: 0\n   Min Value: 0\n   Max Value: 0\n"
+      "   String Value: vmk1\n   Default String Value:\n   Valid Characters: *\n"
+      "   Description: VMkernel interface for the channel to other hosts; empty: no channel\n");
 }
 
 }  // namespace

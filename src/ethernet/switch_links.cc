@@ -329,7 +329,7 @@ class Making {
     if (nic == nullptr) nic = find_renamed(wanted.name);
     if (nic == nullptr) {
       complain(wanted.name,
-               "there is no such NIC on this host. It is taken when it comes; if it has another "
+               "no such NIC on this host. It is taken when it comes; if it has another "
                "name now, put that into [network] uplinks of paravaned.toml, start the daemon "
                "again, and say: paravane vds uplink SWITCH NIC");
       return;

@@ -137,7 +137,7 @@ TEST_F(SwitchLinksTest, TakesNoOtherNicForOneThatIsGone) {
   EXPECT_THAT(make(), IsEmpty());
   ASSERT_TRUE(network_.ip("link del nic"));
   ASSERT_TRUE(network_.ip("tuntap add ens5 mode tap"));
-  EXPECT_THAT(make(), ElementsAre(problem("nic", "there is no such NIC on this host")));
+  EXPECT_THAT(make(), ElementsAre(problem("nic", "no such NIC on this host")));
   EXPECT_FALSE(is_on("ens5", "pvs-lan"));
   EXPECT_TRUE(made_.about.strangers);  // it may come back as anything
 }

@@ -157,8 +157,8 @@ class ControlDoor : public model::Management {
   std::invoke_result_t<Function> carry(Function function) {
     auto answer = mailbox_.ask(std::move(function), kLimit);
     if (answer) return std::move(*answer);
-    return model::refuse(model::ApiErrorCode::kBusy, "the daemon did not answer in time",
-                         "Nothing was changed. Ask again.");
+    return model::refuse(model::ApiErrorCode::kBusy, "the daemon did not respond in time",
+                         "Nothing was changed. Try again.");
   }
 
  private:

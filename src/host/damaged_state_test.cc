@@ -208,7 +208,7 @@ TEST_F(DamagedStateTest, APortGroupThatIsLeftOutIsNotDeletedWhileItIsUsed) {
   break_row("port_group", "storage");
   EXPECT_EQ(host_->delete_port_group("storage").error().code, model::ApiErrorCode::kInUse);
   EXPECT_THAT(host_->find_vm("d")->adapters[0].problem,
-              HasSubstr("there is no port group storage"));
+              HasSubstr("port group storage does not exist"));
   ASSERT_TRUE(host_->remove_vm("d", false));
   EXPECT_TRUE(host_->delete_port_group("storage"));
 }

@@ -43,13 +43,14 @@ model::ApiResult<DirectoryLock> DirectoryLock::take(const std::filesystem::path&
   if (lock_in_time(fd.get())) return DirectoryLock(std::move(fd));
   if (errno == EWOULDBLOCK) {
     return model::refuse(
-        model::ApiErrorCode::kStore, fmt::format("another paravaned uses {}", directory.string()),
-        fmt::format("End it first (paravane daemon stop), or give this one a {} of its own.",
+        model::ApiErrorCode::kStore,
+        fmt::format("another paravaned is using {}", directory.string()),
+        fmt::format("Stop it first (paravane daemon stop), or set another {} for this one.",
                     setting));
   }
   return model::refuse(model::ApiErrorCode::kStore,
                        fmt::format("cannot lock {}: {}", file.string(), std::strerror(errno)),
-                       fmt::format("Let {} be on a local file system.", setting));
+                       fmt::format("Put {} on a local file system.", setting));
 }
 
 }  // namespace paravane::host

@@ -54,7 +54,7 @@ model::ApiResult<void> Host::check_room(const model::VmSpec& spec) const {
   if (auto may = check_cluster(); !may) return may;
   if (vms_.contains(spec.name)) {
     return model::refuse(model::ApiErrorCode::kExists,
-                         fmt::format("vm {} exists already", spec.name),
+                         fmt::format("vm {} already exists", spec.name),
                          "Choose another name, or remove that VM first.");
   }
   if (const auto known = store_->find_left_out(model::kLeftOutVm, spec.name)) {
@@ -62,7 +62,7 @@ model::ApiResult<void> Host::check_room(const model::VmSpec& spec) const {
   }
   if (vms_.size() >= config_.config.vfio_user.max_vms) {
     return model::refuse(model::ApiErrorCode::kLimitReached,
-                         fmt::format("there are {} VMs already", vms_.size()),
+                         fmt::format("the limit of {} VMs is reached", vms_.size()),
                          "Remove one, or raise vfio_user.max_vms in paravaned.toml.");
   }
   for (const model::AdapterSpec& adapter : spec.adapters) {
@@ -80,7 +80,7 @@ model::ApiResult<void> Host::check_free(const model::VmSpec& spec,
     return model::refuse(model::ApiErrorCode::kMacInUse,
                          fmt::format("MAC address {} belongs to another VM or adapter",
                                      model::format_mac(*adapter.mac)),
-                         "Choose another address, or leave it out to have one chosen.");
+                         "Choose another address, or omit it to let the daemon choose one.");
   }
   const std::string file = model::socket_file(spec.name, adapter.number);
   for (const auto& [name, vm] : vms_) {
@@ -88,7 +88,7 @@ model::ApiResult<void> Host::check_free(const model::VmSpec& spec,
       if (model::socket_file(name, other.number) != file) continue;
       return model::refuse(
           model::ApiErrorCode::kExists,
-          fmt::format("{} is the socket of vm {}, adapter {}", file, name, other.number),
+          fmt::format("{} is already the socket of vm {}, adapter {}", file, name, other.number),
           "Choose another name, or remove that VM first.");
     }
   }
@@ -147,7 +147,8 @@ model::ApiResult<void> Host::remove_vm(const std::string& name, bool force) {
   auto again = store_->begin();
   if (!again || !again->insert(found->second.spec) || !again->commit()) {
     changes_.error(
-        "{}: is still there but will be gone after a restart: the state cannot be written", name);
+        "{}: still present, but will be lost after a restart, because the state cannot be written",
+        name);
   }
   if (!removed) return std::unexpected(removed.error());
   return vm_attached(name);
@@ -175,8 +176,8 @@ model::ApiResult<model::VmStatus> Host::status_after_change(const Vm& vm) {
   if (now) return status_of(vm, *now);
   return model::refuse(
       model::ApiErrorCode::kBusy,
-      fmt::format("vm {} was changed, but the worker did not answer in time", vm.spec.name),
-      fmt::format("See how it is: paravane vm show {}", vm.spec.name));
+      fmt::format("vm {} was changed, but the worker did not respond in time", vm.spec.name),
+      fmt::format("Check its state with: paravane vm show {}", vm.spec.name));
 }
 
 model::ApiResult<model::DaemonStatus> Host::status() {
@@ -230,7 +231,7 @@ model::ApiResult<void> Host::stop(bool force) {
                     fmt::join(attached, ", "));
     return vms_attached(std::move(attached), std::move(message));
   }
-  changes_.info("told to stop by an operator{}", force ? ", by force" : "");
+  changes_.info("stop requested by an operator{}", force ? ", forced" : "");
   on_stop_();
   return {};
 }
@@ -256,8 +257,8 @@ std::unexpected<model::ApiError> Host::no_such_vm(const std::string& name) const
     return is_left_out(*known);
   }
   return model::refuse(
-      model::ApiErrorCode::kNotFound, fmt::format("there is no vm {}", name),
-      do_you_mean(name, std::views::keys(vms_)) + "List the VMs there are with: paravane vm list");
+      model::ApiErrorCode::kNotFound, fmt::format("vm {} does not exist", name),
+      do_you_mean(name, std::views::keys(vms_)) + "List the VMs with: paravane vm list");
 }
 
 model::VmStatus Host::status_of(const Vm& vm, const States& states) const {

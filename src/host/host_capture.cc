@@ -21,8 +21,8 @@ using model::CaptureStatus;
 namespace {
 
 std::unexpected<model::ApiError> no_such_capture(std::uint64_t id) {
-  return model::refuse(model::ApiErrorCode::kNotFound, fmt::format("there is no capture {}", id),
-                       fmt::format("One that nobody reads for {} s ends. Begin another.",
+  return model::refuse(model::ApiErrorCode::kNotFound, fmt::format("capture {} does not exist", id),
+                       fmt::format("A capture ends after {} s without a reader. Start a new one.",
                                    model::kCaptureReaderSeconds));
 }
 
@@ -46,16 +46,16 @@ model::ApiResult<model::CaptureStatus> Host::start_capture(const model::CaptureS
   });
   if (is_captured) {
     return model::refuse(model::ApiErrorCode::kExists,
-                         fmt::format("vm {} is being captured already", spec.vm),
-                         fmt::format("End that capture, or wait {} s if whoever had it is gone.",
+                         fmt::format("vm {} is already being captured", spec.vm),
+                         fmt::format("Stop that capture, or wait {} s if its reader has exited.",
                                      model::kCaptureReaderSeconds));
   }
   const auto running =
       std::ranges::count_if(captures_, [](const auto& one) { return !one.second->has_ended(); });
   if (static_cast<std::size_t>(running) >= model::kMaxCaptures) {
     return model::refuse(model::ApiErrorCode::kLimitReached,
-                         fmt::format("there are {} captures already", model::kMaxCaptures),
-                         "End one of them first.");
+                         fmt::format("the limit of {} captures is reached", model::kMaxCaptures),
+                         "Stop one of them first.");
   }
   const auto capture = std::make_shared<worker::Capture>(
       ++last_capture_, spec, adapter_names(vm->second.spec), std::chrono::steady_clock::now());
@@ -65,7 +65,7 @@ model::ApiResult<model::CaptureStatus> Host::start_capture(const model::CaptureS
   });
   if (!started) return worker_is_busy();
   captures_.emplace(capture->id(), capture);
-  changes_.warn("{}: what it sends and receives is captured for a client of the API", spec.vm);
+  changes_.warn("{}: traffic is being captured for an API client", spec.vm);
   return capture->status();
 }
 

@@ -26,19 +26,20 @@ namespace {
 std::unexpected<model::ApiError> cannot_change(const std::string& name) {
   return std::unexpected(model::ApiError{
       .code = model::ApiErrorCode::kVmsAttached,
-      .message = fmt::format("vm {} is attached: its guest has seen it as it is", name),
-      .remedy = "Shut the VM down, change it, and start it again.",
+      .message =
+          fmt::format("vm {} is attached: its guest is using the current configuration", name),
+      .remedy = "Shut down the VM, change it, and start it again.",
       .vms = {name}});
 }
 
 std::unexpected<model::ApiError> cannot_unplug(const std::string& name, std::uint32_t number) {
   return std::unexpected(model::ApiError{
       .code = model::ApiErrorCode::kVmsAttached,
-      .message = fmt::format("adapter {} of vm {} cannot be taken out while the VM runs: QEMU, up "
-                             "to 11.1 at least, aborts when a vfio-user device is unplugged",
+      .message = fmt::format("adapter {} of vm {} cannot be removed while the VM runs: QEMU (as of "
+                             "11.1) aborts when a vfio-user device is unplugged",
                              number, name),
-      .remedy = "Shut the VM down first. --force cuts the adapter off at once; its guest keeps a "
-                "dead device until the VM is shut down.",
+      .remedy = "Shut down the VM first. --force disconnects the adapter immediately, but the "
+                "guest keeps a dead device until shutdown.",
       .vms = {name}});
 }
 
@@ -100,11 +101,12 @@ model::ApiResult<void> Host::check_adapter_count(const model::VmSpec& spec) cons
   const std::size_t count = spec.adapters.size();
   const std::int64_t most = vmkernel_->number(model::kPvrdmaMaxAdapters);
   if (std::cmp_less_equal(count, most)) return {};
-  return model::refuse(model::ApiErrorCode::kLimitReached,
-                       fmt::format("vm {} would have {} PVRDMA adapters, and {} is {}", spec.name,
-                                   count, model::kPvrdmaMaxAdapters, most),
-                       fmt::format("Allow more: paravane system settings advanced set -o {} -i {}",
-                                   model::kPvrdmaMaxAdapters, count));
+  return model::refuse(
+      model::ApiErrorCode::kLimitReached,
+      fmt::format("vm {} would have {} PVRDMA adapters, but {} is {}", spec.name, count,
+                  model::kPvrdmaMaxAdapters, most),
+      fmt::format("Raise the limit: paravane system settings advanced set -o {} -i {}",
+                  model::kPvrdmaMaxAdapters, count));
 }
 
 model::ApiResult<model::VmStatus> Host::add_adapter(const std::string& name,
@@ -146,8 +148,8 @@ model::ApiResult<model::VmStatus> Host::remove_adapter(const std::string& name,
   if (model::find_adapter(vm.spec, number) == nullptr) return no_such_adapter(name, number);
   if (number == 1) {
     return model::refuse(model::ApiErrorCode::kInvalidRequest,
-                         fmt::format("adapter 1 of vm {} goes with the VM only", name),
-                         fmt::format("Take all of it away with: paravane vm remove {}", name));
+                         fmt::format("adapter 1 of vm {} cannot be removed without the VM", name),
+                         fmt::format("Remove the whole VM with: paravane vm remove {}", name));
   }
   const model::AdapterName port{name, number};
   const auto now = states();
@@ -172,7 +174,7 @@ model::ApiResult<model::VmStatus> Host::remove_adapter(const std::string& name,
   // It was attached a moment ago, or the worker hangs: it stays.
   if (!write(vm.spec)) {
     changes_.error(
-        "{}: is still there but will be gone after a restart: the state cannot be written",
+        "{}: still present, but will be lost after a restart, because the state cannot be written",
         to_string(port));
   }
   if (!removed) return std::unexpected(removed.error());

@@ -23,7 +23,7 @@ model::ApiResult<void> Host::check_mac(const model::MacAddress& mac) const {
       model::ApiErrorCode::kMacInUse,
       fmt::format("MAC address {} belongs to adapter {} of host {}", model::format_mac(mac),
                   inventory::format_adapter(owner->adapter), owner->host),
-      "Choose another address, or leave it out to have one chosen.");
+      "Choose another address, or omit it to let the daemon choose one.");
 }
 
 std::set<std::string> Host::members() const {

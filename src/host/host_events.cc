@@ -61,7 +61,7 @@ void Host::tell_failed(const model::AdapterName& adapter, const std::string& rea
         .fields = {{"vm", adapter.vm},
                    {"adapter", std::to_string(adapter.number)},
                    {"reason", reason}},
-        .text = fmt::format("{} could not be made: {}", to_string(adapter), reason)});
+        .text = fmt::format("{} could not be created: {}", to_string(adapter), reason)});
 }
 
 void Host::tell_network(const model::Network& network) {

@@ -16,9 +16,9 @@ namespace {
 
 std::unexpected<model::ApiError> no_such_peer(const std::string& name) {
   return model::refuse(
-      model::ApiErrorCode::kNotFound, fmt::format("there is no vm {} on this host", name),
-      "Only its VMs (paravane vm list) have names here. For another host's, give the GID or the "
-      "IPv4 address of its adapter: 10.77.0.1 is the GID ::ffff:10.77.0.1.");
+      model::ApiErrorCode::kNotFound, fmt::format("vm {} does not exist on this host", name),
+      "Only VMs on this host (paravane vm list) can be given by name. For a VM on another host, "
+      "use the GID or the IPv4 address of its adapter: 10.77.0.1 is the GID ::ffff:10.77.0.1.");
 }
 
 }  // namespace
@@ -32,20 +32,20 @@ model::ApiResult<model::ImpairmentStatus> Host::set_impairment(
       worker_->ask([this, impairment] { return ports_->impairments().set(impairment); });
   if (!set) return worker_is_busy();
   if (!*set) {
-    return model::refuse(model::ApiErrorCode::kLimitReached,
-                         fmt::format("there are {} impairments already", model::kMaxImpairments),
-                         "Clear some with: paravane impair clear --vm NAME");
+    return model::refuse(
+        model::ApiErrorCode::kLimitReached,
+        fmt::format("the limit of {} impairments is reached", model::kMaxImpairments),
+        "Clear some with: paravane impair clear --vm NAME");
   }
   changes_.warn(
-      "{}: what it sends to {} is impaired until that is cleared: loss {}, delay {}, "
-      "reorder {}, rnr {}, seed {}",
+      "{}: impairment of traffic to {} enabled: loss {}, delay {}, reorder {}, rnr {}, seed {}",
       impairment.vm, impairment.peer, model::format_share(impairment.loss_ppm),
       model::format_delay(impairment.delay_us), model::format_share(impairment.reorder_ppm),
       model::format_share(impairment.rnr_ppm), impairment.seed);
   tell({.type = "impairment.set",
         .severity = model::Severity::kWarning,
         .fields = {{"vm", impairment.vm}, {"peer", impairment.peer}},
-        .text = fmt::format("what vm {} sends to {} is impaired on purpose", impairment.vm,
+        .text = fmt::format("traffic from vm {} to {} is impaired on purpose", impairment.vm,
                             impairment.peer)});
   return **set;
 }
@@ -55,9 +55,9 @@ model::ApiResult<void> Host::clear_impairments(const std::optional<std::string>&
   const auto cleared = worker_->ask([this, vm] { return ports_->impairments().clear(vm); });
   if (!cleared) return worker_is_busy();
   if (*cleared) {
-    changes_.info("{}: no impairments any more", vm.value_or("all VMs"));
+    changes_.info("{}: all impairments cleared", vm.value_or("all VMs"));
     model::Event event{.type = "impairment.cleared",
-                       .text = fmt::format("nothing that {} send{} is impaired any more",
+                       .text = fmt::format("all impairments of {} were cleared",
                                            vm ? "vm " + *vm : "VMs", vm ? "s" : "")};
     if (vm) event.fields["vm"] = *vm;
     tell(std::move(event));

@@ -15,11 +15,11 @@ model::ApiResult<void> Host::choose_anew(const std::string& kind) {
   if (auto read = store_->documents(kind); !read) return std::unexpected(read.error());
   for (const model::LeftOut& one : store_->left_out()) {
     if (one.kind != kind) continue;
-    log::error("{}: {}; it is chosen anew", one.name, one.reason);
+    log::error("{}: {}; a new value is chosen", one.name, one.reason);
     tell({.type = "state.chosen_anew",
           .severity = model::Severity::kWarning,
           .fields = {{"kind", one.kind}, {"name", one.name}, {"reason", one.reason}},
-          .text = fmt::format("{} is chosen anew: {}", one.name, one.reason)});
+          .text = fmt::format("a new value is chosen for {}: {}", one.name, one.reason)});
     if (auto gone = store_->erase_left_out(one); !gone) return gone;
   }
   return {};
@@ -45,7 +45,7 @@ std::vector<model::LeftOut> Host::left_out() const {
 model::ApiResult<void> Host::remove_left_out_vm(const std::string& name) {
   const auto known = store_->find_left_out(model::kLeftOutVm, name);
   if (auto gone = store_->erase_left_out(*known); !gone) return gone;
-  changes_.info("{}: removed, which was left out", name);
+  changes_.info("{}: removed (its record was left out)", name);
   tell_vm("vm.removed", name, fmt::format("vm {} was removed", name));
   return {};
 }

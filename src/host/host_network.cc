@@ -83,7 +83,7 @@ void HostNetwork::take_own_name(const std::string& before) {
     if (member.empty()) continue;
     vds.hosts.insert_or_assign(own_name_, member.mapped());
     if (auto kept = inventory_.put_switch(vds); !kept) {
-      changes_.error("switch {} is not kept: {}", name, kept.error().message);
+      changes_.error("cannot save switch {}: {}", name, kept.error().message);
     }
   }
 }
@@ -97,7 +97,7 @@ void HostNetwork::log_created(const model::PortGroup& group) {
 void HostNetwork::keep(const model::Network& network) {
   const auto tell = [this](const model::ApiResult<void>& kept) {
     if (!kept)
-      changes_.error("switches of the cluster are not kept here: {}", kept.error().message);
+      changes_.error("cannot save the cluster's switches on this host: {}", kept.error().message);
   };
   for (const auto& [name, vds] : network.switches) {
     const auto old = network_.switches.find(name);
@@ -138,7 +138,7 @@ model::ApiResult<NetworkChange> HostNetwork::draft(
   draft.view_ = view_;
   if (auto done = act(draft); !done) return std::unexpected(done.error());
   if (writes.change()) return *writes.change();
-  return model::refuse(model::ApiErrorCode::kInternal, "there is nothing to change");
+  return model::refuse(model::ApiErrorCode::kInternal, "no change given");
 }
 
 bool HostNetwork::has_seen(const NetworkChange& change) const {
@@ -153,8 +153,8 @@ model::ApiResult<void> HostNetwork::check_member(const std::string& host) const 
       config_.members ? config_.members() : std::set<std::string>();
   if (members.empty() || members.contains(host)) return {};
   return model::refuse(model::ApiErrorCode::kNotFound,
-                       fmt::format("there is no host {} in the cluster", host),
-                       do_you_mean(host, members) + "List its hosts with: paravane cluster status");
+                       fmt::format("host {} is not in the cluster", host),
+                       do_you_mean(host, members) + "List the hosts with: paravane cluster status");
 }
 
 std::string HostNetwork::use_elsewhere(const std::string& port_group) const {
@@ -238,7 +238,7 @@ privsep::SwitchPlan HostNetwork::plan() const {
 
 std::vector<model::MendedLink> HostNetwork::apply() {
   if (config_.changed) config_.changed(network_);
-  privsep::SwitchReport report{.problem = "nobody makes switches on this host"};
+  privsep::SwitchReport report{.problem = "switches cannot be created on this host"};
   if (config_.maker != nullptr) report = config_.maker->make(plan());
   std::vector<model::MendedLink> mended = std::exchange(report.mended, {});
   teller_.on_mended(mended, std::chrono::steady_clock::now());
@@ -266,11 +266,11 @@ model::ApiResult<model::PortGroup> HostNetwork::find_on_this_host(
   if (vds->hosts.contains(config_.host)) return group;
   return model::refuse(
       model::ApiErrorCode::kInvalidRequest,
-      fmt::format("port group {} is of switch {}, which host {} is not in", group->name, vds->name,
-                  config_.host),
-      fmt::format("Add the host first: paravane vds add-host {} {} (in a cluster: on "
-                  "the host that has its authority)",
-                  vds->name, config_.host));
+      fmt::format("port group {} belongs to switch {}, but host {} is not in that switch",
+                  group->name, vds->name, config_.host),
+      fmt::format(
+          "Add the host first: paravane vds add-host {} {} (in a cluster: on the authority's host)",
+          vds->name, config_.host));
 }
 
 model::ApiResult<void> HostNetwork::check_vmknic(const model::Vmknic& vmknic) const {
@@ -296,7 +296,7 @@ model::ApiResult<void> HostNetwork::check_use(const PortUse& use) const {
     if (model::tap_name(other.adapter.vm, other.adapter.number) != tap) continue;
     if (other.adapter == use.adapter) continue;
     return model::refuse(model::ApiErrorCode::kExists,
-                         fmt::format("{} is the tap of {}", tap, to_string(other.adapter)),
+                         fmt::format("{} is already the tap of {}", tap, to_string(other.adapter)),
                          "Choose another name for the VM.");
   }
   return {};
@@ -314,10 +314,9 @@ model::ApiResult<void> HostNetwork::check_given(const model::SwitchHost& host) c
   if (std::ranges::find(config_.uplinks, host.uplink) != config_.uplinks.end()) return {};
   const std::string nic =
       config_.rules == nullptr ? host.uplink : config_.rules->shown(host.uplink);
-  return model::refuse(
-      model::ApiErrorCode::kInvalidRequest,
-      fmt::format("{} is not a NIC that this host gives to switches", nic),
-      "Name it in [network] uplinks of paravaned.toml, and start the daemon again.");
+  return model::refuse(model::ApiErrorCode::kInvalidRequest,
+                       fmt::format("{} may not be used by switches on this host", nic),
+                       "Add it to [network] uplinks in paravaned.toml, and restart the daemon.");
 }
 
 model::ApiResult<model::SwitchHost> HostNetwork::resolve(const model::SwitchHost& host) const {
@@ -329,8 +328,8 @@ model::ApiResult<model::SwitchHost> HostNetwork::resolve(const model::SwitchHost
   if (host.host == config_.host || !model::is_nic_name(host.uplink)) return host;
   return model::refuse(
       model::ApiErrorCode::kInvalidRequest,
-      fmt::format("{} of host {}: only that host knows which NIC this is", host.uplink, host.host),
-      "Give its name in Linux, which paravane network nic list says there.");
+      fmt::format("{} of host {} can be resolved on that host only", host.uplink, host.host),
+      "Use its Linux interface name, as shown there by: paravane network nic list");
 }
 
 model::ApiResult<model::SwitchStatus> HostNetwork::create_switch(
@@ -430,7 +429,7 @@ model::ApiResult<model::SwitchStatus> HostNetwork::remove_switch_host(const std:
   }
   if (std::string use = use_on(host, name); !use.empty()) {
     return model::refuse(model::ApiErrorCode::kInUse, std::move(use),
-                         "Move it first, there: paravane vm set VM --port-group GROUP|none");
+                         "Move it first, on that host: paravane vm set VM --port-group GROUP|none");
   }
   return put(*vds);
 }

@@ -28,16 +28,17 @@ void HostNetwork::mend_left_out(const model::Network& network) {
   for (const model::LeftOut& one : list) {
     const auto gone = inventory_.erase_left_out(one);
     if (gone) {
-      changes_.info("{}: its record here was damaged, and is what the cluster has now",
+      changes_.info("{}: its damaged record on this host was restored from the cluster",
                     name_of(one));
     } else {
-      changes_.error("{}: its record here is damaged: {}", name_of(one), gone.error().message);
+      changes_.error("{}: its record on this host is damaged: {}", name_of(one),
+                     gone.error().message);
     }
   }
   if (list.empty()) return;
   const auto tell = [this](const model::ApiResult<void>& kept) {
     if (!kept)
-      changes_.error("switches of the cluster are not kept here: {}", kept.error().message);
+      changes_.error("cannot save the cluster's switches on this host: {}", kept.error().message);
   };
   for (const auto& [name, vds] : network.switches) tell(inventory_.put_switch(vds));
   for (const auto& [name, group] : network.port_groups) tell(inventory_.put_port_group(group));

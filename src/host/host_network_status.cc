@@ -30,7 +30,7 @@ model::VmknicStatus HostNetwork::status_of(const model::Vmknic& vmknic) const {
 std::string HostNetwork::tap_problem(const PortUse& use) const {
   if (use.port_group.empty()) return {};
   if (!network_.port_groups.contains(use.port_group)) {
-    return fmt::format("there is no port group {}", use.port_group);
+    return fmt::format("port group {} does not exist", use.port_group);
   }
   if (!report_.problem.empty()) return report_.problem;
   for (const privsep::SwitchReport::Tap& tap : report_.taps) {

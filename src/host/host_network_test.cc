@@ -109,7 +109,7 @@ TEST_F(HostNetworkTest, TakesNoNumberOfAnotherHostsNic) {
   ASSERT_TRUE(network_->create_switch({.name = "lan"}));
   const auto refused = network_->add_switch_host("lan", {.host = "h2", .uplink = "vmnic2"});
   ASSERT_FALSE(refused);
-  EXPECT_THAT(refused.error().message, HasSubstr("only that host knows"));
+  EXPECT_THAT(refused.error().message, HasSubstr("can be resolved on that host only"));
 }
 
 TEST_F(HostNetworkTest, GivesNoNicThatItsConfigurationDoesNot) {
@@ -289,7 +289,7 @@ TEST_F(HostNetworkTest, ShowsWhatCouldNotBeMade) {
   maker_.report = {.switches = {{.name = "lan",
                                  .form = model::SwitchForm::kPlain,
                                  .bridges = {"pvs-lan"},
-                                 .problems = {"eth1: there is no such NIC"}}},
+                                 .problems = {"eth1: no such NIC"}}},
                    .taps = {{.vm = "db1", .adapter = 1, .problem = "pv-db1: x"}}};
   network_->apply();
   const auto list = network_->list_switches();
@@ -297,7 +297,7 @@ TEST_F(HostNetworkTest, ShowsWhatCouldNotBeMade) {
   EXPECT_EQ((*list)[0].host, "h1");
   EXPECT_EQ((*list)[0].form, model::SwitchForm::kPlain);
   EXPECT_THAT((*list)[0].port_groups, ElementsAre("a", "b"));
-  EXPECT_THAT((*list)[0].problems, ElementsAre("eth1: there is no such NIC"));
+  EXPECT_THAT((*list)[0].problems, ElementsAre("eth1: no such NIC"));
   EXPECT_EQ(network_->tap_problem(uses_[0]), "pv-db1: x");
   EXPECT_EQ(network_->tap_problem({.adapter = {"db2", 1}, .port_group = "a"}), "");
   EXPECT_THAT(network_->find_port_group("a")->adapters, ElementsAre("db1"));

@@ -40,7 +40,7 @@ model::ApiResult<void> HostNetwork::check_unused(const std::string& name) const 
   if (const std::string use = use_elsewhere(name); !use.empty()) {
     return model::refuse(model::ApiErrorCode::kInUse,
                          fmt::format("{} is in port group {}", use, name),
-                         "Move it first, there: paravane vm set VM --port-group GROUP|none");
+                         "Move it first, on that host: paravane vm set VM --port-group GROUP|none");
   }
   return {};
 }

@@ -26,7 +26,7 @@ void Host::settle() {
   network_->settle();
   tell_cluster();
   again.keep();
-  changes_.warn("what broke off for want of memory is settled: {} VMs", vms_.size());
+  changes_.warn("operations interrupted by lack of memory are complete: {} VMs", vms_.size());
 }
 
 // Those that no VM has, and those of a VM that is not as it was: but while a VMM is attached it

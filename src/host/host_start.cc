@@ -36,12 +36,13 @@ void tell_held(const worker::TurnNews& news, api::EventLog* events) {
   const double seconds = std::chrono::duration<double>(news.lasted).count();
   const std::string text =
       news.is_held
-          ? fmt::format("the worker has not turned for {:.0f} s: no VM's RDMA goes on", seconds)
-          : fmt::format("the worker turns again, after {:.0f} s", seconds);
+          ? fmt::format("the worker has been stuck for {:.0f} s: RDMA of all VMs is stalled",
+                        seconds)
+          : fmt::format("the worker is running again, after {:.0f} s", seconds);
   if (news.is_held) {
     log::error(
-        "{}. See whether this host swaps or is overcommitted (dmesg, /proc/pressure); if it lasts, "
-        "stop the VMs and restart paravaned, which costs those that run their adapter",
+        "{}. Check whether this host is swapping or overcommitted (dmesg, /proc/pressure). If it "
+        "persists, stop the VMs and restart paravaned; VMs that still run lose their adapter",
         text);
   } else {
     log::warn("{}", text);
@@ -84,7 +85,7 @@ model::ApiResult<std::unique_ptr<Host>> Host::start(HostConfig config,
     h->ports_ = std::make_unique<worker::PortTable>(*h->worker_, incarnation, h->port_events());
     return true;
   });
-  if (!made) return model::refuse(model::ApiErrorCode::kInternal, "the worker does not run");
+  if (!made) return model::refuse(model::ApiErrorCode::kInternal, "the worker is not running");
   if (auto opened = host->open_machine(); !opened) return std::unexpected(opened.error());
   if (auto opened = host->open_network(); !opened) return std::unexpected(opened.error());
   if (auto opened = host->open_vmkernel(); !opened) return std::unexpected(opened.error());
@@ -265,7 +266,7 @@ model::ApiResult<void> Host::make_port(const model::VmSpec& spec,
   const auto made =
       worker_->ask([this, port = port_config(spec, adapter)] { return ports_->add(port); });
   if (!made) {
-    return model::refuse(model::ApiErrorCode::kBusy, "the worker did not answer in time",
+    return model::refuse(model::ApiErrorCode::kBusy, "the worker did not respond in time",
                          "Ask again.");
   }
   if (*made) return {};
@@ -277,17 +278,16 @@ model::ApiResult<void> Host::make_port(const model::VmSpec& spec,
   }
   if (error.code == Errc::kResourceExhausted) {
     return model::refuse(model::ApiErrorCode::kLimitReached, std::move(message),
-                         "Take an adapter away first.");
+                         "Remove an adapter first.");
   }
   if (is_out_of_descriptors(error.message)) {
     return model::refuse(model::ApiErrorCode::kSocket, std::move(message),
                          std::string(kRaiseDescriptorLimit));
   }
-  return model::refuse(
-      model::ApiErrorCode::kSocket, std::move(message),
-      fmt::format("See that {} is a writable directory with free space, and that nobody "
-                  "else uses the socket.",
-                  config_.config.vfio_user.socket_dir.string()));
+  return model::refuse(model::ApiErrorCode::kSocket, std::move(message),
+                       fmt::format("Check that {} is a writable directory with free space, and "
+                                   "that no other process uses the socket.",
+                                   config_.config.vfio_user.socket_dir.string()));
 }
 
 void Host::take_back_ports(std::vector<model::AdapterName> names) {
@@ -307,7 +307,7 @@ model::ApiResult<bool> Host::remove_ports(std::vector<model::AdapterName> names,
   const auto removed = worker_->ask(
       [this, ports = std::move(names), force] { return ports_->remove(ports, force); });
   if (!removed) {
-    return model::refuse(model::ApiErrorCode::kBusy, "the worker did not answer in time",
+    return model::refuse(model::ApiErrorCode::kBusy, "the worker did not respond in time",
                          "Ask again.");
   }
   return *removed;

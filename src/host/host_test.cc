@@ -112,7 +112,7 @@ TEST_F(HostTest, RefusesNamesAndAddressesThatExist) {
   const auto again = host_->add_vm(vm_named("db1"));
   ASSERT_FALSE(again);
   EXPECT_EQ(again.error().code, model::ApiErrorCode::kExists);
-  EXPECT_EQ(again.error().message, "vm db1 exists already");
+  EXPECT_EQ(again.error().message, "vm db1 already exists");
   model::VmSpec twin = vm_named("db2");
   twin.adapters[0].mac = mac_of("db1");
   EXPECT_EQ(host_->add_vm(twin).error().code, model::ApiErrorCode::kMacInUse);
@@ -174,7 +174,7 @@ TEST_F(HostTest, RefusesToChangeAnAttachedVm) {
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, model::ApiErrorCode::kVmsAttached);
   EXPECT_EQ(refused.error().vms, std::vector<std::string>{"db1"});
-  EXPECT_THAT(refused.error().remedy, HasSubstr("Shut the VM down"));
+  EXPECT_THAT(refused.error().remedy, HasSubstr("Shut down the VM"));
   EXPECT_EQ(host_->find_vm("db1")->spec.hw_version, 21u);
 }
 
@@ -311,7 +311,7 @@ TEST_F(HostTest, RefusesASocketThatAnotherVmHas) {
   const auto adapter = host_->add_adapter("db1", {});
   ASSERT_FALSE(adapter);
   EXPECT_EQ(adapter.error().code, model::ApiErrorCode::kExists);
-  EXPECT_THAT(adapter.error().message, HasSubstr("db1.2.sock is the socket of vm db1.2"));
+  EXPECT_THAT(adapter.error().message, HasSubstr("db1.2.sock is already the socket of vm db1.2"));
   ASSERT_TRUE(host_->remove_vm("db1.2", false));
   ASSERT_TRUE(host_->add_adapter("db1", {}));
   EXPECT_EQ(host_->add_vm(vm_named("db1.2")).error().code, model::ApiErrorCode::kExists);
@@ -470,7 +470,7 @@ TEST_F(HostTest, RefusesALimitThatTheDeviceCannotExpress) {
 TEST_F(HostTest, SecondDaemonOnTheSameStateIsRefused) {
   auto second = Host::start(config_, [] {});
   ASSERT_FALSE(second);
-  EXPECT_THAT(second.error().message, HasSubstr("another paravaned uses"));
+  EXPECT_THAT(second.error().message, HasSubstr("another paravaned is using"));
 }
 
 TEST_F(HostTest, SecondDaemonOnTheSameSocketsIsRefused) {
@@ -479,7 +479,7 @@ TEST_F(HostTest, SecondDaemonOnTheSameSocketsIsRefused) {
   auto second = Host::start(config_, [] {});
   ASSERT_FALSE(second);
   EXPECT_THAT(second.error().message,
-              HasSubstr("another paravaned uses " + config_.config.vfio_user.socket_dir.string()));
+              HasSubstr("another paravaned is using " + config_.config.vfio_user.socket_dir.string()));
 }
 
 TEST_F(HostTest, MissingSocketDirectoryIsNamed) {

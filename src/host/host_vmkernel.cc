@@ -32,7 +32,7 @@ constexpr std::string_view kVmknicWord = "VMkernel interface";
 constexpr std::string_view kRulesetWord = "firewall ruleset";
 
 constexpr const char* kListVmknics =
-    "List the VMkernel interfaces there are with: paravane network ip interface list";
+    "List the VMkernel interfaces with: paravane network ip interface list";
 
 }  // namespace
 
@@ -55,7 +55,7 @@ model::ApiResult<void> HostVmkernel::load_vmknics() {
       vmknics_[name] = *vmknic;
     } else {
       store_.leave_out(kVmknicKind, name,
-                       vmknic ? "it says that it is " + vmknic->name : vmknic.error().message);
+                       vmknic ? "its name is " + vmknic->name : vmknic.error().message);
     }
   }
   return {};
@@ -122,12 +122,12 @@ ChannelSite HostVmkernel::site() const {
       return {.address = config_.management_address, .vmknic = name};
     }
     return closed(
-        "vmk0, which /Net/PVRDMAVmknic names, has no address: [cluster] address in "
-        "paravaned.toml is not set");
+        "vmk0, set in /Net/PVRDMAVmknic, has no address: [cluster] address in paravaned.toml is "
+        "not set");
   }
   const auto vmknic = vmknics_.find(name);
   if (vmknic == vmknics_.end()) {
-    return closed(fmt::format("{}, which /Net/PVRDMAVmknic names, is not there", name));
+    return closed(fmt::format("{}, set in /Net/PVRDMAVmknic, does not exist", name));
   }
   if (const auto status = status_of(vmknic->second); !status.problem.empty()) {
     return closed(fmt::format("{}: {}", name, status.problem));
@@ -180,7 +180,7 @@ model::VmknicStatus HostVmkernel::management() const {
     status.interface = found->interface;
     status.mtu = found->mtu;
   } else {
-    status.problem = fmt::format("no interface of this host has [cluster] address {}",
+    status.problem = fmt::format("no interface on this host has [cluster] address {}",
                                  config_.management_address);
   }
   return status;
@@ -208,9 +208,9 @@ model::ApiResult<void> HostVmkernel::check_network(const model::Vmknic& vmknic) 
     if (name == vmknic.name || !other.ipv4 || !other.ipv4->overlaps(*vmknic.ipv4)) continue;
     return model::refuse(
         model::ApiErrorCode::kInvalidRequest,
-        fmt::format("{}: the network of {} is also that of {}, which has {}", vmknic.name,
+        fmt::format("{}: the network of {} is already used by {}, which has {}", vmknic.name,
                     format_ipv4(*vmknic.ipv4), name, format_ipv4(*other.ipv4)),
-        "Each VMkernel interface has a network of its own.");
+        "Use a separate network for each VMkernel interface.");
   }
   return {};
 }
@@ -229,12 +229,12 @@ model::ApiResult<model::VmknicStatus> HostVmkernel::add_vmknic(const model::Vmkn
   if (const auto known = store_.find_left_out(kVmknicWord, vmknic.name)) return is_left_out(*known);
   if (vmknics_.contains(vmknic.name)) {
     return model::refuse(model::ApiErrorCode::kExists,
-                         fmt::format("{} exists already", vmknic.name), kListVmknics);
+                         fmt::format("{} already exists", vmknic.name), kListVmknics);
   }
   if (vmknics_.size() >= model::kMaxVmknics) {
     return model::refuse(
         model::ApiErrorCode::kLimitReached,
-        fmt::format("there are {} VMkernel interfaces already", model::kMaxVmknics),
+        fmt::format("the limit of {} VMkernel interfaces is reached", model::kMaxVmknics),
         "Remove one with: paravane network ip interface remove -i NAME");
   }
   if (auto good = network_.check_vmknic(vmknic); !good) return std::unexpected(good.error());
@@ -250,14 +250,15 @@ model::ApiResult<model::VmknicStatus> HostVmkernel::add_vmknic(const model::Vmkn
 model::ApiResult<model::VmknicStatus> HostVmkernel::set_vmknic(const std::string& name,
                                                                const model::VmknicChange& change) {
   if (name == model::kManagementVmknic) {
-    return model::refuse(model::ApiErrorCode::kInvalidRequest,
-                         "vmk0 is an interface of this host's Linux, which gives it its address",
-                         "Its address is [cluster] address in paravaned.toml.");
+    return model::refuse(
+        model::ApiErrorCode::kInvalidRequest,
+        "vmk0 is a Linux interface of this host; its address cannot be changed here",
+        "Set its address in [cluster] address of paravaned.toml.");
   }
   const auto found = vmknics_.find(name);
   if (found == vmknics_.end()) {
     return model::refuse(model::ApiErrorCode::kNotFound,
-                         fmt::format("there is no {} on this host", name),
+                         fmt::format("{} does not exist on this host", name),
                          do_you_mean(name, std::views::keys(vmknics_)) + kListVmknics);
   }
   model::Vmknic changed = found->second;
@@ -276,21 +277,21 @@ model::ApiResult<model::VmknicStatus> HostVmkernel::set_vmknic(const std::string
 model::ApiResult<void> HostVmkernel::remove_vmknic(const std::string& name) {
   if (name == model::kManagementVmknic) {
     return model::refuse(model::ApiErrorCode::kInvalidRequest,
-                         "vmk0 is an interface of this host's Linux: it is not removed here");
+                         "vmk0 is a Linux interface of this host and cannot be removed");
   }
   if (const auto known = store_.find_left_out(kVmknicWord, name)) {
     return store_.erase_left_out(*known);
   }
   if (!vmknics_.contains(name)) {
     return model::refuse(model::ApiErrorCode::kNotFound,
-                         fmt::format("there is no {} on this host", name),
+                         fmt::format("{} does not exist on this host", name),
                          do_you_mean(name, std::views::keys(vmknics_)) + kListVmknics);
   }
   if (tagged() == name) {
     return model::refuse(
         model::ApiErrorCode::kInUse,
-        fmt::format("{} is tagged for PVRDMA: the channel to other hosts is there", name),
-        "Tag another first, or none: paravane system settings advanced set -o "
+        fmt::format("{} is tagged for PVRDMA and carries the channel to other hosts", name),
+        "Tag another one first, or clear the tag: paravane system settings advanced set -o "
         "/Net/PVRDMAVmknic -d");
   }
   if (auto gone = store_.erase_document(kVmknicKind, name); !gone) return gone;
@@ -313,15 +314,15 @@ model::ApiResult<void> HostVmkernel::check_tag(const std::string& vmknic) const 
   if (vmknic.find(',') != std::string::npos) {
     return model::refuse(
         model::ApiErrorCode::kInvalidRequest,
-        "one VMkernel interface of a host is tagged for PVRDMA, not several",
-        "Name one: paravane system settings advanced set -o /Net/PVRDMAVmknic -s vmk1");
+        "only one VMkernel interface per host can be tagged for PVRDMA",
+        "Specify one: paravane system settings advanced set -o /Net/PVRDMAVmknic -s vmk1");
   }
-  const std::string missing = fmt::format("there is no VMkernel interface {} on this host", vmknic);
+  const std::string missing =
+      fmt::format("VMkernel interface {} does not exist on this host", vmknic);
   if (vmknic == model::kManagementVmknic) {
-    return model::refuse(
-        model::ApiErrorCode::kNotFound, missing,
-        "It is the one that has [cluster] address of paravaned.toml: name that address "
-        "there, and start paravaned again.");
+    return model::refuse(model::ApiErrorCode::kNotFound, missing,
+                         "vmk0 is the interface with [cluster] address of paravaned.toml: set that "
+                         "address, and restart paravaned.");
   }
   return model::refuse(model::ApiErrorCode::kNotFound, missing,
                        do_you_mean(vmknic, known) + kListVmknics);
@@ -333,7 +334,7 @@ model::ApiResult<void> HostVmkernel::set_setting(const model::SettingValue& sett
     std::vector<std::string> paths;
     for (const auto& one : model::advanced_settings()) paths.emplace_back(one.path);
     return model::refuse(model::ApiErrorCode::kNotFound,
-                         fmt::format("there is no setting {}", setting.path),
+                         fmt::format("setting {} does not exist", setting.path),
                          do_you_mean(setting.path, paths) +
                              "List them with: paravane system settings advanced list");
   }
@@ -359,7 +360,7 @@ model::ApiResult<void> HostVmkernel::set_setting(const model::SettingValue& sett
 model::ApiResult<void> HostVmkernel::set_ruleset(const model::FirewallRuleset& ruleset) {
   if (ruleset.name != model::kPvrdmaRuleset) {
     return model::refuse(model::ApiErrorCode::kNotFound,
-                         fmt::format("there is no firewall ruleset {}", ruleset.name),
+                         fmt::format("firewall ruleset {} does not exist", ruleset.name),
                          do_you_mean(ruleset.name, std::vector<std::string>{"pvrdma"}) +
                              "List them with: paravane network firewall ruleset list");
   }

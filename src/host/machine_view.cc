@@ -68,7 +68,7 @@ model::ApiResult<DeviceNumbers> MachineView::read_numbers(const char* kind,
     JsonReader reader(value, name);
     known[name] = reader.need_text("identity");
     if (const Status good = reader.finish_ignoring_unknown(); !good) {
-      log::warn("{}: its number is not known any more: {}", name, good.error().message);
+      log::warn("{}: its number is lost: {}", name, good.error().message);
       known.erase(name);
     }
   }
@@ -79,7 +79,7 @@ model::ApiResult<model::Machine> MachineView::look() {
   if (seen_ && now_() - seen_at_ < kFresh) return *seen_;
   if (looker_ == nullptr) {
     return model::refuse(model::ApiErrorCode::kInternal,
-                         "nobody looks at the devices of this host");
+                         "the devices of this host are not monitored");
   }
   if (failed_ && now_() - failed_at_ < kAfterFailure) return std::unexpected(*failed_);
   auto machine = looker_->look();
@@ -88,8 +88,8 @@ model::ApiResult<model::Machine> MachineView::look() {
     failed_at_ = now_();
     failed_ = model::ApiError{
         .code = model::ApiErrorCode::kInternal,
-        .message = "the devices of this host cannot be seen: " + machine.error().message,
-        .remedy = "Ask again later; the daemon's log may say more."};
+        .message = "cannot read the devices of this host: " + machine.error().message,
+        .remedy = "Try again later; the daemon's log may have details."};
     return std::unexpected(*failed_);
   }
   number(*machine);
@@ -115,7 +115,7 @@ void MachineView::keep(const char* kind, const std::map<std::string, std::string
   for (const auto& [name, identity] : names) {
     log::info("{} is {}", name, identity);
     const auto kept = store_.put_document(kind, name, {{"identity", identity}});
-    if (!kept) log::warn("{}: its number is not kept: {}", name, kept.error().message);
+    if (!kept) log::warn("{}: cannot save its number: {}", name, kept.error().message);
   }
 }
 
@@ -129,14 +129,14 @@ model::ApiResult<model::RdmaStats> MachineView::stats(const std::string& name) {
     names.reserve(devices.size());
     for (const auto& one : devices) names.push_back(one.name);
     return model::refuse(
-        model::ApiErrorCode::kNotFound, fmt::format("there is no RDMA device {}", name),
-        do_you_mean(name, names) + "List the devices there are with: paravane rdma device list");
+        model::ApiErrorCode::kNotFound, fmt::format("RDMA device {} does not exist", name),
+        do_you_mean(name, names) + "List the devices with: paravane rdma device list");
   }
   auto stats = looker_->read_stats(device->linux_name, device->port);
   if (!stats) {
     return model::refuse(model::ApiErrorCode::kInternal,
                          fmt::format("{}: {}", name, stats.error().message),
-                         "See with paravane rdma device list whether it is still there.");
+                         "Check that it is still present with: paravane rdma device list");
   }
   stats->name = name;
   return std::move(*stats);

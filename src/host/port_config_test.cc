@@ -62,7 +62,7 @@ TEST(PortConfig, DoorbellsAreWatchedAsTheSettingsSay) {
 TEST(PortConfig, PageListsAreLimitedInMebibytes) {
   model::VmSpec spec;
   spec.name = "db1";
-  EXPECT_EQ(port_of(spec).memory.page_list_bytes, 0u) << "by the guest's memory";
+  EXPECT_EQ(port_of(spec).memory.page_list_bytes, 0u) << "derived from guest memory";
   spec.limits.page_list_mib = 5000;
   EXPECT_EQ(port_of(spec).memory.page_list_bytes, std::uint64_t{5000} << 20);
 }

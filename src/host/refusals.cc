@@ -9,14 +9,14 @@ namespace paravane::host {
 using model::ApiErrorCode;
 
 std::unexpected<model::ApiError> worker_is_busy() {
-  return model::refuse(model::ApiErrorCode::kBusy, "the worker did not answer in time",
-                       "Nothing was changed. Ask again.");
+  return model::refuse(model::ApiErrorCode::kBusy, "the worker did not respond in time",
+                       "Nothing was changed. Try again.");
 }
 
 std::unexpected<model::ApiError> no_such_adapter(const std::string& name, std::uint32_t number) {
   return model::refuse(model::ApiErrorCode::kNotFound,
                        fmt::format("vm {} has no adapter {}", name, number),
-                       "List the adapters there are with: paravane vm list");
+                       "List the adapters with: paravane vm list");
 }
 
 std::unexpected<model::ApiError> is_left_out(const model::LeftOut& one) {
@@ -28,8 +28,8 @@ std::unexpected<model::ApiError> vms_attached(std::vector<std::string> names, st
   return std::unexpected(
       model::ApiError{.code = model::ApiErrorCode::kVmsAttached,
                       .message = std::move(message),
-                      .remedy = "Shut these VMs down first. With --force they lose their RDMA "
-                                "device until each is restarted.",
+                      .remedy = "Shut down these VMs first. With --force, they lose their RDMA "
+                                "device until they are restarted.",
                       .vms = std::move(names)});
 }
 

@@ -21,13 +21,12 @@ std::size_t remove_stale_sockets(const std::filesystem::path& directory) {
     if (::unlink(path.c_str()) == 0) {
       ++removed;
     } else {
-      log::warn("{}: cannot remove this socket of an earlier daemon: {}", path.string(),
-                std::strerror(errno));
+      log::warn("{}: cannot remove stale socket: {}", path.string(), std::strerror(errno));
     }
   }
   if (error) log::warn("cannot list {}: {}", directory.string(), error.message());
   if (removed > 0) {
-    log::info("{}: removed {} socket{} of a daemon that was killed", directory.string(), removed,
+    log::info("{}: removed {} stale socket{} of a killed daemon", directory.string(), removed,
               removed == 1 ? "" : "s");
   }
   return removed;

@@ -20,7 +20,7 @@ constexpr std::size_t kNamedAtOnce = 3;  // interfaces, in a sentence
 // Something that cannot be made: whose it is, and why.
 struct Problem {
   std::map<std::string, std::string> fields;
-  std::string text;  // "switch lan: nic: there is no such NIC"
+  std::string text;  // "switch lan: nic: no such NIC"
 
   auto operator<=>(const Problem&) const = default;
   std::string vds() const {
@@ -58,7 +58,7 @@ std::set<Problem> problems_of(const privsep::SwitchReport& report) {
 // Of one switch, which are all wrong at once when its bridge is.
 Event mended_event(const std::string& vds, const std::vector<model::MendedLink>& mended) {
   std::string names;
-  std::string text = vds.empty() ? "interfaces of no switch" : "switch " + vds;
+  std::string text = vds.empty() ? "interfaces without a switch" : "switch " + vds;
   for (std::size_t i = 0; i < mended.size() && i < kNamedAtOnce; ++i) {
     names += (i == 0 ? "" : ",") + mended[i].interface;
     text += fmt::format("{} {}: {}", i == 0 ? ":" : ";", mended[i].interface, mended[i].text);
@@ -76,9 +76,8 @@ Event mended_event(const std::string& vds, const std::vector<model::MendedLink>&
 
 std::string quarrel(const std::string& interface) {
   return fmt::format(
-      "{}: it was mended {} times within a minute: another program of this host changes it again "
-      "and again. Have systemd-networkd or NetworkManager leave it alone: docs/switch.md, \"Other "
-      "programs\"",
+      "{}: repaired {} times within a minute, because another program on this host keeps changing "
+      "it. Exclude it from systemd-networkd or NetworkManager: docs/switch.md, \"Other programs\"",
       interface, SwitchTeller::kQuarrel);
 }
 

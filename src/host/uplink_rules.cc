@@ -40,9 +40,8 @@ std::unexpected<model::ApiError> no_such_nic(const model::Machine& machine,
   std::vector<std::string> names;
   names.reserve(machine.nics.size());
   for (const model::PhysicalNic& nic : machine.nics) names.push_back(nic.name);
-  return model::refuse(
-      model::ApiErrorCode::kNotFound, fmt::format("this host has no NIC {}", name),
-      do_you_mean(name, names) + "List the NICs there are with: paravane network nic list");
+  return model::refuse(model::ApiErrorCode::kNotFound, fmt::format("this host has no NIC {}", name),
+                       do_you_mean(name, names) + "List the NICs with: paravane network nic list");
 }
 
 // A team is one uplink for the switch and several for RDMA, whose queue pairs stay on the
@@ -54,11 +53,10 @@ model::ApiResult<void> check_no_team(const model::Machine& machine, const std::s
     if (nic->team != uplink && nic->linux_name != uplink) continue;
     return model::refuse(
         model::ApiErrorCode::kInvalidRequest,
-        fmt::format("{}, the NIC of {}, is in the team {}: the uplink that carries "
-                    "PVRDMA must be the only one (no NIC teaming)",
+        fmt::format("{}, the NIC of {}, is in team {}, but PVRDMA does not support NIC teaming",
                     model::shown_nic(*nic), device.name, nic->team),
-        fmt::format("Take {} out of the team (ip link set {} nomaster) and name it as the "
-                    "uplink, or choose a NIC without RDMA.",
+        fmt::format("Remove {} from the team (ip link set {} nomaster) and use it as the uplink, "
+                    "or choose a NIC without RDMA.",
                     nic->linux_name, nic->linux_name));
   }
   return {};
@@ -83,7 +81,7 @@ model::ApiResult<std::string> UplinkRules::resolve(const std::string& uplink) co
   if (linux_name == parts_.management()) {
     return model::refuse(
         model::ApiErrorCode::kInvalidRequest,
-        fmt::format("{} has this host's own address, which a NIC loses as an uplink",
+        fmt::format("{} has an address of this host, which it would lose as an uplink",
                     shown_in(*machine, linux_name)),
         "Choose a NIC without an address: paravane network nic list");
   }
@@ -95,11 +93,11 @@ std::string UplinkRules::why_quiet(const std::string& before, const std::string&
   for (const std::string& uplink : {before, after}) {
     const model::RdmaDevice* device = machine ? device_of(*machine, uplink) : nullptr;
     if (device == nullptr) continue;
-    return fmt::format("{} is the NIC of {}: the RDMA uplink", shown_in(*machine, uplink),
+    return fmt::format("{} is the NIC of {}, so the RDMA uplink", shown_in(*machine, uplink),
                        device->name);
   }
   if (!parts_.strict()) return {};
-  return fmt::format("{} is 1: the uplink", model::kPvrdmaUplinkEdit);
+  return fmt::format("{} is 1, so the uplink", model::kPvrdmaUplinkEdit);
 }
 
 model::ApiResult<void> UplinkRules::check_edit(const std::string& vds, const std::string& before,
@@ -109,13 +107,13 @@ model::ApiResult<void> UplinkRules::check_edit(const std::string& vds, const std
   if (why.empty()) return {};
   std::vector<std::string> attached = parts_.attached(vds);
   if (attached.empty()) return {};
-  return std::unexpected(model::ApiError{
-      .code = model::ApiErrorCode::kVmsAttached,
-      .message = fmt::format("{} of a host is changed only while its VMs with PVRDMA adapters in "
-                             "the switch are off; attached: {}",
-                             why, fmt::join(attached, ", ")),
-      .remedy = "Shut these VMs down first, then change the uplink.",
-      .vms = std::move(attached)});
+  return std::unexpected(
+      model::ApiError{.code = model::ApiErrorCode::kVmsAttached,
+                      .message = fmt::format("{} of a host can be changed only while its VMs with "
+                                             "PVRDMA adapters in the switch are off; attached: {}",
+                                             why, fmt::join(attached, ", ")),
+                      .remedy = "Shut down these VMs first, then change the uplink.",
+                      .vms = std::move(attached)});
 }
 
 std::string UplinkRules::shown(const std::string& linux_name) const {

@@ -60,7 +60,7 @@ TEST_F(UplinkRulesTest, LeavesTheHostItsOwnAddress) {
   ASSERT_FALSE(uplink);
   EXPECT_EQ(uplink.error().code, model::ApiErrorCode::kInvalidRequest);
   EXPECT_EQ(uplink.error().message,
-            "eth3 has this host's own address, which a NIC loses as an uplink");
+            "eth3 has an address of this host, which it would lose as an uplink");
 }
 
 TEST_F(UplinkRulesTest, TakesBothNamesOfANic) {
@@ -87,7 +87,7 @@ TEST_F(UplinkRulesTest, RefuseATeamWithRdma) {
     const auto refused = rules_->resolve(uplink);
     ASSERT_FALSE(refused) << uplink;
     EXPECT_THAT(refused.error().message, AllOf(HasSubstr("vmnic2 (eth2)"), HasSubstr("vmrdma1"),
-                                               HasSubstr("no NIC teaming")));
+                                               HasSubstr("does not support NIC teaming")));
   }
 }
 
@@ -116,7 +116,7 @@ TEST_F(UplinkRulesTest, KeepAnyUplinkWhileVmsRunWhereTheSettingSaysSo) {
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, model::ApiErrorCode::kVmsAttached);
   EXPECT_THAT(refused.error().message,
-              AllOf(HasSubstr("/Net/PVRDMAUplinkEditNeedsPowerOff is 1: the uplink of a host"),
+              AllOf(HasSubstr("/Net/PVRDMAUplinkEditNeedsPowerOff is 1, so the uplink of a host"),
                     HasSubstr("db1, db2")));
   EXPECT_TRUE(rules_->check_edit("lan", "eth0", "eth0"));
   attached_.clear();

@@ -167,7 +167,7 @@ class HttpServer final : private httplib::Server {
     set_answer(response,
                api::error_response({.code = code,
                                     .message = message,
-                                    .remedy = "See docs/api.md for the requests there are."}));
+                                    .remedy = "See docs/api.md for the supported requests."}));
   }
 
   api::RequestHandler& handler_;

@@ -45,10 +45,10 @@ Result<json> parse_json(std::string_view text) {
         return !too_deep && duplicates(event, parsed);  // false: it is not kept
       },
       false);
-  if (too_deep) return fail(Errc::kInvalidArgument, "this JSON has too many levels");
-  if (value.is_discarded()) return fail(Errc::kInvalidArgument, "this is not JSON");
+  if (too_deep) return fail(Errc::kInvalidArgument, "the JSON is nested too deeply");
+  if (value.is_discarded()) return fail(Errc::kInvalidArgument, "not valid JSON");
   if (!duplicates.found().empty()) {
-    return fail(Errc::kInvalidArgument, fmt::format("key \"{}\" stands twice", duplicates.found()));
+    return fail(Errc::kInvalidArgument, fmt::format("duplicate key \"{}\"", duplicates.found()));
   }
   return value;
 }

@@ -20,7 +20,7 @@ TEST(JsonText, HasABoundOfLevels) {
   for (const int levels : {kMaxJsonDepth + 1, kMaxJsonDepth + 2, 30'000}) {
     const auto refused = parse_json(nested(levels));
     ASSERT_FALSE(refused) << levels;
-    EXPECT_EQ(refused.error().message, "this JSON has too many levels");
+    EXPECT_EQ(refused.error().message, "the JSON is nested too deeply");
   }
   std::string objects;
   for (int i = 0; i <= kMaxJsonDepth; ++i) objects += "{\"a\":";
@@ -38,7 +38,7 @@ TEST(JsonText, RefusesWhatIsNotJson) {
   for (const char* text : {"", "{", "nul", "{\"a\":}", "[1] 2"}) {
     const auto refused = parse_json(text);
     ASSERT_FALSE(refused) << text;
-    EXPECT_EQ(refused.error().message, "this is not JSON");
+    EXPECT_EQ(refused.error().message, "not valid JSON");
   }
 }
 

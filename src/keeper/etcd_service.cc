@@ -143,20 +143,20 @@ void EtcdService::step(Instant now) {
   UniqueFd log;
   if (heard_) {
     auto opened = heard_->open();
-    if (!opened) return log_.error(now, "etcd cannot be started: {}", opened.error().message);
+    if (!opened) return log_.error(now, "cannot start etcd: {}", opened.error().message);
     log = std::move(*opened);
   }
   const pid_t keeper = ::getpid();
   const pid_t child = ::fork();
   if (child == 0) become_etcd(arguments.data(), keeper, log ? log.get() : STDERR_FILENO);
-  if (child < 0) return log_.error(now, "etcd cannot be started: {}", std::strerror(errno));
+  if (child < 0) return log_.error(now, "cannot start etcd: {}", std::strerror(errno));
   pid_ = child;
   started_ = now;
-  log_.info(now, "etcd runs as process {}", pid_);
+  log_.info(now, "etcd started (pid {})", pid_);
 }
 
 void EtcdService::cannot_run(Instant now) {
-  log_.error(now, "etcd cannot be run: is {} there (Debian: apt install etcd-server)?",
+  log_.error(now, "cannot run etcd: check that {} is installed (Debian: apt install etcd-server)",
              config_.cluster.etcd_program.string());
 }
 
@@ -171,7 +171,7 @@ void EtcdService::look_for_end(Instant now) {
   if (WIFEXITED(status) && WEXITSTATUS(status) == kCannotRun) {
     cannot_run(now);
   } else {
-    log_.error(now, "etcd has ended; it is started again");
+    log_.error(now, "etcd exited and will be restarted");
   }
 }
 

@@ -30,9 +30,9 @@ ExitStatus judge(int wait_status) {
   if (WIFEXITED(wait_status)) return static_cast<ExitStatus>(WEXITSTATUS(wait_status));
   const int number = WTERMSIG(wait_status);
   const char* name = sigabbrev_np(number);  // a real-time signal has none
-  log::error("the engine was ended by signal {} ({}){}", number, name == nullptr ? "RT" : name,
-             number == SIGSYS ? ": it asked the kernel for what it has no use for, as after a "
-                                "break-in. Please report it"
+  log::error("the engine was killed by signal {} ({}){}", number, name == nullptr ? "RT" : name,
+             number == SIGSYS ? ": it made a forbidden system call, which may be a sign of a "
+                                "compromise. Please report it"
                               : "");
   return ExitStatus::kFailed;
 }
@@ -186,7 +186,7 @@ void Keeper::reload_log_level() const {
   if (settings_.file.empty()) return;
   const Result<settings::Config> fresh = settings::load_config(settings_.file);
   if (!fresh) {
-    log::error("the configuration was not read again: {}", fresh.error().message);
+    log::error("cannot reload the configuration: {}", fresh.error().message);
     return;
   }
   link_.send({.kind = privsep::Note::Kind::kLogLevel, .text = fresh->log.level});

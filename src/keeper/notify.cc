@@ -23,7 +23,7 @@ void Notifier::send(const std::string& message) const {
   const auto* generic = reinterpret_cast<const sockaddr*>(&address);
   if (!fd ||
       ::sendto(fd.get(), message.data(), message.size(), MSG_NOSIGNAL, generic, length) < 0) {
-    log_.warn(std::chrono::steady_clock::now(), "cannot tell the service manager our state: {}",
+    log_.warn(std::chrono::steady_clock::now(), "cannot notify the service manager: {}",
               std::strerror(errno));
   }
 }

@@ -60,7 +60,7 @@ TEST_F(NotifierTest, IsSilentWithoutAServiceManager) {
   Notifier(std::string(200, 'x')).ready("x");
   EXPECT_EQ(log.text(), "");
   Notifier((dir_ / "nobody").string()).ready("x");
-  EXPECT_THAT(log.text(), HasSubstr("cannot tell the service manager our state: No such file"));
+  EXPECT_THAT(log.text(), HasSubstr("cannot notify the service manager: No such file"));
 }
 
 }  // namespace

@@ -18,7 +18,7 @@ constexpr std::size_t kMaxId = 20;
 std::string explain(int error) {
   std::string text = std::strerror(error);
   if (error == EAFNOSUPPORT || error == EPERM || error == EACCES) {
-    text += " (does the systemd unit let paravaned use the network? See docs/cluster.md)";
+    text += " (the systemd unit may deny paravaned the network; see docs/cluster.md)";
   }
   return text;
 }
@@ -47,16 +47,16 @@ SocketMaker::~SocketMaker() {
 Result<Endpoint> SocketMaker::own(const std::string& address, std::uint16_t port) const {
   if (config_.address.empty()) {
     return fail(Errc::kBadState,
-                "this host has no address in a cluster: set [cluster] address in "
-                "paravaned.toml and start the daemon again");
+                "this host has no cluster address: set [cluster] address in paravaned.toml and "
+                "restart the daemon");
   }
   if (!address.empty() && !is_own(address)) {
-    return fail(Errc::kInvalidArgument, fmt::format("{} is not this host's", address));
+    return fail(Errc::kInvalidArgument, fmt::format("{} is not an address of this host", address));
   }
   const auto endpoint = Endpoint::of(address.empty() ? config_.address : address, port);
   if (!endpoint || !endpoint->is_unicast()) {
     return fail(Errc::kBadState,
-                fmt::format("[cluster] address {} is no address of one host", config_.address));
+                fmt::format("[cluster] address {} is not a unicast address", config_.address));
   }
   return *endpoint;
 }
@@ -82,7 +82,7 @@ auto SocketMaker::read(std::string_view text) -> std::optional<Request> {
                    .endpoint = *endpoint,
                    .source = std::string(rest.substr(std::min(end + 1, rest.size())))};
   }
-  answer_(id, fail(Errc::kInvalidArgument, "this is no address and port"));
+  answer_(id, fail(Errc::kInvalidArgument, "not a valid address and port"));
   return std::nullopt;
 }
 
@@ -93,13 +93,14 @@ Status SocketMaker::may_dial(const Endpoint& source, const Endpoint& target) con
   const bool local = target.is_loopback() && !source.is_loopback();
   if (target.is_unicast() && target.family() == source.family() && known && !local) return {};
   return fail(Errc::kInvalidArgument,
-              fmt::format("{} is not what hosts of a cluster are reached at", target.print()));
+              fmt::format("connections to {} are not allowed: not a port of a cluster host",
+                          target.print()));
 }
 
 Result<UniqueFd> SocketMaker::start(const Endpoint& source, const Endpoint& target,
                                     bool& connected) {
   UniqueFd socket(::socket(target.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!socket) return cannot("make a socket for", target, errno);
+  if (!socket) return cannot("create a socket for", target, errno);
   const int yes = 1;
   ::setsockopt(socket.get(), IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &yes, sizeof yes);
   if (::bind(socket.get(), source.generic(), source.size()) != 0) {
@@ -121,7 +122,7 @@ void SocketMaker::dial(std::string_view text, Instant now) {
     return;
   }
   if (waiting_.size() >= kMost) {
-    answer_(request->id, fail(Errc::kResourceExhausted, "too many connections are being made"));
+    answer_(request->id, fail(Errc::kResourceExhausted, "too many connections in progress"));
     return;
   }
   bool connected = false;
@@ -161,14 +162,14 @@ void SocketMaker::drop_late(Instant now) {
   while (!waiting_.empty() && waiting_.front().deadline <= now) {
     Waiting& late = waiting_.front();
     loop_.unwatch(late.socket.get());
-    answer_(late.id, fail(Errc::kIo, fmt::format("cannot connect to {}: no answer", late.target)));
+    answer_(late.id, fail(Errc::kIo, fmt::format("cannot connect to {}: timed out", late.target)));
     waiting_.pop_front();
   }
 }
 
 Result<UniqueFd> SocketMaker::make_listener(const Endpoint& at) const {
   UniqueFd socket(::socket(at.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!socket) return cannot("make a socket for", at, errno);
+  if (!socket) return cannot("create a socket for", at, errno);
   const int yes = 1;
   ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
   if (::bind(socket.get(), at.generic(), at.size()) != 0) return cannot("listen at", at, errno);
@@ -194,7 +195,7 @@ void SocketMaker::listen(std::string_view text) {
   const bool is_door = door && at.print() == door->print();
   if (!is_channel_port(at.port()) && !is_door) {
     answer_(request->id, fail(Errc::kInvalidArgument,
-                              fmt::format("{} is not what this host listens at", at.print())));
+                              fmt::format("this host may not listen on {}", at.print())));
     return;
   }
   answer_(request->id, make_listener(at));

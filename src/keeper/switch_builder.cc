@@ -45,7 +45,8 @@ class Layout {
   // False: something else has the name, after it was cut.
   bool is_free(const std::string& name, std::vector<std::string>& problems) {
     if (names_.insert(name).second) return true;
-    problems.push_back(fmt::format("{}: two things would have this name; rename one", name));
+    problems.push_back(
+        fmt::format("{}: two interfaces would have this name; rename one of their objects", name));
     return false;
   }
 
@@ -62,7 +63,7 @@ class Layout {
   void add_uplink(WantedPort uplink, privsep::SwitchReport::Switch& report) {
     if (std::ranges::find(config_.uplinks, uplink.name) == config_.uplinks.end()) {
       report.problems.push_back(fmt::format(
-          "{} is not given by [network] uplinks of paravaned.toml: it is left alone", uplink.name));
+          "{} is not listed in [network] uplinks of paravaned.toml and is not used", uplink.name));
       return;
     }
     layout_.links.uplinks.push_back(std::move(uplink));
@@ -95,8 +96,8 @@ class Layout {
     }
     if (!alone.empty()) {
       report.problems.push_back(
-          fmt::format("this kernel's bridge does not filter VLANs: VLAN {} has no uplink, and does "
-                      "not reach other hosts",
+          fmt::format("this kernel's bridge does not support VLAN filtering: VLAN {} has no uplink "
+                      "and cannot reach other hosts",
                       fmt::join(alone, ", ")));
     }
   }
@@ -116,7 +117,7 @@ class Layout {
     const std::string name = model::tap_name(tap.vm, tap.adapter);
     const std::string bridge = model::bridge_name(tap.vds, vlan_aware_ ? 0 : tap.vlan);
     if (!good_bridges_.contains({tap.vds, bridge})) {
-      problems.push_back(fmt::format("{}: its bridge {} is another switch's", name, bridge));
+      problems.push_back(fmt::format("{}: its bridge {} belongs to another switch", name, bridge));
     }
     if (!problems.empty() || !is_free(name, problems)) {
       layout_.report.taps.push_back(
@@ -136,7 +137,7 @@ class Layout {
     const std::string bridge = model::bridge_name(vmknic.vds, vlan_aware_ ? 0 : vmknic.vlan);
     const std::string port = model::vmknic_port_name(vmknic.name);
     if (!good_bridges_.contains({vmknic.vds, bridge})) {
-      problems.push_back(fmt::format("its bridge {} is another switch's", bridge));
+      problems.push_back(fmt::format("its bridge {} belongs to another switch", bridge));
     }
     if (!problems.empty() || !is_free(vmknic.name, problems) || !is_free(port, problems)) {
       layout_.report.vmknics.push_back({.name = vmknic.name, .problem = problems.front()});
@@ -255,7 +256,7 @@ privsep::SwitchReport SwitchBuilder::make(const privsep::SwitchPlan& plan) {
   layout.links.known = std::move(last_.known);
   auto made = ethernet::make_links(config_.mark, layout.links);
   last_.known = std::move(layout.links.known);
-  if (!made) return {.problem = "cannot see the interfaces: " + made.error().message};
+  if (!made) return {.problem = "cannot list the interfaces: " + made.error().message};
   sort_in(plan, made->problems, layout.report);
   for (const ethernet::LinkChange& change : made->changes) {
     if (!made_before_ || !as_before(change.link, last_, layout.links)) continue;

@@ -89,7 +89,7 @@ void SwitchFollower::follow(bool wanted) {
     news_ = std::move(*news);
     listen();
   } else if (!std::exchange(deaf_, true)) {
-    log::warn("{}: what is changed is mended within {} s only", news.error().message,
+    log::warn("{}: changes are repaired only every {} s", news.error().message,
               std::chrono::duration_cast<std::chrono::seconds>(kSlow).count());
   }
 }

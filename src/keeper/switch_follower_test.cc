@@ -253,7 +253,7 @@ TEST_F(FollowedSwitches, AreMendedWithinTwoSecondsWhateverIsDoneToThem) {
 TEST_F(FollowedSwitches, FollowAnUplinkThatGoesComesAndIsRenamed) {
   start();
   ASSERT_TRUE(network_.ip("link del nic"));
-  expect_told("problem nic: there is no such NIC");
+  expect_told("problem nic: no such NIC");
   settle();
   ASSERT_TRUE(network_.ip("link add nic type veth peer name far"));
   expect_soon("link show dev nic", "master pvs-lan ");

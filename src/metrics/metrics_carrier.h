@@ -19,7 +19,7 @@ class MetricsCarrier final : public MetricsSource {
   model::ApiResult<std::shared_ptr<const MetricsSnapshot>> metrics() override {
     auto answer = mailbox_.ask([this] { return host_.metrics(); }, kLimit);
     if (answer) return std::move(*answer);
-    return model::refuse(model::ApiErrorCode::kBusy, "the daemon did not answer in time",
+    return model::refuse(model::ApiErrorCode::kBusy, "the daemon did not respond in time",
                          "Ask again.");
   }
 

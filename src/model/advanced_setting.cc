@@ -27,22 +27,21 @@ static_assert(kMaxAdapters == 8);  // what is written below
 // By path.
 constexpr std::array<AdvancedSetting, 6> kSettings = {
     {number_setting(kPvrdmaReservation, "0", 0, 1,
-                    "Whether vm start needs all guest memory reserved (vSphere: 1)"),
+                    "Require all guest memory to be reserved at VM start (vSphere: 1)"),
      number_setting(kPvrdmaAtomics, "1", 0, 1,
-                    "Whether adapters do atomic operations, from their VM's next start on "
-                    "(vSphere: 0)"),
+                    "Enable atomic operations on adapters, from the VM's next start (vSphere: 0)"),
      number_setting(kPvrdmaMaxAdapters, "8", 1, kMaxAdapters,
-                    "PVRDMA adapters that a VM may be given (vSphere: 1)"),
+                    "Maximum number of PVRDMA adapters per VM (vSphere: 1)"),
      number_setting(kPvrdmaMaxUdQueuePairs, "0", 0, 65535,
-                    "UD queue pairs of an adapter, from its VM's next start on; 0: no limit of "
-                    "their own (vSphere: 3)"),
+                    "Maximum number of UD queue pairs per adapter, from the VM's next start; 0: no "
+                    "separate limit (vSphere: 3)"),
      number_setting(kPvrdmaUplinkEdit, "0", 0, 1,
-                    "Whether VMs must be off when an uplink without RDMA is edited (vSphere: 1)"),
+                    "Require VMs to be off when an uplink without RDMA is edited (vSphere: 1)"),
      {.path = kPvrdmaVmknic,
       .type = AdvancedSetting::Type::kString,
       .standard = "",
       .valid = "*",
-      .description = "The VMkernel interface of the channel to other hosts; empty: no channel"}}};
+      .description = "VMkernel interface for the channel to other hosts; empty: no channel"}}};
 
 constexpr std::size_t kMaxText = 64;
 
@@ -75,14 +74,14 @@ Status check_setting(const AdvancedSetting& setting, std::string_view value) {
                       std::ranges::all_of(value, [](char c) { return c > ' ' && c <= '~'; });
     if (good) return {};
     return fail(Errc::kInvalidArgument,
-                fmt::format("{} takes up to {} printable characters", setting.path, kMaxText));
+                fmt::format("{} must be at most {} printable characters", setting.path, kMaxText));
   }
   std::int64_t number = 0;
   const auto parsed = std::from_chars(value.data(), value.data() + value.size(), number);
   const bool good = parsed.ec == std::errc{} && parsed.ptr == value.data() + value.size() &&
                     number >= setting.min && number <= setting.max;
   if (good) return {};
-  return fail(Errc::kInvalidArgument, fmt::format("{} takes a number from {} to {}", setting.path,
+  return fail(Errc::kInvalidArgument, fmt::format("{} must be a number from {} to {}", setting.path,
                                                   setting.min, setting.max));
 }
 

@@ -51,10 +51,10 @@ inline std::unexpected<ApiError> refuse(ApiErrorCode code, std::string message,
 // A request broke off, perhaps after what it asked for was done.
 inline ApiError no_memory() {
   return {.code = ApiErrorCode::kBusy,
-          .message = "paravaned has no memory left for this request",
+          .message = "paravaned is out of memory for this request",
           .remedy =
-              "Free some on this host, then see whether it was carried out before you ask "
-              "again."};
+              "Free memory on this host, then check whether the request was carried out before you "
+              "retry."};
 }
 
 }  // namespace paravane::model

@@ -26,12 +26,11 @@ Status check_named(std::string_view what, std::string_view name) {
 constexpr std::uint32_t kTrunk = 4095;
 
 Error guest_tagging(std::string_view vlan) {
-  return {
-      Errc::kInvalidArgument,
-      fmt::format("VLAN {}: guest VLAN tagging is not supported: a PVRDMA adapter is in the one "
-                  "VLAN of its port group, which its GIDs belong to. Make a port group for "
-                  "each VLAN, and give the VM an adapter in each",
-                  vlan)};
+  return {Errc::kInvalidArgument,
+          fmt::format("VLAN {}: guest VLAN tagging is not supported, because the GIDs of a PVRDMA "
+                      "adapter belong to the single VLAN of its port group. Create a port group "
+                      "for each VLAN, and add an adapter to the VM for each",
+                      vlan)};
 }
 
 bool is_blank(char c) {
@@ -46,10 +45,10 @@ Status check_interface_name(std::string_view name) {
                       return c == '/' || c == ':' || c == '\0' || is_blank(c);
                     });
   if (good) return {};
-  return fail(Errc::kInvalidArgument,
-              fmt::format("the name of an interface is 1 to {} characters without blank, slash and "
-                          "colon",
-                          kMaxInterfaceName));
+  return fail(
+      Errc::kInvalidArgument,
+      fmt::format("an interface name must be 1 to {} characters, without spaces, slashes or colons",
+                  kMaxInterfaceName));
 }
 
 Status check_host_name(std::string_view name) {
@@ -59,7 +58,7 @@ Status check_host_name(std::string_view name) {
 Status check_mtu(std::uint32_t mtu) {
   if (mtu >= kMinMtu && mtu <= kMaxMtu) return {};
   return fail(Errc::kInvalidArgument,
-              fmt::format("MTU {}: it may be {} to {}", mtu, kMinMtu, kMaxMtu));
+              fmt::format("MTU {} is out of range: {} to {}", mtu, kMinMtu, kMaxMtu));
 }
 
 Status check_switch_host(const SwitchHost& host) {
@@ -74,7 +73,7 @@ Status check_switch_host(const SwitchHost& host) {
                 no_teaming({host.uplink.substr(0, comma), host.uplink.substr(comma + 1)}));
   }
   if (host.uplink != "lo") return {};
-  return fail(Errc::kInvalidArgument, "uplink lo: it leads to nobody but this host itself");
+  return fail(Errc::kInvalidArgument, "uplink lo: the loopback interface cannot be an uplink");
 }
 
 Status check_switch(const DistributedSwitch& vds) {
@@ -82,7 +81,7 @@ Status check_switch(const DistributedSwitch& vds) {
   if (Status good = check_mtu(vds.mtu); !good) return good;
   if (vds.hosts.size() > kMaxSwitchHosts) {
     return fail(Errc::kInvalidArgument,
-                fmt::format("a switch has at most {} hosts", kMaxSwitchHosts));
+                fmt::format("a switch can have at most {} hosts", kMaxSwitchHosts));
   }
   for (const auto& [host, uplink] : vds.hosts) {
     if (Status good = check_switch_host({.host = host, .uplink = uplink}); !good) return good;
@@ -94,14 +93,15 @@ Status check_port_group(const PortGroup& group) {
   if (Status good = check_named("port group", group.name); !good) return good;
   if (group.name == kNoPortGroup) {
     return fail(Errc::kInvalidArgument,
-                fmt::format("a port group cannot be named \"{}\": that stands for being in none",
+                fmt::format("a port group cannot be named \"{}\", which means no port group",
                             kNoPortGroup));
   }
   if (Status good = check_named("switch", group.vds); !good) return good;
   if (group.vlan <= kMaxVlan) return {};
   if (group.vlan == kTrunk) return std::unexpected(guest_tagging("4095"));
-  return fail(Errc::kInvalidArgument,
-              fmt::format("VLAN {}: it may be 1 to {}, or 0 for untagged", group.vlan, kMaxVlan));
+  return fail(
+      Errc::kInvalidArgument,
+      fmt::format("VLAN {} is out of range: 1 to {}, or 0 for untagged", group.vlan, kMaxVlan));
 }
 
 Result<std::uint32_t> parse_vlan(std::string_view text) {
@@ -114,47 +114,50 @@ Result<std::uint32_t> parse_vlan(std::string_view text) {
   if (error == std::errc() && end == text.data() + text.size()) return vlan;
   return fail(
       Errc::kInvalidArgument,
-      fmt::format("VLAN {}: a whole number is wanted, 1 to {}, or 0 for untagged", text, kMaxVlan));
+      fmt::format("VLAN {} is not valid: use a whole number from 1 to {}, or 0 for untagged", text,
+                  kMaxVlan));
 }
 
 std::string no_teaming(const std::vector<std::string>& uplinks) {
   return fmt::format(
-      "uplinks {}: a host has one uplink in a switch: an RDMA adapter that carries "
-      "PVRDMA must be the only one (no NIC teaming). Name one of them",
+      "uplinks {}: a host can have only one uplink per switch, since PVRDMA does not support NIC "
+      "teaming. Specify one of them",
       fmt::join(uplinks, " and "));
 }
 
 ApiResult<DistributedSwitch> find_switch(const Network& network, const std::string& name) {
   const auto found = network.switches.find(name);
   if (found != network.switches.end()) return found->second;
-  return refuse(ApiErrorCode::kNotFound, fmt::format("there is no switch {}", name),
+  return refuse(ApiErrorCode::kNotFound, fmt::format("switch {} does not exist", name),
                 do_you_mean(name, std::views::keys(network.switches)) +
-                    "List the switches there are with: paravane vds list");
+                    "List the switches with: paravane vds list");
 }
 
 ApiResult<PortGroup> find_port_group(const Network& network, const std::string& name) {
   const auto found = network.port_groups.find(name);
   if (found != network.port_groups.end()) return found->second;
-  return refuse(ApiErrorCode::kNotFound, fmt::format("there is no port group {}", name),
+  return refuse(ApiErrorCode::kNotFound, fmt::format("port group {} does not exist", name),
                 do_you_mean(name, std::views::keys(network.port_groups)) +
-                    "List the port groups there are with: paravane portgroup list");
+                    "List the port groups with: paravane portgroup list");
 }
 
 ApiResult<void> check_new_switch(const Network& network, const DistributedSwitch& vds) {
   if (network.switches.contains(vds.name)) {
-    return refuse(ApiErrorCode::kExists, fmt::format("switch {} exists already", vds.name),
+    return refuse(ApiErrorCode::kExists, fmt::format("switch {} already exists", vds.name),
                   "Choose another name, or delete that switch first.");
   }
   for (const auto& [name, other] : network.switches) {
     if (bridge_name(name) != bridge_name(vds.name)) continue;
-    return refuse(ApiErrorCode::kExists,
-                  fmt::format("the bridge of switch {} would be {}, which is that of switch {}",
-                              vds.name, bridge_name(name), name),
-                  "Choose another name.");
+    return refuse(
+        ApiErrorCode::kExists,
+        fmt::format("the bridge name of switch {} would be {}, which switch {} already uses",
+                    vds.name, bridge_name(name), name),
+        "Choose another name.");
   }
   if (network.switches.size() >= kMaxSwitches) {
     return refuse(ApiErrorCode::kLimitReached,
-                  fmt::format("there are {} switches already", kMaxSwitches), "Delete one first.");
+                  fmt::format("the limit of {} switches is reached", kMaxSwitches),
+                  "Delete one first.");
   }
   for (const auto& [host, uplink] : vds.hosts) {
     if (auto free = check_uplink(network, vds.name, {.host = host, .uplink = uplink}); !free) {
@@ -166,12 +169,12 @@ ApiResult<void> check_new_switch(const Network& network, const DistributedSwitch
 
 ApiResult<void> check_new_port_group(const Network& network, const PortGroup& group) {
   if (network.port_groups.contains(group.name)) {
-    return refuse(ApiErrorCode::kExists, fmt::format("port group {} exists already", group.name),
+    return refuse(ApiErrorCode::kExists, fmt::format("port group {} already exists", group.name),
                   "Choose another name, or delete that port group first.");
   }
   if (network.port_groups.size() >= kMaxPortGroups) {
     return refuse(ApiErrorCode::kLimitReached,
-                  fmt::format("there are {} port groups already", kMaxPortGroups),
+                  fmt::format("the limit of {} port groups is reached", kMaxPortGroups),
                   "Delete one first.");
   }
   const auto vds = find_switch(network, group.vds);
@@ -184,12 +187,12 @@ ApiResult<void> check_new_host(const Network& network, const std::string& vds,
   if (!found) return std::unexpected(found.error());
   if (found->hosts.contains(host.host)) {
     return refuse(ApiErrorCode::kExists,
-                  fmt::format("host {} is in switch {} already", host.host, vds),
+                  fmt::format("host {} is already in switch {}", host.host, vds),
                   "Change its uplink with: paravane vds uplink");
   }
   if (found->hosts.size() >= kMaxSwitchHosts) {
     return refuse(ApiErrorCode::kLimitReached,
-                  fmt::format("switch {} has {} hosts already", vds, kMaxSwitchHosts));
+                  fmt::format("switch {} already has {} hosts", vds, kMaxSwitchHosts));
   }
   return check_uplink(network, vds, host);
 }
@@ -203,7 +206,7 @@ ApiResult<void> check_uplink(const Network& network, const std::string& vds,
     return refuse(
         ApiErrorCode::kInUse,
         fmt::format("{} of host {} is the uplink of switch {}", host.uplink, host.host, name),
-        fmt::format("Choose another NIC, or take it away there first: paravane vds "
+        fmt::format("Choose another NIC, or clear that uplink first: paravane vds "
                     "uplink {} none --host {}",
                     name, host.host));
   }

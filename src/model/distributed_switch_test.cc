@@ -128,7 +128,7 @@ TEST(Uplink, IsOneNic) {
   const auto refused = check_switch_host({.host = "h1", .uplink = "vmnic2,vmnic3"});
   ASSERT_FALSE(refused);
   EXPECT_THAT(refused.error().message, testing::AllOf(testing::HasSubstr("vmnic2 and vmnic3"),
-                                                      testing::HasSubstr("no NIC teaming")));
+                                                      testing::HasSubstr("does not support NIC teaming")));
 }
 
 }  // namespace

@@ -43,23 +43,24 @@ std::uint32_t default_hardware_version(std::optional<std::uint32_t> device) {
 Status check_versions(std::uint32_t hardware, std::uint32_t device) {
   if (hardware < kMinHardwareVersion || hardware > kMaxHardwareVersion) {
     return fail(Errc::kInvalidArgument,
-                fmt::format("hardware version {} does not exist: {} to {}", hardware,
+                fmt::format("hardware version {} does not exist (supported: {} to {})", hardware,
                             kMinHardwareVersion, kMaxHardwareVersion));
   }
   if (device < kMinDeviceVersion || device > kMaxDeviceVersion) {
-    return fail(Errc::kInvalidArgument, fmt::format("device version {} does not exist: {} to {}",
-                                                    device, kMinDeviceVersion, kMaxDeviceVersion));
+    return fail(Errc::kInvalidArgument,
+                fmt::format("device version {} does not exist (supported: {} to {})", device,
+                            kMinDeviceVersion, kMaxDeviceVersion));
   }
   if (is_first(hardware) == (device == kRoceV1DeviceVersion)) return {};
   return fail(Errc::kInvalidArgument,
-              fmt::format("hardware version {} has no device version {}: it has {}", hardware,
-                          device, is_first(hardware) ? "17" : "18 to 20"));
+              fmt::format("hardware version {} does not support device version {}, only {}",
+                          hardware, device, is_first(hardware) ? "17" : "18 to 20"));
 }
 
 Status check_protocol(std::uint32_t hardware, Protocol protocol) {
   if (!is_first(hardware) || protocol == Protocol::kRoceV1) return {};
   return fail(Errc::kInvalidArgument,
-              fmt::format("hardware version {} speaks RoCE v1 only", hardware));
+              fmt::format("hardware version {} supports RoCE v1 only", hardware));
 }
 
 }  // namespace paravane::model

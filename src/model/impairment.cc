@@ -62,25 +62,24 @@ std::string canonical_peer(std::string_view peer) {
 Status check_impairment(const Impairment& impairment) {
   if (Status good = check_name(impairment.vm); !good) return good;
   if (!parse_gid(impairment.peer) && !check_name(impairment.peer)) {
-    return fail(Errc::kInvalidArgument,
-                fmt::format("peer \"{}\": it must be the name of a VM of this host, a GID, an "
-                            "IPv4 address, or any",
-                            impairment.peer));
+    return fail(
+        Errc::kInvalidArgument,
+        fmt::format(
+            "peer \"{}\" must be the name of a VM on this host, a GID, an IPv4 address, or any",
+            impairment.peer));
   }
   for (const std::uint32_t share :
        {impairment.loss_ppm, impairment.reorder_ppm, impairment.rnr_ppm}) {
     if (share > kPartsPerMillion) {
-      return fail(Errc::kInvalidArgument, "a share of messages is 0 to 100 %");
+      return fail(Errc::kInvalidArgument, "a share of messages must be 0 to 100 %");
     }
   }
   if (impairment.delay_us > kMaxImpairmentDelayUs) {
-    return fail(Errc::kInvalidArgument, "a delay is at most 10 s");
+    return fail(Errc::kInvalidArgument, "a delay must be at most 10 s");
   }
   if (impairment.loss_ppm + impairment.reorder_ppm + impairment.rnr_ppm == 0 &&
       impairment.delay_us == 0) {
-    return fail(Errc::kInvalidArgument,
-                "nothing is to be made worse: give a loss, a delay, "
-                "reorder or rnr");
+    return fail(Errc::kInvalidArgument, "no fault given: use loss, delay, reorder or rnr");
   }
   return {};
 }
@@ -90,11 +89,11 @@ Result<std::uint32_t> parse_share(std::string_view text) {
   if (digits.ends_with('%')) digits.remove_suffix(1);
   const std::optional<double> percent = parse_decimal(digits);
   if (!percent || *percent > 100) {
-    return fail(Errc::kInvalidArgument, fmt::format("{}: a share is 0% to 100%", text));
+    return fail(Errc::kInvalidArgument, fmt::format("{}: a share must be 0% to 100%", text));
   }
   const auto ppm = static_cast<std::uint32_t>(std::lround(*percent * kPpmPerCent));
   if (ppm == 0 && *percent > 0) {
-    return fail(Errc::kInvalidArgument, fmt::format("{}: the least share is 0.0001%", text));
+    return fail(Errc::kInvalidArgument, fmt::format("{}: the smallest share is 0.0001%", text));
   }
   return ppm;
 }
@@ -115,15 +114,15 @@ Result<std::uint64_t> parse_delay_us(std::string_view text) {
     return whole;
   }
   return fail(Errc::kInvalidArgument,
-              fmt::format("{}: a delay is 1us to 10s, as 20us, 1.5ms or 2s", text));
+              fmt::format("{}: a delay must be 1us to 10s, such as 20us, 1.5ms or 2s", text));
 }
 
 Result<std::uint64_t> parse_seed(std::string_view text) {
   std::uint64_t seed = 0;
   const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), seed);
   if (error == std::errc() && rest == text.data() + text.size()) return seed;
-  return fail(Errc::kInvalidArgument, fmt::format("{}: a seed is a whole number, 0 to {}", text,
-                                                  std::numeric_limits<std::uint64_t>::max()));
+  return fail(Errc::kInvalidArgument, fmt::format("{}: a seed must be a whole number from 0 to {}",
+                                                  text, std::numeric_limits<std::uint64_t>::max()));
 }
 
 std::string format_delay(std::uint64_t us) {

@@ -33,9 +33,8 @@ std::optional<RdmaState> parse_rdma_state(std::string_view text) {
 
 Status check_rdma_name(std::string_view name) {
   if (is_numbered(name, kRdmaPrefix)) return {};
-  return fail(
-      Errc::kInvalidArgument,
-      fmt::format("\"{}\" is no name of an RDMA device: those are vmrdma0, vmrdma1, ...", name));
+  return fail(Errc::kInvalidArgument,
+              fmt::format("\"{}\" is not an RDMA device: expected vmrdma0, vmrdma1, ...", name));
 }
 
 bool is_nic_name(std::string_view name) {

@@ -16,9 +16,9 @@ struct Feature {
 };
 
 constexpr std::array kFeatures = {
-    Feature{"0.2.0", "members known by their keys"},
-    Feature{"0.2.0", "knowing an older inventory from a newer one"},
-    Feature{"0.2.0", "another password for etcd from the authority"},
+    Feature{"0.2.0", "members identified by their keys"},
+    Feature{"0.2.0", "detection of an outdated inventory"},
+    Feature{"0.2.0", "new etcd passwords issued by the authority"},
     Feature{"0.2.0", "sealed payload without encryption ([channel] seal = \"all\")"},
 };
 

@@ -29,7 +29,7 @@ TEST(Release, WhatIsNoVersionIsNeverOlder) {
 }
 
 TEST(Release, AnOlderOneLacksWhatCameLater) {
-  EXPECT_THAT(lacked_by("0.1.0"), Contains("members known by their keys"));
+  EXPECT_THAT(lacked_by("0.1.0"), Contains("members identified by their keys"));
   EXPECT_THAT(lacked_by("0.2.0"), IsEmpty());
   EXPECT_THAT(lacked_by(kVersion), IsEmpty());  // nothing came with a release that is to come
 }

@@ -17,13 +17,15 @@ Status check_adapters(const VmSpec& spec) {
   if (spec.adapters.empty() || spec.adapters.size() > kMaxAdapters ||
       spec.adapters.front().number != 1) {
     return fail(Errc::kInvalidArgument,
-                fmt::format("a VM has 1 to {} adapters, the first with number 1", kMaxAdapters));
+                fmt::format("a VM must have 1 to {} adapters, and the first must be number 1",
+                            kMaxAdapters));
   }
   const AdapterSpec* before = nullptr;
   for (const AdapterSpec& adapter : spec.adapters) {
     if (adapter.number > kMaxAdapters || (before != nullptr && adapter.number <= before->number)) {
-      return fail(Errc::kInvalidArgument,
-                  fmt::format("the numbers of adapters go up, and to {} at most", kMaxAdapters));
+      return fail(
+          Errc::kInvalidArgument,
+          fmt::format("adapter numbers must be in ascending order and at most {}", kMaxAdapters));
     }
     before = &adapter;
     if (Status good = check_mac(adapter); !good) return good;
@@ -44,12 +46,12 @@ Status check_limit(const LimitField& field, const VmLimits& limits) {
   const std::optional<std::uint32_t> value = limits.*field.member;
   if (!value) return {};
   if (*value < field.min || *value > field.max) {
-    return fail(Errc::kInvalidArgument, fmt::format("limit {} is {}: it may be {} to {}",
+    return fail(Errc::kInvalidArgument, fmt::format("limit {} is {}, but must be {} to {}",
                                                     field.name, *value, field.min, field.max));
   }
   if (field.power_of_two && !std::has_single_bit(*value)) {
     return fail(Errc::kInvalidArgument,
-                fmt::format("limit {} is {}: it must be a power of two", field.name, *value));
+                fmt::format("limit {} is {}, but must be a power of two", field.name, *value));
   }
   return {};
 }
@@ -61,7 +63,7 @@ Status check_name(std::string_view name) {
                     });
   if (good) return {};
   return fail(Errc::kInvalidArgument,
-              "a name is 1 to 63 characters of a-z, 0-9, '_', '.' and '-', and starts with a "
+              "a name must be 1 to 63 characters from a-z, 0-9, '_', '.' and '-', and start with a "
               "letter or a digit");
 }
 

@@ -14,7 +14,8 @@ Status check_limits(const std::vector<LimitChange>& limits) {
       return other.field == limit->field;
     });
     if (again) {
-      return fail(Errc::kInvalidArgument, fmt::format("limit {} stands twice", limit->field->name));
+      return fail(Errc::kInvalidArgument,
+                  fmt::format("limit {} is given twice", limit->field->name));
     }
     VmLimits alone;
     alone.*limit->field->member = limit->value;
@@ -38,11 +39,11 @@ bool only_moves(const VmChange& change) {
 Status check_change(const VmChange& change) {
   if (!change.hw_version && !change.protocol && change.limits.empty() && !change.port_group &&
       change.machine.empty()) {
-    return fail(Errc::kInvalidArgument, "nothing to change was named");
+    return fail(Errc::kInvalidArgument, "no change given");
   }
   if (change.adapter && !change.protocol && !change.port_group) {
     return fail(Errc::kInvalidArgument,
-                "an adapter was named, but neither protocol nor port group for it");
+                "an adapter was given, but no protocol or port group for it");
   }
   if (change.port_group) {
     if (Status good = check_adapter_group(*change.port_group); !good) return good;
@@ -60,12 +61,13 @@ ApiResult<VmSpec> apply(const VmChange& change, const VmSpec& vm, std::string_vi
   if (change.revision && *change.revision != revision) {
     return refuse(
         ApiErrorCode::kChanged,
-        fmt::format("vm {} was changed by another in the meantime; this was not done", vm.name),
-        fmt::format("Look at it with paravane vm show {}, and change it again.", vm.name));
+        fmt::format("vm {} was changed by another client in the meantime; no change was made",
+                    vm.name),
+        fmt::format("Check it with paravane vm show {}, and try again.", vm.name));
   }
   if (const Status known = check_adapters_exist(change, vm); !known) {
     return refuse(ApiErrorCode::kNotFound, known.error().message,
-                  "List the adapters there are with: paravane vm list");
+                  "List the adapters with: paravane vm list");
   }
   VmSpec changed = vm;
   if (change.hw_version) changed.hw_version = *change.hw_version;
@@ -80,10 +82,10 @@ ApiResult<VmSpec> apply(const VmChange& change, const VmSpec& vm, std::string_vi
     if (change.port_group && meant) adapter.port_group = *change.port_group;
     if (const Status good = check_protocol(changed.hw_version, adapter.protocol); !good) {
       return refuse(ApiErrorCode::kInvalidRequest,
-                    fmt::format("vm {}: adapter {} cannot speak RoCE {}: {}", vm.name,
-                                adapter.number, to_string(adapter.protocol), good.error().message),
+                    fmt::format("vm {}: adapter {} cannot use RoCE {}: {}", vm.name, adapter.number,
+                                to_string(adapter.protocol), good.error().message),
                     change.hw_version
-                        ? "Name protocol v1 for every adapter together with the hardware version."
+                        ? "Set protocol v1 for every adapter together with the hardware version."
                         : "Raise the VM's hardware version to 14 or more as well.");
     }
   }
@@ -100,8 +102,8 @@ ApiResult<VmSpec> apply(const VmChange& change, const VmSpec& vm, std::string_vi
 ApiResult<AdapterSpec> next_adapter(const AdapterRequest& request, const VmSpec& vm) {
   if (vm.adapters.size() >= kMaxAdapters) {
     return refuse(ApiErrorCode::kLimitReached,
-                  fmt::format("vm {} has {} adapters already", vm.name, kMaxAdapters),
-                  "Take one away first: paravane vm adapter remove");
+                  fmt::format("vm {} already has {} adapters", vm.name, kMaxAdapters),
+                  "Remove one first: paravane vm adapter remove");
   }
   AdapterSpec adapter;
   while (find_adapter(vm, adapter.number) != nullptr) ++adapter.number;

@@ -65,7 +65,7 @@ TEST(VmChange, DowngradeOfRoceV2IsRefusedUnlessTheProtocolGoesWithIt) {
   const auto refused = apply({.hw_version = 13}, vm);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, ApiErrorCode::kInvalidRequest);
-  EXPECT_THAT(refused.error().message, HasSubstr("adapter 2 cannot speak RoCE v2"));
+  EXPECT_THAT(refused.error().message, HasSubstr("adapter 2 cannot use RoCE v2"));
   EXPECT_THAT(refused.error().remedy, HasSubstr("v1"));
   EXPECT_FALSE(apply({.hw_version = 13, .protocol = kRoceV1, .adapter = 1}, vm));
   const auto changed = apply({.hw_version = 13, .protocol = kRoceV1}, vm);

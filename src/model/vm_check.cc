@@ -25,11 +25,10 @@ void check_hardware(const VmSpec& vm, CheckRows& rows) {
     return !check_protocol(vm.hw_version, adapter.protocol);
   });
   if (speaks_v2) {
-    return rows.stop(kHardware,
-                     fmt::format("{}, and an adapter is to speak RoCE v2, which 14 is the first "
-                                 "to have",
-                                 vm.hw_version),
-                     fmt::format("paravane vm set {} --hw-version 14", vm.name));
+    return rows.stop(
+        kHardware,
+        fmt::format("{}, but an adapter uses RoCE v2, which needs 14 or later", vm.hw_version),
+        fmt::format("paravane vm set {} --hw-version 14", vm.name));
   }
   rows.ok(kHardware, fmt::format("{}: {}", vm.hw_version,
                                  has_shared_receive_queues(vm.hw_version)
@@ -57,7 +56,7 @@ void check_memory(const VmCheckFacts& facts, CheckRows& rows) {
     return rows.stop(kMemory, fmt::format("not reserved, and {} is 1", kPvrdmaReservation),
                      fmt::format("paravane vm set {} --lock-memory", vm.name));
   }
-  rows.ok(kMemory, fmt::format("{} MiB, shared, not reserved: no path needs that", size));
+  rows.ok(kMemory, fmt::format("{} MiB, shared, not reserved: no path requires it", size));
 }
 
 }  // namespace

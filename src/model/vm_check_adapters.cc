@@ -56,20 +56,19 @@ void check_group(const Adapter& adapter, CheckRows& rows) {
   const std::string& name = adapter.spec.port_group;
   const std::string check = adapter.row("port group");
   if (name.empty() && !facts.cluster.member) {
-    return rows.ok(check, "none: it is on the built-in switch of this host");
+    return rows.ok(check, "none: the adapter is on this host's built-in switch");
   }
   if (name.empty()) {
     const std::string group = usable_group(facts);
     return rows.warn(check,
-                     "none: VMs of other hosts are not reached, and its NIC is in no network but "
-                     "what you put it in",
+                     "none: VMs on other hosts are unreachable, and you connect its NIC yourself",
                      group.empty() ? make_group(facts, "rdma")
                                    : fmt::format("paravane vm set {} --adapter {} --port-group {}",
                                                  adapter.vm(), adapter.spec.number, group));
   }
   const PortGroup* group = find_group(facts, name);
   if (group == nullptr) {
-    return rows.stop(check, fmt::format("there is no port group {}", name),
+    return rows.stop(check, fmt::format("port group {} does not exist", name),
                      make_group(facts, name));
   }
   rows.ok(check, group->vlan == 0
@@ -109,13 +108,14 @@ void check_socket(const Adapter& adapter, CheckRows& rows) {
     case VmState::kDetached: return rows.ok(check, status.socket + ", free");
     case VmState::kAttached:
     case VmState::kActive:
-      return rows.ok(check, fmt::format("{}, the VM runs: process {}", status.socket, status.pid));
+      return rows.ok(check, fmt::format("{}, in use by the running VM (process {})", status.socket,
+                                        status.pid));
   }
 }
 
 void check_link(const Adapter& adapter, CheckRows& rows) {
   if (adapter.spec.connected) return;
-  rows.warn(adapter.row("link"), "it is disconnected from its switch",
+  rows.warn(adapter.row("link"), "the adapter is disconnected from its switch",
             fmt::format("paravane vm adapter connect {} {}", adapter.vm(), adapter.spec.number));
 }
 
@@ -169,7 +169,7 @@ void check_claim(const Adapter& adapter, const std::string& line, CheckRows& row
   const std::string before = key.substr(0, key.size() - id.size() - 1);
   const std::string gid = readable_gid(before.substr(before.rfind('/') + 1));
   rows.fail(adapter.row("address"), fmt::format("{}: {}", gid, reason),
-            fmt::format("ip address   # in the guest: give it another than {}", gid));
+            fmt::format("ip address   # in the guest: use an address other than {}", gid));
 }
 
 void check_claims(const Adapter& adapter, CheckRows& rows) {
@@ -179,15 +179,16 @@ void check_claims(const Adapter& adapter, CheckRows& rows) {
 void check_guest(const Adapter& adapter, CheckRows& rows) {
   const std::string check = adapter.row("guest driver");
   switch (adapter.status.state) {
-    case VmState::kActive: return rows.ok(check, "vmw_pvrdma has activated the device");
+    case VmState::kActive: return rows.ok(check, "the vmw_pvrdma driver has activated the device");
     case VmState::kAttached:
-      return rows.warn(check, "not seen yet: 64-bit Linux with vmw_pvrdma (docs/guest.md)",
+      return rows.warn(check,
+                       "not detected yet: needs 64-bit Linux with vmw_pvrdma (docs/guest.md)",
                        "modprobe vmw_pvrdma   # in the guest");
     case VmState::kDetached:
     case VmState::kFailed:
       return rows.ok(check,
-                     "not seen yet: the VM is off. It needs 64-bit Linux with vmw_pvrdma "
-                     "(docs/guest.md)");
+                     "not detected yet: the VM is off. The guest needs 64-bit Linux with "
+                     "vmw_pvrdma (docs/guest.md)");
   }
 }
 

@@ -31,7 +31,7 @@ void check_vmknic(const VmkernelConfiguration& host, CheckRows& rows) {
   const auto vmknic = std::ranges::find_if(
       host.vmknics, [&name](const VmknicStatus& one) { return one.spec.name == name; });
   if (vmknic == host.vmknics.end()) {
-    return rows.fail(kVmknic, fmt::format("{}, which {} names, is not there", name, kPvrdmaVmknic),
+    return rows.fail(kVmknic, fmt::format("{}, set in {}, does not exist", name, kPvrdmaVmknic),
                      cure);
   }
   if (!vmknic->problem.empty()) {
@@ -86,10 +86,10 @@ void check_peer(const VmCheckFacts& facts, const std::string& name, CheckRows& r
   const auto host = std::ranges::find(hosts, name, &ClusterHost::name);
   const bool away = host == hosts.end() || !host->present;
   if (away && !facts.cluster.connected) {
-    return rows.warn(check, "not known while the inventory cannot be reached", kStatus);
+    return rows.warn(check, "unknown while the inventory is unreachable", kStatus);
   }
   if (away) {
-    return rows.warn(check, fmt::format("host {} is away, or its network is down", name),
+    return rows.warn(check, fmt::format("host {} or its network is down", name),
                      there(kStart, name));
   }
   if (host->channel.empty()) {
@@ -111,7 +111,7 @@ void check_peer(const VmCheckFacts& facts, const std::string& name, CheckRows& r
 void check_inventory(const ClusterStatus& cluster, CheckRows& rows) {
   if (cluster.connected) return rows.ok("Cluster", fmt::format("member as {}", cluster.host));
   rows.warn("Cluster",
-            fmt::format("the inventory cannot be reached: {}; what other hosts change is not seen",
+            fmt::format("the inventory is unreachable: {}; changes by other hosts are not visible",
                         cluster.problem),
             cluster.authority.empty() || cluster.authority == cluster.host
                 ? kStatus
@@ -135,7 +135,7 @@ void check_channel(const VmCheckFacts& facts, CheckRows& rows) {
   check_inventory(facts.cluster, rows);
   const std::set<std::string> peers = peers_of(facts);
   if (peers.empty()) {
-    return rows.ok(kChannel, "not needed: the VM is in no switch with another host");
+    return rows.ok(kChannel, "not needed: no switch of the VM has another host");
   }
   check_vmknic(facts.configuration, rows);
   check_ruleset(facts.configuration, rows);

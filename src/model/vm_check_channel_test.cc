@@ -22,9 +22,9 @@ class VmCheckChannel : public testing::Test {
 
 TEST_F(VmCheckChannel, ThisHostIsInTheSwitch) {
   const std::string check = "Switch lan: host";
-  EXPECT_EQ(row(check), good(check, "host h1 is in it"));
+  EXPECT_EQ(row(check), good(check, "host h1 is a member"));
   facts_.switches[0].spec.hosts.erase("h1");
-  EXPECT_EQ(row(check), stopping(check, "host h1 is not in it", "paravane vds add-host lan h1"));
+  EXPECT_EQ(row(check), stopping(check, "host h1 is not a member", "paravane vds add-host lan h1"));
   facts_.cluster.authority = "h2";
   EXPECT_EQ(row(check).cure, "paravane vds add-host lan h1   # on h2");
 }
@@ -40,14 +40,15 @@ TEST_F(VmCheckChannel, UplinkIsThereAndUp) {
   const std::string check = "Switch lan: uplink";
   EXPECT_EQ(row(check), good(check, "vmnic1 (eth1) is up, 10000 Mbit/s"));
   nic(1).carrier = false;
-  EXPECT_EQ(row(check),
-            failed(check, "vmnic1 (eth1) has no link: see its cable and the port at the other end",
-                   "paravane network nic list"));
+  EXPECT_EQ(
+      row(check),
+      failed(check, "vmnic1 (eth1) has no link: check the cable and the port at the other end",
+             "paravane network nic list"));
   nic(1).up = false;
-  EXPECT_EQ(row(check), failed(check, "vmnic1 (eth1) is switched off", "ip link set eth1 up"));
+  EXPECT_EQ(row(check), failed(check, "vmnic1 (eth1) is down", "ip link set eth1 up"));
   nic(1).team = "bond0";
   EXPECT_EQ(row(check),
-            failed(check, "vmnic1 (eth1) is in the team bond0: PVRDMA knows no NIC teaming",
+            failed(check, "vmnic1 (eth1) is in team bond0: PVRDMA does not support NIC teaming",
                    "ip link set eth1 nomaster"));
 }
 
@@ -61,18 +62,17 @@ TEST_F(VmCheckChannel, AnotherUplinkIsProposed) {
   EXPECT_EQ(row(check),
             failed(check, "this host has no NIC eth9", "paravane vds uplink lan eth3 --host h1"));
   facts_.switches[0].spec.hosts["h1"] = "";
-  EXPECT_EQ(row(check), warning(check, "none: rdma_cm does not find VMs of other hosts",
+  EXPECT_EQ(row(check), warning(check, "none: rdma_cm cannot find VMs on other hosts",
                                 "paravane vds uplink lan eth3 --host h1"));
 }
 
 TEST_F(VmCheckChannel, PayloadGoesOverTcp) {
   const std::string check = "Switch lan: RDMA device";
-  EXPECT_EQ(row(check), good(check, "none at the uplink: payload to other hosts goes over TCP"));
+  EXPECT_EQ(row(check), good(check, "none on the uplink: traffic to other hosts uses TCP"));
   facts_.machine.rdma_devices = {
       {.name = "vmrdma0", .state = RdmaState::kActive, .paired_link = "eth1"}};
-  EXPECT_EQ(
-      row(check),
-      good(check, "vmrdma0, Active; no path uses it yet: payload to other hosts goes over TCP"));
+  EXPECT_EQ(row(check),
+            good(check, "vmrdma0, Active; not used yet: traffic to other hosts uses TCP"));
 }
 
 TEST_F(VmCheckChannel, AVmkernelInterfaceIsTagged) {
@@ -85,7 +85,7 @@ TEST_F(VmCheckChannel, AVmkernelInterfaceIsTagged) {
            .name = "vmk1", .port_group = "rdma", .ipv4 = parse_ipv4_interface("192.168.9.1/24")}});
   EXPECT_EQ(row(check).cure, std::string(kTag) + "vmk1") << "its own network is better";
   tag().value = "vmk7";
-  EXPECT_EQ(row(check), failed(check, "vmk7, which /Net/PVRDMAVmknic names, is not there",
+  EXPECT_EQ(row(check), failed(check, "vmk7, set in /Net/PVRDMAVmknic, does not exist",
                                std::string(kTag) + "vmk1"));
   tag().value = "vmk1";
   facts_.configuration.vmknics[1].spec.ipv4.reset();
@@ -131,10 +131,10 @@ TEST_F(VmCheckChannel, ItIsOpenToEachOtherHostOfTheSwitch) {
   peer().channel.clear();
   EXPECT_EQ(row(check), warning(check, "not tried yet", "paravane cluster status"));
   peer().present = false;
-  EXPECT_EQ(row(check), warning(check, "host h2 is away, or its network is down",
+  EXPECT_EQ(row(check), warning(check, "host h2 or its network is down",
                                 "systemctl start paravaned   # on h2"));
   facts_.cluster.connected = false;
-  EXPECT_EQ(row(check).found, "not known while the inventory cannot be reached");
+  EXPECT_EQ(row(check).found, "unknown while the inventory is unreachable");
   facts_.cluster.hosts.clear();
   EXPECT_EQ(row(check).verdict, Verdict::kWarning);
 }
@@ -143,11 +143,11 @@ TEST_F(VmCheckChannel, TheInventoryIsReached) {
   EXPECT_EQ(row("Cluster"), good("Cluster", "member as h1"));
   facts_.cluster.connected = false;
   facts_.cluster.problem = "timed out";
-  EXPECT_EQ(row("Cluster"),
-            warning("Cluster",
-                    "the inventory cannot be reached: timed out; what other hosts change is not "
-                    "seen",
-                    "paravane cluster status"));
+  EXPECT_EQ(
+      row("Cluster"),
+      warning("Cluster",
+              "the inventory is unreachable: timed out; changes by other hosts are not visible",
+              "paravane cluster status"));
   facts_.cluster.authority = "h2";
   EXPECT_EQ(row("Cluster").cure, "systemctl start paravaned   # on h2");
 }
@@ -156,7 +156,7 @@ TEST_F(VmCheckChannel, AHostAloneHasNobodyToReach) {
   facts_.cluster = {};
   facts_.configuration = {};
   facts_.machine = {};
-  const char* alone = "not in a cluster: only VMs of this host are reached";
+  const char* alone = "not in a cluster: only VMs on this host are reachable";
   EXPECT_EQ(row("Channel"), good("Channel", alone));
   EXPECT_EQ(row("Switch lan: uplink"), good("Switch lan: uplink", alone));
   for (const CheckRow& one : check_vm(facts_)) EXPECT_EQ(one.verdict, Verdict::kOk) << one.check;

@@ -27,6 +27,7 @@ std::set<std::string> peers_of(const VmCheckFacts& facts);
 // A command for switches: in a cluster it is given where the authority is.
 std::string at_authority(const VmCheckFacts& facts, const std::string& command);
 
-inline constexpr const char* kOnlyThisHost = "not in a cluster: only VMs of this host are reached";
+inline constexpr const char* kOnlyThisHost =
+    "not in a cluster: only VMs on this host are reachable";
 
 }  // namespace paravane::model

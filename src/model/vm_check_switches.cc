@@ -65,14 +65,15 @@ void check_nic(const VmCheckFacts& facts, const SwitchStatus& vds, const std::st
   const std::string name = shown_nic(*nic);
   if (!nic->team.empty()) {
     return rows.fail(
-        check, fmt::format("{} is in the team {}: PVRDMA knows no NIC teaming", name, nic->team),
+        check,
+        fmt::format("{} is in team {}: PVRDMA does not support NIC teaming", name, nic->team),
         fmt::format("ip link set {} nomaster", uplink));
   }
   if (!nic->up) {
-    return rows.fail(check, name + " is switched off", fmt::format("ip link set {} up", uplink));
+    return rows.fail(check, name + " is down", fmt::format("ip link set {} up", uplink));
   }
   if (!nic->carrier) {
-    return rows.fail(check, name + " has no link: see its cable and the port at the other end",
+    return rows.fail(check, name + " has no link: check the cable and the port at the other end",
                      uplink_cure(facts, vds));
   }
   rows.ok(check, nic->speed_mbps == 0 ? name + " is up"
@@ -85,10 +86,10 @@ void check_device(const VmCheckFacts& facts, const SwitchStatus& vds, const std:
   const auto& devices = facts.machine.rdma_devices;
   const auto device = std::ranges::find(devices, uplink, &RdmaDevice::paired_link);
   if (uplink.empty() || device == devices.end()) {
-    return rows.ok(check, "none at the uplink: payload to other hosts goes over TCP");
+    return rows.ok(check, "none on the uplink: traffic to other hosts uses TCP");
   }
-  rows.ok(check, fmt::format("{}, {}; no path uses it yet: payload to other hosts goes over TCP",
-                             device->name, to_string(device->state)));
+  rows.ok(check, fmt::format("{}, {}; not used yet: traffic to other hosts uses TCP", device->name,
+                             to_string(device->state)));
 }
 
 void check_uplink(const VmCheckFacts& facts, const SwitchStatus& vds, CheckRows& rows) {
@@ -99,7 +100,7 @@ void check_uplink(const VmCheckFacts& facts, const SwitchStatus& vds, CheckRows&
     return rows.ok(check, "not needed: no other host is in the switch");
   }
   if (uplink.empty()) {
-    rows.warn(check, "none: rdma_cm does not find VMs of other hosts", uplink_cure(facts, vds));
+    rows.warn(check, "none: rdma_cm cannot find VMs on other hosts", uplink_cure(facts, vds));
   } else {
     check_nic(facts, vds, uplink, rows);
   }
@@ -112,11 +113,11 @@ void check_switches(const VmCheckFacts& facts, CheckRows& rows) {
   for (const std::string& name : switches_of(facts)) {
     const SwitchStatus& vds = *find_switch(facts, name);
     if (!vds.spec.hosts.contains(facts.host)) {
-      rows.stop(row(vds, "host"), fmt::format("host {} is not in it", facts.host),
+      rows.stop(row(vds, "host"), fmt::format("host {} is not a member", facts.host),
                 at_authority(facts, fmt::format("paravane vds add-host {} {}", name, facts.host)));
       continue;
     }
-    rows.ok(row(vds, "host"), fmt::format("host {} is in it", facts.host));
+    rows.ok(row(vds, "host"), fmt::format("host {} is a member", facts.host));
     check_problems(vds, rows);
     check_uplink(facts, vds, rows);
   }

@@ -40,8 +40,7 @@ TEST(VmCheck, HardwareVersion) {
             good("Hardware version", "21: RoCE v1 and v2, shared receive queues"));
   facts.vm.spec.hw_version = 13;
   EXPECT_EQ(row_of(facts, "Hardware version"),
-            stopping("Hardware version",
-                     "13, and an adapter is to speak RoCE v2, which 14 is the first to have",
+            stopping("Hardware version", "13, but an adapter uses RoCE v2, which needs 14 or later",
                      "paravane vm set db1 --hw-version 14"));
   facts.vm.spec.adapters[0].protocol = Protocol::kRoceV1;
   EXPECT_EQ(row_of(facts, "Hardware version"),
@@ -61,7 +60,7 @@ TEST(VmCheck, AdaptersOfAVm) {
 TEST(VmCheck, MemoryThatIsNotReserved) {
   VmCheckFacts facts = good_facts();
   EXPECT_EQ(row_of(facts, "Memory reservation"),
-            good("Memory reservation", "1024 MiB, shared, not reserved: no path needs that"));
+            good("Memory reservation", "1024 MiB, shared, not reserved: no path requires it"));
   set(facts, kPvrdmaReservation, "1");
   EXPECT_EQ(row_of(facts, "Memory reservation"),
             stopping("Memory reservation", "not reserved, and /Mem/PVRDMARequireReservation is 1",
@@ -76,7 +75,7 @@ TEST(VmCheck, PortGroup) {
   const std::string check = "Adapter 1: port group";
   EXPECT_EQ(row_of(facts, check), good(check, "rdma of switch lan, VLAN 10"));
   facts.vm.spec.adapters[0].port_group = "gone";
-  EXPECT_EQ(row_of(facts, check), stopping(check, "there is no port group gone",
+  EXPECT_EQ(row_of(facts, check), stopping(check, "port group gone does not exist",
                                            "paravane portgroup create gone --vds lan"));
   EXPECT_FALSE(has_row(facts, "Switch lan: host"));
   facts.switches[0].spec.hosts.erase("h1");
@@ -94,17 +93,17 @@ TEST(VmCheck, AdapterWithoutAPortGroup) {
   const std::string check = "Adapter 1: port group";
   facts.vm.spec.adapters[0].port_group.clear();
   facts.vm.adapters[0].tap.clear();
-  EXPECT_EQ(row_of(facts, check),
-            warning(check,
-                    "none: VMs of other hosts are not reached, and its NIC is in no network but "
-                    "what you put it in",
-                    "paravane vm set db1 --adapter 1 --port-group rdma"));
+  EXPECT_EQ(
+      row_of(facts, check),
+      warning(check, "none: VMs on other hosts are unreachable, and you connect its NIC yourself",
+              "paravane vm set db1 --adapter 1 --port-group rdma"));
   EXPECT_EQ(row_of(facts, "Channel"),
-            good("Channel", "not needed: the VM is in no switch with another host"));
+            good("Channel", "not needed: no switch of the VM has another host"));
   facts.port_groups.clear();
   EXPECT_EQ(row_of(facts, check).cure, "paravane portgroup create rdma --vds lan");
   facts.cluster = {};
-  EXPECT_EQ(row_of(facts, check), good(check, "none: it is on the built-in switch of this host"));
+  EXPECT_EQ(row_of(facts, check),
+            good(check, "none: the adapter is on this host's built-in switch"));
 }
 
 TEST(VmCheck, TapOfTheNic) {
@@ -124,7 +123,8 @@ TEST(VmCheck, Socket) {
   EXPECT_EQ(row_of(facts, check), good(check, "/run/db1.sock, free"));
   facts.vm.adapters[0].state = VmState::kActive;
   facts.vm.adapters[0].pid = 77;
-  EXPECT_EQ(row_of(facts, check), good(check, "/run/db1.sock, the VM runs: process 77"));
+  EXPECT_EQ(row_of(facts, check),
+            good(check, "/run/db1.sock, in use by the running VM (process 77)"));
   facts.vm.adapters[0] = {.state = VmState::kFailed, .problem = "No space left", .tap = "pv-db1"};
   EXPECT_EQ(row_of(facts, check),
             stopping(check, "No space left", "paravane vm set db1 --hw-version 21"));
@@ -135,7 +135,7 @@ TEST(VmCheck, Link) {
   EXPECT_FALSE(has_row(facts, "Adapter 1: link"));
   facts.vm.spec.adapters[0].connected = false;
   EXPECT_EQ(row_of(facts, "Adapter 1: link"),
-            warning("Adapter 1: link", "it is disconnected from its switch",
+            warning("Adapter 1: link", "the adapter is disconnected from its switch",
                     "paravane vm adapter connect db1 1"));
 }
 
@@ -157,7 +157,7 @@ TEST(VmCheck, AddressesThatOthersHave) {
                           " --port-group rdma   # with its other options");
   EXPECT_EQ(row_of(facts, "Adapter 1: address"),
             failed("Adapter 1: address", "10.77.0.4: host h2 has claimed it before",
-                   "ip address   # in the guest: give it another than 10.77.0.4"));
+                   "ip address   # in the guest: use an address other than 10.77.0.4"));
   EXPECT_EQ(check_vm(facts).size(), 17u) << "other VMs, hosts and lines are none of ours";
 }
 
@@ -174,14 +174,14 @@ TEST(VmCheck, AFurtherAdapterIsReplacedWithoutItsVm) {
 TEST(VmCheck, GuestDriver) {
   VmCheckFacts facts = good_facts();
   const std::string check = "Adapter 1: guest driver";
-  EXPECT_THAT(row_of(facts, check).found, HasSubstr("not seen yet: the VM is off"));
+  EXPECT_THAT(row_of(facts, check).found, HasSubstr("not detected yet: the VM is off"));
   facts.vm.adapters[0].state = VmState::kAttached;
   const CheckRow row = row_of(facts, check);
   EXPECT_EQ(row.verdict, Verdict::kWarning);
   EXPECT_THAT(row.found, HasSubstr("docs/guest.md"));
   EXPECT_EQ(row.cure, "modprobe vmw_pvrdma   # in the guest");
   facts.vm.adapters[0].state = VmState::kActive;
-  EXPECT_EQ(row_of(facts, check), good(check, "vmw_pvrdma has activated the device"));
+  EXPECT_EQ(row_of(facts, check), good(check, "the vmw_pvrdma driver has activated the device"));
 }
 
 TEST(Verdict, IsReadAsItIsWritten) {

@@ -22,14 +22,14 @@ Status check_text(std::string_view what, std::string_view text) {
   if (text.size() <= kMaxKernelLine && std::ranges::none_of(text, control)) return {};
   return fail(
       Errc::kInvalidArgument,
-      fmt::format("{} is at most {} bytes without control characters", what, kMaxKernelLine));
+      fmt::format("{} must be at most {} bytes, without control characters", what, kMaxKernelLine));
 }
 
 // Whole, since whoever starts QEMU may be in another directory.
 Status check_file(std::string_view what, const std::string& file) {
   if (!file.starts_with('/')) {
     return fail(Errc::kInvalidArgument,
-                fmt::format("{} \"{}\" must be a whole path, from /", what, file));
+                fmt::format("{} \"{}\" must be an absolute path", what, file));
   }
   return check_text(what, file);
 }
@@ -37,7 +37,7 @@ Status check_file(std::string_view what, const std::string& file) {
 Status check_boot(const VmMachine& machine) {
   if (machine.kernel.empty()) {
     if (machine.initrd.empty() && machine.append.empty()) return {};
-    return fail(Errc::kInvalidArgument, "initrd and append go with a kernel only");
+    return fail(Errc::kInvalidArgument, "initrd and append require a kernel");
   }
   Status good = check_file("kernel", machine.kernel);
   if (good && !machine.initrd.empty()) good = check_file("initrd", machine.initrd);
@@ -47,13 +47,13 @@ Status check_boot(const VmMachine& machine) {
 
 Status check_disks(const VmMachine& machine) {
   if (machine.disks.size() > kMaxDisks) {
-    return fail(Errc::kInvalidArgument, fmt::format("a VM has at most {} disks", kMaxDisks));
+    return fail(Errc::kInvalidArgument, fmt::format("a VM can have at most {} disks", kMaxDisks));
   }
   for (const Disk& disk : machine.disks) {
     if (Status good = check_file("disk", disk.file); !good) return good;
     const auto same = [&disk](const Disk& other) { return other.file == disk.file; };
     if (std::ranges::count_if(machine.disks, same) > 1) {
-      return fail(Errc::kInvalidArgument, fmt::format("disk {} stands twice", disk.file));
+      return fail(Errc::kInvalidArgument, fmt::format("disk {} is given twice", disk.file));
     }
   }
   return {};
@@ -62,16 +62,16 @@ Status check_disks(const VmMachine& machine) {
 Status check_qemu_arguments(const VmMachine& machine) {
   if (machine.qemu_arguments.size() > kMaxQemuArguments) {
     return fail(Errc::kInvalidArgument,
-                fmt::format("qemu_arguments are at most {} words", kMaxQemuArguments));
+                fmt::format("qemu_arguments can hold at most {} words", kMaxQemuArguments));
   }
   std::size_t bytes = 0;
   for (const std::string& word : machine.qemu_arguments) {
-    if (Status good = check_text("qemu_arguments: a word", word); !good) return good;
+    if (Status good = check_text("qemu_arguments: each word", word); !good) return good;
     bytes += word.size();
   }
   if (bytes <= kMaxArgumentBytes) return {};
   return fail(Errc::kInvalidArgument,
-              fmt::format("qemu_arguments are {} bytes together: they may be {}", bytes,
+              fmt::format("qemu_arguments are {} bytes in total, but at most {} are allowed", bytes,
                           kMaxArgumentBytes));
 }
 
@@ -129,15 +129,15 @@ VmMachine apply(const VmMachineChange& change, VmMachine machine) {
 
 Status check_machine(const VmMachine& machine) {
   if (machine.memory_mib < 1 || machine.memory_mib > kMaxMemoryMib) {
-    return fail(Errc::kInvalidArgument, fmt::format("memory is {} MiB: it may be 1 to {}",
+    return fail(Errc::kInvalidArgument, fmt::format("memory is {} MiB, but must be 1 to {}",
                                                     machine.memory_mib, kMaxMemoryMib));
   }
   if (machine.huge_pages && machine.memory_mib % 2 != 0) {
-    return fail(Errc::kInvalidArgument, "memory in pages of 2 MiB is an even number of MiB");
+    return fail(Errc::kInvalidArgument, "memory in 2 MiB pages must be an even number of MiB");
   }
   if (machine.cpus < 1 || machine.cpus > kMaxCpus) {
     return fail(Errc::kInvalidArgument,
-                fmt::format("cpus is {}: it may be 1 to {}", machine.cpus, kMaxCpus));
+                fmt::format("cpus is {}, but must be 1 to {}", machine.cpus, kMaxCpus));
   }
   Status good = check_text("cpu_model", machine.cpu_model);
   if (good) good = check_boot(machine);

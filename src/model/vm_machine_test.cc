@@ -44,17 +44,17 @@ TEST(VmMachine, MemoryAndProcessorsAreBounded) {
 }
 
 TEST(VmMachine, FilesAreWholePathsOfText) {
-  EXPECT_THAT(complaint(VmMachine{.kernel = "vmlinuz"}), HasSubstr("whole path"));
+  EXPECT_THAT(complaint(VmMachine{.kernel = "vmlinuz"}), HasSubstr("absolute path"));
   EXPECT_THAT(complaint(VmMachine{.kernel = "/a\nb"}), HasSubstr("control characters"));
-  EXPECT_THAT(complaint(VmMachine{.disks = {{.file = "-drive"}}}), HasSubstr("whole path"));
+  EXPECT_THAT(complaint(VmMachine{.disks = {{.file = "-drive"}}}), HasSubstr("absolute path"));
   EXPECT_THAT(complaint(VmMachine{.disks = {{.file = "/a"}, {.file = "/a"}}}), HasSubstr("twice"));
   EXPECT_THAT(complaint(VmMachine{.disks = std::vector<Disk>(13, Disk{.file = "/a"})}),
               HasSubstr("at most 12"));
 }
 
 TEST(VmMachine, InitrdAndAppendNeedAKernel) {
-  EXPECT_THAT(complaint(VmMachine{.initrd = "/i"}), HasSubstr("with a kernel"));
-  EXPECT_THAT(complaint(VmMachine{.append = "quiet"}), HasSubstr("with a kernel"));
+  EXPECT_THAT(complaint(VmMachine{.initrd = "/i"}), HasSubstr("require a kernel"));
+  EXPECT_THAT(complaint(VmMachine{.append = "quiet"}), HasSubstr("require a kernel"));
 }
 
 TEST(VmMachine, ArgumentsAreBounded) {

@@ -36,40 +36,42 @@ bool is_vmknic_name(std::string_view name) {
 
 Status check_vmknic_name(std::string_view name) {
   if (is_vmknic_name(name)) return {};
-  return fail(Errc::kInvalidArgument,
-              fmt::format("\"{}\" is no VMkernel interface: these are called vmk0 to vmk{}", name,
-                          kLastVmknic));
+  return fail(
+      Errc::kInvalidArgument,
+      fmt::format("\"{}\" is not a VMkernel interface: expected vmk0 to vmk{}", name, kLastVmknic));
 }
 
 Status check_private(const Ipv4Interface& value) {
   const std::string text = format_ipv4(value);
   if (value.prefix < kShortestPrefix || value.prefix > kLongestPrefix) {
-    return fail(Errc::kInvalidArgument,
-                fmt::format("{}: a network is /{} to /{}", text, kShortestPrefix, kLongestPrefix));
+    return fail(Errc::kInvalidArgument, fmt::format("{}: the prefix length must be /{} to /{}",
+                                                    text, kShortestPrefix, kLongestPrefix));
   }
   const bool known = std::ranges::any_of(kPrivate, [&value](const Ipv4Interface& network) {
     return value.prefix >= network.prefix && network.overlaps(value);
   });
   if (!known) {
-    return fail(Errc::kInvalidArgument,
-                fmt::format("{}: only private networks (10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/16, "
-                            "100.64.0.0/10, 169.254.0.0/16) may be used",
-                            text));
+    return fail(
+        Errc::kInvalidArgument,
+        fmt::format(
+            "{}: only addresses in private networks (10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/16, "
+            "100.64.0.0/10, 169.254.0.0/16) may be used",
+            text));
   }
   const std::uint32_t host = value.address & ~value.mask();
   if (host != 0 && value.address != value.broadcast()) return {};
-  return fail(Errc::kInvalidArgument, fmt::format("{}: this is no address of one host", text));
+  return fail(Errc::kInvalidArgument, fmt::format("{}: not the address of a single host", text));
 }
 
 Status check_vmknic(const Vmknic& vmknic) {
   if (Status good = check_vmknic_name(vmknic.name); !good) return good;
   if (vmknic.name == kManagementVmknic) {
     return fail(Errc::kInvalidArgument,
-                "vmk0 is the interface of Linux that has [cluster] address; make vmk1 and up");
+                "vmk0 is the Linux interface that has [cluster] address; use vmk1 or higher");
   }
   if (Status good = check_name(vmknic.port_group); !good) return good;
   if (vmknic.mac && !is_unicast(*vmknic.mac)) {
-    return fail(Errc::kInvalidArgument, "the MAC address is none of one interface");
+    return fail(Errc::kInvalidArgument, "the MAC address is not a unicast address");
   }
   if (!vmknic.ipv4) return {};
   return check_private(*vmknic.ipv4);

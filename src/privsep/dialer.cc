@@ -10,7 +10,7 @@ namespace paravane::privsep {
 namespace {
 
 std::unexpected<Error> no_answer() {
-  return fail(Errc::kIo, "the keeper did not answer");
+  return fail(Errc::kIo, "the privileged process did not respond");
 }
 
 }  // namespace
@@ -42,7 +42,7 @@ void Dialer::ask(Note::Kind kind, const std::string& endpoint, const Done& done)
     return;
   }
   if (id == 0) {
-    done(fail(Errc::kResourceExhausted, "too many connections are being made"));
+    done(fail(Errc::kResourceExhausted, "too many connections in progress"));
     return;
   }
   send_({.kind = kind, .text = std::to_string(id) + " " + endpoint});
@@ -65,7 +65,7 @@ void Dialer::on_answer(const std::string& text, UniqueFd socket) {
     done(std::move(socket));
     return;
   }
-  done(fail(Errc::kIo, rest == end ? "no socket came" : std::string(rest + 1, end)));
+  done(fail(Errc::kIo, rest == end ? "no socket was received" : std::string(rest + 1, end)));
 }
 
 Result<UniqueFd> Dialer::ask_and_wait(Note::Kind kind, const std::string& endpoint) {

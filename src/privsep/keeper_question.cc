@@ -22,7 +22,7 @@ Result<std::string> ask_keeper(const ProcessLink& keeper, const KeeperQuestion& 
                                const OtherNote& other_note) {
   const std::string number = std::to_string(question.number);
   if (!keeper.send({.kind = question.kind, .text = number + " " + question.text})) {
-    return fail(Errc::kIo, "the keeper does not listen");
+    return fail(Errc::kIo, "cannot send to the privileged process");
   }
   const auto until = Clock::now() + question.patience;
   while (wait_readable(keeper.fd(), until)) {
@@ -37,7 +37,7 @@ Result<std::string> ask_keeper(const ProcessLink& keeper, const KeeperQuestion& 
     if (report.number == number) return std::string(report.text);
     // Else of a question that was given up.
   }
-  return fail(Errc::kIo, "the keeper did not answer in time");
+  return fail(Errc::kIo, "the privileged process did not respond in time");
 }
 
 NumberedText split_number(std::string_view text) {

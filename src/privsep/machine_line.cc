@@ -49,7 +49,7 @@ json answer_stats(std::string_view words, MachineLooker& looker) {
   std::uint32_t port = 0;
   const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), port);
   if (!is_device_name(device) || error != std::errc() || end != number.data() + number.size()) {
-    return problem("refused: that is no port of a device");
+    return problem("refused: not a port of a device");
   }
   return report(looker.read_stats(std::string(device), port));
 }
@@ -57,7 +57,7 @@ json answer_stats(std::string_view words, MachineLooker& looker) {
 json answer(std::string_view question, MachineLooker& looker) {
   if (question == kMachine) return report(looker.look());
   if (question.starts_with(kStats)) return answer_stats(question.substr(kStats.size()), looker);
-  return problem("refused: that is no question");
+  return problem("refused: unknown request");
 }
 
 }  // namespace
@@ -81,7 +81,8 @@ Result<T> MachineLine::ask(std::string question, Result<T> (*read)(const json&))
                                other_note_);
   if (!text) return std::unexpected(text.error());
   const Result<json> value = parse_json(*text);
-  if (!value) return fail(Errc::kIo, "the keeper's report: " + value.error().message);
+  if (!value)
+    return fail(Errc::kIo, "invalid report from the privileged process: " + value.error().message);
   if (value->is_object() && value->contains("problem")) {
     JsonReader reader(*value, "report");
     return fail(Errc::kIo, reader.need_text("problem"));
@@ -92,7 +93,7 @@ Result<T> MachineLine::ask(std::string question, Result<T> (*read)(const json&))
 std::string answer_machine_question(std::string_view text, MachineLooker& looker) {
   const NumberedText question = split_number(text);
   std::string line = print_json(answer(question.text, looker));
-  if (line.size() > kMaxReport) line = print_json(problem("this host has too much"));
+  if (line.size() > kMaxReport) line = print_json(problem("this host has too many devices"));
   return fmt::format("{} {}", question.number, line);
 }
 

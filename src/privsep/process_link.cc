@@ -38,7 +38,7 @@ Note read_note(std::string_view packet) {
 Result<std::pair<ProcessLink, ProcessLink>> ProcessLink::make() {
   std::array<int, 2> ends{};
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends.data()) != 0) {
-    return fail(Errc::kIo, std::string("cannot make a socket pair: ") + std::strerror(errno));
+    return fail(Errc::kIo, std::string("cannot create a socket pair: ") + std::strerror(errno));
   }
   return std::pair(ProcessLink(UniqueFd(ends[0])), ProcessLink(UniqueFd(ends[1])));
 }
@@ -73,7 +73,7 @@ Result<std::optional<std::size_t>> ProcessLink::next_size() const {
   char first = 0;
   const ssize_t whole = ::recv(socket_.get(), &first, 1, MSG_PEEK | MSG_TRUNC);
   if (whole < 0 && (errno == EAGAIN || errno == EINTR)) return std::nullopt;
-  if (whole <= 0) return fail(Errc::kIo, "the other process is gone");
+  if (whole <= 0) return fail(Errc::kIo, "the other process has exited");
   return std::min(static_cast<std::size_t>(whole), kMaxPacket);
 }
 
@@ -83,7 +83,7 @@ Result<std::optional<Note>> ProcessLink::receive() const {
   if (!*next) return std::nullopt;
   std::string packet(**next, '\0');
   const ssize_t size = ::recv(socket_.get(), packet.data(), packet.size(), 0);
-  if (size <= 0) return fail(Errc::kIo, "the other process is gone");
+  if (size <= 0) return fail(Errc::kIo, "the other process has exited");
   packet.resize(static_cast<std::size_t>(size));
   return read_note(packet);
 }
@@ -101,7 +101,7 @@ Result<std::optional<ProcessLink::NoteWithSocket>> ProcessLink::receive_with_soc
   message.msg_control = ancillary.bytes.data();
   message.msg_controllen = ancillary.bytes.size();
   const ssize_t size = ::recvmsg(socket_.get(), &message, MSG_CMSG_CLOEXEC);
-  if (size <= 0) return fail(Errc::kIo, "the other process is gone");
+  if (size <= 0) return fail(Errc::kIo, "the other process has exited");
   packet.resize(static_cast<std::size_t>(size));
   NoteWithSocket received{.note = read_note(packet), .socket = UniqueFd()};
   const cmsghdr* header = CMSG_FIRSTHDR(&message);

@@ -76,7 +76,7 @@ template <typename Read>
 Status read_statements(std::string_view text, std::string_view head, std::size_t longest,
                        Read read) {
   if (text.size() > longest) return bad("too long");
-  if (take(text, ';') != head) return bad("not a text of this version");
+  if (take(text, ';') != head) return bad("unsupported version");
   while (!text.empty()) {
     if (text.find(';') == std::string_view::npos) return bad("cut off");
     Words words(take(text, ';'));
@@ -106,7 +106,7 @@ Status check(const SwitchPlan::Switch& vds) {
   }
   // Going up, each stands once.
   if (std::ranges::adjacent_find(vds.vlans, std::ranges::greater_equal()) != vds.vlans.end()) {
-    return bad("VLANs that do not go up");
+    return bad("VLANs are not in ascending order");
   }
   if (!vds.vlans.empty() && vds.vlans.back() > model::kMaxVlan) return bad("no such VLAN");
   return {};
@@ -116,9 +116,9 @@ Status check_tap(const SwitchPlan::Tap& tap, const SwitchPlan& plan) {
   if (Status good = model::check_name(tap.vm); !good) return good;
   if (tap.adapter < 1 || tap.adapter > model::kMaxAdapters) return bad("no such adapter");
   const auto vds = std::ranges::find(plan.switches, tap.vds, &SwitchPlan::Switch::name);
-  if (vds == plan.switches.end()) return bad("a tap of an unknown switch");
+  if (vds == plan.switches.end()) return bad("a tap belongs to an unknown switch");
   if (std::ranges::binary_search(vds->vlans, tap.vlan)) return {};
-  return bad("a tap in an unknown VLAN");
+  return bad("a tap belongs to an unknown VLAN");
 }
 
 Status check_vmknic(const SwitchPlan::Vmknic& vmknic, const SwitchPlan& plan) {
@@ -126,15 +126,15 @@ Status check_vmknic(const SwitchPlan::Vmknic& vmknic, const SwitchPlan& plan) {
       {.name = vmknic.name, .port_group = vmknic.vds, .mac = vmknic.mac, .ipv4 = vmknic.ipv4});
   if (!good) return good;
   const auto vds = std::ranges::find(plan.switches, vmknic.vds, &SwitchPlan::Switch::name);
-  if (vds == plan.switches.end()) return bad("a VMkernel interface of an unknown switch");
+  if (vds == plan.switches.end()) return bad("a VMkernel interface belongs to an unknown switch");
   if (!std::ranges::binary_search(vds->vlans, vmknic.vlan)) {
-    return bad("a VMkernel interface in an unknown VLAN");
+    return bad("a VMkernel interface belongs to an unknown VLAN");
   }
   for (const SwitchPlan::Vmknic& other : plan.vmknics) {
     if (&other == &vmknic) continue;
-    if (other.name == vmknic.name) return bad("a VMkernel interface twice");
+    if (other.name == vmknic.name) return bad("duplicate VMkernel interface");
     if (other.ipv4 && vmknic.ipv4 && other.ipv4->overlaps(*vmknic.ipv4)) {
-      return bad("two VMkernel interfaces with one network");
+      return bad("two VMkernel interfaces share a network");
     }
   }
   return {};

@@ -91,7 +91,7 @@ TEST(SwitchReport, ComesBackAsItWas) {
       .switches = {{.name = "lan",
                     .form = model::SwitchForm::kPlain,
                     .bridges = {"pvs-lan", "pvs-lan+10"},
-                    .problems = {"eth1: there is no such NIC on this host", "another"}},
+                    .problems = {"eth1: no such NIC on this host", "another"}},
                    {.name = "dmz", .form = model::SwitchForm::kVlanAware}},
       .taps = {{.vm = "db1", .adapter = 2, .problem = "pv-db1.2: cannot make the tap"}},
       .mended = {{.vds = "lan", .interface = "pvs-lan", .text = "it was down: brought up"},

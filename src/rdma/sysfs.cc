@@ -138,7 +138,7 @@ Result<PortCounters> Sysfs::counters(const std::string& device, std::uint32_t po
   const fs::path folder = root_ / "class/infiniband" / device / "ports" / std::to_string(port);
   std::error_code error;
   if (std::ranges::find(devices, device) == devices.end() || !fs::is_directory(folder, error)) {
-    return fail(Errc::kNotFound, fmt::format("there is no RDMA device {}/{}", device, port));
+    return fail(Errc::kNotFound, fmt::format("RDMA device {}/{} does not exist", device, port));
   }
   PortCounters result{.counters = read_numbers(folder / "counters"),
                       .hw_counters = read_numbers(folder / "hw_counters")};

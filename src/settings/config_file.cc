@@ -83,7 +83,8 @@ void read_network(TomlReader reader, NetworkConfig& network) {
 Status check_listen(std::string_view text) {
   const auto endpoint = Endpoint::parse(text);
   if (endpoint && endpoint->port() != 0) return {};
-  return fail(Errc::kInvalidArgument, "no address and port of this host, such as 127.0.0.1:9719");
+  return fail(Errc::kInvalidArgument,
+              "expected an address and port of this host, such as 127.0.0.1:9719");
 }
 
 void read_metrics(TomlReader reader, MetricsConfig& metrics) {

@@ -20,8 +20,8 @@ Result<std::optional<gid_t>> find_group(const std::string& name, const char* set
   getgrnam_r(name.c_str(), &entry, buffer.data(), buffer.size(), &found);
   if (found != nullptr) return found->gr_gid;
   return fail(Errc::kInvalidArgument,
-              fmt::format("{}: there is no group \"{}\". Make it (groupadd --system {}) or change "
-                          "the setting in paravaned.toml.",
+              fmt::format("{}: group \"{}\" does not exist. Create it (groupadd --system {}) or "
+                          "change the setting in paravaned.toml.",
                           setting, name, name));
 }
 
@@ -32,16 +32,16 @@ Result<EngineAccount::User> find_user(const std::string& name) {
   TextBuffer buffer{};
   getpwnam_r(name.c_str(), &entry, buffer.data(), buffer.size(), &found);
   if (found == nullptr) {
-    return fail(Errc::kInvalidArgument,
-                fmt::format("sandbox.user: there is no user \"{}\". Make it (useradd --system "
-                            "--user-group --no-create-home {}) or change the setting in "
-                            "paravaned.toml.",
-                            name, name));
+    return fail(
+        Errc::kInvalidArgument,
+        fmt::format("sandbox.user: user \"{}\" does not exist. Create it (useradd --system "
+                    "--user-group --no-create-home {}) or change the setting in paravaned.toml.",
+                    name, name));
   }
   if (found->pw_uid == 0 || found->pw_gid == 0) {
     return fail(Errc::kInvalidArgument,
-                fmt::format("sandbox.user: \"{}\" is root, or in its group, and so no confinement. "
-                            "Name a user of the engine's own in paravaned.toml.",
+                fmt::format("sandbox.user: \"{}\" is root or in root's group, which does not "
+                            "confine the engine. Set a dedicated user in paravaned.toml.",
                             name));
   }
   return EngineAccount::User{.uid = found->pw_uid, .gid = found->pw_gid};

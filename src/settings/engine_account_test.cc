@@ -15,7 +15,7 @@ TEST(EngineAccount, NamesAGroupThatDoesNotExist) {
   const auto account = find_engine_account(config);
   ASSERT_FALSE(account);
   EXPECT_THAT(account.error().message,
-              HasSubstr("vfio_user.group: there is no group \"no-such-group\""));
+              HasSubstr("vfio_user.group: group \"no-such-group\" does not exist"));
 }
 
 }  // namespace

@@ -20,8 +20,8 @@ std::string host_name(const std::string& configured) {
   });
   if (model::check_host_name(name)) return name;
   log::warn(
-      "the system's name \"{}\" is none for a host of switches: it is called localhost. "
-      "[host] name in paravaned.toml gives it another",
+      "host name \"{}\" is not a valid name for a host of switches; using localhost. Set [host] "
+      "name in paravaned.toml to choose another",
       name);
   return "localhost";
 }

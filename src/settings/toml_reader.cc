@@ -32,7 +32,7 @@ void TomlReader::text(const char* key, std::string& value) {
   if (const auto* string = node->as_string()) {
     value = string->get();
   } else {
-    complain(*node, key, "must be a text in quotes");
+    complain(*node, key, "must be a quoted string");
   }
 }
 
@@ -42,7 +42,7 @@ void TomlReader::checked_text(const char* key, Status (*check)(std::string_view)
   const toml::node* node = find(key);
   if (node == nullptr || value.empty()) return;
   const Status good = check(value);
-  if (!good) complain(*node, key, "is not good: " + good.error().message);
+  if (!good) complain(*node, key, "is invalid: " + good.error().message);
 }
 
 void TomlReader::texts(const char* key, Status (*check)(std::string_view),
@@ -50,11 +50,11 @@ void TomlReader::texts(const char* key, Status (*check)(std::string_view),
   const toml::node* node = find(key);
   if (node == nullptr) return;
   const toml::array* array = node->as_array();
-  if (array == nullptr) return complain(*node, key, "must be an array of texts");
+  if (array == nullptr) return complain(*node, key, "must be an array of strings");
   values.clear();
   for (const toml::node& element : *array) {
     const auto* string = element.as_string();
-    if (string == nullptr) return complain(element, key, "must be an array of texts");
+    if (string == nullptr) return complain(element, key, "must be an array of strings");
     if (const Status good = check(string->get()); !good) {
       return complain(element, key,
                       fmt::format("holds \"{}\": {}", string->get(), good.error().message));
@@ -93,7 +93,7 @@ void TomlReader::number(const char* key, std::uint64_t min, std::uint64_t max,
   const std::int64_t given = integer->get();
   if (given < 0 || static_cast<std::uint64_t>(given) < min ||
       static_cast<std::uint64_t>(given) > max) {
-    complain(*node, key, fmt::format("is {}: it may be {} to {}", given, min, max));
+    complain(*node, key, fmt::format("is {}, but must be {} to {}", given, min, max));
     return;
   }
   value = static_cast<std::uint64_t>(given);
@@ -115,7 +115,7 @@ void TomlReader::file_mode(const char* key, mode_t& value) {
   const char* end = digits.data() + digits.size();
   const auto parsed = std::from_chars(digits.data(), end, mode, 8);
   if (digits.empty() || parsed.ec != std::errc{} || parsed.ptr != end || mode > 0777) {
-    complain(*node, key, "must be a mode in octal, such as \"0660\"");
+    complain(*node, key, "must be an octal mode, such as \"0660\"");
     return;
   }
   value = mode;
@@ -129,7 +129,7 @@ void TomlReader::word(const char* key, std::initializer_list<std::string_view> w
   text(key, given);
   const auto* found = std::ranges::find(words, given);
   if (found == words.end()) {
-    complain(*node, key, fmt::format("is \"{}\": it may be {}", given, fmt::join(words, ", ")));
+    complain(*node, key, fmt::format("is \"{}\", but must be {}", given, fmt::join(words, ", ")));
     return;
   }
   value = static_cast<std::size_t>(found - words.begin());
@@ -139,7 +139,7 @@ void TomlReader::finish() {
   if (table_ == nullptr) return;
   for (const auto& [key, node] : *table_) {
     if (!asked_.contains(key.str())) {
-      complain(node, std::string(key.str()).c_str(), "is not a setting of this program");
+      complain(node, std::string(key.str()).c_str(), "is not a known setting");
     }
   }
 }

@@ -147,7 +147,7 @@ TEST_F(LeftOutTest, ADamagedNameIsNamedOnBothSides) {
   EXPECT_EQ(left_out[0].name, "b");
   EXPECT_THAT(left_out[0].reason, HasSubstr("paravane.db is gone"));
   EXPECT_EQ(left_out[1].name, "bad");
-  EXPECT_THAT(left_out[1].reason, HasSubstr("it says that it is b"));
+  EXPECT_THAT(left_out[1].reason, HasSubstr("its name is b"));
 }
 
 TEST_F(LeftOutTest, SaysWhatIsWrongAndWhatToDo) {
@@ -156,9 +156,8 @@ TEST_F(LeftOutTest, SaysWhatIsWrongAndWhatToDo) {
   ASSERT_TRUE(store->vms());
   const auto found = store->find_left_out("vm", "b");
   ASSERT_TRUE(found);
-  EXPECT_EQ(
-      found->reason,
-      fmt::format("its record in {} is damaged: it is not what was written there", file_.string()));
+  EXPECT_EQ(found->reason, fmt::format("its record in {} is damaged: its checksum does not match",
+                                       file_.string()));
   EXPECT_EQ(found->remedy,
             "Restore paravane.db from a backup, or remove it with: paravane vm remove b");
   EXPECT_EQ(model::name_of(*found), "vm b");

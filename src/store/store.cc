@@ -108,10 +108,12 @@ model::ApiError Store::failure(const char* what) const {
   }
   std::string cause = sqlite3_errmsg(db_);
   if (system_error != 0) cause += fmt::format(" ({})", std::strerror(system_error));
-  std::string remedy = "See that the file and its directory belong to the daemon's user.";
-  if (code == SQLITE_BUSY) remedy = "Another program holds the file open: end it and try again.";
+  std::string remedy = "Check that the file and its directory belong to the daemon's user.";
+  if (code == SQLITE_BUSY) remedy = "Another program holds the file open: stop it and try again.";
   if (code == SQLITE_CORRUPT || code == SQLITE_NOTADB) {
-    remedy = "The file is damaged: restore it from a backup, or move it away to start empty.";
+    remedy =
+        "The file is damaged: restore it from a backup, or move it away to start with an empty "
+        "state.";
   }
   return {.code = model::ApiErrorCode::kStore,
           .message = fmt::format("cannot {}: {}: {}", what, file_.string(), cause),
@@ -149,7 +151,7 @@ model::ApiResult<void> Store::prepare_schema() {
   if (version > kStoreVersion) {
     return model::refuse(
         model::ApiErrorCode::kStore,
-        fmt::format("{} was written by a newer version (schema {}, this program knows {})",
+        fmt::format("{} was written by a newer version (schema {}; this program supports {})",
                     file_.string(), version, kStoreVersion),
         "Install that version again, or restore an older copy of the file.");
   }
@@ -196,7 +198,7 @@ Status take_value(const std::string& name, const nlohmann::json& value,
   Result<T> one = read(value);
   if (!one) return std::unexpected(one.error());
   if (one->name != name) {
-    return fail(Errc::kInvalidArgument, fmt::format("it says that it is {}", one->name));
+    return fail(Errc::kInvalidArgument, fmt::format("its name is {}", one->name));
   }
   add(std::move(*one));
   return {};
@@ -228,7 +230,7 @@ model::ApiResult<void> Store::read_rows(const Rows& rows, const Take& take) {
     const std::string name(query.column(0));
     const std::string_view sum = query.column(2);
     if (!sum.empty() && sum != text_sum(query.column(1))) {
-      note_damage(rows.row, name, "is damaged: it is not what was written there");
+      note_damage(rows.row, name, "is damaged: its checksum does not match");
       continue;
     }
     const Result<nlohmann::json> value = parse_json(query.column(1));
@@ -317,7 +319,7 @@ model::ApiResult<void> Store::Transaction::insert(const model::VmSpec& spec) {
   if (statement.step() != SQLITE_DONE) {
     if (!store_->is_there_already()) return std::unexpected(store_->failure("write the state"));
     return model::refuse(model::ApiErrorCode::kExists,
-                         fmt::format("vm {} exists already", spec.name),
+                         fmt::format("vm {} already exists", spec.name),
                          "Choose another name, or remove that VM first.");
   }
   for (const model::AdapterSpec& adapter : spec.adapters) {
@@ -336,7 +338,7 @@ model::ApiResult<void> Store::Transaction::insert_mac(const std::string& vm,
   if (!store_->is_there_already()) return std::unexpected(store_->failure("write the state"));
   return model::refuse(model::ApiErrorCode::kMacInUse,
                        fmt::format("MAC address {} belongs to another VM", mac),
-                       "Choose another address, or leave it out to have one chosen.");
+                       "Choose another address, or omit it to let the daemon choose one.");
 }
 
 bool Store::is_there_already() const {
@@ -357,8 +359,8 @@ model::ApiResult<void> Store::Transaction::remove(const std::string& name) {
   statement.bind(1, name);
   if (statement.step() != SQLITE_DONE) return std::unexpected(store_->failure("write the state"));
   if (sqlite3_changes(store_->db_) != 0) return {};
-  return model::refuse(model::ApiErrorCode::kNotFound, fmt::format("there is no vm {}", name),
-                       "List the VMs there are with: paravane vm list");
+  return model::refuse(model::ApiErrorCode::kNotFound, fmt::format("vm {} does not exist", name),
+                       "List the VMs with: paravane vm list");
 }
 
 model::ApiResult<void> Store::Transaction::commit() {
@@ -413,8 +415,9 @@ model::ApiResult<void> Store::erase_switch(const std::string& name) {
                          "List them with: paravane portgroup list");
   }
   if (sqlite3_changes(db_) != 0) return {};
-  return model::refuse(model::ApiErrorCode::kNotFound, fmt::format("there is no switch {}", name),
-                       "List the switches there are with: paravane vds list");
+  return model::refuse(model::ApiErrorCode::kNotFound,
+                       fmt::format("switch {} does not exist", name),
+                       "List the switches with: paravane vds list");
 }
 
 model::ApiResult<void> Store::put_port_group(const model::PortGroup& group) {
@@ -430,8 +433,8 @@ model::ApiResult<void> Store::put_port_group(const model::PortGroup& group) {
   }
   if (!is_needed_or_missing()) return std::unexpected(failure("write the state"));
   return model::refuse(model::ApiErrorCode::kNotFound,
-                       fmt::format("there is no switch {}", group.vds),
-                       "List the switches there are with: paravane vds list");
+                       fmt::format("switch {} does not exist", group.vds),
+                       "List the switches with: paravane vds list");
 }
 
 model::ApiResult<void> Store::erase_port_group(const std::string& name) {
@@ -440,8 +443,8 @@ model::ApiResult<void> Store::erase_port_group(const std::string& name) {
   if (statement.step() != SQLITE_DONE) return std::unexpected(failure("write the state"));
   if (sqlite3_changes(db_) != 0) return {};
   return model::refuse(model::ApiErrorCode::kNotFound,
-                       fmt::format("there is no port group {}", name),
-                       "List the port groups there are with: paravane portgroup list");
+                       fmt::format("port group {} does not exist", name),
+                       "List the port groups with: paravane portgroup list");
 }
 
 model::ApiResult<std::map<std::string, nlohmann::json>> Store::documents(const std::string& kind) {

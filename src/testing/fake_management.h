@@ -22,7 +22,7 @@ class FakeManagement final : public model::Management {
   model::ApiResult<model::VmStatus> add_vm(const model::VmSpec& spec) override {
     if (fault) return std::unexpected(*fault);
     if (vms.contains(spec.name)) {
-      return model::refuse(model::ApiErrorCode::kExists, "vm " + spec.name + " exists already");
+      return model::refuse(model::ApiErrorCode::kExists, "vm " + spec.name + " already exists");
     }
     model::VmStatus& vm = vms[spec.name];
     vm.spec = spec;
@@ -269,7 +269,7 @@ class FakeManagement final : public model::Management {
   model::ApiResult<model::RdmaStats> rdma_device_stats(const std::string& name) override {
     if (fault) return std::unexpected(*fault);
     if (rdma_counters.name == name) return rdma_counters;
-    return model::refuse(model::ApiErrorCode::kNotFound, "there is no RDMA device " + name);
+    return model::refuse(model::ApiErrorCode::kNotFound, "RDMA device " + name + " does not exist");
   }
   model::ApiResult<model::CaptureStatus> start_capture(const model::CaptureSpec& spec) override {
     if (fault) return std::unexpected(*fault);
@@ -366,7 +366,7 @@ class FakeManagement final : public model::Management {
     }
   }
   static std::unexpected<model::ApiError> missing(const std::string& name) {
-    return model::refuse(model::ApiErrorCode::kNotFound, "there is no vm " + name);
+    return model::refuse(model::ApiErrorCode::kNotFound, "vm " + name + " does not exist");
   }
   model::ApiResult<void> find_member(const std::string& vds, const std::string& host) const {
     const auto known = model::find_switch(network, vds);

@@ -137,7 +137,7 @@ void append_statistics(const Statistics& statistics, std::string& file) {
 
 Result<Packets> first_packets(std::string_view blocks, std::uint32_t interfaces,
                               std::size_t limit) {
-  const auto bad = [] { return fail(Errc::kInvalidArgument, "these are no packet blocks"); };
+  const auto bad = [] { return fail(Errc::kInvalidArgument, "not a sequence of packet blocks"); };
   Packets all;
   while (all.bytes < blocks.size() && all.count < limit) {
     const std::string_view rest = blocks.substr(all.bytes);

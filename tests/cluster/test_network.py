@@ -66,7 +66,7 @@ class Network(ClusterTest):
         h1, _ = self.cluster(2)
         h1.cli("vds", "create", "lan")
         complaint = h1.refused("vds", "add-host", "lan", "h22")
-        self.assertIn("there is no host h22 in the cluster", complaint)
+        self.assertIn("host h22 is not in the cluster", complaint)
         self.assertIn("Do you mean h2?", complaint)
         h1.cli("vds", "add-host", "lan", "h2")
         self.assertIn("Do you mean h2?", h1.refused("vds", "uplink", "lan", "eth1", "--host", "hh2"))

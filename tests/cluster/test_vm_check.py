@@ -74,7 +74,7 @@ class VmCheck(ClusterTest):
         self.assertEqual(self.rows()[check]["Cure"], "paravane vds uplink lan eth1 --host h1")
         self.paste(self.rows()[check])
         self.wait_row(check, "ok", "(eth1) is up")
-        self.assertIn("payload to other hosts goes over TCP", self.row("Switch lan: RDMA device")[1])
+        self.assertIn("traffic to other hosts uses TCP", self.row("Switch lan: RDMA device")[1])
         self.h1.space.run("ip", "link", "set", "eth1", "down")
         self.wait_row(check, "ok", "(eth1) is up")  # whoever looks mends it
         self.ethernet.space.run("ip", "link", "set", "uh1", "down")
@@ -84,7 +84,7 @@ class VmCheck(ClusterTest):
 
     def test_a_host_that_is_away_and_a_switch_without_this_host(self):
         self.h2.end(kill=True)
-        self.wait_row(CHANNEL, "warning", "host h2 is away, or its network is down")
+        self.wait_row(CHANNEL, "warning", "host h2 or its network is down")
         self.h1.cli("vm", "set", "db1", "--port-group", "none")
         self.assertEqual(self.rows()["Adapter 1: port group"]["Cure"], "paravane vm set db1 --adapter 1 --port-group rdma")
         self.assertIn("not needed", self.row("Channel")[1])

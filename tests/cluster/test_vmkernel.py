@@ -71,8 +71,8 @@ class TheChannel(VmkernelTest):
 
     def test_refuses_what_is_not_there(self):
         h1 = self.cluster(1, channels=False)[0]
-        self.assertIn("there is no VMkernel interface vmk7", h1.refused(*TAG, "-s", "vmk7"))
-        self.assertIn("one VMkernel interface of a host", h1.refused(*TAG, "-s", "vmk0,vmk1"))
+        self.assertIn("VMkernel interface vmk7 does not exist", h1.refused(*TAG, "-s", "vmk7"))
+        self.assertIn("only one VMkernel interface per host", h1.refused(*TAG, "-s", "vmk0,vmk1"))
         self.assertIn("Do you mean /Net/PVRDMAVmknic?", h1.refused("system", "settings", "advanced", "set", "-o",
                                                                    "/Net/PVRDMAvmknic", "-s", "vmk0"))
         self.assertIn("Do you mean pvrdma?", h1.refused("network", "firewall", "ruleset", "set", "-r", "pvdrma", "-e", "true"))
@@ -148,7 +148,7 @@ class VmkernelInterfaces(VmkernelTest):
         self.assertIn("is also that of eth0", h1.refused(*set_ipv4, "10.77.0.99"))
         done = h1.cli(*set_ipv4, "8.8.8.8", check=False)
         self.assertEqual(done.returncode, 2, done.stderr)
-        self.assertIn("only private networks", done.stderr)
+        self.assertIn("only addresses in private networks", done.stderr)
         self.assertIn("vmk1 is in port group vg-rdma", h1.refused("portgroup", "delete", "vg-rdma"))
 
     def test_are_shown_as_esxcfg_vmknic_did(self):

@@ -27,7 +27,7 @@ class TwoAdministrators(DaemonTest):
             done = self.both(("vm", "add", f"vm{number}", "--hw-version", "13"), ("vm", "add", f"vm{number}", "--hw-version", "14"))
             self.assertEqual(sorted(one.returncode for one in done), [0, 1], done)
             loser = next(one for one in done if one.returncode == 1)
-            self.assertIn(f"vm vm{number} exists already", loser.stderr)
+            self.assertIn(f"vm vm{number} already exists", loser.stderr)
             winner = 13 + done.index(next(one for one in done if one.returncode == 0))
             row = next(row for row in self.vm_rows() if row["Name"] == f"vm{number}")
             self.assertEqual(row["Hardware"], winner)
@@ -44,7 +44,7 @@ class TwoAdministrators(DaemonTest):
                     self.assertEqual(kept[limit], int(value))
                 else:
                     told += 1
-                    self.assertIn("vm db1 was changed by another in the meantime; this was not done", one.stderr)
+                    self.assertIn("vm db1 was changed by another client in the meantime; no change was made", one.stderr)
             self.assertIn(0, [one.returncode for one in done])
         print(f"too late {told} of {2 * self.ROUNDS} times")
 
@@ -60,7 +60,7 @@ class TwoAdministrators(DaemonTest):
             self.cli("vds", "create", f"s{number}")
             made, deleted = self.both(("portgroup", "create", f"p{number}", "--vds", f"s{number}"), ("vds", "delete", f"s{number}"))
             self.assertEqual(sorted((made.returncode, deleted.returncode)), [0, 1], (made, deleted))
-            self.assertRegex(made.stderr + deleted.stderr, f"there is no switch s{number}|switch s{number} has port group")
+            self.assertRegex(made.stderr + deleted.stderr, f"switch s{number} does not exist|switch s{number} has port group")
             switches = [row["Name"] for row in json.loads(self.cli("vds", "list", "--formatter=json").stdout)]
             self.assertEqual(f"s{number}" in switches, made.returncode == 0)
 

@@ -36,7 +36,7 @@ class Settings(DaemonTest):
 
     def test_the_management_interface_is_the_one_with_the_clusters_address(self):
         said = self.refused(1, *SETTINGS, "set", "-o", "/Net/PVRDMAVmknic", "-s", "vmk0")
-        self.assertIn("there is no VMkernel interface vmk0 on this host", said)
+        self.assertIn("VMkernel interface vmk0 does not exist on this host", said)
         self.assertIn("[cluster] address of paravaned.toml", said)
 
     def test_one_adapter_for_each_vm_as_vsphere_has_it(self):
@@ -46,7 +46,7 @@ class Settings(DaemonTest):
         self.assertEqual(self.listed("/Net/PVRDMAMaxAdapters")[1], 1)
         self.cli("vm", "add", "db1")
         complaint = self.refused(1, "vm", "adapter", "add", "db1")
-        self.assertIn("vm db1 would have 2 PVRDMA adapters, and /Net/PVRDMAMaxAdapters is 1", complaint)
+        self.assertIn("vm db1 would have 2 PVRDMA adapters, but /Net/PVRDMAMaxAdapters is 1", complaint)
         self.cli(*SETTINGS, "set", "-o", "/Net/PVRDMAMaxAdapters", "-d")
         self.cli("vm", "adapter", "add", "db1")
 
@@ -75,7 +75,7 @@ class VmCheck(DaemonTest):
         rows = {row["Check"]: row for row in listed}
         self.assertEqual(len(rows), len(listed), "each check has one row")
         self.assertEqual(rows["Adapter 1: socket"]["Found"], f"{self.vms}/db1.sock, free")
-        self.assertEqual(rows["Channel"]["Found"], "not in a cluster: only VMs of this host are reached")
+        self.assertEqual(rows["Channel"]["Found"], "not in a cluster: only VMs on this host are reachable")
         # Without its user, QEMU is not tried.
         tried = {"QEMU"} if rows["QEMU's user"]["Verdict"] == "ok" else set()
         self.assertLessEqual({"Boot", "Memory"} | tried, set(rows))
@@ -85,7 +85,7 @@ class VmCheck(DaemonTest):
 
     def test_a_vm_that_runs(self):
         with attach(self.vms / "db1.sock"):
-            self.assertIn("the VM runs: process", self.row("Adapter 1: socket")["Found"])
+            self.assertIn("in use by the running VM (process", self.row("Adapter 1: socket")["Found"])
             self.assertEqual(self.row("Adapter 1: guest driver")["Cure"], "modprobe vmw_pvrdma   # in the guest")
 
     def test_all_vms_in_each_format(self):
@@ -96,10 +96,10 @@ class VmCheck(DaemonTest):
         self.assertRegex(self.check("db1", formatter="table")[1], r"^Check +Verdict +Found +Cure *\n")
 
     def test_refuses_what_it_cannot_check(self):
-        self.assertIn("there is no vm db9", self.refused(1, "vm", "check", "db9"))
+        self.assertIn("vm db9 does not exist", self.refused(1, "vm", "check", "db9"))
         self.assertIn("name one VM, or say --all", self.refused(2, "vm", "check"))
         self.assertIn("name one VM, or say --all", self.refused(2, "vm", "check", "db1", "--all"))
-        self.assertIn("a name is", self.refused(2, "vm", "check", "DB1"))
+        self.assertIn("a name must be", self.refused(2, "vm", "check", "DB1"))
 
     def test_memory_that_must_be_reserved_is_not_started_without(self):
         self.cli(*SETTINGS, "set", "-o", "/Mem/PVRDMARequireReservation", "-i", "1")

@@ -51,7 +51,7 @@ class VmCommands(DaemonTest):
     def test_name_that_exists_is_refused(self):
         self.cli("vm", "add", "db1")
         complaint = self.refused(1, "vm", "add", "db1")
-        self.assertIn("vm db1 exists already", complaint)
+        self.assertIn("vm db1 already exists", complaint)
         self.assertIn("Choose another name", complaint)
 
     def test_mac_that_exists_is_refused(self):
@@ -61,13 +61,13 @@ class VmCommands(DaemonTest):
 
     def test_bad_names_are_refused(self):
         for name in ("DB1", "a/b", "..", "a b", "x" * 64, ""):
-            self.assertIn("a name is", self.refused(2, "vm", "add", name))
+            self.assertIn("a name must be", self.refused(2, "vm", "add", name))
         self.assertEqual(self.vm_names(), [])
 
     def test_unknown_vm_is_named(self):
         for words in (("vm", "remove", "db9"), ("vm", "qemu-args", "db9"),
                       ("vm", "libvirt-xml", "db9"), ("stats", "--vm", "db9")):
-            self.assertIn("there is no vm db9", self.refused(1, *words))
+            self.assertIn("vm db9 does not exist", self.refused(1, *words))
 
     def test_attached_vm_is_removed_by_force_only(self):
         self.cli("vm", "add", "db1")
@@ -143,7 +143,7 @@ class Changes(DaemonTest):
     def test_downgrade_of_roce_v2_needs_its_protocol(self):
         self.cli("vm", "add", "db1")
         complaint = self.refused(1, "vm", "set", "db1", "--hw-version", "13")
-        self.assertIn("adapter 1 cannot speak RoCE v2", complaint)
+        self.assertIn("adapter 1 cannot use RoCE v2", complaint)
         self.assertIn("protocol v1", complaint)
         self.assertEqual(self.row()["Hardware"], 21)
         self.cli("vm", "set", "db1", "--hw-version", "13", "--protocol", "v1")
@@ -155,7 +155,7 @@ class Changes(DaemonTest):
             for words in (("--hw-version", "14"), ("--protocol", "v1"), ("--limit", "gids=8")):
                 complaint = self.refused(4, "vm", "set", "db1", *words)
                 self.assertIn("vm db1 is attached", complaint)
-                self.assertIn("Shut the VM down", complaint)
+                self.assertIn("Shut down the VM", complaint)
             self.assertEqual(self.row()["State"], "attached")
         wait_for(lambda: self.row()["State"] == "detached", "the VMM to be gone")
         self.cli("vm", "set", "db1", "--hw-version", "14")
@@ -174,8 +174,8 @@ class Changes(DaemonTest):
 
     def test_nothing_to_change_is_a_wrong_command_line(self):
         self.cli("vm", "add", "db1")
-        self.assertIn("nothing to change", self.refused(2, "vm", "set", "db1"))
-        self.assertIn("there is no vm db9",
+        self.assertIn("no change given", self.refused(2, "vm", "set", "db1"))
+        self.assertIn("vm db9 does not exist",
                       self.refused(1, "vm", "set", "db9", "--hw-version", "14"))
 
 
@@ -192,7 +192,7 @@ class Adapters(DaemonTest):
         for number in range(2, 9):
             self.cli("vm", "adapter", "add", "db1")
             self.assertTrue((self.vms / f"db1.{number}.sock").is_socket())
-        self.assertIn("vm db1 has 8 adapters already", self.refused(1, "vm", "adapter", "add", "db1"))
+        self.assertIn("vm db1 already has 8 adapters", self.refused(1, "vm", "adapter", "add", "db1"))
         rows = self.vm_rows()
         self.assertEqual(self.numbers(), list(range(1, 9)))
         self.assertEqual(len({row["MACAddress"] for row in rows}), 8)
@@ -212,7 +212,7 @@ class Adapters(DaemonTest):
         self.cli("vm", "set", "db1", "--protocol", "v1", "--adapter", "1")
         self.cli("vm", "set", "db1", "--protocol", "v2", "--adapter", "2")
         self.assertEqual([row["Protocol"] for row in self.vm_rows()], ["v1", "v2"])
-        self.assertIn("adapter 2 cannot speak RoCE v2",
+        self.assertIn("adapter 2 cannot use RoCE v2",
                       self.refused(1, "vm", "set", "db1", "--hw-version", "13"))
         self.assertIn("has no adapter 3",
                       self.refused(1, "vm", "set", "db1", "--protocol", "v1", "--adapter", "3"))
@@ -225,7 +225,7 @@ class Adapters(DaemonTest):
         self.assertFalse((self.vms / "db1.2.sock").exists())
         self.cli("vm", "adapter", "add", "db1")
         self.assertEqual(self.numbers(), [1, 2, 3])
-        self.assertIn("goes with the VM", self.refused(1, "vm", "adapter", "remove", "db1", "1"))
+        self.assertIn("cannot be removed without the VM", self.refused(1, "vm", "adapter", "remove", "db1", "1"))
         self.cli("vm", "remove", "db1")
         self.assertEqual(list(self.vms.glob("*.sock")), [])
 
@@ -264,7 +264,7 @@ class Adapters(DaemonTest):
 
     def test_socket_of_another_vm_is_not_taken(self):
         self.cli("vm", "add", "db1.2")
-        self.assertIn("db1.2.sock is the socket of vm db1.2",
+        self.assertIn("db1.2.sock is already the socket of vm db1.2",
                       self.refused(1, "vm", "adapter", "add", "db1"))
 
 

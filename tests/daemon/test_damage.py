@@ -123,7 +123,7 @@ class Damage(DaemonTest):
         status, complaint = self.run_daemon()
         self.assertEqual(status, 1)
         self.assertIn("is not a database", complaint)
-        self.assertIn("restore it from a backup, or move it away to start empty", complaint)
+        self.assertIn("restore it from a backup, or move it away to start with an empty state", complaint)
 
     def test_a_newer_schema_is_refused_in_words(self):
         self.fill()

@@ -94,8 +94,8 @@ class Life(DaemonTest):
         self.cli("status")
         self.write_config("[lug]\n")
         daemon.send_signal(signal.SIGHUP)
-        wait_for(lambda: "the configuration was not read again" in self.log_text(), "a complaint")
-        self.assertIn(f"{self.config}:9: lug is not a setting", self.log_text())
+        wait_for(lambda: "cannot reload the configuration" in self.log_text(), "a complaint")
+        self.assertIn(f"{self.config}:9: lug is not a known setting", self.log_text())
         self.assertIsNone(daemon.poll())
 
     def wait_quiet(self, pid):
@@ -123,8 +123,8 @@ class Life(DaemonTest):
 
 class NoStart(DaemonTest):
     def test_broken_configuration_is_named_with_its_line(self):
-        for text, place, reason in (("[log]\nlevel = 7\n", 10, "log.level must be a text"),
-                                    ("[log]\nlevl = \"info\"\n", 10, "log.levl is not a setting"),
+        for text, place, reason in (("[log]\nlevel = 7\n", 10, "log.level must be a quoted string"),
+                                    ("[log]\nlevl = \"info\"\n", 10, "log.levl is not a known setting"),
                                     ("[log\n", 9, "")):
             self.write_config(text)
             status, complaint = self.run_daemon()
@@ -164,7 +164,7 @@ class NoStart(DaemonTest):
         with attach(self.vms / "db1.sock"):
             status, complaint = self.run_daemon()
             self.assertEqual(status, 1)
-            self.assertIn(f"another paravaned uses {self.state}", complaint)
+            self.assertIn(f"another paravaned is using {self.state}", complaint)
             self.assertEqual(self.vm_rows()[0]["State"], "attached")
 
     def test_second_daemon_on_the_same_sockets_is_refused(self):
@@ -174,7 +174,7 @@ class NoStart(DaemonTest):
         self.config.write_text(self.config.read_text().replace(str(self.state), str(other)))
         status, complaint = self.run_daemon()
         self.assertEqual(status, 1)
-        self.assertIn(f"another paravaned uses {self.vms}", complaint)
+        self.assertIn(f"another paravaned is using {self.vms}", complaint)
 
     def test_socket_of_another_program_is_left_alone(self):
         with socket.socket(socket.AF_UNIX) as other:

@@ -51,7 +51,7 @@ class Lists(MachineTest):
         self.assertEqual(host.rows("rdma", "device", "protocol", "list"), [])
         self.assertEqual(host.cli("rdma", "device", "list").stdout.split("\n")[0],
                          "Name  Driver  State  MTU  Speed  Paired Uplink  Description")
-        self.assertIn("there is no RDMA device vmrdma0", host.refused("rdma", "device", "stats", "get", "-d", "vmrdma0"))
+        self.assertIn("RDMA device vmrdma0 does not exist", host.refused("rdma", "device", "stats", "get", "-d", "vmrdma0"))
         self.assertIn("vmrdma0, vmrdma1", host.cli("rdma", "device", "stats", "get", "-d", "mlx5_0", check=False).stderr)
 
     def test_switches_are_listed_as_this_host_sees_them(self):
@@ -82,7 +82,7 @@ class Names(MachineTest):
         self.assertEqual(self.run_as(host, "esxcli", "vm", "list").stderr,
                          "esxcli: there is no command vm\n  See: esxcli --help\n")
         self.assertTrue(self.run_as(host, "esxcli", "rdma", "device", "stats", "get", "-d", "vmrdma3").stderr
-                        .startswith("esxcli: there is no RDMA device vmrdma3\n"))
+                        .startswith("esxcli: RDMA device vmrdma3 does not exist\n"))
 
     def test_esxcfg_nics(self):
         host = self.make_wired_host()
@@ -111,8 +111,8 @@ class Rules(MachineTest):
         for words in (["--uplink", "nic", "--uplink", "spare"], ["--uplink", "nic,spare"]):
             done = host.cli("vds", "add-host", "lan", *words, check=False)
             self.assertEqual(done.returncode, 2)
-            self.assertIn("nic and spare: a host has one uplink in a switch", done.stderr)
-            self.assertIn("no NIC teaming", done.stderr)
+            self.assertIn("nic and spare: a host can have only one uplink per switch", done.stderr)
+            self.assertIn("does not support NIC teaming", done.stderr)
 
     def test_guests_tag_no_vlans(self):
         host = self.make_wired_host()

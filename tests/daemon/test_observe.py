@@ -203,7 +203,7 @@ class Events(DaemonTest):
         self.assertEqual(self.events("--vm", "db1", "--since", str(self.events()[-1]["number"])), [])
         self.cli("vm", "add", "db2")
         said = self.refused(1, "events", "--vm", "dbb2")
-        self.assertIn("there is no vm dbb2", said)
+        self.assertIn("vm dbb2 does not exist", said)
         self.assertIn("Do you mean db2?", said)
 
     def test_a_vmm_that_comes_and_goes_is_told_of(self):

@@ -92,13 +92,13 @@ class Sandbox(DaemonTest):
         daemon = self.start()
         os.kill(self.engine(daemon), signal.SIGALRM)
         self.assertEqual(daemon.wait(PATIENCE_S), 1)
-        self.assertRegex(self.log_text(), r"the engine was ended by signal 14 \(ALRM\)")
+        self.assertRegex(self.log_text(), r"the engine was killed by signal 14 \(ALRM\)")
 
     def test_keeper_says_so_of_a_signal_without_a_name(self):
         daemon = self.start()
         os.kill(self.engine(daemon), signal.SIGRTMIN + 1)
         self.assertEqual(daemon.wait(PATIENCE_S), 1)
-        self.assertIn(f"the engine was ended by signal {signal.SIGRTMIN + 1} (RT)", self.log_text())
+        self.assertIn(f"the engine was killed by signal {signal.SIGRTMIN + 1} (RT)", self.log_text())
 
     def test_keeper_ends_though_its_parent_ignores_children(self):
         daemon = self.start(prepare=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN))

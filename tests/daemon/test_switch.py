@@ -237,7 +237,7 @@ class Followed(SwitchTest):
         host = self.make_lan()
         host.network.ip("link", "del", "nic")
         host.soon(lambda: host.events("switch.problem"), "an event")
-        self.assertIn("nic: there is no such NIC on this host", host.events("switch.problem")[-1]["problem"])
+        self.assertIn("nic: no such NIC on this host", host.events("switch.problem")[-1]["problem"])
         wait_for(lambda: host.metric("paravane_switch_problems") == 1, "the metric")
         self.assertIn("no such NIC", host.vds()["Problem"])
         host.network.ip("link", "add", "nic", "type", "veth", "peer", "name", "far")
@@ -269,9 +269,9 @@ class Followed(SwitchTest):
         def is_told():
             if "master" in host.links()["nic"]:
                 host.network.ip("link", "set", "nic", "nomaster")
-            return any("again and again" in event["problem"] for event in host.events("switch.problem"))
+            return any("keeps changing it" in event["problem"] for event in host.events("switch.problem"))
         wait_for(is_told, "the quarrel to be told of")
-        self.assertIn("another program of this host", host.vds()["Problem"])
+        self.assertIn("another program on this host", host.vds()["Problem"])
 
     def test_a_question_mends_nothing_and_a_repair_says_what_it_did(self):
         host = self.make_lan()
@@ -365,7 +365,7 @@ class Refusals(SwitchTest):
         host = self.make_host()
         host.start()
         host.make_lan()
-        self.assertIn("nic: there is no such NIC on this host", host.vds()["Problem"])
+        self.assertIn("nic: no such NIC on this host", host.vds()["Problem"])
         host.network.ip("link", "add", "nic", "type", "veth", "peer", "name", "far")
         host.soon(lambda: host.links()["nic"].get("master") == "pvs-lan", "the NIC to be taken")
         wait_for(lambda: "no such NIC" not in host.vds()["Problem"], "the problem to be over")

@@ -94,18 +94,18 @@ class OtherVersions(DaemonTest):
             return status, body
         self.start_other(with_another_state)
         said = self.refused(1, "vm", "list")
-        self.assertIn("the daemon's answer was not understood", said)
-        self.assertIn("The daemon is paravaned 9.9.9, this program is of version", said)
+        self.assertIn("cannot parse the daemon's response", said)
+        self.assertIn("The daemon is paravaned 9.9.9, but this program is version", said)
 
     def test_an_older_one_does_not_know_a_request(self):
         def without_it(path, status, body):
             if path.startswith("/v1/host"):
-                return 404, {"error": {"code": "unknown_path", "message": f"there is nothing at {path}", "remedy": "See."}}
+                return 404, {"error": {"code": "unknown_path", "message": f"unknown path {path}", "remedy": "See."}}
             return status, body
         self.start_other(without_it)
         said = self.refused(1, "network", "nic", "list")
-        self.assertIn("there is nothing at /v1/host/nics", said)
-        self.assertIn("The daemon is paravaned 9.9.9, this program is of version", said)
+        self.assertIn("unknown path /v1/host/nics", said)
+        self.assertIn("The daemon is paravaned 9.9.9, but this program is version", said)
         self.cli("vm", "list")
 
     def test_an_older_one_has_no_revisions(self):

@@ -63,7 +63,7 @@ class RunByParavane(unittest.TestCase):
         self.assertEqual([row for row in rows.values() if row["Verdict"] != "ok" or row["Cure"]], [])
         self.assertIn("with vfio-user-pci", rows["QEMU"]["Found"])
         self.assertEqual(rows["QEMU's user"]["Found"], QEMU_USER)
-        self.assertEqual(rows["Adapter 1: guest driver"]["Found"], "vmw_pvrdma has activated the device")
+        self.assertEqual(rows["Adapter 1: guest driver"]["Found"], "the vmw_pvrdma driver has activated the device")
         self.assertIn(f"process {self.rig.row('vm1')['PID']}", rows["Adapter 1: socket"]["Found"])
 
     def test_console_takes_commands_from_a_pipe(self):
@@ -120,7 +120,7 @@ class RunByParavane(unittest.TestCase):
         self.assertEqual([row["State"] for row in self.rig.rows("vm2")], ["active"] * 3)
         complaint = self.rig.run("vm", "adapter", "remove", "vm2", "3", status=4)
         self.assertIn("aborts when a vfio-user device is unplugged", complaint)
-        self.assertIn("Shut the VM down first", complaint)
+        self.assertIn("Shut down the VM first", complaint)
         self.rig.run("vm", "stop", "vm2", "--force")
         for number in 3, 2:
             self.rig.run("vm", "adapter", "remove", "vm2", str(number))

@@ -163,7 +163,7 @@ class Sniffed(unittest.TestCase):
         sniffing.process.communicate()
         again = self.rig.cli("sniff", "--vm", "vm2", "-w", self.file, "--seconds", "1", check=False)
         self.assertEqual(again.returncode, 1)
-        self.assertIn("vm vm2 is being captured already", again.stderr)
+        self.assertIn("vm vm2 is already being captured", again.stderr)
         wait_for("the capture ends", lambda: "nobody reads it" in self.rig.daemon_log(), 15)
         self.rig.cli("sniff", "--vm", "vm2", "-w", self.file, "--seconds", "1")
 

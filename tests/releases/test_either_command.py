@@ -61,6 +61,6 @@ class EitherCommand(OfEachRelease, ClusterTest):
         host.cli("vm", "add", "db1")
         for words in SINCE.get(self.release.version, []):
             with self.subTest(words=words):
-                self.assertIn(f"The daemon is paravaned {self.release.version}, this program is of version {VERSION}",
+                self.assertIn(f"The daemon is paravaned {self.release.version}, but this program is version {VERSION}",
                               host.refused(*words, programs=NOW))
         self.assertEqual(len(json.loads(host.cli("--formatter=json", "vm", "list").stdout)), 1)
