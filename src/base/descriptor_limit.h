@@ -10,8 +10,8 @@
 namespace paravane {
 
 inline constexpr std::string_view kRaiseDescriptorLimit =
-    "Raise LimitNOFILE= of paravaned.service (systemctl edit paravaned), or ulimit -n, or take "
-    "VMs away.";
+    "Raise LimitNOFILE= of paravaned.service (systemctl edit paravaned), or ulimit -n, or remove "
+    "VMs.";
 
 // Of the text of an error: was it that this process, or the machine, has no descriptor left?
 inline bool is_out_of_descriptors(std::string_view problem) {

@@ -23,7 +23,7 @@ TEST(DirectoryCheck, SaysHowToMakeAMissingOne) {
   const Status checked = check_directory(dir / "none", "state.directory");
   ASSERT_FALSE(checked);
   EXPECT_THAT(checked.error().message,
-              AllOf(HasSubstr("state.directory"), HasSubstr("no such directory"),
+              AllOf(HasSubstr("state.directory"), HasSubstr("does not exist"),
                     HasSubstr("install -d -m 0750 " + (dir / "none").string())));
 }
 

@@ -67,7 +67,7 @@ void Doorway::tell_those_who_wait() {
 void Doorway::pause(const std::string& problem) {
   const Instant now = clock_();
   const bool at_limit = is_out_of_descriptors(problem);
-  complaints_.warn(now, "{}: cannot take a connection: {}{}{}", name_, problem,
+  complaints_.warn(now, "{}: cannot accept a connection: {}{}{}", name_, problem,
                    at_limit ? ". " : "", at_limit ? kRaiseDescriptorLimit : "");
   // What needs memory comes first: a door that was left alone would never be looked at again.
   const TimerId again = timers_.set(now + kPause, [this](Instant /*now*/) {

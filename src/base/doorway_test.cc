@@ -101,7 +101,7 @@ TEST_F(DoorwayTest, SaysSoAFewTimesAndNoMore) {
     timers_.run_due(now_);
   }
   EXPECT_EQ(log.lines(), 3u);
-  EXPECT_THAT(log.text(), HasSubstr("door: cannot take a connection: no more descriptors"));
+  EXPECT_THAT(log.text(), HasSubstr("door: cannot accept a connection: no more descriptors"));
 }
 
 TEST_F(DoorwayTest, NamesTheLimitThatWasReached) {

@@ -22,7 +22,7 @@ TEST(LimitedLog, SaysAFewLinesAndThenHowManyItKeptBack) {
   EXPECT_EQ(capture.lines(), 3u);
   now += 10s;
   log.error(now, "host {}: too much", "h2");
-  EXPECT_THAT(capture.text(), EndsWith("host h2: too much (497 lines kept back)\n"));
+  EXPECT_THAT(capture.text(), EndsWith("host h2: too much (497 lines suppressed)\n"));
 }
 
 TEST(LimitedLog, EachLineHasItsLevel) {

@@ -46,7 +46,7 @@ class LogLimit {
 
 // To be put at the end of an allowed line; empty: none was.
 inline std::string kept_back_note(std::uint64_t lines) {
-  return lines == 0 ? std::string() : " (" + std::to_string(lines) + " lines kept back)";
+  return lines == 0 ? std::string() : " (" + std::to_string(lines) + " lines suppressed)";
 }
 
 }  // namespace paravane

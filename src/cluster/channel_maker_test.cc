@@ -466,7 +466,7 @@ TEST_F(ChannelMakerTest, AChannelThatAnotherReplacedIsNoLoss) {
   const MadeChannel old = a.take();
   a.maker().on_lost("b", old.number, "reset");
   ASSERT_TRUE(wait_until([&] { return a.made() == 1; }));
-  a.maker().on_lost("b", old.number, "replaced by a newer one");
+  a.maker().on_lost("b", old.number, "replaced by a newer connection");
   std::this_thread::sleep_for(milliseconds(300));
   EXPECT_EQ(a.dialed(), 2);
   EXPECT_EQ(a.problem_of("b"), "");

@@ -42,7 +42,7 @@ void ClusterFabric::on_view(std::shared_ptr<const inventory::View> view) {
 void ClusterFabric::set_site(const host::ChannelSite& site) {
   if (site == site_) return;
   ++attempt_;
-  close_channels(site.closed.empty() ? "the channel moves to " + site.vmknic : site.closed);
+  close_channels(site.closed.empty() ? "the channel is moving to " + site.vmknic : site.closed);
   site_ = site;
   settle({.closed = site.closed.empty() ? "the channel of " + site.vmknic + " is being opened"
                                         : site.closed});
@@ -101,7 +101,7 @@ void ClusterFabric::begin(const authority::Identity& self) {
 
 void ClusterFabric::listen(std::uint16_t port) {
   const auto at = Endpoint::of(site_.address, port);
-  if (!at) return settle({.closed = site_.address + " is no address"});
+  if (!at) return settle({.closed = site_.address + " is not a valid address"});
   parts_.dialer.listen(at->print(),
                        [this, port, at = *at, attempt = attempt_](Result<UniqueFd> socket) {
                          if (attempt == attempt_) on_listener(port, at, std::move(socket));

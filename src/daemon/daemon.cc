@@ -77,7 +77,7 @@ ExitStatus Daemon::run() {
 Status Daemon::start() {
   events_.add({.type = "daemon.started",
                .fields = {{"version", kVersion}},
-               .text = fmt::format("paravaned {} was started", kVersion)});
+               .text = fmt::format("paravaned {} started", kVersion)});
   keep_memory_reserve();
   if (Status ready = install_memory_failure_handler(); !ready) return ready;
   if (Status ready = start_control(); !ready) return ready;
@@ -123,24 +123,24 @@ void Daemon::on_inventory(const inventory::MemberState& state) {
   if (!state.connected && state.problem == model::kFirstTry) return;
   if (std::exchange(inventory_told_, state.connected) == state.connected) return;
   if (state.connected) {
-    events_.add({.type = "cluster.connected", .text = "the cluster's inventory can be reached"});
+    events_.add({.type = "cluster.connected", .text = "the cluster's inventory is reachable"});
     return;
   }
   events_.add({.type = "cluster.disconnected",
                .severity = model::Severity::kWarning,
                .fields = {{"reason", state.problem}},
-               .text = "the cluster's inventory cannot be reached: " + state.problem});
+               .text = "the cluster's inventory is unreachable: " + state.problem});
 }
 
 void Daemon::on_cluster_files(const std::string& damage) {
   if (damage.empty()) {
-    events_.add({.type = "cluster.whole", .text = "no file of the cluster is damaged any more"});
+    events_.add({.type = "cluster.whole", .text = "the cluster's files are intact again"});
     return;
   }
   events_.add({.type = "cluster.damaged",
                .severity = model::Severity::kError,
                .fields = {{"reason", damage}},
-               .text = "files of the cluster cannot be used: " + damage});
+               .text = "files of the cluster are unusable: " + damage});
 }
 
 // A service that is not started yet.
@@ -228,11 +228,10 @@ void Daemon::tell_memory() {
   const std::uint64_t uses = memory_reserve_uses();
   if (uses == memory_uses_) return;
   memory_uses_ = uses;
-  memory_log_.error(
-      std::chrono::steady_clock::now(),
-      "this host has no memory left for paravaned, which went on with what it keeps in reserve; "
-      "requests are refused until it has that again. Free some (paravane vm list; /proc/meminfo), "
-      "or raise a limit of the unit");
+  memory_log_.error(std::chrono::steady_clock::now(),
+                    "paravaned ran out of memory and is using its reserve; requests are refused "
+                    "until the reserve is refilled. Free memory on this host (paravane vm list; "
+                    "/proc/meminfo), or raise the unit's limit");
 }
 
 void Daemon::tell_status() {
@@ -245,10 +244,8 @@ void Daemon::tell_status() {
 void Daemon::stop() {
   keeper_.send({.kind = privsep::Note::Kind::kStopping, .text = {}});
   if (const auto attached = host_->attached_vms(); !attached.empty()) {
-    log::warn(
-        "stopping while VMs are attached; each must be restarted to get its RDMA device "
-        "back: {}",
-        fmt::join(attached, ", "));
+    log::warn("stopping while VMs are attached; restart each to restore its RDMA device: {}",
+              fmt::join(attached, ", "));
   }
   events_.add({.type = "daemon.stopping", .text = "paravaned ends"});
   events_.close();
@@ -269,7 +266,7 @@ void Daemon::stop() {
 void Daemon::on_signal() {
   const std::optional<int> number = next_signal(signals_);
   if (!number) return;
-  log::info("told to stop by signal {}", *number == SIGINT ? "SIGINT" : "SIGTERM");
+  log::info("received signal {}, stopping", *number == SIGINT ? "SIGINT" : "SIGTERM");
   stopping_ = true;
 }
 
@@ -289,11 +286,10 @@ void Daemon::take_note(privsep::ProcessLink::NoteWithSocket received) {
   if (note.kind == privsep::Note::Kind::kSwitchNews) on_switch_news(note.text);
   if (note.kind != privsep::Note::Kind::kLogLevel) return;
   set_log_level(note.text);
-  log::info("log level is {}; other settings need a restart", note.text);
-  events_.add(
-      {.type = "settings.changed",
-       .fields = {{"log_level", note.text}},
-       .text = fmt::format("the settings were read again; the log level is {}", note.text)});
+  log::info("log level set to {}; other settings require a restart", note.text);
+  events_.add({.type = "settings.changed",
+               .fields = {{"log_level", note.text}},
+               .text = fmt::format("configuration reloaded; log level is {}", note.text)});
 }
 
 // Later, since a change may be under way whose answer from the keeper is waited for.
@@ -304,7 +300,7 @@ void Daemon::on_switch_news(const std::string& text) {
     if (news) {
       host_->on_switch_news(std::move(*news));
     } else {
-      log::error("news of the switches of this host: {}", news.error().message);
+      log::error("invalid switch report from the privileged process: {}", news.error().message);
     }
   });
 }

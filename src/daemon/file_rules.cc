@@ -15,9 +15,10 @@ namespace paravane::daemon {
 namespace {
 
 std::unexpected<Error> cannot_rule(const char* what) {
-  return fail(Errc::kIo, fmt::format("sandbox: cannot {}: {}. With sandbox.system_calls = \"all\" "
-                                     "it goes without.",
-                                     what, std::strerror(errno)));
+  return fail(
+      Errc::kIo,
+      fmt::format("sandbox: cannot {}: {}. Set sandbox.system_calls = \"all\" to run without it.",
+                  what, std::strerror(errno)));
 }
 
 bool add_rule(int rules, int directory) {
@@ -38,12 +39,11 @@ Status restrict_files(std::span<const std::filesystem::path> own_directories) {
   handled.handled_access_fs = LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_WRITE_FILE;
   const UniqueFd rules(static_cast<int>(
       ::syscall(SYS_landlock_create_ruleset, &handled, sizeof handled.handled_access_fs, 0U)));
-  if (!rules) return cannot_rule("make rules for files");
+  if (!rules) return cannot_rule("create file rules");
   for (const std::filesystem::path& path : own_directories) {
     const UniqueFd directory(::open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
     // Whoever needs it names what is wrong with it.
-    if (directory && !add_rule(rules.get(), directory.get()))
-      return cannot_rule("add a rule for files");
+    if (directory && !add_rule(rules.get(), directory.get())) return cannot_rule("add a file rule");
   }
   if (::syscall(SYS_landlock_restrict_self, rules.get(), 0U) == 0) return {};
   return cannot_rule("restrict files");

@@ -101,8 +101,8 @@ struct Start {
 void warn_of_weak_walls(const settings::Config& config) {
   if (!config.sandbox.filter_system_calls || has_file_rules()) return;
   log::warn(
-      "this kernel has no Landlock (Linux 5.13; \"landlock\" in lsm=), so an engine that was "
-      "broken into could write to devices that all users may open");
+      "this kernel has no Landlock (Linux 5.13; \"landlock\" in lsm=), so a compromised engine "
+      "could write to world-writable devices");
 }
 
 int run_keeper(const Start& start, pid_t engine, privsep::ProcessLink link) {
@@ -168,16 +168,15 @@ int parse_and_run(int argc, char** argv) {
   app.set_version_flag("--version", std::string("paravaned ") + kVersion);
   app.add_option(
          "--config", options.config_file,
-         std::string("Configuration file (") + settings::kDefaultConfigFile + " if it is there)")
+         std::string("Configuration file (") + settings::kDefaultConfigFile + " if it exists)")
       ->type_name("FILE");
-  app.add_flag("--check-config", options.check_config,
-               "Say whether the configuration file is good, and end");
+  app.add_flag("--check-config", options.check_config, "Check the configuration file, then exit");
   app.footer(
       "Examples:\n"
       "  paravaned\n"
       "  paravaned --config ./paravaned.toml --check-config\n\n"
-      "Exit status: 0 ended as told, 1 could not start, 2 wrong command line,\n"
-      "3 broken configuration. See also paravaned(8), paravaned.toml(5), paravane(1).");
+      "Exit status: 0 stopped normally, 1 could not start, 2 invalid command line,\n"
+      "3 invalid configuration. See also paravaned(8), paravaned.toml(5), paravane(1).");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -27,8 +27,8 @@ Status become(const settings::EngineAccount& account) {
   std::vector<gid_t> groups;
   if (account.api_group) groups.push_back(*account.api_group);
   if (account.vm_group) groups.push_back(*account.vm_group);
-  if (::setgroups(groups.size(), groups.data()) != 0) return cannot("leave all groups");
-  if (capng_apply(CAPNG_SELECT_BOUNDS) != 0) return cannot("renounce capabilities");
+  if (::setgroups(groups.size(), groups.data()) != 0) return cannot("set supplementary groups");
+  if (capng_apply(CAPNG_SELECT_BOUNDS) != 0) return cannot("drop capabilities");
   const auto [uid, gid] = *account.user;
   if (::setresgid(gid, gid, gid) != 0) return cannot("change the group");
   if (::setresuid(uid, uid, uid) != 0) return cannot("change the user");
@@ -47,15 +47,15 @@ constexpr bool is_sanitized() {
 
 // What is in memory is the guests': no core file, no debugger of the same user.
 Status hide_memory() {
-  if (::prctl(PR_SET_DUMPABLE, 0UL, 0UL, 0UL, 0UL) != 0) return cannot("hide its memory");
+  if (::prctl(PR_SET_DUMPABLE, 0UL, 0UL, 0UL, 0UL) != 0) return cannot("disable core dumps");
   return {};
 }
 
 // After the change of user, which takes this back.
 Status end_with(pid_t parent) {
-  if (::prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) return cannot("be ended with the keeper");
+  if (::prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) return cannot("set the parent-death signal");
   if (::getppid() == parent) return {};
-  return fail(Errc::kIo, "sandbox: the keeper is gone already");
+  return fail(Errc::kIo, "sandbox: the privileged process has already exited");
 }
 
 }  // namespace

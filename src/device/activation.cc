@@ -17,7 +17,7 @@ Status check_slot(GuestMemory& memory, std::string_view name, GuestAddr at, std:
   ExtentList extents;
   if (memory.resolve(at, bytes, need, extents) == Reach::kOk) return {};
   return fail(Errc::kOutOfRange,
-              fmt::format("the {} slot at {:#x} cannot be reached", name, at.value));
+              fmt::format("the {} slot at {:#x} is not accessible", name, at.value));
 }
 
 Result<PageList> map_ring(GuestMemory& memory, std::string_view name, const GuestRing& ring) {

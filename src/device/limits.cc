@@ -34,7 +34,8 @@ Status check_ring_pages(const DeviceLimits& limits) {
                               ring_pages(limits.queue_pair_requests, receive_stride(limits.sges));
   if (pages <= kMaxRingPages) return {};
   return fail(Errc::kInvalidArgument,
-              fmt::format("queue_pair_requests: {} with {} sges needs {} ring pages of at most {}",
+              fmt::format("queue_pair_requests: {} requests with {} SGEs need {} ring pages, but "
+                          "at most {} are allowed",
                           limits.queue_pair_requests, limits.sges, pages, kMaxRingPages));
 }
 

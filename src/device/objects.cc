@@ -226,7 +226,7 @@ Result<SharedReceiveQueue*> Objects::create_srq(SharedReceiveQueue::Spec spec, P
   if (domain == nullptr) return fail(Errc::kNotFound, "no such protection domain");
   UserContext* owner = find_context(domain->context);
   if (owner == nullptr) {
-    return fail(Errc::kInvalidArgument, "a shared receive queue of the guest's kernel");
+    return fail(Errc::kInvalidArgument, "the guest's kernel cannot create a shared receive queue");
   }
   const std::optional<std::uint32_t> handle = srqs_.take_handle();
   if (!handle) return fail(Errc::kResourceExhausted, "too many shared receive queues");
@@ -272,7 +272,7 @@ Result<QueuePair*> Objects::create_qp(QueuePair::Spec spec, PageList pages,
   const bool is_gsi = spec.type == verbs::QpType::kGeneralServices;
   const bool fixed = is_gsi && number_is_handle();
   if (fixed && qps_.find(verbs::kGsiQpNumber) != nullptr) {
-    return fail(Errc::kBadState, "there is a GSI queue pair already");
+    return fail(Errc::kBadState, "a GSI queue pair already exists");
   }
   const std::optional<std::uint32_t> handle =
       fixed ? std::optional(verbs::kGsiQpNumber) : qps_.take_handle();

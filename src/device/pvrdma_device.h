@@ -35,12 +35,12 @@ struct DeviceCounters {
   Counter commands{set, "commands", "commands processed"};
   Counter failed_commands{set, "failed_commands", "commands refused"};
   Counter quota_refusals{set, "quota_refusals", "objects refused because a limit was reached"};
-  Counter trapped_doorbells{set, "trapped_doorbells", "doorbells that came as messages"};
+  Counter trapped_doorbells{set, "trapped_doorbells", "doorbells received as messages"};
   Counter mapped_doorbells{set, "mapped_doorbells", "doorbell words taken from shared pages"};
   Counter foreign_doorbells{set, "foreign_doorbells", "doorbells for an unknown or foreign handle"};
-  Counter arms{set, "arms_seen", "completion queue arms seen"};
+  Counter arms{set, "arms_seen", "completion queue arms observed"};
   Counter events{set, "completion_events", "completion events of armed queues"};
-  Counter late_events{set, "late_events", "completion events for arms that were not seen"};
+  Counter late_events{set, "late_events", "completion events for arms that were not observed"};
   Counter longest_wait_us{set, "longest_event_wait_us",
                           "longest time a completion waited for a late event, in microseconds"};
   Counter async_events{set, "async_events", "asynchronous events raised"};
@@ -48,8 +48,8 @@ struct DeviceCounters {
   Counter cq_overruns{set, "cq_overruns", "completion queues that overflowed"};
   Counter broken_rings{set, "broken_rings", "rings with an impossible index"};
   Counter most_touched{set, "most_touched_in_a_turn",
-                       "most objects, pages and entries that a turn has touched"};
-  Counter posted_dsr_writes{set, "posted_dsr_writes", "DSRHIGH writes that the VMM posted"};
+                       "maximum number of objects, pages and entries touched in a turn"};
+  Counter posted_dsr_writes{set, "posted_dsr_writes", "DSRHIGH writes posted by the VMM"};
 };
 
 // What the device holds at the moment; all zero after a reset.

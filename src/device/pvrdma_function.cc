@@ -85,7 +85,7 @@ PvrdmaFunction::PvrdmaFunction(const DeviceConfig& config, const Surroundings& a
       spec_(make_device_spec(config_, *pages_)),
       rules_(config_.rules),
       next_rules_(config_.rules),
-      region_error_(Error{Errc::kBadState, "no region yet"}),
+      region_error_(Error{Errc::kBadState, "no shared region yet"}),
       lines_(around.interrupts),
       registers_(config_.version, config_.mac, lines_, *this),
       notifier_(lines_, around.timers, clock_, counters_),
@@ -167,9 +167,8 @@ void PvrdmaFunction::warn_posted() {
   counters_.posted_dsr_writes.add();
   if (!log_limit_.allow(clock_.now)) return;
   log::warn(
-      "{}: the VMM posted the write to DSRHIGH: the guest's driver may read the capabilities "
-      "before they are there and fail to probe; add x-no-posted-writes=on to its vfio-user-pci "
-      "device",
+      "{}: the VMM posted the write to DSRHIGH, so the guest's driver may read the capabilities "
+      "too early and fail to probe; add x-no-posted-writes=on to its vfio-user-pci device",
       config_.name);
 }
 
@@ -213,7 +212,7 @@ std::uint32_t PvrdmaFunction::activate() {
   if (!had_memory) rings = fail(Errc::kResourceExhausted, "no memory");
   if (!rings) {
     if (log_limit_.allow(clock_.now)) {
-      log::warn("{}: the guest's driver cannot be activated: {}", config_.name,
+      log::warn("{}: cannot activate the device for the guest's driver: {}", config_.name,
                 rings.error().message);
     }
     return kErrorInvalid;
@@ -221,7 +220,8 @@ std::uint32_t PvrdmaFunction::activate() {
   notifier_.start(std::move(rings->completion), std::move(rings->async));
   active_ = true;
   if (life_limit_.allow(clock_.now)) {
-    log::info("{}: the guest's driver is active (level {})", config_.name, region_.driver_version);
+    log::info("{}: the guest's driver has activated the device (level {})", config_.name,
+              region_.driver_version);
   }
   return kErrorNone;
 }
@@ -252,7 +252,8 @@ void PvrdmaFunction::end_life() {
   notifier_.stop();
   registers_.reset();
   region_ = {};
-  region_error_ = Error{Errc::kBadState, "no region yet"};  // short, so that it needs no memory
+  region_error_ =
+      Error{Errc::kBadState, "no shared region yet"};  // short, so that it needs no memory
   if (std::exchange(active_, false) && life_limit_.allow(clock_.now)) {
     log::info("{}: reset", config_.name);
   }
@@ -325,7 +326,7 @@ void PvrdmaFunction::run_adapter(verbs::Budget& budget) {
 void PvrdmaFunction::check_memory() {
   if (!fatal_reason_.empty() || !memory_.failed()) return;
   tell_gone();
-  fatal_reason_ = "guest memory failed: the VMM shrank its file, or a page of it is bad";
+  fatal_reason_ = "guest memory failed: the VMM truncated its file, or a page is bad";
 }
 
 void PvrdmaFunction::set_link(bool up) {

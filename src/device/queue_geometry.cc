@@ -15,16 +15,18 @@ struct Side {
 
 Status check_side(const Side& side, const DeviceLimits& limits) {
   if (side.requests > limits.queue_pair_requests || side.sges > limits.sges) {
-    return fail(Errc::kResourceExhausted, fmt::format("{} requests with {} sges in the {} queue",
-                                                      side.requests, side.sges, side.name));
+    return fail(Errc::kResourceExhausted,
+                fmt::format("cannot create a {2} queue with {0} requests of {1} SGEs",
+                            side.requests, side.sges, side.name));
   }
   if (side.sges == 0) {
-    return fail(Errc::kInvalidArgument, fmt::format("no sges in the {} queue", side.name));
+    return fail(Errc::kInvalidArgument,
+                fmt::format("the {} queue needs at least one SGE", side.name));
   }
   if (!std::has_single_bit(side.requests)) {
-    return fail(
-        Errc::kInvalidArgument,
-        fmt::format("{} requests in the {} queue are no power of two", side.requests, side.name));
+    return fail(Errc::kInvalidArgument,
+                fmt::format("{} requests in the {} queue are not a power of two", side.requests,
+                            side.name));
   }
   return {};
 }
@@ -47,9 +49,10 @@ Result<QueueGeometry> queue_geometry(const abi::CreateQpCommand& command,
       has_receives ? ring_pages(receive.requests, receive_stride(receive.sges)) : 0;
   const std::uint64_t total = 1 + send_pages + receive_pages;
   if (send_pages != command.send_chunks.get() || total != command.total_chunks.get()) {
-    return fail(Errc::kInvalidArgument, fmt::format("{} send pages of {} where {} of {} are needed",
-                                                    command.send_chunks.get(),
-                                                    command.total_chunks.get(), send_pages, total));
+    return fail(
+        Errc::kInvalidArgument,
+        fmt::format("{} send pages of {} given, but {} of {} are needed", command.send_chunks.get(),
+                    command.total_chunks.get(), send_pages, total));
   }
 
   QueueGeometry geometry;

@@ -8,7 +8,7 @@ namespace paravane::device {
 namespace {
 
 constexpr std::string_view kRemedy =
-    "start the VM with its memory shared: -object memory-backend-memfd,id=mem,size=...,share=on "
+    "start the VM with shared memory: -object memory-backend-memfd,id=mem,size=...,share=on "
     "-machine memory-backend=mem";
 
 bool all_zero(const abi::SharedRegionHead& head) {
@@ -23,20 +23,20 @@ Result<SharedRegion> load_shared_region(GuestMemory& memory, GuestAddr at,
   const auto head = memory.read<abi::SharedRegionHead>(at);
   if (!head || at.value > UINT64_MAX - sizeof(abi::SharedRegion)) {
     return fail(Errc::kOutOfRange,
-                fmt::format("the shared region at {:#x} cannot be reached{}{}", at.value,
+                fmt::format("the shared region at {:#x} is not accessible{}{}", at.value,
                             memory.has_range_without_file() ? "; " : "",
                             memory.has_range_without_file() ? kRemedy : ""));
   }
   const GuestAddr caps_at{at.value + offsetof(abi::SharedRegion, caps)};
   if (const Status status = memory.write(caps_at, caps); !status) {
     return fail(Errc::kOutOfRange,
-                fmt::format("the shared region at {:#x} cannot be written", at.value));
+                fmt::format("the shared region at {:#x} is not writable", at.value));
   }
   if (all_zero(*head)) {
-    return fail(Errc::kInvalidArgument,
-                fmt::format("the shared region at {:#x} is all zero, so the VMM gave us a private "
-                            "copy of guest memory; {}",
-                            at.value, kRemedy));
+    return fail(
+        Errc::kInvalidArgument,
+        fmt::format("the shared region at {:#x} is all zero, so guest memory is a private copy; {}",
+                    at.value, kRemedy));
   }
   SharedRegion region;
   region.driver_version = head->driver_version.get();

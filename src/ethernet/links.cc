@@ -339,7 +339,7 @@ Result<Holder> find_holder(const std::string& address) {
   const auto all = links->list();
   const auto addresses = links->addresses();
   auto ipv4 = links->ipv4_addresses();
-  if (!all || !addresses || !ipv4) return fail(Errc::kIo, "cannot see the interfaces");
+  if (!all || !addresses || !ipv4) return fail(Errc::kIo, "cannot list the interfaces");
   for (const Link& link : *all) {
     const auto own = addresses->find(link.index);
     if (own == addresses->end() || std::ranges::count(own->second, address) == 0) continue;

@@ -27,20 +27,20 @@ struct Act {
   const char* wish;
   const char* deed;
 };
-constexpr Act kRemove{"remove it", "it is not wanted: removed"};
-constexpr Act kMakeBridge{"make the bridge", "it was gone: made anew"};
-constexpr Act kMakeTap{"make the tap",
-                       "it was gone: made anew. A VM that ran meanwhile reaches nobody through it "
-                       "until it is shut down and started again"};
-constexpr Act kMakePair{"make it", "it was gone: made anew"};
-constexpr Act kSilence{"silence it", "it answered ARP or took IPv4: silenced"};
-constexpr Act kSetMtu{"set the MTU", "it had another MTU: set"};
+constexpr Act kRemove{"remove it", "no longer needed: removed"};
+constexpr Act kMakeBridge{"create the bridge", "it was missing: created again"};
+constexpr Act kMakeTap{"create the tap",
+                       "it was missing: created again. A VM that was running has no network "
+                       "through it until it is shut down and started again"};
+constexpr Act kMakePair{"create it", "it was missing: created again"};
+constexpr Act kSilence{"disable ARP and IPv4 on it", "it answered ARP or accepted IPv4: disabled"};
+constexpr Act kSetMtu{"set the MTU", "its MTU was different: set"};
 constexpr Act kBringUp{"bring it up", "it was down: brought up"};
-constexpr Act kAttach{"put it on the bridge", "it was not on its bridge: put there"};
-constexpr Act kSetVlans{"set its VLANs", "it had other VLANs: set"};
-constexpr Act kTakeOff{"take it off the bridge", "it was on a bridge that is not its: taken off"};
-constexpr Act kTakeAddress{"take its address away", "it had another address: taken away"};
-constexpr Act kGiveAddress{"set its address", "it did not have its address: set"};
+constexpr Act kAttach{"add it to the bridge", "it was not on its bridge: added"};
+constexpr Act kSetVlans{"set its VLANs", "its VLANs were different: set"};
+constexpr Act kTakeOff{"remove it from the bridge", "it was on a wrong bridge: removed"};
+constexpr Act kTakeAddress{"remove its address", "it had a wrong address: removed"};
+constexpr Act kGiveAddress{"set its address", "its address was missing: set"};
 
 // Ends the mark of that end of a pair which is on a bridge.
 constexpr const char* kPortOfPair = "+";
@@ -158,9 +158,9 @@ class Making {
     const Result<bool> was_on = turn_ipv6_off(link);
     if (!was_on) {
       const std::string what = link == whose ? "it" : link;
-      complain(whose, fmt::format("cannot turn IPv6 off on {}: {}", what, was_on.error().message));
+      complain(whose, fmt::format("cannot disable IPv6 on {}: {}", what, was_on.error().message));
     } else if (*was_on) {
-      note(link, "it spoke IPv6: turned off");
+      note(link, "IPv6 was enabled: disabled");
     }
   }
 
@@ -227,9 +227,7 @@ class Making {
   const Link* find_ours(const std::string& name) {
     const Link* link = find(name);
     if (link == nullptr || is_ours(*link)) return link;
-    complain(name,
-             "somebody else's interface has this name; it is left alone. Rename or remove "
-             "it");
+    complain(name, "an interface that Paravane did not create has this name. Rename or remove it");
     return nullptr;
   }
 
@@ -237,7 +235,7 @@ class Making {
     const Link* bridge = find_ours(wanted.name);
     if (bridge == nullptr) return;
     if (wanted.vlan_aware && !bridge->filters_vlans) {
-      complain(wanted.name, "this kernel's bridge does not filter VLANs");
+      complain(wanted.name, "this kernel's bridge does not support VLAN filtering");
       return;
     }
     // Or others would learn this bridge for the addresses of our interfaces on it, and its MAC
@@ -279,7 +277,7 @@ class Making {
       for (const Ipv4Interface& other : others) {
         if (index == link.index || !other.overlaps(address)) continue;
         const Link* holder = find(index);
-        return fmt::format("its network {} is also that of {}, which has {}: it gets no address",
+        return fmt::format("its network {} is already used by {}, which has {}: no address is set",
                            format_ipv4(address), holder == nullptr ? "another" : holder->name,
                            format_ipv4(other));
       }
@@ -291,7 +289,7 @@ class Making {
   void attach(const Link& link, const WantedPort& wanted) {
     const auto bridge = bridges_.find(wanted.bridge);
     if (bridge == bridges_.end()) {
-      complain(wanted.name, fmt::format("its bridge {} is not there", wanted.bridge));
+      complain(wanted.name, fmt::format("its bridge {} does not exist", wanted.bridge));
       return;
     }
     const bool there = link.master == bridge->second ||
@@ -329,9 +327,9 @@ class Making {
     if (nic == nullptr) nic = find_renamed(wanted.name);
     if (nic == nullptr) {
       complain(wanted.name,
-               "no such NIC on this host. It is taken when it comes; if it has another "
-               "name now, put that into [network] uplinks of paravaned.toml, start the daemon "
-               "again, and say: paravane vds uplink SWITCH NIC");
+               "no such NIC on this host. It is used as soon as it appears. If it was renamed, set "
+               "its new name in [network] uplinks of paravaned.toml, restart the daemon, and run: "
+               "paravane vds uplink SWITCH NIC");
       return;
     }
     uplinks_.emplace_back(&wanted, nic);
@@ -339,9 +337,9 @@ class Making {
         .index = nic->index, .kind = nic->kind, .mac = nic->mac, .own_mac = nic->own_mac};
     if (nic->name == wanted.name) return;
     complain(wanted.name,
-             fmt::format("it is called {} now, and is used under that name until the daemon ends. "
-                         "Put {} into [network] uplinks of paravaned.toml, start the daemon "
-                         "again, and say: paravane vds uplink SWITCH {}",
+             fmt::format("it was renamed to {}, and is used under that name until the daemon "
+                         "stops. Set {} in [network] uplinks of paravaned.toml, restart the "
+                         "daemon, and run: paravane vds uplink SWITCH {}",
                          nic->name, nic->name, nic->name));
   }
 
@@ -378,27 +376,27 @@ class Making {
     if (!nic.up) done(wanted.name, kBringUp, links_.set_up(nic.index));
     const std::uint32_t mtu = wanted_bridge(wanted.bridge)->mtu;
     if (nic.mtu < mtu) {
-      complain(
-          wanted.name,
-          fmt::format("its MTU is {} and the switch's {}: longer frames are lost. Set it with: "
-                      "ip link set {} mtu {}",
-                      nic.mtu, mtu, nic.name, mtu));
+      complain(wanted.name, fmt::format("its MTU is {}, but the switch's is {}: longer frames are "
+                                        "dropped. Set it with: ip link set {} mtu {}",
+                                        nic.mtu, mtu, nic.name, mtu));
     }
     if (const auto own = addresses_.find(nic.index); own != addresses_.end()) {
-      complain(wanted.name, fmt::format("it has this host's address {}, which nobody reaches while "
-                                        "the NIC is in a switch",
-                                        fmt::join(own->second, ", ")));
+      complain(
+          wanted.name,
+          fmt::format(
+              "it has this host's address {}, which is unreachable while the NIC is in a switch",
+              fmt::join(own->second, ", ")));
     }
   }
 
   std::optional<std::string> why_not_uplink(const Link& nic) const {
-    if (nic.loopback || !nic.ethernet) return "it is no Ethernet";
-    if (nic.kind == "bridge") return "it is a bridge itself";
-    if (is_ours(nic)) return "Paravane has made it for itself";
+    if (nic.loopback || !nic.ethernet) return "it is not an Ethernet interface";
+    if (nic.kind == "bridge") return "it is a bridge";
+    if (is_ours(nic)) return "it was created by Paravane";
     if (nic.master == 0) return std::nullopt;
     const Link* master = find(nic.master);
     if (master != nullptr && is_ours(*master)) return std::nullopt;
-    return fmt::format("it is a part of {}, which is not Paravane's: it is left there",
+    return fmt::format("it belongs to {}, which Paravane does not manage",
                        master == nullptr ? "something" : master->name);
   }
 
@@ -413,10 +411,9 @@ class Making {
       if (std::ranges::find(wanted_.given, name) != wanted_.given.end()) {
         done(name, kTakeOff, links_.set_master(link.index, 0));
       } else {
-        complain(master->name,
-                 fmt::format("{} is on it, which was not put there by Paravane. Take it off with: "
-                             "ip link set {} nomaster",
-                             name, name));
+        complain(master->name, fmt::format("{} is on it, but was not added by Paravane. Remove it "
+                                           "with: ip link set {} nomaster",
+                                           name, name));
       }
     }
   }
@@ -466,7 +463,7 @@ Result<bool> bridges_filter_vlans(const std::string& mark) {
   const auto all = links->list();
   if (!all) return std::unexpected(all.error());
   const auto probe = std::ranges::find(*all, name, &Link::name);
-  if (probe == all->end()) return fail(Errc::kIo, "a bridge that was just made is gone");
+  if (probe == all->end()) return fail(Errc::kIo, "a newly created bridge disappeared");
   const bool filters = probe->filters_vlans;
   // If this fails the next call finds it.
   static_cast<void>(links->set_mark(probe->index, mark + "probe"));

@@ -95,13 +95,13 @@ TEST_F(SwitchLinksTest, TellsWhatItHasMended) {
   want_uplink();
   make();
   for (const auto& [broken, told] : {
-           std::pair("link set nic nomaster", "nic: it was not on its bridge: put there"),
+           std::pair("link set nic nomaster", "nic: it was not on its bridge: added"),
            std::pair("link set nic down", "nic: it was down: brought up"),
            std::pair("link set pvs-lan down", "pvs-lan: it was down: brought up"),
-           std::pair("link set pv-db1 nomaster", "pv-db1: it was not on its bridge: put there"),
-           std::pair("link set pv-db1 mtu 1300", "pv-db1: it had another MTU: set"),
-           std::pair("link del pvs-lan", "pvs-lan: it was gone: made anew"),
-           std::pair("link del pv-db1", "pv-db1: it was gone: made anew"),
+           std::pair("link set pv-db1 nomaster", "pv-db1: it was not on its bridge: added"),
+           std::pair("link set pv-db1 mtu 1300", "pv-db1: its MTU was different: set"),
+           std::pair("link del pvs-lan", "pvs-lan: it was missing: created again"),
+           std::pair("link del pv-db1", "pv-db1: it was missing: created again"),
        }) {
     ASSERT_TRUE(network_.ip(broken)) << broken;
     EXPECT_THAT(make(), IsEmpty()) << broken;
@@ -200,7 +200,7 @@ TEST_F(SwitchLinksTest, GrowsToAnotherMtu) {
 TEST_F(SwitchLinksTest, LeavesAForeignBridgeOfThisNameAlone) {
   ASSERT_TRUE(network_.ip("link add pvs-lan mtu 1300 type bridge"));
   want_uplink();
-  EXPECT_THAT(make(), ElementsAre(problem("pvs-lan", "somebody else's"),
+  EXPECT_THAT(make(), ElementsAre(problem("pvs-lan", "did not create"),
                                   problem("pv-db1", "its bridge pvs-lan is not there"),
                                   problem("nic", "its bridge pvs-lan is not there")));
   EXPECT_TRUE(network_.ip_shows("link show dev pvs-lan", "mtu 1300"));
@@ -213,14 +213,14 @@ TEST_F(SwitchLinksTest, LeavesAForeignBridgeOfThisNameAlone) {
 
 TEST_F(SwitchLinksTest, LeavesAForeignTapOfThisNameAlone) {
   ASSERT_TRUE(network_.ip("tuntap add pv-db1 mode tap"));
-  EXPECT_THAT(make(), ElementsAre(problem("pv-db1", "somebody else's")));
+  EXPECT_THAT(make(), ElementsAre(problem("pv-db1", "did not create")));
   EXPECT_FALSE(is_on("pv-db1", "pvs-lan"));
 }
 
 TEST_F(SwitchLinksTest, LeavesWhatAnotherDaemonMadeAlone) {
   make("paravane:1:");
-  EXPECT_THAT(make("paravane:2:"), ElementsAre(problem("pvs-lan", "somebody else's"),
-                                               problem("pv-db1", "somebody else's")));
+  EXPECT_THAT(make("paravane:2:"), ElementsAre(problem("pvs-lan", "did not create"),
+                                               problem("pv-db1", "did not create")));
   wanted_ = {};
   make("paravane:2:");
   EXPECT_TRUE(network_.is_there("pvs-lan"));
@@ -266,7 +266,7 @@ TEST_F(SwitchLinksTest, GivesNoAddressOfANetworkThatIsThere) {
                   .mac = {2, 0x50, 0x56, 0, 0, 9},
                   .ipv4 = parse_ipv4_interface("192.168.9.1/25"),
                   .port = {.name = "vmk1-port", .bridge = "pvs-lan", .label = "vmk1"}}};
-  EXPECT_THAT(make(), ElementsAre(problem("vmk1", "is also that of far")));
+  EXPECT_THAT(make(), ElementsAre(problem("vmk1", "is already used by far")));
   EXPECT_FALSE(network_.ip_shows("address show dev vmk1", "inet 192"));
 }
 

@@ -134,13 +134,13 @@ std::string Directory::name_of(const Owner& owner) const {
 
 Status Directory::announce(AdapterId id, const Gid& gid, GidType type) {
   if (!can_be_owned(gid)) {
-    return fail(Errc::kInvalidArgument, "gid: not an address that one adapter can have");
+    return fail(Errc::kInvalidArgument, "gid: not a unicast address");
   }
   const SegmentId segment = members_.at(id).segment;
   const auto reserved = reserved_.find({segment, gid});
   if (reserved != reserved_.end() && reserved->second != id) {
     return fail(Errc::kBadState,
-                "gid: made from the MAC address of " + members_.at(reserved->second).name);
+                "gid: derived from the MAC address of " + members_.at(reserved->second).name);
   }
   const auto [owner, is_new] = owners_.emplace(Key{segment, gid, type}, id);
   if (!is_new && owner->second != Owner(id)) {

@@ -27,7 +27,8 @@ Status to_status(Reach reach) {
     case Reach::kOk: return {};
     case Reach::kOutside: return fail(Errc::kOutOfRange, "guest address is not mapped");
     case Reach::kAbsent: return fail(Errc::kBadState, "guest address is unmapped, or DMA is off");
-    case Reach::kDenied: return fail(Errc::kInvalidArgument, "guest range does not allow this");
+    case Reach::kDenied:
+      return fail(Errc::kInvalidArgument, "access to this guest range is denied");
     case Reach::kFailed: return fail(Errc::kIo, "guest memory failed");
   }
   return fail(Errc::kIo, "impossible");
@@ -88,7 +89,7 @@ Result<std::shared_ptr<MemoryFile>> GuestMemory::file_for(int fd, std::uint64_t 
   const Result<MemoryFile::Facts> facts = MemoryFile::examine(fd);
   if (!facts) return std::unexpected(facts.error());
   if (file_offset > facts->size || size > facts->size - file_offset) {
-    return fail(Errc::kInvalidArgument, "dma map: range reaches beyond the end of its file");
+    return fail(Errc::kInvalidArgument, "dma map: range extends past the end of its file");
   }
   const auto known = std::ranges::find_if(
       files_, [&](const File& entry) { return entry.file->facts().same_file(*facts); });
@@ -103,7 +104,7 @@ Result<std::shared_ptr<MemoryFile>> GuestMemory::file_for(int fd, std::uint64_t 
   }
 
   std::shared_ptr<MemoryFile> file = known->file;
-  if (file->failed()) return fail(Errc::kIo, "dma map: memory of this file has failed");
+  if (file->failed()) return fail(Errc::kIo, "dma map: the memory of this file has failed");
   known->idle_since.reset();
   MemoryFile::Facts wanted = *facts;
   // Older ranges may still show what a smaller file or a read-only descriptor
@@ -113,7 +114,7 @@ Result<std::shared_ptr<MemoryFile>> GuestMemory::file_for(int fd, std::uint64_t 
   if (!grew && (file->facts().writable || !wanted.writable)) return file;
   wanted.writable = facts->writable;
   if (!wanted.writable && file->facts().writable) {
-    return fail(Errc::kInvalidArgument, "dma map: a file grew but may only be read now");
+    return fail(Errc::kInvalidArgument, "dma map: a file grew, but is read-only now");
   }
   const std::uint64_t more = wanted.mapped_bytes() - file->facts().mapped_bytes();
   if (Status room = make_room_for(more, 0); !room) return std::unexpected(room.error());
@@ -135,8 +136,8 @@ Status GuestMemory::check_ending() const {
   const std::uint64_t bytes = mapping_end_.among->bytes;
   if (bytes <= limits_.bytes && mapping_end_.among->count <= limits_.files) return {};
   return fail(Errc::kResourceExhausted,
-              "dma map: this VM had more memory until now than can be unmapped so fast: " +
-                  std::to_string(bytes) + " bytes are still to go");
+              "dma map: the VM's previous memory is still being unmapped: " +
+                  std::to_string(bytes) + " bytes remain");
 }
 
 // Files that nobody uses make room before anyone is refused.
@@ -150,9 +151,9 @@ Status GuestMemory::make_room_for(std::uint64_t new_bytes, std::uint32_t new_fil
     std::erase_if(files_, [](const File& entry) { return entry.idle() && !entry.file->failed(); });
   }
   if (fits()) return check_ending();
-  return fail(Errc::kResourceExhausted, "dma map: this VM's limit is " +
+  return fail(Errc::kResourceExhausted, "dma map: this VM is limited to " +
                                             std::to_string(limits_.files) + " files of " +
-                                            std::to_string(limits_.bytes) + " bytes together");
+                                            std::to_string(limits_.bytes) + " bytes in total");
 }
 
 void GuestMemory::unmap(GuestAddr iova, std::uint64_t size) {

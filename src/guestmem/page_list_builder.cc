@@ -38,7 +38,7 @@ Result<PageListBuilder> PageListBuilder::start(GuestMemory& memory, GuestAddr di
 Result<bool> PageListBuilder::advance(std::uint32_t tables) {
   touched_ = 0;
   if (list_.epoch_ != list_.memory_->epoch_) {
-    return fail(Errc::kBadState, "page directory: the device was reset meanwhile");
+    return fail(Errc::kBadState, "page directory: the device was reset in the meantime");
   }
   for (std::uint32_t i = 0; i < tables && done_ < pages_; ++i) {
     const std::uint64_t table = tables_[done_ / kEntriesPerPage].get();
@@ -113,7 +113,7 @@ Status PageListBuilder::take_in_page(std::uint64_t page) {
   };
   if (!in_range()) {
     if (Status found = find_range(page); !found) return found;
-    if (!in_range()) return fail(Errc::kOutOfRange, "page directory: a page is not mapped whole");
+    if (!in_range()) return fail(Errc::kOutOfRange, "page directory: a page is only partly mapped");
   }
   add_page(page, range_file_offset_ + (page - range_first_));
   return {};
@@ -165,7 +165,7 @@ Status PageListBuilder::find_range(std::uint64_t page) {
   }
   const GuestMemory::Range& shown = range->second;
   if (shown.file == nullptr || !allows(shown.rights, list_.rights_)) {
-    return fail(Errc::kInvalidArgument, "page directory: a page does not allow this");
+    return fail(Errc::kInvalidArgument, "page directory: access to a page is denied");
   }
   if (shown.file->failed()) return fail(Errc::kIo, "page directory: the memory has failed");
   remember(shown.file);

@@ -31,13 +31,13 @@ Status clear_stale(const std::filesystem::path& path) {
       if (::unlink(path.c_str()) != 0) return cannot("replace", path);
       return {};
     case SocketUse::kListening:
-      return fail(Errc::kBadState, fmt::format("another program listens at api.socket {}. End it, "
-                                               "or set api.socket in paravaned.toml.",
+      return fail(Errc::kBadState, fmt::format("another program is listening on api.socket {}. "
+                                               "Stop it, or set api.socket in paravaned.toml.",
                                                path.string()));
     case SocketUse::kOther:
     case SocketUse::kUnknown: break;
   }
-  return fail(Errc::kBadState, fmt::format("api.socket {} exists and is not a socket of ours. "
+  return fail(Errc::kBadState, fmt::format("api.socket {} exists but is not paravaned's socket. "
                                            "Move it away, or set api.socket in paravaned.toml.",
                                            path.string()));
 }
@@ -52,7 +52,7 @@ Result<std::unique_ptr<ApiServer>> ApiServer::listen(const settings::ApiConfig& 
   address.sun_family = AF_UNIX;
   if (path.size() >= sizeof address.sun_path) {
     return fail(Errc::kInvalidArgument,
-                fmt::format("api.socket {} is too long: a socket's path has at most {} bytes.",
+                fmt::format("api.socket {} is too long: a socket path can have at most {} bytes.",
                             path, sizeof address.sun_path - 1));
   }
   path.copy(address.sun_path, path.size());
@@ -66,7 +66,7 @@ Result<std::unique_ptr<ApiServer>> ApiServer::listen(const settings::ApiConfig& 
   UniqueFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   const auto* generic = reinterpret_cast<const sockaddr*>(&address);
   if (!socket || ::bind(socket.get(), generic, sizeof address) != 0) {
-    return cannot("make the socket", config.socket);
+    return cannot("create the socket", config.socket);
   }
   std::unique_ptr<ApiServer> server(new ApiServer(config.socket));
   if (Status given = apply_access(config.socket, access); !given) {

@@ -95,7 +95,7 @@ bool is_without_memory(const std::exception_ptr& exception) {
 const char* refused_form(const httplib::Request& request) {
   if (request.path.size() > api::kMaxApiPath) return "the path is too long";
   if (request.has_header("Transfer-Encoding")) return "a body needs a Content-Length";
-  if (request.has_header("Content-Encoding")) return "compressed requests are not taken";
+  if (request.has_header("Content-Encoding")) return "compressed requests are not supported";
   const std::string type = request.get_header_value("Content-Type");
   if (!type.empty() && !type.starts_with("application/json")) {
     return "the Content-Type must be application/json";
@@ -138,8 +138,8 @@ class HttpServer final : private httplib::Server {
              : method ? model::ApiErrorCode::kMethodNotAllowed
                       : model::ApiErrorCode::kInvalidRequest,
              large    ? "the request is too large"
-             : method ? "this method is not used by the API"
-                      : "this is not a request that paravaned understands");
+             : method ? "the API does not use this method"
+                      : "malformed request");
     });
   }
 

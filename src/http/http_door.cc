@@ -42,7 +42,7 @@ HttpDoor::HttpDoor(HttpDoorConfig config, std::unique_ptr<EventLoop> loop,
       handler_(handler),
       without_descriptors_(make_refusal(api::error_response(
           {.code = model::ApiErrorCode::kBusy,
-           .message = "paravaned has no file descriptor left for this connection",
+           .message = "paravaned has no free file descriptor for this connection",
            .remedy = std::string(kRaiseDescriptorLimit)}))),
       without_memory_(make_refusal(api::error_response(model::no_memory()))),
       loop_(std::move(loop)),

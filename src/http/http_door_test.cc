@@ -72,7 +72,7 @@ TEST_F(HttpDoorTest, ToldThatThereAreNoDescriptors) {
   }
   for (const std::string& answer : answers) {
     EXPECT_THAT(answer, AllOf(StartsWith("HTTP/1.1 503 "), HasSubstr("{\"error\":"),
-                              HasSubstr("no file descriptor left"), HasSubstr("LimitNOFILE=")));
+                              HasSubstr("no free file descriptor"), HasSubstr("LimitNOFILE=")));
   }
 }
 

@@ -48,7 +48,7 @@ TEST_F(EtcdLogTest, KeepsBackWhatIsTooMuch) {
   EXPECT_EQ(log_.lines(), EtcdLog::kLines);
   now_ += std::chrono::seconds(10);
   etcd_writes("another\n");
-  EXPECT_THAT(log_.text(), HasSubstr("etcd: another (995 lines kept back)\n"));
+  EXPECT_THAT(log_.text(), HasSubstr("etcd: another (995 lines suppressed)\n"));
 }
 
 TEST_F(EtcdLogTest, CutsLongLines) {

@@ -269,7 +269,7 @@ TEST_F(FollowedSwitches, TellWhatAnotherProgramHasTaken) {
   start();
   ASSERT_TRUE(network_.ip("link add br0 type bridge"));
   ASSERT_TRUE(network_.ip("link set nic master br0"));
-  expect_told("problem nic: it is a part of br0");
+  expect_told("problem nic: it belongs to br0");
   EXPECT_TRUE(network_.ip_shows("link show dev nic", "master br0 "));
 }
 

@@ -11,7 +11,7 @@ using api::ApiResponse;
 api::ApiResponse MetricsHandler::handle(const api::ApiRequest& request) {
   if (request.path != kMetricsPath) {
     return api::error_response({.code = model::ApiErrorCode::kNotFound,
-                                .message = "there is nothing but /metrics here",
+                                .message = "only /metrics is available here",
                                 .remedy = "See docs/metrics.md."});
   }
   if (request.method != "GET") return api::method_not_allowed(request);

@@ -19,54 +19,55 @@ struct Mapping {
 
 constexpr std::array kMappings = {
     Mapping{"port_data_received_bytes_total",
-            "Payload bytes that came in",
+            "Payload bytes received",
             {"received_bytes", "fetched_bytes"}},
-    Mapping{"port_data_transmitted_bytes_total",
-            "Payload bytes that went out",
-            {"sent_bytes", "read_bytes"}},
     Mapping{
-        "port_packets_received_total", "Messages received; none is cut into packets", {"receives"}},
-    Mapping{"port_packets_transmitted_total", "Messages sent; none is cut into packets", {"sends"}},
+        "port_data_transmitted_bytes_total", "Payload bytes sent", {"sent_bytes", "read_bytes"}},
     Mapping{
-        "port_discards_received_total", "Datagrams that no receive took", {"datagrams_dropped"}},
+        "port_packets_received_total", "Messages received, not split into packets", {"receives"}},
+    Mapping{"port_packets_transmitted_total", "Messages sent, not split into packets", {"sends"}},
+    Mapping{"port_discards_received_total",
+            "Datagrams dropped for lack of a posted receive",
+            {"datagrams_dropped"}},
     Mapping{"port_discards_transmitted_total",
-            "Datagrams that nobody was there for",
+            "Datagrams dropped for lack of a recipient",
             {"datagrams_unreachable"}},
     Mapping{"port_errors_received_total",
-            "Messages received that were refused",
+            "Received messages that were refused",
             {"remote_access_errors", "remote_request_errors", "qkey_violations"}},
     Mapping{"link_downed_total", "Times the link went down", {"link_downs"}},
-    Mapping{"rx_read_requests_total", "Peers' READ requests carried out", {"reads_answered"}},
-    Mapping{"rx_write_requests_total", "Peers' WRITE requests carried out", {"writes_answered"}},
-    Mapping{"rx_atomic_requests_total", "Peers' ATOMIC requests carried out", {"atomics_answered"}},
+    Mapping{"rx_read_requests_total", "READ requests executed for peers", {"reads_answered"}},
+    Mapping{"rx_write_requests_total", "WRITE requests executed for peers", {"writes_answered"}},
+    Mapping{"rx_atomic_requests_total", "ATOMIC requests executed for peers", {"atomics_answered"}},
     Mapping{"duplicate_requests_packets_total",
-            "Peers' requests answered again, having been executed before",
+            "Duplicate requests answered again without execution",
             {"duplicates"}},
-    Mapping{"local_ack_timeout_errors_total",
-            "Times an answer was waited for in vain and the retry limit was not exceeded",
-            {"retries"}},
-    Mapping{"rnr_nak_retry_packets_received_total",
-            "Times a peer had no receive posted and the retry limit was not exceeded",
-            {"rnr_waits"}},
     Mapping{
-        "out_of_buffer_drops_total", "Messages that found no receive posted", {"receives_missing"}},
+        "local_ack_timeout_errors_total", "Response timeouts within the retry limit", {"retries"}},
+    Mapping{"rnr_nak_retry_packets_received_total",
+            "RNR NAKs from peers within the retry limit",
+            {"rnr_waits"}},
+    Mapping{"out_of_buffer_drops_total",
+            "Messages that arrived with no receive posted",
+            {"receives_missing"}},
     Mapping{"req_cqes_errors_total",
-            "Own requests completed with an error",
+            "Local requests completed with an error",
             {"completion_errors"},
             "receive_errors"},
-    Mapping{"req_cqes_flush_errors_total", "Own requests flushed", {"flushed"}, "flushed_receives"},
+    Mapping{
+        "req_cqes_flush_errors_total", "Local requests flushed", {"flushed"}, "flushed_receives"},
     Mapping{"req_remote_access_errors_total",
-            "Own requests that a peer refused access",
+            "Local requests that failed with a remote access error",
             {"refused_access"}},
     Mapping{"req_remote_invalid_request_errors_total",
-            "Own requests that made no sense to a peer",
+            "Local requests that failed as invalid at a peer",
             {"refused_requests"}},
     Mapping{"resp_cqes_errors_total", "Receives completed with an error", {"receive_errors"}},
     Mapping{"resp_cqes_flush_errors_total", "Receives flushed", {"flushed_receives"}},
     Mapping{"resp_local_length_errors_total",
-            "Messages longer than the receive for them",
+            "Messages longer than their posted receive",
             {"length_errors"}},
-    Mapping{"resp_remote_access_errors_total", "Peers' accesses refused", {"remote_access_errors"}},
+    Mapping{"resp_remote_access_errors_total", "Remote accesses refused", {"remote_access_errors"}},
 };
 
 std::uint64_t value_of(const worker::AdapterMetrics& adapter, std::string_view name) {
@@ -91,7 +92,7 @@ void add_infiniband(const VmMetrics& vm, std::size_t place, FamilySet& families)
   const std::string device = spec.name + "/" + std::to_string(adapter.number);
   const MetricLabels labels = {{"device", device}, {"port", "1"}};
   const bool active = vm.status.adapters[place].state == model::VmState::kActive;
-  families.gauge(family("info"), "What the adapter is, value is always 1",
+  families.gauge(family("info"), "Description of the adapter; the value is always 1",
                  {{"device", device},
                   {"board_id", std::to_string(spec.version)},
                   {"firmware_version", kVersion},
@@ -105,7 +106,7 @@ void add_infiniband(const VmMetrics& vm, std::size_t place, FamilySet& families)
                  "Physical state of the port (0: no change, 1: sleep, 2: polling, 3: disable, 4: "
                  "shift, 5: link up, 6: link error recover, 7: phytest)",
                  labels, adapter.connected ? 5 : 3);
-  families.gauge(family("rate_bytes_per_second"), "Transfer rate that the guest is told", labels,
+  families.gauge(family("rate_bytes_per_second"), "Transfer rate reported to the guest", labels,
                  kPortBytesPerSecond);
   if (place >= vm.adapters.size() || !vm.adapters[place]) return;
   const worker::AdapterMetrics& counted = *vm.adapters[place];

@@ -46,12 +46,12 @@ void add_queue_pair(const model::QpStats& qp, const MetricLabels& labels, Family
     families.counter(fmt::format("paravane_qp_{}_total", name), help, labels, number(value));
   };
   add("sends", "Send requests completed", qp.sends);
-  add("receives", "Peers' requests placed", qp.receives);
+  add("receives", "Requests executed for peers", qp.receives);
   add("sent_bytes", "Payload bytes sent or written", qp.sent_bytes);
   add("received_bytes", "Payload bytes placed for peers", qp.received_bytes);
   add("errors", "Requests completed with an error", qp.errors);
-  add("rnr_waits", "Times the peer had no receive posted", qp.rnr_waits);
-  add("retries", "Requests tried again for want of an answer", qp.retries);
+  add("rnr_waits", "RNR NAKs received from peers", qp.rnr_waits);
+  add("retries", "Requests retried after a response timeout", qp.retries);
 }
 
 void add_queue_pairs(const worker::AdapterMetrics& adapter, const MetricLabels& labels,
@@ -69,12 +69,13 @@ void add_queue_pairs(const worker::AdapterMetrics& adapter, const MetricLabels& 
                              {"path", qp.path},
                              {"peer_gid", qp.peer_gid},
                              {"peer_host", qp.peer_host}});
-    families.gauge("paravane_qp_info", "What a queue pair is, value is always 1", info, 1);
+    families.gauge("paravane_qp_info", "Description of a queue pair; the value is always 1", info,
+                   1);
   }
   add_queue_pair(adapter.other_queue_pairs, with("other"), families);
   families.gauge("paravane_adapter_other_queue_pairs",
-                 "Queue pairs that have carried something and are counted together as qp=\"other\"",
-                 labels, number(adapter.other_count));
+                 "Queue pairs with traffic that are counted together as qp=\"other\"", labels,
+                 number(adapter.other_count));
 }
 
 void add_adapter(const worker::AdapterMetrics& adapter, const MetricLabels& labels,
@@ -91,22 +92,22 @@ void add_adapter(const worker::AdapterMetrics& adapter, const MetricLabels& labe
   }
   for (const worker::ObjectUse& object : adapter.objects) {
     const MetricLabels kind = with({{"kind", object.kind}});
-    families.gauge("paravane_adapter_objects", "Objects that the guest holds", kind,
+    families.gauge("paravane_adapter_objects", "Objects held by the guest", kind,
                    number(object.held));
-    families.gauge("paravane_adapter_objects_limit", "Objects that the guest may hold", kind,
+    families.gauge("paravane_adapter_objects_limit", "Maximum number of objects of the guest", kind,
                    number(object.limit));
   }
   families.gauge("paravane_adapter_memory_bytes", "Guest memory mapped", labels,
                  number(adapter.memory_bytes));
-  families.gauge("paravane_adapter_memory_limit_bytes", "Guest memory that may be mapped", labels,
-                 number(adapter.memory_limit_bytes));
-  families.gauge("paravane_adapter_page_list_bytes", "Lists of registered pages", labels,
-                 number(adapter.page_list_bytes));
+  families.gauge("paravane_adapter_memory_limit_bytes", "Maximum guest memory that can be mapped",
+                 labels, number(adapter.memory_limit_bytes));
+  families.gauge("paravane_adapter_page_list_bytes", "Size of the lists of registered pages",
+                 labels, number(adapter.page_list_bytes));
   families.gauge("paravane_adapter_page_list_limit_bytes",
-                 "What the lists of registered pages may take", labels,
+                 "Maximum size of the lists of registered pages", labels,
                  number(adapter.page_list_limit_bytes));
   for (const auto& [path, connections] : adapter.paths) {
-    families.gauge("paravane_path_connections", "Connections that take a path",
+    families.gauge("paravane_path_connections", "Connections that use a path",
                    with({{"path", path.path}, {"peer_host", path.host}}), number(connections));
   }
   add_queue_pairs(adapter, labels, families);
@@ -114,7 +115,7 @@ void add_adapter(const worker::AdapterMetrics& adapter, const MetricLabels& labe
 
 void add_vm(const VmMetrics& vm, FamilySet& families) {
   const model::VmSpec& spec = vm.status.spec;
-  families.gauge("paravane_vm_info", "What a VM is, value is always 1",
+  families.gauge("paravane_vm_info", "Description of a VM; the value is always 1",
                  {{"vm", spec.name}, {"hw_version", std::to_string(spec.hw_version)}}, 1);
   for (std::size_t i = 0; i < spec.adapters.size(); ++i) {
     const model::AdapterSpec& adapter = spec.adapters[i];
@@ -122,12 +123,12 @@ void add_vm(const VmMetrics& vm, FamilySet& families) {
     const MetricLabels labels = {{"vm", spec.name}, {"adapter", std::to_string(adapter.number)}};
     const bool attached = state == model::VmState::kAttached || state == model::VmState::kActive;
     families.gauge("paravane_adapter_attached", "Whether a VMM is attached", labels, attached);
-    families.gauge("paravane_adapter_active", "Whether the guest's driver runs", labels,
+    families.gauge("paravane_adapter_active", "Whether the guest's driver is running", labels,
                    state == model::VmState::kActive);
-    families.gauge("paravane_adapter_failed", "Whether the adapter could not be made", labels,
+    families.gauge("paravane_adapter_failed", "Whether creation of the adapter failed", labels,
                    state == model::VmState::kFailed);
-    families.gauge("paravane_adapter_connected", "Whether it is connected to the switch", labels,
-                   adapter.connected);
+    families.gauge("paravane_adapter_connected", "Whether the adapter is connected to the switch",
+                   labels, adapter.connected);
     add_infiniband(vm, i, families);
     if (i < vm.adapters.size() && vm.adapters[i]) add_adapter(*vm.adapters[i], labels, families);
   }
@@ -135,66 +136,64 @@ void add_vm(const VmMetrics& vm, FamilySet& families) {
 
 void add_daemon(const MetricsPageParts& parts, FamilySet& families) {
   const model::DaemonStatus& status = parts.snapshot.status;
-  families.gauge("paravane_daemon_info", "What the daemon is, value is always 1",
+  families.gauge("paravane_daemon_info", "Description of the daemon; the value is always 1",
                  {{"version", status.version}, {"host", status.host}, {"boot", parts.boot}}, 1);
   families.gauge("paravane_daemon_uptime_seconds", "Time since the daemon's start", {},
                  number(status.uptime_seconds));
-  families.gauge("paravane_vms", "VMs that were added", {}, number(status.vms));
-  families.gauge("paravane_vms_limit", "VMs that may be added", {}, number(parts.snapshot.max_vms));
+  families.gauge("paravane_vms", "Number of VMs", {}, number(status.vms));
+  families.gauge("paravane_vms_limit", "Maximum number of VMs", {}, number(parts.snapshot.max_vms));
   families.gauge("paravane_vms_attached", "VMs with a VMM attached", {}, number(status.attached));
-  families.gauge("paravane_left_out", "Objects that are kept and cannot be used, being damaged", {},
+  families.gauge("paravane_left_out", "Stored objects that are damaged and unusable", {},
                  number(status.left_out.size()));
-  families.gauge("paravane_impairments", "Paths made worse on purpose", {},
-                 number(status.impairments));
+  families.gauge("paravane_impairments", "Active impairments", {}, number(status.impairments));
   for (const auto& [code, count] : parts.api_requests) {
     families.counter("paravane_api_requests_total", "Requests answered",
                      {{"code", std::to_string(code)}}, number(count));
   }
   for (std::size_t i = 0; i < model::kSeverities; ++i) {
-    families.counter("paravane_events_total", "Events of the event log",
+    families.counter("paravane_events_total", "Events written to the event log",
                      {{"severity", std::string(model::to_string(static_cast<model::Severity>(i)))}},
                      number(parts.events.by_severity.at(i)));
   }
-  families.counter("paravane_events_dropped_total", "Events that made room for newer ones", {},
-                   number(parts.events.dropped));
+  families.counter("paravane_events_dropped_total", "Events discarded to make room for newer ones",
+                   {}, number(parts.events.dropped));
 }
 
 void add_switches(const std::vector<SwitchMetrics>& switches, FamilySet& families) {
   for (const SwitchMetrics& vds : switches) {
     families.counter("paravane_switch_mended_total",
-                     "Interfaces of a switch that others had changed and that were mended",
+                     "Interfaces of a switch that were changed by other programs and repaired",
                      {{"switch", vds.name}}, number(vds.mended));
-    families.gauge("paravane_switch_problems",
-                   "What of a switch on this host is not as it is to be", {{"switch", vds.name}},
-                   number(vds.problems));
+    families.gauge("paravane_switch_problems", "Problems of a switch on this host",
+                   {{"switch", vds.name}}, number(vds.problems));
   }
 }
 
 void add_cluster(const model::ClusterStatus& cluster, FamilySet& families) {
   families.gauge("paravane_cluster_member", "Whether this host is in a cluster", {},
                  cluster.member);
-  families.gauge("paravane_cluster_damaged", "Whether a file of the cluster cannot be used", {},
+  families.gauge("paravane_cluster_damaged", "Whether a file of the cluster is unusable", {},
                  !cluster.damage.empty());
   if (!cluster.member) return;
-  families.gauge("paravane_cluster_connected", "Whether the cluster's inventory can be reached", {},
+  families.gauge("paravane_cluster_connected", "Whether the cluster's inventory is reachable", {},
                  cluster.connected);
   families.gauge("paravane_cluster_certificate_left_seconds",
-                 "Time until this host's certificate ends", {}, number(cluster.certificate_left_s));
-  families.gauge("paravane_cluster_lost_claims", "Claims that do not count", {},
-                 number(cluster.lost.size()));
-  families.gauge("paravane_cluster_odd_keys",
-                 "Keys in the inventory that are not as they should be", {},
+                 "Time until this host's certificate expires", {},
+                 number(cluster.certificate_left_s));
+  families.gauge("paravane_cluster_lost_claims", "Claims of this host that lost to another host's",
+                 {}, number(cluster.lost.size()));
+  families.gauge("paravane_cluster_odd_keys", "Invalid keys in the inventory", {},
                  number(cluster.odd_keys));
   for (const model::ClusterHost& host : cluster.hosts) {
     const MetricLabels labels = {{"host", host.name}};
-    families.gauge("paravane_cluster_host_present", "Whether a host says that it is there", labels,
+    families.gauge("paravane_cluster_host_present", "Whether a host is present", labels,
                    host.present);
     families.gauge("paravane_cluster_host_adapters", "Adapters of a host", labels,
                    number(host.adapters));
-    families.gauge("paravane_cluster_host_gids", "Addresses (GIDs) that a host holds", labels,
+    families.gauge("paravane_cluster_host_gids", "Addresses (GIDs) of a host", labels,
                    number(host.gids));
     if (host.channel.empty()) continue;
-    families.gauge("paravane_channel_up", "Whether there is a channel to a host", labels,
+    families.gauge("paravane_channel_up", "Whether a channel to a host is open", labels,
                    host.channel != "none");
   }
 }
@@ -217,10 +216,10 @@ std::string print_metrics(const MetricsPageParts& parts) {
 
 std::string print_turns(const worker::TurnState& turns) {
   FamilySet families;
-  families.gauge("paravane_worker_held", "1: the worker has not turned for 5 s", {},
+  families.gauge("paravane_worker_held", "Whether the worker has been stuck for 5 s or longer", {},
                  turns.is_held ? 1 : 0);
-  families.counter("paravane_worker_holds_total", "Times it was held for 5 s or longer", {},
-                   number(turns.holds));
+  families.counter("paravane_worker_holds_total", "Times the worker was stuck for 5 s or longer",
+                   {}, number(turns.holds));
   return families.print();
 }
 

@@ -33,12 +33,12 @@ void MetricsPort::on_socket(Result<UniqueFd> socket) {
   if (!door) return complain(door.error().message);
   door_ = std::move(*door);
   next_try_ = kNever;
-  log::info("metrics: at http://{}/metrics", at_);
+  log::info("metrics: listening at http://{}/metrics", at_);
 }
 
 void MetricsPort::complain(const std::string& reason) {
   if (std::exchange(complained_, true)) return;
-  log::error("metrics: {}; it is tried again, up to once a minute", reason);
+  log::error("metrics: {}; retrying, up to once a minute", reason);
 }
 
 void MetricsPort::close() {

@@ -26,7 +26,7 @@ inline MetricsSnapshot sample_metrics() {
                    {"completion_errors", "requests completed with an error", 5},
                    {"receive_errors", "of them receives", 2}}},
                  {"share",
-                  {{"busy_us", "microseconds of the worker used", 1'500'000},
+                  {{"busy_us", "worker time used, in microseconds", 1'500'000},
                    {"longest_turn_us", "longest turn, in microseconds", 90}}}},
       .objects = {{"queue_pairs", 3, 16384}},
       .memory_bytes = 4096,

@@ -78,7 +78,7 @@ void check_group(const Adapter& adapter, CheckRows& rows) {
 
 // A repair of the switches makes what of them is missing on the host.
 std::string tap_cure(const std::string& problem, const std::string& tap) {
-  if (problem.find("somebody else's") != std::string::npos) {
+  if (problem.find("did not create") != std::string::npos) {
     return fmt::format("ip link delete {} && paravane vds repair", tap);
   }
   if (problem.find("cannot make a bridge") != std::string::npos) {

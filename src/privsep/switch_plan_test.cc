@@ -95,7 +95,7 @@ TEST(SwitchReport, ComesBackAsItWas) {
                    {.name = "dmz", .form = model::SwitchForm::kVlanAware}},
       .taps = {{.vm = "db1", .adapter = 2, .problem = "pv-db1.2: cannot make the tap"}},
       .mended = {{.vds = "lan", .interface = "pvs-lan", .text = "it was down: brought up"},
-                 {.interface = "pv-gone", .text = "it is not wanted: removed"}},
+                 {.interface = "pv-gone", .text = "no longer needed: removed"}},
       .problem = ""};
   const auto again = parse_switch_report(print(report));
   ASSERT_TRUE(again) << again.error().message;

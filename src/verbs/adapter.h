@@ -40,32 +40,37 @@ struct AdapterCounters {
   CounterSet set;
   Counter sends{set, "sends", "send requests completed"};
   Counter sent_bytes{set, "sent_bytes", "payload bytes sent or written to peers"};
-  Counter receives{set, "receives", "peers' requests placed"};
+  Counter receives{set, "receives", "peers' requests executed"};
   Counter received_bytes{set, "received_bytes", "payload bytes placed for peers"};
-  Counter read_bytes{set, "read_bytes", "payload bytes that peers read from here"};
-  Counter fetched_bytes{set, "fetched_bytes", "payload bytes that own reads and atomics brought"};
-  Counter reads_answered{set, "reads_answered", "peers' reads carried out"};
-  Counter writes_answered{set, "writes_answered", "peers' writes carried out"};
-  Counter atomics_answered{set, "atomics_answered", "peers' atomics carried out"};
-  Counter duplicates{set, "duplicates", "peers' requests answered again, having been done before"};
+  Counter read_bytes{set, "read_bytes", "payload bytes read by peers"};
+  Counter fetched_bytes{set, "fetched_bytes", "payload bytes returned by local reads and atomics"};
+  Counter reads_answered{set, "reads_answered", "reads executed for peers"};
+  Counter writes_answered{set, "writes_answered", "writes executed for peers"};
+  Counter atomics_answered{set, "atomics_answered", "atomics executed for peers"};
+  Counter duplicates{set, "duplicates", "duplicate requests answered again without execution"};
   Counter completion_errors{set, "completion_errors", "requests completed with an error"};
   Counter receive_errors{set, "receive_errors", "receives completed with an error"};
   Counter flushed{set, "flushed", "requests flushed"};
   Counter flushed_receives{set, "flushed_receives", "receives flushed"};
-  Counter receives_missing{set, "receives_missing", "peers' messages that found no receive posted"};
-  Counter length_errors{set, "length_errors", "peers' messages that were longer than the receive"};
-  Counter refused_access{set, "refused_access", "own requests that a peer refused access"};
-  Counter refused_requests{set, "refused_requests", "own requests that made no sense to a peer"};
-  Counter rnr_waits{set, "rnr_waits", "times a peer had no receive posted"};
-  Counter retries{set, "retries", "requests tried again for want of an answer"};
-  Counter remote_access_errors{set, "remote_access_errors", "peers' accesses refused"};
-  Counter remote_request_errors{set, "remote_request_errors", "peers' requests that made no sense"};
+  Counter receives_missing{set, "receives_missing",
+                           "messages from peers that arrived with no receive posted"};
+  Counter length_errors{set, "length_errors",
+                        "messages from peers that were longer than the receive"};
+  Counter refused_access{set, "refused_access",
+                         "local requests that failed with a remote access error"};
+  Counter refused_requests{set, "refused_requests",
+                           "local requests that failed as invalid at a peer"};
+  Counter rnr_waits{set, "rnr_waits", "RNR NAKs received from peers"};
+  Counter retries{set, "retries", "requests retried after a response timeout"};
+  Counter remote_access_errors{set, "remote_access_errors", "remote accesses refused"};
+  Counter remote_request_errors{set, "remote_request_errors", "invalid requests from peers"};
   Counter local_protection_errors{set, "local_protection_errors",
-                                  "own requests with a bad lkey or range"};
-  Counter malformed_requests{set, "malformed_requests", "own requests that made no sense"};
-  Counter datagrams_dropped{set, "datagrams_dropped", "datagrams that no receive took"};
+                                  "local requests with a bad lkey or range"};
+  Counter malformed_requests{set, "malformed_requests", "invalid local requests"};
+  Counter datagrams_dropped{set, "datagrams_dropped",
+                            "datagrams dropped for lack of a posted receive"};
   Counter datagrams_unreachable{set, "datagrams_unreachable",
-                                "own datagrams that nobody was there for"};
+                                "local datagrams dropped for lack of a recipient"};
   Counter qkey_violations{set, "qkey_violations", "datagrams with a wrong Q_Key"};
 };
 

@@ -9,7 +9,7 @@ GidTable::~GidTable() {
 }
 
 Status GidTable::bind(std::uint32_t index, const Gid& gid, GidType type) {
-  if (index >= entries_.size()) return fail(Errc::kOutOfRange, "gid: no such index");
+  if (index >= entries_.size()) return fail(Errc::kOutOfRange, "gid: invalid index");
   const BoundGid wanted{.gid = gid, .type = type};
   if (entries_[index] == wanted) return {};
   if (!owns(gid, type)) {
@@ -21,7 +21,7 @@ Status GidTable::bind(std::uint32_t index, const Gid& gid, GidType type) {
 }
 
 Status GidTable::unbind(std::uint32_t index) {
-  if (index >= entries_.size()) return fail(Errc::kOutOfRange, "gid: no such index");
+  if (index >= entries_.size()) return fail(Errc::kOutOfRange, "gid: invalid index");
   clear(entries_[index]);
   return {};
 }

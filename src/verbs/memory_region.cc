@@ -91,7 +91,8 @@ Result<std::uint32_t> MemoryRegionTable::add_user(PdNumber pd, std::uint64_t sta
 
 Result<std::uint32_t> MemoryRegionTable::add_dma(PdNumber pd, AccessMask access) {
   if ((access & kRemoteRights) != 0) {
-    return fail(Errc::kInvalidArgument, "memory region: all of memory is never open to peers");
+    return fail(Errc::kInvalidArgument,
+                "memory region: a region of all memory allows no remote access");
   }
   auto region = std::make_unique<Region>();
   region->pd = pd;
@@ -102,7 +103,7 @@ Result<std::uint32_t> MemoryRegionTable::add_dma(PdNumber pd, AccessMask access)
 
 Result<std::uint32_t> MemoryRegionTable::add_fast(PdNumber pd, std::uint32_t max_pages) {
   if (max_pages == 0 || max_pages > kMaxFastPages) {
-    return fail(Errc::kInvalidArgument, "memory region: a fast one has 1 to 512 pages");
+    return fail(Errc::kInvalidArgument, "memory region: a fast region must have 1 to 512 pages");
   }
   auto region = std::make_unique<Region>();
   region->pd = pd;

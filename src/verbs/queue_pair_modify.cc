@@ -81,7 +81,7 @@ Status QueuePair::modify(const QpAttributes& attributes, QpAttrMask mask, Instan
   const QpState from = impl.state;
   const QpState to = (mask & kAttrState) != 0 ? attributes.state : from;
   if (!is_belief_acceptable(impl.spec.type, from, attributes, mask, to)) {
-    return fail(Errc::kBadState, "modify queue pair: it is not in the state the caller named");
+    return fail(Errc::kBadState, "modify queue pair: it is not in the expected current state");
   }
   if (Status legal = check_transition(impl.spec.type, from, to, mask); !legal) return legal;
   if (Status in_range = check_values(attributes, mask); !in_range) return in_range;
@@ -90,7 +90,8 @@ Status QueuePair::modify(const QpAttributes& attributes, QpAttrMask mask, Instan
     source = impl.adapter.gid(attributes.av.sgid_index);
     if (!source) return fail(Errc::kInvalidArgument, "modify queue pair: no GID at that index");
     if (is_multicast(attributes.av.dgid)) {
-      return fail(Errc::kInvalidArgument, "modify queue pair: a connection has one peer");
+      return fail(Errc::kInvalidArgument,
+                  "modify queue pair: the peer of a connection cannot change");
     }
   }
 

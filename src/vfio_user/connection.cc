@@ -42,7 +42,7 @@ void Connection::send(std::span<const std::byte> message, int fd) {
   switch (outbox_.send(socket_.get(), message, fd)) {
     case Outbox::Sent::kAll: return;
     case Outbox::Sent::kLater:
-      watch_for_stall("the client does not read our answers");
+      watch_for_stall("the client does not read responses");
       update_interest();
       return;
     case Outbox::Sent::kFailed: end_for_errno("answering failed"); return;
@@ -112,7 +112,7 @@ void Connection::take_turn() {
   if (stream_.has_next()) {
     go_on_next_turn();
   } else if (stream_.has_bytes() && owner_.takes_requests()) {
-    watch_for_stall("the client sent half a message and no more");
+    watch_for_stall("the client sent an incomplete message");
   }
 }
 

@@ -61,13 +61,14 @@ Status remove_stale(const fs::path& path) {
   switch (found.use) {
     case SocketUse::kNothing: return {};
     case SocketUse::kOther:
-      return fail(Errc::kIo, cannot_listen(path) +
-                                 "a file that is not a socket is in the way; remove it, or choose "
-                                 "another path");
+      return fail(
+          Errc::kIo,
+          cannot_listen(path) +
+              "a file that is not a socket has this path; remove it, or choose another path");
     case SocketUse::kListening:
-      return fail(Errc::kBadState, cannot_listen(path) +
-                                       "another process listens there; stop it, or choose another "
-                                       "path");
+      return fail(Errc::kBadState,
+                  cannot_listen(path) +
+                      "another process is listening there; stop it, or choose another path");
     case SocketUse::kStale:
       if (::unlink(path.c_str()) != 0 && errno != ENOENT) return bind_failure(path, errno);
       return {};
@@ -75,8 +76,8 @@ Status remove_stale(const fs::path& path) {
   }
   if (found.error != EPERM) return bind_failure(path, found.error);
   return fail(Errc::kIo, cannot_listen(path) +
-                             "a socket is in the way, and by now we may not ask whether it is in "
-                             "use; remove it, or choose another path");
+                             "a socket has this path, and this process may not check whether it is "
+                             "in use; remove it, or choose another path");
 }
 
 }  // namespace
@@ -84,7 +85,7 @@ Status remove_stale(const fs::path& path) {
 Result<Listener> Listener::bind(const fs::path& path, mode_t mode) {
   const sockaddr_un address = address_of(path);
   if (path.empty() || path.native().size() >= sizeof address.sun_path) {
-    return fail(Errc::kInvalidArgument, cannot_listen(path) + "the path of a socket has 1 to " +
+    return fail(Errc::kInvalidArgument, cannot_listen(path) + "a socket path must have 1 to " +
                                             std::to_string(sizeof address.sun_path - 1) +
                                             " characters; shorten it");
   }

@@ -70,7 +70,7 @@ TEST_F(ListenerTest, M01_LeavesALiveSocketAlone) {
   const Result<Listener> first = Listener::bind(path_, 0600);
   ASSERT_TRUE(first);
   EXPECT_THAT(error_of(path_, Errc::kBadState),
-              AllOf(HasSubstr(path_.string()), HasSubstr("another process listens there")));
+              AllOf(HasSubstr(path_.string()), HasSubstr("another process is listening there")));
   EXPECT_TRUE(RawVfioClient(path_, [] {}).connected());
 }
 

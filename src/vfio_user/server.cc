@@ -11,10 +11,10 @@ Result<std::unique_ptr<Server>> Server::listen(ServerConfig config, EventLoop& l
                                                Interrupts& interrupts) {
   if (const Status spec = check_spec(device.spec()); !spec) return std::unexpected(spec.error());
   if (interrupts.vectors() != device.spec().msix.vectors) {
-    return fail(Errc::kInvalidArgument, "MSI-X: the interrupts have another number of vectors");
+    return fail(Errc::kInvalidArgument, "MSI-X: the number of vectors does not match");
   }
   if (config.messages_per_turn == 0) {
-    return fail(Errc::kInvalidArgument, "a turn of no messages would never end");
+    return fail(Errc::kInvalidArgument, "the number of messages per turn must not be 0");
   }
   Result<Listener> listener = Listener::bind(config.socket_path, config.socket_mode);
   if (!listener) return std::unexpected(listener.error());

@@ -28,7 +28,7 @@ int pid_of_peer(int socket) {
 
 // " (12 more like it)", or nothing.
 std::string and_kept_back(std::uint64_t lines) {
-  return lines == 0 ? "" : " (" + std::to_string(lines) + " more like it were not logged)";
+  return lines == 0 ? "" : " (" + std::to_string(lines) + " similar messages suppressed)";
 }
 
 }  // namespace
@@ -99,7 +99,7 @@ void ServerImpl::refuse_client(UniqueFd socket) {
   Status refused = fail(Errc::kResourceExhausted, "no memory");
   runs_in_memory([&] { refused = refused_clients_.add(std::move(socket)); });
   if (const auto kept_back = refusals_of_clients_.allow(now())) {
-    log::warn("{}: refused a second client (pid {}): pid {} is being served{}{}", config_.name, pid,
+    log::warn("{}: refused a second client (pid {}): already serving pid {}{}{}", config_.name, pid,
               client_->pid, refused ? "" : "; " + refused.error().message,
               and_kept_back(*kept_back));
   }
@@ -120,8 +120,9 @@ void ServerImpl::accept_client(UniqueFd socket) {
   Status started = fail(Errc::kResourceExhausted, "no memory");
   runs_in_memory([&] {
     client_.emplace(std::move(socket), pid, *this);
-    limit_client(config_.handshake_timeout,
-                 {.broken = true, .reason = "no vfio-user VERSION came within the time limit"});
+    limit_client(
+        config_.handshake_timeout,
+        {.broken = true, .reason = "no vfio-user VERSION was received within the time limit"});
     started = client_->connection.start();
   });
   if (started) return;
@@ -152,7 +153,7 @@ void ServerImpl::on_request(Request& request) {
   const bool had_memory = runs_in_memory([&] { handled = session.handle(request, reply_, token); });
   const bool answered = std::exchange(calling_, std::nullopt)->answered;
   if (!had_memory) {
-    troubles_.error(now(), "{}: no memory for vfio-user command {} of the VMM", config_.name,
+    troubles_.error(now(), "{}: out of memory for vfio-user command {} of the VMM", config_.name,
                     request.header.command.get());
   }
 
@@ -168,7 +169,8 @@ void ServerImpl::on_request(Request& request) {
   }
   if (!handled) note_refusal(request);
   if (!runs_in_memory([&] { finish(request.header, handled ? 0 : handled.error()); })) {
-    return client_->connection.close_soon({.broken = false, .reason = "no memory to answer it"});
+    return client_->connection.close_soon(
+        {.broken = false, .reason = "out of memory for the response"});
   }
   if (session.negotiated() && !was_negotiated) note_attached();
   if (session.farewell()) say_farewell();
@@ -184,7 +186,7 @@ void ServerImpl::say_farewell() {
               and_kept_back(*kept_back));
   }
   client_->connection.hold();
-  limit_client(RefusedClients::kPatience, {.broken = false, .reason = "it was refused"});
+  limit_client(RefusedClients::kPatience, {.broken = false, .reason = "refused"});
 }
 
 void ServerImpl::finish(const Header& request, int error) {
@@ -216,11 +218,11 @@ void ServerImpl::note_attached() {
 
 void ServerImpl::warn_of_private_memory() {
   if (std::exchange(client_->warned_of_private_memory, true)) return;
-  troubles_.error(
-      now(),
-      "{}: guest memory came without a file descriptor, so the device cannot reach it; start QEMU "
-      "with -object memory-backend-memfd,id=m0,size=SIZE,share=on -machine memory-backend=m0",
-      config_.name);
+  troubles_.error(now(),
+                  "{}: guest memory was passed without a file descriptor, so the device cannot "
+                  "access it; start QEMU with -object "
+                  "memory-backend-memfd,id=m0,size=SIZE,share=on -machine memory-backend=m0",
+                  config_.name);
 }
 
 // A file that nothing shows any more (memory that was unplugged) is unmapped when

@@ -25,16 +25,16 @@ Handled Session::handle(Request& request, Reply& reply, ReplyToken token) {
   reply.clear();
   why_.clear();
   if ((request.header.flags.get() & Header::kTypeMask) != Header::kTypeCommand) {
-    why_ = "a message that is no command";
+    why_ = "the message is not a command";
     return refuse(EINVAL);
   }
   if (!negotiated_) return introduce(request, reply);
   if (request.fds_lost) {
-    why_ = "more descriptors than we take, or than we have left";
+    why_ = "too many file descriptors, or none left";
     return refuse(EMFILE);
   }
   if (!request.fds.empty() && !takes_descriptors(request.command())) {
-    why_ = "descriptors with a command that takes none";
+    why_ = "file descriptors with a command that accepts none";
     return refuse(EINVAL);
   }
   return serve(request, reply, token);
@@ -46,7 +46,7 @@ Handled Session::introduce(const Request& request, Reply& reply) {
     return refuse(EINVAL);
   }
   if (request.posted()) {
-    farewell_ = "VERSION that wants no answer";
+    farewell_ = "VERSION without a request for a reply";
     return refuse(EINVAL);
   }
   return version(request, reply);

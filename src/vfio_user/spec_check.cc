@@ -24,25 +24,26 @@ Status check_areas(std::size_t index, const BarSpec& bar) {
   std::uint64_t free_from = 0;
   for (const MmapArea& area : bar.mmap_areas) {
     if (area.size == 0 || area.offset % kPageBytes != 0 || area.size % kPageBytes != 0) {
-      return wrong(index, "a mappable area is not made of pages");
+      return wrong(index, "a mappable area is not page aligned");
     }
     if (area.offset < free_from) return wrong(index, "mappable areas overlap or are out of order");
     if (!inside(area.offset, area.size, bar.size)) {
-      return wrong(index, "a mappable area is outside");
+      return wrong(index, "a mappable area is outside its region its region");
     }
     free_from = area.offset + area.size;
   }
-  if (!bar.mmap_areas.empty() && bar.mmap_fd < 0) return wrong(index, "mappable but has no file");
+  if (!bar.mmap_areas.empty() && bar.mmap_fd < 0)
+    return wrong(index, "is is mappable but has no file");
   return {};
 }
 
 Status check_bar(const DeviceSpec& spec, std::size_t index) {
   const BarSpec& bar = spec.bars[index];
   if (bar.size == 0) {
-    return bar.mmap_areas.empty() ? Status{} : wrong(index, "mappable but empty");
+    return bar.mmap_areas.empty() ? Status{} : wrong(index, "is is mappable but empty");
   }
   if (!std::has_single_bit(bar.size) || bar.size < kSmallestBar) {
-    return wrong(index, "the size is not a power of two from 16 up");
+    return wrong(index, "the size is not a power of two of at least 16");
   }
   if (!bar.is_64_bit && bar.size > kLargest32BitBar) return wrong(index, "too large for 32 bits");
   if (bar.is_64_bit && (index + 1 == spec.bars.size() || spec.bars[index + 1].size != 0)) {

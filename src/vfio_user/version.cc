@@ -40,8 +40,8 @@ std::expected<ClientLimits, std::string> read_version(std::span<const std::byte>
   const std::optional<VersionNumbers> numbers = leading<VersionNumbers>(payload);
   if (!numbers) return std::unexpected("VERSION is too short");
   if (numbers->major.get() != 0) {
-    return std::unexpected("speaks vfio-user major version " +
-                           std::to_string(numbers->major.get()) + ", not 0");
+    return std::unexpected("uses vfio-user major version " + std::to_string(numbers->major.get()) +
+                           ", not 0");
   }
   ClientLimits limits{.minor = numbers->minor.get()};
   const std::span<const std::byte> rest = payload.subspan(sizeof(VersionNumbers));
@@ -49,7 +49,7 @@ std::expected<ClientLimits, std::string> read_version(std::span<const std::byte>
 
   const std::string_view text(reinterpret_cast<const char*>(rest.data()), rest.size());
   const std::size_t length = text.find('\0');
-  if (length == std::string_view::npos) return std::unexpected("version data has no end");
+  if (length == std::string_view::npos) return std::unexpected("version data is not terminated");
   const json data = json::parse(text.substr(0, length), nullptr, /*allow_exceptions=*/false);
   if (!data.is_object()) return std::unexpected("version data is not a JSON object");
   const auto capabilities = data.find("capabilities");

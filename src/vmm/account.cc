@@ -46,10 +46,10 @@ Result<Account> qemu_account() {
   const std::string name = qemu_user();
   const passwd* entry = ::getpwnam(name.c_str());
   if (entry == nullptr) {
-    return fail(Errc::kNotFound, fmt::format("there is no user {} for QEMU to be", name));
+    return fail(Errc::kNotFound, fmt::format("user {}, which runs QEMU, does not exist", name));
   }
   if (entry->pw_uid == 0) {
-    return fail(Errc::kInvalidArgument, "PARAVANE_VM_USER is root: QEMU is not run as root");
+    return fail(Errc::kInvalidArgument, "PARAVANE_VM_USER is root, but QEMU must not run as root");
   }
   return Account{.name = name, .user = entry->pw_uid, .group = entry->pw_gid};
 }

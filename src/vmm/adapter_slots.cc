@@ -21,22 +21,21 @@ bool is_socket_of(std::string_view path, std::string_view vm, std::uint32_t adap
 Status check_answer(const model::VmStatus& vm) {
   Status good = model::check_spec(vm.spec);
   if (good && vm.adapters.size() != vm.spec.adapters.size()) {
-    good = fail(Errc::kInvalidArgument, "not a state for each adapter");
+    good = fail(Errc::kInvalidArgument, "the number of adapter states does not match");
   }
   for (std::size_t i = 0; good && i < vm.adapters.size(); ++i) {
     const model::AdapterSpec& adapter = vm.spec.adapters[i];
     const std::string& tap = vm.adapters[i].tap;
-    if (!adapter.mac) good = fail(Errc::kInvalidArgument, "an adapter without a MAC address");
+    if (!adapter.mac) good = fail(Errc::kInvalidArgument, "an adapter has no MAC address");
     if (!is_socket_of(vm.adapters[i].socket, vm.spec.name, adapter.number)) {
-      good = fail(Errc::kInvalidArgument, "a socket that is not the VM's");
+      good = fail(Errc::kInvalidArgument, "a socket does not belong to the VM");
     }
     if (!tap.empty() && tap != model::tap_name(vm.spec.name, adapter.number)) {
-      good = fail(Errc::kInvalidArgument, "a tap that is not the VM's");
+      good = fail(Errc::kInvalidArgument, "a tap does not belong to the VM");
     }
   }
   if (good) return good;
-  return fail(Errc::kInvalidArgument,
-              "the daemon's answer makes no sense: " + good.error().message);
+  return fail(Errc::kInvalidArgument, "invalid response from the daemon: " + good.error().message);
 }
 
 Result<std::vector<AdapterSlot>> slots_of(const model::VmStatus& vm, std::uint32_t first_slot) {
@@ -46,9 +45,10 @@ Result<std::vector<AdapterSlot>> slots_of(const model::VmStatus& vm, std::uint32
     const model::AdapterSpec& adapter = vm.spec.adapters[i];
     const std::uint32_t slot = first_slot + adapter.number - 1;
     if (slot > kLastSlot) {
-      return fail(Errc::kInvalidArgument,
-                  fmt::format("--addr {:x}: adapter {} would be in slot {:x}, and the last is {:x}",
-                              first_slot, adapter.number, slot, kLastSlot));
+      return fail(
+          Errc::kInvalidArgument,
+          fmt::format("--addr {:x}: adapter {} would be in slot {:x}, but the last slot is {:x}",
+                      first_slot, adapter.number, slot, kLastSlot));
     }
     const std::string& tap = vm.adapters[i].tap;
     slots.push_back({.adapter = adapter.number,

@@ -75,7 +75,7 @@ class RawTerminal {
 
 Status write_all(int to, std::string_view bytes, const EndingSignals& signals) {
   while (!bytes.empty()) {
-    if (!signals.wait_writable(to)) return fail(Errc::kIo, "told to end");
+    if (!signals.wait_writable(to)) return fail(Errc::kIo, "interrupted");
     const ssize_t count = ::write(to, bytes.data(), bytes.size());
     if (count > 0) {
       bytes.remove_prefix(static_cast<std::size_t>(count));

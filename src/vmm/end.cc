@@ -54,7 +54,7 @@ Status kill_runner(const Places& places, const std::string& vm) {
   }
   if (errno == ESRCH || !runs(places, vm)) return {};
   return fail(Errc::kIo,
-              fmt::format("process {} cannot be killed: {}", runner.pid, std::strerror(errno)));
+              fmt::format("cannot kill process {}: {}", runner.pid, std::strerror(errno)));
 }
 
 }  // namespace
@@ -68,7 +68,7 @@ Status power_down(const Places& places, const std::string& vm, std::chrono::seco
     const auto now = Clock::now();
     if (now - began >= patience) {
       return fail(Errc::kBadState,
-                  fmt::format("its guest did not power down within {} s", patience.count()));
+                  fmt::format("its guest did not shut down within {} s", patience.count()));
     }
     if (now >= press) {
       const Status pressed = press_button(places, vm);
@@ -92,7 +92,7 @@ Status cut_power(const Places& places, const std::string& vm) {
   }
   if (Status killed = kill_runner(places, vm); !killed) return killed;
   if (ends_within(places, vm, kQuit)) return {};
-  return fail(Errc::kIo, "its QEMU was killed, and the kernel does not let it go yet");
+  return fail(Errc::kIo, "its QEMU was killed, but has not exited yet");
 }
 
 }  // namespace paravane::vmm

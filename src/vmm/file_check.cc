@@ -51,7 +51,7 @@ std::optional<FileProblem> find_file_problem(const model::VmStatus& vm) {
 std::string describe(const FileProblem& problem, const Account& account) {
   std::string text =
       fmt::format("{} {}: {}", name_of(problem.kind), problem.file, std::strerror(problem.error));
-  if (problem.error == EACCES) text += "; QEMU runs as " + account.name + ", who must be let in";
+  if (problem.error == EACCES) text += "; QEMU runs as " + account.name + ", which needs access";
   return text;
 }
 

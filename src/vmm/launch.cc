@@ -46,10 +46,9 @@ Result<Taps> open_taps(const model::VmStatus& vm) {
   for (const AdapterSlot& slot : *slots) {
     if (!tap_exists(slot.tap)) {
       if (!slot.in_port_group) continue;
-      return fail(Errc::kNotFound,
-                  fmt::format("adapter {}: there is no tap {}\n  Its port group's switch says why: "
-                              "paravane vds repair",
-                              slot.adapter, slot.tap));
+      return fail(Errc::kNotFound, fmt::format("adapter {}: tap {} does not exist\n  Create it, or "
+                                               "show why that fails, with: paravane vds repair",
+                                               slot.adapter, slot.tap));
     }
     Result<UniqueFd> file = open_tap(slot.tap);
     if (!file) return std::unexpected(file.error());
@@ -70,10 +69,9 @@ Status raise_limits(const model::VmMachine& machine) {
   if (memory.rlim_cur == RLIM_INFINITY) return {};
   memory = {.rlim_cur = RLIM_INFINITY, .rlim_max = RLIM_INFINITY};
   if (::setrlimit(RLIMIT_MEMLOCK, &memory) == 0) return {};
-  return fail(
-      Errc::kIo,
-      "its memory is to be locked, and you may lock none without limit\n  Start it as root, "
-      "or see limits.conf(5), memlock");
+  return fail(Errc::kIo,
+              "cannot lock its memory: the memlock limit is too low\n  Start it as root, or raise "
+              "memlock in limits.conf(5)");
 }
 
 // As QEMU's user: what it will find closed, with words better than its own.
@@ -82,7 +80,7 @@ Status check_files(const model::VmStatus& vm, const Account& account) {
   if (!problem) return {};
   std::string text = describe(*problem, account);
   if (problem->kind == FileProblem::Kind::kSocket) {
-    text += "\n  Give the sockets a group that " + account.name +
+    text += "\n  Set the group of the sockets to one that " + account.name +
             " is in: paravaned.toml(5), [vfio_user] group";
   }
   return fail(problem->error == ENOENT ? Errc::kNotFound : Errc::kIo, std::move(text));

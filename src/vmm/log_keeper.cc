@@ -16,7 +16,7 @@ namespace paravane::vmm {
 namespace {
 
 std::unexpected<Error> cannot_start() {
-  return fail(Errc::kIo, fmt::format("nobody to keep its log: {}", std::strerror(errno)));
+  return fail(Errc::kIo, fmt::format("cannot start its log writer: {}", std::strerror(errno)));
 }
 
 // Of `size` bytes the last `keep`, from the start of a line; returns how many these are.

@@ -98,7 +98,7 @@ Result<std::vector<std::string>> machine_arguments(const model::VmStatus& vm,
                                                    const HostFacts& host) {
   const model::VmMachine& machine = vm.spec.machine;
   if (machine.accelerator == model::Accelerator::kKvm && !host.kvm) {
-    return fail(Errc::kUnsupported, "KVM is wanted, and QEMU's user may not use /dev/kvm");
+    return fail(Errc::kUnsupported, "KVM is required, but QEMU's user may not use /dev/kvm");
   }
   const Result<std::vector<AdapterSlot>> slots = slots_of(vm, kFirstSlot);
   if (!slots) return std::unexpected(slots.error());

@@ -109,38 +109,38 @@ NetworkFacts gather_network_facts(const std::vector<std::string>& links, const f
 std::vector<model::CheckRow> check_network(const NetworkFacts& facts) {
   CheckRows rows;
   if (facts.filters.empty()) {
-    rows.ok(kFilters, "no firewall of this host sees them");
+    rows.ok(kFilters, "not filtered by this host's firewall");
   } else {
     std::string cure = "sysctl -w";
     for (const std::string& filter : facts.filters) {
       cure += fmt::format(" net.bridge.bridge-nf-call-{}=0", filter);
     }
     rows.warn(kFilters,
-              fmt::format("br_netfilter sends them to {}: rules of this host's own judge the VM's "
-                          "frames, and may drop them",
+              fmt::format("br_netfilter passes them to {}: this host's own firewall rules apply to "
+                          "the VM's frames and may drop them",
                           joined(facts.filters)),
-              cure + "   # for good: docs/switch.md");
+              cure + "   # to make it permanent: docs/switch.md");
   }
   if (!facts.bridgeless.empty()) {
     rows.warn(kNetworkd,
-              fmt::format("it configures {} without KeepMaster=yes, and takes {} out of the switch",
+              fmt::format("configures {} without KeepMaster=yes and removes {} from the switch",
                           joined(facts.bridgeless), facts.bridgeless.size() == 1 ? "it" : "them"),
               fmt::format("networkctl edit {}   # [Network] KeepMaster=yes: docs/switch.md",
                           facts.bridgeless.front()));
   } else {
     rows.ok(kNetworkd, facts.networkd.empty()
-                           ? "it leaves the switch alone"
-                           : fmt::format("it leaves {} in the switch", joined(facts.networkd)));
+                           ? "does not touch the switch"
+                           : fmt::format("keeps {} in the switch", joined(facts.networkd)));
   }
   if (facts.network_manager.empty()) {
-    rows.ok(kNetworkManager, "it leaves the switch alone");
+    rows.ok(kNetworkManager, "does not touch the switch");
   } else {
-    rows.warn(kNetworkManager,
-              fmt::format("it manages {}, and may take {} out of the switch",
-                          joined(facts.network_manager),
-                          facts.network_manager.size() == 1 ? "it" : "them"),
-              fmt::format("nmcli device set {} managed no   # for good: docs/switch.md",
-                          facts.network_manager.front()));
+    rows.warn(
+        kNetworkManager,
+        fmt::format("manages {} and may remove {} from the switch", joined(facts.network_manager),
+                    facts.network_manager.size() == 1 ? "it" : "them"),
+        fmt::format("nmcli device set {} managed no   # to make it permanent: docs/switch.md",
+                    facts.network_manager.front()));
   }
   return rows.take();
 }

@@ -49,7 +49,7 @@ Result<Places> Places::usual() {
   if (const auto named = environment("PARAVANE_VM_DIRECTORY")) return Places(*named);
   if (::geteuid() == 0) return Places("/run/paravane-vm");
   if (const auto own = environment("XDG_RUNTIME_DIR")) return Places(*own + "/paravane-vm");
-  return fail(Errc::kNotFound, "you have no runtime directory (XDG_RUNTIME_DIR) for VMs");
+  return fail(Errc::kNotFound, "no runtime directory for VMs: XDG_RUNTIME_DIR is not set");
 }
 
 Runner Places::runner(const std::string& vm) const {
@@ -73,8 +73,8 @@ Result<UniqueFd> Places::lock(const std::string& vm) const {
   if (errno != EAGAIN && errno != EACCES) return failed(path);
   struct flock held = whole_file(F_WRLCK);
   const bool known = ::fcntl(file.get(), F_GETLK, &held) == 0 && held.l_type != F_UNLCK;
-  return fail(Errc::kBadState, known ? fmt::format("it runs already, as process {}", held.l_pid)
-                                     : std::string("it runs already"));
+  return fail(Errc::kBadState, known ? fmt::format("already running (pid {})", held.l_pid)
+                                     : std::string("already running"));
 }
 
 Result<UniqueFd> Places::make_directory(const std::string& vm, uid_t user, gid_t group) const {

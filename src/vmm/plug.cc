@@ -34,7 +34,7 @@ Status plug(const model::VmStatus& vm, std::uint32_t adapter, const Places& plac
   if (!slots) return std::unexpected(slots.error());
   const auto slot = std::ranges::find(*slots, adapter, &AdapterSlot::adapter);
   if (slot == slots->end())
-    return fail(Errc::kNotFound, fmt::format("it has no adapter {}", adapter));
+    return fail(Errc::kNotFound, fmt::format("the VM has no adapter {}", adapter));
   auto qemu = QmpClient::connect(places.directory(vm.spec.name));
   if (!qemu) return std::unexpected(qemu.error());
   NicNetwork network;
@@ -45,7 +45,7 @@ Status plug(const model::VmStatus& vm, std::uint32_t adapter, const Places& plac
     const auto taken = qemu->execute("getfd", {{"fdname", network.descriptor}}, tap->get());
     if (!taken) return std::unexpected(taken.error());
   } else if (slot->in_port_group) {
-    return fail(Errc::kNotFound, fmt::format("there is no tap {}", slot->tap));
+    return fail(Errc::kNotFound, fmt::format("tap {} does not exist", slot->tap));
   }
   for (const QmpCommand& command : hot_add_commands(*slot, slot->port_id, network)) {
     const auto done = qemu->execute(command.name, command.arguments);

@@ -15,11 +15,11 @@ namespace {
 Status check_count(std::string_view option, const std::vector<std::string>& names,
                    std::size_t adapters) {
   if (names.empty() || names.size() == adapters) return {};
-  return fail(Errc::kInvalidArgument,
-              fmt::format("{} is there {} time{}, and the VM has {} adapter{}: write it once for "
-                          "each, in their order",
-                          option, names.size(), names.size() == 1 ? "" : "s", adapters,
-                          adapters == 1 ? "" : "s"));
+  return fail(
+      Errc::kInvalidArgument,
+      fmt::format(
+          "{} is given {} time{}, but the VM has {} adapter{}: give it once per adapter, in order",
+          option, names.size(), names.size() == 1 ? "" : "s", adapters, adapters == 1 ? "" : "s"));
 }
 
 // The id of a -netdev, as QEMU names one (id_wellformed()).
@@ -31,10 +31,9 @@ Status check_netdev(const std::string& id) {
                     std::string_view("-._").find(c) != std::string_view::npos);
   }
   if (good) return {};
-  return fail(Errc::kInvalidArgument,
-              fmt::format("--netdev {}: an id is letters, digits, '-', '.' and '_', and starts "
-                          "with a letter",
-                          id));
+  return fail(Errc::kInvalidArgument, fmt::format("--netdev {}: an id must start with a letter and "
+                                                  "contain only letters, digits, '-', '.' and '_'",
+                                                  id));
 }
 
 Status check_networks(const VmmOptions& options, std::size_t adapters) {
@@ -75,7 +74,7 @@ Result<std::uint64_t> parse_memory(const std::string& text) {
                     number <= (std::uint64_t{1} << 50) >> (10 * (unit + 1));
   if (good) return number << (10 * (unit + 1));
   return fail(Errc::kInvalidArgument,
-              fmt::format("--memory {}: write a size such as 512M or 4G", text));
+              fmt::format("--memory {}: use a size such as 512M or 4G", text));
 }
 
 Result<std::uint64_t> memory_of(const model::VmMachine& machine, const VmmOptions& options) {

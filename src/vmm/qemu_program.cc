@@ -27,7 +27,8 @@ constexpr std::size_t kMaxOutput = 4096;
 constexpr std::chrono::seconds kPatience{20};
 
 constexpr const char* kRemedy =
-    "Install QEMU 10.1 or later (Debian 13: from trixie-backports), or name one with PARAVANE_QEMU";
+    "Install QEMU 10.1 or later (Debian 13: from trixie-backports), or set PARAVANE_QEMU to its "
+    "path";
 
 std::string read_for_a_while(int from) {
   std::string text;
@@ -102,11 +103,11 @@ Result<QemuVersion> qemu_version(const std::string& program) {
   const Result<std::string> text = output_of(program, {"--version"});
   if (!text) return std::unexpected(text.error());
   const auto version = parse_qemu_version(*text);
-  if (!version) return fail(Errc::kIo, fmt::format("{} is no QEMU\n  {}", program, kRemedy));
+  if (!version) return fail(Errc::kIo, fmt::format("{} is not QEMU\n  {}", program, kRemedy));
   if (*version >= kOldestQemu) return *version;
   return fail(Errc::kUnsupported,
-              fmt::format("{} is version {}.{}, which has no vfio-user-pci\n  {}", program,
-                          version->major_number, version->minor_number, kRemedy));
+              fmt::format("{} is version {}.{}, which does not support vfio-user-pci\n  {}",
+                          program, version->major_number, version->minor_number, kRemedy));
 }
 
 Status check_vfio_user(const std::string& program) {

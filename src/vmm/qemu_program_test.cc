@@ -70,8 +70,8 @@ TEST_F(QemuProgramTest, MayBeTooOld) {
 }
 
 TEST_F(QemuProgramTest, MayBeNoQemu) {
-  EXPECT_THAT(complaint("echo hello; exit 1"), HasSubstr("is no QEMU"));
-  EXPECT_THAT(complaint("yes"), HasSubstr("is no QEMU"));
+  EXPECT_THAT(complaint("echo hello; exit 1"), HasSubstr("is not QEMU"));
+  EXPECT_THAT(complaint("yes"), HasSubstr("is not QEMU"));
   EXPECT_THAT(qemu_version("/nonexistent").error().message, HasSubstr("PARAVANE_QEMU"));
 }
 

@@ -32,7 +32,7 @@ Result<QmpClient> QmpClient::connect(const std::string& directory,
   const Result<QmpMessage> greeting = client.receive(Clock::now() + patience);
   if (!greeting) return std::unexpected(greeting.error());
   if (greeting->kind != QmpMessage::Kind::kGreeting) {
-    return fail(Errc::kInvalidArgument, "what QEMU says is not QMP's greeting");
+    return fail(Errc::kInvalidArgument, "QEMU did not send a QMP greeting");
   }
   if (auto ready = client.execute("qmp_capabilities"); !ready) {
     return std::unexpected(ready.error());
@@ -62,7 +62,7 @@ Status QmpClient::wait(short events, Clock::time_point end) {
   pollfd one{.fd = line_.get(), .events = events, .revents = 0};
   const int ready = left <= 0 ? 0 : ::poll(&one, 1, static_cast<int>(left));
   if (ready > 0 || (ready < 0 && errno == EINTR)) return {};
-  return fail(Errc::kIo, "QEMU does not answer");
+  return fail(Errc::kIo, "QEMU does not respond");
 }
 
 Status QmpClient::send(const std::string& text, int descriptor, Clock::time_point end) {
@@ -99,7 +99,7 @@ Result<QmpMessage> QmpClient::receive(Clock::time_point end) {
     if (!message) return std::unexpected(message.error());
     if (*message && (*message)->kind != QmpMessage::Kind::kEvent) return std::move(**message);
     // Also while there are events: who sends them without end gets no more time.
-    if (Clock::now() >= end) return fail(Errc::kIo, "QEMU does not answer");
+    if (Clock::now() >= end) return fail(Errc::kIo, "QEMU does not respond");
     if (*message) continue;
     if (Status ready = wait(POLLIN, end); !ready) return std::unexpected(ready.error());
     std::array<char, 4096> bytes;

@@ -10,7 +10,7 @@ namespace {
 using nlohmann::json;
 
 std::unexpected<Error> not_qmp() {
-  return fail(Errc::kInvalidArgument, "what it says is not QMP");
+  return fail(Errc::kInvalidArgument, "invalid QMP message");
 }
 
 std::string text_of(const json& object, const char* key) {
@@ -40,7 +40,7 @@ Result<QmpMessage> read(std::string_view line) {
 Status QmpReader::feed(std::string_view bytes) {
   bytes_ += bytes;
   if (bytes_.size() <= 2 * kMaxLine) return {};
-  return fail(Errc::kInvalidArgument, "it says more than can be read");
+  return fail(Errc::kInvalidArgument, "too much data from QEMU");
 }
 
 Result<std::optional<QmpMessage>> QmpReader::next() {
@@ -48,7 +48,7 @@ Result<std::optional<QmpMessage>> QmpReader::next() {
   if (end == std::string::npos) {
     if (bytes_.size() <= kMaxLine) return std::nullopt;
     return fail(Errc::kInvalidArgument,
-                fmt::format("a line of it is longer than {} bytes", kMaxLine));
+                fmt::format("a line from QEMU is longer than {} bytes", kMaxLine));
   }
   auto message = read(std::string_view(bytes_).substr(0, end));
   bytes_.erase(0, end + 1);

@@ -34,11 +34,12 @@ bool is_anothers(const model::VmStatus& vm, const StartFacts& facts) {
 void check_runner(const model::VmStatus& vm, const StartFacts& facts, model::CheckRows& rows) {
   if (facts.runner.state != Runner::State::kRunning) return;
   if (is_attached(vm)) return rows.ok("QEMU runs", fmt::format("process {}", facts.runner.pid));
-  rows.fail("QEMU runs",
-            fmt::format("process {}, without the RDMA device: it does not connect again after the "
-                        "daemon was stopped",
-                        facts.runner.pid),
-            fmt::format("paravane vm stop {0} && paravane vm start {0}", vm.spec.name));
+  rows.fail(
+      "QEMU runs",
+      fmt::format(
+          "process {}, without its RDMA device: QEMU cannot reconnect after the daemon was stopped",
+          facts.runner.pid),
+      fmt::format("paravane vm stop {0} && paravane vm start {0}", vm.spec.name));
 }
 
 void check_program(const StartFacts& facts, model::CheckRows& rows) {
@@ -48,10 +49,10 @@ void check_program(const StartFacts& facts, model::CheckRows& rows) {
                    fmt::format("{}, {}, with vfio-user-pci", facts.qemu, facts.qemu_version));
   }
   rows.stop("QEMU",
-            fmt::format("{}; it takes {}.{} or later", facts.qemu_problem, kOldestQemu.major_number,
-                        kOldestQemu.minor_number),
-            "apt-get install -t trixie-backports qemu-system-x86   # Debian 13; elsewhere let "
-            "PARAVANE_QEMU name one");
+            fmt::format("{}; {}.{} or later is required", facts.qemu_problem,
+                        kOldestQemu.major_number, kOldestQemu.minor_number),
+            "apt-get install -t trixie-backports qemu-system-x86   # Debian 13; elsewhere set "
+            "PARAVANE_QEMU");
 }
 
 void check_account(const StartFacts& facts, model::CheckRows& rows) {
@@ -69,14 +70,14 @@ std::string without_disk(const model::VmSpec& vm, const std::string& file) {
     if (disk.file == file) continue;
     words += fmt::format(" --disk {}", shell_quote(model::describe(disk)));
   }
-  return fmt::format("paravane vm set {}{}   # or put the file there", vm.name,
+  return fmt::format("paravane vm set {}{}   # or create the file", vm.name,
                      words.empty() ? " --disk none" : words);
 }
 
 std::string file_cure(const model::VmSpec& vm, const FileProblem& problem, const Account& account) {
   using Kind = FileProblem::Kind;
   if (problem.error == EACCES && problem.kind == Kind::kSocket) {
-    return fmt::format("chgrp {} {}   # for good: [vfio_user] group in paravaned.toml",
+    return fmt::format("chgrp {} {}   # to make it permanent: [vfio_user] group in paravaned.toml",
                        account.group, shell_quote(problem.file));
   }
   if (problem.error == EACCES) {
@@ -97,14 +98,15 @@ std::string file_cure(const model::VmSpec& vm, const FileProblem& problem, const
 void check_boot(const model::VmStatus& vm, model::CheckRows& rows) {
   const model::VmMachine& machine = vm.spec.machine;
   if (!machine.disks.empty() || !machine.kernel.empty()) return;
-  rows.warn("Boot", "it has no disk and no kernel: all it can try is to boot from the network",
+  rows.warn("Boot", "no disk and no kernel: the VM can only boot from the network",
             fmt::format("paravane vm set {} --disk FILE", vm.spec.name));
 }
 
 void find_files(const model::VmStatus& vm, const StartFacts& facts, model::CheckRows& rows) {
   if (!facts.account) return;
   if (!facts.file) {
-    return rows.ok(kFiles, fmt::format("open to {}: disks and sockets", facts.account->name));
+    return rows.ok(kFiles,
+                   fmt::format("disks and sockets are accessible to {}", facts.account->name));
   }
   rows.stop(kFiles, describe(*facts.file, *facts.account),
             file_cure(vm.spec, *facts.file, *facts.account));
@@ -118,7 +120,7 @@ std::string kvm_cure(const StartFacts& facts) {
 
 void check_accelerator(const model::VmStatus& vm, const StartFacts& facts, model::CheckRows& rows) {
   const model::Accelerator wanted = vm.spec.machine.accelerator;
-  if (wanted == model::Accelerator::kTcg) return rows.ok(kAccelerator, "QEMU's own emulation");
+  if (wanted == model::Accelerator::kTcg) return rows.ok(kAccelerator, "QEMU's emulation (TCG)");
   if (facts.kvm) return rows.ok(kAccelerator, "KVM");
   if (!facts.account) return;
   const std::string found = facts.kvm_there
@@ -126,7 +128,7 @@ void check_accelerator(const model::VmStatus& vm, const StartFacts& facts, model
                                 : std::string("this host has no /dev/kvm");
   const std::string cure = kvm_cure(facts);
   if (wanted == model::Accelerator::kKvm) return rows.stop(kAccelerator, found, cure);
-  rows.warn(kAccelerator, found + ": QEMU emulates the processor, slowly", cure);
+  rows.warn(kAccelerator, found + ": QEMU emulates the processor, which is slow", cure);
 }
 
 std::string less_memory(const model::VmSpec& vm, std::uint64_t left_mib) {
@@ -136,13 +138,14 @@ std::string less_memory(const model::VmSpec& vm, std::uint64_t left_mib) {
 
 void check_huge_pages(const model::VmSpec& vm, const StartFacts& facts, model::CheckRows& rows) {
   const std::uint64_t wanted = (vm.machine.memory_mib + kHugePageMib - 1) / kHugePageMib;
-  std::string found = fmt::format("{} huge pages are free, it takes {}", facts.huge_pages, wanted);
+  std::string found =
+      fmt::format("{} huge pages are free, {} are needed", facts.huge_pages, wanted);
   if (facts.huge_pages >= wanted) return rows.ok(kMemory, std::move(found));
   // What pages have is taken from all others.
   const std::uint64_t more_mib = (wanted - facts.huge_pages) * kHugePageMib;
   if (facts.memory_mib != 0 && more_mib > facts.memory_mib / 2) {
     return rows.stop(kMemory,
-                     fmt::format("{}, and {} MiB of {} are left to make pages of", found,
+                     fmt::format("{}, but only {} MiB of {} are free to create more", found,
                                  facts.memory_mib, facts.memory_of),
                      less_memory(vm, facts.huge_pages * kHugePageMib + facts.memory_mib / 2));
   }
@@ -154,11 +157,11 @@ void check_huge_pages(const model::VmSpec& vm, const StartFacts& facts, model::C
 void check_memory(const model::VmStatus& vm, const StartFacts& facts, model::CheckRows& rows) {
   const model::VmMachine& machine = vm.spec.machine;
   if (is_attached(vm) || facts.runner.state == Runner::State::kRunning) {
-    return rows.ok(kMemory, "the VM runs and has it");
+    return rows.ok(kMemory, "in use by the running VM");
   }
   if (machine.huge_pages) return check_huge_pages(vm.spec, facts, rows);
   if (facts.memory_mib == 0) return;
-  std::string found = fmt::format("{} MiB of {} are left, it takes {}", facts.memory_mib,
+  std::string found = fmt::format("{} MiB of {} are free, {} MiB are needed", facts.memory_mib,
                                   facts.memory_of, machine.memory_mib);
   if (facts.memory_mib >= machine.memory_mib) return rows.ok(kMemory, std::move(found));
   const std::string cure = less_memory(vm.spec, facts.memory_mib);
@@ -168,8 +171,8 @@ void check_memory(const model::VmStatus& vm, const StartFacts& facts, model::Che
 
 void check_lock(const model::VmMachine& machine, const StartFacts& facts, model::CheckRows& rows) {
   if (!machine.lock_memory) return;
-  if (facts.may_lock) return rows.ok(kLock, "as much as it wants");
-  rows.stop(kLock, "its memory is to be locked, and you may lock none without limit",
+  if (facts.may_lock) return rows.ok(kLock, "unlimited");
+  rows.stop(kLock, "guest memory must be locked, but the memlock limit is too low",
             "sudo prlimit --pid $$ --memlock=unlimited:unlimited");
 }
 
@@ -178,7 +181,7 @@ void check_lock(const model::VmMachine& machine, const StartFacts& facts, model:
 std::vector<model::CheckRow> check_start(const model::VmStatus& vm, const StartFacts& facts) {
   model::CheckRows rows;
   if (is_anothers(vm, facts)) {
-    rows.ok("QEMU runs", "somebody else's, who sees to what it needs");
+    rows.ok("QEMU runs", "not started by Paravane (not checked)");
     return rows.take();
   }
   check_runner(vm, facts, rows);

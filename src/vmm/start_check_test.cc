@@ -52,23 +52,23 @@ TEST_F(StartCheck, AHostThatHasAllOfItHasNothingToCure) {
   }
   EXPECT_EQ(row("QEMU").found, "/q, 11.1, with vfio-user-pci");
   EXPECT_EQ(row("Accelerator").found, "KVM");
-  EXPECT_EQ(row("Memory").found, "4096 MiB of the host are left, it takes 1024");
+  EXPECT_EQ(row("Memory").found, "4096 MiB of the host are free, 1024 MiB are needed");
 }
 
 TEST_F(StartCheck, Qemu) {
   facts_.qemu_problem = "/q: No such file or directory";
   EXPECT_EQ(row("QEMU"),
-            stopping("QEMU", "/q: No such file or directory; it takes 10.1 or later",
-                     "apt-get install -t trixie-backports qemu-system-x86   # Debian 13; "
-                     "elsewhere let PARAVANE_QEMU name one"));
+            stopping("QEMU", "/q: No such file or directory; 10.1 or later is required",
+                     "apt-get install -t trixie-backports qemu-system-x86   # Debian 13; elsewhere "
+                     "set PARAVANE_QEMU"));
 }
 
 TEST_F(StartCheck, QemusUser) {
   facts_.account.reset();
-  facts_.account_problem = "there is no user paravane-vm";
+  facts_.account_problem = "user paravane-vm, which runs QEMU, does not exist";
   facts_.user = "paravane-vm";
   EXPECT_EQ(row("QEMU's user"),
-            stopping("QEMU's user", "there is no user paravane-vm",
+            stopping("QEMU's user", "user paravane-vm, which runs QEMU, does not exist",
                      "useradd --system --no-create-home --shell /usr/sbin/nologin paravane-vm"));
   facts_.account_problem = "PARAVANE_VM_USER is root";
   EXPECT_EQ(row("QEMU's user").cure, "unset PARAVANE_VM_USER");
@@ -77,22 +77,24 @@ TEST_F(StartCheck, QemusUser) {
 TEST_F(StartCheck, Files) {
   using Kind = FileProblem::Kind;
   facts_.file = {.kind = Kind::kSocket, .file = "/run/db1.sock", .error = EACCES};
-  EXPECT_EQ(row("Files"),
-            stopping("Files",
-                     "adapter's socket /run/db1.sock: Permission denied; QEMU runs as "
-                     "paravane-vm, who must be let in",
-                     "chgrp 991 /run/db1.sock   # for good: [vfio_user] group in paravaned.toml"));
+  EXPECT_EQ(
+      row("Files"),
+      stopping(
+          "Files",
+          "adapter's socket /run/db1.sock: Permission denied; QEMU runs as "
+          "paravane-vm, which needs access",
+          "chgrp 991 /run/db1.sock   # to make it permanent: [vfio_user] group in paravaned.toml"));
   facts_.file = {.kind = Kind::kSocket, .file = "/run/db1.sock", .error = ENOENT};
   EXPECT_EQ(row("Files").cure, "paravane vm set db1 --hw-version 21");
   facts_.file = {.kind = Kind::kDisk, .file = "/srv/a b.img", .error = EACCES};
   EXPECT_EQ(row("Files").cure, "chown paravane-vm '/srv/a b.img'");
   facts_.file = {.kind = Kind::kDisk, .file = "/srv/a.img", .error = ENOENT};
   EXPECT_EQ(row("Files").found, "disk /srv/a.img: No such file or directory");
-  EXPECT_EQ(row("Files").cure, "paravane vm set db1 --disk none   # or put the file there");
+  EXPECT_EQ(row("Files").cure, "paravane vm set db1 --disk none   # or create the file");
   vm_.spec.machine.disks = {{.file = "/srv/a.img"},
                             {.file = "/srv/b c", .format = model::DiskFormat::kQcow2}};
   EXPECT_EQ(row("Files").cure,
-            "paravane vm set db1 --disk '/srv/b c,format=qcow2'   # or put the file there");
+            "paravane vm set db1 --disk '/srv/b c,format=qcow2'   # or create the file");
   facts_.file->kind = Kind::kKernel;
   EXPECT_EQ(row("Files").cure, "paravane vm set db1 --kernel none");
   facts_.file->kind = Kind::kInitrd;
@@ -121,7 +123,7 @@ TEST_F(StartCheck, MemoryThatIsNotThere) {
   EXPECT_EQ(row("Memory"),
             (model::CheckRow{.check = "Memory",
                              .verdict = model::Verdict::kWarning,
-                             .found = "4096 MiB of cgroup /vms are left, it takes 8192",
+                             .found = "4096 MiB of cgroup /vms are free, 8192 MiB are needed",
                              .cure = "paravane vm set db1 --memory 3072M"}));
   vm_.spec.machine.lock_memory = true;
   EXPECT_TRUE(row("Memory").stops_start);
@@ -133,7 +135,7 @@ TEST_F(StartCheck, HugePagesThatAreNotFree) {
   vm_.spec.machine.huge_pages = true;
   facts_.huge_pages = 500;
   EXPECT_EQ(row("Memory"),
-            stopping("Memory", "500 huge pages are free, it takes 512",
+            stopping("Memory", "500 huge pages are free, 512 are needed",
                      "sysctl -w vm.nr_hugepages=$(( $(cat /proc/sys/vm/nr_hugepages) + 12 ))"));
   facts_.huge_pages = 512;
   EXPECT_EQ(row("Memory").verdict, model::Verdict::kOk);
@@ -143,11 +145,10 @@ TEST_F(StartCheck, HugePagesThatWouldTakeTheHostsMemory) {
   vm_.spec.machine.huge_pages = true;
   vm_.spec.machine.memory_mib = 8192;
   facts_.huge_pages = 500;
-  EXPECT_EQ(row("Memory"),
-            stopping("Memory",
-                     "500 huge pages are free, it takes 4096, and 4096 MiB of the host are left to "
-                     "make pages of",
-                     "paravane vm set db1 --memory 2286M"));
+  EXPECT_EQ(row("Memory"), stopping("Memory",
+                                    "500 huge pages are free, 4096 are needed, but only 4096 MiB "
+                                    "of the host are free to create more",
+                                    "paravane vm set db1 --memory 2286M"));
 }
 
 TEST_F(StartCheck, ThatHasNothingToBootFromMayTryTheNetwork) {
@@ -168,7 +169,7 @@ TEST_F(StartCheck, OneThatRunsWithoutItsDevice) {
 TEST_F(StartCheck, OneThatSomebodyElseRunsIsTheirMatter) {
   vm_.adapters[0].pid = 77;
   facts_.account.reset();
-  facts_.account_problem = "there is no user x";
+  facts_.account_problem = "user x, which runs QEMU, does not exist";
   ASSERT_EQ(check_start(vm_, facts_).size(), 1u);
   EXPECT_EQ(row("QEMU runs").verdict, model::Verdict::kOk);
 }
@@ -177,10 +178,9 @@ TEST_F(StartCheck, MemoryThatCannotBeLocked) {
   vm_.spec.machine.lock_memory = true;
   EXPECT_EQ(row("Memory lock").verdict, model::Verdict::kOk);
   facts_.may_lock = false;
-  EXPECT_EQ(
-      row("Memory lock"),
-      stopping("Memory lock", "its memory is to be locked, and you may lock none without limit",
-               "sudo prlimit --pid $$ --memlock=unlimited:unlimited"));
+  EXPECT_EQ(row("Memory lock"),
+            stopping("Memory lock", "guest memory must be locked, but the memlock limit is too low",
+                     "sudo prlimit --pid $$ --memlock=unlimited:unlimited"));
 }
 
 TEST(FileCheck, FindsTheFirstThatIsClosed) {

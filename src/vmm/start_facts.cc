@@ -98,7 +98,7 @@ json ask_as_user(const model::VmStatus& vm, const Account& account, const StartF
   in.reset();
   json found = json::parse(read_all(out.get()), nullptr, false);
   ::waitpid(process, nullptr, 0);
-  if (!found.is_object()) return {{"problem", "it cannot be tried"}};
+  if (!found.is_object()) return {{"problem", "the check could not run"}};
   return found;
 }
 

@@ -19,7 +19,7 @@ Result<UniqueFd> open_tap(const std::string& name) {
   const auto failed = [&name] {
     return fail(Errc::kIo,
                 fmt::format("tap {}: {}", name,
-                            errno == EBUSY ? "another VMM has it" : std::strerror(errno)));
+                            errno == EBUSY ? "in use by another VMM" : std::strerror(errno)));
   };
   UniqueFd file(::open("/dev/net/tun", O_RDWR | O_NONBLOCK | O_CLOEXEC));
   if (!file) return failed();

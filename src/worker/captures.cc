@@ -110,7 +110,8 @@ Instant Captures::next_end() const {
 bool Captures::turn(Instant now, verbs::Budget& /*budget*/) {
   return std::erase_if(active_, [this, now](Active& active) {
            if (active.capture->last_read() + kReaderTime > now) return false;
-           left_.warn(now, "{}: the capture has ended: nobody reads it", active.capture->spec().vm);
+           left_.warn(now, "{}: the capture ended, because no client reads it",
+                      active.capture->spec().vm);
            stop(active);
            return true;
          }) > 0;

@@ -150,12 +150,13 @@ std::vector<model::CounterGroup> Impairments::counters() const {
   for (const model::ImpairmentStatus& one : list()) {
     groups.push_back(
         {.name = fmt::format("impaired {} to {}", one.spec.vm, one.spec.peer),
-         .counters = {{"messages", "messages and datagrams, each try", one.messages},
-                      {"lost", "of them not carried", one.lost},
-                      {"answers_lost", "of them carried out, but not heard of", one.answers_lost},
-                      {"delayed", "of them carried later", one.delayed},
-                      {"reordered", "of them held for others to overtake", one.reordered},
-                      {"rnr", "of them answered that no receive is posted", one.rnr}}});
+         .counters = {
+             {"messages", "attempts to send messages and datagrams", one.messages},
+             {"lost", "attempts dropped", one.lost},
+             {"answers_lost", "attempts carried out whose response was dropped", one.answers_lost},
+             {"delayed", "attempts delayed", one.delayed},
+             {"reordered", "attempts held back for reordering", one.reordered},
+             {"rnr", "attempts answered with an RNR NAK", one.rnr}}});
   }
   return groups;
 }

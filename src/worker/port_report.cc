@@ -30,7 +30,7 @@ std::string format_gid(const verbs::Gid& gid) {
 
 std::string explain_choice(const device::QueuePairView& qp, const HostReport& host) {
   if (!qp.peer_gid) return "";
-  if (qp.path == "-") return "nobody in this network has the peer's GID";
+  if (qp.path == "-") return "no adapter in this network has the peer's GID";
   if (qp.path.starts_with("local")) return "same host";
   if (!host.problem.empty()) return "no channel: " + host.problem;
   return "hca: no usable adapter";
@@ -39,28 +39,29 @@ std::string explain_choice(const device::QueuePairView& qp, const HostReport& ho
 model::CounterGroup report_objects(VmPort& port) {
   const device::DeviceObjects held = port.device().objects();
   const GuestMemory::Usage memory = port.memory().usage();
-  return {.name = "objects",
-          .counters = {
-              {"contexts", "programs that have the device open", held.contexts},
-              {"protection_domains", "protection domains", held.protection_domains},
-              {"memory_regions", "memory regions", held.memory_regions},
-              {"completion_queues", "completion queues", held.completion_queues},
-              {"shared_receive_queues", "shared receive queues", held.shared_receive_queues},
-              {"queue_pairs", "queue pairs", held.queue_pairs},
-              {"gids", "addresses (GIDs) bound", held.gids},
-              {"dma_ranges", "ranges of guest memory", memory.ranges},
-              {"memory_files", "files of guest memory mapped", memory.files},
-              {"memory_bytes", "bytes of guest memory mapped", memory.mapped_file_bytes},
-              {"page_list_bytes", "bytes of lists of registered pages", memory.page_list_bytes},
-          }};
+  return {
+      .name = "objects",
+      .counters = {
+          {"contexts", "user contexts: user contexts: programs that have the device open",
+           held.contexts},
+          {"protection_domains", "protection domains", held.protection_domains},
+          {"memory_regions", "memory regions", held.memory_regions},
+          {"completion_queues", "completion queues", held.completion_queues},
+          {"shared_receive_queues", "shared receive queues", held.shared_receive_queues},
+          {"queue_pairs", "queue pairs", held.queue_pairs},
+          {"gids", "addresses (GIDs) bound", held.gids},
+          {"dma_ranges", "guest memory ranges", memory.ranges},
+          {"memory_files", "guest memory files mapped", memory.files},
+          {"memory_bytes", "guest memory bytes mapped", memory.mapped_file_bytes},
+          {"page_list_bytes", "bytes used by lists of registered pages", memory.page_list_bytes},
+      }};
 }
 
 }  // namespace
 
 std::string path_reason(const device::QueuePairView& qp, const HostReport& host) {
   const std::string choice = explain_choice(qp, host);
-  return qp.path.ends_with(transport_impaired::kNameSuffix) ? choice + "; impaired on purpose"
-                                                            : choice;
+  return qp.path.ends_with(transport_impaired::kNameSuffix) ? choice + "; impaired" : choice;
 }
 
 PortState report_state(VmPort& port) {

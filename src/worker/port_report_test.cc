@@ -22,18 +22,18 @@ TEST(PathReason, BetweenHostsNoAdapterIsUsable) {
 }
 
 TEST(PathReason, AHostThatCannotBeReachedIsSaidToBeSo) {
-  EXPECT_EQ(path_reason(connected_by("tcp"), {.name = "h2", .problem = "the connection broke"}),
-            "no channel: the connection broke");
+  EXPECT_EQ(path_reason(connected_by("tcp"), {.name = "h2", .problem = "the connection failed"}),
+            "no channel: the connection failed");
 }
 
 TEST(PathReason, APathMadeWorseOnPurposeSaysSo) {
   EXPECT_EQ(path_reason(connected_by("tcp+impaired"), {.name = "h2", .problem = ""}),
-            "hca: no usable adapter; impaired on purpose");
+            "hca: no usable adapter; impaired");
 }
 
 TEST(PathReason, WhoIsNotConnectedHasNoPath) {
   EXPECT_EQ(path_reason({}, {}), "");
-  EXPECT_EQ(path_reason(connected_by("-"), {}), "nobody in this network has the peer's GID");
+  EXPECT_EQ(path_reason(connected_by("-"), {}), "no adapter in this network has the peer's GID");
 }
 
 }  // namespace

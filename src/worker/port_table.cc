@@ -119,7 +119,7 @@ std::optional<verbs::AdapterId> PortTable::pick_id() {
 Status PortTable::add(const VmPortConfig& config) {
   const model::AdapterName& name = config.adapter;
   if (ports_.contains(name)) {
-    return fail(Errc::kBadState, "adapter " + to_string(name) + " is there already");
+    return fail(Errc::kBadState, "adapter " + to_string(name) + " already exists");
   }
   const std::optional<verbs::AdapterId> id = pick_id();
   if (!id) return fail(Errc::kResourceExhausted, "all adapter numbers are in use");
@@ -277,10 +277,11 @@ std::vector<MetricGroup> PortTable::shared_metrics() const {
     groups.push_back(group("channel", channel->counters().set, {{"host", host.name}}));
   }
   for (const model::ImpairmentStatus& one : impairments_.list()) {
-    groups.push_back({.prefix = "impairment",
-                      .labels = {{"vm", one.spec.vm}, {"peer", one.spec.peer}},
-                      .counters = {{"messages", "messages and datagrams, each try", one.messages},
-                                   {"lost", "of them not carried", one.lost}}});
+    groups.push_back(
+        {.prefix = "impairment",
+         .labels = {{"vm", one.spec.vm}, {"peer", one.spec.peer}},
+         .counters = {{"messages", "attempts to send messages and datagrams", one.messages},
+                      {"lost", "attempts dropped", one.lost}}});
   }
   return groups;
 }

@@ -64,7 +64,7 @@ bool PortWatch::look_at_vmm(const Sight& sight, Instant now) {
              {.type = "vm.detached",
               .severity = model::Severity::kInfo,
               .fields = {{"pid", std::to_string(told_.pid)}},
-              .text = fmt::format("the VMM of {} (pid {}) has gone", name_, told_.pid)},
+              .text = fmt::format("the VMM of {} (pid {}) has detached", name_, told_.pid)},
              now)) {
       return false;
     }
@@ -74,7 +74,7 @@ bool PortWatch::look_at_vmm(const Sight& sight, Instant now) {
   if (!say(states_,
            {.type = "vm.attached",
             .fields = {{"pid", std::to_string(sight.pid)}},
-            .text = fmt::format("a VMM (pid {}) is attached to {}", sight.pid, name_)},
+            .text = fmt::format("a VMM (pid {}) has attached to {}", sight.pid, name_)},
            now)) {
     return false;
   }
@@ -87,8 +87,8 @@ bool PortWatch::look_at_vmm(const Sight& sight, Instant now) {
 bool PortWatch::look_at_port(const Sight& sight, Instant now) {
   const bool up = sight.active && sight.linked;
   if (up == (told_.active && told_.linked)) return true;
-  const char* why = sight.linked ? "its guest's driver does not run any more"
-                                 : "it was disconnected from the switch";
+  const char* why =
+      sight.linked ? "the guest's driver stopped" : "it was disconnected from its switch";
   if (!say(states_,
            {.type = up ? "port.up" : "port.down",
             .fields = {{"reason", up ? "" : why}},
@@ -152,7 +152,7 @@ bool PortWatch::look_at_paths(const verbs::PathUse& paths, Instant now) {
     const std::string& why = reasons[made[0]];
     const std::string before = text_of(ended[0]);
     if (!say_path("path.changed",
-                  fmt::format("connections of {} take the path {} instead of {}: {}", name_,
+                  fmt::format("connections of {} now use path {} instead of {}: {}", name_,
                               text_of(made[0]), before, why),
                   {{"path", path}, {"peer_host", host}, {"before", before}, {"reason", why}},
                   now)) {
@@ -163,10 +163,8 @@ bool PortWatch::look_at_paths(const verbs::PathUse& paths, Instant now) {
     made.clear();
   }
   for (const PathName& way : ended) {
-    if (!say_path(
-            "path.ended",
-            fmt::format("no connection of {} takes the path {} any more", name_, text_of(way)),
-            {{"path", way.path}, {"peer_host", way.host}}, now)) {
+    if (!say_path("path.ended", fmt::format("{} no longer uses path {}", name_, text_of(way)),
+                  {{"path", way.path}, {"peer_host", way.host}}, now)) {
       return false;
     }
     told_ways_.erase(way);
@@ -174,7 +172,7 @@ bool PortWatch::look_at_paths(const verbs::PathUse& paths, Instant now) {
   for (const PathName& way : made) {
     const std::string& why = reasons[way];
     if (!say_path("path.made",
-                  fmt::format("connections of {} take the path {}: {}", name_, text_of(way), why),
+                  fmt::format("connections of {} use path {}: {}", name_, text_of(way), why),
                   {{"path", way.path}, {"peer_host", way.host}, {"reason", why}}, now)) {
       return false;
     }
@@ -192,13 +190,12 @@ bool PortWatch::say_path(const char* type, std::string text,
 
 void PortWatch::failed(std::string_view reason, Instant now) {
   if (failure_told_) return;
-  failure_told_ =
-      say(states_,
-          {.type = "adapter.failed",
-           .severity = model::Severity::kError,
-           .fields = {{"reason", std::string(reason)}},
-           .text = fmt::format("{} cannot go on and its VM loses it: {}", name_, reason)},
-          now);
+  failure_told_ = say(states_,
+                      {.type = "adapter.failed",
+                       .severity = model::Severity::kError,
+                       .fields = {{"reason", std::string(reason)}},
+                       .text = fmt::format("{} failed and is lost to its VM: {}", name_, reason)},
+                      now);
 }
 
 }  // namespace paravane::worker

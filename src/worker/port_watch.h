@@ -26,7 +26,7 @@ namespace paravane::worker {
 
 struct PortWatchCounters {
   CounterSet set;
-  Counter kept_back{set, "events_kept_back", "looks at which there was more to say than may be"};
+  Counter kept_back{set, "events_kept_back", "checks at which events were suppressed"};
 };
 
 class PortWatch {

@@ -53,7 +53,7 @@ TEST_F(PortWatchTest, APortIsUpWhileTheDriverRunsAndTheLinkIsThere) {
   EXPECT_THAT(look({.attached = true, .pid = 7, .active = true}), ElementsAre("port.up"));
   EXPECT_THAT(look({.attached = true, .pid = 7, .active = true, .linked = false}),
               ElementsAre("port.down"));
-  EXPECT_EQ(events_[0].fields.at("reason"), "it was disconnected from the switch");
+  EXPECT_EQ(events_[0].fields.at("reason"), "it was disconnected from its switch");
   EXPECT_THAT(look({.attached = true, .pid = 7, .active = false, .linked = false}), IsEmpty());
 }
 
@@ -88,7 +88,7 @@ TEST_F(PortWatchTest, TellsWhichPathsConnectionsTake) {
   paths_.move(std::nullopt, Way{});
   paths_.move(std::nullopt, Way{});
   EXPECT_THAT(look({}), ElementsAre("path.made"));
-  EXPECT_EQ(events_[0].text, "connections of db1/2 take the path local: same host");
+  EXPECT_EQ(events_[0].text, "connections of db1/2 use path local: same host");
   paths_.move(std::nullopt, Way{.host = verbs::HostId{1}});
   EXPECT_THAT(look({}), ElementsAre("path.made"));
   EXPECT_EQ(events_[0].fields.at("peer_host"), "h2");
@@ -99,7 +99,7 @@ TEST_F(PortWatchTest, TellsWhichPathsConnectionsTake) {
   paths_.move(Way{.host = verbs::HostId{1}}, Way{});
   EXPECT_THAT(look({}), ElementsAre("path.changed"));
   EXPECT_EQ(events_[0].text,
-            "connections of db1/2 take the path local instead of tcp to host h2: same host");
+            "connections of db1/2 now use path local instead of tcp to host h2: same host");
 }
 
 TEST_F(PortWatchTest, AFailureIsToldOnceForEachVmm) {

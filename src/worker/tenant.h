@@ -13,10 +13,10 @@ namespace paravane::worker {
 
 struct TurnCounters {
   CounterSet set;
-  Counter turns{set, "turns", "turns of the worker taken"};
-  Counter busy_us{set, "busy_us", "microseconds of the worker used"};
-  Counter put_off{set, "turns_put_off", "turns put off for having used more than a share before"};
-  Counter broken_off{set, "turns_broken_off", "turns that broke off for want of memory"};
+  Counter turns{set, "turns", "worker turns taken"};
+  Counter busy_us{set, "busy_us", "worker time used, in microseconds"};
+  Counter put_off{set, "turns_put_off", "turns deferred after exceeding the fair share"};
+  Counter broken_off{set, "turns_broken_off", "turns aborted for lack of memory"};
   Counter longest_turn_us{set, "longest_turn_us", "longest turn, in microseconds"};
 };
 

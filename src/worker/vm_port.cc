@@ -99,10 +99,10 @@ bool VmPort::turn(Instant now, verbs::Budget& budget) {
   bool worked = true;
   if (runs_in_memory([&] { worked = take_turn(now, budget); })) return worked;
   // What it was at is done by half: its life ends, as if the VMM had gone.
-  complaints_.error(now, "{}: there is no memory for what its guest wants; its VM loses it",
-                    name());
+  complaints_.error(
+      now, "{}: out of memory for a request of its guest; the adapter is lost to its VM", name());
   runs_in_memory([this] {
-    if (server_) server_->disconnect("there is no memory for it");
+    if (server_) server_->disconnect("out of memory");
   });
   return true;
 }

@@ -109,8 +109,7 @@ void Worker::run() {
 void Worker::deliver() {
   const std::size_t lost = mailbox_.deliver();
   if (lost == 0) return;
-  complaints_.error(schedule_.time(), "worker: no memory for {} of the changes it was told of",
-                    lost);
+  complaints_.error(schedule_.time(), "worker: {} changes were lost for lack of memory", lost);
   if (config_.on_lost) config_.on_lost();
 }
 

@@ -44,9 +44,9 @@ struct WorkerConfig {
 struct WorkerCounters {
   CounterSet set;
   Counter rounds{set, "rounds", "rounds over all tenants"};
-  Counter busy_rounds{set, "busy_rounds", "rounds in which something was done"};
+  Counter busy_rounds{set, "busy_rounds", "rounds that did some work"};
   Counter sleeps{set, "sleeps", "times the worker went to sleep"};
-  Counter stalls{set, "stalls", "times the worker was held asleep for a test"};
+  Counter stalls{set, "stalls", "times the worker was held asleep by a test"};
 };
 
 class Worker {

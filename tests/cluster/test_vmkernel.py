@@ -145,7 +145,7 @@ class VmkernelInterfaces(VmkernelTest):
         h1 = self.hosts[0]
         h1.cli("network", "ip", "interface", "add", "-i", "vmk1", "-p", "vg-rdma")
         set_ipv4 = "network", "ip", "interface", "ipv4", "set", "-i", "vmk1", "-t", "static", "-N", "255.255.255.0", "-I"
-        self.assertIn("is also that of eth0", h1.refused(*set_ipv4, "10.77.0.99"))
+        self.assertIn("is already used by eth0", h1.refused(*set_ipv4, "10.77.0.99"))
         done = h1.cli(*set_ipv4, "8.8.8.8", check=False)
         self.assertEqual(done.returncode, 2, done.stderr)
         self.assertIn("only addresses in private networks", done.stderr)

@@ -60,7 +60,7 @@ class BrokenEngine(DaemonTest):
         socket = "/x -incoming exec:id /db1.sock"
         self.assertIn("with --shell or --json", self.refused(1, "vm", "qemu-args", "db1"))
         socket = "/run/db2.sock"
-        self.assertIn("a socket that is not the VM's", self.refused(2, "vm", "qemu-args", "db1"))
+        self.assertIn("a socket does not belong to the VM", self.refused(2, "vm", "qemu-args", "db1"))
 
     def test_a_complaint_says_nothing_to_the_terminal(self):
         def with_escapes(path, status, body):

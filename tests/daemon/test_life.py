@@ -142,13 +142,13 @@ class NoStart(DaemonTest):
         self.vms.rmdir()
         status, complaint = self.run_daemon()
         self.assertEqual(status, 1)
-        self.assertIn(f"vfio_user.socket_directory {self.vms}: there is no such directory", complaint)
+        self.assertIn(f"vfio_user.socket_directory {self.vms} does not exist", complaint)
         self.assertIn("install -d", complaint)
         self.make_directory(self.vms)
         shutil.rmtree(self.state)
         status, complaint = self.run_daemon()
         self.assertEqual(status, 1)
-        self.assertIn(f"state.directory {self.state}: there is no such directory", complaint)
+        self.assertIn(f"state.directory {self.state} does not exist", complaint)
         self.assertEqual(list(self.vms.glob("*.sock")), [])
 
     def test_directory_that_is_a_file_is_named(self):
@@ -156,7 +156,7 @@ class NoStart(DaemonTest):
         self.vms.write_text("")
         status, complaint = self.run_daemon()
         self.assertEqual(status, 1)
-        self.assertIn("this is not a directory", complaint)
+        self.assertIn("is not a directory", complaint)
 
     def test_second_daemon_is_refused_and_harms_nobody(self):
         self.start()
@@ -183,7 +183,7 @@ class NoStart(DaemonTest):
             other.listen()
             status, complaint = self.run_daemon()
             self.assertEqual(status, 1)
-            self.assertIn(f"another program listens at api.socket {self.api}", complaint)
+            self.assertIn(f"another program is listening on api.socket {self.api}", complaint)
             self.assertTrue(self.api.is_socket())
 
     def test_file_in_place_of_the_socket_is_left_alone(self):

@@ -130,7 +130,7 @@ class Sandbox(DaemonTest):
         for pid in (self.engine(daemon), daemon.pid):
             os.kill(pid, signal.SIGINT)
         self.assertEqual(daemon.wait(PATIENCE_S), 0)
-        self.assertEqual(len(re.findall("told to stop by signal SIGINT", self.log_text())), 1)
+        self.assertEqual(len(re.findall("received signal SIGINT, stopping", self.log_text())), 1)
 
 
 if __name__ == "__main__":

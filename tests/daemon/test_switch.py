@@ -231,7 +231,7 @@ class Followed(SwitchTest):
                 self.assertIn(broken.split()[2], host.events("switch.mended")[-1]["interfaces"].split(","))
         self.assertGreaterEqual(host.metric("paravane_switch_mended_total"), 7)
         self.assertEqual(host.metric("paravane_switch_problems"), 0)
-        self.wait_log("pvs-lan: it was gone: made anew")
+        self.wait_log("pvs-lan: it was missing: created again")
 
     def test_uplink_that_goes_is_told_and_taken_when_it_is_back(self):
         host = self.make_lan()
@@ -260,7 +260,7 @@ class Followed(SwitchTest):
         host.network.ip("link", "add", "br0", "type", "bridge")
         host.network.ip("link", "set", "nic", "master", "br0")
         host.soon(lambda: host.events("switch.problem"), "an event")
-        self.assertIn("it is a part of br0", host.events("switch.problem")[-1]["problem"])
+        self.assertIn("it belongs to br0", host.events("switch.problem")[-1]["problem"])
         self.assertEqual(host.links()["nic"]["master"], "br0")
 
     def test_a_program_that_takes_it_apart_again_and_again_is_told_of(self):
@@ -324,7 +324,7 @@ class Refusals(SwitchTest):
         host.start()
         host.make_lan()
         host.cli("vm", "add", "a", "--port-group", "vms")
-        self.assertIn("pvs-lan: somebody else's interface has this name", host.vds()["Problem"])
+        self.assertIn("pvs-lan: an interface that Paravane did not create has this name", host.vds()["Problem"])
         self.assertEqual(host.links()["pvs-lan"], before)
         self.assertNotIn("master", host.links()["nic"])
         self.assertNotIn("master", host.links()["pv-a"])

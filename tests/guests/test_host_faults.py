@@ -84,10 +84,10 @@ class HostFaults(unittest.TestCase):
         if not seen["present"]:
             return  # for so long that its lease has ended
         self.assertEqual(seen["channel"], "none", seen)
-        self.assertRegex(seen["channel_problem"], "nothing was heard of the host|cannot connect")
+        self.assertRegex(seen["channel_problem"], "nothing was received from the host|cannot connect")
         if vm:
             why = [row["Why"] for row in self.rig.paths(number) if row["VM"] == vm and row["Host"] == host]
-            self.assertRegex(" ".join(why), "no channel: (nothing was heard of the host|cannot connect)")
+            self.assertRegex(" ".join(why), "no channel: (nothing was received from the host|cannot connect)")
 
     def causes(self, number, host):
         """Why there is no channel to a host, as another has logged it."""
@@ -96,7 +96,7 @@ class HostFaults(unittest.TestCase):
     def assert_named_once(self, number, host, outages):
         """Each cause of an outage, and the channel's return."""
         lines, causes = self.log.lines(number, f"host {host}: "), self.causes(number, host)
-        self.assertIn("nothing was heard of the host for 3000 ms", causes)
+        self.assertIn("nothing was received from the host for 3000 ms", causes)
         for cause in causes:
             self.assertLessEqual(causes.count(cause), outages, lines)
         self.assertLessEqual(len(lines), 4 * outages, lines)
@@ -170,7 +170,7 @@ class HostFaults(unittest.TestCase):
         for number, host in (1, "h2"), (2, "h1"):
             causes = self.causes(number, host)
             self.assertEqual(len(causes), len(set(causes)), self.log.lines(number))
-            self.assertTrue(any("the connection broke" in cause for cause in causes), self.log.lines(number))
+            self.assertTrue(any("the connection failed" in cause for cause in causes), self.log.lines(number))
             self.assertLessEqual(len(self.log.lines(number, f"host {host}: ")), 6, self.log.lines(number))
 
     # ---- daemons ----

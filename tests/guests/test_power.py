@@ -72,7 +72,7 @@ class RunByParavane(unittest.TestCase):
 
     def test_a_vm_that_runs_is_not_started_again(self):
         complaint = self.rig.run("vm", "start", "vm1", status=1)
-        self.assertIn(f"it runs already, as process {self.rig.row('vm1')['PID']}", complaint)
+        self.assertIn(f"already running (pid {self.rig.row('vm1')['PID']})", complaint)
         complaint = self.rig.run("vm", "run", "vm1", status=1)
         self.assertIn("already", complaint)
 
@@ -96,7 +96,7 @@ class RunByParavane(unittest.TestCase):
     def test_stop_says_when_the_guest_does_not_listen(self):
         complaint = self.rig.run("vm", "stop", "vm2", "--timeout", "12", status=1)
         self.assertRegex(complaint, r"is asked to power down \(\d+ s of 12\)")
-        self.assertIn("did not power down within 12 s", complaint)
+        self.assertIn("did not shut down within 12 s", complaint)
         self.assertIn("--force", complaint)
         self.assertEqual(self.rig.row("vm2")["Power"], "running")
 
@@ -174,8 +174,8 @@ class PowerWithoutGuests(unittest.TestCase):
         self.rig.run("vm", "start", "cold")
 
     def test_what_keeps_qemu_from_starting_is_said(self):
-        self.assertIn("must be let in", self.rig.run("vm", "start", "cold", status=1, PARAVANE_VM_USER="daemon"))
-        self.assertIn("there is no user", self.rig.run("vm", "start", "cold", status=1, PARAVANE_VM_USER="nosuch"))
+        self.assertIn("needs access", self.rig.run("vm", "start", "cold", status=1, PARAVANE_VM_USER="daemon"))
+        self.assertIn("which runs QEMU, does not exist", self.rig.run("vm", "start", "cold", status=1, PARAVANE_VM_USER="nosuch"))
         self.assertIn("not run as root", self.rig.run("vm", "start", "cold", status=1, PARAVANE_VM_USER="root"))
         self.assertIn("10.1", self.rig.run("vm", "start", "cold", status=1, PARAVANE_QEMU="/nonexistent"))
         self.rig.run("vm", "set", "cold", "--qemu-arg=-nonsense")
@@ -186,7 +186,7 @@ class PowerWithoutGuests(unittest.TestCase):
     def test_memory_is_locked_when_it_is_reserved(self):
         self.rig.run("vm", "set", "cold", "--lock-memory")
         if not may_lock_all_memory():  # as root in a container
-            self.assertIn("you may lock none without limit", self.rig.run("vm", "start", "cold", status=1))
+            self.assertIn("the memlock limit is too low", self.rig.run("vm", "start", "cold", status=1))
             return
         self.rig.run("vm", "start", "cold")
         status = pathlib.Path(f"/proc/{self.rig.row('cold')['PID']}/status").read_text()
@@ -221,7 +221,7 @@ class PowerWithoutGuests(unittest.TestCase):
         self.addCleanup(self.rig.power_off, "cold")
         complaint = self.rig.run("vm", "start", "cold", status=1)
         self.assertIn("waits for tap pv-cold, up to 10 s", complaint)
-        self.assertIn("there is no tap pv-cold", complaint)
+        self.assertIn("tap pv-cold does not exist", complaint)
         waiting = self.start_in_background("vm", "start", "cold")
         self.assertIn("waits for tap pv-cold", waiting.stderr.readline())
         self.rig.add_tap("pv-cold")

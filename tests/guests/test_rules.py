@@ -74,7 +74,7 @@ class RulesOfVsphere(unittest.TestCase):
         rig.start_daemon()
         rig.up(2, "--layer", "python", "--memory", "1024")
         self.assertEqual(self.datagram_queue_pairs(rig), [3, EFAULT])
-        self.assertIn("vm1: CREATE_QP refused: too many UD queue pairs: this host lets an adapter have 3", rig.daemon_log())
+        self.assertIn("vm1: CREATE_QP refused: too many UD queue pairs: the limit per adapter is 3", rig.daemon_log())
         self.assertEqual(self.atomics(rig), "ATOMIC_NONE")
         server = rig.spawn(1, "rping", "-s", "-C", "10")  # rdma_cm asks for the right to atomics always
         rig.wait_cm_listening(1, 7174)

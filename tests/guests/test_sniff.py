@@ -164,7 +164,7 @@ class Sniffed(unittest.TestCase):
         again = self.rig.cli("sniff", "--vm", "vm2", "-w", self.file, "--seconds", "1", check=False)
         self.assertEqual(again.returncode, 1)
         self.assertIn("vm vm2 is already being captured", again.stderr)
-        wait_for("the capture ends", lambda: "nobody reads it" in self.rig.daemon_log(), 15)
+        wait_for("the capture ends", lambda: "no client reads it" in self.rig.daemon_log(), 15)
         self.rig.cli("sniff", "--vm", "vm2", "-w", self.file, "--seconds", "1")
 
     def test_refusals(self):

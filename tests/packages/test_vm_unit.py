@@ -146,7 +146,7 @@ class VmUnderSystemd(OfEachSuite):
                 system.run("paravane", "vm", "stop", "db1", "--force")
             else:
                 self.assertNotEqual(done.returncode, 0, done.stdout)
-                self.assertIn("you may lock none without limit", self.journal(system))
+                self.assertIn("the memlock limit is too low", self.journal(system))
             system.try_run("systemctl", "reset-failed", UNIT)
             system.run("paravane", "vm", "set", "db1", "--no-lock-memory")
             system.run("systemctl", "enable", UNIT)

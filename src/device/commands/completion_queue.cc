@@ -21,13 +21,14 @@ Result<std::uint64_t> check_geometry(const abi::CreateCqCommand& command,
     return fail(Errc::kResourceExhausted, fmt::format("{} entries", entries));
   }
   if (!std::has_single_bit(entries)) {
-    return fail(Errc::kInvalidArgument, fmt::format("{} entries are no power of two", entries));
+    return fail(Errc::kInvalidArgument, fmt::format("{} entries are not a power of two", entries));
   }
   const std::uint64_t needed =
       1 + (std::uint64_t{entries} * sizeof(abi::Cqe) + kPageBytes - 1) / kPageBytes;
   if (command.nchunks.get() < needed || command.nchunks.get() > kMaxDirectoryPages) {
-    return fail(Errc::kInvalidArgument, fmt::format("{} pages for {} entries, which need {}",
-                                                    command.nchunks.get(), entries, needed));
+    return fail(Errc::kInvalidArgument,
+                fmt::format("{} pages given for {} entries, but {} are needed",
+                            command.nchunks.get(), entries, needed));
   }
   return needed;
 }

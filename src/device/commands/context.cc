@@ -49,7 +49,7 @@ Result<Progress> create_uc(CommandScope& scope, const Request& request, Response
   const std::uint64_t index = page_index(scope, request.as<abi::CreateUcCommand>().pfn.get());
   if (index == 0) return fail(Errc::kInvalidArgument, "doorbell page 0 is the kernel's");
   if (index >= scope.config.limits.contexts) {
-    return fail(Errc::kResourceExhausted, fmt::format("no doorbell page {}", index));
+    return fail(Errc::kResourceExhausted, fmt::format("invalid doorbell page {}", index));
   }
   const auto page = static_cast<std::uint32_t>(index);
   UserContext* stale = scope.objects.context_of_page(page);

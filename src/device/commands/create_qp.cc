@@ -32,14 +32,14 @@ Result<QueuePair::Spec> find_parts(const Objects& objects, const abi::CreateQpCo
   }
   const std::uint32_t context = objects.owner_of_pd(pd);
   if (send_cq->context() != context || receive_cq->context() != context) {
-    return fail(Errc::kInvalidArgument, "a completion queue of another context");
+    return fail(Errc::kInvalidArgument, "the completion queue belongs to another context");
   }
   SharedReceiveQueue* shared = nullptr;
   if (command.is_srq != 0) {
     shared = objects.find_srq(command.srq_handle.get());
     if (shared == nullptr) return fail(Errc::kNotFound, "no such shared receive queue");
     if (shared->context() != context) {
-      return fail(Errc::kInvalidArgument, "a shared receive queue of another context");
+      return fail(Errc::kInvalidArgument, "the shared receive queue belongs to another context");
     }
   }
   QueuePair::Spec spec;
@@ -57,7 +57,7 @@ Status check_rules(const CommandScope& scope, verbs::QpType type) {
                     scope.objects.datagram_qps() < most;
   if (fits) return {};
   return fail(Errc::kResourceExhausted,
-              fmt::format("too many UD queue pairs: this host lets an adapter have {}", most));
+              fmt::format("too many UD queue pairs: the limit per adapter is {}", most));
 }
 
 abi::QpGrant granted(const QueueCaps& caps) {
@@ -87,7 +87,9 @@ void answer(const Objects& objects, const QueuePair& qp, Response& response) {
 // What the queue pair is to be, by what is there now.
 Result<QueuePair::Spec> make_spec(const CommandScope& scope, const abi::CreateQpCommand& command) {
   const std::optional<verbs::QpType> type = qp_type(command.qp_type);
-  if (!type) return fail(Errc::kUnsupported, fmt::format("queue pair type {}", command.qp_type));
+  if (!type)
+    return fail(Errc::kUnsupported,
+                fmt::format("unsupported unsupported queue pair type {}", command.qp_type));
   if (Status fits = check_rules(scope, *type); !fits) return std::unexpected(fits.error());
   Result<QueuePair::Spec> spec = find_parts(scope.objects, command);
   if (!spec) return std::unexpected(spec.error());

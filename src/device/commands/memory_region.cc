@@ -44,8 +44,9 @@ Result<Progress> create_fast(CommandScope& scope, const abi::CreateMrCommand& co
     return fail(Errc::kInvalidArgument, "a fast region belongs to the guest's kernel");
   }
   if (command.nchunks.get() > kMaxFastRegionPages) {
-    return fail(Errc::kInvalidArgument, fmt::format("{} pages in a fast region, {} at most",
-                                                    command.nchunks.get(), kMaxFastRegionPages));
+    return fail(Errc::kInvalidArgument,
+                fmt::format("{} pages in a fast region, but at most {} are allowed",
+                            command.nchunks.get(), kMaxFastRegionPages));
   }
   const Result<std::uint32_t> key =
       scope.adapter.regions().add_fast(verbs::PdNumber{pd}, command.nchunks.get());
@@ -61,11 +62,11 @@ Status check_user_geometry(const abi::CreateMrCommand& command) {
   }
   const std::uint64_t pages = (start % kPageBytes + length + kPageBytes - 1) / kPageBytes;
   if (pages != command.nchunks.get() || pages > kMaxDirectoryPages) {
-    return fail(Errc::kInvalidArgument, fmt::format("{} pages where {} bytes at {:#x} have {}",
+    return fail(Errc::kInvalidArgument, fmt::format("{} pages given, but {} bytes at {:#x} need {}",
                                                     command.nchunks.get(), length, start, pages));
   }
   if ((command.access_flags.get() & abi::kAccessZeroBased) != 0) {
-    return fail(Errc::kUnsupported, "zero-based regions are not offered");
+    return fail(Errc::kUnsupported, "zero-based regions are not supported");
   }
   return {};
 }

@@ -24,17 +24,21 @@ Result<std::uint64_t> check_geometry(const abi::CreateSrqCommand& command,
   const std::uint32_t sges = command.attrs.max_sge.get();
   if (requests > limits.shared_receive_queue_requests || sges > limits.sges) {
     return fail(Errc::kResourceExhausted,
-                fmt::format("{} requests with {} sges in a shared receive queue", requests, sges));
+                fmt::format("cannot create a shared receive queue with {} requests of {} SGEs",
+                            requests, sges));
   }
-  if (sges == 0) return fail(Errc::kInvalidArgument, "no sges in a shared receive queue");
+  if (sges == 0)
+    return fail(Errc::kInvalidArgument, "a shared receive queue needs at least one SGE");
   if (!std::has_single_bit(requests)) {
-    return fail(Errc::kInvalidArgument,
-                fmt::format("{} requests in a shared receive queue are no power of two", requests));
+    return fail(
+        Errc::kInvalidArgument,
+        fmt::format("{} requests in a shared receive queue are not a power of two", requests));
   }
   const std::uint64_t needed = 1 + ring_pages(requests, receive_stride(sges));
   if (command.nchunks.get() < needed || command.nchunks.get() > kMaxDirectoryPages) {
-    return fail(Errc::kInvalidArgument, fmt::format("{} pages for {} requests, which need {}",
-                                                    command.nchunks.get(), requests, needed));
+    return fail(Errc::kInvalidArgument,
+                fmt::format("{} pages given for {} requests, but {} are needed",
+                            command.nchunks.get(), requests, needed));
   }
   return needed;
 }
@@ -44,7 +48,9 @@ Result<std::uint64_t> check_geometry(const abi::CreateSrqCommand& command,
 Result<Progress> create_srq(CommandScope& scope, const Request& request, Response& response) {
   const auto command = request.as<abi::CreateSrqCommand>();
   if (command.srq_type != kBasic) {
-    return fail(Errc::kUnsupported, fmt::format("shared receive queue type {}", command.srq_type));
+    return fail(
+        Errc::kUnsupported,
+        fmt::format("unsupported unsupported shared receive queue type {}", command.srq_type));
   }
   const Result<std::uint64_t> needed = check_geometry(command, scope.config.limits);
   if (!needed) return std::unexpected(needed.error());

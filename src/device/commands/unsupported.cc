@@ -3,7 +3,7 @@
 namespace paravane::device {
 
 Result<Progress> refuse(CommandScope&, const Request&, Response&) {
-  return fail(Errc::kUnsupported, "not offered by this device");
+  return fail(Errc::kUnsupported, "not supported by this device");
 }
 
 }  // namespace paravane::device

@@ -36,9 +36,9 @@ namespace paravane::transport_local {
 
 struct LocalCounters {
   CounterSet set;
-  Counter messages{set, "messages", "messages carried, reads and atomics among them"};
+  Counter messages{set, "messages", "messages carried, including reads and atomics"};
   Counter bytes{set, "bytes", "payload bytes carried in messages"};
-  Counter datagrams{set, "datagrams", "datagrams brought to a queue pair"};
+  Counter datagrams{set, "datagrams", "datagrams delivered to a queue pair"};
 };
 
 class LocalTransport final : public verbs::Transport {

@@ -152,12 +152,13 @@ void Channel::keep_alive(Instant now) {
   if (broken()) return;
   // A wire that is slow takes what was written before a Ping first.
   if (now - std::max(last_heard_, last_drained_) >= config_.dead_after) {
-    return break_off("nothing was heard of the host for " + in_milliseconds(config_.dead_after));
+    return break_off("nothing was received from the host for " +
+                     in_milliseconds(config_.dead_after));
   }
   if (now - last_look_at_links_ >= config_.answer_within / 8) look_for_silent_links(now);
   if (write_blocked_ && now - written_.last() >= config_.answer_within) {
-    return break_off("it is there, but has taken nothing for " +
-                     in_milliseconds(config_.answer_within) + ", or next to nothing");
+    return break_off("the host is alive, but has accepted no data for " +
+                     in_milliseconds(config_.answer_within) + ", or almost none");
   }
   lose_late_datagrams(now);
   const Instant quiet_since = std::max(last_heard_, last_ping_);
@@ -179,7 +180,7 @@ void Channel::look_for_silent_links(Instant now) {
     if (link->wants_ping(signs_)) ping_due_ = true;
     const Instant since = link->silent_since(signs_, now);
     if (since == kNever || now - since < config_.answer_within) continue;
-    return break_off("it is there, but has not answered a request for " +
+    return break_off("the host is alive, but has not answered a request for " +
                      in_milliseconds(config_.answer_within));
   }
 }

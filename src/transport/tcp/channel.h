@@ -59,15 +59,14 @@ struct ChannelCounters {
   CounterSet set;
   Counter sent_bytes{set, "sent_bytes", "payload bytes sent"};
   Counter received_bytes{set, "received_bytes", "payload bytes placed for peers"};
-  Counter staged_bytes{set, "staged_bytes", "payload bytes that passed a buffer of ours"};
+  Counter staged_bytes{set, "staged_bytes", "payload bytes that were buffered"};
   Counter records_sent{set, "records_sent", "records written"};
   Counter records_received{set, "records_received", "records read"};
   Counter datagrams_sent{set, "datagrams_sent", "datagrams sent"};
   Counter datagrams_received{set, "datagrams_received", "datagrams received"};
-  Counter datagrams_held{set, "datagrams_held",
-                         "times a datagram had to wait: the channel was full"};
-  Counter voided{set, "voided", "pieces of messages whose memory vanished while they were sent"};
-  Counter damaged{set, "damaged", "pieces of messages that arrived with a wrong digest"};
+  Counter datagrams_held{set, "datagrams_held", "times a datagram had to wait for a full channel"};
+  Counter voided{set, "voided", "message fragments whose memory disappeared during sending"};
+  Counter damaged{set, "damaged", "message fragments received with a wrong digest"};
 };
 
 // Who finds the queue pairs that a peer names. Implemented by the transport.

@@ -88,7 +88,7 @@ void Channel::next_record(std::span<const std::byte> ahead) {
   reading_ = Reading::kHead;
   if (in_have_ < wire::kHeadBytes) return;
   const auto header = wire::read_header(std::span(in_).first<wire::kHeadBytes>());
-  if (!header) return break_off("protocol: not the head of a record");
+  if (!header) return break_off("protocol: invalid record header");
   in_header_ = *header;
   after_have_ = 0;
   reading_ = Reading::kBlock;
@@ -119,7 +119,7 @@ void Channel::take_block() {
     const auto unsealed =
         std::as_bytes(std::span(&in_header_, 1)).first(sizeof in_header_ - sizeof in_header_.tag);
     if (!open_seal_->matches_next(unsealed, block, in_header_.tag)) {
-      return break_off("protocol: a record's seal is wrong");
+      return break_off("protocol: a record's seal does not match");
     }
   }
   const std::uint64_t direct = in_header_.direct_bytes.get();
@@ -134,8 +134,8 @@ void Channel::take_block() {
     wants_direct = has_payload(frame->kind);
     frame = next;
   }
-  if (reader.broken()) break_off("protocol: a block is not made of frames");
-  if (direct > 0 && !wants_direct) break_off("protocol: direct payload of no message");
+  if (reader.broken()) break_off("protocol: a block does not consist of frames");
+  if (direct > 0 && !wants_direct) break_off("protocol: direct payload without a message");
   if (broken()) return;
   if (direct > 0) return begin_direct(direct);
   in_have_ = 0;
@@ -164,7 +164,7 @@ bool Channel::for_outbound(const wire::RawFrame& raw, Act act) {
 void Channel::take_frame(const wire::RawFrame& frame, std::uint64_t direct_bytes) {
   const bool is_hello = frame.kind == FrameKind::kHello;
   if (is_hello != (peer_incarnation_ == 0))
-    return break_off("protocol: a hello is first, and once");
+    return break_off("protocol: expected exactly one hello, before all else");
   bool good = true;
   switch (frame.kind) {
     case FrameKind::kHello:
@@ -233,19 +233,19 @@ void Channel::take_frame(const wire::RawFrame& frame, std::uint64_t direct_bytes
   }
   if (!good) {
     break_off("protocol: a frame of kind " + std::to_string(std::to_underlying(frame.kind)) +
-              " that makes no sense here");
+              " is not valid here");
   }
 }
 
 void Channel::take_hello(const wire::Hello& hello) {
   if (hello.magic.get() != wire::kHelloMagic || hello.incarnation.get() == 0) {
-    return break_off("protocol: not a hello");
+    return break_off("protocol: invalid hello");
   }
   if (hello.lowest_version.get() > wire::kProtocolVersion ||
       hello.highest_version.get() < wire::kProtocolVersion) {
-    return break_off("the host speaks versions " + std::to_string(hello.lowest_version.get()) +
+    return break_off("the host supports versions " + std::to_string(hello.lowest_version.get()) +
                      " to " + std::to_string(hello.highest_version.get()) +
-                     " of the channel's protocol, this one version " +
+                     " of the channel protocol, but this host supports version " +
                      std::to_string(wire::kProtocolVersion));
   }
   peer_incarnation_ = hello.incarnation.get();
@@ -370,11 +370,11 @@ void Channel::end_direct() {
   wire::RecordTrailer trailer;
   std::memcpy(&trailer, after_.data(), sizeof trailer);
   if (!is_trailer_sealed(trailer)) {
-    return break_off("protocol: the seal of a record's payload is wrong");
+    return break_off("protocol: the seal of a record's payload does not match");
   }
   const std::uint32_t verdict = trailer.verdict.get();
   if ((verdict != wire::kGood && verdict != wire::kVoid) || trailer.reserved.get() != 0) {
-    return break_off("protocol: not the trailer of a record");
+    return break_off("protocol: invalid record trailer");
   }
   const std::span<const std::byte> tail = std::span(tail_).first(direct_tail_);
   Arrival arrival = verdict == wire::kGood ? Arrival::kIntact : Arrival::kVoid;

@@ -18,10 +18,10 @@ const unsigned char* raw(const std::byte* bytes) {
 
 Result<std::unique_ptr<Seal>> Seal::create(const Key& key) {
   EVP_CIPHER_CTX* context = EVP_CIPHER_CTX_new();
-  if (context == nullptr) return fail(Errc::kIo, "seal: no memory");
+  if (context == nullptr) return fail(Errc::kIo, "seal: out of memory");
   std::unique_ptr<Seal> seal(new Seal(context));
   if (EVP_EncryptInit_ex(context, EVP_aes_128_gcm(), nullptr, raw(key.data()), nullptr) != 1) {
-    return fail(Errc::kIo, "seal: AES-128-GCM is not to be had");
+    return fail(Errc::kIo, "seal: AES-128-GCM is not available");
   }
   return seal;
 }

@@ -29,7 +29,7 @@ IoResult SocketStream::failure() {
 }
 
 std::string SocketStream::problem() const {
-  return std::string("the connection broke: ") + std::strerror(error_);
+  return std::string("the connection failed: ") + std::strerror(error_);
 }
 
 IoResult SocketStream::read(std::span<const iovec> to) {

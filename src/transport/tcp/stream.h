@@ -17,7 +17,7 @@ class Stream : public PayloadStream {
   // To be watched: readable, or writable after a write that would block.
   virtual int fd() const = 0;
   // Why the last one was kBroken, for the log.
-  virtual std::string problem() const { return "the connection broke"; }
+  virtual std::string problem() const { return "the connection failed"; }
 };
 
 class SocketStream final : public Stream {

@@ -49,7 +49,7 @@ TEST_F(TcpHostileAsked, APeerThatNeverAnswersHoldsUpNobody) {
 // As often as the program allowed: once more.
 TEST_F(TcpHostileAsked, APeerThatNeverAnswersIsGivenUp) {
   say_only_pings(seconds(40));
-  EXPECT_THAT(loss(), HasSubstr("it is there, but has not answered a request for 30000 ms"));
+  EXPECT_THAT(loss(), HasSubstr("the host is alive, but has not answered a request for 30000 ms"));
   EXPECT_EQ(qp_->sends.size(), 0u);
   meet(true);
   peer_->add_hello();
@@ -71,7 +71,7 @@ TEST_F(TcpHostileAsked, APeerThatReadsAndNeverAnswersIsGivenUp) {
     peer_->add(wire::Pong{.number = Le64(1)});
     say_only_pings(seconds(1));
   }
-  EXPECT_THAT(loss(), HasSubstr("it is there, but has not answered a request for 30000 ms"));
+  EXPECT_THAT(loss(), HasSubstr("the host is alive, but has not answered a request for 30000 ms"));
 }
 
 TEST_F(TcpHostileAsked, APongOfTheFutureEndsTheChannel) {
@@ -93,7 +93,7 @@ TEST_F(TcpHostileAsked, APeerThatSipsIsGivenUp) {
     rig_.skip_time(milliseconds(100));
     peer_->sip(200);
   }
-  EXPECT_THAT(loss(), HasSubstr("has taken nothing for 30000 ms, or next to nothing"));
+  EXPECT_THAT(loss(), HasSubstr("has accepted no data for 30000 ms, or almost none"));
 }
 
 // What it had done, it has forgotten; to be sent the rest would have it done twice.

@@ -195,7 +195,7 @@ TEST_F(TcpHostileDatagram, AHostThatOnlyPingsHoldsUpNobodysDatagramsForLong) {
       rig_.timers().run_due(rig_.now());
       turns(4);
     }
-    EXPECT_THAT(loss(), HasSubstr("has taken nothing for 30000 ms"));
+    EXPECT_THAT(loss(), HasSubstr("has accepted no data for 30000 ms"));
     rig_.skip_time(std::chrono::seconds(2));
     rig_.timers().run_due(rig_.now());
     turns(100);

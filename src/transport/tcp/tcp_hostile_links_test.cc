@@ -71,7 +71,7 @@ TEST_F(TcpHostile, AnswersToWhatWasNeverAskedEndTheChannel) {
     meet(true);
     peer_->add_hello().add(frame);
     say();
-    return testing::Value(loss(), HasSubstr("that makes no sense here"));
+    return testing::Value(loss(), HasSubstr("is not valid here"));
   };
   const Le32 link(1);
   EXPECT_TRUE(ends(wire::Opened{.link = link, .responder_life = Le64(1)}));
@@ -91,7 +91,7 @@ TEST_F(TcpHostileLinked, PayloadThatDoesNotFitItsLengthEndsTheChannel) {
     meet(true);
     peer_->add_hello().add(open_frame());
     say(make());
-    return testing::Value(loss(), HasSubstr("that makes no sense here"));
+    return testing::Value(loss(), HasSubstr("is not valid here"));
   };
   const auto write = [&](std::uint64_t length) {
     return request_frame(WrOpcode::kRdmaWrite, 1, length, &buffer);
@@ -148,19 +148,19 @@ TEST_F(TcpHostileLinked, NothingIsWrittenBeyondTheRegion) {
 TEST_F(TcpHostile, DirectPayloadThatNoFrameAskedForEndsTheChannel) {
   peer_->add(wire::Ping{});
   say(peer_->take(4096));
-  EXPECT_EQ(loss(), "protocol: direct payload of no message");
+  EXPECT_EQ(loss(), "protocol: direct payload without a message");
   meet(true);
   peer_->add_hello();
   say();
   say(peer_->take(4096));
-  EXPECT_EQ(loss(), "protocol: direct payload of no message");
+  EXPECT_EQ(loss(), "protocol: direct payload without a message");
 }
 
 TEST_F(TcpHostileLinked, AnOddVerdictEndsTheChannel) {
   const EngineBuffer buffer = rig_.a().buffer(8192);
   peer_->add(request_frame(WrOpcode::kRdmaWrite, 1, 8192, &buffer));
   say(peer_->take(8192, 3));
-  EXPECT_EQ(loss(), "protocol: not the trailer of a record");
+  EXPECT_EQ(loss(), "protocol: invalid record trailer");
 }
 
 // Also where the message ends later, and where nobody wants it.
@@ -177,7 +177,7 @@ TEST_F(TcpHostileLinked, PayloadThatIsChangedOnTheWayEndsTheChannelAndIsNotPlace
       request.link.set(link);
       peer_->add(request);
       say(peer_->take(part, wire::kGood, std::byte{1}));
-      EXPECT_EQ(loss(), "protocol: the seal of a record's payload is wrong");
+      EXPECT_EQ(loss(), "protocol: the seal of a record's payload does not match");
       EXPECT_EQ(rig_.a().read(buffer, 0, kAll), before);
     }
   }

@@ -14,7 +14,7 @@ using testing::HasSubstr;
 
 TEST_F(TcpHostile, GarbageIsNoRecord) {
   say(RawPeer::Bytes(4096, std::byte{0xA5}));
-  EXPECT_EQ(loss(), "protocol: not the head of a record");
+  EXPECT_EQ(loss(), "protocol: invalid record header");
 }
 
 TEST_F(TcpHostile, LengthsOutOfBoundsAreNoRecord) {
@@ -35,7 +35,7 @@ TEST_F(TcpHostile, LengthsOutOfBoundsAreNoRecord) {
                                       {0xFFFF'FFFFu, 0u},
                                       {kBlock, kDirect + 1},
                                       {kBlock, 0xFFFF'FFFFu}}) {
-    EXPECT_EQ(says(block, direct), "protocol: not the head of a record") << block << " " << direct;
+    EXPECT_EQ(says(block, direct), "protocol: invalid record header") << block << " " << direct;
   }
 }
 
@@ -48,14 +48,14 @@ TEST_F(TcpHostile, HalfARecordHoldsUpNobodyAndTimesOut) {
     rig_.skip_time(milliseconds(100));
     rig_.turn_one(0);
   }
-  EXPECT_THAT(loss(), HasSubstr("nothing was heard of the host"));
+  EXPECT_THAT(loss(), HasSubstr("nothing was received from the host"));
 }
 
 TEST_F(TcpHostile, AWrongSealEndsTheChannel) {
   RawPeer::Bytes record = peer_->add(wire::Ping{}).take();
   record.back() ^= std::byte{1};
   say(record);
-  EXPECT_EQ(loss(), "protocol: a record's seal is wrong");
+  EXPECT_EQ(loss(), "protocol: a record's seal does not match");
 }
 
 TEST_F(TcpHostile, AReplayedRecordEndsTheChannel) {
@@ -63,14 +63,14 @@ TEST_F(TcpHostile, AReplayedRecordEndsTheChannel) {
   say(record);
   EXPECT_EQ(loss(), "");
   say(record);
-  EXPECT_EQ(loss(), "protocol: a record's seal is wrong");
+  EXPECT_EQ(loss(), "protocol: a record's seal does not match");
 }
 
 TEST_F(TcpHostile, RecordsInAnotherOrderEndTheChannel) {
   const RawPeer::Bytes first = peer_->add(wire::Ping{}).take();
   const RawPeer::Bytes second = peer_->add(wire::Ping{}).take();
   say(second);
-  EXPECT_EQ(loss(), "protocol: a record's seal is wrong");
+  EXPECT_EQ(loss(), "protocol: a record's seal does not match");
 }
 
 TEST_F(TcpHostile, FramesThatDoNotFitTheirBlockEndTheChannel) {
@@ -81,7 +81,7 @@ TEST_F(TcpHostile, FramesThatDoNotFitTheirBlockEndTheChannel) {
   record[after] = std::byte{0xFF};   // length
   record[after + 2] = std::byte{2};  // kind
   say(record);
-  EXPECT_EQ(loss(), "protocol: a block is not made of frames");
+  EXPECT_EQ(loss(), "protocol: a block does not consist of frames");
 }
 
 TEST_F(TcpHostile, NothingComesBeforeTheHello) {
@@ -90,7 +90,7 @@ TEST_F(TcpHostile, NothingComesBeforeTheHello) {
     if (twice) peer_->add_hello().add_hello();
     if (!twice) peer_->add(open_frame());
     say();
-    EXPECT_EQ(loss(), "protocol: a hello is first, and once");
+    EXPECT_EQ(loss(), "protocol: expected exactly one hello, before all else");
   }
 }
 
@@ -106,8 +106,8 @@ TEST_F(TcpHostile, AHelloThatIsNone) {
     return loss();
   };
   EXPECT_EQ(says(wire::kHelloMagic, 1, 9, 1), "");
-  EXPECT_EQ(says(wire::kHelloMagic + 1, 1, 1, 1), "protocol: not a hello");
-  EXPECT_EQ(says(wire::kHelloMagic, 1, 1, 0), "protocol: not a hello");
+  EXPECT_EQ(says(wire::kHelloMagic + 1, 1, 1, 1), "protocol: invalid hello");
+  EXPECT_EQ(says(wire::kHelloMagic, 1, 1, 0), "protocol: invalid hello");
   EXPECT_THAT(says(wire::kHelloMagic, 2, 9, 1), HasSubstr("speaks versions 2 to 9"));
   EXPECT_THAT(says(wire::kHelloMagic, 0, 0, 1), HasSubstr("speaks versions 0 to 0"));
 }
@@ -120,8 +120,7 @@ TEST_F(TcpHostile, UnknownKindsEndTheChannel) {
     RawPeer::Bytes record = peer_->take();
     record[sizeof(wire::RecordHeader) + sizeof(wire::Hello) + 2] = static_cast<std::byte>(kind);
     say(record);
-    EXPECT_EQ(loss(),
-              "protocol: a frame of kind " + std::to_string(kind) + " that makes no sense here");
+    EXPECT_EQ(loss(), "protocol: a frame of kind " + std::to_string(kind) + " is not valid here");
   }
 }
 

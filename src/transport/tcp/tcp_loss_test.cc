@@ -118,7 +118,7 @@ TEST_F(TcpLoss, SilenceEndsAChannel) {
     rig_.turn_one(0);
   }
   ASSERT_EQ(rig_.losses(0).size(), 1u);
-  EXPECT_THAT(rig_.losses(0).front(), testing::HasSubstr("nothing was heard"));
+  EXPECT_THAT(rig_.losses(0).front(), testing::HasSubstr("nothing was received"));
 }
 
 TEST_F(TcpLoss, PingsKeepAQuietChannelAlive) {

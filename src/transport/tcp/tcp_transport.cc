@@ -84,7 +84,7 @@ TcpTransport::TcpTransport(std::uint64_t incarnation, EventLoop& loop, const Loc
 TcpTransport::~TcpTransport() {
   on_lost_ = nullptr;
   for (auto& [id, host] : hosts_) {
-    if (host.channel) end(host, "the daemon ends", Instant{});
+    if (host.channel) end(host, "the daemon is stopping", Instant{});
   }
 }
 
@@ -104,7 +104,7 @@ void TcpTransport::detach(verbs::Adapter& adapter) {
 }
 
 Status TcpTransport::open(ChannelConfig config, std::unique_ptr<Stream> stream, Instant now) {
-  close(config.host, "replaced by a newer one", now);
+  close(config.host, "replaced by a newer connection", now);
   config.incarnation = incarnation_;
   Host& host = hosts_[config.host];
   auto channel = Channel::create(config, std::move(stream), *this, *this, scratch_, now);

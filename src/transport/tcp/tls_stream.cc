@@ -62,7 +62,7 @@ void TlsStream::on_message(int is_sent, int, int type, const void* bytes, std::s
 IoResult TlsStream::failure(int returned) {
   const int error = errno;
   if (messages_ > kMostMessages) {
-    problem_ = "the host sends keys and no payload";
+    problem_ = "the host sends key updates but no payload";
     return {.kind = IoResult::Kind::kBroken};
   }
   switch (SSL_get_error(tls_, returned)) {

@@ -32,7 +32,7 @@ class TlsStream final : public Stream {
   int fd() const override { return socket_.get(); }
   IoResult read(std::span<const iovec> to) override;
   IoResult write(std::span<const iovec> from) override;
-  std::string problem() const override { return "the connection broke: " + problem_; }
+  std::string problem() const override { return "the connection failed: " + problem_; }
 
  private:
   static constexpr std::size_t kRecordBytes = std::size_t{16} * 1024;
