@@ -17,7 +17,7 @@ TOKEN = re.compile(r'^ *#include[^\n]*|//[^\n]*|/\*.*?\*/|R"(?P<fence>\w*)\((?P<
                    r'|"(?P<text>(?:\\.|[^"\\\n])*)"', re.DOTALL | re.MULTILINE)
 JOINED = re.compile(r"\s*(?:PRI\w+\s*)?")  # what may stand between two literals that the compiler joins
 NOT_FOR_USERS = re.compile(r"^\s*(?:SELECT|INSERT|UPDATE|DELETE FROM|CREATE|DROP|ALTER|PRAGMA|BEGIN|COMMIT)\b"
-                           r"|<\w+>|^\s*[{\[]\"|^\S+$")
+                           r"|<[\w:]+[ >]|^\s*[{\[]\"|^\S+$")
 WORD = re.compile(r"[A-Za-z][a-z']+")
 MAN_BREAK = re.compile(r"\.(?:Pp|It|Sh|Ss|Bl|El|Bd|Ed|Dd|Dt|Os)\b")
 MAN_NAMES = re.compile(r"\b(?:Ar|Ns|Op|Oo|Oc|Cm|Fl|Pa|Xr|Ev|Li|Ql|Sq|Dq|Em|Sy|No|Nm|Va|Brq|Pq|Qq)\b ?")

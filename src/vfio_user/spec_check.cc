@@ -28,19 +28,19 @@ Status check_areas(std::size_t index, const BarSpec& bar) {
     }
     if (area.offset < free_from) return wrong(index, "mappable areas overlap or are out of order");
     if (!inside(area.offset, area.size, bar.size)) {
-      return wrong(index, "a mappable area is outside its region its region");
+      return wrong(index, "a mappable area is outside its region");
     }
     free_from = area.offset + area.size;
   }
   if (!bar.mmap_areas.empty() && bar.mmap_fd < 0)
-    return wrong(index, "is is mappable but has no file");
+    return wrong(index, "is mappable but has no file");
   return {};
 }
 
 Status check_bar(const DeviceSpec& spec, std::size_t index) {
   const BarSpec& bar = spec.bars[index];
   if (bar.size == 0) {
-    return bar.mmap_areas.empty() ? Status{} : wrong(index, "is is mappable but empty");
+    return bar.mmap_areas.empty() ? Status{} : wrong(index, "is mappable but empty");
   }
   if (!std::has_single_bit(bar.size) || bar.size < kSmallestBar) {
     return wrong(index, "the size is not a power of two of at least 16");

@@ -42,7 +42,7 @@ model::CounterGroup report_objects(VmPort& port) {
   return {
       .name = "objects",
       .counters = {
-          {"contexts", "user contexts: user contexts: programs that have the device open",
+          {"contexts", "user contexts: programs that have the device open",
            held.contexts},
           {"protection_domains", "protection domains", held.protection_domains},
           {"memory_regions", "memory regions", held.memory_regions},

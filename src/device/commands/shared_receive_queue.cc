@@ -50,7 +50,7 @@ Result<Progress> create_srq(CommandScope& scope, const Request& request, Respons
   if (command.srq_type != kBasic) {
     return fail(
         Errc::kUnsupported,
-        fmt::format("unsupported unsupported shared receive queue type {}", command.srq_type));
+        fmt::format("unsupported shared receive queue type {}", command.srq_type));
   }
   const Result<std::uint64_t> needed = check_geometry(command, scope.config.limits);
   if (!needed) return std::unexpected(needed.error());
