@@ -1,5 +1,5 @@
-// Commands: what the guest writes into the command slot. Only the bytes of the
-// command's own struct mean something; the rest of the slot may be garbage.
+// Commands: what the guest writes into the command slot. Only the bytes of the command's own
+// struct are meaningful; the rest of the slot may be garbage.
 
 #pragma once
 

@@ -1,5 +1,5 @@
-// Responses: what the device writes into the response slot. A guest takes a
-// response for good when `ack` is right; only MODIFY_QP looks at `err`.
+// Responses: what the device writes into the response slot. A guest accepts a response if `ack` is
+// right; only MODIFY_QP looks at `err`.
 
 #pragma once
 

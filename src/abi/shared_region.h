@@ -1,6 +1,6 @@
-// The device shared region (DSR): 280 bytes in guest memory. The guest fills the
-// first 72, the device the capabilities behind them while DSRHIGH is written,
-// and never again: the driver re-reads them all its life.
+// The device shared region (DSR): 280 bytes in guest memory. The guest fills the first 72; the
+// device writes the capabilities behind them while DSRHIGH is written, and never again, because
+// the driver rereads them for as long as it runs.
 
 #pragma once
 

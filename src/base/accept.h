@@ -1,7 +1,7 @@
-// accept_client(): takes the next client of a listening socket.
+// accept_client(): accepts the next client of a listening socket.
 //
-// A listener stays readable while its client cannot be taken, so that a loop which only
-// tries again spins: after an error it must pause.
+// A listening socket stays readable while its client cannot be accepted, so a loop that retries at
+// once would spin: the caller must pause after an error.
 
 #pragma once
 

@@ -1,4 +1,4 @@
-// Base64 (RFC 4648, section 4), as JSON carries bytes.
+// Base64 (RFC 4648, section 4), which carries bytes in JSON.
 
 #pragma once
 

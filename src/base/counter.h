@@ -1,10 +1,10 @@
-// Counter: a number that stands beside the decision it counts and shows up in
-// the CLI, the API and the metrics by itself.
+// Counter: a number kept next to the decision that it counts. It appears in the CLI, the API and
+// the metrics without further code.
 //
-// Declare counters as members after a CounterSet of the same object; each one
-// enters itself in the set. Whoever prints counters walks the set.
+// Declare counters as members after a CounterSet of the same object; each counter registers itself
+// with the set. Code that prints counters walks the set.
 //
-// Owner thread only; other threads are sent copies of the values.
+// Owner thread only; other threads receive copies of the values.
 
 #pragma once
 

@@ -1,5 +1,5 @@
-// What is said when this process may open nothing more: which limit that is, since the
-// kernel's word for it ("Too many open files") names neither the limit nor who sets it.
+// The remedy for a process that is out of file descriptors. The kernel's own text ("Too many open
+// files") names neither the limit nor where it is set.
 
 #pragma once
 

@@ -1,4 +1,4 @@
-// Says in an operator's words what is wrong with a directory we must write to.
+// Explains to an operator what is wrong with a directory that the daemon must write to.
 
 #pragma once
 

@@ -1,9 +1,8 @@
-// Doorway: a listening socket in an event loop. It hands each client over. While clients
-// cannot be taken (out of descriptors), it leaves the socket alone for a moment instead of
-// waking the loop again and again, and the log says so now and then. With a descriptor in
-// reserve those who wait are told so meanwhile.
+// Doorway: a listening socket in an event loop. It passes each accepted client to a callback.
+// While clients cannot be accepted (out of descriptors), it pauses instead of spinning, and logs
+// that at a limited rate. With a reserve descriptor, waiting clients are told the reason.
 //
-// The loop's thread.
+// Loop thread only.
 
 #pragma once
 

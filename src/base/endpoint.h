@@ -1,5 +1,5 @@
-// Endpoint: an IP address and a port, "192.0.2.1:28250" or "[2001:db8::1]:28250". Never a
-// name: nothing here looks names up.
+// Endpoint: an IP address and a port, "192.0.2.1:28250" or "[2001:db8::1]:28250". Never a host
+// name: this code does no name resolution.
 
 #pragma once
 

@@ -1,6 +1,6 @@
-// FreeNumbers: numbers that were given back, the one that has been free for the longest first.
-// Room is made when a number is given out, so that giving it back, which happens where things
-// end, needs no memory.
+// FreeNumbers: a pool of returned numbers; the one that has been free the longest is reused first.
+// Space is reserved when a number is handed out, so returning one, which happens during teardown,
+// never allocates.
 //
 // Owner thread only.
 

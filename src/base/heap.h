@@ -1,4 +1,4 @@
-// How this process's heap gives memory back.
+// Settings for how this process's heap returns memory to the kernel.
 
 #pragma once
 

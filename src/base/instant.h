@@ -1,5 +1,5 @@
-// Time as the rooms below daemon/ see it: a value that is handed in. Only
-// daemon/ reads a clock, so every test can say what time it is.
+// Time as the rooms below daemon/ see it: a value that is passed in. Only daemon/ reads a clock,
+// so every test can set the time.
 
 #pragma once
 

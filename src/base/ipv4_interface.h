@@ -1,5 +1,5 @@
-// The IPv4 address of an interface with its network: "192.168.1.241/24" or, as esxcli has
-// it, an address and a netmask. Any thread.
+// The IPv4 address of an interface with its network: "192.168.1.241/24" or, in esxcli's form, an
+// address and a netmask. Any thread.
 
 #pragma once
 

@@ -1,5 +1,5 @@
-// LimitedLog: log lines that a stranger can cause, or that a failure repeats, under one
-// LogLimit. What it keeps back is counted at the end of the next line.
+// LimitedLog: log lines that a stranger or a repeated failure can cause, rate-limited by one
+// LogLimit. The next line that is written ends with the number of suppressed lines.
 //
 // Owner thread only.
 

@@ -1,6 +1,6 @@
-// Line: who waits for a turn, first come, first served; and anyone can leave from
-// the middle at once, however long it is, because a guest decides how many wait
-// and when all of them go. It allocates nothing: places lie in those who wait.
+// Line: a FIFO queue of waiting objects. Any of them can leave from the middle in constant time,
+// however long the queue is, because a guest decides how many wait and when they all go. The queue
+// is intrusive: it allocates nothing, since the links are part of the objects.
 //
 // Owner thread only.
 

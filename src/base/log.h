@@ -1,7 +1,7 @@
-// Log lines: lower case, subject first ("vm1: qp 0x11: ..."), QP numbers in hex. What a
-// guest can cause repeatedly goes through a LimitedLog. Where lines go is decided in daemon/.
+// Log lines: lower case, subject first ("vm1: qp 0x11: ..."), QP numbers in hex. Anything that a
+// guest can cause repeatedly goes through a LimitedLog. daemon/ decides where lines are written.
 //
-// Any thread. A line that there is no memory for is lost.
+// Any thread. A line is dropped if there is no memory for it.
 
 #pragma once
 

@@ -1,6 +1,5 @@
-// LogLimit: keeps what a guest or a peer can cause repeatedly from flooding the
-// log. Ask allow() before the line; the first allowed line after a pause says
-// how many were kept back.
+// LogLimit: keeps a guest or a peer from flooding the log. Call allow() before logging; the first
+// line allowed after a pause reports how many were suppressed.
 //
 // Owner thread only.
 

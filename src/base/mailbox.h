@@ -1,10 +1,10 @@
-// Mailbox: messages from other threads to one thread, to which everything that it
-// changes belongs. ARCHITECTURE.md lists the other locks between our threads.
+// Mailbox: messages from other threads to one thread, which owns everything that they change.
+// ARCHITECTURE.md lists the other locks between threads.
 //
-// A message is a function that the owner thread runs. ask() waits for what it returns; for
-// it to begin it waits a bounded time, after which it will not run any more. So an asker
-// always knows whether it ran. When there is no memory for one, it ends there: whoever asked has
-// the exception, one that was posted is counted (deliver()), and those after it run.
+// A message is a function that the owner thread runs. ask() waits for its result. It waits a
+// bounded time for the function to start; after that the function will not run, so the caller
+// always knows whether it ran. A message that fails for lack of memory ends there: the caller of
+// ask() gets the exception, a posted message is counted (deliver()), and later messages still run.
 
 #pragma once
 

@@ -1,9 +1,10 @@
-// The memory reserve: a block that is kept for the moment when there is no other memory. The
-// first allocation that fails frees it and goes through, and so do those after it, until it is
-// used up too: what is under way then ends well, while new requests are turned away
-// (http/http_door.h) until the block can be had again.
+// The memory reserve: a block that is kept for the moment when no other memory is left. The first
+// allocation that fails frees the block and succeeds, as do those after it until that memory is
+// used up too. Work in progress then completes, while new requests are refused (http/http_door.h)
+// until the block can be allocated again.
 //
-// It is one of the process, since operator new calls its handler with nothing in hand. Any thread.
+// There is one reserve per process, since operator new calls its handler without arguments. Any
+// thread.
 
 #pragma once
 

@@ -1,7 +1,7 @@
-// runs_in_memory(): a boundary at which a failed allocation stops. What stands behind it is
-// left as its destructors leave it, and the thread goes on with the next thing it has to do.
+// runs_in_memory(): a boundary at which a failed allocation stops. Destructors clean up what was
+// in progress, and the thread continues with its next task.
 //
-// Anything else that is thrown is a mistake of ours, and ends the process.
+// Any other exception is a bug and ends the process.
 
 #pragma once
 

@@ -1,6 +1,6 @@
-// The name that somebody may have meant: the one with the least edit distance
-// to what was typed, if that is not too far. Names that differ in digits only are siblings:
-// who types vmk7 has not mistyped vmk0, though db11 may be db1.
+// Suggests the name that a user probably meant: the one with the smallest edit distance to the
+// input, unless that is too large. Names that differ only in digits are treated as different
+// objects: vmk7 is not a typo for vmk0, though db11 may be one for db1.
 //
 // Any thread.
 

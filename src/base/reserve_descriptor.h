@@ -1,7 +1,7 @@
-// ReserveDescriptor: a descriptor that is kept for nothing, to be given up when no other can
-// be had: what is opened then takes its place for a moment.
+// ReserveDescriptor: an unused descriptor that is kept in reserve. When no other is available, it
+// is closed so that one more file can be opened for a moment.
 //
-// One thread at a time. Another thread may be faster to take what was given up.
+// One thread at a time. Another thread may grab the freed descriptor first.
 
 #pragma once
 

@@ -1,4 +1,4 @@
-// SocketAccess: who may connect to a socket in the file system.
+// SocketAccess: the group and mode of a socket file, which decide who may connect to it.
 
 #pragma once
 

@@ -1,6 +1,6 @@
-// SocketUse: what stands where a UNIX socket is to be. A process that was killed leaves its
-// socket's file behind; whoever wants the path, or clears a directory, must not take the
-// socket of a process that lives.
+// SocketUse: what is found at the path of a UNIX socket. A killed process leaves its socket file
+// behind; code that wants the path, or cleans up a directory, must not remove the socket of a
+// running process.
 //
 // Any thread.
 

@@ -1,6 +1,6 @@
-// TurnClock: the time of the worker's current turn. TurnSchedule reads the processor's clock
-// once per turn and keeps the time here; whatever is called back in between, by the engine, a
-// timer or a socket, reads it here and needs no clock of its own.
+// TurnClock: the time of the worker's current turn. TurnSchedule reads the CPU clock once per turn
+// and stores the time here; code that the engine, a timer or a socket calls in between reads it
+// here and needs no clock of its own.
 //
 // Worker thread only.
 

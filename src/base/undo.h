@@ -1,5 +1,5 @@
-// Undo: takes back what was begun, unless what comes after it is done as well: an early return or
-// a failed allocation leaves nothing half made.
+// Undo: rolls back an operation unless the steps after it succeed too, so that an early return or
+// a failed allocation leaves nothing half done.
 
 #pragma once
 

@@ -1,5 +1,5 @@
-// Turning IPv6 off on a link of ours, for which rtnetlink has no word. Without that whoever is
-// behind the link gives this host a default route, with one router advertisement.
+// Disables IPv6 on a link that Paravane owns, which rtnetlink cannot do. Otherwise a single router
+// advertisement from behind the link could give this host a default route.
 
 #pragma once
 

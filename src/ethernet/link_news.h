@@ -1,8 +1,8 @@
-// LinkNews: what the kernel tells, unasked, of the interfaces of this network namespace and
-// their addresses: that something about one is another, never what. Whoever hears it looks.
-// LinkFilter: whose news matter.
+// LinkNews: kernel notifications about interfaces and addresses in this network namespace. They
+// say that something changed, never what: the receiver checks for itself. LinkFilter: selects the
+// relevant interfaces.
 //
-// Needs no right. Never waits. One thread.
+// Needs no privileges. Never blocks. One thread.
 
 #pragma once
 

@@ -1,6 +1,5 @@
-// Links: the network interfaces of this network namespace, through rtnetlink: what
-// there is, and the few changes that a switch of Linux takes. Every call asks the
-// kernel; nothing is remembered.
+// Links: the network interfaces of this network namespace, through rtnetlink: a listing, and the
+// few changes that a Linux bridge needs. Every call asks the kernel; nothing is cached.
 //
 // Blocks for as long as the kernel takes. One thread.
 

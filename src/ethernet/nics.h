@@ -1,8 +1,8 @@
-// NICs: the network interfaces of this host that are hardware, or that somebody names,
-// with what their drivers tell. Through rtnetlink and ethtool's ioctl, so it sees this
-// thread's network namespace whatever is mounted at /sys.
+// NICs: the hardware network interfaces of this host, plus those requested by name, with what
+// their drivers report. Uses rtnetlink and ethtool's ioctl, so it sees this thread's network
+// namespace whatever is mounted at /sys.
 //
-// Blocks for as long as the kernel takes. Nothing is remembered from call to call.
+// Blocks for as long as the kernel takes. Nothing is cached between calls.
 
 #pragma once
 

@@ -1,5 +1,5 @@
-// RtnlSocket: one request at a time to the kernel's rtnetlink, and its answer. What a
-// request is made of is a Message. Of this folder only: it shows libnl.
+// RtnlSocket: sends one request at a time to the kernel's rtnetlink and reads the response.
+// Message builds a request. Private to this folder, since it exposes libnl.
 //
 // Blocks for as long as the kernel takes. One thread.
 

@@ -1,9 +1,9 @@
-// A switch as links of Linux: bridges, taps and the NICs that lead away, made as they
-// are wanted and mended where they are not. What it makes carries a mark in its alias,
-// and by that it is known again and removed when it is no longer wanted. An interface
-// that it neither made nor was given is never changed, whatever its name.
+// A switch as Linux links: bridges, taps and uplink NICs, created as requested and repaired where
+// they differ. Links that it creates carry a mark in their alias, by which they are recognized and
+// removed when they are no longer needed. An interface that it neither created nor was given is
+// never changed, whatever its name.
 //
-// Nothing is remembered from call to call but what the caller hands on. Blocks for as long as the
+// Nothing is remembered between calls except what the caller passes on. Blocks for as long as the
 // kernel takes.
 
 #pragma once

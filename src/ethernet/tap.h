@@ -1,5 +1,5 @@
-// Taps: interfaces whose other end is a program's, here a VMM's. They last until they
-// are removed as a link, whoever opens them meanwhile.
+// Taps: interfaces whose other end is a program, here a VMM. They persist until they are removed
+// as a link, whether or not a program has them open.
 
 #pragma once
 

@@ -1,9 +1,8 @@
-// AddressSet: intervals of the guest's address space, merged where they touch.
-// GuestMemory keeps what was unmapped a short while ago in one, to tell "may
-// come back" from "never was".
+// AddressSet: intervals of the guest's address space, merged where they touch. GuestMemory keeps
+// recently unmapped ranges in one, to tell "may come back" from "never existed".
 //
-// Bounded: a VMM that makes more separate holes than kMaxIntervals loses the
-// memory of all of them. So it is when there is no memory for another.
+// Bounded: if a VMM creates more than kMaxIntervals separate holes, or memory for another runs
+// out, the set forgets all of them.
 
 #pragma once
 

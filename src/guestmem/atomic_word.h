@@ -1,6 +1,5 @@
-// Atomic operations on one 64-bit word of guest memory, little-endian as the guest
-// sees it. They are one step for everybody who shares the memory, processors of
-// the guest included.
+// Atomic operations on one 64-bit word of guest memory, little-endian as the guest sees it. They
+// are atomic with respect to every user of that memory, including the guest's CPUs.
 //
 // Owner thread only.
 

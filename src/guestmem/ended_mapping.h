@@ -1,14 +1,12 @@
-// EndedMapping: a mapping of a guest's file that nothing can reach any more, but for
-// the kernel's work of taking it down. That work grows with what was touched: 50 ms of
-// processor time for each GiB, and 170 ms more where ours was the last mapping of the
-// file, because its pages are freed then (a VMM that died). No turn of the worker has
-// that, so the daemon has it done by a thread of its own.
+// EndedMapping: a mapping of a guest's file that is no longer reachable and only remains to be
+// unmapped by the kernel. The cost of that grows with the memory that was touched: 50 ms of CPU
+// time per GiB, plus 170 ms if this was the last mapping of the file (a VMM that died), because
+// its pages are freed then. A worker's turn is too short for that, so a separate thread does it.
 //
-// EndingMappings: what those of one VM take that are not down yet. Their addresses are
-// the daemon's, so a VM that maps and unmaps faster than the kernel can follow must be
-// told to wait.
+// EndingMappings: the mappings of one VM that still wait to be unmapped. They use up the daemon's
+// address space, so a VM that maps and unmaps faster than the kernel can follow must be refused.
 //
-// MappingSink: what has it done.
+// MappingSink: unmaps them.
 
 #pragma once
 

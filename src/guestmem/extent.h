@@ -1,10 +1,9 @@
-// Extent and ExtentList: guest memory that has been checked for this moment.
+// Extent and ExtentList: guest memory that has been validated for this moment.
 //
-// An Extent can only be made by guestmem/ and only be read or written by the
-// copy functions of guestmem/: nobody else can look inside. It is good until
-// the owner thread next returns to its loop (a DMA unmap, a destroyed region or
-// a closed device may come then), so it is never kept: resolve again for each
-// slice of work.
+// Only guestmem/ can create an Extent, and only its copy functions can read or write one; its
+// contents are hidden from all other code. It is valid until the owner thread returns to its loop
+// (where a DMA unmap, a destroyed region or a closed device may be processed), so it is never
+// stored: resolve again for each slice of work.
 //
 // Owner thread only.
 

@@ -1,5 +1,5 @@
-// ExtentAccess: makes extents and looks inside them. guestmem/ only (and the
-// peer that tests use).
+// ExtentAccess: creates extents and reads their contents. For guestmem/ only (and for the peer
+// that tests use).
 
 #pragma once
 

@@ -1,5 +1,5 @@
-// GuestAddr: a DMA address (IOVA) as the guest names it. Never a host pointer;
-// there is no conversion.
+// GuestAddr: a DMA address (IOVA) as the guest specifies it. Never a host pointer; there is no
+// conversion.
 
 #pragma once
 

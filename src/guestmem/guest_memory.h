@@ -1,24 +1,22 @@
-// GuestMemory: the only door between our address space and one guest's.
+// GuestMemory: the only access to one guest's memory from the daemon.
 //
-// The guest may rewrite any byte at any time, from another core, on purpose. So
-// nothing outside this folder ever holds a pointer or reference to guest
-// memory. Callers copy a whole object in, decide on the copy, and copy a whole
-// object out. Reading the same guest address twice, to check and then to use
-// it, is a security bug.
+// The guest may rewrite any byte at any time, from another core, on purpose. So no code outside
+// this folder ever holds a pointer or reference to guest memory. Callers copy a whole object in,
+// decide on the copy, and copy a whole object out. Reading the same guest address twice, to check
+// and then to use it, is a security bug.
 //
-// The VMM gives us files and says which IOVA ranges show which part of them
-// (vfio-user DMA_MAP). Each distinct file is mapped once and whole; a range is
-// only a window on it, so the dozens of re-maps that firmware causes cost
-// nothing and move nothing. Rights belong to the range.
+// The VMM passes files and states which IOVA ranges show which part of them (vfio-user DMA_MAP).
+// Each distinct file is mapped once and as a whole; a range is only a window on it, so the dozens
+// of remaps that firmware causes cost nothing and move nothing. Access rights belong to the range.
 //
 // Every access fails while DMA is off (the guest's Bus Master Enable bit).
 //
-// A file stays mapped for a while after its last range went (expire_files()):
-// firmware unmaps and maps all of RAM dozens of times. A file that grew, or that
-// may be written only now, is mapped again when a range comes that needs it.
+// A file stays mapped for a while after its last range was removed (expire_files()), since
+// firmware unmaps and maps all of RAM dozens of times. A file that grew, or became writable, is
+// mapped again when a range needs that.
 //
-// Page lists (page_list.h) are charged to the memory they are of, because a guest
-// chooses how long they are: Limits::page_list_bytes.
+// Page lists (page_list.h) are charged to the memory that they refer to, because a guest decides
+// how long they are: Limits::page_list_bytes.
 //
 // Owner thread only.
 

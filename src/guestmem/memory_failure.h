@@ -1,20 +1,17 @@
-// What happens when guest memory fails under us: the VMM shrank the file, a
-// hugetlb pool ran dry, or a page had a memory error. The kernel says so with
-// SIGBUS, in the middle of a copy.
+// Handles failing guest memory: the VMM truncated the file, a hugetlb pool ran dry, or a page had
+// a memory error. The kernel reports that with SIGBUS, in the middle of a copy.
 //
-// The handler puts anonymous zero pages over that one file's whole mapping, so
-// the interrupted access goes on harmlessly, and marks the file as failed.
-// Whoever copied looks at the mark afterwards (Reach::kFailed, or false from
-// copy_payload) and the VM loses its device; nobody else notices. A SIGBUS
-// anywhere else ends the process as before.
+// The handler maps anonymous zero pages over the whole mapping of that file, so the interrupted
+// access continues harmlessly, and marks the file as failed. The code that copied checks the mark
+// afterwards (Reach::kFailed, or false from copy_payload), and the VM loses its device; other VMs
+// are not affected. Any other SIGBUS ends the process as before.
 //
-// A thread that copies guest memory must not block SIGBUS: the kernel kills the
-// process for a failure that it cannot deliver. A system call that is handed
-// guest memory returns EFAULT instead of a signal; its caller treats that as
-// failed memory.
+// A thread that copies guest memory must not block SIGBUS: the kernel kills the process if it
+// cannot deliver the signal. A system call on guest memory returns EFAULT instead of a signal; its
+// caller treats that as failed memory.
 //
-// The table that the handler searches is the one process-wide mutable object of
-// this program: a signal handler has no other way to find anything.
+// The table that the handler searches is the one mutable global of this program: a signal handler
+// has no other way to find anything.
 
 #pragma once
 

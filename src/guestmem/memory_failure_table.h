@@ -1,10 +1,10 @@
-// FailureWatch: the entry of one mapping in the table that the SIGBUS handler
-// searches (memory_failure.h).
+// FailureWatch: the entry of one mapping in the table that the SIGBUS handler searches
+// (memory_failure.h).
 //
-// The table has a fixed size and only lock-free atomics, so the handler may read
-// it whatever it interrupted. An entry is changed by the owner of its mapping
-// while nobody accesses that mapping; the handler looks for the mapping that the
-// interrupted thread accesses, so it never needs an entry that is being changed.
+// The table has a fixed size and only lock-free atomics, so the handler may read it whatever code
+// it interrupted. The owner of a mapping changes its entry only while no thread accesses that
+// mapping; the handler looks up the mapping that the interrupted thread accesses, so it never
+// needs an entry that is being changed.
 //
 // begin() may be called on any thread; a watch belongs to its owner.
 

@@ -1,17 +1,15 @@
-// MemoryFile: one file of guest memory, mapped once and whole.
+// MemoryFile: one file of guest memory, mapped once and as a whole.
 //
-// The descriptor comes from the VMM and may be anything. It is asked for its
-// seals first: only tmpfs (memfds are tmpfs) and hugetlbfs know seals, and the
-// kernel answers without asking a file system. So a descriptor of a FUSE or
-// network file system whose server never answers cannot stop us, neither here
-// nor later in a page fault.
+// The descriptor comes from the VMM and may refer to anything. Its seals are queried first: only
+// tmpfs (which includes memfds) and hugetlbfs support seals, and the kernel answers without asking
+// a file system. So a descriptor of a FUSE or network file system whose server hangs cannot stop
+// the daemon, neither here nor later in a page fault.
 //
-// Nothing is pre-faulted or reserved, and nothing of it gets into a core dump.
-// If the memory fails under an access (memory_failure.h), failed() says so from
-// then on.
+// Nothing is prefaulted or reserved, and no guest memory appears in a core dump. If the memory
+// fails during an access (memory_failure.h), failed() returns true from then on.
 //
-// Shared by the DMA ranges that show it and by the page lists that remember it,
-// which come and go in any order: so a shared_ptr holds it. Owner thread only.
+// Held by a shared_ptr, because the DMA ranges and page lists that use it come and go in any
+// order. Owner thread only.
 
 #pragma once
 

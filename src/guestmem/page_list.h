@@ -1,21 +1,19 @@
-// PageList: guest pages that were named once, at registration, and are used for
-// as long as the object lives: the pages of a ring, or of a memory region.
+// PageList: guest pages that were given once, at registration, and are used for the life of the
+// object: the pages of a ring or of a memory region.
 //
-// The page addresses are copied out of the guest's page directory, checked, and
-// merged into runs; later nobody walks guest tables. A run remembers which part
-// of which file it showed. When the VMM changes the DMA map (generation), a run
-// is looked at again before its next use: a run whose range is gone is absent,
-// and is good again when the same file and offset return at the same address
-// with the same rights: all of it, but for a run that lies in very many ranges now, of
-// which only what is used is looked at. Only the runs that are used are looked at, so a change
+// The page addresses are copied out of the guest's page directory, validated, and merged into
+// runs; guest tables are not read again later. A run records which part of which file it referred
+// to. When the VMM changes the DMA map (generation), a run is checked again before its next use. A
+// run whose range was unmapped is absent; it is valid again when the same file and offset return
+// at the same address with the same rights. The whole run is compared, unless it now spans very
+// many ranges: then only the part in use is. Runs that are not used are not checked, so a change
 // of the map never costs more than the work in hand.
 //
-// Page directory (PVRDMA): one directory page of 512 table addresses, each table
-// 512 page addresses; at most 262,144 pages = 1 GiB.
+// Page directory (PVRDMA): one directory page of 512 table addresses, each table 512 page
+// addresses; at most 262,144 pages = 1 GiB.
 //
-// What a list takes is charged to its guest memory's account (GuestMemory::Limits).
-// A list may outlive everything that it remembers of the map, but not the
-// GuestMemory.
+// The memory of a list is charged to its guest's account (GuestMemory::Limits). A list may outlive
+// everything that it records of the map, but not the GuestMemory.
 //
 // Owner thread only.
 

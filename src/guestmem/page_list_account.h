@@ -1,10 +1,10 @@
-// PageListAccount: how many bytes the page lists of one guest take. A guest chooses
-// how scattered its lists are: a few of its pages, named again and again, would
-// otherwise cost 10 MB of ours for each gigabyte that is registered.
+// PageListAccount: how many bytes the page lists of one guest use. A guest decides how scattered
+// its lists are: without a limit, a few of its pages, listed again and again, would cost the
+// daemon 10 MB for each gigabyte registered.
 //
-// PageListCharge: what one list has in that account. The list owns it, and the
-// account gets it back when the list ends, in whatever hands it is by then. The
-// account outlives all charges.
+// PageListCharge: the share of one list in that account. The list owns the charge and releases it
+// when the list is destroyed, whichever object holds the list by then. The account outlives all
+// charges.
 //
 // Owner thread only.
 

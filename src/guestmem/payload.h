@@ -1,14 +1,12 @@
-// Moving payload: guest to guest, guest to us, us to guest. The one copy of the
-// local path happens here.
+// Copies payload: guest to guest, guest to host, host to guest. The single copy of the local path
+// happens here.
 //
-// Order of visibility (programs poll the last byte of a buffer): every byte
-// before the last cache line of a destination is visible before that line, the
-// line is written by ascending stores, and all of it is visible before anything
-// the caller stores afterwards.
+// Order of visibility (programs poll the last byte of a buffer): every byte before the last cache
+// line of a destination is visible before that line, the line is written by ascending stores, and
+// all of it is visible before anything that the caller stores afterwards.
 //
-// False means that the memory failed under the copy (SIGBUS): nothing may be
-// claimed about the bytes, and the owner's GuestMemory::failed() tells whose it
-// was.
+// False means that memory failed during the copy (SIGBUS): the contents are undefined, and
+// GuestMemory::failed() of each owner tells whose memory it was.
 //
 // Owner thread only.
 

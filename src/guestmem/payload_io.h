@@ -1,8 +1,8 @@
-// Payload between guest memory and a stream, with no copy of ours in between.
+// Transfers payload between guest memory and a stream without an intermediate copy.
 //
-// The stream gets addresses for the length of one call and must not keep them. Memory
-// that fails under it (SIGBUS for us, EFAULT for the kernel) is found out here: it costs
-// its owner the device, as everywhere, and the stream nothing.
+// The stream gets addresses for the length of one call and must not keep them. Memory that fails
+// during the call (SIGBUS for this process, EFAULT for the kernel) is detected here: its owner
+// loses the device, as everywhere, and the stream is not affected.
 //
 // Owner thread only.
 

@@ -1,10 +1,9 @@
-// The primitive copies of this folder: the only code that touches bytes which a
-// guest may be changing at the same moment.
+// The primitive copies of this folder: the only code that touches bytes which a guest may change
+// concurrently.
 //
-// Payload and ring entries may race with the guest by design: whoever wins, the
-// bytes are only bytes. ThreadSanitizer must not follow these copies, so in its
-// builds they are made where it does not look. Ring indices are what orders
-// everything, and are real atomics.
+// Payload and ring entries may race with the guest by design: whatever the outcome, the result is
+// only bytes. ThreadSanitizer must not see these copies, so its builds exclude them from
+// instrumentation. Ring indices provide the ordering, and are real atomics.
 //
 // guestmem/ only.
 

@@ -1,8 +1,8 @@
-// RingConsumer: reads a ring that the guest produces (SQ, RQ, SRQ).
+// RingConsumer: reads a ring that the guest fills (SQ, RQ, SRQ).
 //
-// Our index lives here; shared memory gets a copy that is never read back, so
-// the guest cannot move us. A slot must be copied before it is passed by advance();
-// publish() gives back to the guest what was passed.
+// The consumer index is kept here; shared memory gets a copy that is never read back, so the guest
+// cannot change it. A slot must be copied before advance() passes it; publish() returns the passed
+// slots to the guest.
 //
 // Owner thread only.
 

@@ -1,6 +1,6 @@
-// RingProducer: fills a ring that the guest consumes (CQ, CQ notification ring,
-// async event ring). Never overwrites what the guest has not consumed, never
-// reads back what it wrote, never stores an index the driver would call invalid.
+// RingProducer: fills a ring that the guest consumes (CQ, CQ notification ring, async event ring).
+// It never overwrites an entry that the guest has not consumed, never reads back what it wrote,
+// and never stores an index that the driver would call invalid.
 //
 // Owner thread only.
 

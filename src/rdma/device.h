@@ -1,5 +1,4 @@
-// A port of an RDMA device of this host: what the kernel's RDMA subsystem knows of it.
-// Plain values.
+// A port of an RDMA device of this host, as the kernel's RDMA subsystem reports it. Plain values.
 
 #pragma once
 

@@ -1,8 +1,7 @@
-// The RDMA devices of this host, from all that knows of them: sysfs, the RDMA
-// subsystem's netlink (which NIC belongs to a port) and libibverbs (its MTU). What one of
-// them does not tell is left empty.
+// The RDMA devices of this host, combined from sysfs, the RDMA subsystem's netlink (the NIC of a
+// port) and libibverbs (the MTU). Values that none of them reports are left empty.
 //
-// Blocks for as long as the kernel takes. Nothing is remembered from call to call.
+// Blocks for as long as the kernel takes. Nothing is cached between calls.
 
 #pragma once
 

@@ -1,5 +1,5 @@
-// What the RDMA subsystem tells over netlink and nowhere else: the NIC of a port also
-// while that is down, and how many queue pairs and such there are.
+// Values that the RDMA subsystem reports over netlink only: the NIC of a port, even while the NIC
+// is down, and the number of queue pairs and other objects.
 //
 // Blocks for as long as the kernel takes. One thread.
 

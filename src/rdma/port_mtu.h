@@ -1,4 +1,4 @@
-// The one thing of a port that only libibverbs tells.
+// The MTU of a port, which only libibverbs reports.
 
 #pragma once
 

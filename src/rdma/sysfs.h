@@ -1,5 +1,5 @@
-// What /sys/class/infiniband tells of RDMA devices. Files of drivers are taken for what
-// they are: whatever cannot be read or understood is left empty.
+// Reads /sys/class/infiniband. These files come from drivers and are not trusted: values that
+// cannot be read or parsed are left empty.
 //
 // Stateless; blocks for as long as the kernel takes.
 

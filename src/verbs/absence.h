@@ -1,6 +1,5 @@
-// Absence: how long memory that is unmapped is waited for. The VMM re-maps guest
-// memory now and then, and what was there returns at once; a guest that frees
-// memory in use gets a clean failure.
+// Absence: how long to wait for memory that is unmapped. The VMM remaps guest memory now and then,
+// and the memory returns at once; a guest that frees memory in use gets a clean failure.
 
 #pragma once
 

@@ -1,8 +1,8 @@
-// Adapter: one RDMA adapter: its protection domains, memory regions, queue
-// pairs and GIDs, and the order in which its queue pairs get to work.
+// Adapter: one RDMA adapter: its protection domains, memory regions, queue pairs and GIDs, and the
+// order in which its queue pairs are served.
 //
-// It knows nothing of PVRDMA: the guest device is one customer, a service of
-// the host (IPoIB, SRP) would be another.
+// It knows nothing of PVRDMA: the guest device is one client, and a service of the host (IPoIB,
+// SRP) could be another.
 //
 // Owner thread only.
 

@@ -1,6 +1,6 @@
-// Connection: from which GID of ours to which GID of a peer's a queue pair
-// talks, and the path there. The path is asked for again only when the fabric
-// says that something changed: that keeps a look-up out of every message.
+// Connection: the local GID and the peer's GID of a queue pair, and the path between them. The
+// path is looked up again only when the fabric reports a change, which keeps the lookup out of
+// every message.
 //
 // Owner thread only.
 

@@ -1,5 +1,5 @@
-// Affiliated asynchronous events (IBTA 11.6.3) that the engine raises. The
-// owner of the queue pair turns them into whatever its guest understands.
+// Affiliated asynchronous events (IBTA 11.6.3) that the engine raises. The owner of the queue pair
+// translates them for its guest.
 
 #pragma once
 

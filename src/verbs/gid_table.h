@@ -1,5 +1,5 @@
-// GidTable: the GIDs of one adapter, by index. The fabric hears of a GID once,
-// when its first index is bound, and again when its last goes.
+// GidTable: the GIDs of one adapter, by index. The fabric is notified of a GID when its first
+// index is bound, and again when its last index is unbound.
 //
 // Owner thread only.
 

@@ -1,6 +1,5 @@
-// IndexPool: gives out the numbers [first, end) and reuses the one that has been
-// free for the longest: what still refers to a destroyed object finds nothing
-// rather than its successor.
+// IndexPool: hands out the numbers [first, end) and reuses the one that has been free the longest,
+// so that a stale reference to a destroyed object finds nothing rather than its successor.
 //
 // Owner thread only.
 

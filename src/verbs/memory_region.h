@@ -1,15 +1,14 @@
 // Memory regions and their keys.
 //
-// A key is (index << 8) | low byte; index 0 is never used, and indices are
-// reused as late as possible. lkey and rkey of a region are equal. Every access
-// is judged here, in one function: the region exists, belongs to the protection
-// domain, the key's low byte is current, the range lies inside, the right is
-// given; and it is judged again for each slice of a transfer, so a region that
-// goes away stops the transfer.
+// A key is (index << 8) | low byte; index 0 is never used, and indices are reused as late as
+// possible. lkey and rkey of a region are equal. One function checks every access: the region
+// exists and belongs to the protection domain, the key's low byte is current, the range lies
+// inside, and the right is granted. The check is repeated for each slice of a transfer, so
+// destroying a region stops the transfer.
 //
-// A fast region (IBTA 10.6.4: created without memory, registered and invalidated by
-// work requests, used by the guest's kernel) changes its pages, its place, its
-// rights and the low byte of its key each time; bits 31:8 stay and name it.
+// A fast region (IBTA 10.6.4: created without memory, registered and invalidated by work requests,
+// used by the guest's kernel) changes its pages, its address, its rights and the low byte of its
+// key each time; bits 31:8 stay the same and identify it.
 //
 // Owner thread only.
 

@@ -1,10 +1,9 @@
-// Observer: somebody who watches what an adapter's queue pairs say to their peers and
-// hear from them. An adapter has one at most, and mostly none: then all that is paid is
-// a look at a pointer that is null.
+// Observer: receives what an adapter's queue pairs exchange with their peers. An adapter has at
+// most one observer, and usually none; the cost is then one check of a null pointer.
 //
-// What is told: each try of a request as it begins, before it is known whether anybody
-// is there; the answer to it; each request of a peer's as it is judged or in place; the
-// answer to that; datagrams both ways. An observer changes nothing and calls nobody back.
+// It is told of each attempt of a request when it begins, before it is known whether a peer
+// exists; of the response; of each peer's request when it is judged or placed, and the response to
+// that; and of datagrams in both directions. An observer changes nothing and makes no calls back.
 //
 // Owner thread only.
 

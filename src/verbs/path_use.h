@@ -1,8 +1,8 @@
-// PathUse: how many connections of one adapter take which path, and how often that has
-// changed, so that who watches need not look at every queue pair.
+// PathUse: how many connections of one adapter use each path, and how often that has changed, so
+// that a monitor need not look at every queue pair.
 //
-// A path is what carries (Transport) and where to (a host, or this one). Kept by
-// Connection when it finds a path or loses it, never per message.
+// A path is a Transport plus its destination (this host or another). Connection updates the counts
+// when it finds or loses a path, never per message.
 //
 // Owner thread only.
 

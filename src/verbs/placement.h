@@ -1,11 +1,10 @@
-// Placement: a peer's request in progress. Responder::begin() judges the request and gives
-// one; a transport has its bytes placed and finishes it, and one that is dropped before gives
-// the request up: a receive that was taken for it stays in the responder's hand, for the next
-// message or to be flushed.
+// Placement: a peer's request in progress. Responder::begin() checks the request and returns one;
+// a transport places the bytes and finishes it. Dropping it earlier abandons the request: a
+// receive that was taken for it stays with the responder, for the next message or to be flushed.
 //
-// A placement ends before its holder says so when the queue pair leaves its state or goes, or
-// when the peer begins another request. Then every call answers kNoAnswer, so a holder that
-// comes back after a turn needs no other look at whether the request is still its own.
+// A placement ends early when the queue pair leaves its state or is destroyed, or when the peer
+// begins another request. Every call then returns kNoAnswer, so a holder that resumes after a turn
+// needs no other check that the request is still its own.
 //
 // Owner thread only.
 

@@ -1,5 +1,5 @@
-// The inside of a queue pair, for its requester and responder: they share the
-// state, the attributes and the few ways in which a queue pair fails.
+// The internals of a queue pair, for its requester and responder: they share the state, the
+// attributes and the few ways in which a queue pair fails.
 //
 // Owner thread only.
 

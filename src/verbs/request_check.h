@@ -1,5 +1,5 @@
-// What a send request must be before anything of it is carried: the checks of
-// the requester, in the order of the specification (IBTA 10.8.3, 10.10.2).
+// Checks of a send request before any of it is carried out: the requester's checks, in the order
+// of the specification (IBTA 10.8.3, 10.10.2).
 
 #pragma once
 

@@ -1,11 +1,11 @@
 // Requester: the half of a queue pair that executes its own send requests, in order.
 //
-// Requests taken from the ring stand in a window until they complete. Those in front
-// are carried by a transport, as many as it can have under way; the one behind them
-// is in hand. An outcome that is not success concerns the oldest, and all that were
-// submitted after it are submitted anew, as on a wire.
+// Requests taken from the ring stay in a window until they complete. A transport carries the ones
+// in front, as many as it supports at once; the next one is being prepared. An outcome other than
+// success applies to the oldest request, and all requests submitted after it are submitted again,
+// as on a wire.
 //
-// What it may do next, and what it waits for, is its phase (requester_phase.h).
+// Its phase (requester_phase.h) determines what it may do next and what it waits for.
 //
 // Owner thread only.
 

@@ -1,11 +1,10 @@
-// The phases of a requester, and what makes it go from one to the next.
+// The phases of a requester, and the transitions between them.
 //
-// The rules are data, in one table, so that a reader can see every wait and every way out of
-// it, and a test can walk every pair. Requester takes its phase from nowhere else.
+// The rules are data, in one table, so that a reader can see every wait and every way out of it,
+// and a test can walk every pair. Requester takes its phase from nowhere else.
 //
-// A wait (kAwaits...) has a timer, and ends at the latest when that is due. Waiting holds up
-// nothing but this requester: the end of the wait puts the queue pair back into the adapter's
-// order of work.
+// A wait (kAwaits...) has a timer, and ends at the latest when that expires. A wait holds up only
+// this requester: when it ends, the queue pair is scheduled in its adapter again.
 //
 // Values only; any thread.
 

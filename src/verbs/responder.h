@@ -1,11 +1,10 @@
 // Responder: the half of a queue pair that acts on a peer's request.
 //
-// A request is judged once and whole before its first byte moves (begin, and the
-// first extents for a message of one slice), then placed slice by slice by the
-// transport, by way of the Placement that begin() gives, then made visible: a
-// receive is taken and completed, or nothing shows but the bytes. The checks
-// stand in the order of the specification. A request that begin() refused has
-// placed no byte.
+// A request is checked once and completely before its first byte moves (by begin(), and by the
+// first extents for a message of one slice). The transport then places it slice by slice, through
+// the Placement that begin() returns. Finally it becomes visible: a receive is taken and
+// completed, or only the bytes appear. The checks follow the order of the specification. A request
+// that begin() refused has placed no byte.
 //
 // Owner thread only.
 

@@ -1,4 +1,4 @@
-// Walks over a scatter/gather list as over one stretch of bytes.
+// Walks over a scatter/gather list as if it were one contiguous range of bytes.
 
 #pragma once
 

@@ -1,9 +1,8 @@
-// Transport: how the work of one queue pair reaches its peer.
+// Transport: carries the work of one queue pair to its peer.
 //
-// The interface lives in verbs/ because the engine is its customer; each way of
-// carrying work implements it in transport/<name>/: a memcpy, a TCP stream, our
-// own reliability over UDP, a real HCA. So it speaks of whole work requests,
-// never of packets.
+// The interface lives in verbs/ because the engine is its client; each implementation has a folder
+// transport/<name>/: a memcpy, a TCP stream, a reliable protocol over UDP, a real HCA. So it deals
+// in whole work requests, never in packets.
 //
 // Owner thread only, in both directions. Nothing here blocks or reads a clock.
 

@@ -1,6 +1,6 @@
-// The words of the InfiniBand Architecture (IBTA volume 1) as this engine uses
-// them. Numeric values are those of the Linux verbs interface where one exists,
-// so that rooms above can convert by name and a test can compare.
+// The terms of the InfiniBand Architecture (IBTA volume 1) as this engine uses them. Numeric
+// values are those of the Linux verbs interface where one exists, so that the rooms above can
+// convert by name and a test can compare.
 
 #pragma once
 

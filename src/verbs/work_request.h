@@ -1,6 +1,6 @@
-// Work requests as trusted values: whoever fills one (the guest device's work
-// decoder) has copied it out of guest memory and checked every count. What is
-// wrong with it goes into `fault`, and the engine completes it with that.
+// Work requests as trusted values: the code that fills one (the guest device's work decoder) has
+// copied it out of guest memory and checked every count. An error in the request is recorded in
+// `fault`, and the engine completes the request with it.
 
 #pragma once
 

@@ -1,8 +1,7 @@
-// BlockReader: takes a block apart. What is in it comes from another host and is
-// hostile: every length is checked here, what the fields mean is judged by who uses
-// them.
+// BlockReader: splits a block into frames. The contents come from another host and are untrusted:
+// every length is checked here, and the user of a field validates its meaning.
 //
-// Owner thread only. The block must stay while its frames are looked at.
+// Owner thread only. The block must stay valid while its frames are in use.
 
 #pragma once
 

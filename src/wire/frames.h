@@ -1,13 +1,13 @@
-// Frames: what two hosts tell each other about their queue pairs.
+// Frames: the messages that two hosts exchange about their queue pairs.
 //
-// A *link* leads from one queue pair (the requester) to its peer (the responder); each
-// connection has two, one per direction. Its requester numbers it, once per channel.
-// What the requester sends names the link in its own numbers, what the responder
-// answers as well. Serials number the requests of a link: they rise, but need not be
-// consecutive. docs/tcp-channel.md says who may send what when.
+// A *link* leads from one queue pair (the requester) to its peer (the responder); each connection
+// has two, one per direction. The requester numbers the link, once per channel. Both ends use that
+// number, the requester in requests and the responder in its answers. Serials number the requests
+// of a link: they increase, but need not be consecutive. docs/tcp-channel.md describes which
+// frames each end may send, and when.
 //
-// All integers are little-endian, GIDs and immediates are bytes as the guest has them.
-// Plain values; any thread.
+// All integers are little-endian; GIDs and immediates keep the guest's byte order. Plain values;
+// any thread.
 
 #pragma once
 

@@ -5,9 +5,9 @@
 //   direct payload            of the block's last frame; may be absent
 //   trailer                   only after direct payload: whether it is good
 //
-// Whoever reads knows before each read how much follows and of which kind, so that
-// payload goes from the socket to where it belongs and nothing is read ahead into a
-// buffer; a short message takes one read. docs/tcp-channel.md has a worked example.
+// A reader knows before each read how much follows and of which kind, so payload goes from the
+// socket straight to its destination and nothing is read ahead into a buffer; a short message
+// takes one read. docs/tcp-channel.md has a worked example.
 //
 // Plain values; any thread.
 

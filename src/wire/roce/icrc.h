@@ -1,5 +1,5 @@
-// The invariant CRC at the end of a RoCE packet (IBTA volume 1, 7.8.1; annexes A16.5
-// and A17.3): over all that no switch or router changes on the way.
+// The invariant CRC at the end of a RoCE packet (IBTA volume 1, 7.8.1; annexes A16.5 and A17.3).
+// It covers every field that no switch or router changes on the way.
 //
 // Pure; any thread.
 

@@ -1,8 +1,7 @@
 // Packet: one RoCE packet as a value, and its bytes.
 //
-// The data path has no packets; whoever wants to show what they would be (sniff/) makes
-// them here: first the headers, then the payload is put behind them, then the end, which
-// is the padding and the invariant CRC.
+// The data path has no packets; code that shows equivalent packets (sniff/) builds them here:
+// first the headers, then the payload, then the end, which is the padding and the invariant CRC.
 //
 // Pure; any thread.
 
