@@ -1,5 +1,5 @@
-// ACTIVATE: checks everything that the shared region names before the data path
-// starts: both slots and both device rings must be reachable.
+// ACTIVATE: checks everything that the shared region refers to before the data path starts: both
+// slots and both device rings must be accessible.
 
 #pragma once
 

@@ -1,12 +1,12 @@
-// CommandChannel: one command at a time, from the command slot to the response
-// slot and vector 0.
+// CommandChannel: executes one command at a time, from the command slot to the response slot and
+// vector 0.
 //
-// The request is copied out of the slot before the write to REQUEST is answered:
-// the guest may overwrite it after that. Vector 0 is raised exactly once for each
-// command that has a response and was accepted (ERR = 0), after the whole response
-// is in the slot; a stray one would complete the next command with stale bytes. A
-// command that takes longer than a turn is finished in later ones; if the guest
-// sends another meanwhile, nobody waits for the first any more and it is undone.
+// The request is copied out of the slot before the write to REQUEST is answered, since the guest
+// may overwrite it afterwards. Vector 0 is raised exactly once for each command that has a
+// response and was accepted (ERR = 0), after the whole response is in the slot; a stray interrupt
+// would complete the next command with stale bytes. A command that takes longer than a turn is
+// finished in later ones; if the guest sends another command in the meantime, it has given up on
+// the first, which is then undone.
 //
 // Owner thread only.
 

@@ -1,9 +1,8 @@
-// What a command handler works with, and how it answers.
+// The context of a command handler, and how it answers.
 //
-// A handler gets a copy of the request that the guest cannot change any more,
-// with every byte behind the command's own struct zero. It fills the body of a
-// response that starts as zero; the header is the channel's. It changes nothing
-// unless it succeeds.
+// A handler gets a copy of the request that the guest can no longer change, with every byte behind
+// the command's own struct zeroed. It fills the body of a zeroed response; the channel fills the
+// header. It changes nothing unless it succeeds.
 
 #pragma once
 

@@ -1,7 +1,7 @@
-// CompletionEvents: from completions and arms to notifications. An armed queue
-// that gets what it waits for fires once: one entry in the notification ring, one
-// interrupt, and it is armed no more. A queue that was never armed stays silent,
-// but for the late events of user queues on mapped pages (late_events.h).
+// CompletionEvents: turns completions and arms into notifications. An armed queue that gets the
+// completion it waits for fires once: one entry in the notification ring, one interrupt, and the
+// queue is no longer armed. A queue that was never armed stays silent, except for the late events
+// of user queues on mapped pages (late_events.h).
 //
 // Owner thread only.
 

@@ -1,12 +1,11 @@
-// CompletionQueue: one CQ of the guest: its ring, and whether the guest has armed
-// it. Nothing that the guest has not consumed is ever overwritten.
+// CompletionQueue: one CQ of the guest: its ring, and whether the guest has armed it. An entry
+// that the guest has not consumed is never overwritten.
 //
-// While the ring is full or its memory unmapped, completions are held back here, in
-// order, up to the queue's own size and what its device has room for
-// (completion_events.h), and written when there is room. A program that
-// takes one completion for one event (perftest's ib_send_lat -e, with queues of one
-// entry) is a step behind at times and would lose its queue otherwise. One more than
-// that, or no room for long, is an overrun: the queue reports itself once and takes
+// While the ring is full or its memory unmapped, completions are held back here, in order, up to
+// the queue's own size and the device's limit (completion_events.h), and written when there is
+// room. A program that takes one completion per event (perftest's ib_send_lat -e, with queues of
+// one entry) lags by one step at times, and would lose its queue otherwise. One completion beyond
+// that, or no room for a long time, is an overrun: the queue reports itself once and accepts
 // nothing more.
 //
 // Owner thread only.

@@ -1,6 +1,6 @@
-// From a completion of the engine to the element the guest reads. Fields that
-// mean nothing are zero. The flags differ by who reads: bits that only the guest
-// kernel understands are never shown to a user program.
+// Converts a completion of the engine to the element that the guest reads. Unused fields are zero.
+// The flags depend on the reader: bits that only the guest kernel understands are never shown to a
+// user program.
 
 #pragma once
 

@@ -1,5 +1,5 @@
-// What one PVRDMA adapter is made with: the limits it tells its guest, and what
-// the host lets it have. Defaults: device spec, Appendix C.
+// The configuration of one PVRDMA adapter: the limits that it reports to its guest, and those that
+// the host imposes. Defaults: device spec, Appendix C.
 
 #pragma once
 

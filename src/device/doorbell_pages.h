@@ -1,11 +1,10 @@
-// DoorbellPages: the shared memory behind BAR2, one page per user context. The
-// guest's stores land here with no message to us. A word holds only the last
-// store, so taking it means an exchange with zero; a plain load first keeps a
-// quiet page's cache line where it is.
+// DoorbellPages: the shared memory behind BAR2, one page per user context. The guest's stores
+// arrive here without a message. A word holds only the last store, so taking it means an exchange
+// with zero; a plain load first leaves the cache line of a quiet page where it is.
 //
-// The file is sealed: nobody can shrink it under us.
+// The file is sealed, so it cannot be truncated while it is mapped.
 //
-// Owner thread only (on our side).
+// Owner thread only (on the daemon's side).
 
 #pragma once
 

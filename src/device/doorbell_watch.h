@@ -1,17 +1,15 @@
-// DoorbellWatch: looks at the doorbell pages of the open contexts.
+// DoorbellWatch: polls the doorbell pages of the open contexts.
 //
-// A word holds only the last store, so a doorbell is a hint and the ring's
-// producer index is the truth: any word that is not zero means that every ring of
-// the context may have work. All its queue pairs are then looked at, in slices,
-// before the page counts as quiet; queue pairs that had work lately are looked at
-// in between, with or without a word.
+// A word holds only the last store, so a doorbell is a hint and the ring's producer index is the
+// truth: any nonzero word means that every ring of the context may have work. All its queue pairs
+// are then checked, in slices, before the page counts as quiet; queue pairs that had work recently
+// are checked in between, with or without a word.
 //
-// How often a page is looked at follows from the time since the context last had
-// work (a request found, or a completion delivered): every turn at first, then at
-// an eighth of that time, up to a ceiling. Words that bring no work do not count,
-// so a page that is hammered costs one look per interval. Whoever must not miss
-// the next word (late_events.h) can ask for a closer watch. With no open context
-// there is nothing to watch.
+// The polling interval of a page depends on the time since the context last had work (a request
+// found, or a completion delivered): every turn at first, then an eighth of that time, up to a
+// limit. Words that bring no work do not count, so a page that is hammered costs one poll per
+// interval. Code that must not miss the next word (late_events.h) can request closer polling. With
+// no open context there is nothing to poll.
 //
 // Owner thread only.
 

@@ -1,8 +1,7 @@
-// Doorbells: what a doorbell word means, whichever way it came. A word names a
-// handle; the handle's owner must be the owner of the page, and the page decides
-// alone: page 0 belongs to the guest's kernel, the others to one context each.
-// Anything else is counted and dropped, so one process of a guest cannot ring for
-// another.
+// Doorbells: interprets a doorbell word, however it arrived. A word contains a handle; the owner
+// of the handle must be the owner of the page. The page alone decides the owner: page 0 belongs to
+// the guest's kernel, the others to one context each. Any other word is counted and dropped, so
+// one process of a guest cannot ring for another.
 //
 // Owner thread only.
 

@@ -1,7 +1,7 @@
-// Forgotten: which of the entries that wait somewhere are about an object that has gone
-// since. Whoever keeps them numbers them as they come; an object that goes leaves the
-// number of the last one here. So it goes in one step, however many wait, and an entry is
-// judged when its turn comes. A later object with the same handle has later entries.
+// Forgotten: tells which of the queued entries refer to an object that was destroyed since. The
+// holder of the entries numbers them as they arrive; a destroyed object leaves the number of the
+// last one here. So destruction takes one step, however many entries are queued, and an entry is
+// checked when its turn comes. A later object with the same handle has later entries.
 //
 // Owner thread only.
 

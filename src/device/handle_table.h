@@ -1,9 +1,8 @@
 // HandleTable: objects by the small numbers that the guest uses for them.
 //
-// A handle that was given back is given out again as late as possible (first
-// the ones never used, then the one that has been free longest): the guest
-// clears its own tables after DESTROY has completed and without a lock, so a
-// handle that came back at once would be cleared under its new owner.
+// A released handle is reused as late as possible (first those never used, then the one that has
+// been free the longest). The guest clears its own tables after DESTROY has completed, without a
+// lock, so a handle that was reused at once would be cleared under its new owner.
 //
 // Owner thread only.
 

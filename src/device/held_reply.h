@@ -1,16 +1,16 @@
-// HeldReply: the answer to the guest's write of REQUEST, kept back while the command
-// that it sent goes on in later turns.
+// HeldReply: delays the response to the guest's write of REQUEST while the command continues in
+// later turns.
 //
-// The guest's driver waits for a response interruptibly, and takes a signal for a
-// time-out: the program's call fails, and what the device has made stays until its
-// context ends. But it looks at signals only when the response's interrupt has not come
-// before the wait begins; and the wait begins after the write of REQUEST and a read of
-// ERR have been answered. So the write is answered when the response is there and its
-// vector has been raised, as with commands that take no longer than a turn.
+// The guest's driver waits for a response interruptibly, and treats a signal as a timeout: the
+// program's call fails, and what the device has created stays until its context ends. But it
+// checks for signals only if the response's interrupt has not arrived before the wait begins, and
+// the wait begins after the write of REQUEST and a read of ERR have been answered. So the write is
+// answered when the response is in place and its vector has been raised, as for commands that fit
+// into a turn.
 //
-// Not for long: the vCPU stands still meanwhile, with it a VMM that handles accesses
-// under one lock, and no other access to this device is heard. After kLongest the answer
-// goes out with the device's next turn, whatever the command does.
+// The delay is limited: the vCPU stalls for as long, and with it a VMM that handles accesses under
+// one lock, and no other access to this device is served. After kLongest, the response is sent in
+// the device's next turn, whatever the state of the command.
 //
 // Owner thread only.
 

@@ -1,5 +1,5 @@
-// Holdings: what one owner has made on a device: a process of the guest, or the guest's
-// kernel. It borrows; the tables of objects.h own.
+// Holdings: the objects that one owner has created on a device: a process of the guest, or the
+// guest's kernel. It holds references; the tables of objects.h own the objects.
 //
 // Owner thread only.
 

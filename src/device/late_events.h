@@ -1,35 +1,34 @@
-// LateEvents: completion events for arms that we have not seen.
+// LateEvents: completion events for arms that the device did not observe.
 //
-// The provider stores POLL over ARM in the same word of its page, so most arms on
-// mapped pages are lost. A user queue with a completion that nobody has consumed
-// for `late_event_after`, while its page's CQ word stayed 0 (a spinning program
-// keeps storing POLL), gets one event as if it were armed. What lay there when an
-// event was sent, late or not, has been told: no second one before cons_head moves
-// or more is added. The guest's kernel queues events without bound, so each queue
-// has a budget, refilled by every arm seen and slowly by time. When half of it is
-// gone, the page is watched closely after each event: a program that lives on
-// events arms soon after it woke up, and seeing that once fills the budget.
+// The provider stores POLL over ARM in the same word of its page, so most arms on mapped pages are
+// lost. A user queue gets one event as if it were armed when a completion has not been consumed
+// for `late_event_after` while its page's CQ word stayed 0 (a spinning program keeps storing
+// POLL). Completions that were present when an event was sent, late or not, have been reported: no
+// second event is sent before cons_head moves or another completion is added. The guest's kernel
+// queues events without bound, so each queue has a budget, refilled by every observed arm and
+// slowly over time. When half of it is used up, the page is polled closely after each event: a
+// program that relies on events arms soon after it wakes up, and observing that once refills the
+// budget.
 //
-// An arm that is seen while completions wait does not fire at once: nearly always
-// the program looks right after it armed and takes them, and the event would be one
-// too many. The window starts anew instead, and what is still there at its end
-// fires, spinning or not, at no cost to the budget. Of what was told already the
-// same holds after a much longer while.
+// An arm that is observed while completions wait does not fire at once: nearly always the program
+// checks the queue right after it armed and takes them, and the event would be one too many. The
+// window starts again instead. A completion that is still there at its end fires, even if the
+// program is spinning, and costs no budget. The same applies, after a much longer time, to
+// completions that were reported before.
 //
-// Some programs (perftest's ib_send_lat -e) have several queues on one channel and
-// take one completion, of any of them, for each event: they need an event for every
-// completion, no more and no less. They never store POLL, so their arms are lost to
-// each other alone. A queue whose completions have all been taken since its last
-// event, with nothing but arms of other queues in the page's word since, is presumed
-// to be armed, at the cost of its budget.
+// Some programs (perftest's ib_send_lat -e) have several queues on one channel and take one
+// completion, from any of them, per event: they need exactly one event per completion. They never
+// store POLL, so their arms overwrite only each other. A queue whose completions have all been
+// taken since its last event, with nothing but arms of other queues in the page's word since, is
+// presumed armed, at the cost of its budget.
 //
-// The guest's own queues and trapped doorbells never get a late event: there
-// every arm is seen.
+// The guest kernel's own queues and trapped doorbells never get a late event, because every arm is
+// observed there.
 //
-// Queues wait in two lines, each in the order of their deadlines: those in their
-// window, and those that have had their event and must only be looked at now and
-// then. A queue has one place, which lies in it: a new window moves it to the end of
-// the line, and it leaves the line when it is destroyed.
+// Queues wait in two lists, each in the order of their deadlines: those in their window, and those
+// that have had their event and need only an occasional check. A queue is in at most one list, by
+// a link inside the queue: a new window moves it to the end of the list, and it leaves the list
+// when it is destroyed.
 //
 // Owner thread only.
 

@@ -1,5 +1,5 @@
-// What the guest ABI can express of a device's limits, and the capabilities that
-// tell the guest about them (docs/device-spec.md, "Capabilities").
+// The range that the guest ABI can express for a device's limits, and the capabilities that report
+// them to the guest (docs/device-spec.md, "Capabilities").
 
 #pragma once
 

@@ -1,6 +1,6 @@
-// MapChangeWatch: notices that guest memory may be reachable again (the VMM has
-// re-mapped it, or bus mastering is on) and has every queue pair look at its rings:
-// no doorbell comes for work that was posted while they could not be read.
+// MapChangeWatch: notices that guest memory may be accessible again (the VMM has remapped it, or
+// bus mastering is on) and has every queue pair check its rings, since no doorbell comes for work
+// that was posted while they could not be read.
 //
 // Owner thread only.
 

@@ -1,9 +1,9 @@
-// What one adapter can make the daemon keep in its memory, at most, with a guest that
-// fills every quota to the brim: a sum of the limits, each with what one of its objects
-// takes in all rooms together. docs/configuration.md has the figures for the defaults;
-// tests/conformance/memory_bound_test.cc counts a guest that does it.
+// The maximum memory that one adapter can use in the daemon, with a guest that exhausts every
+// quota: a sum over the limits, each multiplied by the cost of one object in all rooms together.
+// docs/configuration.md has the figures for the defaults; tests/conformance/memory_bound_test.cc
+// measures such a guest.
 //
-// Pages of the guest's own memory, which the daemon only maps, are not in it.
+// Pages of the guest's own memory, which the daemon only maps, are not included.
 
 #pragma once
 

@@ -1,13 +1,12 @@
-// NotificationRing: one of the two device rings (completion notifications, async
-// events). What does not fit waits here, in order, and is published when the
-// guest has made room; nothing is overwritten and nothing is lost. Past
-// kMergeAbove waiting notices, one that equals a waiting notice is merged with it:
-// it would tell the guest nothing new, and a guest that never looks must not
-// make us grow. One that equals a void one takes its place, or a guest that makes and
-// destroys objects would.
+// NotificationRing: one of the two device rings (completion notifications, async events). Notices
+// that do not fit wait here, in order, and are published when the guest has made room; none is
+// overwritten or lost. Once more than kMergeAbove notices wait, a notice that equals a waiting one
+// is merged with it: it would tell the guest nothing new, and a guest that never reads must not
+// make the daemon grow. A notice that equals a void one replaces it, or a guest that creates and
+// destroys objects could do the same.
 //
-// No call takes longer because much waits: flush() has a bound, and the notices of an
-// object that goes are void from then on and dropped when their turn comes.
+// The cost of a call does not depend on how many notices wait: flush() is bounded, and the notices
+// of a destroyed object become void and are dropped when their turn comes.
 //
 // Owner thread only.
 

@@ -1,10 +1,9 @@
-// Notifier: tells the guest that something happened: completion notifications
-// (vector 2) and asynchronous events (vector 1), each through a ring of its own.
+// Notifier: sends notifications to the guest: completion notifications (vector 2) and asynchronous
+// events (vector 1), each through a ring of its own.
 //
-// Asynchronous events wait until the guest's driver has finished registering
-// (its handler leaves them unread before): the gate opens with the first user
-// context or UNQUIESCE. While the guest leaves entries unread the vector is
-// raised again now and then, ever more rarely.
+// Asynchronous events wait until the guest's driver has finished registering (its handler ignores
+// them before that): the gate opens with the first user context or UNQUIESCE. While the guest
+// leaves entries unread, the vector is raised again at increasing intervals.
 //
 // Owner thread only.
 

@@ -1,12 +1,11 @@
-// Objects: everything a guest has made on this device, by handle, and who owns
-// it. Handle 0 as a context means the guest's kernel. Objects of different
-// owners never meet: a queue pair uses completion queues, a shared receive queue and
-// a protection domain of its own context only.
+// Objects: everything that a guest has created on this device, by handle, with its owner. Handle 0
+// as a context means the guest's kernel. Objects of different owners never interact: a queue pair
+// uses completion queues, a shared receive queue and a protection domain of its own context only.
 //
-// What one call can make go is without bound for one turn: all of a context, or all there
-// is. So such a call only closes it, and bury() destroys it in slices; until it has, the
-// guest is not listened to (PvrdmaFunction::takes_requests), so that it never finds what it
-// has destroyed.
+// The number of objects that one call can destroy is not bounded by a turn: all objects of a
+// context, or of the device. So such a call only closes them, and bury() destroys them in slices;
+// until it has finished, the guest's requests are not served (PvrdmaFunction::takes_requests), so
+// the guest never finds an object that it has destroyed.
 //
 // Owner thread only.
 

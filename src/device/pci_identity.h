@@ -1,10 +1,9 @@
-// What config space and the BARs look like: the PVRDMA function as a DeviceSpec.
+// The config space and BARs of the PVRDMA function, as a DeviceSpec.
 //
-// Mapped mode shows BAR2's user pages as shared memory and keeps page 0 trapped.
-// Trapped mode keeps every page trapped and makes BAR2 twice as large: its last
-// page, which no context can have, may be mapped. A VMM that can map something of
-// a device does not post writes to it, and the driver reads the shared region
-// right after its write to DSRHIGH.
+// Mapped mode exposes BAR2's user pages as shared memory and keeps page 0 trapped. Trapped mode
+// keeps every page trapped and doubles the size of BAR2: its last page, which no context can have,
+// may be mapped. A VMM that can map some part of a device does not post writes to it, and the
+// driver reads the shared region right after its write to DSRHIGH.
 
 #pragma once
 

@@ -1,9 +1,9 @@
 // PvrdmaDevice: the PVRDMA PCI function of one VM.
 //
-// It is a vfio_user::PciDevice towards the VMM and a customer of verbs::Adapter
-// towards the engine. Registers, the shared region, commands, rings, doorbells
-// and interrupts each live in a file of their own in this folder; this class
-// joins them and gives the worker its handles: what is there to do, and when.
+// It is a vfio_user::PciDevice for the VMM and a client of verbs::Adapter in the engine.
+// Registers, the shared region, commands, rings, doorbells and interrupts each have a file of
+// their own in this folder; this class joins them and tells the worker what work there is, and
+// when.
 //
 // Owner thread only.
 

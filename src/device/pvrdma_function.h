@@ -1,6 +1,5 @@
-// PvrdmaFunction: the device behind the facade (pvrdma_device.h). It owns the
-// parts, hands each what it needs of the others, and decides about life and
-// death: activation, and everything that ends it.
+// PvrdmaFunction: the device behind the facade (pvrdma_device.h). It owns the parts, connects
+// them, and controls the life cycle: activation, and everything that ends it.
 //
 // Owner thread only.
 

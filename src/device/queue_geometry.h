@@ -1,6 +1,6 @@
-// How a queue pair's rings lie in its pages: one header page with both pairs of
-// indices, the send ring's pages, the receive ring's pages. The guest states the
-// numbers; everything here is checked against them in 64 bits.
+// The layout of a queue pair's rings in its pages: one header page with both pairs of indices, the
+// send ring's pages, the receive ring's pages. The guest supplies the numbers; everything here is
+// checked against them in 64 bits.
 
 #pragma once
 

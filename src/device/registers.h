@@ -1,7 +1,7 @@
-// Registers: BAR1 as the driver sees it. Only aligned 32-bit accesses count;
-// anything else reads as zero and writes nothing. What a write sets off happens
-// before the write is answered, so a driver that goes on to read guest memory
-// (the shared region) or ERR finds the effect there.
+// Registers: BAR1 as the driver sees it. Only aligned 32-bit accesses count; any other access
+// reads as zero and writes nothing. The effects of a write take place before the write is
+// answered, so a driver that goes on to read guest memory (the shared region) or ERR finds them
+// there.
 //
 // Owner thread only.
 

@@ -1,13 +1,13 @@
-// SharedReceiveQueue: one SRQ of the guest: its pages, the ring of receives in
-// them, and the queue pairs that take from it. A receive is taken when a message
-// is there for it, so no queue pair keeps any back from the others.
+// SharedReceiveQueue: one SRQ of the guest: its pages, the ring of receives in them, and the queue
+// pairs that take from it. A receive is taken only when a message needs it, so no queue pair keeps
+// receives from the others.
 //
-// Queue pairs whose peer found it empty wait in line. A doorbell wakes as many as
-// there are receives, within a bound, and each that takes one wakes the next: what
-// a doorbell costs does not grow with the queue pairs, and each has its turn.
+// Queue pairs whose peer found the SRQ empty wait in a queue. A doorbell wakes as many as there
+// are receives, up to a limit, and each that takes one wakes the next: the cost of a doorbell does
+// not grow with the number of queue pairs, and each has its turn.
 //
-// The limit: when fewer receives are left than it says, one event tells the guest,
-// and the limit is off until it is set anew.
+// The SRQ limit: when fewer receives are left than the limit, one event notifies the guest, and
+// the limit is off until it is set again.
 //
 // Owner thread only.
 

@@ -1,6 +1,6 @@
-// The device shared region: read once when the guest writes DSRHIGH, answered
-// with the capabilities, and never touched again. The driver re-reads it all its
-// life, so we keep our own copy of what it said.
+// The device shared region: read once when the guest writes DSRHIGH, answered with the
+// capabilities, and never touched again. The driver may rewrite it at any time, so the device
+// keeps its own copy.
 
 #pragma once
 

@@ -1,15 +1,14 @@
-// TurnEffort: what one guest has made its device touch in one turn of the worker:
-// objects, pages and entries, a unit each. Memory that is given back counts by the page
-// of ours, and what takes a microsecond or more counts as several units.
+// TurnEffort: the work that one guest causes in one turn of the worker, in units: each object,
+// page and entry touched counts as one. Released memory counts one unit per host page, and steps
+// that take a microsecond or more count as several.
 //
-// Whatever a guest does, a turn stays below kMost: no request of the guest's is begun
-// after the first kForRequests units and no slice of work after the first kForSlices;
-// each request, each slice and all that the data path may do within its budget has a
-// bound of its own, and together they fit (tests/conformance/turn_length_test.cc). A clock would
-// not do: how much time has gone says nothing on a busy machine, and reading it costs as much as a
-// short message.
+// Whatever a guest does, a turn stays below kMost: no request is started after the first
+// kForRequests units, and no slice of work after the first kForSlices. Each request, each slice
+// and the data path's budget has its own limit, and their sum fits
+// (tests/conformance/turn_length_test.cc). A clock would not do: elapsed time means nothing on a
+// busy machine, and reading it costs as much as a short message.
 //
-// A turn ends with the device's poll(): what happens between two belongs to the second.
+// A turn ends with the device's poll(); work done between two polls belongs to the second.
 //
 // Owner thread only.
 

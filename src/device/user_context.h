@@ -1,5 +1,5 @@
-// UserContext: one process of the guest that has opened the device: its doorbell
-// page, what it owns, and how closely its page is watched (doorbell_watch.h).
+// UserContext: one process of the guest that has opened the device: its doorbell page, the objects
+// that it owns, and how closely its page is polled (doorbell_watch.h).
 
 #pragma once
 

@@ -1,11 +1,10 @@
-// WorkDecoder: from the bytes of a work queue entry to a trusted value. This is
-// one of the two places where untrusted bytes become trusted ones: the entry has
-// been copied out of guest memory once, and everything is decided on that copy.
+// WorkDecoder: converts the bytes of a work queue entry to a trusted value. This is one of the two
+// places where untrusted bytes become trusted: the entry has been copied out of guest memory once,
+// and every decision uses that copy.
 //
-// Nothing is refused here: a request that makes no sense becomes a request with
-// a `fault`, so that it is completed in order and its slot is given back. Fields
-// that do not belong to the opcode are stale in entries from user space and are
-// not looked at.
+// Nothing is refused here: an invalid request becomes a request with a `fault`, so that it is
+// completed in order and its slot is returned. Fields that do not belong to the opcode are stale
+// in entries from user space and are ignored.
 
 #pragma once
 

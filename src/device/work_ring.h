@@ -1,6 +1,6 @@
-// WorkRing: a ring of work requests that the guest posts to: either ring of a
-// queue pair, or that of a shared receive queue. An entry is copied once, decoded
-// by value and passed before it is executed.
+// WorkRing: a ring of work requests that the guest posts to: either ring of a queue pair, or the
+// ring of a shared receive queue. An entry is copied once, decoded by value, and passed before it
+// is executed.
 //
 // Owner thread only.
 

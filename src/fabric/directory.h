@@ -1,14 +1,13 @@
-// Directory: who has which GID, and who may talk to whom along which path.
+// Directory: the owner of each GID, and the paths between adapters.
 //
-// Adapters reach each other only within a segment. First come, first served: a GID
-// belongs to the adapter that announced it until it is withdrawn or the adapter leaves,
-// and nobody in the segment can take it over meanwhile. A GID that is made from the MAC
-// address of an adapter may only be announced by that adapter; one that somebody else
-// held before the adapter joined goes back to nobody. RoCE v1 and RoCE v2 GIDs of one
-// address are separate entries.
+// Adapters reach each other only within a segment. First come, first served: a GID belongs to the
+// adapter that announced it until it is withdrawn or the adapter leaves, and no other adapter in
+// the segment can take it over in the meantime. A GID that is derived from the MAC address of an
+// adapter may only be announced by that adapter; if another adapter held it before, it becomes
+// free. RoCE v1 and RoCE v2 GIDs of one address are separate entries.
 //
-// What adapters of other hosts have is told here as a whole, host by host; who came
-// first among hosts is judged by who tells it.
+// The GIDs of other hosts' adapters are set as a whole, host by host; the caller resolves
+// conflicts between hosts.
 //
 // Owner thread only.
 

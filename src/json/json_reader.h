@@ -1,8 +1,8 @@
 // JsonReader: strict reading of one JSON object that another program wrote.
 //
-// Ask for each key once, then finish(): it reports the first key that was
-// missing, of the wrong type, out of range, or not asked for at all. Values that
-// could not be read come back as their defaults, so reading needs no branches.
+// Ask for each key once, then call finish(): it reports the first key that was missing, of the
+// wrong type, out of range, or never asked for. Values that could not be read are returned as
+// their defaults, so reading needs no branches.
 
 #pragma once
 

@@ -1,5 +1,5 @@
-// Text to a JSON value and back, without exceptions. The text may come from a stranger: its
-// levels have a bound, and a key that stands twice is refused.
+// Converts between text and JSON values, without exceptions. The text may come from a stranger:
+// its nesting is limited, and duplicate keys are refused.
 
 #pragma once
 

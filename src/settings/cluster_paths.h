@@ -1,5 +1,5 @@
-// Where a host keeps what makes it a member of a cluster: cluster/ in the state
-// directory, all of it the engine's alone (mode 0600, the directory 0700).
+// The location of a host's cluster files: cluster/ in the state directory, accessible to the
+// engine only (mode 0600, the directory 0700).
 
 #pragma once
 

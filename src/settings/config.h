@@ -1,4 +1,4 @@
-// Config: everything that paravaned.toml can say, with its defaults.
+// Config: all settings of paravaned.toml, with their defaults.
 
 #pragma once
 

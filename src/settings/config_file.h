@@ -1,5 +1,5 @@
-// Reading paravaned.toml. Nothing is guessed: a key that is unknown, of the wrong
-// type or out of range is an error with file, line and reason.
+// Reads paravaned.toml. Nothing is guessed: an unknown key, a wrong type or a value out of range
+// is an error with file, line and reason.
 
 #pragma once
 

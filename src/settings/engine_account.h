@@ -1,6 +1,6 @@
-// Who the engine runs as: the names in paravaned.toml as the kernel's numbers.
-// Looked up before the engine is confined, since that may read files, ask
-// services and load libraries.
+// The account that the engine runs as: the names in paravaned.toml, resolved to numbers. They are
+// resolved before the engine is confined, since that may read files, query services and load
+// libraries.
 
 #pragma once
 

@@ -1,4 +1,4 @@
-// The name that this host has among those that share switches.
+// The name of this host among those that share switches.
 
 #pragma once
 

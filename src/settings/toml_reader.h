@@ -1,7 +1,7 @@
 // TomlReader: strict reading of one table of a configuration file.
 //
-// Ask for each key once, with the variable to fill, then finish(): the first
-// problem is kept with its line, a key that nobody asked for included.
+// Ask for each key once, with the variable to fill, then call finish(). The first problem is
+// reported with its line; a key that was never asked for is a problem too.
 
 #pragma once
 

@@ -1,8 +1,7 @@
-// Numbering: which packet sequence numbers the requests of one end of a connection would
-// have, and how many messages the other end has acknowledged. A request that is tried
-// again has the numbers that it had.
+// Numbering: the packet sequence numbers that the requests of one end of a connection would have,
+// and how many messages the other end has acknowledged. A retried request keeps its numbers.
 //
-// It counts what it is shown: from a connection's first PSN on, if it sees all of it.
+// It counts the requests that it is shown: from a connection's first PSN on, if it sees all of it.
 //
 // Plain value; one thread.
 

@@ -1,4 +1,4 @@
-// The network part of packets: between which addresses a queue pair's messages would go.
+// The network part of packets: the addresses between which a queue pair's messages would travel.
 //
 // Pure; any thread.
 

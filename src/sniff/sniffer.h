@@ -1,9 +1,9 @@
-// Sniffer: shows what one adapter sends and receives as the packets that it would be on a
-// RoCE wire. There are none on our paths: this describes, and docs/sniff.md says where a
-// real wire would look different.
+// Sniffer: shows the traffic of one adapter as the packets that it would be on a RoCE wire. The
+// data paths have no packets: this is a description, and docs/sniff.md lists the differences from
+// a real wire.
 //
-// Its work is bounded: of each message at most kMaxPackets packets are made, of each packet
-// so much as is to be kept, and what the ring has no room for is counted.
+// Its work is bounded: at most kMaxPackets packets are made of each message, each is truncated to
+// the capture length, and packets for which the ring has no room are counted.
 //
 // Owner thread only.
 

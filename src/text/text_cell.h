@@ -1,4 +1,4 @@
-// How text looks in what is printed for an operator.
+// Formats text that is printed for an operator.
 
 #pragma once
 

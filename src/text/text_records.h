@@ -1,5 +1,5 @@
-// TextRecord: one object for an operator, a line for each of its fields, as esxcli
-// prints what is too wide for a table:
+// TextRecord: one object for an operator, with one line per field, in esxcli's format for objects
+// that are too wide for a table:
 //
 //   vmk1
 //      Name: vmk1

@@ -1,9 +1,8 @@
 // ConfigSpace: the 256 bytes of a conventional PCI function.
 //
-// A type 0 header, the MSI-X capability, and Advanced Features with
-// function-level reset. Every byte has a mask of the bits that software may
-// change; that alone makes BAR sizing work for accesses of any width. No
-// interrupt pin: MSI-X only.
+// A type 0 header, the MSI-X capability, and Advanced Features with function-level reset. Every
+// byte has a mask of the bits that software may change; that alone makes BAR sizing work for
+// accesses of any width. There is no interrupt pin: MSI-X only.
 //
 // Owner thread only.
 

@@ -1,18 +1,17 @@
-// Connection: one client's socket, and whose turn it is.
+// Connection: one client's socket, and the order in which its requests are served.
 //
-// It cuts the stream into requests and hands them over one at a time, in order:
-// while an answer is owed or still on its way out, the next request waits. So a
-// client sees its requests done and answered in the order in which it sent
-// them, whatever a device puts off; QEMU relies on it (of a batch it waits for
-// the last answer only).
+// It splits the stream into requests and hands them over one at a time, in order: while a response
+// is pending or still being sent, the next request waits. So a client sees its requests served and
+// answered in the order in which it sent them, even if a device defers a response. QEMU relies on
+// that: for a batch it waits for the last response only.
 //
-// A client that does not take an answer, or does not finish a message, within a
-// time limit is dropped: it may be gone for good without the kernel telling us (a
-// socket that was sent through itself never closes).
+// A client that does not read a response, or does not complete a message, within a time limit is
+// disconnected: it may be gone for good without any notice from the kernel (a socket that was sent
+// through itself never closes).
 //
-// A turn hands over a bounded number of requests, and of bytes, and none that its owner
-// does not take any more; the rest goes on at the next turn by a timer that is due at once. Nobody
-// needs to ask whether there is work: EventLoop and TimerQueue know.
+// A turn hands over a bounded number of requests and bytes, and stops when the owner no longer
+// accepts requests; the rest is processed in the next turn, by a timer that is due at once. No
+// caller needs to ask whether there is work: EventLoop and TimerQueue know.
 //
 // Owner thread only.
 

@@ -1,4 +1,4 @@
-// ServerCounters: what one vfio-user server has seen and refused.
+// ServerCounters: what one vfio-user server has received and refused.
 
 #pragma once
 

@@ -1,6 +1,5 @@
-// DMA_MAP and DMA_UNMAP: the VMM tells which guest memory the function may
-// reach. GuestMemory keeps the map; this reads the messages and says what
-// became of them.
+// DMA_MAP and DMA_UNMAP: the VMM states which guest memory the function may access. GuestMemory
+// keeps the map; this code parses the messages and reports the result.
 //
 // Owner thread only.
 

@@ -1,9 +1,8 @@
-// Function: the PCI function as the VMM and the guest steer it: config space,
-// bus mastering, reset, and the end.
+// Function: the PCI function as the VMM and the guest control it: config space, bus mastering,
+// reset, and disconnection.
 //
-// It keeps the order that the rest relies on: guest memory and interrupts are
-// switched before the device hears of it, and what the device latched while it
-// was being reset is forgotten.
+// It maintains the order that other code relies on: guest memory and interrupts are switched
+// before the device is told, and interrupts that the device latched during a reset are dropped.
 //
 // Owner thread only.
 

@@ -1,9 +1,9 @@
-// Interrupts: the MSI-X vectors of one function, as the VMM has wired them.
+// Interrupts: the MSI-X vectors of one function, as the VMM has connected them.
 //
-// Signalling writes to the vector's eventfd. A vector that fires while no
-// eventfd is attached, or while bus mastering is off, is latched and fires when
-// that ends: an interrupt is never lost. Swapping an eventfd never races with a
-// signal: both happen on the owner thread. Signalling never blocks.
+// Signalling writes to the vector's eventfd. A vector that fires while no eventfd is attached, or
+// while bus mastering is off, is latched and fires when that ends: no interrupt is lost. Replacing
+// an eventfd never races with a signal, since both happen on the owner thread. Signalling never
+// blocks.
 
 #pragma once
 

@@ -1,15 +1,15 @@
 // Irqs: GET_IRQ_INFO and SET_IRQS, for a function with MSI-X only.
 //
-// The VMM keeps the MSI-X table and gives us an eventfd per vector, new ones
-// whenever it likes, through SET_IRQS:
+// The VMM keeps the MSI-X table and passes an eventfd for each vector through SET_IRQS, and may
+// replace it at any time:
 //
 //   trigger, no data, count 0        detach every vector
 //   trigger, eventfds                attach them to start, start+1, ...
 //   trigger, eventfds but none given detach [start, start+count)
 //   trigger, no data or bools        fire these vectors
 //
-// The error index takes an eventfd and never signals it: a VMM would stop the
-// whole VM. INTx, MSI and the request index have no vectors.
+// The error index accepts an eventfd but never signals it, because a VMM would stop the whole VM.
+// INTx, MSI and the request index have no vectors.
 //
 // Owner thread only.
 

@@ -1,8 +1,8 @@
-// Listener: the unix socket that VMMs connect to, as a file that is there while
-// we listen and not a moment longer.
+// Listener: the UNIX socket that VMMs connect to. Its file exists exactly as long as the daemon
+// listens.
 //
-// A file that a killed daemon left behind is replaced; a socket that somebody
-// listens on is left alone.
+// A file that a killed daemon left behind is replaced; a socket with an active listener is left
+// alone.
 
 #pragma once
 

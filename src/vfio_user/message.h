@@ -1,8 +1,8 @@
-// Request and Reply: one message in, and the one that answers it.
+// Request and Reply: one message received, and the message that answers it.
 //
-// A Request's payload points into the connection's buffer and is good until the
-// handler returns. A Reply is built in one piece, header first, so that it goes
-// out with one call; its buffer is used again for the next one.
+// A Request's payload points into the connection's buffer and is valid until the handler returns.
+// A Reply is built in one piece, header first, so that it can be sent with one call; its buffer is
+// reused for the next one.
 //
 // Owner thread only.
 

@@ -1,13 +1,11 @@
-// MessageStream: cuts the bytes of a stream socket into messages.
+// MessageStream: splits the bytes of a stream socket into messages.
 //
-// The kernel may hand us half a message or fifty; descriptors come beside the
-// bytes. fill() takes whatever the socket has, next() hands out whole messages.
-// A size that cannot be is the end: after it nobody knows where the next
-// message starts.
+// The kernel may return half a message or fifty; descriptors arrive alongside the bytes. fill()
+// reads whatever the socket has, next() returns whole messages. An impossible size ends the
+// stream, because the start of the next message can no longer be found.
 //
-// Which message do descriptors belong to? The kernel ends a read behind the
-// send that carried them, so they are of the message that holds the last byte
-// which was read with them.
+// Which message do descriptors belong to? The kernel ends a read behind the send that carried
+// them, so they belong to the message that holds the last byte of that read.
 //
 // Owner thread only.
 

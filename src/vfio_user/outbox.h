@@ -1,8 +1,7 @@
-// Outbox: the answer that is on its way to a client.
+// Outbox: the response that is being sent to a client.
 //
-// One at a time: while it has not gone out whole, no further request is looked
-// at, so a client that stops reading costs us one answer's memory and nothing
-// else.
+// One at a time: until it has been sent completely, no further request is processed, so a client
+// that stops reading costs the memory of one response and nothing else.
 //
 // Owner thread only.
 

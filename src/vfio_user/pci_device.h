@@ -1,10 +1,10 @@
-// PciDevice: what a PCI function must be able to do for vfio_user::Server to
-// show it to a VMM. The server knows the protocol, config space, DMA ranges and
-// interrupts; the device knows its registers. Nothing here is about RDMA.
+// PciDevice: the interface of a PCI function that vfio_user::Server presents to a VMM. The server
+// handles the protocol, config space, DMA ranges and interrupts; the device handles its registers.
+// Nothing here is specific to RDMA.
 //
-// Every call comes on the owner thread. No call may block. A call may put its
-// answer off: it returns kLater and someone calls Server::answer(token) soon
-// (a VMM waits 5 s for an answer, then drops the device for good).
+// All calls are made on the owner thread and must not block. A call may defer its response: it
+// returns kLater, and Server::answer(token) must be called soon (a VMM waits 5 s for a response,
+// then drops the device for good).
 
 #pragma once
 

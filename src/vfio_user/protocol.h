@@ -1,9 +1,8 @@
-// The vfio-user messages that we read and write, byte for byte.
+// The vfio-user messages that the server reads and writes, byte for byte.
 //
-// Every message is a Header and a payload; integers are in host order, which is
-// little-endian on every host that we run on. The numbers are those of the
-// protocol text in QEMU's documentation (docs/interop/vfio-user). Nothing here
-// decides anything.
+// Every message is a Header and a payload; integers are in host order, which is little-endian on
+// every supported host. The numbers are those of the protocol text in QEMU's documentation
+// (docs/interop/vfio-user). This header defines layouts only, no behaviour.
 
 #pragma once
 

@@ -1,9 +1,9 @@
-// RefusedClients: clients that came while another was being served.
+// RefusedClients: clients that connected while another was being served.
 //
-// Just closing the door on one makes QEMU 11.1 abort (an assertion of its own),
-// so each gets an error as the answer to its first request, and is then left to
-// close the connection itself; QEMU does, and prints the reason. Those that do
-// not are dropped after a while, the oldest at once when there are too many.
+// Closing such a connection at once makes QEMU 11.1 abort (an assertion of its own), so each
+// client gets an error in response to its first request, and is then expected to close the
+// connection itself; QEMU does, and prints the reason. Clients that do not are dropped after a
+// while, the oldest at once if there are too many.
 //
 // Owner thread only.
 

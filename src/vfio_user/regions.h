@@ -1,12 +1,11 @@
-// Regions: what can be read and written of the function, and how the VMM learns
-// of it: six BARs and config space; ROM and VGA exist but are empty.
+// Regions: the parts of the function that can be read and written, and how the VMM discovers them:
+// six BARs and config space; ROM and VGA exist but are empty.
 //
-// An access that leads nowhere ends as on a bus: reads give all ones, writes
-// are dropped. Errors would reach the guest as the same thing, and one VMM
-// (Cloud Hypervisor) waits for ever when such an answer is short.
+// An access outside any region ends as it does on a bus: reads return all ones, writes are
+// dropped. An error would look the same to the guest, and one VMM (Cloud Hypervisor) waits for
+// ever when such a response is short.
 //
-// The MSI-X table and its pending bits are the VMM's: here they read as zero
-// and swallow writes.
+// The VMM owns the MSI-X table and its pending bits: here they read as zero and ignore writes.
 //
 // Owner thread only.
 

@@ -1,7 +1,7 @@
-// The fixtures of the requirement tests: a server with a fake function, and a
-// VMM that is attached to it.
+// The fixtures of the requirement tests: a server with a fake function, and a VMM that is attached
+// to it.
 //
-// Tests are named by the requirement they show: M05 is MUST 5, S41 SHOULD 41 of
+// Tests are named after the requirement that they show: M05 is MUST 5, S41 SHOULD 41 of
 // docs/vfio-user.md.
 
 #pragma once

@@ -1,21 +1,20 @@
-// Server: shows one PciDevice to one VMM at a time over a vfio-user socket.
+// Server: presents one PciDevice to one VMM at a time over a vfio-user socket.
 //
-// It listens on a unix stream socket, negotiates, keeps config space, feeds the
-// DMA map into GuestMemory and the eventfds into Interrupts, and hands BAR
-// accesses to the device. A second client is refused at once. When the VMM goes
-// away the device is reset, guest memory is unmapped and the server waits for
-// the next one.
+// It listens on a UNIX stream socket, negotiates, keeps config space, passes the DMA map to
+// GuestMemory and the eventfds to Interrupts, and forwards BAR accesses to the device. A second
+// client is refused at once. When the VMM disconnects, the device is reset, guest memory is
+// unmapped and the server waits for the next VMM.
 //
-// Requests are done and answered one after the other, in the order in which they
-// came: while an answer is owed (PciDevice returned kLater) the next request
-// waits. A device has at most one answer to give at any time.
+// Requests are served and answered one after the other, in the order in which they arrived: while
+// a response is pending (PciDevice returned kLater), the next request waits. A device has at most
+// one pending response at any time.
 //
-// The worker has to set the TurnClock and to call TimerQueue::run_due() and
-// EventLoop::poll() each turn, with a timeout no longer than TimerQueue::next_deadline(): requests
-// that are buffered here have a timer that is due at once.
+// In each turn, the worker must set the TurnClock and call TimerQueue::run_due() and
+// EventLoop::poll(), with a timeout no longer than TimerQueue::next_deadline(): buffered requests
+// have a timer that is due at once.
 //
-// Everything a client sends is checked; a broken message ends that connection
-// with one log line that names the socket and the reason, never the daemon.
+// Everything a client sends is checked; a malformed message ends that connection, never the
+// daemon, with one log line that names the socket and the reason.
 //
 // Owner thread only. docs/vfio-user.md describes the protocol with an example.
 

@@ -1,12 +1,12 @@
-// ServerImpl: the life of a server: wait for a client, serve it, take leave,
-// wait for the next.
+// ServerImpl: the life cycle of a server: wait for a client, serve it, disconnect, wait for the
+// next.
 //
 //   waiting -> (accepted) -> handshake -> (VERSION) -> attached
 //      ^                        |                         |
 //      +---- memory unmapped <- leaving <- (socket closed)+
 //
-// Leaving lasts until the device has let go of guest memory; until then the next
-// client waits in the socket's queue.
+// Leaving lasts until the device has released guest memory; until then, the next client waits in
+// the socket's queue.
 //
 // Owner thread only.
 

@@ -1,9 +1,8 @@
-// Session: what one client may ask for, and who answers it.
+// Session: which requests a client may send, and which code answers them.
 //
-// First VERSION, and nothing before it; then anything in any order (QEMU maps
-// memory before it asks what the device is). A client that cannot be served is
-// refused at VERSION; every later refusal is an error answer and the connection
-// goes on.
+// VERSION must come first; after it, anything in any order (QEMU maps memory before it asks what
+// the device is). A client that cannot be served is refused at VERSION; every later refusal is an
+// error response, and the connection continues.
 //
 // Owner thread only.
 

@@ -1,5 +1,5 @@
-// Is this a PCI function that can be shown to a VMM? Asked once, when a server
-// is made, so that the code behind it need not ask again.
+// Checks that a PCI function can be presented to a VMM. It runs once, when a server is created, so
+// that later code need not check again.
 
 #pragma once
 

@@ -1,8 +1,8 @@
-// The VERSION exchange: what a client says of itself, and our answer.
+// The VERSION exchange: what a client announces, and the server's response.
 //
-// QEMU has room for an answer as long as its request and no longer, and a
-// client that is to be refused must be refused here: later refusals crash some
-// VMMs. We state only what we implement.
+// QEMU has room for a response as long as its request and no longer, and a client that must be
+// refused has to be refused here, because later refusals crash some VMMs. The response announces
+// only what is implemented.
 
 #pragma once
 

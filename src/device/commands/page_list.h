@@ -1,7 +1,7 @@
-// Commands that name guest pages: the rings of CQs, QPs and SRQs, and memory regions. A
-// page directory may name 262,144 pages; its tables are copied in slices, a few per turn,
-// so that nobody waits for it. What a command does with the list comes last, in one step,
-// and judges then what the command names: another vCPU's commands may come in between.
+// Commands that refer to guest pages: the rings of CQs, QPs and SRQs, and memory regions. A page
+// directory may list 262,144 pages; its tables are copied in slices, a few per turn, so that they
+// delay no other VM. What a command does with the list comes last, in one step, and only then are
+// the objects of the command checked: commands from another vCPU may have run in between.
 
 #pragma once
 

@@ -1,24 +1,24 @@
-// ImpairedTransport: a path made worse on purpose. It stands before the transport that
-// carries, and loses, delays or refuses some of what comes, as a lossy fabric would.
+// ImpairedTransport: impairs a path on purpose. It wraps the transport that carries the work and
+// drops, delays or refuses some of the messages, as a lossy fabric would.
 //
-//   lost      The peer never hears of the request, or is never heard of: no answer, so that
-//             the requester's own timer and retries rule. What the peer has done is answered
-//             again then, not done again. A datagram is lost without a word.
-//   delayed   Carried later. What one connection sends stays in order, as its reliability
-//             makes it; datagrams and messages of different queue pairs overtake each other.
+//   lost      The request or its response is dropped: there is no answer, so the requester's own
+//             timer and retries apply. A request that the peer already executed is answered again,
+//             not executed again. A datagram is dropped silently.
+//   delayed   Carried later. The messages of one connection stay in order, as its reliability
+//             requires; datagrams and messages of different queue pairs overtake each other.
 //   rnr       Answered as if the peer had no receive posted.
 //
-// A connection's requests stand in a flow. Those in front have been handed to the carrier;
-// after one that will fail here nothing is handed on until it has, for it ends all that
-// follow, and they come again. So what is hit does not depend on how many were under way.
+// A connection's requests form a flow. The requests at its head have been handed to the carrier;
+// when one is going to fail here, no later request is handed on until it has, because its failure
+// ends all that follow, and they are retried. So the selection does not depend on how many were
+// outstanding.
 //
-// A datagram's bytes are copied when it is held, since its sender is told at once that it
-// is gone; when it is due its way is looked up anew, so nobody is reached whom its
-// adapter may not reach any more.
+// A datagram's bytes are copied when it is delayed, since its sender sees it complete at once; its
+// path is looked up again when it is due, so it reaches no adapter that the sender may no longer
+// reach.
 //
-// It is never destroyed while a path may name it: with nothing set it only passes on.
-//
-// Owner thread only.
+// The object is never destroyed while a path may refer to it: with no impairment set it only
+// forwards.
 
 #pragma once
 

@@ -1,8 +1,7 @@
-// Impairment: what is done to messages on a path that an operator has made worse, and
-// which of them it is done to.
+// Impairment: the faults to inject on a path, and the messages to inject them into.
 //
-// The Nth message of a queue pair is hit or not by the seed, the queue pair's place among
-// those that sent, and N alone: the same work meets the same fate, however long each step
+// Whether the Nth message of a queue pair is affected depends only on the seed, the queue pair's
+// position among the senders, and N: the same work meets the same faults, however long each step
 // takes.
 
 #pragma once

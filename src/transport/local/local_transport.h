@@ -1,18 +1,16 @@
-// LocalTransport: between adapters of this host, by one copy from guest to
-// guest.
+// LocalTransport: connects adapters of this host by a single copy from guest to guest.
 //
-// A request is judged by the peer's responder and copied at once, in slices of
-// at most 256 KiB; a longer message goes on in later turns. There is no queue in
-// between, so a receiver's memory is the only buffer, and an unposted receive is
-// the sender's RNR.
+// The peer's responder checks a request, and it is copied at once, in slices of at most 256 KiB; a
+// longer message continues in later turns. There is no queue in between, so a receiver's memory is
+// the only buffer, and a missing receive is the sender's RNR.
 //
-// A peer counts as present only while its adapter is attached and its QP is
-// connected back to ours (number and GIDs), in RTR or later; otherwise there is
-// no answer and the sender's retry timer decides, as it would on a wire. Nothing
-// here remembers a peer's queue pair by address: it is looked up for each slice.
+// A peer counts as present only while its adapter is attached and its QP is connected back to the
+// sender's (number and GIDs), in RTR or later; otherwise there is no answer and the sender's retry
+// timer decides, as it would on a wire. A peer's queue pair is never remembered by address: it is
+// looked up for each slice.
 //
-// The responder never runs the peer's requester: completions may answer each
-// other for ever without one call inside another.
+// The responder never runs the peer's requester, so completions that trigger each other never nest
+// calls.
 //
 // Owner thread only: all adapters of one LocalTransport belong to one worker.
 

@@ -1,20 +1,20 @@
-// Channel: one connection to the daemon of another host, which all queue pairs share.
+// Channel: one connection to the daemon of another host, shared by all queue pairs.
 //
-// Sending: records are composed when the socket can take them, from links that wait for
-// their turn (turns.h): adapters take turns, and the links of an adapter. First in a record is
-// what fits into its frame, answers and requests, then comes one piece of a long message, as
-// much as the wire takes in a little while (pace.h). So no message holds up the others, and no
-// guest another's. Payload is read from guest memory while it is sent.
+// Sending: records are composed when the socket can accept them, from links that wait for their
+// turn (turns.h): adapters take turns, and so do the links of an adapter. A record starts with the
+// answers and requests that fit into its frame; one piece of a long message follows, as much as
+// the wire carries in a short time (pace.h). So no message delays the others, and no guest
+// another's. Payload is read from guest memory while it is sent.
 //
-// Receiving: how much follows is known before each read, so payload goes from the socket
-// to the guest memory where it belongs; only the last cache line of a message waits in a
-// buffer of ours until the rest is there and known to be good.
+// Receiving: the amount that follows is known before each read, so payload goes from the socket to
+// its destination in guest memory; only the last cache line of a message waits in a host buffer
+// until the rest has arrived and is known to be good.
 //
-// It reads whatever comes, always: what must be answered is remembered in the links and
-// is bounded, so two hosts that both send cannot wait for each other.
+// The channel always reads: pending answers are recorded in the links and bounded, so two hosts
+// that both send cannot deadlock.
 //
-// Everything that arrives is hostile. A peer that breaks the rules loses the channel, and
-// nobody else anything.
+// Everything that arrives is untrusted. A peer that breaks the rules loses the channel, with no
+// other effect.
 //
 // Owner thread only.
 

@@ -1,6 +1,5 @@
-// Direct: payload that follows a block on its way out; Sink: payload on its way in.
-// Both name a message and a place in it, never an address: where it lies is looked up
-// for each step.
+// Direct: payload that follows a block on its way out; Sink: payload on its way in. Both refer to
+// a message and an offset in it, never to an address: the address is looked up for each step.
 //
 // Plain values.
 

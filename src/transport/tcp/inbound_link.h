@@ -1,10 +1,10 @@
-// InboundLink: the responder's end of a link: acts on a peer's requests in their order,
-// and remembers what was done, so that a request whose answer was lost with a channel is
-// answered again and not done again (IBTA 9.7.5.1.3: duplicate requests).
+// InboundLink: the responder's end of a link. It executes a peer's requests in order and remembers
+// their results, so that a request whose answer was lost with a channel is answered again but not
+// executed again (IBTA 9.7.5.1.3: duplicate requests).
 //
-// What is to be answered is kept here, not in a queue: one acknowledgement stands for
-// all before it, and the READs that may be under way are few. So a peer that sends and
-// does not read costs a bounded amount of memory.
+// Pending answers are kept here, not in a queue: one acknowledgement covers all before it, and few
+// READs may be outstanding. So a peer that sends but does not read costs a bounded amount of
+// memory.
 //
 // Owner thread only.
 

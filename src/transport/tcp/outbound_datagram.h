@@ -1,6 +1,6 @@
-// OutboundDatagram: the datagram of a queue pair that is read from the guest's memory
-// while it is sent, and complete when all of it is in the socket: those of 4 KiB, which is
-// the longest. Shorter ones are copied (Channel::send_datagram()).
+// OutboundDatagram: a datagram that is read from guest memory while it is sent, and complete when
+// all of it is in the socket. Only datagrams of 4 KiB, the maximum, are sent this way; shorter
+// ones are copied (Channel::send_datagram()).
 //
 // Owner thread only.
 

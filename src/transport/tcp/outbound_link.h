@@ -1,9 +1,9 @@
-// OutboundLink: the requester's end of a link: what a queue pair has under way to its
-// peer on another host, in order, until each request is answered.
+// OutboundLink: the requester's end of a link: the requests that a queue pair has outstanding to
+// its peer on another host, in order, until each is answered.
 //
-// Payload is read from the guest's memory when it is sent and not before; after a loss
-// of the channel everything unanswered is given back to the requester, which submits it
-// anew with the same serials, and the responder knows what it has seen.
+// Payload is read from guest memory when it is sent, not before. When the channel is lost, every
+// unanswered request returns to the requester, which submits it again with the same serial; the
+// responder recognizes those that it has seen.
 //
 // Owner thread only.
 

@@ -1,5 +1,5 @@
-// Outbox: the record that is being written: its block, the direct payload that follows
-// and the trailer after that, and how far each has come.
+// Outbox: the record that is being written: its block, the direct payload and the trailer after
+// it, and the progress of each.
 //
 // Owner thread only.
 

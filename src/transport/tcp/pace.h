@@ -1,8 +1,8 @@
-// Steps: whether something moves at all, of what wants to move: a host that takes or brings
-// a few bytes now and then stands still.
+// Steps: detects whether a transfer really makes progress: a host that sends or accepts only a few
+// bytes now and then counts as stalled.
 //
-// Pace: how much of a message goes out at once, so that what comes up meanwhile does not
-// wait long for the wire, however slow that is.
+// Pace: how much of a message to send at once, so that newer messages do not wait long for the
+// wire, however slow it is.
 //
 // Owner thread only.
 

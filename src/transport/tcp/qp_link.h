@@ -1,5 +1,5 @@
-// QpLink: what the TCP channel keeps of one queue pair: its own link to the peer, and
-// the end of the peer's; or the datagram that it sends.
+// QpLink: the state of one queue pair in the TCP channel: its own link to the peer and the end of
+// the peer's link, or the datagram that it sends.
 //
 // Owner thread only.
 

@@ -1,7 +1,7 @@
-// Seal: proves that a record's head and block, or the payload and trailer that follow, come
-// from the other end of this channel, unchanged, and in this place: AES-128-GMAC under a key
-// of the channel's own, with a number of its own for each as nonce. For channels without
-// encryption; TLS does more than that.
+// Seal: proves that a record's head and block, or the payload and trailer that follow, come from
+// the other end of this channel, unmodified and in this position: AES-128-GMAC under a key of the
+// channel, with a separate number for each as the nonce. For channels without encryption; TLS does
+// more.
 //
 // Owner thread only.
 

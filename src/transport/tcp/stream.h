@@ -1,7 +1,7 @@
-// Stream: one connection to another host, set up and authenticated by somebody else.
-// SocketStream: bytes as they are, for channels without encryption.
+// Stream: one connection to another host, set up and authenticated elsewhere. SocketStream: plain
+// bytes, for channels without encryption.
 //
-// Owner thread only. Nothing here waits.
+// Owner thread only. Nothing here blocks.
 
 #pragma once
 

@@ -1,10 +1,9 @@
-// TcpTransport: between adapters of this host and those of others, over one channel to
-// each other host (channel.h). docs/tcp-channel.md describes the protocol.
+// TcpTransport: connects adapters of this host with those of other hosts, over one channel per
+// host (channel.h). docs/tcp-channel.md describes the protocol.
 //
-// Channels are made and secured by somebody else and handed over with open(); when one
-// is lost, what it had under way ends unanswered, the requesters wait for their own
-// timers, and with the next channel to that host they go on: nothing is lost or done
-// twice.
+// Channels are established and secured elsewhere and handed over with open(). When a channel is
+// lost, its outstanding requests end unanswered and the requesters wait for their own timers; they
+// continue on the next channel to that host, and nothing is lost or executed twice.
 //
 // Owner thread only: all adapters of one TcpTransport belong to one worker.
 

@@ -1,13 +1,13 @@
-// TlsStream: a TLS 1.3 connection whose handshake is over.
+// TlsStream: a TLS 1.3 connection after its handshake.
 //
-// OpenSSL decrypts into and encrypts from buffers of its own; between those and guest
-// memory there is one copy and no other. What is shorter than a TLS record is gathered with
-// what follows it, so that a message in scattered pages does not become a record per page,
-// nor its end and its trailer one each.
+// OpenSSL decrypts into and encrypts from its own buffers; there is one copy between those and
+// guest memory, and no other. Data shorter than a TLS record is combined with what follows it, so
+// that a message in scattered pages does not become one record per page, nor its end and its
+// trailer one each.
 //
-// A peer may send much that is not payload: new keys, records of one byte. A call of read()
-// does a bounded amount of it, and says what that took; a peer that sends nothing but that
-// has broken the stream.
+// A peer may send much that is not payload: key updates, records of one byte. A call of read()
+// does a bounded amount of that work and reports its cost; a peer that sends nothing else has
+// broken the stream.
 //
 // Owner thread only.
 

@@ -1,6 +1,6 @@
-// Turns: who of many is next: adapters take turns, and in each turn the one of the adapter
-// that has waited longest. So a guest with thousands of queue pairs that want to send has
-// one turn where another's only queue pair has one.
+// Turns: schedules senders. Adapters take turns, and in each turn the link of the adapter that has
+// waited the longest is served. So a guest with thousands of sending queue pairs gets one turn
+// where a guest with a single queue pair also gets one.
 //
 // Owner thread only.
 
