@@ -1,6 +1,6 @@
-// ApiCaller: one request of the management API after the other, each on a connection of
-// its own, and why one was not answered or not understood: nobody is there, we may not, it
-// takes too long, or the daemon is of another version than we are.
+// ApiCaller: sends requests of the management API, each on a connection of its own, and explains
+// failures: the daemon is not running, access is denied, the request timed out, or the daemon's
+// version differs.
 //
 // Blocks, for a bounded time. Any thread, one call at a time.
 

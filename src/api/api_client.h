@@ -1,7 +1,7 @@
-// ApiClient: the management API from the customer's side, over the daemon's unix
-// socket. It is Management as well, so a command does not see the difference.
+// ApiClient: the client side of the management API, over the daemon's UNIX socket. It implements
+// Management, so a command does not see the difference.
 //
-// Each call is one of ApiCaller's. Any thread, one call at a time.
+// Each call is one call of ApiCaller. Any thread, one call at a time.
 
 #pragma once
 

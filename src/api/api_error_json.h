@@ -1,4 +1,4 @@
-// ApiError as it travels: {"error":{"code","message","remedy","vms"}} with an HTTP status.
+// ApiError in JSON: {"error":{"code","message","remedy","vms"}} with an HTTP status.
 
 #pragma once
 

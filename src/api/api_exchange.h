@@ -1,5 +1,5 @@
-// exchange(): one HTTP request to a UNIX socket, and its answer, bounded in bytes and in time
-// as a whole: any program may sit at the socket, and root asks.
+// exchange(): sends one HTTP request to a UNIX socket and returns the response. Size and total
+// time are bounded, since any program may be listening on the socket and the caller may be root.
 //
 // Blocks. Any thread.
 

@@ -1,6 +1,6 @@
-// ApiHandler: one request of the management API to its answer. It knows paths,
-// methods and JSON, and nothing of sockets or threads, so tests and a fuzzer call
-// it directly. docs/api.md is its description.
+// ApiHandler: handles one request of the management API. It knows paths, methods and JSON, and
+// nothing of sockets or threads, so tests and a fuzzer call it directly. docs/api.md describes the
+// API.
 //
 // Stateless: any number of threads may use one.
 

@@ -1,4 +1,4 @@
-// How handlers of the API's requests read queries and bodies, and write answers.
+// Helpers for API handlers: reading queries and bodies, and writing responses.
 
 #pragma once
 

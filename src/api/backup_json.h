@@ -1,4 +1,4 @@
-// Backups of a cluster as JSON: what the API takes and gives. docs/api.md shows each.
+// Backups of a cluster as JSON, as the API receives and returns them. docs/api.md shows each.
 
 #pragma once
 

@@ -1,4 +1,4 @@
-// The requests about captures. A part of ApiHandler.
+// The API requests for captures. A part of ApiHandler.
 
 #pragma once
 

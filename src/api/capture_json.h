@@ -1,4 +1,4 @@
-// Captures as JSON; docs/api.md is the description.
+// Captures as JSON; docs/api.md describes it.
 
 #pragma once
 

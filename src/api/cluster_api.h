@@ -1,4 +1,4 @@
-// The requests about the cluster. A part of ApiHandler.
+// The API requests for the cluster. A part of ApiHandler.
 
 #pragma once
 

@@ -1,4 +1,4 @@
-// Clusters as JSON: what the API takes and gives. docs/api.md shows each.
+// Clusters as JSON, as the API receives and returns them. docs/api.md shows each.
 
 #pragma once
 

@@ -1,6 +1,6 @@
-// EventLog: the last events of this host, in order, and a way to wait for the next. It is
-// bounded in events and bytes: the oldest go, and a reader who comes too late is told how
-// many it has missed. It begins anew with each daemon, under another boot id.
+// EventLog: the most recent events of this host, in order, with a way to wait for the next. It is
+// limited in events and bytes: the oldest are dropped, and a reader that falls behind is told how
+// many it has missed. Each daemon starts a new log with a new boot id.
 //
 // Any thread. add() never waits for a reader.
 

@@ -1,4 +1,4 @@
-// GET /v1/events: what happened on this host, and waiting for more.
+// GET /v1/events: lists events of this host, and waits for new ones.
 
 #pragma once
 

@@ -1,4 +1,4 @@
-// The requests about impairments. A part of ApiHandler.
+// The API requests for impairments. A part of ApiHandler.
 
 #pragma once
 

@@ -1,4 +1,4 @@
-// The requests about the machine that the host is. A part of ApiHandler.
+// The API requests for the hardware inventory of the host. A part of ApiHandler.
 
 #pragma once
 

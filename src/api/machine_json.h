@@ -1,5 +1,5 @@
-// NICs and RDMA devices as JSON: what the API gives, and what the daemon's two processes
-// tell each other. docs/api.md shows each with an example.
+// NICs and RDMA devices as JSON, for the API and between the daemon's two processes. docs/api.md
+// shows each with an example.
 
 #pragma once
 

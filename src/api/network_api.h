@@ -1,5 +1,5 @@
-// The part of the management API that is about switches and port groups: /v1/vds and
-// /v1/portgroups. Stateless, as ApiHandler is.
+// The API requests for switches and port groups: /v1/vds and /v1/portgroups. Stateless, as
+// ApiHandler is.
 
 #pragma once
 

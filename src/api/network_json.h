@@ -1,5 +1,5 @@
-// Switches and port groups as JSON: what the API takes and gives, and what the store
-// keeps. docs/api.md shows each with an example.
+// Switches and port groups as JSON, as the API receives and returns them and as the store keeps
+// them. docs/api.md shows each with an example.
 
 #pragma once
 

@@ -1,4 +1,4 @@
-// GET /v1/vms/NAME/check: what a VM needs before power-on. A part of ApiHandler.
+// GET /v1/vms/NAME/check: checks the requirements of a VM before power-on. A part of ApiHandler.
 
 #pragma once
 

@@ -1,5 +1,5 @@
-// What of a VM is another than before, by the names that it has in the API: for people and
-// tools who are told that a VM was changed.
+// The differences between two configurations of a VM, by their names in the API, for users and
+// tools that are told that a VM was changed.
 //
 // Any thread.
 

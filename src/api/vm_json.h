@@ -1,5 +1,5 @@
-// VMs as JSON: what the API takes and gives, and what the store keeps.
-// docs/api.md shows each with an example.
+// VMs as JSON, as the API receives and returns them and as the store keeps them. docs/api.md shows
+// each with an example.
 
 #pragma once
 

@@ -1,4 +1,4 @@
-// VmMachine as JSON: the object "machine" of a VM (docs/api.md), and what is to change of it.
+// VmMachine as JSON: the object "machine" of a VM (docs/api.md), and changes of it.
 
 #pragma once
 

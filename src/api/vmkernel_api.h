@@ -1,4 +1,4 @@
-// Requests about this host's configuration: all at /v1/host/configuration and below.
+// The API requests for this host's configuration: /v1/host/configuration and everything below it.
 
 #pragma once
 

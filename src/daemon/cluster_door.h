@@ -1,7 +1,7 @@
-// ClusterDoor: the ControlDoor of a host that can be in a cluster. There, a change of a
-// switch or port group is checked on the control thread, written to the inventory by the
-// asking thread, which may wait for etcd, and answered when this host has it from there
-// as all others do.
+// ClusterDoor: the ControlDoor of a host that can be in a cluster. There, a change of a switch or
+// port group is checked on the control thread, written to the inventory by the requesting thread,
+// which may wait for etcd, and answered when this host has received it from the inventory like all
+// others.
 
 #pragma once
 

@@ -1,9 +1,9 @@
-// ClusterFabric: joins what the cluster knows with what the worker does: it tells the
-// worker whose GIDs are where, tells the cluster which GIDs are here, and has channels
-// made to the hosts that count, while this host's operator lets it have any: then it
-// listens at the first free port of those that vSphere uses, and tells the others.
+// ClusterFabric: connects the cluster with the worker. It tells the worker which host owns which
+// GIDs, publishes the GIDs of this host, and has channels opened to the valid members, as long as
+// this host's operator allows channels: it then listens on the first free port of those that
+// vSphere uses, and publishes it.
 //
-// Control thread only. What comes from other threads comes through `post`.
+// Control thread only. Calls from other threads arrive through `post`.
 
 #pragma once
 

@@ -1,5 +1,5 @@
-// Daemon: the engine, paravaned's process that serves guests: its control thread
-// (this one), signals, the API, and the order of start and stop.
+// Daemon: the engine, paravaned's process that serves guests: its control thread (this one),
+// signals, the API, and the order of start and stop.
 
 #pragma once
 

@@ -1,6 +1,6 @@
-// What this process may still do with files, by path (Landlock): it writes to files in its
-// own directories alone, so to no device, and runs none. With it goes what a user has in
-// its other processes: their memory is no file of ours any more, nor do we trace them.
+// Restricts access to files by path (Landlock): this process may write to files in its own
+// directories only, so to no device, and may execute none. The restriction also removes access to
+// other processes of the same user: their memory cannot be opened, and they cannot be traced.
 
 #pragma once
 

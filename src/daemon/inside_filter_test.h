@@ -1,4 +1,4 @@
-// What a test asks a child that is under the engine's filter of system calls.
+// The requests that a test sends to a child process under the engine's system call filter.
 
 #pragma once
 

@@ -1,6 +1,6 @@
-// LogWriter: writes log lines from a thread of its own, so that a reader of our
-// stderr who does not read (a stuck pipe, a journal that restarts) never holds a
-// worker up. What does not fit is dropped and counted in the log itself.
+// LogWriter: writes log lines on a thread of its own, so that a blocked reader of stderr (a stuck
+// pipe, a journal that restarts) never delays a worker. Lines that do not fit are dropped, and the
+// log reports their number.
 
 #pragma once
 

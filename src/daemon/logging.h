@@ -1,5 +1,4 @@
-// Where log lines go: stderr, as text or as one JSON object per line, from a
-// thread of its own.
+// Sets up logging to stderr, as text or as one JSON object per line, from a thread of its own.
 
 #pragma once
 

@@ -1,7 +1,7 @@
-// Takes from this process every right that serving guests does not need: it
-// becomes a user of its own, in no groups but those of its sockets, without
-// capabilities now or ever, with the system calls of daemon/system_calls.h alone, and
-// writes to files in its own directories (daemon/file_rules.h). It ends when its parent does.
+// Drops every privilege that serving guests does not need: the process becomes a dedicated user,
+// in no groups except those of its sockets, without capabilities now or later, restricted to the
+// system calls in daemon/system_calls.h and to writing files in its own directories
+// (daemon/file_rules.h). It ends when its parent does.
 
 #pragma once
 

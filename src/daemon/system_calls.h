@@ -1,6 +1,6 @@
-// The system calls that serving guests takes (seccomp). Those that only an attacker
-// would make end the process; any other one answers ENOSYS, as on a kernel that
-// has it not, so that a library that tries something newer falls back.
+// The system calls that serving guests needs (seccomp). Calls that only an attacker would make end
+// the process; any other call returns ENOSYS, as on a kernel without it, so that a library that
+// tries something newer falls back.
 
 #pragma once
 

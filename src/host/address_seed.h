@@ -1,4 +1,4 @@
-// What makes the addresses that this host chooses other than another host's.
+// The seed that makes the addresses chosen by this host differ from those of other hosts.
 
 #pragma once
 

@@ -1,5 +1,5 @@
-// ChangeLog: log lines about what clients of the API ask for, and what a cluster's switches
-// become: one each, unless somebody asks without end. Each change is an event, too.
+// ChangeLog: logs the requests of API clients and the changes of a cluster's switches: one line
+// each, rate-limited. Each change is an event, too.
 //
 // Owner thread only.
 

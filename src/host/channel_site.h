@@ -1,5 +1,5 @@
-// Where the channel to other hosts may be: at an address of this host, by its operator's
-// word, or nowhere.
+// The address for the channel to other hosts, as the operator has configured it, or the reason why
+// there is none.
 
 #pragma once
 

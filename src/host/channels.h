@@ -1,4 +1,4 @@
-// Channels: what makes the TCP channels to the other hosts of a cluster, as the Host knows it.
+// Channels: the Host's interface to the code that opens TCP channels to other hosts of a cluster.
 //
 // Control thread only.
 

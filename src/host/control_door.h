@@ -1,5 +1,5 @@
-// ControlDoor: Management for any thread: carries each request to the control
-// thread and waits for the answer, for a bounded time.
+// ControlDoor: Management for any thread: forwards each request to the control thread and waits
+// for the answer, for a bounded time.
 
 #pragma once
 

@@ -1,5 +1,5 @@
-// DeviceNumbers: which number belongs to which device of this host, for good: what is
-// found again, after a restart or in another slot, has the number that it had.
+// DeviceNumbers: assigns a permanent number to each device of this host: a device that is found
+// again, after a restart or in another slot, keeps its number.
 //
 // One thread.
 

@@ -1,5 +1,5 @@
-// DirectoryLock: one daemon per directory (its state, its sockets). Held by an
-// open file, so it ends with the process however that ends.
+// DirectoryLock: allows one daemon per directory (its state, its sockets). An open file holds the
+// lock, so it ends with the process, however that ends.
 
 #pragma once
 

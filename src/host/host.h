@@ -1,8 +1,8 @@
-// Host: one daemon's objects, wired together: the store, the worker with its
-// ports, and the answers to the operator. A change is made so that the store and
-// the worker agree afterwards, whatever failed on the way.
+// Host: the objects of one daemon, wired together: the store, the worker with its ports, and the
+// answers to the operator. After a change, the store and the worker agree, whatever failed on the
+// way.
 //
-// Control thread only. Its questions to the worker block for a bounded time.
+// Control thread only. Its requests to the worker block for a bounded time.
 
 #pragma once
 

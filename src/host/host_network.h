@@ -1,12 +1,12 @@
-// HostNetwork: this host's part of the distributed switches: what an operator may do
-// with them, kept in an inventory, and made so by a SwitchMaker. It knows which adapters
-// of this host live in a port group by asking, and keeps none of them.
+// HostNetwork: this host's part of the distributed switches: an operator's changes, kept in an
+// inventory and applied by a SwitchMaker. It asks which adapters of this host are in a port group,
+// and stores none of them.
 //
-// In a cluster the switches are those of its View; the inventory keeps the last ones
-// known, for a start while etcd is away. Changes are drafted here and written elsewhere.
+// In a cluster, the switches are those of its View; the inventory keeps the last known ones, for a
+// start while etcd is unavailable. Changes are drafted here and written elsewhere.
 //
-// Control thread only. Whatever changes a switch or an adapter's port group calls
-// apply(), which blocks for a bounded time.
+// Control thread only. Every change of a switch or of an adapter's port group calls apply(), which
+// blocks for a bounded time.
 
 #pragma once
 

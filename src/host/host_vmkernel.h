@@ -1,8 +1,8 @@
-// HostVmkernel: what an operator has said of this host beside its VMs and switches:
-// VMkernel interfaces, advanced settings, firewall rulesets. All of it is kept in the
-// store. What follows for the channel to other hosts is told whenever it changes: it is
-// at the interface that /Net/PVRDMAVmknic names, and only while the ruleset pvrdma is
-// enabled (Lenovo LP0759; Mellanox's guide).
+// HostVmkernel: the operator's settings for this host besides its VMs and switches: VMkernel
+// interfaces, advanced settings, firewall rulesets. All of them are kept in the store. It
+// announces each change that affects the channel to other hosts: the channel uses the interface in
+// /Net/PVRDMAVmknic, and only while the ruleset pvrdma is enabled (Lenovo LP0759; Mellanox's
+// guide).
 //
 // Control thread only.
 

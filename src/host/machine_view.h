@@ -1,5 +1,5 @@
-// MachineView: what this host has, with its numbers, as the control thread knows it: asked
-// of a looker at most once a second, numbers kept in the store.
+// MachineView: the hardware inventory of this host, with its numbers, as the control thread sees
+// it. It is read from a looker at most once a second; the numbers are kept in the store.
 //
 // Control thread only; blocks for as long as the looker.
 

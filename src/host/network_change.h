@@ -1,4 +1,4 @@
-// NetworkChange: what becomes of one document of a cluster's switches and port groups.
+// NetworkChange: a change of one document of a cluster's switches and port groups.
 
 #pragma once
 

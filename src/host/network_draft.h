@@ -1,5 +1,5 @@
-// NetworkDraft: an inventory that keeps nothing: it takes down what a change would write,
-// for whoever can write it.
+// NetworkDraft: an inventory that stores nothing: it records what a change would write, for the
+// code that can write it.
 //
 // Owner thread only.
 

@@ -1,5 +1,4 @@
-// NetworkWatch: makes events of what has changed about switches and port groups, by
-// whomever.
+// NetworkWatch: reports changes of switches and port groups as events, whatever caused them.
 //
 // Control thread only.
 

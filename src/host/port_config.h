@@ -1,4 +1,4 @@
-// From what was asked of a VM to what the device of each adapter is made with.
+// Converts the configuration of a VM to the configuration of the device of each adapter.
 
 #pragma once
 

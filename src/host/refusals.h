@@ -1,4 +1,4 @@
-// Refusals that several requests to the host share.
+// Errors that several requests to the host share.
 
 #pragma once
 

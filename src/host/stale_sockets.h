@@ -1,4 +1,4 @@
-// What a daemon that was killed left in the directory of the VMs' sockets.
+// Removes the sockets that a killed daemon left in the directory of the VMs' sockets.
 
 #pragma once
 

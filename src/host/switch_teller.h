@@ -1,8 +1,8 @@
-// SwitchTeller: what the log and the event log hear of how the distributed switches on this
-// host are made: what was mended, what cannot be made, and that it can be again. It counts
-// what was mended, and names an interface that another program changes again and again.
+// SwitchTeller: reports the state of the distributed switches on this host to the log and the
+// event log: what was repaired, what cannot be created, and when it can be again. It counts
+// repairs, and reports an interface that another program keeps changing.
 //
-// What others cause is told within a bound. Control thread only.
+// Reports that others can cause are rate-limited. Control thread only.
 
 #pragma once
 

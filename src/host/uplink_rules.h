@@ -1,7 +1,7 @@
-// UplinkRules: what a switch's uplink on this host must be like where it is the NIC of an
-// RDMA device, as vSphere has it; and the names that an administrator may give to NICs.
+// UplinkRules: the rules for a switch's uplink on this host if it is the NIC of an RDMA device, as
+// in vSphere; and the names that an administrator may use for NICs.
 //
-// Control thread only; blocks for as long as a look at the host takes.
+// Control thread only; blocks while the host's devices are read.
 
 #pragma once
 

@@ -1,5 +1,5 @@
-// ApiServer: the management API on a unix socket: makes the socket, so that nobody else's
-// is taken away, and opens an HttpDoor at it.
+// ApiServer: serves the management API on a UNIX socket. It creates the socket, without replacing
+// one that is in use, and opens an HttpDoor on it.
 
 #pragma once
 

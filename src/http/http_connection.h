@@ -1,5 +1,5 @@
-// One HTTP connection of the API: parses the request that came in, has it
-// answered, writes the answer within a limited time.
+// One HTTP connection of the API: parses the request, has it handled, and writes the response
+// within a limited time.
 
 #pragma once
 

@@ -1,14 +1,13 @@
-// HttpDoor: who comes to a listening socket is taken in, and has one whole request
-// answered by a RequestHandler.
+// HttpDoor: accepts clients on a listening socket and has one complete request of each answered by
+// a RequestHandler.
 //
-// One thread is the door: it takes clients in and gathers their requests in a
-// RequestLobby. A fixed number of others have whole requests answered, one per
-// connection, and never wait for a client's next byte; further requests wait in a
-// RequestQueue. Sizes and times are bounded. These threads do nothing but parse
-// and wait: what is asked is done by the handler's owner.
+// One thread accepts clients and collects their requests in a RequestLobby. A fixed number of
+// other threads handle complete requests, one per connection, and never wait for a client's next
+// byte; further requests wait in a RequestQueue. Sizes and times are bounded. These threads only
+// parse and wait: the owner of the handler does the work.
 //
-// When descriptors run out, a client is told so by the one that the door keeps in reserve;
-// a request for which there is no memory is answered with that (refusal.h).
+// When descriptors run out, a client is told so over the reserve descriptor; a request for which
+// there is no memory gets a prepared response (refusal.h).
 
 #pragma once
 

@@ -1,6 +1,6 @@
-// without_ranges(): an HTTP request without its Range fields. A server may pay ranges no
-// heed (RFC 9110, 14.2), and httplib before 0.16 reads them with std::regex, whose stack
-// grows with each byte of what a client has sent.
+// without_ranges(): an HTTP request without its Range fields. A server may ignore ranges (RFC
+// 9110, 14.2), and httplib before 0.16 parses them with std::regex, whose stack usage grows with
+// each byte that a client sends.
 
 #pragma once
 

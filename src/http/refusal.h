@@ -1,5 +1,5 @@
-// What a client is told that cannot be served: one answer, made before it is needed, since
-// what it tells of is that descriptors or memory have run out.
+// The response to a client that cannot be served. It is prepared in advance, because it reports
+// that descriptors or memory have run out.
 
 #pragma once
 

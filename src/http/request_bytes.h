@@ -1,6 +1,5 @@
-// RequestBytes: gathers the bytes of one HTTP request and says when it is whole,
-// so that nobody has to wait for the rest of it. What the request means, and
-// whether it is one at all, is judged later by the parser.
+// RequestBytes: collects the bytes of one HTTP request and reports when it is complete, so that no
+// thread has to wait for the rest of it. The parser checks later whether the request is valid.
 //
 // One thread at a time.
 

@@ -1,7 +1,7 @@
-// RequestLobby: where the API's clients wait until their request has come in
-// whole. Nobody waits with them: a client that sends half a request, or a byte
-// now and then, costs a descriptor and some bytes for a limited time, and no
-// thread. When there are too many, the one that has waited longest must go.
+// RequestLobby: holds the API's clients until their requests are complete. No thread waits for
+// them: a client that sends half a request, or a byte now and then, costs a descriptor and some
+// bytes for a limited time. When there are too many, the one that has waited the longest is
+// dropped.
 //
 // One thread.
 

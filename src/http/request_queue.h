@@ -1,5 +1,5 @@
-// RequestQueue: whole requests on their way from the API's door to the threads
-// that have them answered.
+// RequestQueue: complete requests on their way from the accepting thread to the threads that
+// handle them.
 //
 // Any thread.
 

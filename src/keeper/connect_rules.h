@@ -1,6 +1,6 @@
-// What TCP ports this process may still connect to (Landlock's rules for the network).
+// Restricts the TCP ports that this process may connect to (Landlock's network rules).
 //
-// For a child between fork and exec: nothing is allocated, no lock is taken.
+// For a child between fork and exec: it allocates nothing and takes no lock.
 
 #pragma once
 

@@ -1,6 +1,6 @@
-// EtcdLog: what etcd says on its standard error, in our log: a few lines in ten seconds, each
-// cut to a length and without characters that are not printable. Nothing is made of what they
-// say, since other hosts and strangers can cause them.
+// EtcdLog: copies etcd's standard error to the daemon's log: a few lines per ten seconds, each
+// truncated and without unprintable characters. The contents are never interpreted, since other
+// hosts and strangers can cause them.
 //
 // Keeper's thread.
 

@@ -1,7 +1,7 @@
-// EtcdService: the cluster's etcd on the authority's host, when the operator has none:
-// Debian's, as the engine's user, with its data below the state directory. What it is
-// started with comes from paravaned.toml alone; the engine only says that it is wanted.
-// It is started again when it ends, then for its own host alone, and ends with the daemon.
+// EtcdService: runs the cluster's etcd on the authority's host, unless the operator provides one.
+// It is Debian's etcd, runs as the engine's user and keeps its data below the state directory. Its
+// arguments come from paravaned.toml alone; the engine only requests it. When it exits it is
+// started again, reachable from its own host only, and it stops with the daemon.
 //
 // Keeper's thread.
 

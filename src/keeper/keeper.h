@@ -1,9 +1,8 @@
-// Keeper: the process of paravaned that keeps its rights. It parses nothing that a
-// guest, a VMM, a peer or an API client sends: it has made the engine, passes
-// signals on, reads the operator's settings again, speaks with the service manager,
-// makes the engine's sockets to other hosts and the switches of this one, which it keeps as
-// they are to be, looks what devices it has, keeps etcd running, and ends when the engine has
-// ended.
+// Keeper: the process of paravaned that keeps its privileges. It parses nothing that a guest, a
+// VMM, a peer or an API client sends. It has started the engine, forwards signals, reloads the
+// operator's settings, talks to the service manager, creates the engine's sockets to other hosts,
+// creates this host's switches and keeps them as configured, lists the host's devices, keeps etcd
+// running, and ends when the engine has ended.
 
 #pragma once
 

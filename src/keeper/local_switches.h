@@ -1,5 +1,5 @@
-// LocalSwitches: whoever makes the distributed switches in this process, and knows which
-// interfaces they are about.
+// LocalSwitches: creates the distributed switches in this process, and knows which interfaces
+// belong to them.
 //
 // Blocks for a bounded time. One thread.
 

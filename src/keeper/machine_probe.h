@@ -1,5 +1,5 @@
-// MachineProbe: what this host has, as the keeper sees it: ethernet/ and rdma/, with the
-// makers' names, as control's values.
+// MachineProbe: the hardware inventory of this host as the keeper reads it: ethernet/ and rdma/,
+// with vendor names, as values of the model.
 //
 // One thread.
 

@@ -1,6 +1,5 @@
-// Notifier: tells systemd how the daemon is (sd_notify(3)'s protocol: one
-// datagram of KEY=VALUE lines to the socket that NOTIFY_SOCKET names). Does
-// nothing elsewhere.
+// Notifier: reports the daemon's state to systemd (the protocol of sd_notify(3): one datagram of
+// KEY=VALUE lines to the socket named by NOTIFY_SOCKET). Does nothing without systemd.
 
 #pragma once
 

@@ -1,7 +1,7 @@
-// What makers call their PCI devices, from pci.ids. Read by hand: libpci ends the program
-// when it is not content, and the keeper must not end.
+// Vendor and device names from pci.ids. The file is parsed here, because libpci ends the program
+// on an error, and the keeper must not end.
 //
-// One thread. The file is read when a device is asked for first, and what it said kept.
+// One thread. The file is read on first use, and the result is kept.
 
 #pragma once
 

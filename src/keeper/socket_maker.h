@@ -1,10 +1,9 @@
-// SocketMaker: makes the engine's TCP sockets, which may make none itself. The keeper
-// asks nobody's name and reads nothing from what it connects: the engine gets the
-// descriptor. The engine may have been broken into, so that it only gets what a host of a
-// cluster needs: connections from this host's address in the cluster, or from that of a
-// VMkernel interface, to the ports that clusters use, and those ports to listen on. Without
-// [cluster] address in paravaned.toml it gets nothing of that. Besides, it may listen where
-// [metrics] listen says.
+// SocketMaker: creates TCP sockets for the engine, which may create none itself. The keeper
+// resolves no names and reads nothing from the sockets: the engine gets the descriptors. The
+// engine may be compromised, so it gets only what a host of a cluster needs: connections from this
+// host's cluster address or that of a VMkernel interface, to the ports that clusters use, and
+// those ports to listen on. Without [cluster] address in paravaned.toml it gets none of these. In
+// addition, it may listen on the address in [metrics] listen.
 //
 // Keeper's thread.
 

@@ -1,10 +1,10 @@
-// SwitchBuilder: the distributed switches on this host, made of Linux's bridges, taps and
-// NICs. It lives in the keeper and gives every interface its name; the plan names the
-// operator's objects, and of the NICs it takes those that the configuration file gives.
+// SwitchBuilder: builds the distributed switches on this host from Linux bridges, taps and NICs.
+// It runs in the keeper and chooses every interface name; the plan names the operator's objects,
+// and only NICs that the configuration file allows are used.
 //
-// Where the kernel's bridge filters VLANs a switch is one bridge, its uplink carrying
-// the VLANs of all port groups with their tags. Elsewhere it is one bridge for each
-// VLAN, and the uplink belongs to the untagged one.
+// Where the kernel's bridge supports VLAN filtering, a switch is one bridge, and its uplink
+// carries the VLANs of all port groups with their tags. Elsewhere, it is one bridge per VLAN, and
+// the uplink belongs to the untagged one.
 //
 // One thread.
 

@@ -1,10 +1,10 @@
-// SwitchFollower: keeps the distributed switches on this host as the last plan wants them. It
-// hears what the kernel tells of interfaces and, soon after, has the plan made once more,
-// which mends what is not so any more; and from time to time without news, in case some was
-// lost. What differs from what was told is told.
+// SwitchFollower: keeps the distributed switches on this host as the last plan describes them. It
+// receives kernel notifications about interfaces and, soon after, applies the plan again, which
+// repairs any difference; it also does so from time to time without a notification, in case one
+// was lost. Changes since the last report are reported.
 //
-// However often an interface changes, the plan is made at most once a second. A host that has
-// nothing to follow hears nothing and is never woken.
+// However often an interface changes, the plan is applied at most once a second. A host without
+// switches receives no notifications and is never woken.
 //
 // One thread, that of the loop.
 

@@ -1,5 +1,5 @@
-// FamilySet: gathers samples of metrics into their families, for prometheus-cpp's text
-// serializer, which wants each family whole. Names and helps are literals of ours.
+// FamilySet: groups samples of metrics into families for prometheus-cpp's text serializer, which
+// needs each family as a whole. Names and help texts are string literals of this program.
 //
 // One thread.
 

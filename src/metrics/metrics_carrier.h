@@ -1,5 +1,5 @@
-// MetricsCarrier: MetricsSource for any thread: carries each request to the control thread
-// and waits for the answer, for a bounded time.
+// MetricsCarrier: a MetricsSource for any thread: forwards each request to the control thread and
+// waits for the answer, for a bounded time.
 
 #pragma once
 

@@ -1,5 +1,5 @@
-// MetricsHandler: GET /metrics, and nothing else: what the port for metrics serves.
-// ObservedApi: the API with /metrics beside it, and how its requests were answered counted.
+// MetricsHandler: serves GET /metrics on the metrics port, and nothing else. ObservedApi: the API
+// plus /metrics, with counters of the responses.
 //
 // Any thread.
 

@@ -1,5 +1,5 @@
-// The metrics that node_exporter has of a host's InfiniBand devices, of our adapters, so
-// that dashboards for those work: the same names, labels and units.
+// Metrics of the adapters in node_exporter's format for InfiniBand devices, with the same names,
+// labels and units, so that dashboards made for those work.
 
 #pragma once
 

@@ -1,4 +1,4 @@
-// The page of metrics: what Prometheus gets. docs/metrics.md describes it.
+// Generates the metrics page for Prometheus. docs/metrics.md describes it.
 
 #pragma once
 

@@ -1,7 +1,7 @@
-// MetricsPort: where Prometheus asks for metrics by TCP, [metrics] listen. The keeper makes
-// its socket. While it cannot, since the address is not there yet or the port is
-// somebody else's, it is asked again, after a second, two, four and so on up to a minute.
-// The log says once why not, and when it is there. Without it everything else works.
+// MetricsPort: the TCP port on which Prometheus scrapes metrics, [metrics] listen. The keeper
+// creates its socket. While that fails, because the address is not configured yet or the port is
+// in use, it is retried after a second, two, four and so on up to a minute. The log reports the
+// reason once, and when the port is open. Everything else works without it.
 //
 // Control thread.
 

@@ -1,5 +1,5 @@
-// MetricsSnapshot: what is counted on this host at one moment, as plain values on their
-// way to a page of metrics (metrics/metrics_page.h).
+// MetricsSnapshot: all counters of this host at one moment, as plain values for the metrics page
+// (metrics/metrics_page.h).
 
 #pragma once
 

@@ -1,12 +1,12 @@
-// QpSeries: which queue pairs of one adapter have time series of their own, so that a
-// guest with thousands of them, or with new ones all the time, does not fill the
-// database of whoever collects them.
+// QpSeries: selects the queue pairs of one adapter that have time series of their own, so that a
+// guest with thousands of them, or with new ones all the time, does not fill the database that
+// stores the metrics.
 //
-// A queue pair that has carried something gets a place while one is free, the busiest
-// first, and keeps it until it is destroyed; its place is free again a minute later. What
-// all others do while they are looked at is added up, so that the sum never goes back.
-// What a queue pair is (its type, path and peer) makes a series, too: one that is connected
-// anew all the time shows as what it was until a minute has passed.
+// A queue pair with traffic gets a slot while one is free, the busiest first, and keeps it until
+// it is destroyed; the slot is free again a minute later. The traffic of all others is added up,
+// so the sum never decreases. The description of a queue pair (its type, path and peer) also forms
+// a series: a queue pair that is reconnected all the time keeps its old description until a minute
+// has passed.
 //
 // One thread at a time.
 

@@ -1,4 +1,4 @@
-// What there is to tell in metrics of a host with one VM, in a cluster of two.
+// Sample metrics of a host with one VM, in a cluster of two hosts.
 
 #pragma once
 

@@ -1,5 +1,5 @@
-// AdapterName: which adapter of which VM. Compared and kept as a value; the text is made
-// where it is shown, and nothing reads it back.
+// AdapterName: identifies an adapter by its VM and number. Compared and stored as a value; text is
+// made only for display, and is never parsed.
 
 #pragma once
 

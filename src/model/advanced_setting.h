@@ -1,5 +1,5 @@
-// Advanced settings of a host, as vSphere has them under "System > Advanced System
-// Settings": a path, a value, and what it means. The table is all there are.
+// Advanced settings of a host, as in vSphere under "System > Advanced System Settings": a path, a
+// value, and a description. The table lists all of them.
 
 #pragma once
 

@@ -1,5 +1,5 @@
-// ApiError: a refusal as an operator reads it: what happened to which object,
-// why, and what to do about it. How it travels: api_error_json.h.
+// ApiError: an error as an operator reads it: the object, the cause, and the remedy. Its JSON form
+// is in api_error_json.h.
 
 #pragma once
 

@@ -1,7 +1,7 @@
-// Captures: what a VM sends and receives, as packets for whoever looks for a fault. Plain
-// values, and the rules of what they may be.
+// Captures: the traffic of a VM as packets, for troubleshooting. Plain values, and the rules for
+// them.
 //
-// A capture lives while somebody reads it, and in memory only.
+// A capture lives while a client reads it, and in memory only.
 
 #pragma once
 

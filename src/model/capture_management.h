@@ -1,5 +1,5 @@
-// CaptureManagement: what an operator can ask about captures. A part of Management, with
-// its rules about threads.
+// CaptureManagement: the requests that an operator can make about captures. A part of Management,
+// with its rules about threads.
 
 #pragma once
 

@@ -1,5 +1,5 @@
-// CheckRow: one requirement of a VM, looked at before power-on: what was found, and where
-// it is not met the command line that cures it. CheckRows collects them.
+// CheckRow: one requirement of a VM, checked before power-on: the result and, if the requirement
+// is not met, a command that fixes it. CheckRows collects them.
 
 #pragma once
 

@@ -1,6 +1,6 @@
-// ClusterManagement: what an operator can ask of one host about the cluster that it is a
-// member of. As Management, calls may come from any of the API's threads and return in
-// bounded time; making and joining a cluster takes some seconds.
+// ClusterManagement: the requests that an operator can make to a host about its cluster. As with
+// Management, calls may come from any of the API's threads and return in bounded time; creating
+// and joining a cluster takes some seconds.
 
 #pragma once
 

@@ -1,7 +1,6 @@
-// Distributed switches and their port groups: what an operator has made of the
-// Ethernet that VMs share, on one host or many. A switch has hosts as members, each
-// with at most one NIC as its uplink; a port group is a VLAN of a switch that
-// adapters of VMs live in. Plain values, and the rules of what they may be.
+// Distributed switches and their port groups: the Ethernet that VMs share, on one host or many. A
+// switch has hosts as members, each with at most one NIC as its uplink; a port group is a VLAN of
+// a switch, and contains adapters of VMs. Plain values, and the rules for them.
 
 #pragma once
 

@@ -1,5 +1,5 @@
-// Event: one thing that happened on this host and that an operator's tool may want to
-// react to. docs/events.md lists the types.
+// Event: something that happened on this host and that an operator's tool may want to react to.
+// docs/events.md lists the types.
 //
 // A plain value.
 

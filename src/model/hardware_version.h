@@ -1,9 +1,9 @@
-// Virtual hardware versions of VMs, as vSphere has them (VMware KB 2147694), and
-// what they decide of a VM's adapters.
+// Virtual hardware versions of VMs, as in vSphere (VMware KB 2147694), and their effect on a VM's
+// adapters.
 //
-// 13, the first with PVRDMA, is device version 17: RoCE v1 only, and no shared
-// receive queues. From 14 on the device is of version 18 to 20, and each adapter
-// speaks RoCE v1 or v2, as its operator chose; 14 to 21 are one to the adapter.
+// 13, the first with PVRDMA, is device version 17: RoCE v1 only, and no shared receive queues.
+// From 14 on, the device has version 18 to 20, and each adapter uses RoCE v1 or v2, as the
+// operator chose; 14 to 21 are the same to the adapter.
 
 #pragma once
 

@@ -1,8 +1,8 @@
-// Impairments: what an operator has made worse on purpose between a VM and its peers, to
-// see how programs take it. Plain values, and the rules of what they may be.
+// Impairments: faults that an operator injects on purpose between a VM and its peers, to test how
+// programs handle them. Plain values, and the rules for them.
 //
-// It is for what the adapters of `vm` begin: their requests, the answers to these, and
-// their datagrams. It is kept in memory alone; a daemon that starts has none.
+// An impairment applies to traffic that the adapters of `vm` initiate: their requests, the
+// responses to these, and their datagrams. It is kept in memory only; a daemon starts without any.
 
 #pragma once
 

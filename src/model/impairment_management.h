@@ -1,5 +1,5 @@
-// ImpairmentManagement: what an operator can ask about impairments. A part of Management,
-// with its rules about threads.
+// ImpairmentManagement: the requests that an operator can make about impairments. A part of
+// Management, with its rules about threads.
 
 #pragma once
 

@@ -1,6 +1,6 @@
-// What Paravane calls the interfaces of Linux that it makes. A name that would be
-// longer than Linux allows is cut and ends in four digits of its hash; two of them
-// may then be the same, which whoever makes them must look at.
+// Names of the Linux interfaces that Paravane creates. A name that would be too long for Linux is
+// truncated and ends in four digits of its hash; two such names may collide, so the caller must
+// check for that.
 
 #pragma once
 

@@ -1,5 +1,5 @@
-// LeftOut: what this host keeps and cannot use, since its record is damaged. The rest goes
-// on without it; the record stays as it is until an operator says otherwise.
+// LeftOut: an object that this host has stored but cannot use, because its record is damaged.
+// Everything else works without it; the record stays unchanged until an operator decides.
 //
 // A plain value.
 

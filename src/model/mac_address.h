@@ -1,9 +1,9 @@
-// MAC addresses as operators write them, and the one a VM gets when nobody
-// chose: it follows from the VM's name, so that a VM that is removed and added
-// again, or added on another host, keeps its address and with it its GUIDs.
+// MAC addresses in text form, and the default address of a VM: it is derived from the VM's name,
+// so a VM that is removed and added again, or added on another host, keeps its address and
+// therefore its GUIDs.
 //
-// Chosen addresses are 02:50:56:xx:xx:xx: the prefix that vSphere guests are
-// used to, with the "locally administered" bit set, since it is not ours.
+// Default addresses are 02:50:56:xx:xx:xx: the prefix that vSphere guests are used to, with the
+// "locally administered" bit set, since the prefix is not Paravane's.
 
 #pragma once
 

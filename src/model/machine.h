@@ -1,6 +1,6 @@
-// What a host is made of, as an administrator of vSphere knows it: physical NICs
-// (vmnicN) and RDMA devices (vmrdmaN). Plain values; all of it is what the host really
-// has. A number belongs to a device for good, wherever it is found again.
+// The hardware of a host in vSphere's terms: physical NICs (vmnicN) and RDMA devices (vmrdmaN).
+// Plain values, all of them real devices of the host. A device keeps its number permanently,
+// wherever it is found again.
 
 #pragma once
 

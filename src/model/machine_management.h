@@ -1,5 +1,5 @@
-// MachineManagement: what an operator can ask about the machine that the host is. A part
-// of Management, with its rules about threads. What it tells may be a second old.
+// MachineManagement: the requests that an operator can make about the host's hardware. A part of
+// Management, with its rules about threads. The values may be a second old.
 
 #pragma once
 

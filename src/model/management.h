@@ -1,8 +1,8 @@
-// Management: everything an operator can ask of one daemon. The API's request
-// handler is its customer; the daemon implements it, and so does a fake.
+// Management: everything that an operator can ask of one daemon. The API's request handler calls
+// it; the daemon implements it, and so does a fake.
 //
-// Thread: that of the implementation's choice; calls may come from any of the
-// API's threads and return in bounded time (kBusy).
+// Threads: the implementation chooses its own; calls may come from any of the API's threads and
+// return in bounded time (kBusy).
 
 #pragma once
 

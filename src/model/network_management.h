@@ -1,4 +1,4 @@
-// NetworkManagement: what an operator can ask about distributed switches and their
+// NetworkManagement: the requests that an operator can make about distributed switches and their
 // port groups. A part of Management, with its rules about threads.
 
 #pragma once

@@ -1,6 +1,6 @@
-// What came with which release, as far as hosts of a cluster notice it in one another: so that
-// an operator reads what a host that was not upgraded yet lacks. A host's version is a text that
-// the host says of itself; one that is no version lacks nothing that is known.
+// The features of each release that other hosts of a cluster can notice, so that an operator sees
+// what a host that was not upgraded yet lacks. A host reports its own version as text; a text that
+// is not a version lacks no known feature.
 
 #pragma once
 

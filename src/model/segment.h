@@ -1,5 +1,5 @@
-// The number of the network that a port group is in: the same on every host that knows
-// the port group. Two port groups with one switch and one VLAN are one network.
+// The number of the network of a port group: the same on every host that knows the port group. Two
+// port groups with the same switch and VLAN are one network.
 //
 // Any thread.
 

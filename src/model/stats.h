@@ -1,4 +1,4 @@
-// What the daemon counts, as plain values on their way to an operator.
+// The daemon's counters as plain values for an operator.
 
 #pragma once
 

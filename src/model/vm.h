@@ -1,6 +1,5 @@
-// What the management interface knows of a VM and its adapters: what was asked for
-// (VmSpec, kept over restarts) and how it is at the moment (VmStatus). Plain
-// values; the rules of what may be asked for stand beside them.
+// A VM and its adapters as the management interface sees them: the configuration (VmSpec, kept
+// across restarts) and the current state (VmStatus). Plain values, and the rules for them.
 
 #pragma once
 

@@ -1,6 +1,6 @@
-// What an operator may change of a VM that exists: its hardware version, what its
-// adapters speak, its quotas, and how many adapters it has. Plain values and the
-// rules of what follows from them.
+// The changes that an operator may make to an existing VM: its hardware version, the protocols of
+// its adapters, its quotas, and the number of adapters. Plain values, and the rules for their
+// consequences.
 
 #pragma once
 

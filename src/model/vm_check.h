@@ -1,6 +1,6 @@
-// What a VM with PVRDMA adapters needs before power-on, as far as the daemon knows it: the
-// requirements of Lenovo LP0759, table 2, as they are here (docs/vms.md, "Before
-// power-on"). What only QEMU's side knows is vmm/start_check.h's.
+// The requirements of a VM with PVRDMA adapters before power-on, as far as the daemon can check
+// them: those of Lenovo LP0759, table 2, adapted (docs/vms.md, "Before power-on").
+// vmm/start_check.h checks the requirements on QEMU's side.
 //
 // Pure functions of values; no thread of their own.
 

@@ -1,4 +1,4 @@
-// The parts of check_vm(), a file for each object that requirements are about.
+// The parts of check_vm(), one file per kind of object.
 
 #pragma once
 

@@ -1,6 +1,6 @@
-// What a VM is made of beside its adapters, for those whose VMs Paravane runs: memory,
-// processors, disks, what it boots. Plain values; the rules of what may be asked for
-// stand beside them. Which QEMU runs it, and as whom, is the host's matter and not here.
+// The virtual hardware of a VM besides its adapters, for VMs that Paravane runs: memory, CPUs,
+// disks, boot source. Plain values, and the rules for them. The QEMU program and its user are
+// settings of the host and not part of this.
 
 #pragma once
 

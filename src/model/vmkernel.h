@@ -1,6 +1,5 @@
-// What an operator has said of this host, as vSphere's guides have it: its VMkernel
-// interfaces, advanced settings and firewall rulesets; and what follows for the channel
-// to other hosts.
+// The operator's settings for this host, as in vSphere's guides: its VMkernel interfaces, advanced
+// settings and firewall rulesets; and their effect on the channel to other hosts.
 
 #pragma once
 

@@ -1,7 +1,7 @@
-// VMkernel interfaces: this host's own interfaces on its distributed switches, as vSphere
-// has them: vmk1, vmk2, ... One of them may be tagged for PVRDMA: the channel to other
-// hosts is then there. vmk0 is the management network: the interface of Linux that has
-// [cluster] address; nobody makes or removes it here.
+// VMkernel interfaces: this host's own interfaces on its distributed switches, as in vSphere:
+// vmk1, vmk2, ... One of them may be tagged for PVRDMA and then carries the channel to other
+// hosts. vmk0 is the management network: the Linux interface that has [cluster] address; it is not
+// created or removed here.
 
 #pragma once
 

@@ -1,11 +1,11 @@
-// Dialer: the engine's way to TCP sockets, which it may not make itself: it asks the
-// keeper, who answers with a descriptor or the reason why not (keeper/socket_maker.h
-// says what it gives). Sockets come connected, or listening, and do not block.
+// Dialer: how the engine gets TCP sockets, which it may not create itself. It asks the keeper,
+// which answers with a descriptor or the reason for a refusal (keeper/socket_maker.h lists what is
+// allowed). The sockets are connected or listening, and non-blocking.
 //
-// dial() and listen() from any thread; `done` runs on the control thread, soon and once:
-// with kIo at the latest when kPatience is over and somebody dials again, or when the
-// dialer goes. It must not wait. dial_and_wait() and listen_and_wait() are for threads
-// that may, so never the control thread.
+// dial() and listen() may be called on any thread; `done` runs on the control thread, soon and
+// exactly once. It gets kIo if kPatience has passed when another socket is requested, or when the
+// dialer is destroyed. It must not block. dial_and_wait() and listen_and_wait() are for threads
+// that may block, so never for the control thread.
 
 #pragma once
 

@@ -1,6 +1,6 @@
-// EtcdReach: from where the cluster's etcd on this host may be reached. One that was just started
-// is reached from its own host alone, until the authority has compared what stands there with
-// its book: its data may be older, or gone with its users.
+// EtcdReach: from where the etcd that runs on this host may be reached. A newly started etcd is
+// reachable from its own host only, until the authority has compared its contents with the book:
+// its data may be outdated, or lost together with its users.
 
 #pragma once
 

@@ -1,8 +1,8 @@
-// A question of the engine to the keeper, and the wait for its report. Question and
-// report are notes whose text begins with the same number; what else the keeper says
-// meanwhile is handed on.
+// Sends a request from the engine to the keeper and waits for its report. Request and report are
+// notes whose text begins with the same number; other notes that arrive in the meantime are passed
+// on.
 //
-// Control thread only, and blocks it for as long as the question says.
+// Control thread only; blocks it for at most the time that the request allows.
 
 #pragma once
 

@@ -1,8 +1,8 @@
-// MachineLine: the engine's end of the line to the keeper, as whoever sees what this host
-// has. The engine may open neither netlink nor an RDMA device.
+// MachineLine: the engine's proxy for the hardware inventory of this host, which the keeper reads.
+// The engine may open neither netlink nor an RDMA device.
 //
-// A question is "machine", or "stats DEVICE PORT"; a report is one line of the API's
-// JSON: a machine, the stats of a device, or {"problem": TEXT}.
+// A request is "machine", or "stats DEVICE PORT"; a report is one line of the API's JSON: a
+// machine, the statistics of a device, or {"problem": TEXT}.
 //
 // Control thread only.
 

@@ -1,5 +1,5 @@
-// MachineLooker: whoever can see what this host has: the keeper, and in the engine the
-// line to it.
+// MachineLooker: the interface for reading the hardware inventory of this host. Implemented by the
+// keeper and, in the engine, by the line to the keeper.
 //
 // Blocks for a bounded time.
 

@@ -1,8 +1,8 @@
-// ProcessLink: one end of the line between paravaned's two processes: the keeper,
-// which has rights, and the engine, which talks to guests. A note is one packet;
-// whoever reads it takes the other side for hostile.
+// ProcessLink: one end of the connection between paravaned's two processes: the keeper, which has
+// privileges, and the engine, which talks to guests. A note is one packet; the receiver treats the
+// other side as hostile.
 //
-// One thread at a time, but for send().
+// One thread at a time, except for send().
 
 #pragma once
 

@@ -1,8 +1,7 @@
-// SwitchLine: the engine's end of the line to the keeper, as whoever makes switches.
-// A plan goes out and its report is waited for; what else the keeper says meanwhile is
-// handed on.
+// SwitchLine: the engine's proxy for creating switches, which the keeper does. It sends a plan and
+// waits for the report; other notes that arrive in the meantime are passed on.
 //
-// Control thread only. The keeper follows: keeper/switch_follower.h.
+// Control thread only. The keeper's side is keeper/switch_follower.h.
 
 #pragma once
 

@@ -1,5 +1,5 @@
-// SwitchMaker: whoever makes the distributed switches on this host as a plan says: the
-// keeper, and in the engine the line to it.
+// SwitchMaker: the interface for creating the distributed switches on this host from a plan.
+// Implemented by the keeper and, in the engine, by the line to the keeper.
 //
 // Blocks for a bounded time.
 

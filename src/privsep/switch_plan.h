@@ -1,10 +1,10 @@
-// What the engine and the keeper say to each other about the distributed switches on
-// this host: the plan, how they are to be, and the report, how they are. The keeper
-// takes a plan for hostile: it holds names and numbers of the operator's objects, none
-// of interfaces but the NICs, and the keeper checks each of them again.
+// The messages between engine and keeper about the distributed switches on this host: the plan,
+// which is the wanted state, and the report, which is the actual state. The keeper does not trust
+// a plan: it contains names and numbers of the operator's objects, no interface names except those
+// of NICs, and the keeper validates each again.
 //
-// As text both are a line of printable ASCII: statements that end in ';', of words
-// with one blank between them. docs/switch.md has an example.
+// As text, both are a line of printable ASCII: statements that end in ';', made of words with one
+// space between them. docs/switch.md has an example.
 
 #pragma once
 

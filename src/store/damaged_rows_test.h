@@ -1,5 +1,5 @@
-// Rows of a database, looked at and damaged behind the back of the store: no trigger and no
-// rule of the file is in the way, as none is in a disk's.
+// Reads and damages rows of a database without going through the store: no trigger or constraint
+// of the file applies, as none applies to a failing disk.
 
 #pragma once
 

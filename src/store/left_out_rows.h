@@ -1,5 +1,6 @@
-// LeftOutRows: which rows of the store cannot be used, and why. They are named for operators
-// by what they hold, and stay in the file until they are removed or written anew.
+// LeftOutRows: the unusable rows of the store, and why each cannot be used. Operators see them
+// under the names of the objects that they hold. The rows stay in the file until they are removed
+// or written again.
 //
 // Owner thread only.
 

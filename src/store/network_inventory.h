@@ -1,6 +1,6 @@
-// NetworkInventory: where the switches and port groups are kept: the store of a host
-// that is alone, or what several hosts share. It keeps values and knows no rules but
-// that a port group has its switch.
+// NetworkInventory: the storage of switches and port groups: the store of a standalone host, or
+// the inventory that several hosts share. It keeps values and enforces one rule only: the switch
+// of a port group exists.
 //
 // Owner thread only.
 

@@ -1,10 +1,10 @@
-// PowerCutDisk: a disk that may lose its power at any moment. SQLite writes through it; it
-// keeps apart what has been forced to the disk and what has not, and says how the files may
-// look if the power goes now.
+// PowerCutDisk: a disk that may lose power at any moment. SQLite writes through it; it tracks
+// which data has been synced and which has not, and produces every state that the files may have
+// if the power fails now.
 //
-// What is in doubt: each write, each shortening of a file, each name that was made or
-// removed in the directory, until the file or the directory is synced. As the unix VFS has
-// it, a new journal's first sync syncs the directory, and so does a removal that asks for it.
+// Not yet durable: each write, each truncation, and each name that was created or removed in the
+// directory, until the file or the directory is synced. As in the unix VFS, the first sync of a
+// new journal also syncs the directory, and so does a removal that asks for it.
 
 #pragma once
 

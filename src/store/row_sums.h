@@ -1,10 +1,9 @@
-// Row sums: of each row that the store keeps, a sum in a table of its own, so that a row which
-// was damaged on the disk is known from one that was changed, and one that is gone from one
-// that was removed.
+// Row sums: a checksum of each row of the store, in a separate table. They tell a row that was
+// damaged on disk from one that was changed, and a missing row from one that was removed.
 //
-// Each change of a row keeps its sum, by triggers of our connection. Triggers in the file take
-// the sum away before, so that a row which an older program has changed is one without a sum:
-// it counts as it is, and gets its sum when the file is opened here again.
+// Triggers of the store's connection update the sum with each change of a row. Triggers in the
+// file delete the sum first, so a row that an older program changed has no sum: it is accepted as
+// it is, and gets its sum when this program opens the file again.
 //
 // Owner thread only.
 

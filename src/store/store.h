@@ -1,11 +1,11 @@
-// Store: what survives a restart of the daemon, in one SQLite file.
+// Store: the state that survives a restart of the daemon, in one SQLite file.
 //
-// Every change is a transaction that is on disk when commit() returns. A change
-// that cannot be written leaves everything as it was. The schema has a version;
-// a file of a newer program is refused, an older one is brought up to date.
+// Every change is a transaction that is on disk when commit() returns. A change that cannot be
+// written leaves everything as it was. The schema has a version; a file of a newer program is
+// refused, an older one is upgraded.
 //
-// A row that was damaged costs its own object, no other: it is left out, named by
-// left_out(), and stays in the file as it is until it is erased or put anew.
+// A damaged row affects its own object only: the row is left out, listed by left_out(), and stays
+// in the file unchanged until it is erased or written again.
 //
 // Owner thread only.
 

@@ -1,4 +1,5 @@
-// Who QEMU is when root starts it: a user of its own, in its own groups, without any right.
+// The account that QEMU runs as when root starts it: a dedicated user, in its own groups, without
+// privileges.
 
 #pragma once
 

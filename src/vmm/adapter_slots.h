@@ -1,5 +1,5 @@
-// Where an adapter stands in its VM, and what it is called there: the names of QEMU's
-// objects, the tap beside it, the device as QEMU's JSON.
+// The PCI slot of an adapter in its VM, and the names that belong to it: QEMU's object ids, the
+// tap of the NIC, the device as QEMU's JSON.
 
 #pragma once
 

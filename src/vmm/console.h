@@ -1,4 +1,4 @@
-// The serial console of a VM at this terminal, or at a pipe.
+// Connects this terminal, or a pipe, to the serial console of a VM.
 
 #pragma once
 

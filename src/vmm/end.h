@@ -1,4 +1,4 @@
-// How a VM that we run ends. REQUIRES, of both: it runs.
+// Stops a VM that Paravane runs. REQUIRES, for both functions: it is running.
 
 #pragma once
 

@@ -1,5 +1,5 @@
-// The files that a VM's QEMU opens, looked at as whoever we are: with words better than
-// QEMU's own.
+// Checks the files that a VM's QEMU opens, as the current user, to give clearer errors than QEMU
+// does.
 
 #pragma once
 

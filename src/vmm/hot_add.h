@@ -1,8 +1,8 @@
-// The QMP commands that give a running VM one more adapter. Function 1, our device, comes
-// before the NIC at function 0: it is function 0 that makes the guest look at the slot, and
-// by then both must be there.
+// The QMP commands that add one more adapter to a running VM. Function 1, the RDMA device, is
+// added before the NIC at function 0: function 0 makes the guest scan the slot, and both must be
+// present by then.
 //
-// There is no way back: QEMU up to 11.1 aborts when a vfio-user device with MSI-X is
+// Hot removal is not possible: QEMU up to 11.1 aborts when a vfio-user device with MSI-X is
 // unplugged.
 
 #pragma once

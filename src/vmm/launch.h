@@ -1,6 +1,5 @@
-// Starting the QEMU of a VM, with the rights of whoever calls: a lock, taps, QEMU's own
-// user, and then execve(). Nothing goes through a shell, and QEMU inherits its taps, the
-// lock and the log, nothing else.
+// Starts the QEMU of a VM, with the caller's rights: a lock, taps, QEMU's own user, and then
+// execve(). No shell is involved, and QEMU inherits only its taps, the lock and the log.
 
 #pragma once
 

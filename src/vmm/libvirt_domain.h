@@ -1,4 +1,4 @@
-// A VM as a libvirt domain: what `virsh define` takes.
+// Describes a VM as a libvirt domain, for `virsh define`.
 
 #pragma once
 

@@ -1,4 +1,4 @@
-// A client of a Unix socket that a QEMU of ours listens on.
+// A client of a UNIX socket on which a VM's QEMU listens.
 
 #pragma once
 

@@ -1,6 +1,6 @@
-// Keeping a VM's log within bounds: where no service manager keeps what QEMU says, a
-// process of its own carries it to the file, and drops the older half of that when it is
-// full. A guest that makes QEMU complain without end fills no file system.
+// Bounds a VM's log. Where no service manager collects QEMU's output, a separate process copies it
+// to a file and drops the older half of the file when it is full, so a guest that makes QEMU
+// complain endlessly cannot fill the file system.
 
 #pragma once
 

@@ -1,9 +1,9 @@
-// The whole command line of a QEMU that we run. Each adapter, also those that the VM may
-// get later, has a root port of its own: QEMU plugs nothing into q35's own bus while a
-// VM runs. QMP and the serial console are sockets in QEMU's working directory.
+// The complete command line of a QEMU that Paravane runs. Each adapter, including those that the
+// VM may get later, has a root port of its own, since QEMU cannot hot-plug into q35's own bus. QMP
+// and the serial console are sockets in QEMU's working directory.
 //
-// No word is made of two parts that somebody else wrote, and what could hold a comma is
-// JSON: nothing that came through the API becomes an option that it was not meant to be.
+// No argument combines two values from outside, and values that could contain a comma are passed
+// as JSON: nothing from the API can become an option that it was not meant to be.
 
 #pragma once
 

@@ -1,4 +1,4 @@
-// How much memory a VM can still have on this host.
+// The memory that is still available to a VM on this host.
 
 #pragma once
 

@@ -1,6 +1,6 @@
-// Of `paravane vm check`: what other programs of this host do to the interfaces that a VM's
-// frames pass: firewalls that see bridged packets, and programs that configure networks.
-// Facts are gathered here; what they mean is a pure function.
+// A part of `paravane vm check`: what other programs on this host do to the interfaces that a VM's
+// frames pass: firewalls that filter bridged packets, and programs that configure networks. Facts
+// are gathered here; their evaluation is a pure function.
 
 #pragma once
 

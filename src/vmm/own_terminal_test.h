@@ -1,4 +1,4 @@
-// OwnTerminal: a terminal, and a shell whose it is.
+// OwnTerminal: a terminal, and the shell that controls it.
 
 #pragma once
 

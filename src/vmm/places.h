@@ -1,16 +1,15 @@
-// Places: where the VMs that we run have their files, and which of them run.
+// Places: the files of the VMs that Paravane runs, and which of these VMs are running.
 //
 //   BASE/NAME+lock   held by the QEMU of that VM, from before it is started until it ends
-//   BASE/NAME+log    what QEMU says, where no service manager keeps it; locked (flock) while
-//                    somebody writes there (vmm/log_keeper.h)
+//   BASE/NAME+log    QEMU's output, where no service manager collects it; locked (flock) while
+//                    a process writes to it (vmm/log_keeper.h)
 //   BASE/NAME/       QEMU's working directory: its sockets
 //
-// BASE and what lies in it belong to whoever starts VMs (root); only the directories
-// BASE/NAME are QEMU's, so that a QEMU that was broken into finds no file there that root
-// will write to.
+// BASE and its files belong to the user that starts VMs (root); only the directories BASE/NAME
+// belong to QEMU's user, so a compromised QEMU finds no file there that root will write to.
 //
-// No VM's name has a plus sign. The lock is a record lock (fcntl): it outlives execve(), ends with
-// its process, and the kernel says who holds it. So two who start one VM cannot both, and no
+// No VM name contains a plus sign. The lock is a record lock (fcntl): it survives execve(), ends
+// with its process, and the kernel reports its holder. So a VM cannot be started twice, and no
 // process id is ever read from a file.
 
 #pragma once

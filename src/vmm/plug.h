@@ -1,4 +1,4 @@
-// Gives a VM that we run an adapter that it has got just now. There is no unplugging
+// Adds a new adapter to a running VM that Paravane started. Hot removal is not possible
 // (vmm/hot_add.h).
 
 #pragma once

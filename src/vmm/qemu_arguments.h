@@ -1,6 +1,6 @@
-// What somebody's own QEMU must be told to give a VM its adapters: shared guest memory,
-// and for each a PCI slot with a vmxnet3 NIC at function 0 and our device at function 1,
-// where the guest's driver looks for it.
+// QEMU arguments that give its adapters to a VM that Paravane does not run: shared guest memory,
+// and for each adapter a PCI slot with a vmxnet3 NIC at function 0 and the RDMA device at function
+// 1, where the guest's driver looks for it.
 
 #pragma once
 

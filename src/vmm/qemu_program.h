@@ -1,5 +1,5 @@
-// Which QEMU runs VMs: PARAVANE_QEMU, or the system's. That is the host's matter, not a
-// VM's: whoever may describe a VM shall not choose a program.
+// The QEMU program that runs VMs: PARAVANE_QEMU, or the system's. It is a setting of the host, not
+// of a VM: a user who may configure a VM must not be able to choose a program.
 
 #pragma once
 

@@ -1,5 +1,5 @@
-// QmpClient: tells a QEMU what to do, one command after the other. It trusts nothing that
-// comes back: each answer has its time, and its size is QmpReader's.
+// QmpClient: sends commands to a QEMU, one after the other. It trusts no response: the time for
+// each is limited, and QmpReader limits the size.
 //
 // Blocks, for a bounded time. One thread.
 

@@ -1,5 +1,5 @@
-// QmpReader: QMP's messages out of the bytes that a QEMU sends. The QEMU may have been
-// taken over by its guest, so what it says is bounded and read as a stranger's.
+// QmpReader: splits the bytes that a QEMU sends into QMP messages. The guest may have taken over
+// the QEMU, so its output is bounded and treated as untrusted.
 
 #pragma once
 

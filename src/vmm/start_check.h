@@ -1,6 +1,6 @@
-// What a VM needs before power-on that only who starts its QEMU knows: the second part of
-// `paravane vm check` (the first is model/vm_check.h). Facts are gathered here, as
-// QEMU's user where that is another; what they mean is a pure function.
+// The requirements of a VM before power-on that only the process that starts its QEMU can check:
+// the second part of `paravane vm check` (the first is model/vm_check.h). Facts are gathered here,
+// as QEMU's user where that is a different one; their evaluation is a pure function.
 
 #pragma once
 

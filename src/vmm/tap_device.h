@@ -1,4 +1,4 @@
-// A tap as an open file. QEMU has no right to open one itself.
+// Opens a tap, since QEMU has no right to open one itself.
 
 #pragma once
 

@@ -1,5 +1,5 @@
-// What is counted of an adapter and of what adapters share, as plain values on their way
-// from the worker to a page of metrics.
+// The counters of an adapter and of the parts that adapters share, as plain values for the metrics
+// page.
 
 #pragma once
 

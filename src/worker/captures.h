@@ -1,8 +1,8 @@
-// Captures: whose traffic is being captured, and the sniffers that do it. Ends those that
-// nobody reads any more.
+// Captures: the active captures and the sniffers that fill them. A capture that no client reads
+// any more is ended.
 //
-// A Capture is shared by the worker, whose sniffers fill it, and the control thread, which
-// empties it; either may be the last to have it.
+// A Capture is shared by the worker, whose sniffers fill it, and the control thread, which empties
+// it; either may hold the last reference.
 //
 // Captures is for the worker thread only.
 

@@ -1,6 +1,6 @@
-// ChannelTenant: gives the TCP path its turns. While peers have just talked, it looks at
-// their sockets in every round: the worker's loop looks less often than a message there
-// and back takes.
+// ChannelTenant: gives the TCP path its turns. While peers have been active recently, it polls
+// their sockets in every round, because the worker's loop polls less often than the round trip of
+// a message.
 //
 // Worker thread only.
 

@@ -1,5 +1,5 @@
-// GidReporter: tells which GIDs the adapters of this host have, when that has changed; not
-// more often than ten times a second, whatever guests do.
+// GidReporter: reports the GIDs of this host's adapters when they have changed, at most ten times
+// a second, whatever guests do.
 //
 // Worker thread only.
 

@@ -1,8 +1,8 @@
-// Impairments: which paths of this host an operator has made worse, and the transports
-// that stand before the real ones for that. Also gives these their turns.
+// Impairments: the paths of this host on which an operator injects faults, and the transports that
+// do it. It also gives these transports their turns.
 //
-// A place here is used again for another impairment but never destroyed, because queue
-// pairs remember their path until they are used next.
+// An entry is reused for another impairment but never destroyed, because queue pairs remember
+// their path until they next use it.
 //
 // Worker thread only.
 

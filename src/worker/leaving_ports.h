@@ -1,6 +1,6 @@
-// LeavingPorts: adapters that were removed and still have something to bury. They take
-// turns as one tenant, so that a guest that had much costs the others no more when its
-// adapter is removed than it did before.
+// LeavingPorts: removed adapters that still have objects to destroy. They share the turns of one
+// tenant, so removing the adapter of a guest with many objects costs other VMs no more than the
+// guest did before.
 //
 // Worker thread only.
 

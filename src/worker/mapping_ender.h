@@ -1,9 +1,9 @@
-// MappingEnder: the thread that takes down mappings of guests' files which nothing can
-// reach any more. It takes the kernel a quarter of a second for each GiB of a VM whose
-// VMM died; in the worker all other VMs would wait for that.
+// MappingEnder: the thread that unmaps guests' files that are no longer reachable. The kernel
+// needs a quarter of a second per GiB for a VM whose VMM died; in the worker, all other VMs would
+// wait for that.
 //
-// What waits here has addresses of the daemon's still, so each VM may have as much of it
-// as of memory (guestmem/guest_memory.h, Limits); its pages are the VMM's.
+// Mappings that wait here still use the daemon's address space, so each VM may have only as much
+// of that as it may have memory (guestmem/guest_memory.h, Limits); the pages belong to the VMM.
 
 #pragma once
 

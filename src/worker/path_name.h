@@ -1,4 +1,4 @@
-// PathName: a path as people call it, "local" or "tcp", and the host that it leads to.
+// PathName: a path as it is shown to users: "local" or "tcp", and the host that it leads to.
 
 #pragma once
 

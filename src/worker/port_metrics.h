@@ -1,4 +1,4 @@
-// What a port has to say about itself in metrics, as plain values for other threads.
+// Collects the metrics of a port as plain values for other threads.
 //
 // Worker thread only.
 

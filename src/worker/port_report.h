@@ -1,4 +1,4 @@
-// What a port has to say about itself, as plain values for other threads.
+// Reports the state of a port as plain values for other threads.
 //
 // Worker thread only.
 

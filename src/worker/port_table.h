@@ -1,7 +1,7 @@
-// PortTable: the adapters of one worker's VMs, and what they share: the paths, and the
-// directory of the GIDs.
+// PortTable: the adapters of one worker's VMs, and the parts that they share: the paths, and the
+// directory of GIDs.
 //
-// Worker thread only: made, used and destroyed there.
+// Worker thread only, including construction and destruction.
 
 #pragma once
 

@@ -1,9 +1,9 @@
-// PortWatch: sees what becomes of one adapter and makes events of it. It looks after each
-// turn, at values that are there anyway; nothing in the data path knows of it.
+// PortWatch: watches one adapter and reports changes as events. It looks after each turn, at
+// values that exist anyway; the data path is not aware of it.
 //
-// Most of what it sees a guest or a VMM can cause as often as it likes, so it says only so
-// much in ten seconds and counts the rest. What it could not say it says later, as it is
-// then: its last word is always true.
+// A guest or a VMM can cause most of these changes as often as it likes, so events are limited to
+// a number per ten seconds, and the rest are counted. A suppressed change is reported later, with
+// the state at that time: the last event is always true.
 //
 // Worker thread only.
 

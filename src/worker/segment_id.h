@@ -1,4 +1,4 @@
-// model/segment.h's number as the engine has it.
+// The segment number of model/segment.h as the engine's type.
 //
 // Any thread.
 

@@ -1,7 +1,7 @@
-// SpinPolicy: what a worker does between two rounds: go on at once, spin, or sleep
-// until something is due.
+// SpinPolicy: what a worker does between two rounds: continue at once, spin, or sleep until
+// something is due.
 //
-// Worker thread only. Reads no clock: time is handed in.
+// Worker thread only. Reads no clock: time is passed in.
 
 #pragma once
 

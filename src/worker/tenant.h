@@ -1,5 +1,5 @@
-// Tenant: one that shares a worker's time with others: a VM's adapter, or a
-// transport. The worker gives each a bounded turn, one after the other.
+// Tenant: one of the users of a worker's time: a VM's adapter, or a transport. The worker gives
+// each a bounded turn, one after the other.
 //
 // Worker thread only.
 

@@ -1,5 +1,5 @@
-// TransportTenant: gives a transport its turns, for messages that go on after
-// the turn of the VM that sent them.
+// TransportTenant: gives a transport its turns, for messages that continue after the turn of the
+// VM that sent them.
 //
 // Worker thread only.
 

@@ -1,6 +1,6 @@
-// TurnCount: what a worker shows of its turns to the thread that looks whether it turns
-// (turn_watch.h). For the worker it is a store for each turn, and nothing is woken but when the
-// worker wakes up itself while nobody looks: an idle worker is left alone.
+// TurnCount: lets a watching thread see whether the worker takes turns (turn_watch.h). It costs
+// the worker one store per turn, and wakes a thread only when the worker itself wakes up while
+// nothing watches it: an idle worker is left alone.
 
 #pragma once
 

@@ -1,13 +1,13 @@
-// TurnSchedule: whose turn it is. Deficit round robin by time: in every round
-// each tenant that wants to work gets one turn with the same budget and the same
-// share of time; who overran its share (a long command, a flood of messages)
-// pays it back by letting later turns pass, so that no tenant can have more than
-// its part while others want theirs. Who starts a round changes with each round.
+// TurnSchedule: decides which tenant runs next. Deficit round robin by time: in every round, each
+// tenant with work gets one turn with the same budget and the same share of time. A tenant that
+// exceeded its share (a long command, a flood of messages) pays it back by skipping later turns,
+// so no tenant gets more than its part while others want theirs. A different tenant starts each
+// round.
 //
-// Time is a clock's, because that is cheap to read. A turn that seems long may be one in
-// which another process had the processor: it is charged the worker's processor time.
+// Time is read from a clock, because that is cheap. A turn that seems long may be one in which
+// another process had the CPU, so it is charged by the worker's CPU time.
 //
-// Worker thread only. Reads time from the clocks it is given.
+// Worker thread only. Reads time from the clocks that it is given.
 
 #pragma once
 

@@ -1,11 +1,11 @@
-// TurnWatch: tells when a worker does not turn (stuck in the kernel, by a mistake of ours, or held
-// from outside), and when it turns again. It ends nothing: with the daemon every VM would lose its
-// adapter, and most of what holds a worker goes by.
+// TurnWatch: reports when a worker is stuck (in the kernel, by a bug, or suspended from outside),
+// and when it runs again. It does not end the daemon: every VM would lose its adapter, and most
+// causes pass.
 //
-// A worker that sleeps and that nobody has asked for anything is not held. It is not looked at
-// either: with idle VMs this thread sleeps as long as the worker.
+// A worker that sleeps and has no message waiting is not stuck. It is not polled either: with idle
+// VMs, this thread sleeps as long as the worker.
 //
-// A thread of its own: all others may wait for the worker.
+// A thread of its own, because all others may wait for the worker.
 
 #pragma once
 

@@ -1,7 +1,6 @@
-// VmPort: one VM's adapter with everything that belongs to it: guest memory,
-// interrupts, the PVRDMA device, its place in the fabric, and the vfio-user
-// socket that the VMM connects to. It has an event loop and timers of its own,
-// so that all that a VM causes is done in that VM's turns.
+// VmPort: one VM's adapter with everything that belongs to it: guest memory, interrupts, the
+// PVRDMA device, its place in the fabric, and the vfio-user socket that the VMM connects to. It
+// has its own event loop and timers, so all work that a VM causes is done in that VM's turns.
 //
 // Worker thread only.
 

@@ -1,9 +1,8 @@
-// Worker: the thread that owns devices whole, with their sockets, queues and
-// transports. It gives its tenants turns, spins while there is work and for a
-// while after, and then really sleeps: with no tenant that wants to look, nothing
-// wakes it but a message.
+// Worker: the thread that owns all devices, with their sockets, queues and transports. It gives
+// its tenants turns, spins while there is work and for a while after, and then really sleeps:
+// unless a tenant wants to poll, only a message wakes it.
 //
-// Other threads reach it through post() and ask() alone.
+// Other threads use post() and ask() only.
 
 #pragma once
 

@@ -1,5 +1,5 @@
-// WorkerStall: holds a worker asleep at random times, for tests of what guests
-// see when the host is busy ([debug] in paravaned.toml). Off in normal service.
+// WorkerStall: holds a worker asleep at random times, to test what guests see on a busy host
+// ([debug] in paravaned.toml). Off in normal operation.
 //
 // Worker thread only.
 

@@ -19,6 +19,8 @@
 //
 // The object is never destroyed while a path may refer to it: with no impairment set it only
 // forwards.
+//
+// Owner thread only.
 
 #pragma once
 
