@@ -56,9 +56,9 @@ model::ApiResult<void> Host::clear_impairments(const std::optional<std::string>&
   if (!cleared) return worker_is_busy();
   if (*cleared) {
     changes_.info("{}: all impairments cleared", vm.value_or("all VMs"));
-    model::Event event{.type = "impairment.cleared",
-                       .text = fmt::format("all impairments of {} were cleared",
-                                           vm ? "vm " + *vm : "VMs", vm ? "s" : "")};
+    model::Event event{
+        .type = "impairment.cleared",
+        .text = fmt::format("all impairments of {} were cleared", vm ? "vm " + *vm : "VMs")};
     if (vm) event.fields["vm"] = *vm;
     tell(std::move(event));
   }
