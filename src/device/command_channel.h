@@ -2,7 +2,7 @@
 // vector 0.
 //
 // The request is copied out of the slot before the write to REQUEST is answered, since the guest
-// may overwrite it afterwards. Vector 0 is raised exactly once for each command that has a
+// may overwrite it afterwards. Vector 0 is raised exactly once per command that has a
 // response and was accepted (ERR = 0), after the whole response is in the slot; a stray interrupt
 // would complete the next command with stale bytes. A command that takes longer than a turn is
 // finished in later ones; if the guest sends another command in the meantime, it has given up on

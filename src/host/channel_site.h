@@ -1,5 +1,5 @@
 // The address for the channel to other hosts, as the operator has configured it, or the reason why
-// there is none.
+// no address is available.
 
 #pragma once
 

@@ -1,4 +1,4 @@
-// PacketRing: packets from the thread that sees them to the one that takes them away,
+// PacketRing: passes packets from the thread that sees them to the one that drains them,
 // in a buffer of a fixed size. Neither waits for the other; what finds no room is counted.
 //
 // One thread pushes, one at a time takes.

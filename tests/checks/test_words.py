@@ -1,14 +1,14 @@
-"""The draw of words for readers to judge (tools/draw_words.py)."""
+"""The draw of words for readers to judge (tools/draw_words.py), and the rules for text (tools/check_words.py)."""
 import importlib.util
 import pathlib
 import subprocess
 import unittest
 
-TOOL = pathlib.Path(__file__).resolve().parents[2] / "tools" / "draw_words.py"
+TOOLS = pathlib.Path(__file__).resolve().parents[2] / "tools"
 
 
-def load():
-    spec = importlib.util.spec_from_file_location(TOOL.stem, TOOL)
+def load(name):
+    spec = importlib.util.spec_from_file_location(name, TOOLS / f"{name}.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -17,9 +17,24 @@ def load():
 class DrawWords(unittest.TestCase):
     def test_joins_adjacent_literals_and_skips_comments_and_includes(self):
         source = '#include "a/b c.h"\n// "not this"\nf("one "\n  "two", \'"\', R"(raw "text")");\n'
-        self.assertEqual(list(load().literals(source)), [(3, "one two"), (4, 'raw "text"')])
+        self.assertEqual(list(load("draw_words").literals(source)), [(3, "one two"), (4, 'raw "text"')])
 
     def test_the_same_seed_draws_the_same_sample(self):
-        draws = {subprocess.run([TOOL, "--seed", "abc"], capture_output=True, text=True, check=True).stdout for _ in range(2)}
+        draws = {subprocess.run([TOOLS / "draw_words.py", "--seed", "abc"], capture_output=True, text=True, check=True).stdout for _ in range(2)}
         self.assertEqual(len(draws), 1)
         self.assertTrue(draws.pop().startswith("40 strings\n"))
+
+
+class CheckWords(unittest.TestCase):
+    def broken(self, text, where="src/host/host.cc:1"):
+        return [line.split(": ")[1] for line in load("check_words").not_plain([(where, text)])]
+
+    def test_refuses_what_the_page_of_words_refuses(self):
+        self.assertEqual(self.broken("nobody makes switches on this host"), ["a word for people"])
+        self.assertEqual(self.broken("Take impairments away"), ["a household verb"])
+        self.assertEqual(self.broken("{} is no NIC"), ["no noun"])
+        self.assertEqual(self.broken("Size of messages (1500)"), ["a default without the word"])
+
+    def test_lets_plain_text_pass(self):
+        for text in ("there is no port group {}", "See limits.conf(5)", "MTU in bytes (default: 1500)", "is no longer in use"):
+            self.assertEqual(self.broken(text), [], text)
