@@ -18,7 +18,8 @@ TEST(DirectoryLock, IsHeldByOneAtATime) {
     EXPECT_TRUE(DirectoryLock::take(dir.path(), "vfio_user.socket_directory"));
     const auto second = DirectoryLock::take(dir.path(), "state.directory");
     ASSERT_FALSE(second);
-    EXPECT_THAT(second.error().message, HasSubstr("another paravaned is using " + dir.path().string()));
+    EXPECT_THAT(second.error().message,
+                HasSubstr("another paravaned is using " + dir.path().string()));
   }
   EXPECT_TRUE(DirectoryLock::take(dir.path(), "state.directory"));
 }

@@ -478,8 +478,8 @@ TEST_F(HostTest, SecondDaemonOnTheSameSocketsIsRefused) {
   config_.config.state_dir = other_state.path();
   auto second = Host::start(config_, [] {});
   ASSERT_FALSE(second);
-  EXPECT_THAT(second.error().message,
-              HasSubstr("another paravaned is using " + config_.config.vfio_user.socket_dir.string()));
+  EXPECT_THAT(second.error().message, HasSubstr("another paravaned is using " +
+                                                config_.config.vfio_user.socket_dir.string()));
 }
 
 TEST_F(HostTest, MissingSocketDirectoryIsNamed) {

@@ -127,8 +127,9 @@ TEST(Vlan, OfAGuestsOwnTagsIsRefusedWithWhy) {
 TEST(Uplink, IsOneNic) {
   const auto refused = check_switch_host({.host = "h1", .uplink = "vmnic2,vmnic3"});
   ASSERT_FALSE(refused);
-  EXPECT_THAT(refused.error().message, testing::AllOf(testing::HasSubstr("vmnic2 and vmnic3"),
-                                                      testing::HasSubstr("does not support NIC teaming")));
+  EXPECT_THAT(refused.error().message,
+              testing::AllOf(testing::HasSubstr("vmnic2 and vmnic3"),
+                             testing::HasSubstr("does not support NIC teaming")));
 }
 
 }  // namespace

@@ -42,8 +42,7 @@ model::CounterGroup report_objects(VmPort& port) {
   return {
       .name = "objects",
       .counters = {
-          {"contexts", "user contexts: programs that have the device open",
-           held.contexts},
+          {"contexts", "user contexts: programs that have the device open", held.contexts},
           {"protection_domains", "protection domains", held.protection_domains},
           {"memory_regions", "memory regions", held.memory_regions},
           {"completion_queues", "completion queues", held.completion_queues},

@@ -88,8 +88,7 @@ void answer(const Objects& objects, const QueuePair& qp, Response& response) {
 Result<QueuePair::Spec> make_spec(const CommandScope& scope, const abi::CreateQpCommand& command) {
   const std::optional<verbs::QpType> type = qp_type(command.qp_type);
   if (!type)
-    return fail(Errc::kUnsupported,
-                fmt::format("unsupported queue pair type {}", command.qp_type));
+    return fail(Errc::kUnsupported, fmt::format("unsupported queue pair type {}", command.qp_type));
   if (Status fits = check_rules(scope, *type); !fits) return std::unexpected(fits.error());
   Result<QueuePair::Spec> spec = find_parts(scope.objects, command);
   if (!spec) return std::unexpected(spec.error());

@@ -48,9 +48,8 @@ Result<std::uint64_t> check_geometry(const abi::CreateSrqCommand& command,
 Result<Progress> create_srq(CommandScope& scope, const Request& request, Response& response) {
   const auto command = request.as<abi::CreateSrqCommand>();
   if (command.srq_type != kBasic) {
-    return fail(
-        Errc::kUnsupported,
-        fmt::format("unsupported shared receive queue type {}", command.srq_type));
+    return fail(Errc::kUnsupported,
+                fmt::format("unsupported shared receive queue type {}", command.srq_type));
   }
   const Result<std::uint64_t> needed = check_geometry(command, scope.config.limits);
   if (!needed) return std::unexpected(needed.error());
