@@ -31,7 +31,7 @@ int why_unreachable(const std::string& path, milliseconds patience) {
   path.copy(address.sun_path, path.size());
   const UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   if (!fd) return errno;
-  // A daemon that takes nobody in has a queue before its door, and that is full one day.
+  // The listen queue of a daemon that accepts no clients fills up at some point.
   const timeval wait{
       .tv_sec = patience / std::chrono::seconds(1),
       .tv_usec = (patience % std::chrono::seconds(1)) / std::chrono::microseconds(1)};

@@ -24,7 +24,7 @@ class ApiClient final : public model::Management, public model::ClusterManagemen
  public:
   explicit ApiClient(ApiCallerConfig config) : caller_(std::move(config)) {}
 
-  // Of the last call that failed: nobody answered at the socket.
+  // Whether the last call failed because there was no response at the socket.
   bool unreachable() const { return caller_.unreachable(); }
 
   model::ApiResult<model::VmStatus> add_vm(const model::VmSpec& spec) override;

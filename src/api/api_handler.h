@@ -46,7 +46,7 @@ struct ApiResponse {
   const char* content_type = "application/json";
 };
 
-// Who answers what came in whole through a door.
+// Answers complete requests that arrived at a door.
 class RequestHandler {
  public:
   virtual ~RequestHandler() = default;

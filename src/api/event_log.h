@@ -62,7 +62,7 @@ class EventLog {
   // The same, but waits up to `patience` for the first that is asked for; not at all when
   // as many wait already as may.
   EventPage wait(const EventQuery& query, std::chrono::milliseconds patience);
-  // Nobody waits any more, and nobody who comes.
+  // Waiting readers return, and later ones do not wait.
   void close();
 
   const std::string& boot() const { return boot_; }

@@ -9,7 +9,7 @@
 namespace paravane::api {
 namespace {
 
-// What other requests tell as well; a host whose devices nobody sees has none.
+// The same facts as in other requests; a host whose devices cannot be read has none.
 model::ApiResult<model::VmCheckFacts> gather(model::Management& management,
                                              model::ClusterManagement* cluster,
                                              const std::string& name) {

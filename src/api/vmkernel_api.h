@@ -11,7 +11,7 @@ namespace paravane::api {
 
 inline constexpr std::string_view kVmkernelConfigurationPath = "/v1/host/configuration";
 
-// nullopt: the path is nobody's here.
+// nullopt: the path is not one of these.
 std::optional<ApiResponse> handle_host_configuration_request(model::VmkernelManagement& management,
                                                              const ApiRequest& request);
 

@@ -60,7 +60,7 @@ class Doorway {
   const Accept accept_;
   UniqueFd listener_;
   TimerId again_ = TimerId::kNone;
-  OnClient refuse_;  // empty: nobody is told
+  OnClient refuse_;  // empty: clients are not told
   ReserveDescriptor reserve_;
   LimitedLog complaints_;
 };

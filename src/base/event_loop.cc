@@ -47,7 +47,7 @@ Result<std::unique_ptr<EventLoop>> EventLoop::create() {
   return loop;
 }
 
-// The kernel hears of it last: an event that nobody is there for would come again and again.
+// The kernel is told last: an event without a callback would be reported again and again.
 Status EventLoop::watch(int fd, std::uint32_t events, Callback callback) {
   auto shared = std::make_shared<Callback>(std::move(callback));
   const auto [place, is_new] = watches_.try_emplace(fd);

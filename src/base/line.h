@@ -13,7 +13,7 @@ namespace paravane {
 template <typename T>
 class Line {
  public:
-  // A member of whoever can stand in a line; it is left before it goes away.
+  // A member of an object that can wait in a line; it leaves the line before it is destroyed.
   class Place {
    public:
     Place() = default;
@@ -54,10 +54,10 @@ class Line {
     place.after_ = nullptr;
   }
 
-  // Whose turn it is; nullptr: nobody waits.
+  // The object whose turn it is; nullptr: none waits.
   T* first() const { return empty() ? nullptr : first_->who_; }
 
-  // The same, who leaves with that.
+  // The same; the object leaves the line.
   T* call() {
     if (empty()) return nullptr;
     T* who = first_->who_;

@@ -177,7 +177,7 @@ void ClusterFabric::tell_maker() {
   if (maker_) maker_->set_hosts(std::move(peers));
 }
 
-// Who was taken out, or has the name of one who was, has a channel no longer.
+// A host that was removed, or has the name of one that was, loses its channel.
 void ClusterFabric::end_channels_of_others() {
   for (const cluster::MemberChannels::Ended& ended : channels_.look(view_->members)) {
     parts_.worker.post([ports = &ports_, id = id_of(ended.host), reason = ended.reason] {

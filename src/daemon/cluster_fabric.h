@@ -65,8 +65,8 @@ class ClusterFabric final : public host::Channels {
   void listen(std::uint16_t port);
   void on_listener(std::uint16_t port, const Endpoint& at, Result<UniqueFd> socket);
   void settle(model::ChannelPlace place);
-  // Why there is no channel to a host, by its operator's word or ours; empty: nobody has
-  // said so.
+  // Why there is no channel to a host, as its operator or this host's has set it; empty: not
+  // stated.
   std::string why_closed(const inventory::Host& host) const;
   // That counts for more than how a connection has ended, whichever is heard of first.
   std::string explain(const std::string& host, const std::string& problem) const;

@@ -35,7 +35,7 @@ std::string make_boot_id() {
 constexpr auto kMemoryPause = std::chrono::milliseconds(100);
 constexpr Duration kSettleAgain = std::chrono::seconds(1);
 
-// Who waits for an event has one of the API's threads: at least half of them stay free.
+// A client that waits for an event occupies one of the API's threads: at least half stay free.
 std::size_t most_waiters(unsigned threads) {
   return threads / 2;
 }
@@ -97,7 +97,7 @@ Status Daemon::start() {
   host_ = std::move(*host);
   make_fabric();
   cluster_->start();
-  on_view(nullptr);  // nothing is known yet but who we are
+  on_view(nullptr);  // nothing is known yet except this host's name
   if (Status open = open_doors(); !open) return open;
   return close_sandbox(config_.sandbox);
 }

@@ -42,7 +42,7 @@ Status restrict_files(std::span<const std::filesystem::path> own_directories) {
   if (!rules) return cannot_rule("create file rules");
   for (const std::filesystem::path& path : own_directories) {
     const UniqueFd directory(::open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-    // Whoever needs it names what is wrong with it.
+    // The code that needs it reports what is wrong with it.
     if (directory && !add_rule(rules.get(), directory.get())) return cannot_rule("add a file rule");
   }
   if (::syscall(SYS_landlock_restrict_self, rules.get(), 0U) == 0) return {};

@@ -62,7 +62,7 @@ void LogWriter::write_all(const std::string& text) const {
   while (done < text.size()) {
     const ssize_t count = ::write(fd_, text.data() + done, text.size() - done);
     if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) return;  // nobody reads any more: there is nowhere to say so
+    if (count <= 0) return;  // the reader is gone: there is nowhere to report it
     done += static_cast<std::size_t>(count);
   }
 }

@@ -13,7 +13,7 @@
 
 namespace paravane::daemon {
 
-// REQUIRES: no threads yet. `parent`: who made this process. There is no way back;
+// REQUIRES: no threads yet. `parent`: the process that created this one. There is no way back;
 // after an error the process must end. Errors: kIo.
 Status enter_sandbox(const settings::EngineAccount& account, const settings::Config& config,
                      pid_t parent);

@@ -46,12 +46,12 @@ constexpr std::array kHarmless = {
     "membarrier", "restart_syscall", "rseq", "rt_sigaction", "rt_sigpending", "rt_sigprocmask",
     "rt_sigreturn", "rt_sigtimedwait", "sched_getaffinity", "sched_setaffinity", "sched_yield",
     "set_robust_list", "set_tid_address", "sigaltstack",
-    // time, and who we are
+    // time, and identity
     "clock_getres", "clock_gettime", "clock_nanosleep", "getegid", "geteuid", "getgid", "getpid",
     "getppid", "getrandom", "getresgid", "getresuid", "getrlimit", "getrusage", "gettimeofday",
     "getuid", "nanosleep", "sysinfo", "time", "times", "uname"};
 
-// No bug of ours gets here: somebody else runs in this process.
+// No bug of this program makes these calls: an attacker runs in this process.
 constexpr std::array kAttack = {"execve",
                                 "execveat",
                                 "fork",
@@ -151,7 +151,7 @@ scmp_arg_cmp has_bits(unsigned argument, std::uint64_t mask, std::uint64_t value
   return {.arg = argument, .op = SCMP_CMP_MASKED_EQ, .datum_a = mask, .datum_b = value};
 }
 
-// Files, but none that gives who runs it another user or group.
+// Allows file modes except set-user-ID and set-group-ID.
 void allow_modes(Filter& filter) {
   struct Call {
     const char* name;

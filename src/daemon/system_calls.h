@@ -11,9 +11,9 @@ namespace paravane::daemon {
 // For this thread and all it will make. REQUIRES: PR_SET_NO_NEW_PRIVS. Errors: kIo.
 Status filter_system_calls();
 
-// Later: whoever listens on this host is not connected to from now on, by no thread.
-// (Before, a socket file in our way is asked whether somebody still listens.) No filter
-// can be added then. REQUIRES: filter_system_calls(). Errors: kIo.
+// Called later: from then on no thread can connect to a listener on this host. (Before that, an
+// existing socket file is probed for a listener.) No filter can be added afterwards. REQUIRES:
+// filter_system_calls(). Errors: kIo.
 Status end_connecting();
 
 }  // namespace paravane::daemon

@@ -32,7 +32,7 @@ CommandChannel::CommandChannel(const CommandScope& scope, InterruptLines& lines,
 }
 
 std::uint32_t CommandChannel::submit() {
-  // Whoever waited for the last response has gone.
+  // The waiter for the last response has gone.
   long_command_.reset();
   lines_.forget(abi::kVectorResponse);
 

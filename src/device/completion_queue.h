@@ -30,7 +30,7 @@ namespace paravane::device {
 
 class CompletionQueue;
 
-// Who hears about a queue: completion_events.h.
+// Receives notifications about a queue: completion_events.h.
 class CompletionSink {
  public:
   virtual ~CompletionSink() = default;

@@ -10,7 +10,7 @@
 namespace paravane::device {
 namespace {
 
-// With number == handle, number 1 is the GSI queue pair's and nobody else's.
+// With number == handle, number 1 belongs to the GSI queue pair only.
 std::uint32_t first_qp_handle(std::uint32_t effective_version) {
   return effective_version < abi::kVersionQpHandle ? 2 : 1;
 }

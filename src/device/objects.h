@@ -31,7 +31,7 @@ namespace paravane::device {
 
 inline constexpr std::uint32_t kKernelContext = 0;
 
-// Whoever must know before an object goes.
+// Must be told before an object is destroyed.
 class ObjectWatcher {
  public:
   virtual ~ObjectWatcher() = default;

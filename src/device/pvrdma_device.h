@@ -109,7 +109,7 @@ class PvrdmaDevice : public vfio_user::PciDevice {
   // change, and an event.
   virtual void set_link(bool up) = 0;
 
-  // Whoever is attached keeps those that were; the next VMM has these.
+  // An attached VMM keeps the old rules; the next one gets these.
   virtual void set_rules(const DeviceRules& rules) = 0;
 
   // The VM is about to lose the device: the guest's programs get DEVICE_FATAL, as far
@@ -124,7 +124,7 @@ class PvrdmaDevice : public vfio_user::PciDevice {
   virtual const DeviceCounters& counters() const = 0;
   virtual DeviceObjects objects() const = 0;
   virtual std::vector<QueuePairView> queue_pairs() const = 0;
-  // Those whose handles are in [first, first+count), for who may not look at all in one
+  // Those whose handles are in [first, first+count), for callers that may not read all in one
   // turn; queue_pair_span() is one above the highest handle there ever was.
   virtual std::vector<QueuePairView> queue_pairs(std::uint32_t first,
                                                  std::uint32_t count) const = 0;

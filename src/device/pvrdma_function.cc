@@ -239,8 +239,8 @@ void PvrdmaFunction::reset() {
   finish_burial();
 }
 
-// At once, however much there is: what the guest had reaches no memory of its any more and
-// is reached by nobody. It is destroyed in this turn and those after it.
+// At once, however much there is: the guest's objects can no longer access its memory, and
+// peers can no longer reach them. It is destroyed in this turn and those after it.
 void PvrdmaFunction::end_life() {
   commands_.reset();
   held_reply_.release();

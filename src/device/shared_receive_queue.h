@@ -75,7 +75,7 @@ class SharedReceiveQueue {
   // As take(), but true leaves the receive where it is.
   bool wait_for_receive(QueuePair& qp);
 
-  // A doorbell, or the suspicion of one. True: somebody was woken.
+  // A doorbell, or the suspicion of one. True: a queue pair was woken.
   bool look();
 
   // Pages of our own memory that it keeps, rounded up.

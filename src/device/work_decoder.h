@@ -16,7 +16,7 @@
 
 namespace paravane::device {
 
-// Who posts: the numbering of opcodes differs from 7 on.
+// The poster: kernel and user space number opcodes differently from 7 on.
 enum class Poster : std::uint8_t { kKernel, kUser };
 
 class WorkDecoder {

@@ -36,8 +36,8 @@ class WorkRing {
 
   // Posted and not taken; reads the guest's index. 0 if the ring is broken or absent.
   std::uint32_t available() { return ring_.available(); }
-  // The guest has posted since the last look, or has broken the ring and nobody has
-  // seen it yet.
+  // The guest has posted since the last look, or has broken the ring and that was not
+  // detected yet.
   bool more_posted();
   // An impossible index was seen: dead until reset().
   bool broken() const { return ring_.broken(); }

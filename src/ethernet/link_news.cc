@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::size_t kPacket = std::size_t{32} * 1024;  // the kernel's own are below 16 KiB
 constexpr int kPacketsAtOnce = 256;                      // the others at the next call
-constexpr int kRoom = 512 * 1024;                        // bytes, for news that nobody has taken
+constexpr int kRoom = 512 * 1024;  // bytes, for notifications that were not read yet
 
 constexpr unsigned group(unsigned number) {
   return 1U << (number - 1);

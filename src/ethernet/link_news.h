@@ -16,7 +16,7 @@
 namespace paravane::ethernet {
 
 struct LinkFilter {
-  std::set<std::string, std::less<>> names{};  // whoever has one of them, or gets it
+  std::set<std::string, std::less<>> names{};  // interfaces that have or get one of these names
   std::set<int> links{};                       // these, whatever they are called, and their ports
   bool strangers = false;                      // any interface: one that is missed may be it
   bool addresses = false;                      // of any interface, not of `links` alone

@@ -229,7 +229,7 @@ Status Links::add_bridge(const std::string& name, bool vlan_aware) {
     info.nest(IFLA_INFO_DATA, [vlan_aware](Message& data) {
       data.u32(IFLA_BR_STP_STATE, 0).u8(IFLA_BR_MCAST_SNOOPING, 0);
       if (!vlan_aware) return;
-      // No VLAN by default: neither this host nor a port is in one that nobody has named.
+      // No VLAN by default: neither this host nor a port is in a VLAN that was not requested.
       data.u8(IFLA_BR_VLAN_FILTERING, 1).u16(IFLA_BR_VLAN_DEFAULT_PVID, 0);
     });
   });

@@ -101,7 +101,7 @@ class Links {
   std::unique_ptr<RtnlSocket> socket_;
 };
 
-// Who has an address of this host, as other hosts reach it. Errors: kIo (nobody).
+// The interface that has an address of this host, as other hosts reach it. Errors: kIo (none).
 Result<Holder> find_holder(const std::string& address);
 
 }  // namespace paravane::ethernet

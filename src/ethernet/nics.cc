@@ -78,7 +78,7 @@ void read_driver(const Ethtool& ethtool, Nic& nic) {
 }
 
 void read_speed(const Ethtool& ethtool, Nic& nic) {
-  ethtool_cmd settings{};  // of every kernel, and without the modes that nobody asks for
+  ethtool_cmd settings{};  // supported by every kernel, and without the unused modes
   settings.cmd = ETHTOOL_GSET;
   if (!nic.carrier || !ethtool.ask(nic.name, settings)) return;
   const std::uint32_t speed = ethtool_cmd_speed(&settings);

@@ -35,7 +35,7 @@ struct Nic {
 };
 
 // Interfaces with a device behind them, those of `named`, and the one that holds
-// `address` (an IP address; empty: nobody asks). Never loopback, bridges or taps. In the
+// `address` (an IP address; empty: not requested). Never loopback, bridges or taps. In the
 // order of the kernel. Errors: kIo, kUnsupported.
 Result<std::vector<Nic>> list_nics(const std::set<std::string>& named, const std::string& address);
 

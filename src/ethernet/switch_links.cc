@@ -16,8 +16,8 @@
 namespace paravane::ethernet {
 namespace {
 
-// No switch or VM is named with capitals, so nothing else of ours is called so; and if
-// one is left behind, it is in nobody's way.
+// No switch or VM is named with capitals, so no other link of Paravane has this name; and if
+// one is left behind, it does no harm.
 std::string probe_name() {
   return fmt::format("pvP{}", ::getpid());
 }
@@ -206,7 +206,7 @@ class Making {
     }
   }
 
-  // What was just made. Without its mark it would be nobody's.
+  // Marks a link that was just created. Without the mark it would not be recognized.
   void sign(const std::string& name, const std::string& label) {
     const auto all = links_.list();
     if (!all) return;

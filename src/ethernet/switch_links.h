@@ -96,7 +96,7 @@ struct MadeLinks {
 Result<bool> bridges_filter_vlans(const std::string& mark);
 
 // `mark` begins the alias of all that it makes, and of nothing else that anybody makes.
-// What is as it is wanted is not touched, so that nobody hears news of it.
+// A link that is already correct is not touched, so no notification is caused.
 // Errors: kIo (nothing can be seen, and nothing was changed).
 Result<MadeLinks> make_links(const std::string& mark, const WantedLinks& wanted);
 

@@ -12,7 +12,7 @@
 
 namespace paravane::ethernet {
 
-// Who may be a tap's other end: members of this group; not set: root alone. For as long
+// The group whose members may open the tap; not set: root only. For as long
 // as the tap is there.
 struct TapAccess {
   std::optional<gid_t> group;

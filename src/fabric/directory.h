@@ -54,7 +54,7 @@ class Directory {
   // and outlives us. What an adapter of this host has stays its own.
   void set_host(verbs::HostId host, std::string name, verbs::Transport& via,
                 const std::vector<RemoteGid>& gids);
-  // Nobody there is reached any more.
+  // No adapter on that host is reachable any more.
   void remove_host(verbs::HostId host);
 
   // One adapter joins; its port leaves with the returned object, which must not
@@ -63,12 +63,12 @@ class Directory {
   std::unique_ptr<verbs::FabricPort> join(verbs::AdapterId id, std::string name,
                                           const MacAddress& mac, verbs::SegmentId segment = {});
 
-  // The adapter moves, with its GIDs, but for those that somebody else has there.
+  // The adapter moves, with its GIDs, except those that another adapter has there.
   // REQUIRES: it is a member.
   void set_segment(verbs::AdapterId id, verbs::SegmentId segment);
 
   // Whether the adapter's link to the switch is up, as it is when it joins. While it is
-  // down it reaches nobody and nobody reaches it; what it has announced stays its own.
+  // down it neither reaches others nor is reached; it keeps the GIDs that it has announced.
   // REQUIRES: it is a member.
   void set_link(verbs::AdapterId id, bool up);
 

@@ -140,7 +140,7 @@ Status GuestMemory::check_ending() const {
                   std::to_string(bytes) + " bytes remain");
 }
 
-// Files that nobody uses make room before anyone is refused.
+// Unused files are dropped before a request is refused.
 Status GuestMemory::make_room_for(std::uint64_t new_bytes, std::uint32_t new_files) {
   const auto fits = [&] {
     const std::uint64_t mapped = mapped_file_bytes();
@@ -314,7 +314,7 @@ Status GuestMemory::copy_in(GuestAddr from, std::span<std::byte> to) const {
 }
 
 Status GuestMemory::copy_out(GuestAddr to, std::span<const std::byte> from) {
-  // The whole of it is looked at first: a half-written object helps nobody.
+  // The whole of it is looked at first: a half-written object is of no use.
   if (const Reach reach = reach_whole(to.value, from.size(), Rights::kWrite); reach != Reach::kOk) {
     return to_status(reach);
   }

@@ -30,7 +30,7 @@ Result<PageList> PageList::from_directory(GuestMemory& memory, GuestAddr directo
 PageList::Run& PageList::run_at(std::uint64_t offset) {
   const std::uint64_t page = offset / kPageBytes;
   if (runs_[last_run_].holds(page)) return runs_[last_run_];
-  // The next one, for who goes through the list; where it would be if all runs
+  // The next one, for sequential access; where it would be if all runs
   // were of one size, as they are in a list of scattered pages; a search.
   const std::size_t next = last_run_ + 1;
   const std::size_t guess = page * runs_.size() / (size_bytes_ / kPageBytes);
@@ -131,7 +131,7 @@ Reach PageList::copy_in(std::uint64_t offset, std::span<std::byte> to) {
 }
 
 Reach PageList::copy_out(std::uint64_t offset, std::span<const std::byte> from) {
-  // An object over several runs is looked at first: half of it helps nobody.
+  // An object over several runs is looked at first: half of it is of no use.
   const bool inside = offset <= size_bytes_ && from.size() <= size_bytes_ - offset;
   if (inside && !from.empty()) {
     const Run& first = run_at(offset);

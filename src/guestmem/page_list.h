@@ -76,7 +76,7 @@ class PageList {
   // A ring index shared with the guest: 32 bits, little-endian, aligned.
   // load_index() is an acquire: entries read after it are at least as new as
   // the index. store_index() is a release: entries written before it are
-  // visible to whoever sees the index.
+  // visible to any reader that sees the index.
   Reach load_index(std::uint64_t offset, std::uint32_t& value);
   Reach store_index(std::uint64_t offset, std::uint32_t value);
 

@@ -29,8 +29,8 @@ struct IoResult {
   Kind kind = Kind::kMoved;
   std::size_t bytes = 0;
   bool was_all = false;  // of a read: there was no more at the moment
-  // What else it took, as bytes that might have been moved meanwhile: who sends much that
-  // is not payload pays for it.
+  // Additional effort, as bytes that could have been moved in that time: a peer that sends much
+  // other than payload pays for it.
   std::size_t effort = 0;
 };
 
@@ -43,9 +43,9 @@ class PayloadStream {
   virtual IoResult write(std::span<const iovec> from) = 0;
 };
 
-// Reads into the first `payload_bytes` of `payload` and then into `after`, two stretches
-// of ours. The order in which bytes become visible is the kernel's: whoever's last cache
-// line matters keeps that out and writes it with scatter_payload().
+// Reads into the first `payload_bytes` of `payload` and then into `after`, which are
+// host buffers. The kernel decides the order in which bytes become visible: a caller to whom the
+// last cache line matters leaves it out and writes it with scatter_payload().
 IoResult read_payload(PayloadStream& stream, const ExtentList& payload, std::uint64_t payload_bytes,
                       std::span<const std::span<std::byte>> after);
 

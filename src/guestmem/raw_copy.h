@@ -96,7 +96,7 @@ PARAVANE_UNWATCHED inline void store_in_order(std::byte* to, const std::byte* fr
 #endif
 }
 
-// Ascending aligned stores: whoever sees the last byte sees all before it.
+// Ascending aligned stores: a reader that sees the last byte sees all before it.
 PARAVANE_UNWATCHED inline void copy_ascending(std::byte* to, const std::byte* from,
                                               std::size_t size) {
   const auto step = [&]<typename T>(T) {

@@ -43,12 +43,12 @@ struct HostConfig {
   settings::Config config;
   std::string config_file;                    // for status; empty: none
   std::optional<gid_t> vm_socket_group;       // resolved from config.vfio_user.group
-  privsep::SwitchMaker* switches = nullptr;   // of the host's; outlives the Host; null: nobody
-  privsep::MachineLooker* machine = nullptr;  // outlives the Host; null: nobody sees its devices
+  privsep::SwitchMaker* switches = nullptr;   // of the host; outlives the Host; null: none
+  privsep::MachineLooker* machine = nullptr;  // outlives the Host; null: devices are not read
   // With a cluster: how other threads reach the control thread.
   std::function<void(std::function<void()>)> post;
   cluster::ClusterService* cluster = nullptr;  // outlives the host; null: there are no other hosts
-  api::EventLog* events = nullptr;             // outlives the host; null: nobody wants to know
+  api::EventLog* events = nullptr;             // outlives the host; null: no events
 };
 
 class Host final : public model::Management, public metrics::MetricsSource {
@@ -300,7 +300,7 @@ class Host final : public model::Management, public metrics::MetricsSource {
   std::uint64_t last_capture_ = 0;
   Channels* channels_ = nullptr;  // the daemon's
   std::map<model::AdapterName, metrics::QpSeries> qp_series_;
-  std::shared_ptr<const metrics::MetricsSnapshot> snapshot_;  // shared with who prints it
+  std::shared_ptr<const metrics::MetricsSnapshot> snapshot_;  // shared with the code that prints it
   Instant snapshot_at_{};
   mutable ChangeLog changes_;
   std::atomic<bool> unsettled_{false};

@@ -1,5 +1,5 @@
-// Host: captures of what VMs send and receive. The worker fills them, and nobody writes
-// them down but who reads them.
+// Host: captures of VM traffic. The worker fills them, and they are not stored: only their reader
+// may write them to a file.
 
 #include <fmt/core.h>
 
@@ -28,7 +28,7 @@ std::unexpected<model::ApiError> no_such_capture(std::uint64_t id) {
 
 }  // namespace
 
-// Those that the worker has ended and nobody asks for any more.
+// Captures that the worker has ended and no client requests any more.
 void Host::drop_old_captures() {
   const Instant now = std::chrono::steady_clock::now();
   const auto limit = std::chrono::seconds(model::kCaptureReaderSeconds);

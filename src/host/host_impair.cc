@@ -1,5 +1,5 @@
-// Host: what an operator has made worse on purpose. The worker knows it, and nobody
-// writes it down.
+// Host: impairments that an operator has set. The worker keeps them, and they are not
+// stored.
 
 #include <fmt/core.h>
 

@@ -44,7 +44,7 @@ struct PortUse {
 struct HostNetworkConfig {
   std::string host;                       // this one's name
   std::vector<std::string> uplinks;       // NICs that its configuration gives
-  privsep::SwitchMaker* maker = nullptr;  // outlives us; null: nobody makes switches here
+  privsep::SwitchMaker* maker = nullptr;  // outlives us; null: switches are not created here
   UplinkRules* rules = nullptr;           // of this host; outlives us; null: there are none
   // The members of the cluster, where they are known; empty: any name is good.
   std::function<std::set<std::string>()> members{};
@@ -54,7 +54,7 @@ struct HostNetworkConfig {
   std::function<void()> applied{};
   // Called with what there is, whenever that may have changed.
   std::function<void(const model::Network&)> changed{};
-  // Events of how the switches are made; empty: nobody wants to know.
+  // Events about the creation of switches; empty: no events.
   std::function<void(model::Event)> tell{};
 };
 

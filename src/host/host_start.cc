@@ -101,7 +101,7 @@ Host::Host(HostConfig config, std::function<void()> on_stop)
       on_stop_(std::move(on_stop)),
       started_(std::chrono::steady_clock::now()) {}
 
-// The worker tells the control thread; without a cluster nobody wants to know.
+// The worker tells the control thread; without a cluster this is not needed.
 worker::PortEvents Host::port_events() {
   const auto say = [this](model::Event event) { tell(std::move(event)); };
   if (config_.cluster == nullptr) return {.tell = say};

@@ -24,7 +24,7 @@ namespace paravane::host {
 
 struct HostVmkernelConfig {
   std::string management_address;  // [cluster] address, vmk0's; empty: there is no vmk0
-  // Whether a MAC address is nobody's here.
+  // Whether a MAC address is unused on this host.
   std::function<bool(const model::MacAddress&)> is_free;
   std::function<void(const ChannelSite&)> site_changed{};
   // Where the channel is now.

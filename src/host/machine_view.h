@@ -30,7 +30,7 @@ class MachineView {
   // A keeper that does not answer is not asked at each request.
   static constexpr Duration kAfterFailure = std::chrono::seconds(10);
 
-  // `looker` null: nobody sees this host. Both outlive us; `now` is the time.
+  // `looker` null: the hardware is not read. Both outlive us; `now` is the time.
   MachineView(privsep::MachineLooker* looker, store::Store& store, std::function<Instant()> now);
 
   // Remembered numbers. Errors: kStore.

@@ -23,14 +23,14 @@ namespace paravane::host {
 
 class SwitchTeller {
  public:
-  // An interface that was mended so often within kQuarrelTime has somebody else who wants it
-  // otherwise.
+  // If an interface was repaired this often within kQuarrelTime, another program keeps changing
+  // it.
   static constexpr std::size_t kQuarrel = 5;
   static constexpr Duration kQuarrelTime = std::chrono::seconds(60);
   // Lines and events of each kind for a switch, within kQuarrelTime.
   static constexpr unsigned kMostTold = 10;
 
-  // `tell` may be empty: nobody wants events.
+  // `tell` may be empty: no events.
   explicit SwitchTeller(std::function<void(model::Event)> tell) : tell_(std::move(tell)) {}
 
   void on_mended(const std::vector<model::MendedLink>& mended, Instant now);

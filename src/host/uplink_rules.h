@@ -28,13 +28,13 @@ class UplinkRules {
   // `machine` outlives us.
   UplinkRules(MachineView& machine, Parts parts) : machine_(machine), parts_(std::move(parts)) {}
 
-  // A NIC of this host, as Linux names it: "vmnic2" is its eth2. One that nobody sees is
-  // left for others to judge. Errors: kNotFound (no such vmnic), kInvalidRequest (a team,
+  // A NIC of this host, as Linux names it: "vmnic2" is its eth2. An unknown one is
+  // passed on for later checks. Errors: kNotFound (no such vmnic), kInvalidRequest (a team,
   // the management's).
   model::ApiResult<std::string> resolve(const std::string& uplink) const;
 
-  // Before the uplink of a switch on this host is another. The NIC of an RDMA device, and by
-  // its operator's word any, is changed only while nobody uses it. Errors: kVmsAttached.
+  // Before the uplink of a switch on this host is another. The NIC of an RDMA device or, if
+  // the operator requires it, any NIC is changed only while no VM uses it. Errors: kVmsAttached.
   model::ApiResult<void> check_edit(const std::string& vds, const std::string& before,
                                     const std::string& after) const;
 

@@ -17,7 +17,7 @@ namespace paravane::http {
 class ApiServer {
  public:
   // `handler` outlives the server and may be called from any thread.
-  // Errors: kBadState (somebody listens there), kIo; with path, cause and remedy.
+  // Errors: kBadState (another process listens there), kIo; with path, cause and remedy.
   static Result<std::unique_ptr<ApiServer>> listen(const settings::ApiConfig& config,
                                                    const SocketAccess& access,
                                                    api::RequestHandler& handler);

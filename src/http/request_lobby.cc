@@ -33,7 +33,7 @@ void RequestLobby::drop_late(Instant now) {
   while (!clients_.empty() && clients_.front().deadline <= now) leave(clients_.begin());
 }
 
-// One piece at a time, so that nobody keeps the others waiting.
+// One piece at a time, so that no client delays the others.
 void RequestLobby::read(Place client) {
   std::array<char, 16384> piece;
   const ssize_t count = ::recv(client->socket.get(), piece.data(), piece.size(), MSG_DONTWAIT);

@@ -44,7 +44,7 @@ class RequestLobby {
   Status admit(UniqueFd client, Instant now);
   // Drops those whose time is up.
   void drop_late(Instant now);
-  // When drop_late() has something to do; kNever: nobody waits.
+  // When drop_late() has something to do; kNever: no client waits.
   Instant next_deadline() const { return clients_.empty() ? kNever : clients_.front().deadline; }
   std::size_t size() const { return clients_.size(); }
 

@@ -27,7 +27,7 @@ class RequestQueue {
   static constexpr std::size_t kMost = 64;
   static constexpr std::size_t kMostBytes = std::size_t{16} << 20;
 
-  // Waits while the queue is full: the door then takes nobody in, and clients
+  // Waits while the queue is full: the door then accepts no clients, and they
   // wait outside. Dropped when the queue is closed; left as it is when there is no memory.
   void put(ApiRequest&& request) {
     {

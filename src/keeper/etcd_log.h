@@ -36,7 +36,7 @@ class EtcdLog {
   void close();
 
  private:
-  // False: there is nothing, or nobody writes any more.
+  // False: there is nothing, or the writer has closed it.
   bool read();
   void take(char character);
   void say();

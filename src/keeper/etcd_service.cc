@@ -52,7 +52,7 @@ EtcdService::~EtcdService() {
 }
 
 void EtcdService::want(EtcdReach reach, Instant now) {
-  // Who has broken into the engine may say this again and again.
+  // A compromised engine may request this again and again.
   const bool possible =
       Endpoint::of(config_.cluster.address, config_.cluster.etcd_port).has_value();
   if (reach == reach_ || !possible) return;
@@ -165,7 +165,7 @@ void EtcdService::look_for_end(Instant now) {
   if (pid_ <= 0 || ::waitpid(pid_, &status, WNOHANG) != pid_) return;
   pid_ = -1;
   if (!wanted()) return;
-  reach_ = EtcdReach::kOwnHost;  // who knows what has become of its data
+  reach_ = EtcdReach::kOwnHost;  // its data may have changed in the meantime
   if (now - started_ > kLongLife) pause_ = {};
   next_try_ = now + std::max(pause_, kFirstPause);
   if (WIFEXITED(status) && WEXITSTATUS(status) == kCannotRun) {

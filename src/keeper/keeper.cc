@@ -17,8 +17,8 @@
 namespace paravane::keeper {
 namespace {
 
-// The engine, or whoever has broken into it and given the line away, may say more than
-// the service manager is to hear, and for ever.
+// A compromised engine, or a process that it passed the line to, may send more than the service
+// manager should receive, and endlessly.
 constexpr int kNotesAtOnce = 64;
 constexpr auto kPause = std::chrono::milliseconds(10);
 

@@ -32,8 +32,8 @@ class Keeper {
     std::string file;
     settings::EngineAccount account;
   };
-  // `switches`: who makes them when the engine asks; none: nobody does. So is `machine`, who
-  // sees what this host has.
+  // `switches` creates them when the engine asks; null: not supported. `machine`, likewise,
+  // reads the hardware inventory of this host.
   // REQUIRES: SIGTERM, SIGINT, SIGHUP and SIGCHLD are blocked.
   Keeper(pid_t engine, privsep::ProcessLink link, Notifier notifier, Settings settings,
          std::unique_ptr<LocalSwitches> switches = nullptr,
@@ -68,7 +68,7 @@ class Keeper {
   std::unique_ptr<privsep::MachineLooker> machine_;
   std::unique_ptr<EventLoop> loop_;
   EtcdService etcd_;
-  std::unique_ptr<SwitchFollower> switches_;  // null: nobody makes any
+  std::unique_ptr<SwitchFollower> switches_;  // null: none are created
   std::unique_ptr<SocketMaker> sockets_;
   UniqueFd signals_;
   bool noted_ = false;  // since the last pause

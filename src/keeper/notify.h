@@ -11,7 +11,7 @@ namespace paravane::keeper {
 
 class Notifier {
  public:
-  // `address` is the value of NOTIFY_SOCKET; empty: nobody listens.
+  // `address` is the value of NOTIFY_SOCKET; empty: no service manager.
   explicit Notifier(std::string address) : address_(std::move(address)) {}
 
   void ready(const std::string& status) const { send("READY=1\nSTATUS=" + status); }

@@ -13,7 +13,7 @@ namespace paravane::keeper {
 
 class PciNames {
  public:
-  // Of a function; empty: nobody knows.
+  // The name of a function; empty: unknown.
   struct Name {
     std::string vendor;  // "Mellanox Technologies"
     std::string device;  // "MT27700 Family [ConnectX-4]"

@@ -216,8 +216,8 @@ bool same(const std::vector<T>& one, const std::vector<T>& other, const std::str
   return here == nullptr ? there == nullptr : there != nullptr && *here == *there;
 }
 
-// Whether a link is wanted now as it was before: what was done to it was then done to it by
-// somebody else first.
+// Whether a link is wanted now as it was before: a change that was then made to it undid a change
+// by another program.
 bool as_before(const std::string& link, const ethernet::WantedLinks& before,
                const ethernet::WantedLinks& now) {
   const auto on_same_bridge = [&](const std::string& bridge) {
@@ -246,7 +246,7 @@ SwitchLayout lay_out(const privsep::SwitchPlan& plan, const SwitchBuilderConfig&
 }
 
 privsep::SwitchReport SwitchBuilder::make(const privsep::SwitchPlan& plan) {
-  // Who has no switches needs no right to make a bridge.
+  // A host without switches needs no right to create a bridge.
   if (!vlan_aware_ && !plan.switches.empty()) {
     const Result<bool> known = ethernet::bridges_filter_vlans(config_.mark);
     if (!known) return {.problem = "cannot make a bridge: " + known.error().message};

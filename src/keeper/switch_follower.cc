@@ -99,7 +99,7 @@ void SwitchFollower::listen() {
   listening_ = loop_.watch(news_->fd(), EPOLLIN, [this](std::uint32_t) { on_news(); }).has_value();
 }
 
-// Until the look nobody needs to hear more, however much there is.
+// Until the next check, further notifications need not be read, however many there are.
 void SwitchFollower::on_news() {
   if (!news_->take(switches_->about())) return;
   heard_ = std::chrono::steady_clock::now();

@@ -34,13 +34,13 @@ class RequestCounts {
   std::map<int, std::uint64_t> by_status_ GUARDED_BY(mutex_);
 };
 
-// What a page is made of. All outlive who has them.
+// The sources of a page. All outlive their users.
 struct MetricsParts {
   MetricsSource& source;
   model::ClusterManagement& cluster;
   const api::EventLog& events;
   const RequestCounts& requests;
-  const worker::TurnState* turns = nullptr;  // null: nobody looks whether the worker turns
+  const worker::TurnState* turns = nullptr;  // null: the worker is not watched
 };
 
 class MetricsHandler final : public api::RequestHandler {

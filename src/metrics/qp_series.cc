@@ -75,7 +75,7 @@ void QpSeries::look(std::vector<model::QpStats> all, Instant now) {
   shown_.clear();
   for (model::QpStats& qp : all) {
     const bool has_place = holders_.contains(qp.number);
-    // Who was counted with the others stays there: its counts would be counted twice.
+    // A queue pair counted with the others stays there, or its counts would be counted twice.
     const bool may_have = traffic(qp) > 0 && !others_.contains(qp.number) &&
                           holders_.size() + resting_.size() < places_;
     if (has_place || may_have) {

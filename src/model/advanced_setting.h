@@ -17,7 +17,7 @@ struct AdvancedSetting {
   enum class Type : std::uint8_t { kInteger, kString };
   std::string_view path;
   Type type = Type::kString;
-  std::string_view standard;  // its value when nobody has set one
+  std::string_view standard;  // the default value
   std::int64_t min = 0;       // of kInteger
   std::int64_t max = 0;
   std::string_view valid{};  // of kString: which characters
@@ -25,7 +25,8 @@ struct AdvancedSetting {
 };
 
 inline constexpr std::string_view kPvrdmaVmknic = "/Net/PVRDMAVmknic";
-// Rules of vSphere's that we do not need, for who wants them (docs/compared-with-vsphere.md).
+// Rules of vSphere that Paravane does not need, for users who want them
+// (docs/compared-with-vsphere.md).
 inline constexpr std::string_view kPvrdmaMaxAdapters = "/Net/PVRDMAMaxAdapters";
 inline constexpr std::string_view kPvrdmaMaxUdQueuePairs = "/Net/PVRDMAMaxUDQueuePairs";
 inline constexpr std::string_view kPvrdmaAtomics = "/Net/PVRDMAAtomics";

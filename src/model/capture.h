@@ -20,7 +20,7 @@ inline constexpr std::size_t kMaxCaptures = 4;
 inline constexpr std::uint32_t kDefaultSnaplen = 512;
 inline constexpr std::uint32_t kMaxSnaplen = 65535;
 
-// One that nobody has read for so long ends.
+// A capture that no client has read for so long ends.
 inline constexpr unsigned kCaptureReaderSeconds = 10;
 
 struct CaptureSpec {

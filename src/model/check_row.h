@@ -30,8 +30,8 @@ struct CheckRow {
   friend bool operator==(const CheckRow&, const CheckRow&) = default;
 };
 
-// The cures of what somebody has to do elsewhere end in a comment, "# on h2", so that they
-// can be pasted there as they are.
+// A cure that must be run on another host ends in a comment, "# on h2", so that it can be pasted
+// there unchanged.
 class CheckRows {
  public:
   void ok(std::string check, std::string found) {

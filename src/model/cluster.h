@@ -17,8 +17,8 @@ namespace paravane::model {
 // An etcd that is there already.
 struct ExternalEtcd {
   std::vector<std::string> urls;  // https://ADDRESS:PORT, of each of its members
-  std::string authority;          // who has signed its certificate (PEM)
-  std::string user;               // who may do all
+  std::string authority;          // the CA of its certificate (PEM)
+  std::string user;               // the user with all rights
   std::string password;
 };
 

@@ -59,7 +59,7 @@ Status check_mtu(std::uint32_t mtu);
 // "10", as an operator writes a VLAN; "trunk", "1-100" and 4095 are guest VLAN tagging, which
 // is refused with why. Errors: kInvalidArgument.
 Result<std::uint32_t> parse_vlan(std::string_view text);
-// Why a host has one uplink in a switch, of those that somebody wants.
+// Explains why a host can have only one of the requested uplinks in a switch.
 std::string no_teaming(const std::vector<std::string>& uplinks);
 // As Linux names an interface (dev_valid_name()).
 Status check_interface_name(std::string_view name);
@@ -74,7 +74,7 @@ struct Network {
   friend bool operator==(const Network&, const Network&) = default;
 };
 
-// What a change may not do to what is there. Who uses a port group is asked
+// The rules that a change must keep. The users of a port group are checked
 // elsewhere: the network knows no VMs. REQUIRES: the value's own check.
 // Errors: kExists, kNotFound, kInUse, kLimitReached.
 ApiResult<void> check_new_switch(const Network& network, const DistributedSwitch& vds);
@@ -93,7 +93,7 @@ ApiResult<PortGroup> find_port_group(const Network& network, const std::string& 
 
 // How a switch is made on a host.
 enum class SwitchForm : std::uint8_t {
-  kNone,       // not on this host, or nobody has made it
+  kNone,       // not on this host, or not created
   kVlanAware,  // one bridge that filters VLANs
   kPlain,      // a bridge for each VLAN, which the kernel's bridge does not filter
 };

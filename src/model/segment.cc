@@ -3,7 +3,8 @@
 namespace paravane::model {
 namespace {
 
-// FNV-1a, 64 bits: who can name switches could as well join what he collides with.
+// FNV-1a, 64 bits: a user who can name switches could as well join the segment that a name collides
+// with.
 std::uint64_t hash(std::string_view text) {
   std::uint64_t value = 0xCBF2'9CE4'8422'2325;
   for (const char c : text) {

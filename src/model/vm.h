@@ -100,7 +100,7 @@ struct AdapterSpec {
   Protocol protocol = Protocol::kRoceV2;
   bool connected = true;  // to the switch: its link is up
   // Where it lives: a port group of a distributed switch, which gives its NIC a tap.
-  // Empty: the built-in switch of this host, and the NIC is somebody else's matter.
+  // Empty: the built-in switch of this host, and its NIC is connected elsewhere.
   std::string port_group{};
 
   friend bool operator==(const AdapterSpec&, const AdapterSpec&) = default;
@@ -113,7 +113,7 @@ struct VmSpec {
   Doorbells doorbells = Doorbells::kMapped;
   VmLimits limits;                                   // of each adapter
   std::vector<AdapterSpec> adapters{AdapterSpec{}};  // by number; 1 is always there
-  VmMachine machine{};                               // for who has it run by us
+  VmMachine machine{};                               // for VMs that Paravane runs
 
   friend bool operator==(const VmSpec&, const VmSpec&) = default;
 };
@@ -128,8 +128,8 @@ Status check_adapter_group(std::string_view port_group);
 const AdapterSpec* find_adapter(const VmSpec& spec, std::uint32_t number);
 AdapterSpec* find_adapter(VmSpec& spec, std::uint32_t number);
 
-// "db1.sock" for the first, "db1.2.sock". A VM may be named "db1.2" as well: who
-// adds must see that nobody has the file.
+// "db1.sock" for the first, "db1.2.sock". A VM may also be named "db1.2", so
+// a caller that adds one must check that the file is free.
 std::string socket_file(std::string_view vm, std::uint32_t number);
 
 // Of one adapter of a VM.

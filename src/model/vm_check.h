@@ -23,7 +23,7 @@ struct VmCheckFacts {
   std::string host;  // this one's name
   std::vector<SwitchStatus> switches{};
   std::vector<PortGroup> port_groups{};
-  Machine machine{};  // empty: nobody sees what this host has
+  Machine machine{};  // empty: the hardware is unknown
   VmkernelConfiguration configuration{};
   ClusterStatus cluster{};  // `member` false: there is none
 };

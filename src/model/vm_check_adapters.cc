@@ -135,7 +135,7 @@ std::string readable_gid(const std::string& hex) {
   return printed == nullptr ? hex : printed;
 }
 
-// A MAC address that nobody makes from another host's VM of that name.
+// A MAC address that differs from that of a VM of the same name on another host.
 std::string other_mac(const Adapter& adapter) {
   return format_mac(mac_for_name(adapter.facts.host + "/" + to_string(adapter.name())));
 }

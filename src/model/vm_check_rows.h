@@ -21,7 +21,7 @@ const PortGroup* find_group(const VmCheckFacts& facts, const std::string& name);
 const SwitchStatus* find_switch(const VmCheckFacts& facts, const std::string& name);
 // The switches that the VM's adapters are in, by name, as far as they are there.
 std::set<std::string> switches_of(const VmCheckFacts& facts);
-// The other hosts of those that this host is in: whom the VM talks to over channels.
+// The other hosts of the switches that this host is in, which the VM reaches over channels.
 std::set<std::string> peers_of(const VmCheckFacts& facts);
 
 // A command for switches: in a cluster it is given where the authority is.

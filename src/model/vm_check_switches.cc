@@ -19,7 +19,7 @@ const PhysicalNic* find_nic(const VmCheckFacts& facts, const std::string& linux_
   return found == facts.machine.nics.end() ? nullptr : &*found;
 }
 
-// A NIC that could be the uplink: up, nobody's, and best one with RDMA. Empty: none.
+// A NIC that could be the uplink: up, unused, and preferably with RDMA. Empty: none.
 std::string usable_nic(const VmCheckFacts& facts) {
   std::string best;
   for (const PhysicalNic& nic : facts.machine.nics) {

@@ -25,7 +25,7 @@ Status check_text(std::string_view what, std::string_view text) {
       fmt::format("{} must be at most {} bytes, without control characters", what, kMaxKernelLine));
 }
 
-// Whole, since whoever starts QEMU may be in another directory.
+// Absolute, since QEMU may be started from another directory.
 Status check_file(std::string_view what, const std::string& file) {
   if (!file.starts_with('/')) {
     return fail(Errc::kInvalidArgument,

@@ -53,8 +53,8 @@ class ProcessLink {
   // The next one; nullopt: nothing there. Errors: kIo (the other side is gone).
   // Descriptors that come with it are closed.
   Result<std::optional<Note>> receive() const;
-  // The same with the descriptor that came with it, if one did. For who trusts the other
-  // side with its table of descriptors: the engine.
+  // The same with the descriptor that came with it, if one did. For the engine only, which trusts
+  // the other side not to fill its descriptor table.
   struct NoteWithSocket {
     Note note;
     UniqueFd socket;

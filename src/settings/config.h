@@ -92,7 +92,7 @@ struct WorkerSettings {
 // How the pages that guests ring at are watched.
 struct DoorbellSettings {
   Duration watch_ceiling = std::chrono::milliseconds(1);      // slowest look at a quiet page
-  Duration late_event_after = std::chrono::microseconds(50);  // a completion nobody has taken
+  Duration late_event_after = std::chrono::microseconds(50);  // a completion that was not taken
   std::uint32_t late_event_budget = 1000;                     // per completion queue
   std::uint32_t late_event_refill_per_second = 10;
 };

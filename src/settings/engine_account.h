@@ -19,7 +19,7 @@ struct EngineAccount {
     uid_t uid = 0;
     gid_t gid = 0;
   };
-  // nullopt: whoever started the daemon, who is not root and so cannot choose.
+  // nullopt: the user that started the daemon, which is not root and so cannot switch.
   std::optional<User> user;
   // Of the API's socket and of the VMs' sockets; nullopt: the user's own.
   std::optional<gid_t> api_group;

@@ -36,7 +36,7 @@ class PacketRing {
   PacketRing(const PacketRing&) = delete;
   PacketRing& operator=(const PacketRing&) = delete;
 
-  // ---- Who pushes ----
+  // ---- The pushing thread ----
   // Whether a packet of which so much is kept could be pushed.
   bool has_room(std::size_t kept_bytes) const;
   // False: there is no room; counted. REQUIRES: info.kept_bytes == packet.size().
@@ -44,7 +44,7 @@ class PacketRing {
   // Packets that are not even built.
   void count_dropped(std::uint32_t interface, std::uint64_t packets);
 
-  // ---- Who takes ----
+  // ---- The draining thread ----
   // The oldest; its bytes are in `packet`. nullopt: there is none.
   std::optional<PacketInfo> take(std::vector<std::byte>& packet);
 

@@ -14,7 +14,7 @@ using wire::roce::Route;
 
 namespace {
 
-// Where nobody said how far it may go.
+// The default hop limit.
 constexpr std::uint8_t kDefaultHops = 64;
 
 // Of RFC 4291, appendix A: the universal bit, and what stands between the halves.

@@ -77,7 +77,7 @@ std::uint8_t nak_of(verbs::WcStatus status) {
   return wire::roce::refused(NakCode::kRemoteOperationalError);
 }
 
-// nullopt: nobody answers that on a wire.
+// nullopt: there is no response to that on a wire.
 std::optional<std::uint8_t> syndrome_of(const Outcome& outcome) {
   switch (outcome.kind) {
     case Outcome::Kind::kDone: return wire::roce::kAcknowledged;
@@ -91,7 +91,7 @@ std::optional<std::uint8_t> syndrome_of(const Outcome& outcome) {
   return std::nullopt;
 }
 
-// To whom a packet goes, of the two ends of a connection.
+// The end of a connection that a packet goes to.
 std::uint32_t target_of(const verbs::QueuePair& qp, Direction direction) {
   return direction == Direction::kOut ? qp.dest_qpn() : qp.number();
 }
@@ -241,7 +241,7 @@ void Sniffer::show_packet(const Message& message, std::uint64_t offset, const Re
   const std::size_t original = wire::roce::packet_bytes(packet);
   const std::size_t keep =
       config_.keep_bytes == 0 ? original : std::min<std::size_t>(config_.keep_bytes, original);
-  // Also so that a reader who is too slow costs the VM no more than that.
+  // Also keeps a slow reader from costing the VM more than that.
   if (!ring_.has_room(keep)) return ring_.count_dropped(config_.interface, 1);
   const auto frame = std::span(scratch_);
   const std::size_t headers = wire::roce::write_headers(packet, frame);

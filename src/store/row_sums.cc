@@ -29,7 +29,7 @@ std::string in(const Table& table, const char* row) {
   return fmt::format(fmt::runtime(table.kind), row);
 }
 
-// Before a change by whomever.
+// Triggers that run before a change, whatever program makes it.
 std::string in_the_file(const Table& table) {
   std::string sql;
   const auto add = [&](const char* when, const char* row) {

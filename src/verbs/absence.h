@@ -28,7 +28,7 @@ class Absence {
     return wait;
   }
 
-  // It is there, or nobody waits any more.
+  // It is present, or no longer awaited.
   void clear() { since_.reset(); }
 
  private:

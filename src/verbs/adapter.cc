@@ -15,7 +15,7 @@ namespace {
 constexpr std::int32_t kTurnOperations = 64;
 constexpr std::int64_t kTurnBytes = std::int64_t{256} * 1024;
 
-// Numbers 0 (reserved) and 1 (GSI) are nobody else's.
+// Numbers 0 (reserved) and 1 (GSI) are reserved for these.
 constexpr std::uint32_t kFirstNumber = 2;
 
 }  // namespace

@@ -107,7 +107,7 @@ class Adapter {
   // ---- GIDs ----
   // Overwriting is allowed; unbinding an empty index does nothing.
   // Errors: kOutOfRange (index), kBadState (another adapter owns it),
-  // kInvalidArgument (nobody can own it).
+  // kInvalidArgument (it cannot be owned).
   Status bind_gid(std::uint32_t index, const Gid& gid, GidType type) {
     return gids_.bind(index, gid, type);
   }
@@ -118,7 +118,7 @@ class Adapter {
   bool owns_gid(const Gid& gid, GidType type) const { return gids_.owns(gid, type); }
 
   // ---- Watching ----
-  // nullptr: nobody. It outlives us, or is taken away before it ends.
+  // nullptr: none. It outlives the adapter, or is removed before it ends.
   void set_observer(Observer* observer) { observer_ = observer; }
   Observer* observer() const { return observer_; }
   // Calls tell(Observer&) if there is one. The one place that asks: a caller need not.

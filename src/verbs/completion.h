@@ -45,7 +45,7 @@ class CompletionQueue {
   // queue reports its own error, and the QP goes to ERR.
   [[nodiscard]] virtual bool push(const Completion& completion, Reveal when) = 0;
 
-  // Who pushed with kSoon calls this before its turn ends.
+  // A caller that pushed with kSoon calls this before its turn ends.
   virtual void reveal() = 0;
 };
 

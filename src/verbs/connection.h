@@ -40,7 +40,7 @@ class Connection {
   }
   void clear();
 
-  // nullptr: nobody has the peer's GID now, or we lost our own.
+  // nullptr: no adapter has the peer's GID now, or this one lost its own.
   const Path* path(const Adapter& adapter, const FabricPort& fabric);
 
   // What path() said last.

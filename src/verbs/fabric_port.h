@@ -22,7 +22,7 @@ enum class SegmentId : std::uint64_t { kBuiltIn = 0 };
 
 struct Path {
   Transport* transport = nullptr;  // how; outlives every adapter
-  AdapterId peer{};                // who, for transports that reach adapters of this host
+  AdapterId peer{};                // the peer, for transports that reach adapters of this host
   HostId host{};                   // where, for those that reach other hosts
   SegmentId segment{};             // that both ends are in
 };
@@ -35,7 +35,7 @@ class FabricPort {
   virtual Status announce(const Gid& gid, GidType type) = 0;
   virtual void withdraw(const Gid& gid, GidType type) = 0;
 
-  // nullopt: nobody has that GID now.
+  // nullopt: no adapter has that GID now.
   virtual std::optional<Path> find(const Gid& dgid, GidType type) const = 0;
 
   // Changes whenever find() may answer differently, so that queue pairs need not

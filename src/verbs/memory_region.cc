@@ -12,7 +12,7 @@ namespace {
 constexpr std::uint32_t kIndexLimit = 1u << 24;  // an index is the upper 24 bits of a key
 constexpr AccessMask kRemoteRights = kAccessRemoteWrite | kAccessRemoteRead | kAccessRemoteAtomic;
 constexpr std::uint32_t kMaxFastPages = 512;  // one table of a page directory
-// Rights that let somebody change the memory.
+// Rights that allow the memory to be changed.
 constexpr AccessMask kWritingRights = kAccessLocalWrite | kAccessRemoteWrite | kAccessRemoteAtomic;
 
 Rights memory_rights(AccessMask need) {

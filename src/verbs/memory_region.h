@@ -81,8 +81,8 @@ class MemoryRegionTable {
   // `key` is what add_*() returned, also of a fast region. Errors: kNotFound.
   Status remove(std::uint32_t key);
 
-  // While closed no key is valid: nobody reaches memory by a region, though the regions
-  // are still there to be removed.
+  // While closed no key is valid: no region gives access to memory, though the regions
+  // still exist until they are removed.
   void set_closed(bool closed) { closed_ = closed; }
 
   // Appends the extents of [addr, addr+length) to `out`; on anything but kOk

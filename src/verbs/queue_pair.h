@@ -49,7 +49,7 @@ struct QueuePairSpec {
   WorkSource* work = nullptr;             // outlives the QP
   bool signal_all = false;                // every send completes visibly
   // Receives come from a shared receive queue of this protection domain: their keys
-  // are judged in it, and those that nobody has taken are not flushed in ERR.
+  // are judged in it, and those that were not taken are not flushed in ERR.
   std::optional<PdNumber> shared_receives{};
 };
 
@@ -79,7 +79,7 @@ class QueuePair {
   std::uint32_t dest_qpn() const;
   // The two ends and the path between them: RC from RTR on.
   const Connection& connection() const { return *connection_; }
-  // nullptr: unconnected, or nobody has the peer's GID now.
+  // nullptr: unconnected, or no adapter has the peer's GID now.
   const Path* path();
   // "local", "tcp", ... or "-" while unconnected.
   std::string_view path_name() const;
@@ -101,7 +101,8 @@ class QueuePair {
   // ---- For transports, on the requester's side ----
   Adapter& adapter() const { return adapter_; }
   void on_outcome(const Outcome& outcome, Instant now);
-  // Of what is under way; null: none. Whoever sets it takes it away again before nothing is.
+  // Of the work in progress; null: none. The caller that sets it removes it again before the work
+  // ends.
   void set_outcome_filter(OutcomeFilter* filter);
   // The peer has a receive now: a wait for its RNR timer ends.
   void on_peer_ready();

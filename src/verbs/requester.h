@@ -48,7 +48,7 @@ class Requester {
   // For RESET and the end of the queue pair: forgets everything.
   void reset();
 
-  // Of what is carried; null: none. Whoever sets it takes it away before it ends.
+  // Of the work being carried; null: none. The caller that sets it removes it before the work ends.
   void set_filter(OutcomeFilter* filter) { filter_ = filter; }
 
   bool has_request() const { return taken_ > 0; }
@@ -90,7 +90,7 @@ class Requester {
   void attempt_message(Instant now, Budget& budget);
   void note_carried();
   void attempt_datagram(Instant now, Budget& budget);
-  // Fast registration and local invalidate: nobody else takes part.
+  // Fast registration and local invalidate: no peer takes part.
   void attempt_registration(Budget& budget);
   WcStatus register_fast();
   std::optional<Outcome> send_datagram(Budget& budget);

@@ -1,5 +1,5 @@
 // The requester of datagram queue pairs: each request names its destination, and
-// one that nobody is there for is lost without a word, as on a wire.
+// one without a recipient is lost silently, as on a wire.
 
 #include "verbs/grh.h"
 #include "verbs/queue_pair_impl.h"

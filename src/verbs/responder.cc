@@ -300,7 +300,7 @@ Outcome Responder::deliver() {
   completion.with_imm = has_immediate(request_.opcode);
   if (completion.with_imm) completion.imm = request_.imm;
   if (request_.opcode == WrOpcode::kSendWithInvalidate) {
-    // Judged by begin(); somebody else may have invalidated it since.
+    // Checked by begin(); another request may have invalidated it since.
     MemoryRegionTable& regions = qp.adapter.regions();
     if (regions.may_invalidate(qp.spec.pd, request_.rkey)) regions.invalidate(request_.rkey);
     completion.invalidated_key = request_.rkey;
@@ -310,7 +310,7 @@ Outcome Responder::deliver() {
   completion.source_qpn = request_.source_qpn;
   completion.service_level = qp.attributes.av.service_level;
   qp.push(*qp.spec.receive_cq, completion);
-  // The bytes are there, but nobody will ever hear of them.
+  // The bytes are in place, but will never be reported.
   return qp.state == QpState::kError ? refused(WcStatus::kRemoteOperationError) : Outcome{};
 }
 

@@ -35,7 +35,7 @@ struct alignas(4) Outcome {
     kReceiverNotReady,  // the peer has no receive posted; wait at least rnr_timer
     kRefused,           // the peer's NAK: `status` is what our completion says
     kLocalError,        // our own memory was at fault: `status`
-    kMemoryAbsent,      // somebody's memory is unmapped, or a path full, at the moment: try
+    kMemoryAbsent,      // memory of either side is unmapped, or a path full, at the moment: try
                         // again for a bounded time, then complete with `status`
   };
   Kind kind = Kind::kDone;

@@ -99,7 +99,7 @@ Result<Listener> Listener::bind(const fs::path& path, mode_t mode) {
     if (bind_to(socket.get(), address) != 0) return bind_failure(path, errno);
   }
   Listener listener(std::move(socket), path);
-  // Before listen(): nobody can connect while the mode is still the umask's.
+  // Before listen(): no client can connect while the mode is still the umask's.
   if (::chmod(path.c_str(), mode) != 0) return bind_failure(path, errno);
   if (::listen(listener.fd(), kBacklog) != 0) return bind_failure(path, errno);
   return listener;

@@ -18,7 +18,7 @@ namespace paravane::vfio_user {
 
 class Listener {
  public:
-  // Errors: kBadState (somebody listens there), kInvalidArgument (the path is too
+  // Errors: kBadState (another process listens there), kInvalidArgument (the path is too
   // long for a socket), kIo; each names the path, the cause and what to do.
   static Result<Listener> bind(const std::filesystem::path& path, mode_t mode);
   ~Listener();
@@ -27,7 +27,7 @@ class Listener {
 
   int fd() const { return socket_.get(); }
 
-  // Nobody waiting is nullopt. Errors: kResourceExhausted (out of descriptors;
+  // nullopt: no client is waiting. Errors: kResourceExhausted (out of descriptors;
   // the client goes on waiting), kIo.
   Result<std::optional<UniqueFd>> accept();
 

@@ -76,7 +76,7 @@ class PciDevice {
   // A VMM has connected (nothing is mapped yet).
   virtual void on_attach() {}
 
-  // BAR accesses of 1, 2, 4 or 8 bytes, or a larger span split by nobody:
+  // BAR accesses of 1, 2, 4 or 8 bytes, or a larger span, which is not split:
   // offset + size lies inside the BAR. The MSI-X table never gets here.
   virtual void read_bar(unsigned bar, std::uint64_t offset, std::span<std::byte> out) = 0;
 

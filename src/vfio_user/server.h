@@ -49,7 +49,7 @@ struct ServerConfig {
 
 class Server {
  public:
-  // Binds and listens. A stale socket file (nobody listens) is replaced; a
+  // Binds and listens. A stale socket file (without a listener) is replaced; a
   // live one is kBadState. Everything handed in must outlive the server.
   // Errors: kIo with the path and the reason (directory missing, not writable);
   // kInvalidArgument (the path is too long, the device's spec() cannot be).

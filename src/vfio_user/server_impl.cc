@@ -46,7 +46,7 @@ ServerImpl::~ServerImpl() {
   parts_.timers.cancel(expiry_);
   parts_.loop.unwatch(listener_.fd());
   if (client_) leave();
-  if (leaving_) left();  // nobody is left to wait for it
+  if (leaving_) left();  // no client is left to wait for it
   parts_.loop.unwatch(listener_.fd());
 }
 

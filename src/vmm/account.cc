@@ -19,8 +19,8 @@ namespace {
 
 constexpr const char* kUser = "paravane-vm";
 
-// Whose own terminal is also a shell's can type there (TIOCSTI), and the shell may be root's. What
-// is written to it, and its Ctrl-C, arrive as before. Who leads its session shares it with no
+// A process that shares its terminal with a shell can type there (TIOCSTI), and the shell may be
+// root's. Output to it, and its Ctrl-C, arrive as before. A session leader shares it with no
 // shell.
 void leave_terminal() {
   if (::getsid(0) == ::getpid()) return;

@@ -19,11 +19,12 @@ struct Account {
 
 // The name of root's one: PARAVANE_VM_USER, or paravane-vm.
 std::string qemu_user();
-// That one; for somebody who is not root, that user.
+// That user; without root's rights, the current user.
 // Errors: kNotFound, kInvalidArgument (root).
 Result<Account> qemu_account();
 
-// For good, and without a terminal that a shell has. Who is not root stays who it is. Errors: kIo.
+// For good, and without a terminal that a shell has. Without root's rights, the user does not
+// change. Errors: kIo.
 Status become(const Account& account);
 
 }  // namespace paravane::vmm

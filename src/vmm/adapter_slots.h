@@ -28,8 +28,8 @@ struct AdapterSlot {
   bool in_port_group;  // then the tap is there
 };
 
-// Whether what the daemon says of a VM can be acted on: the engine, which answers, may have
-// been broken into, and who asks may be root. Errors: kInvalidArgument.
+// Whether the daemon's response about a VM is safe to use: the engine, which answers, may be
+// compromised, and the caller may be root. Errors: kInvalidArgument.
 Status check_answer(const model::VmStatus& vm);
 
 // In the order of adapters. REQUIRES: each adapter's mac.

@@ -23,7 +23,7 @@ struct FileProblem {
 // The first that is closed; nullopt: all are open.
 std::optional<FileProblem> find_file_problem(const model::VmStatus& vm);
 
-// "disk /srv/db1.img: Permission denied". With who must be let in, where that is it.
+// "disk /srv/db1.img: Permission denied". With the user that needs access, if that is the cause.
 std::string describe(const FileProblem& problem, const Account& account);
 
 }  // namespace paravane::vmm

@@ -38,7 +38,7 @@ struct Taps {
 };
 
 // An adapter whose port group's tap is not there yet cannot be started; one without a port
-// group has the tap that somebody made for it, or no network.
+// group uses an existing tap, or has no network.
 Result<Taps> open_taps(const model::VmStatus& vm) {
   Taps taps;
   const auto slots = slots_of(vm, kFirstSlot);
@@ -183,7 +183,7 @@ Result<pid_t> launch_detached(const model::VmStatus& vm, const Places& places) {
   if (process == 0) {
     ::setsid();
     const Error error = launch(vm, places, Output::kLog);
-    // Nobody else can hear it any more.
+    // There is no other way to report it.
     [[maybe_unused]] const ssize_t told =
         ::write(in.get(), error.message.data(), std::min(error.message.size(), kMaxReason));
     ::_exit(1);

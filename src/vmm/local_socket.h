@@ -9,8 +9,8 @@
 
 namespace paravane::vmm {
 
-// However long the directory's path is. Does not wait, not even for a QEMU that hangs: with
-// few who want to be let in it takes no more. Errors: kNotFound (nobody listens there), kIo.
+// Works for a directory path of any length. Does not block, not even for a QEMU that hangs: a full
+// listen queue is an error. Errors: kNotFound (no listener), kIo.
 Result<UniqueFd> connect_to(const std::string& directory, const char* name);
 
 }  // namespace paravane::vmm

@@ -60,7 +60,7 @@ Result<UniqueFd> keep_log(const UniqueFd& log, const Account& account) {
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) return cannot_start();
   const UniqueFd out(ends[0]);
   UniqueFd in(ends[1]);
-  const pid_t between = ::fork();  // whose end makes the keeper nobody's child
+  const pid_t between = ::fork();  // it exits, so the log's process has no parent here
   if (between < 0) return cannot_start();
   if (between == 0) {
     const pid_t keeper = ::fork();

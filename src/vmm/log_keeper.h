@@ -14,8 +14,8 @@ namespace paravane::vmm {
 
 inline constexpr std::size_t kMaxLogBytes = 1 << 20;
 
-// Starts that process, which is nobody's child, has `log`, and of us nothing else; it is
-// `account`. It ends when nobody has what is returned any more, which is what QEMU writes to.
+// Starts that process, detached, as the user `account`; it inherits `log` and nothing else. QEMU
+// writes to the returned descriptor; the process ends when its last copy is closed.
 // Errors: kIo.
 Result<UniqueFd> keep_log(const UniqueFd& log, const Account& account);
 

@@ -53,7 +53,8 @@ Result<Places> Places::usual() {
 }
 
 Runner Places::runner(const std::string& vm) const {
-  // A lock to read does not disturb one who is about to start the VM, as one to write would.
+  // Testing for a read lock does not disturb a process that is about to start the VM, as a write
+  // lock would.
   const UniqueFd file(
       ::open(lock_file(vm).c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   if (!file) return {errno == ENOENT ? Runner::State::kOff : Runner::State::kUnknown, 0};
@@ -88,7 +89,7 @@ Result<UniqueFd> Places::make_directory(const std::string& vm, uid_t user, gid_t
 
 Result<UniqueFd> Places::make_log(const std::string& vm) const {
   const std::string path = log_file(vm);
-  // Who still writes to the one before does not write here.
+  // A process that still writes to the previous log does not write here.
   if (::unlink(path.c_str()) != 0 && errno != ENOENT) return failed(path);
   UniqueFd file(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (!file || ::flock(file.get(), LOCK_EX | LOCK_NB) != 0) return failed(path);

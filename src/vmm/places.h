@@ -57,7 +57,7 @@ class Places {
   // A new one, for what QEMU says, locked by its descriptor. REQUIRES: lock(). Errors: kIo.
   Result<UniqueFd> make_log(const std::string& vm) const;
   // The last of it, printable, a line each; empty: nothing, or not ours to read. Waits a
-  // moment for who still writes there. REQUIRES: QEMU has ended.
+  // moment for a process that still writes there. REQUIRES: QEMU has ended.
   std::string log_tail(const std::string& vm) const;
 
  private:

@@ -25,7 +25,7 @@ std::optional<QemuVersion> parse_qemu_version(std::string_view text);
 
 std::string qemu_program();
 
-// Each runs it, as whoever we are, for a bounded time. Errors: kNotFound (no such program),
+// Each runs it, as the current user, for a bounded time. Errors: kNotFound (no such program),
 // kUnsupported (too old, or without the device), kIo. Each names the remedy in a line of its
 // own.
 Result<QemuVersion> qemu_version(const std::string& program);  // one that is not too old

@@ -98,7 +98,7 @@ Result<QmpMessage> QmpClient::receive(Clock::time_point end) {
     Result<std::optional<QmpMessage>> message = reader_.next();
     if (!message) return std::unexpected(message.error());
     if (*message && (*message)->kind != QmpMessage::Kind::kEvent) return std::move(**message);
-    // Also while there are events: who sends them without end gets no more time.
+    // Also while there are events: a QEMU that sends them endlessly gets no more time.
     if (Clock::now() >= end) return fail(Errc::kIo, "QEMU does not respond");
     if (*message) continue;
     if (Status ready = wait(POLLIN, end); !ready) return std::unexpected(ready.error());

@@ -20,7 +20,7 @@ class QmpClient {
   using Clock = std::chrono::steady_clock;
   static constexpr std::chrono::seconds kPatience{10};
 
-  // At the QMP socket in QEMU's directory. Errors: kNotFound (nobody listens), kIo,
+  // At the QMP socket in QEMU's directory. Errors: kNotFound (no listener), kIo,
   // kInvalidArgument (what answers is not QMP).
   static Result<QmpClient> connect(const std::string& directory,
                                    std::chrono::milliseconds patience = kPatience);

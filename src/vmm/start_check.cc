@@ -43,7 +43,7 @@ void check_runner(const model::VmStatus& vm, const StartFacts& facts, model::Che
 }
 
 void check_program(const StartFacts& facts, model::CheckRows& rows) {
-  if (!facts.account) return;  // nobody could try it
+  if (!facts.account) return;  // it could not be tried
   if (facts.qemu_problem.empty()) {
     return rows.ok("QEMU",
                    fmt::format("{}, {}, with vfio-user-pci", facts.qemu, facts.qemu_version));

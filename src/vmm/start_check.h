@@ -23,7 +23,7 @@ struct StartFacts {
   std::string qemu_problem{};        // why
   std::optional<Account> account{};  // whose QEMU is
   std::string account_problem{};
-  std::string user{};                 // who that is to be
+  std::string user{};                 // the user that QEMU should run as
   Runner runner{};                    // of those that we run, whether it does
   std::optional<FileProblem> file{};  // that QEMU's user may not open
   bool kvm_there = false;             // /dev/kvm is

@@ -77,7 +77,7 @@ std::string read_all(int from) {
   }
 }
 
-// A process of its own, since nobody comes back from being QEMU's user.
+// A separate process, since switching to QEMU's user cannot be undone.
 json ask_as_user(const model::VmStatus& vm, const Account& account, const StartFacts& facts) {
   const auto failed = [](const char* what) {
     return json{{"problem", fmt::format("{}: {}", what, std::strerror(errno))}};
@@ -91,7 +91,7 @@ json ask_as_user(const model::VmStatus& vm, const Account& account, const StartF
   if (process == 0) {
     const std::string text =
         look_as_user(vm, account, facts).dump(-1, ' ', false, json::error_handler_t::replace);
-    // Who asked sees that nothing came.
+    // The caller sees that there is no result.
     [[maybe_unused]] const ssize_t told = ::write(in.get(), text.data(), text.size());
     ::_exit(0);
   }

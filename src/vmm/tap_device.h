@@ -12,7 +12,7 @@ namespace paravane::vmm {
 bool tap_exists(const std::string& name);
 
 // Closed on exec. REQUIRES: tap_exists(); another name would be made by that.
-// Errors: kIo, with the cause (somebody has it already, no right).
+// Errors: kIo, with the cause (already in use, no permission).
 Result<UniqueFd> open_tap(const std::string& name);
 
 }  // namespace paravane::vmm

@@ -133,7 +133,7 @@ struct Opened {
   Le32 link;
   Le64 responder_life;
 };
-// Nobody listens there (any more): as silence on a wire.
+// There is no listener (any more): as silence on a wire.
 struct Closed {
   static constexpr FrameKind kKind = FrameKind::kClosed;
   FrameHeader header{};

@@ -77,7 +77,7 @@ class Captures final : public Tenant {
     std::array<std::uint8_t, 6> mac;
     std::uint32_t interface;
   };
-  // From now on, and nobody else captures these adapters any more. Of none it has ended.
+  // From now on, and no other capture of these adapters continues. Without adapters, it has ended.
   void start(std::shared_ptr<Capture> capture, const std::vector<Place>& places);
   // One that is not there is no error.
   void end(std::uint64_t id);
@@ -86,7 +86,7 @@ class Captures final : public Tenant {
 
   bool has_work() const override { return next_end() <= clock_.now; }
   Instant next_look() override { return next_end(); }
-  // Ends those that nobody has read for long.
+  // Ends captures that were not read for a long time.
   bool turn(Instant now, verbs::Budget& budget) override;
 
  private:

@@ -12,7 +12,7 @@ namespace paravane::worker {
 namespace {
 
 // Adapter numbers are given out in a circle, so that one is used again as late
-// as possible: whoever still holds an old one meets nobody rather than a stranger.
+// as possible: a stale number finds no adapter rather than a wrong one.
 constexpr std::size_t kAdapterIds = 4096;
 
 constexpr Duration kWatchSockets = std::chrono::microseconds(200);

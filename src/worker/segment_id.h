@@ -13,7 +13,7 @@
 namespace paravane::worker {
 
 // Of `adapter` in a port group. An empty port group: the
-// built-in switch. One that is not known: a network of the adapter's own, where nobody is.
+// built-in switch. One that is not known: a network of the adapter's own, without peers.
 verbs::SegmentId segment_of(const model::Network& network, const std::string& port_group,
                             const model::AdapterName& adapter);
 

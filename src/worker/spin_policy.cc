@@ -30,8 +30,8 @@ Rest SpinPolicy::after_round(Instant now, bool worked, Instant next_look) {
   const bool polite = mode_ == SpinMode::kAuto && (!has_room_ || crowded(now));
   const bool may_spin = mode_ != SpinMode::kNever && !polite && now - last_work_ < spin_for_;
   const bool due_soon = next_look <= now || next_look - now < kShortestSleep;
-  // To give the processor away for a whole time slice of another's would be
-  // milliseconds: who wakes up from a sleep has it again at once.
+  // Yielding the CPU for another process's whole time slice would take
+  // milliseconds; a process that wakes up from a sleep gets it back at once.
   if (polite) {
     return {.kind = Rest::Kind::kSleep, .until = std::max(next_look, now + kPoliteSleep)};
   }

@@ -7,9 +7,9 @@
 namespace paravane::worker {
 namespace {
 
-// Who used time pays all of it; a turn is bounded to some milliseconds of work. One that
-// took longer than this was not the tenant's doing: the machine was suspended, or the
-// process stopped.
+// A tenant pays for all the time that it used; a turn is bounded to some milliseconds of work. One
+// that took longer than this was not the tenant's doing: the machine was suspended, or the process
+// stopped.
 constexpr Duration kMaxDebt = std::chrono::seconds(1);
 
 // A turn from here on is charged by processor time, which is read so often: less often than

@@ -39,7 +39,7 @@ class TurnSchedule {
   void add(Tenant& tenant);
   void remove(Tenant& tenant);
 
-  // One round. True: somebody worked, or was put off.
+  // One round. True: a tenant worked, or was deferred.
   bool round();
 
   // When the last round ended: the clock need not be read again.
@@ -47,7 +47,7 @@ class TurnSchedule {
   // For those that are called back within a turn.
   const TurnClock& turn_clock() const { return turn_clock_; }
 
-  // The earliest time at which anyone wants a turn: <= now if somebody has work.
+  // The earliest time at which anyone wants a turn: <= now if a tenant has work.
   Instant next_look(Instant now);
 
   std::size_t tenants() const { return entries_.size(); }

@@ -17,7 +17,7 @@ std::optional<TurnNews> TurnJudge::look(Instant now, std::uint64_t turns, bool i
     if (!std::exchange(is_held_, false)) return std::nullopt;
     return TurnNews{.is_held = false, .lasted = lasted};
   }
-  // Whoever stops the whole process, or suspends the host, holds us as well.
+  // If the whole process is stopped, or the host suspended, this thread stops as well.
   without_ += is_held_ ? since : std::min(since, 2 * kTurnLook);
   if (is_held_ || without_ < limit_) return std::nullopt;
   is_held_ = true;

@@ -116,7 +116,7 @@ void Worker::deliver() {
 void Worker::look_at_sockets(Instant now) {
   if (now < next_socket_look_) return;
   const Result<int> ran = loop_->poll(Duration::zero());
-  // Who just talked will talk again.
+  // A peer that was just active will be active again.
   if (ran && *ran == 0) next_socket_look_ = now + kSocketLook;
 }
 

@@ -33,7 +33,7 @@ struct WorkerConfig {
   std::optional<unsigned> cpu{};  // bound to it
   StallConfig stall{};
   // Told when it has not turned for that long, and when it turns again; on a thread of its own.
-  // Empty: nobody wants to know.
+  // Empty: no notification.
   TurnWatch::Tell on_held{};
   Duration held_after = std::chrono::seconds(5);
   // Messages were not carried out for want of memory. On its thread.
@@ -64,7 +64,7 @@ class Worker {
   auto ask(Function function) {
     return mailbox_.ask(std::move(function), kAskLimit);
   }
-  // Null: nobody wants to know.
+  // Null: no notification.
   const TurnState* turn_state() const { return watch_ ? &watch_->state() : nullptr; }
 
   // ---- Worker thread only: from messages and tenants ----

@@ -139,7 +139,7 @@ void Channel::on_ready(bool writable) {
 void Channel::poll(Instant now, verbs::Budget& budget) {
   now_ = now;
   if (broken()) return;
-  // Who sends to us without end must not keep us from sending.
+  // A peer that sends endlessly must not keep this end from sending.
   if (std::exchange(sends_first_, false)) send(budget);
   // Answers go out in the same turn.
   if (!broken()) receive(budget);

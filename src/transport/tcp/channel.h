@@ -69,7 +69,7 @@ struct ChannelCounters {
   Counter damaged{set, "damaged", "message fragments received with a wrong digest"};
 };
 
-// Who finds the queue pairs that a peer names. Implemented by the transport.
+// Finds the queue pairs that a peer refers to. Implemented by the transport.
 class LinkFinder {
  public:
   virtual ~LinkFinder() = default;
@@ -159,7 +159,7 @@ class Channel {
   void forget(OutboundLink& link, std::uint32_t number);
   void forget(InboundLink& link, std::uint32_t number);
   void forget(const OutboundDatagram& datagram);
-  // Who has something to send, within a frame or, `is_long`, after the block.
+  // The link has something to send, within a frame or, if `is_long`, after the block.
   Turns<OutboundLink>& requests(bool is_long) { return is_long ? long_requests_ : requests_; }
   Turns<InboundLink>& answers(bool is_long) { return is_long ? long_answers_ : answers_; }
   // How much of a long message follows a block. What is sealed is checked before it is placed,
@@ -311,7 +311,7 @@ class Channel {
   std::uint64_t blocks_sent_ = 0;                 // of them, ever
   Line<OutboundDatagram> long_datagrams_;         // that lie in guest memory
   bool datagrams_next_ = false;                   // one of these, rather than one of the links
-  std::unordered_set<std::uint32_t> closed_due_;  // links of the peer's that nobody listens to
+  std::unordered_set<std::uint32_t> closed_due_;  // the peer's links that have no listener
   std::unordered_set<std::uint32_t> close_due_;   // links of ours that are over
 };
 

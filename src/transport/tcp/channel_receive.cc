@@ -18,10 +18,10 @@ using wire::FrameKind;
 
 namespace {
 
-// Links of a peer that nobody listens to, and that it has not heard of yet.
+// Links of a peer that have no listener, and about which the peer was not told yet.
 constexpr std::size_t kMostClosedDue = 65536;
 
-// Also of a link that is gone: then nobody wants it.
+// Also for a link that is gone: its payload is discarded.
 bool has_payload(FrameKind kind) {
   return kind == FrameKind::kRequest || kind == FrameKind::kMore || kind == FrameKind::kData ||
          kind == FrameKind::kDatagram;
@@ -251,8 +251,8 @@ void Channel::take_hello(const wire::Hello& hello) {
   peer_incarnation_ = hello.incarnation.get();
 }
 
-// A number is used once. What nobody listens to is answered with silence on a wire, and
-// here with a word.
+// A number is used once. A link without a listener gets silence on a wire, and an
+// explicit answer here.
 bool Channel::take_open(const wire::Open& frame) {
   const std::uint32_t number = frame.link.get();
   if (number == 0 || frame.requester_life.get() == 0 || inbound_.contains(number)) return false;
@@ -336,7 +336,7 @@ bool Channel::receive_direct() {
     const std::uint64_t part = std::min<std::uint64_t>(body_left, discarded_.size());
     std::array to{piece(std::span(discarded_).first(part)), piece(after[0]), piece(after[1])};
     result = stream_->read(std::span(to).first(part == body_left ? 3 : 1));
-    // Some of it is lost: whoever wants the rest must not take it for the whole.
+    // Some of it is lost: the rest must not be mistaken for the whole.
     sink_failed_ = true;
   }
   if (result.kind == IoResult::Kind::kBadMemory) {
@@ -388,7 +388,7 @@ void Channel::end_direct() {
   }
   if (sink_ && arrival == Arrival::kIntact && !tail.empty()) {
     const bool placed = place(direct_total_ - tail.size(), tail.size());
-    // A failure of the memory is seen by who wants it.
+    // The recipient detects a failure of the memory.
     if (!placed || !scatter_payload(tail, scratch_)) sink_failed_ = true;
   }
   end_sink(arrival);

@@ -227,7 +227,7 @@ bool Channel::gather(std::uint64_t from, std::uint64_t to) {
 void Channel::make_void() {
   if (std::exchange(out_.is_void, true)) return;
   counters_.voided.add();
-  // Who has found it out in gather() has forgotten it.
+  // The request that detected it in gather() has dropped it.
   const Direct direct = *out_.direct;
   if (direct.request != nullptr) direct.request->on_memory_lost(direct);
   if (direct.answer != nullptr) direct.answer->on_memory_lost(direct);

@@ -45,7 +45,7 @@ InboundLink::~InboundLink() {
   leave();
 }
 
-// The requester hears that nobody listens any more.
+// Tells the requester that there is no listener any more.
 void InboundLink::leave() {
   if (link_ == 0) return;
   leave_lines();
@@ -150,7 +150,7 @@ bool InboundLink::on_request(const wire::Request& frame, std::span<const std::by
   } else if (refused_ == 0 || refused_ == request.serial) {
     begin(request);
   }
-  if (link_ == 0) return true;  // nobody listens
+  if (link_ == 0) return true;  // no listener
   if (verbs::brings_bytes(*opcode)) {
     message_.reset();
     return words_.size() + reads_.size() <= kMostAnswers;

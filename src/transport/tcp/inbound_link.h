@@ -68,7 +68,7 @@ class InboundLink {
   // There is a receive again.
   void tell_ready();
 
-  Turns<InboundLink>::Place answering;       // among those who have answers
+  Turns<InboundLink>::Place answering;       // among links with answers
   Turns<InboundLink>::Place answering_long;  // among those of compose_long()
 
  private:

@@ -51,7 +51,7 @@ class OutboundLink {
   // ---- For the channel ----
   // True: there is more to be sent.
   bool compose(wire::BlockWriter& block, std::optional<Direct>& direct);
-  // Among those who have something to send, if it is not there.
+  // Joins the links with something to send, if it is not among them.
   void join_line();
   // Where direct payload lies at this moment. False: it is gone, zeros go instead.
   bool gather(const Direct& direct, std::uint64_t done, ExtentList& out);
@@ -81,7 +81,7 @@ class OutboundLink {
   void on_placed(const Sink& sink, Arrival arrival);
   bool on_ready(const wire::Ready& frame);
 
-  Turns<OutboundLink>::Place sending;  // among those who have something to send
+  Turns<OutboundLink>::Place sending;  // among links with something to send
 
  private:
   struct Outstanding {

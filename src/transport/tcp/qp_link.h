@@ -23,7 +23,7 @@ struct QpLink final : verbs::PathState {
   OutboundLink outbound;
   InboundLink inbound;
   OutboundDatagram datagram;
-  // Of those who wait for the way to their peer's host.
+  // Of the queue pairs that wait for a path to their peer's host.
   Line<verbs::QueuePair>* queue = nullptr;
   Line<verbs::QueuePair>::Place waiting;
 };

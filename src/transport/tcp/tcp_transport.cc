@@ -290,7 +290,7 @@ bool TcpTransport::place_datagram(const ArrivingDatagram& datagram, std::uint64_
   return qp != nullptr && qp->responder().arrival_extents(datagram.arrival, from, length, out);
 }
 
-// Who may reach whom may have changed while it arrived.
+// Permissions may have changed while it arrived.
 void TcpTransport::end_datagram(const ArrivingDatagram& datagram, bool is_whole, HostId host) {
   QueuePair* qp = qp_of(datagram);
   if (qp == nullptr) return;
@@ -303,7 +303,7 @@ void TcpTransport::announce(Host& host) {
   while (QueuePair* qp = host.waiting.call()) qp->on_path_back();
 }
 
-// Hosts in turn: who is first changes with each call.
+// Hosts in turn: a different one is first in each call.
 void TcpTransport::poll(Instant now, verbs::Budget& budget) {
   const std::size_t first = hosts_.empty() ? 0 : ++turn_ % hosts_.size();
   auto next = std::next(hosts_.begin(), static_cast<std::ptrdiff_t>(first));

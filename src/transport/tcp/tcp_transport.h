@@ -30,7 +30,7 @@
 
 namespace paravane::transport_tcp {
 
-// Whose a GID is on this host. Implemented by who knows the fabric.
+// Finds the owner of a GID on this host. Implemented by the code that knows the fabric.
 class LocalOwners {
  public:
   virtual ~LocalOwners() = default;
@@ -98,7 +98,7 @@ class TcpTransport final : public verbs::Transport, private LinkFinder {
   struct Host {
     std::unique_ptr<Channel> channel;
     Line<verbs::QueuePair> waiting;  // for the channel
-    bool announced = false;          // to those who wait
+    bool announced = false;          // to those that wait
     bool watches_writable = false;
   };
 
@@ -111,7 +111,7 @@ class TcpTransport final : public verbs::Transport, private LinkFinder {
   bool place_datagram(const ArrivingDatagram& datagram, std::uint64_t from, std::uint64_t length,
                       ExtentList& out) override;
   void end_datagram(const ArrivingDatagram& datagram, bool is_whole, verbs::HostId host) override;
-  // Whom a datagram of a peer on `host` may reach; nullptr: nobody.
+  // The queue pair that a datagram of a peer on `host` may reach; nullptr: none.
   verbs::QueuePair* datagram_target(const wire::Datagram& frame, verbs::HostId host) const;
   verbs::QueuePair* qp_of(const ArrivingDatagram& datagram) const;
 

@@ -23,7 +23,7 @@ class Turns {
   };
 
  public:
-  // A member of whoever can wait; it is left before it goes away.
+  // A member of an object that can wait; it leaves before it is destroyed.
   class Place {
    public:
     bool taken() const { return in_lane_.taken(); }
@@ -50,7 +50,7 @@ class Turns {
     if (!lane.place.taken()) lanes_.join(lane, lane.place);
   }
 
-  // Whose turn it is, who leaves with that; nullptr: nobody waits.
+  // The object whose turn it is, which then leaves; nullptr: none waits.
   T* call() {
     Lane* lane = lanes_.call();
     if (lane == nullptr) return nullptr;
