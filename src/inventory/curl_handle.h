@@ -1,5 +1,5 @@
-// What our requests of libcurl have in common: TLS by the cluster's authority, sockets
-// that somebody else connects, no proxy, no redirect, bounded answers.
+// The settings that all libcurl requests share: TLS with the authority's certificate, sockets that
+// are connected elsewhere, no proxy, no redirects, bounded responses.
 //
 // One thread at a time.
 

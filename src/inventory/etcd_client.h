@@ -1,12 +1,12 @@
-// EtcdClient: questions to etcd and its answers, one at a time, through the JSON gateway
-// (/v3). It logs in when it must, tries its endpoints in turn, and waits at most
-// kPatience for each answer of at most kMaxAnswer bytes.
+// EtcdClient: sends requests to etcd, one at a time, through the JSON gateway (/v3). It logs in
+// when necessary, tries its endpoints in turn, and waits at most kPatience for each response of at
+// most kMaxAnswer bytes.
 //
-// Owner thread only, and one that may wait.
+// Owner thread only, which must be one that may block.
 //
-// Errors of all requests: kIo (nobody answers; the message says who and why),
-// kInvalidArgument (not understood), kNotFound, kBadState (refused: the permission is
-// missing), kUnsupported (another refusal), kOutOfRange (compacted).
+// Errors of all requests: kIo (no response; the message names the endpoint and the cause),
+// kInvalidArgument (not understood), kNotFound, kBadState (refused: permission is missing),
+// kUnsupported (refused for another reason), kOutOfRange (compacted).
 
 #pragma once
 

@@ -1,6 +1,6 @@
-// What etcd's JSON gateway says and wants to hear: protobuf as JSON. Its traps, in one
-// place: 64-bit numbers are texts, what is 0, false or empty is left out, and keys
-// and values are Base64.
+// The messages of etcd's JSON gateway: protobuf as JSON. Its peculiarities are handled here:
+// 64-bit numbers are strings; values that are 0, false or empty are omitted; keys and values are
+// Base64.
 
 #pragma once
 

@@ -1,4 +1,4 @@
-// EtcdWatch: a stream of the changes below a prefix. A connection of its own.
+// EtcdWatch: a stream of the changes below a prefix, on a connection of its own.
 //
 // Owner thread only.
 

@@ -1,8 +1,8 @@
-// Generation: which state of the cluster's configuration something is. The authority counts its
-// changes and gives each a mark, so that a host can tell an etcd that came back older, or with
-// another history, from one that has changed.
+// Generation: identifies a state of the cluster's configuration. The authority counts its changes
+// and gives each a mark, so that a host can tell an etcd that was restored to an older state, or
+// has another history, from one that has changed.
 //
-// It stands in the document config/cluster:
+// It is stored in the document config/cluster:
 //   {"authority":"h1","cluster":"0d3f...","generation":{"marks":["5f1c...",...],"number":18,"supersedes":0}}
 //
 // Any thread.

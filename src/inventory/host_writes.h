@@ -1,5 +1,6 @@
-// HostWrites: how much each host writes into the inventory, as the watch hears it. etcd keeps every
-// change until it is compacted, and takes nothing more from any host once its space is used up.
+// HostWrites: how much each host writes to the inventory, measured from the watch. etcd keeps
+// every change until it is compacted, and accepts no more writes from any host once its space is
+// used up.
 //
 // Owner thread only.
 

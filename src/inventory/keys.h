@@ -1,15 +1,15 @@
-// Where things stand in etcd. Everything is below /paravane/v1/:
+// The layout of keys in etcd. All of them are below /paravane/v1/:
 //
 //   config/...                    switches, port groups; the authority's host writes it
 //   hosts/HOST/info               the host itself, its address
-//   hosts/HOST/adapters/VM/N/mac/MAC          adapter N of a VM that is there
+//   hosts/HOST/adapters/VM/N/mac/MAC          adapter N of a VM
 //   hosts/HOST/adapters/VM/N/portgroup/NAME   the port group that it is in
 //   hosts/HOST/gids/SEGMENT/v2/HEX/VM/N       a GID that it has announced in the network of
 //                                 that number (model/segment.h), 16 hex digits
 //
-// A host's user may write below hosts/HOST/ alone, so the key says who speaks and no
-// value needs to. All that a host claims stands in keys: a key is as old as what it says,
-// while a value may be changed and the key keeps its age.
+// A host's user may write below hosts/HOST/ only, so the key identifies the host and no value
+// needs to. Every claim of a host is a key: a key is as old as the claim, while a value could
+// change without changing the age of its key.
 
 #pragma once
 

@@ -1,13 +1,13 @@
-// Member: one host's part in the cluster. It keeps in etcd what this host says of itself,
-// on a lease, and keeps the View of what all hosts say, by a watch.
+// Member: one host's part in the cluster. It keeps this host's own keys in etcd, on a lease, and
+// maintains the View of all hosts' keys, by a watch.
 //
-// While etcd is away, what was last known stays in force. When it is back, or the lease
-// was lost, or the watch fell behind (compaction), everything is read anew and what is
-// ours written anew: nothing is lost. A key that stays keeps its age, so a claim that
-// was first stays first; one whose lease ran out has lost its place.
+// While etcd is unavailable, the last known state stays in force. When etcd is back, the lease was
+// lost, or the watch fell behind (compaction), everything is read again and this host's keys are
+// written again: nothing is lost. A key that stays keeps its age, so the first claim stays the
+// first; a claim whose lease expired has lost its position.
 //
-// Owner thread only, and one that may wait: step() asks etcd and waits for its answers,
-// each for at most EtcdClient::kPatience.
+// Owner thread only, which must be one that may block: step() sends requests to etcd and waits for
+// the responses, each for at most EtcdClient::kPatience.
 
 #pragma once
 

@@ -1,6 +1,6 @@
-// MemberRecord: by which keys the others know a member. The authority writes it, and no
-// other host can (config/ is its alone), so that a name that is used again does not make
-// a member of the machine that had it before.
+// MemberRecord: the keys by which the other hosts recognize a member. Only the authority can write
+// it (only it may write config/), so reusing a name does not make a member of the machine that had
+// it before.
 //
 // A key is the SHA-256 of a certificate's public key, as 64 hex digits.
 //

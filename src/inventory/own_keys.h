@@ -1,5 +1,5 @@
-// All that a host says of itself, within what the others take of one: a guest that fills the
-// GID tables of its adapters takes room from GIDs like its own, and from nobody's adapter.
+// The keys that a host publishes about itself, within the limits that other hosts accept: a guest
+// that fills the GID tables of its adapters displaces similar GIDs only, and no adapter.
 //
 // Any thread.
 

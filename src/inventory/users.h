@@ -1,5 +1,5 @@
-// Who may write what in etcd: each host is a user whose role reads all of ours and
-// writes below its own prefix alone; the authority's host writes the configuration too.
+// The write permissions in etcd: each host is a user whose role reads all of Paravane's keys and
+// writes only below its own prefix; the authority's host also writes the configuration.
 //
 // Owner thread only.
 

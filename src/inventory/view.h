@@ -1,19 +1,19 @@
-// View: what the cluster looks like to all its hosts, as a value: its hosts with their
-// adapters and GIDs, and the documents of its configuration. Records puts it together
-// from etcd's keys; every other host writes there, so what is not as it should be
-// counts for nothing, and no host can fill our memory.
+// View: the state of the cluster as all its hosts see it, as a value: its hosts with their
+// adapters and GIDs, and the documents of its configuration. Records builds it from etcd's keys.
+// Any host can write keys, so invalid keys are ignored and no host can exhaust another's memory.
 //
-// Who holds a GID in a network is decided alike by all readers:
-// - a claim counts only in the network that its adapter's port group is in;
-// - a MAC address belongs to the adapter whose key for it is oldest (etcd's
-//   create_revision);
-// - a GID that is made from an adapter's MAC address is that adapter's, or nobody's;
-// - any other is the oldest claim's. A claim is no older than the adapter, its being in
-//   that port group, and the port group: else one that does not count could wait for its
-//   time.
-// What stands in a claim's value is nothing: it could change, and the key keep its age.
+// All readers determine the owner of a GID in a network by the same rules:
 //
-// A View does not change: threads may share one. Records: owner thread only.
+//   - a claim counts only in the network of its adapter's port group;
+//   - a MAC address belongs to the adapter whose key for it is the oldest (etcd's create_revision);
+//   - a GID that is derived from an adapter's MAC address belongs to that adapter only;
+//   - any other GID belongs to the oldest claim. A claim is no older than the adapter, its
+//     membership in the port group, and the port group: otherwise an invalid claim could wait
+//     for its time.
+//
+// The value of a claim is ignored: it could change while the key keeps its age.
+//
+// A View does not change, so threads may share one. Records: owner thread only.
 
 #pragma once
 
