@@ -255,7 +255,7 @@ TEST(CommandLine, SaysHowItIsRight) {
   EXPECT_THAT(run({"impair", "set", "--vm", "a", "--rnr", "--seed", "-1"}).err,
               HasSubstr("--seed -1: a seed must be a whole number"));
   EXPECT_THAT(run({"impair", "set", "--vm", "a", "--peer", "B", "--rnr"}).err,
-              HasSubstr("peer \"B\": it must be"));
+              HasSubstr("peer \"B\" must be"));
   EXPECT_THAT(run({"impair", "set", "--vm", "a", "--rnr", "5%"}).err,
               AllOf(HasSubstr("5%"), HasSubstr("write --rnr=5%")));
 }

@@ -118,10 +118,10 @@ TEST_F(SwitchLinksTest, FindsAnUplinkThatIsCalledOtherwiseNowAndSaysSo) {
   ASSERT_TRUE(network_.ip("link set nic down"));
   ASSERT_TRUE(network_.ip("link set nic name ens5"));
   ASSERT_TRUE(network_.ip("link set ens5 nomaster"));
-  EXPECT_THAT(make(), ElementsAre(problem("nic", "it is called ens5 now")));
+  EXPECT_THAT(make(), ElementsAre(problem("nic", "it was renamed to ens5")));
   EXPECT_TRUE(is_on("ens5", "pvs-lan"));
   EXPECT_TRUE(network_.ip_shows("link show dev ens5", ",UP"));
-  EXPECT_THAT(make(), ElementsAre(problem("nic", "it is called ens5 now")));
+  EXPECT_THAT(make(), ElementsAre(problem("nic", "it was renamed to ens5")));
   EXPECT_THAT(changes(), IsEmpty());
   ASSERT_TRUE(network_.ip("link set ens5 down"));
   ASSERT_TRUE(network_.ip("link set ens5 name nic"));
@@ -201,8 +201,8 @@ TEST_F(SwitchLinksTest, LeavesAForeignBridgeOfThisNameAlone) {
   ASSERT_TRUE(network_.ip("link add pvs-lan mtu 1300 type bridge"));
   want_uplink();
   EXPECT_THAT(make(), ElementsAre(problem("pvs-lan", "did not create"),
-                                  problem("pv-db1", "its bridge pvs-lan is not there"),
-                                  problem("nic", "its bridge pvs-lan is not there")));
+                                  problem("pv-db1", "its bridge pvs-lan does not exist"),
+                                  problem("nic", "its bridge pvs-lan does not exist")));
   EXPECT_TRUE(network_.ip_shows("link show dev pvs-lan", "mtu 1300"));
   EXPECT_FALSE(network_.ip_shows("link show dev pvs-lan", ",UP"));
   EXPECT_FALSE(is_on("nic", "pvs-lan"));
@@ -274,7 +274,7 @@ TEST_F(SwitchLinksTest, TakesNoNicOfSomebodyElsesBridge) {
   ASSERT_TRUE(network_.ip("link add br0 type bridge"));
   ASSERT_TRUE(network_.ip("link set nic master br0"));
   want_uplink();
-  EXPECT_THAT(make(), ElementsAre(problem("nic", "a part of br0")));
+  EXPECT_THAT(make(), ElementsAre(problem("nic", "it belongs to br0")));
   EXPECT_TRUE(is_on("nic", "br0"));
 }
 

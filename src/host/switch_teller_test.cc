@@ -89,7 +89,7 @@ TEST_F(SwitchTellerTest, NamesAnInterfaceThatIsMendedAgainAndAgain) {
   EXPECT_THAT(teller_.quarrels("lan", now_), IsEmpty());
   teller_.on_mended({mended("nic")}, now_ += std::chrono::seconds(1));
   EXPECT_THAT(teller_.quarrels("lan", now_),
-              testing::ElementsAre(HasSubstr("nic: it was mended 5 times within a minute")));
+              testing::ElementsAre(HasSubstr("nic: repaired 5 times within a minute")));
   EXPECT_EQ(events_.back().type, "switch.problem");
   EXPECT_THAT(teller_.quarrels("dmz", now_), IsEmpty());
   EXPECT_THAT(teller_.quarrels("lan", now_ + SwitchTeller::kQuarrelTime), IsEmpty());

@@ -74,7 +74,7 @@ TEST(LayOut, TakesNoNicThatTheOperatorDidNotGive) {
     const SwitchLayout layout = lay_out(some_plan(), config, vlan_aware);
     EXPECT_THAT(layout.links.uplinks, IsEmpty());
     EXPECT_THAT(layout.report.switches[0].problems,
-                testing::Contains(HasSubstr("nic is not given")));
+                testing::Contains(HasSubstr("nic is not listed")));
   }
 }
 

@@ -34,8 +34,8 @@ TEST(HardwareVersion, ContradictingVersionsAreRefused) {
           << hardware << " " << device;
     }
   }
-  EXPECT_THAT(check_versions(13, 18).error().message, HasSubstr("it has 17"));
-  EXPECT_THAT(check_versions(14, 17).error().message, HasSubstr("it has 18 to 20"));
+  EXPECT_THAT(check_versions(13, 18).error().message, HasSubstr("only 17"));
+  EXPECT_THAT(check_versions(14, 17).error().message, HasSubstr("only 18 to 20"));
   EXPECT_THAT(check_versions(22, 20).error().message, HasSubstr("13 to 21"));
   EXPECT_THAT(check_versions(21, 21).error().message, HasSubstr("17 to 20"));
 }

@@ -67,7 +67,7 @@ def rename(host, before, after):
 def rename_uplink(rig, number, _chance):
     """Told, not undone: a name is its administrator's."""
     host = rig.lab.hosts[number - 1]
-    told = f"it is called {OTHER_NAME} now"
+    told = f"it was renamed to {OTHER_NAME}"
     began = time.monotonic()
     rename(host, UPLINK, OTHER_NAME)
     took = mended(host, [OTHER_NAME], began)

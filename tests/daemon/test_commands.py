@@ -35,8 +35,8 @@ class VmCommands(DaemonTest):
                          {"old": (13, 17, "v1"), "new": (21, 20, "v2"), "v1": (14, 20, "v1")})
 
     def test_contradicting_versions_are_refused(self):
-        for words, reason in ((("--hw-version", "13", "--version", "20"), "it has 17"),
-                              (("--hw-version", "14", "--version", "17"), "it has 18 to 20"),
+        for words, reason in ((("--hw-version", "13", "--version", "20"), "only 17"),
+                              (("--hw-version", "14", "--version", "17"), "only 18 to 20"),
                               (("--hw-version", "13", "--protocol", "v2"), "RoCE v1 only"),
                               (("--hw-version", "12"), "13 to 21")):
             self.assertIn(reason, self.refused(2, "vm", "add", "db1", *words))
@@ -360,7 +360,7 @@ class ImpairCommands(DaemonTest):
         self.assertIn("impaired db1 to db2", self.cli("stats", "--counters").stdout)
         self.refused(1, "impair", "set", "--vm", "db3", "--loss", "1%")
         self.assertIn("::ffff:10.77.0.1", self.refused(1, "impair", "set", "--vm", "db1", "--peer", "db3", "--loss", "1%"))
-        self.assertIn("no vm db3", self.refused(1, "impair", "clear", "--vm", "db3"))
+        self.assertIn("vm db3 does not exist", self.refused(1, "impair", "clear", "--vm", "db3"))
         self.refused(2, "impair", "set", "--vm", "db1", "--loss", "1%", "--seed", "-1")
         for peer in ("fe80::1", "FE80:0:0:0:0:0:0:1", "10.77.0.1", "::ffff:a4d:1"):
             self.cli("impair", "set", "--vm", "db1", "--peer", peer, "--loss", "1%")

@@ -252,7 +252,7 @@ class Followed(SwitchTest):
         host.soon(lambda: "UP" in host.links()["ens5"]["flags"] and host.links()["ens5"].get("master") == "pvs-lan",
                   "the NIC to be back")
         host.soon(lambda: host.events("switch.problem"), "an event")
-        self.assertIn("it is called ens5 now", host.events("switch.problem")[-1]["problem"])
+        self.assertIn("it was renamed to ens5", host.events("switch.problem")[-1]["problem"])
         self.assertIn("[network] uplinks", host.vds()["Problem"])
 
     def test_uplink_that_another_program_has_taken_is_left_to_it_and_told(self):

@@ -120,7 +120,7 @@ class Installed(OfEachSuite):
             done = debian.try_run("paravane", "vm", "start", "db1")
             self.assertEqual(done.returncode, 1)
             self.assertIn("/usr/bin/qemu-system-x86_64: No such file", done.stdout)
-            self.assertIn("it takes 10.1 or later", done.stdout)
+            self.assertIn("10.1 or later is required", done.stdout)
 
 
 class WithVmAttached(OfEachSuite):
