@@ -21,7 +21,7 @@ std::optional<model::MacAddress> read_mac(JsonReader& reader) {
   const auto text = reader.text("mac");
   if (!text) return std::nullopt;
   const auto mac = model::parse_mac(*text);
-  if (!mac) reader.complain("mac", "must look like 02:50:56:12:34:56");
+  if (!mac) reader.complain("mac", "must be a MAC address such as 02:50:56:12:34:56");
   return mac;
 }
 

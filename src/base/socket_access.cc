@@ -11,7 +11,7 @@ namespace paravane {
 
 Status apply_access(const std::filesystem::path& socket, const SocketAccess& access) {
   if (access.group && ::chown(socket.c_str(), static_cast<uid_t>(-1), *access.group) != 0) {
-    return fail(Errc::kIo, fmt::format("cannot give {} to group {}: {}", socket.string(),
+    return fail(Errc::kIo, fmt::format("cannot change the group of {} to {}: {}", socket.string(),
                                        *access.group, std::strerror(errno)));
   }
   if (::chmod(socket.c_str(), access.mode) != 0) {

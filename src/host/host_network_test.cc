@@ -301,7 +301,7 @@ TEST_F(HostNetworkTest, ShowsWhatCouldNotBeMade) {
   EXPECT_EQ(network_->tap_problem(uses_[0]), "pv-db1: x");
   EXPECT_EQ(network_->tap_problem({.adapter = {"db2", 1}, .port_group = "a"}), "");
   EXPECT_THAT(network_->find_port_group("a")->adapters, ElementsAre("db1"));
-  maker_.report = {.problem = "cannot make a bridge: Operation not permitted"};
+  maker_.report = {.problem = "cannot create a bridge: Operation not permitted"};
   network_->apply();
   EXPECT_THAT(network_->find_switch("lan")->problems, ElementsAre(HasSubstr("not permitted")));
   EXPECT_THAT(network_->tap_problem(uses_[0]), HasSubstr("not permitted"));

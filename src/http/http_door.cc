@@ -92,7 +92,7 @@ Status HttpDoor::look(std::optional<Duration> wait) {
 void HttpDoor::take_in(UniqueFd client) {
   const Instant now = std::chrono::steady_clock::now();
   if (const Status admitted = lobby_.admit(std::move(client), now); !admitted) {
-    complaints_.warn(now, "{}: cannot take a connection: {}", config_.name,
+    complaints_.warn(now, "{}: cannot accept a connection: {}", config_.name,
                      admitted.error().message);
   }
 }

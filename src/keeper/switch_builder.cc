@@ -249,7 +249,7 @@ privsep::SwitchReport SwitchBuilder::make(const privsep::SwitchPlan& plan) {
   // A host without switches needs no right to create a bridge.
   if (!vlan_aware_ && !plan.switches.empty()) {
     const Result<bool> known = ethernet::bridges_filter_vlans(config_.mark);
-    if (!known) return {.problem = "cannot make a bridge: " + known.error().message};
+    if (!known) return {.problem = "cannot create a bridge: " + known.error().message};
     vlan_aware_ = *known;
   }
   SwitchLayout layout = lay_out(plan, config_, vlan_aware_.value_or(false));

@@ -81,7 +81,7 @@ std::string tap_cure(const std::string& problem, const std::string& tap) {
   if (problem.find("did not create") != std::string::npos) {
     return fmt::format("ip link delete {} && paravane vds repair", tap);
   }
-  if (problem.find("cannot make a bridge") != std::string::npos) {
+  if (problem.find("cannot create a bridge") != std::string::npos) {
     return "modprobe bridge && paravane vds repair";
   }
   return "paravane vds repair";

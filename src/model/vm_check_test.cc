@@ -114,7 +114,7 @@ TEST(VmCheck, TapOfTheNic) {
       row_of(facts, "Adapter 1: NIC"),
       failed("Adapter 1: NIC", "pv-db1: an interface that Paravane did not create has this name",
              "ip link delete pv-db1 && paravane vds repair"));
-  facts.vm.adapters[0].problem = "cannot make a bridge: no such device";
+  facts.vm.adapters[0].problem = "cannot create a bridge: no such device";
   EXPECT_EQ(row_of(facts, "Adapter 1: NIC").cure, "modprobe bridge && paravane vds repair");
 }
 

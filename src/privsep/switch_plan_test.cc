@@ -100,7 +100,7 @@ TEST(SwitchReport, ComesBackAsItWas) {
   const auto again = parse_switch_report(print(report));
   ASSERT_TRUE(again) << again.error().message;
   EXPECT_EQ(*again, report);
-  const SwitchReport failed{.problem = "cannot make a bridge: Operation not permitted"};
+  const SwitchReport failed{.problem = "cannot create a bridge: Operation not permitted"};
   EXPECT_EQ(*parse_switch_report(print(failed)), failed);
 }
 

@@ -177,7 +177,7 @@ Result<Config> load_config(const std::filesystem::path& file) {
   // Reading a directory makes libstdc++ 12 throw.
   std::error_code unknown;
   if (std::filesystem::is_directory(file, unknown)) {
-    return fail(Errc::kIo, fmt::format("cannot read {}: it is not a file", file.string()));
+    return fail(Errc::kIo, fmt::format("cannot read {}: not a regular file", file.string()));
   }
   std::ifstream stream(file);
   if (!stream) {
