@@ -158,7 +158,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Refusal{R"({"name":1})", "must be a string"},
                     Refusal{R"({"name":"A"})", "a name must be"},
                     Refusal{R"({"name":"a","name":"b"})", "duplicate key"},
-                    Refusal{R"({"name":"a","mac":"x"})", "\"mac\" must look like"},
+                    Refusal{R"({"name":"a","mac":"x"})", "\"mac\" must be a MAC address"},
                     Refusal{R"({"name":"a","mac":"01:00:00:00:00:00"})", "group address"},
                     Refusal{R"({"name":"a","version":16})", "17 to 20"},
                     Refusal{R"({"name":"a","version":-1})", "whole number"},
