@@ -26,7 +26,7 @@ class NewFileTest : public testing::Test {
 TEST_F(NewFileTest, OnlyTheUserReadsIt) {
   ASSERT_TRUE(check_new_file(file("backup")));
   ASSERT_TRUE(write_new_file(file("backup"), "sealed"));
-  struct stat info {};
+  struct stat info{};
   ASSERT_EQ(::stat(file("backup").c_str(), &info), 0);
   EXPECT_EQ(info.st_mode & 0777U, 0600U);
   EXPECT_EQ(info.st_size, 6);
