@@ -28,8 +28,7 @@ namespace {
 
 constexpr const char* kAskAgain =
     "Type the passphrase of this backup again. If it is right, the file is damaged: use another "
-    "copy "
-    "of it, or another backup.";
+    "copy of it, or another backup.";
 
 std::shared_ptr<const inventory::View> view_of(const InventoryFile& file) {
   inventory::Records records;

@@ -22,9 +22,8 @@ namespace {
 std::string remedy_of_damage(bool has_key) {
   return fmt::format(
       "Restore what is damaged from a copy of this host's state directory, and it is read again by "
-      "itself; {}or give up what this host has of the cluster, keys and all, with: paravane "
-      "cluster "
-      "leave --force",
+      "itself; {}or give up what this host has of the cluster, keys and all, with: "
+      "paravane cluster leave --force",
       has_key ? "or take all of it from a backup of the cluster with: paravane cluster restore "
                 "FILE; "
               : "");
