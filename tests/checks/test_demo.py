@@ -182,7 +182,7 @@ class DemoTest(unittest.TestCase):
         cold = seconds("$cold_objects", "none", 1)
         self.assertEqual(cold, 30 + 840)
         self.assertEqual(seconds("$cold_objects", "none", 2), 30 + 420)
-        self.assertEqual(seconds("$((cold_objects / 2))", "some", 1), 30 + 420)
+        self.assertEqual(seconds("$((cold_objects / 5))", "some", 1), 30 + 168)
         self.assertEqual(seconds("$cold_objects", "none", 2, "$((2 * reference_ms))"), 30 + 840)
         self.assertEqual(seconds("$cold_objects", "none", 2, others=2), 30 + 840)
         self.assertLess(seconds("$cold_objects", "all", 2), 60)
