@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cassert>
+#include <utility>
 
 namespace paravane::sniff {
 
@@ -25,8 +26,11 @@ bool PacketRing::push(const PacketInfo& info, std::span<const std::byte> packet)
     counts.dropped.fetch_add(1, std::memory_order_relaxed);
     return false;
   }
+  const std::uint64_t dropped = counts.dropped.load(std::memory_order_relaxed);
+  PacketInfo told = info;
+  told.dropped_before = dropped - std::exchange(counts.dropped_before, dropped);
   const std::uint64_t written = written_.load(std::memory_order_relaxed);
-  copy_in(written, std::as_bytes(std::span(&info, 1)));
+  copy_in(written, std::as_bytes(std::span(&told, 1)));
   copy_in(written + sizeof(PacketInfo), packet);
   written_.store(written + sizeof(PacketInfo) + packet.size(), std::memory_order_release);
   return true;

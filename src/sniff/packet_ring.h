@@ -22,6 +22,7 @@ struct PacketInfo {
   std::uint32_t original_bytes = 0;  // on the wire
   std::uint32_t kept_bytes = 0;
   verbs::Direction direction = verbs::Direction::kOut;
+  std::uint64_t dropped_before = 0;  // since the interface's packet before; push() sets it
 };
 
 struct InterfaceCounts {
@@ -55,6 +56,7 @@ class PacketRing {
   struct Counts {
     std::atomic<std::uint64_t> seen{0};
     std::atomic<std::uint64_t> dropped{0};
+    std::uint64_t dropped_before = 0;  // the newest packet; the pushing thread's
   };
   void copy_in(std::uint64_t at, std::span<const std::byte> bytes);
   void copy_out(std::uint64_t at, std::span<std::byte> bytes) const;

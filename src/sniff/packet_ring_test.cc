@@ -52,6 +52,27 @@ TEST(PacketRingTest, CountsWhatFindsNoRoom) {
   EXPECT_TRUE(push(ring, packet));
 }
 
+TEST(PacketRingTest, TellsBetweenWhichPacketsSomeWereDropped) {
+  PacketRing ring(256, 2);
+  const auto packet = packet_of(256 - sizeof(PacketInfo), 1);
+  std::vector<std::byte> out;
+  const auto dropped = [&] {
+    const auto info = ring.take(out);
+    return info ? info->dropped_before : 99;
+  };
+  ASSERT_TRUE(push(ring, packet));
+  EXPECT_FALSE(push(ring, packet));
+  ring.count_dropped(0, 2);
+  ring.count_dropped(1, 5);
+  EXPECT_EQ(dropped(), 0u);
+  ASSERT_TRUE(push(ring, {}));
+  ASSERT_TRUE(push(ring, {}));
+  ASSERT_TRUE(push(ring, {}, 1));
+  EXPECT_EQ(dropped(), 3u);
+  EXPECT_EQ(dropped(), 0u);
+  EXPECT_EQ(dropped(), 5u);
+}
+
 TEST(PacketRingTest, WrapsAtEveryPlace) {
   PacketRing ring(256, 1);
   std::vector<std::byte> out;

@@ -1,5 +1,6 @@
 #include "text/pcapng.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "base/wire_int.h"
@@ -21,6 +22,7 @@ constexpr std::uint16_t kProgramOption = 4;  // of a section
 constexpr std::uint16_t kNameOption = 2;     // of an interface
 constexpr std::uint16_t kResolutionOption = 9;
 constexpr std::uint16_t kFlagsOption = 2;  // of a packet
+constexpr std::uint16_t kDropCountOption = 4;
 constexpr std::uint16_t kStartOption = 2;  // of statistics
 constexpr std::uint16_t kEndOption = 3;
 constexpr std::uint16_t kReceivedOption = 4;
@@ -89,6 +91,27 @@ class Block {
   std::size_t begin_;
 };
 
+// What a packet's options say was dropped before it; 0 where they do not say.
+std::uint64_t dropped_before(std::string_view options) {
+  struct {
+    Le16 code;
+    Le16 bytes;
+  } head;
+  while (options.size() >= sizeof head) {
+    std::memcpy(&head, options.data(), sizeof head);
+    options.remove_prefix(sizeof head);
+    const std::size_t bytes = head.bytes.get();
+    if (head.code.get() == kEndOfOptions || bytes > options.size()) return 0;
+    Le64 count;
+    if (head.code.get() == kDropCountOption && bytes == sizeof count) {
+      std::memcpy(&count, options.data(), sizeof count);
+      return count.get();
+    }
+    options.remove_prefix(std::min(options.size(), (bytes + 3) / 4 * 4));
+  }
+  return 0;
+}
+
 }  // namespace
 
 void append_section(std::string_view program, std::string& file) {
@@ -120,6 +143,7 @@ void append_packet(const Packet& packet, std::span<const std::byte> bytes, std::
                        .original_bytes = Le32(packet.original_bytes)});
   block.put_padded({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
   block.option(kFlagsOption, Le32(packet.is_outbound ? kOutbound : kInbound));
+  if (packet.dropped_before > 0) block.option(kDropCountOption, Le64(packet.dropped_before));
   block.end_options();
 }
 
@@ -139,6 +163,7 @@ Result<Packets> first_packets(std::string_view blocks, std::uint32_t interfaces,
                               std::size_t limit) {
   const auto bad = [] { return fail(Errc::kInvalidArgument, "not a sequence of packet blocks"); };
   Packets all;
+  all.interfaces.resize(interfaces);
   while (all.bytes < blocks.size() && all.count < limit) {
     const std::string_view rest = blocks.substr(all.bytes);
     if (rest.size() < kLeastPacketBlock) return bad();
@@ -155,6 +180,12 @@ Result<Packets> first_packets(std::string_view blocks, std::uint32_t interfaces,
     Le32 again;
     std::memcpy(&again, rest.data() + length - sizeof again, sizeof again);
     if (again != head.length) return bad();
+    InterfacePackets& interface = all.interfaces[packet.interface.get()];
+    ++interface.kept;
+    const std::size_t padded = (std::size_t{packet.kept_bytes.get()} + 3) / 4 * 4;
+    const std::size_t options =
+        std::min<std::size_t>(sizeof head + sizeof packet + padded, length - sizeof again);
+    interface.dropped += dropped_before(rest.substr(options, length - sizeof again - options));
     ++all.count;
     all.bytes += length;
   }

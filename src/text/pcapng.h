@@ -11,6 +11,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 
@@ -25,6 +26,7 @@ struct Packet {
   std::uint32_t interface = 0;
   std::uint64_t timestamp_ns = 0;  // since 1970, UTC
   std::uint32_t original_bytes = 0;
+  std::uint64_t dropped_before = 0;  // since the interface's packet before
   bool is_outbound = false;
 };
 void append_packet(const Packet& packet, std::span<const std::byte> bytes, std::string& file);
@@ -38,10 +40,17 @@ struct Statistics {
 };
 void append_statistics(const Statistics& statistics, std::string& file);
 
+struct InterfacePackets {
+  std::uint64_t kept = 0;
+  std::uint64_t dropped = 0;  // before each of them
+  friend bool operator==(const InterfacePackets&, const InterfacePackets&) = default;
+};
+
 // The first packets of some packet blocks.
 struct Packets {
   std::size_t count = 0;
-  std::size_t bytes = 0;  // that they take
+  std::size_t bytes = 0;                     // that they take
+  std::vector<InterfacePackets> interfaces;  // by number
 };
 // Errors: kInvalidArgument: they are not whole packet blocks, of interfaces below
 // `interfaces`.

@@ -116,6 +116,38 @@ TEST(PcapngTest, CountsPackets) {
   EXPECT_EQ(first_packets(packets(1, 0), 1, 9)->count, 1u);
 }
 
+TEST(PcapngTest, SumsWhatWasDroppedBeforeThePackets) {
+  const std::vector<std::byte> packet(5, std::byte{0xAB});
+  std::string blocks;
+  append_packet({.interface = 1, .dropped_before = 7}, packet, blocks);
+  EXPECT_EQ(hex(blocks).substr(2 * 36),
+            "0200040001000000"
+            "040008000700000000000000"
+            "00000000"
+            "40000000");
+  append_packet({.interface = 0}, packet, blocks);
+  append_packet({.interface = 1, .dropped_before = 1}, packet, blocks);
+  const std::size_t three = blocks.size();
+  append_packet({.interface = 0, .dropped_before = 1000}, packet, blocks);
+  const auto first = first_packets(blocks, 3, 3);
+  ASSERT_TRUE(first);
+  EXPECT_EQ(first->bytes, three);
+  const std::vector<InterfacePackets> expected = {{.kept = 1}, {.kept = 2, .dropped = 8}, {}};
+  EXPECT_EQ(first->interfaces, expected);
+}
+
+// The daemon's answer is read by a program that root runs.
+TEST(PcapngTest, OptionsThatAreNoneCountNothing) {
+  std::string blocks;
+  append_packet({.dropped_before = 7}, {}, blocks);
+  const std::size_t options = blocks.size() - 4 - 4 - 12 - 8;
+  for (std::size_t at = options; at < blocks.size() - 4; ++at) {
+    std::string bad = blocks;
+    bad[at] = static_cast<char>(bad[at] ^ 0xFF);
+    EXPECT_TRUE(first_packets(bad, 1, 9)) << at;
+  }
+}
+
 TEST(PcapngTest, RefusesWhatAreNoPackets) {
   EXPECT_FALSE(first_packets(packets(2), 1, 9));  // of an interface that is not there
   const std::string good = packets(1);

@@ -46,6 +46,7 @@ model::CapturePackets Capture::take(Instant now) {
     text::pcapng::append_packet({.interface = info->interface,
                                  .timestamp_ns = info->timestamp_ns,
                                  .original_bytes = info->original_bytes,
+                                 .dropped_before = info->dropped_before,
                                  .is_outbound = info->direction == verbs::Direction::kOut},
                                 bytes, packets.blocks);
   }
