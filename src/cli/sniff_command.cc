@@ -12,6 +12,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/unique_fd.h"
 #include "cli/commands.h"
@@ -184,6 +185,11 @@ class Sniff {
                   "the daemon's answer was not understood: " + first.error().message);
     }
     kept_ += first->count;
+    kept_of_.resize(first->interfaces.size());
+    for (std::size_t i = 0; i < kept_of_.size(); ++i) {
+      kept_of_[i].kept += first->interfaces[i].kept;
+      kept_of_[i].dropped += first->interfaces[i].dropped;
+    }
     return output_.write(blocks.substr(0, first->bytes));
   }
 
@@ -191,18 +197,28 @@ class Sniff {
     std::string end;
     std::uint64_t dropped = 0;
     for (std::uint32_t i = 0; i < status_.interfaces.size(); ++i) {
-      const model::CaptureInterface& interface = status_.interfaces[i];
-      dropped += interface.dropped;
-      pcapng::append_statistics({.interface = i,
-                                 .from_ns = started_ns_,
-                                 .to_ns = wall_clock_ns(),
-                                 .received = interface.packets,
-                                 .dropped = interface.dropped},
-                                end);
+      const pcapng::Statistics statistics = statistics_of(i);
+      dropped += statistics.dropped;
+      pcapng::append_statistics(statistics, end);
     }
     const Status written = output_.write(end);
     if (!written && written.error().code != Errc::kBadState) complain(written.error());
-    fmt::print(stderr, "paravane: {} packets captured, {} dropped\n", kept_, dropped);
+    fmt::print(stderr, "paravane: {} packets captured, {} dropped{}\n", kept_, dropped,
+               has_enough() ? " between them; stopped by --count" : "");
+  }
+
+  // A capture that --count stopped does not count what came after its last packet.
+  pcapng::Statistics statistics_of(std::uint32_t number) const {
+    pcapng::Statistics statistics{
+        .interface = number, .from_ns = started_ns_, .to_ns = wall_clock_ns()};
+    if (has_enough()) {
+      statistics.dropped = kept_of_[number].dropped;
+      statistics.received = kept_of_[number].kept + statistics.dropped;
+    } else {
+      statistics.dropped = status_.interfaces[number].dropped;
+      statistics.received = status_.interfaces[number].packets;
+    }
+    return statistics;
   }
 
   const SniffOptions& options_;
@@ -212,6 +228,7 @@ class Sniff {
   model::CaptureStatus status_;
   std::uint64_t started_ns_ = 0;
   std::uint64_t kept_ = 0;
+  std::vector<pcapng::InterfacePackets> kept_of_;  // by interface
 };
 
 ExitStatus run_sniff(const SniffOptions& options, const Context& context) {
@@ -232,15 +249,15 @@ void add_sniff_command(CLI::App& parent, Run& run) {
       ->type_name("FILE")
       ->required();
   sniff
-      ->add_option(
-          "-s,--snaplen", options->spec.snaplen,
-          fmt::format("Of each packet, with its headers; 0: all ({})", model::kDefaultSnaplen))
+      ->add_option("-s,--snaplen", options->spec.snaplen,
+                   "Keep this much of each packet (default: 0, all of it)")
       ->type_name("BYTES")
       ->check(CLI::Range(0u, model::kMaxSnaplen).description(""));
-  sniff->add_option("-c,--count", options->count, "Packets after which to end")
+  sniff
+      ->add_option("-c,--count", options->count, "Stop after this many packets (default: no limit)")
       ->type_name("PACKETS")
       ->check(CLI::Range(1u, 1u << 31).description(""));
-  sniff->add_option("--seconds", options->seconds, "Time after which to end")
+  sniff->add_option("--seconds", options->seconds, "Stop after this time (default: no limit)")
       ->type_name("SECONDS")
       ->check(CLI::Range(1u, kMaxSeconds).description(""));
   sniff->footer(

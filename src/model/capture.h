@@ -16,8 +16,8 @@ namespace paravane::model {
 // At a time, on one host; and one of each VM.
 inline constexpr std::size_t kMaxCaptures = 4;
 
-// Headers and a little payload, and the messages of the connection manager whole.
-inline constexpr std::uint32_t kDefaultSnaplen = 512;
+// All of each packet: Wireshark calls a RoCE packet malformed whose end is cut off.
+inline constexpr std::uint32_t kDefaultSnaplen = 0;
 inline constexpr std::uint32_t kMaxSnaplen = 65535;
 
 // A capture that no client has read for so long ends.

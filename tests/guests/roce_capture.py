@@ -45,7 +45,11 @@ class Sniffing:
 
 def tshark(file, *words, stdin=None):
     # RoCE over IPv6 has no UDP checksum (RFC 6936), and not each short send is an RPC: Wireshark must be told.
-    done = subprocess.run(["tshark", "-o", "udp.ignore_ipv6_zero_checksum:TRUE", "--disable-protocol", "rpcordma", "-r", str(file), *words], capture_output=True, text=True, timeout=60, check=False, stdin=stdin)
+    return run_tshark("-o", "udp.ignore_ipv6_zero_checksum:TRUE", "--disable-protocol", "rpcordma", "-r", str(file), *words, stdin=stdin)
+
+
+def run_tshark(*words, stdin=None):
+    done = subprocess.run(["tshark", *words], capture_output=True, text=True, timeout=60, check=False, stdin=stdin)
     if done.returncode != 0:
         raise Failed(f"tshark: exit status {done.returncode}\n{done.stderr}")
     return done.stdout
@@ -85,6 +89,17 @@ def frames(file):
         if kind == 6:
             kept, original = struct.unpack_from("<II", body, 12)
             yield body[20:20 + kept], original
+
+
+def received(statistics):
+    """How many packets a statistics block says there were."""
+    at = 12
+    while at + 4 <= len(statistics):
+        code, length = struct.unpack_from("<HH", statistics, at)
+        if code == 4:
+            return struct.unpack_from("<Q", statistics, at + 4)[0]
+        at += 4 + (length + 3) // 4 * 4
+    raise Failed("a statistics block does not say how many packets there were")
 
 
 def has_good_icrc(frame):

@@ -138,6 +138,22 @@ class Sniffed(unittest.TestCase):
         self.assertIn("WRITE First", roce_capture.opcodes(packets))
         self.assertEqual({len(frame) for frame, _ in roce_capture.frames(self.file)}, {60})
 
+    def test_the_defaults_are_readable(self):
+        """A capture of large writes without options, in a tshark without options; and so many packets of it."""
+        run = ("ib_write_bw", "-F", "-n", "20", "-m", "1024", "-s", "65536")
+        packets = self.sniffed(lambda: self.run_pair(*run), options=())
+        self.assertGreater(len(packets), 20 * 64)
+        summary = roce_capture.run_tshark("-r", self.file)
+        self.assertEqual(len(summary.splitlines()), len(packets))
+        self.assertNotIn("Malformed", summary)
+        self.assertNotIn("Invalid", summary)
+        sniffing = Sniffing(self.rig, "vm2", self.file, "-c", "50")
+        self.run_pair(*run)
+        self.assertIn("50 packets captured, 0 dropped between them; stopped by --count", sniffing.end())
+        self.assertEqual(len(roce_capture.dissected(self.file)), 50)
+        counted = [body for kind, body in roce_capture.blocks(self.file) if kind == 5]
+        self.assertEqual([roce_capture.received(body) for body in counted], [50, 0])
+
     def test_a_receiver_that_is_not_ready_is_a_nak_and_a_try_again(self):
         self.rig.cli("impair", "set", "--vm", "vm2", "--rnr=20%", "--seed", "7")
         self.addCleanup(self.rig.cli, "impair", "clear")
