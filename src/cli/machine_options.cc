@@ -123,7 +123,7 @@ Result<model::VmMachineChange> machine_change(const MachineWords& words) {
                                 .initrd = whole_path(words.initrd),
                                 .append = words.append};
   if (words.memory) {
-    const Result<std::uint64_t> bytes = vmm::parse_memory(*words.memory);
+    const Result<std::uint64_t> bytes = vmm::parse_vm_memory(*words.memory);
     if (!bytes) return std::unexpected(bytes.error());
     if (*bytes % kMib != 0) {
       return fail(Errc::kInvalidArgument,

@@ -55,7 +55,14 @@ TEST(MachineOptions, NoneTakesAway) {
 
 TEST(MachineOptions, RefuseMemoryThatIsNone) {
   EXPECT_THAT(complaint({.memory = "4GB"}), HasSubstr("--memory 4GB"));
-  EXPECT_THAT(complaint({.memory = "1500K"}), HasSubstr("whole number of MiB"));
+  EXPECT_THAT(complaint({.memory = "150000K"}), HasSubstr("whole number of MiB"));
+}
+
+TEST(MachineOptions, RefuseMemoryTooSmallToBoot) {
+  EXPECT_EQ(complaint({.memory = "4"}), "--memory 4: 4 MiB is too small to boot; did you mean 4G?");
+  EXPECT_THAT(complaint({.memory = "63M"}), HasSubstr("did you mean 63G?"));
+  EXPECT_THAT(complaint({.memory = "1500K"}), HasSubstr("give at least 64M"));
+  EXPECT_EQ(machine_change({.memory = "64"})->memory_mib, 64u);
 }
 
 TEST(Disk, IsAFileAndWhatItIs) {

@@ -77,8 +77,22 @@ Result<std::uint64_t> parse_memory(const std::string& text) {
               fmt::format("--memory {}: use a size such as 512M or 4G", text));
 }
 
+Result<std::uint64_t> parse_vm_memory(const std::string& text) {
+  constexpr std::uint64_t kMib = std::uint64_t{1} << 20;
+  constexpr std::uint64_t kLeastMib = 64;
+  Result<std::uint64_t> bytes = parse_memory(text);
+  if (!bytes || *bytes >= kLeastMib * kMib) return bytes;
+  if (*bytes % kMib != 0) {
+    return fail(Errc::kInvalidArgument,
+                fmt::format("--memory {}: too small to boot; give at least {}M", text, kLeastMib));
+  }
+  return fail(Errc::kInvalidArgument,
+              fmt::format("--memory {0}: {1} MiB is too small to boot; did you mean {1}G?", text,
+                          *bytes / kMib));
+}
+
 Result<std::uint64_t> memory_of(const model::VmMachine& machine, const VmmOptions& options) {
-  if (options.memory) return parse_memory(*options.memory);
+  if (options.memory) return parse_vm_memory(*options.memory);
   return machine.memory_mib << 20;
 }
 

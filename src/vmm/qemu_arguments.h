@@ -31,6 +31,10 @@ struct VmmOptions {
 // Errors: kInvalidArgument.
 Result<std::uint64_t> parse_memory(const std::string& text);
 
+// The same of a whole VM: Linux does not boot in less than 64 MiB, and "4" stands for 4G in
+// most heads. Errors: kInvalidArgument, with a suggestion.
+Result<std::uint64_t> parse_vm_memory(const std::string& text);
+
 // What options say, or else the VM. Errors: kInvalidArgument.
 Result<std::uint64_t> memory_of(const model::VmMachine& machine, const VmmOptions& options);
 

@@ -123,7 +123,12 @@ TEST(QemuArguments, TakeTheMemoryOfTheVm) {
   model::VmStatus vm = some_vm();
   vm.spec.machine.memory_mib = 3;
   EXPECT_THAT(*qemu_arguments(vm, {}), testing::Contains(HasSubstr("size=3072K")));
-  EXPECT_THAT(*qemu_arguments(vm, {.memory = "5M"}), testing::Contains(HasSubstr("size=5120K")));
+  EXPECT_THAT(*qemu_arguments(vm, {.memory = "65M"}), testing::Contains(HasSubstr("size=66560K")));
+}
+
+TEST(QemuArguments, RefuseMemoryTooSmallToBoot) {
+  EXPECT_EQ(qemu_arguments(some_vm(), {.memory = "4"}).error().message,
+            "--memory 4: 4 MiB is too small to boot; did you mean 4G?");
 }
 
 TEST(Memory, IsReadAsQemuReadsIt) {
