@@ -74,11 +74,11 @@ ExitStatus run_remove_vm(const std::string& name, bool force, const Context& con
   return removed ? ExitStatus::kOk : report(removed.error(), client);
 }
 
-ExitStatus run_list(const Context& context) {
+ExitStatus run_list(bool wide, const Context& context) {
   api::ApiClient client = context.client();
   const auto vms = client.list_vms();
   if (!vms) return report(vms.error(), client);
-  print_vms(*vms, context);
+  print_vms(*vms, context, wide);
   if (const auto status = client.status()) tell_left_out(status->left_out);
   return ExitStatus::kOk;
 }
@@ -167,11 +167,19 @@ void add_vm_commands(CLI::App& parent, Run& run) {
   add_remove_vm(*vm, run);
   CLI::App* list =
       vm->add_subcommand("list", "List the VMs, whether they run, and their RDMA adapters");
+  auto wide = std::make_shared<bool>(false);
+  list->add_option_function<std::string>(
+          "-o,--output", [wide](const std::string&) { *wide = true; },
+          "Show all columns, also those beyond 80 characters")
+      ->type_name("wide")
+      ->check(CLI::IsMember({"wide"}).description(""));
   list->footer(
       "Examples:\n"
       "  paravane vm list\n"
+      "  paravane vm list -o wide\n"
       "  paravane vm list --formatter=json");
-  list->callback([&run] { run = run_list; });
+  list->callback(
+      [wide, &run] { run = [wide](const Context& context) { return run_list(*wide, context); }; });
   add_show(*vm, run);
   add_vm_change_commands(*vm, run);
   add_vm_argument_commands(*vm, run);

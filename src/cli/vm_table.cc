@@ -3,7 +3,10 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <string>
+
+#include "text/text_cell.h"
 
 namespace paravane::cli {
 namespace {
@@ -19,6 +22,19 @@ bool has_vmm(const model::AdapterStatus& adapter) {
 // Of the VMM; 0: none is known.
 int pid_of(const model::AdapterStatus& adapter, const Runner& runner) {
   return adapter.pid > 0 ? adapter.pid : runner.pid;
+}
+
+std::string shown_memory(std::uint64_t mib) {
+  return mib % 1024 == 0 ? fmt::format("{} GiB", mib / 1024) : fmt::format("{} MiB", mib);
+}
+
+void tell_problems(const model::VmStatus& vm, const Runner& runner) {
+  for (std::size_t i = 0; i < vm.adapters.size(); ++i) {
+    const std::string problem = problem_of(vm.adapters[i], runner);
+    if (problem.empty()) continue;
+    fmt::print(stderr, "paravane: vm {}: adapter {}: {}\n", text::printable(vm.spec.name),
+               vm.spec.adapters[i].number, text::printable(problem));
+  }
 }
 
 }  // namespace
@@ -70,16 +86,38 @@ text::TextTable adapter_table(const std::vector<model::VmStatus>& vms,
   return table;
 }
 
+text::TextTable short_vm_table(const std::vector<model::VmStatus>& vms,
+                               const std::vector<Runner>& runners) {
+  text::TextTable table(
+      {"Name", "Power", "Memory", "Adapter", "State", "MAC Address", "Port Group"});
+  for (std::size_t v = 0; v < vms.size(); ++v) {
+    const model::VmStatus& vm = vms[v];
+    for (std::size_t i = 0; i < vm.adapters.size(); ++i) {
+      const model::AdapterSpec& spec = vm.spec.adapters[i];
+      table.add({vm.spec.name, power_of(vm, runners[v]), shown_memory(vm.spec.machine.memory_mib),
+                 std::uint64_t{spec.number}, std::string(model::to_string(vm.adapters[i].state)),
+                 spec.mac ? model::format_mac(*spec.mac) : std::string(),
+                 spec.port_group.empty() ? std::string("-") : spec.port_group});
+    }
+  }
+  return table;
+}
+
 Runner runner_of(const std::string& vm) {
   const auto places = vmm::Places::usual();
   return places ? places->runner(vm) : Runner{.state = Runner::State::kUnknown, .pid = 0};
 }
 
-void print_vms(const std::vector<model::VmStatus>& vms, const Context& context) {
+void print_vms(const std::vector<model::VmStatus>& vms, const Context& context, bool wide) {
   std::vector<Runner> runners;
   runners.reserve(vms.size());
   for (const model::VmStatus& vm : vms) runners.push_back(runner_of(vm.spec.name));
-  fmt::print("{}", adapter_table(vms, runners).print(context.format));
+  if (wide || context.format != text::TableFormat::kTable) {
+    fmt::print("{}", adapter_table(vms, runners).print(context.format));
+    return;
+  }
+  fmt::print("{}", short_vm_table(vms, runners).print(context.format));
+  for (std::size_t v = 0; v < vms.size(); ++v) tell_problems(vms[v], runners[v]);
 }
 
 }  // namespace paravane::cli

@@ -1,4 +1,4 @@
-// VMs as a table: a row for each adapter.
+// VMs as tables: a row for each adapter.
 
 #pragma once
 
@@ -15,11 +15,15 @@ namespace paravane::cli {
 // `runners`: one for each VM, of those that we run.
 text::TextTable adapter_table(const std::vector<model::VmStatus>& vms,
                               const std::vector<vmm::Runner>& runners);
+// What fits into 80 columns. It leaves out the problems.
+text::TextTable short_vm_table(const std::vector<model::VmStatus>& vms,
+                               const std::vector<vmm::Runner>& runners);
 
 // Looks whether we run it.
 vmm::Runner runner_of(const std::string& vm);
-// Looks which of them run, and prints the table.
-void print_vms(const std::vector<model::VmStatus>& vms, const Context& context);
+// Looks which of them run, and prints the table; not `wide`: as a table the short one, and the
+// problems on stderr.
+void print_vms(const std::vector<model::VmStatus>& vms, const Context& context, bool wide = false);
 
 // What the columns Power and Problem say.
 std::string power_of(const model::VmStatus& vm, const vmm::Runner& runner);

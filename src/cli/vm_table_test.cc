@@ -33,6 +33,22 @@ TEST(VmTable, HasARowForEachAdapter) {
             "db1,detached,3,,21,v1,20,mapped,false,,7,/b,x,running\n");
 }
 
+TEST(VmTable, TheShortOneFitsA80ColumnTerminal) {
+  model::VmStatus vm = some_vm();
+  vm.spec.machine.memory_mib = 1536;
+  const std::string text =
+      short_vm_table({vm}, {{State::kRunning, 7}}).print(text::TableFormat::kTable);
+  EXPECT_EQ(text,
+            "Name  Power    Memory    Adapter  State     MAC Address        Port Group\n"
+            "----  -------  --------  -------  --------  -----------------  ----------\n"
+            "db1   running  1536 MiB  1        active    02:00:00:00:00:00  storage\n"
+            "db1   running  1536 MiB  3        detached                     -\n");
+  EXPECT_LE(text.find('\n'), 80u);
+  vm.spec.machine.memory_mib = 4096;
+  EXPECT_THAT(short_vm_table({vm}, {{State::kOff, 0}}).print(text::TableFormat::kCsv),
+              HasSubstr("db1,attached,4 GiB,1,"));
+}
+
 TEST(VmTable, SaysWhoRunsAVm) {
   model::VmStatus vm = some_vm();
   EXPECT_THAT(rows(vm, {State::kOff, 0}), HasSubstr("x,attached\n"));
