@@ -7,12 +7,16 @@
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "api/stats_json.h"
 #include "cli/commands.h"
+#include "cli/stats_rates.h"
 #include "cli/stats_tables.h"
+#include "json/json_text.h"
 #include "model/vm.h"
 
 namespace paravane::cli {
@@ -31,7 +35,6 @@ struct StatsOptions {
 // a line per VM, and as text that and the queue pairs.
 std::string print_stats(const model::Stats& stats, const StatsOptions& options,
                         const Context& context) {
-  using text::TableFormat;
   if (options.counters) return counter_table(stats).print(context.format);
   if (options.queue_pairs) return qp_table(stats).print(context.format);
   if (context.format == text::TableFormat::kCsv) return vm_table(stats).print(context.format);
@@ -45,6 +48,56 @@ std::string print_stats(const model::Stats& stats, const StatsOptions& options,
   return text;
 }
 
+// The same of what changed since the round before; as JSON beside everything there is, in a
+// line of its own.
+std::string print_rates(const StatsInterval& interval, const StatsOptions& options,
+                        const Context& context) {
+  if (options.counters) return counter_rate_table(interval).print(context.format);
+  if (options.queue_pairs) return qp_rate_table(interval).print(context.format);
+  if (context.format == text::TableFormat::kCsv) {
+    return vm_rate_table(interval).print(context.format);
+  }
+  if (context.format == text::TableFormat::kJson) {
+    nlohmann::json all = api::to_json(interval.now);
+    all["rates"] = rates_json(interval);
+    return print_json(all) + "\n";
+  }
+  std::string text = vm_rate_table(interval).print(context.format);
+  const text::TextTable qps = qp_rate_table(interval);
+  if (!qps.empty()) text += "\n" + qps.print(context.format);
+  if (!options.vm.empty()) text += "\n" + counter_rate_table(interval).print(context.format);
+  return text;
+}
+
+ExitStatus show_stats(const std::string& text) {
+  fmt::print("{}", text);
+  return std::fflush(stdout) == 0 ? ExitStatus::kOk : ExitStatus::kFailed;
+}
+
+// On a terminal each round replaces the one before.
+ExitStatus watch_stats(api::ApiClient& client, const std::optional<std::string>& vm,
+                       const StatsOptions& options, const Context& context) {
+  using Clock = std::chrono::steady_clock;
+  const bool terminal = ::isatty(STDOUT_FILENO) == 1;
+  model::Stats before;
+  Clock::time_point asked;
+  for (unsigned round = 0;; ++round) {
+    auto stats = client.stats(vm);
+    if (!stats) return report(stats.error(), client);
+    const Clock::time_point now = Clock::now();
+    if (round > 0) {
+      const double seconds = std::chrono::duration<double>(now - asked).count();
+      const std::string text =
+          print_rates({.before = before, .now = *stats, .seconds = seconds}, options, context);
+      const ExitStatus shown = show_stats((terminal ? "\033[H\033[2J" : "") + text);
+      if (shown != ExitStatus::kOk || round == options.count) return shown;
+    }
+    before = std::move(*stats);
+    asked = now;
+    std::this_thread::sleep_for(std::chrono::seconds(options.interval_s));
+  }
+}
+
 ExitStatus run_stats(const StatsOptions& options, const Context& context) {
   std::optional<std::string> vm;
   if (!options.vm.empty()) {
@@ -54,17 +107,10 @@ ExitStatus run_stats(const StatsOptions& options, const Context& context) {
     vm = options.vm;
   }
   api::ApiClient client = context.client();
-  const bool terminal = ::isatty(STDOUT_FILENO) == 1;
-  for (unsigned round = 1;; ++round) {
-    const auto stats = client.stats(vm);
-    if (!stats) return report(stats.error(), client);
-    const std::string text = print_stats(*stats, options, context);
-    // On a terminal each round replaces the one before.
-    fmt::print("{}{}", options.watch && terminal ? "\033[H\033[2J" : "", text);
-    if (std::fflush(stdout) != 0) return ExitStatus::kFailed;
-    if (!options.watch || round == options.count) return ExitStatus::kOk;
-    std::this_thread::sleep_for(std::chrono::seconds(options.interval_s));
-  }
+  if (options.watch) return watch_stats(client, vm, options, context);
+  const auto stats = client.stats(vm);
+  if (!stats) return report(stats.error(), client);
+  return show_stats(print_stats(*stats, options, context));
 }
 
 }  // namespace
@@ -77,19 +123,24 @@ void add_stats_command(CLI::App& parent, Run& run) {
   CLI::Option* counters =
       stats->add_flag("--counters", options->counters, "Every counter, one per line");
   stats->add_flag("--qps", options->queue_pairs, "Queue pairs only")->excludes(counters);
-  CLI::Option* watch = stats->add_flag("--watch", options->watch, "Again and again");
-  stats->add_option("--interval", options->interval_s, "Seconds between two rounds, up to 3600 (1)")
+  CLI::Option* watch =
+      stats->add_flag("--watch", options->watch, "Show rates per second, again and again");
+  stats
+      ->add_option("--interval", options->interval_s,
+                   "Seconds between two rounds, up to 3600 (default: 1)")
       ->type_name("SECONDS")
       ->needs(watch)
       ->check(CLI::Range(1u, 3600u).description(""));
-  stats->add_option("--count", options->count, "End after this many rounds")
+  stats->add_option("--count", options->count, "Stop after this many rounds (default: no limit)")
       ->type_name("NUMBER")
       ->needs(watch)
       ->check(CLI::Range(1u, 1u << 31).description(""));
   stats->footer(
-      "Path: of the connections that there are now; -: there is none. Sends: requests completed.\n"
-      "Receives: peers' requests placed, RDMA writes among them. Messages: what the VMM said over\n"
-      "vfio-user; the guest's RDMA is not in it. --counters says what each counter means.\n"
+      "Path: of the VM's connections; -: it has none. Sends: requests completed. Receives: peers'\n"
+      "requests placed, RDMA writes among them. Flushed: requests that ended with their queue\n"
+      "pair. Messages: what the VMM said over vfio-user, without the guest's RDMA. With --watch,\n"
+      "Messages/s are sends and receives per second. GSI is the connection manager's queue pair.\n"
+      "--counters says what each counter means.\n"
       "Examples:\n"
       "  paravane stats\n"
       "  paravane stats --vm db1 --watch\n"

@@ -9,14 +9,23 @@
 namespace paravane::cli {
 namespace {
 
-using model::CounterGroup;
 using text::TextTable;
+
+void add_group(text::TextTable& table, const std::string& subject,
+               const model::CounterGroup& group) {
+  for (const model::CounterValue& counter : group.counters) {
+    table.add({subject, group.name, counter.name, counter.value, counter.help});
+  }
+}
+
+}  // namespace
 
 std::string subject_of(const model::VmStats& vm) {
   return to_string(model::AdapterName{vm.name, vm.adapter});
 }
 
-std::uint64_t value_of(const model::VmStats& vm, std::string_view group, std::string_view counter) {
+std::uint64_t counter_of(const model::VmStats& vm, std::string_view group,
+                         std::string_view counter) {
   for (const model::CounterGroup& candidate : vm.groups) {
     if (candidate.name != group) continue;
     for (const model::CounterValue& value : candidate.counters) {
@@ -36,24 +45,16 @@ std::string paths_of(const model::VmStats& vm) {
   return text.empty() ? "-" : text;
 }
 
-void add_group(text::TextTable& table, const std::string& subject,
-               const model::CounterGroup& group) {
-  for (const model::CounterValue& counter : group.counters) {
-    table.add({subject, group.name, counter.name, counter.value, counter.help});
-  }
-}
-
-}  // namespace
-
 text::TextTable vm_table(const model::Stats& stats) {
   text::TextTable table({"VM", "Path", "QPs", "Sends", "Sent Bytes", "Receives", "Received Bytes",
                          "Read Bytes", "Errors", "Flushed", "Messages"});
   for (const model::VmStats& vm : stats.vms) {
     table.add({subject_of(vm), paths_of(vm), std::uint64_t{vm.queue_pairs.size()},
-               value_of(vm, "engine", "sends"), value_of(vm, "engine", "sent_bytes"),
-               value_of(vm, "engine", "receives"), value_of(vm, "engine", "received_bytes"),
-               value_of(vm, "engine", "read_bytes"), value_of(vm, "engine", "completion_errors"),
-               value_of(vm, "engine", "flushed"), value_of(vm, "vfio_user", "vfio_user_messages")});
+               counter_of(vm, "engine", "sends"), counter_of(vm, "engine", "sent_bytes"),
+               counter_of(vm, "engine", "receives"), counter_of(vm, "engine", "received_bytes"),
+               counter_of(vm, "engine", "read_bytes"),
+               counter_of(vm, "engine", "completion_errors"), counter_of(vm, "engine", "flushed"),
+               counter_of(vm, "vfio_user", "vfio_user_messages")});
   }
   return table;
 }

@@ -3,10 +3,22 @@
 
 #pragma once
 
+#include <cstdint>
+#include <string>
+#include <string_view>
+
 #include "model/stats.h"
 #include "text/text_table.h"
 
 namespace paravane::cli {
+
+// "db1", or "db1/2" for a further adapter.
+std::string subject_of(const model::VmStats& vm);
+// 0: there is no such counter.
+std::uint64_t counter_of(const model::VmStats& vm, std::string_view group,
+                         std::string_view counter);
+// Of its connections, such as "local,tcp"; "-": there are none.
+std::string paths_of(const model::VmStats& vm);
 
 // One row per adapter: operations, bytes, errors, path.
 text::TextTable vm_table(const model::Stats& stats);

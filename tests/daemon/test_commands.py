@@ -106,7 +106,11 @@ class VmCommands(DaemonTest):
     def test_watch_prints_again(self):
         self.cli("vm", "add", "db1")
         text = self.cli("--formatter=csv", "stats", "--watch", "--count", "2").stdout
-        self.assertEqual(text.count("VM,Path,"), 2)
+        self.assertEqual(text.count("VM,Path,QPs,Sent MB/s,Received MB/s,Messages/s,Errors/s\n"), 2)
+        self.assertEqual(text.count("db1,-,0,0.0,0.0,0.0,0.0\n"), 2)
+        for line in self.cli("--json", "stats", "--watch", "--count", "2").stdout.splitlines():
+            self.assertEqual(json.loads(line)["rates"], [{"vm": "db1", "adapter": 1, "sent_bytes_per_s": 0, "received_bytes_per_s": 0,
+                                                          "messages_per_s": 0, "errors_per_s": 0}])
 
     def test_second_vmm_is_turned_away(self):
         self.cli("vm", "add", "db1")
