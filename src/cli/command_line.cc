@@ -22,7 +22,7 @@ namespace {
 void add_shared_options(CLI::App& app, Context& context) {
   app.formatter(std::make_shared<HelpFormatter>());  // commands take it over
   app.set_help_flag("-h,--help", "Show this help, and end");
-  app.set_version_flag("--version", std::string("paravane ") + kVersion,
+  app.set_version_flag("-v,--version", std::string("paravane ") + kVersion,
                        "Show the version, and end");
   app.add_option("--socket", context.socket,
                  "The daemon's socket (PARAVANE_SOCKET, else /run/paravane/api.sock)")
@@ -174,6 +174,7 @@ void add_all_commands(CLI::App& app, Run& run) {
   add_esxcli_commands(app, run);
   add_daemon_commands(app, run);
   add_completion_command(app, run);
+  add_help_commands(app, run);
 }
 
 // Those of the name that the program was called as.
@@ -185,6 +186,13 @@ void add_commands(CLI::App& app, Run& run) {
   app.description("esxcli's commands for the RDMA of this host; paravane has all others.");
   app.footer("Examples:\n  esxcli rdma device list\nSee also paravane(1).");
   add_esxcli_commands(app, run);
+  add_help_commands(app, run);
+}
+
+// "paravane vm" and nothing after it.
+bool lacks_command(const CLI::App& app, const CLI::Error& error) {
+  return error.get_name() == "RequiredError" && app.remaining(true).empty() &&
+         deepest_command(app).get_require_subcommand_min() > 0;
 }
 
 }  // namespace
@@ -208,6 +216,10 @@ ExitStatus run_command_line(std::span<const char* const> arguments, std::string_
     Words words(given.rbegin(), given.rend());
     app.parse(std::move(words));
   } catch (const CLI::ParseError& error) {
+    if (lacks_command(app, error)) {
+      fmt::print("{}", app.help());
+      return ExitStatus::kUsage;
+    }
     return app.exit(error) == 0 ? ExitStatus::kOk : ExitStatus::kUsage;
   }
   return run(context);

@@ -162,12 +162,35 @@ TEST(CommandLine, SaysWhatIsWrongAndWhoseHelpToRead) {
   EXPECT_EQ(run({"--formatter", "json", "clutser", "status"}).err,
             "paravane: there is no command clutser; do you mean cluster?\n"
             "  See: paravane --help\n");
-  EXPECT_EQ(run({"vm"}).err, "paravane: a command is missing\n  See: paravane vm --help\n");
   EXPECT_EQ(run({"vm", "add"}).err, "paravane: NAME is required\n  See: paravane vm add --help\n");
   EXPECT_EQ(run({"vm", "--bogus"}).err,
             "paravane: there is no option --bogus\n  See: paravane vm --help\n");
   EXPECT_THAT(run({"status", "--bogus"}).err, AllOf(HasSubstr("paravane: "), HasSubstr("--bogus"),
                                                     HasSubstr("See: paravane status --help\n")));
+}
+
+TEST(CommandLine, ShowsItsHelpWhereACommandIsMissing) {
+  for (const std::vector<const char*>& words :
+       std::vector<std::vector<const char*>>{{}, {"vm"}, {"rdma", "device"}, {"vm", "--json"}}) {
+    std::vector<const char*> with_help = words;
+    with_help.push_back("--help");
+    const Outcome outcome = run(words);
+    EXPECT_EQ(outcome.status, ExitStatus::kUsage) << testing::PrintToString(words);
+    EXPECT_EQ(outcome.out, run(with_help).out) << testing::PrintToString(words);
+    EXPECT_EQ(outcome.err, "") << testing::PrintToString(words);
+  }
+}
+
+TEST(CommandLine, HelpIsACommandToo) {
+  EXPECT_EQ(run({"help"}).out, run({"--help"}).out);
+  EXPECT_EQ(run({"help", "vm", "add"}).out, run({"vm", "add", "--help"}).out);
+  EXPECT_EQ(run({"help", "rdma", "device", "list"}).out,
+            run({"rdma", "device", "list", "--help"}).out);
+  EXPECT_EQ(run({"help"}).status, ExitStatus::kOk);
+  const Outcome wrong = run({"help", "vm", "ad"});
+  EXPECT_EQ(wrong.status, ExitStatus::kFailed);
+  EXPECT_EQ(wrong.err,
+            "paravane: there is no command ad\n  Do you mean add? See: paravane vm --help\n");
 }
 
 TEST(CommandLine, SuggestsTheNearestWord) {
@@ -300,9 +323,15 @@ TEST(CommandLine, EveryCommandHasHelpWithExamples) {
 }
 
 TEST(CommandLine, TellsItsVersion) {
-  const Outcome outcome = run({"--version"});
-  EXPECT_EQ(outcome.status, ExitStatus::kOk);
-  EXPECT_EQ(outcome.out, std::string("paravane ") + kVersion + "\n");
+  for (const char* word : {"--version", "-v", "version"}) {
+    const Outcome outcome = run({word});
+    EXPECT_EQ(outcome.status, ExitStatus::kOk) << word;
+    EXPECT_EQ(outcome.out, std::string("paravane ") + kVersion + "\n") << word;
+  }
+  // A command may have an option of that name.
+  EXPECT_EQ(
+      run({"network", "vswitch", "dvs", "vmware", "list", "-v", "lan", "--socket", "/none"}).status,
+      ExitStatus::kUnreachable);
   EXPECT_THAT(kVersion, MatchesRegex("[0-9]+\\.[0-9]+\\.[0-9]+"));
 }
 

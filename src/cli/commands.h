@@ -39,6 +39,7 @@ void add_vmkernel_commands(CLI::App& root, Run& run);
 void add_esxcfg_vmknic(CLI::App& root, Run& run);  // the whole of that program
 void add_system_commands(CLI::App& root, Run& run);
 void add_daemon_commands(CLI::App& parent, Run& run);
+void add_help_commands(CLI::App& root, Run& run);  // help, version
 // `root` is walked when the command runs: what it completes is what there is.
 void add_completion_command(CLI::App& root, Run& run);
 
