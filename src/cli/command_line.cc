@@ -112,23 +112,30 @@ std::string no_number(const CLI::App& command, const std::string& problem) {
                      known == nullptr ? "" : fmt::format("\n  {}", known->get_description()));
 }
 
-// For an argument that is not expected, how it is right.
+// For an argument that is not expected, how it is right; empty: nothing is known of it.
 std::string remedy(const CLI::App& command, const Words& words, const std::string& word) {
   if (path_of(command) == "paravane cluster join") {
-    return "\n  A token is a secret: it comes on standard input, or with --token-file.";
+    return "A token is a secret: it comes on standard input, or with --token-file.";
   }
   const auto at = std::ranges::find(words, word);
   if (at == words.begin() || at == words.end() || !std::prev(at)->starts_with("--")) return {};
   const CLI::Option* option = command.get_option_no_throw(*std::prev(at));
   // Of a flag that may have a value CLI11 shows the one that it has without.
   if (option == nullptr || !option->get_name(false, true).contains('{')) return {};
-  return "\n  With a value, write " + *std::prev(at) + "=" + word + ", without a blank.";
+  return "With a value, write " + *std::prev(at) + "=" + word + ", without a blank.";
 }
 
+struct Complaint {
+  std::string problem;
+  std::string remedy;
+  std::string command;  // whose help to read
+};
+
 // What is wrong with the command line, by the name of the command it is wrong for.
-std::string explain(const CLI::App& app, const CLI::Error& error, const Words& words) {
+Complaint explain(const CLI::App& app, const CLI::Error& error, const Words& words) {
   const CLI::App* command = &deepest_command(app);
   std::string problem = error.what();
+  std::string advice;
   const Words unknown = app.remaining(true);
   const std::string word = unknown.empty() ? "" : unknown.front();
   const bool is_option = looks_like_option(word);
@@ -148,9 +155,29 @@ std::string explain(const CLI::App& app, const CLI::Error& error, const Words& w
   // Its name is the program's.
   if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::ExtrasError)) {
     if (is_option) problem = no_option(*command, word);
-    problem += remedy(*command, words, word);
+    advice = remedy(*command, words, word);
   }
-  return app.get_name() + ": " + problem + "\n  See: " + path_of(*command) + " --help\n";
+  return {.problem = problem, .remedy = advice, .command = path_of(*command)};
+}
+
+// What the parser prints for it.
+std::string complain(const CLI::App& app, const CLI::Error& error, const Words& words,
+                     bool as_json) {
+  const Complaint complaint = explain(app, error, words);
+  const std::string see = "See: " + complaint.command + " --help";
+  const std::string remedy = complaint.remedy.empty() ? see : complaint.remedy + "\n  " + see;
+  if (!as_json) return app.get_name() + ": " + complaint.problem + "\n  " + remedy + "\n";
+  report_usage(complaint.problem, remedy);
+  return {};
+}
+
+// Known before the options are read, for one of them may be wrong.
+bool wants_json(const Words& words) {
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (words[i] == "--json" || words[i] == "--formatter=json") return true;
+    if (words[i] == "--formatter" && i + 1 < words.size() && words[i + 1] == "json") return true;
+  }
+  return false;
 }
 
 void add_all_commands(CLI::App& app, Run& run) {
@@ -207,8 +234,10 @@ ExitStatus run_command_line(std::span<const char* const> arguments, std::string_
   add_shared_options(app, context);
   app.fallthrough();  // --formatter and --socket may also follow the command
   const Words given(arguments.begin(), arguments.end());
-  app.failure_message([&given](const CLI::App* failed, const CLI::Error& error) {
-    return explain(*failed, error, given);
+  const bool as_json = wants_json(given);
+  report_as_json(as_json);
+  app.failure_message([&given, as_json](const CLI::App* failed, const CLI::Error& error) {
+    return complain(*failed, error, given, as_json);
   });
   add_commands(app, run);
   try {

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "cli/limit_option.h"
 #include "cli/stats_tables.h"
 #include "cli/version.h"
+#include "json/json_text.h"
 
 namespace paravane::cli {
 namespace {
@@ -233,6 +235,26 @@ TEST(CommandLine, HelpHasNoWordsOfTheParser) {
   EXPECT_THAT(run({"vm", "stop", "--help"}).out, testing::ContainsRegex("has for it \\([0-9]+\\)"));
   EXPECT_THAT(run({"system", "settings", "advanced", "set", "--help"}).out,
               HasSubstr("What it is to be, one of:\n  -s,--string-value WORD "));
+}
+
+TEST(CommandLine, ErrorsAreJsonWhereJsonIsAskedFor) {
+  for (const std::vector<const char*>& words :
+       std::vector<std::vector<const char*>>{{"--json", "vm", "ad"},
+                                             {"vm", "ad", "--formatter", "json"},
+                                             {"vm", "add", "--json"},
+                                             {"vm", "add", "A", "--formatter=json"}}) {
+    const Outcome outcome = run(words);
+    EXPECT_EQ(outcome.status, ExitStatus::kUsage);
+    const auto error = parse_json(outcome.err);
+    ASSERT_TRUE(error) << outcome.err;
+    EXPECT_EQ(error->at("error").at("code"), "usage");
+  }
+  const Outcome outcome = run({"vm", "list", "--json", "--socket", "/nonexistent/api.sock"});
+  const auto error = parse_json(outcome.err);
+  ASSERT_TRUE(error) << outcome.err;
+  EXPECT_EQ(error->at("error").at("code"), "unreachable");
+  EXPECT_THAT(error->at("error").at("remedy").get<std::string>(), HasSubstr("systemctl"));
+  EXPECT_THAT(run({"vm", "ad"}).err, testing::StartsWith("paravane: "));
 }
 
 TEST(CommandLine, JsonIsAFormatter) {

@@ -36,10 +36,14 @@ struct Context {
 // "esxcfg-vmknic", and "paravane" in all other cases.
 std::string_view program_name();
 
+// How report() and its kind print from now on: as text, or as {"error": {"code", "message",
+// "remedy"}} in a line of its own, as the API has it. This program has one thread.
+void report_as_json(bool as_json);
+
 // Prints "paravane: what: why" and the remedy to stderr, printable; the status to end with.
 ExitStatus report(const model::ApiError& error, const api::ApiClient& client);
 // The same for what a command finds out by itself.
 ExitStatus report_failure(std::string_view problem, std::string_view remedy);
-ExitStatus report_usage(std::string_view problem);
+ExitStatus report_usage(std::string_view problem, std::string_view remedy = {});
 
 }  // namespace paravane::cli

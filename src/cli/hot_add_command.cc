@@ -32,11 +32,9 @@ ExitStatus run_hot_add(const HotAddOptions& options, const Context& context) {
   if (!slots) return report_usage(slots.error().message);
   const auto slot = std::ranges::find(*slots, options.adapter, &vmm::AdapterSlot::adapter);
   if (slot == slots->end()) {
-    fmt::print(stderr,
-               "paravane: vm {} has no adapter {}\n  Give it one first: paravane vm adapter "
-               "add {}\n",
-               options.name, options.adapter, options.name);
-    return ExitStatus::kFailed;
+    return report_failure(
+        fmt::format("vm {} has no adapter {}", options.name, options.adapter),
+        fmt::format("Give it one first: paravane vm adapter add {}", options.name));
   }
   vmm::NicNetwork network = options.network;
   if (network.netdev.empty() && network.tap.empty()) network.tap = slot->tap;

@@ -130,8 +130,7 @@ class Sniff {
 
  private:
   static ExitStatus complain(const Error& error) {
-    fmt::print(stderr, "paravane: sniff: {}\n", error.message);
-    return ExitStatus::kFailed;
+    return report_failure("sniff: " + error.message, "");
   }
 
   ExitStatus write_begin() {

@@ -60,9 +60,8 @@ void check_host_network(const model::VmStatus& vm, api::ApiClient& client,
   std::ranges::move(vmm::check_network(vmm::gather_network_facts(links)), std::back_inserter(rows));
 }
 
-void tell(const std::string& vm, const model::CheckRow& row) {
-  fmt::print(stderr, "paravane: vm {}: {}{}: {}\n", vm,
-             row.stops_start ? "" : "warning: ", text::printable(row.check),
+void warn(const std::string& vm, const model::CheckRow& row) {
+  fmt::print(stderr, "paravane: vm {}: warning: {}: {}\n", vm, text::printable(row.check),
              text::printable(row.found));
   if (!row.cure.empty()) fmt::print(stderr, "  {}\n", text::printable(row.cure));
 }
@@ -107,13 +106,13 @@ ExitStatus check_before_start(const model::VmStatus& vm, const Context& context,
   check_host_network(vm, client, *rows);
   std::ranges::move(check_our_side(vm, starter), std::back_inserter(*rows));
   for (const model::CheckRow& row : *rows) {
-    if (row.verdict != model::Verdict::kOk && !row.stops_start) tell(vm.spec.name, row);
+    if (row.verdict != model::Verdict::kOk && !row.stops_start) warn(vm.spec.name, row);
   }
   ExitStatus status = ExitStatus::kOk;
   for (const model::CheckRow& row : *rows) {  // why not is said last
     if (!row.stops_start) continue;
-    tell(vm.spec.name, row);
-    status = ExitStatus::kFailed;
+    status =
+        report_failure(fmt::format("vm {}: {}: {}", vm.spec.name, row.check, row.found), row.cure);
   }
   return status;
 }
