@@ -81,10 +81,11 @@ def answer(options, *words):
 def add_adapters(vm):
     """What the daemon does not know yet of the VM; what it knows stays as it is."""
     wanted = vm.options["adapters"]
-    rows = [row for row in answer(vm.options, "--formatter=json", "vm", "list") if row["Name"] == vm.name]
+    known = next((one for one in answer(vm.options, "--formatter=json", "vm", "list") if one["name"] == vm.name), None)
+    rows = known["adapters"] if known else []
     if not rows:
         require_paravane(vm.options, "vm", "add", vm.name, "--mac", vm.options["mac"])
-    elif vm.options["mac_chosen"] and rows[0]["MACAddress"].lower() != vm.options["mac"].lower():
+    elif vm.options["mac_chosen"] and rows[0]["mac"].lower() != vm.options["mac"].lower():
         raise LabError(f"MAC address {vm.options['mac']}", f"{vm.name} has another one already",
                        f"paravane vm remove {vm.name}, or leave --mac out")
     elif len(rows) > wanted:

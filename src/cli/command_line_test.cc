@@ -436,6 +436,27 @@ TEST(StatsTables, NameFurtherAdapters) {
               HasSubstr("\ndb1/2,engine,sends,40,"));
 }
 
+TEST(StatsJson, HasTheApisNames) {
+  model::Stats stats = some_stats();
+  stats.vms[0].adapter = 2;
+  stats.vms[0].queue_pairs[1].peer_gid = "fe80::1";
+  const nlohmann::json qps = queue_pairs_json(stats);
+  ASSERT_EQ(qps.size(), 2u);
+  EXPECT_EQ(qps[0].at("vm"), "db1");
+  EXPECT_EQ(qps[0].at("adapter"), 2);
+  EXPECT_EQ(qps[0].at("dest_qpn"), 18);
+  EXPECT_EQ(qps[0].at("sent_bytes"), 6);
+  const nlohmann::json connections = connections_json(stats);
+  ASSERT_EQ(connections.size(), 1u);
+  EXPECT_EQ(connections[0].at("peer_gid"), "fe80::1");
+  const nlohmann::json counters = counters_json(stats);
+  ASSERT_EQ(counters.size(), 5u);
+  EXPECT_EQ(counters[0].at("vm"), nullptr);
+  EXPECT_EQ(counters[0].at("name"), "rounds");
+  EXPECT_EQ(counters[1].at("vm"), "db1");
+  EXPECT_EQ(counters[1].at("value"), 40);
+}
+
 TEST(StatsTables, LeaveNoCounterOut) {
   EXPECT_EQ(counter_table(some_stats()).print(text::TableFormat::kCsv),
             "Subject,Group,Counter,Value,Meaning\n"

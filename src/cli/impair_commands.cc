@@ -3,9 +3,12 @@
 #include <fmt/core.h>
 
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <string>
 
+#include "api/impairment_json.h"
 #include "cli/commands.h"
+#include "cli/json_output.h"
 #include "model/impairment.h"
 #include "model/vm.h"
 
@@ -68,7 +71,9 @@ ExitStatus run_set_impairment(const ImpairOptions& options, const Context& conte
   api::ApiClient client = context.client();
   const auto set = client.set_impairment(*impairment);
   if (!set) return report(set.error(), client);
-  fmt::print("{}", impairment_table({*set}).print(context.format));
+  const bool as_json = context.format == text::TableFormat::kJson;
+  fmt::print("{}", as_json ? pretty_json(api::to_json(*set))
+                           : impairment_table({*set}).print(context.format));
   return ExitStatus::kOk;
 }
 
@@ -87,7 +92,9 @@ ExitStatus run_list_impairment(const Context& context) {
   api::ApiClient client = context.client();
   const auto impairments = client.list_impairments();
   if (!impairments) return report(impairments.error(), client);
-  fmt::print("{}", impairment_table(*impairments).print(context.format));
+  const bool as_json = context.format == text::TableFormat::kJson;
+  fmt::print("{}", as_json ? json_array<model::ImpairmentStatus>(*impairments, api::to_json)
+                           : impairment_table(*impairments).print(context.format));
   return ExitStatus::kOk;
 }
 

@@ -4,10 +4,12 @@
 
 #include <cstdio>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 
 #include "cli/commands.h"
+#include "cli/json_output.h"
 #include "cli/stats_tables.h"
 #include "model/vm.h"
 
@@ -25,7 +27,9 @@ ExitStatus run_path(const std::string& name, const Context& context) {
   api::ApiClient client = context.client();
   const auto stats = client.stats(vm);
   if (!stats) return report(stats.error(), client);
-  fmt::print("{}", path_table(*stats).print(context.format));
+  const bool as_json = context.format == text::TableFormat::kJson;
+  fmt::print("{}", as_json ? pretty_json(connections_json(*stats))
+                           : path_table(*stats).print(context.format));
   return std::fflush(stdout) == 0 ? ExitStatus::kOk : ExitStatus::kFailed;
 }
 

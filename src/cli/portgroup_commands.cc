@@ -3,9 +3,12 @@
 #include <fmt/core.h>
 
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <string>
 
+#include "api/network_json.h"
 #include "cli/commands.h"
+#include "cli/json_output.h"
 #include "cli/network_tables.h"
 #include "model/vm.h"
 
@@ -27,7 +30,9 @@ ExitStatus run_create_portgroup(const CreateOptions& options, const Context& con
   api::ApiClient client = context.client();
   const auto made = client.create_port_group(group);
   if (!made) return report(made.error(), client);
-  fmt::print("{}", port_group_table({*made}).print(context.format));
+  const bool as_json = context.format == text::TableFormat::kJson;
+  fmt::print("{}", as_json ? pretty_json(api::to_json(*made))
+                           : port_group_table({*made}).print(context.format));
   return ExitStatus::kOk;
 }
 
@@ -44,7 +49,9 @@ ExitStatus run_list_portgroup(const Context& context) {
   api::ApiClient client = context.client();
   const auto groups = client.list_port_groups();
   if (!groups) return report(groups.error(), client);
-  fmt::print("{}", port_group_table(*groups).print(context.format));
+  const bool as_json = context.format == text::TableFormat::kJson;
+  fmt::print("{}", as_json ? json_array<model::PortGroupStatus>(*groups, api::to_json)
+                           : port_group_table(*groups).print(context.format));
   return ExitStatus::kOk;
 }
 

@@ -14,6 +14,7 @@
 
 #include "api/stats_json.h"
 #include "cli/commands.h"
+#include "cli/json_output.h"
 #include "cli/stats_rates.h"
 #include "cli/stats_tables.h"
 #include "json/json_text.h"
@@ -35,13 +36,15 @@ struct StatsOptions {
 // a line per VM, and as text that and the queue pairs.
 std::string print_stats(const model::Stats& stats, const StatsOptions& options,
                         const Context& context) {
+  if (context.format == text::TableFormat::kJson) {
+    if (options.counters) return pretty_json(counters_json(stats));
+    if (options.queue_pairs) return pretty_json(queue_pairs_json(stats));
+    return pretty_json(api::to_json(stats));
+  }
   if (options.counters) return counter_table(stats).print(context.format);
   if (options.queue_pairs) return qp_table(stats).print(context.format);
-  if (context.format == text::TableFormat::kCsv) return vm_table(stats).print(context.format);
-  if (context.format == text::TableFormat::kJson) {
-    return api::to_json(stats).dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
-  }
   std::string text = vm_table(stats).print(context.format);
+  if (context.format == text::TableFormat::kCsv) return text;
   const text::TextTable qps = qp_table(stats);
   if (!qps.empty()) text += "\n" + qps.print(context.format);
   if (!options.vm.empty()) text += "\n" + counter_table(stats).print(context.format);
@@ -52,17 +55,15 @@ std::string print_stats(const model::Stats& stats, const StatsOptions& options,
 // line of its own.
 std::string print_rates(const StatsInterval& interval, const StatsOptions& options,
                         const Context& context) {
-  if (options.counters) return counter_rate_table(interval).print(context.format);
-  if (options.queue_pairs) return qp_rate_table(interval).print(context.format);
-  if (context.format == text::TableFormat::kCsv) {
-    return vm_rate_table(interval).print(context.format);
-  }
   if (context.format == text::TableFormat::kJson) {
     nlohmann::json all = api::to_json(interval.now);
     all["rates"] = rates_json(interval);
     return print_json(all) + "\n";
   }
+  if (options.counters) return counter_rate_table(interval).print(context.format);
+  if (options.queue_pairs) return qp_rate_table(interval).print(context.format);
   std::string text = vm_rate_table(interval).print(context.format);
+  if (context.format == text::TableFormat::kCsv) return text;
   const text::TextTable qps = qp_rate_table(interval);
   if (!qps.empty()) text += "\n" + qps.print(context.format);
   if (!options.vm.empty()) text += "\n" + counter_rate_table(interval).print(context.format);

@@ -1,9 +1,12 @@
 #include "cli/stats_tables.h"
 
+#include <nlohmann/json.hpp>
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 
+#include "api/stats_json.h"
 #include "model/adapter_name.h"
 
 namespace paravane::cli {
@@ -94,6 +97,48 @@ text::TextTable counter_table(const model::Stats& stats) {
     add_group(table, subject_of(vm), vm.objects);
   }
   return table;
+}
+
+nlohmann::json queue_pairs_json(const model::Stats& stats) {
+  nlohmann::json array = nlohmann::json::array();
+  const nlohmann::json all = api::to_json(stats);
+  for (const nlohmann::json& vm : all.at("vms")) {
+    for (nlohmann::json qp : vm.at("queue_pairs")) {
+      qp["vm"] = vm.at("name");
+      qp["adapter"] = vm.at("adapter");
+      array.push_back(std::move(qp));
+    }
+  }
+  return array;
+}
+
+nlohmann::json connections_json(const model::Stats& stats) {
+  nlohmann::json array = nlohmann::json::array();
+  for (nlohmann::json& qp : queue_pairs_json(stats)) {
+    if (qp.at("peer_gid") != "") array.push_back(std::move(qp));
+  }
+  return array;
+}
+
+nlohmann::json counters_json(const model::Stats& stats) {
+  nlohmann::json array = nlohmann::json::array();
+  const auto add = [&array](const nlohmann::json& vm, const nlohmann::json& adapter,
+                            const model::CounterGroup& group) {
+    for (const model::CounterValue& counter : group.counters) {
+      array.push_back({{"vm", vm},
+                       {"adapter", adapter},
+                       {"group", group.name},
+                       {"name", counter.name},
+                       {"value", counter.value},
+                       {"help", counter.help}});
+    }
+  };
+  for (const model::CounterGroup& group : stats.daemon) add(nullptr, nullptr, group);
+  for (const model::VmStats& vm : stats.vms) {
+    for (const model::CounterGroup& group : vm.groups) add(vm.name, vm.adapter, group);
+    add(vm.name, vm.adapter, vm.objects);
+  }
+  return array;
 }
 
 }  // namespace paravane::cli

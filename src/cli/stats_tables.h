@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 
@@ -28,5 +29,11 @@ text::TextTable qp_table(const model::Stats& stats);
 text::TextTable path_table(const model::Stats& stats);
 // One row per counter and object, of the daemon and of each VM.
 text::TextTable counter_table(const model::Stats& stats);
+
+// The same rows as JSON: the API's objects, with "vm" and "adapter"; those of the daemon have
+// null there.
+nlohmann::json queue_pairs_json(const model::Stats& stats);
+nlohmann::json connections_json(const model::Stats& stats);
+nlohmann::json counters_json(const model::Stats& stats);
 
 }  // namespace paravane::cli

@@ -8,11 +8,14 @@
 
 #include <chrono>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "api/stats_json.h"
 #include "base/unique_fd.h"
 #include "cli/commands.h"
+#include "cli/json_output.h"
 #include "cli/left_out.h"
 #include "cli/vm_table.h"
 #include "text/text_cell.h"
@@ -24,6 +27,10 @@ ExitStatus run_status(const Context& context) {
   api::ApiClient client = context.client();
   const auto status = client.status();
   if (!status) return report(status.error(), client);
+  if (context.format == text::TableFormat::kJson) {
+    fmt::print("{}", pretty_json(api::to_json(*status)));
+    return ExitStatus::kOk;
+  }
   text::TextTable table({"Version", "PID", "Uptime", "VMs", "Attached", "Sockets", "State",
                          "Configuration", "Host", "Impairments", "Left Out"});
   table.add({status->version, static_cast<std::uint64_t>(status->pid),

@@ -3,10 +3,13 @@
 #include <fmt/core.h>
 
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "api/network_json.h"
 #include "cli/commands.h"
+#include "cli/json_output.h"
 #include "cli/network_tables.h"
 #include "model/vm.h"
 
@@ -25,7 +28,9 @@ struct VdsOptions {
 ExitStatus show_vds(const model::ApiResult<model::SwitchStatus>& vds, const api::ApiClient& client,
                     const Context& context) {
   if (!vds) return report(vds.error(), client);
-  fmt::print("{}", switch_table({*vds}).print(context.format));
+  const bool as_json = context.format == text::TableFormat::kJson;
+  fmt::print(
+      "{}", as_json ? pretty_json(api::to_json(*vds)) : switch_table({*vds}).print(context.format));
   return ExitStatus::kOk;
 }
 
@@ -62,7 +67,9 @@ ExitStatus run_list_vds(const Context& context) {
   api::ApiClient client = context.client();
   const auto switches = client.list_switches();
   if (!switches) return report(switches.error(), client);
-  fmt::print("{}", switch_table(*switches).print(context.format));
+  const bool as_json = context.format == text::TableFormat::kJson;
+  fmt::print("{}", as_json ? json_array<model::SwitchStatus>(*switches, api::to_json)
+                           : switch_table(*switches).print(context.format));
   return ExitStatus::kOk;
 }
 
@@ -70,7 +77,9 @@ ExitStatus run_repair(const Context& context) {
   api::ApiClient client = context.client();
   const auto repair = client.repair_switches();
   if (!repair) return report(repair.error(), client);
-  fmt::print("{}", repair_table(*repair).print(context.format));
+  const bool as_json = context.format == text::TableFormat::kJson;
+  fmt::print("{}", as_json ? pretty_json(api::to_json(*repair))
+                           : repair_table(*repair).print(context.format));
   return ExitStatus::kOk;
 }
 

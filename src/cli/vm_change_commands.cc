@@ -67,7 +67,7 @@ ExitStatus bad_vm(const std::string& name, const Error& error) {
 ExitStatus show_vm(const model::ApiResult<model::VmStatus>& vm, const api::ApiClient& client,
                    const Context& context) {
   if (!vm) return report(vm.error(), client);
-  print_vms({*vm}, context);
+  print_vm(*vm, context);
   return ExitStatus::kOk;
 }
 

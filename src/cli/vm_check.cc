@@ -5,9 +5,12 @@
 #include <algorithm>
 #include <cstdio>
 #include <iterator>
+#include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "api/vm_check_json.h"
 #include "cli/vm_unit.h"
 #include "text/text_cell.h"
 #include "vmm/network_check.h"
@@ -80,6 +83,18 @@ text::TextTable check_table(const std::vector<CheckedVm>& vms, bool named) {
     }
   }
   return table;
+}
+
+nlohmann::json checks_json(const std::vector<CheckedVm>& vms) {
+  nlohmann::json array = nlohmann::json::array();
+  for (const auto& [vm, rows] : vms) {
+    for (const model::CheckRow& row : rows) {
+      nlohmann::json json = api::to_json(row);
+      json["vm"] = vm;
+      array.push_back(std::move(json));
+    }
+  }
+  return array;
 }
 
 model::ApiResult<std::vector<model::CheckRow>> check_whole_vm(const model::VmStatus& vm,

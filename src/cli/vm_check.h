@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,6 +20,9 @@ using CheckedVm = std::pair<std::string, std::vector<model::CheckRow>>;  // with
 
 // `named`: with a column for the VM's name.
 text::TextTable check_table(const std::vector<CheckedVm>& vms, bool named);
+
+// An array of the API's rows, each with "vm".
+nlohmann::json checks_json(const std::vector<CheckedVm>& vms);
 
 // By whom it is started: what that one may and where it looks counts.
 enum class Starter : std::uint8_t {

@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <cstdio>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "cli/commands.h"
+#include "cli/json_output.h"
 #include "cli/vm_check.h"
 #include "cli/vm_unit.h"
 
@@ -48,7 +50,9 @@ ExitStatus run_check(const CheckOptions& options, const Context& context) {
                                          &model::CheckRow::verdict) != rows->end();
     checked.emplace_back(vm.spec.name, std::move(*rows));
   }
-  fmt::print("{}", check_table(checked, options.all).print(context.format));
+  const bool as_json = context.format == text::TableFormat::kJson;
+  fmt::print("{}", as_json ? pretty_json(checks_json(checked))
+                           : check_table(checked, options.all).print(context.format));
   if (std::fflush(stdout) != 0) return ExitStatus::kFailed;
   return failed ? ExitStatus::kFailed : ExitStatus::kOk;
 }

@@ -61,7 +61,7 @@ ExitStatus run_add(const AddOptions& options, const Context& context) {
   api::ApiClient client = context.client();
   const auto added = client.add_vm(*spec);
   if (!added) return report(added.error(), client);
-  print_vms({*added}, context);
+  print_vm(*added, context);
   return ExitStatus::kOk;
 }
 
@@ -90,6 +90,10 @@ ExitStatus run_show(const std::string& name, const Context& context) {
   api::ApiClient client = context.client();
   const auto vm = client.find_vm(name);
   if (!vm) return report(vm.error(), client);
+  if (context.format == text::TableFormat::kJson) {
+    print_vm(*vm, context);
+    return ExitStatus::kOk;
+  }
   fmt::print("{}",
              text::print_records(std::array{vm_record(*vm, runner_of(name))}, context.format));
   return ExitStatus::kOk;

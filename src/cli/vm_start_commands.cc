@@ -119,7 +119,7 @@ ExitStatus run_start(const PowerOptions& options, const Context& context) {
   api::ApiClient client = context.client();
   const auto now = client.find_vm(name);
   if (!now) return report(now.error(), client);
-  print_vms({*now}, context);
+  print_vm(*now, context);
   return ExitStatus::kOk;
 }
 

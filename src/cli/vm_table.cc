@@ -4,8 +4,11 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <nlohmann/json.hpp>
 #include <string>
 
+#include "api/vm_json.h"
+#include "cli/json_output.h"
 #include "text/text_cell.h"
 
 namespace paravane::cli {
@@ -108,11 +111,36 @@ Runner runner_of(const std::string& vm) {
   return places ? places->runner(vm) : Runner{.state = Runner::State::kUnknown, .pid = 0};
 }
 
+nlohmann::json vm_json(const model::VmStatus& vm, const Runner& runner) {
+  nlohmann::json json = api::to_json(vm);
+  json["power"] = power_of(vm, runner);
+  nlohmann::json& adapters = json["adapters"];
+  for (std::size_t i = 0; i < vm.adapters.size() && i < adapters.size(); ++i) {
+    const std::string problem = problem_of(vm.adapters[i], runner);
+    adapters[i]["problem"] = problem;
+    adapters[i]["pid"] = pid_of(vm.adapters[i], runner);
+    // As the API, which has the first adapter in the VM itself, too.
+    if (i == 0) json.update({{"problem", problem}, {"pid", adapters[i]["pid"]}});
+  }
+  return json;
+}
+
+void print_vm(const model::VmStatus& vm, const Context& context) {
+  if (context.format != text::TableFormat::kJson) return print_vms({vm}, context);
+  fmt::print("{}", pretty_json(vm_json(vm, runner_of(vm.spec.name))));
+}
+
 void print_vms(const std::vector<model::VmStatus>& vms, const Context& context, bool wide) {
   std::vector<Runner> runners;
   runners.reserve(vms.size());
   for (const model::VmStatus& vm : vms) runners.push_back(runner_of(vm.spec.name));
-  if (wide || context.format != text::TableFormat::kTable) {
+  if (context.format == text::TableFormat::kJson) {
+    nlohmann::json array = nlohmann::json::array();
+    for (std::size_t v = 0; v < vms.size(); ++v) array.push_back(vm_json(vms[v], runners[v]));
+    fmt::print("{}", pretty_json(array));
+    return;
+  }
+  if (wide || context.format == text::TableFormat::kCsv) {
     fmt::print("{}", adapter_table(vms, runners).print(context.format));
     return;
   }

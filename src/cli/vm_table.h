@@ -2,6 +2,7 @@
 
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -21,9 +22,13 @@ text::TextTable short_vm_table(const std::vector<model::VmStatus>& vms,
 
 // Looks whether we run it.
 vmm::Runner runner_of(const std::string& vm);
-// Looks which of them run, and prints the table; not `wide`: as a table the short one, and the
-// problems on stderr.
+// Looks which of them run, and prints them: as JSON what the API has of each and whether it
+// runs; as a table, if not `wide`, the short one, and the problems on stderr.
 void print_vms(const std::vector<model::VmStatus>& vms, const Context& context, bool wide = false);
+// The same of one: as JSON no array.
+void print_vm(const model::VmStatus& vm, const Context& context);
+// The object of the API, with the column Power, and Problem as shown here.
+nlohmann::json vm_json(const model::VmStatus& vm, const vmm::Runner& runner);
 
 // What the columns Power and Problem say.
 std::string power_of(const model::VmStatus& vm, const vmm::Runner& runner);

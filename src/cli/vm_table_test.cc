@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+
 namespace paravane::cli {
 namespace {
 
@@ -56,8 +58,21 @@ TEST(VmTable, SaysWhoRunsAVm) {
   vm.adapters[0] = {.socket = "/a"};
   EXPECT_THAT(rows(vm, {State::kOff, 0}), HasSubstr(",off\n"));
   EXPECT_THAT(rows(vm, {State::kUnknown, 0}), HasSubstr(",unknown\n"));
-  EXPECT_THAT(adapter_table({vm}, {{State::kOff, 0}}).print(text::TableFormat::kJson),
-              HasSubstr("\"PID\": null"));
+}
+
+TEST(VmJson, IsTheObjectOfTheApiWithPowerAndProblems) {
+  model::VmStatus vm = some_vm();
+  vm.adapters[0] = {.socket = "/a"};
+  const nlohmann::json json = vm_json(vm, {State::kRunning, 7});
+  EXPECT_EQ(json.at("name"), "db1");
+  EXPECT_EQ(json.at("power"), "running");
+  EXPECT_EQ(json.at("machine").at("memory_mib"), 1024);
+  EXPECT_EQ(json.at("adapters").size(), 2u);
+  EXPECT_EQ(json.at("adapters")[0].at("mac"), "02:00:00:00:00:00");
+  EXPECT_EQ(json.at("adapters")[0].at("port_group"), "storage");
+  EXPECT_THAT(json.at("problem").get<std::string>(), HasSubstr("the VM runs without it"));
+  EXPECT_EQ(json.at("problem"), json.at("adapters")[0].at("problem"));
+  EXPECT_EQ(json.at("adapters")[1].at("problem"), "x");
 }
 
 TEST(VmTable, SaysWhenAVmRunsWithoutItsAdapter) {

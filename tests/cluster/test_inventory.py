@@ -88,7 +88,7 @@ class Claims(ClusterTest):
         h1.cli("vm", "add", "x1")
         wait_for(lambda: h2.status()["hosts"][0]["adapters"] == 2, "the VM")
         h2.cli("vm", "add", "x1")
-        macs = [row["MACAddress"] for host in (h1, h2)
+        macs = [row["mac"] for host in (h1, h2)
                 for row in json.loads(host.cli("vm", "list", "--formatter=json").stdout)]
         self.assertEqual(len(set(macs)), 4)
 

@@ -14,7 +14,7 @@ from test_inventory import put
 
 def names(host, kind):
     rows = json.loads(host.cli(kind, "list", "--formatter=json").stdout)
-    return list(dict.fromkeys(row["Name"] for row in rows if row["Name"]))
+    return list(dict.fromkeys(row["name"] for row in rows if row["name"]))
 
 
 def has(host, kind, *expected):

@@ -31,16 +31,16 @@ class VmCheck(ClusterTest):
     def rows(self, host=None, vm="db1"):
         """By the name of the check; those of QEMU's side are not this test's."""
         done = (host or self.h1).cli("--formatter=json", "vm", "check", vm, check=False)
-        return {row["Check"]: row for row in json.loads(done.stdout)}
+        return {row["check"]: row for row in json.loads(done.stdout)}
 
     def row(self, check):
         row = self.rows()[check]
-        return row["Verdict"], row["Found"]
+        return row["verdict"], row["found"]
 
     def paste(self, row, host=None):
         """Runs a cure as an administrator does: in a shell, on the host that it names."""
-        host = host or (self.h2 if row["Cure"].endswith("# on h2") else self.h1)
-        words = host.space.words("sh", "-c", row["Cure"])
+        host = host or (self.h2 if row["cure"].endswith("# on h2") else self.h1)
+        words = host.space.words("sh", "-c", row["cure"])
         environment = {**os.environ, "PATH": f"{BIN}:{os.environ['PATH']}", "PARAVANE_SOCKET": str(host.api)}
         done = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=30, check=False)
         self.assertEqual(done.returncode, 0, f"{row}\n{done.stdout}{done.stderr}")
@@ -71,7 +71,7 @@ class VmCheck(ClusterTest):
     def test_an_uplink_that_is_none_or_down_is_cured(self):
         check = "Switch lan: uplink"
         self.assertEqual(self.row(check)[0], "warning")
-        self.assertEqual(self.rows()[check]["Cure"], "paravane vds uplink lan eth1 --host h1")
+        self.assertEqual(self.rows()[check]["cure"], "paravane vds uplink lan eth1 --host h1")
         self.paste(self.rows()[check])
         self.wait_row(check, "ok", "(eth1) is up")
         self.assertIn("traffic to other hosts uses TCP", self.row("Switch lan: RDMA device")[1])
@@ -86,7 +86,7 @@ class VmCheck(ClusterTest):
         self.h2.end(kill=True)
         self.wait_row(CHANNEL, "warning", "host h2 or its network is down")
         self.h1.cli("vm", "set", "db1", "--port-group", "none")
-        self.assertEqual(self.rows()["Adapter 1: port group"]["Cure"], "paravane vm set db1 --adapter 1 --port-group rdma")
+        self.assertEqual(self.rows()["Adapter 1: port group"]["cure"], "paravane vm set db1 --adapter 1 --port-group rdma")
         self.assertIn("not needed", self.row("Channel")[1])
         self.paste(self.rows()["Adapter 1: port group"])
         self.assertEqual(self.row("Adapter 1: port group"), ("ok", "rdma of switch lan"))
@@ -121,12 +121,12 @@ class VmCheck(ClusterTest):
         host = wait_for(loser, "the claim to be lost")
         other = self.h2 if host is self.h1 else self.h1
         row = self.rows(host, "twin")[check]
-        self.assertEqual(row["Verdict"], "failed")
-        self.assertIn(f"belongs to adapter twin/1 of host {other.name}", row["Found"])
+        self.assertEqual(row["verdict"], "failed")
+        self.assertIn(f"belongs to adapter twin/1 of host {other.name}", row["found"])
         self.assertNotIn(check, self.rows(other, "twin"))
         self.paste(row, host)
         wait_for(lambda: not loser(), "the claims to be good")
-        self.assertEqual(self.rows(host, "twin")["Adapter 1: port group"]["Verdict"], "ok")
+        self.assertEqual(self.rows(host, "twin")["Adapter 1: port group"]["verdict"], "ok")
 
 
 if __name__ == "__main__":

@@ -24,6 +24,11 @@ LISTS = [("vm", "list"), ("vds", "list"), ("portgroup", "list"), ("path", "list"
 ENGINE_USER = "nobody"  # who the engine is when root starts the tests
 
 
+def adapters(vms):
+    """A row for each adapter, with what its VM has beside it."""
+    return [{**vm, **adapter} for vm in vms for adapter in vm["adapters"]]
+
+
 def connect(path):
     """A client of a socket file. While the queue before the door is full it waits, within
     PATIENCE_S; with a time-out of Python's it would be turned away (EAGAIN)."""
@@ -185,10 +190,10 @@ class DaemonTest(unittest.TestCase):
         return done.stderr
 
     def vm_rows(self):
-        return json.loads(self.cli("vm", "list", "--formatter=json").stdout)
+        return adapters(json.loads(self.cli("vm", "list", "--formatter=json").stdout))
 
     def vm_names(self):
-        return [row["Name"] for row in self.vm_rows()]
+        return [row["name"] for row in self.vm_rows()]
 
     def http(self, data):
         """What the API answers to these bytes."""

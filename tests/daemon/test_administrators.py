@@ -29,8 +29,8 @@ class TwoAdministrators(DaemonTest):
             loser = next(one for one in done if one.returncode == 1)
             self.assertIn(f"vm vm{number} already exists", loser.stderr)
             winner = 13 + done.index(next(one for one in done if one.returncode == 0))
-            row = next(row for row in self.vm_rows() if row["Name"] == f"vm{number}")
-            self.assertEqual(row["Hardware"], winner)
+            row = next(row for row in self.vm_rows() if row["name"] == f"vm{number}")
+            self.assertEqual(row["hw_version"], winner)
 
     def test_no_change_of_a_vm_is_lost_and_who_was_too_late_is_told(self):
         self.cli("vm", "add", "db1")
@@ -61,7 +61,7 @@ class TwoAdministrators(DaemonTest):
             made, deleted = self.both(("portgroup", "create", f"p{number}", "--vds", f"s{number}"), ("vds", "delete", f"s{number}"))
             self.assertEqual(sorted((made.returncode, deleted.returncode)), [0, 1], (made, deleted))
             self.assertRegex(made.stderr + deleted.stderr, f"switch s{number} does not exist|switch s{number} has port group")
-            switches = [row["Name"] for row in json.loads(self.cli("vds", "list", "--formatter=json").stdout)]
+            switches = [row["name"] for row in json.loads(self.cli("vds", "list", "--formatter=json").stdout)]
             self.assertEqual(f"s{number}" in switches, made.returncode == 0)
 
 

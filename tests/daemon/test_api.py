@@ -90,7 +90,7 @@ class Api(DaemonTest):
                     client.sendall(generator.randbytes(generator.randrange(1, 4096)))
                 except (BrokenPipeError, ConnectionResetError):
                     pass
-        self.assertEqual([row["State"] for row in self.vm_rows()], ["detached", "detached"])
+        self.assertEqual([row["state"] for row in self.vm_rows()], ["detached", "detached"])
 
 
 if __name__ == "__main__":

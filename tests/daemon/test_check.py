@@ -64,34 +64,34 @@ class VmCheck(DaemonTest):
         return done.returncode, done.stdout
 
     def row(self, name):
-        return next(row for row in json.loads(self.check("db1")[1]) if row["Check"] == name)
+        return next(row for row in json.loads(self.check("db1")[1]) if row["check"] == name)
 
     def test_tells_what_is_so_and_what_is_missing(self):
         status, text = self.check("db1")
         listed = json.loads(text)
         # What the daemon knows, then what the host has for QEMU.
-        self.assertEqual([(row["Check"], row["Verdict"]) for row in listed[:len(OF_THE_DAEMON)]],
+        self.assertEqual([(row["check"], row["verdict"]) for row in listed[:len(OF_THE_DAEMON)]],
                          [(name, "ok") for name in OF_THE_DAEMON])
-        rows = {row["Check"]: row for row in listed}
+        rows = {row["check"]: row for row in listed}
         self.assertEqual(len(rows), len(listed), "each check has one row")
-        self.assertEqual(rows["Adapter 1: socket"]["Found"], f"{self.vms}/db1.sock, free")
-        self.assertEqual(rows["Channel"]["Found"], "not in a cluster: only VMs on this host are reachable")
+        self.assertEqual(rows["Adapter 1: socket"]["found"], f"{self.vms}/db1.sock, free")
+        self.assertEqual(rows["Channel"]["found"], "not in a cluster: only VMs on this host are reachable")
         # Without its user, QEMU is not tried.
-        tried = {"QEMU"} if rows["QEMU's user"]["Verdict"] == "ok" else set()
+        tried = {"QEMU"} if rows["QEMU's user"]["verdict"] == "ok" else set()
         self.assertLessEqual({"Boot", "Memory"} | tried, set(rows))
-        self.assertEqual(rows["Boot"]["Verdict"], "warning")
-        self.assertEqual(status, 1 if any(row["Verdict"] == "failed" for row in listed) else 0)
-        self.assertEqual([row for row in listed if row["Verdict"] == "failed" and not row["Cure"]], [])
+        self.assertEqual(rows["Boot"]["verdict"], "warning")
+        self.assertEqual(status, 1 if any(row["verdict"] == "failed" for row in listed) else 0)
+        self.assertEqual([row for row in listed if row["verdict"] == "failed" and not row["cure"]], [])
 
     def test_a_vm_that_runs(self):
         with attach(self.vms / "db1.sock"):
-            self.assertIn("in use by the running VM (process", self.row("Adapter 1: socket")["Found"])
-            self.assertEqual(self.row("Adapter 1: guest driver")["Cure"], "modprobe vmw_pvrdma   # in the guest")
+            self.assertIn("in use by the running VM (process", self.row("Adapter 1: socket")["found"])
+            self.assertEqual(self.row("Adapter 1: guest driver")["cure"], "modprobe vmw_pvrdma   # in the guest")
 
     def test_all_vms_in_each_format(self):
         self.cli("vm", "add", "db2")
         rows = json.loads(self.check("--all")[1])
-        self.assertEqual({row["VM"] for row in rows}, {"db1", "db2"})
+        self.assertEqual({row["vm"] for row in rows}, {"db1", "db2"})
         self.assertTrue(self.check("--all", formatter="csv")[1].startswith("VM,Check,Verdict,Found,Cure\n"))
         self.assertRegex(self.check("db1", formatter="table")[1], r"^Check +Verdict +Found +Cure *\n")
 
@@ -104,13 +104,13 @@ class VmCheck(DaemonTest):
     def test_memory_that_must_be_reserved_is_not_started_without(self):
         self.cli(*SETTINGS, "set", "-o", "/Mem/PVRDMARequireReservation", "-i", "1")
         row = self.row("Memory reservation")
-        self.assertEqual((row["Verdict"], row["Cure"]), ("failed", "paravane vm set db1 --lock-memory"))
+        self.assertEqual((row["verdict"], row["cure"]), ("failed", "paravane vm set db1 --lock-memory"))
         for command in "start", "run":
             complaint = self.refused(1, "vm", command, "db1")
             self.assertIn("vm db1: Memory reservation: not reserved, and /Mem/PVRDMARequireReservation is 1", complaint)
             self.assertIn("\n  paravane vm set db1 --lock-memory\n", complaint)
         self.cli("vm", "set", "db1", "--lock-memory")
-        self.assertEqual(self.row("Memory reservation")["Verdict"], "ok")
+        self.assertEqual(self.row("Memory reservation")["verdict"], "ok")
 
 
 if __name__ == "__main__":

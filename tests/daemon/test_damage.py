@@ -50,10 +50,10 @@ class Damage(DaemonTest):
         return json.loads(self.http(b"GET /v1/status HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").partition(b"\r\n\r\n")[2])
 
     def seen(self):
-        rows = {f'vm {row["Name"]}': (row["MACAddress"], row["Hardware"], row["Problem"]) for row in self.vm_rows()}
+        rows = {f'vm {row["name"]}': (row["mac"], row["hw_version"], row["problem"]) for row in self.vm_rows()}
         for kind, command in (("switch", "vds"), ("port group", "portgroup")):
             for row in json.loads(self.cli(command, "list", "--formatter=json").stdout):
-                rows[f'{kind} {row["Name"]}'] = {key: value for key, value in row.items() if key not in ("Form", "Bridges", "Problem")}
+                rows[f'{kind} {row["name"]}'] = {key: value for key, value in row.items() if key not in ("form", "bridges", "problems")}
         return rows
 
     def fill(self):

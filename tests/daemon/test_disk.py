@@ -119,8 +119,8 @@ class SocketDirectory(Disk):
         self.mount_state("nr_inodes=3")
         self.start(*self.enter)
         rows = self.vm_rows()
-        self.assertEqual([row["State"] for row in rows], ["detached", "failed"])
-        self.assertIn("b.sock", rows[1]["Problem"])
+        self.assertEqual([row["state"] for row in rows], ["detached", "failed"])
+        self.assertIn("b.sock", rows[1]["problem"])
 
     def test_directory_that_cannot_be_written_is_named(self):
         self.mount_state("ro")

@@ -58,7 +58,7 @@ class HeldWorker(DaemonTest):
         self.assertEqual(self.vm_names(), names)
         self.assertEqual(self.sockets(), [f"{name}.sock" for name in names])
         for row in self.vm_rows():
-            self.assertEqual((row["State"], row["Problem"]), ("detached", ""), row)
+            self.assertEqual((row["state"], row["problem"]), ("detached", ""), row)
 
     def test_what_is_refused_was_not_done(self):
         worker = self.worker(self.start())

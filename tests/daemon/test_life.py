@@ -165,7 +165,7 @@ class NoStart(DaemonTest):
             status, complaint = self.run_daemon()
             self.assertEqual(status, 1)
             self.assertIn(f"another paravaned is using {self.state}", complaint)
-            self.assertEqual(self.vm_rows()[0]["State"], "attached")
+            self.assertEqual(self.vm_rows()[0]["state"], "attached")
 
     def test_second_daemon_on_the_same_sockets_is_refused(self):
         self.start()

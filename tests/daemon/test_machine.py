@@ -97,9 +97,9 @@ class Rules(MachineTest):
     def test_an_uplink_has_two_names(self):
         host = self.make_wired_host()
         host.make_lan("vmnic1")
-        self.assertEqual(host.vds()["Uplink"], "spare")
+        self.assertEqual(host.vds()["uplink"], "spare")
         host.cli("vds", "uplink", "lan", "vmnic0")
-        self.assertEqual(host.vds()["Uplink"], "nic")
+        self.assertEqual(host.vds()["uplink"], "nic")
         refused = host.refused("vds", "uplink", "lan", "vmnic7")
         self.assertIn("this host has no NIC vmnic7", refused)
         self.assertNotIn("Do you mean", refused)

@@ -9,7 +9,7 @@ import time
 import unittest
 
 from network import Namespace, Tap, is_cut_off, join, may_open, reaches
-from rig import BIN, ENGINE_USER, PATIENCE_S, DaemonTest, connect, kill_daemon, run_cli, wait_for
+from rig import BIN, ENGINE_USER, PATIENCE_S, DaemonTest, adapters, connect, kill_daemon, run_cli, wait_for
 from vmm import attach
 
 
@@ -55,7 +55,12 @@ class Host:
         return json.loads(self.cli(*words, "--formatter=json").stdout)
 
     def vds(self):
-        return self.rows("vds", "list")[0]
+        vds = self.rows("vds", "list")[0]
+        uplink = next((one["uplink"] for one in vds["hosts"] if one["host"] == vds["host"]), "")
+        return {**vds, "uplink": uplink, "problem": "; ".join(vds["problems"])}
+
+    def adapters(self):
+        return adapters(self.rows("vm", "list"))
 
     def links(self):
         return {name: link for name, link in self.network.links().items() if name != "lo"}
@@ -118,11 +123,11 @@ class Frames(SwitchTest):
             self.assertTrue(is_cut_off(c, a, far))
             self.assertTrue(is_cut_off(far_c, a, b))
             # Where bridges filter VLANs, those have the uplink too, and a tag of a guest's own leads nowhere.
-            if one.vds()["Form"] == "vlan-aware":
+            if one.vds()["form"] == "vlan-aware":
                 self.assertTrue(reaches(c, far_c))
                 self.assertTrue(is_cut_off(a, c, far_c, tag=10))
             else:
-                self.assertIn("VLAN 10 has no uplink", one.vds()["Problem"])
+                self.assertIn("VLAN 10 has no uplink", one.vds()["problem"])
                 self.assertTrue(is_cut_off(far_c, c, d))
 
     def test_follow_an_adapter_to_another_port_group_while_its_vm_runs(self):
@@ -239,7 +244,7 @@ class Followed(SwitchTest):
         host.soon(lambda: host.events("switch.problem"), "an event")
         self.assertIn("nic: no such NIC on this host", host.events("switch.problem")[-1]["problem"])
         wait_for(lambda: host.metric("paravane_switch_problems") == 1, "the metric")
-        self.assertIn("no such NIC", host.vds()["Problem"])
+        self.assertIn("no such NIC", host.vds()["problem"])
         host.network.ip("link", "add", "nic", "type", "veth", "peer", "name", "far")
         host.soon(lambda: host.links()["nic"].get("master") == "pvs-lan", "the NIC to be taken")
         host.soon(lambda: host.events("switch.problem_over"), "the problem to be over")
@@ -253,7 +258,7 @@ class Followed(SwitchTest):
                   "the NIC to be back")
         host.soon(lambda: host.events("switch.problem"), "an event")
         self.assertIn("it was renamed to ens5", host.events("switch.problem")[-1]["problem"])
-        self.assertIn("[network] uplinks", host.vds()["Problem"])
+        self.assertIn("[network] uplinks", host.vds()["problem"])
 
     def test_uplink_that_another_program_has_taken_is_left_to_it_and_told(self):
         host = self.make_lan()
@@ -271,12 +276,12 @@ class Followed(SwitchTest):
                 host.network.ip("link", "set", "nic", "nomaster")
             return any("keeps changing it" in event["problem"] for event in host.events("switch.problem"))
         wait_for(is_told, "the quarrel to be told of")
-        self.assertIn("another program on this host", host.vds()["Problem"])
+        self.assertIn("another program on this host", host.vds()["problem"])
 
     def test_a_question_mends_nothing_and_a_repair_says_what_it_did(self):
         host = self.make_lan()
         keeper = host.daemon.pid
-        self.assertEqual(host.rows("vds", "repair"), [])
+        self.assertEqual(host.rows("vds", "repair")["mended"], [])
         # A keeper that is held follows nothing, so that what is asked meanwhile would be all that mends.
         os.kill(keeper, signal.SIGSTOP)
         try:
@@ -290,9 +295,9 @@ class Followed(SwitchTest):
 
         def repaired():
             host.network.ip("link", "set", "nic", "nomaster")
-            return host.rows("vds", "repair")
+            return host.rows("vds", "repair")["mended"]
         row, = wait_for(repaired, "a repair to be first")
-        self.assertEqual((row["VDS"], row["Interface"], row["Result"]), ("lan", "nic", "mended"))
+        self.assertEqual((row["vds"], row["interface"]), ("lan", "nic"))
 
     def test_a_host_at_rest_wakes_neither_process(self):
         host = self.make_lan()
@@ -324,7 +329,7 @@ class Refusals(SwitchTest):
         host.start()
         host.make_lan()
         host.cli("vm", "add", "a", "--port-group", "vms")
-        self.assertIn("pvs-lan: an interface that Paravane did not create has this name", host.vds()["Problem"])
+        self.assertIn("pvs-lan: an interface that Paravane did not create has this name", host.vds()["problem"])
         self.assertEqual(host.links()["pvs-lan"], before)
         self.assertNotIn("master", host.links()["nic"])
         self.assertNotIn("master", host.links()["pv-a"])
@@ -357,18 +362,18 @@ class Refusals(SwitchTest):
             self.assertEqual(done.returncode, 4, done.stderr)
             self.assertIn("/Net/PVRDMAUplinkEditNeedsPowerOff is 1", done.stderr)
             self.assertIn("attached: a", done.stderr)
-            self.assertEqual(host.vds()["Uplink"], "other")
-        wait_for(lambda: host.rows("vm", "list")[0]["State"] == "detached", "the VM to be off")
+            self.assertEqual(host.vds()["uplink"], "other")
+        wait_for(lambda: host.adapters()[0]["state"] == "detached", "the VM to be off")
         host.cli("vds", "uplink", "lan", "nic")
 
     def test_uplink_that_is_missing_is_named_and_taken_when_it_comes(self):
         host = self.make_host()
         host.start()
         host.make_lan()
-        self.assertIn("nic: no such NIC on this host", host.vds()["Problem"])
+        self.assertIn("nic: no such NIC on this host", host.vds()["problem"])
         host.network.ip("link", "add", "nic", "type", "veth", "peer", "name", "far")
         host.soon(lambda: host.links()["nic"].get("master") == "pvs-lan", "the NIC to be taken")
-        wait_for(lambda: "no such NIC" not in host.vds()["Problem"], "the problem to be over")
+        wait_for(lambda: "no such NIC" not in host.vds()["problem"], "the problem to be over")
 
     def test_address_that_the_host_would_lose_is_named(self):
         host = self.make_host()
@@ -376,7 +381,7 @@ class Refusals(SwitchTest):
         host.network.ip("address", "add", "192.0.2.1/24", "dev", "nic")
         host.start()
         host.make_lan()
-        self.assertIn("nic: it has this host's address 192.0.2.1", host.vds()["Problem"])
+        self.assertIn("nic: it has this host's address 192.0.2.1", host.vds()["problem"])
         self.assertIn("192.0.2.1/24", host.network.ip("address", "show", "dev", "nic"))
 
     def test_keeper_without_rights_says_so_and_all_else_works(self):
@@ -384,10 +389,10 @@ class Refusals(SwitchTest):
         host.start("setpriv", "--bounding-set=-net_admin")
         host.make_lan()
         host.cli("vm", "add", "a", "--port-group", "vms")
-        self.assertIn("not permitted", host.vds()["Problem"])
-        row = host.rows("vm", "list")[0]
-        self.assertEqual((row["State"], row["PortGroup"]), ("detached", "vms"))
-        self.assertIn("not permitted", row["Problem"])
+        self.assertIn("not permitted", host.vds()["problem"])
+        row = host.adapters()[0]
+        self.assertEqual((row["state"], row["port_group"]), ("detached", "vms"))
+        self.assertIn("not permitted", row["problem"])
         self.assertEqual(set(host.links()), set())
 
     def test_tap_is_for_the_group_of_the_sockets(self):

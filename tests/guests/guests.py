@@ -128,7 +128,7 @@ class Guests:
 
     def attached(self, vm):
         """Whether a VMM is attached to a VM's socket."""
-        return any(v["Name"] == vm and v["State"] != "detached"
+        return any(v["name"] == vm and any(one["state"] != "detached" for one in v["adapters"])
                    for v in json.loads(self.cli("--formatter=json", "vm", "list").stdout))
 
     # ---- guests ----

@@ -133,8 +133,8 @@ class GuideHosts(Guests):
     def prepare_vms(self, host):
         """Before VMs of a host are checked or started: what they boot in place of their disks."""
         for row in host.rows("vm", "list"):
-            name = row["Name"]
-            if row["Adapter"] != 1 or name in self.booting:
+            name = row["name"]
+            if name in self.booting:
                 continue
             folder = self.lab_folder(name)
             folder.mkdir(parents=True)
@@ -161,8 +161,8 @@ class GuideHosts(Guests):
         """lab/vm knows of the VMs that run."""
         for name, host in self.booting.items():
             for row in host.rows("vm", "list"):
-                if row["Name"] == name and row["Power"] == "running":
-                    processes.remember(str(self.lab_folder(name) / "pid"), row["PID"])
+                if row["name"] == name and row["power"] == "running":
+                    processes.remember(str(self.lab_folder(name) / "pid"), row["pid"])
 
     def listeners(self, vm):
         """How many ports are listened on in a guest, by TCP and by RDMA's connection manager."""

@@ -133,7 +133,9 @@ class PowerRig(Rig):
         return json.loads(done.stdout)
 
     def rows(self, vm):
-        return [row for row in json.loads(self.run("--formatter=json", "vm", "list")) if row["Name"] == vm]
+        """A row for each adapter of a VM, with what the VM has beside it."""
+        found = next(one for one in json.loads(self.run("--formatter=json", "vm", "list")) if one["name"] == vm)
+        return [{**found, **adapter} for adapter in found["adapters"]]
 
     def row(self, vm):
         return self.rows(vm)[0]
@@ -181,12 +183,12 @@ class PowerRig(Rig):
         return found[1]
 
     def power_off(self, vm):
-        if self.row(vm)["Power"] == "running":
+        if self.row(vm)["power"] == "running":
             self.run("vm", "stop", vm, "--force")
 
     def close(self):
         try:
-            for name in {row["Name"] for row in json.loads(self.run("--formatter=json", "vm", "list"))}:
+            for name in {row["name"] for row in json.loads(self.run("--formatter=json", "vm", "list"))}:
                 self.power_off(name)
         finally:
             super().close()

@@ -89,8 +89,8 @@ class AcceptanceSequence(unittest.TestCase):
         self.assertEqual(new, {"vmw_pvrdma1"})
         wait_for("PORT_ACTIVE", lambda: "PORT_ACTIVE" in self.rig.guest(vm, "ibv_devinfo", "-d", "vmw_pvrdma1"), 20)
         self.assertEqual(self.devices(vm) - before, new)
-        added = host.rows("vm", "list")[1]
-        self.assertEqual((added["Adapter"], added["State"], added["PortGroup"], added["Problem"]), (2, "active", "rdma", ""))
+        added = next(one for one in host.rows("vm", "list")[0]["adapters"] if one["number"] == 2)
+        self.assertEqual((added["number"], added["state"], added["port_group"], added["problem"]), (2, "active", "rdma", ""))
         self.assertIn(f"vm{vm}.eth1", [port["Client"] for port in self.ports(host)])
 
     def devices(self, vm):
@@ -111,9 +111,9 @@ class AcceptanceSequence(unittest.TestCase):
         for host in self.rig.machines:
             vm = f"vm{host.number}"
             host.must(f"paravane vm stop {vm} --timeout 60")
-            self.assertEqual({row["Power"] for row in host.rows("vm", "list")}, {"off"})
+            self.assertEqual({row["power"] for row in host.rows("vm", "list")}, {"off"})
             host.must(f"paravane vm adapter remove {vm} 2")
-            self.assertEqual([row["Adapter"] for row in host.rows("vm", "list")], [1])
+            self.assertEqual([one["number"] for one in host.rows("vm", "list")[0]["adapters"]], [1])
         self.h1.must("esxcli network firewall ruleset set -e false -r pvrdma")
         self.assertFalse(self.is_open(self.h1))
         for one, other in (self.h1, self.h2), (self.h2, self.h1):

@@ -38,7 +38,7 @@ class Events(unittest.TestCase):
         self.wait_event("IBV_EVENT_PORT_ERR")
         self.assertIn("state DOWN physical_state DISABLED", self.port())
         listed = json.loads(self.rig.cli("--formatter=json", "vm", "list").stdout)
-        self.assertEqual([row["Connected"] for row in listed], [False, True])
+        self.assertEqual([row["adapters"][0]["connected"] for row in listed], [False, True])
         ping = ["ibv_rc_pingpong", "-d", "vmw_pvrdma0", "-g", "0", "-n", "100"]
         code, _ = self.rig.spawn(2, *ping, self.exchange.address, timeout=5).finish(60)
         self.assertNotEqual(code, 0)

@@ -86,7 +86,7 @@ class HostFaults(unittest.TestCase):
         self.assertEqual(seen["channel"], "none", seen)
         self.assertRegex(seen["channel_problem"], "nothing was received from the host|cannot connect")
         if vm:
-            why = [row["Why"] for row in self.rig.paths(number) if row["VM"] == vm and row["Host"] == host]
+            why = [row["why"] for row in self.rig.paths(number) if row["vm"] == vm and row["peer_host"] == host]
             self.assertRegex(" ".join(why), "no channel: (nothing was received from the host|cannot connect)")
 
     def causes(self, number, host):

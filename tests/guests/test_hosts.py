@@ -98,7 +98,7 @@ class BetweenTwoHosts(by_gid.EveryKindOfGid, unittest.TestCase):
             ends.append(self.rig.spawn(2, *words, "10.77.0.1"))
             for host, peer in (0, "h2"), (1, "h1"):
                 path = wait_for("the connection's path", lambda host=host: next(iter(self.paths(host)), None))
-                self.assertEqual((path["Host"], path["Path"], path["Why"]), (peer, "tcp", "hca: no usable adapter"))
+                self.assertEqual((path["peer_host"], path["path"], path["why"]), (peer, "tcp", "hca: no usable adapter"))
         finally:
             for end in ends:
                 end.end()
@@ -121,15 +121,15 @@ class BetweenTwoHosts(by_gid.EveryKindOfGid, unittest.TestCase):
                 second.cli(*close)
                 for host, where in (0, "that"), (1, "this"):
                     wait_for(why, lambda host=host, where=where: f"no channel: closed on {where} host: {why}" in
-                             self.paths(host)[0]["Why"], 10)
+                             self.paths(host)[0]["why"], 10)
                     row = self.check(host)
-                    self.assertEqual(row["Verdict"], "failed")
-                    self.assertIn(f"closed on {where} host: {why}", row["Found"])
-                    self.assertEqual(row["Cure"].endswith("# on h2"), where == "that", row)
+                    self.assertEqual(row["verdict"], "failed")
+                    self.assertIn(f"closed on {where} host: {why}", row["found"])
+                    self.assertEqual(row["cure"].endswith("# on h2"), where == "that", row)
                 second.cli(*reopen)
                 for host in 0, 1:
-                    wait_for("the channel is open", lambda host=host: self.check(host)["Verdict"] == "ok", 10)
-                    self.assertEqual(self.paths(host)[0]["Why"], "hca: no usable adapter")
+                    wait_for("the channel is open", lambda host=host: self.check(host)["verdict"] == "ok", 10)
+                    self.assertEqual(self.paths(host)[0]["why"], "hca: no usable adapter")
         finally:
             self.signal("KILL")
             for end in ends:
@@ -143,17 +143,18 @@ class BetweenTwoHosts(by_gid.EveryKindOfGid, unittest.TestCase):
     def check(self, host):
         """The channel to the other host, as vm check sees it."""
         rows = json.loads(self.rig.hosts[host].cli("--formatter=json", "vm", "check", f"vm{host + 1}", check=False).stdout)
-        return next(row for row in rows if row["Check"] == f"Channel to h{2 - host}")
+        return next(row for row in rows if row["check"] == f"Channel to h{2 - host}")
 
     def paths(self, host):
         rows = json.loads(self.rig.hosts[host].cli("path", "list", "--formatter=json").stdout)
-        return [row for row in rows if row["Path"] != "-"]
+        return [row for row in rows if row["path"] != "-"]
 
     def test_vds_list_names_the_form_of_the_switch_and_no_problem(self):
         switch = next(row for row in json.loads(self.rig.hosts[0].cli("vds", "list", "--formatter=json").stdout)
-                      if row["Host"] == "h1")
-        self.assertEqual((switch["Uplink"], switch["Problem"]), ("eth1", ""))
-        self.assertIn(switch["Form"], ("plain", "vlan-aware"))
+                      if row["host"] == "h1")
+        self.assertIn({"host": "h1", "uplink": "eth1"}, switch["hosts"])
+        self.assertEqual(switch["problems"], [])
+        self.assertIn(switch["form"], ("plain", "vlan-aware"))
 
 
 test_traffic.add_runs(BetweenTwoHosts, test_traffic.BETWEEN_TWO_HOSTS)

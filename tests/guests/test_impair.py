@@ -47,7 +47,7 @@ class ImpairedPath:
         self.assertEqual([int(n) for n in re.findall(r"([0-9]+) lost", client)][:-1], [0] * 7, client)
         self.assertGreater(self.stats_of(2)["retries"], 5)
         self.assertIn(f"impaired vm2 to {self.peer_names[1]}", self.cli_of(2)("stats", "--counters").stdout)
-        shown = [json.loads(cli("status", "--formatter=json").stdout)[0]["Impairments"] for cli in self.hosts()]
+        shown = [json.loads(cli("status", "--formatter=json").stdout)["impairments"] for cli in self.hosts()]
         self.assertEqual(sum(shown), 2)
 
     def test_programs_do_not_notice_some_loss(self):
@@ -56,7 +56,7 @@ class ImpairedPath:
         _, text = self.exchange.run(words, [*words, self.exchange.address], port=18515)
         self.assertIn("#bytes", text)
         rping(self.exchange)
-        self.assertGreater(self.done()["Lost"], 0)
+        self.assertGreater(self.done()["lost"], 0)
 
     def test_loss_of_everything_is_retry_exceeded(self):
         self.impair("--loss", "100%")
@@ -67,7 +67,7 @@ class ImpairedPath:
             code, text = self.rig.spawn(2, *words, self.exchange.address).finish()
             self.assertNotEqual(code, 0)
             self.assertIn("transport retry counter exceeded", text)
-            self.assertEqual(self.done()["Messages"], 8)  # once, and seven retries
+            self.assertEqual(self.done()["messages"], 8)  # once, and seven retries
         finally:
             server.process.kill()
             server.process.communicate()
@@ -84,7 +84,7 @@ class ImpairedPath:
             self.rig.shell(2, "sleep 1")
             self.assertIsNone(client.process.poll())  # it waits for an answer, and hears of no error
             self.assertEqual(self.stats_of(2)["completion_errors"], before)
-            self.assertGreater(self.done()["Lost"], 0)
+            self.assertGreater(self.done()["lost"], 0)
         finally:
             for one in (server, client):
                 if one:
@@ -95,7 +95,7 @@ class ImpairedPath:
         before = self.stats_of(2)["rnr_waits"]
         self.impair("--rnr=5%", "--seed", "7")
         pingpong("ibv_rc_pingpong")(self.exchange)
-        self.assertGreater(self.done()["RNRs"], 10)
+        self.assertGreater(self.done()["rnr"], 10)
         self.assertGreater(self.stats_of(2)["rnr_waits"], before + 5)
 
     def test_what_is_cleared_is_gone(self):

@@ -94,15 +94,15 @@ class Libvirt(unittest.TestCase):
         self.addCleanup(self.virsh, "destroy", "vm1", check=False)
 
         def active():
-            return self.rig.row("vm1")["State"] == "active"
+            return self.rig.row("vm1")["state"] == "active"
         wait_for("the guest's driver has its device", active, 120, 0.2)
         row = self.rig.row("vm1")
-        self.assertEqual(row["Power"], "attached")
+        self.assertEqual(row["power"], "attached")
         self.assertIn("which paravane did not start", self.rig.run("vm", "stop", "vm1", status=1))
         self.assertIn("runs it already", self.rig.run("vm", "start", "vm1", status=1))
         wait_for("the guest is up", lambda: b"LAB-READY vm1" in console.read_bytes(), 60, 0.2)
         self.virsh("destroy", "vm1")
-        wait_for("the device is free", lambda: self.rig.row("vm1")["State"] == "detached", 10)
+        wait_for("the device is free", lambda: self.rig.row("vm1")["state"] == "detached", 10)
         self.virsh("undefine", "vm1")
         self.assertNotIn("vm1", self.virsh("list", "--all").stdout)
 
@@ -125,7 +125,7 @@ class Libvirt(unittest.TestCase):
                               env={**os.environ, "LIBVIRT_DEFAULT_URI": f"qemu+unix:///system?socket={self.folder}/libvirt-sock"})
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertNotIn("error", done.stdout + done.stderr)
-        wait_for("both are attached", lambda: [row["State"] for row in self.rig.rows("empty")] == ["attached"] * 2, 10)
+        wait_for("both are attached", lambda: [row["state"] for row in self.rig.rows("empty")] == ["attached"] * 2, 10)
 
 
 if __name__ == "__main__":

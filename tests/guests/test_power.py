@@ -35,7 +35,7 @@ class RunByParavane(unittest.TestCase):
 
     def setUp(self):
         for vm in "vm1", "vm2":
-            if self.rig.row(vm)["State"] != "active":
+            if self.rig.row(vm)["state"] != "active":
                 self.rig.power_off(vm)
                 self.rig.run("vm", "start", vm)
                 self.rig.wait_booted(vm)
@@ -50,8 +50,8 @@ class RunByParavane(unittest.TestCase):
 
     def test_list_shows_power_and_process_and_qemu_has_no_rights(self):
         row = self.rig.row("vm1")
-        self.assertEqual((row["Power"], row["State"], row["Problem"]), ("running", "active", ""))
-        status = pathlib.Path(f"/proc/{row['PID']}/status").read_text()
+        self.assertEqual((row["power"], row["state"], row["problem"]), ("running", "active", ""))
+        status = pathlib.Path(f"/proc/{row['pid']}/status").read_text()
         fields = dict(line.split(":\t", 1) for line in status.splitlines() if ":\t" in line)
         self.assertEqual(fields["Uid"].split(), [str(pwd.getpwnam(QEMU_USER).pw_uid)] * 4)
         self.assertEqual(int(fields["CapEff"], 16), 0)
@@ -59,12 +59,12 @@ class RunByParavane(unittest.TestCase):
         self.assertEqual(fields["Seccomp"], "2")
 
     def test_check_of_a_vm_that_runs_finds_all_of_it_good(self):
-        rows = {row["Check"]: row for row in json.loads(self.rig.run("--formatter=json", "vm", "check", "vm1"))}
-        self.assertEqual([row for row in rows.values() if row["Verdict"] != "ok" or row["Cure"]], [])
-        self.assertIn("with vfio-user-pci", rows["QEMU"]["Found"])
-        self.assertEqual(rows["QEMU's user"]["Found"], QEMU_USER)
-        self.assertEqual(rows["Adapter 1: guest driver"]["Found"], "the vmw_pvrdma driver has activated the device")
-        self.assertIn(f"process {self.rig.row('vm1')['PID']}", rows["Adapter 1: socket"]["Found"])
+        rows = {row["check"]: row for row in json.loads(self.rig.run("--formatter=json", "vm", "check", "vm1"))}
+        self.assertEqual([row for row in rows.values() if row["verdict"] != "ok" or row["cure"]], [])
+        self.assertIn("with vfio-user-pci", rows["QEMU"]["found"])
+        self.assertEqual(rows["QEMU's user"]["found"], QEMU_USER)
+        self.assertEqual(rows["Adapter 1: guest driver"]["found"], "the vmw_pvrdma driver has activated the device")
+        self.assertIn(f"process {self.rig.row('vm1')['pid']}", rows["Adapter 1: socket"]["found"])
 
     def test_console_takes_commands_from_a_pipe(self):
         out = self.rig.run("vm", "console", "vm2", "--quiet", "3", text="\necho hel\\lo from $(hostname)\n")
@@ -72,15 +72,15 @@ class RunByParavane(unittest.TestCase):
 
     def test_a_vm_that_runs_is_not_started_again(self):
         complaint = self.rig.run("vm", "start", "vm1", status=1)
-        self.assertIn(f"already running (pid {self.rig.row('vm1')['PID']})", complaint)
+        self.assertIn(f"already running (pid {self.rig.row('vm1')['pid']})", complaint)
         complaint = self.rig.run("vm", "run", "vm1", status=1)
         self.assertIn("already", complaint)
 
     def test_stop_powers_the_guest_down(self):
         self.rig.run("vm", "stop", "vm1", "--timeout", "60")
-        wait_for("the daemon saw it", lambda: self.rig.row("vm1")["State"] == "detached", 10)
+        wait_for("the daemon saw it", lambda: self.rig.row("vm1")["state"] == "detached", 10)
         row = self.rig.row("vm1")
-        self.assertEqual((row["Power"], row["PID"]), ("off", None))
+        self.assertEqual((row["power"], row["pid"]), ("off", 0))
         self.rig.run("vm", "stop", "vm1")  # as it should be
         self.assertIn("it is off", self.rig.run("vm", "console", "vm1", status=1))
 
@@ -88,9 +88,9 @@ class RunByParavane(unittest.TestCase):
         self.rig.power_off("vm1")
         start = subprocess.Popen(self.rig.words("vm", "start", "vm1"), env=self.rig.environment_of_vms(),
                                  stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        wait_for("its QEMU has begun", lambda: self.rig.row("vm1")["Power"] == "running", 10)
+        wait_for("its QEMU has begun", lambda: self.rig.row("vm1")["power"] == "running", 10)
         self.rig.run("vm", "stop", "vm1", "--timeout", "90")
-        self.assertEqual(self.rig.row("vm1")["Power"], "off")
+        self.assertEqual(self.rig.row("vm1")["power"], "off")
         start.wait(60)
 
     def test_stop_says_when_the_guest_does_not_listen(self):
@@ -98,15 +98,15 @@ class RunByParavane(unittest.TestCase):
         self.assertRegex(complaint, r"is asked to power down \(\d+ s of 12\)")
         self.assertIn("did not shut down within 12 s", complaint)
         self.assertIn("--force", complaint)
-        self.assertEqual(self.rig.row("vm2")["Power"], "running")
+        self.assertEqual(self.rig.row("vm2")["power"], "running")
 
     def test_reset_boots_the_guest_anew_with_its_device(self):
         self.rig.shell_of("vm2", "touch /before")
-        pid = self.rig.row("vm2")["PID"]
+        pid = self.rig.row("vm2")["pid"]
         self.rig.run("vm", "reset", "vm2")
         self.rig.wait_booted("vm2")
         self.rig.shell_of("vm2", "[ ! -e /before ]")
-        self.assertEqual(self.rig.row("vm2")["PID"], pid)
+        self.assertEqual(self.rig.row("vm2")["pid"], pid)
 
     def test_hot_add_gives_the_guest_one_device_each_and_no_way_back(self):
         self.assertEqual(self.devices("vm2"), ["vmw_pvrdma0"])
@@ -117,7 +117,7 @@ class RunByParavane(unittest.TestCase):
                                      f"ip link set eth{number - 1} up; "
                                      f"until ibv_devinfo -d vmw_pvrdma{number - 1} | grep -q PORT_ACTIVE; do sleep 0.2; done")
             self.assertEqual(self.devices("vm2"), [f"vmw_pvrdma{k}" for k in range(number)])
-        self.assertEqual([row["State"] for row in self.rig.rows("vm2")], ["active"] * 3)
+        self.assertEqual([row["state"] for row in self.rig.rows("vm2")], ["active"] * 3)
         complaint = self.rig.run("vm", "adapter", "remove", "vm2", "3", status=4)
         self.assertIn("aborts when a vfio-user device is unplugged", complaint)
         self.assertIn("Shut down the VM first", complaint)
@@ -130,16 +130,16 @@ class RunByParavane(unittest.TestCase):
         self.rig.daemon.wait(20)
         self.rig.start_daemon()
         row = self.rig.row("vm2")
-        self.assertEqual((row["Power"], row["State"]), ("running", "detached"))
-        self.assertIn("the VM runs without it", row["Problem"])
-        row = next(row for row in self.rig.checked("vm2") if row["Check"] == "QEMU runs")
-        self.assertEqual((row["Verdict"], row["Cure"]), ("failed", "paravane vm stop vm2 && paravane vm start vm2"))
+        self.assertEqual((row["power"], row["state"]), ("running", "detached"))
+        self.assertIn("the VM runs without it", row["problem"])
+        row = next(row for row in self.rig.checked("vm2") if row["check"] == "QEMU runs")
+        self.assertEqual((row["verdict"], row["cure"]), ("failed", "paravane vm stop vm2 && paravane vm start vm2"))
         self.assertIn("a reset would end it", self.rig.run("vm", "reset", "vm2", status=1))
-        self.assertEqual(self.rig.row("vm2")["Power"], "running")
+        self.assertEqual(self.rig.row("vm2")["power"], "running")
         self.rig.run("vm", "stop", "vm2", "--force")
         self.rig.run("vm", "start", "vm2")
         self.rig.wait_booted("vm2")
-        self.assertEqual(self.rig.row("vm2")["Problem"], "")
+        self.assertEqual(self.rig.row("vm2")["problem"], "")
 
 
 class PowerWithoutGuests(unittest.TestCase):
@@ -164,12 +164,12 @@ class PowerWithoutGuests(unittest.TestCase):
         for (_, complaint), code in ends:
             if code == 1:
                 self.assertIn("already", complaint)
-        self.assertEqual(self.rig.row("cold")["Power"], "running")
+        self.assertEqual(self.rig.row("cold")["power"], "running")
 
     def test_a_qemu_that_is_killed_is_off_and_can_be_started_again(self):
         self.rig.run("vm", "start", "cold")
-        os.kill(self.rig.row("cold")["PID"], 9)
-        wait_for("it is off", lambda: self.rig.row("cold")["Power"] == "off", 10)
+        os.kill(self.rig.row("cold")["pid"], 9)
+        wait_for("it is off", lambda: self.rig.row("cold")["power"] == "off", 10)
         self.rig.run("vm", "stop", "cold")
         self.rig.run("vm", "start", "cold")
 
@@ -189,7 +189,7 @@ class PowerWithoutGuests(unittest.TestCase):
             self.assertIn("the memlock limit is too low", self.rig.run("vm", "start", "cold", status=1))
             return
         self.rig.run("vm", "start", "cold")
-        status = pathlib.Path(f"/proc/{self.rig.row('cold')['PID']}/status").read_text()
+        status = pathlib.Path(f"/proc/{self.rig.row('cold')['pid']}/status").read_text()
         locked = next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmLck"))
         self.assertGreaterEqual(locked, 64 * 1024)
 
@@ -206,8 +206,8 @@ class PowerWithoutGuests(unittest.TestCase):
         waiting = self.start_in_background("vm", "run", "cold", "--wait", "60")
         self.assertIn("waits for paravaned, up to 60 s", waiting.stderr.readline())
         self.rig.start_daemon()
-        wait_for("it runs", lambda: self.rig.row("cold")["Power"] == "running", 20)
-        self.assertEqual(self.rig.row("cold")["PID"], waiting.pid)
+        wait_for("it runs", lambda: self.rig.row("cold")["power"] == "running", 20)
+        self.assertEqual(self.rig.row("cold")["pid"], waiting.pid)
 
     def test_start_waits_for_the_tap_of_a_port_group_and_says_when_there_is_none(self):
         # The daemon makes it in its own network, which is not that of QEMU here.

@@ -106,7 +106,7 @@ class Installed(OfEachSuite):
 
     def it_runs(self, debian):
         with self.subTest("the daemon starts and answers"), Daemon(debian) as daemon:
-            self.assertEqual(json.loads(debian.run("paravane", "--formatter=json", "status"))[0]["VMs"], 0)
+            self.assertEqual(json.loads(debian.run("paravane", "--formatter=json", "status"))["vms"], 0)
             debian.run("paravane", "vm", "add", "db1")
             self.without_qemu(debian)
             said = debian.run("dpkg", "--remove", "paravane")

@@ -63,12 +63,12 @@ class VmUnderSystemd(OfEachSuite):
 
     def row(self, system):
         rows = json.loads(system.run("paravane", "--formatter=json", "vm", "list"))
-        return next(row for row in rows if row["Name"] == "db1")
+        return next(row for row in rows if row["name"] == "db1")
 
     def power(self, system):
         done = system.try_run("paravane", "--formatter=json", "vm", "list")
         rows = json.loads(done.stdout) if done.returncode == 0 else []
-        return next((row["Power"] for row in rows if row["Name"] == "db1"), None)
+        return next((row["power"] for row in rows if row["name"] == "db1"), None)
 
     def journal(self, system):
         return system.run("journalctl", "--no-pager", "-o", "cat", "-u", UNIT)
@@ -102,10 +102,10 @@ class VmUnderSystemd(OfEachSuite):
             system.run("paravane", "vm", "start", "db1")
             self.assertEqual(system.run("systemctl", "is-active", UNIT).strip(), "active")
             row = self.row(system)
-            self.assertEqual((row["Power"], row["State"], row["Problem"]), ("running", "attached", ""))
+            self.assertEqual((row["power"], row["state"], row["problem"]), ("running", "attached", ""))
         with self.subTest("QEMU has the user and the limits of its unit"):
             pid = system.run("systemctl", "show", "--property=MainPID", "--value", UNIT).strip()
-            self.assertEqual(pid, str(row["PID"]))
+            self.assertEqual(pid, str(row["pid"]))
             status = system.path(f"proc/{pid}/status").read_text()
             uid = system.run("id", "-u", "paravane-vm").strip()
             self.assertRegex(status, rf"(?m)^Uid:\t{uid}\t{uid}\t{uid}\t{uid}$")
@@ -140,7 +140,7 @@ class VmUnderSystemd(OfEachSuite):
             done = system.try_run("paravane", "vm", "start", "db1")
             if limit == "unlimited":
                 self.assertEqual(done.returncode, 0, done.stdout)
-                status = system.path(f"proc/{self.row(system)['PID']}/status").read_text()
+                status = system.path(f"proc/{self.row(system)['pid']}/status").read_text()
                 locked = next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmLck"))
                 self.assertGreaterEqual(locked, 64 * 1024)
                 system.run("paravane", "vm", "stop", "db1", "--force")
@@ -154,8 +154,8 @@ class VmUnderSystemd(OfEachSuite):
     def started_with_the_host(self, system):
         with self.subTest("started with the host, whose taps are those that its cluster had last"):
             wait_for(lambda: self.power(system) == "running", f"the VM\n{self.journal(system)}")
-            wait_for(lambda: self.row(system)["State"] == "attached", "its adapter")
-            self.assertEqual(self.row(system)["Problem"], "")
+            wait_for(lambda: self.row(system)["state"] == "attached", "its adapter")
+            self.assertEqual(self.row(system)["problem"], "")
             self.assertEqual(system.run("systemctl", "is-active", UNIT).strip(), "active")
 
     def ended_with_the_host(self, system):

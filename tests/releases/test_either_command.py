@@ -33,7 +33,7 @@ class EitherCommand(OfEachRelease, ClusterTest):
             with self.subTest(words=words):
                 cli(*words)
                 json.loads(cli("--formatter=json", *words))
-        self.assertEqual(cli("--formatter=json", "vm", "list"), host.cli("--formatter=json", "vm", "list").stdout)
+        self.assertEqual(cli("--formatter=csv", "vm", "list"), host.cli("--formatter=csv", "vm", "list").stdout)
         self.assertIn("db1", cli("vm", "list"))
         self.assertIn("db9", host.refused("vm", "show", "db9", programs=command))
         self.assertIn("lan", host.refused("vds", "delete", "lan", programs=command))
