@@ -133,7 +133,7 @@ void EtcdService::step(Instant now) {
   if (!wanted() || pid_ > 0 || now < next_try_) return;
   pause_ = pause_ == Duration{} ? kFirstPause : std::min<Duration>(2 * pause_, kLongestPause);
   next_try_ = now + pause_;
-  // Before there is a process: the log shall not say that etcd runs, and then that it cannot.
+  // Checked first, so that the log does not report a start before the failure.
   if (::access(config_.cluster.etcd_program.c_str(), X_OK) != 0) return cannot_run(now);
   std::vector<std::string> words = command_line();
   std::vector<char*> arguments;

@@ -111,7 +111,7 @@ class Strangers(ChannelTest):
         self.assertEqual(self.causes(h1, h2), before)
         windows = (time.monotonic() - began) // 10 + 1  # of ten seconds, with three lines each
         self.assertLessEqual(h1.log_text().count("somebody was turned away"), 3 * (windows + 1))
-        wait_for(lambda: re.search(r"turned away: .* \([1-9]\d* lines kept back\)", h1.log_text()), "what was kept back")
+        wait_for(lambda: re.search(r"turned away: .* \([1-9]\d* lines suppressed\)", h1.log_text()), "what was kept back")
         stranger.kill()
         self.end_connections(h2)  # and the others get in again
         wait_for(lambda: self.causes(h1, h2) != before, "it to be noticed")

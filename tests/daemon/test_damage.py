@@ -130,7 +130,7 @@ class Damage(DaemonTest):
         self.sql("PRAGMA user_version=99")
         status, complaint = self.run_daemon()
         self.assertEqual(status, 1)
-        self.assertRegex(complaint, r"was written by a newer version \(schema 99, this program knows \d+\). Install that version again")
+        self.assertRegex(complaint, r"was written by a newer version \(schema 99; this program supports \d+\). Install that version again")
 
 
 if __name__ == "__main__":

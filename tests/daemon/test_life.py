@@ -206,7 +206,7 @@ class NoStart(DaemonTest):
             "[state]", 'group = "no-such-group"\n[state]'))
         status, complaint = self.run_daemon()
         self.assertEqual(status, 1)
-        self.assertIn('api.group: there is no group "no-such-group"', complaint)
+        self.assertIn('api.group: group "no-such-group" does not exist', complaint)
 
     def test_wrong_command_line_is_status_2(self):
         status, complaint = self.run_daemon(BIN / "paravaned", "--config")

@@ -62,7 +62,7 @@ class Sandbox(DaemonTest):
         self.config.write_text(self.config.read_text().replace(ENGINE_USER, "no-such-user"))
         status, complaint = self.run_daemon()
         self.assertEqual(status, 1)
-        self.assertIn('sandbox.user: there is no user "no-such-user"', complaint)
+        self.assertIn('sandbox.user: user "no-such-user" does not exist', complaint)
         self.assertIn("useradd", complaint)
 
     @unittest.skipUnless(os.geteuid() == 0, "only root can choose a user")
