@@ -19,7 +19,7 @@ std::vector<CLI::App*> commands_of(CLI::App& app) {
 
 ExitStatus run_help(CLI::App& root, const std::vector<std::string>& words) {
   CLI::App* command = &root;
-  std::string before;  // the command that `command` belongs to, in full
+  std::string path = root.get_name();  // of `command`, in full
   for (const std::string& word : words) {
     CLI::App* next = nullptr;
     std::vector<std::string> names;
@@ -27,14 +27,17 @@ ExitStatus run_help(CLI::App& root, const std::vector<std::string>& words) {
       names.push_back(one->get_name());
       if (one->get_name() == word) next = one;
     }
-    before += (before.empty() ? "" : " ") + command->get_name();
     if (next == nullptr) {
       return report_failure(fmt::format("there is no command {}", word),
-                            do_you_mean(word, names) + "See: " + before + " --help");
+                            do_you_mean(word, names) + "See: " + path + " --help");
     }
     command = next;
+    path += " " + word;
   }
-  fmt::print("{}", command->help(before));
+  // App::help() would show that of the command which was called, "help".
+  const std::string text =
+      command->get_formatter()->make_help(command, path, CLI::AppFormatMode::Normal);
+  fmt::print("{}", text);
   return ExitStatus::kOk;
 }
 
