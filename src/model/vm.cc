@@ -42,6 +42,20 @@ Status check_adapters(const VmSpec& spec) {
 
 }  // namespace
 
+std::string nearest_good_name(std::string_view name) {
+  std::string near;
+  for (const char c : name) {
+    const char small = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    const bool good = is_name_start(small) || small == '_' || small == '.' || small == '-';
+    if (near.empty() && !is_name_start(small)) continue;
+    if (good) near += small;
+    if (!good && !near.ends_with('-')) near += '-';
+  }
+  near.resize(std::min(near.size(), kMaxNameLength));
+  while (near.ends_with('-')) near.pop_back();
+  return near;
+}
+
 Status check_limit(const LimitField& field, const VmLimits& limits) {
   const std::optional<std::uint32_t> value = limits.*field.member;
   if (!value) return {};
@@ -62,9 +76,13 @@ Status check_name(std::string_view name) {
                       return is_name_start(c) || c == '_' || c == '.' || c == '-';
                     });
   if (good) return {};
-  return fail(Errc::kInvalidArgument,
-              "a name must be 1 to 63 characters from a-z, 0-9, '_', '.' and '-', and start with a "
-              "letter or a digit");
+  const std::string near = nearest_good_name(name);
+  return fail(
+      Errc::kInvalidArgument,
+      fmt::format(
+          "a name must be 1 to 63 characters from a-z, 0-9, '_', '.' and '-', and start with a "
+          "letter or a digit{}",
+          near.empty() ? "" : fmt::format("; how about {}?", near)));
 }
 
 std::string_view to_string(Doorbells doorbells) {

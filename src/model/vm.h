@@ -19,8 +19,11 @@ namespace paravane::model {
 
 inline constexpr std::size_t kMaxNameLength = 63;
 
+// The good name that is nearest to one that may be none: "my-vm" for "My VM". Empty: none is near.
+std::string nearest_good_name(std::string_view name);
+
 // [a-z0-9][a-z0-9_.-]{0,62}: names become file names, log subjects and paths of
-// the API. Errors: kInvalidArgument with the rule.
+// the API. Errors: kInvalidArgument with the rule and a suggestion.
 Status check_name(std::string_view name);
 
 enum class Doorbells : std::uint8_t {

@@ -33,6 +33,17 @@ TEST(VmName, RefusesWhatCouldBeAPathALineOrAnOption) {
   }
 }
 
+TEST(VmName, SuggestsTheNearestGoodOne) {
+  EXPECT_EQ(nearest_good_name("My VM"), "my-vm");
+  EXPECT_EQ(nearest_good_name("VM1"), "vm1");
+  EXPECT_EQ(nearest_good_name("  db (old) "), "db-old");
+  EXPECT_EQ(nearest_good_name("-a"), "a");
+  EXPECT_EQ(nearest_good_name("../"), "");
+  EXPECT_EQ(nearest_good_name(std::string(64, 'Z')), std::string(63, 'z'));
+  EXPECT_TRUE(check_name("My VM").error().message.ends_with("; how about my-vm?"));
+  EXPECT_TRUE(check_name("").error().message.ends_with("a letter or a digit"));
+}
+
 TEST(VmSpec, IsGoodByDefault) {
   EXPECT_TRUE(check_spec(good_spec()));
 }
