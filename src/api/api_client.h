@@ -93,6 +93,9 @@ class ApiClient final : public model::Management, public model::ClusterManagemen
   model::ApiResult<model::ClusterStatus> promote_host(const model::BackupRequest& asked) override;
   model::ApiResult<model::ClusterStatus> cluster_status() override;
 
+  // In the text format of Prometheus.
+  model::ApiResult<std::string> metrics() { return call("GET", "/metrics"); }
+
   // What the VM needs before power-on. Errors: kNotFound.
   model::ApiResult<std::vector<model::CheckRow>> check_vm(const std::string& name);
 

@@ -195,6 +195,7 @@ void add_all_commands(CLI::App& app, Run& run) {
   add_sniff_command(app, run);
   add_status_command(app, run);
   add_stats_command(app, run);
+  add_metrics_command(app, run);
   add_path_commands(app, run);
   add_events_command(app, run);
   add_cluster_commands(app, run);

@@ -26,6 +26,7 @@ void add_impair_commands(CLI::App& parent, Run& run);
 void add_sniff_command(CLI::App& parent, Run& run);
 void add_status_command(CLI::App& parent, Run& run);
 void add_stats_command(CLI::App& parent, Run& run);
+void add_metrics_command(CLI::App& parent, Run& run);
 void add_path_commands(CLI::App& parent, Run& run);
 void add_events_command(CLI::App& parent, Run& run);
 void add_cluster_commands(CLI::App& parent, Run& run);

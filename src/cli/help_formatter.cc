@@ -13,7 +13,6 @@ HelpFormatter::HelpFormatter() {
 std::string HelpFormatter::make_option_opts(const CLI::Option* option) const {
   if (option->get_positional() || option->get_type_size() == 0) return {};
   std::string type = option->get_type_name();
-  if (type == "TEXT") type = "WORD";
   if (type == "INT" || type == "UINT" || type == "FLOAT") type = "NUMBER";
   return type.empty() ? std::string() : " " + type;
 }

@@ -114,7 +114,23 @@ ExitStatus run_stats(const StatsOptions& options, const Context& context) {
   return show_stats(print_stats(*stats, options, context));
 }
 
+ExitStatus run_metrics(const Context& context) {
+  api::ApiClient client = context.client();
+  const auto metrics = client.metrics();
+  return metrics ? show_stats(*metrics) : report(metrics.error(), client);
+}
+
 }  // namespace
+
+void add_metrics_command(CLI::App& parent, Run& run) {
+  CLI::App* metrics =
+      parent.add_subcommand("metrics", "Print all metrics, as Prometheus reads them");
+  metrics->footer(
+      "Examples:\n"
+      "  paravane metrics\n"
+      "  paravane metrics | grep ^paravane_vm_");
+  metrics->callback([&run] { run = run_metrics; });
+}
 
 void add_stats_command(CLI::App& parent, Run& run) {
   CLI::App* stats = parent.add_subcommand("stats", "Show what was done: per VM and queue pair");

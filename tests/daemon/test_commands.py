@@ -103,6 +103,10 @@ class VmCommands(DaemonTest):
             self.assertEqual(values["db1", 1, "attaches"], 1)
             self.assertGreater(values[None, None, "rounds"], 0)
 
+    def test_metrics_are_printed_as_prometheus_reads_them(self):
+        text = self.cli("metrics").stdout
+        self.assertIn("# TYPE paravane_left_out gauge\nparavane_left_out 0\n", text)
+
     def test_watch_prints_again(self):
         self.cli("vm", "add", "db1")
         text = self.cli("--formatter=csv", "stats", "--watch", "--count", "2").stdout
