@@ -49,6 +49,12 @@ api::ApiClient Context::client() const {
   return api::ApiClient({.socket = socket, .version = kVersion});
 }
 
+void note_empty(bool empty, std::string_view note, const Context& context) {
+  if (empty && context.format == text::TableFormat::kTable) {
+    fmt::print(stderr, "{}: {}\n", program_name(), note);
+  }
+}
+
 ExitStatus report(const model::ApiError& error, const api::ApiClient& client) {
   if (reports_are_json) {
     nlohmann::json whole = api::to_json(error);

@@ -40,6 +40,9 @@ std::string_view program_name();
 // "remedy"}} in a line of its own, as the API has it. This program has one thread.
 void report_as_json(bool as_json);
 
+// What an empty table means and what to do, on stderr; nothing in other formats.
+void note_empty(bool empty, std::string_view note, const Context& context);
+
 // Prints "paravane: what: why" and the remedy to stderr, printable; the status to end with.
 ExitStatus report(const model::ApiError& error, const api::ApiClient& client);
 // The same for what a command finds out by itself.

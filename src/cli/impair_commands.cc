@@ -95,6 +95,8 @@ ExitStatus run_list_impairment(const Context& context) {
   const bool as_json = context.format == text::TableFormat::kJson;
   fmt::print("{}", as_json ? json_array<model::ImpairmentStatus>(*impairments, api::to_json)
                            : impairment_table(*impairments).print(context.format));
+  note_empty(impairments->empty(), "no faults are injected; see: paravane impair set --help",
+             context);
   return ExitStatus::kOk;
 }
 

@@ -30,6 +30,8 @@ ExitStatus run_path(const std::string& name, const Context& context) {
   const bool as_json = context.format == text::TableFormat::kJson;
   fmt::print("{}", as_json ? pretty_json(connections_json(*stats))
                            : path_table(*stats).print(context.format));
+  note_empty(path_table(*stats).empty(),
+             "no connections now; see what happened with: paravane events", context);
   return std::fflush(stdout) == 0 ? ExitStatus::kOk : ExitStatus::kFailed;
 }
 

@@ -52,6 +52,9 @@ ExitStatus run_list_portgroup(const Context& context) {
   const bool as_json = context.format == text::TableFormat::kJson;
   fmt::print("{}", as_json ? json_array<model::PortGroupStatus>(*groups, api::to_json)
                            : port_group_table(*groups).print(context.format));
+  note_empty(groups->empty(),
+             "no port groups; create one with: paravane portgroup create NAME --vds SWITCH",
+             context);
   return ExitStatus::kOk;
 }
 

@@ -79,6 +79,7 @@ ExitStatus run_list(bool wide, const Context& context) {
   const auto vms = client.list_vms();
   if (!vms) return report(vms.error(), client);
   print_vms(*vms, context, wide);
+  note_empty(vms->empty(), "no VMs; add one with: paravane vm add NAME", context);
   if (const auto status = client.status()) tell_left_out(status->left_out);
   return ExitStatus::kOk;
 }

@@ -14,6 +14,13 @@ class VmCommands(DaemonTest):
         super().setUp()
         self.daemon = self.start()
 
+    def test_an_empty_list_says_what_to_do(self):
+        for words, advice in ((("vm", "list"), "paravane vm add NAME"), (("vds", "list"), "paravane vds create NAME"),
+                              (("portgroup", "list"), "paravane portgroup create NAME"), (("path", "list"), "paravane events"),
+                              (("impair", "list"), "paravane impair set --help")):
+            self.assertIn(advice, self.cli(*words).stderr)
+            self.assertEqual(self.cli(*words, "--json").stderr, "")
+
     def test_added_vm_is_listed_with_its_socket(self):
         self.cli("vm", "add", "db1", "--mac", "02:50:56:00:00:01", "--version", "18",
                  "--doorbells", "trapped")
