@@ -78,17 +78,17 @@ Result<std::uint64_t> parse_memory(const std::string& text) {
 }
 
 Result<std::uint64_t> parse_vm_memory(const std::string& text) {
-  constexpr std::uint64_t kMib = std::uint64_t{1} << 20;
-  constexpr std::uint64_t kLeastMib = 64;
+  constexpr std::uint64_t kLeast = 64;  // MiB
   Result<std::uint64_t> bytes = parse_memory(text);
-  if (!bytes || *bytes >= kLeastMib * kMib) return bytes;
-  if (*bytes % kMib != 0) {
+  if (!bytes || *bytes >= kLeast << 20) return bytes;
+  const std::uint64_t given = *bytes >> 20;
+  if (given << 20 != *bytes) {
     return fail(Errc::kInvalidArgument,
-                fmt::format("--memory {}: too small to boot; give at least {}M", text, kLeastMib));
+                fmt::format("--memory {}: too small to boot; give at least {}M", text, kLeast));
   }
-  return fail(Errc::kInvalidArgument,
-              fmt::format("--memory {0}: {1} MiB is too small to boot; did you mean {1}G?", text,
-                          *bytes / kMib));
+  return fail(
+      Errc::kInvalidArgument,
+      fmt::format("--memory {0}: {1} MiB is too small to boot; did you mean {1}G?", text, given));
 }
 
 Result<std::uint64_t> memory_of(const model::VmMachine& machine, const VmmOptions& options) {
