@@ -131,7 +131,7 @@ TEST_F(MachineLineTest, AQuestionThatBreaksARuleIsRefused) {
 
 TEST_F(MachineLineTest, AMachineThatIsTooLargeIsSaid) {
   looker_.machine.nics[0].description = std::string(Note::kMaxLongText, 'x');
-  EXPECT_THAT(answer_machine_question("7 machine", looker_), HasSubstr("too much"));
+  EXPECT_THAT(answer_machine_question("7 machine", looker_), HasSubstr("too many devices"));
 }
 
 }  // namespace

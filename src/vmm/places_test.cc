@@ -76,7 +76,7 @@ TEST_F(PlacesTest, OneOfTwoWhoStartAVmWins) {
   EXPECT_EQ(places().runner("db2").state, State::kOff);
   const auto lock = places().lock("db1");
   ASSERT_FALSE(lock);
-  EXPECT_EQ(lock.error().message, "already running, as process " + std::to_string(first.pid));
+  EXPECT_EQ(lock.error().message, "already running (pid " + std::to_string(first.pid) + ")");
 }
 
 TEST_F(PlacesTest, AVmThatWasKilledIsOff) {
