@@ -14,6 +14,7 @@
 #include "cli/commands.h"
 #include "cli/esxcli_tree.h"
 #include "cli/help_formatter.h"
+#include "cli/parser_words.h"
 #include "cli/version.h"
 
 namespace paravane::cli {
@@ -152,9 +153,10 @@ Complaint explain(const CLI::App& app, const CLI::Error& error, const Words& wor
     }
   }
   if (error.get_name() == "ConversionError") problem = no_number(*command, problem);
+  problem = in_our_words(error.get_name(), problem);
   // Its name is the program's.
   if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::ExtrasError)) {
-    if (is_option) problem = no_option(*command, word);
+    problem = is_option ? no_option(*command, word) : "there is no argument " + word + " here";
     advice = remedy(*command, words, word);
   }
   return {.problem = problem, .remedy = advice, .command = path_of(*command)};

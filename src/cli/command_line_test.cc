@@ -224,6 +224,22 @@ TEST(CommandLine, RepeatsTheValueThatIsWrong) {
   EXPECT_THAT(run({"cluster", "token", "h2", "--valid", "9w"}).err, HasSubstr("--valid 9w: "));
 }
 
+TEST(CommandLine, ComplainsInItsOwnWords) {
+  const auto first_line = [](const std::vector<const char*>& words) {
+    const std::string err = run(words).err;
+    return err.substr(0, err.find('\n'));
+  };
+  EXPECT_EQ(first_line({"status", "extra"}), "paravane: there is no argument extra here");
+  EXPECT_EQ(first_line({"status", "--formatter", "yaml"}),
+            "paravane: --formatter yaml: give one of table, json, csv");
+  EXPECT_EQ(first_line({"stats", "--interval", "2"}), "paravane: --interval needs --watch too");
+  EXPECT_THAT(first_line({"vm", "qemu-args", "a", "--tap", "t", "--netdev", "n"}),
+              HasSubstr(" cannot be used with "));
+  EXPECT_THAT(first_line({"sniff", "--vm", "a", "-w", "x", "-c", "0"}),
+              HasSubstr("--count 0: give 1 to "));
+  EXPECT_THAT(first_line({"vm", "add", "a", "--mac"}), HasSubstr("--mac needs a value"));
+}
+
 TEST(CommandLine, HelpHasNoWordsOfTheParser) {
   const Outcome help = run({"vm", "add", "--help"});
   EXPECT_THAT(help.out, testing::Not(HasSubstr("REQUIRED")));
