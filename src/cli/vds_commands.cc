@@ -70,6 +70,7 @@ ExitStatus run_list_vds(const Context& context) {
   const bool as_json = context.format == text::TableFormat::kJson;
   fmt::print("{}", as_json ? json_array<model::SwitchStatus>(*switches, api::to_json)
                            : switch_table(*switches).print(context.format));
+  note_empty(switches->empty(), "no switches; create one with: paravane vds create NAME", context);
   return ExitStatus::kOk;
 }
 
