@@ -47,7 +47,8 @@ const char* remedy_for(int cause) {
   if (cause == EAGAIN) {
     return "The daemon accepts no connections. See what blocks it with: systemctl status paravaned";
   }
-  return "Start the daemon (systemctl start paravaned), or specify its socket with --socket.";
+  return "Start the daemon (systemctl start paravaned), or specify its socket with --socket or "
+         "PARAVANE_SOCKET.";
 }
 
 // Whether it may be that only the other version of the daemon refuses this.

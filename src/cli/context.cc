@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "api/api_error_json.h"
+#include "cli/other_sockets.h"
 #include "cli/version.h"
 #include "json/json_text.h"
 #include "text/text_cell.h"
@@ -55,7 +56,13 @@ void note_empty(bool empty, std::string_view note, const Context& context) {
   }
 }
 
-ExitStatus report(const model::ApiError& error, const api::ApiClient& client) {
+ExitStatus report(const model::ApiError& refused, const api::ApiClient& client) {
+  model::ApiError error = refused;
+  if (client.unreachable()) {
+    for (const std::string& socket : answering_sockets()) {
+      error.remedy += fmt::format("\n  A daemon answers with: --socket {}", socket);
+    }
+  }
   if (reports_are_json) {
     nlohmann::json whole = api::to_json(error);
     if (client.unreachable()) whole["error"]["code"] = "unreachable";

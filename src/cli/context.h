@@ -44,7 +44,7 @@ void report_as_json(bool as_json);
 void note_empty(bool empty, std::string_view note, const Context& context);
 
 // Prints "paravane: what: why" and the remedy to stderr, printable; the status to end with.
-ExitStatus report(const model::ApiError& error, const api::ApiClient& client);
+ExitStatus report(const model::ApiError& refused, const api::ApiClient& client);
 // The same for what a command finds out by itself.
 ExitStatus report_failure(std::string_view problem, std::string_view remedy);
 ExitStatus report_usage(std::string_view problem, std::string_view remedy = {});
