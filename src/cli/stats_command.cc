@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "api/stats_json.h"
+#include "base/instant.h"
 #include "cli/commands.h"
 #include "cli/json_output.h"
 #include "cli/stats_rates.h"
@@ -78,14 +79,13 @@ ExitStatus show_stats(const std::string& text) {
 // On a terminal each round replaces the one before.
 ExitStatus watch_stats(api::ApiClient& client, const std::optional<std::string>& vm,
                        const StatsOptions& options, const Context& context) {
-  using Clock = std::chrono::steady_clock;
   const bool terminal = ::isatty(STDOUT_FILENO) == 1;
   model::Stats before;
-  Clock::time_point asked;
+  Instant asked;
   for (unsigned round = 0;; ++round) {
     auto stats = client.stats(vm);
     if (!stats) return report(stats.error(), client);
-    const Clock::time_point now = Clock::now();
+    const Instant now = std::chrono::steady_clock::now();
     if (round > 0) {
       const double seconds = std::chrono::duration<double>(now - asked).count();
       const std::string text =
