@@ -9,11 +9,12 @@ namespace paravane::cli {
 void add_adapter_options(CLI::App& command, AdapterWords& words) {
   command
       .add_option("--mac", words.mac,
-                  "MAC address of the vmxnet3 NIC beside it (default: chosen by the name)")
+                  "MAC address of the adapter's vmxnet3 NIC (default: from the name)")
       ->type_name("MAC");
-  add_protocol_option(command, words.protocol, "RoCE version (v2; with hardware version 13: v1)");
+  add_protocol_option(command, words.protocol,
+                      "RoCE version (default: v2; v1 with hardware version 13)");
   add_port_group_option(command, words.port_group,
-                        "Port group that adapter and NIC live in (none: the NIC is your matter)");
+                        "Port group of adapter and NIC (default: none; connect the NIC yourself)");
 }
 
 CLI::Option* add_port_group_option(CLI::App& command, std::string& port_group,

@@ -22,23 +22,22 @@ namespace {
 
 void add_shared_options(CLI::App& app, Context& context) {
   app.formatter(std::make_shared<HelpFormatter>());  // commands take it over
-  app.set_help_flag("-h,--help", "Show this help, and end");
-  app.set_version_flag("-v,--version", std::string("paravane ") + kVersion,
-                       "Show the version, and end");
+  app.set_help_flag("-h,--help", "Show this help");
+  app.set_version_flag("-v,--version", std::string("paravane ") + kVersion, "Show the version");
   app.add_option("--socket", context.socket,
-                 "The daemon's socket (PARAVANE_SOCKET, else /run/paravane/api.sock)")
+                 "Daemon socket (default: PARAVANE_SOCKET or /run/paravane/api.sock)")
       ->type_name("PATH");
   app.add_option_function<std::string>(
          "--formatter",
          [&context](const std::string& name) {
            context.format = text::parse_table_format(name).value_or(text::TableFormat::kTable);
          },
-         "How to print (table)")
+         "Output format (default: table)")
       ->type_name("table|json|csv")
       ->check(CLI::IsMember({"table", "json", "csv"}).description(""));
   app.add_flag_callback(
       "--json", [&context] { context.format = text::TableFormat::kJson; },
-      "The same as --formatter json");
+      "Same as --formatter json");
 }
 
 // The command that the words lead to: its help is the one to read.

@@ -246,10 +246,11 @@ TEST(CommandLine, HelpHasNoWordsOfTheParser) {
   EXPECT_THAT(help.out, AllOf(HasSubstr("Usage: paravane vm add [options] NAME"),
                               HasSubstr("Arguments:\n  NAME "), HasSubstr("--mac MAC ")));
   EXPECT_THAT(run({"portgroup", "create", "--help"}).out,
-              testing::ContainsRegex("--vds SWITCH +Its switch \\(required\\)"));
-  EXPECT_THAT(run({"vm", "stop", "--help"}).out, testing::ContainsRegex("has for it \\([0-9]+\\)"));
+              testing::ContainsRegex("--vds SWITCH +Switch of the port group \\(required\\)"));
+  EXPECT_THAT(run({"vm", "stop", "--help"}).out,
+              testing::ContainsRegex("for the guest \\(default: [0-9]+\\)"));
   EXPECT_THAT(run({"system", "settings", "advanced", "set", "--help"}).out,
-              HasSubstr("What it is to be, one of:\n  -s,--string-value TEXT "));
+              HasSubstr("New value, one of:\n  -s,--string-value TEXT "));
 }
 
 TEST(CommandLine, ErrorsAreJsonWhereJsonIsAskedFor) {
@@ -310,7 +311,7 @@ TEST(CommandLine, SaysHowItIsRight) {
               AllOf(HasSubstr("pvt1.abc"), HasSubstr("standard input, or with --token-file"),
                     HasSubstr("See: paravane cluster join --help\n")));
   EXPECT_THAT(run({"vds", "create", "a", "--mtu", "abc"}).err,
-              HasSubstr("paravane: --mtu abc: a whole number is wanted\n  Size of what VMs send, "
+              HasSubstr("paravane: --mtu abc: a whole number is wanted\n  MTU in bytes, "
                         "1280 to 9216"));
   EXPECT_THAT(run({"impair", "set", "--vm", "a", "--rnr", "--seed", "-1"}).err,
               HasSubstr("--seed -1: a seed must be a whole number"));

@@ -47,7 +47,7 @@ void add_dvs_commands(CLI::App& root, Run& run) {
       "List the switches that this host is in; nothing where there are none",
       {"network vswitch dvs vmware list", "network vswitch dvs vmware list -v lan"});
   auto name = std::make_shared<std::string>();
-  list.add_option("-v,--vds-name", *name, "Of this switch only")->type_name("SWITCH");
+  list.add_option("-v,--vds-name", *name, "Show this switch only")->type_name("SWITCH");
   list.callback([name, &run] {
     run = [name](const Context& context) { return run_list_dvs(*name, context); };
   });

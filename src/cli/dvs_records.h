@@ -1,5 +1,5 @@
 // Distributed switches as esxcli prints them: as one host sees them, with a line for each
-// port. What vSphere numbers by itself follows here from names, so that it stays the same;
+// port. Numbers that vSphere chooses follow here from names, so that it stays the same;
 // docs/esxcli.md says which values mean nothing here.
 
 #pragma once

@@ -120,12 +120,13 @@ ExitStatus run_events(const EventsOptions& options, const Context& context) {
 }  // namespace
 
 void add_events_command(CLI::App& parent, Run& run) {
-  CLI::App* events = parent.add_subcommand("events", "What happened on this host");
+  CLI::App* events = parent.add_subcommand("events", "Show what happened on this host");
   auto options = std::make_shared<EventsOptions>();
-  events->add_flag("--follow", options->follow, "Go on with what happens from now on");
-  events->add_option("--since", options->since, "Only what came after the event of this number")
+  events->add_flag("--follow", options->follow, "Keep showing new events");
+  events->add_option("--since", options->since, "Show events after this number only")
       ->type_name("NUMBER");
-  events->add_option("--vm", options->vm, "Of this VM only, which may be gone")->type_name("NAME");
+  events->add_option("--vm", options->vm, "Show this VM only, even a removed one")
+      ->type_name("NAME");
   events->footer(
       "The daemon keeps the latest; with --follow, one whose events went before they were read\n"
       "says how many were lost, and JSON is an object per line. docs/events.md lists the types.\n"

@@ -28,7 +28,7 @@ std::string HelpFormatter::make_expanded(const CLI::App* group) const {
 
 std::string HelpFormatter::make_option_desc(const CLI::Option* option) const {
   std::string text = option->get_description();
-  if (!option->get_default_str().empty()) text += " (" + option->get_default_str() + ")";
+  if (!option->get_default_str().empty()) text += " (default: " + option->get_default_str() + ")";
   if (option->get_required() && !option->get_positional()) text += " (required)";
   return text;
 }

@@ -56,9 +56,9 @@ ExitStatus run_hot_add(const HotAddOptions& options, const Context& context) {
 void add_vm_hot_add_command(CLI::App& vm, Run& run) {
   auto options = std::make_shared<HotAddOptions>();
   CLI::App* command = vm.add_subcommand(
-      "hot-add-commands", "Print what gives a VM that runs elsewhere an adapter while it runs");
+      "hot-add-commands", "Print QMP commands that hot-add an adapter to a running VM");
   command->add_option("NAME", options->name, "Name of the VM")->required();
-  command->add_option("--adapter", options->adapter, "Its number, as vm list shows it")
+  command->add_option("--adapter", options->adapter, "Number of the adapter, as vm list shows it")
       ->type_name("NUMBER")
       ->required()
       ->check(CLI::Range(1u, model::kMaxAdapters).description(""));
@@ -67,14 +67,16 @@ void add_vm_hot_add_command(CLI::App& vm, Run& run) {
                    "Id of a root port of the VM (pcie-root-port,mem-reserve=8M) with nothing in it")
       ->type_name("ID")
       ->required();
-  CLI::Option* netdev = command->add_option(
-      "--netdev", options->network.netdev,
-      "Put the NIC on a netdev that is there, with this id; none: on no network");
+  CLI::Option* netdev =
+      command->add_option("--netdev", options->network.netdev,
+                          "Connect the NIC to this existing netdev; \"none\" to no network");
   netdev->type_name("ID|none");
-  command->add_option("--tap", options->network.tap, "Put the NIC on this tap device (pv-NAME.N)")
+  command
+      ->add_option("--tap", options->network.tap,
+                   "Connect the NIC to this tap device (default: pv-NAME.N)")
       ->type_name("IFNAME")
       ->excludes(netdev);
-  command->add_option("--virsh", options->domain, "As commands of virsh, for this libvirt domain")
+  command->add_option("--virsh", options->domain, "Print virsh commands for this libvirt domain")
       ->type_name("DOMAIN");
   command->footer(
       "Each line is a command of QMP. Their order matters. What is plugged so stays until the VM\n"

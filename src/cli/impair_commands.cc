@@ -101,23 +101,25 @@ ExitStatus run_list_impairment(const Context& context) {
 }
 
 void add_set_command(CLI::App& impair, Run& run) {
-  CLI::App* set = impair.add_subcommand("set", "Make worse what the adapters of a VM send");
+  CLI::App* set = impair.add_subcommand("set", "Inject faults into what a VM sends");
   auto options = std::make_shared<ImpairOptions>();
-  set->add_option("--vm", options->impairment.vm, "Whose messages")->type_name("NAME")->required();
+  set->add_option("--vm", options->impairment.vm, "VM that sends the messages")
+      ->type_name("NAME")
+      ->required();
   set->add_option("--peer", options->impairment.peer,
-                  "To whom: a VM of this host, a GID or IPv4 address, or any (any)")
+                  "Receiver: VM of this host, GID, IPv4 address, or any (default: any)")
       ->type_name("PEER");
-  set->add_option("--loss", options->loss, "How many messages are lost, and how many answers")
+  set->add_option("--loss", options->loss, "Share of messages, and of answers, to drop")
       ->type_name("PERCENT");
-  set->add_option("--delay", options->delay, "How much later all come: 20us, 1.5ms, up to 10s")
+  set->add_option("--delay", options->delay, "Delay of each message: 20us, 1.5ms, up to 10s")
       ->type_name("TIME");
   set->add_flag("--reorder{25%}", options->reorder,
-                "How many datagrams, and messages of connections, others overtake (25%)");
-  set->add_flag("--rnr{1%}", options->rnr,
-                "How many sends hear that the peer has no receive posted (1%)");
-  set->add_option("--seed", options->seed, "Which messages are hit (1)")->type_name("NUMBER");
+                "Share of messages that others overtake (default: 25%)");
+  set->add_flag("--rnr{1%}", options->rnr, "Share of sends answered with an RNR NAK (default: 1%)");
+  set->add_option("--seed", options->seed, "Seed that chooses the messages (default: 1)")
+      ->type_name("NUMBER");
   set->footer(
-      "It holds until it is cleared or the daemon ends: it is kept in memory only.\n"
+      "Faults last until they are cleared or the daemon ends; they are kept in memory only.\n"
       "Examples:\n"
       "  paravane impair set --vm db1 --peer db2 --loss 0.1% --seed 7\n"
       "  paravane impair set --vm db1 --peer 10.77.0.4 --delay 20us --reorder --rnr=5%");
@@ -129,15 +131,15 @@ void add_set_command(CLI::App& impair, Run& run) {
 }  // namespace
 
 void add_impair_commands(CLI::App& parent, Run& run) {
-  CLI::App* impair =
-      parent.add_subcommand("impair", "Fault injection: what VMs send, made worse on purpose");
+  CLI::App* impair = parent.add_subcommand(
+      "impair", "Inject faults into RDMA traffic: loss, delay, reordering, RNR");
   impair->require_subcommand(1);
   impair->footer("Examples:\n  paravane impair set --vm db1 --peer db2 --loss 0.1%");
   add_set_command(*impair, run);
 
-  CLI::App* clear = impair->add_subcommand("clear", "Take impairments away");
+  CLI::App* clear = impair->add_subcommand("clear", "Clear injected faults");
   auto vm = std::make_shared<std::string>();
-  clear->add_option("--vm", *vm, "Those of this VM only")->type_name("NAME");
+  clear->add_option("--vm", *vm, "Clear those of this VM only")->type_name("NAME");
   clear->footer(
       "Examples:\n"
       "  paravane impair clear\n"
@@ -145,7 +147,7 @@ void add_impair_commands(CLI::App& parent, Run& run) {
   clear->callback(
       [vm, &run] { run = [vm](const Context& context) { return run_clear(*vm, context); }; });
 
-  CLI::App* list = impair->add_subcommand("list", "List the impairments and what they have done");
+  CLI::App* list = impair->add_subcommand("list", "List injected faults and what they did");
   list->footer(
       "Examples:\n"
       "  paravane impair list\n"

@@ -83,7 +83,7 @@ Result<model::LimitChange> parse_limit(std::string_view option) {
 }
 
 std::string limit_help() {
-  return "At most that many; may be repeated. Names: " + all_names();
+  return "Set a limit; may be repeated. Names: " + all_names();
 }
 
 }  // namespace paravane::cli

@@ -52,19 +52,22 @@ Result<std::vector<model::Disk>> parse_disks(const std::vector<std::string>& wor
 void add_boot_options(CLI::App& command, MachineWords& words) {
   command
       .add_option("--disk", words.disks,
-                  "Disk image, the first one is booted; once for each; none: takes all away")
+                  "Disk image; may be repeated; the first boots; \"none\" removes all")
       ->type_name("FILE[,format=raw|qcow2][,readonly]")
       ->allow_extra_args(false);
-  command.add_option("--kernel", words.kernel, "Kernel to boot instead of a disk; none")
+  command
+      .add_option("--kernel", words.kernel, "Kernel to boot instead of a disk; \"none\" removes it")
       ->type_name("FILE");
-  command.add_option("--initrd", words.initrd, "Its initial RAM disk; none")->type_name("FILE");
-  command.add_option("--append", words.append, "Its command line")->type_name("TEXT");
+  command
+      .add_option("--initrd", words.initrd, "Initial RAM disk of the kernel; \"none\" removes it")
+      ->type_name("FILE");
+  command.add_option("--append", words.append, "Command line of the kernel")->type_name("TEXT");
 }
 
 void add_flag_pair(CLI::App& command, const std::string& name, std::optional<bool>& value,
-                   const std::string& help) {
+                   const std::string& help, const std::string& no_help) {
   CLI::Option* yes = command.add_flag_callback("--" + name, [&value] { value = true; }, help);
-  command.add_flag_callback("--no-" + name, [&value] { value = false; }, "Not that")->excludes(yes);
+  command.add_flag_callback("--no-" + name, [&value] { value = false; }, no_help)->excludes(yes);
 }
 
 }  // namespace
@@ -72,23 +75,27 @@ void add_flag_pair(CLI::App& command, const std::string& name, std::optional<boo
 void add_machine_options(CLI::App& command, MachineWords& words) {
   command
       .add_option("--memory", words.memory,
-                  "Guest memory, such as 512M or 4G (1G), for VMs that vm start runs")
+                  "Guest memory, such as 512M or 4G, at least 64M (default: 1G)")
       ->type_name("SIZE");
-  command.add_option("--cpus", words.cpus, "Virtual processors (1)")->type_name("NUMBER");
+  command.add_option("--cpus", words.cpus, "Virtual processors (default: 1)")->type_name("NUMBER");
   add_boot_options(command, words);
   add_flag_pair(command, "lock-memory", words.lock_memory,
-                "Reserve all guest memory (All locked): none of it is ever swapped out");
-  add_flag_pair(command, "huge-pages", words.huge_pages, "Memory in the host's pages of 2 MiB");
+                "Reserve all guest memory, so that none is swapped out",
+                "Do not reserve guest memory");
+  add_flag_pair(command, "huge-pages", words.huge_pages,
+                "Back guest memory with huge pages of 2 MiB", "Do not use huge pages");
   command
       .add_option("--accelerator", words.accelerator,
-                  "kvm, tcg (QEMU's emulation), or auto: KVM where it may be used (auto)")
+                  "kvm, tcg (emulation), or auto: KVM where available (default: auto)")
       ->type_name("auto|kvm|tcg")
       ->check(CLI::IsMember({"auto", "kvm", "tcg"}).description(""));
-  command.add_option("--cpu-model", words.cpu_model, "As QEMU's -cpu; none: all there is")
+  command
+      .add_option("--cpu-model", words.cpu_model,
+                  "CPU model, as QEMU's -cpu; \"none\" for all features")
       ->type_name("MODEL");
   command
       .add_option("--qemu-arg", words.qemu_arguments,
-                  "A word more for QEMU's command line; once for each; none: takes all away")
+                  "Extra QEMU argument; may be repeated; \"none\" removes all")
       ->type_name("WORD")
       ->allow_extra_args(false);
 }

@@ -38,16 +38,16 @@ ExitStatus run_path(const std::string& name, const Context& context) {
 }  // namespace
 
 void add_path_commands(CLI::App& parent, Run& run) {
-  CLI::App* path = parent.add_subcommand("path", "The ways that connections take");
+  CLI::App* path =
+      parent.add_subcommand("path", "Show the data path of each connection, and why it was chosen");
   path->require_subcommand(1);
   path->footer(
       "Examples:\n"
       "  paravane path list\n"
       "  paravane path list --vm db1");
-  CLI::App* list =
-      path->add_subcommand("list", "Show each connection's path, why it is that, and its counters");
+  CLI::App* list = path->add_subcommand("list", "List connections with path, reason and counters");
   auto vm = std::make_shared<std::string>();
-  list->add_option("--vm", *vm, "Of this VM only")->type_name("NAME");
+  list->add_option("--vm", *vm, "Show this VM only")->type_name("NAME");
   list->footer(
       "Paths: local (by memory copy), else hca (an RDMA adapter; none is usable yet), else tcp "
       "(over\n"

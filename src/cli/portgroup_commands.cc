@@ -61,16 +61,18 @@ ExitStatus run_list_portgroup(const Context& context) {
 }  // namespace
 
 void add_portgroup_commands(CLI::App& parent, Run& run) {
-  CLI::App* portgroup =
-      parent.add_subcommand("portgroup", "Port groups: the VLANs of distributed switches");
+  CLI::App* portgroup = parent.add_subcommand(
+      "portgroup", "Create, list and delete port groups of distributed switches");
   portgroup->require_subcommand(1);
   portgroup->footer("Examples:\n  paravane portgroup create storage --vds lan --vlan 10");
 
-  CLI::App* create = portgroup->add_subcommand("create", "Make a port group");
+  CLI::App* create = portgroup->add_subcommand("create", "Create a port group");
   auto options = std::make_shared<CreateOptions>();
   create->add_option("GROUP", options->group.name, "Name of the port group")->required();
-  create->add_option("--vds", options->group.vds, "Its switch")->type_name("SWITCH")->required();
-  create->add_option("--vlan", options->vlan, "Its VLAN, 1 to 4094; 0: untagged (0)")
+  create->add_option("--vds", options->group.vds, "Switch of the port group")
+      ->type_name("SWITCH")
+      ->required();
+  create->add_option("--vlan", options->vlan, "VLAN, 1 to 4094; 0 is untagged (default: 0)")
       ->type_name("NUMBER");
   create->footer(
       "Examples:\n"
@@ -80,7 +82,7 @@ void add_portgroup_commands(CLI::App& parent, Run& run) {
     run = [options](const Context& context) { return run_create_portgroup(*options, context); };
   });
 
-  CLI::App* remove = portgroup->add_subcommand("delete", "Delete a port group without adapters");
+  CLI::App* remove = portgroup->add_subcommand("delete", "Delete an empty port group");
   auto name = std::make_shared<std::string>();
   remove->add_option("GROUP", *name, "Name of the port group")->required();
   remove->footer("Examples:\n  paravane portgroup delete storage");
@@ -88,8 +90,7 @@ void add_portgroup_commands(CLI::App& parent, Run& run) {
     run = [name](const Context& context) { return run_delete_portgroup(*name, context); };
   });
 
-  CLI::App* list =
-      portgroup->add_subcommand("list", "List the port groups and the adapters in them");
+  CLI::App* list = portgroup->add_subcommand("list", "List port groups and their adapters");
   list->footer(
       "Examples:\n"
       "  paravane portgroup list\n"

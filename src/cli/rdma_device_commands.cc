@@ -41,13 +41,12 @@ void add_rdma_device_commands(CLI::App& root, Run& run) {
       .callback([&run] {
         run = [](const Context& context) { return show_rdma(rdma_device_table, context); };
       });
-  add_esxcli_command(root, "rdma device protocol list", "List which protocols each device speaks")
+  add_esxcli_command(root, "rdma device protocol list", "List the protocols of each device")
       .callback([&run] {
         run = [](const Context& context) { return show_rdma(rdma_protocol_table, context); };
       });
-  CLI::App& get =
-      add_esxcli_command(root, "rdma device stats get", "Show what a device has counted",
-                         {"rdma device stats get -d vmrdma0"});
+  CLI::App& get = add_esxcli_command(root, "rdma device stats get", "Show the counters of a device",
+                                     {"rdma device stats get -d vmrdma0"});
   auto device = std::make_shared<std::string>();
   get.add_option("-d,--device", *device, "RDMA device, as rdma device list names it")
       ->type_name("vmrdmaN")

@@ -90,7 +90,7 @@ class Output {
     while (!bytes.empty()) {
       const ssize_t written = ::write(fd_, bytes.data(), bytes.size());
       if (written < 0 && errno == EINTR) continue;
-      if (written < 0 && errno == EPIPE) return fail(Errc::kBadState, "nobody reads any more");
+      if (written < 0 && errno == EPIPE) return fail(Errc::kBadState, "the reader is gone");
       if (written < 0) return failed("write to");
       bytes.remove_prefix(static_cast<std::size_t>(written));
     }
@@ -240,11 +240,11 @@ ExitStatus run_sniff(const SniffOptions& options, const Context& context) {
 }  // namespace
 
 void add_sniff_command(CLI::App& parent, Run& run) {
-  CLI::App* sniff = parent.add_subcommand(
-      "sniff", "Show what a VM sends and receives, as RoCE packets for Wireshark");
+  CLI::App* sniff =
+      parent.add_subcommand("sniff", "Capture a VM's RDMA traffic as RoCE packets for Wireshark");
   auto options = std::make_shared<SniffOptions>();
-  sniff->add_option("--vm", options->spec.vm, "Whose packets")->type_name("NAME")->required();
-  sniff->add_option("-w,--write", options->file, "Where to; - is standard output")
+  sniff->add_option("--vm", options->spec.vm, "VM to capture")->type_name("NAME")->required();
+  sniff->add_option("-w,--write", options->file, "File to write; - is standard output")
       ->type_name("FILE")
       ->required();
   sniff
@@ -260,8 +260,8 @@ void add_sniff_command(CLI::App& parent, Run& run) {
       ->type_name("SECONDS")
       ->check(CLI::Range(1u, kMaxSeconds).description(""));
   sniff->footer(
-      "It ends with Ctrl-C, too. There are no packets between VMs: what is shown is what they\n"
-      "would be on a wire. The file holds the guest's data.\n"
+      "Ctrl-C stops it too. VMs exchange no packets: the file shows what a wire would carry. It\n"
+      "holds the guest's data.\n"
       "Examples:\n"
       "  paravane sniff --vm db1 -w db1.pcapng --seconds 10\n"
       "  paravane sniff --vm db1 -w - | wireshark -k -i -\n"

@@ -133,13 +133,13 @@ void add_metrics_command(CLI::App& parent, Run& run) {
 }
 
 void add_stats_command(CLI::App& parent, Run& run) {
-  CLI::App* stats = parent.add_subcommand("stats", "Show what was done: per VM and queue pair");
+  CLI::App* stats = parent.add_subcommand("stats", "Show counters per VM and per queue pair");
   auto options = std::make_shared<StatsOptions>();
-  stats->add_option("--vm", options->vm, "Of this VM only, with all its counters")
+  stats->add_option("--vm", options->vm, "Show this VM only, with all its counters")
       ->type_name("NAME");
   CLI::Option* counters =
-      stats->add_flag("--counters", options->counters, "Every counter, one per line");
-  stats->add_flag("--qps", options->queue_pairs, "Queue pairs only")->excludes(counters);
+      stats->add_flag("--counters", options->counters, "Show every counter, one per line");
+  stats->add_flag("--qps", options->queue_pairs, "Show queue pairs only")->excludes(counters);
   CLI::Option* watch =
       stats->add_flag("--watch", options->watch, "Show rates per second, again and again");
   stats

@@ -89,7 +89,7 @@ ExitStatus run_stop(bool force, const Context& context) {
 }  // namespace
 
 void add_status_command(CLI::App& parent, Run& run) {
-  CLI::App* status = parent.add_subcommand("status", "Show how the daemon is");
+  CLI::App* status = parent.add_subcommand("status", "Show daemon status");
   status->footer(
       "Examples:\n"
       "  paravane status\n"
@@ -98,14 +98,12 @@ void add_status_command(CLI::App& parent, Run& run) {
 }
 
 void add_daemon_commands(CLI::App& parent, Run& run) {
-  CLI::App* daemon = parent.add_subcommand("daemon", "The daemon itself");
+  CLI::App* daemon = parent.add_subcommand("daemon", "Control the daemon");
   daemon->require_subcommand(1);
   daemon->footer("Examples:\n  paravane daemon stop");
-  CLI::App* stop = daemon->add_subcommand(
-      "stop", "End the daemon, unless VMs are attached, and wait until it has ended");
+  CLI::App* stop = daemon->add_subcommand("stop", "Stop the daemon, unless VMs are attached");
   auto force = std::make_shared<bool>(false);
-  stop->add_flag("--force", *force,
-                 "Also with VMs attached: they lose the device until each is restarted");
+  stop->add_flag("--force", *force, "Stop even if VMs lose their adapters until they restart");
   stop->footer(
       "Examples:\n"
       "  paravane daemon stop\n"

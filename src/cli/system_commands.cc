@@ -101,20 +101,21 @@ void add_setting_commands(CLI::App& root, Run& run) {
   CLI::App& list = add_esxcli_command(
       root, "system settings advanced list", "List the advanced settings of this host",
       {"system settings advanced list", "system settings advanced list -o /Net/PVRDMAVmknic"});
-  list.add_option("-o,--option", take_options(list, run, run_setting_list)->path, "Only this one")
+  list.add_option("-o,--option", take_options(list, run, run_setting_list)->path,
+                  "Show this one only")
       ->type_name("PATH");
   CLI::App& set =
       add_esxcli_command(root, "system settings advanced set", "Change an advanced setting",
                          {"system settings advanced set -o /Net/PVRDMAVmknic -s vmk1",
                           "system settings advanced set -o /Net/PVRDMAVmknic -d"});
   const auto options = take_options(set, run, run_setting_set);
-  set.add_option("-o,--option", options->path, "The setting")->type_name("PATH")->required();
-  auto* values = set.add_option_group("value", "What it is to be");
-  values->add_option("-s,--string-value", options->text, "Of one that is a text")
-      ->type_name("TEXT");
-  values->add_option("-i,--int-value", options->number, "Of one that is a number")
-      ->type_name("NUMBER");
-  values->add_flag("-d,--default", options->standard, "As it is by itself");
+  set.add_option("-o,--option", options->path, "Name of the setting")
+      ->type_name("PATH")
+      ->required();
+  auto* values = set.add_option_group("value", "New value");
+  values->add_option("-s,--string-value", options->text, "New text")->type_name("TEXT");
+  values->add_option("-i,--int-value", options->number, "New number")->type_name("NUMBER");
+  values->add_flag("-d,--default", options->standard, "Reset to the default");
   values->require_option(1);
 }
 
@@ -122,14 +123,16 @@ void add_ruleset_commands(CLI::App& root, Run& run) {
   CLI::App& list = add_esxcli_command(root, "network firewall ruleset list",
                                       "List the firewall rulesets of this host");
   list.add_option("-r,--ruleset-id", take_options(list, run, run_ruleset_list)->name,
-                  "Only this one")
+                  "Show this one only")
       ->type_name("NAME");
   CLI::App& set =
       add_esxcli_command(root, "network firewall ruleset set", "Enable or disable a ruleset",
                          {"network firewall ruleset set -e true -r pvrdma"});
   const auto ruleset = take_options(set, run, run_ruleset_set);
-  set.add_option("-r,--ruleset-id", ruleset->name, "The ruleset")->type_name("NAME")->required();
-  set.add_option("-e,--enabled", ruleset->enabled, "Whether it lets anything through")
+  set.add_option("-r,--ruleset-id", ruleset->name, "Name of the ruleset")
+      ->type_name("NAME")
+      ->required();
+  set.add_option("-e,--enabled", ruleset->enabled, "Whether the ruleset allows traffic")
       ->type_name("true|false")
       ->required();
 }

@@ -142,24 +142,23 @@ void add_command(CLI::App& vds, Run& run, const char* name, const char* help, Ac
 
 CLI::Option* add_mtu(CLI::App& command, VdsOptions& options) {
   return command
-      .add_option("--mtu", options.mtu,
-                  fmt::format("Size of what VMs send, {} to {} (1500); uplinks are not changed",
-                              model::kMinMtu, model::kMaxMtu))
+      .add_option(
+          "--mtu", options.mtu,
+          fmt::format("MTU in bytes, {} to {} (default: 1500)", model::kMinMtu, model::kMaxMtu))
       ->type_name("BYTES");
 }
 
 CLI::Option* add_host_name(CLI::App& command, VdsOptions& options, const char* place) {
-  return command.add_option(place, options.host, "Name of the host (the one that answers)");
+  return command.add_option(place, options.host, "Name of the host (default: this host)");
 }
 
 void add_host_commands(CLI::App& vds, Run& run) {
-  add_command(vds, run, "add-host", "Make a host a member of a switch", run_add_host,
+  add_command(vds, run, "add-host", "Add a host to a switch", run_add_host,
               [](CLI::App& command, VdsOptions& options) {
                 add_host_name(command, options, "HOST");
                 command
                     .add_option("--uplink", options.uplinks,
-                                "NIC of that host, which its configuration gives: vmnicN or its "
-                                "name in Linux (none)")
+                                "Uplink of the host: vmnicN or Linux name (default: none)")
                     ->expected(1)
                     ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
                     ->type_name("NIC");
@@ -168,17 +167,16 @@ void add_host_commands(CLI::App& vds, Run& run) {
                     "  paravane vds add-host lan\n"
                     "  paravane vds add-host lan host1 --uplink eth1");
               });
-  add_command(vds, run, "remove-host", "Take a host out of a switch", run_remove_host,
+  add_command(vds, run, "remove-host", "Remove a host from a switch", run_remove_host,
               [](CLI::App& command, VdsOptions& options) {
                 add_host_name(command, options, "HOST");
                 command.footer("Examples:\n  paravane vds remove-host lan");
               });
-  add_command(vds, run, "uplink", "Say which NIC of a host leads from a switch to other hosts",
-              run_uplink, [](CLI::App& command, VdsOptions& options) {
+  add_command(vds, run, "uplink", "Set or clear a host's uplink on a switch", run_uplink,
+              [](CLI::App& command, VdsOptions& options) {
                 command
                     .add_option("NIC", options.uplinks,
-                                "NIC, which the host's configuration gives: vmnicN or its name in "
-                                "Linux; none: no uplink")
+                                "Uplink: vmnicN or Linux name; \"none\" clears it")
                     ->expected(1)
                     ->required();
                 add_host_name(command, options, "--host")->type_name("HOST");
@@ -192,7 +190,7 @@ void add_host_commands(CLI::App& vds, Run& run) {
 }  // namespace
 
 void add_vds_commands(CLI::App& parent, Run& run) {
-  CLI::App* vds = parent.add_subcommand("vds", "Distributed switches that VMs' adapters are on");
+  CLI::App* vds = parent.add_subcommand("vds", "Manage distributed switches");
   vds->require_subcommand(1);
   vds->footer(
       "Examples:\n"
@@ -200,7 +198,7 @@ void add_vds_commands(CLI::App& parent, Run& run) {
       "  paravane vds add-host lan --uplink eth1\n"
       "  paravane portgroup create storage --vds lan --vlan 10\n"
       "  paravane vm add db1 --port-group storage");
-  add_command(*vds, run, "create", "Make a switch", run_create_vds,
+  add_command(*vds, run, "create", "Create a switch", run_create_vds,
               [](CLI::App& command, VdsOptions& options) {
                 add_mtu(command, options);
                 command.footer(
@@ -208,26 +206,27 @@ void add_vds_commands(CLI::App& parent, Run& run) {
                     "  paravane vds create lan\n"
                     "  paravane vds create lan --mtu 9000");
               });
-  add_command(*vds, run, "set", "Change a switch, also while VMs run", run_set_vds,
+  add_command(*vds, run, "set", "Change a switch, even while VMs run", run_set_vds,
               [](CLI::App& command, VdsOptions& options) {
                 add_mtu(command, options)->required();
                 command.footer("Examples:\n  paravane vds set lan --mtu 9000");
               });
-  add_command(*vds, run, "delete", "Delete a switch that has no port groups", run_delete_vds,
+  add_command(*vds, run, "delete", "Delete a switch without port groups", run_delete_vds,
               [](CLI::App& command, VdsOptions&) {
                 command.footer("Examples:\n  paravane vds delete lan");
               });
-  CLI::App* list = vds->add_subcommand("list", "List the switches, and how they are on this host");
+  CLI::App* list = vds->add_subcommand("list", "List switches and their state on this host");
   list->footer(
       "Examples:\n"
       "  paravane vds list\n"
       "  paravane vds list --formatter=json");
   list->callback([&run] { run = run_list_vds; });
-  CLI::App* repair = vds->add_subcommand(
-      "repair", "Mend what of the switches on this host is not as it is to be, and say what");
+  CLI::App* repair =
+      vds->add_subcommand("repair", "Repair the switches of this host, and list the repairs");
   repair->footer(
-      "The daemon does so by itself when an interface changes. What it cannot mend is listed as a\n"
-      "problem; nothing is listed where all is well.\n"
+      "The daemon repairs them too when an interface changes. What cannot be repaired is listed "
+      "as\n"
+      "a problem; an empty list means that all is well.\n"
       "Examples:\n"
       "  paravane vds repair\n"
       "  paravane vds repair --formatter=json");

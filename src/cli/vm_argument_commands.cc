@@ -110,11 +110,11 @@ void add_argument_options(CLI::App& command, ArgumentOptions& options) {
   command.add_option("NAME", options.name, "Name of the VM")->required();
   command
       .add_option("--memory", options.vmm.memory,
-                  "Guest memory, the same as QEMU's -m, such as 512M or 4G (the VM's)")
+                  "Guest memory, same as QEMU's -m (default: the VM's)")
       ->type_name("SIZE");
   command
       .add_option("--addr", options.slot,
-                  "PCI slot of the first NIC and adapter, hexadecimal (10); others follow")
+                  "PCI slot of the first adapter, hexadecimal (default: 10)")
       ->type_name("SLOT");
 }
 
@@ -122,20 +122,19 @@ void add_argument_options(CLI::App& command, ArgumentOptions& options) {
 
 void add_vm_argument_commands(CLI::App& vm, Run& run) {
   auto options = std::make_shared<ArgumentOptions>();
-  CLI::App* qemu =
-      vm.add_subcommand("qemu-args", "Print what QEMU needs to give a VM its adapters");
+  CLI::App* qemu = vm.add_subcommand("qemu-args", "Print QEMU arguments for a VM's adapters");
   add_argument_options(*qemu, *options);
-  CLI::Option* netdev = qemu->add_option("--netdev", options->vmm.netdevs,
-                                         "Put the NIC on your own -netdev with this id; once for "
-                                         "each adapter");
+  CLI::Option* netdev = qemu->add_option(
+      "--netdev", options->vmm.netdevs, "Connect the NIC to your -netdev; repeat for each adapter");
   netdev->type_name("ID")->allow_extra_args(false);
   qemu->add_option("--tap", options->vmm.taps,
-                   "Put the NIC on this tap device (pv-NAME); once for each adapter")
+                   "Tap device of the NIC; repeat for each adapter (default: pv-NAME)")
       ->type_name("IFNAME")
       ->allow_extra_args(false)
       ->excludes(netdev);
-  CLI::Option* shell = qemu->add_flag("--shell", options->shell, "One line, quoted for a shell");
-  qemu->add_flag("--json", options->json, "A JSON array of words")->excludes(shell);
+  CLI::Option* shell =
+      qemu->add_flag("--shell", options->shell, "Print one line, quoted for a shell");
+  qemu->add_flag("--json", options->json, "Print a JSON array of words")->excludes(shell);
   qemu->footer(
       "Words are printed one per line. None holds a blank, so this works as it stands:\n"
       "  qemu-system-x86_64 -machine q35 ... $(paravane vm qemu-args db1 --tap tap0 --memory 4G)\n"
@@ -149,9 +148,10 @@ void add_vm_argument_commands(CLI::App& vm, Run& run) {
   auto xml_options = std::make_shared<ArgumentOptions>();
   CLI::App* xml = vm.add_subcommand("libvirt-xml", "Print a VM as a libvirt domain");
   add_argument_options(*xml, *xml_options);
-  xml->add_option("--bridge", xml_options->vmm.bridge, "Bridge that the NIC is put on (br0)")
+  xml->add_option("--bridge", xml_options->vmm.bridge, "Bridge of the NIC (default: br0)")
       ->type_name("BRIDGE");
-  xml->add_option("--emulator", xml_options->vmm.emulator, "QEMU to run (libvirt's choice)")
+  xml->add_option("--emulator", xml_options->vmm.emulator,
+                  "QEMU binary (default: libvirt's choice)")
       ->type_name("PATH");
   xml->footer(
       "Examples:\n"

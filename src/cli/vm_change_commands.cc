@@ -153,21 +153,20 @@ ExitStatus run_connect(const AdapterOptions& options, bool connected, const Cont
 }
 
 void add_set(CLI::App& vm, Run& run) {
-  CLI::App* set = vm.add_subcommand(
-      "set", "Change a VM: its port groups at any time, the rest when it is shut down");
+  CLI::App* set = vm.add_subcommand("set", "Change a VM; all but port groups need it shut down");
   auto options = std::make_shared<SetOptions>();
   set->add_option("NAME", options->name, "Name of the VM")->required();
   set->add_option("--hw-version", options->hw_version,
-                  "Virtual hardware version, 13 to 21; protocols stay what they are")
+                  "Virtual hardware version, 13 to 21; keeps the protocols")
       ->type_name("NUMBER");
   add_protocol_option(*set, options->protocol, "RoCE version of all adapters");
-  set->add_option(
-         "--port-group", options->port_group,
-         "Port group of all adapters, another one also while the VM runs; none: of no adapter")
+  set->add_option("--port-group", options->port_group,
+                  "Port group of all adapters; \"none\" removes them from it")
       ->type_name("NAME|none");
-  set->add_option("--adapter", options->adapter, "Protocol and port group of this adapter only")
+  set->add_option("--adapter", options->adapter,
+                  "Change protocol and port group of this adapter only")
       ->type_name("NUMBER");
-  set->add_option("--limit", options->limits, limit_help() + "; default takes one away")
+  set->add_option("--limit", options->limits, limit_help() + "; \"default\" removes one")
       ->type_name("NAME=NUMBER|default")
       ->allow_extra_args(false);
   add_machine_options(*set, options->machine);
@@ -184,8 +183,7 @@ void add_set(CLI::App& vm, Run& run) {
 }
 
 void add_adapter_add(CLI::App& adapter, Run& run) {
-  CLI::App* add =
-      adapter.add_subcommand("add", "Give a VM one more RDMA adapter, also while it runs");
+  CLI::App* add = adapter.add_subcommand("add", "Add an RDMA adapter to a VM, even a running one");
   auto options = std::make_shared<AdapterOptions>();
   add->add_option("NAME", options->name, "Name of the VM")->required();
   add_adapter_options(*add, options->words);
@@ -199,7 +197,7 @@ void add_adapter_add(CLI::App& adapter, Run& run) {
 }
 
 void add_adapter_remove(CLI::App& adapter, Run& run) {
-  CLI::App* remove = adapter.add_subcommand("remove", "Take one of a VM's further adapters away");
+  CLI::App* remove = adapter.add_subcommand("remove", "Remove an additional adapter from a VM");
   auto options = std::make_shared<AdapterOptions>();
   remove->add_option("NAME", options->name, "Name of the VM")->required();
   remove->add_option("NUMBER", options->number, "Number of the adapter, as vm list shows it")

@@ -60,11 +60,10 @@ ExitStatus run_check(const CheckOptions& options, const Context& context) {
 }  // namespace
 
 void add_vm_check_command(CLI::App& vm, Run& run) {
-  CLI::App* check =
-      vm.add_subcommand("check", "See whether a VM has what it needs before power-on");
+  CLI::App* check = vm.add_subcommand("check", "Check whether a VM has what it needs to start");
   auto options = std::make_shared<CheckOptions>();
   check->add_option("NAME", options->name, "Name of the VM");
-  check->add_flag("--all", options->all, "All VMs of this host");
+  check->add_flag("--all", options->all, "Check all VMs of this host");
   check->footer(
       "A line that failed or warns has its cure as a command; \"# on h2\" in it says where.\n"
       "Exit status 0: nothing failed; 1: something did.\n"

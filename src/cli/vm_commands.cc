@@ -101,18 +101,18 @@ ExitStatus run_show(const std::string& name, const Context& context) {
 }
 
 void add_add(CLI::App& vm, Run& run) {
-  CLI::App* add = vm.add_subcommand("add", "Make an RDMA adapter for a VM");
+  CLI::App* add = vm.add_subcommand("add", "Add a VM with an RDMA adapter");
   auto options = std::make_shared<AddOptions>();
   add->add_option("NAME", options->name, "Name of the VM: a-z, 0-9, '_', '.', '-'")->required();
   add_adapter_options(*add, options->adapter);
   add->add_option("--hw-version", options->hw_version,
-                  "Virtual hardware version of the VM, 13 to 21 (21); 13: RoCE v1 only, no SRQs")
+                  "Virtual hardware version, 13 to 21; 13 has RoCE v1 only (default: 21)")
       ->type_name("NUMBER");
   add->add_option("--version", options->version,
-                  "Device version, for experts: 17 for hardware version 13, else 18 to 20 (20)")
+                  "Device version: 17 with hardware version 13, else 18 to 20 (default: 20)")
       ->type_name("NUMBER");
   add->add_option("--doorbells", options->doorbells,
-                  "mapped: no VM exit on the data path; trapped: for VMMs that cannot map them")
+                  "trapped: for VMMs that cannot map doorbells (default: mapped)")
       ->type_name("mapped|trapped")
       ->check(CLI::IsMember({"mapped", "trapped"}).description(""));
   add->add_option("--limit", options->limits, limit_help())
@@ -132,12 +132,11 @@ void add_add(CLI::App& vm, Run& run) {
 }
 
 void add_remove_vm(CLI::App& vm, Run& run) {
-  CLI::App* remove = vm.add_subcommand("remove", "Take a VM's RDMA adapters away");
+  CLI::App* remove = vm.add_subcommand("remove", "Remove a VM and its RDMA adapters");
   auto name = std::make_shared<std::string>();
   auto force = std::make_shared<bool>(false);
   remove->add_option("NAME", *name, "Name of the VM")->required();
-  remove->add_flag("--force", *force,
-                   "Also while the VM runs: it loses the device until it is restarted");
+  remove->add_flag("--force", *force, "Remove even if the VM runs and loses its adapter");
   remove->footer(
       "Examples:\n"
       "  paravane vm remove db1\n"
@@ -148,7 +147,7 @@ void add_remove_vm(CLI::App& vm, Run& run) {
 }
 
 void add_show(CLI::App& vm, Run& run) {
-  CLI::App* show = vm.add_subcommand("show", "Show all of a VM: memory, disks, limits, adapters");
+  CLI::App* show = vm.add_subcommand("show", "Show a VM: memory, disks, limits, adapters");
   auto name = std::make_shared<std::string>();
   show->add_option("NAME", *name, "Name of the VM")->required();
   show->footer(
@@ -162,7 +161,7 @@ void add_show(CLI::App& vm, Run& run) {
 }  // namespace
 
 void add_vm_commands(CLI::App& parent, Run& run) {
-  CLI::App* vm = parent.add_subcommand("vm", "VMs and their RDMA adapters");
+  CLI::App* vm = parent.add_subcommand("vm", "Manage VMs and their RDMA adapters");
   vm->require_subcommand(1);
   vm->footer(
       "Examples:\n"
@@ -170,8 +169,7 @@ void add_vm_commands(CLI::App& parent, Run& run) {
       "  paravane vm list --formatter=csv");
   add_add(*vm, run);
   add_remove_vm(*vm, run);
-  CLI::App* list =
-      vm->add_subcommand("list", "List the VMs, whether they run, and their RDMA adapters");
+  CLI::App* list = vm->add_subcommand("list", "List VMs and their RDMA adapters");
   auto wide = std::make_shared<bool>(false);
   list->add_option_function<std::string>(
           "-o,--output", [wide](const std::string&) { *wide = true; },

@@ -37,8 +37,8 @@ ExitStatus report_not_running(const std::string& vm, const Context& context, Exi
   if (!status && !client.unreachable()) return report(status.error(), client);
   if (status && is_attached(*status)) {
     return report_vm_failure(
-        vm, fmt::format("process {} runs it, which paravane did not start", vmm_of(*status)),
-        "Do it where it was started: libvirt, or a script of yours.");
+        vm, fmt::format("it runs (process {}), but Paravane did not start it", vmm_of(*status)),
+        "Use the tool that started it, such as virsh.");
   }
   if (if_off == ExitStatus::kOk) {
     fmt::print(stderr, "paravane: vm {} is off\n", vm);
@@ -124,13 +124,13 @@ ExitStatus run_console(const PowerOptions& options, const Context& context) {
 
 void add_stop(CLI::App& vm, Run& run) {
   auto options = std::make_shared<PowerOptions>();
-  CLI::App& stop = add_power(vm, run, "stop", "Have a VM's guest power down", run_stop_vm, options);
+  CLI::App& stop = add_power(vm, run, "stop", "Shut down a VM", run_stop_vm, options);
   CLI::Option* timeout =
-      stop.add_option("--timeout", options->timeout_s, "Seconds that the guest has for it")
+      stop.add_option("--timeout", options->timeout_s, "Seconds to wait for the guest")
           ->type_name("SECONDS")
           ->check(CLI::Range(1u, 86400u).description(""))
           ->capture_default_str();
-  stop.add_flag("--force", options->force, "Cut its power: the guest loses what it has not written")
+  stop.add_flag("--force", options->force, "Cut the power; the guest loses unwritten data")
       ->excludes(timeout);
   stop.footer(
       "Examples:\n"
@@ -140,11 +140,11 @@ void add_stop(CLI::App& vm, Run& run) {
 
 void add_console(CLI::App& vm, Run& run) {
   auto options = std::make_shared<PowerOptions>();
-  CLI::App& console =
-      add_power(vm, run, "console", "A VM's serial console; Ctrl-] leaves", run_console, options);
+  CLI::App& console = add_power(
+      vm, run, "console", "Connect to a VM's serial console; Ctrl-] leaves", run_console, options);
   console
       .add_option("--quiet", options->quiet_s,
-                  "At the end of input from a pipe, leave when the VM said nothing for so long")
+                  "Seconds of silence after which piped input ends the session")
       ->type_name("SECONDS")
       ->check(CLI::Range(0.0, 3600.0).description(""))
       ->capture_default_str();
@@ -158,8 +158,7 @@ void add_console(CLI::App& vm, Run& run) {
 
 void add_vm_power_commands(CLI::App& vm, Run& run) {
   add_stop(vm, run);
-  add_power(vm, run, "reset", "Press a VM's reset button", run_reset,
-            std::make_shared<PowerOptions>())
+  add_power(vm, run, "reset", "Reset a VM", run_reset, std::make_shared<PowerOptions>())
       .footer("Examples:\n  paravane vm reset db1");
   add_console(vm, run);
 }

@@ -137,10 +137,8 @@ ExitStatus run_run(const PowerOptions& options, const Context& context) {
 void add_run(CLI::App& vm, Run& run) {
   auto options = std::make_shared<PowerOptions>();
   CLI::App& command = add_power(
-      vm, run, "run", "Become the QEMU of a VM, as a service manager wants it", run_run, options);
-  command
-      .add_option("--wait", options->wait_s,
-                  "Seconds that paravaned has to make what the VM needs: its sockets and taps")
+      vm, run, "run", "Run a VM's QEMU in the foreground, for a service manager", run_run, options);
+  command.add_option("--wait", options->wait_s, "Seconds to wait for the VM's sockets and taps")
       ->type_name("SECONDS")
       ->check(CLI::Range(0u, 86400u).description(""))
       ->capture_default_str();
@@ -153,8 +151,7 @@ void add_run(CLI::App& vm, Run& run) {
 }  // namespace
 
 void add_vm_start_commands(CLI::App& vm, Run& run) {
-  add_power(vm, run, "start", "Start a VM: QEMU, by systemd where it runs this host", run_start,
-            std::make_shared<PowerOptions>())
+  add_power(vm, run, "start", "Start a VM", run_start, std::make_shared<PowerOptions>())
       .footer("Examples:\n  paravane vm start db1");
   add_run(vm, run);
 }

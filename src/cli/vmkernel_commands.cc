@@ -82,9 +82,9 @@ ExitStatus run_rdma_list(const Context& context) {
 ExitStatus done(const model::ApiResult<model::VmknicStatus>& vmknic, const api::ApiClient& client) {
   if (!vmknic) return report(vmknic.error(), client);
   if (vmknic->problem.empty()) return ExitStatus::kOk;
-  return report_failure(
-      fmt::format("{} is kept, but not as it should be: {}", vmknic->spec.name, vmknic->problem),
-      "It is made so as soon as that can be: see with network ip interface list");
+  return report_failure(fmt::format("{} is configured, but does not work yet: {}",
+                                    vmknic->spec.name, vmknic->problem),
+                        "The daemon keeps trying; see: paravane network ip interface list");
 }
 
 // "--ipv4 10.0.0: give an address", or "--ipv4: ..." where there is no value.
@@ -157,30 +157,30 @@ std::shared_ptr<InterfaceOptions> take_vmkernel_options(CLI::App& command, Run& 
 
 void add_changes(CLI::App& root, Run& run) {
   CLI::App& add = add_esxcli_command(root, "network ip interface add",
-                                     "Make a VMkernel interface in a port group",
+                                     "Add a VMkernel interface to a port group",
                                      {"network ip interface add -i vmk1 -p vg-RDMA"});
   const auto added = take_vmkernel_options(add, run, run_add_vmknic);
   add_name(add, *added)->required();
-  add.add_option("-p,--portgroup-name", added->port_group, "Port group that it is in")
+  add.add_option("-p,--portgroup-name", added->port_group, "Port group of the interface")
       ->type_name("NAME")
       ->required();
-  add.add_option("-M,--mac-address", added->mac, "Its MAC address (one that is free)")
+  add.add_option("-M,--mac-address", added->mac, "MAC address (default: a free one)")
       ->type_name("MAC");
   CLI::App& remove =
       add_esxcli_command(root, "network ip interface remove", "Remove a VMkernel interface",
                          {"network ip interface remove -i vmk1"});
   add_name(remove, *take_vmkernel_options(remove, run, run_remove_vmknic))->required();
   CLI::App& set = add_esxcli_command(
-      root, "network ip interface ipv4 set", "Give a VMkernel interface its IPv4 address",
+      root, "network ip interface ipv4 set", "Set the IPv4 address of a VMkernel interface",
       {"network ip interface ipv4 set -i vmk1 -t static -I 192.168.1.241 -N 255.255.255.0",
        "network ip interface ipv4 set -i vmk1 -t none"});
   const auto changed = take_vmkernel_options(set, run, run_ipv4_set);
   add_name(set, *changed)->required();
-  set.add_option("-t,--type", changed->type, "static, or none: no address (static)")
+  set.add_option("-t,--type", changed->type, "static, or none for no address (default: static)")
       ->type_name("TYPE");
-  set.add_option("-I,--ipv4", changed->address, "The address, of a private network")
+  set.add_option("-I,--ipv4", changed->address, "Address in a private network")
       ->type_name("ADDRESS");
-  set.add_option("-N,--netmask", changed->netmask, "The network's mask")->type_name("NETMASK");
+  set.add_option("-N,--netmask", changed->netmask, "Netmask of the network")->type_name("NETMASK");
 }
 
 }  // namespace

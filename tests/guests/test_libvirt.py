@@ -98,7 +98,7 @@ class Libvirt(unittest.TestCase):
         wait_for("the guest's driver has its device", active, 120, 0.2)
         row = self.rig.row("vm1")
         self.assertEqual(row["power"], "attached")
-        self.assertIn("which paravane did not start", self.rig.run("vm", "stop", "vm1", status=1))
+        self.assertIn("Paravane did not start it", self.rig.run("vm", "stop", "vm1", status=1))
         self.assertIn("runs it already", self.rig.run("vm", "start", "vm1", status=1))
         wait_for("the guest is up", lambda: b"LAB-READY vm1" in console.read_bytes(), 60, 0.2)
         self.virsh("destroy", "vm1")
