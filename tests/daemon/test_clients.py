@@ -65,9 +65,9 @@ class Names(DaemonTest):
     def test_a_filter_that_names_nothing_is_refused(self):
         self.start()
         said = self.refused(1, "network", "firewall", "ruleset", "list", "-r", "pvdrma")
-        self.assertIn("firewall ruleset pvdrma does not exist", said)
+        self.assertIn("there is no firewall ruleset pvdrma", said)
         self.assertIn("Do you mean pvrdma? List them", said)
-        self.assertIn("vmk5 does not exist on this host", self.refused(1, "network", "ip", "interface", "ipv4", "get", "-i", "vmk5"))
+        self.assertIn("there is no vmk5 on this host", self.refused(1, "network", "ip", "interface", "ipv4", "get", "-i", "vmk5"))
 
 
 if __name__ == "__main__":

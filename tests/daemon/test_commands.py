@@ -321,7 +321,7 @@ class Completion(DaemonTest):
                 capture_output=True, text=True, timeout=PATIENCE_S, check=True)
             return done.stdout.split()
 
-        self.assertEqual(sorted(complete("v")), ["vds", "vm"])
+        self.assertEqual(sorted(complete("v")), ["vds", "version", "vm"])
         self.assertEqual(complete("vm", "q"), ["qemu-args"])
         self.assertIn("--netdev", complete("vm", "qemu-args", "--"))
         self.assertEqual(complete("vm", "remove", "d"), ["db1"])

@@ -67,7 +67,7 @@ class HeldWorker(DaemonTest):
         with Held(worker):
             for words in (("vm", "add", "ghost"), ("vm", "remove", "good")):
                 complaint = self.refused(1, *words)
-                self.assertIn("did not answer in time", complaint)
+                self.assertIn("did not respond in time", complaint)
                 self.assertNotIn("what was done", complaint)
         self.assertGreater(time.monotonic() - began, 5)
         self.assert_whole(["good"])
