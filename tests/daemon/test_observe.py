@@ -80,7 +80,7 @@ class MetricsPort(DaemonTest):
         # start() would give it a network without a loopback interface.
         self.daemon = self.spawn(*self.net.before(), BIN / "paravaned", "--config", self.config)
         wait_for(lambda: self.cli("status", check=False).returncode == 0, "the daemon to answer")
-        wait_for(lambda: "metrics: at http://127.0.0.1:9719/metrics" in self.log_text(), "the port")
+        wait_for(lambda: "metrics: listening at http://127.0.0.1:9719/metrics" in self.log_text(), "the port")
 
     def ask(self, data):
         with self.net.entered():
@@ -137,7 +137,7 @@ class MetricsPort(DaemonTest):
             self.daemon = self.spawn(*self.net.before(), BIN / "paravaned", "--config", self.config)
             wait_for(lambda: "metrics: cannot listen at 127.0.0.1:9719: " in self.log_text(), "its complaint")
             time.sleep(1.5)  # for a second try
-        wait_for(lambda: self.log_text().count("metrics: at http://127.0.0.1:9719/metrics") == 2, "the port")
+        wait_for(lambda: self.log_text().count("metrics: listening at http://127.0.0.1:9719/metrics") == 2, "the port")
         self.assertEqual(self.log_text().count("cannot listen"), 1)
 
 
