@@ -63,7 +63,7 @@ Result<model::VmStatus> startable(const std::string& vm, const Context& context,
     return fail(Errc::kNotFound, found.error().message);
   }
   if (is_attached(*found)) {
-    status = report_vm_failure(vm, fmt::format("process {} runs it already", vmm_of(*found)));
+    status = report_vm_failure(vm, fmt::format("process {} already runs it", vmm_of(*found)));
     return fail(Errc::kBadState, "");
   }
   if (found->spec.name != vm) {  // the engine may have been broken into, and we may be root
@@ -99,7 +99,7 @@ ExitStatus run_start(const PowerOptions& options, const Context& context) {
   const auto places = places_of(name, status);
   if (!places) return status;
   if (const Runner now = places->runner(name); now.state == Runner::State::kRunning) {
-    return report_vm_failure(name, fmt::format("it runs already, as process {}", now.pid));
+    return report_vm_failure(name, fmt::format("already running (pid {})", now.pid));
   }
   const std::string missing = await_needs(name, context, kTapPatience);
   const bool by_unit = has_vm_unit(context);

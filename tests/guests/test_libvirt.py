@@ -99,7 +99,7 @@ class Libvirt(unittest.TestCase):
         row = self.rig.row("vm1")
         self.assertEqual(row["power"], "attached")
         self.assertIn("Paravane did not start it", self.rig.run("vm", "stop", "vm1", status=1))
-        self.assertIn("runs it already", self.rig.run("vm", "start", "vm1", status=1))
+        self.assertIn("already runs it", self.rig.run("vm", "start", "vm1", status=1))
         wait_for("the guest is up", lambda: b"LAB-READY vm1" in console.read_bytes(), 60, 0.2)
         self.virsh("destroy", "vm1")
         wait_for("the device is free", lambda: self.rig.row("vm1")["state"] == "detached", 10)
