@@ -106,7 +106,7 @@ ExitStatus run_start(const PowerOptions& options, const Context& context) {
   const auto vm = startable(name, context, by_unit ? Starter::kUnit : Starter::kUs, status);
   if (!vm) return status;
   if (!missing.empty()) {
-    return report_vm_failure(name, "there is no " + missing,
+    return report_vm_failure(name, missing + " does not exist",
                              "Why, say: paravane vm list; paravane vds list");
   }
   if (by_unit) {

@@ -31,7 +31,7 @@ class ImpairedPath:
         rows = self.set_there()
         self.assertEqual(len(rows), 2)
         return {name: sum(row[name] for row in rows)
-                for name in ("Messages", "Lost", "AnswersLost", "Delayed", "Reordered", "RNRs")}
+                for name in ("messages", "lost", "answers_lost", "delayed", "reordered", "rnr")}
 
     @only_with_all
     def test_every_byte_is_right_however_much_is_lost_and_late(self):
@@ -41,7 +41,7 @@ class ImpairedPath:
         self.assertNotIn("wrong bytes", server + client)
         self.assertEqual(client.count(" 0 wrong"), 8, client)
         done = self.done()
-        for name in ("Lost", "AnswersLost", "Delayed", "Reordered"):
+        for name in ("lost", "answers_lost", "delayed", "reordered"):
             self.assertGreater(done[name], 5, done)
         # Of datagrams alone does a program hear nothing.
         self.assertEqual([int(n) for n in re.findall(r"([0-9]+) lost", client)][:-1], [0] * 7, client)
