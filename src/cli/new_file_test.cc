@@ -18,7 +18,7 @@ using testing::HasSubstr;
 
 class NewFileTest : public testing::Test {
  protected:
-  std::string file(const std::string& name) const { return (directory_ / name).string(); }
+  std::string file(const std::string& name) const { return (directory_.path() / name).string(); }
 
   TempDir directory_;
 };

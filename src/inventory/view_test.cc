@@ -258,7 +258,7 @@ TEST_F(ViewTest, AClaimCountsInTheNetworkOfItsAdapterAlone) {
   put_adapter("b", kMacB, "");
   EXPECT_EQ(view()->lost.at(0).reason, "adapter vm/1 is in no port group");
   put_adapter("b", kMacB, "c");
-  EXPECT_EQ(view()->lost.at(0).reason, "port group c does not exist");
+  EXPECT_EQ(view()->lost.at(0).reason, "there is no port group c");
   EXPECT_THAT(view()->gids, IsEmpty());
 }
 
@@ -278,7 +278,7 @@ TEST_F(ViewTest, AClaimEndsWithItsPortGroup) {
   claim("a", kOther);
   erase(std::string(kConfigPrefix) + port_group_document("a"));
   EXPECT_THAT(view()->gids, IsEmpty());
-  EXPECT_EQ(view()->lost.at(0).reason, "port group a does not exist");
+  EXPECT_EQ(view()->lost.at(0).reason, "there is no port group a");
   put(std::string(kConfigPrefix) + port_group_document("a"),
       print_port_group({.name = "a", .vds = "lan", .vlan = 30}));
   EXPECT_THAT(view()->gids, IsEmpty());  // it is another network now

@@ -131,11 +131,13 @@ TEST(SwitchBuilder, TellsWhoseProblemItIs) {
   ASSERT_TRUE(network.ip("link add pvs-lan type bridge"));
   ASSERT_TRUE(network.ip("tuntap add pv-db1 mode tap"));
   const privsep::SwitchReport report = SwitchBuilder(some_config()).make(some_plan());
-  EXPECT_THAT(report.switches[0].problems, testing::Contains(HasSubstr("pvs-lan: somebody else")));
-  EXPECT_THAT(report.switches[0].problems, testing::Contains(HasSubstr("nic: there is no")));
+  EXPECT_THAT(report.switches[0].problems,
+              testing::Contains(HasSubstr("pvs-lan: an interface that Paravane did not create")));
+  EXPECT_THAT(report.switches[0].problems, testing::Contains(HasSubstr("nic: no such NIC")));
   ASSERT_EQ(report.taps.size(), 2u);
-  EXPECT_THAT(report.taps[0].problem, HasSubstr("pv-db1: somebody else"));
-  EXPECT_THAT(report.taps[1].problem, HasSubstr("pv-db1.2: its bridge pvs-lan is not there"));
+  EXPECT_THAT(report.taps[0].problem,
+              HasSubstr("pv-db1: an interface that Paravane did not create"));
+  EXPECT_THAT(report.taps[1].problem, HasSubstr("pv-db1.2: its bridge pvs-lan does not exist"));
 }
 
 }  // namespace

@@ -239,9 +239,9 @@ TEST_F(FollowedSwitches, AreMendedWithinTwoSecondsWhateverIsDoneToThem) {
            std::array{"link set pv-db1 nomaster", "link show dev pv-db1", "master pvs-lan ",
                       "mended lan pv-db1 it was not on its bridge"},
            std::array{"link del pvs-lan", "link show dev pv-db1", "master pvs-lan ",
-                      "mended lan pvs-lan it was gone"},
+                      "mended lan pvs-lan it was missing"},
            std::array{"link del pv-db1", "link show dev pv-db1", "master pvs-lan ",
-                      "mended lan pv-db1 it was gone"},
+                      "mended lan pv-db1 it was missing"},
        }) {
     ASSERT_TRUE(network_.ip(broken)) << broken;
     expect_soon(words, text);
@@ -260,7 +260,7 @@ TEST_F(FollowedSwitches, FollowAnUplinkThatGoesComesAndIsRenamed) {
   expect_told("mended lan nic it was not on its bridge");
   settle();
   ASSERT_TRUE(network_.ip("link set nic down && ip link set nic name ens5"));
-  expect_told("problem nic: it is called ens5 now");
+  expect_told("problem nic: it was renamed to ens5");
   expect_soon("link show dev ens5", ",UP");
   expect_soon("link show dev ens5", "master pvs-lan ");
 }
