@@ -144,17 +144,17 @@ Complaint explain(const CLI::App& app, const CLI::Error& error, const Words& wor
     problem = "a command is missing";
     if (is_option) problem = no_option(*command, word);
   }
-  if (!word.empty() && !is_option) {
-    const CLI::App& before = command_before(app, words, word);
-    if (before.get_require_subcommand_min() > 0) {
-      command = &before;
-      problem = no_command(before, word);
-    }
+  const CLI::App& before = command_before(app, words, word);
+  const bool names_no_command =
+      !word.empty() && !is_option && before.get_require_subcommand_min() > 0;
+  if (names_no_command) {
+    command = &before;
+    problem = no_command(before, word);
   }
   if (error.get_name() == "ConversionError") problem = no_number(*command, problem);
   problem = in_our_words(error.get_name(), problem);
   // Its name is the program's.
-  if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::ExtrasError)) {
+  if (!names_no_command && error.get_exit_code() == static_cast<int>(CLI::ExitCodes::ExtrasError)) {
     problem = is_option ? no_option(*command, word) : "there is no argument " + word + " here";
     advice = remedy(*command, words, word);
   }

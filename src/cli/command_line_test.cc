@@ -162,8 +162,9 @@ TEST(CommandLine, SaysWhatIsWrongAndWhoseHelpToRead) {
             "paravane: there is no command clutser; do you mean cluster?\n"
             "  See: paravane --help\n");
   EXPECT_EQ(run({"--formatter", "json", "clutser", "status"}).err,
-            "paravane: there is no command clutser; do you mean cluster?\n"
-            "  See: paravane --help\n");
+            R"({"error":{"code":"usage","message":"there is no command clutser; do you mean )"
+            R"(cluster?","remedy":"See: paravane --help"}})"
+            "\n");
   EXPECT_EQ(run({"vm", "add"}).err, "paravane: NAME is required\n  See: paravane vm add --help\n");
   EXPECT_EQ(run({"vm", "--bogus"}).err,
             "paravane: there is no option --bogus\n  See: paravane vm --help\n");
