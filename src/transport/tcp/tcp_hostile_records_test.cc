@@ -108,8 +108,8 @@ TEST_F(TcpHostile, AHelloThatIsNone) {
   EXPECT_EQ(says(wire::kHelloMagic, 1, 9, 1), "");
   EXPECT_EQ(says(wire::kHelloMagic + 1, 1, 1, 1), "protocol: invalid hello");
   EXPECT_EQ(says(wire::kHelloMagic, 1, 1, 0), "protocol: invalid hello");
-  EXPECT_THAT(says(wire::kHelloMagic, 2, 9, 1), HasSubstr("speaks versions 2 to 9"));
-  EXPECT_THAT(says(wire::kHelloMagic, 0, 0, 1), HasSubstr("speaks versions 0 to 0"));
+  EXPECT_THAT(says(wire::kHelloMagic, 2, 9, 1), HasSubstr("supports versions 2 to 9"));
+  EXPECT_THAT(says(wire::kHelloMagic, 0, 0, 1), HasSubstr("supports versions 0 to 0"));
 }
 
 TEST_F(TcpHostile, UnknownKindsEndTheChannel) {

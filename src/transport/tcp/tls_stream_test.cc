@@ -224,7 +224,7 @@ TEST_F(TlsStreamKeysTest, NothingButNewKeysBreaksTheStream) {
   IoResult result = read();
   while (result.kind == IoResult::Kind::kWouldBlock) result = read();
   EXPECT_EQ(result.kind, IoResult::Kind::kBroken);
-  EXPECT_NE(streams_[1]->problem().find("keys"), std::string::npos);
+  EXPECT_NE(streams_[1]->problem().find("key updates"), std::string::npos);
   EXPECT_EQ(read().kind, IoResult::Kind::kBroken);
 }
 
