@@ -1,4 +1,4 @@
-// Events as JSON, as docs/events.md describes them.
+// Events as JSON, in the format described in docs/events.md.
 
 #pragma once
 

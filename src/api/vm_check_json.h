@@ -1,4 +1,4 @@
-// The answer of GET /v1/vms/NAME/check. docs/api.md shows it with an example.
+// The response to GET /v1/vms/NAME/check as JSON. docs/api.md shows it with an example.
 
 #pragma once
 

@@ -1,4 +1,5 @@
-// VMkernel interfaces, advanced settings and firewall rulesets as JSON: docs/api.md.
+// VMkernel interfaces, advanced settings and firewall rulesets as JSON. docs/api.md describes
+// them.
 
 #pragma once
 

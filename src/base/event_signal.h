@@ -1,14 +1,13 @@
-// EventSignal: signals another process's eventfd without ever waiting.
+// EventSignal: signals another process's eventfd without ever blocking.
 //
-// write() on an eventfd whose counter is full blocks, unless the file is
-// non-blocking; and that flag belongs to both sides, so a hostile VMM could fill
-// the counter, clear the flag, and stop the worker of all VMs. The kernel's own
-// signal cannot block: an asynchronous read that is done at once (nothing, from
-// /dev/null) raises the eventfd as its completion.
+// write() on an eventfd whose counter is full blocks, unless the file is non-blocking. That flag
+// is shared by both sides, so a hostile VMM could fill the counter, clear the flag, and stop the
+// worker of all VMs. The kernel's own signal cannot block: an asynchronous read that completes at
+// once (of nothing, from /dev/null) raises the eventfd as its completion.
 //
-// Where the kernel has no asynchronous I/O for us (a limit, a sandbox), it falls
-// back to write(). Setting up is left to the first signal, because giving back
-// takes the kernel milliseconds: have one per worker, not per device.
+// Where the kernel offers no asynchronous I/O (a limit, a sandbox), it falls back to write().
+// Setup is deferred to the first signal, because releasing the context takes the kernel
+// milliseconds: create one per worker, not per device.
 //
 // Owner thread only.
 

@@ -1,4 +1,4 @@
-// Exit statuses of paravaned, as paravaned(8) lists them.
+// Exit statuses of paravaned, as listed in paravaned(8).
 
 #pragma once
 

@@ -1,6 +1,6 @@
-// NewsLog: a log line about a state that is looked at again and again, such as a door that cannot
-// be opened. It is written when it says something else than the last one, and once an hour while
-// it stays the same. What keeps changing is under a LogLimit.
+// NewsLog: a log line about a state that is checked repeatedly, such as a listener that cannot be
+// opened. The line is written when its text changes, and once an hour while it stays the same. A
+// LogLimit bounds lines that keep changing.
 //
 // Owner thread only.
 

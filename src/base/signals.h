@@ -1,4 +1,4 @@
-// Signals of a process, read from a descriptor.
+// Reads the signals of a process from a descriptor.
 
 #pragma once
 

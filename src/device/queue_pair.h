@@ -1,6 +1,6 @@
-// QueuePair: one QP of the guest: its pages and the rings in them, and the engine's
-// queue pair that takes work from them. The rings are the only queue. Receives come
-// from its own ring or from a shared receive queue.
+// QueuePair: one QP of the guest: its pages, the rings in them, and the engine's queue pair that
+// takes work from the rings. There is no other queue. Receives come from its own ring or from a
+// shared receive queue.
 //
 // Owner thread only.
 

@@ -1,10 +1,10 @@
-// RingIndex: the index arithmetic of every PVRDMA ring, exactly as the guest
-// driver does it (device spec 6.2 and 6.3).
+// RingIndex: the index arithmetic of every PVRDMA ring, exactly as in the guest driver (device
+// spec 6.2 and 6.3).
 //
-// For n elements an index lives modulo 2n and carries a generation bit. The two
-// device rings have an n that is not a power of two (3072 and 1536) and the
-// driver applies the same masks to it, so only the low run of one bits of the
-// masks has an effect: period() and depth() derive from that.
+// For n elements, an index is counted modulo 2n and carries a generation bit. The two device rings
+// have an n that is not a power of two (3072 and 1536), and the driver applies the same masks to
+// it, so only the low run of one bits of the masks has an effect: period() and depth() are derived
+// from that.
 
 #pragma once
 

@@ -1,5 +1,5 @@
-// The address for the channel to other hosts, as the operator has configured it, or the reason why
-// no address is available.
+// The address for the channel to other hosts, as configured by the operator, or the reason why
+// there is no such address.
 
 #pragma once
 

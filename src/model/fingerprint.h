@@ -1,4 +1,4 @@
-// A fingerprint: SHA-256 as 64 hex digits, of a certificate or of a public key.
+// A fingerprint: the SHA-256 of a certificate or public key, as 64 hex digits.
 
 #pragma once
 

@@ -1,6 +1,6 @@
-// pcapng: the blocks of a capture file as Wireshark reads it
-// (draft-ietf-opsawg-pcapng). A file is a section header, an interface block for each
-// interface, packet blocks, and statistics at the end; all little-endian.
+// pcapng: the blocks of a capture file for Wireshark (draft-ietf-opsawg-pcapng). A file consists
+// of a section header, an interface block for each interface, packet blocks, and statistics at the
+// end, all little-endian.
 //
 // Pure; any thread.
 

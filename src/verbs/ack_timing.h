@@ -1,4 +1,4 @@
-// The two encodings of time that connections negotiate.
+// The two time encodings that connections negotiate.
 
 #pragma once
 

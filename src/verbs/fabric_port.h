@@ -1,5 +1,5 @@
-// FabricPort: one adapter's view of the network: which GIDs it may call its own
-// and along which path another GID is reached. Implemented by fabric/.
+// FabricPort: one adapter's view of the network: which GIDs it may use as its own, and along which
+// path another GID is reached. Implemented by fabric/.
 
 #pragma once
 

@@ -1,11 +1,10 @@
-// The 40 bytes in front of every received datagram's payload: what a real
-// adapter would have seen of the network header. Programs and the kernel's CM
-// read the sender's address back from them.
+// The 40 bytes in front of every received datagram's payload: the network header as a real adapter
+// would deliver it. Programs and the kernel's CM read the sender's address from them.
 //
 //   RoCE v1          an InfiniBand GRH
 //   RoCE v2, IPv6    an IPv6 header
-//   RoCE v2, IPv4    20 zero bytes, then an IPv4 header (the zeroes keep a
-//                    reader from taking it for the other two)
+//   RoCE v2, IPv4    20 zero bytes, then an IPv4 header (the zeros keep a
+//                    reader from mistaking it for the other two)
 
 #pragma once
 

@@ -1,17 +1,17 @@
 // QueuePair: one end of an RDMA connection, or a source and sink of datagrams.
 //
-// It holds the state (moved by modify() alone, or to an error state by the
-// engine), a requester, which takes send requests from the work source and has
-// a transport carry them, and a responder, which a transport asks to place a
-// peer's request in this adapter's memory. Which QP does what when:
+// It holds the state (changed only by modify(), or to an error state by the engine), a requester,
+// which takes send requests from the work source and hands them to a transport, and a responder,
+// which a transport asks to place a peer's request in this adapter's memory. The states determine
+// what a QP does:
 //
 //   RESET, INIT   the rings are never read (receives posted in INIT wait)
 //   RTR           the responder works; sends wait
 //   RTS           both work
-//   SQD           the send in progress ends, later ones wait
+//   SQD           the send in progress completes, later ones wait
 //   SQE           (datagrams) sends are flushed, receives work
-//   ERR           everything posted is completed as flushed (of a shared receive
-//                 queue: what was taken, and then an event says that this was the last)
+//   ERR           everything posted is completed as flushed (of a shared receive queue: only
+//                 what was taken, followed by an event that reports the last one)
 //
 // Owner thread only.
 
