@@ -1,4 +1,5 @@
-// Where a daemon answers, for one who has asked at another place: a demo or a lab has its own.
+// The sockets where a daemon answers, for a command that found none at its own: a demo or a lab
+// has another.
 //
 // Blocks for a connection to each socket found. Any thread.
 
@@ -9,7 +10,7 @@
 
 namespace paravane::cli {
 
-// Sockets named api.sock at which somebody listens, in the folders of `run` whose names begin
+// Sockets named api.sock that have a listener, in the folders of `run` whose names begin
 // with "paravane", and a few levels below.
 std::vector<std::string> answering_sockets(const std::string& run = "/run");
 
