@@ -106,7 +106,7 @@ class ApiScarcity : public testing::TestWithParam<ScarceRequest> {
   std::size_t sockets() const {
     std::size_t count = 0;
     for (const auto& file : std::filesystem::directory_iterator(dir_.path() / "vms")) {
-      count += file.path().extension() == ".sock" ? 1 : 0;
+      count += file.path().extension() == ".sock" ? 1U : 0U;
     }
     return count;
   }
