@@ -106,8 +106,8 @@ class Host:
         self.lab_up([])
 
     def lab(self, *words, **options):
-        """lab/vm, for this host's VMs."""
-        env = {**os.environ, "LAB_STATE": self.lab_state, "LAB_PARAVANE": self.program("paravane"),
+        """lab/vm, for this host's VMs; it reads what the command of this tree prints, also of a daemon of another release."""
+        env = {**os.environ, "LAB_STATE": self.lab_state, "LAB_PARAVANE": self.hosts.paravane_path,
                "LAB_API": self.api, "LAB_NETNS": self.space}
         return subprocess.run([os.path.join(lab_folder(), "vm"), *words], env=env, check=False, **options)
 
