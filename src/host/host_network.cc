@@ -157,47 +157,6 @@ model::ApiResult<void> HostNetwork::check_member(const std::string& host) const 
                        do_you_mean(host, members) + "List the hosts with: paravane cluster status");
 }
 
-std::string HostNetwork::use_elsewhere(const std::string& port_group) const {
-  if (!view_) return {};
-  for (const auto& [name, host] : view_->hosts) {
-    if (name == config_.host) continue;
-    for (const auto& [id, adapter] : host.adapters) {
-      if (adapter.port_group != port_group) continue;
-      return fmt::format("{} of host {}", to_string(id), name);
-    }
-  }
-  return {};
-}
-
-std::string HostNetwork::use_on(const std::string& host, const std::string& vds) const {
-  const auto in_switch = [&](const std::string& port_group) {
-    const auto group = network_.port_groups.find(port_group);
-    return group != network_.port_groups.end() && group->second.vds == vds;
-  };
-  const auto say = [&](const std::string& adapter, const std::string& port_group) {
-    return fmt::format("{} of host {} is in port group {} of switch {}", adapter, host, port_group,
-                       vds);
-  };
-  if (host == config_.host) {
-    for (const PortUse& use : uses_()) {
-      if (in_switch(use.port_group)) {
-        return say(to_string(use.adapter), use.port_group);
-      }
-    }
-    for (const model::Vmknic& vmknic : vmknics()) {
-      if (in_switch(vmknic.port_group)) return say(vmknic.name, vmknic.port_group);
-    }
-    return {};
-  }
-  if (!view_ || !view_->hosts.contains(host)) return {};
-  for (const auto& [id, adapter] : view_->hosts.at(host).adapters) {
-    if (in_switch(adapter.port_group)) {
-      return say(to_string(id), adapter.port_group);
-    }
-  }
-  return {};
-}
-
 privsep::SwitchPlan HostNetwork::plan() const {
   privsep::SwitchPlan plan;
   for (const auto& [name, vds] : network_.switches) {
@@ -276,13 +235,6 @@ model::ApiResult<model::PortGroup> HostNetwork::find_on_this_host(
 model::ApiResult<void> HostNetwork::check_vmknic(const model::Vmknic& vmknic) const {
   const auto group = find_on_this_host(vmknic.port_group);
   if (!group) return std::unexpected(group.error());
-  return {};
-}
-
-std::string HostNetwork::vmknic_in(const std::string& port_group) const {
-  for (const model::Vmknic& vmknic : vmknics()) {
-    if (vmknic.port_group == port_group) return vmknic.name;
-  }
   return {};
 }
 
@@ -427,10 +379,7 @@ model::ApiResult<model::SwitchStatus> HostNetwork::remove_switch_host(const std:
                          fmt::format("host {} is not in switch {}", host, name),
                          "List the hosts of the switches with: paravane vds list");
   }
-  if (std::string use = use_on(host, name); !use.empty()) {
-    return model::refuse(model::ApiErrorCode::kInUse, std::move(use),
-                         "Move it first, on that host: paravane vm set VM --port-group GROUP|none");
-  }
+  if (auto unused = check_unused_on(host, name); !unused) return std::unexpected(unused.error());
   return put(*vds);
 }
 

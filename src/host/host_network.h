@@ -133,8 +133,10 @@ class HostNetwork final : public model::NetworkManagement {
     return config_.vmknics ? config_.vmknics() : std::vector<model::Vmknic>();
   }
   model::ApiResult<model::PortGroup> find_on_this_host(const std::string& port_group) const;
-  // One of this host that is in the port group; empty: none.
-  std::string vmknic_in(const std::string& port_group) const;
+  // By names: adapters and VMkernel interfaces of this host, adapters with other hosts' names.
+  std::vector<std::string> adapters_in(const std::string& port_group) const;
+  std::vector<std::string> vmknics_in(const std::string& port_group) const;
+  std::vector<std::string> adapters_elsewhere(const std::string& port_group) const;
   privsep::SwitchPlan plan() const;
   // The switch as it shall be: kept, then made.
   model::ApiResult<model::SwitchStatus> put(const model::DistributedSwitch& vds);
@@ -150,11 +152,9 @@ class HostNetwork final : public model::NetworkManagement {
   model::ApiResult<void> check_not_left_out(std::string_view kind, const std::string& name) const;
   // In use by an adapter or a VMkernel interface, here or elsewhere. Errors: kInUse.
   model::ApiResult<void> check_unused(const std::string& port_group) const;
+  // The same of all port groups of a switch, on one host.
+  model::ApiResult<void> check_unused_on(const std::string& host, const std::string& vds) const;
   model::ApiResult<void> check_member(const std::string& host) const;
-  // The first one on another host that is in the port group, or that is in one of the
-  // switch and on `host`: "db1/1 of host h2". Empty: none.
-  std::string use_elsewhere(const std::string& port_group) const;
-  std::string use_on(const std::string& host, const std::string& vds) const;
   model::ApiResult<void> check_given(const model::SwitchHost& host) const;
   // The same with the NIC by its name in Linux.
   model::ApiResult<model::SwitchHost> resolve(const model::SwitchHost& host) const;

@@ -97,6 +97,14 @@ TEST_F(HostNetworkTest, DeletesNothingThatIsInUse) {
   make_lan();
   uses_ = {{.adapter = {"db1", 1}, .port_group = "a"}};
   EXPECT_THAT(network_->delete_port_group("a").error().message, HasSubstr("db1 is in port group"));
+  uses_.push_back({.adapter = {"db2", 2}, .port_group = "a"});
+  EXPECT_EQ(network_->delete_port_group("a").error().message, "db1, db2/2 are in port group a");
+  EXPECT_THAT(network_->remove_switch_host("lan", "h1").error().message,
+              HasSubstr("db1 (port group a), db2/2 (port group a) are on switch lan at host h1"));
+  for (std::uint32_t i = 3; i < 12; ++i) {
+    uses_.push_back({.adapter = {"x" + std::to_string(i), 1}, .port_group = "a"});
+  }
+  EXPECT_THAT(network_->delete_port_group("a").error().message, HasSubstr("x8 and 3 more are in"));
   EXPECT_EQ(network_->delete_switch("lan").error().code, model::ApiErrorCode::kInUse);
   EXPECT_EQ(network_->remove_switch_host("lan", "h1").error().code, model::ApiErrorCode::kInUse);
   EXPECT_TRUE(network_->delete_port_group("b"));
@@ -232,7 +240,7 @@ TEST_F(HostNetworkTest, WhatAnotherHostUsesStays) {
   EXPECT_TRUE(network_->follow("h1", view));
   EXPECT_THAT(network_->delete_port_group("a").error().message, HasSubstr("db1/2 of host h2"));
   EXPECT_THAT(network_->remove_switch_host("lan", "h2").error().message,
-              HasSubstr("db1/2 of host h2 is in port group a of switch lan"));
+              HasSubstr("db1/2 (port group a) is on switch lan at host h2"));
   EXPECT_TRUE(network_->delete_port_group("b"));
 }
 

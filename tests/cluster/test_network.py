@@ -51,7 +51,7 @@ class Network(ClusterTest):
         h3.cli("vm", "add", "db1", "--port-group", "db")
         wait_for(lambda: h1.status()["hosts"][2]["adapters"] == 1, "the VM")
         self.assertIn("db1 of host h3 is in port group db", h1.refused("portgroup", "delete", "db"))
-        self.assertIn("db1 of host h3 is in port group db of switch lan",
+        self.assertIn("db1 (port group db) is on switch lan at host h3",
                       h1.refused("vds", "remove-host", "lan", "h3"))
         h3.cli("vm", "remove", "db1")
         wait_for(lambda: h1.status()["hosts"][2]["adapters"] == 0, "the VM to be gone")

@@ -165,7 +165,7 @@ class Life(SwitchTest):
         self.assertEqual(links["nic"]["master"], "pvs-lan")
         self.assertIn("a is in port group vms", host.refused("portgroup", "delete", "vms"))
         self.assertIn("has port group", host.refused("vds", "delete", "lan"))
-        self.assertIn("is in port group", host.refused("vds", "remove-host", "lan"))
+        self.assertIn("a (port group vms), a/2 (port group storage) are on switch lan", host.refused("vds", "remove-host", "lan"))
         host.cli("vm", "adapter", "remove", "a", "2")
         self.assertNotIn("pv-a.2", host.links())
         host.cli("vm", "remove", "a")
