@@ -39,6 +39,7 @@ authority::DoorAnswer ClusterAuthority::compare_host(const authority::DoorReques
   NetworkDifferences found =
       find_differences(under_one_name(own.build()->network, *host), shared.build()->network, *host);
   answer.host = *host;
+  answer.clock_s = static_cast<std::uint64_t>(now.time_since_epoch().count());
   answer.other_switches = std::move(found.switches);
   answer.other_port_groups = std::move(found.port_groups);
   return answer;

@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "cluster/cluster_refusals.h"
 #include "cluster/member_documents.h"
+#include "cluster/wall_clocks.h"
 #include "inventory/keys.h"
 #include "inventory/users.h"
 
@@ -25,7 +26,6 @@ using model::refuse;
 
 namespace {
 
-constexpr std::chrono::minutes kClockSkew{5};
 constexpr std::chrono::seconds kLoginEvery{5};  // of one host
 // Of its certificate's life, in which the authority's host does without etcd: that may wait
 // for this very certificate.
@@ -44,7 +44,7 @@ Result<std::string> sign_for(const authority::KeyPair& keys, const ClusterAuthor
   return authority::sign(keys, request,
                          {.identity = {.cluster = cluster, .host = host},
                           .address = host == config.membership.authority ? config.address : "",
-                          .from = now - kClockSkew,
+                          .from = now - kClocksApart,
                           .until = now + std::chrono::seconds(config.lifetime_s)});
 }
 

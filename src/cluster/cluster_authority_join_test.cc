@@ -90,6 +90,7 @@ TEST_F(ClusterAuthorityJoinTest, WhatDiffersIsNamedAndTheTokenStaysGood) {
   EXPECT_EQ(all.problem, "");
   EXPECT_THAT(all.other_switches, testing::ElementsAre("lan"));
   EXPECT_THAT(all.other_port_groups, testing::ElementsAre("web"));
+  EXPECT_EQ(all.clock_s, now_.time_since_epoch().count()) << "a host with a wrong clock sees it";
   EXPECT_TRUE(all.certificate.empty());
   EXPECT_TRUE(keeper_->others().empty());
 

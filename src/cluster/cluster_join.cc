@@ -9,6 +9,7 @@
 #include "cluster/cluster_refusals.h"
 #include "cluster/cluster_service.h"
 #include "cluster/network_differences.h"
+#include "cluster/wall_clocks.h"
 #include "inventory/view.h"
 
 namespace paravane::cluster {
@@ -28,9 +29,15 @@ TlsClient client_for(const authority::Token& token) {
             for (const std::string& issuer : shown) {
               const auto seen = authority::inspect(issuer);
               if (!seen || seen->fingerprint != token.fingerprint) continue;
-              if (authority::is_signed_by(shown.front(), issuer, authority::wall_clock()) &&
-                  authority::inspect(shown.front())->identity == token.keeper) {
-                return {};
+              const auto host = authority::inspect(shown.front());
+              if (!host || host->identity != token.keeper) continue;
+              const auto clock = authority::wall_clock();
+              if (authority::is_signed_by(shown.front(), issuer, clock)) return {};
+              if (authority::is_signed_by(shown.front(), issuer, host->valid.from)) {
+                return fail(Errc::kBadState,
+                            fmt::format("this host's clock says {}, when the certificate of the "
+                                        "authority's host is not in force. {}",
+                                        print_time(clock), kSetClock));
               }
             }
             return fail(Errc::kBadState,
@@ -112,7 +119,6 @@ model::ApiResult<model::ClusterStatus> ClusterService::do_join(const std::string
 // so again when it is asked to join. What is too long for its door is compared afterwards alone.
 model::ApiResult<void> ClusterService::compare_at_door(const authority::Token& token) {
   const model::Network own = without_others(network_, network_host_);
-  if (own.switches.empty()) return {};
   authority::DoorRequest question{.kind = authority::DoorRequest::Kind::kCompare,
                                   .token_id = token.id,
                                   .secret = token.secret,
@@ -123,10 +129,20 @@ model::ApiResult<void> ClusterService::compare_at_door(const authority::Token& t
   for (const auto& [name, group] : own.port_groups) {
     question.documents[inventory::port_group_document(name)] = inventory::print_port_group(group);
   }
-  if (authority::print_request(question).size() > authority::kMaxDoorLine) return {};
+  if (authority::print_request(question).size() > authority::kMaxDoorLine) {
+    question.documents.clear();
+  }
   const auto answer = ask_door(token.door, client_for(token), question);
   if (!answer && answer.error().code == Errc::kIo) return authority_away(token, answer.error());
   if (!answer) return {};
+  const auto clock = authority::wall_clock();
+  const authority::Seconds theirs{std::chrono::seconds(answer->clock_s.value_or(0))};
+  if (answer->clock_s && are_apart(theirs, clock)) {
+    return refuse(ApiErrorCode::kDenied,
+                  fmt::format("this host's clock says {}, and that of the authority's host {}",
+                              print_time(clock), print_time(theirs)),
+                  fmt::format("{} The token is still good.", kSetClock));
+  }
   const NetworkDifferences differences{.switches = answer->other_switches,
                                        .port_groups = answer->other_port_groups};
   if (differences.empty()) return {};

@@ -1,12 +1,13 @@
 #include "cluster/promotion_check.h"
 
-#include <fmt/chrono.h>
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <chrono>
 #include <set>
+
+#include "cluster/wall_clocks.h"
 
 namespace paravane::cluster {
 
@@ -18,16 +19,7 @@ using model::refuse;
 namespace {
 
 constexpr std::chrono::hours kMadeAhead{1};
-constexpr std::chrono::minutes kClocksApart{5};
 constexpr std::size_t kMostNames = 8;
-constexpr const char* kSetClock =
-    "Set the clock of this host, for example with timedatectl set-ntp true, and ask again.";
-
-// As people read it; fmt counts no further.
-std::string print_time(Seconds time) {
-  const Seconds last{std::chrono::seconds(authority::kMaxDoorClock)};
-  return fmt::format("{:%F %T} UTC", std::clamp(time, Seconds{}, last));
-}
 
 std::string print_names(const std::set<std::string>& names) {
   const std::vector<std::string> first(
@@ -82,7 +74,7 @@ model::ApiResult<void> check_answers(const std::string& authority,
     if (!answers[i]->clock_s) continue;
     ++clocks;
     const Seconds clock{std::chrono::seconds(*answers[i]->clock_s)};
-    if (std::chrono::abs(clock - now) <= kClocksApart) continue;
+    if (!are_apart(clock, now)) continue;
     if (apart.empty()) theirs = clock;
     apart.insert(doors[i].host);
   }

@@ -3,7 +3,7 @@ cluster is as it was, and nothing is said that is not so."""
 
 import time
 
-from hosts import ClusterTest, wait_for
+from hosts import ClusterTest, Host, wait_for
 
 DAY_S = 24 * 3600
 CORRECTED_S = 60
@@ -52,6 +52,19 @@ class Clocks(ClusterTest):
                 time.sleep(15)  # longer than from one look at the certificate to the next
                 host.set_clock(0)
                 self.wait_whole()
+
+
+class Joining(ClusterTest):
+    def test_a_host_whose_clock_is_wrong_keeps_its_token(self):
+        h1, h2 = self.cluster(1)[0], Host(self, 2)
+        h2.set_clock(0)
+        h2.start(h2.clock_environment())
+        token = h1.token("h2")
+        for offset_s in (-360, 360, -200 * DAY_S):
+            h2.set_clock(offset_s)
+            self.assertIn("this host's clock says", h2.refused("cluster", "join", text=token))
+        h2.set_clock(0)
+        h2.cli("cluster", "join", text=token)
 
 
 class Authority(Clocks):

@@ -1,0 +1,22 @@
+// Wall clocks of hosts, which decide whether a certificate is in force: how far they may differ,
+// and how a time is shown. Any thread.
+
+#pragma once
+
+#include <chrono>
+#include <string>
+
+#include "authority/certificate.h"
+
+namespace paravane::cluster {
+
+// As far as the authority dates certificates back.
+inline constexpr std::chrono::minutes kClocksApart{5};
+inline constexpr const char* kSetClock =
+    "Set the clock of this host, for example with timedatectl set-ntp true, and ask again.";
+
+bool are_apart(authority::Seconds one, authority::Seconds other);
+// "2026-11-26 02:15:35 UTC"; a time that no calendar has is shown as the nearest that one has.
+std::string print_time(authority::Seconds time);
+
+}  // namespace paravane::cluster
