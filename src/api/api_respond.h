@@ -29,7 +29,8 @@
 
 namespace paravane::api {
 
-inline constexpr const char* kSeeDocs = "See docs/api.md for the supported requests.";
+inline constexpr const char* kSeeDocs =
+    "See /usr/share/doc/paravane/docs/api.md for the supported requests.";
 
 inline ApiResponse respond(int status, const nlohmann::json& value) {
   return {.status = status, .body = print_json(value) + "\n"};

@@ -129,7 +129,8 @@ void add_events_command(CLI::App& parent, Run& run) {
       ->type_name("NAME");
   events->footer(
       "The daemon keeps the latest; with --follow, one whose events went before they were read\n"
-      "says how many were lost, and JSON is an object per line. docs/events.md lists the types.\n"
+      "says how many were lost, and JSON is an object per line. The types are listed in\n"
+      "/usr/share/doc/paravane/docs/events.md.\n"
       "Examples:\n"
       "  paravane events\n"
       "  paravane events --follow --vm db1\n"

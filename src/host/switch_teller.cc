@@ -77,7 +77,8 @@ Event mended_event(const std::string& vds, const std::vector<model::MendedLink>&
 std::string quarrel(const std::string& interface) {
   return fmt::format(
       "{}: repaired {} times within a minute, because another program on this host keeps changing "
-      "it. Exclude it from systemd-networkd or NetworkManager: docs/switch.md, \"Other programs\"",
+      "it. Exclude it from systemd-networkd or NetworkManager: "
+      "/usr/share/doc/paravane/docs/switch.md, \"Other programs\"",
       interface, SwitchTeller::kQuarrel);
 }
 

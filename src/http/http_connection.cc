@@ -164,10 +164,12 @@ class HttpServer final : private httplib::Server {
   static void forget_ranges(httplib::Request& request) { request.ranges.clear(); }
 
   static void refuse(httplib::Response& response, model::ApiErrorCode code, const char* message) {
-    set_answer(response,
-               api::error_response({.code = code,
-                                    .message = message,
-                                    .remedy = "See docs/api.md for the supported requests."}));
+    set_answer(
+        response,
+        api::error_response(
+            {.code = code,
+             .message = message,
+             .remedy = "See /usr/share/doc/paravane/docs/api.md for the supported requests."}));
   }
 
   api::RequestHandler& handler_;

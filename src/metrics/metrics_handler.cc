@@ -12,7 +12,7 @@ api::ApiResponse MetricsHandler::handle(const api::ApiRequest& request) {
   if (request.path != kMetricsPath) {
     return api::error_response({.code = model::ApiErrorCode::kNotFound,
                                 .message = "only /metrics is available here",
-                                .remedy = "See docs/metrics.md."});
+                                .remedy = "See /usr/share/doc/paravane/docs/metrics.md."});
   }
   if (request.method != "GET") return api::method_not_allowed(request);
   if (const auto problem = api::query_problem(request, {})) return api::invalid(*problem);

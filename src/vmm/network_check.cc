@@ -119,13 +119,14 @@ std::vector<model::CheckRow> check_network(const NetworkFacts& facts) {
               fmt::format("br_netfilter passes them to {}: this host's own firewall rules apply to "
                           "the VM's frames and may drop them",
                           joined(facts.filters)),
-              cure + "   # to make it permanent: docs/switch.md");
+              cure + "   # to make it permanent: /usr/share/doc/paravane/docs/switch.md");
   }
   if (!facts.bridgeless.empty()) {
     rows.warn(kNetworkd,
               fmt::format("configures {} without KeepMaster=yes and removes {} from the switch",
                           joined(facts.bridgeless), facts.bridgeless.size() == 1 ? "it" : "them"),
-              fmt::format("networkctl edit {}   # [Network] KeepMaster=yes: docs/switch.md",
+              fmt::format("networkctl edit {}   # [Network] KeepMaster=yes: "
+                          "/usr/share/doc/paravane/docs/switch.md",
                           facts.bridgeless.front()));
   } else {
     rows.ok(kNetworkd, facts.networkd.empty()
@@ -139,7 +140,8 @@ std::vector<model::CheckRow> check_network(const NetworkFacts& facts) {
         kNetworkManager,
         fmt::format("manages {} and may remove {} from the switch", joined(facts.network_manager),
                     facts.network_manager.size() == 1 ? "it" : "them"),
-        fmt::format("nmcli device set {} managed no   # to make it permanent: docs/switch.md",
+        fmt::format("nmcli device set {} managed no   # to make it permanent: "
+                    "/usr/share/doc/paravane/docs/switch.md",
                     facts.network_manager.front()));
   }
   return rows.take();
