@@ -14,6 +14,7 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Not;
 
 class ClusterApiTest : public testing::Test {
  protected:
@@ -108,29 +109,31 @@ TEST_F(ClusterApiTest, ARefusalHasItsCode) {
 }
 
 TEST_F(ClusterApiTest, AStatusComesAcross) {
-  const model::ClusterStatus status{.member = true,
-                                    .cluster = "c",
-                                    .host = "h1",
-                                    .authority = "h1",
-                                    .address = "192.0.2.1",
-                                    .connected = false,
-                                    .problem = "away",
-                                    .since_s = 5,
-                                    .certificate_left_s = 7,
-                                    .certificate_problem = "not yet",
-                                    .etcd = {"https://192.0.2.1:2379"},
-                                    .hosts = {{.name = "h1",
-                                               .present = true,
-                                               .address = "192.0.2.1",
-                                               .port = 28250,
-                                               .version = "1",
-                                               .adapters = 2,
-                                               .gids = 3,
-                                               .channel = "none",
-                                               .channel_problem = "no answer",
-                                               .by_name = true}},
-                                    .lost = {"lost"},
-                                    .odd_keys = 9};
+  const model::ClusterStatus status{
+      .member = true,
+      .cluster = "c",
+      .host = "h1",
+      .authority = "h1",
+      .address = "192.0.2.1",
+      .connected = false,
+      .connecting = true,
+      .problem = "away",
+      .since_s = 5,
+      .certificate_left_s = 7,
+      .certificate_problem = "not yet",
+      .etcd = {"https://192.0.2.1:2379"},
+      .hosts = {{.name = "h1",
+                 .present = true,
+                 .address = "192.0.2.1",
+                 .port = 28250,
+                 .version = "1",
+                 .adapters = 2,
+                 .gids = 3,
+                 .channel = "none",
+                 .problem = {.text = "no answer", .remedy = "start it", .host = "h1"},
+                 .by_name = true}},
+      .lost = {"lost"},
+      .odd_keys = 9};
   const auto seen = cluster_status_from_json(to_json(status));
   ASSERT_TRUE(seen);
   EXPECT_EQ(to_json(*seen), to_json(status));

@@ -36,7 +36,9 @@ json host_to_json(const model::ClusterHost& host) {
           {"adapters", host.adapters},
           {"gids", host.gids},
           {"channel", host.channel},
-          {"channel_problem", host.channel_problem},
+          {"channel_problem", host.problem.text},
+          {"channel_remedy", host.problem.remedy},
+          {"channel_closed_by", host.problem.host},
           {"by_name", host.by_name},
           {"generation", host.generation},
           {"ahead", host.ahead}};
@@ -52,7 +54,9 @@ model::ClusterHost read_member(const json& value) {
           .adapters = reader.number("adapters").value_or(0),
           .gids = reader.number("gids").value_or(0),
           .channel = reader.text("channel").value_or(""),
-          .channel_problem = reader.text("channel_problem").value_or(""),
+          .problem = {.text = reader.text("channel_problem").value_or(""),
+                      .remedy = reader.text("channel_remedy").value_or(""),
+                      .host = reader.text("channel_closed_by").value_or("")},
           .by_name = reader.boolean("by_name").value_or(false),
           .generation = reader.number("generation").value_or(0),
           .ahead = reader.boolean("ahead").value_or(false)};
@@ -100,6 +104,7 @@ json to_json(const model::ClusterStatus& status) {
           {"authority", status.authority},
           {"address", status.address},
           {"connected", status.connected},
+          {"connecting", status.connecting},
           {"problem", status.problem},
           {"since_s", status.since_s},
           {"certificate_left_s", status.certificate_left_s},
@@ -182,6 +187,7 @@ Result<model::ClusterStatus> cluster_status_from_json(const json& value) {
     status.authority = reader.need_text("authority");
     status.address = reader.need_text("address");
     status.connected = reader.boolean("connected").value_or(false);
+    status.connecting = reader.boolean("connecting").value_or(false);
     status.problem = reader.need_text("problem");
     status.since_s = reader.need_number("since_s");
     status.certificate_left_s = reader.need_number("certificate_left_s");

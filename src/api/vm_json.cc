@@ -100,6 +100,8 @@ model::AdapterStatus read_status(JsonReader& reader) {
   status.state = known.value_or(model::VmState::kFailed);
   status.pid = static_cast<int>(reader.need_number("pid", 0x7FFFFFFF));
   status.problem = reader.need_text("problem");
+  status.fault =
+      model::parse_link_fault(reader.text("fault").value_or("")).value_or(model::LinkFault::kOther);
   status.tap = reader.text("tap").value_or("");
   return status;
 }
@@ -173,11 +175,14 @@ json to_json(const model::VmStatus& status) {
   json& adapters = result["adapters"];
   for (std::size_t i = 0; i < status.adapters.size() && i < adapters.size(); ++i) {
     const model::AdapterStatus& adapter = status.adapters[i];
-    adapters[i].update({{"socket", adapter.socket},
-                        {"state", model::to_string(adapter.state)},
-                        {"pid", adapter.pid},
-                        {"problem", adapter.problem},
-                        {"tap", adapter.tap}});
+    adapters[i].update(
+        {{"socket", adapter.socket},
+         {"state", model::to_string(adapter.state)},
+         {"pid", adapter.pid},
+         {"problem", adapter.problem},
+         {"fault",
+          adapter.fault == model::LinkFault::kOther ? "" : model::to_string(adapter.fault)},
+         {"tap", adapter.tap}});
   }
   // The first also stands in the VM itself, for clients that know one adapter.
   if (!adapters.empty()) {

@@ -110,7 +110,8 @@ json to_json(const model::VmkernelConfiguration& configuration) {
   for (const auto& setting : configuration.settings) value["settings"].push_back(to_json(setting));
   for (const auto& ruleset : configuration.rulesets) value["rulesets"].push_back(to_json(ruleset));
   value["channel"] = {{"endpoint", configuration.channel.endpoint},
-                      {"closed", configuration.channel.closed}};
+                      {"closed", configuration.channel.closed.why},
+                      {"remedy", configuration.channel.closed.remedy}};
   return value;
 }
 
@@ -188,7 +189,8 @@ Result<model::VmkernelConfiguration> vmkernel_configuration_from_json(const json
     if (channel == nullptr) return configuration;
     JsonReader inner(*channel, "channel");
     configuration.channel = {.endpoint = inner.text("endpoint").value_or(""),
-                             .closed = inner.text("closed").value_or("")};
+                             .closed = {.why = inner.text("closed").value_or(""),
+                                        .remedy = inner.text("remedy").value_or("")}};
     return configuration;
   });
 }

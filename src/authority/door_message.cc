@@ -19,6 +19,31 @@ namespace {
 constexpr std::array<std::string_view, 7> kKinds = {"join",      "renew",     "leave",  "login",
                                                     "authority", "succeeded", "compare"};
 
+std::string print_line(const json& value) {
+  return print_json(value) + "\n";
+}
+
+constexpr std::array<std::string_view, 3> kRefusals = {"", "busy", "removed"};
+// The end of a problem that is kBusy: releases before 0.2.0 know it by that.
+constexpr std::string_view kTryAgain = "; try again";
+
+// kOther: an older release does not name the reason, or a later one has another.
+DoorRefusal parse_refusal(std::string_view text) {
+  const auto* const found = std::ranges::find(kRefusals, text);
+  return found == kRefusals.end() ? DoorRefusal{}
+                                  : static_cast<DoorRefusal>(found - kRefusals.begin());
+}
+
+std::string print_refusal(const DoorAnswer& answer) {
+  json value = {{"problem", answer.problem}};
+  if (answer.refusal == DoorRefusal::kBusy)
+    value["problem"] = answer.problem + std::string(kTryAgain);
+  if (answer.refusal != DoorRefusal{}) {
+    value["reason"] = kRefusals.at(static_cast<std::size_t>(answer.refusal));
+  }
+  return print_line(value);
+}
+
 Result<json> read_line(std::string_view line) {
   if (line.size() > kMaxDoorLine) return fail(Errc::kInvalidArgument, "the line is too long");
   auto value = parse_json(line);
@@ -65,10 +90,6 @@ std::vector<std::string> read_names(JsonReader& reader, const char* key) {
   return names;
 }
 
-std::string print_line(const json& value) {
-  return print_json(value) + "\n";
-}
-
 }  // namespace
 
 std::string print_request(const DoorRequest& request) {
@@ -113,7 +134,7 @@ Result<DoorRequest> parse_request(std::string_view line) {
 }
 
 std::string print_answer(const DoorAnswer& answer) {
-  if (!answer.problem.empty()) return print_line({{"problem", answer.problem}});
+  if (!answer.problem.empty()) return print_refusal(answer);
   json value = {
       {"host", answer.host}, {"certificate", answer.certificate}, {"authority", answer.authority}};
   if (!answer.etcd.empty()) {
@@ -137,6 +158,7 @@ Result<DoorAnswer> parse_answer(std::string_view line) {
   JsonReader reader(*value, "answer");
   DoorAnswer answer;
   answer.problem = reader.text("problem").value_or("");
+  answer.refusal = parse_refusal(reader.text("reason").value_or(""));
   if (!answer.problem.empty()) return answer;
   answer.host = reader.need_text("host");
   answer.certificate = reader.need_text("certificate");

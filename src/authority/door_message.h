@@ -42,11 +42,16 @@ std::string print_request(const DoorRequest& request);
 // Errors: kInvalidArgument.
 Result<DoorRequest> parse_request(std::string_view line);
 
-// The end of a problem that may be gone the next time; whoever is refused so asks again.
-inline constexpr std::string_view kTryAgain = "; try again";
+// Why a request is refused, as far as the host that asks acts on it.
+enum class DoorRefusal : std::uint8_t {
+  kOther,
+  kBusy,     // nothing was done; the same request may be granted in a moment
+  kRemoved,  // the host that asks is not a member of the cluster any more
+};
 
 struct DoorAnswer {
-  std::string problem{};  // not empty: refused, the rest is not there
+  std::string problem{};  // not empty: refused, and but for `refusal` the rest is not there
+  DoorRefusal refusal{};
   std::string host{};
   std::string certificate{};
   std::string authority{};

@@ -88,6 +88,16 @@ TEST(DoorMessage, AnswersComeAcross) {
   DoorAnswer refusal;
   refusal.problem = "no";
   EXPECT_EQ(parse_answer(print_answer(refusal))->problem, "no");
+  EXPECT_EQ(parse_answer(print_answer(refusal))->refusal, DoorRefusal::kOther);
+  refusal.refusal = DoorRefusal::kRemoved;
+  EXPECT_EQ(parse_answer(print_answer(refusal))->refusal, DoorRefusal::kRemoved);
+  EXPECT_EQ(parse_answer(print_answer(refusal))->problem, "no");
+  refusal.refusal = DoorRefusal::kBusy;
+  EXPECT_EQ(parse_answer(print_answer(refusal))->refusal, DoorRefusal::kBusy);
+  EXPECT_EQ(parse_answer(print_answer(refusal))->problem, "no; try again")
+      << "releases before 0.2.0 read the reason at the end of the text";
+  EXPECT_EQ(parse_answer(R"({"problem":"no","reason":"of a later release"})")->refusal,
+            DoorRefusal::kOther);
   for (const char* line :
        {"", "{}", "[]", R"({"host":"h","certificate":"c"})",
         R"({"host":"h","certificate":"c","authority":"a","etcd":{}})",

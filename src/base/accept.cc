@@ -3,7 +3,6 @@
 #include <sys/socket.h>
 
 #include <cerrno>
-#include <cstring>
 
 namespace paravane {
 
@@ -17,8 +16,8 @@ Result<std::optional<UniqueFd>> accept_client(int listener) {
     case EMFILE:
     case ENFILE:
     case ENOMEM:
-    case ENOBUFS: return fail(Errc::kResourceExhausted, std::strerror(errno));
-    default: return fail(Errc::kIo, std::strerror(errno));
+    case ENOBUFS: return fail_by_system(Errc::kResourceExhausted, {}, errno);
+    default: return fail_by_system(Errc::kIo, {}, errno);
   }
 }
 

@@ -3,9 +3,10 @@
 
 #pragma once
 
-#include <cerrno>
-#include <cstring>
 #include <string_view>
+#include <system_error>
+
+#include "base/result.h"
 
 namespace paravane {
 
@@ -13,9 +14,10 @@ inline constexpr std::string_view kRaiseDescriptorLimit =
     "Raise LimitNOFILE= of paravaned.service (systemctl edit paravaned), or ulimit -n, or remove "
     "VMs.";
 
-// Of the text of an error: was it that this process, or the machine, has no descriptor left?
-inline bool is_out_of_descriptors(std::string_view problem) {
-  return problem.contains(std::strerror(EMFILE)) || problem.contains(std::strerror(ENFILE));
+// This process, or the machine, has no descriptor left.
+inline bool is_out_of_descriptors(const Error& error) {
+  return error.cause == std::errc::too_many_files_open ||
+         error.cause == std::errc::too_many_files_open_in_system;
 }
 
 }  // namespace paravane

@@ -28,10 +28,12 @@ Status check_directory(const std::filesystem::path& directory, std::string_view 
                             setting, directory.string(), directory.string(), setting));
   }
   if (::access(directory.c_str(), W_OK | X_OK) != 0) {
-    return fail(Errc::kIo, fmt::format("{} {} is not writable for user {}: {}. Change its owner or "
-                                       "mode, or set {} in paravaned.toml.",
-                                       setting, directory.string(), ::geteuid(),
-                                       std::strerror(errno), setting));
+    return fail(
+        Errc::kIo,
+        fmt::format("{} {} is not writable for user {}: {}. Change its owner or "
+                    "mode, or set {} in paravaned.toml.",
+                    setting, directory.string(), ::geteuid(), std::strerror(errno), setting),
+        errno);
   }
   return {};
 }

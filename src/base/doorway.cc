@@ -45,7 +45,7 @@ void Doorway::on_knock() {
   Result<std::optional<UniqueFd>> client = accept_(listener_.get());
   if (!client) {
     tell_those_who_wait();
-    return pause(client.error().message);
+    return pause(client.error());
   }
   if (refuse_) reserve_.take();
   if (*client) on_client_(std::move(**client));
@@ -64,16 +64,16 @@ void Doorway::tell_those_who_wait() {
   }
 }
 
-void Doorway::pause(const std::string& problem) {
+void Doorway::pause(const Error& error) {
   const Instant now = clock_();
-  const bool at_limit = is_out_of_descriptors(problem);
-  complaints_.warn(now, "{}: cannot accept a connection: {}{}{}", name_, problem,
+  const bool at_limit = is_out_of_descriptors(error);
+  complaints_.warn(now, "{}: cannot accept a connection: {}{}{}", name_, error.message,
                    at_limit ? ". " : "", at_limit ? kRaiseDescriptorLimit : "");
   // What needs memory comes first: a door that was left alone would never be looked at again.
   const TimerId again = timers_.set(now + kPause, [this](Instant /*now*/) {
     again_ = TimerId::kNone;
     if (const Status heard = loop_.change(listener_.get(), EPOLLIN); !heard) {
-      pause(heard.error().message);
+      pause(heard.error());
     }
   });
   timers_.cancel(std::exchange(again_, again));

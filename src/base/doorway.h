@@ -50,7 +50,7 @@ class Doorway {
   void unwatch();
   void on_knock();
   void tell_those_who_wait();
-  void pause(const std::string& problem);
+  void pause(const Error& error);
 
   EventLoop& loop_;
   TimerQueue& timers_;

@@ -5,7 +5,6 @@
 
 #include <array>
 #include <cerrno>
-#include <cstring>
 #include <string>
 #include <utility>
 
@@ -13,7 +12,7 @@ namespace paravane {
 namespace {
 
 std::unexpected<Error> system_failure(const char* what) {
-  return fail(Errc::kIo, std::string(what) + ": " + std::strerror(errno));
+  return fail_by_system(Errc::kIo, what, errno);
 }
 
 // epoll hands back 64 bits: the descriptor, and half of the watch's generation,

@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
 #include <string>
 
 namespace paravane {
@@ -27,7 +26,7 @@ void block_signals(std::initializer_list<int> numbers) {
 Result<UniqueFd> open_signals(std::initializer_list<int> numbers) {
   const sigset_t set = set_of(numbers);
   UniqueFd signals(signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
-  if (!signals) return fail(Errc::kIo, std::string("signalfd: ") + std::strerror(errno));
+  if (!signals) return fail_by_system(Errc::kIo, "signalfd", errno);
   return signals;
 }
 

@@ -5,18 +5,18 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
 
 namespace paravane {
 
 Status apply_access(const std::filesystem::path& socket, const SocketAccess& access) {
   if (access.group && ::chown(socket.c_str(), static_cast<uid_t>(-1), *access.group) != 0) {
-    return fail(Errc::kIo, fmt::format("cannot change the group of {} to {}: {}", socket.string(),
-                                       *access.group, std::strerror(errno)));
+    return fail_by_system(
+        Errc::kIo,
+        fmt::format("cannot change the group of {} to {}", socket.string(), *access.group), errno);
   }
   if (::chmod(socket.c_str(), access.mode) != 0) {
-    return fail(Errc::kIo, fmt::format("cannot set the mode of {}: {}", socket.string(),
-                                       std::strerror(errno)));
+    return fail_by_system(Errc::kIo, fmt::format("cannot set the mode of {}", socket.string()),
+                          errno);
   }
   return {};
 }

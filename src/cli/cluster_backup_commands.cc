@@ -7,7 +7,6 @@
 
 #include <cerrno>
 #include <chrono>
-#include <cstring>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -46,7 +45,7 @@ Result<std::string> read_whole_file(const std::string& file) {
   const UniqueFd fd(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
   struct stat info{};
   const auto cannot = [&file] {
-    return fail(Errc::kIo, fmt::format("cannot read {}: {}", file, std::strerror(errno)));
+    return fail_by_system(Errc::kIo, fmt::format("cannot read {}", file), errno);
   };
   if (!fd || ::fstat(fd.get(), &info) != 0) return cannot();
   if (!S_ISREG(info.st_mode) || info.st_size > static_cast<off_t>(api::kMaxBackupBody)) {

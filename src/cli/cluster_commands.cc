@@ -6,7 +6,6 @@
 
 #include <cerrno>
 #include <charconv>
-#include <cstring>
 #include <fstream>
 #include <iostream>
 #include <iterator>
@@ -44,8 +43,7 @@ Result<std::string> read_secret(const std::string& file) {
     return text;
   }
   std::ifstream stream(file);
-  if (!stream)
-    return fail(Errc::kIo, fmt::format("cannot read {}: {}", file, std::strerror(errno)));
+  if (!stream) return fail_by_system(Errc::kIo, fmt::format("cannot read {}", file), errno);
   text.assign(std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>());
   if (text.size() > kMaxFile) return fail(Errc::kIo, fmt::format("{} is too large", file));
   text.erase(text.find_last_not_of(" \t\r\n") + 1);

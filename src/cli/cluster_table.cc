@@ -38,7 +38,7 @@ text::TextTable::Cell port_or_none(std::uint64_t port) {
 
 std::string_view inventory_state(const model::ClusterStatus& status) {
   if (status.connected) return "connected";
-  return status.problem == model::kFirstTry ? "connecting" : "away";
+  return status.connecting ? "connecting" : "away";
 }
 
 // Empty: there is none.
@@ -99,8 +99,8 @@ std::string print_cluster(const model::ClusterStatus& status, text::TableFormat 
   }
   if (!status.hosts.empty()) text += "\n" + host_table(status).print(format);
   for (const model::ClusterHost& host : status.hosts) {
-    if (host.channel_problem.empty()) continue;
-    text += fmt::format("\nNo channel to {}: {}\n", host.name, host.channel_problem);
+    if (host.problem.is_open()) continue;
+    text += fmt::format("\nNo channel to {}: {}\n", host.name, model::describe(host.problem));
   }
   for (const model::ClusterHost& host : status.hosts) {
     if (!host.by_name) continue;

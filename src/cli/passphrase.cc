@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
 #include <string_view>
 
 #include "base/unique_fd.h"
@@ -24,7 +23,7 @@ Result<std::string> read_line(int fd, const std::string& where) {
     const ssize_t count = ::read(fd, &byte, 1);
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) {
-      return fail(Errc::kIo, fmt::format("cannot read {}: {}", where, std::strerror(errno)));
+      return fail_by_system(Errc::kIo, fmt::format("cannot read {}", where), errno);
     }
     if (count == 0 || byte == '\n') break;
     line.push_back(byte);
@@ -44,7 +43,7 @@ Result<UniqueFd> open_terminal() {
 Status say(int terminal, std::string_view text) {
   const ssize_t count = ::write(terminal, text.data(), text.size());
   if (count == static_cast<ssize_t>(text.size())) return {};
-  return fail(Errc::kIo, fmt::format("cannot write to the terminal: {}", std::strerror(errno)));
+  return fail_by_system(Errc::kIo, "cannot write to the terminal", errno);
 }
 
 // What is typed is not shown meanwhile.

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <cstring>
 #include <memory>
 #include <optional>
 #include <string>
@@ -99,7 +98,7 @@ class Output {
 
  private:
   std::unexpected<Error> failed(const char* what) const {
-    return fail(Errc::kIo, fmt::format("cannot {} {}: {}", what, name_, std::strerror(errno)));
+    return fail_by_system(Errc::kIo, fmt::format("cannot {} {}", what, name_), errno);
   }
 
   UniqueFd file_;

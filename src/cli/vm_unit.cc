@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
-#include <cstring>
 #include <fstream>
 #include <sstream>
 #include <utility>
@@ -36,7 +35,7 @@ Result<int> systemctl(std::vector<std::string> words) {
   arguments.push_back(nullptr);
   pid_t process = 0;
   const int error = ::posix_spawn(&process, kProgram, nullptr, nullptr, arguments.data(), environ);
-  if (error != 0) return fail(Errc::kIo, fmt::format("{}: {}", kProgram, std::strerror(error)));
+  if (error != 0) return fail_by_system(Errc::kIo, kProgram, error);
   int status = 0;
   const bool ended = ::waitpid(process, &status, 0) == process && WIFEXITED(status);
   return ended ? WEXITSTATUS(status) : 1;

@@ -29,7 +29,7 @@ authority::DoorAnswer ClusterAuthority::compare_host(const authority::DoorReques
                     [&shared](inventory::KeyValue&& pair) { return shared.put(std::move(pair)); });
   if (!read) {
     answer.problem = "the authority cannot reach etcd now";
-    answer.problem += authority::kTryAgain;
+    answer.refusal = authority::DoorRefusal::kBusy;
     return answer;
   }
   inventory::Records own;

@@ -18,6 +18,7 @@
 namespace paravane::cluster {
 
 using authority::DoorAnswer;
+using authority::DoorRefusal;
 using authority::DoorRequest;
 using authority::Seconds;
 using model::ApiErrorCode;
@@ -31,10 +32,10 @@ constexpr std::chrono::seconds kLoginEvery{5};  // of one host
 // for this very certificate.
 constexpr int kLastPart = 10;
 
-DoorAnswer refusal(std::string problem, std::string_view more = {}) {
+DoorAnswer refusal(std::string problem, DoorRefusal reason = {}) {
   DoorAnswer answer;
   answer.problem = std::move(problem);
-  answer.problem += more;
+  answer.refusal = reason;
   return answer;
 }
 
@@ -230,7 +231,7 @@ DoorAnswer ClusterAuthority::answer(const std::optional<authority::Peer>& peer,
   if (!peer) return refusal("a certificate of this cluster must be shown");
   const std::string& host = peer->identity.host;
   if (peer->identity.cluster != config_.membership.self.cluster || !book_.members.contains(host)) {
-    return refusal(fmt::format("host {} is no member any more", host));
+    return refusal(fmt::format("host {} is no member any more", host), DoorRefusal::kRemoved);
   }
   // It asks itself, so another machine would have its certificate.
   if (host == config_.membership.self.host) {
@@ -240,7 +241,8 @@ DoorAnswer ClusterAuthority::answer(const std::optional<authority::Peer>& peer,
     refused_keys_.warn(std::chrono::steady_clock::now(),
                        "cluster: what was host {} before came to the door and was refused", host);
     return refusal(
-        fmt::format("another machine is host {} now, and this one is no member any more", host));
+        fmt::format("another machine is host {} now, and this one is no member any more", host),
+        DoorRefusal::kRemoved);
   }
   if (request.kind == DoorRequest::Kind::kLeave) return dismiss(host);
   if (request.kind == DoorRequest::Kind::kLogin) return log_in(host, now);
@@ -256,7 +258,7 @@ DoorAnswer ClusterAuthority::join(const DoorRequest& request, Seconds now) {
   }
   if (is_full()) {
     return refusal("the cluster has as many hosts as it may, until one is taken out",
-                   authority::kTryAgain);
+                   DoorRefusal::kBusy);
   }
   DoorAnswer answer = sign(request.request, *host, now);
   if (!answer.problem.empty()) return answer;
@@ -269,7 +271,7 @@ DoorAnswer ClusterAuthority::join(const DoorRequest& request, Seconds now) {
   if (Status in = inventory::admit_host(root, *host, *password, false); !in) {
     refused_joins_.error(std::chrono::steady_clock::now(), "cluster: host {} cannot be let in: {}",
                          *host, in.error().message);
-    return refusal("the authority cannot reach etcd now", authority::kTryAgain);
+    return refusal("the authority cannot reach etcd now", DoorRefusal::kBusy);
   }
   authority::MemberBook members = book_.members;
   members.admit(*host, seen->key);
@@ -280,7 +282,7 @@ DoorAnswer ClusterAuthority::join(const DoorRequest& request, Seconds now) {
     refused_joins_.error(std::chrono::steady_clock::now(),
                          "cluster: host {} cannot be let in, the others cannot be told: {}", *host,
                          told.error().message);
-    return refusal("the authority cannot tell the others now", authority::kTryAgain);
+    return refusal("the authority cannot tell the others now", DoorRefusal::kBusy);
   }
   book_.tokens.burn(request.token_id);
   if (Status saved = save(members); !saved) return refusal(saved.error().message);
@@ -359,19 +361,19 @@ DoorAnswer ClusterAuthority::log_in(const std::string& host, Seconds now) {
   }
   if (book_.curbed.contains(host)) {
     return refusal(fmt::format("host {} has written too much into the inventory", host),
-                   authority::kTryAgain);
+                   DoorRefusal::kBusy);
   }
   const auto last = logins_.find(host);
   if (last != logins_.end() && last->second <= now && now < last->second + kLoginEvery) {
     return refusal(fmt::format("host {} was given a password a moment ago", host),
-                   authority::kTryAgain);
+                   DoorRefusal::kBusy);
   }
   auto password = authority::make_secret(kEtcdPasswordBytes);
   if (!password) return refusal(password.error().message);
   const inventory::EtcdAccess access = root_access();
   inventory::EtcdClient root(access, config_.open);
   if (Status in = inventory::admit_host(root, host, *password, false); !in) {
-    return refusal("the authority cannot reach etcd now", authority::kTryAgain);
+    return refusal("the authority cannot reach etcd now", DoorRefusal::kBusy);
   }
   logins_[host] = now;
   news_of_hosts_.info(std::chrono::steady_clock::now(),

@@ -321,8 +321,8 @@ TEST_F(ClusterAuthorityTest, NoMoreHostsJoinThanReadersTake) {
                                        .secret = token.secret,
                                        .request = machine().request.certificate},
                                       authority_day());
-  EXPECT_EQ(answer.problem,
-            "the cluster has as many hosts as it may, until one is taken out; try again");
+  EXPECT_EQ(answer.problem, "the cluster has as many hosts as it may, until one is taken out");
+  EXPECT_EQ(answer.refusal, authority::DoorRefusal::kBusy);
 }
 
 TEST_F(ClusterAuthorityTest, WhoJoinedBeforeKeysWereKeptIsKnownByItsNameUntilItSaysItsKey) {

@@ -30,11 +30,10 @@ using model::refuse;
 namespace {
 
 constexpr auto kEtcdStarts = std::chrono::seconds(15);
-constexpr const char* kSeeAddress = "Set it, and start the daemon again; see docs/cluster.md.";
+constexpr const char* kSeeAddress =
+    "Set it, and start the daemon again; see /usr/share/doc/paravane/docs/cluster.md.";
 // For the first answer of the inventory, whose absence is no failure.
 constexpr auto kFirstConnection = std::chrono::seconds(3);
-// What the authority answers a host that it has taken out (ClusterAuthority::answer).
-constexpr std::string_view kNoMember = "is no member any more";
 
 // What switches call it, unless another name is asked for.
 model::ApiResult<std::string> choose_name(const std::string& asked, const std::string& configured) {
@@ -98,7 +97,7 @@ model::ApiResult<void> ClusterService::check_address() const {
   }
   const auto door = Endpoint::of(address, config_.cluster.door_port);
   const auto listener = dialer_.listen_and_wait(door ? door->print() : address);
-  if (listener || !listener.error().message.ends_with(std::strerror(EADDRNOTAVAIL))) return {};
+  if (listener || listener.error().cause != std::errc::address_not_available) return {};
   return model::refuse(
       model::ApiErrorCode::kInvalidRequest,
       fmt::format("[cluster] address in paravaned.toml is {}, which no NIC of this host "
@@ -333,15 +332,15 @@ model::ApiResult<void> ClusterService::do_remove(const std::string& host) {
 model::ApiResult<void> ClusterService::say_goodbye() {
   const TlsClient client{.identity = paths_.identity(),
                          .accept = [this](const auto& shown) { return accept_authority(shown); }};
-  const auto answer = ask_door(
+  const auto answer = talk_at_door(
       membership_->door, client,
       {.kind = authority::DoorRequest::Kind::kLeave, .token_id = {}, .secret = {}, .request = {}});
-  if (answer) return {};
-  const bool is_out =
-      answer.error().code == Errc::kBadState && answer.error().message.ends_with(kNoMember);
+  const std::string problem = answer ? answer->problem : answer.error().message;
+  if (problem.empty()) return {};
+  const bool is_out = answer && answer->refusal == authority::DoorRefusal::kRemoved;
   return model::refuse(
       model::ApiErrorCode::kClusterAway,
-      fmt::format("the authority at {}: {}", membership_->door, answer.error().message),
+      fmt::format("the authority at {}: {}", membership_->door, problem),
       is_out ? "With --force it leaves."
              : "With --force this host leaves without being taken out of the cluster's "
                "lists; do that on the authority's host with paravane cluster remove.");

@@ -17,16 +17,21 @@ constexpr auto kDoorAgain = std::chrono::seconds(5);
 
 }  // namespace
 
-Result<authority::DoorAnswer> ClusterService::ask_door(const std::string& door,
-                                                       const TlsClient& client,
-                                                       const authority::DoorRequest& request) {
+Result<authority::DoorAnswer> ClusterService::talk_at_door(const std::string& door,
+                                                           const TlsClient& client,
+                                                           const authority::DoorRequest& request) {
   const auto socket = dialer_.dial_and_wait(door);
   if (!socket) return std::unexpected(socket.error());
   const auto line = exchange_line(*socket, client, authority::print_request(request));
   if (!line) return std::unexpected(line.error());
-  auto answer = authority::parse_answer(*line);
-  if (!answer) return std::unexpected(answer.error());
-  if (!answer->problem.empty()) return fail(Errc::kBadState, answer->problem);
+  return authority::parse_answer(*line);
+}
+
+Result<authority::DoorAnswer> ClusterService::ask_door(const std::string& door,
+                                                       const TlsClient& client,
+                                                       const authority::DoorRequest& request) {
+  auto answer = talk_at_door(door, client, request);
+  if (answer && !answer->problem.empty()) return fail(Errc::kBadState, answer->problem);
   return answer;
 }
 
@@ -100,10 +105,10 @@ std::string ClusterService::answer_at_door(const std::optional<authority::Peer>&
                                            const std::string& line) {
   authority::DoorAnswer refusal;
   refusal.problem = "the authority is busy";
-  refusal.problem += authority::kTryAgain;
+  refusal.refusal = authority::DoorRefusal::kBusy;
   const auto request = authority::parse_request(line);
   if (!request) {
-    refusal.problem = request.error().message;
+    refusal = {.problem = request.error().message};
     return authority::print_answer(refusal);
   }
   if (request->kind == authority::DoorRequest::Kind::kAuthority && peer) {

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <cstring>
 #include <nlohmann/json.hpp>
 #include <thread>
 
@@ -32,8 +31,7 @@ constexpr off_t kMaxFile = off_t{16} << 20;
 constexpr auto kEtcdEnds = std::chrono::seconds(7);
 
 std::unexpected<Error> cannot(const char* what, const std::filesystem::path& path) {
-  return fail(Errc::kIo,
-              fmt::format("cannot {} {}: {}", what, path.string(), std::strerror(errno)));
+  return fail_by_system(Errc::kIo, fmt::format("cannot {} {}", what, path.string()), errno);
 }
 
 bool write_all(int fd, std::string_view text) {

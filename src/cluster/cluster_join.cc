@@ -152,15 +152,13 @@ model::ApiResult<void> ClusterService::compare_at_door(const authority::Token& t
 // The answer, as far as it can be seen to be the authority's and good.
 model::ApiResult<authority::DoorAnswer> ClusterService::ask_to_join(const authority::Token& token,
                                                                     const std::string& request) {
-  const auto answer = ask_door(token.door, client_for(token),
-                               {.kind = authority::DoorRequest::Kind::kJoin,
-                                .token_id = token.id,
-                                .secret = token.secret,
-                                .request = request});
-  if (!answer && answer.error().code == Errc::kBadState) {
-    return join_refused(token.door, answer.error().message);
-  }
+  const auto answer = talk_at_door(token.door, client_for(token),
+                                   {.kind = authority::DoorRequest::Kind::kJoin,
+                                    .token_id = token.id,
+                                    .secret = token.secret,
+                                    .request = request});
   if (!answer) return authority_away(token, answer.error());
+  if (!answer->problem.empty()) return join_refused(token.door, *answer);
   const auto issuer = authority::inspect(answer->authority);
   const auto seen = authority::inspect(answer->certificate);
   const bool good =

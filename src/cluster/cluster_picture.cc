@@ -77,6 +77,7 @@ model::ClusterStatus describe(const ClusterPicture& picture, const settings::Con
                               .authority = picture.authority,
                               .address = config.cluster.address,
                               .connected = picture.state.connected,
+                              .connecting = picture.state.connecting,
                               .problem = picture.state.problem,
                               .since_s = seconds(away),
                               .certificate_left_s = picture.certificate.covers(today)
@@ -104,8 +105,8 @@ model::ClusterStatus describe(const ClusterPicture& picture, const settings::Con
     const auto found = hosts.find(name);
     if (found == hosts.end()) continue;
     const char* kind = config.channel.encrypted ? "encrypted" : "sealed";
-    found->second.channel = channel.open ? kind : "none";
-    found->second.channel_problem = channel.problem;
+    found->second.channel = channel.is_open() ? kind : "none";
+    found->second.problem = channel;
   }
   for (auto& [name, host] : hosts) {
     host.by_name = is_known_by_name(seen.members, host);

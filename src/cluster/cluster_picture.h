@@ -32,12 +32,8 @@ struct ClusterPicture {
   std::uint64_t generation = 0;  // the newest that this host has followed
   std::vector<std::string> etcd;
   authority::Validity certificate;
-  struct Channel {
-    bool open = false;
-    std::string problem;
-  };
-  std::map<std::string, Channel> channels;  // of hosts in the view
-  std::set<std::string> members;            // but for the authority's host; known there alone
+  std::map<std::string, model::ChannelProblem> channels;  // of hosts in the view
+  std::set<std::string> members;  // but for the authority's host; known there alone
 };
 
 model::ClusterStatus describe(const ClusterPicture& picture, const settings::Config& config);

@@ -165,7 +165,7 @@ void ClusterService::take_view(std::shared_ptr<const View> view) {
     const MutexLock lock(mutex_);
     known = shared_.view;
     for (const auto& [host, channel] : shared_.channels) {
-      if (channel.open) connected.insert(host);
+      if (channel.is_open()) connected.insert(host);
     }
   }
   learn(returning_.complete(std::move(view), known.get(), connected, now()));

@@ -42,9 +42,10 @@ std::string own_etcd_away(const std::string& cause, const std::filesystem::path&
       cause, data.string());
 }
 
-std::unexpected<model::ApiError> join_refused(const std::string& door, const std::string& problem) {
-  const std::string what = fmt::format("the authority at {} refused: {}", door, problem);
-  if (problem.ends_with(authority::kTryAgain)) {
+std::unexpected<model::ApiError> join_refused(const std::string& door,
+                                              const authority::DoorAnswer& answer) {
+  const std::string what = fmt::format("the authority at {} refused: {}", door, answer.problem);
+  if (answer.refusal == authority::DoorRefusal::kBusy) {
     return model::refuse(
         model::ApiErrorCode::kClusterAway, what,
         "Join again in a moment with the same token; the log of the authority's host "

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <string>
 
+#include "authority/door_message.h"
 #include "base/result.h"
 #include "model/api_error.h"
 
@@ -17,7 +18,8 @@ std::unexpected<model::ApiError> etcd_failed(const Error& error);
 // What `cluster status` says of an etcd that this host should run and that stays away.
 std::string own_etcd_away(const std::string& cause, const std::filesystem::path& data);
 // By the authority that has made the token.
-std::unexpected<model::ApiError> join_refused(const std::string& door, const std::string& problem);
+std::unexpected<model::ApiError> join_refused(const std::string& door,
+                                              const authority::DoorAnswer& answer);
 
 // Logs that `[host] name`, as it is configured, is not the name that it has as a member.
 void warn_of_other_name(const std::string& member, const std::string& configured);

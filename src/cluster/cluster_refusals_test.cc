@@ -9,11 +9,13 @@ namespace {
 using testing::HasSubstr;
 
 TEST(ClusterRefusals, WhoMayTryAgainKeepsItsToken) {
-  const auto later = join_refused("192.0.2.1:28249", "the authority is busy; try again").error();
+  const auto later = join_refused("192.0.2.1:28249", {.problem = "the authority is busy",
+                                                      .refusal = authority::DoorRefusal::kBusy})
+                         .error();
   EXPECT_EQ(later.code, model::ApiErrorCode::kClusterAway);
   EXPECT_THAT(later.remedy, HasSubstr("the same token"));
   const auto never =
-      join_refused("192.0.2.1:28249", "the token is unknown, used or expired").error();
+      join_refused("192.0.2.1:28249", {.problem = "the token is unknown, used or expired"}).error();
   EXPECT_EQ(never.code, model::ApiErrorCode::kDenied);
   EXPECT_THAT(never.remedy, HasSubstr("another token"));
   EXPECT_EQ(never.message,

@@ -189,10 +189,10 @@ void ClusterService::set_adapters(std::map<model::AdapterName, inventory::Adapte
   });
 }
 
-void ClusterService::set_channel(const std::string& host, bool open, const std::string& problem) {
+void ClusterService::set_channel(const std::string& host, const model::ChannelProblem& problem) {
   const MutexLock lock(mutex_);
   if (!shared_.view || !shared_.view->hosts.contains(host)) return;
-  shared_.channels[host] = {.open = open, .problem = problem};
+  shared_.channels[host] = problem;
 }
 
 void ClusterService::set_gids(std::map<inventory::GidId, model::AdapterName> gids) {
@@ -380,7 +380,8 @@ void ClusterService::publish() {
       inventory::say_all({.address = at ? at->address() : config_.cluster.address,
                           .port = at ? at->port() : std::uint16_t{0},
                           .version = kVersion,
-                          .closed = at ? std::string() : place_.closed,
+                          .closed = at ? std::string() : place_.closed.why,
+                          .closed_by = at ? model::ClosedBy{} : place_.closed.by,
                           .key = certificate_->key(),
                           .generation = kept_->seen().number,
                           .mark = kept_->seen().mark},

@@ -100,7 +100,7 @@ class ClusterService final : public model::ClusterManagement {
   void set_adapters(std::map<model::AdapterName, inventory::AdapterInfo> adapters);
   void set_gids(std::map<inventory::GidId, model::AdapterName> gids);
   // Whether there is a channel to another host, and if not why.
-  void set_channel(const std::string& host, bool open, const std::string& problem);
+  void set_channel(const std::string& host, const model::ChannelProblem& problem);
   // Where this host's channels are, or why there are none.
   void set_place(const model::ChannelPlace& place);
   // The switches and port groups of this host, in which it is called `host`: what it
@@ -199,6 +199,10 @@ class ClusterService final : public model::ClusterManagement {
   void open_door();
   std::string answer_at_door(const std::optional<authority::Peer>& peer, const std::string& line);
   Result<std::string> sign(const std::string& request);
+  // What is answered, a refusal too. Errors: kIo, kInvalidArgument (it is no answer).
+  Result<authority::DoorAnswer> talk_at_door(const std::string& door, const TlsClient& client,
+                                             const authority::DoorRequest& request);
+  // The same, with a refusal as an error: kBadState.
   Result<authority::DoorAnswer> ask_door(const std::string& door, const TlsClient& client,
                                          const authority::DoorRequest& request);
   Status accept_authority(const ShownCertificates& shown) const;

@@ -19,6 +19,12 @@ inventory::RoceType type_of(verbs::GidType type) {
   return type == verbs::GidType::kRoceV1 ? inventory::RoceType::kV1 : inventory::RoceType::kV2;
 }
 
+model::ChannelPlace closed(std::string why, model::ClosedBy by = model::ClosedBy::kOther) {
+  return {.closed = {.why = std::move(why),
+                     .remedy = model::reopen(by, model::kManagementVmknic),
+                     .by = by}};
+}
+
 }  // namespace
 
 ClusterFabric::ClusterFabric(const settings::Config& config, Parts parts, worker::PortTable& ports)
@@ -35,32 +41,35 @@ void ClusterFabric::on_view(std::shared_ptr<const inventory::View> view) {
   self_ = self->host;
   tell_worker();
   end_channels_of_others();
-  if (!maker_ && site_.closed.empty()) begin(*self);
+  if (!maker_ && site_.closed.why.empty()) begin(*self);
   tell_maker();
 }
 
 void ClusterFabric::set_site(const host::ChannelSite& site) {
   if (site == site_) return;
   ++attempt_;
-  close_channels(site.closed.empty() ? "the channel is moving to " + site.vmknic : site.closed);
+  const bool moves = site.closed.why.empty();
+  close_channels(moves ? "the channel is moving to " + site.vmknic : describe(site.closed));
   site_ = site;
-  settle({.closed = site.closed.empty() ? "the channel of " + site.vmknic + " is being opened"
-                                        : site.closed});
+  settle(moves ? closed("the channel of " + site.vmknic + " is being opened")
+               : model::ChannelPlace{.closed = site.closed});
   if (view_) on_view(view_);
 }
 
 model::ChannelPlace ClusterFabric::place() const {
-  if (maker_ || !site_.closed.empty()) return place_;
-  if (parts_.cluster.self()) return {.closed = "the cluster's inventory has not been read yet"};
-  if (parts_.cluster.left_out()) return {.closed = "files of the cluster are damaged"};
-  return {.closed = "this host is in no cluster"};
+  if (maker_ || !site_.closed.why.empty()) return place_;
+  if (parts_.cluster.self()) {
+    return closed("the cluster's inventory has not been read yet", model::ClosedBy::kInventory);
+  }
+  if (parts_.cluster.left_out()) return closed("files of the cluster are damaged");
+  return closed("this host is in no cluster");
 }
 
 void ClusterFabric::settle(model::ChannelPlace place) {
   if (place == place_) return;
   place_ = std::move(place);
   if (place_.endpoint.empty()) {
-    log::info("channels: closed: {}", place_.closed);
+    log::info("channels: closed: {}", describe(place_.closed));
   } else {
     log::info("channels: listening at {} ({})", place_.endpoint, site_.vmknic);
   }
@@ -86,7 +95,7 @@ void ClusterFabric::begin(const authority::Identity& self) {
            },
        .changed =
            [this](const std::string& host, const std::string& problem) {
-             parts_.post([this, host, problem] { on_changed(host, problem); });
+             parts_.post([this, host, problem] { on_changed(host, explain(host, problem)); });
            },
        .dial =
            [this, source = site_.address](const std::string& endpoint,
@@ -101,7 +110,7 @@ void ClusterFabric::begin(const authority::Identity& self) {
 
 void ClusterFabric::listen(std::uint16_t port) {
   const auto at = Endpoint::of(site_.address, port);
-  if (!at) return settle({.closed = site_.address + " is not a valid address"});
+  if (!at) return settle(closed(site_.address + " is not a valid address"));
   parts_.dialer.listen(at->print(),
                        [this, port, at = *at, attempt = attempt_](Result<UniqueFd> socket) {
                          if (attempt == attempt_) on_listener(port, at, std::move(socket));
@@ -114,11 +123,12 @@ void ClusterFabric::on_listener(std::uint16_t port, const Endpoint& at, Result<U
     maker_->set_listener(std::move(*socket));
     return settle({.endpoint = at.print()});
   }
-  const std::string& why = socket.error().message;
-  if (why.ends_with(std::strerror(EADDRINUSE)) && port < settings::kLastChannelPort)
+  const auto& [code, why, cause] = socket.error();
+  if (cause == std::errc::address_in_use && port < settings::kLastChannelPort) {
     return listen(port + 1);
+  }
   log::error("channels: {}", why);
-  settle({.closed = why});
+  settle(closed(why));
 }
 
 void ClusterFabric::end() {
@@ -163,13 +173,13 @@ void ClusterFabric::tell_maker() {
   for (const auto& [name, host] : view_->hosts) {
     if (name == self_ || !host.info) continue;
     if (!maker_) {
-      on_changed(name, why_closed(host));
+      on_changed(name, why_closed(name, host));
       continue;
     }
     const auto endpoint = Endpoint::of(host.info->address, host.info->port);
     if (!endpoint && host.info->closed.empty()) continue;
     peers[name] = {.endpoint = host.info->closed.empty() ? endpoint->print() : std::string(),
-                   .closed = why_closed(host),
+                   .closed = why_closed(name, host).text,
                    .refuse = [view = view_, peer = name](const std::string& key) {
                      return inventory::why_no_member(view->members, peer, key);
                    }};
@@ -186,9 +196,17 @@ void ClusterFabric::end_channels_of_others() {
   }
 }
 
-std::string ClusterFabric::why_closed(const inventory::Host& host) const {
-  if (!maker_) return "closed on this host: " + place_.closed;
-  return host.info->closed.empty() ? "" : "closed on that host: " + host.info->closed;
+model::ChannelProblem ClusterFabric::why_closed(const std::string& name,
+                                                const inventory::Host& host) const {
+  if (!maker_) {
+    return {.text = "closed on this host: " + place_.closed.why,
+            .remedy = place_.closed.remedy,
+            .host = self_};
+  }
+  if (host.info->closed.empty()) return {};
+  return {.text = "closed on that host: " + host.info->closed,
+          .remedy = model::reopen(host.info->closed_by, model::kManagementVmknic),
+          .host = name};
 }
 
 void ClusterFabric::on_made(const std::shared_ptr<cluster::MadeChannel>& made) {
@@ -206,23 +224,25 @@ void ClusterFabric::on_made(const std::shared_ptr<cluster::MadeChannel>& made) {
   if (view_) end_channels_of_others();  // it was judged by what was known then
 }
 
-std::string ClusterFabric::explain(const std::string& host, const std::string& problem) const {
-  if (problem.empty() || !view_) return problem;
+model::ChannelProblem ClusterFabric::explain(const std::string& host,
+                                             const std::string& problem) const {
+  const model::ChannelProblem unexplained{.text = problem};
+  if (problem.empty() || !view_) return unexplained;
   const auto known = view_->hosts.find(host);
-  if (known == view_->hosts.end() || !known->second.info) return problem;
-  const std::string why = why_closed(known->second);
-  return why.empty() ? problem : why;
+  if (known == view_->hosts.end() || !known->second.info) return unexplained;
+  model::ChannelProblem closed = why_closed(host, known->second);
+  return closed.is_open() ? unexplained : closed;
 }
 
-void ClusterFabric::on_changed(const std::string& host, const std::string& what) {
-  const std::string problem = explain(host, what);
-  parts_.cluster.set_channel(host, problem.empty(), problem);
-  for (model::Event& event : watch_.on_channel(host, problem, std::chrono::steady_clock::now())) {
+void ClusterFabric::on_changed(const std::string& host, const model::ChannelProblem& problem) {
+  parts_.cluster.set_channel(host, problem);
+  const std::string text = describe(problem);
+  for (model::Event& event : watch_.on_channel(host, text, std::chrono::steady_clock::now())) {
     parts_.tell(std::move(event));
   }
-  if (problem.empty()) return;  // the worker has the channel itself
+  if (problem.is_open()) return;  // the worker has the channel itself
   parts_.worker.post(
-      [ports = &ports_, id = id_of(host), problem] { ports->set_channel_problem(id, problem); });
+      [ports = &ports_, id = id_of(host), text] { ports->set_channel_problem(id, text); });
 }
 
 void ClusterFabric::on_channel_lost(const transport_tcp::LostChannel& lost) {

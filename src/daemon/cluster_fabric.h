@@ -67,15 +67,15 @@ class ClusterFabric final : public host::Channels {
   void settle(model::ChannelPlace place);
   // Why there is no channel to a host, as its operator or this host's has set it; empty: not
   // stated.
-  std::string why_closed(const inventory::Host& host) const;
+  model::ChannelProblem why_closed(const std::string& name, const inventory::Host& host) const;
   // That counts for more than how a connection has ended, whichever is heard of first.
-  std::string explain(const std::string& host, const std::string& problem) const;
+  model::ChannelProblem explain(const std::string& host, const std::string& problem) const;
   void tell_worker();
   void tell_maker();
   void end_channels_of_others();
   verbs::HostId id_of(const std::string& host);
   void on_made(const std::shared_ptr<cluster::MadeChannel>& made);
-  void on_changed(const std::string& host, const std::string& what);
+  void on_changed(const std::string& host, const model::ChannelProblem& problem);
 
   const settings::Config& config_;
   Parts parts_;

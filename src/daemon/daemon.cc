@@ -120,7 +120,7 @@ Status Daemon::open_doors() {
 }
 
 void Daemon::on_inventory(const inventory::MemberState& state) {
-  if (!state.connected && state.problem == model::kFirstTry) return;
+  if (state.connecting) return;
   if (std::exchange(inventory_told_, state.connected) == state.connected) return;
   if (state.connected) {
     events_.add({.type = "cluster.connected", .text = "the cluster's inventory is reachable"});

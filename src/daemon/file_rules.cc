@@ -18,7 +18,8 @@ std::unexpected<Error> cannot_rule(const char* what) {
   return fail(
       Errc::kIo,
       fmt::format("sandbox: cannot {}: {}. Set sandbox.system_calls = \"all\" to run without it.",
-                  what, std::strerror(errno)));
+                  what, std::strerror(errno)),
+      errno);
 }
 
 bool add_rule(int rules, int directory) {

@@ -138,7 +138,7 @@ int split_and_run(Start start) {
   auto& [to_engine, to_keeper] = *link;
   const pid_t keeper = ::getpid();
   const pid_t engine = ::fork();
-  if (engine < 0) return refuse_to_start({Errc::kIo, std::string("fork: ") + std::strerror(errno)});
+  if (engine < 0) return refuse_to_start(fail_by_system(Errc::kIo, "fork", errno).error());
   if (engine == 0) {
     to_engine.close();
     return run_engine(std::move(start), keeper, std::move(to_keeper));

@@ -9,7 +9,6 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
-#include <cstring>
 #include <vector>
 
 #include "daemon/file_rules.h"
@@ -19,7 +18,7 @@ namespace paravane::daemon {
 namespace {
 
 std::unexpected<Error> cannot(const char* what) {
-  return fail(Errc::kIo, fmt::format("sandbox: cannot {}: {}", what, std::strerror(errno)));
+  return fail_by_system(Errc::kIo, fmt::format("sandbox: cannot {}", what), errno);
 }
 
 // Root alone may: in this order, because each takes the right to do the one before.

@@ -129,9 +129,11 @@ class Filter {
     set(SCMP_FLTATR_CTL_SSB, 1);
     if (error_ == 0) error_ = seccomp_load(context_.get());
     if (error_ == 0) return {};
-    return fail(Errc::kIo, fmt::format("sandbox: cannot filter system calls: {}. Set "
-                                       "sandbox.system_calls = \"all\" to run without it.",
-                                       std::strerror(-error_)));
+    return fail(Errc::kIo,
+                fmt::format("sandbox: cannot filter system calls: {}. Set "
+                            "sandbox.system_calls = \"all\" to run without it.",
+                            std::strerror(-error_)),
+                -error_);
   }
 
  private:

@@ -6,14 +6,13 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
 #include <utility>
 
 namespace paravane::device {
 namespace {
 
 std::unexpected<Error> io_error(std::string_view what) {
-  return fail(Errc::kIo, fmt::format("doorbell pages: {}: {}", what, std::strerror(errno)));
+  return fail_by_system(Errc::kIo, fmt::format("doorbell pages: {}", what), errno);
 }
 
 }  // namespace

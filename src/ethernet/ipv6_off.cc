@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
 
 #include "base/unique_fd.h"
 
@@ -18,9 +17,7 @@ constexpr const char* kSettings = "/proc/sys/net/ipv6/conf";
 
 Result<bool> turn_ipv6_off(const std::string& link) {
   const std::string path = fmt::format("{}/{}/disable_ipv6", kSettings, link);
-  const auto failed = [&path] {
-    return fail(Errc::kIo, fmt::format("{}: {}", path, std::strerror(errno)));
-  };
+  const auto failed = [&path] { return fail_by_system(Errc::kIo, path, errno); };
   const UniqueFd now(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!now && errno == ENOENT && ::access(kSettings, F_OK) != 0) return false;
   char is_off = 0;

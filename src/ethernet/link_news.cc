@@ -70,8 +70,7 @@ Result<LinkNews> LinkNews::open() {
   address.nl_groups = group(RTNLGRP_LINK) | group(RTNLGRP_IPV4_IFADDR) | group(RTNLGRP_IPV6_IFADDR);
   if (!socket ||
       ::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
-    return fail(Errc::kIo, std::string("cannot follow the interfaces of this host: netlink: ") +
-                               std::strerror(errno));
+    return fail_by_system(Errc::kIo, "cannot follow the interfaces of this host: netlink", errno);
   }
   // If it stays smaller, more is lost, and then all is looked at.
   static_cast<void>(::setsockopt(socket.get(), SOL_SOCKET, SO_RCVBUF, &kRoom, sizeof kRoom));

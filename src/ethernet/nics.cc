@@ -12,7 +12,6 @@
 #include <array>
 #include <cerrno>
 #include <cstddef>
-#include <cstring>
 #include <map>
 #include <span>
 #include <string_view>
@@ -126,7 +125,7 @@ Result<std::vector<Nic>> list_nics(const std::set<std::string>& named, const std
   const auto all = links->list();
   if (!all) return std::unexpected(all.error());
   const Ethtool ethtool;
-  if (!ethtool.opened()) return fail(Errc::kIo, std::string("socket: ") + std::strerror(errno));
+  if (!ethtool.opened()) return fail_by_system(Errc::kIo, "socket", errno);
   const int holder = find_holder(*links, address);
   const std::map<int, std::string> teams = teams_of(*all);
   std::vector<Nic> nics;

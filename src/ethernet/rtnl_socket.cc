@@ -91,7 +91,7 @@ Status RtnlSocket::connect() {
   nl_socket_modify_err_cb(socket_, NL_CB_CUSTOM, note_error, this);
   nl_socket_modify_cb(socket_, NL_CB_VALID, NL_CB_CUSTOM, note_message, this);
   if (nl_connect(socket_, NETLINK_ROUTE) == 0) return {};
-  return fail(Errc::kIo, fmt::format("netlink: {}", std::strerror(errno)));
+  return fail_by_system(Errc::kIo, "netlink", errno);
 }
 
 Status RtnlSocket::send(const Message& message) {
@@ -127,7 +127,7 @@ Status RtnlSocket::post(const Message& message) {
 Status RtnlSocket::judge(int code) const {
   if (code >= 0) return {};
   const Errc what = errno_ == EOPNOTSUPP ? Errc::kUnsupported : Errc::kIo;
-  return fail(what, errno_ != 0 ? std::strerror(errno_) : nl_geterror(code));
+  return errno_ != 0 ? fail_by_system(what, {}, errno_) : fail(what, nl_geterror(code));
 }
 
 int RtnlSocket::note_error(sockaddr_nl* /*from*/, nlmsgerr* error, void* self) {

@@ -132,8 +132,8 @@ class Making {
     return found == wanted_.bridges.end() ? nullptr : &*found;
   }
 
-  void complain(const std::string& link, std::string text) {
-    made_.problems.push_back({.link = link, .text = std::move(text)});
+  void complain(const std::string& link, std::string text, bool foreign = false) {
+    made_.problems.push_back({.link = link, .text = std::move(text), .foreign = foreign});
   }
   // True: done.
   bool done(const std::string& link, const Act& act, const Status& status) {
@@ -227,7 +227,8 @@ class Making {
   const Link* find_ours(const std::string& name) {
     const Link* link = find(name);
     if (link == nullptr || is_ours(*link)) return link;
-    complain(name, "an interface that Paravane did not create has this name. Rename or remove it");
+    complain(name, "an interface that Paravane did not create has this name. Rename or remove it",
+             true);
     return nullptr;
   }
 

@@ -76,6 +76,7 @@ struct WantedLinks {
 struct LinkProblem {
   std::string link;
   std::string text;
+  bool foreign = false;  // another program created an interface of this name
 };
 
 // What was done to a link, in words: "it was down: brought up".

@@ -7,7 +7,6 @@
 #include <sys/ioctl.h>
 
 #include <cerrno>
-#include <cstring>
 
 #include "base/unique_fd.h"
 
@@ -19,7 +18,7 @@ constexpr int kFlags = IFF_TAP | IFF_NO_PI | IFF_VNET_HDR | IFF_TUN_EXCL;
 
 std::unexpected<Error> cannot(const char* what) {
   const Errc code = errno == EBUSY ? Errc::kBadState : Errc::kIo;
-  return fail(code, fmt::format("cannot {}: {}", what, std::strerror(errno)));
+  return fail_by_system(code, fmt::format("cannot {}", what), errno);
 }
 
 Result<UniqueFd> open_new_tap(const std::string& name) {

@@ -5,12 +5,14 @@
 
 #include <string>
 
+#include "model/closed_channel.h"
+
 namespace paravane::host {
 
 struct ChannelSite {
-  std::string address{};  // IPv4 or IPv6; empty: nowhere
-  std::string vmknic{};   // whose address it is
-  std::string closed{};   // why it is nowhere
+  std::string address{};          // IPv4 or IPv6; empty: nowhere
+  std::string vmknic{};           // whose address it is
+  model::ClosedChannel closed{};  // why it is nowhere
 
   friend bool operator==(const ChannelSite&, const ChannelSite&) = default;
 };

@@ -273,8 +273,10 @@ model::VmStatus Host::status_of(const Vm& vm, const States& states) const {
     }
     if (!adapter.port_group.empty()) {
       one.tap = model::tap_name(vm.spec.name, adapter.number);
-      one.problem = network_->tap_problem(
+      HostNetwork::TapProblem tap = network_->tap_problem(
           {.adapter = {vm.spec.name, adapter.number}, .port_group = adapter.port_group});
+      one.problem = std::move(tap.text);
+      one.fault = tap.fault;
     }
     if (const auto problem = vm.problems.find(adapter.number); problem != vm.problems.end()) {
       one.state = model::VmState::kFailed;

@@ -104,7 +104,11 @@ class HostNetwork final : public model::NetworkManagement {
     return report_.management;
   }
   // What is wrong with an adapter's tap; empty: nothing.
-  std::string tap_problem(const PortUse& use) const;
+  struct TapProblem {
+    std::string text{};
+    model::LinkFault fault{};
+  };
+  TapProblem tap_problem(const PortUse& use) const;
 
   const std::string& host() const { return config_.host; }
 

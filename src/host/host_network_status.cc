@@ -27,14 +27,16 @@ model::VmknicStatus HostNetwork::status_of(const model::Vmknic& vmknic) const {
   return status;
 }
 
-std::string HostNetwork::tap_problem(const PortUse& use) const {
+auto HostNetwork::tap_problem(const PortUse& use) const -> TapProblem {
   if (use.port_group.empty()) return {};
   if (!network_.port_groups.contains(use.port_group)) {
-    return fmt::format("port group {} does not exist", use.port_group);
+    return {.text = fmt::format("port group {} does not exist", use.port_group)};
   }
-  if (!report_.problem.empty()) return report_.problem;
+  if (!report_.problem.empty()) return {.text = report_.problem, .fault = report_.fault};
   for (const privsep::SwitchReport::Tap& tap : report_.taps) {
-    if (tap.vm == use.adapter.vm && tap.adapter == use.adapter.number) return tap.problem;
+    if (tap.vm == use.adapter.vm && tap.adapter == use.adapter.number) {
+      return {.text = tap.problem, .fault = tap.fault};
+    }
   }
   return {};
 }

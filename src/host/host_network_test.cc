@@ -298,7 +298,10 @@ TEST_F(HostNetworkTest, ShowsWhatCouldNotBeMade) {
                                  .form = model::SwitchForm::kPlain,
                                  .bridges = {"pvs-lan"},
                                  .problems = {"eth1: no such NIC"}}},
-                   .taps = {{.vm = "db1", .adapter = 1, .problem = "pv-db1: x"}}};
+                   .taps = {{.vm = "db1",
+                             .adapter = 1,
+                             .problem = "pv-db1: x",
+                             .fault = model::LinkFault::kForeign}}};
   network_->apply();
   const auto list = network_->list_switches();
   ASSERT_EQ(list->size(), 1u);
@@ -306,13 +309,14 @@ TEST_F(HostNetworkTest, ShowsWhatCouldNotBeMade) {
   EXPECT_EQ((*list)[0].form, model::SwitchForm::kPlain);
   EXPECT_THAT((*list)[0].port_groups, ElementsAre("a", "b"));
   EXPECT_THAT((*list)[0].problems, ElementsAre("eth1: no such NIC"));
-  EXPECT_EQ(network_->tap_problem(uses_[0]), "pv-db1: x");
-  EXPECT_EQ(network_->tap_problem({.adapter = {"db2", 1}, .port_group = "a"}), "");
+  EXPECT_EQ(network_->tap_problem(uses_[0]).text, "pv-db1: x");
+  EXPECT_EQ(network_->tap_problem(uses_[0]).fault, model::LinkFault::kForeign);
+  EXPECT_EQ(network_->tap_problem({.adapter = {"db2", 1}, .port_group = "a"}).text, "");
   EXPECT_THAT(network_->find_port_group("a")->adapters, ElementsAre("db1"));
   maker_.report = {.problem = "cannot create a bridge: Operation not permitted"};
   network_->apply();
   EXPECT_THAT(network_->find_switch("lan")->problems, ElementsAre(HasSubstr("not permitted")));
-  EXPECT_THAT(network_->tap_problem(uses_[0]), HasSubstr("not permitted"));
+  EXPECT_THAT(network_->tap_problem(uses_[0]).text, HasSubstr("not permitted"));
 }
 
 }  // namespace

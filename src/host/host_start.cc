@@ -199,7 +199,7 @@ model::ApiResult<void> Host::open_vmkernel() {
               [this] {
                 return channels_ != nullptr
                            ? channels_->place()
-                           : model::ChannelPlace{.closed = "this host is in no cluster"};
+                           : model::ChannelPlace{.closed = {.why = "this host is in no cluster"}};
               },
           .setting_changed = [this] { tell_rules(); },
           .tell = [this](model::Event event) { tell(std::move(event)); }},
@@ -280,7 +280,7 @@ model::ApiResult<void> Host::make_port(const model::VmSpec& spec,
     return model::refuse(model::ApiErrorCode::kLimitReached, std::move(message),
                          "Remove an adapter first.");
   }
-  if (is_out_of_descriptors(error.message)) {
+  if (is_out_of_descriptors(error)) {
     return model::refuse(model::ApiErrorCode::kSocket, std::move(message),
                          std::string(kRaiseDescriptorLimit));
   }

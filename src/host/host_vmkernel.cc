@@ -104,18 +104,18 @@ std::vector<model::VmknicStatus> HostVmkernel::vmknic_statuses() const {
 }
 
 ChannelSite HostVmkernel::site() const {
-  const auto closed = [](std::string why) { return ChannelSite{.closed = std::move(why)}; };
+  const auto closed = [this](std::string why, model::ClosedBy by = model::ClosedBy::kOther) {
+    return ChannelSite{
+        .closed = {.why = std::move(why),
+                   .remedy = model::reopen(by, model::usable_vmknic(vmknic_statuses())),
+                   .by = by}};
+  };
   if (!pvrdma_enabled_) {
-    return closed(
-        "the firewall ruleset pvrdma is disabled (paravane network firewall ruleset set "
-        "-e true -r pvrdma)");
+    return closed("the firewall ruleset pvrdma is disabled", model::ClosedBy::kRuleset);
   }
   const std::string name = tagged();
   if (name.empty()) {
-    return closed(
-        fmt::format("/Net/PVRDMAVmknic names no VMkernel interface (paravane system settings "
-                    "advanced set -o /Net/PVRDMAVmknic -s {})",
-                    model::usable_vmknic(vmknic_statuses())));
+    return closed("/Net/PVRDMAVmknic names no VMkernel interface", model::ClosedBy::kTag);
   }
   if (name == model::kManagementVmknic) {
     if (!config_.management_address.empty()) {
@@ -133,10 +133,10 @@ ChannelSite HostVmkernel::site() const {
     return closed(fmt::format("{}: {}", name, status.problem));
   }
   if (!vmknic->second.ipv4) {
-    return closed(
-        fmt::format("{} has no IPv4 address (paravane network ip interface ipv4 set -i "
-                    "{} -t static -I ADDRESS -N NETMASK)",
-                    name, name));
+    return {.closed = {.why = name + " has no IPv4 address",
+                       .remedy = fmt::format("paravane network ip interface ipv4 set -i {} -t "
+                                             "static -I ADDRESS -N NETMASK",
+                                             name)}};
   }
   return {.address = format_ipv4(vmknic->second.ipv4->address), .vmknic = name};
 }
@@ -157,9 +157,10 @@ model::ApiResult<model::VmkernelConfiguration> HostVmkernel::vmkernel_configurat
   }
   all.rulesets.push_back({.name = std::string(model::kPvrdmaRuleset), .enabled = pvrdma_enabled_});
   all.channel.closed = told_.closed;
-  if (told_.closed.empty()) {
-    all.channel = config_.channel ? config_.channel()
-                                  : model::ChannelPlace{.closed = "this host is in no cluster"};
+  if (told_.closed.why.empty()) {
+    all.channel = config_.channel
+                      ? config_.channel()
+                      : model::ChannelPlace{.closed = {.why = "this host is in no cluster"}};
   }
   return all;
 }

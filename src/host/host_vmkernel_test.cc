@@ -100,9 +100,9 @@ TEST_F(HostVmkernelTest, EachChangeIsAnEvent) {
 }
 
 TEST_F(HostVmkernelTest, TheChannelIsWhereTheTagIsWhileTheRulesetLetsIt) {
-  EXPECT_THAT(vmkernel_->site().closed, HasSubstr("the firewall ruleset pvrdma is disabled"));
+  EXPECT_THAT(vmkernel_->site().closed.why, HasSubstr("the firewall ruleset pvrdma is disabled"));
   enable(true);
-  EXPECT_THAT(told_->closed, HasSubstr("names no VMkernel interface"));
+  EXPECT_THAT(told_->closed.why, HasSubstr("names no VMkernel interface"));
   tag("vmk0");
   EXPECT_EQ(*told_, (ChannelSite{.address = "10.0.0.1", .vmknic = "vmk0"}));
   add("vmk1", "192.168.1.1/24");
@@ -118,12 +118,12 @@ TEST_F(HostVmkernelTest, AnInterfaceThatIsNotAsItShouldBeHasNoChannel) {
   tag("vmk1");
   maker_.report.vmknics = {{.name = "vmk1", .problem = "its network is eth0's"}};
   network_->apply();
-  EXPECT_EQ(told_->closed, "vmk1: its network is eth0's");
+  EXPECT_EQ(told_->closed.why, "vmk1: its network is eth0's");
   maker_.report.vmknics.clear();
   network_->apply();
   EXPECT_EQ(told_->address, "192.168.1.1");
   ASSERT_TRUE(vmkernel_->set_vmknic("vmk1", {}));
-  EXPECT_THAT(told_->closed, HasSubstr("vmk1 has no IPv4 address"));
+  EXPECT_THAT(told_->closed.why, HasSubstr("vmk1 has no IPv4 address"));
 }
 
 TEST_F(HostVmkernelTest, AllOfItIsThereAfterAStart) {

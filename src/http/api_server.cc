@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
 #include <string>
 #include <utility>
 
@@ -20,8 +19,7 @@ namespace {
 constexpr int kBacklog = 64;
 
 std::unexpected<Error> cannot(const char* what, const std::filesystem::path& path) {
-  return fail(Errc::kIo,
-              fmt::format("cannot {} {}: {}", what, path.string(), std::strerror(errno)));
+  return fail_by_system(Errc::kIo, fmt::format("cannot {} {}", what, path.string()), errno);
 }
 
 Status clear_stale(const std::filesystem::path& path) {

@@ -28,7 +28,8 @@ Member::Member(MemberConfig config, OpenSocket open, Events events, Instant now)
       client_(config_.access, open_),
       watch_(config_.access, open_) {
   state_.since = now;
-  state_.problem = model::kFirstTry;
+  state_.connecting = true;
+  state_.problem = "not yet connected";
 }
 
 Member::~Member() = default;
@@ -97,6 +98,7 @@ Status Member::connect(Instant now) {
   watch_.start(client_.endpoint(), *token, std::string(kRoot), revision_ + 1);
   ++state_.rounds;
   state_.connected = true;
+  state_.connecting = false;
   state_.problem.clear();
   state_.since = now;
   view_changed_ = true;
@@ -241,6 +243,7 @@ void Member::fall_back(Instant now, const Error& error) {
   const bool news = state_.connected || state_.problem != error.message;
   if (state_.connected) state_.since = now;
   state_.connected = false;
+  state_.connecting = false;
   state_.problem = error.message;
   if (news) events_.state(state_);
 }

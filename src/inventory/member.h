@@ -36,6 +36,7 @@ struct MemberConfig {
 
 struct MemberState {
   bool connected = false;
+  bool connecting = false;    // for the first time; nothing has failed yet
   std::string problem;        // why not; empty while connected
   Instant since;              // of that
   std::int64_t revision = 0;  // of etcd, that the view shows

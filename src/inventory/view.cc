@@ -70,6 +70,7 @@ std::optional<HostInfo> read_info(const json& value) {
   info.port = static_cast<std::uint16_t>(reader.need_number("port", 65535));
   info.version = reader.text("version").value_or("");
   info.closed = reader.text("closed").value_or("");
+  info.closed_by = model::parse_closed_by(reader.text("closed_by").value_or(""));
   info.key = reader.text("key").value_or("");
   info.generation = reader.number("generation").value_or(0);
   info.mark = reader.text("mark").value_or("");
@@ -87,6 +88,7 @@ std::optional<HostInfo> read_info(const json& value) {
 void say_info(OwnKeys& own, const HostInfo& info) {
   json value = {{"address", info.address}, {"port", info.port}, {"version", info.version}};
   if (!info.closed.empty()) value["closed"] = info.closed.substr(0, kMaxReason);
+  if (info.closed_by != model::ClosedBy{}) value["closed_by"] = model::print(info.closed_by);
   if (!info.key.empty()) value["key"] = info.key;
   if (info.generation != 0) value["generation"] = info.generation;
   if (!info.mark.empty()) value["mark"] = info.mark;

@@ -32,6 +32,7 @@
 #include "inventory/generation.h"
 #include "inventory/keys.h"
 #include "inventory/member_record.h"
+#include "model/closed_channel.h"
 #include "model/distributed_switch.h"
 #include "model/mac_address.h"
 
@@ -42,7 +43,8 @@ struct HostInfo {
   std::uint16_t port = 0;  // of its channel; 0: it has none
   std::string version;     // of its program
   std::string closed{};    // why it has none
-  std::string key{};       // of the certificate that it shows (MemberRecord); empty: not said
+  model::ClosedBy closed_by{};
+  std::string key{};  // of the certificate that it shows (MemberRecord); empty: not said
   // Of the configuration that it follows; 0: not said.
   std::uint64_t generation = 0;
   std::string mark{};  // of that generation; empty: not said

@@ -6,7 +6,6 @@
 
 #include <array>
 #include <cerrno>
-#include <cstring>
 #include <utility>
 
 namespace paravane::keeper {
@@ -32,7 +31,7 @@ Result<UniqueFd> EtcdLog::open() {
   close();
   std::array<int, 2> ends{-1, -1};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
-    return fail(Errc::kIo, std::string("pipe: ") + std::strerror(errno));
+    return fail_by_system(Errc::kIo, "pipe", errno);
   }
   UniqueFd from_etcd(ends[0]);
   UniqueFd to_us(ends[1]);

@@ -11,6 +11,7 @@
 
 #include "base/log.h"
 #include "base/signals.h"
+#include "privsep/dialer.h"
 #include "privsep/machine_line.h"
 #include "settings/config_file.h"
 
@@ -122,11 +123,11 @@ void Keeper::stop_engine(int number) {
 }
 
 void Keeper::answer(std::string_view id, Result<UniqueFd> socket) const {
-  std::string text(id);
   if (socket) {
-    link_.send({.kind = privsep::Note::Kind::kSocket, .text = std::move(text)}, *socket);
+    link_.send({.kind = privsep::Note::Kind::kSocket, .text = std::string(id)}, *socket);
   } else {
-    link_.send({.kind = privsep::Note::Kind::kSocket, .text = text + " " + socket.error().message});
+    link_.send({.kind = privsep::Note::Kind::kSocket,
+                .text = privsep::Dialer::refusal(id, socket.error())});
   }
 }
 

@@ -18,13 +18,16 @@ constexpr std::size_t kMaxId = 20;
 std::string explain(int error) {
   std::string text = std::strerror(error);
   if (error == EAFNOSUPPORT || error == EPERM || error == EACCES) {
-    text += " (the systemd unit may deny paravaned the network; see docs/cluster.md)";
+    text +=
+        " (the systemd unit may deny paravaned the network; see "
+        "/usr/share/doc/paravane/docs/cluster.md)";
   }
   return text;
 }
 
 std::unexpected<Error> cannot(const char* what, const Endpoint& endpoint, int error) {
-  return fail(Errc::kIo, fmt::format("cannot {} {}: {}", what, endpoint.print(), explain(error)));
+  return fail(Errc::kIo, fmt::format("cannot {} {}: {}", what, endpoint.print(), explain(error)),
+              error);
 }
 
 bool is_channel_port(std::uint16_t port) {
@@ -152,8 +155,9 @@ void SocketMaker::on_connected(Place place) {
   if (error == 0) {
     answer_(place->id, std::move(place->socket));
   } else {
-    answer_(place->id, fail(Errc::kIo, fmt::format("cannot connect to {}: {}", place->target,
-                                                   explain(error))));
+    answer_(place->id,
+            fail(Errc::kIo, fmt::format("cannot connect to {}: {}", place->target, explain(error)),
+                 error));
   }
   waiting_.erase(place);
 }

@@ -46,7 +46,7 @@ class DialerTest : public testing::Test {
             } else {
               refused_ = socket.error().code;
               keeper_->send({.kind = privsep::Note::Kind::kSocket,
-                             .text = text + " " + socket.error().message});
+                             .text = privsep::Dialer::refusal(id, socket.error())});
             }
           });
     }

@@ -175,7 +175,11 @@ void sort_in(const privsep::SwitchPlan& plan, const std::vector<ethernet::LinkPr
     }
     for (const privsep::SwitchPlan::Tap& tap : plan.taps) {
       if (model::tap_name(tap.vm, tap.adapter) != problem.link) continue;
-      report.taps.push_back({.vm = tap.vm, .adapter = tap.adapter, .problem = text});
+      report.taps.push_back(
+          {.vm = tap.vm,
+           .adapter = tap.adapter,
+           .problem = text,
+           .fault = problem.foreign ? model::LinkFault::kForeign : model::LinkFault::kOther});
     }
     for (const privsep::SwitchPlan::Vmknic& vmknic : plan.vmknics) {
       const bool about =
@@ -249,7 +253,10 @@ privsep::SwitchReport SwitchBuilder::make(const privsep::SwitchPlan& plan) {
   // A host without switches needs no right to create a bridge.
   if (!vlan_aware_ && !plan.switches.empty()) {
     const Result<bool> known = ethernet::bridges_filter_vlans(config_.mark);
-    if (!known) return {.problem = "cannot create a bridge: " + known.error().message};
+    if (!known) {
+      return {.problem = "cannot create a bridge: " + known.error().message,
+              .fault = model::LinkFault::kNoBridges};
+    }
     vlan_aware_ = *known;
   }
   SwitchLayout layout = lay_out(plan, config_, vlan_aware_.value_or(false));

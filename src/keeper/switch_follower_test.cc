@@ -177,7 +177,7 @@ TEST_F(SwitchFollowerTest, WhatCouldNotBeToldIsToldLater) {
   EXPECT_EQ(follower_->next_step(), start + SwitchFollower::kSlow + SwitchFollower::kApart);
   follower_->step(follower_->next_step());
   ASSERT_EQ(told_.size(), 1u);
-  EXPECT_THAT(told_[0], HasSubstr("failed x;"));
+  EXPECT_THAT(told_[0], HasSubstr("failed other x;"));
   EXPECT_THAT(told_[0], HasSubstr("mended lan nic it was down;"));
 }
 

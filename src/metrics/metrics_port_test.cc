@@ -31,7 +31,10 @@ class MetricsPortTest : public testing::Test {
     }
     return tries;
   }
-  void refuse() { dialer_.on_answer(std::to_string(asked_.size()) + " no such address", {}); }
+  void refuse() {
+    const Error error{.code = Errc::kIo, .message = "no such address"};
+    dialer_.on_answer(privsep::Dialer::refusal(std::to_string(asked_.size()), error), {});
+  }
   void grant() {
     UniqueFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     const sockaddr any{.sa_family = AF_UNIX, .sa_data = {}};  // an abstract name of its own

@@ -48,17 +48,14 @@ struct ClusterHost {
   std::string version;
   std::uint64_t adapters = 0;
   std::uint64_t gids = 0;
-  std::string channel{};          // "encrypted", "sealed", "none"; empty: this host, or not known
-  std::string channel_problem{};  // why there is none
+  std::string channel{};     // "encrypted", "sealed", "none"; empty: this host, or not known
+  ChannelProblem problem{};  // why there is none
   // It joined before members' keys were recorded: any machine that ever had the name could
   // pass for it.
   bool by_name = false;
   std::uint64_t generation = 0;  // of the configuration that it says that it follows
   bool ahead = false;            // which this host's has not come from
 };
-
-// What is wrong with a connection to etcd that has not been tried yet (inventory::Member).
-inline constexpr std::string_view kFirstTry = "not yet connected";
 
 struct ClusterStatus {
   // Which file of the cluster cannot be used, and why; empty: none. Without `member` it keeps
@@ -71,7 +68,8 @@ struct ClusterStatus {
   std::string authority{};  // the host that has it
   std::string address{};
   bool connected = false;                // to etcd
-  std::string problem{};                 // why not
+  bool connecting = false;               // for the first time; nothing has failed yet
+  std::string problem{};                 // why it is not connected
   std::uint64_t since_s = 0;             // how long it has been so
   std::uint64_t certificate_left_s = 0;  // 0 also of one that is not in force yet
   std::string certificate_problem{};     // why it is not in force; empty: it is

@@ -12,6 +12,7 @@
 
 #include "base/result.h"
 #include "model/hardware_version.h"
+#include "model/link_fault.h"
 #include "model/mac_address.h"
 #include "model/vm_machine.h"
 
@@ -150,6 +151,7 @@ struct AdapterStatus {
   VmState state = VmState::kDetached;
   int pid = 0;            // of the VMM; 0: none
   std::string problem{};  // empty: none
+  LinkFault fault{};      // the cause, where the problem is one of the tap
   std::string tap{};      // what the NIC beside it is put on; empty: it has no port group
 
   friend bool operator==(const AdapterStatus&, const AdapterStatus&) = default;

@@ -77,12 +77,11 @@ void check_group(const Adapter& adapter, CheckRows& rows) {
 }
 
 // A repair of the switches makes what of them is missing on the host.
-std::string tap_cure(const std::string& problem, const std::string& tap) {
-  if (problem.find("did not create") != std::string::npos) {
-    return fmt::format("ip link delete {} && paravane vds repair", tap);
-  }
-  if (problem.find("cannot create a bridge") != std::string::npos) {
-    return "modprobe bridge && paravane vds repair";
+std::string tap_cure(LinkFault fault, const std::string& tap) {
+  switch (fault) {
+    case LinkFault::kForeign: return fmt::format("ip link delete {} && paravane vds repair", tap);
+    case LinkFault::kNoBridges: return "modprobe bridge && paravane vds repair";
+    case LinkFault::kOther: break;
   }
   return "paravane vds repair";
 }
@@ -93,7 +92,7 @@ void check_tap(const Adapter& adapter, CheckRows& rows) {
   if (status.state == VmState::kFailed || status.problem.empty()) {
     return rows.ok(adapter.row("NIC"), fmt::format("on {}", status.tap));
   }
-  rows.fail(adapter.row("NIC"), status.problem, tap_cure(status.problem, status.tap));
+  rows.fail(adapter.row("NIC"), status.problem, tap_cure(status.fault, status.tap));
 }
 
 void check_socket(const Adapter& adapter, CheckRows& rows) {
@@ -182,13 +181,14 @@ void check_guest(const Adapter& adapter, CheckRows& rows) {
     case VmState::kActive: return rows.ok(check, "the vmw_pvrdma driver has activated the device");
     case VmState::kAttached:
       return rows.warn(check,
-                       "not detected yet: needs 64-bit Linux with vmw_pvrdma (docs/guest.md)",
+                       "not detected yet: needs 64-bit Linux with vmw_pvrdma "
+                       "(/usr/share/doc/paravane/docs/guest.md)",
                        "modprobe vmw_pvrdma   # in the guest");
     case VmState::kDetached:
     case VmState::kFailed:
       return rows.ok(check,
                      "not detected yet: the VM is off. The guest needs 64-bit Linux with "
-                     "vmw_pvrdma (docs/guest.md)");
+                     "vmw_pvrdma (/usr/share/doc/paravane/docs/guest.md)");
   }
 }
 

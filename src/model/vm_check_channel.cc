@@ -15,16 +15,12 @@ constexpr const char* kChannel = "Channel";
 constexpr const char* kFiles = "Cluster files";
 constexpr const char* kStatus = "paravane cluster status";
 constexpr const char* kStart = "systemctl start paravaned";
-constexpr const char* kEnable = "paravane network firewall ruleset set -e true -r pvrdma";
-
-std::string tag(const std::string& vmknic) {
-  return fmt::format("paravane system settings advanced set -o {} -s {}", kPvrdmaVmknic, vmknic);
-}
+constexpr const char* kListVmknics = "paravane network ip interface list";
 
 void check_vmknic(const VmkernelConfiguration& host, CheckRows& rows) {
   const auto setting = std::ranges::find(host.settings, kPvrdmaVmknic, &SettingValue::path);
   const std::string name = setting == host.settings.end() ? "" : setting->value;
-  const std::string cure = tag(usable_vmknic(host.vmknics));
+  const std::string cure = reopen(ClosedBy::kTag, usable_vmknic(host.vmknics));
   if (name.empty()) {
     return rows.fail(kVmknic, fmt::format("{} names none", kPvrdmaVmknic), cure);
   }
@@ -35,9 +31,8 @@ void check_vmknic(const VmkernelConfiguration& host, CheckRows& rows) {
                      cure);
   }
   if (!vmknic->problem.empty()) {
-    return rows.fail(
-        kVmknic, fmt::format("{}: {}", name, vmknic->problem),
-        usable_vmknic(host.vmknics) == name ? "paravane network ip interface list" : cure);
+    return rows.fail(kVmknic, fmt::format("{}: {}", name, vmknic->problem),
+                     usable_vmknic(host.vmknics) == name ? kListVmknics : cure);
   }
   if (name != kManagementVmknic && !vmknic->spec.ipv4) {
     return rows.fail(kVmknic, name + " has no IPv4 address", cure);
@@ -52,28 +47,20 @@ void check_ruleset(const VmkernelConfiguration& host, CheckRows& rows) {
   if (ruleset != host.rulesets.end() && ruleset->enabled) {
     return rows.ok(kRuleset, "pvrdma is enabled");
   }
-  rows.fail(kRuleset, "pvrdma is disabled", kEnable);
+  rows.fail(kRuleset, "pvrdma is disabled", reopen(ClosedBy::kRuleset, {}));
 }
 
-// The command that mends it has a column of its own.
-std::string without_command(const std::string& problem) {
-  return problem.substr(0, problem.find(" (paravane "));
-}
-
-// Of a channel that is closed, by what its host's operator says.
-std::string opens(const std::string& closed, const std::string& vmknic) {
-  if (closed.find("ruleset pvrdma is disabled") != std::string::npos) return kEnable;
-  if (closed.find("names no VMkernel interface") != std::string::npos) return tag(vmknic);
-  if (closed.find("not been read yet") != std::string::npos) return kStatus;
-  return "paravane network ip interface list";
+// Of a channel that its host's configuration closes.
+std::string opens(const std::string& remedy) {
+  return remedy.empty() ? kListVmknics : remedy;
 }
 
 void check_place(const VmkernelConfiguration& host, CheckRows& rows) {
   if (!host.channel.endpoint.empty()) {
     return rows.ok(kChannel, fmt::format("listens at {}", host.channel.endpoint));
   }
-  rows.fail(kChannel, fmt::format("closed: {}", without_command(host.channel.closed)),
-            opens(host.channel.closed, usable_vmknic(host.vmknics)));
+  rows.fail(kChannel, fmt::format("closed: {}", host.channel.closed.why),
+            opens(host.channel.closed.remedy));
 }
 
 std::string there(const std::string& command, const std::string& host) {
@@ -98,14 +85,13 @@ void check_peer(const VmCheckFacts& facts, const std::string& name, CheckRows& r
   if (host->channel != "none") {
     return rows.ok(check, fmt::format("open, {}", host->channel));
   }
-  const std::string& problem = host->channel_problem;
+  const ChannelProblem& problem = host->problem;
   std::string cure = there(fmt::format("{}; {}", kStart, kStatus), name);
-  if (problem.starts_with("closed on that host: ")) {
-    cure = there(opens(problem, std::string(kManagementVmknic)), name);
-  } else if (problem.starts_with("closed on this host: ")) {
-    cure = opens(problem, usable_vmknic(facts.configuration.vmknics));
+  if (!problem.host.empty()) {
+    const std::string command = opens(problem.remedy);
+    cure = problem.host == name ? there(command, name) : command;
   }
-  rows.fail(check, without_command(problem), std::move(cure));
+  rows.fail(check, problem.text, std::move(cure));
 }
 
 void check_inventory(const ClusterStatus& cluster, CheckRows& rows) {

@@ -103,29 +103,26 @@ TEST_F(VmCheckChannel, TheRulesetIsEnabled) {
 
 TEST_F(VmCheckChannel, ItListens) {
   EXPECT_EQ(row("Channel"), good("Channel", "listens at 10.0.0.1:28250"));
-  facts_.configuration.channel = {.closed = "the firewall ruleset pvrdma is disabled"};
+  facts_.configuration.channel = {
+      .closed = {.why = "the firewall ruleset pvrdma is disabled", .remedy = kEnable}};
   EXPECT_EQ(row("Channel"),
             failed("Channel", "closed: the firewall ruleset pvrdma is disabled", kEnable));
-  facts_.configuration.channel.closed +=
-      " (paravane network firewall ruleset set -e true -r pvrdma)";
-  EXPECT_EQ(row("Channel").found, "closed: the firewall ruleset pvrdma is disabled");
-  facts_.configuration.channel = {.closed = "the cluster's inventory has not been read yet"};
-  EXPECT_EQ(row("Channel").cure, "paravane cluster status");
-  facts_.configuration.channel = {.closed = "/Net/PVRDMAVmknic names no VMkernel interface"};
-  EXPECT_EQ(row("Channel").cure, std::string(kTag) + "vmk0");
+  facts_.configuration.channel.closed.remedy.clear();
+  EXPECT_EQ(row("Channel").cure, "paravane network ip interface list");
 }
 
 TEST_F(VmCheckChannel, ItIsOpenToEachOtherHostOfTheSwitch) {
   const std::string check = "Channel to h2";
   EXPECT_EQ(row(check), good(check, "open, encrypted"));
   peer().channel = "none";
-  peer().channel_problem = "closed on that host: the firewall ruleset pvrdma is disabled (...)";
-  EXPECT_EQ(row(check), failed(check, peer().channel_problem, std::string(kEnable) + "   # on h2"));
-  peer().channel_problem = "closed on that host: /Net/PVRDMAVmknic names no VMkernel interface";
-  EXPECT_EQ(row(check).cure, std::string(kTag) + "vmk0   # on h2");
-  peer().channel_problem = "closed on this host: the firewall ruleset pvrdma is disabled (...)";
+  peer().problem = {.text = "closed on that host: its ruleset", .remedy = kEnable, .host = "h2"};
+  EXPECT_EQ(row(check),
+            failed(check, "closed on that host: its ruleset", std::string(kEnable) + "   # on h2"));
+  peer().problem.remedy.clear();
+  EXPECT_EQ(row(check).cure, "paravane network ip interface list   # on h2");
+  peer().problem = {.text = "closed on this host: a ruleset", .remedy = kEnable, .host = "h1"};
   EXPECT_EQ(row(check).cure, kEnable);
-  peer().channel_problem = "connection refused";
+  peer().problem = {.text = "connection refused"};
   EXPECT_EQ(row(check), failed(check, "connection refused",
                                "systemctl start paravaned; paravane cluster status   # on h2"));
   peer().channel.clear();

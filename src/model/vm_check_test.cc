@@ -109,12 +109,14 @@ TEST(VmCheck, AdapterWithoutAPortGroup) {
 TEST(VmCheck, TapOfTheNic) {
   VmCheckFacts facts = good_facts();
   EXPECT_EQ(row_of(facts, "Adapter 1: NIC"), good("Adapter 1: NIC", "on pv-db1"));
-  facts.vm.adapters[0].problem = "pv-db1: an interface that Paravane did not create has this name";
-  EXPECT_EQ(
-      row_of(facts, "Adapter 1: NIC"),
-      failed("Adapter 1: NIC", "pv-db1: an interface that Paravane did not create has this name",
-             "ip link delete pv-db1 && paravane vds repair"));
-  facts.vm.adapters[0].problem = "cannot create a bridge: no such device";
+  facts.vm.adapters[0].problem = "pv-db1: its name is used";
+  facts.vm.adapters[0].fault = LinkFault::kForeign;
+  EXPECT_EQ(row_of(facts, "Adapter 1: NIC"),
+            failed("Adapter 1: NIC", "pv-db1: its name is used",
+                   "ip link delete pv-db1 && paravane vds repair"));
+  facts.vm.adapters[0].fault = LinkFault::kOther;
+  EXPECT_EQ(row_of(facts, "Adapter 1: NIC").cure, "paravane vds repair");
+  facts.vm.adapters[0].fault = LinkFault::kNoBridges;
   EXPECT_EQ(row_of(facts, "Adapter 1: NIC").cure, "modprobe bridge && paravane vds repair");
 }
 

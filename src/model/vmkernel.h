@@ -9,6 +9,7 @@
 
 #include "model/advanced_setting.h"
 #include "model/api_error.h"
+#include "model/closed_channel.h"
 #include "model/vmknic.h"
 
 namespace paravane::model {
@@ -34,7 +35,7 @@ struct SettingValue {
 // Where the channel to other hosts is.
 struct ChannelPlace {
   std::string endpoint{};  // "192.168.1.241:28250", where it listens; empty: it does not
-  std::string closed{};    // why it does not
+  ClosedChannel closed{};  // why it does not
 
   friend bool operator==(const ChannelPlace&, const ChannelPlace&) = default;
 };

@@ -1,5 +1,7 @@
 #include "privsep/dialer.h"
 
+#include <fmt/core.h>
+
 #include <charconv>
 #include <future>
 #include <memory>
@@ -13,7 +15,18 @@ std::unexpected<Error> no_answer() {
   return fail(Errc::kIo, "the privileged process did not respond");
 }
 
+std::unexpected<Error> read_refusal(const char* text, const char* end) {
+  int cause = 0;
+  const auto [rest, error] = std::from_chars(text, end, cause);
+  const char* reason = error == std::errc() && rest != end ? rest + 1 : text;
+  return fail(Errc::kIo, std::string(reason, end), cause);
+}
+
 }  // namespace
+
+std::string Dialer::refusal(std::string_view id, const Error& error) {
+  return fmt::format("{} {} {}", id, static_cast<int>(error.cause), error.message);
+}
 
 void Dialer::ask(Note::Kind kind, const std::string& endpoint, const Done& done) {
   const Instant now = std::chrono::steady_clock::now();
@@ -65,7 +78,7 @@ void Dialer::on_answer(const std::string& text, UniqueFd socket) {
     done(std::move(socket));
     return;
   }
-  done(fail(Errc::kIo, rest == end ? "no socket was received" : std::string(rest + 1, end)));
+  done(rest == end ? fail(Errc::kIo, "no socket was received") : read_refusal(rest + 1, end));
 }
 
 Result<UniqueFd> Dialer::ask_and_wait(Note::Kind kind, const std::string& endpoint) {

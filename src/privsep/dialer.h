@@ -14,6 +14,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <string_view>
 
 #include "base/instant.h"
 #include "base/mutex.h"
@@ -53,7 +54,9 @@ class Dialer {
     return ask_and_wait(Note::Kind::kListen, endpoint);
   }
 
-  // Control thread: the keeper's answer, "ID" with a socket or "ID reason".
+  // What the keeper answers where it refuses a socket: "ID CAUSE reason".
+  static std::string refusal(std::string_view id, const Error& error);
+  // Control thread: the keeper's answer, "ID" with a socket or a refusal.
   void on_answer(const std::string& text, UniqueFd socket);
   // All that is under way has failed, and all that comes.
   void close();

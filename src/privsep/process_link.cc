@@ -38,7 +38,7 @@ Note read_note(std::string_view packet) {
 Result<std::pair<ProcessLink, ProcessLink>> ProcessLink::make() {
   std::array<int, 2> ends{};
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends.data()) != 0) {
-    return fail(Errc::kIo, std::string("cannot create a socket pair: ") + std::strerror(errno));
+    return fail_by_system(Errc::kIo, "cannot create a socket pair", errno);
   }
   return std::pair(ProcessLink(UniqueFd(ends[0])), ProcessLink(UniqueFd(ends[1])));
 }

@@ -26,7 +26,7 @@ struct Note {
     kLogLevel = 4,          // keeper: log from this level on
     kDial = 5,              // engine: "ID ADDRESS:PORT", wants a TCP connection (privsep/dialer.h)
     kListen = 6,            // engine: likewise, wants to listen there
-    kSocket = 7,            // keeper: "ID" with the socket, or "ID reason"
+    kSocket = 7,            // keeper: "ID" with the socket, or "ID CAUSE reason"
     kEtcd = 8,              // engine: an EtcdReach (privsep/etcd_reach.h)
     kSwitchPlan = 9,        // engine: how the switches on this host are to be
     kSwitchReport = 10,     // keeper: the answer to each plan

@@ -226,14 +226,17 @@ std::string print(const SwitchReport& report) {
   const auto add = [&text](const std::string& statement) {
     if (text.size() + statement.size() < kMaxReportText) text += statement + ';';
   };
-  if (!report.problem.empty()) add("failed " + clean(report.problem));
+  if (!report.problem.empty()) {
+    add(fmt::format("failed {} {}", model::to_string(report.fault), clean(report.problem)));
+  }
   for (const SwitchReport::Switch& vds : report.switches) {
     add(fmt::format("switch {} {}", vds.name, model::to_string(vds.form)));
     for (const std::string& bridge : vds.bridges) add(fmt::format("bridge {}", clean(bridge)));
     for (const std::string& problem : vds.problems) add("problem " + clean(problem));
   }
   for (const SwitchReport::Tap& tap : report.taps) {
-    add(fmt::format("tap {} {} {}", tap.vm, tap.adapter, clean(tap.problem)));
+    add(fmt::format("tap {} {} {} {}", tap.vm, tap.adapter, model::to_string(tap.fault),
+                    clean(tap.problem)));
   }
   for (const SwitchReport::Vmknic& vmknic : report.vmknics) {
     add(fmt::format("vmknic {} {}", vmknic.name, clean(vmknic.problem)));
@@ -255,6 +258,9 @@ Result<SwitchReport> parse_switch_report(std::string_view text) {
   const Status read = read_statements(
       text, kReportHead, kMaxReportText, [&report](std::string_view kind, Words& words) {
         if (kind == "failed") {
+          const auto fault = model::parse_link_fault(words.word());
+          if (!fault) return false;
+          report.fault = *fault;
           report.problem = words.rest();
         } else if (kind == "switch") {
           std::string name = words.name();
@@ -266,8 +272,12 @@ Result<SwitchReport> parse_switch_report(std::string_view text) {
         } else if (kind == "problem" && !report.switches.empty()) {
           report.switches.back().problems.push_back(words.rest());
         } else if (kind == "tap") {
+          std::string vm = words.name();
+          const std::uint32_t adapter = words.number();
+          const auto fault = model::parse_link_fault(words.word());
+          if (!fault) return false;
           report.taps.push_back(
-              {.vm = words.name(), .adapter = words.number(), .problem = words.rest()});
+              {.vm = std::move(vm), .adapter = adapter, .problem = words.rest(), .fault = *fault});
         } else if (kind == "vmknic") {
           report.vmknics.push_back({.name = words.name(), .problem = words.rest()});
         } else if (kind == "management") {

@@ -18,6 +18,7 @@
 #include "base/ipv4_interface.h"
 #include "base/result.h"
 #include "model/distributed_switch.h"
+#include "model/link_fault.h"
 #include "model/vmknic.h"
 
 namespace paravane::privsep {
@@ -71,6 +72,7 @@ struct SwitchReport {
     std::string vm;
     std::uint32_t adapter = 1;
     std::string problem;
+    model::LinkFault fault{};
 
     friend bool operator==(const Tap&, const Tap&) = default;
   };
@@ -94,6 +96,7 @@ struct SwitchReport {
   std::vector<model::MendedLink> mended{};  // of what the plan before it wanted too
   std::optional<Management> management{};   // nullopt: none has it
   std::string problem{};                    // why nothing could be done; empty: it was
+  model::LinkFault fault{};                 // the cause of it
 
   friend bool operator==(const SwitchReport&, const SwitchReport&) = default;
 };

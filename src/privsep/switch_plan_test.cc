@@ -93,14 +93,18 @@ TEST(SwitchReport, ComesBackAsItWas) {
                     .bridges = {"pvs-lan", "pvs-lan+10"},
                     .problems = {"eth1: no such NIC on this host", "another"}},
                    {.name = "dmz", .form = model::SwitchForm::kVlanAware}},
-      .taps = {{.vm = "db1", .adapter = 2, .problem = "pv-db1.2: cannot make the tap"}},
+      .taps = {{.vm = "db1",
+                .adapter = 2,
+                .problem = "pv-db1.2: an interface has this name",
+                .fault = model::LinkFault::kForeign}},
       .mended = {{.vds = "lan", .interface = "pvs-lan", .text = "it was down: brought up"},
                  {.interface = "pv-gone", .text = "no longer needed: removed"}},
       .problem = ""};
   const auto again = parse_switch_report(print(report));
   ASSERT_TRUE(again) << again.error().message;
   EXPECT_EQ(*again, report);
-  const SwitchReport failed{.problem = "cannot create a bridge: Operation not permitted"};
+  const SwitchReport failed{.problem = "cannot create a bridge: Operation not permitted",
+                            .fault = model::LinkFault::kNoBridges};
   EXPECT_EQ(*parse_switch_report(print(failed)), failed);
 }
 
@@ -119,8 +123,9 @@ TEST(SwitchReport, IsCutWhereItIsTooLong) {
 
 TEST(SwitchReport, RefusesJunk) {
   const std::string head = "paravane-switch-report 1;";
-  for (const char* bad : {"switch lan", "switch lan x", "bridge b", "problem p", "tap", "tap a",
-                          "tap a x y", "mended", "mended lan", "junk"}) {
+  for (const char* bad :
+       {"switch lan", "switch lan x", "bridge b", "problem p", "tap", "tap a", "tap a x y",
+        "tap a 1 odd y", "failed", "failed odd x", "mended", "mended lan", "junk"}) {
     EXPECT_FALSE(parse_switch_report(head + bad + ";")) << bad;
   }
 }

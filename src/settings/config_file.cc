@@ -4,7 +4,6 @@
 
 #include <array>
 #include <cerrno>
-#include <cstring>
 #include <fstream>
 #include <iterator>
 #include <string>
@@ -181,7 +180,7 @@ Result<Config> load_config(const std::filesystem::path& file) {
   }
   std::ifstream stream(file);
   if (!stream) {
-    return fail(Errc::kIo, fmt::format("cannot read {}: {}", file.string(), std::strerror(errno)));
+    return fail_by_system(Errc::kIo, fmt::format("cannot read {}", file.string()), errno);
   }
   const std::string text{std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
   if (stream.bad()) {

@@ -29,7 +29,7 @@ sockaddr_un address_of(const fs::path& path) {
 }
 
 std::string cannot_listen(const fs::path& path) {
-  return "cannot listen on " + path.string() + ": ";
+  return "cannot listen on " + path.string();
 }
 
 int bind_to(int socket, const sockaddr_un& address) {
@@ -52,7 +52,7 @@ std::unexpected<Error> bind_failure(const fs::path& path, int error) {
   } else if (error == ENOSPC) {
     cause = "no space left in " + directory + "; free some";
   }
-  return fail(Errc::kIo, cannot_listen(path) + cause);
+  return fail(Errc::kIo, cannot_listen(path) + ": " + cause, error);
 }
 
 // Removes what stands at `path` if it is a socket without a listener.
@@ -64,20 +64,21 @@ Status remove_stale(const fs::path& path) {
       return fail(
           Errc::kIo,
           cannot_listen(path) +
-              "a file that is not a socket has this path; remove it, or choose another path");
+              ": a file that is not a socket has this path; remove it, or choose another path");
     case SocketUse::kListening:
       return fail(Errc::kBadState,
                   cannot_listen(path) +
-                      "another process is listening there; stop it, or choose another path");
+                      ": another process is listening there; stop it, or choose another path");
     case SocketUse::kStale:
       if (::unlink(path.c_str()) != 0 && errno != ENOENT) return bind_failure(path, errno);
       return {};
     case SocketUse::kUnknown: break;
   }
   if (found.error != EPERM) return bind_failure(path, found.error);
-  return fail(Errc::kIo, cannot_listen(path) +
-                             "a socket has this path, and this process may not check whether it is "
-                             "in use; remove it, or choose another path");
+  return fail(Errc::kIo,
+              cannot_listen(path) +
+                  ": a socket has this path, and this process may not check whether it is "
+                  "in use; remove it, or choose another path");
 }
 
 }  // namespace
@@ -85,12 +86,12 @@ Status remove_stale(const fs::path& path) {
 Result<Listener> Listener::bind(const fs::path& path, mode_t mode) {
   const sockaddr_un address = address_of(path);
   if (path.empty() || path.native().size() >= sizeof address.sun_path) {
-    return fail(Errc::kInvalidArgument, cannot_listen(path) + "a socket path must have 1 to " +
+    return fail(Errc::kInvalidArgument, cannot_listen(path) + ": a socket path must have 1 to " +
                                             std::to_string(sizeof address.sun_path - 1) +
                                             " characters; shorten it");
   }
   UniqueFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!socket) return fail(Errc::kIo, cannot_listen(path) + std::strerror(errno));
+  if (!socket) return fail_by_system(Errc::kIo, cannot_listen(path), errno);
   if (bind_to(socket.get(), address) != 0) {
     if (errno != EADDRINUSE) return bind_failure(path, errno);
     if (const Status removed = remove_stale(path); !removed) {

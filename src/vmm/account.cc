@@ -10,7 +10,6 @@
 
 #include <cerrno>
 #include <cstdlib>
-#include <cstring>
 
 #include "base/unique_fd.h"
 
@@ -57,8 +56,7 @@ Result<Account> qemu_account() {
 
 Status become(const Account& account) {
   const auto failed = [&account] {
-    return fail(Errc::kIo,
-                fmt::format("QEMU cannot become {}: {}", account.name, std::strerror(errno)));
+    return fail_by_system(Errc::kIo, fmt::format("QEMU cannot become {}", account.name), errno);
   };
   leave_terminal();
   if (::geteuid() == 0) {

@@ -80,7 +80,7 @@ Status write_all(int to, std::string_view bytes, const EndingSignals& signals) {
     if (count > 0) {
       bytes.remove_prefix(static_cast<std::size_t>(count));
     } else if (errno != EINTR) {
-      return fail(Errc::kIo, std::strerror(errno));
+      return fail_by_system(Errc::kIo, {}, errno);
     }
   }
   return {};
@@ -101,7 +101,7 @@ Result<ConsoleEnd> carry_console(int line, int input, int output, std::chrono::m
     const int ready =
         ::poll(ends.data(), ends.size(), input_ended ? static_cast<int>(quiet.count()) : -1);
     if (ready == 0) return ConsoleEnd::kInputEnded;
-    if (ready < 0 && errno != EINTR) return fail(Errc::kIo, std::strerror(errno));
+    if (ready < 0 && errno != EINTR) return fail_by_system(Errc::kIo, {}, errno);
     if (ready < 0) continue;
     if (ends[2].revents != 0) return ConsoleEnd::kLeft;
     if (ends[0].revents != 0) {

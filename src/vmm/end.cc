@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
 #include <thread>
 
 #include "base/unique_fd.h"
@@ -53,8 +52,7 @@ Status kill_runner(const Places& places, const std::string& vm) {
     if (::syscall(SYS_pidfd_send_signal, process.get(), SIGKILL, nullptr, 0) == 0) return {};
   }
   if (errno == ESRCH || !runs(places, vm)) return {};
-  return fail(Errc::kIo,
-              fmt::format("cannot kill process {}: {}", runner.pid, std::strerror(errno)));
+  return fail_by_system(Errc::kIo, fmt::format("cannot kill process {}", runner.pid), errno);
 }
 
 }  // namespace

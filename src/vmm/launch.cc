@@ -10,7 +10,6 @@
 #include <array>
 #include <cerrno>
 #include <climits>
-#include <cstring>
 #include <string>
 #include <utility>
 #include <vector>
@@ -29,7 +28,7 @@ namespace {
 constexpr std::size_t kMaxReason = 4096;
 
 std::unexpected<Error> system_failure(const std::string& what) {
-  return fail(Errc::kIo, fmt::format("{}: {}", what, std::strerror(errno)));
+  return fail_by_system(Errc::kIo, what, errno);
 }
 
 struct Taps {

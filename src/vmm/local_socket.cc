@@ -15,10 +15,10 @@ namespace paravane::vmm {
 Result<UniqueFd> connect_to(const std::string& directory, const char* name) {
   const auto failed = [&](int error) {
     const bool nobody = error == ENOENT || error == ECONNREFUSED;
-    return fail(
-        nobody ? Errc::kNotFound : Errc::kIo,
-        fmt::format("{}/{}: {}", directory, name,
-                    error == EAGAIN ? "QEMU accepts no connections" : std::strerror(error)));
+    return fail(nobody ? Errc::kNotFound : Errc::kIo,
+                fmt::format("{}/{}: {}", directory, name,
+                            error == EAGAIN ? "QEMU accepts no connections" : std::strerror(error)),
+                error);
   };
   // A socket's own path has room for 107 characters only.
   const UniqueFd folder(::open(directory.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));

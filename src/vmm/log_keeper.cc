@@ -9,14 +9,13 @@
 #include <array>
 #include <cerrno>
 #include <climits>
-#include <cstring>
 #include <string>
 
 namespace paravane::vmm {
 namespace {
 
 std::unexpected<Error> cannot_start() {
-  return fail(Errc::kIo, fmt::format("cannot start its log writer: {}", std::strerror(errno)));
+  return fail_by_system(Errc::kIo, "cannot start its log writer", errno);
 }
 
 // Of `size` bytes the last `keep`, from the start of a line; returns how many these are.

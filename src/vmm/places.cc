@@ -10,7 +10,6 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdlib>
-#include <cstring>
 #include <sstream>
 #include <thread>
 #include <vector>
@@ -26,7 +25,7 @@ constexpr int kTailLooks = 100;
 constexpr std::chrono::milliseconds kTailLook{10};
 
 std::unexpected<Error> failed(const std::string& path) {
-  return fail(Errc::kIo, fmt::format("{}: {}", path, std::strerror(errno)));
+  return fail_by_system(Errc::kIo, path, errno);
 }
 
 struct flock whole_file(short type) {

@@ -49,7 +49,7 @@ std::string read_for_a_while(int from) {
 // What it writes, up to its end or ours. Errors: kNotFound, kIo.
 Result<std::string> output_of(const std::string& program, std::vector<std::string> words) {
   std::array<int, 2> ends{};
-  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return fail(Errc::kIo, std::strerror(errno));
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return fail_by_system(Errc::kIo, {}, errno);
   const UniqueFd out(ends[0]);
   UniqueFd in(ends[1]);
   posix_spawn_file_actions_t actions;
@@ -69,7 +69,7 @@ Result<std::string> output_of(const std::string& program, std::vector<std::strin
   ::posix_spawn_file_actions_destroy(&actions);
   if (error != 0) {
     return fail(error == ENOENT ? Errc::kNotFound : Errc::kIo,
-                fmt::format("{}: {}\n  {}", program, std::strerror(error), kRemedy));
+                fmt::format("{}: {}\n  {}", program, std::strerror(error), kRemedy), error);
   }
   in.reset();
   std::string text = read_for_a_while(out.get());

@@ -18,8 +18,8 @@ namespace paravane::vmm {
 namespace {
 
 std::unexpected<Error> qemu_gone(int error) {
-  return fail(Errc::kIo, fmt::format("QEMU is gone{}{}", error == 0 ? "" : ": ",
-                                     error == 0 ? "" : std::strerror(error)));
+  constexpr const char* kGone = "QEMU is gone";
+  return error == 0 ? fail(Errc::kIo, kGone) : fail_by_system(Errc::kIo, kGone, error);
 }
 
 }  // namespace

@@ -57,8 +57,8 @@ void check_program(const StartFacts& facts, model::CheckRows& rows) {
 
 void check_account(const StartFacts& facts, model::CheckRows& rows) {
   if (facts.account) return rows.ok(kUserRow, facts.account->name);
-  const bool root = facts.account_problem.find("is root") != std::string::npos;
-  rows.stop(kUserRow, facts.account_problem,
+  const bool root = facts.account_problem.code == Errc::kInvalidArgument;
+  rows.stop(kUserRow, facts.account_problem.message,
             root ? "unset PARAVANE_VM_USER"
                  : fmt::format("useradd --system --no-create-home --shell /usr/sbin/nologin {}",
                                facts.user));

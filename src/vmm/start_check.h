@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/result.h"
 #include "model/check_row.h"
 #include "model/vm.h"
 #include "vmm/account.h"
@@ -18,11 +19,11 @@
 namespace paravane::vmm {
 
 struct StartFacts {
-  std::string qemu{};                // the program
-  std::string qemu_version{};        // "11.1"; empty: none that will do
-  std::string qemu_problem{};        // why
-  std::optional<Account> account{};  // whose QEMU is
-  std::string account_problem{};
+  std::string qemu{};                 // the program
+  std::string qemu_version{};         // "11.1"; empty: none that will do
+  std::string qemu_problem{};         // why
+  std::optional<Account> account{};   // whose QEMU is
+  Error account_problem{};            // without `account`; kInvalidArgument: it is root
   std::string user{};                 // the user that QEMU should run as
   Runner runner{};                    // of those that we run, whether it does
   std::optional<FileProblem> file{};  // that QEMU's user may not open

@@ -65,12 +65,12 @@ TEST_F(StartCheck, Qemu) {
 
 TEST_F(StartCheck, QemusUser) {
   facts_.account.reset();
-  facts_.account_problem = "user paravane-vm, which runs QEMU, does not exist";
+  facts_.account_problem = {.code = Errc::kNotFound, .message = "user paravane-vm does not exist"};
   facts_.user = "paravane-vm";
   EXPECT_EQ(row("QEMU's user"),
-            stopping("QEMU's user", "user paravane-vm, which runs QEMU, does not exist",
+            stopping("QEMU's user", "user paravane-vm does not exist",
                      "useradd --system --no-create-home --shell /usr/sbin/nologin paravane-vm"));
-  facts_.account_problem = "PARAVANE_VM_USER is root";
+  facts_.account_problem = {.code = Errc::kInvalidArgument, .message = "the user is root"};
   EXPECT_EQ(row("QEMU's user").cure, "unset PARAVANE_VM_USER");
 }
 
@@ -169,7 +169,7 @@ TEST_F(StartCheck, OneThatRunsWithoutItsDevice) {
 TEST_F(StartCheck, OneThatSomebodyElseRunsIsTheirMatter) {
   vm_.adapters[0].pid = 77;
   facts_.account.reset();
-  facts_.account_problem = "user x, which runs QEMU, does not exist";
+  facts_.account_problem = {.code = Errc::kNotFound, .message = "user x does not exist"};
   ASSERT_EQ(check_start(vm_, facts_).size(), 1u);
   EXPECT_EQ(row("QEMU runs").verdict, model::Verdict::kOk);
 }

@@ -116,7 +116,7 @@ StartFacts gather_start_facts(const model::VmStatus& vm, const std::string& cgro
   if (const auto places = Places::usual()) facts.runner = places->runner(vm.spec.name);
   const Result<Account> account = qemu_account();
   if (!account) {
-    facts.account_problem = account.error().message;
+    facts.account_problem = account.error();
     return facts;
   }
   facts.account = *account;

@@ -19,7 +19,8 @@ Result<UniqueFd> open_tap(const std::string& name) {
   const auto failed = [&name] {
     return fail(Errc::kIo,
                 fmt::format("tap {}: {}", name,
-                            errno == EBUSY ? "in use by another VMM" : std::strerror(errno)));
+                            errno == EBUSY ? "in use by another VMM" : std::strerror(errno)),
+                errno);
   };
   UniqueFd file(::open("/dev/net/tun", O_RDWR | O_NONBLOCK | O_CLOEXEC));
   if (!file) return failed();

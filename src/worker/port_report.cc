@@ -31,7 +31,7 @@ std::string format_gid(const verbs::Gid& gid) {
 std::string explain_choice(const device::QueuePairView& qp, const HostReport& host) {
   if (!qp.peer_gid) return "";
   if (qp.path == "-") return "no adapter in this network has the peer's GID";
-  if (qp.path.starts_with("local")) return "same host";
+  if (qp.peer_host == verbs::HostId{}) return "same host";
   if (!host.problem.empty()) return "no channel: " + host.problem;
   return "hca: no usable adapter";
 }

@@ -9,6 +9,7 @@ device::QueuePairView connected_by(std::string_view path) {
   device::QueuePairView qp;
   qp.path = path;
   qp.peer_gid.emplace();
+  if (path.starts_with("tcp")) qp.peer_host = verbs::HostId{2};
   return qp;
 }
 

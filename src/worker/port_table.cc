@@ -243,6 +243,7 @@ PortWatch::WayName PortTable::name_way(const verbs::PathUse::Way& way) const {
   const HostReport host = way.host == verbs::HostId{} ? HostReport{} : report_host(way.host);
   device::QueuePairView view;
   view.path = way.transport->name();
+  view.peer_host = way.host;
   view.peer_gid.emplace();  // as one that is connected
   return {.name = {std::string(view.path), host.name}, .why = path_reason(view, host)};
 }

@@ -22,6 +22,7 @@ def house(stage):
     for page in sorted((ROOT / "packaging" / "man").glob("*.[158]")):
         stage.check(f"manual page {page.name}", "mandoc", "-T", "lint", "-W", "warning", page)
     stage.check("words", "tools/check_words.py")
+    stage.check("causes", "tools/check_causes.py")
     stage.check("blocks of pages", "tools/check_blocks.py")
     stage.check("the check itself, and the pages' links", "python3", "-m", "unittest", "discover", "-s", "tests/checks", "-t", "tests",
                 env={"PYTHONDONTWRITEBYTECODE": "1"})

@@ -2,6 +2,7 @@
 import importlib.util
 import pathlib
 import subprocess
+import tempfile
 import unittest
 
 TOOLS = pathlib.Path(__file__).resolve().parents[2] / "tools"
@@ -38,3 +39,20 @@ class CheckWords(unittest.TestCase):
     def test_lets_plain_text_pass(self):
         for text in ("there is no port group {}", "See limits.conf(5)", "MTU in bytes (default: 1500)", "is no longer in use"):
             self.assertEqual(self.broken(text), [], text)
+
+
+class CheckCauses(unittest.TestCase):
+    def found(self, line):
+        with tempfile.TemporaryDirectory() as root:
+            (pathlib.Path(root) / "some.cc").write_text(line + "\n")
+            return list(load("check_causes").decisions(pathlib.Path(root)))
+
+    def test_refuses_a_decision_by_the_text_of_a_message(self):
+        for line in ('if (problem.find("is root") != npos) {', 'answer.error().message.ends_with(kNoMember)', 'why.starts_with("closed")',
+                     'if (state.problem == kFirstTry) return;', 'if (problem.contains(std::strerror(EMFILE)))'):
+            self.assertEqual(len(self.found(line)), 1, line)
+
+    def test_lets_codes_and_causes_decide(self):
+        for line in ("if (error.cause == std::errc::address_in_use) {", "if (problem.empty()) return;", "if (problem == problem_) return;",
+                     '// problem.find("x")'):
+            self.assertEqual(self.found(line), [], line)
