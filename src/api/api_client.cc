@@ -371,6 +371,10 @@ model::ApiResult<model::ClusterStatus> ApiClient::cluster_status() {
   return parse(call("GET", "/v1/cluster"), cluster_status_from_json);
 }
 
+model::ApiResult<std::vector<model::ClusterAdapter>> ApiClient::cluster_adapters() {
+  return parse(call("GET", std::string(kClusterAdapters)), cluster_adapters_from_json);
+}
+
 model::ApiResult<EventPage> ApiClient::events(const EventQuery& query, unsigned wait_s) {
   std::string path =
       fmt::format("{}?after={}&limit={}&wait_s={}", kEventsPath, query.after, query.most, wait_s);

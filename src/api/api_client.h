@@ -92,6 +92,7 @@ class ApiClient final : public model::Management, public model::ClusterManagemen
       const model::BackupRequest& asked) override;
   model::ApiResult<model::ClusterStatus> promote_host(const model::BackupRequest& asked) override;
   model::ApiResult<model::ClusterStatus> cluster_status() override;
+  model::ApiResult<std::vector<model::ClusterAdapter>> cluster_adapters() override;
 
   // In the text format of Prometheus.
   model::ApiResult<std::string> metrics() { return call("GET", "/metrics"); }

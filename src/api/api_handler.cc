@@ -68,17 +68,12 @@ ApiResponse ApiHandler::handle(const ApiRequest& request) {
     return handle_cluster_request(*cluster_, request);
   }
   if (request.path.starts_with(kVmPrefix)) {
-    const std::string name = request.path.substr(kVmPrefix.size());
-    const std::size_t slash = name.find('/');
-    const std::string rest = name.substr(std::min(slash, name.size()));
-    if (rest == kVmCheck) {
-      return handle_vm_check_request(management_, cluster_, request, name.substr(0, slash));
-    }
-    if (rest == kAdapters) return adapters(request, name.substr(0, slash));
-    if (rest.starts_with(kAdapterPrefix)) {
-      return one_adapter(request, name.substr(0, slash), rest.substr(kAdapterPrefix.size()));
-    }
-    return one_vm(request, name);
+    const std::string path = request.path.substr(kVmPrefix.size());
+    const std::string name = path.substr(0, path.find('/'));
+    const std::string rest = path.substr(name.size());
+    ApiResponse response = about_vm(request, name, rest);
+    if (response.status != http_status(model::ApiErrorCode::kNotFound)) return response;
+    return elsewhere(name).value_or(std::move(response));
   }
   if (auto response = handle_machine_request(management_, request)) return std::move(*response);
   if (auto response = handle_network_request(management_, request)) return std::move(*response);
@@ -103,6 +98,31 @@ ApiResponse ApiHandler::vms(const ApiRequest& request) {
   const auto spec = read_body(request, vm_spec_from_json);
   if (!spec) return invalid(spec.error().message);
   return respond_with(management_.add_vm(*spec), 201);
+}
+
+ApiResponse ApiHandler::about_vm(const ApiRequest& request, const std::string& name,
+                                 const std::string& rest) {
+  if (rest == kVmCheck) return handle_vm_check_request(management_, cluster_, request, name);
+  if (rest == kAdapters) return adapters(request, name);
+  if (rest.starts_with(kAdapterPrefix)) {
+    return one_adapter(request, name, rest.substr(kAdapterPrefix.size()));
+  }
+  return one_vm(request, name + rest);
+}
+
+std::optional<ApiResponse> ApiHandler::elsewhere(const std::string& name) {
+  if (cluster_ == nullptr || management_.find_vm(name)) return std::nullopt;
+  const auto adapters = cluster_->cluster_adapters();
+  if (!adapters) return std::nullopt;
+  const auto found = std::ranges::find(
+      *adapters, name, [](const model::ClusterAdapter& one) { return one.adapter.vm; });
+  if (found == adapters->end()) return std::nullopt;
+  return error_response(
+      {.code = model::ApiErrorCode::kNotFound,
+       .message = fmt::format("vm {} is on host {}", name, found->host),
+       .remedy = fmt::format("Run the command on host {}. List the VMs of all hosts with: "
+                             "paravane vm list --all-hosts",
+                             found->host)});
 }
 
 ApiResponse ApiHandler::one_vm(const ApiRequest& request, const std::string& name) {

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -21,6 +22,7 @@ inline constexpr std::size_t kMaxApiBody = std::size_t{64} * 1024;
 // With a backup of a cluster (authority/sealed_text.h), in Base64.
 inline constexpr std::size_t kMaxBackupBody = std::size_t{1'700} * 1'024;
 
+inline constexpr std::string_view kClusterAdapters = "/v1/cluster/adapters";
 inline constexpr std::string_view kClusterInspect = "/v1/cluster/backup/inspect";
 inline constexpr std::string_view kClusterRestore = "/v1/cluster/restore";
 inline constexpr std::string_view kClusterInspectAccept = "/v1/cluster/restore/inspect";
@@ -66,6 +68,11 @@ class ApiHandler final : public RequestHandler {
 
  private:
   ApiResponse vms(const ApiRequest& request);
+  // `rest`: of the path, after the name.
+  ApiResponse about_vm(const ApiRequest& request, const std::string& name, const std::string& rest);
+  // Names the host of a VM that another host of the cluster has; nullopt: none, or this host has
+  // it.
+  std::optional<ApiResponse> elsewhere(const std::string& name);
   ApiResponse one_vm(const ApiRequest& request, const std::string& name);
   ApiResponse adapters(const ApiRequest& request, const std::string& name);
   ApiResponse one_adapter(const ApiRequest& request, const std::string& name,

@@ -94,6 +94,10 @@ constexpr std::array<std::pair<std::string_view, Act>, 7> kActs = {{
 ApiResponse handle_cluster_request(model::ClusterManagement& cluster, const ApiRequest& request) {
   if (request.path == kClusterPath) return whole_cluster(cluster, request);
   if (const auto problem = query_problem(request, {})) return invalid(*problem);
+  if (request.path == kClusterAdapters) {
+    if (request.method != "GET") return method_not_allowed(request);
+    return respond_with(cluster.cluster_adapters());
+  }
   for (const auto& [path, act] : kActs) {
     if (request.path != path) continue;
     return request.method == "POST" ? act(cluster, request) : method_not_allowed(request);

@@ -143,6 +143,36 @@ TEST_F(ClusterApiTest, AStatusComesAcross) {
   EXPECT_EQ(to_json(model::ClusterStatus{}).dump(), R"({"member":false})");
 }
 
+TEST_F(ClusterApiTest, TheAdaptersOfAllHostsComeAcross) {
+  cluster_.adapters = {
+      {.host = "h1", .adapter = {"db1", 1}, .mac = *model::parse_mac("02:50:56:00:00:01")},
+      {.host = "h2",
+       .adapter = {"db2", 2},
+       .mac = *model::parse_mac("02:50:56:00:00:02"),
+       .port_group = "rdma"}};
+  const auto answer = ask("GET", "/v1/cluster/adapters");
+  EXPECT_EQ(answer.status, 200);
+  EXPECT_EQ(*cluster_adapters_from_json(nlohmann::json::parse(answer.body)), cluster_.adapters);
+  EXPECT_EQ(ask("POST", "/v1/cluster/adapters").status, 405);
+  for (const char* bad : {"{}", R"({"adapters":[{"host":"h1"}]})",
+                          R"({"adapters":[{"host":"h1","vm":"a","number":1,"mac":"x"}]})"}) {
+    EXPECT_FALSE(cluster_adapters_from_json(nlohmann::json::parse(bad))) << bad;
+  }
+}
+
+TEST_F(ClusterApiTest, AVmOfAnotherHostIsNamedWithItsHost) {
+  cluster_.adapters = {{.host = "h2", .adapter = {"db2", 1}}};
+  const auto elsewhere = ask("GET", "/v1/vms/db2");
+  EXPECT_EQ(elsewhere.status, 404);
+  EXPECT_THAT(elsewhere.body, HasSubstr("vm db2 is on host h2"));
+  EXPECT_THAT(ask("POST", "/v1/vms/db2/adapters", "{}").body, HasSubstr("vm db2 is on host h2"));
+  EXPECT_THAT(ask("GET", "/v1/vms/db3").body, HasSubstr("vm db3 does not exist"));
+  ask("POST", "/v1/vms", R"({"name":"db2"})");
+  EXPECT_EQ(ask("GET", "/v1/vms/db2").status, 200);
+  EXPECT_THAT(ask("DELETE", "/v1/vms/db2/adapters/2").body, Not(HasSubstr("h2")))
+      << "this host has a VM of the name, too";
+}
+
 TEST_F(ClusterApiTest, WhatIsAcceptedComesAcross) {
   const model::AcceptSummary summary{.cluster = "c",
                                      .host = "h1",

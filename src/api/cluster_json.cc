@@ -116,6 +116,46 @@ json to_json(const model::ClusterStatus& status) {
           {"odd_keys", status.odd_keys}};
 }
 
+json to_json(const std::vector<model::ClusterAdapter>& adapters) {
+  json list = json::array();
+  for (const model::ClusterAdapter& one : adapters) {
+    list.push_back({{"host", one.host},
+                    {"vm", one.adapter.vm},
+                    {"number", one.adapter.number},
+                    {"mac", model::format_mac(one.mac)},
+                    {"port_group", one.port_group}});
+  }
+  return {{"adapters", std::move(list)}};
+}
+
+Result<std::vector<model::ClusterAdapter>> cluster_adapters_from_json(const json& value) {
+  JsonReader reader(value, "adapters");
+  std::vector<model::ClusterAdapter> list;
+  const json* adapters = reader.array("adapters");
+  if (adapters == nullptr) {
+    reader.complain("adapters", "is missing");
+  } else {
+    for (const json& element : *adapters) {
+      JsonReader one(element, "adapter");
+      model::ClusterAdapter adapter{.host = one.need_text("host"), .adapter = {}};
+      adapter.adapter.vm = one.need_text("vm");
+      adapter.adapter.number = static_cast<std::uint32_t>(one.need_number("number", 0xFF));
+      const auto mac = model::parse_mac(one.need_text("mac"));
+      if (!mac) one.complain("mac", "is no MAC address");
+      adapter.mac = mac.value_or(model::MacAddress{});
+      adapter.port_group = one.text("port_group").value_or("");
+      if (const Status good = one.finish_ignoring_unknown(); !good) {
+        return std::unexpected(good.error());
+      }
+      list.push_back(std::move(adapter));
+    }
+  }
+  if (const Status good = reader.finish_ignoring_unknown(); !good) {
+    return std::unexpected(good.error());
+  }
+  return list;
+}
+
 Result<model::ClusterInit> cluster_init_from_json(const json& value) {
   JsonReader reader(value, "request");
   model::ClusterInit init;

@@ -13,6 +13,7 @@ nlohmann::json to_json(const model::ClusterInit& init);
 nlohmann::json to_json(const model::TokenRequest& request);
 nlohmann::json to_json(const model::JoinToken& token);
 nlohmann::json to_json(const model::ClusterStatus& status);
+nlohmann::json to_json(const std::vector<model::ClusterAdapter>& adapters);
 
 // Strict. Errors: kInvalidArgument.
 Result<model::ClusterInit> cluster_init_from_json(const nlohmann::json& value);
@@ -25,5 +26,6 @@ Result<bool> restore_request_from_json(const nlohmann::json& value);
 // Lenient about unknown keys: the daemon may be newer than its client.
 Result<model::JoinToken> join_token_from_json(const nlohmann::json& value);
 Result<model::ClusterStatus> cluster_status_from_json(const nlohmann::json& value);
+Result<std::vector<model::ClusterAdapter>> cluster_adapters_from_json(const nlohmann::json& value);
 
 }  // namespace paravane::api

@@ -128,6 +128,19 @@ std::string print_cluster(const model::ClusterStatus& status, text::TableFormat 
   return text + "\n" + lost.print(format);
 }
 
+std::string print_cluster_adapters(const std::vector<model::ClusterAdapter>& adapters,
+                                   text::TableFormat format) {
+  if (format == text::TableFormat::kJson) {
+    return api::to_json(adapters).at("adapters").dump(2) + "\n";
+  }
+  text::TextTable table({"Host", "VM", "Adapter", "MAC Address", "Port Group"});
+  for (const model::ClusterAdapter& one : adapters) {
+    table.add({one.host, one.adapter.vm, std::uint64_t{one.adapter.number},
+               model::format_mac(one.mac), text_or_none(one.port_group)});
+  }
+  return table.print(format);
+}
+
 ExitStatus show_cluster(const model::ApiResult<model::ClusterStatus>& status,
                         const api::ApiClient& client, const Context& context) {
   if (!status) return report(status.error(), client);

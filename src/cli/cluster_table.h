@@ -14,6 +14,10 @@ namespace paravane::cli {
 // In JSON it is what the API shows; in CSV the hosts alone.
 std::string print_cluster(const model::ClusterStatus& status, text::TableFormat format);
 
+// The VMs of all hosts, a row for each adapter.
+std::string print_cluster_adapters(const std::vector<model::ClusterAdapter>& adapters,
+                                   text::TableFormat format);
+
 // What a command that asked for it says: the status, or what was refused.
 ExitStatus show_cluster(const model::ApiResult<model::ClusterStatus>& status,
                         const api::ApiClient& client, const Context& context);

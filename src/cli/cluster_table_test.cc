@@ -28,10 +28,25 @@ TEST(ClusterTable, SaysNothingOfAHostThatIsAwayButItsName) {
             "h2,away,-,-,-,0,0,-\n");
 }
 
+TEST(ClusterTable, ListsTheVmsOfAllHosts) {
+  const std::vector<model::ClusterAdapter> adapters = {
+      {.host = "h1", .adapter = {"db1", 1}, .mac = *model::parse_mac("02:50:56:00:00:01")},
+      {.host = "h2",
+       .adapter = {"db2", 2},
+       .mac = *model::parse_mac("02:50:56:00:00:02"),
+       .port_group = "rdma"}};
+  EXPECT_EQ(print_cluster_adapters(adapters, text::TableFormat::kCsv),
+            "Host,VM,Adapter,MACAddress,PortGroup\n"
+            "h1,db1,1,02:50:56:00:00:01,-\n"
+            "h2,db2,2,02:50:56:00:00:02,rdma\n");
+  EXPECT_THAT(print_cluster_adapters({}, text::TableFormat::kJson), HasSubstr("[]"));
+}
+
 TEST(ClusterTable, TellsConnectingFromAway) {
-  model::ClusterStatus status{.member = true, .problem = std::string(model::kFirstTry)};
+  model::ClusterStatus status{.member = true, .connecting = true, .problem = "not yet connected"};
   EXPECT_THAT(print_cluster(status, text::TableFormat::kTable),
               AllOf(HasSubstr("connecting"), Not(HasSubstr("away"))));
+  status.connecting = false;
   status.problem = "cannot connect to 10.77.0.1:2379: Connection refused";
   EXPECT_THAT(print_cluster(status, text::TableFormat::kTable),
               AllOf(Not(HasSubstr("connecting")),

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "cli/adapter_options.h"
+#include "cli/cluster_table.h"
 #include "cli/commands.h"
 #include "cli/left_out.h"
 #include "cli/limit_option.h"
@@ -74,11 +75,33 @@ ExitStatus run_remove_vm(const std::string& name, bool force, const Context& con
   return removed ? ExitStatus::kOk : report(removed.error(), client);
 }
 
-ExitStatus run_list(bool wide, const Context& context) {
+struct ListOptions {
+  bool wide = false;
+  bool all_hosts = false;
+  std::string host{};  // empty: this one, or all
+};
+
+// The other hosts publish which VMs they have, not how each VM is.
+ExitStatus run_list_of_cluster(const std::string& host, const Context& context) {
+  api::ApiClient client = context.client();
+  auto adapters = client.cluster_adapters();
+  if (!adapters) return report(adapters.error(), client);
+  if (!host.empty()) {
+    std::erase_if(*adapters,
+                  [&host](const model::ClusterAdapter& one) { return one.host != host; });
+  }
+  fmt::print("{}", print_cluster_adapters(*adapters, context.format));
+  note_empty(adapters->empty(),
+             host.empty() ? "no VMs on any host" : fmt::format("no VMs on host {}", host), context);
+  return ExitStatus::kOk;
+}
+
+ExitStatus run_list(const ListOptions& options, const Context& context) {
+  if (options.all_hosts || !options.host.empty()) return run_list_of_cluster(options.host, context);
   api::ApiClient client = context.client();
   const auto vms = client.list_vms();
   if (!vms) return report(vms.error(), client);
-  print_vms(*vms, context, wide);
+  print_vms(*vms, context, options.wide);
   note_empty(vms->empty(), "no VMs; add one with: paravane vm add NAME", context);
   if (const auto status = client.status()) tell_left_out(status->left_out);
   return ExitStatus::kOk;
@@ -170,19 +193,25 @@ void add_vm_commands(CLI::App& parent, Run& run) {
   add_add(*vm, run);
   add_remove_vm(*vm, run);
   CLI::App* list = vm->add_subcommand("list", "List VMs and their RDMA adapters");
-  auto wide = std::make_shared<bool>(false);
-  list->add_option_function<std::string>(
-          "-o,--output", [wide](const std::string&) { *wide = true; },
-          "Show all columns, also those beyond 80 characters")
-      ->type_name("wide")
-      ->check(CLI::IsMember({"wide"}).description(""));
+  auto options = std::make_shared<ListOptions>();
+  CLI::Option* wide = list->add_option_function<std::string>(
+      "-o,--output", [options](const std::string&) { options->wide = true; },
+      "Show all columns, also those beyond 80 characters");
+  wide->type_name("wide")->check(CLI::IsMember({"wide"}).description(""));
+  list->add_flag("--all-hosts", options->all_hosts, "List the VMs of all hosts of the cluster")
+      ->excludes(wide);
+  list->add_option("--host", options->host, "List the VMs of this host of the cluster")
+      ->type_name("HOST")
+      ->excludes(wide);
   list->footer(
       "Examples:\n"
       "  paravane vm list\n"
       "  paravane vm list -o wide\n"
+      "  paravane vm list --all-hosts\n"
       "  paravane vm list --formatter=json");
-  list->callback(
-      [wide, &run] { run = [wide](const Context& context) { return run_list(*wide, context); }; });
+  list->callback([options, &run] {
+    run = [options](const Context& context) { return run_list(*options, context); };
+  });
   add_show(*vm, run);
   add_vm_change_commands(*vm, run);
   add_vm_argument_commands(*vm, run);

@@ -118,4 +118,16 @@ model::ClusterStatus describe(const ClusterPicture& picture, const settings::Con
   return status;
 }
 
+std::vector<model::ClusterAdapter> list_adapters(const ClusterPicture& picture) {
+  std::vector<model::ClusterAdapter> list;
+  if (!picture.view) return list;
+  for (const auto& [name, host] : picture.view->hosts) {
+    for (const auto& [adapter, info] : host.adapters) {
+      list.push_back(
+          {.host = name, .adapter = adapter, .mac = info.mac, .port_group = info.port_group});
+    }
+  }
+  return list;
+}
+
 }  // namespace paravane::cluster

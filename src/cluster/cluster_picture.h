@@ -37,5 +37,7 @@ struct ClusterPicture {
 };
 
 model::ClusterStatus describe(const ClusterPicture& picture, const settings::Config& config);
+// In the order of hosts, VMs and numbers.
+std::vector<model::ClusterAdapter> list_adapters(const ClusterPicture& picture);
 
 }  // namespace paravane::cluster

@@ -46,6 +46,24 @@ TEST(ClusterPicture, NoTimeIsLeftOfACertificateThatIsNotInForce) {
   EXPECT_THAT(certificate(-hours(90), -hours(1)).certificate_problem, HasSubstr("it ended on"));
 }
 
+TEST(ClusterPicture, ListsTheAdaptersOfAllHosts) {
+  auto view = std::make_shared<inventory::View>();
+  view->hosts["h2"].adapters[{"db1", 1}] = {.mac = *model::parse_mac("02:50:56:00:00:01"),
+                                            .port_group = "rdma"};
+  view->hosts["h1"].adapters[{"db9", 1}] = {};
+  ClusterPicture picture = picture_with(0, 0);
+  picture.view = std::move(view);
+  EXPECT_THAT(
+      list_adapters(picture),
+      testing::ElementsAre(model::ClusterAdapter{.host = "h1", .adapter = {"db9", 1}},
+                           model::ClusterAdapter{.host = "h2",
+                                                 .adapter = {"db1", 1},
+                                                 .mac = *model::parse_mac("02:50:56:00:00:01"),
+                                                 .port_group = "rdma"}));
+  picture.view = nullptr;
+  EXPECT_THAT(list_adapters(picture), testing::IsEmpty());
+}
+
 TEST(ClusterPicture, SaysWhichHostsHaveSeenWhatThisOneHasNot) {
   const std::string mark(16, 'a');
   const auto is_ahead = [&mark](std::uint64_t number, const std::string& their_mark) {

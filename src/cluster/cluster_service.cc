@@ -291,6 +291,14 @@ model::ApiResult<model::ClusterStatus> ClusterService::cluster_status() {
   }
   return describe(picture, config_);
 }
+model::ApiResult<std::vector<model::ClusterAdapter>> ClusterService::cluster_adapters() {
+  const MutexLock lock(mutex_);
+  if (!shared_.self) {
+    return model::refuse(model::ApiErrorCode::kNotFound, "this host is in no cluster",
+                         "List the VMs of this host with: paravane vm list");
+  }
+  return list_adapters(shared_);
+}
 
 // ---- the inventory ----
 

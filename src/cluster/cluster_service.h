@@ -127,6 +127,7 @@ class ClusterService final : public model::ClusterManagement {
       const model::BackupRequest& asked) override;
   model::ApiResult<model::ClusterStatus> promote_host(const model::BackupRequest& asked) override;
   model::ApiResult<model::ClusterStatus> cluster_status() override;
+  model::ApiResult<std::vector<model::ClusterAdapter>> cluster_adapters() override;
 
  private:
   template <typename Function>

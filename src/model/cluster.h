@@ -11,6 +11,8 @@
 #include <vector>
 
 #include "model/api_error.h"
+#include "model/closed_channel.h"
+#include "model/cluster_adapter.h"
 
 namespace paravane::model {
 
@@ -173,6 +175,10 @@ class ClusterManagement {
   virtual ApiResult<ClusterStatus> promote_host(const BackupRequest& asked) = 0;
 
   virtual ApiResult<ClusterStatus> cluster_status() = 0;
+
+  // Of all hosts, as last known, in the order of hosts, VMs and numbers. Errors: kNotFound (this
+  // host is in no cluster).
+  virtual ApiResult<std::vector<ClusterAdapter>> cluster_adapters() = 0;
 };
 
 }  // namespace paravane::model

@@ -80,7 +80,13 @@ class FakeCluster final : public model::ClusterManagement {
     return status;
   }
 
+  model::ApiResult<std::vector<model::ClusterAdapter>> cluster_adapters() override {
+    if (fault) return std::unexpected(*fault);
+    return adapters;
+  }
+
   model::ClusterStatus status;
+  std::vector<model::ClusterAdapter> adapters;
   model::BackupSummary summary;
   model::AcceptSummary to_accept;
   std::vector<std::string> asked;

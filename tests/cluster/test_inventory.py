@@ -84,6 +84,10 @@ class Claims(ClusterTest):
         wait_for(lambda: h2.status()["hosts"][0]["adapters"] == 1, "the VM")
         self.assertIn(f"MAC address {self.MAC} belongs to adapter db1/1 of host h1",
                       h2.refused("vm", "add", "db2", "--mac", self.MAC))
+        self.assertIn("vm db1 is on host h1", h2.refused("vm", "show", "db1"))
+        listed = json.loads(h2.cli("vm", "list", "--all-hosts", "--formatter=json").stdout)
+        self.assertEqual([(row["host"], row["vm"], row["mac"]) for row in listed], [("h1", "db1", self.MAC)])
+        self.assertIn("no VMs on host h2", h2.cli("vm", "list", "--host", "h2").stderr)
         h2.cli("vm", "add", "db1")  # a name is each host's own; it gets another address
         h1.cli("vm", "add", "x1")
         wait_for(lambda: h2.status()["hosts"][0]["adapters"] == 2, "the VM")
