@@ -49,7 +49,7 @@ class DoorwayTest : public testing::Test {
   }
 
   Result<std::optional<UniqueFd>> accept(int listener) const {
-    if (out_of_descriptors_) return fail(Errc::kResourceExhausted, problem_);
+    if (out_of_descriptors_) return fail(Errc::kResourceExhausted, "no more descriptors", error_);
     return accept_client(listener);
   }
 
@@ -58,7 +58,7 @@ class DoorwayTest : public testing::Test {
   TimerQueue timers_;
   int taken_ = 0;
   bool out_of_descriptors_ = false;
-  std::string problem_ = "no more descriptors";
+  int error_ = 0;  // of the system call
   sockaddr_un name_{};
   socklen_t size_ = 0;
   Doorway door_{*loop_,
@@ -106,7 +106,7 @@ TEST_F(DoorwayTest, SaysSoAFewTimesAndNoMore) {
 
 TEST_F(DoorwayTest, NamesTheLimitThatWasReached) {
   const LogCapture log;
-  problem_ = std::strerror(EMFILE);
+  error_ = EMFILE;
   const UniqueFd client = knock();
   EXPECT_EQ(round_in_vain(), 1);
   EXPECT_THAT(log.text(), HasSubstr("Raise LimitNOFILE= of paravaned.service"));

@@ -36,7 +36,7 @@ TEST(ClusterTable, ListsTheVmsOfAllHosts) {
        .mac = *model::parse_mac("02:50:56:00:00:02"),
        .port_group = "rdma"}};
   EXPECT_EQ(print_cluster_adapters(adapters, text::TableFormat::kCsv),
-            "Host,VM,Adapter,MACAddress,PortGroup\n"
+            "Host,VM,Adapter,MAC Address,Port Group\n"
             "h1,db1,1,02:50:56:00:00:01,-\n"
             "h2,db2,2,02:50:56:00:00:02,rdma\n");
   EXPECT_THAT(print_cluster_adapters({}, text::TableFormat::kJson), HasSubstr("[]"));
