@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::size_t kPage = 1000;  // keys per answer, fewer where they are large
 
-constexpr const char* kDisorder = "etcd's answer holds keys that were not asked for";
+constexpr const char* kDisorder = "etcd's answer contains keys that were not requested";
 
 // gRPC's codes, as far as they matter here.
 enum Code : int {
@@ -91,7 +91,7 @@ auto EtcdClient::ask_one(const std::string& endpoint, const char* path, const st
 
 auto EtcdClient::ask(const char* path, const std::string& body, const std::string& token)
     -> Result<Reply> {
-  Result<Reply> reply = fail(Errc::kIo, "no etcd is known");
+  Result<Reply> reply = fail(Errc::kIo, "no etcd endpoint is known");
   for (std::size_t tried = 0; tried < access_.endpoints.size(); ++tried) {
     reply = ask_one(access_.endpoints[current_], path, body, token);
     if (reply ? !is_cut_off(reply->status, reply->body) : reply.error().code != Errc::kIo)
@@ -109,19 +109,20 @@ Status EtcdClient::log_in() {
   if (!reply) return std::unexpected(reply.error());
   if (reply->status != 200) {
     const Refusal refusal = read_refusal(reply->body);
-    return fail(refusal.code == kUnavailable ? Errc::kIo : Errc::kBadState,
-                fmt::format("etcd does not let in user {}: {}", access_.user, refusal.message));
+    return fail(
+        refusal.code == kUnavailable ? Errc::kIo : Errc::kBadState,
+        fmt::format("etcd rejected the login of user {}: {}", access_.user, refusal.message));
   }
   const auto answer = parse_json(reply->body);
   if (!answer || !answer->is_object() || !answer->contains("token") ||
       !answer->at("token").is_string()) {
-    return fail(Errc::kInvalidArgument, "etcd's answer to a login is not understood");
+    return fail(Errc::kInvalidArgument, "etcd's answer to a login is not valid");
   }
   token_ = answer->at("token").get<std::string>();
   const bool printable = std::ranges::all_of(token_, [](char c) { return c > ' ' && c <= '~'; });
   if (printable) return {};
   token_.clear();
-  return fail(Errc::kInvalidArgument, "etcd's answer to a login is odd");
+  return fail(Errc::kInvalidArgument, "etcd's answer to a login contains an unprintable token");
 }
 
 Result<json> EtcdClient::call(const char* path, const json& body) {
@@ -274,14 +275,14 @@ Result<std::int64_t> EtcdClient::grant_lease(std::chrono::seconds ttl) {
   if (!answer) return std::unexpected(answer.error());
   const auto id = read_int64(*answer, "ID");
   if (id && *id != 0) return id;
-  return fail(Errc::kInvalidArgument, "etcd granted no lease");
+  return fail(Errc::kInvalidArgument, "etcd did not grant a lease");
 }
 
 Result<std::int64_t> EtcdClient::keep_alive(std::int64_t lease) {
   const auto answer = call("/v3/lease/keepalive", {{"ID", std::to_string(lease)}});
   if (!answer) return std::unexpected(answer.error());
   if (!answer->is_object() || !answer->contains("result")) {
-    return fail(Errc::kInvalidArgument, "etcd's answer about a lease is not understood");
+    return fail(Errc::kInvalidArgument, "etcd's answer about a lease is not valid");
   }
   return read_int64(answer->at("result"), "TTL");
 }

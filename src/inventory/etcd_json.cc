@@ -14,7 +14,7 @@ using nlohmann::json;
 namespace {
 
 std::unexpected<Error> odd(std::string_view what) {
-  return fail(Errc::kInvalidArgument, "etcd's answer has an odd " + std::string(what));
+  return fail(Errc::kInvalidArgument, "etcd's answer has an invalid " + std::string(what));
 }
 
 const json* find(const json& object, const char* key) {
@@ -74,7 +74,7 @@ Result<WatchEvent> read_event(const json& object) {
   auto pair = read_pair(*kv);
   if (!pair) return std::unexpected(pair.error());
   const std::string type = read_text(object, "type");
-  if (!type.empty() && type != "PUT" && type != "DELETE") return odd("type of event");
+  if (!type.empty() && type != "PUT" && type != "DELETE") return odd("event type");
   return WatchEvent{.deleted = type == "DELETE", .pair = std::move(*pair)};
 }
 
@@ -176,7 +176,7 @@ Result<WatchAnswer> read_watch(const json& line) {
 // {"error":{"grpc_code":7,"message":"...",...}}.
 Refusal read_refusal(std::string_view body) {
   constexpr std::size_t kMaxText = 300;
-  Refusal refusal{.code = 2, .message = "an answer that is not understood"};
+  Refusal refusal{.code = 2, .message = "etcd's answer is not valid"};
   const Result<json> answer = parse_json(body);
   if (!answer || !answer->is_object()) return refusal;
   const json* error = find(*answer, "error");

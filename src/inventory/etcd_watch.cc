@@ -79,7 +79,7 @@ void EtcdWatch::run() {
     const CURLcode code = message->data.result;
     const std::string why = code != CURLE_OK ? curl_.explain(code)
                             : status != 200  ? read_refusal(partial_).message
-                                             : "it ended the stream";
+                                             : "etcd closed the stream";
     over_ = Error{Errc::kIo, "etcd's watch: " + why};
   }
 }
@@ -93,7 +93,7 @@ Result<std::optional<WatchAnswer>> EtcdWatch::next() {
   const std::string line = std::move(lines_.front());
   lines_.pop_front();
   const auto value = parse_json(line);
-  if (!value) return fail(Errc::kInvalidArgument, "etcd's watch is not understood");
+  if (!value) return fail(Errc::kInvalidArgument, "etcd's watch sent an invalid answer");
   auto answer = read_watch(*value);
   if (!answer) return std::unexpected(answer.error());
   return std::optional(std::move(*answer));

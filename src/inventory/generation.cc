@@ -49,13 +49,15 @@ bool continues(const Generation& offered, const SeenGeneration& seen) {
 
 std::string why_not_continued(const Generation& offered, std::int64_t revision,
                               const SeenGeneration& seen) {
-  const std::string both =
-      fmt::format("generation {} at etcd's revision {}, and this host has seen generation {} at {}",
-                  offered.number, revision, seen.number, seen.revision);
+  const std::string both = fmt::format(
+      "etcd has generation {} at revision {}, and this host has followed generation {} at revision "
+      "{}",
+      offered.number, revision, seen.number, seen.revision);
   if (offered.number < seen.number) {
-    return fmt::format("it is older than what this host knows: {}", both);
+    return fmt::format("the configuration in etcd is older than the one of this host: {}", both);
   }
-  return fmt::format("it has another history than what this host knows: {}", both);
+  return fmt::format(
+      "the configuration in etcd has a different history than the one of this host: {}", both);
 }
 
 json print_generation(const Generation& generation) {
@@ -65,7 +67,9 @@ json print_generation(const Generation& generation) {
 }
 
 Result<Generation> parse_generation(const json& value) {
-  const auto odd = [] { return fail(Errc::kInvalidArgument, "this is no generation"); };
+  const auto odd = [] {
+    return fail(Errc::kInvalidArgument, "the document is not a valid configuration generation");
+  };
   if (!value.is_object()) return odd();
   JsonReader reader(value, "generation");
   Generation generation{.number = reader.need_number("number", Generation::kMostNumber),

@@ -41,8 +41,8 @@ TEST(Generation, AnOlderOneDoesNot) {
   EXPECT_FALSE(continues({}, seen(1)));
   const std::string why = why_not_continued(after(2), 70, seen(3));
   EXPECT_THAT(why, HasSubstr("older"));
-  EXPECT_THAT(why, HasSubstr("generation 2 at etcd's revision 70"));
-  EXPECT_THAT(why, HasSubstr("generation 3 at 100"));
+  EXPECT_THAT(why, HasSubstr("generation 2 at revision 70"));
+  EXPECT_THAT(why, HasSubstr("generation 3 at revision 100"));
 }
 
 // An older copy that was changed since: its number is higher again.
@@ -53,7 +53,7 @@ TEST(Generation, AnotherHistoryDoesNot) {
   EXPECT_TRUE(continues(other, seen(2)));
   Generation same_number = next_generation(after(2), mark(100));
   EXPECT_FALSE(continues(same_number, seen(3)));
-  EXPECT_THAT(why_not_continued(other, 70, seen(3)), HasSubstr("another history"));
+  EXPECT_THAT(why_not_continued(other, 70, seen(3)), HasSubstr("a different history"));
 }
 
 TEST(Generation, KeepsMarksForAWhileAndThenTheNumberCounts) {

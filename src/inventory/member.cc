@@ -49,7 +49,7 @@ Status Member::write_document(const std::string& name, const std::optional<std::
 }
 
 Status Member::write_documents(std::vector<Write> documents) {
-  if (!state_.connected) return fail(Errc::kIo, "etcd is away: " + state_.problem);
+  if (!state_.connected) return fail(Errc::kIo, "etcd is unreachable: " + state_.problem);
   for (Write& write : documents) write.key.insert(0, kConfigPrefix);
   return client_.write_all(documents);
 }
@@ -164,7 +164,7 @@ Status Member::keep_alive(Instant now) {
   if (*left <= 0) {
     lease_ = 0;
     ++state_.lost_leases;
-    return fail(Errc::kIo, "etcd has let our lease run out");
+    return fail(Errc::kIo, "this host's lease in etcd has expired");
   }
   next_beat_ = now + config_.lease / 3;
   lease_end_ = now + config_.lease;
@@ -178,9 +178,10 @@ Status Member::hear(Instant now) {
     if (!answer) return std::unexpected(answer.error());
     if (!*answer) return {};
     if ((*answer)->canceled) {
-      return fail(Errc::kOutOfRange, (*answer)->compact_revision != 0
-                                         ? "etcd has compacted what was not yet heard of"
-                                         : "etcd ended the watch: " + (*answer)->reason);
+      return fail(Errc::kOutOfRange,
+                  (*answer)->compact_revision != 0
+                      ? "etcd has compacted changes that this host has not read yet"
+                      : "etcd ended the watch: " + (*answer)->reason);
     }
     apply(**answer, now);
   }

@@ -21,7 +21,7 @@ constexpr std::string_view kMembers = "members/";
 constexpr std::size_t kMostKeys = 2;
 
 std::unexpected<Error> no_record() {
-  return fail(Errc::kInvalidArgument, "this is no member's document");
+  return fail(Errc::kInvalidArgument, "the document is not a valid member record");
 }
 
 }  // namespace
@@ -64,10 +64,10 @@ std::string why_no_member(const MemberRecords& records, const std::string& host,
                           const std::string& key) {
   if (records.empty()) return {};
   const auto found = records.find(host);
-  if (found == records.end()) return fmt::format("host {} is no member of the cluster", host);
+  if (found == records.end()) return fmt::format("host {} is not a member of the cluster", host);
   const auto& keys = found->second.keys;
   if (keys.empty() || std::ranges::find(keys, key) != keys.end()) return {};
-  return fmt::format("the machine that calls itself host {} does not have that member's key", host);
+  return fmt::format("the machine that claims to be host {} does not have that member's key", host);
 }
 
 }  // namespace paravane::inventory

@@ -38,8 +38,8 @@ TEST(MemberRecord, AMemberIsKnownByItsKeysAndNotByItsName) {
   EXPECT_EQ(why_no_member(records, "h2", kOld), "");
   EXPECT_EQ(why_no_member(records, "h2", kNew), "");
   EXPECT_EQ(why_no_member(records, "h2", kOther),
-            "the machine that calls itself host h2 does not have that member's key");
-  EXPECT_EQ(why_no_member(records, "h3", kOther), "host h3 is no member of the cluster");
+            "the machine that claims to be host h2 does not have that member's key");
+  EXPECT_EQ(why_no_member(records, "h3", kOther), "host h3 is not a member of the cluster");
 }
 
 TEST(MemberRecord, OneWithoutAKeyIsKnownByItsName) {

@@ -119,7 +119,7 @@ TEST_F(MemberTest, AnothersGidIsNotTakenAndTheLoserIsToldOnce) {
   b_.member.set_own(adapter_and_gid(kMacB, free_));
   ASSERT_TRUE(b_.connects());
   ASSERT_TRUE(b_.until([this] { return !b_.lost.empty(); }));
-  EXPECT_THAT(b_.lost[0].reason, HasSubstr("host a has claimed it before"));
+  EXPECT_THAT(b_.lost[0].reason, HasSubstr("host a claimed the GID first"));
   EXPECT_TRUE(a_.until([this] { return !a_.view->lost.empty(); }));
   EXPECT_EQ(a_.view->owner(free_), b_.view->owner(free_));
   EXPECT_THAT(a_.lost, IsEmpty());

@@ -408,7 +408,7 @@ void Records::settle_gids(View& view) const {
       if (keeper != reserved.end() && keeper->second != claimant) {
         view.lost.push_back(
             {name, gid_key(gid, adapter),
-             fmt::format("it is made from the MAC address of adapter {} of host {}",
+             fmt::format("the GID is derived from the MAC address of adapter {} of host {}",
                          format_adapter(keeper->second.adapter), keeper->second.host)});
       } else if (const auto age = age_of(view, standing, name, claim)) {
         offer(best, gid, {.age = *age, .owner = claimant});
@@ -426,7 +426,7 @@ void Records::settle_gids(View& view) const {
     const GidOwner& owner = view.gids.at(gid);
     if (owner == claimant) continue;
     view.lost.push_back({claimant.host, gid_key(gid, claimant.adapter),
-                         fmt::format("host {} has claimed it before", owner.host)});
+                         fmt::format("host {} claimed the GID first", owner.host)});
   }
 }
 

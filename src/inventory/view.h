@@ -7,9 +7,9 @@
 //   - a claim counts only in the network of its adapter's port group;
 //   - a MAC address belongs to the adapter whose key for it is the oldest (etcd's create_revision);
 //   - a GID that is derived from an adapter's MAC address belongs to that adapter only;
-//   - any other GID belongs to the oldest claim. A claim is no older than the adapter, its
-//     membership in the port group, and the port group: otherwise an invalid claim could wait
-//     for its time.
+//   - any other GID belongs to the oldest claim. A claim never counts as older than the adapter,
+//     its membership in the port group, and the port group: otherwise an invalid claim could
+//     wait for its time.
 //
 // The value of a claim is ignored: it could change while the key keeps its age.
 //

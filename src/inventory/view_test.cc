@@ -99,7 +99,7 @@ TEST_F(ViewTest, TheOldestClaimOfAGidCounts) {
   EXPECT_EQ(view()->owner(kOther), (GidOwner{"b", kVm}));
   ASSERT_THAT(view()->lost, SizeIs(1));
   EXPECT_EQ(view()->lost[0].host, "a");
-  EXPECT_THAT(view()->lost[0].reason, HasSubstr("host b has claimed it before"));
+  EXPECT_THAT(view()->lost[0].reason, HasSubstr("host b claimed the GID first"));
   EXPECT_FALSE(view()->hosts.at("a").gids.contains(kOther));
 }
 

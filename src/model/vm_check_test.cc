@@ -147,8 +147,8 @@ TEST(VmCheck, AddressesThatOthersHave) {
   facts.cluster.lost = {
       "adapters/db1/1/mac/02:00:00:00:00:00 of host h1: MAC address 02:00:00:00:00:00 belongs to "
       "adapter a/1 of host h2",
-      "gids/00000000000000aa/v2/00000000000000000000ffff0a4d0004/db1/1 of host h1: host h2 has "
-      "claimed it before",
+      "gids/00000000000000aa/v2/00000000000000000000ffff0a4d0004/db1/1 of host h1: host h2 claimed "
+      "the GID first",
       "gids/00000000000000aa/v2/fe800000000000000000000000000001/db10/1 of host h1: another VM",
       "gids/00000000000000aa/v2/fe800000000000000000000000000002/db1/1 of host h2: another host",
       "3 more claims"};
@@ -159,7 +159,7 @@ TEST(VmCheck, AddressesThatOthersHave) {
                           format_mac(mac_for_name("h1/db1")) +
                           " --port-group rdma   # with its other options");
   EXPECT_EQ(row_of(facts, "Adapter 1: address"),
-            failed("Adapter 1: address", "10.77.0.4: host h2 has claimed it before",
+            failed("Adapter 1: address", "10.77.0.4: host h2 claimed the GID first",
                    "ip address   # in the guest: use an address other than 10.77.0.4"));
   EXPECT_EQ(check_vm(facts).size(), 17u) << "other VMs, hosts and lines are none of ours";
 }
