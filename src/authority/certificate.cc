@@ -25,7 +25,7 @@ using Names = std::unique_ptr<GENERAL_NAMES, Freer<GENERAL_NAMES_free>>;
 
 std::unexpected<Error> no_such(const char* what) {
   ERR_clear_error();
-  return fail(Errc::kInvalidArgument, std::string("this is no ") + what);
+  return fail(Errc::kInvalidArgument, std::string("the data is not a valid ") + what);
 }
 
 std::string take_text(BIO* bio) {
@@ -139,7 +139,7 @@ Result<KeyPair> request_of(const Key& key) {
   const bool made = key && request && X509_REQ_set_pubkey(request.get(), key.get()) == 1 &&
                     X509_REQ_sign(request.get(), key.get(), EVP_sha256()) > 0 &&
                     PEM_write_bio_X509_REQ(bio.get(), request.get()) == 1;
-  if (!made) return openssl_failed("make a request for a certificate");
+  if (!made) return openssl_failed("create a certificate request");
   auto key_text = print_key(key.get());
   if (!key_text) return std::unexpected(key_text.error());
   return KeyPair{.key = std::move(*key_text), .certificate = take_text(bio.get())};
@@ -149,11 +149,11 @@ Result<KeyPair> request_of(const Key& key) {
 
 Result<KeyPair> make_authority(const std::string& cluster, Seconds now) {
   if (now < kAuthoritySince) {
-    return fail(Errc::kBadState, "the clock of this host is wrong: it is before 2026");
+    return fail(Errc::kBadState, "this host's clock is wrong: it shows a time before 2026");
   }
   const Key key(EVP_EC_gen("P-256"));
   const Cert certificate(X509_new());
-  if (!key || !certificate) return openssl_failed("make a key");
+  if (!key || !certificate) return openssl_failed("create a key");
   X509* raw = certificate.get();
   const bool made =
       fill_in(raw, key.get(), kAuthoritySince, now + kAuthorityLifetime, cluster, "authority") &&
@@ -162,7 +162,7 @@ Result<KeyPair> make_authority(const std::string& cluster, Seconds now) {
       add_extension(raw, raw, NID_key_usage, "critical,keyCertSign,cRLSign") &&
       add_extension(raw, raw, NID_subject_key_identifier, "hash") &&
       X509_sign(raw, key.get(), EVP_sha256()) > 0;
-  if (!made) return openssl_failed("make a certificate");
+  if (!made) return openssl_failed("create a certificate");
   auto key_text = print_key(key.get());
   if (!key_text) return std::unexpected(key_text.error());
   auto text = print_certificate(raw);
@@ -184,13 +184,14 @@ Result<std::string> sign(const KeyPair& authority, std::string_view request, con
   const Bio bio = reader(request);
   const Request asked(bio ? PEM_read_bio_X509_REQ(bio.get(), nullptr, no_password, nullptr)
                           : nullptr);
-  if (!asked) return no_such("request for a certificate");
+  if (!asked) return no_such("certificate request");
   EVP_PKEY* key = X509_REQ_get0_pubkey(asked.get());
-  if (!is_ours(key)) return no_such("request with an ECDSA P-256 key");
-  if (X509_REQ_verify(asked.get(), key) != 1) return no_such("request signed with its own key");
+  if (!is_ours(key)) return no_such("certificate request with an ECDSA P-256 key");
+  if (X509_REQ_verify(asked.get(), key) != 1)
+    return no_such("certificate request that is signed with its own key");
   const Cert issuer = read_certificate(authority.certificate);
   const Key issuer_key = read_key(authority.key);
-  if (!issuer || !issuer_key) return no_such("authority");
+  if (!issuer || !issuer_key) return no_such("certificate and key of an authority");
   const Cert certificate(X509_new());
   X509* raw = certificate.get();
   std::string names = "URI:" + print_identity(grant.identity);
@@ -212,7 +213,7 @@ Result<Certificate> inspect(std::string_view text) {
   if (!certificate) return no_such("certificate");
   const auto from = read_time(X509_get0_notBefore(certificate.get()));
   const auto until = read_time(X509_get0_notAfter(certificate.get()));
-  if (!from || !until) return no_such("certificate with a lifetime");
+  if (!from || !until) return no_such("certificate with dates of validity");
   std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
   unsigned size = 0;
   if (X509_digest(certificate.get(), EVP_sha256(), digest.data(), &size) != 1) {
@@ -245,7 +246,7 @@ bool is_signed_by(std::string_view text, std::string_view authority, Seconds now
 Result<std::string> make_secret(std::size_t bytes) {
   std::vector<unsigned char> random(bytes);
   if (RAND_bytes(random.data(), static_cast<int>(bytes)) != 1)
-    return openssl_failed("draw a secret");
+    return openssl_failed("create a secret");
   return print_hex(random.data(), random.size());
 }
 

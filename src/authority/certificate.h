@@ -1,9 +1,8 @@
-// The cluster's certificates: an authority (ECDSA P-256) that signs for its hosts, and
-// what a host needs to ask it. Everything is text (PEM), so that it can be kept in
-// files and sent.
+// The certificates of a cluster: creates the authority (an ECDSA P-256 key that signs the hosts'
+// certificates), and the certificate requests that hosts send to it. Keys, requests and
+// certificates are text (PEM), which can be stored in files and sent.
 //
-// Stateless, any thread. Errors: kInvalidArgument (what was given is not as it must be),
-// kIo (OpenSSL failed).
+// Stateless, any thread. Errors: kInvalidArgument (invalid input), kIo (OpenSSL failed).
 
 #pragma once
 

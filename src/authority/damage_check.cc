@@ -32,23 +32,24 @@ bool signs_for(EVP_PKEY* key, EVP_PKEY* shown) {
 
 Status check_key(std::string_view key, std::string_view certificate) {
   const Key own = read_key(key);
-  if (!own) return not_good("there is no key in it that can be read");
+  if (!own) return not_good("it contains no readable private key");
   const Cert shown = read_certificate(certificate);
   EVP_PKEY* with = shown ? X509_get0_pubkey(shown.get()) : nullptr;
-  if (with == nullptr) return not_good("there is no certificate that can be read");
-  if (!signs_for(own.get(), with)) return not_good("the key is not that of the certificate");
+  if (with == nullptr) return not_good("the certificate of the private key cannot be read");
+  if (!signs_for(own.get(), with))
+    return not_good("the private key does not match the certificate");
   ERR_clear_error();
   return {};
 }
 
 Status check_signature(std::string_view certificate, std::string_view issuer) {
   const Cert shown = read_certificate(certificate);
-  if (!shown) return not_good("there is no certificate in it that can be read");
+  if (!shown) return not_good("it contains no readable certificate");
   const Cert by = read_certificate(issuer);
   EVP_PKEY* key = by ? X509_get0_pubkey(by.get()) : nullptr;
   if (key == nullptr) return not_good("the authority's certificate cannot be read");
   if (X509_verify(shown.get(), key) != 1) {
-    return not_good("the certificate is not as the authority has signed it");
+    return not_good("the authority's signature on the certificate is not valid");
   }
   ERR_clear_error();
   return {};

@@ -1,7 +1,7 @@
-// Whether a key and its certificate are still what they were when they were made: shown by
-// using them, since a cut or flipped key may well be read.
+// Checks that a private key and its certificate are undamaged, by signing and verifying with them:
+// a damaged key can still be parsed.
 //
-// Stateless, any thread. Errors: kInvalidArgument (what is not as it must be).
+// Stateless, any thread. Errors: kInvalidArgument (the message names what is damaged).
 
 #pragma once
 

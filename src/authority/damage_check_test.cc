@@ -23,11 +23,12 @@ TEST_F(DamageCheckTest, AKeyIsThatOfItsCertificate) {
   const std::string both = authority_.key + authority_.certificate;
   EXPECT_TRUE(check_key(both, both));
   EXPECT_THAT(check_key(other_.key, authority_.certificate).error().message,
-              HasSubstr("not that of the certificate"));
+              HasSubstr("does not match the certificate"));
 }
 
 TEST_F(DamageCheckTest, AKeyThatIsEmptyOrCutIsNone) {
-  EXPECT_THAT(check_key("", authority_.certificate).error().message, HasSubstr("no key"));
+  EXPECT_THAT(check_key("", authority_.certificate).error().message,
+              HasSubstr("no readable private key"));
   const std::string half = authority_.key.substr(0, authority_.key.size() / 2);
   EXPECT_FALSE(check_key(half, authority_.certificate));
   EXPECT_THAT(check_key(authority_.key, "").error().message, HasSubstr("no certificate"));
@@ -48,7 +49,7 @@ TEST_F(DamageCheckTest, AKeyWithAnyBitFlippedIsNotGoodOrTheSame) {
 TEST_F(DamageCheckTest, ACertificateIsAsItWasSigned) {
   EXPECT_TRUE(check_signature(authority_.certificate, authority_.certificate));
   EXPECT_THAT(check_signature(authority_.certificate, other_.certificate).error().message,
-              HasSubstr("not as the authority has signed it"));
+              HasSubstr("the authority's signature on the certificate is not valid"));
   EXPECT_FALSE(check_signature("", authority_.certificate));
   EXPECT_FALSE(check_signature(authority_.certificate, ""));
 }

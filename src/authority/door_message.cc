@@ -45,9 +45,10 @@ std::string print_refusal(const DoorAnswer& answer) {
 }
 
 Result<json> read_line(std::string_view line) {
-  if (line.size() > kMaxDoorLine) return fail(Errc::kInvalidArgument, "the line is too long");
+  if (line.size() > kMaxDoorLine) return fail(Errc::kInvalidArgument, "the message is too long");
   auto value = parse_json(line);
-  if (!value || !value->is_object()) return fail(Errc::kInvalidArgument, "this is no JSON object");
+  if (!value || !value->is_object())
+    return fail(Errc::kInvalidArgument, "the message is not a JSON object");
   return value;
 }
 
@@ -68,7 +69,7 @@ std::map<std::string, std::string> read_documents(JsonReader& reader) {
   }
   for (const auto& [name, text] : list->items()) {
     if (!text.is_string()) {
-      reader.complain("documents", "must be texts");
+      reader.complain("documents", "must contain only strings");
       return {};
     }
     documents[name] = text.get<std::string>();
@@ -82,7 +83,7 @@ std::vector<std::string> read_names(JsonReader& reader, const char* key) {
   if (list == nullptr) return names;
   for (const json& name : *list) {
     if (!name.is_string() || !model::check_name(name.get<std::string>())) {
-      reader.complain(key, "must be names");
+      reader.complain(key, "must contain only valid names");
       return {};
     }
     names.push_back(name.get<std::string>());
@@ -166,7 +167,7 @@ Result<DoorAnswer> parse_answer(std::string_view line) {
   answer.succession = reader.text("succession").value_or("");
   answer.sees = reader.text("sees").value_or("");
   if (!answer.sees.empty() && !model::check_name(answer.sees))
-    reader.complain("sees", "is no name");
+    reader.complain("sees", "is not a valid host name");
   answer.clock_s = reader.number("clock", kMaxDoorClock);
   answer.generation = reader.number("generation", kMaxDoorGeneration);
   answer.other_switches = read_names(reader, "switches");
@@ -178,7 +179,7 @@ Result<DoorAnswer> parse_answer(std::string_view line) {
     answer.etcd_user = inner.need_text("user");
     answer.etcd_password = inner.need_text("password");
     if (endpoints == nullptr || endpoints->empty() || endpoints->size() > kMaxEndpoints) {
-      inner.complain("endpoints", "must be a list");
+      inner.complain("endpoints", "must be a list of 1 to 16 endpoints");
     } else {
       for (const json& endpoint : *endpoints) {
         if (endpoint.is_string()) answer.etcd.push_back(endpoint.get<std::string>());

@@ -1,5 +1,6 @@
-// What is said at the authority's door, one line of JSON each way. docs/cluster.md shows
-// each. The requests of strangers are read here, and nothing of them is trusted.
+// The requests and responses at a join endpoint, through which hosts join a cluster and query each
+// other: one line of JSON in each direction. docs/cluster.md shows each of them. Requests come from
+// unknown senders and are validated completely.
 
 #pragma once
 

@@ -1,6 +1,6 @@
-// Who a certificate speaks for: a host of a cluster, as the URI
-// paravane://CLUSTER/host/NAME in its subject's alternative names. There is no common
-// name: etcd 3.4's gateway refuses client certificates that have one.
+// Identity: the cluster and host that a certificate belongs to. The certificate contains it as the
+// URI paravane://CLUSTER/host/NAME in its subject alternative names. It has no common name, because
+// etcd 3.4's gateway refuses client certificates that have one.
 
 #pragma once
 

@@ -1,9 +1,10 @@
-// MemberBook: who is in the cluster, by the keys of their certificates. A name alone is no
-// member: it may be used again by another machine, and the certificate of the one before is
-// good for months.
+// MemberBook: the list of a cluster's members, each identified by the key of its certificate. The
+// name alone does not identify a member: another machine may reuse the name, while the certificate
+// of the previous machine stays valid for months.
 //
-// A key is the fingerprint of a public key (Certificate::key). A renewal makes another key,
-// and its answer may be lost: both are the member's until the new one is seen in use.
+// A key is the fingerprint of a public key (Certificate::key). Each renewal of a certificate
+// creates a new key, and the response with the new certificate may be lost, so both keys are
+// accepted until the new one is seen in use.
 //
 // Owner thread only.
 

@@ -1,4 +1,5 @@
-// What OpenSSL refused to do, with the reason that it left, which is taken away.
+// Creates the error for a failed OpenSSL call, with the reason from OpenSSL's error queue, and
+// clears that queue.
 
 #pragma once
 
@@ -13,8 +14,8 @@ inline std::unexpected<Error> openssl_failed(const char* what) {
   const unsigned long code = ERR_peek_last_error();
   const char* reason = code == 0 ? nullptr : ERR_reason_error_string(code);
   ERR_clear_error();
-  return fail(Errc::kIo,
-              fmt::format("cannot {}: {}", what, reason == nullptr ? "OpenSSL" : reason));
+  return fail(Errc::kIo, fmt::format("cannot {}: {}", what,
+                                     reason == nullptr ? "OpenSSL gave no reason" : reason));
 }
 
 }  // namespace paravane::authority

@@ -61,7 +61,7 @@ std::string_view nonce_of(std::string_view head) {
 }
 
 std::unexpected<Error> no_sealed_text() {
-  return fail(Errc::kInvalidArgument, "this is no sealed file, or not all of it");
+  return fail(Errc::kInvalidArgument, "the data is not an encrypted backup, or is incomplete");
 }
 
 }  // namespace
@@ -69,24 +69,24 @@ std::unexpected<Error> no_sealed_text() {
 Status check_passphrase(std::string_view passphrase) {
   if (passphrase.size() >= kMinPassphrase && passphrase.size() <= kMaxPassphrase) return {};
   return fail(Errc::kInvalidArgument,
-              fmt::format("a passphrase has {} to {} bytes, and this has {}", kMinPassphrase,
-                          kMaxPassphrase, passphrase.size()));
+              fmt::format("a passphrase must be {} to {} bytes long, and this one has {} bytes",
+                          kMinPassphrase, kMaxPassphrase, passphrase.size()));
 }
 
 Result<std::string> seal(std::string_view text, std::string_view passphrase) {
   if (text.size() > kMaxSealedText) {
-    return fail(
-        Errc::kResourceExhausted,
-        fmt::format("{} bytes are more than the {} that are sealed", text.size(), kMaxSealedText));
+    return fail(Errc::kResourceExhausted,
+                fmt::format("its size is {} bytes, and the limit is {} bytes", text.size(),
+                            kMaxSealedText));
   }
   std::string sealed(kSealMark);
   for (const unsigned char part : {kLogN, kR, kP}) sealed.push_back(static_cast<char>(part));
   sealed.resize(kHead);
   if (RAND_bytes(bytes(sealed) + kSealMark.size() + 3, kSalt + kNonce) != 1) {
-    return openssl_failed("make random numbers");
+    return openssl_failed("generate random numbers");
   }
   SecretKey key;
-  if (!make_key(passphrase, salt_of(sealed), key)) return openssl_failed("make a key");
+  if (!make_key(passphrase, salt_of(sealed), key)) return openssl_failed("derive a key");
   sealed.resize(kHead + text.size() + kTag);
   const Cipher cipher(EVP_CIPHER_CTX_new());
   int size = 0;
@@ -115,7 +115,7 @@ Result<std::string> unseal(std::string_view sealed, std::string_view passphrase)
     return no_sealed_text();
   }
   SecretKey key;
-  if (!make_key(passphrase, salt_of(head), key)) return openssl_failed("make a key");
+  if (!make_key(passphrase, salt_of(head), key)) return openssl_failed("derive a key");
   const std::string_view body = sealed.substr(kHead, sealed.size() - kHead - kTag);
   std::string tag(sealed.substr(sealed.size() - kTag));
   std::string text(body.size(), '\0');
@@ -133,7 +133,7 @@ Result<std::string> unseal(std::string_view sealed, std::string_view passphrase)
   if (good) return text;
   OPENSSL_cleanse(text.data(), text.size());
   ERR_clear_error();
-  return fail(Errc::kInvalidArgument, "the passphrase is another, or the file is damaged");
+  return fail(Errc::kInvalidArgument, "the passphrase is wrong, or the file is damaged");
 }
 
 }  // namespace paravane::authority

@@ -1,16 +1,17 @@
-// Text that is sealed with a passphrase, as a file that leaves this host: AES-256-GCM with a key
-// that scrypt (RFC 7914) makes of the passphrase. Bytes:
+// Encrypts text with a passphrase, for a file that leaves this host: AES-256-GCM, with a key that
+// scrypt (RFC 7914) derives from the passphrase. Layout in bytes:
 //
 //   8   "PVNSEAL1"
 //   1   log2 of scrypt's N; 1 its r; 1 its p
 //   16  salt
 //   12  nonce
 //   *   the text, encrypted
-//   16  tag, over all before the text too
+//   16  authentication tag of the encrypted text and of all bytes before it
 //
-// The sealed bytes are a stranger's: how much memory and time scrypt takes is not theirs to say.
+// An encrypted file is untrusted input: files with other scrypt parameters are refused, so a file
+// cannot choose how much memory and time scrypt uses.
 //
-// Stateless, any thread; takes 64 MiB and some tenths of a second.
+// Stateless, any thread. Each call uses 64 MiB and some tenths of a second.
 
 #pragma once
 

@@ -48,7 +48,7 @@ TEST(SealedText, SaysNotHowMuchMemoryItTakes) {
   (*sealed)[8] = 30;  // 1 TiB
   const auto refused = unseal(*sealed, kPassphrase);
   ASSERT_FALSE(refused.has_value());
-  EXPECT_EQ(refused.error().message, "this is no sealed file, or not all of it");
+  EXPECT_EQ(refused.error().message, "the data is not an encrypted backup, or is incomplete");
 }
 
 TEST(SealedText, TooMuchIsRefused) {

@@ -52,14 +52,16 @@ Result<Succession> read_fields(const json& value) {
     }
   }
   if (succession.etcd.empty() || succession.etcd.size() > kMaxEndpoints) {
-    reader.complain("etcd", "must name one to 16");
+    reader.complain("etcd", "must name 1 to 16 endpoints");
   }
   if (succession.term == 0) reader.complain("term", "must not be 0");
-  if (!is_cluster_id(succession.keeper.cluster)) reader.complain("cluster", "is no id");
-  if (!model::check_name(succession.keeper.host)) reader.complain("host", "is no name");
-  if (!Endpoint::parse(succession.door)) reader.complain("door", "is no address");
+  if (!is_cluster_id(succession.keeper.cluster))
+    reader.complain("cluster", "is not a valid cluster ID");
+  if (!model::check_name(succession.keeper.host))
+    reader.complain("host", "is not a valid host name");
+  if (!Endpoint::parse(succession.door)) reader.complain("door", "is not an address with a port");
   if (!succession.before.empty() && !Endpoint::parse(succession.before)) {
-    reader.complain("before", "is no address");
+    reader.complain("before", "is not an address with a port");
   }
   if (const Status good = reader.finish_ignoring_unknown(); !good) {
     return std::unexpected(good.error());
@@ -87,31 +89,33 @@ Result<std::string> print_succession(const Succession& succession, std::string_v
       EVP_DigestSign(digest.get(), signature.data(), &size,
                      reinterpret_cast<const unsigned char*>(whole.data()), whole.size()) != 1) {
     ERR_clear_error();
-    return fail(Errc::kIo, "OpenSSL cannot sign a succession");
+    return fail(Errc::kIo, "OpenSSL cannot sign the proof of promotion");
   }
   const std::string_view bytes(reinterpret_cast<const char*>(signature.data()), size);
   return print_json({{"succession", text}, {"signature", base64_encode(bytes)}});
 }
 
 Result<Succession> parse_succession(std::string_view text, std::string_view authority) {
-  if (text.size() > kMaxSuccession) return no_succession("the succession is too long");
+  if (text.size() > kMaxSuccession) return no_succession("the proof of promotion is too long");
   const auto value = parse_json(text);
-  if (!value || !value->is_object()) return no_succession("the succession is no JSON object");
+  if (!value || !value->is_object())
+    return no_succession("the proof of promotion is not a JSON object");
   JsonReader reader(*value, "succession");
   const std::string signed_text = reader.need_text("succession");
   const auto signature = base64_decode(reader.need_text("signature"));
   if (!reader.finish_ignoring_unknown() || !signature) {
-    return no_succession("the succession has no signature");
+    return no_succession("the proof of promotion has no signature");
   }
   const Cert certificate = read_certificate(authority);
   EVP_PKEY* key = certificate ? X509_get0_pubkey(certificate.get()) : nullptr;
   if (key == nullptr) return no_succession("the authority's certificate cannot be read");
   // Before anything of it is read.
   if (!verifies(key, signed_text, *signature)) {
-    return no_succession("the cluster's authority has not signed the succession");
+    return no_succession("the proof of promotion is not signed by the cluster's authority");
   }
   const auto fields = parse_json(signed_text);
-  if (!fields || !fields->is_object()) return no_succession("the succession is no JSON object");
+  if (!fields || !fields->is_object())
+    return no_succession("the proof of promotion is not a JSON object");
   return read_fields(*fields);
 }
 

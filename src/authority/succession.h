@@ -1,9 +1,10 @@
-// Succession: that another host has the cluster's authority now, since an operator promoted it.
-// The authority's key signs it, which the first host and the promoted one have, so every host can
-// see that it is true, whatever host shows it.
+// Succession: the proof that an operator promoted another host to be the cluster's authority. It is
+// signed with the authority's key, which both the first and the promoted host have, so every host
+// can verify it, no matter which host presents it.
 //
-// Each has a term, higher than the one before. Two hosts that were promoted without knowing of
-// each other may have the same: then the greater name counts, everywhere alike.
+// Each promotion has a term, which is higher than the one before. Two hosts that were promoted
+// without knowledge of each other may have the same term: all hosts then accept the one with the
+// greater name.
 //
 // Text, one line of JSON:
 //   {"signature":"3045...","succession":"{\"cluster\":\"0d3f...\",\"door\":\"10.77.0.2:28249\",

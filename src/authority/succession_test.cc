@@ -35,7 +35,8 @@ TEST_F(SuccessionTest, OfAnotherAuthorityIsNone) {
   ASSERT_TRUE(text.has_value());
   const auto refused = parse_succession(*text, authority_.certificate);
   ASSERT_FALSE(refused.has_value());
-  EXPECT_EQ(refused.error().message, "the cluster's authority has not signed the succession");
+  EXPECT_EQ(refused.error().message,
+            "the proof of promotion is not signed by the cluster's authority");
 }
 
 TEST_F(SuccessionTest, WhatWasChangedIsRefused) {

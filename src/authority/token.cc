@@ -26,7 +26,7 @@ bool is_hex(std::string_view text, std::size_t digits) {
 }
 
 std::unexpected<Error> bad_token() {
-  return fail(Errc::kInvalidArgument, "this is no join token, or not all of it");
+  return fail(Errc::kInvalidArgument, "the text is not a join token, or is incomplete");
 }
 
 std::unexpected<Error> bad_tokens() {
@@ -83,7 +83,7 @@ auto TokenBook::make(const std::string& host, Seconds until, Seconds now) -> Res
   drop_expired(now);
   std::erase_if(entries_, [&host](const auto& entry) { return entry.second.host == host; });
   if (entries_.size() >= kMost) {
-    return fail(Errc::kResourceExhausted, "there are too many join tokens that are not yet used");
+    return fail(Errc::kResourceExhausted, "too many join tokens are still unused");
   }
   auto id = make_secret(kIdBytes);
   if (!id) return std::unexpected(id.error());
@@ -102,7 +102,7 @@ Result<std::string> TokenBook::check(const std::string& id, std::string_view sec
   const bool right = equal_secrets(hash(secret), known ? found->second.hash : nobody);
   if (known && right) return found->second.host;
   if (known && ++found->second.wrong >= kMaxWrong) entries_.erase(found);
-  return fail(Errc::kNotFound, "the token is unknown, used or expired");
+  return fail(Errc::kNotFound, "the join token is unknown, used or expired");
 }
 
 json TokenBook::print() const {

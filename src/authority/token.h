@@ -1,6 +1,6 @@
-// Join tokens: what lets one host join, once, within a short time. The token itself is
-// carried from the authority's host to the new one by its operator; the authority keeps
-// only a hash of its secret.
+// Join tokens: a token allows one host to join a cluster once, within a short time. The operator
+// carries it from the authority's host to the new host. The authority stores only a hash of its
+// secret.
 
 #pragma once
 
