@@ -49,7 +49,7 @@ Result<std::string> read_whole_file(const std::string& file) {
   };
   if (!fd || ::fstat(fd.get(), &info) != 0) return cannot();
   if (!S_ISREG(info.st_mode) || info.st_size > static_cast<off_t>(api::kMaxBackupBody)) {
-    return fail(Errc::kIo, fmt::format("{} is no backup of a cluster", file));
+    return fail(Errc::kIo, fmt::format("{} is not a backup of a cluster", file));
   }
   std::string bytes(static_cast<std::size_t>(info.st_size), '\0');
   std::size_t read = 0;
@@ -80,7 +80,7 @@ ExitStatus run_backup(const BackupOptions& options, const Context& context) {
     fmt::print("{}\n", print_json({{"file", options.file}, {"bytes", backup->sealed.size()}}));
   } else {
     fmt::print(
-        "The cluster's backup is in {} ({} bytes). Keep it and its passphrase on another "
+        "The cluster's backup was written to {} ({} bytes). Keep it and its passphrase on another "
         "machine.\n",
         options.file, backup->sealed.size());
   }
@@ -90,11 +90,11 @@ ExitStatus run_backup(const BackupOptions& options, const Context& context) {
 // False: with the status to end with.
 bool may_go_on(bool yes, std::string_view what, ExitStatus& status) {
   if (yes) return true;
-  const auto sure = confirm(fmt::format("{} Type yes to go on: ", what));
+  const auto sure = confirm(fmt::format("{} Type yes to continue: ", what));
   if (sure && *sure) return true;
-  status =
-      report_failure(sure ? "it was not confirmed" : sure.error().message + " for a yes; see --yes",
-                     "Nothing was changed.");
+  status = report_failure(sure ? "the command was not confirmed"
+                               : sure.error().message + " for a confirmation; use --yes",
+                          "Nothing was changed.");
   return false;
 }
 
@@ -105,7 +105,7 @@ std::optional<model::BackupRequest> ask_first(const BackupOptions& options, api:
   auto sealed = read_whole_file(options.file);
   if (!sealed) {
     status =
-        report_failure(sealed.error().message, "Name a file that paravane cluster backup made.");
+        report_failure(sealed.error().message, "Name a file that paravane cluster backup wrote.");
     return std::nullopt;
   }
   auto passphrase = read_passphrase(options.descriptor, false);
@@ -143,7 +143,8 @@ ExitStatus run_accept(const BackupOptions& options, api::ApiClient& client,
   if (!summary) return report(summary.error(), client);
   fmt::print(stderr, "{}", print_accept_summary(*summary));
   ExitStatus status = ExitStatus::kFailed;
-  const std::string what = fmt::format("All hosts follow what host {} has.", summary->host);
+  const std::string what = fmt::format(
+      "All hosts will adopt the switches, port groups and members of host {}.", summary->host);
   if (!may_go_on(options.yes, what, status)) return status;
   if (const auto accepted = client.accept_inventory(); !accepted) {
     return report(accepted.error(), client);
@@ -158,12 +159,12 @@ ExitStatus run_restore(const BackupOptions& options, const Context& context) {
   api::ApiClient client = context.client();
   if (options.accept) return run_accept(options, client, context);
   if (options.file.empty()) {
-    return report_usage("restore needs the FILE of a backup, or --accept");
+    return report_usage("restore needs a backup FILE, or --accept");
   }
   ExitStatus status = ExitStatus::kFailed;
   const auto asked =
       ask_first(options, client, true,
-                "This machine becomes that host, and has the cluster's authority.", status);
+                "This machine will become that host, which is the cluster's authority.", status);
   return asked ? show_cluster(client.restore_cluster(*asked), client, context) : status;
 }
 
@@ -171,8 +172,8 @@ ExitStatus run_promote(const BackupOptions& options, const Context& context) {
   api::ApiClient client = context.client();
   ExitStatus status = ExitStatus::kFailed;
   const auto asked = ask_first(options, client, false,
-                               "This host takes the authority over, and the host that had it is "
-                               "out of the cluster.",
+                               "This host will become the cluster's authority, and the previous "
+                               "authority will be removed from the cluster.",
                                status);
   return asked ? show_cluster(client.promote_host(*asked), client, context) : status;
 }
@@ -186,14 +187,14 @@ void add_passphrase(CLI::App& command, const Options& options) {
 }
 
 void add_yes(CLI::App& command, const Options& options) {
-  command.add_flag("--yes", options->yes, "Do not ask whether to go on");
+  command.add_flag("--yes", options->yes, "Do not ask for confirmation");
 }
 
 void add_backup(CLI::App& cluster, Run& run) {
-  CLI::App* backup = cluster.add_subcommand(
-      "backup", "Write what the authority has of the cluster to a sealed file");
+  CLI::App* backup =
+      cluster.add_subcommand("backup", "Write the authority's data to an encrypted file");
   auto options = std::make_shared<BackupOptions>();
-  backup->add_option("FILE", options->file, "File to write; it must not be there")->required();
+  backup->add_option("FILE", options->file, "File to create; must not exist yet")->required();
   add_passphrase(*backup, options);
   backup->footer(
       "Examples:\n"
@@ -206,16 +207,15 @@ void add_backup(CLI::App& cluster, Run& run) {
 
 void add_restore(CLI::App& cluster, Run& run) {
   CLI::App* restore = cluster.add_subcommand(
-      "restore", "Make this machine the host that a backup is of, with the authority");
+      "restore", "Restore the authority's host on this machine from a backup");
   auto options = std::make_shared<BackupOptions>();
   CLI::Option* file =
-      restore->add_option("FILE", options->file, "File that paravane cluster backup wrote");
+      restore->add_option("FILE", options->file, "Backup file that paravane cluster backup wrote");
   add_passphrase(*restore, options);
   add_yes(*restore, options);
   restore
       ->add_flag("--accept", options->accept,
-                 "Without a file: have all hosts follow this one, and give up changes of switches, "
-                 "port groups and members that are newer than what it has")
+                 "Make all hosts adopt this host's configuration, and discard any newer one")
       ->excludes(file);
   restore->footer(
       "Examples:\n"
@@ -228,9 +228,10 @@ void add_restore(CLI::App& cluster, Run& run) {
 
 void add_promote(CLI::App& cluster, Run& run) {
   CLI::App* promote = cluster.add_subcommand(
-      "promote", "Give this host the authority, whose host is gone for good");
+      "promote", "Make this host the authority after the authority's host was lost");
   auto options = std::make_shared<BackupOptions>();
-  promote->add_option("FILE", options->file, "File that paravane cluster backup wrote")->required();
+  promote->add_option("FILE", options->file, "Backup file that paravane cluster backup wrote")
+      ->required();
   add_passphrase(*promote, options);
   add_yes(*promote, options);
   promote->footer("Examples:\n  paravane cluster promote cluster.backup");

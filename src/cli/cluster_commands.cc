@@ -37,15 +37,21 @@ struct InitOptions {
 Result<std::string> read_secret(const std::string& file) {
   std::string text;
   if (file == "-") {
-    if (::isatty(STDIN_FILENO) == 1) fmt::print(stderr, "paste it here, then Enter: ");
+    if (::isatty(STDIN_FILENO) == 1)
+      fmt::print(stderr, "Paste the token or password here, then press Enter: ");
     std::getline(std::cin, text);
-    if (text.empty()) return fail(Errc::kIo, "nothing came on standard input");
+    if (text.empty())
+      return fail(Errc::kIo,
+                  "standard input is empty: paste the token or password there, or name a file that "
+                  "contains it");
     return text;
   }
   std::ifstream stream(file);
   if (!stream) return fail_by_system(Errc::kIo, fmt::format("cannot read {}", file), errno);
   text.assign(std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>());
-  if (text.size() > kMaxFile) return fail(Errc::kIo, fmt::format("{} is too large", file));
+  if (text.size() > kMaxFile)
+    return fail(Errc::kIo,
+                fmt::format("{} is too large for a token, password or certificate", file));
   text.erase(text.find_last_not_of(" \t\r\n") + 1);
   return text;
 }
@@ -97,7 +103,8 @@ ExitStatus run_token(const std::string& host, const std::string& valid, const Co
   }
   const auto seconds = parse_duration(valid);
   if (!seconds)
-    return report_usage(fmt::format("--valid {}: it is 1s to 24h, such as 90s, 15m or 2h", valid));
+    return report_usage(
+        fmt::format("--valid {}: the time must be 1s to 24h, such as 90s, 15m or 2h", valid));
   api::ApiClient client = context.client();
   const auto token = client.make_token({.host = host, .valid_s = *seconds});
   if (!token) return report(token.error(), client);
@@ -137,23 +144,26 @@ ExitStatus run_status_cluster(const Context& context) {
 }
 
 void add_init(CLI::App& cluster, Run& run) {
-  CLI::App* init = cluster.add_subcommand("init", "Make a cluster; this host has its authority");
+  CLI::App* init =
+      cluster.add_subcommand("init", "Create a cluster with this host as its authority");
   auto options = std::make_shared<InitOptions>();
-  init->add_option("--name", options->name, "Name of this host (the machine's)")->type_name("HOST");
+  init->add_option("--name", options->name,
+                   "Name of this host (default: [host] name, or the system's host name)")
+      ->type_name("HOST");
   CLI::Option* etcd =
       init->add_option("--etcd", options->etcd,
-                       "Use an etcd that is there already; again for each of its members (default: "
-                       "start one)");
+                       "URL of an existing etcd member; may be repeated (default: start etcd)");
   etcd->type_name("URL")->allow_extra_args(false);
   init->add_option("--etcd-authority", options->etcd_authority,
-                   "Who has signed that etcd's certificate (PEM)")
+                   "Certificate of the CA that signed etcd's certificates (PEM)")
       ->type_name("FILE")
       ->needs(etcd);
-  CLI::Option* password = init->add_option("--etcd-password-file", options->etcd_password_file,
-                                           "That user's password; -: from standard input");
+  CLI::Option* password =
+      init->add_option("--etcd-password-file", options->etcd_password_file,
+                       "File with that user's password; \"-\" reads standard input");
   password->type_name("FILE");
   CLI::Option* user = init->add_option("--etcd-user", options->etcd_user,
-                                       "A user of that etcd who may do all, such as root");
+                                       "etcd user with all rights, such as root");
   user->type_name("NAME")->needs(etcd)->needs(password);
   password->needs(user);
   init->footer(
@@ -168,11 +178,13 @@ void add_init(CLI::App& cluster, Run& run) {
 }
 
 void add_token(CLI::App& cluster, Run& run) {
-  CLI::App* token = cluster.add_subcommand("token", "Print what lets one host join, once");
+  CLI::App* token =
+      cluster.add_subcommand("token", "Print a token with which one host can join once");
   auto host = std::make_shared<std::string>();
   auto valid = std::make_shared<std::string>("15m");
-  token->add_option("HOST", *host, "Name that the host will have")->required();
-  token->add_option("--valid", *valid, "How long it is good, at most 24h (15m)")->type_name("TIME");
+  token->add_option("HOST", *host, "Name that the host will have in the cluster")->required();
+  token->add_option("--valid", *valid, "Lifetime of the token, at most 24h (default: 15m)")
+      ->type_name("TIME");
   token->footer(
       "Examples:\n"
       "  paravane cluster token h2\n"
@@ -183,10 +195,10 @@ void add_token(CLI::App& cluster, Run& run) {
 }
 
 void add_join(CLI::App& cluster, Run& run) {
-  CLI::App* join = cluster.add_subcommand("join", "Make this host a member of a cluster");
+  CLI::App* join = cluster.add_subcommand("join", "Join a cluster with a token");
   auto file = std::make_shared<std::string>("-");
   join->add_option("--token-file", *file,
-                   "The token that the authority's host has printed; -: from standard input (-)")
+                   "File with the token; \"-\" reads standard input (default: -)")
       ->type_name("FILE");
   join->footer(
       "Examples:\n"
@@ -197,10 +209,10 @@ void add_join(CLI::App& cluster, Run& run) {
 }
 
 void add_leave(CLI::App& cluster, Run& run) {
-  CLI::App* leave = cluster.add_subcommand("leave", "Take this host out of its cluster");
+  CLI::App* leave = cluster.add_subcommand("leave", "Remove this host from its cluster");
   auto force = std::make_shared<bool>(false);
   leave->add_flag("--force", *force,
-                  "Also if the authority does not answer, or is here and others need it");
+                  "Leave even if the authority is unreachable, or other hosts need this one");
   leave->footer(
       "Examples:\n"
       "  paravane cluster leave\n"
@@ -211,8 +223,7 @@ void add_leave(CLI::App& cluster, Run& run) {
 }
 
 void add_remove_host(CLI::App& cluster, Run& run) {
-  CLI::App* remove =
-      cluster.add_subcommand("remove", "Take out a host that does not come back to leave");
+  CLI::App* remove = cluster.add_subcommand("remove", "Remove a dead host from the cluster");
   auto host = std::make_shared<std::string>();
   remove->add_option("HOST", *host, "Name of the host")->required();
   remove->footer("Examples:\n  paravane cluster remove h2");
@@ -224,7 +235,8 @@ void add_remove_host(CLI::App& cluster, Run& run) {
 }  // namespace
 
 void add_cluster_commands(CLI::App& parent, Run& run) {
-  CLI::App* cluster = parent.add_subcommand("cluster", "This host among others");
+  CLI::App* cluster =
+      parent.add_subcommand("cluster", "Create, join and inspect a cluster of hosts");
   cluster->require_subcommand(1);
   cluster->footer(
       "Examples:\n"

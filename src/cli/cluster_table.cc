@@ -46,7 +46,7 @@ std::string describe_damage(const model::ClusterStatus& status) {
   if (status.damage.empty()) return {};
   return fmt::format("{}: {}\n  {}\n",
                      status.member ? "The authority on this host does not work"
-                                   : "This host is not in its cluster",
+                                   : "This host cannot take part in its cluster",
                      text::printable(status.damage), text::printable(status.damage_remedy));
 }
 
@@ -65,7 +65,7 @@ text::TextTable host_table(const model::ClusterStatus& status) {
 std::string describe_version(const model::ClusterHost& host) {
   const std::string version = text::printable(host.version);
   if (model::is_older_version(kVersion, host.version)) {
-    return fmt::format("\nHost {} has version {}, which is newer than {}: upgrade this host, too\n",
+    return fmt::format("\nHost {} has version {}, which is newer than {}: upgrade this host too\n",
                        host.name, version, kVersion);
   }
   const auto lacked = model::lacked_by(host.version);
@@ -92,7 +92,7 @@ std::string print_cluster(const model::ClusterStatus& status, text::TableFormat 
   std::string text = self.print(format);
   if (!damage.empty()) text += "\n" + damage;
   if (inventory_state(status) == "away") {
-    text += fmt::format("\nThe inventory is away: {}\n", status.problem);
+    text += fmt::format("\nThe inventory is unreachable: {}\n", status.problem);
   }
   if (!status.certificate_problem.empty()) {
     text += fmt::format("\nThis host's certificate: {}\n", status.certificate_problem);
@@ -104,26 +104,26 @@ std::string print_cluster(const model::ClusterStatus& status, text::TableFormat 
   }
   for (const model::ClusterHost& host : status.hosts) {
     if (!host.by_name) continue;
-    text += fmt::format("\nHost {} is known by its name alone: its key is not recorded yet\n",
+    text += fmt::format("\nHost {} is identified by its name only: its key is not recorded yet\n",
                         host.name);
   }
   for (const model::ClusterHost& host : status.hosts) text += describe_version(host);
   for (const model::ClusterHost& host : status.hosts) {
     if (!host.ahead) continue;
     text += fmt::format(
-        "\nHost {} knows generation {} of the configuration, and this host follows {}{}: is host "
-        "{} "
-        "from an older copy? Host {} follows no change until that is settled: make what is missing "
-        "again on host {}, and then run there: paravane cluster restore --accept\n",
+        "\nHost {} has generation {} of the configuration, and this host has generation {}{}: was "
+        "host {} restored from an older copy? Host {} adopts no changes until this is resolved: "
+        "create what is missing again on host {}, and then run there: paravane cluster restore "
+        "--accept\n",
         host.name, host.generation, status.generation,
-        host.generation > status.generation ? "" : " of another history", status.authority,
+        host.generation > status.generation ? "" : " of a different history", status.authority,
         host.name, status.authority);
   }
   if (status.lost.empty() && status.odd_keys == 0) return text;
-  text::TextTable lost({"Does not count"});
+  text::TextTable lost({"Invalid claim"});
   for (const std::string& claim : status.lost) lost.add({claim});
   if (status.odd_keys != 0) {
-    lost.add({fmt::format("{} keys that are not as they should be", status.odd_keys)});
+    lost.add({fmt::format("{} keys of an invalid form", status.odd_keys)});
   }
   return text + "\n" + lost.print(format);
 }

@@ -1,4 +1,4 @@
-// A cluster as text: what this host is in it, and a row for each host.
+// Prints the status of a cluster: this host's role in it, and a row for each host.
 
 #pragma once
 

@@ -50,7 +50,7 @@ TEST(ClusterTable, TellsConnectingFromAway) {
   status.problem = "cannot connect to 10.77.0.1:2379: Connection refused";
   EXPECT_THAT(print_cluster(status, text::TableFormat::kTable),
               AllOf(Not(HasSubstr("connecting")),
-                    HasSubstr("The inventory is away: cannot connect to 10.77.0.1:2379")));
+                    HasSubstr("The inventory is unreachable: cannot connect to 10.77.0.1:2379")));
   status.connected = true;
   EXPECT_THAT(print_cluster(status, text::TableFormat::kTable), Not(HasSubstr("away")));
 }
@@ -59,7 +59,7 @@ TEST(ClusterTable, NamesWhatIsDamagedAndTheWayOut) {
   model::ClusterStatus status{.damage = "/s/cluster/host.pem is damaged: \x1b",
                               .damage_remedy = "Restore the file."};
   EXPECT_EQ(print_cluster(status, text::TableFormat::kTable),
-            "This host is not in its cluster: /s/cluster/host.pem is damaged: ?\n"
+            "This host cannot take part in its cluster: /s/cluster/host.pem is damaged: ?\n"
             "  Restore the file.\n");
   status.member = true;
   EXPECT_THAT(print_cluster(status, text::TableFormat::kTable),
