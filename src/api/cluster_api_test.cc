@@ -174,14 +174,15 @@ TEST_F(ClusterApiTest, AVmOfAnotherHostIsNamedWithItsHost) {
 }
 
 TEST_F(ClusterApiTest, WhatIsAcceptedComesAcross) {
-  const model::AcceptSummary summary{.cluster = "c",
-                                     .host = "h1",
-                                     .generation = 18,
-                                     .members = {"h1", "h2", "h3"},
-                                     .switches = 1,
-                                     .port_groups = 2,
-                                     .others = {{.host = "h2", .generation = 19, .counts = true},
-                                                {.host = "h3", .problem = "it does not answer"}}};
+  const model::AcceptSummary summary{
+      .cluster = "c",
+      .host = "h1",
+      .generation = 18,
+      .members = {"h1", "h2", "h3"},
+      .switches = 1,
+      .port_groups = 2,
+      .others = {{.host = "h2", .generation = 19, .counts = true},
+                 {.host = "h3", .problem = "the host does not answer"}}};
   const nlohmann::json value = to_json(summary);
   EXPECT_EQ(value["others"][0]["generation"], 19);
   EXPECT_FALSE(value["others"][1].contains("generation"));

@@ -62,7 +62,7 @@ model::AcceptSummary accept_of_five() {
           .port_groups = 2,
           .others = {{.host = "h2", .generation = 19, .counts = true},
                      {.host = "h3", .generation = 17, .counts = true},
-                     {.host = "h4", .problem = "it does not answer: timed out"},
+                     {.host = "h4", .problem = "the host does not answer: timed out"},
                      {.host = "h5", .generation = 9'000'000'000, .problem = "too far"}}};
 }
 
@@ -72,7 +72,7 @@ TEST(RestoreSummary, OfAnAcceptanceSaysWhatEachHostFollowsAndWhatIsGone) {
       AllOf(HasSubstr("generation   18 of the configuration\n"),
             HasSubstr("members      h1, h2, h3, h4, h5\n"),
             HasSubstr("h2           generation 19\n"), HasSubstr("h3           generation 17\n"),
-            HasSubstr("h4           it does not answer: timed out\n"),
+            HasSubstr("h4           the host does not answer: timed out\n"),
             HasSubstr("h5           generation 9000000000: too far\n"),
             HasSubstr("that host h1 does not have are gone"), HasSubstr("is a member again"),
             HasSubstr("may follow later, or refuse to: h4\n"), HasSubstr("will not follow: h5\n")));

@@ -19,7 +19,7 @@ namespace {
 // another key, so that such a version says that the book is damaged instead of having no members.
 Result<authority::MemberBook> read_members(const json* members, const json* names) {
   if ((members == nullptr) == (names == nullptr)) {
-    return fail(Errc::kInvalidArgument, "there must be one list of members");
+    return fail(Errc::kInvalidArgument, "there must be exactly one list of members");
   }
   return names == nullptr ? authority::MemberBook::parse(*members)
                           : authority::MemberBook::parse_names(*names);

@@ -1,6 +1,6 @@
-// AuthorityBook: what the authority keeps beside its key, in authority.json: who is a member by
-// which key, the join tokens, etcd's user for all, the generation of the configuration and which
-// hosts write no more.
+// AuthorityBook: the data that the authority stores beside its key, in authority.json: the members
+// with their keys, the join tokens, the etcd user with all rights, the generation of the
+// configuration, and the hosts that are not allowed to write at the moment.
 //
 // A plain value. Errors: kIo (with path and cause), kInvalidArgument (damaged).
 

@@ -28,9 +28,9 @@ using inventory::Write;
 namespace {
 
 constexpr const char* kWhichCounts =
-    "If the switches, port groups and members that this host has are right, make them count with: "
-    "paravane cluster restore --accept. If etcd has what is right, put this host's state directory "
-    "back from its newest copy first";
+    "If the switches, port groups and members of this host are right, make all hosts adopt them "
+    "with: paravane cluster restore --accept. If those in etcd are right, first restore this "
+    "host's state directory from its newest copy";
 
 // Of those that have keys there, whether they are members or not.
 Result<std::set<std::string>> hosts_with_keys(EtcdClient& root) {
@@ -77,11 +77,12 @@ Status ClusterAuthority::compare(const model::Network& network) {
   const std::string before = authority_in(*seen);
   const bool is_promoted = !before.empty() && before != self() && has_succeeded();
   if (is_newer && !continues(there, as_seen(book_.generation))) {
-    return fail(Errc::kBadState,
-                fmt::format("etcd has generation {} of the configuration, and the authority's book "
-                            "generation {} of another history: one of the two is from an older "
-                            "copy. {}",
-                            there.number, book_.generation.number, kWhichCounts));
+    return fail(
+        Errc::kBadState,
+        fmt::format(
+            "etcd has generation {} of the configuration, and the authority's records have "
+            "generation {} of a different history: one of the two comes from an older copy. {}",
+            there.number, book_.generation.number, kWhichCounts));
   }
   if (is_newer) {
     if (Status taken = adopt(*seen); !taken) return taken;
@@ -90,7 +91,7 @@ Status ClusterAuthority::compare(const model::Network& network) {
     etcd_differs_.warn(
         now(),
         "cluster: etcd has generation {} of the configuration at its revision {}, which is older "
-        "than generation {} of the authority's book: the book is written there",
+        "than generation {} in the authority's records: the authority writes its records to etcd",
         there.number, *revision, book_.generation.number);
   }
   if (Status users = settle_users(root, !is_same && !is_newer, is_promoted); !users) return users;
@@ -136,15 +137,15 @@ Status ClusterAuthority::adopt(const View& seen) {
   if (!members.contains(self())) {
     return fail(
         Errc::kBadState,
-        fmt::format("etcd has a newer configuration than the authority's book, and no "
-                    "record of host {}: one of the two is of another cluster, or damaged. {}",
+        fmt::format("etcd has a newer configuration than the authority's records, but no record of "
+                    "host {}: one of the two belongs to another cluster or is damaged. {}",
                     self(), kWhichCounts));
   }
-  etcd_differs_.warn(
-      now(),
-      "cluster: the authority's book has generation {} of the configuration, which is older than "
-      "generation {} of etcd: the members are taken from there, and tokens for joining are void",
-      book_.generation.number, seen.generation.number);
+  etcd_differs_.warn(now(),
+                     "cluster: the authority's records have generation {} of the configuration, "
+                     "which is older than generation {} in etcd: the authority reads the members "
+                     "from etcd, and all join tokens are void",
+                     book_.generation.number, seen.generation.number);
   book_.tokens = {};
   book_.members = std::move(members);
   book_.generation = seen.generation;
@@ -161,8 +162,9 @@ Status ClusterAuthority::close_own_etcd(const inventory::EtcdAccess& root_access
   const auto closed = anybody.auth_enabled();
   if (!closed) return std::unexpected(closed.error());
   if (*closed) return {};
-  etcd_differs_.warn(
-      now(), "cluster: etcd has no users: its data are lost, and it is made anew from the book");
+  etcd_differs_.warn(now(),
+                     "cluster: etcd has no users, because its data was lost: the authority writes "
+                     "its records to etcd again");
   return inventory::close_etcd(anybody, book_.root.password);
 }
 
@@ -187,7 +189,9 @@ Status ClusterAuthority::settle_users(EtcdClient& root, bool came_back, bool is_
       continue;
     }
     etcd_differs_.warn(
-        now(), "cluster: etcd knows host {}, which is no member: it is taken out there", host);
+        now(),
+        "cluster: etcd has a user or keys of host {}, which is not a member: they are deleted",
+        host);
     if (Status gone = inventory::dismiss_host(root, host); !gone) return gone;
   }
   const bool is_known = std::ranges::find(*users, inventory::host_user(self())) != users->end();

@@ -188,7 +188,7 @@ TEST_F(AuthorityCompareTest, WhatIsKnownByItsNameAloneGetsNoPassword) {
   ASSERT_TRUE(write_file(config_.paths.book(), book.dump()));
   load();
   EXPECT_EQ(keeper_->others(), (std::set<std::string>{"h2"}));
-  EXPECT_THAT(ask_for_password(h2, now_).problem, HasSubstr("by its name alone"));
+  EXPECT_THAT(ask_for_password(h2, now_).problem, HasSubstr("by its name only"));
 }
 
 TEST_F(AuthorityCompareTest, APortGroupThatWasDeletedStaysSo) {
@@ -234,7 +234,7 @@ TEST_F(AuthorityCompareTest, APasswordIsForMembersAndNotAtOnceAgain) {
   stranger.key = std::string(64, 'a');
   EXPECT_THAT(ask_for_password(stranger, now_).problem, HasSubstr("another machine"));
   ASSERT_TRUE(keeper_->remove("h2"));
-  EXPECT_THAT(ask_for_password(h2, now_).problem, HasSubstr("no member any more"));
+  EXPECT_THAT(ask_for_password(h2, now_).problem, HasSubstr("no longer a member"));
   EXPECT_FALSE(lets_in("h2", password_));
 }
 
@@ -335,7 +335,7 @@ TEST_F(AuthorityCompareTest, TwoHistoriesAreForAnOperator) {
   const Status refused = keeper_->compare(network_);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, Errc::kBadState);
-  EXPECT_THAT(refused.error().message, HasSubstr("another history"));
+  EXPECT_THAT(refused.error().message, HasSubstr("a different history"));
   EXPECT_TRUE(view().network.port_groups.contains("web")) << "nothing was written";
   ASSERT_TRUE(keeper_->accept(network_, 0));
   EXPECT_FALSE(view().network.port_groups.contains("web"));

@@ -61,8 +61,8 @@ Result<bool> ClusterAuthority::make_room() {
   // An operator's etcd may be large for other reasons.
   const bool is_large = config_.membership.runs_etcd && seen->file_bytes >= kLargeFile;
   if (!seen->is_full && !is_large) return false;
-  room_.warn(now(), "cluster: etcd's data take {} MiB{}: what is old is taken away",
-             seen->file_bytes >> 20, seen->is_full ? ", and it takes nothing more" : "");
+  room_.warn(now(), "cluster: etcd's data takes {} MiB{}: old revisions are removed",
+             seen->file_bytes >> 20, seen->is_full ? ", and etcd accepts no more writes" : "");
   const Status compacted = root.compact(seen->revision);
   if (!compacted && compacted.error().code != Errc::kOutOfRange) {
     return std::unexpected(compacted.error());
@@ -70,7 +70,7 @@ Result<bool> ClusterAuthority::make_room() {
   if (Status smaller = root.defragment(); !smaller) return std::unexpected(smaller.error());
   if (!seen->is_full) return true;
   if (Status takes = root.take_writes_again(); !takes) return std::unexpected(takes.error());
-  room_.info(now(), "cluster: etcd takes writes again");
+  room_.info(now(), "cluster: etcd accepts writes again");
   return true;
 }
 

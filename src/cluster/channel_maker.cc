@@ -42,7 +42,7 @@ const char* protocol_of(const ChannelMakerConfig& config) {
 
 const char* kind_of(const ChannelMakerConfig& config) {
   if (config.encrypted) return "encrypted";
-  return config.seals_payload ? "sealed" : "sealed, but for long payload";
+  return config.seals_payload ? "sealed" : "sealed, except for long payloads";
 }
 
 // False: short messages may wait behind long ones.
@@ -169,7 +169,7 @@ void ChannelMaker::on_lost(const std::string& name, std::uint64_t number,
 }
 
 void ChannelMaker::turn_away(const std::string& reason) {
-  turned_away_.warn(now(), "channels: somebody was turned away: {}", reason);
+  turned_away_.warn(now(), "channels: a connection was refused: {}", reason);
 }
 
 // Each problem of a host is named once, until there was a channel for a while: one that
@@ -221,7 +221,8 @@ void ChannelMaker::on_knock(UniqueFd socket) {
 
 void ChannelMaker::begin(UniqueFd socket, const std::string& dialed) {
   if (!send_at_once(socket.get())) {
-    complaints_.warn(now(), "channel: short messages may wait behind long ones: setsockopt: {}",
+    complaints_.warn(now(),
+                     "channel: setsockopt failed, so short messages may wait behind long ones: {}",
                      std::strerror(errno));
   }
   const int fd = socket.get();
@@ -229,7 +230,7 @@ void ChannelMaker::begin(UniqueFd socket, const std::string& dialed) {
   if (!tls) return on_failed(dialed, tls.error().message);
   auto handshake = std::make_unique<Handshake>(std::move(socket), tls_, *tls, dialed);
   handshake->limit = timers_.set(now() + config_.handshake_limit, [this, fd](Instant) {
-    give_up(fd, "the other end did not finish its handshake");
+    give_up(fd, "the peer did not complete the TLS handshake in time");
   });
   const Status watched = loop_->watch(fd, EPOLLIN, [this, fd](std::uint32_t) { go_on(fd); });
   handshakes_.emplace(fd, std::move(handshake));
@@ -277,19 +278,20 @@ void ChannelMaker::finish(std::unique_ptr<Handshake> handshake) {
   const auto peer = peer_of(handshake->tls);
   if (!peer) return refuse(peer.error().message);
   const authority::Identity* identity = &peer->identity;
-  if (identity->cluster != config_.cluster) return refuse("it is a host of another cluster");
+  if (identity->cluster != config_.cluster) return refuse("the peer is a host of another cluster");
   if (dialed && identity->host != handshake->dialed) {
-    return refuse("host " + identity->host + " answers at its address");
+    return refuse("host " + identity->host + " answers at the address of the expected host");
   }
   const auto found = hosts_.find(identity->host);
-  if (found == hosts_.end()) return refuse("host " + identity->host + " is not known");
+  if (found == hosts_.end()) return refuse("host " + identity->host + " is not known to this host");
   const std::string problem = found->second.peer.refuse(peer->key);
   if (!problem.empty()) return refuse(problem);
   if (asks_for_short_records(handshake->tls)) {
-    return refuse("host " + identity->host + " asks for short TLS records");
+    return refuse("host " + identity->host +
+                  " requests short TLS records, which are not supported");
   }
   if (!dialed && dials(identity->host)) {
-    return refuse("host " + identity->host + " is not the one that dials");
+    return refuse("host " + identity->host + " must not connect: this host connects to that one");
   }
   MadeChannel made{.host = identity->host, .key = peer->key};
   if (config_.encrypted) {

@@ -1,12 +1,13 @@
-// ChannelMaker: makes the TCP channels to the other hosts of the cluster, and makes them
-// anew when they are lost. Of two hosts, the one whose name comes first dials.
+// ChannelMaker: opens the TCP channels to the other hosts of the cluster, and reopens channels that
+// were lost. Of two hosts, the one whose name sorts first connects to the other.
 //
-// Both ends prove who they are with the cluster's certificates (TLS 1.3, mutual): a
-// stranger gets no further than that, and costs a bounded number of handshakes. Without
-// encryption the handshake is the same, and its keys then seal the records.
+// Both ends authenticate with certificates of the cluster (TLS 1.3, mutual). A connection without
+// such a certificate ends at the handshake, and the number of concurrent handshakes is bounded.
+// Without encryption the handshake is the same, and keys derived from it then authenticate the
+// records.
 //
-// It has a thread of its own, since a handshake takes longer than a turn of the worker.
-// Any thread may call it.
+// It runs in a thread of its own, because a handshake takes longer than a turn of the worker. Any
+// thread may call it.
 
 #pragma once
 

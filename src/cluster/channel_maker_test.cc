@@ -260,7 +260,7 @@ TEST_F(ChannelMakerTest, WhoseOwnCertificateHasExpiredHearsWhy) {
   Member a(named("a"), credentials(authority_, "a", kMakersCluster, -hours(1)));
   Member b(named("b"), credentials(authority_, "b"));
   meet(a, b);
-  EXPECT_TRUE(logged("turned away: TLS: certificate verify failed: certificate has expired"));
+  EXPECT_TRUE(logged("refused: TLS: certificate verify failed: certificate has expired"));
   ASSERT_TRUE(wait_until([&] { return a.made() == 1; }));
   const MadeChannel made = a.take();
   std::byte byte{};
@@ -275,7 +275,7 @@ TEST_F(ChannelMakerTest, AHostThatIsNotKnownIsTurnedAway) {
   Member a(named("a"), credentials(authority_, "a"));
   Member b(named("b"), credentials(authority_, "b"));
   a.knows("b", b.address());
-  EXPECT_TRUE(logged("somebody was turned away: host a is not known"));
+  EXPECT_TRUE(logged("a connection was refused: host a is not known"));
   EXPECT_EQ(b.made(), 0u);
 }
 
@@ -283,7 +283,7 @@ TEST_F(ChannelMakerTest, AHostThatAnswersForAnotherIsRefused) {
   Member a(named("a"), credentials(authority_, "a"));
   Member c(named("c"), credentials(authority_, "c"));
   a.knows("b", c.address());
-  EXPECT_TRUE(logged("host b: no channel: host c answers at its address"));
+  EXPECT_TRUE(logged("host b: no channel: host c answers at the address of the expected host"));
   EXPECT_EQ(a.made(), 0u);
 }
 
@@ -291,7 +291,7 @@ TEST_F(ChannelMakerTest, AnotherClustersHostIsRefusedByBoth) {
   Member a(named("a"), credentials(authority_, "a", kOtherCluster));
   Member b(named("b"), credentials(authority_, "b"));
   meet(a, b);
-  EXPECT_TRUE(logged("turned away: it is a host of another cluster"));
+  EXPECT_TRUE(logged("refused: the peer is a host of another cluster"));
   EXPECT_EQ(b.made(), 0u);
 }
 
@@ -337,7 +337,7 @@ TEST_F(ChannelMakerTest, EncryptionAtOneEndAloneIsNoticedByBoth) {
   Member b(named("b", false), credentials(authority_, "b"));
   meet(a, b);
   EXPECT_TRUE(logged("host b: no channel: TLS: "));
-  EXPECT_TRUE(logged("somebody was turned away: TLS: "));
+  EXPECT_TRUE(logged("a connection was refused: TLS: "));
   EXPECT_EQ(a.made() + b.made(), 0u);
 }
 
@@ -348,7 +348,7 @@ TEST_F(ChannelMakerTest, WhoNeverFinishesAHandshakeIsGivenUp) {
   constexpr unsigned char kHello[] = {22, 3, 1, 2, 0, 1, 0, 1};  // the beginning of a ClientHello
   ASSERT_EQ(::send(half.get(), kHello, sizeof kHello, MSG_NOSIGNAL),
             static_cast<ssize_t>(sizeof kHello));
-  EXPECT_TRUE(logged("the other end did not finish its handshake"));
+  EXPECT_TRUE(logged("the peer did not complete the TLS handshake in time"));
   for (const int socket : {silent.get(), half.get()}) {
     EXPECT_TRUE(wait_until([&] {
       char byte = 0;
@@ -363,7 +363,7 @@ TEST_F(ChannelMakerTest, ADialedPeerThatSaysNothingIsTriedAgain) {
   const UniqueFd silent = listener();
   a.knows("b", address_of(silent.get()));
   EXPECT_TRUE(wait_until([&] { return a.dialed() >= 2; }));
-  EXPECT_TRUE(logged("host b: no channel: the other end did not finish its handshake"));
+  EXPECT_TRUE(logged("host b: no channel: the peer did not complete the TLS handshake in time"));
 }
 
 TEST_F(ChannelMakerTest, GarbageIsNoHandshake) {
@@ -371,7 +371,7 @@ TEST_F(ChannelMakerTest, GarbageIsNoHandshake) {
   const UniqueFd garbage = connected_to(b.address());
   const std::string text(5000, 'x');
   EXPECT_GT(::send(garbage.get(), text.data(), text.size(), MSG_NOSIGNAL), 0);
-  EXPECT_TRUE(logged("somebody was turned away: TLS: "));
+  EXPECT_TRUE(logged("a connection was refused: TLS: "));
 }
 
 TEST_F(ChannelMakerTest, ManyStrangersKeepAHostFromItsPeersForAMomentOnly) {
@@ -498,7 +498,7 @@ TEST_F(ChannelMakerTest, AHostThatAsksForShortRecordsIsRefused) {
   SSL* tls = *(*context)->make(socket.get(), true);
   SSL_set_tlsext_max_fragment_length(tls, TLSEXT_max_fragment_length_512);
   EXPECT_TRUE(wait_until([&] { return SSL_do_handshake(tls) == 1; }));
-  EXPECT_TRUE(logged("turned away: host a asks for short TLS records"));
+  EXPECT_TRUE(logged("refused: host a requests short TLS records"));
   EXPECT_EQ(b.made(), 0u);
   SSL_free(tls);
 }

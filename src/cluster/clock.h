@@ -1,4 +1,4 @@
-// The room's clock: what waits or limits here counts from it. Any thread.
+// The clock of this room: all waiting times and rate limits here are measured with it. Any thread.
 
 #pragma once
 

@@ -18,8 +18,8 @@ namespace paravane::cluster {
 namespace {
 
 std::unexpected<model::ApiError> unknown_switches() {
-  return model::refuse(model::ApiErrorCode::kBusy, "this host does not know its switches yet",
-                       "Ask again.");
+  return model::refuse(model::ApiErrorCode::kBusy, "this host has not read its switches yet",
+                       "Try again.");
 }
 
 }  // namespace
@@ -54,12 +54,13 @@ model::ApiResult<model::ClusterStatus> ClusterService::do_accept() {
   if (!network) return unknown_switches();
   const Status accepted = authority_->accept(*network, newest_that_counts(weighed->others));
   if (!accepted) return etcd_failed(accepted.error());
-  log::warn("cluster: an operator has all hosts follow what host {} has, in generation {}",
-            membership_->self.host, authority_->generation());
+  log::warn(
+      "cluster: an operator makes all hosts adopt the configuration of host {}, as generation {}",
+      membership_->self.host, authority_->generation());
   for (const model::FollowedGeneration& other : weighed->others) {
     if (other.counts) continue;
-    log::warn("cluster: host {} may not follow, generation {}: {}", other.host,
-              other.generation.value_or(0), other.problem);
+    log::warn("cluster: host {}, which has generation {}, might not adopt the configuration: {}",
+              other.host, other.generation.value_or(0), other.problem);
   }
   compared_ = false;
   await_inventory();

@@ -200,20 +200,20 @@ model::ApiResult<std::string> ClusterAuthority::make_token(const std::string& ho
                                                            Seconds now) {
   if (book_.members.contains(host)) {
     return model::refuse(model::ApiErrorCode::kExists,
-                         fmt::format("host {} is a member already", host),
-                         "Choose another name, or take the host out with paravane cluster remove.");
+                         fmt::format("host {} is already a member", host),
+                         "Choose another name, or remove the host with paravane cluster remove.");
   }
   if (is_full()) {
     return model::refuse(
         model::ApiErrorCode::kLimitReached,
-        fmt::format("host {} cannot join: the cluster has {} hosts, which is the most", host,
+        fmt::format("host {} cannot join: the cluster has {} hosts, which is the limit", host,
                     book_.members.members().size()),
-        "Take one out first with paravane cluster remove NAME.");
+        "Remove a host first with paravane cluster remove NAME.");
   }
   const auto made = book_.tokens.make(host, until, now);
   if (!made && made.error().code == Errc::kResourceExhausted) {
     return model::refuse(model::ApiErrorCode::kLimitReached, made.error().message,
-                         "Wait until they expire.");
+                         "Wait until some of these tokens expire.");
   }
   if (!made) return not_kept(made.error());
   if (Status saved = save(book_.members); !saved) return not_kept(saved.error());
@@ -228,20 +228,22 @@ DoorAnswer ClusterAuthority::answer(const std::optional<authority::Peer>& peer,
                                     const DoorRequest& request, Seconds now) {
   if (request.kind == DoorRequest::Kind::kJoin) return join(request, now);
   if (request.kind == DoorRequest::Kind::kCompare) return compare_host(request, now);
-  if (!peer) return refusal("a certificate of this cluster must be shown");
+  if (!peer) return refusal("the request requires a certificate of this cluster");
   const std::string& host = peer->identity.host;
   if (peer->identity.cluster != config_.membership.self.cluster || !book_.members.contains(host)) {
-    return refusal(fmt::format("host {} is no member any more", host), DoorRefusal::kRemoved);
+    return refusal(fmt::format("host {} is no longer a member", host), DoorRefusal::kRemoved);
   }
   // It asks itself, so another machine would have its certificate.
   if (host == config_.membership.self.host) {
-    return refusal(fmt::format("host {} has the authority and does not ask at its door", host));
+    return refusal(fmt::format(
+        "host {} is the authority and must not send requests to its own join endpoint", host));
   }
   if (!book_.members.is_member(host, peer->key)) {
     refused_keys_.warn(std::chrono::steady_clock::now(),
-                       "cluster: what was host {} before came to the door and was refused", host);
+                       "cluster: a request from the machine that was formerly host {} was refused",
+                       host);
     return refusal(
-        fmt::format("another machine is host {} now, and this one is no member any more", host),
+        fmt::format("another machine is host {} now, and this machine is no longer a member", host),
         DoorRefusal::kRemoved);
   }
   if (request.kind == DoorRequest::Kind::kLeave) return dismiss(host);
@@ -257,7 +259,7 @@ DoorAnswer ClusterAuthority::join(const DoorRequest& request, Seconds now) {
     return refusal(host.error().message);
   }
   if (is_full()) {
-    return refusal("the cluster has as many hosts as it may, until one is taken out",
+    return refusal("the cluster has reached its limit of hosts, until a host is removed",
                    DoorRefusal::kBusy);
   }
   DoorAnswer answer = sign(request.request, *host, now);
@@ -269,7 +271,7 @@ DoorAnswer ClusterAuthority::join(const DoorRequest& request, Seconds now) {
   const inventory::EtcdAccess access = root_access();
   inventory::EtcdClient root(access, config_.open);
   if (Status in = inventory::admit_host(root, *host, *password, false); !in) {
-    refused_joins_.error(std::chrono::steady_clock::now(), "cluster: host {} cannot be let in: {}",
+    refused_joins_.error(std::chrono::steady_clock::now(), "cluster: host {} cannot join: {}",
                          *host, in.error().message);
     return refusal("the authority cannot reach etcd now", DoorRefusal::kBusy);
   }
@@ -279,10 +281,11 @@ DoorAnswer ClusterAuthority::join(const DoorRequest& request, Seconds now) {
   const std::string name = inventory::member_document(*host);
   const Status told = write_as_root(root, {{.key = name, .value = documents.at(name)}});
   if (!told) {
-    refused_joins_.error(std::chrono::steady_clock::now(),
-                         "cluster: host {} cannot be let in, the others cannot be told: {}", *host,
-                         told.error().message);
-    return refusal("the authority cannot tell the others now", DoorRefusal::kBusy);
+    refused_joins_.error(
+        std::chrono::steady_clock::now(),
+        "cluster: host {} cannot join, because the other hosts cannot be informed: {}", *host,
+        told.error().message);
+    return refusal("the authority cannot inform the other hosts now", DoorRefusal::kBusy);
   }
   book_.tokens.burn(request.token_id);
   if (Status saved = save(members); !saved) return refusal(saved.error().message);
@@ -308,7 +311,8 @@ DoorAnswer ClusterAuthority::renew(const authority::Peer& peer, const std::strin
   authority::MemberBook members = book_.members;
   members.renew(host, peer.key, seen->key);
   const Status known = change(std::move(members), host);
-  if (!known) return refusal("the authority cannot tell the others now: " + known.error().message);
+  if (!known)
+    return refusal("the authority cannot inform the other hosts now: " + known.error().message);
   return answer;
 }
 
@@ -357,15 +361,15 @@ DoorAnswer ClusterAuthority::dismiss(const std::string& host) {
 DoorAnswer ClusterAuthority::log_in(const std::string& host, Seconds now) {
   // Any machine that ever had the name could ask, and then say its own key (settle()).
   if (book_.members.members().at(host).present.empty()) {
-    return refusal(fmt::format("host {} is known by its name alone; it joins again", host));
+    return refusal(fmt::format("host {} is identified by its name only and must join again", host));
   }
   if (book_.curbed.contains(host)) {
-    return refusal(fmt::format("host {} has written too much into the inventory", host),
+    return refusal(fmt::format("host {} has written too much to the inventory", host),
                    DoorRefusal::kBusy);
   }
   const auto last = logins_.find(host);
   if (last != logins_.end() && last->second <= now && now < last->second + kLoginEvery) {
-    return refusal(fmt::format("host {} was given a password a moment ago", host),
+    return refusal(fmt::format("host {} received a password a moment ago", host),
                    DoorRefusal::kBusy);
   }
   auto password = authority::make_secret(kEtcdPasswordBytes);
@@ -377,7 +381,7 @@ DoorAnswer ClusterAuthority::log_in(const std::string& host, Seconds now) {
   }
   logins_[host] = now;
   news_of_hosts_.info(std::chrono::steady_clock::now(),
-                      "cluster: host {} has another password for etcd", host);
+                      "cluster: host {} has received a new password for etcd", host);
   DoorAnswer answer;
   answer.host = host;
   answer.etcd = config_.membership.etcd;
@@ -388,7 +392,7 @@ DoorAnswer ClusterAuthority::log_in(const std::string& host, Seconds now) {
 
 Status ClusterAuthority::remove(const std::string& host) {
   if (!book_.members.contains(host)) {
-    return fail(Errc::kNotFound, fmt::format("host {} is no member of the cluster", host));
+    return fail(Errc::kNotFound, fmt::format("host {} is not a member of the cluster", host));
   }
   const inventory::EtcdAccess access = root_access();
   inventory::EtcdClient root(access, config_.open);
@@ -413,7 +417,7 @@ Status ClusterAuthority::settle(const inventory::View& view) {
     if (seen == view.hosts.end() || !seen->second.info) continue;
     if (!members.note_use(host, seen->second.info->key)) continue;
     news = true;
-    if (keys.present.empty()) log::info("cluster: the key of host {} is known now", host);
+    if (keys.present.empty()) log::info("cluster: the key of host {} is now recorded", host);
   }
   if (news) {
     if (Status saved = save(members); !saved) return saved;

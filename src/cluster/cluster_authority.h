@@ -1,13 +1,15 @@
-// ClusterAuthority: what only the authority's host can do: make join tokens, let hosts in
-// and out, sign. It keeps its book (authority.json) beside its key.
+// ClusterAuthority: the operations that only the authority's host can perform: it creates join
+// tokens, admits and removes hosts, and signs certificates. Its records (the book, authority.json)
+// are stored beside its key.
 //
-// It counts the changes of the configuration (inventory/generation.h), in its book before in
-// etcd: so an etcd whose count is lower has come back older, and the book is written there.
+// It counts the changes of the configuration (inventory/generation.h), in its book before in etcd.
+// An etcd with a lower count was therefore restored to an older state, and the book is written to
+// it.
 //
-// A member is the key that it joined with, and those that followed it by renewals, not its
-// name: a machine that was taken out stays out when another has its name.
+// A member is identified by the key with which it joined and the keys from later renewals, not by
+// its name: a removed machine stays removed when another machine joins with its name.
 //
-// Cluster thread. It asks etcd and waits for the answers.
+// Cluster thread. It sends requests to etcd and waits for the responses.
 
 #pragma once
 

@@ -75,8 +75,9 @@ TEST_F(ClusterAuthorityJoinTest, WhoCannotBeToldToTheOthersJoinsLaterWithTheSame
     const LogCapture log;
     const DoorAnswer refused = join(token);
     EXPECT_EQ(refused.refusal, authority::DoorRefusal::kBusy);
-    EXPECT_THAT(log.text(), HasSubstr("host h2 cannot be let in, the others cannot be told: etcd "
-                                      "refused: etcdserver: mvcc: database space exceeded"));
+    EXPECT_THAT(log.text(),
+                HasSubstr("host h2 cannot join, because the other hosts cannot be informed: etcd "
+                          "refused: etcdserver: mvcc: database space exceeded"));
   }
   EXPECT_TRUE(keeper_->others().empty());
   etcd_.set_full(false);
@@ -110,14 +111,14 @@ TEST_F(ClusterAuthorityJoinTest, WhatDiffersIsNamedAndTheTokenStaysGood) {
   EXPECT_TRUE(none.other_port_groups.empty());
 
   EXPECT_EQ(join(token).problem, "");
-  EXPECT_EQ(compare(token, 10).problem, "the token is unknown, used or expired");
+  EXPECT_EQ(compare(token, 10).problem, "the join token is unknown, used or expired");
 }
 
 TEST_F(ClusterAuthorityJoinTest, WithoutATokenNothingIsCompared) {
   authority::Token token = token_for("h2");
   token.secret = std::string(64, '0');
   const DoorAnswer answer = compare(token, 10);
-  EXPECT_EQ(answer.problem, "the token is unknown, used or expired");
+  EXPECT_EQ(answer.problem, "the join token is unknown, used or expired");
   EXPECT_TRUE(answer.other_switches.empty());
 }
 

@@ -171,7 +171,7 @@ TEST_F(ClusterAuthorityTest, WhoKnocksWithoutATokenDoesNotFloodTheLog) {
                                          .secret = std::string(64, 'a'),
                                          .request = "r"},
                                         authority_day());
-    EXPECT_EQ(answer.problem, "the token is unknown, used or expired");
+    EXPECT_EQ(answer.problem, "the join token is unknown, used or expired");
   }
   EXPECT_EQ(log.lines(), 3U);
 }
@@ -199,7 +199,8 @@ TEST_F(ClusterAuthorityTest, TheAuthoritysOwnHostDoesNotComeToItsDoor) {
       authority::Peer{.identity = kSelf, .key = own->key},
       {.kind = DoorRequest::Kind::kLeave, .token_id = {}, .secret = {}, .request = {}},
       authority_day());
-  EXPECT_EQ(answer.problem, "host h1 has the authority and does not ask at its door");
+  EXPECT_EQ(answer.problem,
+            "host h1 is the authority and must not send requests to its own join endpoint");
 }
 
 // That version skips in "hosts" what is no name, and would have no members.
@@ -246,7 +247,7 @@ TEST_F(ClusterAuthorityTest, NoKeyIsSignedThatTheOthersCannotBeTold) {
   keep_member(first);
   is_away_ = true;
   const DoorAnswer answer = renew(first, machine());
-  EXPECT_EQ(answer.problem, "the authority cannot tell the others now: etcd is away");
+  EXPECT_EQ(answer.problem, "the authority cannot inform the other hosts now: etcd is away");
   EXPECT_EQ(answer.certificate, "");
   is_away_ = false;
   EXPECT_EQ(renew(first, machine()).problem, "") << "it may ask again";
@@ -312,7 +313,7 @@ TEST_F(ClusterAuthorityTest, NoMoreHostsJoinThanReadersTake) {
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, model::ApiErrorCode::kLimitReached);
   EXPECT_EQ(refused.error().message,
-            "host h9 cannot join: the cluster has 256 hosts, which is the most");
+            "host h9 cannot join: the cluster has 256 hosts, which is the limit");
   EXPECT_NE(refused.error().remedy, "");
   const auto token = *authority::parse_token(*text);
   const auto answer = keeper_->answer(std::nullopt,
@@ -321,7 +322,7 @@ TEST_F(ClusterAuthorityTest, NoMoreHostsJoinThanReadersTake) {
                                        .secret = token.secret,
                                        .request = machine().request.certificate},
                                       authority_day());
-  EXPECT_EQ(answer.problem, "the cluster has as many hosts as it may, until one is taken out");
+  EXPECT_EQ(answer.problem, "the cluster has reached its limit of hosts, until a host is removed");
   EXPECT_EQ(answer.refusal, authority::DoorRefusal::kBusy);
 }
 

@@ -20,7 +20,7 @@ constexpr std::uint64_t kForm = 1;
 constexpr std::uint64_t kLastSecond = std::uint64_t{1} << 40;
 
 std::unexpected<Error> no_backup(const std::string& why) {
-  return fail(Errc::kInvalidArgument, "this is no backup of a cluster: " + why);
+  return fail(Errc::kInvalidArgument, "this is not a valid backup of a cluster: " + why);
 }
 
 Status check_keys(const ClusterBackup& backup) {
@@ -38,7 +38,7 @@ Status check_keys(const ClusterBackup& backup) {
       authority::parse_succession(backup.succession, backup.authority.certificate);
   if (!succession) return std::unexpected(succession.error());
   if (succession->keeper == backup.membership.self) return {};
-  return fail(Errc::kInvalidArgument, "another host had been promoted");
+  return fail(Errc::kInvalidArgument, "its proof of promotion names another host");
 }
 
 }  // namespace
@@ -74,7 +74,7 @@ Result<ClusterBackup> parse_backup(std::string_view text) {
   if (!value || !value->is_object()) return no_backup("not a JSON object");
   JsonReader reader(*value, "backup");
   const std::uint64_t form = reader.need_number("form");
-  if (form != kForm) return no_backup("it is of a newer version of Paravane");
+  if (form != kForm) return no_backup("a newer version of Paravane wrote it");
   ClusterBackup backup{
       .made = authority::Seconds(std::chrono::seconds(reader.need_number("made", kLastSecond))),
       .version = reader.need_text("version"),
@@ -91,7 +91,8 @@ Result<ClusterBackup> parse_backup(std::string_view text) {
   if (const Status good = reader.finish_ignoring_unknown(); !good) {
     return no_backup(good.error().message);
   }
-  if (membership == nullptr || book == nullptr || !inventory) return no_backup("not all is there");
+  if (membership == nullptr || book == nullptr || !inventory)
+    return no_backup("parts of it are missing");
   auto member = parse_membership(*membership);
   if (!member) return no_backup(member.error().message);
   auto kept = parse_book(*book);
@@ -99,9 +100,10 @@ Result<ClusterBackup> parse_backup(std::string_view text) {
   backup.membership = std::move(*member);
   backup.book = std::move(*kept);
   backup.inventory = std::move(*inventory);
-  if (!backup.membership.has_authority()) return no_backup("its host had no authority");
+  if (!backup.membership.has_authority())
+    return no_backup("the host that it describes was not the authority");
   if (!backup.membership.own_etcd_authority && backup.etcd_authority.empty()) {
-    return no_backup("the certificate of etcd's authority is missing");
+    return no_backup("the certificate of etcd's CA is missing");
   }
   if (Status good = check_keys(backup); !good) return no_backup(good.error().message);
   return backup;

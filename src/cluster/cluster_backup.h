@@ -1,10 +1,10 @@
-// ClusterBackup: what the authority's host has of its cluster, as a file that restores it on
-// another machine, or promotes another host: the authority's key and certificate, its book, the
-// membership, and the inventory's configuration with where the hosts are.
+// ClusterBackup: the data of a cluster's authority, as a file that restores its host on another
+// machine or promotes another host: the authority's key and certificate, its book, the membership,
+// the configuration from the inventory, and the addresses of the hosts.
 //
-// Text (JSON) that never leaves this host unsealed (authority/sealed_text.h).
+// The text (JSON) leaves this host only in encrypted form (authority/sealed_text.h).
 //
-// A plain value. Errors: kInvalidArgument (no backup, of a newer form, or not in itself right).
+// A plain value. Errors: kInvalidArgument (not a backup, a newer format, or inconsistent content).
 
 #pragma once
 

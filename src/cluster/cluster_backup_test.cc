@@ -77,7 +77,7 @@ TEST_F(ClusterBackupTest, HasTheConfigurationAndWhereHostsAre) {
 TEST_F(ClusterBackupTest, AnotherKeyIsRefused) {
   auto changed = text();
   changed["authority_key"] = authority::make_authority(kBackedUp, kDay)->key;
-  EXPECT_THAT(refusal(changed), HasSubstr("the key is not that of the certificate"));
+  EXPECT_THAT(refusal(changed), HasSubstr("the private key does not match the certificate"));
 }
 
 TEST_F(ClusterBackupTest, ANewerFormIsRefused) {
@@ -88,7 +88,7 @@ TEST_F(ClusterBackupTest, ANewerFormIsRefused) {
 
 TEST_F(ClusterBackupTest, OfAHostWithoutTheAuthorityIsRefused) {
   backup_.membership.authority = "h2";
-  EXPECT_THAT(refusal(text()), HasSubstr("had no authority"));
+  EXPECT_THAT(refusal(text()), HasSubstr("was not the authority"));
 }
 
 TEST_F(ClusterBackupTest, AStrangersSuccessionIsRefused) {
@@ -99,7 +99,7 @@ TEST_F(ClusterBackupTest, AStrangersSuccessionIsRefused) {
                                                     .etcd = {"https://10.77.0.1:2379"}},
                                                    other->key)
                            .value_or("");
-  EXPECT_THAT(refusal(text()), HasSubstr("has not signed the succession"));
+  EXPECT_THAT(refusal(text()), HasSubstr("is not signed by the cluster's authority"));
 }
 
 TEST_F(ClusterBackupTest, EachPartMustBeThere) {
@@ -107,7 +107,7 @@ TEST_F(ClusterBackupTest, EachPartMustBeThere) {
                            "book", "inventory"}) {
     auto changed = text();
     changed.erase(part);
-    EXPECT_THAT(refusal(changed), HasSubstr("this is no backup of a cluster")) << part;
+    EXPECT_THAT(refusal(changed), HasSubstr("this is not a valid backup of a cluster")) << part;
   }
 }
 

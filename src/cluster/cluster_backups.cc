@@ -50,14 +50,14 @@ model::ApiResult<model::SealedBackup> ClusterService::do_backup(const std::strin
   if (auto may = need_authority(); !may) return std::unexpected(may.error());
   if (const Status good = authority::check_passphrase(passphrase); !good) {
     return refuse(ApiErrorCode::kInvalidRequest, good.error().message,
-                  "Choose one of that length.");
+                  "Choose a passphrase of that length.");
   }
   if (problem_.empty()) tell_kept(kept_->flush(member_->records(), now()));
   auto inventory = kept_->read();
   if (!inventory) {
     return refuse(ApiErrorCode::kClusterAway,
-                  "this host does not know the inventory: " + inventory.error().message,
-                  "See paravane cluster status, and ask again once it is connected.");
+                  "this host has no copy of the inventory: " + inventory.error().message,
+                  "See paravane cluster status, and try again once the inventory is connected.");
   }
   auto key = read_file(paths_.authority_key());
   auto certificate = read_file(paths_.authority());
@@ -78,13 +78,14 @@ model::ApiResult<model::SealedBackup> ClusterService::do_backup(const std::strin
       .succession = succession_ ? read_file(paths_.succession()).value_or("") : std::string()};
   auto sealed = authority::seal(print_backup(backup), passphrase);
   if (sealed) {
-    log::info("cluster: a backup was made, of generation {}", backup.book.generation.number);
+    log::info("cluster: a backup of generation {} of the configuration was created",
+              backup.book.generation.number);
     return model::SealedBackup{.sealed = std::move(*sealed)};
   }
   if (sealed.error().code == Errc::kResourceExhausted) {
     return refuse(ApiErrorCode::kTooLarge,
-                  "the cluster has too much for a backup: " + sealed.error().message,
-                  "Delete switches and port groups that are not used.");
+                  "the cluster's data is too large for a backup: " + sealed.error().message,
+                  "Delete unused switches and port groups.");
   }
   return refuse(ApiErrorCode::kInternal, sealed.error().message);
 }
@@ -115,10 +116,10 @@ model::BackupSummary ClusterService::summarize(const ClusterBackup& backup) cons
   for (const auto& [host, keys] : backup.book.members.members()) summary.members.push_back(host);
   if (membership_) {
     summary.replaces =
-        fmt::format("host {} in cluster {}, which follows generation {}", membership_->self.host,
-                    membership_->self.cluster, kept_->seen().number);
+        fmt::format("host {} in cluster {}, which has generation {} of the configuration",
+                    membership_->self.host, membership_->self.cluster, kept_->seen().number);
   } else if (const auto damaged = left_out()) {
-    summary.replaces = "what this host has of a cluster: " + damaged->reason;
+    summary.replaces = "this host's damaged cluster files: " + damaged->reason;
   }
   return summary;
 }
@@ -138,21 +139,23 @@ Status ClusterService::write_backup_files(const ClusterBackup& backup, const Mem
 
 model::ApiResult<void> ClusterService::check_restore(const ClusterBackup& backup) {
   if (membership_ && membership_->self != backup.membership.self) {
-    return refuse(ApiErrorCode::kExists,
-                  fmt::format("this host is {} in cluster {}, and the backup is of host {} in {}",
-                              membership_->self.host, membership_->self.cluster,
-                              backup.membership.self.host, backup.membership.self.cluster),
-                  "Restore it on another machine, or leave first with paravane cluster leave.");
+    return refuse(
+        ApiErrorCode::kExists,
+        fmt::format("this host is {} in cluster {}, but the backup is of host {} in cluster {}",
+                    membership_->self.host, membership_->self.cluster, backup.membership.self.host,
+                    backup.membership.self.cluster),
+        "Restore the backup on another machine, or leave the cluster first with paravane cluster "
+        "leave.");
   }
   if (auto good = check_address(); !good) return good;
   const auto door = Endpoint::parse(backup.membership.door);
   if (!door || door->address() != config_.cluster.address) {
     return refuse(ApiErrorCode::kInvalidRequest,
-                  fmt::format("the backup is of the host at {}, where the others look for it, and "
-                              "[cluster] address of this host is {}",
+                  fmt::format("the backup is of the host at {}, to which the other hosts connect, "
+                              "but [cluster] address of this host is {}",
                               backup.membership.door, config_.cluster.address),
-                  "Give this machine that address and set it, or, on a member of the cluster, use "
-                  "paravane cluster promote with this file.");
+                  "Give this machine that address and set [cluster] address to it, or use paravane "
+                  "cluster promote with this file on a member of the cluster.");
   }
   return {};
 }
@@ -165,14 +168,15 @@ model::ApiResult<model::ClusterStatus> ClusterService::do_restore(
   if (auto known = load_succession(); known && is_after(*known, *backup)) {
     return refuse(
         ApiErrorCode::kDenied,
-        fmt::format("host {} was promoted since the backup was made, and has the authority",
+        fmt::format("host {} was promoted after the backup was made, and is the authority now",
                     known->keeper.host),
-        "Give up what this host has of the cluster with paravane cluster leave --force, "
-        "and join with a token of that host's.");
+        "Delete this host's cluster files with paravane cluster leave --force, and join with a "
+        "token from that host.");
   }
   auto password = authority::make_secret(kEtcdPasswordBytes);
   auto root_password = authority::make_secret(kEtcdPasswordBytes);
-  if (!password || !root_password) return refuse(ApiErrorCode::kInternal, "no random numbers");
+  if (!password || !root_password)
+    return refuse(ApiErrorCode::kInternal, "cannot generate random numbers");
   forget();
   Membership membership = backup->membership;
   AuthorityBook book = backup->book;
@@ -196,16 +200,17 @@ model::ApiResult<model::ClusterStatus> ClusterService::do_restore(
     forget();
     return not_kept(kept.error());
   }
-  log::warn("cluster: this host is {} in {}, restored from a backup of {:%F %T} UTC",
+  log::warn("cluster: this host is {} in cluster {}, restored from a backup of {:%F %T} UTC",
             membership_->self.host, membership_->self.cluster, backup->made);
   warn_of_other_name(membership_->self.host, config_.host.name);
   await_inventory();
   if (member_) return cluster_status();
-  return refuse(ApiErrorCode::kDenied,
-                fmt::format("host {} was promoted since the backup was made, and has the authority",
-                            succession_ ? succession_->keeper.host : std::string()),
-                "Give this up with paravane cluster leave --force, and join with a token of that "
-                "host's.");
+  return refuse(
+      ApiErrorCode::kDenied,
+      fmt::format("host {} was promoted after the backup was made, and is the authority now",
+                  succession_ ? succession_->keeper.host : std::string()),
+      "Delete the restored files with paravane cluster leave --force, and join with a token from "
+      "that host.");
 }
 
 }  // namespace paravane::cluster

@@ -31,7 +31,7 @@ namespace {
 
 constexpr auto kEtcdStarts = std::chrono::seconds(15);
 constexpr const char* kSeeAddress =
-    "Set it, and start the daemon again; see /usr/share/doc/paravane/docs/cluster.md.";
+    "Set it, and restart the daemon; see /usr/share/doc/paravane/docs/cluster.md.";
 // For the first answer of the inventory, whose absence is no failure.
 constexpr auto kFirstConnection = std::chrono::seconds(3);
 
@@ -40,8 +40,8 @@ model::ApiResult<std::string> choose_name(const std::string& asked, const std::s
   std::string name = asked.empty() ? settings::host_name(configured) : asked;
   if (model::check_name(name)) return name;
   return model::refuse(model::ApiErrorCode::kInvalidRequest,
-                       fmt::format("\"{}\" is no name for a host", name),
-                       "Choose one of a-z, 0-9, underscore, dot and dash with --name.");
+                       fmt::format("\"{}\" is not a valid host name", name),
+                       "Choose a name of a-z, 0-9, underscore, dot and dash with --name.");
 }
 
 // https://192.0.2.1:2379
@@ -56,14 +56,14 @@ constexpr std::size_t kMostUrls = 16;
 model::ApiResult<void> check_urls(const std::vector<std::string>& urls) {
   if (urls.empty() || urls.size() > kMostUrls) {
     return model::refuse(model::ApiErrorCode::kInvalidRequest,
-                         fmt::format("{} addresses of etcd are named", urls.size()),
-                         fmt::format("Name one to {}.", kMostUrls));
+                         fmt::format("{} URLs of etcd were given", urls.size()),
+                         fmt::format("Give 1 to {} URLs.", kMostUrls));
   }
   const auto odd = std::ranges::find_if_not(urls, is_good_url);
   if (odd == urls.end()) return {};
   return model::refuse(model::ApiErrorCode::kInvalidRequest,
-                       fmt::format("{} is no etcd that can be used", *odd),
-                       "It must be https://ADDRESS:PORT.");
+                       fmt::format("{} is not a valid URL of etcd", *odd),
+                       "Use the form https://ADDRESS:PORT.");
 }
 
 }  // namespace
@@ -103,8 +103,7 @@ model::ApiResult<void> ClusterService::check_address() const {
       fmt::format("[cluster] address in paravaned.toml is {}, which no NIC of this host "
                   "has",
                   address),
-      "Set it to an address of this host (see them with ip address), and start the "
-      "daemon again.");
+      "Set it to an address of this host (list them with ip address), and restart the daemon.");
 }
 
 // So that the answer to whoever has made this host a member shows how it is among the others.
@@ -131,8 +130,8 @@ model::ApiResult<model::ClusterStatus> ClusterService::do_init(const model::Clus
   if (membership_) {
     return model::refuse(
         model::ApiErrorCode::kExists,
-        fmt::format("this host is in cluster {} already", membership_->self.cluster),
-        "Leave it first with paravane cluster leave.");
+        fmt::format("this host is already in cluster {}", membership_->self.cluster),
+        "Leave that cluster first with paravane cluster leave.");
   }
   if (auto none = check_no_files(); !none) return std::unexpected(none.error());
   if (auto good = check_address(); !good) return std::unexpected(good.error());
@@ -140,10 +139,10 @@ model::ApiResult<model::ClusterStatus> ClusterService::do_init(const model::Clus
     if (auto good = check_urls(init.etcd->urls); !good) return std::unexpected(good.error());
   }
   if (init.etcd && init.etcd->authority.empty()) {
-    return model::refuse(
-        model::ApiErrorCode::kInvalidRequest,
-        fmt::format("what has signed the certificate of {} is not said", init.etcd->urls.front()),
-        "Name the file with its certificate with --etcd-authority.");
+    return model::refuse(model::ApiErrorCode::kInvalidRequest,
+                         fmt::format("the CA that signed the certificate of {} was not given",
+                                     init.etcd->urls.front()),
+                         "Give the file with the CA's certificate with --etcd-authority.");
   }
   const auto host = choose_name(init.host, config_.host.name);
   if (!host) return std::unexpected(host.error());
@@ -164,8 +163,8 @@ model::ApiResult<model::ClusterStatus> ClusterService::do_init(const model::Clus
     return std::unexpected(made.error());
   }
   if (Status in = enter(std::move(membership)); !in) return not_kept(in.error());
-  log::info("cluster: {} is made, host {} has its authority", membership_->self.cluster,
-            membership_->self.host);
+  log::info("cluster: cluster {} was created, and host {} is its authority",
+            membership_->self.cluster, membership_->self.host);
   warn_of_other_name(membership_->self.host, config_.host.name);
   await_inventory();
   return cluster_status();
@@ -180,7 +179,7 @@ model::ApiResult<void> ClusterService::found(const model::ClusterInit& init,
   auto password = authority::make_secret(32);
   auto root_password = authority::make_secret(32);
   if (!password || !root_password)
-    return model::refuse(model::ApiErrorCode::kInternal, "no random numbers");
+    return model::refuse(model::ApiErrorCode::kInternal, "cannot generate random numbers");
   membership.etcd_password = std::move(*password);
   root.password = std::move(*root_password);
   if (init.etcd && !init.etcd->user.empty()) {
@@ -228,8 +227,8 @@ model::ApiResult<void> ClusterService::prepare_etcd(const inventory::EtcdAccess&
   if (!*closed && !membership.runs_etcd) {
     return model::refuse(
         model::ApiErrorCode::kInvalidRequest,
-        fmt::format("{} lets everybody write what they like", anybody.endpoint()),
-        "Have it ask for users (etcdctl auth enable), and name one who may do all with "
+        fmt::format("{} accepts writes without authentication", anybody.endpoint()),
+        "Enable authentication (etcdctl auth enable), and give a user with all rights with "
         "--etcd-user and --etcd-password-file.");
   }
   if (!*closed) {
@@ -244,8 +243,8 @@ model::ApiResult<void> ClusterService::prepare_etcd(const inventory::EtcdAccess&
   if (!first) return etcd_failed(first.error());
   if (!*first) {
     return model::refuse(model::ApiErrorCode::kExists,
-                         "that etcd holds another Paravane cluster already",
-                         "Join that one, or use another etcd.");
+                         "the given etcd already contains another Paravane cluster",
+                         "Join that cluster, or use another etcd.");
   }
   const Status in =
       inventory::admit_host(root, membership.self.host, membership.etcd_password, true);
@@ -294,8 +293,8 @@ model::ApiResult<void> ClusterService::need_authority() const {
   if (authority_) return {};
   if (auto whole = check_whole(); !whole) return whole;
   if (!membership_) return no_cluster();
-  return model::refuse(model::ApiErrorCode::kDenied, "this host has not the cluster's authority",
-                       fmt::format("Do it on host {}.", membership_->authority));
+  return model::refuse(model::ApiErrorCode::kDenied, "this host is not the cluster's authority",
+                       fmt::format("Run the command on host {}.", membership_->authority));
 }
 
 model::ApiResult<model::JoinToken> ClusterService::do_token(const model::TokenRequest& request) {
@@ -310,19 +309,20 @@ model::ApiResult<model::JoinToken> ClusterService::do_token(const model::TokenRe
 model::ApiResult<void> ClusterService::do_remove(const std::string& host) {
   if (auto may = need_authority(); !may) return may;
   if (host == membership_->self.host) {
-    return model::refuse(model::ApiErrorCode::kInvalidRequest, "this host has the authority",
+    return model::refuse(model::ApiErrorCode::kInvalidRequest,
+                         "this host is the cluster's authority and cannot be removed",
                          "End the whole cluster with paravane cluster leave.");
   }
   if (!compared_) {
     return model::refuse(model::ApiErrorCode::kClusterAway,
-                         "the authority has not compared its book with etcd yet",
-                         "See paravane cluster status, and ask again.");
+                         "the authority has not compared its records with etcd yet",
+                         "See paravane cluster status, and try again.");
   }
   const Status gone = authority_->remove(host);
   if (gone) return {};
   if (gone.error().code == Errc::kNotFound) {
     return model::refuse(model::ApiErrorCode::kNotFound, gone.error().message,
-                         "See paravane cluster status for the hosts there are.");
+                         "List the hosts with paravane cluster status.");
   }
   return etcd_failed(gone.error());
 }
@@ -340,16 +340,16 @@ model::ApiResult<void> ClusterService::say_goodbye() {
   const bool is_out = answer && answer->refusal == authority::DoorRefusal::kRemoved;
   return model::refuse(
       model::ApiErrorCode::kClusterAway,
-      fmt::format("the authority at {}: {}", membership_->door, problem),
-      is_out ? "With --force it leaves."
-             : "With --force this host leaves without being taken out of the cluster's "
-               "lists; do that on the authority's host with paravane cluster remove.");
+      fmt::format("the request to the authority at {} failed: {}", membership_->door, problem),
+      is_out ? "Leave with paravane cluster leave --force."
+             : "Use --force to leave while the authority still lists this host as a member; then "
+               "remove it on the authority's host with paravane cluster remove.");
 }
 
 model::ApiResult<void> ClusterService::do_leave(bool force) {
   if (auto whole = check_whole(); !whole && !force) return whole;
   if (!membership_ && left_out()) {
-    log::info("cluster: what this host had of one is given up");
+    log::info("cluster: this host deletes its unusable cluster files");
     forget();
     return {};
   }
@@ -357,9 +357,9 @@ model::ApiResult<void> ClusterService::do_leave(bool force) {
   if (authority_ && !authority_->others().empty() && !force) {
     return model::refuse(
         model::ApiErrorCode::kDenied,
-        fmt::format("this host has the cluster's authority, and other hosts need it: {}",
+        fmt::format("this host is the cluster's authority, and other hosts need it: {}",
                     fmt::join(authority_->others(), ", ")),
-        "Let them leave first; with --force the cluster ends as it is.");
+        "Let these hosts leave first, or end the cluster at once with --force.");
   }
   if (authority_ && !membership_->runs_etcd && !force) {
     if (auto cleared = clear_etcd(); !cleared) return cleared;
@@ -368,7 +368,7 @@ model::ApiResult<void> ClusterService::do_leave(bool force) {
     // Not while we write there ourselves.
     if (auto gone = say_goodbye(); !gone && !force) return gone;
   }
-  log::info("cluster: this host has left {}", membership_->self.cluster);
+  log::info("cluster: this host has left cluster {}", membership_->self.cluster);
   forget();
   return {};
 }

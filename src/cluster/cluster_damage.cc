@@ -21,12 +21,10 @@ namespace {
 // `has_key`: the authority's, which a backup of the cluster has, too.
 std::string remedy_of_damage(bool has_key) {
   return fmt::format(
-      "Restore what is damaged from a copy of this host's state directory, and it is read again by "
-      "itself; {}or give up what this host has of the cluster, keys and all, with: "
-      "paravane cluster leave --force",
-      has_key ? "or take all of it from a backup of the cluster with: paravane cluster restore "
-                "FILE; "
-              : "");
+      "Restore the damaged files from a copy of this host's state directory, and the daemon reads "
+      "them again; {}or delete this host's cluster files, including its keys, with: paravane "
+      "cluster leave --force",
+      has_key ? "or restore a backup of the cluster with: paravane cluster restore FILE; " : "");
 }
 
 }  // namespace
@@ -70,8 +68,9 @@ void ClusterService::note_damage(const std::string& what, const std::string& rem
     if (std::exchange(shared_.damage, what) == what) return;
   }
   log::error("cluster: {}: {}. {}",
-             membership_ ? "the authority does not work" : "this host is not in its cluster", what,
-             cure);
+             membership_ ? "the authority on this host does not work"
+                         : "this host cannot take part in its cluster",
+             what, cure);
   if (listeners_.files) listeners_.files(what);
 }
 
@@ -82,7 +81,7 @@ void ClusterService::note_whole() {
     shared_.damage_remedy.clear();
     if (std::exchange(shared_.damage, {}).empty()) return;
   }
-  log::info("cluster: its files are whole again");
+  log::info("cluster: the files of the cluster can be used again");
   if (listeners_.files) listeners_.files({});
 }
 
@@ -104,7 +103,7 @@ model::ApiResult<void> ClusterService::check_whole() const {
   const MutexLock lock(mutex_);
   if (shared_.damage.empty()) return {};
   return model::refuse(model::ApiErrorCode::kStore,
-                       "files of the cluster cannot be used: " + shared_.damage,
+                       "the files of the cluster cannot be used: " + shared_.damage,
                        shared_.damage_remedy);
 }
 
@@ -113,12 +112,13 @@ model::ApiResult<void> ClusterService::check_no_files() const {
   if (auto whole = check_whole(); !whole) return whole;
   const auto found = load_member_files(paths_);
   if (found && !*found) return {};
-  return model::refuse(model::ApiErrorCode::kStore,
-                       "files of a cluster are there: " +
-                           (found ? paths_.membership().string() : found.error().message),
-                       fmt::format("To be in that cluster, start the daemon again. Else give them "
-                                   "up: move {} away.",
-                                   paths_.directory().string()));
+  return model::refuse(
+      model::ApiErrorCode::kStore,
+      "this host already has files of a cluster: " +
+          (found ? paths_.membership().string() : found.error().message),
+      fmt::format(
+          "Restart the daemon to take part in that cluster, or move {} away to start without it.",
+          paths_.directory().string()));
 }
 
 }  // namespace paravane::cluster

@@ -111,7 +111,7 @@ class ClusterDamageTest : public testing::Test {
         EXPECT_THAT(status.damage, HasSubstr(file.string())) << round;
         EXPECT_EQ(status.member, of_the_authority) << round;
         EXPECT_EQ(started.service.host_name(), "h1") << round;
-        EXPECT_THAT(status.damage_remedy, HasSubstr("Restore what is damaged")) << round;
+        EXPECT_THAT(status.damage_remedy, HasSubstr("Restore the damaged files")) << round;
         EXPECT_EQ(started.told, std::vector<std::string>{status.damage}) << round;
         EXPECT_EQ(started.service.left_out()->reason, status.damage) << round;
       }
@@ -180,19 +180,19 @@ TEST_F(ClusterDamageTest, AMembershipThatIsGoneIsNoHostOnItsOwn) {
   const std::string key = *read_file(paths_.authority_key());
   Started started(config_);
   EXPECT_THAT(started.status().damage,
-              HasSubstr("is not there, while other files of the cluster are: authority.json, "
+              HasSubstr("is missing, but other files of the cluster exist: authority.json, "
                         "authority.key"));
   for (const auto& refused : {started.service.init_cluster({.host = "h1"}),
                               started.service.join_cluster("pvn1.whatever")}) {
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().code, model::ApiErrorCode::kStore);
-    EXPECT_THAT(refused.error().message, HasSubstr("membership.json is not there"));
+    EXPECT_THAT(refused.error().message, HasSubstr("membership.json is missing"));
     EXPECT_THAT(refused.error().remedy, HasSubstr("paravane cluster leave --force"));
   }
   EXPECT_THAT(started.service.make_token({.host = "h2"}).error().message,
-              HasSubstr("membership.json is not there"));
+              HasSubstr("membership.json is missing"));
   EXPECT_THAT(started.service.check_change().error().message,
-              HasSubstr("membership.json is not there"));
+              HasSubstr("membership.json is missing"));
   EXPECT_FALSE(started.service.leave_cluster(false));
   EXPECT_EQ(*read_file(paths_.authority_key()), key);
   EXPECT_EQ(started.service.host_name(), "h1");  // the certificate says so
@@ -210,10 +210,10 @@ TEST_F(ClusterDamageTest, AKeyThatCameAfterTheStartIsNotDeletedByAnInit) {
   EXPECT_FALSE(started.status().member);
   std::filesystem::rename(kept, paths_.directory());
   EXPECT_THAT(started.service.init_cluster({.host = "h1"}).error().message,
-              HasSubstr("files of a cluster are there"));
+              HasSubstr("already has files of a cluster"));
   std::filesystem::remove(paths_.membership());
   EXPECT_THAT(started.service.init_cluster({.host = "h1"}).error().message,
-              HasSubstr("files of a cluster are there"));
+              HasSubstr("already has files of a cluster"));
   EXPECT_TRUE(std::filesystem::exists(paths_.authority_key()));
   EXPECT_EQ(make_cluster_directory(paths_).error().code, Errc::kBadState);
   EXPECT_TRUE(std::filesystem::exists(paths_.authority_key()));
@@ -296,10 +296,12 @@ TEST_F(ClusterDamageTest, AMembershipIsReplacedAtOnceOrNotAtAll) {
 TEST_F(ClusterDamageTest, WhatWouldHaveUsWaitOrIsTooLargeIsNotRead) {
   std::filesystem::remove(paths_.membership());
   ASSERT_EQ(::mkfifo(paths_.membership().c_str(), 0600), 0);
-  EXPECT_THAT(load_membership(paths_).error().message, HasSubstr("is no file, or too large"));
+  EXPECT_THAT(load_membership(paths_).error().message,
+              HasSubstr("is not a regular file, or too large"));
   put(paths_.membership(), "{");
   std::filesystem::resize_file(paths_.membership(), std::uintmax_t{1} << 30);
-  EXPECT_THAT(load_membership(paths_).error().message, HasSubstr("is no file, or too large"));
+  EXPECT_THAT(load_membership(paths_).error().message,
+              HasSubstr("is not a regular file, or too large"));
 }
 
 }  // namespace

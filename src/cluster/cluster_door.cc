@@ -44,7 +44,7 @@ Status ClusterService::accept_authority(const ShownCertificates& shown) const {
   const bool good = !shown.empty() && authority::is_signed_by(shown.front(), *known, time) &&
                     authority::inspect(shown.front())->identity == keeper;
   if (good) return {};
-  return fail(Errc::kBadState, "who answers is not the cluster's authority");
+  return fail(Errc::kBadState, "the host that answered is not the cluster's authority");
 }
 
 Status ClusterService::accept_host(const ShownCertificates& shown,
@@ -55,7 +55,7 @@ Status ClusterService::accept_host(const ShownCertificates& shown,
       !shown.empty() && authority::is_signed_by(shown.front(), *known, authority::wall_clock());
   const auto seen = is_signed ? authority::inspect(shown.front()) : authority::Certificate{};
   if (seen && seen->identity && (!whom || seen->identity == whom)) return {};
-  return fail(Errc::kBadState, "what answers is not that host of the cluster");
+  return fail(Errc::kBadState, "the host that answered is not the expected host of the cluster");
 }
 
 Result<std::string> ClusterService::sign(const std::string& request) {
@@ -87,7 +87,7 @@ void ClusterService::open_door() {
   auto listener = dialer_.listen_and_wait(authority_ || !own ? membership_->door : own->print());
   if (!listener) {
     no_door_.error(now(), "cluster: no host can {}: {}",
-                   authority_ ? "join" : "ask this one which has the authority",
+                   authority_ ? "join" : "ask this host which host is the authority",
                    listener.error().message);
     return;
   }

@@ -86,8 +86,9 @@ Result<std::string> read_file(const std::filesystem::path& file) {
   struct stat info{};
   if (!fd || ::fstat(fd.get(), &info) != 0) return cannot("read", file);
   if (!S_ISREG(info.st_mode) || info.st_size > kMaxFile) {
-    return fail(Errc::kInvalidArgument,
-                fmt::format("{} is damaged: it is no file, or too large", file.string()));
+    return fail(
+        Errc::kInvalidArgument,
+        fmt::format("{} is damaged: it is not a regular file, or too large", file.string()));
   }
   std::string text(static_cast<std::size_t>(info.st_size), '\0');
   std::size_t read = 0;
@@ -107,7 +108,7 @@ Status write_own_certificate(const settings::ClusterPaths& paths) {
   if (!identity) return std::unexpected(identity.error());
   const std::size_t at = identity->find("-----BEGIN CERTIFICATE-----");
   if (at == std::string::npos) {
-    return fail(Errc::kInvalidArgument, paths.identity().string() + " has no certificate");
+    return fail(Errc::kInvalidArgument, paths.identity().string() + " contains no certificate");
   }
   const std::string certificate = identity->substr(at);
   const auto known = read_file(paths.own_certificate());
@@ -135,7 +136,7 @@ bool is_unfinished(const settings::ClusterPaths& paths) {
 Status make_cluster_directory(const settings::ClusterPaths& paths) {
   if (!is_unfinished(paths) && !files_left(paths).empty()) {
     return fail(Errc::kBadState,
-                fmt::format("{} holds files of a cluster, which nobody has given up",
+                fmt::format("{} contains files of a cluster that this host has not left",
                             paths.directory().string()));
   }
   remove_cluster_directory(paths);
@@ -156,8 +157,8 @@ void remove_cluster_directory(const settings::ClusterPaths& paths) {
     if (!failed) std::filesystem::remove_all(paths.directory(), failed);
   });
   if (!error) return;
-  log::warn("cluster: {} is not wanted any more and cannot be removed: {}",
-            paths.directory().string(), error.message());
+  log::warn("cluster: {} is no longer needed but cannot be removed: {}", paths.directory().string(),
+            error.message());
 }
 
 void remove_etcd_data(const settings::ClusterPaths& paths) {
@@ -165,8 +166,8 @@ void remove_etcd_data(const settings::ClusterPaths& paths) {
     std::filesystem::remove_all(paths.etcd_data(), failed);
   });
   if (!error) return;
-  log::warn("cluster: {} is not wanted any more and cannot be removed: {}",
-            paths.etcd_data().string(), error.message());
+  log::warn("cluster: {} is no longer needed but cannot be removed: {}", paths.etcd_data().string(),
+            error.message());
 }
 
 json print_membership(const Membership& membership) {
@@ -197,10 +198,11 @@ Result<Membership> parse_membership(const json& value) {
       if (endpoint.is_string()) membership.etcd.push_back(endpoint.get<std::string>());
     }
   }
-  if (membership.etcd.empty()) reader.complain("etcd", "must name one");
-  if (!authority::is_cluster_id(membership.self.cluster)) reader.complain("cluster", "is no id");
-  if (!model::check_name(membership.self.host)) reader.complain("host", "is no name");
-  if (!Endpoint::parse(membership.door)) reader.complain("door", "is no address");
+  if (membership.etcd.empty()) reader.complain("etcd", "must name at least one endpoint");
+  if (!authority::is_cluster_id(membership.self.cluster))
+    reader.complain("cluster", "is not a valid cluster ID");
+  if (!model::check_name(membership.self.host)) reader.complain("host", "is not a valid host name");
+  if (!Endpoint::parse(membership.door)) reader.complain("door", "is not an address with a port");
   // A newer version may have kept more.
   if (const Status good = reader.finish_ignoring_unknown(); !good) {
     return std::unexpected(good.error());

@@ -1,5 +1,5 @@
-// The files that make this host a member of a cluster, read and written. A file is
-// replaced at once or not at all, and is on disk when it is said to be.
+// Reads and writes the files that make this host a member of a cluster. A file is replaced
+// atomically, and it is on disk when the call returns.
 //
 // Errors: kIo (with path and cause), kInvalidArgument (damaged).
 

@@ -21,7 +21,7 @@ using model::refuse;
 namespace {
 
 constexpr const char* kMakeToken =
-    "Make a token on the authority's host with paravane cluster token NAME, and pass it whole.";
+    "Create a token on the authority's host with paravane cluster token NAME, and enter all of it.";
 
 // The token says whom to trust, before the secret is told.
 TlsClient client_for(const authority::Token& token) {
@@ -41,15 +41,16 @@ TlsClient client_for(const authority::Token& token) {
               }
             }
             return fail(Errc::kBadState,
-                        "who answers is not the authority that has made the token");
+                        "the host that answered is not the authority that issued the token");
           }};
 }
 
 std::unexpected<model::ApiError> authority_away(const authority::Token& token, const Error& error) {
-  return refuse(ApiErrorCode::kClusterAway,
-                fmt::format("the authority at {}: {}", token.door, error.message),
-                "See that its daemon runs and that its door is reached from here, and join again. "
-                "The token is still good, unless the answer alone was lost.");
+  return refuse(
+      ApiErrorCode::kClusterAway,
+      fmt::format("the request to the authority at {} failed: {}", token.door, error.message),
+      "Check that the authority's daemon runs and that this host can reach it, and join again. The "
+      "token is still valid, unless only the answer was lost.");
 }
 
 }  // namespace
@@ -60,8 +61,8 @@ model::ApiResult<model::ClusterStatus> ClusterService::do_join(const std::string
   if (membership_) {
     return model::refuse(
         model::ApiErrorCode::kExists,
-        fmt::format("this host is in cluster {} already", membership_->self.cluster),
-        "Leave it first with paravane cluster leave.");
+        fmt::format("this host is already in cluster {}", membership_->self.cluster),
+        "Leave that cluster first with paravane cluster leave.");
   }
   if (auto none = check_no_files(); !none) return std::unexpected(none.error());
   if (auto good = check_address(); !good) return std::unexpected(good.error());
@@ -109,7 +110,8 @@ model::ApiResult<model::ClusterStatus> ClusterService::do_join(const std::string
     forget();
     return not_kept(kept.error());
   }
-  log::info("cluster: this host is {} in {}", membership.self.host, membership.self.cluster);
+  log::info("cluster: this host is now {} in cluster {}", membership.self.host,
+            membership.self.cluster);
   warn_of_other_name(membership.self.host, config_.host.name);
   await_inventory();
   return cluster_status();
@@ -167,8 +169,8 @@ model::ApiResult<authority::DoorAnswer> ClusterService::ask_to_join(const author
       authority::is_signed_by(answer->certificate, answer->authority, authority::wall_clock());
   if (!good) {
     return model::refuse(
-        model::ApiErrorCode::kDenied, "the authority's answer is not what it must be",
-        "See that both hosts have the same version, and their clocks the same time.");
+        model::ApiErrorCode::kDenied, "the authority's answer is not valid",
+        "Check that both hosts run the same version, and that their clocks show the same time.");
   }
   return *answer;
 }
@@ -188,7 +190,7 @@ model::ApiResult<void> ClusterService::check_network(const Membership& membershi
   const NetworkDifferences differences =
       find_differences(own, records.build()->network, membership.self.host);
   if (differences.empty()) return {};
-  return refuse_differences(differences, "another token, since the authority has used this one up");
+  return refuse_differences(differences, "a new token, because the current one has been used");
 }
 
 }  // namespace paravane::cluster

@@ -19,7 +19,7 @@ std::vector<std::string> describe_lost(const inventory::View& view) {
   std::vector<std::string> lines;
   lines.reserve(view.oversized_hosts.size() + kMostClaims + 1);
   for (const std::string& host : view.oversized_hosts) {
-    lines.push_back(fmt::format("all of host {}: it has too many keys", host));
+    lines.push_back(fmt::format("all keys of host {}: the host has too many keys", host));
   }
   const std::size_t named = std::min(view.lost.size(), kMostClaims);
   for (std::size_t i = 0; i < named; ++i) {
@@ -48,14 +48,14 @@ std::string certificate_problem(const ClusterPicture& picture, authority::Second
   const authority::Validity& valid = picture.certificate;
   if (time < valid.from) {
     return fmt::format(
-        "it is not in force before {:%F %T} UTC, since the clock of host {} or of "
-        "this one was wrong; set the clocks, and it is renewed",
+        "it is not valid before {:%F %T} UTC, because the clock of host {} or of this host was "
+        "wrong; set both clocks, and the certificate is renewed",
         valid.from, picture.authority);
   }
   if (time < valid.until) return {};
   return fmt::format(
-      "it ended on {:%F %T} UTC; set this host's clock if it is wrong, or have it "
-      "leave and join again",
+      "it expired on {:%F %T} UTC; set this host's clock if it is wrong, or leave the cluster and "
+      "join again",
       valid.until);
 }
 

@@ -1,5 +1,5 @@
-// ClusterPicture: what the cluster's thread lets other threads see of it, and what
-// `paravane cluster status` says.
+// ClusterPicture: the part of the cluster thread's state that other threads may read, and the
+// output of `paravane cluster status` that is made from it.
 
 #pragma once
 

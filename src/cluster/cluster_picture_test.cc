@@ -26,7 +26,7 @@ ClusterPicture picture_with(std::size_t lost, std::size_t oversized) {
 TEST(ClusterPicture, NamesWhatDoesNotCount) {
   const auto status = describe(picture_with(2, 1), settings::Config());
   EXPECT_THAT(status.lost,
-              testing::ElementsAre("all of host h0: it has too many keys",
+              testing::ElementsAre("all keys of host h0: the host has too many keys",
                                    "gids/0 of host h2: taken", "gids/1 of host h2: taken"));
 }
 
@@ -41,9 +41,9 @@ TEST(ClusterPicture, NoTimeIsLeftOfACertificateThatIsNotInForce) {
   EXPECT_GT(certificate(-hours(1), hours(1)).certificate_left_s, 3000u);
   EXPECT_EQ(certificate(-hours(1), hours(1)).certificate_problem, "");
   EXPECT_EQ(certificate(hours(1), hours(90)).certificate_left_s, 0u);
-  EXPECT_THAT(certificate(hours(1), hours(90)).certificate_problem, HasSubstr("not in force"));
+  EXPECT_THAT(certificate(hours(1), hours(90)).certificate_problem, HasSubstr("not valid before"));
   EXPECT_EQ(certificate(-hours(90), -hours(1)).certificate_left_s, 0u);
-  EXPECT_THAT(certificate(-hours(90), -hours(1)).certificate_problem, HasSubstr("it ended on"));
+  EXPECT_THAT(certificate(-hours(90), -hours(1)).certificate_problem, HasSubstr("it expired on"));
 }
 
 TEST(ClusterPicture, ListsTheAdaptersOfAllHosts) {
@@ -124,7 +124,7 @@ TEST(ClusterPicture, NamesSoManyClaimsAndSaysHowManyMoreThereAre) {
   EXPECT_THAT(describe(picture_with(100, 0), settings::Config()).lost, SizeIs(100));
   const auto status = describe(picture_with(16'000, 2), settings::Config());
   ASSERT_THAT(status.lost, SizeIs(103));
-  EXPECT_EQ(status.lost[0], "all of host h0: it has too many keys");
+  EXPECT_EQ(status.lost[0], "all keys of host h0: the host has too many keys");
   EXPECT_THAT(status.lost[101], HasSubstr("gids/99 of host h2"));
   EXPECT_EQ(status.lost[102], "15900 more claims");
 }

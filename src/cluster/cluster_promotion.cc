@@ -36,12 +36,12 @@ model::ApiResult<void> ClusterService::check_promotion(const ClusterBackup& back
     if (auto whole = check_whole(); !whole) return whole;
     return refuse(ApiErrorCode::kNotFound,
                   "this host is in no cluster, and only a member can be promoted",
-                  "Promote a host that is a member. On a machine that takes the place of the host "
-                  "of the backup, under its address, use paravane cluster restore FILE.");
+                  "Promote a member of the cluster. On a machine that replaces the host of the "
+                  "backup and has its address, use paravane cluster restore FILE.");
   }
   if (authority_ || membership_->has_authority()) {
-    return refuse(ApiErrorCode::kExists, "this host has the authority already",
-                  "There is nothing to do. If its files are damaged, put them back with paravane "
+    return refuse(ApiErrorCode::kExists, "this host is already the cluster's authority",
+                  "There is nothing to do. If its files are damaged, restore them with paravane "
                   "cluster restore FILE.");
   }
   const auto known = read_file(paths_.authority());
@@ -51,10 +51,10 @@ model::ApiResult<void> ClusterService::check_promotion(const ClusterBackup& back
     return refuse(
         ApiErrorCode::kInvalidRequest,
         backup.membership.self.cluster != cluster
-            ? fmt::format("the backup is of cluster {}, and this host is in cluster {}",
+            ? fmt::format("the backup is of cluster {}, but this host is in cluster {}",
                           backup.membership.self.cluster, cluster)
-            : fmt::format("the backup is of another authority of cluster {} than the one that this "
-                          "host knows",
+            : fmt::format("the authority's certificate for cluster {} in the backup differs from "
+                          "the one on this host",
                           cluster),
         fmt::format("Name a file that paravane cluster backup wrote on host {} of this cluster.",
                     membership_->authority));
@@ -78,13 +78,13 @@ model::ApiResult<void> ClusterService::check_others(const HostDoor& last) {
     if (doors[i].host != last.host || !has_answered) continue;
     return refuse(
         ApiErrorCode::kDenied,
-        fmt::format("host {} has the authority, and answers at {}", last.host, doors[i].door),
-        fmt::format("End its daemon first, with paravane daemon stop on host {}, and ask again.",
+        fmt::format("host {} is the authority and still answers at {}", last.host, doors[i].door),
+        fmt::format("Stop its daemon first with paravane daemon stop on host {}, and try again.",
                     last.host));
   }
   if (hear_answers(answers)) {
     return refuse(ApiErrorCode::kDenied,
-                  fmt::format("host {} was promoted already, and this host follows it now",
+                  fmt::format("host {} was already promoted, and this host follows it now",
                               succession_ ? succession_->keeper.host : std::string()),
                   "There is nothing to do: see paravane cluster status.");
   }
@@ -173,7 +173,7 @@ model::ApiResult<model::ClusterStatus> ClusterService::do_promote(
   if (!backup) return std::unexpected(backup.error());
   if (auto may = check_promotion(*backup); !may) return std::unexpected(may.error());
   auto root_password = authority::make_secret(kEtcdPasswordBytes);
-  if (!root_password) return refuse(ApiErrorCode::kInternal, "no random numbers");
+  if (!root_password) return refuse(ApiErrorCode::kInternal, "cannot generate random numbers");
   const std::string before = membership_->authority;
   Membership membership = *membership_;
   membership.authority = membership.self.host;
@@ -204,8 +204,8 @@ model::ApiResult<model::ClusterStatus> ClusterService::do_promote(
   next_asking_ = now() + std::chrono::minutes(1);
   if (listeners_.identity) listeners_.identity();
   log::warn(
-      "cluster: this host was promoted: it has the authority in the place of host {}, which "
-      "is out of the cluster",
+      "cluster: this host was promoted: it is now the authority in place of host {}, which was "
+      "removed from the cluster",
       before);
   await_inventory();
   return cluster_status();

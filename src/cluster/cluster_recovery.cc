@@ -128,8 +128,8 @@ Instant ClusterService::ask_for_password() {
       membership_->door, client,
       {.kind = authority::DoorRequest::Kind::kLogin, .token_id = {}, .secret = {}, .request = {}});
   if (!answer) {
-    set_problem(fmt::format("{}; the authority at {}: {}", member_->state().problem,
-                            membership_->door, answer.error().message));
+    set_problem(fmt::format("{}; the request for a new password to the authority at {} failed: {}",
+                            member_->state().problem, membership_->door, answer.error().message));
     return next_login_;
   }
   if (answer->etcd_user != membership_->etcd_user || answer->etcd_password.empty()) {
@@ -138,22 +138,21 @@ Instant ClusterService::ask_for_password() {
   set_problem({});
   membership_->etcd_password = answer->etcd_password;
   if (Status kept = save_membership(paths_, *membership_); !kept) {
-    not_kept_.warn(now(), "cluster: this host's new password for etcd is not kept: {}",
+    not_kept_.warn(now(), "cluster: this host's new password for etcd cannot be saved: {}",
                    kept.error().message);
   }
-  comings_and_goings_.info(now(), "cluster: this host has another password for etcd");
+  comings_and_goings_.info(now(), "cluster: this host has received a new password for etcd");
   member_->set_password(answer->etcd_password);
   return now();
 }
 
 void ClusterService::take_view(std::shared_ptr<const View> view) {
   if (!continues(view->generation, kept_->seen())) {
-    set_problem(
-        fmt::format("{}; this host follows nothing of it and loses nothing. Make what is missing "
-                    "again on host {}, and then have it count there with: paravane cluster restore "
-                    "--accept",
-                    why_not_continued(view->generation, view->revision, kept_->seen()),
-                    membership_->authority));
+    set_problem(fmt::format(
+        "{}; this host keeps its own configuration. Create what is missing again on host {}, and "
+        "then make all hosts adopt it there with: paravane cluster restore --accept",
+        why_not_continued(view->generation, view->revision, kept_->seen()),
+        membership_->authority));
     return;
   }
   set_problem({});
@@ -185,7 +184,7 @@ Instant ClusterService::keep_inventory() {
 
 void ClusterService::tell_kept(const Status& kept) {
   if (kept) return;
-  not_kept_.warn(now(), "cluster: a file is not kept: {}", kept.error().message);
+  not_kept_.warn(now(), "cluster: a file cannot be saved: {}", kept.error().message);
 }
 
 // With the inventory, whether it is reached or not.

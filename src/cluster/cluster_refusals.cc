@@ -14,54 +14,54 @@ using model::refuse;
 std::unexpected<model::ApiError> no_cluster() {
   return model::refuse(
       model::ApiErrorCode::kNotFound, "this host is in no cluster",
-      "Make one with paravane cluster init, or join one with paravane cluster join.");
+      "Create a cluster with paravane cluster init, or join one with paravane cluster join.");
 }
 
 std::unexpected<model::ApiError> not_kept(const Error& error) {
   return model::refuse(model::ApiErrorCode::kStore, error.message,
-                       "See that the state directory has free space.");
+                       "Check that the state directory has free space.");
 }
 
 std::unexpected<model::ApiError> etcd_failed(const Error& error) {
   if (error.code == Errc::kBadState) {
     return model::refuse(model::ApiErrorCode::kDenied, error.message,
-                         "Name a user who may do all with --etcd-user and --etcd-password-file.");
+                         "Give a user with all rights with --etcd-user and --etcd-password-file.");
   }
   return model::refuse(model::ApiErrorCode::kClusterAway, error.message,
-                       "See that etcd runs and is reached; for one of this host's own: apt install "
-                       "etcd-server. The log says more.");
+                       "Check that etcd runs and is reachable; to run etcd on this host: apt "
+                       "install etcd-server. See the log of paravaned for details.");
 }
 
 std::string own_etcd_away(const std::string& cause, const std::filesystem::path& data) {
   return fmt::format(
-      "{}. The log of paravaned says why the etcd of this host does not run. If it is not "
-      "installed: "
-      "apt install etcd-server. If its data in {} are damaged, end the daemon with paravane daemon "
-      "stop, remove that directory and start the daemon: all of it is written again from what this "
-      "host has",
+      "{}. The log of paravaned says why the etcd of this host does not run. If etcd is not "
+      "installed: apt install etcd-server. If its data in {} is damaged, stop the daemon with "
+      "paravane daemon stop, remove that directory and start the daemon: it writes this host's "
+      "data to etcd again",
       cause, data.string());
 }
 
 std::unexpected<model::ApiError> join_refused(const std::string& door,
                                               const authority::DoorAnswer& answer) {
-  const std::string what = fmt::format("the authority at {} refused: {}", door, answer.problem);
+  const std::string what =
+      fmt::format("the authority at {} refused the request: {}", door, answer.problem);
   if (answer.refusal == authority::DoorRefusal::kBusy) {
     return model::refuse(
         model::ApiErrorCode::kClusterAway, what,
-        "Join again in a moment with the same token; the log of the authority's host "
-        "says more.");
+        "Join again in a moment with the same token; see the log of the authority's host for "
+        "details.");
   }
   return model::refuse(
       model::ApiErrorCode::kDenied, what,
-      "Make another token on the authority's host with paravane cluster token NAME.");
+      "Create another token on the authority's host with paravane cluster token NAME.");
 }
 
 void warn_of_other_name(const std::string& member, const std::string& configured) {
   const std::string own = settings::host_name(configured);
   if (own == member) return;
   log::warn(
-      "cluster: [host] name should be {} in paravaned.toml: distributed switches call this "
-      "host {}",
+      "cluster: [host] name in paravaned.toml should be {}: distributed switches use the name {} "
+      "for this host",
       member, own);
 }
 

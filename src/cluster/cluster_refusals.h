@@ -1,4 +1,4 @@
-// What a host answers its operator when something in its cluster does not work.
+// The error messages and remedies for an operator when an operation of the cluster fails.
 
 #pragma once
 

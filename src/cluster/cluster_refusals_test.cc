@@ -15,11 +15,13 @@ TEST(ClusterRefusals, WhoMayTryAgainKeepsItsToken) {
   EXPECT_EQ(later.code, model::ApiErrorCode::kClusterAway);
   EXPECT_THAT(later.remedy, HasSubstr("the same token"));
   const auto never =
-      join_refused("192.0.2.1:28249", {.problem = "the token is unknown, used or expired"}).error();
+      join_refused("192.0.2.1:28249", {.problem = "the join token is unknown, used or expired"})
+          .error();
   EXPECT_EQ(never.code, model::ApiErrorCode::kDenied);
   EXPECT_THAT(never.remedy, HasSubstr("another token"));
   EXPECT_EQ(never.message,
-            "the authority at 192.0.2.1:28249 refused: the token is unknown, used or expired");
+            "the authority at 192.0.2.1:28249 refused the request: the join token is unknown, used "
+            "or expired");
 }
 
 TEST(ClusterRefusals, AnEtcdThatStaysAwayMayHaveLostItsData) {

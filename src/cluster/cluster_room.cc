@@ -30,11 +30,11 @@ Instant ClusterService::keep_room() {
     to_curb_.erase(host);
     next_curbing_ = now();
     forgiven_at_[host] = now() + kCurbed;
-    curbings_.warn(
-        now(),
-        "cluster: host {} writes more into the inventory than a host needs, and writes no more for "
-        "10 minutes; if it is not yours any more: paravane cluster remove {}",
-        host, host);
+    curbings_.warn(now(),
+                   "cluster: host {} writes more to the inventory than a host needs, and is not "
+                   "allowed to write for 10 minutes; if this host is not trusted, remove it with: "
+                   "paravane cluster remove {}",
+                   host, host);
     next_look_for_room_ = now();
   }
   const std::set<std::string> curbed = authority_->curbed();
@@ -68,7 +68,7 @@ Instant ClusterService::keep_room() {
 
 void ClusterService::tell_no_room(const Status& done) {
   if (done || done.error().code == Errc::kIo) return;  // it is away, which is told elsewhere
-  no_room_.warn(now(), "cluster: room in etcd: {}", done.error().message);
+  no_room_.warn(now(), "cluster: cannot free or limit space in etcd: {}", done.error().message);
 }
 
 }  // namespace paravane::cluster

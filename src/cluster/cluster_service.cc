@@ -145,19 +145,18 @@ model::ApiResult<void> ClusterService::check_change() const {
   if (!shared_.self || shared_.state.connected) return {};
   return model::refuse(model::ApiErrorCode::kClusterAway,
                        "the cluster's inventory cannot be reached: " + shared_.state.problem,
-                       "What runs goes on. See paravane cluster status, and ask again.");
+                       "Running VMs are not affected. See paravane cluster status, and try again.");
 }
 
 model::ApiResult<void> ClusterService::check_document_change() const {
   {
     const MutexLock lock(mutex_);
     if (shared_.self && shared_.self->host != shared_.authority) {
-      return model::refuse(
-          model::ApiErrorCode::kDenied,
-          fmt::format("the cluster's switches and port groups are changed on host {}, "
-                      "which has its authority",
-                      shared_.authority),
-          fmt::format("Run the same command on host {}.", shared_.authority));
+      return model::refuse(model::ApiErrorCode::kDenied,
+                           fmt::format("the cluster's switches and port groups can be changed only "
+                                       "on host {}, which is its authority",
+                                       shared_.authority),
+                           fmt::format("Run the same command on host {}.", shared_.authority));
     }
   }
   return check_change();
@@ -220,8 +219,8 @@ template <typename Function>
 std::invoke_result_t<Function> ClusterService::carry(Function function) {
   auto answer = mailbox_.ask(std::move(function), kAnswerLimit);
   if (answer) return std::move(*answer);
-  return model::refuse(model::ApiErrorCode::kBusy, "the cluster did not answer in time",
-                       "Nothing was changed. Ask again.");
+  return model::refuse(model::ApiErrorCode::kBusy, "the cluster service did not answer in time",
+                       "Nothing was changed. Try again.");
 }
 
 model::ApiResult<void> ClusterService::write_document(const std::string& name,
@@ -234,10 +233,10 @@ model::ApiResult<void> ClusterService::write_document(const std::string& name,
     if (written) return {};
     if (written.error().code == Errc::kBadState) {
       return model::refuse(model::ApiErrorCode::kDenied,
-                           "this host may not change the cluster's configuration",
-                           fmt::format("Do it on host {}.", membership_->authority));
+                           "this host is not allowed to change the cluster's configuration",
+                           fmt::format("Run the command on host {}.", membership_->authority));
     }
-    return model::refuse(model::ApiErrorCode::kClusterAway, written.error().message, "Ask again.");
+    return model::refuse(model::ApiErrorCode::kClusterAway, written.error().message, "Try again.");
   });
 }
 
@@ -395,11 +394,10 @@ void ClusterService::publish() {
                           .mark = kept_->seen().mark},
                          adapters_, gids);
   if (said.left_out > 0 && !std::exchange(says_too_much_, true)) {
-    lost_claims_.warn(
-        now(),
-        "cluster: this host has more adapters and GIDs than the inventory takes of one: {} are not "
-        "known to others; lower its VMs' quotas of GIDs",
-        said.left_out);
+    lost_claims_.warn(now(),
+                      "cluster: this host has more adapters and GIDs than the inventory accepts "
+                      "from a host: {} are unknown to other hosts; lower the GID quotas of its VMs",
+                      said.left_out);
   }
   says_too_much_ = said.left_out > 0;
   member_->set_own(std::move(said.keys));
@@ -434,12 +432,16 @@ void ClusterService::silence_next() {
   to_silence_.pop_front();
   const Status done = authority_->silence(host);
   if (done) {
-    said_too_much_.warn(
-        now(), "cluster: host {} said too much of itself, and all of it was taken away", host);
+    said_too_much_.warn(now(),
+                        "cluster: host {} exceeded its limit of keys in the inventory, and all of "
+                        "its keys were deleted",
+                        host);
   } else {
     to_silence_.push_back(host);
-    said_too_much_.warn(now(), "cluster: host {} says too much of itself: {}", host,
-                        done.error().message);
+    said_too_much_.warn(now(),
+                        "cluster: host {} exceeded its limit of keys in the inventory, but its "
+                        "keys cannot be deleted: {}",
+                        host, done.error().message);
   }
 }
 
@@ -452,7 +454,7 @@ void ClusterService::settle_members() {
   wants_settling_ = !settled;
   if (settled) return not_settled_.clear();
   next_settling_ = now() + kSettleAgain;
-  not_settled_.warn(now(), "cluster: the members' keys cannot be told to the others: {}",
+  not_settled_.warn(now(), "cluster: the members' keys cannot be published to the other hosts: {}",
                     settled.error().message);
 }
 
@@ -470,12 +472,13 @@ void ClusterService::tell_state() {
     away_.clear();
     comings_and_goings_.info(now(), "cluster: connected to the inventory");
   } else if (away_.size() < kMostReasons && away_.insert(now_so.problem).second) {
-    comings_and_goings_.warn(now(), "cluster: the inventory is away: {}", now_so.problem);
+    comings_and_goings_.warn(now(), "cluster: the inventory is unreachable: {}", now_so.problem);
   }
 }
 
 void ClusterService::tell_lost(const inventory::LostClaim& claim) {
-  lost_claims_.warn(now(), "cluster: {} of this host does not count: {}", claim.key, claim.reason);
+  lost_claims_.warn(now(), "cluster: the claim {} of this host is not valid: {}", claim.key,
+                    claim.reason);
   if (listeners_.lost) listeners_.lost(claim);
 }
 

@@ -1,9 +1,9 @@
-// ClusterService: this host as a member of a cluster: its operator's requests, its
-// certificate, its part in the inventory, and on one host the authority. A thread of its
-// own does all of it, since it waits for etcd and for other hosts; nobody waits for it
-// but the API's threads, and those for a bounded time.
+// ClusterService: this host as a member of a cluster. It handles the operator's requests, this
+// host's certificate and its keys in the inventory, and on one host the authority. All of this runs
+// in one thread of its own, because it waits for etcd and for other hosts. Only the API's threads
+// wait for this thread, for a bounded time.
 //
-// Without a cluster it does nothing at all.
+// Without a cluster it does nothing.
 
 #pragma once
 

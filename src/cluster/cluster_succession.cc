@@ -85,10 +85,10 @@ void ClusterService::note_succeeded() {
     shared_.view = nullptr;
   }
   if (listeners_.view) listeners_.view(nullptr);
-  note_damage(fmt::format("{} is void: host {} was promoted and has the authority",
+  note_damage(fmt::format("{} is no longer valid: host {} was promoted and is the authority now",
                           paths_.authority_key().string(), succession_->keeper.host),
-              fmt::format("Give up what this host has of the cluster with paravane cluster leave "
-                          "--force, and have it join again with a token that host {} makes",
+              fmt::format("Delete this host's cluster files with paravane cluster leave --force, "
+                          "and join again with a token from host {}",
                           succession_->keeper.host));
 }
 
@@ -139,7 +139,7 @@ bool ClusterService::take_succession(Succession succession, const std::string& t
   const Status noted = write_file(paths_.succession(), text);
   tell_kept(noted);
   succession_ = std::move(succession);
-  log::warn("cluster: host {} was promoted and has the authority", succession_->keeper.host);
+  log::warn("cluster: host {} was promoted and is the authority now", succession_->keeper.host);
   if (problem_.empty()) tell_kept(kept_->flush(member_->records(), now()));
   Membership membership = *membership_;
   step_out();
@@ -242,7 +242,7 @@ Instant ClusterService::tell_predecessor() {
   const auto answer =
       ask_door(succession_->before, client, question(DoorRequest::Kind::kSucceeded, *text));
   if (!answer || std::exchange(is_told_, true)) return next_telling_;
-  log::info("cluster: the host that had the authority before knows that it has it no more");
+  log::info("cluster: the former authority now knows that this host has replaced it");
   return next_telling_;  // again and again: what answered may not have been that host
 }
 
@@ -276,11 +276,12 @@ authority::DoorAnswer ClusterService::hear_succession(const std::string& text) {
   authority::DoorAnswer answer;
   auto succession = read_succession(text);
   if (!succession) {
-    answer.problem = "that is no host that has the authority after this one";
+    answer.problem = "the proof of promotion is not valid, or not newer than the known one";
     return answer;
   }
   answer.host = membership_->self.host;
-  if (!take_succession(std::move(*succession), text)) answer.problem = "it is not kept here yet";
+  if (!take_succession(std::move(*succession), text))
+    answer.problem = "the proof of promotion is not saved on this host yet";
   return answer;
 }
 

@@ -23,14 +23,15 @@ std::vector<model::Event> ClusterWatch::look(const std::string& self, const inve
   if (self != self_) {
     if (!self_.empty()) {
       events.push_back(of_host("cluster.left", model::Severity::kInfo, self_,
-                               fmt::format("this host, {}, is in the cluster no more", self_)));
+                               fmt::format("this host, {}, is no longer in the cluster", self_)));
       hosts_.clear();
       channels_.clear();
       has_looked_ = false;
     }
     if (!self.empty()) {
-      events.push_back(of_host("cluster.member", model::Severity::kInfo, self,
-                               fmt::format("this host is {} in a cluster", self)));
+      events.push_back(
+          of_host("cluster.member", model::Severity::kInfo, self,
+                  fmt::format("this host is a member of a cluster, with the name {}", self)));
     }
     self_ = self;
   }
@@ -49,9 +50,9 @@ void ClusterWatch::look_at_hosts(const inventory::View& view, Instant now,
     if (told.good) continue;
     tell(told, true,
          is_new ? of_host("cluster.host_joined", model::Severity::kInfo, name,
-                          fmt::format("host {} is in the cluster", name))
+                          fmt::format("host {} has joined the cluster", name))
                 : of_host("cluster.host_back", model::Severity::kInfo, name,
-                          fmt::format("host {} is back", name)),
+                          fmt::format("host {} is back in the cluster", name)),
          now, events);
   }
   for (auto& [name, told] : hosts_) {
@@ -59,7 +60,7 @@ void ClusterWatch::look_at_hosts(const inventory::View& view, Instant now,
     if (!told.good || (found != view.hosts.end() && found->second.info)) continue;
     tell(told, false,
          of_host("cluster.host_away", model::Severity::kWarning, name,
-                 fmt::format("host {} is away, or has left the cluster", name)),
+                 fmt::format("host {} is unreachable, or has left the cluster", name)),
          now, events);
   }
   has_looked_ = true;

@@ -1,6 +1,6 @@
-// ClusterWatch: makes events of what has changed about the cluster: this host's being in
-// it, the others' coming and going, and the channels to them. Of a host or a channel that
-// comes and goes all the time a few changes in ten seconds are told.
+// ClusterWatch: creates events from changes in the cluster: this host joins or leaves, other hosts
+// come and go, and channels to them open and close. For a host or channel that changes constantly,
+// only a few events are created in ten seconds.
 //
 // Control thread only.
 

@@ -1,6 +1,5 @@
-// What etcd is to say below config/: the members, the switches and the port groups, as the
-// authority has them in its book and its host in its store; and what is to be written where
-// etcd says something else.
+// Compares the documents below config/ in etcd (members, switches and port groups) with the
+// authority's book and its host's store, and lists the writes that correct every difference.
 //
 // Any thread.
 

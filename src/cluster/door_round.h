@@ -1,7 +1,7 @@
-// A round of other hosts' doors: several are asked at a time, so that hosts that are off cost the
-// time of one.
+// Sends a request to the join endpoints of several hosts at a time, so that all unreachable hosts
+// together take only the time of one.
 //
-// The caller's thread waits, for as long as `ask` takes for one door, per kAtATime doors.
+// The caller's thread waits: for each kDoorsAtATime hosts, as long as one call of `ask` takes.
 
 #pragma once
 

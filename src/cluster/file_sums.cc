@@ -59,9 +59,8 @@ Status check_sums(const settings::ClusterPaths& paths) {
     const auto now = read_file(file);
     if (!now) return std::unexpected(now.error());
     if (good->second.contains(authority::hash(*now))) continue;
-    damaged.push_back(
-        fmt::format("{} is damaged: it is not what was written there (its sum is in {})",
-                    file.string(), paths.sums().string()));
+    damaged.push_back(fmt::format("{} is damaged: its content does not match its checksum in {}",
+                                  file.string(), paths.sums().string()));
   }
   if (damaged.empty()) return {};
   return fail(Errc::kInvalidArgument, fmt::format("{}", fmt::join(damaged, "; ")));

@@ -1,6 +1,6 @@
-// File sums: what the files must be that are written once, when this host enters a cluster, in
-// a file of their own (SHA-256, as sha256sum prints it). An older version knows nothing of it
-// and goes on with the same files.
+// File sums: the SHA-256 checksums of the files that are written once, when this host enters a
+// cluster. They are stored in a file in the format of sha256sum. An older version ignores that file
+// and works with the same files.
 //
 // Errors: kIo (with path and cause), kInvalidArgument (damaged).
 

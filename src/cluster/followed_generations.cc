@@ -31,12 +31,12 @@ std::vector<FollowedGeneration> followed_generations(
   for (const std::string& host : members) {
     FollowedGeneration one{.host = host};
     if (const Result<DoorAnswer>* answer = answer_of(host, doors, answers); answer == nullptr) {
-      one.problem = "it was not asked, since its address is not known";
+      one.problem = "the host was not asked, because its address is unknown";
     } else if (!*answer) {
-      one.problem = "it does not answer: " + answer->error().message;
+      one.problem = "the host does not answer: " + answer->error().message;
     } else {
       one.generation = (*answer)->generation;
-      if (!one.generation) one.problem = "its release does not say it";
+      if (!one.generation) one.problem = "the host's release does not report its generation";
     }
     const auto seen = hosts.find(host);
     const bool is_there = seen != hosts.end() && seen->second.info;
@@ -46,7 +46,7 @@ std::vector<FollowedGeneration> followed_generations(
     }
     one.counts = one.generation && (*one.generation <= own || *one.generation - own <= kMostAhead);
     if (one.generation && !one.counts) {
-      one.problem = "that is further ahead than a host can be, and does not count";
+      one.problem = "the generation is higher than is possible, and is ignored";
     }
     all.push_back(std::move(one));
   }

@@ -1,6 +1,6 @@
-// Which generation of the configuration other hosts follow, by their own word, when an operator has
-// all of them follow this host: the next generation is higher than each of theirs, and a member
-// that lies cannot use up the numbers.
+// Collects which generation of the configuration each other host reports, when an operator makes
+// all hosts follow this host: the next generation must be higher than all of them. A value that is
+// too high to be possible is ignored, so a member that lies cannot use up the numbers.
 //
 // Stateless, any thread.
 

@@ -57,7 +57,7 @@ TEST(FollowedGenerations, ANumberThatNoClusterComesToDoesNotCount) {
     const FollowedGeneration odd = weigh_number(number);
     EXPECT_EQ(odd.generation, number) << "it is shown";
     EXPECT_FALSE(odd.counts);
-    EXPECT_THAT(odd.problem, HasSubstr("further ahead"));
+    EXPECT_THAT(odd.problem, HasSubstr("higher than is possible"));
     EXPECT_EQ(newest_that_counts({odd}), 0U);
     EXPECT_FALSE(weigh_one(fail(Errc::kIo, "timed out"), number).counts) << "by the inventory";
   }

@@ -39,17 +39,17 @@ void JoinDoor::keep() {
   LogLimit limit;
   const auto complain = [&limit](const std::string& problem) {
     const auto kept_back = limit.allow(now());
-    if (kept_back) log::warn("cluster: join door: {}{}", problem, kept_back_note(*kept_back));
+    if (kept_back) log::warn("cluster: join endpoint: {}{}", problem, kept_back_note(*kept_back));
   };
   while (!closing_) {
     std::array<pollfd, 2> waits{pollfd{.fd = listener_.get(), .events = POLLIN, .revents = 0},
                                 pollfd{.fd = wake_.get(), .events = POLLIN, .revents = 0}};
     if (::poll(waits.data(), waits.size(), -1) < 0 || closing_) continue;
     const Result<std::optional<UniqueFd>> client = accept_client(listener_.get());
-    if (!client) complain("cannot take a connection: " + client.error().message);
+    if (!client) complain("cannot accept a connection: " + client.error().message);
     if (client && *client) {
       const Status served = serve_line(**client, server_, wake_.get());
-      if (!served && !closing_) complain("a stranger: " + served.error().message);
+      if (!served && !closing_) complain("a request failed: " + served.error().message);
     }
     std::this_thread::sleep_for(kBetweenTwo);
   }

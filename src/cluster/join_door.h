@@ -1,5 +1,6 @@
-// JoinDoor: where strangers knock at the authority: one thread, one at a time, a bounded
-// number in a second, each for a bounded time. What is said is judged elsewhere.
+// JoinDoor: the listener of a join endpoint, through which hosts join a cluster and query each
+// other. One thread serves one connection at a time, a bounded number in a second and each for a
+// bounded time. It only transfers requests and responses; ClusterService evaluates them.
 
 #pragma once
 

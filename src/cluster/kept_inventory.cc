@@ -88,14 +88,14 @@ std::optional<InventoryFile> parse_inventory(std::string_view text) {
 Result<InventoryFile> KeptInventory::read() const {
   std::error_code unknown;
   if (!std::filesystem::exists(file_, unknown) && !unknown) {
-    return fail(Errc::kNotFound, file_.string() + " is not there");
+    return fail(Errc::kNotFound, file_.string() + " does not exist");
   }
   const auto text = read_file(file_);
   if (!text) return std::unexpected(text.error());
   auto file = parse_inventory(*text);
   if (file) return std::move(*file);
   return fail(Errc::kInvalidArgument,
-              fmt::format("{} is damaged: until etcd is reached, this host knows no others",
+              fmt::format("{} is damaged: this host knows no other hosts until it reaches etcd",
                           file_.string()));
 }
 

@@ -1,5 +1,6 @@
-// KeptInventory: what this host knew last of the cluster, on disk: so that after a restart it
-// finds the other hosts while etcd is away, and takes no etcd for good that came back older.
+// KeptInventory: the last known state of the inventory, stored on disk. After a restart, this host
+// can thus find the other hosts while etcd is unreachable, and it recognizes an etcd that was
+// restored to an older state.
 //
 // Cluster thread.
 

@@ -30,7 +30,7 @@ Result<json> parse_kept(std::string_view text) {
   const json kept = *sum;
   value->erase(kSum);
   if (kept == authority::hash(print_json(*value))) return value;
-  return fail(Errc::kInvalidArgument, "it is not what was written there");
+  return fail(Errc::kInvalidArgument, "its content does not match its checksum");
 }
 
 }  // namespace paravane::cluster

@@ -1,5 +1,5 @@
-// JSON that is kept with a sum of itself, so that what was damaged on the disk is not taken
-// for what was written. Text without a sum is an older version's, and counts as it is.
+// JSON that is stored with its own checksum, so that damage on the disk is detected. Text without a
+// checksum was written by an older version and is accepted unchecked.
 
 #pragma once
 

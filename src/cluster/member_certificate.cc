@@ -61,12 +61,12 @@ Status MemberCertificate::renew(const Sign& sign, authority::Seconds time) {
   if (!certificate) return std::unexpected(certificate.error());
   const auto facts = authority::inspect(*certificate);
   if (!facts || facts->identity != self_) {
-    return fail(Errc::kInvalidArgument, "the authority has signed something else");
+    return fail(Errc::kInvalidArgument, "the authority's answer is not a certificate of this host");
   }
   if (!facts->valid.covers(time)) {
     return fail(Errc::kInvalidArgument,
-                "what the authority has signed is not in force by this host's clock: set the "
-                "clocks of both hosts");
+                "the new certificate is not valid at the time of this host's clock: set the clocks "
+                "of both hosts");
   }
   if (Status written = write_file(file_, fresh->key + *certificate); !written) return written;
   valid_ = facts->valid;
@@ -80,9 +80,9 @@ void MemberCertificate::tell_not_renewed(authority::Seconds time, const std::str
   const bool expired = seconds_left <= 0;
   if (not_renewed_.size() >= kMostNotRenewed) return;
   if (!not_renewed_.insert((expired ? "expired " : "") + reason).second) return;
-  log::warn("cluster: the certificate was not renewed, it ends in {} s: {}{}",
+  log::warn("cluster: this host's certificate was not renewed and expires in {} s: {}{}",
             std::max<std::int64_t>(0, seconds_left), reason,
-            expired ? "; this host has to join again" : "");
+            expired ? "; this host must join the cluster again" : "");
 }
 
 }  // namespace paravane::cluster

@@ -1,8 +1,9 @@
-// MemberCertificate: what this host shows to the others of its cluster. At two thirds of its
-// life a new one is asked for, with a new key, and takes its place in the same file. So it is
-// at once where it is not in force yet: the clock that it was signed by was fast.
+// MemberCertificate: this host's certificate, which it presents to the other hosts of its cluster.
+// At two thirds of its lifetime a new certificate is requested, with a new key, and replaces the
+// old one in the same file. A certificate that is not valid yet is renewed at once: the clock of
+// the host that signed it was fast.
 //
-// Cluster's thread only.
+// Cluster thread only.
 
 #pragma once
 

@@ -20,7 +20,7 @@ std::string MemberChannels::why_ended(const inventory::MemberRecords& members,
     return reason;
   }
   if (joined == channel.joined || members.empty()) return {};
-  if (found == members.end()) return fmt::format("host {} is no member of the cluster", host);
+  if (found == members.end()) return fmt::format("host {} is not a member of the cluster", host);
   return fmt::format("another machine is host {} now", host);
 }
 

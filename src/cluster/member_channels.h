@@ -1,6 +1,6 @@
-// MemberChannels: with which key each channel to another host was made, so that one that
-// is not a member's any more is ended: the host was taken out, or another machine has its
-// name. A key that a renewal has replaced ends nothing.
+// MemberChannels: records the key with which each channel to another host was opened, to close
+// channels whose key no longer belongs to a member: the host was removed, or another machine has
+// its name. A key that was replaced in a renewal does not close a channel.
 //
 // Owner thread only.
 

@@ -41,7 +41,7 @@ TEST_F(MemberChannelsTest, ARenewedKeyEndsNoChannel) {
 TEST_F(MemberChannelsTest, WhoIsTakenOutLosesItsChannelAtOnce) {
   channels_.on_made("h2", kOld);
   EXPECT_EQ(ended(kBefore), "");
-  EXPECT_EQ(ended({{"h1", {kOther, {kOther}}}}), "host h2 is no member of the cluster");
+  EXPECT_EQ(ended({{"h1", {kOther, {kOther}}}}), "host h2 is not a member of the cluster");
   EXPECT_EQ(ended({{"h1", {kOther, {kOther}}}}), "") << "once";
 }
 
@@ -62,7 +62,7 @@ TEST_F(MemberChannelsTest, OneToAHostKnownByItsNameIsLookedAtWhenItsKeyIsKnown) 
   EXPECT_EQ(ended({}), "");
   EXPECT_EQ(ended({{"h1", {kOther, {kOther}}}, {"h2", {"", {}}}}), "");
   EXPECT_EQ(ended({{"h1", {kOther, {kOther}}}, {"h2", {kOther, {kOther}}}}),
-            "the machine that calls itself host h2 does not have that member's key");
+            "the machine that claims to be host h2 does not have that member's key");
   channels_.on_made("h2", kOld);
   EXPECT_EQ(ended({}), "");
   EXPECT_EQ(ended(kBefore), "");

@@ -1,8 +1,8 @@
-// What etcd is to say of the members: the documents by which the others know them, as the
-// authority's book has them, and what is to be written where etcd says something else.
+// Creates the documents in etcd that list the members, from the authority's book, and lists the
+// writes that correct documents that differ. Other hosts recognize members by these documents.
 //
-// Not more than readers take (View::kMaxHosts); the authority's own host is always among
-// them, since without its document the others count for nothing (View::members).
+// The number of documents is limited to what readers accept (View::kMaxHosts). The authority's own
+// host is always included, because without its document the others are ignored (View::members).
 //
 // Any thread.
 

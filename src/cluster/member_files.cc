@@ -53,7 +53,7 @@ Result<std::optional<Membership>> load_member_files(const settings::ClusterPaths
       return membership;
     }
     return fail(Errc::kInvalidArgument,
-                fmt::format("{} is not there, while other files of the cluster are: {}",
+                fmt::format("{} is missing, but other files of the cluster exist: {}",
                             paths.membership().string(), fmt::join(left, ", ")));
   }
   // All that is damaged is named at once.

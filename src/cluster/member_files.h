@@ -1,6 +1,6 @@
-// What a host finds of a cluster when it starts: whole files, none, or such that it can do
-// nothing with. What cannot be used is never taken for nothing: it may be the only copy of a
-// key.
+// Loads the files of a cluster when this host starts, with three possible results: complete files,
+// no files, or damaged files. Damaged files are never treated as missing, because they may be the
+// only copy of a key.
 //
 // Errors: kIo, kInvalidArgument (damaged), with the file and the cause.
 

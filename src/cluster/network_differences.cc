@@ -77,8 +77,9 @@ std::unexpected<model::ApiError> refuse_differences(const NetworkDifferences& di
                                                     std::string_view token) {
   return model::refuse(
       model::ApiErrorCode::kExists,
-      fmt::format("the cluster does not have these of this host, or has them otherwise: {}",
-                  name_all(differences, "port group", "switch")),
+      fmt::format(
+          "these switches and port groups of this host are missing or different in the cluster: {}",
+          name_all(differences, "port group", "switch")),
       fmt::format("Delete them in this order: {}. Then join with {}.",
                   name_all(differences, "paravane portgroup delete", "paravane vds delete"),
                   token));

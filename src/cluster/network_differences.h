@@ -1,7 +1,7 @@
-// NetworkDifferences: the switches and port groups of a host that its cluster does not have, or has
-// otherwise. The host may not join with them, because a name would mean another network for its VMs
-// from one moment to the next. The authority looks for them before it lets the host in, and the
-// host before it is a member.
+// NetworkDifferences: the switches and port groups of a host that are missing or different in its
+// cluster. A host with such differences may not join, because a name would suddenly mean another
+// network for its VMs. The authority checks this before it admits the host, and the host checks it
+// before it becomes a member.
 //
 // Any thread.
 

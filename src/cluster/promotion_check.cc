@@ -34,10 +34,11 @@ model::ApiResult<void> check_unseen(const std::string& authority, const std::set
   if (by.empty()) return {};
   return refuse(
       ApiErrorCode::kDenied,
-      fmt::format("host {} has the authority and runs: it is seen by {}, which this host reaches",
-                  authority, print_names(by)),
-      fmt::format("Stop the daemon of host {}, or mend this host's connection to it. One that has "
-                  "just ended is seen for up to 15 seconds more.",
+      fmt::format(
+          "host {} is the authority and still runs: it is seen by {}, which this host can reach",
+          authority, print_names(by)),
+      fmt::format("Stop the daemon of host {}, or repair this host's connection to it. A daemon "
+                  "that has just stopped is still seen for up to 15 seconds.",
                   authority));
 }
 
@@ -48,15 +49,14 @@ model::ApiResult<void> check_own_clock(const authority::Validity& certificate, S
   if (!certificate.covers(now)) {
     return refuse(
         ApiErrorCode::kDenied,
-        fmt::format("this host's clock says {}, and its certificate is in force from {} "
-                    "until {}",
+        fmt::format("this host's clock shows {}, but its certificate is valid from {} until {}",
                     print_time(now), print_time(certificate.from), print_time(certificate.until)),
         std::string(kSetClock) +
-            " If it is right, promote another host, or use paravane cluster restore.");
+            " If the clock is right, promote another host, or use paravane cluster restore.");
   }
   if (made <= now + kMadeAhead) return {};
   return refuse(ApiErrorCode::kDenied,
-                fmt::format("this host's clock says {}, and the backup was made later, at {}",
+                fmt::format("this host's clock shows {}, but the backup was made later, at {}",
                             print_time(now), print_time(made)),
                 kSetClock);
 }
@@ -82,8 +82,8 @@ model::ApiResult<void> check_answers(const std::string& authority,
   if (2 * apart.size() <= clocks) return {};
   return refuse(
       ApiErrorCode::kDenied,
-      fmt::format("this host's clock says {}, and those of {} of the {} hosts that "
-                  "answer differ by more than five minutes ({}): one says {}",
+      fmt::format("this host's clock shows {}, and the clocks of {} of the {} hosts that answer "
+                  "differ by more than five minutes ({}): one shows {}",
                   print_time(now), apart.size(), clocks, print_names(apart), print_time(theirs)),
       kSetClock);
 }

@@ -1,9 +1,9 @@
-// The checks before a promotion, which cannot be undone once it is complete: that this host's clock
-// can be right, because the promotion's term is the time; and that, by the answers of the other
-// hosts, none of them sees the authority's host run and most of their clocks agree with this one.
+// The checks before a promotion, which cannot be undone once it is complete. This host's clock must
+// be plausible, because the promotion's term is the time. No other host that answers may see the
+// authority's host running, and most of their clocks must agree with this host's clock.
 //
-// A host of 0.1.0 has no door and gives no answer. A host that lies can delay a promotion, but
-// cannot cause one.
+// A host with version 0.1.0 has no join endpoint and does not answer. A host that lies can delay a
+// promotion, but cannot cause one.
 //
 // Stateless, any thread. Errors: kDenied.
 

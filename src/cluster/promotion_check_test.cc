@@ -45,7 +45,7 @@ TEST(PromotionCheck, AHostWhoseCertificateIsNotInForceByItsClockIsNotPromoted) {
     const auto refused = check_own_clock(kInForce, kPromotionTime - 24h * 300, wrong);
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().code, model::ApiErrorCode::kDenied);
-    EXPECT_THAT(refused.error().message, HasSubstr("in force from 2026-11-24 12:00:00 UTC until "
+    EXPECT_THAT(refused.error().message, HasSubstr("valid from 2026-11-24 12:00:00 UTC until "
                                                    "2027-02-22 12:00:00 UTC"));
     EXPECT_THAT(refused.error().remedy, HasSubstr("timedatectl"));
   }
@@ -67,10 +67,10 @@ TEST(PromotionCheck, AMemberThatSeesTheAuthorityIsNamed) {
       judge_answers({kNoAnswer, kNoAnswer, promotion_answer("h1", 0s), promotion_answer("", 0s)});
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, model::ApiErrorCode::kDenied);
-  EXPECT_THAT(refused.error().message, AllOf(HasSubstr("host h1 has the authority and runs"),
+  EXPECT_THAT(refused.error().message, AllOf(HasSubstr("host h1 is the authority and still runs"),
                                              HasSubstr("h3"), Not(HasSubstr("h4"))));
   EXPECT_THAT(refused.error().remedy, AllOf(HasSubstr("Stop the daemon of host h1"),
-                                            HasSubstr("mend this host's connection")));
+                                            HasSubstr("repair this host's connection")));
 }
 
 TEST(PromotionCheck, OthersThatSeeAnotherOrSayNothingHoldNothingUp) {

@@ -47,7 +47,8 @@ Status take_back(const std::filesystem::path& file) {
     std::filesystem::rename(before(file), file, error);
   }
   if (!error) return {};
-  return fail(Errc::kIo, fmt::format("{} is not what it was: {}", file.string(), error.message()));
+  return fail(Errc::kIo, fmt::format("cannot restore {} as it was before the promotion: {}",
+                                     file.string(), error.message()));
 }
 
 }  // namespace
@@ -80,7 +81,7 @@ Status settle_promotion(const settings::ClusterPaths& paths) {
       if (Status back = take_back(file); !back) return back;
     }
     log::warn(
-        "cluster: a promotion of this host did not come to its end: it is the member that it was");
+        "cluster: a promotion of this host was not completed: the host stays an ordinary member");
   }
   drop_kept(paths);
   return {};

@@ -1,8 +1,8 @@
-// Copies of the files that a promotion replaces. They are kept until it is complete, so that a
-// promotion that fails or is killed half way leaves this host the member that it was.
+// Copies of the files that a promotion replaces. They are kept until the promotion is complete: if
+// it fails or is interrupted, this host goes on as the member that it was before.
 //
-// The membership is replaced last and decides which set of files counts: settle_promotion() reads
-// it.
+// The membership file is replaced last and decides which set of files is used; settle_promotion()
+// reads it.
 //
 // Any thread.
 

@@ -1,10 +1,10 @@
-// ReturningHosts: an etcd that lost its data, or was started anew on another host, is empty at
-// first, and each host says again what it said before, within seconds. Until it has, the others
-// keep what they knew of it while they have a channel to it: the channel stays, and so do the
-// connections over it.
+// ReturningHosts: keeps hosts known while they write their keys to an empty etcd again. An etcd
+// that lost its data, or was started on another host, is empty at first, and each host writes its
+// keys again within seconds. Until then, the other hosts keep the last known keys of a host to
+// which they have a channel, so the channel and its connections stay open.
 //
-// A host that was taken out of the cluster is not kept, nor one that was seen in the new etcd and
-// went, nor any for longer than kReturn.
+// A host is not kept if it was removed from the cluster, if it already appeared in the new etcd and
+// left, or after kReturn.
 //
 // Owner thread only.
 

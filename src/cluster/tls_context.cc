@@ -67,7 +67,7 @@ std::string tls_problem(const SSL* tls) {
   const unsigned long code = ERR_peek_last_error();
   const char* reason = code != 0 ? ERR_reason_error_string(code) : nullptr;
   ERR_clear_error();
-  if (reason == nullptr) return "the connection ended";
+  if (reason == nullptr) return "the connection was closed";
   const long judged = tls != nullptr ? SSL_get_verify_result(tls) : X509_V_OK;
   if (judged == X509_V_OK) return reason;
   return std::string(reason) + ": " + X509_verify_cert_error_string(judged);
@@ -97,10 +97,11 @@ Result<std::unique_ptr<TlsContext>> TlsContext::create(const std::string& identi
   SSL_CTX_set_default_read_buffer_len(context, kReadBufferBytes);
   SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
   if (!use_identity(context, identity)) {
-    return fail(Errc::kInvalidArgument, "this host's certificate: " + tls_problem());
+    return fail(Errc::kInvalidArgument, "this host's certificate cannot be used: " + tls_problem());
   }
   if (!trust(context, authority)) {
-    return fail(Errc::kInvalidArgument, "the authority's certificate: " + tls_problem());
+    return fail(Errc::kInvalidArgument,
+                "the authority's certificate cannot be used: " + tls_problem());
   }
   SSL_CTX_set_alpn_select_cb(context, choose_protocol, &made->protocol_);
   SSL_CTX_set_alpn_protos(context, reinterpret_cast<const unsigned char*>(made->protocol_.data()),
@@ -127,18 +128,18 @@ Result<authority::Peer> peer_of(SSL* tls) {
   const unsigned char* protocol = nullptr;
   unsigned length = 0;
   SSL_get0_alpn_selected(tls, &protocol, &length);
-  if (length == 0) return fail(Errc::kInvalidArgument, "the other end speaks another protocol");
+  if (length == 0) return fail(Errc::kInvalidArgument, "the peer uses another protocol");
   const Certificate certificate(SSL_get1_peer_certificate(tls));
   const Bio text(BIO_new(BIO_s_mem()));
   if (!certificate || !text || PEM_write_bio_X509(text.get(), certificate.get()) != 1) {
-    return fail(Errc::kInvalidArgument, "the other end has shown no certificate");
+    return fail(Errc::kInvalidArgument, "the peer presented no certificate");
   }
   char* data = nullptr;
   const long size = BIO_get_mem_data(text.get(), &data);
   const auto inspected = authority::inspect(std::string_view(data, static_cast<std::size_t>(size)));
   if (!inspected) return std::unexpected(inspected.error());
   if (!inspected->identity) {
-    return fail(Errc::kInvalidArgument, "the other end's certificate is not a host's");
+    return fail(Errc::kInvalidArgument, "the peer's certificate does not identify a host");
   }
   return authority::Peer{.identity = *inspected->identity, .key = inspected->key};
 }

@@ -1,5 +1,5 @@
-// TlsContext: what the handshakes between two hosts of a cluster have in common: TLS 1.3
-// alone, certificates of the cluster's authority alone at both ends, no resumption.
+// TlsContext: the common settings of all TLS handshakes between hosts of a cluster: TLS 1.3 only,
+// certificates signed by the cluster's authority at both ends, and no session resumption.
 //
 // One thread at a time.
 

@@ -34,8 +34,9 @@ std::unexpected<Error> tls_failed(const char* what) {
   const unsigned long code = ERR_peek_error();
   const char* reason = code == 0 ? nullptr : ERR_reason_error_string(code);
   ERR_clear_error();
-  return fail(Errc::kIo, fmt::format("cannot {}: {}", what,
-                                     reason == nullptr ? "the other side ended it" : reason));
+  return fail(Errc::kIo,
+              fmt::format("cannot {}: {}", what,
+                          reason == nullptr ? "the peer closed the connection" : reason));
 }
 
 std::string print(X509* certificate) {
@@ -89,7 +90,7 @@ class Talk {
       const int error = SSL_get_error(connection_.get(), done);
       if (error != SSL_ERROR_WANT_READ && error != SSL_ERROR_WANT_WRITE) return tls_failed(what);
       if (!wait(error == SSL_ERROR_WANT_READ ? POLLIN : POLLOUT)) {
-        return fail(Errc::kIo, fmt::format("cannot {}: the other side is too slow", what));
+        return fail(Errc::kIo, fmt::format("cannot {}: the peer is too slow", what));
       }
     }
   }
@@ -117,7 +118,7 @@ class Talk {
       line.pop_back();
       return line;
     }
-    return fail(Errc::kInvalidArgument, "this is not one line");
+    return fail(Errc::kInvalidArgument, "the message is not a single line");
   }
 
   ShownCertificates shown() {
@@ -179,7 +180,7 @@ Status serve_line(const UniqueFd& socket, const TlsServer& server, int give_up) 
   if (const auto shown = talk.shown(); !shown.empty()) {
     const auto certificate = authority::inspect(shown.front());
     if (!certificate || !certificate->identity) {
-      return fail(Errc::kInvalidArgument, "the certificate is no host's");
+      return fail(Errc::kInvalidArgument, "the certificate does not identify a host");
     }
     peer = {.identity = *certificate->identity, .key = certificate->key};
   }

@@ -1,8 +1,9 @@
-// One line each way over TLS 1.3, as at the authority's door: a few bytes from a
-// stranger, an answer, the end. Everything is bounded in size and by a time limit over
-// the whole of it; the caller's thread waits. REQUIRES: SIGPIPE is ignored.
+// Exchanges one line in each direction over TLS 1.3, as at the authority's join endpoint: the
+// client sends a request, the server responds, and the connection ends. The size of each line and
+// the time of the whole exchange are limited. The caller's thread waits. REQUIRES: SIGPIPE is
+// ignored.
 //
-// Errors: kIo (the other side, the time limit), kInvalidArgument (not a line).
+// Errors: kIo (the peer failed, or the time limit), kInvalidArgument (not a line).
 
 #pragma once
 

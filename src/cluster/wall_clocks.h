@@ -13,7 +13,7 @@ namespace paravane::cluster {
 // As far as the authority dates certificates back.
 inline constexpr std::chrono::minutes kClocksApart{5};
 inline constexpr const char* kSetClock =
-    "Set the clock of this host, for example with timedatectl set-ntp true, and ask again.";
+    "Set the clock of this host, for example with timedatectl set-ntp true, and try again.";
 
 bool are_apart(authority::Seconds one, authority::Seconds other);
 // "2026-11-26 02:15:35 UTC"; a time that no calendar has is shown as the nearest that one has.

@@ -9,7 +9,7 @@ from terminal import at_terminal
 from test_backup import PASSPHRASE, BackupTest
 
 PAGE = pathlib.Path(__file__).resolve().parent.parent.parent / "docs" / "disasters.md"
-ANSWERS = [("Passphrase of the backup: ", PASSPHRASE + "\n"), ("The same again: ", PASSPHRASE + "\n"), ("Type yes to go on: ", "yes\n")]
+ANSWERS = [("Passphrase of the backup: ", PASSPHRASE + "\n"), ("The same again: ", PASSPHRASE + "\n"), ("Type yes to continue: ", "yes\n")]
 STATE, PLACES = "/var/lib/paravane", ("/srv/backup", "/etc/paravane")
 
 
@@ -110,7 +110,7 @@ class Disasters(BackupTest):
     def with_refusal_while_h1_runs(self):
         """Why the page has h1 stopped first."""
         self.back_up()
-        self.assertIn("host h1 has the authority, and answers at", self.with_backup(self.h2, "promote", check=False).stderr)
+        self.assertIn("host h1 is the authority and still answers at", self.with_backup(self.h2, "promote", check=False).stderr)
 
     def test_on_another_machine_and_from_an_older_copy(self):
         self.type(blocks("A backup, before")[0])
@@ -121,7 +121,7 @@ class Disasters(BackupTest):
         restore, channel, _ = blocks("The first host: on another machine")
         self.type(restore)
         self.type(channel)
-        wait_for(lambda: "Host h2 knows generation" in self.h1.cli("cluster", "status").stdout, "h1 to be told")
+        wait_for(lambda: "Host h2 has generation" in self.h1.cli("cluster", "status").stdout, "h1 to be told")
         self.assertNotEqual(self.h1.channel(self.h2)[0], "encrypted")
         self.type(blocks("The first host: from an older copy")[0])
         self.wait_whole(*self.hosts)

@@ -89,7 +89,7 @@ class Files(ClusterTest):
         h1.file("membership.json").unlink()
         h1.start()
         complaint = h1.refused("cluster", "init", "--name", "h1")
-        self.assertIn("membership.json is not there, while other files of the cluster are: authority.json, authority.key", complaint)
+        self.assertIn("membership.json is missing, but other files of the cluster exist: authority.json, authority.key", complaint)
         self.assertIn("paravane cluster leave --force", complaint)
         self.assertIn("membership.json", h1.refused("cluster", "join", text="pvt1.x\n"))
         self.assertEqual(h1.file("authority.key").read_bytes(), key)

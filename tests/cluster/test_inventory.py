@@ -46,7 +46,7 @@ class Claims(ClusterTest):
         self.assertNotIn("error", answer)
         wait_for(lambda: h1.status()["lost"], "the claim")
         self.assertEqual(h1.status()["lost"], [
-            f"gids/{NETWORK}/v2/{gid_of(self.MAC)}/thief/1 of host h2: it is made from the MAC address of adapter "
+            f"gids/{NETWORK}/v2/{gid_of(self.MAC)}/thief/1 of host h2: the GID is derived from the MAC address of adapter "
             "db1/1 of host h1"])
         self.assertEqual([host["gids"] for host in h1.status()["hosts"]], [0, 0])
 
@@ -75,7 +75,7 @@ class Claims(ClusterTest):
         h2.etcd("/v3/kv/txn", *[some(first) for first in range(0, MOST_KEYS, at_once)])
         left = {"key": coded(f"{ROOT}hosts/h2/"), "range_end": coded(f"{ROOT}hosts/h20"), "count_only": True}
         wait_for(lambda: "count" not in h2.etcd("/v3/kv/range", left), "the authority to take them away")
-        h1.wait_log("host h2 said too much of itself")
+        h1.wait_log("host h2 exceeded its limit of keys")
         wait_for(lambda: not any("too many" in line for line in h1.status()["lost"]), "all to be read again")
 
     def test_a_mac_address_is_one_adapters_in_the_whole_cluster(self):
@@ -111,7 +111,7 @@ class Away(ClusterTest):
             self.assertIn("https://10.77.0.1:2379", status["problem"])
             complaint = h2.refused("vm", "add", "db9")
             self.assertIn("the cluster's inventory cannot be reached", complaint)
-            self.assertIn("The inventory is away", h2.cli("cluster", "status").stdout)
+            self.assertIn("The inventory is unreachable", h2.cli("cluster", "status").stdout)
             os.kill(h1.children()["etcd"], signal.SIGKILL)
             for host in (h1, h2):
                 wait_for(host.connected, f"{host.name} to be back")
@@ -161,12 +161,12 @@ class Certificates(ClusterTest):
                          f"a new certificate of {host.name}: {host.log_text()}")
         for host in (h1, h2):
             self.assertGreater(host.status()["certificate_left_s"], 0)
-            self.assertNotIn("it ends in 0 s", host.log_text())
+            self.assertNotIn("expires in 0 s", host.log_text())
             # A busy machine may be too slow for etcd or for a peer; a certificate is never the reason.
-            for line in re.findall("the inventory is away: .*", host.log_text()):
+            for line in re.findall("the inventory is unreachable: .*", host.log_text()):
                 self.assertNotRegex(line, "(?i)certificate|ssl|tls")
             wait_for(host.connected, f"{host.name} to be connected")
-            self.assertNotRegex(host.log_text(), "no channel: .*(key|machine|no member)")
+            self.assertNotRegex(host.log_text(), "no channel: .*(key|machine|not a member|no longer a member)")
         # The others know the key that a host has now: it is let in when it comes anew.
         h2.end()
         h2.start()
@@ -178,7 +178,7 @@ class Certificates(ClusterTest):
         h2.end()
         time.sleep(31)
         h2.start()
-        wait_for(lambda: "was not renewed, it ends in 0 s" in h2.log_text(), "a complaint")
+        wait_for(lambda: "was not renewed and expires in 0 s" in h2.log_text(), "a complaint")
         self.assertFalse(h2.connected())
         h1.cli("cluster", "remove", "h2")
         h2.cli("cluster", "leave", "--force")

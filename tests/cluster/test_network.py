@@ -45,7 +45,7 @@ class Network(ClusterTest):
         for words in (("vds", "create", "dmz"), ("vds", "delete", "lan"), ("vds", "add-host", "lan", "h2"),
                       ("portgroup", "create", "x", "--vds", "lan"), ("portgroup", "delete", "db")):
             complaint = h2.refused(*words)
-            self.assertIn("switches and port groups are changed on host h1", complaint)
+            self.assertIn("switches and port groups can be changed only on host h1", complaint)
             self.assertIn("Run the same command on host h1", complaint)
         self.assertIn("permission denied", put(h2, "config/vds/dmz", {"name": "dmz"})["error"])
         h3.cli("vm", "add", "db1", "--port-group", "db")

@@ -22,7 +22,7 @@ from network import Namespace, join  # noqa: E402
 BLOCKS = typed_page.marked("cluster.pages")
 SETTINGS = '[cluster]\naddress = "{address}"\n\n[network]\nuplinks = ["eth1"]\n'
 PATIENCE_S = 30  # until what a page shows is so
-PASTE = "paste it here, then Enter: "
+PASTE = "Paste the token or password here, then press Enter: "
 
 
 @unittest.skipUnless(os.geteuid() == 0, "only root can make namespaces")

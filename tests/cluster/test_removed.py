@@ -8,10 +8,10 @@ import unittest
 from hosts import PATIENCE_S, ClusterTest, Host, wait_for
 
 DOOR = ("10.77.0.1", 28249)
-NO_MEMBER = "another machine is host h2 now, and this one is no member any more"
+NO_MEMBER = "another machine is host h2 now, and this machine is no longer a member"
 # Of an authority that has more to do, or waits for etcd: to be asked again.
-LATER = "try again$|cannot tell the others now"
-NOT_ITS_KEY = "the machine that calls itself host h2 does not have that member's key"
+LATER = "try again$|cannot inform the other hosts now"
+NOT_ITS_KEY = "the machine that claims to be host h2 does not have that member's key"
 # What a thief has: the files, and a program of its own that speaks as the daemon does.
 ASK = """
 import pathlib, socket, ssl, sys
@@ -108,8 +108,8 @@ class Removed(ClusterTest):
     def test_the_old_daemon_that_is_started_again_gets_nowhere_and_takes_nobody_out(self):
         h1, new, h3, old = self.replace_h2()
         old.start()  # with all that it had; without the inventory it neither listens nor dials
-        wait_for(lambda: "does not let in user paravane-host-h2" in old.status()["problem"], "a reason")
-        wait_for(lambda: "no member any more" in old.refused("cluster", "leave"), "the authority to refuse")
+        wait_for(lambda: "rejected the login of user paravane-host-h2" in old.status()["problem"], "a reason")
+        wait_for(lambda: "no longer a member" in old.refused("cluster", "leave"), "the authority to refuse")
         wait_for(lambda: h1.present() == ["h1", "h2", "h3"], "all to be there")
         self.wait_channels(h1, new, h3)
         new.cli("vm", "add", "db1")
@@ -152,7 +152,7 @@ class Removed(ClusterTest):
         self.assertEqual([entry for entry in self.book(h1) if entry["host"] == "h2"], [{"host": "h2"}])
         h2.start()
         self.wait_channels(h1, h2)
-        h1.wait_log("the key of host h2 is known now")
+        h1.wait_log("the key of host h2 is now recorded")
         self.assertFalse(any(host["by_name"] for host in h1.status()["hosts"]))
         wait_for(lambda: any("present" in entry for entry in self.book(h1) if entry["host"] == "h2"), "its key")
 

@@ -121,7 +121,7 @@ class Restored(ClusterTest):
         self.assertNotIn("200", answers, "an etcd that lets in everybody was reached")
         for host in self.hosts:
             self.assertEqual(self.groups_of(host), ["web"])
-        self.assertIn("it is made anew from the book", self.h1.log_text())
+        self.assertIn("because its data was lost", self.h1.log_text())
 
     def test_a_host_that_is_restored_as_a_whole_is_followed_when_its_operator_says_so(self):
         self.add_group("old")
@@ -146,14 +146,14 @@ class Restored(ClusterTest):
         self.h1.start()
 
     def accept(self, newer):
-        wait_for(lambda: "it is older than what this host knows" in self.h2.status()["problem"], "h2 to see it")
-        self.assertRegex(self.h2.status()["problem"], r"generation \d+ at etcd's revision \d+, and this host has seen generation \d+ at \d+")
+        wait_for(lambda: "is older than the one of this host" in self.h2.status()["problem"], "h2 to see it")
+        self.assertRegex(self.h2.status()["problem"], r"etcd has generation \d+ at revision \d+, and this host has followed generation \d+ at revision \d+")
         self.assertEqual(self.groups_of(self.h2), sorted(["old", newer]))
         self.assertEqual(self.h2.channel(self.h3)[0], "encrypted")
-        wait_for(lambda: "Host h2 knows generation" in self.h1.cli("cluster", "status").stdout, "h1 to be told")
+        wait_for(lambda: "Host h2 has generation" in self.h1.cli("cluster", "status").stdout, "h1 to be told")
         self.assertIn("--accept", self.h1.cli("cluster", "restore", check=False).stderr)
         self.assertIn("h1", self.h2.refused("cluster", "restore", "--accept", "--yes"))
-        known = re.search(r"Host h2 knows generation (\d+)", self.h1.cli("cluster", "status").stdout)[1]
+        known = re.search(r"Host h2 has generation (\d+)", self.h1.cli("cluster", "status").stdout)[1]
         done = self.h1.cli("cluster", "restore", "--accept", "--yes")
         self.assertIn(f"  h2           generation {known}\n  h3           generation {known}\n", done.stderr)
         self.assertIn("These hosts follow: h2, h3\n", done.stderr)

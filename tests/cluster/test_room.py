@@ -46,7 +46,7 @@ class Room(ClusterTest):
         flood = threading.Thread(target=self.flood, args=(h2, enough))
         flood.start()
         self.addCleanup(enough.set)
-        for line in "it takes nothing more", "host h2 writes more into the inventory than a host needs":
+        for line in "etcd accepts no more writes", "host h2 writes more to the inventory than a host needs":
             wait_for(lambda line=line: line in h1.log_text(), f"{line} in the log of h1", FLOOD_S)
         began = time.monotonic()
         wait_for(lambda: self.can_write(h1), "etcd to take writes")
@@ -54,7 +54,7 @@ class Room(ClusterTest):
         h3.start()
         wait_for(h3.connected, "h3 to be there again")
         self.assertLess(time.monotonic() - began, AGAIN_S)
-        h1.wait_log("etcd takes writes again")
+        h1.wait_log("etcd accepts writes again")
         enough.set()
         flood.join()
         self.assertFalse(h2.connected())
