@@ -141,7 +141,7 @@ Result<std::vector<model::ClusterAdapter>> cluster_adapters_from_json(const json
       adapter.adapter.vm = one.need_text("vm");
       adapter.adapter.number = static_cast<std::uint32_t>(one.need_number("number", 0xFF));
       const auto mac = model::parse_mac(one.need_text("mac"));
-      if (!mac) one.complain("mac", "is no MAC address");
+      if (!mac) one.complain("mac", "must be a MAC address");
       adapter.mac = mac.value_or(model::MacAddress{});
       adapter.port_group = one.text("port_group").value_or("");
       if (const Status good = one.finish_ignoring_unknown(); !good) {
