@@ -31,7 +31,8 @@ TEST_F(DamageCheckTest, AKeyThatIsEmptyOrCutIsNone) {
               HasSubstr("no readable private key"));
   const std::string half = authority_.key.substr(0, authority_.key.size() / 2);
   EXPECT_FALSE(check_key(half, authority_.certificate));
-  EXPECT_THAT(check_key(authority_.key, "").error().message, HasSubstr("no certificate"));
+  EXPECT_THAT(check_key(authority_.key, "").error().message,
+              HasSubstr("certificate of the private key cannot be read"));
 }
 
 // Also of the half of it that no other certificate shows.
