@@ -35,7 +35,7 @@ TlsClient client_for(const authority::Token& token) {
               if (authority::is_signed_by(shown.front(), issuer, clock)) return {};
               if (authority::is_signed_by(shown.front(), issuer, host->valid.from)) {
                 return fail(Errc::kBadState,
-                            fmt::format("this host's clock says {}, when the certificate of the "
+                            fmt::format("this host's clock shows {}, when the certificate of the "
                                         "authority's host is not in force. {}",
                                         print_time(clock), kSetClock));
               }
@@ -141,7 +141,7 @@ model::ApiResult<void> ClusterService::compare_at_door(const authority::Token& t
   const authority::Seconds theirs{std::chrono::seconds(answer->clock_s.value_or(0))};
   if (answer->clock_s && are_apart(theirs, clock)) {
     return refuse(ApiErrorCode::kDenied,
-                  fmt::format("this host's clock says {}, and that of the authority's host {}",
+                  fmt::format("this host's clock shows {}, and that of the authority's host {}",
                               print_time(clock), print_time(theirs)),
                   fmt::format("{} The token is still good.", kSetClock));
   }

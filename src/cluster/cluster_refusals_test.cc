@@ -28,7 +28,7 @@ TEST(ClusterRefusals, AnEtcdThatStaysAwayMayHaveLostItsData) {
   const std::string problem =
       own_etcd_away("cannot connect to 192.0.2.1:2379", "/var/lib/paravane/cluster/etcd");
   EXPECT_THAT(problem, testing::StartsWith("cannot connect to 192.0.2.1:2379. "));
-  EXPECT_THAT(problem, HasSubstr("its data in /var/lib/paravane/cluster/etcd are damaged"));
+  EXPECT_THAT(problem, HasSubstr("its data in /var/lib/paravane/cluster/etcd is damaged"));
   EXPECT_THAT(problem, HasSubstr("apt install etcd-server"));
 }
 

@@ -50,14 +50,14 @@ TEST(PromotionCheck, AHostWhoseCertificateIsNotInForceByItsClockIsNotPromoted) {
     EXPECT_THAT(refused.error().remedy, HasSubstr("timedatectl"));
   }
   EXPECT_THAT(check_own_clock(kInForce, kPromotionTime, kPromotionTime + 24h * 200).error().message,
-              HasSubstr("clock says 2027-06-13 12:00:00 UTC"));
+              HasSubstr("clock shows 2027-06-13 12:00:00 UTC"));
 }
 
 TEST(PromotionCheck, AHostWhoseClockIsBeforeTheBackupIsNotPromoted) {
   EXPECT_TRUE(check_own_clock(kInForce, kPromotionTime + 1h, kPromotionTime));
   const auto refused = check_own_clock(kInForce, kPromotionTime + 1h + 1s, kPromotionTime);
   ASSERT_FALSE(refused);
-  EXPECT_THAT(refused.error().message, AllOf(HasSubstr("clock says 2026-11-25 12:00:00 UTC"),
+  EXPECT_THAT(refused.error().message, AllOf(HasSubstr("clock shows 2026-11-25 12:00:00 UTC"),
                                              HasSubstr("made later, at 2026-11-25 13:00:01 UTC")));
   EXPECT_THAT(refused.error().remedy, HasSubstr("timedatectl"));
 }
@@ -88,7 +88,7 @@ TEST(PromotionCheck, MostOfTheClocksThatAnswerCount) {
         judge_answers({kNoAnswer, promotion_answer("", 0s), promotion_answer("", ahead),
                        promotion_answer("", ahead), promotion_answer("", {})});
     ASSERT_FALSE(refused);
-    EXPECT_THAT(refused.error().message, AllOf(HasSubstr("clock says 2026-11-25 12:00:00 UTC"),
+    EXPECT_THAT(refused.error().message, AllOf(HasSubstr("clock shows 2026-11-25 12:00:00 UTC"),
                                                HasSubstr("2 of the 3 hosts"), HasSubstr("(h3, h4)"),
                                                HasSubstr(ahead > 0s ? "2026-11-25 12:05:01 UTC"
                                                                     : "2026-10-26 12:00:00 UTC")));

@@ -62,7 +62,7 @@ class Joining(ClusterTest):
         token = h1.token("h2")
         for offset_s in (-360, 360, -200 * DAY_S):
             h2.set_clock(offset_s)
-            self.assertIn("this host's clock says", h2.refused("cluster", "join", text=token))
+            self.assertIn("this host's clock shows", h2.refused("cluster", "join", text=token))
         h2.set_clock(0)
         h2.cli("cluster", "join", text=token)
 
