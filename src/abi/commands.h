@@ -1,5 +1,8 @@
-// Commands: what the guest writes into the command slot. Only the bytes of the command's own
-// struct are meaningful; the rest of the slot may be garbage.
+// The commands of the guest's driver. The driver writes each command into the command slot, a
+// buffer in guest memory, and the device reads kRequestBytes from it. Only the bytes of the
+// command's own struct are meaningful; the rest of the slot may be garbage.
+//
+// Source: docs/device-spec.md, section 8.
 
 #pragma once
 
@@ -70,8 +73,8 @@ struct CreateUcCommand {
 };
 static_assert(sizeof(CreateUcCommand) == 24);
 
-// DESTROY_UC, CREATE_PD (of a context), DESTROY_PD, DESTROY_MR, DESTROY_CQ,
-// DESTROY_QP, QUERY_SRQ, DESTROY_SRQ: one handle.
+// DESTROY_UC, CREATE_PD (the handle of a context), DESTROY_PD, DESTROY_MR, DESTROY_CQ, DESTROY_QP,
+// QUERY_SRQ and DESTROY_SRQ carry one handle.
 struct HandleCommand {
   CommandHeader header;
   Le32 handle;

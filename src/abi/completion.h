@@ -1,5 +1,8 @@
-// The completion queue element and its words. The opcode space of completions
-// differs from that of work requests.
+// The completion queue element (CQE), which the device writes and the guest reads, and the values
+// of its fields. The opcodes of completions are numbered differently from those of work requests
+// (abi/work_queue.h).
+//
+// Source: docs/device-spec.md, section 7.
 
 #pragma once
 
@@ -48,8 +51,8 @@ enum CqeOpcode : std::uint32_t {
   kCqeReceiveRdmaWithImm = 129,
 };
 
-// Other bits mean something else to user programs, or poison the guest's
-// connection manager (VLAN, source MAC): never set.
+// The device never sets any other bit. User programs give some of them another meaning, and those
+// for a VLAN and a source MAC address would confuse the guest's connection manager.
 enum CqeFlags : std::uint32_t {
   kCqeGrh = 1u << 0,
   kCqeWithImm = 1u << 1,

@@ -1,5 +1,7 @@
-// Queue pair attributes as MODIFY_QP carries them and QUERY_QP returns them.
-// Mask bits have the values of ib_qp_attr_mask.
+// The attributes of a queue pair, as the command MODIFY_QP carries them and QUERY_QP returns them.
+// The bits of an attribute mask have the values of ib_qp_attr_mask in the Linux kernel.
+//
+// Source: docs/device-spec.md, section 8.
 
 #pragma once
 

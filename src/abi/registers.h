@@ -1,5 +1,7 @@
-// The PCI function as the guest driver finds it: identity, interrupt vectors and
-// the registers of BAR1 (docs/device-spec.md, "Registers").
+// The PCI function as the guest's driver finds it: its identity, its interrupt vectors, and the
+// registers of BAR1.
+//
+// Source: docs/device-spec.md, sections 1 and 2.
 
 #pragma once
 
@@ -39,7 +41,7 @@ enum Version : std::uint32_t {
   kVersionQpHandle = 20,
 };
 
-// A vector's cause and mask bit is 1 << vector.
+// The bit of a vector, in the cause register and in the mask register, is 1 << vector.
 enum InterruptVector : std::uint16_t {
   kVectorResponse = 0,
   kVectorAsync = 1,

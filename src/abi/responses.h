@@ -1,5 +1,8 @@
-// Responses: what the device writes into the response slot. A guest accepts a response if `ack` is
-// right; only MODIFY_QP looks at `err`.
+// The responses to commands. The device writes each response into the response slot, a buffer in
+// guest memory. The guest's driver accepts a response if the field `ack` has the expected value; it
+// checks the field `err` after MODIFY_QP only.
+//
+// Source: docs/device-spec.md, sections 2 and 8.
 
 #pragma once
 
@@ -64,7 +67,7 @@ struct QueryPkeyResponse {
 };
 static_assert(sizeof(QueryPkeyResponse) == 24);
 
-// CREATE_UC and CREATE_PD: one handle.
+// CREATE_UC and CREATE_PD return one handle.
 struct HandleResponse {
   ResponseHeader header;
   Le32 handle;

@@ -1,6 +1,9 @@
-// The first 16 bytes of the first page of every ring, and the elements of the
-// two device rings. A QP's header page holds SQ indices in `tx` and RQ indices in
-// `rx`; completion queues and device rings use `rx` alone.
+// The state of a ring, which is the first 16 bytes of its first page, and the elements of the two
+// device rings (completion notifications and asynchronous events). A queue pair keeps the indices
+// of its send queue in `tx` and those of its receive queue in `rx`. Completion queues, shared
+// receive queues and device rings use only `rx`.
+//
+// Source: docs/device-spec.md, section 6.
 
 #pragma once
 
@@ -29,7 +32,7 @@ inline constexpr std::uint64_t kRxConsumerAt = 12;
 static_assert(offsetof(RingState, rx) == kRxProducerAt);
 static_assert(offsetof(RingState, rx) + offsetof(Ring, cons_head) == kRxConsumerAt);
 
-// Completion notification: one per fired arm.
+// A completion notification: the device writes one each time an armed completion queue fires.
 struct CompletionNotice {
   Le32 cq_handle;
 };

@@ -1,6 +1,9 @@
-// The device shared region (DSR): 280 bytes in guest memory. The guest fills the first 72; the
-// device writes the capabilities behind them while DSRHIGH is written, and never again, because
-// the driver rereads them for as long as it runs.
+// The device shared region (DSR), 280 bytes in guest memory. The guest fills the first 72 bytes and
+// then writes the region's address to the registers DSRLOW and DSRHIGH. The device writes its
+// capabilities to the remaining bytes before it completes the write to DSRHIGH, and never changes
+// them later, because the driver reads them again and again.
+//
+// Source: docs/device-spec.md, section 4.
 
 #pragma once
 
@@ -85,7 +88,7 @@ static_assert(offsetof(DeviceCaps, max_pkeys) == 196);
 static_assert(offsetof(DeviceCaps, mode) == 200);
 static_assert(offsetof(DeviceCaps, max_fast_reg_page_list_len) == 204);
 
-// What the guest writes.
+// The part that the guest writes.
 struct SharedRegionHead {
   Le32 driver_version;
   Le32 pad;
@@ -113,7 +116,7 @@ static_assert(offsetof(SharedRegion, caps) == 72);
 inline constexpr std::uint8_t kModeRoce = 0;
 
 enum AtomicOps : std::uint8_t { kAtomicCompareSwap = 1, kAtomicFetchAdd = 2 };
-// Linux offers its memory management extensions only when all three are there.
+// Linux offers its memory management extensions only if the device reports all three.
 enum BmmeFlags : std::uint8_t {
   kBmmeLocalInvalidate = 1,
   kBmmeRemoteInvalidate = 2,

@@ -1,4 +1,7 @@
-// Attributes of a shared receive queue, in CREATE_SRQ, MODIFY_SRQ and QUERY_SRQ.
+// The attributes of a shared receive queue (SRQ), as the commands CREATE_SRQ and MODIFY_SRQ carry
+// them and QUERY_SRQ returns them.
+//
+// Source: docs/device-spec.md, section 8.
 
 #pragma once
 
@@ -16,7 +19,7 @@ struct SrqAttributes {
 };
 static_assert(sizeof(SrqAttributes) == 16);
 
-// Which of them MODIFY_SRQ is about.
+// The attributes that MODIFY_SRQ changes.
 enum SrqAttributeMask : std::uint32_t {
   kSrqMaxWr = 1,
   kSrqLimit = 2,

@@ -1,5 +1,8 @@
-// The doorbell (UAR) pages of BAR2: one page per user context, page 0 for the
-// guest's kernel. Every page has the same three 32-bit words.
+// The doorbell pages (UAR pages) of BAR2. Page 0 belongs to the guest's kernel, and each process
+// that has opened the device gets one of the others. Every page has the same three 32-bit words,
+// which the guest only writes.
+//
+// Source: docs/device-spec.md, section 3.
 
 #pragma once
 

@@ -1,6 +1,8 @@
-// Work queue entries as guests post them. The kernel driver zeroes a send header
-// before it fills it; the user-space provider does not, so a field that does not
-// belong to the opcode is stale.
+// The work queue entries that guests post to send and receive queues. The guest's kernel driver
+// zeroes a send header before it fills it, but the user-space provider does not. A field that does
+// not belong to the opcode may therefore contain stale data and must be ignored.
+//
+// Source: docs/device-spec.md, section 9.
 
 #pragma once
 
@@ -101,8 +103,8 @@ Body body_of(const SendHeader& header) {
   return body;
 }
 
-// Kernel numbering. User space posts the numbers of libibverbs, which agree for
-// 0..6 and mean other things from 7 on.
+// Opcodes as the guest's kernel numbers them. User space posts the numbers of libibverbs, which are
+// the same from 0 to 6 and have other meanings from 7 on.
 enum WorkOpcode : std::uint32_t {
   kWrRdmaWrite = 0,
   kWrRdmaWriteWithImm = 1,

@@ -1,7 +1,9 @@
 // accept_client(): accepts the next client of a listening socket.
 //
-// A listening socket stays readable while its client cannot be accepted, so a loop that retries at
-// once would spin: the caller must pause after an error.
+// The socket stays readable while its client cannot be accepted, so a loop that retries immediately
+// would spin. The caller must pause after an error.
+//
+// Any thread.
 
 #pragma once
 
@@ -12,8 +14,8 @@
 
 namespace paravane {
 
-// The client does not block. No client waiting is nullopt. Errors: kResourceExhausted (out of
-// descriptors or memory; the client goes on waiting), kIo.
+// The returned socket is non-blocking. nullopt: no client is waiting. Errors: kResourceExhausted
+// (out of descriptors or memory; the client continues to wait), kIo.
 Result<std::optional<UniqueFd>> accept_client(int listener);
 
 }  // namespace paravane

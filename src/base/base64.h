@@ -1,4 +1,7 @@
-// Base64 (RFC 4648, section 4), which carries bytes in JSON.
+// Encodes bytes as Base64 text and decodes it (RFC 4648, section 4). JSON cannot contain arbitrary
+// bytes, so code that puts bytes into JSON encodes them in this form.
+//
+// Stateless, any thread.
 
 #pragma once
 
@@ -10,7 +13,8 @@ namespace paravane {
 
 std::string base64_encode(std::string_view bytes);
 
-// nullopt: not the one text that base64_encode() makes of some bytes.
+// nullopt: `text` is not what base64_encode() returns for any bytes. Other spellings are not
+// accepted.
 std::optional<std::string> base64_decode(std::string_view text);
 
 }  // namespace paravane

@@ -1,8 +1,8 @@
-// Counter: a number kept next to the decision that it counts. It appears in the CLI, the API and
-// the metrics without further code.
+// Counter: counts an event, or keeps a maximum, at the place in the code where it happens. The CLI,
+// the API and the metrics show every counter without further code.
 //
-// Declare counters as members after a CounterSet of the same object; each counter registers itself
-// with the set. Code that prints counters walks the set.
+// A CounterSet lists the counters of one object. Declare the counters as members after the set;
+// each one registers itself with the set, and code that prints counters walks through the set.
 //
 // Owner thread only; other threads receive copies of the values.
 

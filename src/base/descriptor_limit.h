@@ -1,5 +1,8 @@
-// The remedy for a process that is out of file descriptors. The kernel's own text ("Too many open
-// files") names neither the limit nor where it is set.
+// Detects that a process has run out of file descriptors, and provides the remedy for the error
+// message. The kernel's own text ("Too many open files") names neither the limit nor the place
+// where it is set.
+//
+// Any thread.
 
 #pragma once
 
@@ -14,7 +17,7 @@ inline constexpr std::string_view kRaiseDescriptorLimit =
     "Raise LimitNOFILE= of paravaned.service (systemctl edit paravaned), or ulimit -n, or remove "
     "VMs.";
 
-// This process, or the machine, has no descriptor left.
+// Whether the cause is that this process, or the machine, has no descriptor left.
 inline bool is_out_of_descriptors(const Error& error) {
   return error.cause == std::errc::too_many_files_open ||
          error.cause == std::errc::too_many_files_open_in_system;

@@ -1,4 +1,7 @@
-// Explains to an operator what is wrong with a directory that the daemon must write to.
+// check_directory(): checks that a directory exists and that this process can write to it. The
+// error message tells the operator what is wrong and how to fix it.
+//
+// Any thread.
 
 #pragma once
 
@@ -9,8 +12,8 @@
 
 namespace paravane {
 
-// `setting` is the key of paravaned.toml that names it. Errors: kIo, with path,
-// cause and remedy.
+// `setting` is the key in paravaned.toml that names the directory. Errors: kIo, with the path, the
+// cause and the remedy.
 Status check_directory(const std::filesystem::path& directory, std::string_view setting);
 
 }  // namespace paravane

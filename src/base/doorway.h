@@ -1,8 +1,12 @@
-// Doorway: a listening socket in an event loop. It passes each accepted client to a callback.
-// While clients cannot be accepted (out of descriptors), it pauses instead of spinning, and logs
-// that at a limited rate. With a reserve descriptor, waiting clients are told the reason.
+// Doorway: watches a listening socket in an event loop and passes each accepted client to a
+// callback.
 //
-// Loop thread only.
+// If clients cannot be accepted because the process is out of descriptors, the doorway pauses
+// instead of spinning and logs the failure at a limited rate. It can also keep one descriptor in
+// reserve, with which it accepts waiting clients one at a time, to tell them the reason and close
+// them.
+//
+// The thread of the event loop only.
 
 #pragma once
 
@@ -26,7 +30,7 @@ class Doorway {
   static constexpr Duration kPause = std::chrono::milliseconds(100);
   static constexpr int kToldAtOnce = 16;  // clients, before a pause
 
-  // Connected, and does not block.
+  // `client` is connected and non-blocking.
   using OnClient = std::function<void(UniqueFd client)>;
   using Clock = std::function<Instant()>;
   using Accept = std::function<Result<std::optional<UniqueFd>>(int listener)>;
@@ -38,11 +42,12 @@ class Doorway {
   Doorway(const Doorway&) = delete;
   Doorway& operator=(const Doorway&) = delete;
 
-  // In place of the one before. `listener` listens and does not block; without one no client comes.
-  // Errors: kIo.
+  // Replaces the previous listener. `listener` is a listening, non-blocking socket; if it is empty,
+  // no clients are accepted. Errors: kIo.
   Status open(UniqueFd listener);
-  // From now on keeps a descriptor back, by which a client that cannot be taken otherwise is
-  // handed to `refuse`. It is to tell the client why and to close it before it returns.
+  // Keeps a descriptor in reserve from now on. A client that could not be accepted otherwise is
+  // accepted with it and passed to `refuse`, which must tell the client the reason and close it
+  // before it returns.
   void keep_reserve(OnClient refuse);
 
  private:

@@ -1,5 +1,7 @@
-// Endpoint: an IP address and a port, "192.0.2.1:28250" or "[2001:db8::1]:28250". Never a host
-// name: this code does no name resolution.
+// Endpoint: an IP address with a port, such as "192.0.2.1:28250" or "[2001:db8::1]:28250". Host
+// names are not accepted, because this code never resolves names.
+//
+// A plain value.
 
 #pragma once
 
@@ -25,7 +27,8 @@ class Endpoint {
   int family() const { return storage_.ss_family; }
 
   bool is_loopback() const;
-  // One host's: not unspecified, broadcast, multicast or mapped.
+  // Whether the address belongs to one host. Unspecified, broadcast, multicast and IPv4-mapped
+  // addresses do not.
   bool is_unicast() const;
 
   const sockaddr* generic() const { return reinterpret_cast<const sockaddr*>(&storage_); }

@@ -1,8 +1,10 @@
-// EventLoop: epoll, with a callback per file descriptor.
+// EventLoop: waits for file descriptors with epoll and runs a callback for each one that is ready.
 //
-// Owner thread only, except wake(). Callbacks run from poll(); they may watch
-// and unwatch any descriptor, their own included: a callback whose descriptor
-// was unwatched in the same round is not called.
+// Callbacks run from poll(). A callback may watch and unwatch any descriptor, including its own. If
+// a descriptor is unwatched while other callbacks of the same poll() run, its callback is not
+// called any more.
+//
+// Owner thread only, except wake().
 
 #pragma once
 
@@ -30,17 +32,18 @@ class EventLoop {
   Status change(int fd, std::uint32_t events);
   void unwatch(int fd);
 
-  // Waits at most `timeout` (zero: does not wait; nullopt: for ever) and runs
-  // the callbacks of what is ready. Returns how many ran.
+  // Waits at most `timeout` (zero: does not wait; nullopt: without limit) and runs the callbacks of
+  // the descriptors that are ready. Returns how many ran.
   Result<int> poll(std::optional<Duration> timeout);
 
-  // Waits likewise, and runs nothing: the next poll() does.
+  // Waits in the same way but runs no callbacks; the next poll() runs them.
   Status wait(std::optional<Duration> timeout);
 
-  // Any thread: makes the current or the next poll() return at once.
+  // Makes the current or the next poll() return at once. Any thread.
   void wake();
 
-  // Readable while poll() would run a callback: lets one loop watch another.
+  // A descriptor that is readable while poll() would run a callback. With it, one loop can watch
+  // another.
   int fd() const { return epoll_.get(); }
 
  private:

@@ -1,13 +1,13 @@
-// EventSignal: signals another process's eventfd without ever blocking.
+// EventSignal: signals an eventfd of another process without ever blocking.
 //
-// write() on an eventfd whose counter is full blocks, unless the file is non-blocking. That flag
-// is shared by both sides, so a hostile VMM could fill the counter, clear the flag, and stop the
-// worker of all VMs. The kernel's own signal cannot block: an asynchronous read that completes at
-// once (of nothing, from /dev/null) raises the eventfd as its completion.
+// A write() to an eventfd whose counter is full blocks unless the file is non-blocking. Both
+// processes share that flag, so a hostile VMM could fill the counter, clear the flag, and stop the
+// worker thread that serves all VMs. This class therefore lets the kernel raise the eventfd, as the
+// completion of an asynchronous read of zero bytes from /dev/null, which cannot block.
 //
-// Where the kernel offers no asynchronous I/O (a limit, a sandbox), it falls back to write().
-// Setup is deferred to the first signal, because releasing the context takes the kernel
-// milliseconds: create one per worker, not per device.
+// If the kernel offers no asynchronous I/O (because of a limit or a sandbox), the class falls back
+// to write(). Releasing its kernel context takes milliseconds, so it is set up at the first signal
+// only. Create one object per worker, not one per device.
 //
 // Owner thread only.
 
@@ -19,7 +19,7 @@
 
 namespace paravane {
 
-// Waits only if the eventfd blocks and its counter is full.
+// Blocks only if the eventfd is in blocking mode and its counter is full.
 void raise_by_write(int eventfd);
 
 class EventSignal {
@@ -29,10 +29,10 @@ class EventSignal {
   EventSignal(const EventSignal&) = delete;
   EventSignal& operator=(const EventSignal&) = delete;
 
-  // REQUIRES: `eventfd` is one, and non-blocking as far as we know.
+  // REQUIRES: `eventfd` is an eventfd that was non-blocking when it was last checked.
   void raise(int eventfd);
 
-  // Whether signals cannot block; known after the first.
+  // Whether signals are certain not to block. The answer is known after the first signal.
   bool is_bounded() const { return context_ != 0; }
 
  private:

@@ -1,4 +1,4 @@
-// Exit statuses of paravaned, as listed in paravaned(8).
+// The exit statuses of the daemon, paravaned. The man page paravaned(8) lists them.
 
 #pragma once
 

@@ -1,6 +1,8 @@
-// FreeNumbers: a pool of returned numbers; the one that has been free the longest is reused first.
-// Space is reserved when a number is handed out, so returning one, which happens during teardown,
-// never allocates.
+// FreeNumbers: a pool of numbers that were handed out and returned. The number that has been free
+// for the longest time is reused first.
+//
+// Memory for the return of a number is reserved when the number is handed out. Numbers are returned
+// while objects are destroyed, and no allocation may fail there.
 //
 // Owner thread only.
 
@@ -17,7 +19,7 @@ namespace paravane {
 
 class FreeNumbers {
  public:
-  // For so many in all. Throws std::bad_alloc, and nothing has changed then.
+  // Reserves memory for `count` numbers in total. Throws std::bad_alloc without changing anything.
   void make_room(std::size_t count) {
     if (count <= ring_.size()) return;
     std::vector<std::uint32_t> wider(count < 2 * ring_.size() ? 2 * ring_.size() : count);

@@ -1,4 +1,6 @@
-// Settings for how this process's heap returns memory to the kernel.
+// Makes the heap of this process return large blocks to the kernel one at a time. By default, glibc
+// may return a gigabyte in a single call of free(), which takes longer than the worker thread may
+// spend on one VM.
 
 #pragma once
 
@@ -6,10 +8,9 @@
 
 namespace paravane {
 
-// Large blocks come from the kernel one by one and go back one by one. By default glibc
-// keeps them in its heap once some have been freed, and gives a gigabyte of them back in a
-// single call to free(), which takes 60 ms: longer than any turn of the worker may be.
-// Before other threads start.
+// Makes glibc map and unmap each large block separately. Otherwise it keeps such blocks in its heap
+// once some have been freed, and returns a gigabyte of them in a single call of free(). That takes
+// 60 ms, which is longer than any turn of the worker may be. Call it before other threads start.
 inline void give_large_blocks_back_one_by_one() {
   constexpr int kLarge = 128 * 1024;  // glibc's own threshold, which it raises as it goes
   ::mallopt(M_MMAP_THRESHOLD, kLarge);

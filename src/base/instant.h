@@ -1,5 +1,6 @@
-// Time as the rooms below daemon/ see it: a value that is passed in. Only daemon/ reads a clock,
-// so every test can set the time.
+// Instant and Duration: a point in time, as a value of the steady clock, and a length of time in
+// nanoseconds. Most code gets the current time as an argument instead of reading a clock, so that
+// tests can set the time.
 
 #pragma once
 

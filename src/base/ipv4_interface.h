@@ -1,5 +1,7 @@
-// The IPv4 address of an interface with its network: "192.168.1.241/24" or, in esxcli's form, an
-// address and a netmask. Any thread.
+// Ipv4Interface: the IPv4 address of an interface together with its network. It is written as
+// "192.168.1.241/24" or, as in esxcli, as an address and a netmask.
+//
+// A plain value. The functions are stateless and may be called by any thread.
 
 #pragma once
 
@@ -30,7 +32,8 @@ std::string format_ipv4(const Ipv4Interface& value);  // "192.168.1.241/24"
 std::optional<std::uint32_t> parse_ipv4(std::string_view text);
 // "192.168.1.241/24".
 std::optional<Ipv4Interface> parse_ipv4_interface(std::string_view text);
-// Bits of a netmask ("255.255.255.0": 24); nullopt: none.
+// The number of network bits in a netmask, such as 24 for "255.255.255.0"; nullopt: `text` is not a
+// netmask.
 std::optional<unsigned> parse_netmask(std::string_view text);
 
 }  // namespace paravane

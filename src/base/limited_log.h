@@ -1,5 +1,5 @@
-// LimitedLog: log lines that a stranger or a repeated failure can cause, rate-limited by one
-// LogLimit. The next line that is written ends with the number of suppressed lines.
+// LimitedLog: writes log lines that a stranger or a repeated failure can cause, at a rate that a
+// LogLimit bounds. The first line that is written after suppressed lines ends with their number.
 //
 // Owner thread only.
 

@@ -1,6 +1,8 @@
-// Line: a FIFO queue of waiting objects. Any of them can leave from the middle in constant time,
-// however long the queue is, because a guest decides how many wait and when they all go. The queue
-// is intrusive: it allocates nothing, since the links are part of the objects.
+// Line: a FIFO queue of waiting objects. An object can leave the queue from any position in
+// constant time. This matters because a guest decides how many of its objects wait and when all of
+// them are destroyed.
+//
+// The links of the queue are members of the objects, so the queue never allocates memory.
 //
 // Owner thread only.
 
@@ -13,7 +15,8 @@ namespace paravane {
 template <typename T>
 class Line {
  public:
-  // A member of an object that can wait in a line; it leaves the line before it is destroyed.
+  // A member of an object that can wait in a line. The object must leave the line before the place
+  // is destroyed.
   class Place {
    public:
     Place() = default;
@@ -36,7 +39,7 @@ class Line {
 
   bool empty() const { return first_ == nullptr; }
 
-  // At the end. REQUIRES: !place.taken().
+  // Adds the object at the end. REQUIRES: !place.taken().
   void join(T& who, Place& place) {
     place.who_ = &who;
     place.before_ = last_;
@@ -44,7 +47,7 @@ class Line {
     last_ = &place;
   }
 
-  // Does nothing if the place is not taken. REQUIRES: if it is, it is in this line.
+  // Does nothing if the place is not taken. REQUIRES: a place that is taken is in this line.
   void leave(Place& place) {
     if (!place.taken()) return;
     (place.before_ == nullptr ? first_ : place.before_->after_) = place.after_;
@@ -54,10 +57,10 @@ class Line {
     place.after_ = nullptr;
   }
 
-  // The object whose turn it is; nullptr: none waits.
+  // The first object in the line; nullptr: the line is empty.
   T* first() const { return empty() ? nullptr : first_->who_; }
 
-  // The same; the object leaves the line.
+  // Removes the first object from the line and returns it; nullptr: the line is empty.
   T* call() {
     if (empty()) return nullptr;
     T* who = first_->who_;

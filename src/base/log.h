@@ -1,7 +1,9 @@
-// Log lines: lower case, subject first ("vm1: qp 0x11: ..."), QP numbers in hex. Anything that a
-// guest can cause repeatedly goes through a LimitedLog. daemon/ decides where lines are written.
+// Writes log lines. A line is in lower case, begins with the object that it is about ("vm1: qp
+// 0x11: ..."), and shows queue pair numbers in hexadecimal. A line that a guest can cause
+// repeatedly must be written through a LimitedLog.
 //
-// Any thread. A line is dropped if there is no memory for it.
+// The code in daemon/ decides where lines are written. If there is no memory for a line, the line
+// is dropped. Any thread.
 
 #pragma once
 
@@ -13,7 +15,8 @@ namespace paravane::log {
 
 enum class Level { kDebug, kInfo, kWarn, kError };
 
-// Not a template: what makes a text of its arguments is compiled once, not in each source.
+// Formats and writes a line. This function is not a template, so the code that formats the
+// arguments is compiled only once.
 void write(Level level, fmt::string_view text, fmt::format_args args);
 
 template <typename... Args>

@@ -1,5 +1,6 @@
-// LogLimit: keeps a guest or a peer from flooding the log. Call allow() before logging; the first
-// line allowed after a pause reports how many were suppressed.
+// LogLimit: limits how many log lines a guest or a peer can cause in an interval. Call allow()
+// before each line. After lines have been suppressed, the next call that allows a line returns
+// their number.
 //
 // Owner thread only.
 
@@ -18,8 +19,8 @@ class LogLimit {
   explicit LogLimit(Duration interval = std::chrono::seconds(10), unsigned burst = 3)
       : interval_(interval), burst_(burst) {}
 
-  // The number of lines kept back since the last allowed one, or nullopt: say
-  // nothing now.
+  // The number of lines that were suppressed since the last allowed one. nullopt: this line must
+  // not be written.
   std::optional<std::uint64_t> allow(Instant now) {
     if (now - window_start_ >= interval_) {
       window_start_ = now;
@@ -43,7 +44,7 @@ class LogLimit {
   std::uint64_t kept_back_ = 0;
 };
 
-// To be put at the end of an allowed line; empty: none was.
+// A note for the end of an allowed line about suppressed lines; empty: `lines` is 0.
 inline std::string kept_back_note(std::uint64_t lines) {
   return lines == 0 ? std::string() : " (" + std::to_string(lines) + " lines suppressed)";
 }

@@ -1,10 +1,12 @@
-// Mailbox: messages from other threads to one thread, which owns everything that they change.
-// ARCHITECTURE.md lists the other locks between threads.
+// Mailbox: carries messages from other threads to the one thread that owns the data which the
+// messages change. A message is a function that the owner thread runs.
 //
-// A message is a function that the owner thread runs. ask() waits for its result. It waits a
-// bounded time for the function to start; after that the function will not run, so the caller
-// always knows whether it ran. A message that fails for lack of memory ends there: the caller of
-// ask() gets the exception, a posted message is counted (deliver()), and later messages still run.
+// post() does not wait. ask() waits for the function's result, and waits only for a bounded time
+// until the function starts. If the function has not started by then, it will never run, so the
+// caller always knows whether it ran.
+//
+// A message that runs out of memory fails alone. A caller of ask() receives the exception,
+// deliver() returns the number of failed messages, and later messages still run.
 
 #pragma once
 
@@ -33,7 +35,7 @@ class Mailbox {
   // `wake` is called after each post, from the poster's thread.
   explicit Mailbox(std::function<void()> wake) : wake_(std::move(wake)) {}
 
-  // Any thread. False: closed, the message is dropped. Throws std::bad_alloc.
+  // Any thread. False: the mailbox is closed, and the message was dropped. Throws std::bad_alloc.
   bool post(Message message) {
     {
       const MutexLock lock(mutex_);
@@ -45,9 +47,9 @@ class Mailbox {
     return true;
   }
 
-  // Any thread but the owner's. nullopt: closed, or not begun within `limit`; the function
-  // has not run then and never will. One that has begun is waited for. What it throws is thrown
-  // here.
+  // Any thread but the owner's. nullopt: the mailbox is closed, or the function did not start
+  // within `limit`; it has not run then and never will. A function that has started is waited for
+  // without a limit. An exception of the function is thrown to the caller.
   template <typename Function>
   auto ask(Function function, std::chrono::milliseconds limit)
       -> std::optional<std::invoke_result_t<Function>> {
@@ -66,8 +68,8 @@ class Mailbox {
     return posted ? slot->wait(limit) : std::nullopt;
   }
 
-  // Owner thread: runs what is there. One relaxed load when there is nothing. Returns for how many
-  // there was no memory, asked or posted.
+  // Owner thread: runs all waiting messages. Without a message it costs one atomic load. Returns
+  // how many messages, asked or posted, failed for lack of memory.
   std::size_t deliver() {
     if (!waiting_.load(std::memory_order_acquire)) return 0;
     std::vector<Message> batch;
@@ -83,11 +85,11 @@ class Mailbox {
     return failed_;
   }
 
-  // Owner thread: look before going to sleep; the wake for a message may have
-  // been used up by a look at the sockets.
+  // Owner thread: whether messages wait. Check it before going to sleep, because the wake-up for a
+  // message may have been consumed while the sockets were polled.
   bool waiting() const { return waiting_.load(std::memory_order_acquire); }
 
-  // Later posts are dropped; what is there may still be delivered.
+  // Drops all later messages. Messages that are already waiting can still be delivered.
   void close() {
     const MutexLock lock(mutex_);
     closed_ = true;

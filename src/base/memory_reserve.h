@@ -1,10 +1,9 @@
-// The memory reserve: a block that is kept for the moment when no other memory is left. The first
-// allocation that fails frees the block and succeeds, as do those after it until that memory is
-// used up too. Work in progress then completes, while new requests are refused (http/http_door.h)
-// until the block can be allocated again.
+// The memory reserve: a block of memory that is freed when the process runs out of memory. The
+// first allocation that fails frees the block and then succeeds. Work in progress can thus be
+// completed, while new requests are refused (http/http_door.h) until the block can be allocated
+// again.
 //
-// There is one reserve per process, since operator new calls its handler without arguments. Any
-// thread.
+// A process has one reserve, because operator new calls its handler without arguments. Any thread.
 
 #pragma once
 
@@ -13,14 +12,15 @@
 
 namespace paravane {
 
-// Of untouched memory, which costs nothing but its place in what the process may have.
+// The size of the block. Its pages are never touched, so it costs only address space.
 inline constexpr std::size_t kMemoryReserveBytes = std::size_t{8} << 20;
 
-// From now on. REQUIRES: not called before.
+// Allocates the reserve and installs the handler of operator new. REQUIRES: not called before.
 void keep_memory_reserve();
-// Whether there is one, if it is kept at all; tries to have it again. False: memory is short.
+// Whether memory is sufficient. If the reserve has been used up, the function tries to allocate it
+// again, and returns false if that fails. Without keep_memory_reserve() it returns true.
 bool has_memory_reserve();
-// How often it was used.
+// How often the reserve was used.
 std::uint64_t memory_reserve_uses();
 
 }  // namespace paravane

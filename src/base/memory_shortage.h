@@ -1,7 +1,7 @@
-// runs_in_memory(): a boundary at which a failed allocation stops. Destructors clean up what was
-// in progress, and the thread continues with its next task.
+// runs_in_memory(): runs a function and catches a failed allocation. The destructors on the way
+// clean up the interrupted work, and the thread can continue with its next task.
 //
-// Any other exception is a bug and ends the process.
+// Any other exception is a bug, is not caught here, and ends the process.
 
 #pragma once
 
@@ -10,7 +10,7 @@
 
 namespace paravane {
 
-// False: there was no memory for all of `act`.
+// False: `act` was interrupted because memory ran out.
 template <typename Act>
 bool runs_in_memory(Act&& act) {
   try {

@@ -1,8 +1,9 @@
-// Suggests the name that a user probably meant: the one with the smallest edit distance to the
-// input, unless that is too large. Names that differ only in digits are treated as different
-// objects: vmk7 is not a typo for vmk0, though db11 may be one for db1.
+// Suggests the name that a user probably meant, which is the one with the smallest edit distance to
+// the input, unless that distance is too large. Two names that differ only in their digits are
+// usually two different objects, so vmk0 is not suggested for vmk7. One digit too many or too few
+// is a typing error, so db1 is suggested for db11.
 //
-// Any thread.
+// Stateless, any thread.
 
 #pragma once
 
@@ -17,7 +18,7 @@
 
 namespace paravane {
 
-// Two neighbours that have changed places count as one step: it is how people mistype.
+// Swapping two adjacent letters counts as one step, because it is a common typing error.
 inline std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> before;  // two rows ago
   std::vector<std::size_t> last(b.size() + 1);
@@ -34,7 +35,7 @@ inline std::size_t edit_distance(std::string_view a, std::string_view b) {
   return last.back();
 }
 
-// "vmk12" is "vmk#".
+// Replaces each number by "#", for example "vmk12" by "vmk#".
 inline std::string without_number(std::string_view name) {
   std::string shape;
   for (const char c : name) {
@@ -45,14 +46,15 @@ inline std::string without_number(std::string_view name) {
   return shape;
 }
 
-// Another of the same kind, unless a digit was typed once too often or was left out.
+// Whether `name` is probably another object of the same kind. It is not if `typed` just has one
+// digit too many or too few.
 inline bool is_sibling(std::string_view typed, std::string_view name) {
   if (without_number(typed) != without_number(name)) return false;
   return typed.size() == name.size() || edit_distance(typed, name) > 1;
 }
 
-// nullopt: none is near: half of what was typed would have to change, and there is not just
-// one that begins so.
+// nullopt: no name is near enough. That is so if more than half of the input would have to change
+// and the input is not the beginning of exactly one name.
 template <typename Names>
 std::optional<std::string> nearest_name(std::string_view typed, const Names& names) {
   std::optional<std::string> best;
@@ -72,7 +74,7 @@ std::optional<std::string> nearest_name(std::string_view typed, const Names& nam
   return best;
 }
 
-// "Do you mean db1? " before what is advised otherwise; empty: none is near.
+// "Do you mean db1? ", to be put before other advice; empty: no name is near enough.
 template <typename Names>
 std::string do_you_mean(std::string_view typed, const Names& names) {
   const auto near = nearest_name(typed, names);

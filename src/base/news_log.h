@@ -1,6 +1,6 @@
-// NewsLog: a log line about a state that is checked repeatedly, such as a listener that cannot be
-// opened. The line is written when its text changes, and once an hour while it stays the same. A
-// LogLimit bounds lines that keep changing.
+// NewsLog: logs the result of a check that is repeated often, such as whether a listener can be
+// opened. A line is written when its text changes, and once an hour while it stays the same. A
+// LogLimit bounds the rate of lines whose text keeps changing.
 //
 // Owner thread only.
 
@@ -27,7 +27,7 @@ class NewsLog {
   void error(Instant now, fmt::format_string<Args...> text, Args&&... args) {
     say(log::Level::kError, now, text, std::forward<Args>(args)...);
   }
-  // All is well: the next line is news, whatever it says.
+  // The check succeeded. The next line is written even if its text is the same as before.
   void clear() { said_.clear(); }
 
  private:

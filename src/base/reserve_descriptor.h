@@ -1,7 +1,8 @@
-// ReserveDescriptor: an unused descriptor that is kept in reserve. When no other is available, it
-// is closed so that one more file can be opened for a moment.
+// ReserveDescriptor: a file descriptor that is kept open without being used. When the process is
+// out of descriptors, closing this one allows one more file to be opened for a moment. Another
+// thread may take the freed descriptor first.
 //
-// One thread at a time. Another thread may grab the freed descriptor first.
+// One thread at a time.
 
 #pragma once
 
@@ -13,12 +14,12 @@ namespace paravane {
 
 class ReserveDescriptor {
  public:
-  // Again, if it was given up. False: there is none to be had.
+  // Opens the reserve, unless it is open already. False: no descriptor is available.
   bool take() {
     if (!fd_) fd_ = UniqueFd(::eventfd(0, EFD_CLOEXEC));
     return static_cast<bool>(fd_);
   }
-  // False: there was none.
+  // Closes the reserve. False: it was not open.
   bool give_up() {
     const bool had_one = static_cast<bool>(fd_);
     fd_.reset();

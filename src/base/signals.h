@@ -1,4 +1,5 @@
-// Reads the signals of a process from a descriptor.
+// Receives the signals of this process through a file descriptor (signalfd), so that an event loop
+// can wait for them like for any other event.
 
 #pragma once
 
@@ -11,13 +12,14 @@
 
 namespace paravane {
 
-// Before any thread is made, so that none of them gets these.
+// Blocks these signals. Call it before any other thread starts, so that all threads inherit it.
 void block_signals(std::initializer_list<int> numbers);
 
-// Readable when one of these has come. REQUIRES: they are blocked. Errors: kIo.
+// A descriptor that is readable when one of these signals has arrived. REQUIRES: block_signals()
+// for all of them. Errors: kIo.
 Result<UniqueFd> open_signals(std::initializer_list<int> numbers);
 
-// The next that has come; nullopt: none now.
+// The next signal that has arrived; nullopt: no signal is waiting.
 std::optional<int> next_signal(const UniqueFd& signals);
 
 }  // namespace paravane

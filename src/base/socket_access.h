@@ -1,4 +1,7 @@
-// SocketAccess: the group and mode of a socket file, which decide who may connect to it.
+// SocketAccess: the mode and the group of the file of a UNIX socket. They decide which users may
+// connect to the socket.
+//
+// Any thread.
 
 #pragma once
 
@@ -16,7 +19,7 @@ struct SocketAccess {
   std::optional<gid_t> group;  // nullopt: the process's own
 };
 
-// Errors: kIo, with the path and the reason.
+// Sets the mode and the group of the file at `socket`. Errors: kIo, with the path and the reason.
 Status apply_access(const std::filesystem::path& socket, const SocketAccess& access);
 
 }  // namespace paravane

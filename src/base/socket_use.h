@@ -1,6 +1,6 @@
-// SocketUse: what is found at the path of a UNIX socket. A killed process leaves its socket file
-// behind; code that wants the path, or cleans up a directory, must not remove the socket of a
-// running process.
+// look_at_socket(): finds out what is at the path of a UNIX socket. A process that was killed
+// leaves its socket file behind, and that file may be removed. The socket of a running process must
+// not be removed, neither by a process that wants the path nor by one that cleans up a directory.
 //
 // Any thread.
 
@@ -24,8 +24,8 @@ struct SocketLook {
   int error = 0;  // of kUnknown: errno; EPERM under the engine's rules
 };
 
-// Connects to it for that, and lets go at once. A path that is too long for a socket is
-// kUnknown with ENAMETOOLONG.
+// Connects to the socket to find out, and disconnects at once. A path that is too long for a socket
+// is kUnknown with ENAMETOOLONG.
 SocketLook look_at_socket(const std::filesystem::path& path);
 
 }  // namespace paravane

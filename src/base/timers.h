@@ -1,10 +1,11 @@
-// TimerQueue: callbacks that are due at an Instant.
+// TimerQueue: calls functions when their time comes. It reads no clock; the owner passes the
+// current time to run_due(), which runs the callbacks that are due, in the order of their
+// deadlines. A callback may set and cancel timers, including its own.
 //
-// A heap with lazy deletion: setting and cancelling cost O(log n), asking for
-// the next deadline O(1). Callbacks run from run_due(), in order of their
-// deadline; they may set and cancel timers, themselves included.
+// The queue is a heap, and cancelled timers are removed from it later. Setting and cancelling a
+// timer cost O(log n), and asking for the next deadline costs O(1).
 //
-// Owner thread only. Reads no clock.
+// Owner thread only.
 
 #pragma once
 
@@ -37,7 +38,8 @@ class TimerQueue {
   // Runs at most `limit` callbacks that are due at `now`; returns how many ran.
   std::size_t run_due(Instant now, std::size_t limit = 1024);
 
-  // kNever when nothing is set. May be early, never late.
+  // The deadline of the next timer; kNever: no timer is set. The result may be too early but never
+  // too late.
   Instant next_deadline();
 
   std::size_t size() const { return callbacks_.size(); }

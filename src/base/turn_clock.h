@@ -1,6 +1,6 @@
-// TurnClock: the time of the worker's current turn. TurnSchedule reads the CPU clock once per turn
-// and stores the time here; code that the engine, a timer or a socket calls in between reads it
-// here and needs no clock of its own.
+// TurnClock: the time at which the worker's current turn began. A turn is the time slice that the
+// worker gives one VM or transport. The worker reads the clock once per turn and stores the time
+// here; all code that runs in the turn uses this value instead of reading a clock.
 //
 // Worker thread only.
 

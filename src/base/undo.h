@@ -1,5 +1,5 @@
-// Undo: rolls back an operation unless the steps after it succeed too, so that an early return or
-// a failed allocation leaves nothing half done.
+// Undo: calls a function when it goes out of scope, unless keep() was called before. It rolls back
+// the first step of an operation if a later step returns early or fails to allocate memory.
 
 #pragma once
 
@@ -10,7 +10,7 @@ namespace paravane {
 template <typename Act>
 class Undo {
  public:
-  // `act` throws nothing.
+  // `act` must not throw.
   explicit Undo(Act act) : act_(std::move(act)) {}
   ~Undo() {
     if (!is_kept_) act_();
@@ -18,7 +18,7 @@ class Undo {
   Undo(const Undo&) = delete;
   Undo& operator=(const Undo&) = delete;
 
-  // All is done, and stays.
+  // The operation is complete, and nothing will be rolled back.
   void keep() { is_kept_ = true; }
 
  private:

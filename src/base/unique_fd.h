@@ -1,4 +1,5 @@
-// UniqueFd: owns one file descriptor and closes it.
+// UniqueFd: owns one file descriptor and closes it in its destructor. It can be moved but not
+// copied.
 
 #pragma once
 
