@@ -1,6 +1,7 @@
-// The certificates of a cluster: creates the authority (an ECDSA P-256 key that signs the hosts'
-// certificates), and the certificate requests that hosts send to it. Keys, requests and
-// certificates are text (PEM), which can be stored in files and sent.
+// The certificates of a cluster. These functions create the cluster's certificate authority (an
+// ECDSA P-256 key that signs the certificates of the hosts), create the requests with which hosts
+// ask for a certificate, sign these requests, and inspect certificates. Keys, requests and
+// certificates are PEM text.
 //
 // Stateless, any thread. Errors: kInvalidArgument (invalid input), kIo (OpenSSL failed).
 
@@ -24,22 +25,22 @@ inline Seconds wall_clock() {
 inline constexpr std::size_t kMaxPem = std::size_t{16} * 1024;
 inline constexpr std::chrono::hours kAuthorityLifetime{24 * 365 * 20};
 
-// A private key with what belongs to it: a certificate, or a request for one.
+// A private key, and its certificate or a request for one.
 struct KeyPair {
   std::string key;
   std::string certificate;
 };
 
-// The authority of a new cluster. Its certificate is in force from kAuthoritySince on, so
-// that a clock which was fast at the time shuts no host out once it is right.
-// Errors: kBadState: the clock is before kAuthoritySince.
+// Creates the authority of a new cluster. Its certificate is valid from kAuthoritySince on, so that
+// hosts accept it even if the clock of this host is fast at the moment. Errors: kBadState (the
+// clock is before kAuthoritySince).
 inline constexpr Seconds kAuthoritySince = std::chrono::sys_days(std::chrono::year(2026) / 1 / 1);
 Result<KeyPair> make_authority(const std::string& cluster, Seconds now);
 
-// A new key, and a request that proves to have it and asks for nothing else.
+// Creates a key, and a request that is signed with it and contains nothing else.
 Result<KeyPair> make_request();
-// The same with a key that there is already (PEM, other blocks of the file are passed by).
-// Errors: kInvalidArgument: there is no key of ours in it.
+// Creates a request for an existing key. `key` is PEM, and its other blocks are ignored. Errors:
+// kInvalidArgument (it contains no ECDSA P-256 key).
 Result<KeyPair> make_request_with(std::string_view key);
 
 struct Grant {
@@ -50,12 +51,11 @@ struct Grant {
   Seconds from;
   Seconds until;
 };
-// Nothing of the request but its key goes into the certificate.
-// Errors: kInvalidArgument: not a request, not signed with its own key, or another kind
-// of key than ours.
+// Signs a certificate for the key in the request; nothing else from the request is used. Errors:
+// kInvalidArgument (not a request, not signed with its own key, or not an ECDSA P-256 key).
 Result<std::string> sign(const KeyPair& authority, std::string_view request, const Grant& grant);
 
-// When a certificate is in force.
+// The time in which a certificate is valid.
 struct Validity {
   Seconds from{};
   Seconds until{};
@@ -71,13 +71,13 @@ struct Certificate {
 };
 Result<Certificate> inspect(std::string_view certificate);
 
-// Whether `authority` has signed it and it is in force.
+// Whether `authority` has signed the certificate and the certificate is valid at `now`.
 bool is_signed_by(std::string_view certificate, std::string_view authority, Seconds now);
 
-// From the kernel's generator, as hex digits.
+// Random bytes from the kernel, as hex digits.
 Result<std::string> make_secret(std::size_t bytes);
 std::string hash(std::string_view text);  // SHA-256, hex digits
-// Takes as long whatever the difference.
+// Compares two secrets in a time that does not depend on where they differ.
 bool equal_secrets(std::string_view a, std::string_view b);
 
 }  // namespace paravane::authority

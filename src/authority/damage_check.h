@@ -1,5 +1,5 @@
-// Checks that a private key and its certificate are undamaged, by signing and verifying with them:
-// a damaged key can still be parsed.
+// Checks that a private key and its certificates are undamaged. A damaged key can often still be
+// parsed, so the check signs data with the key and verifies the signature with the certificate.
 //
 // Stateless, any thread. Errors: kInvalidArgument (the message names what is damaged).
 
@@ -11,11 +11,11 @@
 
 namespace paravane::authority {
 
-// That what `key` signs is good by `certificate`. One text may hold both.
+// Checks that `certificate` verifies a signature by `key`. The same text may contain both.
 Status check_key(std::string_view key, std::string_view certificate);
 
-// That `issuer`, which may be the certificate itself, has signed it; whether it is in force
-// is another matter.
+// Checks that `issuer`, which may be the certificate itself, signed the certificate. The check
+// ignores the time in which the certificate is valid.
 Status check_signature(std::string_view certificate, std::string_view issuer);
 
 }  // namespace paravane::authority

@@ -1,6 +1,8 @@
-// The requests and responses at a join endpoint, through which hosts join a cluster and query each
-// other: one line of JSON in each direction. docs/cluster.md shows each of them. Requests come from
-// unknown senders and are validated completely.
+// The messages of a join endpoint, the listener through which hosts join a cluster and query each
+// other. A client sends a request as one line of JSON and receives a response as one line of JSON.
+// docs/cluster.md shows examples.
+//
+// Requests come from unknown senders, so they are validated completely. Stateless, any thread.
 
 #pragma once
 
@@ -18,7 +20,8 @@ namespace paravane::authority {
 
 inline constexpr std::size_t kMaxDoorLine = std::size_t{32} * 1024;
 inline constexpr std::uint64_t kMaxDoorClock = 9'000'000'000;  // 2255, which clocks count to
-// As inventory/generation.h has it; no host follows a higher one.
+// The highest generation of the configuration, as in inventory/generation.h. No host follows a
+// higher one.
 inline constexpr std::uint64_t kMaxDoorGeneration = std::uint64_t{1} << 53;
 
 struct DoorRequest {
@@ -36,14 +39,15 @@ struct DoorRequest {
   std::string secret;
   std::string request;
   std::string succession{};  // authority/succession.h; of kSucceeded alone
-  // Of kCompare alone: the host's switches and port groups, by name as below config/ in etcd.
+  // For kCompare only: the host's switches and port groups, under the names that they have below
+  // config/ in etcd.
   std::map<std::string, std::string> documents{};
 };
 std::string print_request(const DoorRequest& request);
 // Errors: kInvalidArgument.
 Result<DoorRequest> parse_request(std::string_view line);
 
-// Why a request is refused, as far as the host that asks acts on it.
+// The reasons for refusing a request that the requesting host must distinguish.
 enum class DoorRefusal : std::uint8_t {
   kOther,
   kBusy,     // nothing was done; the same request may be granted in a moment
@@ -56,22 +60,23 @@ struct DoorAnswer {
   std::string host{};
   std::string certificate{};
   std::string authority{};
-  // Of a join and of a login alone.
+  // For the responses to kJoin and kLogin only.
   std::vector<std::string> etcd{};
   std::string etcd_authority{};  // PEM; empty: ours
   std::string etcd_user{};
   std::string etcd_password{};
-  // Of kAuthority alone; empty: of the host that made the cluster.
+  // For kAuthority only; empty: the host that created the cluster still has the authority.
   std::string succession{};
-  // The authority's host, if the answering host sees it run; empty: it does not, or its release
-  // does not say.
+  // The authority's host, if the answering host sees that it is running; empty: it does not see
+  // that, or its release does not report it.
   std::string sees{};
-  // The answering host's clock, in seconds since 1970; nullopt: its release does not say.
+  // The clock of the answering host, in seconds since 1970; nullopt: its release does not report
+  // it.
   std::optional<std::uint64_t> clock_s{};
-  // The number of the newest configuration that the answering host has followed, 0: of none;
-  // nullopt: its release does not say.
+  // The generation of the newest configuration that the answering host has followed; 0: it has
+  // followed no configuration; nullopt: its release does not report it.
   std::optional<std::uint64_t> generation{};
-  // Of kCompare alone, names.
+  // For kCompare only: the names of the switches and port groups that differ.
   std::vector<std::string> other_switches{};
   std::vector<std::string> other_port_groups{};
 };

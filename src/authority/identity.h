@@ -1,6 +1,8 @@
-// Identity: the cluster and host that a certificate belongs to. The certificate contains it as the
-// URI paravane://CLUSTER/host/NAME in its subject alternative names. It has no common name, because
-// etcd 3.4's gateway refuses client certificates that have one.
+// Identity: the cluster and the host that a certificate was issued for. The certificate contains
+// them in its subject alternative names, as the URI paravane://CLUSTER/host/NAME. It has no common
+// name, because the gateway of etcd 3.4 refuses client certificates that have one.
+//
+// Stateless, any thread.
 
 #pragma once
 
@@ -17,8 +19,8 @@ struct Identity {
   friend bool operator==(const Identity&, const Identity&) = default;
 };
 
-// The other end, as its certificate shows it. The name alone is not enough to know a machine: it
-// may be used again.
+// The host at the other end of a connection, as its certificate identifies it. The key is included
+// because another machine may later have the same name.
 struct Peer {
   Identity identity;
   std::string key;  // fingerprint of its public key, see Certificate

@@ -1,10 +1,10 @@
-// MemberBook: the list of a cluster's members, each identified by the key of its certificate. The
-// name alone does not identify a member: another machine may reuse the name, while the certificate
-// of the previous machine stays valid for months.
+// MemberBook: the list of a cluster's members. A member is identified by the key of its certificate
+// and not by its name alone, because another machine may be given the same name while the
+// certificate of the previous machine is still valid.
 //
-// A key is the fingerprint of a public key (Certificate::key). Each renewal of a certificate
-// creates a new key, and the response with the new certificate may be lost, so both keys are
-// accepted until the new one is seen in use.
+// A key is represented by the fingerprint of its public part (Certificate::key). Each renewal of a
+// certificate creates a new key. The response with the new certificate may be lost, so the old key
+// and the new one are both accepted until the new one has been seen in use.
 //
 // Owner thread only.
 
@@ -29,30 +29,32 @@ struct MemberKeys {
 
 class MemberBook {
  public:
-  // In the place of whoever had that name.
+  // Adds a member. It replaces the member that had this name before.
   void admit(const std::string& host, const std::string& key);
-  // One that has joined before keys were kept; known by its name until note_use().
+  // Adds a member that joined before keys were recorded. It is identified by its name until
+  // note_use().
   void admit_by_name(const std::string& host);
-  // As others knew it.
+  // Adds a member with the keys that another copy of the list has for it.
   void adopt(const std::string& host, MemberKeys keys) { members_[host] = std::move(keys); }
   void remove(const std::string& host) { members_.erase(host); }
 
-  // Whether who shows this key is that member.
+  // Whether a host that presents this key is the member with this name.
   bool is_member(const std::string& host, const std::string& key) const;
-  // A certificate is signed for `fresh`, asked for with `shown`. One that is known by its
-  // name stays so: anybody who ever had that name could ask. REQUIRES: is_member().
+  // Records that a certificate was signed for the key `fresh` at the request of a host that
+  // presented the key `shown`. A member that is identified by its name only stays so, because every
+  // machine that ever had the name could make this request. REQUIRES: is_member().
   void renew(const std::string& host, const std::string& shown, const std::string& fresh);
-  // The member itself says that it uses this key, in a place where no other can. True: that
-  // was news.
+  // Records that the member uses this key. The member itself has written this where no other host
+  // can write. True: the list has changed.
   bool note_use(const std::string& host, const std::string& key);
 
   bool contains(const std::string& host) const { return members_.contains(host); }
   const std::map<std::string, MemberKeys>& members() const { return members_; }
 
-  // As it is kept on disk. Errors: kInvalidArgument.
+  // The format on disk. Errors: kInvalidArgument.
   nlohmann::json print() const;
   static Result<MemberBook> parse(const nlohmann::json& value);
-  // As it was kept before keys were: names alone. Errors: kInvalidArgument.
+  // Parses the format of older versions, which has names without keys. Errors: kInvalidArgument.
   static Result<MemberBook> parse_names(const nlohmann::json& value);
 
   friend bool operator==(const MemberBook&, const MemberBook&) = default;

@@ -1,5 +1,7 @@
-// Creates the error for a failed OpenSSL call, with the reason from OpenSSL's error queue, and
-// clears that queue.
+// openssl_failed(): the error for a failed OpenSSL call. It takes the reason from OpenSSL's error
+// queue and clears that queue.
+//
+// Any thread; the queue belongs to the calling thread.
 
 #pragma once
 

@@ -1,5 +1,5 @@
-// OpenSSL's objects as values that free themselves, and PEM read into them. For the files of this
-// room alone: everything that it offers is text.
+// Owning pointers to OpenSSL objects, and functions that read such objects from PEM text. Only the
+// source files of this folder use them. The interface to other code consists of text.
 //
 // Stateless, any thread.
 
@@ -31,18 +31,18 @@ using Key = std::unique_ptr<EVP_PKEY, Freer<EVP_PKEY_free>>;
 using Cert = std::unique_ptr<X509, Freer<X509_free>>;
 using Digest = std::unique_ptr<EVP_MD_CTX, Freer<EVP_MD_CTX_free>>;
 
-// Null: it is too long.
+// Null: the text is too long.
 inline Bio reader(std::string_view text) {
   if (text.size() > kMaxPem) return nullptr;
   return Bio(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
 }
 
-// PEM without a password: nothing asks for one.
+// A password callback for encrypted PEM that supplies no password, so OpenSSL never asks for one.
 inline int no_password(char* /*buffer*/, int /*size*/, int /*writing*/, void* /*user*/) {
   return -1;
 }
 
-// Null: there is none that can be read.
+// Null: the text contains no certificate, or no key, that can be read.
 inline Cert read_certificate(std::string_view text) {
   const Bio bio = reader(text);
   return Cert(bio ? PEM_read_bio_X509(bio.get(), nullptr, no_password, nullptr) : nullptr);

@@ -1,17 +1,17 @@
-// Encrypts text with a passphrase, for a file that leaves this host: AES-256-GCM, with a key that
-// scrypt (RFC 7914) derives from the passphrase. Layout in bytes:
+// Encrypts text with a passphrase, for a file that leaves this host. The cipher is AES-256-GCM, and
+// scrypt (RFC 7914) derives the key from the passphrase. The layout in bytes is:
 //
 //   8   "PVNSEAL1"
-//   1   log2 of scrypt's N; 1 its r; 1 its p
+//   1   log2 of scrypt's parameter N; then 1 for r and 1 for p
 //   16  salt
 //   12  nonce
-//   *   the text, encrypted
+//   *   encrypted text
 //   16  authentication tag of the encrypted text and of all bytes before it
 //
-// An encrypted file is untrusted input: files with other scrypt parameters are refused, so a file
-// cannot choose how much memory and time scrypt uses.
+// An encrypted file is untrusted input. A file with other scrypt parameters is refused, so no file
+// can choose how much memory and time scrypt uses.
 //
-// Stateless, any thread. Each call uses 64 MiB and some tenths of a second.
+// Stateless, any thread. Each call uses 64 MiB and takes some tenths of a second.
 
 #pragma once
 
@@ -27,7 +27,8 @@ inline constexpr std::size_t kMinPassphrase = 8;  // bytes
 inline constexpr std::size_t kMaxPassphrase = 1'024;
 inline constexpr std::size_t kMaxSealedText = std::size_t{1'200} * 1'024;  // bytes
 
-// In an operator's words. Errors: kInvalidArgument.
+// Checks the length of a passphrase. The error message is written for an operator. Errors:
+// kInvalidArgument.
 Status check_passphrase(std::string_view passphrase);
 
 // REQUIRES: check_passphrase(). Errors: kResourceExhausted (too long), kIo (OpenSSL).

@@ -1,12 +1,12 @@
-// Succession: the proof that an operator promoted another host to be the cluster's authority. It is
-// signed with the authority's key, which both the first and the promoted host have, so every host
-// can verify it, no matter which host presents it.
+// Succession: the proof that an operator promoted another host to be the cluster's authority, the
+// host that signs certificates. The proof is signed with the authority's key, which the promoted
+// host also has. Every host can therefore verify it, no matter which host presents it.
 //
-// Each promotion has a term, which is higher than the one before. Two hosts that were promoted
-// without knowledge of each other may have the same term: all hosts then accept the one with the
-// greater name.
+// Each promotion has a term, which is higher than that of the promotion before. If two hosts were
+// promoted without knowledge of each other and have the same term, all hosts accept the one whose
+// name sorts last.
 //
-// Text, one line of JSON:
+// The text is one line of JSON:
 //   {"signature":"3045...","succession":"{\"cluster\":\"0d3f...\",\"door\":\"10.77.0.2:28249\",
 //    \"etcd\":[\"https://10.77.0.2:2379\"],\"host\":\"h2\",\"term\":1}"}
 //
@@ -35,7 +35,7 @@ struct Succession {
   std::vector<std::string> etcd;  // "https://..."
   std::string before{};           // the door of the host that had it; empty: it is not known
 
-  // Whether it comes after that one.
+  // Whether this succession replaces the other one.
   bool follows(const Succession& other) const {
     return term != other.term ? term > other.term : keeper.host > other.keeper.host;
   }
@@ -43,9 +43,11 @@ struct Succession {
   friend bool operator==(const Succession&, const Succession&) = default;
 };
 
-// REQUIRES: term > 0. `key`: the authority's (PEM). Errors: kInvalidArgument (no key), kIo.
+// `key`: the key of the authority (PEM). REQUIRES: term > 0. Errors: kInvalidArgument (no key),
+// kIo.
 Result<std::string> print_succession(const Succession& succession, std::string_view key);
-// `authority`: its certificate. Errors: kInvalidArgument (not signed by it, or odd).
+// `authority`: the certificate of the authority. Errors: kInvalidArgument (not signed by the
+// authority, or malformed).
 Result<Succession> parse_succession(std::string_view text, std::string_view authority);
 
 }  // namespace paravane::authority

@@ -1,6 +1,6 @@
-// Join tokens: a token allows one host to join a cluster once, within a short time. The operator
-// carries it from the authority's host to the new host. The authority stores only a hash of its
-// secret.
+// Join tokens. A token allows one host to join a cluster once, within a limited time. The operator
+// copies it from the authority's host, which signs certificates, to the new host. The authority
+// stores only a hash of the token's secret.
 
 #pragma once
 
@@ -24,13 +24,14 @@ struct Token {
 
 inline constexpr std::size_t kMaxToken = 1'024;
 
-// One word: "pvt1." and Base64 with - and _.
+// The token as one word, which is "pvt1." followed by Base64 with the characters - and _ (RFC 4648,
+// section 5).
 std::string print_token(const Token& token);
-// White space around it is no harm. Errors: kInvalidArgument.
+// Ignores white space around the token. Errors: kInvalidArgument.
 Result<Token> parse_token(std::string_view text);
 
-// The tokens that are out. A secret that is wrong kMaxWrong times ends its token.
-// Owner thread only.
+// TokenBook: the tokens that have not been used yet. After kMaxWrong attempts with a wrong secret,
+// a token becomes invalid. Owner thread only.
 class TokenBook {
  public:
   static constexpr std::size_t kMost = 100;
@@ -40,16 +41,17 @@ class TokenBook {
     std::string id;
     std::string secret;
   };
-  // An earlier one for the same host is no good any more.
-  // Errors: kResourceExhausted, kIo.
+  // Creates a token. An earlier token for the same host becomes invalid. Errors:
+  // kResourceExhausted, kIo.
   Result<Made> make(const std::string& host, Seconds until, Seconds now);
 
-  // The host it was made for. It is good until it is burnt. Errors: kNotFound: unknown,
-  // used, expired or wrong, all alike.
+  // The host that the token was created for. The token stays valid until burn() is called. Errors:
+  // kNotFound, without saying whether the token is unknown, used or expired, or the secret is
+  // wrong.
   Result<std::string> check(const std::string& id, std::string_view secret, Seconds now);
   void burn(const std::string& id) { entries_.erase(id); }
 
-  // As it is kept on disk. Errors: kInvalidArgument.
+  // The format on disk. Errors: kInvalidArgument.
   nlohmann::json print() const;
   static Result<TokenBook> parse(const nlohmann::json& value);
 

@@ -1,4 +1,5 @@
-// --mac, --protocol and --port-group: what one adapter is asked to be.
+// The options --mac, --protocol and --port-group, which configure one adapter of a VM, and the
+// checks of their values. The commands that add a VM or an adapter share them.
 
 #pragma once
 
@@ -21,9 +22,11 @@ CLI::Option* add_protocol_option(CLI::App& command, std::string& protocol, const
 CLI::Option* add_port_group_option(CLI::App& command, std::string& port_group,
                                    const std::string& help);
 
-// Empty: not asked for. Errors: kInvalidArgument, naming the option.
+// The request that the options describe. An option that was not given leaves its part of the
+// request empty. Errors: kInvalidArgument; the message names the option.
 Result<model::AdapterRequest> adapter_request(const AdapterWords& words);
-// "none" is the empty name. Errors: kInvalidArgument, naming the option.
+// The name of a port group as the API expects it, in which the word "none" becomes the empty name.
+// Errors: kInvalidArgument; the message names the option.
 Result<std::string> port_group_name(const std::string& word);
 
 }  // namespace paravane::cli

@@ -1,4 +1,4 @@
-// The completion script for bash, which zsh takes as well, through bashcompinit.
+// Generates the completion script for bash. zsh can use the same script through its bashcompinit.
 
 #pragma once
 

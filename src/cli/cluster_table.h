@@ -1,4 +1,5 @@
-// Prints the status of a cluster: this host's role in it, and a row for each host.
+// Prints the status of a cluster, which is this host's role in it and a row for each host, and the
+// list of the VMs of all hosts.
 
 #pragma once
 
@@ -11,14 +12,15 @@
 
 namespace paravane::cli {
 
-// In JSON it is what the API shows; in CSV the hosts alone.
+// As JSON, the function prints the object of the API; as CSV, only the rows of the hosts.
 std::string print_cluster(const model::ClusterStatus& status, text::TableFormat format);
 
-// The VMs of all hosts, a row for each adapter.
+// Prints the VMs of all hosts, with a row for each adapter.
 std::string print_cluster_adapters(const std::vector<model::ClusterAdapter>& adapters,
                                    text::TableFormat format);
 
-// What a command that asked for it says: the status, or what was refused.
+// Prints the result of a command that returns the cluster's status, which is the status or the
+// error.
 ExitStatus show_cluster(const model::ApiResult<model::ClusterStatus>& status,
                         const api::ApiClient& client, const Context& context);
 

@@ -1,6 +1,8 @@
-// The whole command line of paravane: options, commands, help. Called as esxcli, the program
-// has esxcli's namespaces alone; as esxcfg-nics or esxcfg-vmknic, that tool's
-// one listing.
+// Parses the command line of the program and runs the command on it.
+//
+// The program behaves according to the name under which it was started. As `paravane` it has all
+// commands. As `esxcli` it has only the commands in the namespaces of VMware's esxcli, and as
+// `esxcfg-nics` or `esxcfg-vmknic` only the listing of that tool.
 
 #pragma once
 
@@ -11,7 +13,7 @@
 
 namespace paravane::cli {
 
-// Parses and runs. `arguments` without the program's name, which is one of cli/context.h.
+// `arguments` does not include the program's name. `program` is one of the names in cli/context.h.
 ExitStatus run_command_line(std::span<const char* const> arguments,
                             std::string_view program = kParavane);
 

@@ -1,5 +1,7 @@
-// The commands of paravane, as they hang in the command line parser. Each adds
-// itself under `parent`; when it was called, `run` is what to do.
+// The functions that add the commands of `paravane` to the command line parser. Each adds one
+// command, or a group of commands, below the parser's node that it is given. When the user calls
+// the command, the parser stores the function that executes it in `run`, and the program calls that
+// function after parsing.
 
 #pragma once
 
@@ -10,7 +12,7 @@
 
 namespace paravane::cli {
 
-// What the parsed command line asks for; set by the command's callback.
+// The function that executes the parsed command. The command's callback sets it.
 using Run = std::function<ExitStatus(const Context&)>;
 
 void add_vm_commands(CLI::App& parent, Run& run);
@@ -31,7 +33,7 @@ void add_path_commands(CLI::App& parent, Run& run);
 void add_events_command(CLI::App& parent, Run& run);
 void add_cluster_commands(CLI::App& parent, Run& run);
 void add_cluster_backup_commands(CLI::App& cluster, Run& run);  // backup, restore, promote
-// In esxcli's namespaces (cli/esxcli_tree.h).
+// The following commands belong to the namespaces of esxcli (cli/esxcli_tree.h).
 void add_nic_commands(CLI::App& root, Run& run);
 void add_esxcfg_nics(CLI::App& root, Run& run);  // the whole of that program
 void add_rdma_device_commands(CLI::App& root, Run& run);
@@ -41,7 +43,8 @@ void add_esxcfg_vmknic(CLI::App& root, Run& run);  // the whole of that program
 void add_system_commands(CLI::App& root, Run& run);
 void add_daemon_commands(CLI::App& parent, Run& run);
 void add_help_commands(CLI::App& root, Run& run);  // help, version
-// `root` is walked when the command runs: what it completes is what there is.
+// The command reads the tree of commands from `root` when it runs, so the completion script
+// contains every command.
 void add_completion_command(CLI::App& root, Run& run);
 
 }  // namespace paravane::cli

@@ -1,5 +1,5 @@
-// The commands of a program and what may follow each, as the parser knows them, for shells
-// that complete a line.
+// Lists the commands of a program with their subcommands, options and arguments, as the command
+// line parser knows them. The completion scripts for shells are generated from this list.
 
 #pragma once
 
@@ -17,7 +17,7 @@ struct CompletionOption {
   Values values{};
 };
 
-// What may follow one command.
+// One command, and the words that may follow it.
 struct CompletionNode {
   std::string path;  // "vm add"; "" for the program itself
   std::vector<std::string> subcommands;
@@ -25,7 +25,7 @@ struct CompletionNode {
   std::vector<Values> arguments;  // in their order
 };
 
-// The program's own comes first.
+// All commands below `root`. The node of the program itself is the first.
 std::vector<CompletionNode> completion_nodes(const CLI::App& root);
 
 }  // namespace paravane::cli

@@ -1,5 +1,5 @@
-// What may stand for an option's value or an argument, for shells that complete it: words
-// that are known beforehand, names that a command lists, or files.
+// Determines the values that a shell offers when it completes an option or an argument. These are
+// fixed words, the names that another command lists, or files.
 
 #pragma once
 
@@ -26,12 +26,12 @@ struct Values {
   friend bool operator==(const Values&, const Values&) = default;
 };
 
-// `path` is the command's, "vm set".
+// `path`: the words of the command, such as "vm set".
 Values values_of(std::string_view path, const CLI::Option& option);
 
-// Of kListed: a command that prints the names of the daemon's list, and nothing that is no name: a
-// shell expands what it is to complete from, commands in it included, and the daemon may have been
-// broken into.
+// The shell command that prints the names for a value of kind kListed. It removes everything that
+// is not a plain name, because the shell expands the text that it completes from, including
+// commands in it, and an attacker may control the daemon's output.
 std::string list_command(const Values& values);
 
 }  // namespace paravane::cli

@@ -1,5 +1,7 @@
-// What every command of paravane works with: where the daemon is, how to print,
-// and how to say that something failed. Exit statuses are those of paravane(1).
+// The context of every command of `paravane`: the daemon's socket, the output format, and the
+// functions that report errors. The exit statuses are listed in the man page paravane(1).
+//
+// This program has one thread.
 
 #pragma once
 
@@ -11,7 +13,7 @@
 
 namespace paravane::cli {
 
-// What this program may be called as.
+// The names under which this program can be started.
 inline constexpr std::string_view kParavane = "paravane";
 inline constexpr std::string_view kEsxcli = "esxcli";
 inline constexpr std::string_view kEsxcfgNics = "esxcfg-nics";
@@ -32,20 +34,22 @@ struct Context {
   api::ApiClient client() const;
 };
 
-// What this program was called as, which messages begin with: "esxcli", "esxcfg-nics",
-// "esxcfg-vmknic", and "paravane" in all other cases.
+// The name under which this program was started. Messages begin with it. It is "esxcli",
+// "esxcfg-nics" or "esxcfg-vmknic", and "paravane" in all other cases.
 std::string_view program_name();
 
-// How report() and its kind print from now on: as text, or as {"error": {"code", "message",
-// "remedy"}} in a line of its own, as the API has it. This program has one thread.
+// Sets how report(), report_failure() and report_usage() print errors from now on, which is as text
+// or as one line of JSON in the format of the API, {"error": {"code", "message", "remedy"}}.
 void report_as_json(bool as_json);
 
-// What an empty table means and what to do, on stderr; nothing in other formats.
+// If a table is empty, prints `note` to stderr, which tells the user what that means and what to
+// do. Prints nothing in other formats.
 void note_empty(bool empty, std::string_view note, const Context& context);
 
-// Prints "paravane: what: why" and the remedy to stderr, printable; the status to end with.
+// Prints "paravane: what: why" and the remedy to stderr, without control characters. Returns the
+// exit status of the program.
 ExitStatus report(const model::ApiError& refused, const api::ApiClient& client);
-// The same for what a command finds out by itself.
+// The same for errors that the command itself detects.
 ExitStatus report_failure(std::string_view problem, std::string_view remedy);
 ExitStatus report_usage(std::string_view problem, std::string_view remedy = {});
 

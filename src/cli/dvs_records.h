@@ -1,6 +1,8 @@
-// Distributed switches as esxcli prints them: as one host sees them, with a line for each
-// port. Numbers that vSphere chooses follow here from names, so that it stays the same;
-// docs/esxcli.md says which values mean nothing here.
+// Distributed switches in the format of esxcli, as the answering host sees them, with an entry for
+// each port. Ids and port numbers that vSphere would assign are derived from names here, so every
+// call prints the same ones.
+//
+// docs/esxcli.md lists the values that have no meaning in this program.
 
 #pragma once
 
@@ -14,13 +16,14 @@
 
 namespace paravane::cli {
 
-// "50 33 8c 87 5f 05 cd 73-bc 4f 7c 4f 55 23 fc f8", of a switch's name.
+// The id of the switch with this name, such as "50 33 8c 87 5f 05 cd 73-bc 4f 7c 4f 55 23 fc f8".
 std::string vds_id(std::string_view vds);
-// "16", of what is plugged in; and "dvportgroup-4024" of a port group.
+// The id of the port that a client such as a NIC is connected to ("16"), and the id of a port group
+// ("dvportgroup-4024").
 std::string vds_port_id(std::string_view client);
 std::string port_group_id(std::string_view group);
 
-// Those that the answering host is a member of.
+// Records of the switches that the answering host is a member of.
 std::vector<text::TextRecord> dvs_records(const std::vector<model::SwitchStatus>& switches,
                                           const std::vector<model::PortGroupStatus>& groups,
                                           const std::vector<model::PhysicalNic>& nics);

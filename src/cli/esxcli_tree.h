@@ -1,6 +1,8 @@
-// The namespaces of esxcli that paravane has, as groups of commands: "network nic",
-// "rdma device protocol". Commands of several files hang in one namespace, so none of
-// them makes it: each asks for it here. Under the name `esxcli` these are all there is.
+// The namespaces of esxcli that this program supports, such as "network nic" and "rdma device
+// protocol", as groups of commands in the command line parser.
+//
+// Several source files add commands to the same namespace. The groups are therefore created here,
+// when a command first needs them. A program that was started as `esxcli` has no other commands.
 
 #pragma once
 
@@ -12,16 +14,17 @@
 
 namespace paravane::cli {
 
-// The group at `path` below `root`, made with all above it where it is not there yet.
-// REQUIRES: it is one of esxcli's (the table in esxcli_tree.cc).
+// Returns the group at `path` below `root`. Creates it and the groups above it if they do not exist
+// yet. REQUIRES: `path` is in the table in esxcli_tree.cc.
 CLI::App& esxcli_group(CLI::App& root, std::string_view path);
 
-// A command with all groups above it. `examples`: what follows the program's name, a line
-// each; none: the path. REQUIRES: its group is one of esxcli's.
+// Adds a command and all groups above it. `examples`: example command lines without the program's
+// name; if there are none, the path serves as the example. REQUIRES: the command's group is in the
+// table in esxcli_tree.cc.
 CLI::App& add_esxcli_command(CLI::App& root, std::string_view path, const std::string& description,
                              const std::vector<std::string>& examples = {});
 
-// All commands in esxcli's namespaces.
+// Adds all commands in the namespaces of esxcli.
 void add_esxcli_commands(CLI::App& root, Run& run);
 
 }  // namespace paravane::cli

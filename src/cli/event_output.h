@@ -1,4 +1,5 @@
-// How `paravane events` prints what happened.
+// Prints events for `paravane events`, either all at once or line by line while the command waits
+// for more.
 
 #pragma once
 
@@ -10,10 +11,11 @@
 
 namespace paravane::cli {
 
-// All of them: a table, an array of objects, or CSV with a header.
+// Prints a complete list of events as a table, as a JSON array of objects, or as CSV with a header.
 std::string print_events(const std::vector<model::Event>& events, text::TableFormat format);
 
-// While more may come: lines for a reader, an object per line, or CSV without a header.
+// Prints events while more may follow, as lines of text, as one JSON object per line, or as CSV
+// without a header.
 std::string print_event_lines(const std::vector<model::Event>& events, text::TableFormat format);
 
 }  // namespace paravane::cli

@@ -1,4 +1,4 @@
-// The completion script for fish.
+// Generates the completion script for the fish shell.
 
 #pragma once
 

@@ -1,5 +1,6 @@
-// How --help looks: what is written in a command's place, and what it means, without the
-// parser's own types and marks.
+// HelpFormatter: formats the output of --help. It shows the values of an option by the name that
+// the option gives them and adds its default, without the type names that the parser (CLI11)
+// prints.
 
 #pragma once
 
@@ -13,7 +14,7 @@ class HelpFormatter : public CLI::Formatter {
   HelpFormatter();
 
   std::string make_option_opts(const CLI::Option* option) const override;
-  // A group of options that exclude one another.
+  // Formats a group of options that exclude one another.
   std::string make_expanded(const CLI::App* group) const override;
   std::string make_option_desc(const CLI::Option* option) const override;
 };

@@ -1,6 +1,8 @@
-// JSON as commands print it: the objects of the API (docs/api.md) with its names, one where one
-// thing was asked for, and an array where several were. The commands of esxcli's namespaces
-// keep esxcli's names (text/text_table.h).
+// Prints the results of commands as JSON. The objects and their names are those of the API
+// (docs/api.md). A command about one object prints that object, and a command that lists objects
+// prints an array.
+//
+// Commands in the namespaces of esxcli use the names of esxcli instead (text/text_table.h).
 
 #pragma once
 
@@ -10,10 +12,11 @@
 
 namespace paravane::cli {
 
-// Indented, with a newline at its end. Never fails: bytes that are not UTF-8 are replaced.
+// Returns indented JSON that ends with a newline. Never fails; bytes that are not UTF-8 are
+// replaced.
 std::string pretty_json(const nlohmann::json& value);
 
-// What `to_json` makes of each, in an array.
+// Returns an array of all `values`, each converted by `to_json`.
 template <typename T>
 std::string json_array(const std::vector<T>& values, nlohmann::json (*to_json)(const T&)) {
   nlohmann::json array = nlohmann::json::array();

@@ -1,4 +1,6 @@
-// What the daemon keeps and cannot use, told on stderr beside any answer, in which it is missing.
+// Tells the user which stored objects the daemon could not load because they are damaged. They are
+// missing from the output of the command, so each is reported on stderr with the reason and the
+// remedy.
 
 #pragma once
 

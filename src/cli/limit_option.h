@@ -1,4 +1,5 @@
-// --limit NAME=NUMBER of `paravane vm add` and `vm set`.
+// The option --limit NAME=NUMBER of the commands `vm add` and `vm set`. It changes one limit of a
+// VM's adapters, such as the maximum number of queue pairs.
 
 #pragma once
 
@@ -11,13 +12,14 @@
 
 namespace paravane::cli {
 
-// Errors: kInvalidArgument, naming what may be limited.
+// Sets a limit of a new VM. Errors: kInvalidArgument; the message lists the names of all limits.
 Status set_limit(std::string_view option, model::VmLimits& limits);
 
-// The same of a VM that exists; NAME=default takes a limit away.
+// Parses a change of an existing VM's limit. NAME=default removes the limit. Errors: as
+// set_limit().
 Result<model::LimitChange> parse_limit(std::string_view option);
 
-// The option's description, with the names of all limits.
+// The description of the option for --help, with the names of all limits.
 std::string limit_help();
 
 }  // namespace paravane::cli

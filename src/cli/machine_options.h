@@ -1,4 +1,5 @@
-// --memory, --cpus, --disk and the rest of what a VM is made of that we run.
+// The options that describe the virtual hardware of a VM, such as --memory, --cpus and --disk. Only
+// VMs that `paravane` itself starts have such a description.
 
 #pragma once
 
@@ -28,11 +29,12 @@ struct MachineWords {
 };
 void add_machine_options(CLI::App& command, MachineWords& words);
 
-// What was not written stays unset; "none" takes away. Paths become whole.
-// Errors: kInvalidArgument, naming the option.
+// The change that the options describe. Options that were not given are not set in it, and the word
+// "none" removes a value. Relative paths become absolute. Errors: kInvalidArgument; the message
+// names the option.
 Result<model::VmMachineChange> machine_change(const MachineWords& words);
 
-// FILE[,format=raw|qcow2][,readonly]; a comma of the file's name is doubled.
+// Parses FILE[,format=raw|qcow2][,readonly]. A comma in the name of the file is written twice.
 // Errors: kInvalidArgument.
 Result<model::Disk> parse_disk(std::string_view word);
 

@@ -1,5 +1,5 @@
-// NICs and RDMA devices as esxcli prints them; docs/esxcli.md says where each value comes
-// from.
+// The NICs and RDMA devices of this host in the format of esxcli and esxcfg-nics. docs/esxcli.md
+// describes where each value comes from.
 
 #pragma once
 
@@ -12,16 +12,17 @@
 
 namespace paravane::cli {
 
-// network nic list, of 8.0.
+// The output of `network nic list` in ESXi 8.0.
 text::TextTable nic_table(const std::vector<model::PhysicalNic>& nics);
-// esxcfg-nics -l, of 6.5: no dashed row, and speeds with their unit.
+// The output of `esxcfg-nics -l` in ESXi 6.5, which has no dashed row and shows speeds with their
+// unit.
 std::string esxcfg_nics(const std::vector<model::PhysicalNic>& nics);
-// rdma device list.
+// The output of `rdma device list`.
 text::TextTable rdma_device_table(const std::vector<model::RdmaDevice>& devices);
-// rdma device protocol list.
+// The output of `rdma device protocol list`.
 text::TextTable rdma_protocol_table(const std::vector<model::RdmaDevice>& devices);
-// rdma device stats get: with esxcli's words what Linux counts too, then all else that it
-// counts by its own.
+// The output of `rdma device stats get`. It begins with the counters that esxcli and Linux share,
+// under the names of esxcli. The other counters of Linux follow under their own names.
 text::TextRecord rdma_stats_record(const model::RdmaStats& stats);
 
 }  // namespace paravane::cli

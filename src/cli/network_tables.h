@@ -1,4 +1,5 @@
-// Switches and port groups as tables for an operator.
+// Tables of distributed switches, of port groups, and of the results of a repair, for the commands
+// about switches and port groups.
 
 #pragma once
 
@@ -9,10 +10,10 @@
 
 namespace paravane::cli {
 
-// A row for each host of a switch; how the switch is made is known of the host that
-// answers.
+// The table has a row for each host of a switch. Only the row of the answering host shows the form,
+// the bridges and the problems of the switch.
 text::TextTable switch_table(const std::vector<model::SwitchStatus>& switches);
-// What was mended, and of this host's part of the switches what could not be.
+// The interfaces of this host that were repaired, and the problems of its switches that remain.
 text::TextTable repair_table(const model::SwitchRepair& repair);
 text::TextTable port_group_table(const std::vector<model::PortGroupStatus>& groups);
 

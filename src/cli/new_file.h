@@ -1,5 +1,6 @@
-// NewFile: a file that a command writes where none was, for the user alone. A refusal names the
-// file, why it cannot be written, and what to do.
+// Creates a file for the output of a command, such as a backup. The file must not exist yet, and
+// only the user who runs the command can access it. The error message names the file and the reason
+// why it cannot be written, and the remedy says what to do.
 
 #pragma once
 
@@ -14,10 +15,11 @@ struct FileRefusal {
   std::string remedy;
 };
 
-// What can be known without writing: before the user is asked for a passphrase.
+// Checks as much as possible without writing, before the user is asked for a passphrase.
 std::expected<void, FileRefusal> check_new_file(const std::string& file);
 
-// With mode 0600, and on the disk when it returns. Of one that is refused nothing is left.
+// Writes the file with mode 0600. The file is on the disk when the function returns; after an
+// error, the part that was written is deleted.
 std::expected<void, FileRefusal> write_new_file(const std::string& file, std::string_view bytes);
 
 }  // namespace paravane::cli

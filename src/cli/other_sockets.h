@@ -1,7 +1,7 @@
-// The sockets where a daemon answers, for a command that found none at its own: a demo or a lab
-// has another.
+// Finds other daemons on this host. A command that cannot reach the daemon at its own socket
+// suggests the sockets of these daemons to the user, for example the one of a demo.
 //
-// Blocks for a connection to each socket found. Any thread.
+// Blocks while it connects to each socket that it finds. Any thread.
 
 #pragma once
 
@@ -10,8 +10,8 @@
 
 namespace paravane::cli {
 
-// Sockets named api.sock that have a listener, in the folders of `run` whose names begin
-// with "paravane", and a few levels below.
+// Returns the paths of sockets named api.sock on which a process listens. It searches the folders
+// of `run` whose names begin with "paravane", and a few levels below them.
 std::vector<std::string> answering_sockets(const std::string& run = "/run");
 
 }  // namespace paravane::cli

@@ -1,6 +1,7 @@
-// The complaints of the parser (CLI11) in our words. What is not known stays as it is.
+// Rewords the error messages of the command line parser (CLI11) in the style of this program. A
+// message that it does not recognize is returned unchanged.
 //
-// Pure; any thread.
+// Stateless, any thread.
 
 #pragma once
 
@@ -9,7 +10,7 @@
 
 namespace paravane::cli {
 
-// `error`: CLI::Error::get_name(); `problem`: its text.
+// `error`: the value of CLI::Error::get_name(); `problem`: the text of the error.
 std::string in_our_words(std::string_view error, const std::string& problem);
 
 }  // namespace paravane::cli

@@ -1,6 +1,6 @@
-// Passphrase: how a command asks for one: at the terminal, without showing it, or from a
-// descriptor that another program has opened. Never from an argument, which all users of the host
-// can read.
+// Reads a passphrase at the terminal without showing it, or from a file descriptor that another
+// program has opened. A passphrase is never an argument of a command, because all users of the host
+// can read the arguments of a process.
 
 #pragma once
 
@@ -11,12 +11,13 @@
 
 namespace paravane::cli {
 
-// `descriptor`: its first line; nullopt: the terminal's. `again`: it is new, and typed twice.
-// Errors: kIo (no terminal, nothing came), kInvalidArgument (not the same twice).
+// `descriptor`: its first line is the passphrase; nullopt: the user types it at the terminal.
+// `again`: the passphrase is new and must be typed twice. Errors: kIo (no terminal, or no input),
+// kInvalidArgument (the two inputs differ).
 Result<std::string> read_passphrase(const std::optional<int>& descriptor, bool again);
 
-// Prints `question` and reads an answer at the terminal. False: anything but yes. Errors: kIo: no
-// terminal.
+// Prints `question` and reads the answer at the terminal. False: the answer is not yes. Errors: kIo
+// (no terminal).
 Result<bool> confirm(const std::string& question);
 
 }  // namespace paravane::cli

@@ -1,5 +1,6 @@
-// What `paravane cluster restore` and `promote` say before they ask whether to go on, and what
-// comes of it: lines for a person.
+// The text that `paravane cluster restore` and `paravane cluster promote` show the operator. They
+// print a summary of the backup before they ask for confirmation, and the result when they have
+// finished.
 
 #pragma once
 
@@ -11,13 +12,14 @@
 namespace paravane::cli {
 
 std::string print_backup_summary(const model::BackupSummary& backup, std::chrono::sys_seconds now);
-// Of a restoration alone: which hosts are members by it, though they were removed since.
+// A warning, for restore only, that hosts which were removed after the backup was made become
+// members again.
 std::string warn_of_members(const model::BackupSummary& backup);
 
 std::string print_accept_summary(const model::AcceptSummary& summary);
-// Whether each host whose number counts follows what this one has.
+// Whether each host whose generation is valid follows the configuration of this host.
 bool all_follow(const model::AcceptSummary& summary, const model::ClusterStatus& status);
-// Which hosts follow, and which do not yet.
+// Lists the hosts that follow the configuration, and those that do not follow it yet.
 std::string print_followers(const model::AcceptSummary& summary,
                             const model::ClusterStatus& status);
 

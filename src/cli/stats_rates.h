@@ -1,5 +1,6 @@
-// What changed between two looks at the statistics, per second: what `paravane stats --watch`
-// shows. A counter that went back belongs to a daemon or VM that began again, and counts from 0.
+// The rates that `paravane stats --watch` shows, computed per second from two readings of the
+// statistics. If a counter has a lower value than before, the daemon or the VM was restarted in the
+// meantime, and the counter is taken to have started from 0.
 
 #pragma once
 
@@ -16,13 +17,13 @@ struct StatsInterval {
   double seconds;  // between them, more than 0
 };
 
-// A row for each adapter. A message is a send that was completed or a receive that was placed;
-// what RDMA reads fetched is received.
+// The table has a row for each adapter. A message is a send that was completed or a receive whose
+// data was placed. Data that RDMA reads fetched counts as received.
 text::TextTable vm_rate_table(const StatsInterval& interval);
 text::TextTable qp_rate_table(const StatsInterval& interval);
-// Those that changed.
+// Only the counters that changed.
 text::TextTable counter_rate_table(const StatsInterval& interval);
-// {"vm": "db1", "adapter": 1, "sent_bytes_per_s": 1.5e9, ...} for each adapter.
+// An object for each adapter, such as {"vm": "db1", "adapter": 1, "sent_bytes_per_s": 1.5e9, ...}.
 nlohmann::json rates_json(const StatsInterval& interval);
 
 }  // namespace paravane::cli

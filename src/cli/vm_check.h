@@ -1,5 +1,6 @@
-// What a VM needs before power-on, as the daemon and QEMU's side know it: for `vm check`,
-// and for `vm start`, which does not try what cannot be.
+// Checks the requirements for powering on a VM. The daemon checks its part, and this program checks
+// what QEMU needs on this host. The command `vm check` prints the results, and `vm start` does not
+// start a VM that could not run.
 
 #pragma once
 
@@ -18,13 +19,13 @@ namespace paravane::cli {
 
 using CheckedVm = std::pair<std::string, std::vector<model::CheckRow>>;  // with its name
 
-// `named`: with a column for the VM's name.
+// `named`: whether the table has a column with the name of the VM.
 text::TextTable check_table(const std::vector<CheckedVm>& vms, bool named);
 
-// An array of the API's rows, each with "vm".
+// An array of the rows as the API returns them, each with the additional key "vm".
 nlohmann::json checks_json(const std::vector<CheckedVm>& vms);
 
-// By whom it is started: what that one may and where it looks counts.
+// The process that starts the VM. Its privileges and its environment decide the results.
 enum class Starter : std::uint8_t {
   kUs,
   kUnit,  // has_vm_unit()
@@ -35,7 +36,7 @@ model::ApiResult<std::vector<model::CheckRow>> check_whole_vm(const model::VmSta
                                                               const Context& context,
                                                               Starter starter);
 
-// Says on stderr what is not as it should be. Else than kOk: a start has no sense.
+// Prints the problems to stderr. If the result is not kOk, the VM cannot be started.
 ExitStatus check_before_start(const model::VmStatus& vm, const Context& context, Starter starter);
 
 }  // namespace paravane::cli

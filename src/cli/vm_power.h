@@ -1,5 +1,5 @@
-// What the commands that start, stop and use VMs of this host share: vm start, run, stop,
-// reset, console.
+// Functions that the commands `vm start`, `vm run`, `vm stop`, `vm reset` and `vm console` share.
+// These commands control the VMs that `paravane` runs on this host.
 
 #pragma once
 
@@ -24,16 +24,16 @@ struct PowerOptions {
 
 using PowerAct = ExitStatus (*)(const PowerOptions&, const Context&);
 
-// A command of one VM.
+// Adds a command that takes the name of a VM and calls `act`.
 CLI::App& add_power(CLI::App& vm, Run& run, const char* name, const char* help, PowerAct act,
                     const std::shared_ptr<PowerOptions>& options);
 
-// On standard error; kFailed.
+// Prints the problem to stderr and returns kFailed.
 ExitStatus report_vm_failure(const std::string& vm, const std::string& problem,
                              const std::string& remedy = {});
 
-// Where the VM's files are, if the name is one; else it has said why not, and `status` is
-// how to end.
+// The places of the VM's files. If the name is invalid or the places are unknown, the function
+// prints the reason and sets `status` to the exit status.
 Result<vmm::Places> places_of(const std::string& vm, ExitStatus& status);
 
 }  // namespace paravane::cli

@@ -1,4 +1,5 @@
-// A VM as a record: all that was asked for, how it is, and a record for each adapter.
+// One VM as a record for `paravane vm show`, with its configuration, its state, and a record for
+// each adapter.
 
 #pragma once
 

@@ -1,4 +1,5 @@
-// VMs as tables: a row for each adapter.
+// VMs as tables with a row for each adapter, and as JSON. The columns Power and Problem combine the
+// daemon's information with the state of the QEMU process.
 
 #pragma once
 
@@ -13,28 +14,30 @@
 
 namespace paravane::cli {
 
-// `runners`: one for each VM, of those that we run.
+// `runners`: the state of the QEMU process of each VM, in the order of `vms`.
 text::TextTable adapter_table(const std::vector<model::VmStatus>& vms,
                               const std::vector<vmm::Runner>& runners);
-// What fits into 80 columns. It leaves out the problems.
+// A table that fits into 80 columns. It does not show problems.
 text::TextTable short_vm_table(const std::vector<model::VmStatus>& vms,
                                const std::vector<vmm::Runner>& runners);
 
-// Looks whether we run it.
+// Finds out whether this program runs the VM.
 vmm::Runner runner_of(const std::string& vm);
-// Looks which of them run, and prints them: as JSON what the API has of each and whether it
-// runs; as a table, if not `wide`, the short one, and the problems on stderr.
+// Finds out which of the VMs run, and prints them. JSON contains the object of the API and the
+// power state of each VM. A table is the short one, with the problems on stderr, unless `wide` is
+// set.
 void print_vms(const std::vector<model::VmStatus>& vms, const Context& context, bool wide = false);
-// The same of one: as JSON no array.
+// Prints one VM in the same way. JSON is one object, not an array.
 void print_vm(const model::VmStatus& vm, const Context& context);
-// The object of the API, with the column Power, and Problem as shown here.
+// The object of the API, with the values of the columns Power and Problem as the tables show them.
 nlohmann::json vm_json(const model::VmStatus& vm, const vmm::Runner& runner);
 
-// What the columns Power and Problem say.
+// The values of the columns Power and Problem.
 std::string power_of(const model::VmStatus& vm, const vmm::Runner& runner);
 std::string problem_of(const model::AdapterStatus& adapter, const vmm::Runner& runner);
 
-// Whether a VMM is attached to any of its adapters; 0: none, or its process is not known.
+// Whether a VMM is attached to any adapter of the VM, and the id of its process (0: no VMM is
+// attached, or its process is unknown).
 bool is_attached(const model::VmStatus& vm);
 int vmm_of(const model::VmStatus& vm);
 

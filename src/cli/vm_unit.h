@@ -1,5 +1,5 @@
-// The service manager that runs VMs, where there is one: each is an instance of the
-// template unit paravane-vm@.service.
+// Runs VMs as systemd services. Each VM is an instance of the template unit paravane-vm@.service.
+// On a host without systemd, or without this unit, VMs run as ordinary processes instead.
 
 #pragma once
 
@@ -12,25 +12,28 @@
 
 namespace paravane::cli {
 
-// systemd runs this host, has the unit, and the daemon and the VMs' directory are where the
-// unit looks for them. Else VMs are processes of their own.
+// Whether VMs run as services. For this, the user must be root, systemd must run this host and have
+// the unit, and the daemon's socket and the directory of the VMs must be where the unit expects
+// them.
 bool has_vm_unit(const Context& context);
 
 std::string vm_unit(const std::string& vm);
 
-// From here on this program has what the unit's environment file (/etc/default/paravane-vm) says.
+// Adds the variables in the unit's environment file (/etc/default/paravane-vm) to the environment
+// of this program.
 void take_vm_unit_environment();
-// The words of such a file: KEY=VALUE a line, the value perhaps in quotes, # before comments.
+// The variables in the text of an environment file. Each line is KEY=VALUE, in which the value may
+// be quoted; lines that begin with # are comments.
 std::vector<std::pair<std::string, std::string>> environment_words(const std::string& text);
 
-// Where what its QEMU said is: a line for people.
+// A remedy that tells the user where to find the output of the VM's QEMU.
 std::string vm_unit_remedy(const std::string& vm);
 
-// Waits for systemctl. Errors: kIo; it has said why.
+// Waits for systemctl. Errors: kIo.
 Status start_vm_unit(const std::string& vm);
 Status stop_vm_unit(const std::string& vm);
 
-// It is starting or runs. Waits for systemctl.
+// Whether the unit of the VM is starting or running. Waits for systemctl.
 bool vm_unit_is_active(const std::string& vm);
 
 }  // namespace paravane::cli

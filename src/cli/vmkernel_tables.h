@@ -1,5 +1,5 @@
-// VMkernel interfaces, advanced settings and firewall rulesets as esxcli prints them;
-// docs/esxcli.md says which values mean nothing here.
+// VMkernel interfaces, advanced settings and firewall rulesets of this host in the format of esxcli
+// and esxcfg-vmknic. docs/esxcli.md lists the values that have no meaning in this program.
 
 #pragma once
 
@@ -14,19 +14,20 @@
 
 namespace paravane::cli {
 
-// network ip interface list.
+// The output of `network ip interface list`.
 std::vector<text::TextRecord> vmknic_records(const std::vector<model::VmknicStatus>& vmknics);
-// network ip interface ipv4 get.
+// The output of `network ip interface ipv4 get`.
 text::TextTable ipv4_table(const std::vector<model::VmknicStatus>& vmknics);
-// esxcfg-vmknic -l, of 6.5.
+// The output of `esxcfg-vmknic -l` in ESXi 6.5.
 std::string esxcfg_vmknics(const std::vector<model::VmknicStatus>& vmknics);
-// rdma device vmknic list: those on a switch whose uplink on this host is the device's.
+// The output of `rdma device vmknic list`. It lists the VMkernel interfaces on switches whose
+// uplink on this host is the NIC of the RDMA device.
 text::TextTable rdma_vmknic_table(const std::vector<model::RdmaDevice>& devices,
                                   const std::vector<model::VmknicStatus>& vmknics,
                                   const std::vector<model::SwitchStatus>& switches);
-// system settings advanced list.
+// The output of `system settings advanced list`.
 std::vector<text::TextRecord> setting_records(const std::vector<model::SettingValue>& settings);
-// network firewall ruleset list.
+// The output of `network firewall ruleset list`.
 text::TextTable ruleset_table(const std::vector<model::FirewallRuleset>& rulesets);
 
 }  // namespace paravane::cli
