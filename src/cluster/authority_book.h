@@ -1,6 +1,7 @@
-// AuthorityBook: the data that the authority stores beside its key, in authority.json: the members
-// with their keys, the join tokens, the etcd user with all rights, the generation of the
-// configuration, and the hosts that are not allowed to write at the moment.
+// AuthorityBook: the records of a cluster's authority, the host that signs certificates and admits
+// members. They are stored in authority.json beside the authority's key. They consist of the
+// members with their keys, the join tokens, the etcd user with all rights, the generation (version
+// number) of the configuration, and the hosts that may not write to etcd at the moment.
 //
 // A plain value. Errors: kIo (with path and cause), kInvalidArgument (damaged).
 
@@ -20,7 +21,7 @@ namespace paravane::cluster {
 
 inline constexpr std::size_t kEtcdPasswordBytes = 32;  // random, of root and of each host
 
-// Who may do all in etcd.
+// The etcd user that has all rights.
 struct EtcdRoot {
   std::string user = "root";
   std::string password;

@@ -1,13 +1,13 @@
-// ChannelMaker: opens the TCP channels to the other hosts of the cluster, and reopens channels that
+// ChannelMaker: opens TCP channels to the other hosts of the cluster, and reopens channels that
 // were lost. Of two hosts, the one whose name sorts first connects to the other.
 //
-// Both ends authenticate with certificates of the cluster (TLS 1.3, mutual). A connection without
-// such a certificate ends at the handshake, and the number of concurrent handshakes is bounded.
-// Without encryption the handshake is the same, and keys derived from it then authenticate the
-// records.
+// Both hosts authenticate with certificates of the cluster (TLS 1.3). A connection without such a
+// certificate ends during the handshake, and the number of concurrent handshakes is bounded. If the
+// operator disables encryption, the handshake is the same, but the channel then only authenticates
+// its data, with keys that are derived from the handshake.
 //
-// It runs in a thread of its own, because a handshake takes longer than a turn of the worker. Any
-// thread may call it.
+// The work is done in a separate thread, because a handshake takes longer than the worker thread
+// may spend on one task. Any thread may call the public functions.
 
 #pragma once
 
@@ -38,7 +38,7 @@ namespace paravane::cluster {
 
 class TlsContext;
 
-// Who we are, as files of the cluster have it (PEM).
+// This host's credentials, as stored in the files of the cluster (PEM).
 struct ChannelCredentials {
   std::string identity;   // our key and certificate
   std::string authority;  // whose certificates count
@@ -55,12 +55,13 @@ struct ChannelMakerConfig {
 // Another host of the cluster.
 struct ChannelPeer {
   std::string endpoint;  // "192.0.2.1:28250"; empty while it is closed
-  // Why the host says that it has no channels, and is not dialed; empty: it is open. What it
-  // says arrives later than what it does: a channel that is there stays, and one that it makes
-  // is taken.
+  // The reason that the host gives for having no channels, in which case this host does not connect
+  // to it; empty: the host is open. This information may arrive late, so an existing channel stays,
+  // and a channel that the host opens is accepted.
   std::string closed{};
-  // Why who shows a certificate of that name with this key (Certificate::key) is not that
-  // host; empty: it is. On the maker's thread. Must be there.
+  // Checks a peer that presents a certificate with this host's name and the given key
+  // (Certificate::key). Returns the reason why the peer is not this host; empty: it is this host.
+  // Called on the maker's thread. Must not be null.
   std::function<std::string(const std::string& key)> refuse;
 };
 
@@ -69,7 +70,7 @@ struct MadeChannel {
   std::uint64_t number = 0;  // each has its own
   std::string key{};         // that the other end has shown
   std::unique_ptr<transport_tcp::Stream> stream{};
-  // Without encryption.
+  // Only without encryption.
   std::optional<transport_tcp::Seal::Key> send_key{};
   std::optional<transport_tcp::Seal::Key> receive_key{};
 };
@@ -77,12 +78,13 @@ struct MadeChannel {
 class ChannelMaker {
  public:
   struct Events {
-    // On this object's thread. There is a connection to a host that is known.
+    // A channel to a known host was opened. Called on this object's thread.
     std::function<void(MadeChannel)> made;
-    // On this object's thread, beside what is logged. There is no channel to a host that is
-    // known; empty: there is one. May be empty itself.
+    // The reason why there is no channel to a known host; an empty `problem` means that there is
+    // one. Called on this object's thread, in addition to log lines. May be null.
     std::function<void(const std::string& host, const std::string& problem)> changed{};
-    // Gives a connected socket that does not block, or says why not; on any thread.
+    // Connects to `endpoint`, and passes on a non-blocking socket or an error. Called on any
+    // thread.
     std::function<void(const std::string& endpoint, std::function<void(Result<UniqueFd>)>)> dial;
   };
 
@@ -92,13 +94,13 @@ class ChannelMaker {
   ChannelMaker(const ChannelMaker&) = delete;
   ChannelMaker& operator=(const ChannelMaker&) = delete;
 
-  // For handshakes from now on; connections that are there stay.
+  // Sets the credentials for new handshakes. Existing connections stay open.
   void set_credentials(ChannelCredentials credentials);
-  // A listening socket that does not block.
+  // `listener` is a listening, non-blocking socket.
   void set_listener(UniqueFd listener);
-  // All other hosts of the cluster, by name. Others are refused.
+  // Sets all other hosts of the cluster, by name. Any other host is refused.
   void set_hosts(std::map<std::string, ChannelPeer> peers);
-  // The channel to `host` that was made with this number is no more.
+  // The channel to `host` with this number was lost.
   void on_lost(const std::string& host, std::uint64_t number, const std::string& reason);
 
  private:
@@ -128,7 +130,7 @@ class ChannelMaker {
   void go_on(int fd);
   void finish(std::unique_ptr<Handshake> handshake);
   void give_up(int fd, const std::string& reason);
-  // `dialed`: whom; empty: they came to us.
+  // `dialed`: the host that this host connected to; empty: the other host connected to this one.
   void on_failed(const std::string& dialed, const std::string& reason);
   std::unique_ptr<Handshake> take(int fd);
   void turn_away(const std::string& reason);
@@ -136,7 +138,7 @@ class ChannelMaker {
 
   const ChannelMakerConfig config_;
   Events events_;
-  // Shared: whoever was asked to dial may answer when this object is gone.
+  // Shared, because the result of Events::dial may arrive after this object was destroyed.
   std::shared_ptr<EventLoop> loop_;
   std::shared_ptr<Mailbox> mailbox_;
   TimerQueue timers_;

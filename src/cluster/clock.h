@@ -1,4 +1,5 @@
-// The clock of this room: all waiting times and rate limits here are measured with it. Any thread.
+// now(): the current time for the code in this folder, which uses it for all waiting times and rate
+// limits. It is the steady clock, which changes of the system time do not affect. Any thread.
 
 #pragma once
 

@@ -1,15 +1,15 @@
-// ClusterAuthority: the operations that only the authority's host can perform: it creates join
-// tokens, admits and removes hosts, and signs certificates. Its records (the book, authority.json)
-// are stored beside its key.
+// ClusterAuthority: the operations that only the cluster's authority can perform. The authority is
+// the host that creates join tokens, admits and removes hosts, and signs certificates. Its records
+// (the book, authority.json) are stored beside its key.
 //
-// It counts the changes of the configuration (inventory/generation.h), in its book before in etcd.
-// An etcd with a lower count was therefore restored to an older state, and the book is written to
-// it.
+// The authority numbers the changes of the cluster's configuration (inventory/generation.h), first
+// in its book and then in etcd. If etcd has a lower number, etcd was restored to an older state,
+// and the authority writes the newer configuration to it again.
 //
-// A member is identified by the key with which it joined and the keys from later renewals, not by
-// its name: a removed machine stays removed when another machine joins with its name.
+// A member is identified by its keys and not by its name. A machine that was removed therefore
+// stays removed, even if another machine joins under its name later.
 //
-// Cluster thread. It sends requests to etcd and waits for the responses.
+// Cluster thread only. Its functions send requests to etcd and wait for the responses.
 
 #pragma once
 
@@ -41,16 +41,17 @@ class ClusterAuthority {
     inventory::OpenSocket open;
     std::uint64_t lifetime_s = 0;  // of what it signs
     std::string address;           // of this host
-    // Writes documents below config/ in etcd, with this host's own rights, as
-    // inventory::Member::write_documents() does.
+    // Writes documents below config/ in etcd with this host's own rights. See
+    // inventory::Member::write_documents().
     std::function<Status(std::vector<inventory::Write>)> write_documents{};
   };
 
-  // Writes the files of a new one, this host's certificate among them.
+  // Writes the files of a new authority, including this host's certificate.
   static Status make(const Config& config, const EtcdRoot& root, authority::Seconds now);
-  // Writes the files of one that has these keys, whose host gets a certificate of its own, for
-  // the key in `own` (PEM), or for a new one where that is empty: then the one that the book has
-  // stays good until the new one is seen in use. Errors: kIo, kInvalidArgument (no keys).
+  // Writes the files of an authority that already has keys, and a certificate for this host. The
+  // certificate is for the key in `own` (PEM). If `own` is empty, it is for a new key, and the key
+  // in the book stays valid until the new one is seen in use. Errors: kIo, kInvalidArgument (no
+  // keys).
   static Status write(const Config& config, const authority::KeyPair& keys, AuthorityBook book,
                       authority::Seconds now, std::string_view own = {});
   // Errors: kIo, kInvalidArgument (damaged).
@@ -60,74 +61,78 @@ class ClusterAuthority {
   model::ApiResult<std::string> make_token(const std::string& host, authority::Seconds until,
                                            authority::Seconds now);
 
-  // Never fails: what cannot be done is an answer. `peer`: who asks, by its certificate.
+  // Never fails; a request that cannot be granted gets a response with the reason. `peer`: the
+  // requesting host, as its certificate identifies it.
   authority::DoorAnswer answer(const std::optional<authority::Peer>& peer,
                                const authority::DoorRequest& request, authority::Seconds now);
 
   // Errors: kNotFound, kIo and others of EtcdClient's.
   Status remove(const std::string& host);
-  // What a host says of itself is gone; it may say it again. Errors: EtcdClient's.
+  // Deletes all keys that a host has written about itself. The host may write them again. Errors:
+  // those of EtcdClient.
   Status silence(const std::string& host);
-  // A host that writes more than etcd has room for writes no more, until it is forgiven: a
-  // restart forgives nothing. Errors: EtcdClient's, kIo.
+  // Forbids a host to write, because it writes more than etcd has room for. The ban survives
+  // restarts and ends with forgive(). Errors: those of EtcdClient, kIo.
   Status curb(const std::string& host);
   Status forgive(const std::string& host);
   const std::set<std::string>& curbed() const { return book_.curbed; }
-  // What stood in keys before this revision is forgotten. Errors: EtcdClient's.
+  // Deletes the history of all keys before this revision. Errors: those of EtcdClient.
   Status compact(std::int64_t revision);
-  // Where etcd's file has grown, or its space is used up, so that no host can write. True: it
-  // was so. Errors: EtcdClient's; to be called again.
+  // Frees space if etcd's file has grown too large, or if its space is used up and no host can
+  // write. True: that was necessary. Errors: those of EtcdClient; call it again later.
   Result<bool> make_room();
-  // All that the cluster has in an etcd that stays. Errors: EtcdClient's.
+  // Deletes everything that the cluster has stored in an etcd that continues to exist. Errors:
+  // those of EtcdClient.
   Status clear();
-  // A new certificate for this host, over the same way as for others. `valid`: of the one
-  // that it has, with the key `shown`. Errors: kIo (etcd is away, and there is time).
+  // Renews the certificate of this host in the same way as those of other hosts. `valid`: the
+  // validity of its present certificate, which has the key `shown`. Errors: kIo (etcd cannot be
+  // reached, and the present certificate is valid long enough).
   Result<std::string> renew_own(const std::string& shown, const authority::Validity& valid,
                                 const std::string& request, authority::Seconds now);
 
-  // Documents below config/, of the next generation, with this host's own rights. Errors:
-  // Config::write_documents()'s, kIo.
+  // Writes documents below config/ in etcd as the next generation, with this host's own rights.
+  // Errors: those of Config::write_documents(), kIo.
   Status write_documents(std::vector<inventory::Write> documents);
 
-  // Compares the book, and `network`, which is what this host has kept, with etcd, which may be
-  // older, empty or without users; then etcd is made to say what the book does. A book that is
-  // older than etcd takes the members from there. Errors: kBadState (neither has become of the
-  // other), EtcdClient's; to be called again.
+  // Compares the book and `network`, the switches and port groups stored on this host, with etcd.
+  // If etcd is older, empty or without users, this writes the book's content to it. If the book is
+  // older than etcd, the book takes the members from etcd. Errors: kBadState (neither is a later
+  // state of the other), those of EtcdClient; call it again later.
   Status compare(const model::Network& network);
-  // An operator's word that all hosts are to follow this book and `network`, whatever they have
-  // seen. `newest_elsewhere`: the number of the newest generation that another host follows.
-  // Errors: EtcdClient's, kIo.
+  // Carries out an operator's decision that all hosts must follow this book and `network`, whatever
+  // they have followed before. `newest_elsewhere`: the newest generation that another host follows.
+  // Errors: those of EtcdClient, kIo.
   Status accept(const model::Network& network, std::uint64_t newest_elsewhere);
-  // The number of the book's.
+  // The generation of the book.
   std::uint64_t generation() const { return book_.generation.number; }
 
-  // Compares the book with what stands in etcd: notes which keys members are seen to use,
-  // and has etcd say what the book does (member_documents.h). Errors: kIo and others; to be
-  // called again.
+  // Compares the book with etcd. It records which keys the members use, and corrects the documents
+  // in etcd that differ from the book (member_documents.h). Errors: kIo and others; call it again
+  // later.
   Status settle(const inventory::View& view);
 
-  // Those that are in, but for this one.
+  // All members except this host.
   std::set<std::string> others() const;
 
  private:
   explicit ClusterAuthority(Config config) : config_(std::move(config)) {}
   Status save(const authority::MemberBook& members) const;
-  // Keeps it and has etcd say what it says of the host.
+  // Stores the list of members, and writes its entry for `host` to etcd.
   Status change(authority::MemberBook members, const std::string& host);
   Status publish(const std::string& host);
   const std::string& self() const { return config_.membership.self.host; }
   static Result<std::string> make_mark();
-  // The next generation, kept, and the document that says so added to `writes`.
+  // Stores the next generation in the book, and adds the document with its number to `writes`.
   Status count(std::vector<inventory::Write>& writes);
-  // Below config/.
+  // Writes documents below config/.
   Status write_as_root(inventory::EtcdClient& root, std::vector<inventory::Write> documents);
   Status adopt(const inventory::View& seen);
   Status close_own_etcd(const inventory::EtcdAccess& root_access);
   Status settle_users(inventory::EtcdClient& root, bool came_back, bool is_promoted);
-  // As many hosts are in it as readers of the inventory take.
+  // Whether the cluster has as many members as readers of the inventory accept.
   bool is_full() const { return book_.members.members().size() >= inventory::View::kMaxHosts; }
   Status read_own_key();
-  // Whether this host was promoted, with the authority's signature.
+  // Whether this host was promoted, and has the proof with the authority's signature.
   bool has_succeeded() const;
   std::optional<inventory::Write> succession_write(const inventory::View& view) const;
   authority::DoorAnswer join(const authority::DoorRequest& request, authority::Seconds now);
@@ -152,7 +157,7 @@ class ClusterAuthority {
   LimitedLog room_{std::chrono::minutes(10), 6};
 };
 
-// How etcd is reached by this host's own user.
+// The access to etcd with this host's own etcd user.
 inventory::EtcdAccess etcd_access(const settings::ClusterPaths& paths,
                                   const Membership& membership);
 

@@ -1,6 +1,7 @@
-// ClusterBackup: the data of a cluster's authority, as a file that restores its host on another
-// machine or promotes another host: the authority's key and certificate, its book, the membership,
-// the configuration from the inventory, and the addresses of the hosts.
+// ClusterBackup: a backup of a cluster's authority, the host that signs certificates and admits
+// members. It can restore that host on another machine, or promote another host to be the
+// authority. It contains the authority's key and certificate, its records, the membership, the
+// configuration that the hosts share in etcd, and the addresses of the hosts.
 //
 // The text (JSON) leaves this host only in encrypted form (authority/sealed_text.h).
 //
@@ -32,13 +33,13 @@ struct ClusterBackup {
 };
 
 std::string print_backup(const ClusterBackup& backup);
-// The key is that of the certificate, and all of it of one cluster.
+// Also checks that the key belongs to the certificate, and that everything belongs to one cluster.
 Result<ClusterBackup> parse_backup(std::string_view text);
 
-// The promotion that it knows of; term 0: none.
+// The last promotion that the backup contains; term 0: it contains none.
 authority::Succession succession_of(const ClusterBackup& backup);
 
-// Of an inventory what a backup has.
+// The part of an inventory that a backup contains.
 InventoryFile backed_up(InventoryFile inventory);
 
 }  // namespace paravane::cluster

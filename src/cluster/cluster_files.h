@@ -1,5 +1,5 @@
-// Reads and writes the files that make this host a member of a cluster. A file is replaced
-// atomically, and it is on disk when the call returns.
+// Reads and writes the files that make this host a member of a cluster. Each file is replaced
+// atomically, and it is on the disk when the function returns.
 //
 // Errors: kIo (with path and cause), kInvalidArgument (damaged).
 
@@ -31,28 +31,31 @@ struct Membership {
   bool has_authority() const { return self.host == authority; }
 };
 
-// As it stands in its file.
+// The format of the file.
 nlohmann::json print_membership(const Membership& membership);
 Result<Membership> parse_membership(const nlohmann::json& value);
 
-// nullopt: this host is in no cluster.
+// nullopt: this host is not in a cluster.
 Result<std::optional<Membership>> load_membership(const settings::ClusterPaths& paths);
 Status save_membership(const settings::ClusterPaths& paths, const Membership& membership);
 
-// Mode 0600. Its directory must be there.
+// Writes a file with mode 0600. REQUIRES: its directory exists.
 Status write_file(const std::filesystem::path& file, std::string_view text);
-// A regular file of at most 16 MiB.
+// Reads a regular file of at most 16 MiB.
 Result<std::string> read_file(const std::filesystem::path& file);
-// This host's certificate without its key, as ClusterPaths::own_certificate().
+// Writes this host's certificate without its key to ClusterPaths::own_certificate().
 Status write_own_certificate(const settings::ClusterPaths& paths);
-// Empty, mode 0700. Nothing may be there but what was left unfinished. Errors: also kBadState.
+// Creates an empty directory with mode 0700. Files of an unfinished attempt are deleted; with other
+// files the function fails. Errors: also kBadState.
 Status make_cluster_directory(const settings::ClusterPaths& paths);
-// Names of what is there, but for the note that it is unfinished; a few.
+// The names of a few files in the directory, except the file that marks it as unfinished.
 std::vector<std::string> files_left(const settings::ClusterPaths& paths);
 bool is_unfinished(const settings::ClusterPaths& paths);
-// All of it, keys too. Waits for an etcd that ends there, 7 s at most.
+// Removes the directory with all files, including keys. Waits up to 7 s for an etcd that is still
+// stopping there.
 void remove_cluster_directory(const settings::ClusterPaths& paths);
-// What an etcd of this host's own has there. Waits as long for one that ends.
+// Removes the data of the etcd that runs on this host. Waits up to 7 s for an etcd that is still
+// stopping.
 void remove_etcd_data(const settings::ClusterPaths& paths);
 
 }  // namespace paravane::cluster

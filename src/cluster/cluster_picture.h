@@ -1,5 +1,7 @@
-// ClusterPicture: the part of the cluster thread's state that other threads may read, and the
-// output of `paravane cluster status` that is made from it.
+// ClusterPicture: a copy of the cluster thread's state for other threads. The output of `paravane
+// cluster status` is made from it.
+//
+// A plain value.
 
 #pragma once
 
@@ -21,7 +23,8 @@ namespace paravane::cluster {
 struct ClusterPicture {
   std::shared_ptr<const inventory::View> view;  // shared: readers keep what they look at
   std::optional<authority::Identity> self;
-  // Of files that cannot be used: which and why, and what to do; what they call this host.
+  // If files of the cluster cannot be used: which files and why, the remedy, and this host's name
+  // according to them.
   std::string damage;
   std::string damage_remedy;
   std::string damaged_host;
@@ -37,7 +40,7 @@ struct ClusterPicture {
 };
 
 model::ClusterStatus describe(const ClusterPicture& picture, const settings::Config& config);
-// In the order of hosts, VMs and numbers.
+// The adapters of all hosts, sorted by host, VM and number.
 std::vector<model::ClusterAdapter> list_adapters(const ClusterPicture& picture);
 
 }  // namespace paravane::cluster

@@ -1,4 +1,6 @@
-// The error messages and remedies for an operator when an operation of the cluster fails.
+// The errors that an operator sees when an operation of the cluster fails, each with its remedy.
+//
+// Stateless, any thread, except warn_of_other_name(), which writes to the log.
 
 #pragma once
 
@@ -12,16 +14,16 @@
 namespace paravane::cluster {
 
 std::unexpected<model::ApiError> no_cluster();
-// A file of the state directory.
+// A file in the state directory could not be written.
 std::unexpected<model::ApiError> not_kept(const Error& error);
 std::unexpected<model::ApiError> etcd_failed(const Error& error);
-// What `cluster status` says of an etcd that this host should run and that stays away.
+// The text in `cluster status` about an etcd that this host should run and that does not respond.
 std::string own_etcd_away(const std::string& cause, const std::filesystem::path& data);
-// By the authority that has made the token.
+// The authority that created the token refused to admit this host.
 std::unexpected<model::ApiError> join_refused(const std::string& door,
                                               const authority::DoorAnswer& answer);
 
-// Logs that `[host] name`, as it is configured, is not the name that it has as a member.
+// Logs a warning that the configured `[host] name` differs from this host's name in the cluster.
 void warn_of_other_name(const std::string& member, const std::string& configured);
 
 }  // namespace paravane::cluster

@@ -1,9 +1,13 @@
-// ClusterService: this host as a member of a cluster. It handles the operator's requests, this
-// host's certificate and its keys in the inventory, and on one host the authority. All of this runs
-// in one thread of its own, because it waits for etcd and for other hosts. Only the API's threads
-// wait for this thread, for a bounded time.
+// ClusterService: everything that this host does as a member of a cluster. It executes the
+// operator's requests, renews this host's certificate, and maintains this host's keys in the
+// inventory, which is the data that the hosts share in etcd. On one host it also runs the
+// authority, which signs certificates and admits members.
 //
-// Without a cluster it does nothing.
+// The service runs in a separate thread, the cluster thread, because it waits for etcd and for
+// other hosts. Of the other threads, only those of the API wait for this thread, for a bounded
+// time.
+//
+// On a host that is not in a cluster, the service is idle.
 
 #pragma once
 
@@ -51,69 +55,71 @@ class ClusterService final : public model::ClusterManagement {
  public:
   // Called on the cluster's thread; they must not wait. Each may be empty.
   struct Listeners {
-    // What the cluster looks like now; null: there is none any more.
+    // The current state of the cluster; null: this host is not in a cluster any more.
     std::function<void(std::shared_ptr<const inventory::View>)> view;
-    // A claim of this host that does not count: once, as long as it is so.
+    // A claim, with which this host reserves a MAC address or GID, is not valid. Called once for
+    // each such claim.
     std::function<void(const inventory::LostClaim&)> lost;
-    // Whether the inventory can be reached has changed, or why not.
+    // The inventory has become reachable or unreachable, or the reason has changed.
     std::function<void(const inventory::MemberState&)> state;
-    // There is a new certificate in ClusterPaths::identity(). Connections that are there
-    // need not end.
+    // ClusterPaths::identity() contains a new certificate. Existing connections may stay open.
     std::function<void()> identity;
-    // Files of the cluster cannot be used, for this reason, or (empty) can again. At the
-    // start on its thread.
+    // Files of the cluster cannot be used, for the given reason; empty: they can be used again.
+    // During start(), this is called on the thread that calls start().
     std::function<void(const std::string&)> files;
   };
 
-  // `dialer` outlives the service. `run_etcd` tells the keeper.
+  // `dialer` outlives the service. `run_etcd` tells the privileged process whether to run etcd.
   ClusterService(const settings::Config& config, privsep::Dialer& dialer,
                  std::function<void(privsep::EtcdReach)> run_etcd, Listeners listeners = {});
   ~ClusterService() override;
   ClusterService(const ClusterService&) = delete;
   ClusterService& operator=(const ClusterService&) = delete;
 
-  // REQUIRES: the state directory is ours. Damaged files keep this host out of its cluster, or
-  // the authority from its work, until they are whole again: left_out() says so.
+  // With damaged files, this host cannot take part in its cluster, or the authority cannot work,
+  // until the files are repaired; left_out() reports them. REQUIRES: this process owns the state
+  // directory.
   void start();
   // Ends the thread; requests that come later are refused. REQUIRES: dialer.close().
   void stop();
 
-  // ---- any thread, at once ----
-  // Null: no cluster, or nothing is known of it yet.
+  // ---- Any thread; these do not wait ----
+  // Null: this host is not in a cluster, or has not read the inventory yet.
   std::shared_ptr<const inventory::View> view() const;
-  // nullopt: no cluster.
+  // nullopt: this host is not in a cluster.
   std::optional<authority::Identity> self() const;
-  // What this host is called in a cluster, also in one whose files are damaged; empty: in none.
+  // This host's name in its cluster, even if the files of the cluster are damaged; empty: this host
+  // is not in a cluster.
   std::string host_name() const;
-  // Which file is damaged.
+  // The file that is damaged.
   std::optional<model::LeftOut> left_out() const;
-  // Whether what others must know of may be changed now. Errors: kClusterAway, kStore (damaged
-  // files).
+  // Whether configuration that other hosts must know may be changed now. Errors: kClusterAway,
+  // kStore (damaged files).
   model::ApiResult<void> check_change() const;
-  // As check_change(), of a document. Errors: also kDenied (another host writes them).
+  // The same for a document below config/ in etcd. Errors: also kDenied (only another host may
+  // write documents).
   model::ApiResult<void> check_document_change() const;
-  // All hosts that may be in it; empty where nobody knows: without the authority.
+  // All hosts that may be members; empty on hosts without the authority, which do not know them.
   std::set<std::string> members() const;
-  // Who else in the cluster has it.
+  // The other host and adapter in the cluster that have this MAC address.
   std::optional<inventory::GidOwner> mac_owner_elsewhere(const model::MacAddress& mac) const;
-  // All adapters, or all GIDs, of this host: they stand in the inventory soon.
+  // Sets all adapters, or all GIDs, of this host. They appear in the inventory soon afterwards.
   void set_adapters(std::map<model::AdapterName, inventory::AdapterInfo> adapters);
   void set_gids(std::map<inventory::GidId, model::AdapterName> gids);
-  // Whether there is a channel to another host, and if not why.
+  // Sets whether there is a channel to another host, and if not, the reason.
   void set_channel(const std::string& host, const model::ChannelProblem& problem);
-  // Where this host's channels are, or why there are none.
+  // Sets where this host listens for channels, or the reason why it has no channels.
   void set_place(const model::ChannelPlace& place);
-  // The switches and port groups of this host, in which it is called `host`: what it
-  // brings into a cluster.
+  // Sets the switches and port groups of this host, which it brings into a cluster when it joins.
+  // They refer to this host as `host`.
   void set_network(const std::string& host, const model::Network& network);
-  // A document below config/ (a switch, a port group); nullopt takes it away. Waits; not
-  // for the control thread. Errors: kNotFound (no cluster), kClusterAway, kDenied (the
-  // authority's host writes it), kBusy.
+  // Writes a document below config/ in etcd, which describes a switch or a port group; nullopt
+  // deletes it. It waits, so the control thread must not call it. Errors: kNotFound (no cluster),
+  // kClusterAway, kDenied (only the authority's host may write documents), kBusy.
   model::ApiResult<void> write_document(const std::string& name,
                                         const std::optional<std::string>& json);
 
-  // ---- ClusterManagement: any thread but the control thread, since they wait; the last
-  // one does not ----
+  // ---- ClusterManagement: any thread except the control thread, since all but the last wait ----
   model::ApiResult<model::ClusterStatus> init_cluster(const model::ClusterInit& init) override;
   model::ApiResult<model::JoinToken> make_token(const model::TokenRequest& request) override;
   model::ApiResult<model::ClusterStatus> join_cluster(const std::string& token) override;
@@ -133,7 +139,7 @@ class ClusterService final : public model::ClusterManagement {
   template <typename Function>
   std::invoke_result_t<Function> carry(Function function);
   void run();
-  // Each of these returns when it has something to do without news.
+  // Each of these returns the time at which it must be called again if nothing else happens.
   Instant use_inventory();
   Instant watch_etcd();
   Instant ask_for_password();
@@ -164,7 +170,7 @@ class ClusterService final : public model::ClusterManagement {
   model::ApiResult<model::ClusterStatus> do_accept();
   model::ApiResult<void> need_authority() const;
 
-  // Backups.
+  // ---- Backups ----
   model::ApiResult<model::SealedBackup> do_backup(const std::string& passphrase);
   model::ApiResult<ClusterBackup> open_backup(const model::BackupRequest& asked) const;
   model::BackupSummary summarize(const ClusterBackup& backup) const;
@@ -185,7 +191,7 @@ class ClusterService final : public model::ClusterManagement {
   model::ApiResult<void> bring_network(inventory::EtcdClient& etcd, const std::string& host) const;
   model::ApiResult<void> check_network(const Membership& membership);
 
-  // Files that cannot be used.
+  // ---- Files that cannot be used ----
   static constexpr auto kFilesAgain = std::chrono::seconds(2);
   void look_at_files();
   void look_at_authority();
@@ -200,18 +206,19 @@ class ClusterService final : public model::ClusterManagement {
   void open_door();
   std::string answer_at_door(const std::optional<authority::Peer>& peer, const std::string& line);
   Result<std::string> sign(const std::string& request);
-  // What is answered, a refusal too. Errors: kIo, kInvalidArgument (it is no answer).
+  // Sends a request to a join endpoint and returns the response, even if it refuses the request.
+  // Errors: kIo, kInvalidArgument (not a valid response).
   Result<authority::DoorAnswer> talk_at_door(const std::string& door, const TlsClient& client,
                                              const authority::DoorRequest& request);
-  // The same, with a refusal as an error: kBadState.
+  // The same, but a refusal is the error kBadState.
   Result<authority::DoorAnswer> ask_door(const std::string& door, const TlsClient& client,
                                          const authority::DoorRequest& request);
   Status accept_authority(const ShownCertificates& shown) const;
-  // `whom` nullopt: any host of this cluster.
+  // `whom`: the expected host; nullopt: any host of this cluster.
   Status accept_host(const ShownCertificates& shown,
                      const std::optional<authority::Identity>& whom) const;
 
-  // Another host has the authority.
+  // ---- Another host may have become the authority ----
   std::optional<authority::Succession> load_succession();
   std::optional<authority::Succession> read_succession(const std::string& text) const;
   void follow_succession(Membership& membership) const;
@@ -236,17 +243,17 @@ class ClusterService final : public model::ClusterManagement {
   void reach_etcd(privsep::EtcdReach reach);
   void run_own_etcd(privsep::EtcdReach reach);  // also before its membership says so
   void trust_new_certificate();
-  // True: etcd says what the authority's book does, or this host has none.
+  // True: etcd agrees with the authority's book, or this host is not the authority.
   bool compare_with_book();
   std::string describe_away(const std::string& cause) const;
-  // What the inventory shows: followed, unless it is older than what was followed before.
+  // Follows the state of the inventory, unless it is older than the state that was followed before.
   void take_view(std::shared_ptr<const inventory::View> view);
   void set_problem(std::string problem);
   void learn(std::shared_ptr<const inventory::View> view);
   void silence_next();
   void settle_members();
   void tell_kept(const Status& kept);
-  // The member's, and what else is wrong with the inventory.
+  // The state of the connection to etcd, together with any other problem of the inventory.
   inventory::MemberState state() const;
   void tell_state();
   void tell_lost(const inventory::LostClaim& claim);
@@ -262,7 +269,7 @@ class ClusterService final : public model::ClusterManagement {
   Mailbox mailbox_;
   std::atomic<bool> stopping_{false};
 
-  // Of the cluster's thread.
+  // Used by the cluster thread only.
   std::optional<Membership> membership_;
   std::unique_ptr<ClusterAuthority> authority_;
   std::unique_ptr<inventory::Member> member_;

@@ -1,6 +1,6 @@
-// ClusterWatch: creates events from changes in the cluster: this host joins or leaves, other hosts
-// come and go, and channels to them open and close. For a host or channel that changes constantly,
-// only a few events are created in ten seconds.
+// ClusterWatch: creates an event when something changes in the cluster. This host joins or leaves
+// it, other hosts appear and disappear, and channels to them open and close. If a host or a channel
+// changes constantly, only a few events about it are created in ten seconds.
 //
 // Control thread only.
 
@@ -20,11 +20,11 @@ namespace paravane::cluster {
 
 class ClusterWatch {
  public:
-  // `self`: this host's name in the cluster; empty: it is in none. `view` null: nothing is
-  // known. Those that are there at the first look are no news.
+  // `self`: this host's name in the cluster; empty: it is not in a cluster. `view`: the state of
+  // the cluster; null: it is unknown. Hosts that are present at the first call cause no event.
   std::vector<model::Event> look(const std::string& self, const inventory::View* view, Instant now);
 
-  // Empty `problem`: there is a channel.
+  // `problem`: the reason why there is no channel; empty: there is a channel.
   std::vector<model::Event> on_channel(const std::string& host, const std::string& problem,
                                        Instant now);
 
@@ -34,7 +34,8 @@ class ClusterWatch {
     LogLimit limit{std::chrono::seconds(10), 4};
   };
   void look_at_hosts(const inventory::View& view, Instant now, std::vector<model::Event>& events);
-  // Tells it, unless too much was told; then it is not so yet.
+  // Adds the event, unless the limit is reached. In that case `told` stays unchanged, so the event
+  // is created later.
   static void tell(Told& told, bool good, model::Event event, Instant now,
                    std::vector<model::Event>& events);
 

@@ -1,7 +1,8 @@
-// Compares the documents below config/ in etcd (members, switches and port groups) with the
-// authority's book and its host's store, and lists the writes that correct every difference.
+// Compares the cluster's configuration documents in etcd (below config/: members, switches and port
+// groups) with the authority's records and with the switches and port groups that its host has
+// stored. It lists the writes that correct every difference.
 //
-// Any thread.
+// Stateless, any thread.
 
 #pragma once
 
@@ -15,9 +16,10 @@
 
 namespace paravane::cluster {
 
-// `self`: the host that has the authority. Documents of other kinds, which a newer version may
-// have, are left alone. In the order in which it is to be written: what is to be gone, switches
-// before their port groups, members as member_writes() has them.
+// `self`: the host that has the authority. Documents of unknown kinds, which a newer version may
+// have written, are not changed. The writes are in the order in which they must be made. Deletions
+// come first, switches come before their port groups, and members are in the order of
+// member_writes().
 std::vector<inventory::Write> config_writes(const authority::MemberBook& book,
                                             const model::Network& network,
                                             const inventory::View& seen, const std::string& self);

@@ -1,7 +1,8 @@
-// Sends a request to the join endpoints of several hosts at a time, so that all unreachable hosts
-// together take only the time of one.
+// Sends a request to the join endpoints of many hosts, through which hosts query each other. Up to
+// kDoorsAtATime hosts are asked in parallel, so several unreachable hosts take no longer than one.
 //
-// The caller's thread waits: for each kDoorsAtATime hosts, as long as one call of `ask` takes.
+// The calling thread waits. For each group of kDoorsAtATime hosts, that takes as long as the
+// slowest call of `ask`.
 
 #pragma once
 
@@ -25,7 +26,7 @@ struct HostDoor {
 inline constexpr std::size_t kDoorsAtATime = 32;
 
 using AskDoor = std::function<Result<authority::DoorAnswer>(const HostDoor&)>;
-// The answers, in order. `ask` is called on threads of its own.
+// Returns the responses in the order of `doors`. `ask` is called on separate threads.
 std::vector<Result<authority::DoorAnswer>> ask_doors(const std::vector<HostDoor>& doors,
                                                      const AskDoor& ask);
 

@@ -1,6 +1,6 @@
-// File sums: the SHA-256 checksums of the files that are written once, when this host enters a
-// cluster. They are stored in a file in the format of sha256sum. An older version ignores that file
-// and works with the same files.
+// Checksums (SHA-256) of the files that are written only once, when this host enters a cluster.
+// They detect damage on the disk. The file that contains them has the format of sha256sum; older
+// versions ignore it.
 //
 // Errors: kIo (with path and cause), kInvalidArgument (damaged).
 
@@ -13,11 +13,11 @@
 
 namespace paravane::cluster {
 
-// Before the membership is written, whose text it will be. What it is until then stays good,
-// whatever ends the host in between.
+// Stores the checksums. Call it before the membership file is replaced by `membership`. The
+// checksum of the present file stays valid as well, in case the host stops in between.
 Status keep_sums(const settings::ClusterPaths& paths, std::string_view membership);
 
-// Without sums, or for a file that they do not name, all is good.
+// A file without a stored checksum is not checked.
 Status check_sums(const settings::ClusterPaths& paths);
 
 }  // namespace paravane::cluster

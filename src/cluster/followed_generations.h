@@ -1,6 +1,9 @@
-// Collects which generation of the configuration each other host reports, when an operator makes
-// all hosts follow this host: the next generation must be higher than all of them. A value that is
-// too high to be possible is ignored, so a member that lies cannot use up the numbers.
+// Collects the generation (version number) of the configuration that each other host follows. It is
+// needed when an operator decides that all hosts must follow this host, because the next generation
+// must be higher than that of every other host.
+//
+// A value that is too high to be possible is ignored, so a member that lies cannot use up the
+// numbers.
 //
 // Stateless, any thread.
 
@@ -20,21 +23,22 @@
 
 namespace paravane::cluster {
 
-// How far another host can be ahead of this one, and be believed. Each change since the copy was
-// made counts 1, and each `restore --accept` 2^20: this is 4,096 of those. Numbers end at 2^53
-// (inventory::Generation), where no host could read a change any more. A member that says the most
-// that is believed takes 2^32 of them, and only when an operator accepts: that is possible two
-// million times.
+// The largest lead over this host that is believed of another host. Each change of the
+// configuration adds 1 to the generation, and each `restore --accept` adds 2^20, so this lead
+// corresponds to 4,096 of the latter. Generations end at 2^53 (inventory::Generation), because no
+// host could read a change after that. A member that reports the largest value that is believed
+// uses up 2^32 numbers each time an operator accepts, so that is possible two million times.
 inline constexpr std::uint64_t kMostAhead = std::uint64_t{1} << 32;
 
-// Of each of `members`, in their order. `own`: this host's generation. `answers` of `doors`, in
-// order. `hosts`: as the inventory shows them, for those that do not say it at their doors.
+// Returns an entry for each of `members`, in their order. `own`: the generation of this host.
+// `answers`: the responses from `doors`, in the same order. `hosts`: the hosts in the inventory,
+// for those whose responses do not report a generation.
 std::vector<model::FollowedGeneration> followed_generations(
     std::uint64_t own, const std::set<std::string>& members, const std::vector<HostDoor>& doors,
     const std::vector<Result<authority::DoorAnswer>>& answers,
     const std::map<std::string, inventory::Host>& hosts);
 
-// 0: no number counts.
+// The highest generation that is believed; 0: no generation is believed.
 std::uint64_t newest_that_counts(const std::vector<model::FollowedGeneration>& others);
 
 }  // namespace paravane::cluster

@@ -1,6 +1,8 @@
-// JoinDoor: the listener of a join endpoint, through which hosts join a cluster and query each
-// other. One thread serves one connection at a time, a bounded number in a second and each for a
-// bounded time. It only transfers requests and responses; ClusterService evaluates them.
+// JoinDoor: the listener through which hosts join a cluster and query each other. It transfers
+// requests and responses, and ClusterService evaluates them.
+//
+// A separate thread serves one connection at a time. The number of connections per second and the
+// duration of each are bounded.
 
 #pragma once
 
@@ -14,9 +16,9 @@ namespace paravane::cluster {
 
 class JoinDoor {
  public:
-  // `listener`: a socket that listens. `server.answer` is called on the door's thread.
+  // `listener`: a listening socket. `server.answer` is called on the thread of this object.
   JoinDoor(UniqueFd listener, TlsServer server);
-  // Who is at the door is sent away.
+  // Ends the connection that is being served.
   ~JoinDoor();
   JoinDoor(const JoinDoor&) = delete;
   JoinDoor& operator=(const JoinDoor&) = delete;

@@ -1,8 +1,9 @@
-// KeptInventory: the last known state of the inventory, stored on disk. After a restart, this host
-// can thus find the other hosts while etcd is unreachable, and it recognizes an etcd that was
-// restored to an older state.
+// KeptInventory: the last known state of the inventory, which is the data that the hosts of a
+// cluster share in etcd, stored on this host's disk. With it, a host that restarts can find the
+// other hosts while etcd is unreachable, and can recognize that an etcd was restored to an older
+// state.
 //
-// Cluster thread.
+// Cluster thread only.
 
 #pragma once
 
@@ -22,45 +23,50 @@
 
 namespace paravane::cluster {
 
-// Where members were seen last, by name: IPv4 or IPv6.
+// The last known IPv4 or IPv6 address of each member, by its name.
 using MemberAddresses = std::map<std::string, std::string>;
 
-// As it stands in the file: one line of JSON, and one with the SHA-256 of that.
+// The content of the file. It is written as one line of JSON and a line with the SHA-256 checksum
+// of the first.
 struct InventoryFile {
   std::int64_t revision = 0;  // of etcd
   std::vector<inventory::KeyValue> keys{};
   MemberAddresses addresses{};  // of those that are away, too
 };
 std::string print_inventory(const InventoryFile& file);
-// nullopt: it is damaged.
+// nullopt: the text is damaged.
 std::optional<InventoryFile> parse_inventory(std::string_view text);
 
 class KeptInventory {
  public:
-  // Bytes of keys and values. Of more, claims of hosts are left out, which come again with etcd.
+  // The maximum size of all keys and values in bytes. If they are larger, the claims of hosts are
+  // left out, because etcd supplies them again.
   static constexpr std::size_t kMostBytes = std::size_t{6} << 20;
   static constexpr std::chrono::seconds kEvery{10};
 
   explicit KeptInventory(std::filesystem::path file) : file_(std::move(file)) {}
 
-  // Null: nothing was kept. Errors: kIo, kInvalidArgument (damaged; then it is as if nothing was).
+  // Null: nothing was stored. Errors: kIo, kInvalidArgument (damaged; the object then behaves as if
+  // nothing was stored).
   Result<std::shared_ptr<const inventory::View>> load();
 
-  // What the file has. Errors: as load()'s; kNotFound: nothing was kept.
+  // Reads the content of the file. Errors: as load(), and kNotFound (nothing was stored).
   Result<InventoryFile> read() const;
 
-  // The newest generation that was kept.
+  // The newest generation that was stored.
   const inventory::SeenGeneration& seen() const { return seen_; }
 
-  // One that is away now may be promoted later.
+  // The addresses of all members, including those that are away, because such a member may be
+  // promoted later.
   const MemberAddresses& addresses() const { return addresses_; }
 
-  // `records` show `view`, which continues seen(). Another generation is kept at once, anything
-  // else by step(). Errors: kIo.
+  // Records a new state. A new generation is stored at once, any other change by a later step().
+  // REQUIRES: `view` is the view of `records`, and its generation follows seen(). Errors: kIo.
   Status keep(const inventory::Records& records, const inventory::View& view, Instant now);
-  // What is due. Errors: kIo.
+  // Stores the state if that is due. Errors: kIo.
   Status step(const inventory::Records& records, Instant now);
-  // The same before its time: the file is about to be read, or the daemon ends. Errors: kIo.
+  // Stores the state even if that is not due yet, because the file is about to be read or the
+  // daemon stops. Errors: kIo.
   Status flush(const inventory::Records& records, Instant now);
   Instant next_step() const { return due_; }
 

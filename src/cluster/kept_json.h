@@ -1,5 +1,7 @@
-// JSON that is stored with its own checksum, so that damage on the disk is detected. Text without a
-// checksum was written by an older version and is accepted unchecked.
+// JSON text that contains its own checksum, with which damage on the disk is detected. Text without
+// a checksum was written by an older version and is accepted without a check.
+//
+// Stateless, any thread.
 
 #pragma once
 
@@ -11,9 +13,9 @@
 
 namespace paravane::cluster {
 
-// REQUIRES: an object, without "sum".
+// REQUIRES: `value` is an object without the key "sum".
 std::string print_kept(const nlohmann::json& value);
-// The object as it was given. Errors: kInvalidArgument.
+// Returns the object that was passed to print_kept(). Errors: kInvalidArgument.
 Result<nlohmann::json> parse_kept(std::string_view text);
 
 }  // namespace paravane::cluster

@@ -1,7 +1,8 @@
-// MemberCertificate: this host's certificate, which it presents to the other hosts of its cluster.
-// At two thirds of its lifetime a new certificate is requested, with a new key, and replaces the
-// old one in the same file. A certificate that is not valid yet is renewed at once: the clock of
-// the host that signed it was fast.
+// MemberCertificate: the certificate that this host presents to the other hosts of its cluster.
+//
+// When two thirds of its lifetime have passed, it requests a new certificate with a new key, which
+// then replaces the old one in the same file. A certificate that is not valid yet is renewed
+// immediately, because the clock of the host that signed it must have been fast.
 //
 // Cluster thread only.
 
@@ -22,18 +23,20 @@ namespace paravane::cluster {
 
 class MemberCertificate {
  public:
-  // Signs a request (PEM) of this host and gives its certificate. May wait.
+  // Has a certificate request (PEM) of this host signed, and returns the certificate. May wait.
   using Sign = std::function<Result<std::string>(const std::string& request)>;
 
-  // `file`: key and certificate, PEM. Errors: kIo, kInvalidArgument (damaged).
+  // `file`: the file with the key and the certificate (PEM). Errors: kIo, kInvalidArgument
+  // (damaged).
   static Result<MemberCertificate> load(std::filesystem::path file, authority::Identity self);
 
   const authority::Validity& valid() const { return valid_; }
-  // Fingerprint of its public key.
+  // The fingerprint of the certificate's public key.
   const std::string& key() const { return key_; }
-  // When look() wants to be called again.
+  // The time at which look() must be called again.
   Instant next_look() const { return next_look_; }
-  // True: there is a new one. A failure is logged and tried again.
+  // Renews the certificate if that is due. True: there is a new certificate. A failure is logged,
+  // and a later call tries again.
   bool look(Instant at, const Sign& sign);
 
  private:

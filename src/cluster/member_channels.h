@@ -1,6 +1,7 @@
-// MemberChannels: records the key with which each channel to another host was opened, to close
-// channels whose key no longer belongs to a member: the host was removed, or another machine has
-// its name. A key that was replaced in a renewal does not close a channel.
+// MemberChannels: remembers with which key each channel to another host was opened. It finds the
+// channels whose key does not belong to a member any more, because the host was removed or another
+// machine now has its name. Such channels must be closed. A key that was replaced in a renewal does
+// not close a channel.
 //
 // Owner thread only.
 
@@ -21,10 +22,11 @@ class MemberChannels {
     std::string reason;
   };
 
-  // The channel to `host` is one with this key from now on. That a channel is lost need not
-  // be told: to end none is no harm.
+  // Records a new channel to `host` with this key. The loss of a channel need not be reported,
+  // because closing a channel that does not exist is harmless.
   void on_made(const std::string& host, const std::string& key);
-  // Those to end, by what is known of members now. Each is forgotten.
+  // Returns the channels that must be closed according to the current list of members, and forgets
+  // them.
   std::vector<Ended> look(const inventory::MemberRecords& members);
   void clear() { channels_.clear(); }
 
@@ -33,7 +35,7 @@ class MemberChannels {
     std::string key;
     std::string joined;  // of the member that had the key; empty: it was known by its name
   };
-  // Empty: it may stay.
+  // The reason why the channel must be closed; empty: it may stay open.
   static std::string why_ended(const inventory::MemberRecords& members, const std::string& host,
                                Channel& channel);
 

@@ -1,10 +1,12 @@
-// Creates the documents in etcd that list the members, from the authority's book, and lists the
-// writes that correct documents that differ. Other hosts recognize members by these documents.
+// The documents in etcd that list the members of a cluster. Other hosts recognize members by these
+// documents. The authority, which signs certificates, creates the documents from its own list of
+// members and corrects those that differ.
 //
-// The number of documents is limited to what readers accept (View::kMaxHosts). The authority's own
-// host is always included, because without its document the others are ignored (View::members).
+// There are at most as many documents as readers accept (View::kMaxHosts). The document of the
+// authority's own host is always among them, because readers ignore the other documents without it
+// (View::members).
 //
-// Any thread.
+// Stateless, any thread.
 
 #pragma once
 
@@ -18,12 +20,13 @@
 
 namespace paravane::cluster {
 
-// Below config/, by name. `self`: the host that has the authority.
+// The documents below config/, by name. `self`: the host that has the authority.
 using MemberDocuments = std::map<std::string, std::string>;
 MemberDocuments member_documents(const authority::MemberBook& book, const std::string& self);
 
-// In the order in which it is to be written: first what is to be gone, for which readers keep
-// no room; last the authority's own, so that half a list shuts nobody out.
+// The writes in the order in which they must be made. Deletions come first, because readers have no
+// room for extra documents. The authority's own document comes last, so that an incomplete list
+// excludes no member.
 std::vector<inventory::Write> member_writes(const MemberDocuments& wanted,
                                             const inventory::View& seen, const std::string& self);
 

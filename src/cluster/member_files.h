@@ -1,6 +1,5 @@
-// Loads the files of a cluster when this host starts, with three possible results: complete files,
-// no files, or damaged files. Damaged files are never treated as missing, because they may be the
-// only copy of a key.
+// Loads the files of a cluster when this host starts. The files can be complete, missing, or
+// damaged. Damaged files are never treated as missing, because they may be the only copy of a key.
 //
 // Errors: kIo, kInvalidArgument (damaged), with the file and the cause.
 
@@ -13,11 +12,11 @@
 
 namespace paravane::cluster {
 
-// nullopt: this host is in no cluster. What a host that was ended while it made or gave up a
-// cluster has left is taken away.
+// nullopt: this host is not in a cluster. Files that remain because the host was stopped while it
+// created or left a cluster are removed.
 Result<std::optional<Membership>> load_member_files(const settings::ClusterPaths& paths);
 
-// What this host is called in the cluster, as far as any of its files can tell; empty: none.
+// This host's name in the cluster, from any file that contains it; empty: no file does.
 std::string find_host_name(const settings::ClusterPaths& paths);
 
 }  // namespace paravane::cluster

@@ -1,9 +1,9 @@
-// NetworkDifferences: the switches and port groups of a host that are missing or different in its
-// cluster. A host with such differences may not join, because a name would suddenly mean another
-// network for its VMs. The authority checks this before it admits the host, and the host checks it
-// before it becomes a member.
+// NetworkDifferences: the switches and port groups of a host that its cluster does not have, or has
+// with another configuration. A host with such differences may not join, because the name of a port
+// group could then suddenly mean another network for its VMs. The authority, which admits hosts,
+// checks this, and so does the joining host before it becomes a member.
 //
-// Any thread.
+// Stateless, any thread.
 
 #pragma once
 
@@ -18,24 +18,25 @@ namespace paravane::cluster {
 
 struct NetworkDifferences {
   std::vector<std::string> switches{};
-  // Also those that the cluster has just so, but in a switch that differs: a switch is deleted
-  // after its port groups.
+  // Includes port groups that do not differ but belong to a switch that differs, because that
+  // switch can be deleted only after them.
   std::vector<std::string> port_groups{};
 
   bool empty() const { return switches.empty() && port_groups.empty(); }
 };
 
-// `own`: of the host, which is called `host` there and in `shared`. What other hosts do in a
-// shared switch is theirs.
+// Compares `own`, the network of the host, with `shared`, the network of the cluster. Both refer to
+// the host as `host`. Settings of other hosts in a shared switch are not compared.
 NetworkDifferences find_differences(const model::Network& own, const model::Network& shared,
                                     const std::string& host);
 
-// With what the host does in its switches alone, which it is called `called` in.
+// Removes the settings of other hosts from the switches. `called`: the host's name in them.
 model::Network without_others(model::Network network, const std::string& called);
-// REQUIRES: without_others(). The host has the name `host` there, whatever it was called.
+// Renames the host to `host` in all switches. REQUIRES: the result of without_others().
 model::Network under_one_name(model::Network network, const std::string& host);
 
-// `token`: "the same token", if nothing has used it.
+// The error for an operator. `token`: the words for the token to use next, such as "the same token"
+// if it is still valid.
 std::unexpected<model::ApiError> refuse_differences(const NetworkDifferences& differences,
                                                     std::string_view token);
 

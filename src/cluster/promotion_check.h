@@ -1,9 +1,11 @@
-// The checks before a promotion, which cannot be undone once it is complete. This host's clock must
-// be plausible, because the promotion's term is the time. No other host that answers may see the
-// authority's host running, and most of their clocks must agree with this host's clock.
+// The checks before an operator promotes this host to be the cluster's authority. A promotion
+// cannot be undone once it is complete.
 //
-// A host with version 0.1.0 has no join endpoint and does not answer. A host that lies can delay a
-// promotion, but cannot cause one.
+// This host's clock must be plausible, because the current time becomes the promotion's term, the
+// number that orders promotions. No other host that responds may still see the old authority
+// running, and most of the hosts that respond must have clocks that agree with the clock of this
+// host. A host with version 0.1.0 does not respond. A host that lies can delay a promotion but
+// cannot cause one.
 //
 // Stateless, any thread. Errors: kDenied.
 
@@ -20,11 +22,13 @@
 
 namespace paravane::cluster {
 
-// `certificate`: when this host's is in force. `made`: of the backup.
+// `certificate`: the validity of this host's certificate. `made`: the time at which the backup was
+// made.
 model::ApiResult<void> check_own_clock(const authority::Validity& certificate,
                                        authority::Seconds made, authority::Seconds now);
 
-// `answers` of `doors`, in order, just now. `authority`: the host that is to be replaced.
+// `answers`: the responses that have just come from `doors`, in the same order. `authority`: the
+// host that is to be replaced.
 model::ApiResult<void> check_answers(const std::string& authority,
                                      const std::vector<HostDoor>& doors,
                                      const std::vector<Result<authority::DoorAnswer>>& answers,

@@ -1,8 +1,9 @@
-// Copies of the files that a promotion replaces. They are kept until the promotion is complete: if
-// it fails or is interrupted, this host goes on as the member that it was before.
+// Keeps copies of the files that a promotion of this host replaces, until the promotion is
+// complete. If the promotion fails or is interrupted, this host continues with the copies as the
+// member that it was before.
 //
-// The membership file is replaced last and decides which set of files is used; settle_promotion()
-// reads it.
+// The file with the membership is replaced last. After a restart, settle_promotion() reads it to
+// decide which set of files is valid.
 //
 // Any thread.
 
@@ -13,11 +14,11 @@
 
 namespace paravane::cluster {
 
-// Errors: kIo (nothing is kept then).
+// Makes the copies. Errors: kIo (no copies are left in that case).
 Status keep_before_promotion(const settings::ClusterPaths& paths);
 
 // Puts the copies back, or deletes them if this host has the authority now. Does nothing if there
-// are no copies or the membership cannot be read. Errors: kIo; call it again then.
+// are no copies or if the membership cannot be read. Errors: kIo; call it again later.
 Status settle_promotion(const settings::ClusterPaths& paths);
 
 }  // namespace paravane::cluster

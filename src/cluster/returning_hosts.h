@@ -1,10 +1,10 @@
-// ReturningHosts: keeps hosts known while they write their keys to an empty etcd again. An etcd
-// that lost its data, or was started on another host, is empty at first, and each host writes its
-// keys again within seconds. Until then, the other hosts keep the last known keys of a host to
-// which they have a channel, so the channel and its connections stay open.
+// ReturningHosts: remembers the other hosts while they write their keys to an empty etcd again. An
+// etcd that has lost its data, or was started on another host, is empty at first, and every host
+// writes its keys again within seconds. Until then, this host keeps the last known keys of each
+// host to which it has a channel, so the channel and its connections stay open.
 //
-// A host is not kept if it was removed from the cluster, if it already appeared in the new etcd and
-// left, or after kReturn.
+// A host is forgotten if it was removed from the cluster, if it appeared in the new etcd and left
+// again, or if it has not returned within kReturn.
 //
 // Owner thread only.
 
@@ -25,15 +25,17 @@ class ReturningHosts {
   using SharedView = std::shared_ptr<const inventory::View>;
   static constexpr Duration kReturn = std::chrono::seconds(60);
 
-  // The inventory is out of reach: what is read next may be another etcd's.
+  // The connection to etcd was lost. The next state that is read may come from another etcd.
   void on_away() { was_away_ = true; }
-  // What to follow of `read`, where `known` was followed before it (null: nothing was) and there
-  // are channels to `connected`.
+  // Returns the state to follow, which is `read` and the hosts that are expected to return.
+  // `known`: the state that was followed before (null: there was none). `connected`: the hosts to
+  // which there are channels.
   SharedView complete(SharedView read, const inventory::View* known,
                       const std::set<std::string>& connected, Instant now);
-  // When the hosts that have not returned are given up; kNever: none is awaited.
+  // The time at which hosts that have not returned are given up; kNever: no host is expected.
   Instant deadline() const { return awaited_.empty() ? kNever : deadline_; }
-  // What was read last, without them. REQUIRES: some are awaited.
+  // Stops waiting, and returns the last state that was read, without the expected hosts. REQUIRES:
+  // some hosts are expected.
   SharedView give_up();
 
  private:

@@ -1,5 +1,6 @@
-// TlsContext: the common settings of all TLS handshakes between hosts of a cluster: TLS 1.3 only,
-// certificates signed by the cluster's authority at both ends, and no session resumption.
+// TlsContext: the settings that all TLS handshakes between hosts of a cluster share. They require
+// TLS 1.3 and, at both ends, a certificate that the cluster's authority has signed. Session
+// resumption is off.
 //
 // One thread at a time.
 
@@ -20,8 +21,8 @@ namespace paravane::cluster {
 
 class TlsContext {
  public:
-  // `protocol`: both ends must name the same one (ALPN, RFC 7301).
-  // Errors: kInvalidArgument (the files do not fit), kIo.
+  // `protocol`: the name that both hosts must give for the protocol (ALPN, RFC 7301). Errors:
+  // kInvalidArgument (the key does not belong to the certificate), kIo.
   static Result<std::unique_ptr<TlsContext>> create(const std::string& identity,
                                                     const std::string& authority,
                                                     const std::string& protocol);
@@ -29,8 +30,8 @@ class TlsContext {
   TlsContext(const TlsContext&) = delete;
   TlsContext& operator=(const TlsContext&) = delete;
 
-  // For a connected socket, which stays the caller's. Not to be used without this context.
-  // Errors: kIo.
+  // Creates a TLS connection on a connected socket, which the caller continues to own. The context
+  // must outlive the connection. Errors: kIo.
   Result<SSL*> make(int socket, bool as_client) const;
 
  private:
@@ -40,21 +41,22 @@ class TlsContext {
   std::string protocol_;  // with its length in front
 };
 
-// After the handshake: who is at the other end. Errors: kInvalidArgument.
+// The host at the other end, after the handshake. Errors: kInvalidArgument.
 Result<authority::Peer> peer_of(SSL* tls);
 
-// RFC 6066, section 4: no host of ours does, and what one record holds would be many.
+// Whether the other end asks for short records (RFC 6066, section 4). No host of a cluster does so,
+// and the data of one record would then need many.
 bool asks_for_short_records(const SSL* tls);
 
-// Keys that only the two ends know.
+// Keys for the two directions of a channel that only the two hosts know.
 struct ChannelKeys {
   transport_tcp::Seal::Key of_client;  // what it sends
   transport_tcp::Seal::Key of_server;
 };
 Result<ChannelKeys> derive_keys(SSL* tls);
 
-// What OpenSSL has to say about the last failure; with `tls`, also what is wrong with the
-// other end's certificate.
+// OpenSSL's description of the last failure. With `tls`, it includes the problem with the
+// certificate of the other end.
 std::string tls_problem(const SSL* tls = nullptr);
 
 }  // namespace paravane::cluster

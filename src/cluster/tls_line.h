@@ -1,9 +1,9 @@
-// Exchanges one line in each direction over TLS 1.3, as at the authority's join endpoint: the
-// client sends a request, the server responds, and the connection ends. The size of each line and
-// the time of the whole exchange are limited. The caller's thread waits. REQUIRES: SIGPIPE is
-// ignored.
+// Exchanges one line of text in each direction over TLS 1.3, as the listener for joining hosts
+// (join_door.h) does. The client sends a request, the server responds, and the connection ends. The
+// size of each line and the duration of the whole exchange are limited.
 //
-// Errors: kIo (the peer failed, or the time limit), kInvalidArgument (not a line).
+// The calling thread waits. REQUIRES: SIGPIPE is ignored. Errors: kIo (the peer failed, or time ran
+// out), kInvalidArgument (not a line).
 
 #pragma once
 
@@ -22,28 +22,29 @@ namespace paravane::cluster {
 
 inline constexpr std::chrono::milliseconds kTlsPatience{5'000};
 
-// Certificates that the other side has shown, as PEM, its own first.
+// The certificates that the other side has presented, as PEM. Its own comes first.
 using ShownCertificates = std::vector<std::string>;
 
 struct TlsClient {
   std::filesystem::path identity;  // our certificate and key; empty: we show none
-  // Whether these are who we want to speak to. Asked before we say anything.
+  // Checks whether these certificates belong to the expected server. Called before anything is
+  // sent.
   std::function<Status(const ShownCertificates&)> accept;
 };
-// Connected `socket`. `line` ends with a newline; the answer does not.
+// `socket` is connected. `line` ends with a newline; the returned response does not.
 Result<std::string> exchange_line(const UniqueFd& socket, const TlsClient& client,
                                   const std::string& line);
 
 struct TlsServer {
   std::filesystem::path identity;
   std::filesystem::path authority;  // has signed what clients may show, and is shown with ours
-  // What to answer, with a newline. `peer`: who a certificate says that it is, and by which
-  // key; nullopt: it showed none.
+  // Returns the response, which ends with a newline. `peer`: the client, as its certificate
+  // identifies it; nullopt: it presented no certificate.
   std::function<std::string(const std::optional<authority::Peer>& peer, const std::string& line)>
       answer;
 };
-// `give_up`: a descriptor that becomes readable when nothing is to be waited for any more;
-// -1: there is none.
+// `give_up`: a descriptor that becomes readable when the exchange must be abandoned; -1: no such
+// descriptor.
 Status serve_line(const UniqueFd& socket, const TlsServer& server, int give_up = -1);
 
 }  // namespace paravane::cluster

@@ -1,5 +1,7 @@
-// Wall clocks of hosts, which decide whether a certificate is in force: how far they may differ,
-// and how a time is shown. Any thread.
+// Rules for the wall clocks of hosts, which decide whether a certificate is valid. They define how
+// far two clocks may differ and how a time is printed.
+//
+// Stateless, any thread.
 
 #pragma once
 
@@ -10,7 +12,7 @@
 
 namespace paravane::cluster {
 
-// As far as the authority dates certificates back.
+// The largest difference between two clocks. The authority dates certificates back by this time.
 inline constexpr std::chrono::minutes kClocksApart{5};
 inline constexpr const char* kSetClock =
     "Set the clock of this host, for example with timedatectl set-ntp true, and try again.";

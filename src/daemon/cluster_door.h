@@ -1,7 +1,11 @@
-// ClusterDoor: the ControlDoor of a host that can be in a cluster. There, a change of a switch or
-// port group is checked on the control thread, written to the inventory by the requesting thread,
-// which may wait for etcd, and answered when this host has received it from the inventory like all
-// others.
+// ClusterDoor: receives the API's requests on a host that can be a member of a cluster, and extends
+// ControlDoor, which passes them to the control thread.
+//
+// In a cluster, a change of a switch or a port group is first checked on the control thread. Then
+// the thread of the request writes it to etcd, for which it may wait. The request is answered when
+// this host has received the change from etcd in the same way as every other host.
+//
+// Any thread of the API.
 
 #pragma once
 
@@ -36,7 +40,7 @@ class ClusterDoor final : public host::ControlDoor {
 
  private:
   using Act = std::function<model::ApiResult<void>(model::NetworkManagement&)>;
-  // Errors: as `act`; kDenied, kClusterAway, kBusy.
+  // Errors: those of `act`, and kDenied, kClusterAway, kBusy.
   model::ApiResult<void> change(Act act);
   model::ApiResult<model::SwitchStatus> change_switch(const std::string& name, Act act);
 

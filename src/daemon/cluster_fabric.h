@@ -1,9 +1,11 @@
-// ClusterFabric: connects the cluster with the worker. It tells the worker which host owns which
-// GIDs, publishes the GIDs of this host, and has channels opened to the valid members, as long as
-// this host's operator allows channels: it then listens on the first free port of those that
-// vSphere uses, and publishes it.
+// ClusterFabric: connects the cluster with the worker, the thread that serves the VMs. It tells the
+// worker which host owns which GIDs, and publishes the GIDs of this host to the cluster.
 //
-// Control thread only. Calls from other threads arrive through `post`.
+// It also has TCP channels opened to the valid members, if this host's operator allows channels. In
+// that case this host listens on the first free port of the range that vSphere uses, and publishes
+// the port.
+//
+// Control thread only. Calls from other threads are passed to it through `post`.
 
 #pragma once
 
@@ -37,18 +39,18 @@ class ClusterFabric final : public host::Channels {
     worker::Worker& worker;
     cluster::ClusterService& cluster;
     privsep::Dialer& dialer;
-    // Runs on the control thread; from any thread.
+    // Runs a function on the control thread. May be called by any thread.
     std::function<void(std::function<void()>)> post;
-    // Of what has changed about the cluster.
+    // Reports an event of the cluster.
     std::function<void(model::Event)> tell;
   };
 
-  // `ports` is used on the worker's thread alone. All outlive this.
+  // `ports` is used on the worker's thread only. All arguments outlive this object.
   ClusterFabric(const settings::Config& config, Parts parts, worker::PortTable& ports);
 
-  // What the cluster looks like now; null: there is none any more.
+  // The current state of the cluster; null: this host is not in a cluster any more.
   void on_view(std::shared_ptr<const inventory::View> view);
-  // There is a new certificate.
+  // This host has a new certificate.
   void on_identity();
 
   // ---- Channels ----
@@ -61,14 +63,15 @@ class ClusterFabric final : public host::Channels {
   void begin(const authority::Identity& self);
   void end();
   void close_channels(const std::string& reason);
-  // Tries this port, and the ones after it while they are taken.
+  // Tries to listen on this port, and on the following ones if it is in use.
   void listen(std::uint16_t port);
   void on_listener(std::uint16_t port, const Endpoint& at, Result<UniqueFd> socket);
   void settle(model::ChannelPlace place);
-  // Why there is no channel to a host, as its operator or this host's has set it; empty: not
-  // stated.
+  // The reason why there is no channel to a host, if the operator of that host or of this host has
+  // disabled it; empty: neither has.
   model::ChannelProblem why_closed(const std::string& name, const inventory::Host& host) const;
-  // That counts for more than how a connection has ended, whichever is heard of first.
+  // The reason to show for a missing channel. A reason from why_closed() takes precedence over the
+  // way in which the last connection ended.
   model::ChannelProblem explain(const std::string& host, const std::string& problem) const;
   void tell_worker();
   void tell_maker();
@@ -89,7 +92,7 @@ class ClusterFabric final : public host::Channels {
   cluster::ClusterWatch watch_;
   cluster::MemberChannels channels_;
   std::unique_ptr<cluster::ChannelMaker> maker_;
-  // Channels that could not be opened; of the worker's thread.
+  // For channels that could not be opened. Used on the worker's thread only.
   std::shared_ptr<LimitedLog> not_opened_ = std::make_shared<LimitedLog>();
 };
 

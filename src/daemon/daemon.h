@@ -1,5 +1,6 @@
-// Daemon: the engine, paravaned's process that serves guests: its control thread (this one),
-// signals, the API, and the order of start and stop.
+// Daemon: starts and stops the engine, the unprivileged process of paravaned that serves VMs, and
+// runs its control thread. The control thread handles signals, the requests of operators, and the
+// messages from the privileged process.
 
 #pragma once
 
@@ -33,11 +34,12 @@ namespace paravane::daemon {
 
 class Daemon {
  public:
-  // `config_file`, for status, may be empty. REQUIRES: SIGTERM and SIGINT are blocked.
+  // `config_file` is shown in the status and may be empty. REQUIRES: SIGTERM and SIGINT are
+  // blocked.
   Daemon(settings::Config config, std::string config_file, settings::EngineAccount account,
          privsep::ProcessLink keeper);
 
-  // Returns when the daemon has been told to stop.
+  // Returns when the daemon was told to stop, or could not start.
   ExitStatus run();
 
  private:

@@ -1,6 +1,7 @@
-// Restricts access to files by path (Landlock): this process may write to files in its own
-// directories only, so to no device, and may execute none. The restriction also removes access to
-// other processes of the same user: their memory cannot be opened, and they cannot be traced.
+// Restricts access to files by their paths (Landlock). This process may then write only to files in
+// its own directories, so it cannot write to a device, and it may not execute any file. Landlock
+// also prevents it from opening the memory of other processes of the same user and from tracing
+// them.
 
 #pragma once
 
@@ -11,11 +12,11 @@
 
 namespace paravane::daemon {
 
-// Whether the kernel has Landlock (Linux 5.13, and not switched off).
+// Whether the kernel supports Landlock (since Linux 5.13) and has it enabled.
 bool has_file_rules();
 
-// For this thread and all it will make, for good; files that are open stay so. Without
-// has_file_rules() nothing happens. A directory that is not there gets no rule.
+// Restricts the calling thread and all threads that it will create, permanently. Open files stay
+// open. Does nothing without has_file_rules(). A directory that does not exist is skipped.
 // REQUIRES: PR_SET_NO_NEW_PRIVS. Errors: kIo.
 Status restrict_files(std::span<const std::filesystem::path> own_directories);
 

@@ -1,6 +1,6 @@
-// LogWriter: writes log lines on a thread of its own, so that a blocked reader of stderr (a stuck
-// pipe, a journal that restarts) never delays a worker. Lines that do not fit are dropped, and the
-// log reports their number.
+// LogWriter: writes log lines to a descriptor in a separate thread. If the reader of stderr blocks
+// (a full pipe, or a journal that restarts), the threads that log are therefore not delayed. Lines
+// that do not fit into the queue are dropped, and a log line reports their number.
 
 #pragma once
 
@@ -19,12 +19,12 @@ class LogWriter {
 
   // `fd` outlives the writer.
   explicit LogWriter(int fd);
-  // Writes what is there.
+  // Writes the remaining lines.
   ~LogWriter();
   LogWriter(const LogWriter&) = delete;
   LogWriter& operator=(const LogWriter&) = delete;
 
-  // Any thread; never waits for the reader. `line` ends with a newline.
+  // Adds a line, which must end with a newline. Any thread. Never waits for the reader.
   void push(std::string line);
 
  private:

@@ -1,4 +1,5 @@
-// Sets up logging to stderr, as text or as one JSON object per line, from a thread of its own.
+// Logging: sends all log lines of this process to stderr, as text or as one JSON object per line. A
+// separate thread writes them.
 
 #pragma once
 
@@ -9,12 +10,13 @@
 
 namespace paravane::daemon {
 
-// Of all lines of the process. `level`: one of settings/'s names. Any thread.
+// Sets the level below which log lines are dropped. `level`: a name that settings/ accepts. Any
+// thread.
 void set_log_level(const std::string& level);
 
 class Logging {
  public:
-  // All lines of the process go here while this lives.
+  // All log lines of the process are written by this object until it is destroyed.
   explicit Logging(const settings::LogConfig& config);
   ~Logging();
   Logging(const Logging&) = delete;

@@ -1,7 +1,7 @@
-// Drops every privilege that serving guests does not need: the process becomes a dedicated user,
-// in no groups except those of its sockets, without capabilities now or later, restricted to the
-// system calls in daemon/system_calls.h and to writing files in its own directories
-// (daemon/file_rules.h). It ends when its parent does.
+// Drops every privilege that the unprivileged process of the daemon does not need to serve VMs. The
+// process becomes a dedicated user without capabilities, and belongs only to the groups of its
+// sockets. It can use only the system calls in daemon/system_calls.h, and can write only to files
+// in its own directories (daemon/file_rules.h). It ends when its parent ends.
 
 #pragma once
 
@@ -13,13 +13,13 @@
 
 namespace paravane::daemon {
 
-// REQUIRES: no threads yet. `parent`: the process that created this one. There is no way back;
-// after an error the process must end. Errors: kIo.
+// `parent`: the process that created this one. The change is permanent, and after an error the
+// process must end. REQUIRES: the process has only one thread. Errors: kIo.
 Status enter_sandbox(const settings::EngineAccount& account, const settings::Config& config,
                      pid_t parent);
 
-// When all that was there at the start is served: gives up what only starting takes.
-// Errors: kIo.
+// Drops the rights that only the start needs. Call it when everything that was configured has been
+// started. Errors: kIo.
 Status close_sandbox(const settings::SandboxConfig& config);
 
 }  // namespace paravane::daemon

@@ -1,6 +1,6 @@
-// The system calls that serving guests needs (seccomp). Calls that only an attacker would make end
-// the process; any other call returns ENOSYS, as on a kernel without it, so that a library that
-// tries something newer falls back.
+// Limits this process to the system calls that it needs to serve VMs (seccomp). A system call that
+// only an attacker would make ends the process. Every other system call returns ENOSYS, as on a
+// kernel that does not know it, so a library that tries a newer call falls back to an older one.
 
 #pragma once
 
@@ -8,12 +8,13 @@
 
 namespace paravane::daemon {
 
-// For this thread and all it will make. REQUIRES: PR_SET_NO_NEW_PRIVS. Errors: kIo.
+// Applies to the calling thread and all threads that it will create. REQUIRES: PR_SET_NO_NEW_PRIVS.
+// Errors: kIo.
 Status filter_system_calls();
 
-// Called later: from then on no thread can connect to a listener on this host. (Before that, an
-// existing socket file is probed for a listener.) No filter can be added afterwards. REQUIRES:
-// filter_system_calls(). Errors: kIo.
+// After this call, no thread can connect to a listener on this host. It comes later than
+// filter_system_calls(), because the start probes existing socket files for a listener. No filter
+// can be added afterwards. REQUIRES: filter_system_calls(). Errors: kIo.
 Status end_connecting();
 
 }  // namespace paravane::daemon
