@@ -1,8 +1,8 @@
-// ApiCaller: sends requests of the management API, each on a connection of its own, and explains
-// failures: the daemon is not running, access is denied, the request timed out, or the daemon's
-// version differs.
+// ApiCaller: sends requests of the management API to the daemon, each on a new connection. If a
+// request fails, the error tells the user the reason, such as that the daemon is not running,
+// access is denied, the request timed out, or the daemon has another version.
 //
-// Blocks, for a bounded time. Any thread, one call at a time.
+// Blocks for a bounded time. Any thread, one call at a time.
 
 #pragma once
 
@@ -27,20 +27,21 @@ class ApiCaller {
  public:
   explicit ApiCaller(ApiCallerConfig config) : config_(std::move(config)) {}
 
-  // The body of a successful answer. Errors: what the daemon said; kInternal: it did not
-  // answer, and unreachable() is true.
+  // Returns the body of a successful response. Errors: the error that the daemon returned;
+  // kInternal (the daemon did not respond, and unreachable() is true).
   model::ApiResult<std::string> call(const char* method, const std::string& path,
                                      const std::string& body);
 
-  // Of the last call.
+  // Whether the daemon did not respond to the last call.
   bool unreachable() const { return unreachable_; }
-  // Its answer was well-formed and yet not what we know.
+  // The error for a response that is well-formed JSON but does not have the expected content.
   model::ApiError not_understood(const Error& why) const;
 
  private:
   std::unexpected<model::ApiError> no_answer(std::string message, std::string remedy);
   std::unexpected<model::ApiError> not_answered(const NoAnswer& why);
-  // Empty: both are the same.
+  // The remedy for a daemon whose version differs from this program's; empty: the versions are the
+  // same.
   std::string other_version() const;
 
   ApiCallerConfig config_;

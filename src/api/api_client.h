@@ -1,5 +1,6 @@
-// ApiClient: the client side of the management API, over the daemon's UNIX socket. It implements
-// Management, so a command does not see the difference.
+// ApiClient: executes the operations of the management API by sending requests to the daemon's UNIX
+// socket. It implements the same interfaces as the code in the daemon that serves these requests
+// (model/management.h), so each operation is a function call.
 //
 // Each call is one call of ApiCaller. Any thread, one call at a time.
 
@@ -17,7 +18,7 @@
 
 namespace paravane::api {
 
-// Also when the environment has no PARAVANE_SOCKET.
+// The socket that is used if the environment variable PARAVANE_SOCKET is not set.
 inline constexpr const char* kDefaultApiSocket = "/run/paravane/api.sock";
 
 class ApiClient final : public model::Management, public model::ClusterManagement {
@@ -94,17 +95,18 @@ class ApiClient final : public model::Management, public model::ClusterManagemen
   model::ApiResult<model::ClusterStatus> cluster_status() override;
   model::ApiResult<std::vector<model::ClusterAdapter>> cluster_adapters() override;
 
-  // In the text format of Prometheus.
+  // The metrics in the text format of Prometheus.
   model::ApiResult<std::string> metrics() { return call("GET", "/metrics"); }
 
-  // What the VM needs before power-on. Errors: kNotFound.
+  // Checks the requirements for powering on the VM. Errors: kNotFound.
   model::ApiResult<std::vector<model::CheckRow>> check_vm(const std::string& name);
 
-  // Waits up to `wait_s` for the first. Errors: kNotFound (a daemon that knows no events).
+  // Waits up to `wait_s` seconds for the first event. Errors: kNotFound (the daemon does not
+  // support events).
   model::ApiResult<EventPage> events(const EventQuery& query, unsigned wait_s);
 
  private:
-  // The body of a successful answer.
+  // Returns the body of a successful response.
   model::ApiResult<std::string> call(const char* method, const std::string& path,
                                      const std::string& body = {}) {
     return caller_.call(method, path, body);

@@ -1,4 +1,7 @@
-// ApiError in JSON: {"error":{"code","message","remedy","vms"}} with an HTTP status.
+// ApiError as JSON, in the form {"error":{"code","message","remedy","vms"}}, and the HTTP status
+// that belongs to each error code.
+//
+// Stateless, any thread.
 
 #pragma once
 
@@ -13,8 +16,8 @@ std::string_view to_string(model::ApiErrorCode code);
 int http_status(model::ApiErrorCode code);
 
 nlohmann::json to_json(const model::ApiError& error);
-// What a client makes of an answer that is no success. Never fails: an answer
-// that is not ours becomes kInternal with the text.
+// Converts the body of an unsuccessful response to an error. Never fails; a body in another format
+// becomes kInternal with its text.
 model::ApiError api_error_from_body(int status, std::string_view body);
 
 }  // namespace paravane::api

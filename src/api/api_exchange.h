@@ -1,5 +1,6 @@
-// exchange(): sends one HTTP request to a UNIX socket and returns the response. Size and total
-// time are bounded, since any program may be listening on the socket and the caller may be root.
+// exchange(): sends one HTTP request to a UNIX socket and returns the response. The size of the
+// response and the total time are bounded, because the program that listens on the socket may be
+// hostile and the caller may be root.
 //
 // Blocks. Any thread.
 
@@ -14,7 +15,7 @@
 namespace paravane::api {
 
 inline constexpr std::size_t kMostHeaderBytes = std::size_t{64} * 1024;
-// 16,384 queue pairs' statistics are about 7 MiB.
+// For comparison, the statistics of 16,384 queue pairs have about 7 MiB.
 inline constexpr std::size_t kMostAnswerBytes = std::size_t{256} * 1024 * 1024;
 
 struct ApiExchange {

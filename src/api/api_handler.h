@@ -1,8 +1,8 @@
-// ApiHandler: handles one request of the management API. It knows paths, methods and JSON, and
-// nothing of sockets or threads, so tests and a fuzzer call it directly. docs/api.md describes the
-// API.
+// ApiHandler: handles one request of the management API. It interprets the path, the method and the
+// JSON, and calls the code that carries out the operation. It does not use sockets or threads, so
+// tests and a fuzzer can call it directly. docs/api.md describes the API.
 //
-// Stateless: any number of threads may use one.
+// Stateless; several threads may use one handler at the same time.
 
 #pragma once
 
@@ -19,7 +19,7 @@ namespace paravane::api {
 
 inline constexpr std::size_t kMaxApiPath = 256;
 inline constexpr std::size_t kMaxApiBody = std::size_t{64} * 1024;
-// With a backup of a cluster (authority/sealed_text.h), in Base64.
+// The maximum for a body that contains a backup of a cluster (authority/sealed_text.h) in Base64.
 inline constexpr std::size_t kMaxBackupBody = std::size_t{1'700} * 1'024;
 
 inline constexpr std::string_view kClusterAdapters = "/v1/cluster/adapters";
@@ -28,7 +28,7 @@ inline constexpr std::string_view kClusterRestore = "/v1/cluster/restore";
 inline constexpr std::string_view kClusterInspectAccept = "/v1/cluster/restore/inspect";
 inline constexpr std::string_view kClusterPromote = "/v1/cluster/promote";
 
-// Bytes of a request's body. `path`: without the query.
+// The maximum size of a request's body in bytes. `path`: without the query.
 constexpr std::size_t max_api_body(std::string_view path) {
   const bool has_backup =
       path == kClusterInspect || path == kClusterRestore || path == kClusterPromote;
@@ -48,18 +48,18 @@ struct ApiResponse {
   const char* content_type = "application/json";
 };
 
-// Answers complete requests that arrived at a door.
+// RequestHandler: responds to requests that a listener has received completely.
 class RequestHandler {
  public:
   virtual ~RequestHandler() = default;
-  // Never fails: what cannot be done is an error answer. Any thread.
+  // Never fails; a request that cannot be carried out gets an error response. Any thread.
   virtual ApiResponse handle(const ApiRequest& request) = 0;
 };
 
 class ApiHandler final : public RequestHandler {
  public:
-  // `cluster` null: nothing is known of clusters; `events` null: nor of events. All
-  // outlive the handler.
+  // `cluster`: null if the daemon does not support clusters; `events`: null if it does not support
+  // events. All arguments outlive the handler.
   explicit ApiHandler(model::Management& management, model::ClusterManagement* cluster = nullptr,
                       EventLog* events = nullptr)
       : management_(management), cluster_(cluster), events_(events) {}
@@ -68,10 +68,10 @@ class ApiHandler final : public RequestHandler {
 
  private:
   ApiResponse vms(const ApiRequest& request);
-  // `rest`: of the path, after the name.
+  // `rest`: the part of the path after the name.
   ApiResponse about_vm(const ApiRequest& request, const std::string& name, const std::string& rest);
-  // Names the host of a VM that another host of the cluster has; nullopt: none, or this host has
-  // it.
+  // If another host of the cluster has this VM, the response that names that host; nullopt: no
+  // other host has it, or this host has it.
   std::optional<ApiResponse> elsewhere(const std::string& name);
   ApiResponse one_vm(const ApiRequest& request, const std::string& name);
   ApiResponse adapters(const ApiRequest& request, const std::string& name);

@@ -1,4 +1,7 @@
-// Helpers for API handlers: reading queries and bodies, and writing responses.
+// Helpers for the functions that handle API requests. They read the query and the body of a
+// request, and create responses.
+//
+// Stateless, any thread.
 
 #pragma once
 
@@ -48,7 +51,8 @@ inline ApiResponse method_not_allowed(const ApiRequest& request) {
                          .remedy = kSeeDocs});
 }
 
-// What is wrong with the query: a key that is not in `allowed`, or one twice.
+// Describes what is wrong with the query, which is a key that is not in `allowed` or a key that is
+// given twice; nullopt: the query is valid.
 inline std::optional<std::string> query_problem(const ApiRequest& request,
                                                 std::initializer_list<std::string_view> allowed) {
   for (const auto& [key, value] : request.query) {
@@ -67,7 +71,7 @@ inline std::optional<std::string> query_value(const ApiRequest& request, const c
   return found->second;
 }
 
-// ?force=true, and nothing else. Errors: kInvalidArgument.
+// The value of "force" in the query, which may contain no other key. Errors: kInvalidArgument.
 inline Result<bool> forced(const ApiRequest& request) {
   if (const auto problem = query_problem(request, {"force"})) {
     return fail(Errc::kInvalidArgument, *problem);

@@ -1,4 +1,7 @@
-// The API requests for captures. A part of ApiHandler.
+// Handles the API requests about captures, which record the traffic of a VM's adapter as packets.
+// ApiHandler passes these requests on to this code.
+//
+// Stateless, any thread.
 
 #pragma once
 
@@ -8,7 +11,7 @@
 namespace paravane::api {
 
 inline constexpr const char* kCapturesPath = "/v1/captures";
-// REQUIRES: the path is kCapturesPath, or begins with it and a slash.
+// REQUIRES: the path is kCapturesPath, or begins with kCapturesPath and a slash.
 ApiResponse handle_capture_request(model::CaptureManagement& management, const ApiRequest& request);
 
 }  // namespace paravane::api

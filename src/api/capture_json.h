@@ -1,4 +1,7 @@
-// Captures as JSON; docs/api.md describes it.
+// Captures of an adapter's traffic, and the captured packets, as JSON for the API. docs/api.md
+// describes the format.
+//
+// Stateless, any thread.
 
 #pragma once
 

@@ -1,4 +1,7 @@
-// The API requests for the cluster. A part of ApiHandler.
+// Handles the API requests about the cluster that this host is in, such as creating, joining and
+// leaving it. ApiHandler passes these requests on to this code.
+//
+// Stateless, any thread.
 
 #pragma once
 

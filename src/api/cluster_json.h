@@ -1,4 +1,7 @@
-// Clusters as JSON, as the API receives and returns them. docs/api.md shows each.
+// Requests and responses about a cluster of hosts, as JSON for the API. docs/api.md shows an
+// example of each.
+//
+// Stateless, any thread.
 
 #pragma once
 
@@ -15,15 +18,15 @@ nlohmann::json to_json(const model::JoinToken& token);
 nlohmann::json to_json(const model::ClusterStatus& status);
 nlohmann::json to_json(const std::vector<model::ClusterAdapter>& adapters);
 
-// Strict. Errors: kInvalidArgument.
+// Refuses unknown keys. Errors: kInvalidArgument.
 Result<model::ClusterInit> cluster_init_from_json(const nlohmann::json& value);
 Result<model::TokenRequest> token_request_from_json(const nlohmann::json& value);
-// {"token": "..."}.
+// Parses {"token": "..."}.
 Result<std::string> join_request_from_json(const nlohmann::json& value);
-// {"accept": true}, and nothing else.
+// Parses {"accept": true}. No other content is allowed.
 Result<bool> restore_request_from_json(const nlohmann::json& value);
 
-// Lenient about unknown keys: the daemon may be newer than its client.
+// Ignores unknown keys, because the daemon may be newer than its client.
 Result<model::JoinToken> join_token_from_json(const nlohmann::json& value);
 Result<model::ClusterStatus> cluster_status_from_json(const nlohmann::json& value);
 Result<std::vector<model::ClusterAdapter>> cluster_adapters_from_json(const nlohmann::json& value);

@@ -1,4 +1,6 @@
-// Events as JSON, in the format described in docs/events.md.
+// Events as JSON. docs/events.md describes the format.
+//
+// Stateless, any thread.
 
 #pragma once
 
@@ -11,7 +13,7 @@ namespace paravane::api {
 
 nlohmann::json to_json(const model::Event& event);
 nlohmann::json to_json(const EventPage& page);
-// Of an answer, perhaps of a newer daemon. Errors: kInvalidArgument.
+// Parses a response, which may come from a newer daemon. Errors: kInvalidArgument.
 Result<EventPage> event_page_from_json(const nlohmann::json& value);
 
 }  // namespace paravane::api

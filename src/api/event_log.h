@@ -1,6 +1,9 @@
-// EventLog: the most recent events of this host, in order, with a way to wait for the next. It is
-// limited in events and bytes: the oldest are dropped, and a reader that falls behind is told how
-// many it has missed. Each daemon starts a new log with a new boot id.
+// EventLog: keeps the most recent events of this host in order. A reader can ask for all events
+// after a number, and can wait for the next event.
+//
+// The log is limited in events and bytes. The oldest events are dropped, and a reader that has
+// missed some is told how many. Each start of the daemon begins a new log with a new boot id, which
+// readers use to notice that the numbers have started again.
 //
 // Any thread. add() never waits for a reader.
 
@@ -28,7 +31,7 @@ struct EventLogLimits {
   std::size_t waiters = 2;  // readers that wait at once; others are answered at once
 };
 
-// What a reader asks for.
+// A reader's request.
 struct EventQuery {
   std::uint64_t after = 0;          // those with higher numbers
   std::string boot{};               // of the log that `after` is of; empty: this one
@@ -49,20 +52,21 @@ class EventLog {
  public:
   using Clock = std::function<std::chrono::system_clock::time_point()>;
 
-  // `boot` names this life of the daemon.
+  // `boot` identifies this run of the daemon.
   explicit EventLog(std::string boot, EventLogLimits limits = {},
                     Clock clock = std::chrono::system_clock::now)
       : boot_(std::move(boot)), limits_(limits), clock_(std::move(clock)) {}
 
-  // Numbers it and gives it its time. Texts that are too long are cut.
+  // Adds an event, and sets its number and time. Texts that are too long are shortened.
   void add(model::Event event);
 
-  // A query of another boot is one from the beginning.
+  // Returns the requested events. A query with the boot id of another log starts from the beginning
+  // of this one.
   EventPage read(const EventQuery& query) const;
-  // The same, but waits up to `patience` for the first that is asked for; not at all when
-  // as many wait already as may.
+  // The same, but waits up to `patience` for the first matching event. Does not wait if the maximum
+  // number of readers is already waiting.
   EventPage wait(const EventQuery& query, std::chrono::milliseconds patience);
-  // Waiting readers return, and later ones do not wait.
+  // Makes waiting readers return. Later readers do not wait.
   void close();
 
   const std::string& boot() const { return boot_; }

@@ -1,4 +1,7 @@
-// GET /v1/events: lists events of this host, and waits for new ones.
+// Handles GET /v1/events, which lists the events of this host and can wait for new ones. ApiHandler
+// passes these requests on to this code.
+//
+// Any thread. Blocks while a request waits for an event, for at most kMostEventWait.
 
 #pragma once
 

@@ -1,4 +1,7 @@
-// The API requests for impairments. A part of ApiHandler.
+// Handles the API requests about impairments, which are faults such as loss and delay that an
+// operator injects into the traffic of a VM. ApiHandler passes these requests on to this code.
+//
+// Stateless, any thread.
 
 #pragma once
 

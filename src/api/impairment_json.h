@@ -1,4 +1,7 @@
-// Impairments as JSON. docs/api.md shows them with an example.
+// Impairments as JSON for the API. An impairment is a set of faults, such as loss and delay, that
+// an operator injects into the traffic of a VM. docs/api.md shows an example.
+//
+// Stateless, any thread.
 
 #pragma once
 
@@ -12,11 +15,10 @@ namespace paravane::api {
 nlohmann::json to_json(const model::Impairment& impairment);
 nlohmann::json to_json(const model::ImpairmentStatus& status);
 
-// Strict: unknown keys are refused, and check_impairment() holds afterwards.
-// Errors: kInvalidArgument.
+// Refuses unknown keys, and values that check_impairment() refuses. Errors: kInvalidArgument.
 Result<model::Impairment> impairment_from_json(const nlohmann::json& value);
 
-// Lenient about unknown keys: the daemon may be newer than its client.
+// Ignores unknown keys, because the daemon may be newer than its client.
 Result<model::ImpairmentStatus> impairment_status_from_json(const nlohmann::json& value);
 
 }  // namespace paravane::api

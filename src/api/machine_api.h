@@ -1,4 +1,7 @@
-// The API requests for the hardware inventory of the host. A part of ApiHandler.
+// Handles the API requests for the NICs and the RDMA devices of this host. ApiHandler passes these
+// requests on to this code.
+//
+// Stateless, any thread.
 
 #pragma once
 
@@ -12,7 +15,7 @@ namespace paravane::api {
 inline constexpr const char* kNicsPath = "/v1/host/nics";
 inline constexpr const char* kRdmaDevicesPath = "/v1/host/rdma-devices";
 
-// nullopt: the path is another's.
+// nullopt: the path belongs to other code.
 std::optional<ApiResponse> handle_machine_request(model::MachineManagement& management,
                                                   const ApiRequest& request);
 

@@ -1,5 +1,7 @@
-// NICs and RDMA devices as JSON, for the API and between the daemon's two processes. docs/api.md
-// shows each with an example.
+// The NICs and RDMA devices of a host as JSON. The API and the messages between the daemon's two
+// processes use this format. docs/api.md shows an example of each object.
+//
+// Stateless, any thread.
 
 #pragma once
 
@@ -15,8 +17,8 @@ nlohmann::json to_json(const model::RdmaDevice& device);
 nlohmann::json to_json(const model::RdmaStats& stats);
 nlohmann::json to_json(const model::Machine& machine);
 
-// Lenient about unknown keys: the daemon may be newer than its client. No more devices
-// and counters than there may be. Errors: kInvalidArgument.
+// Ignores unknown keys, because the daemon may be newer than its client. Refuses more devices or
+// counters than the limits allow. Errors: kInvalidArgument.
 Result<model::PhysicalNic> nic_from_json(const nlohmann::json& value);
 Result<model::RdmaDevice> rdma_device_from_json(const nlohmann::json& value);
 Result<model::RdmaStats> rdma_stats_from_json(const nlohmann::json& value);

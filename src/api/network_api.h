@@ -1,5 +1,8 @@
-// The API requests for switches and port groups: /v1/vds and /v1/portgroups. Stateless, as
-// ApiHandler is.
+// Handles the API requests about distributed switches and port groups, whose paths begin with
+// /v1/vds and /v1/portgroups, and the request /v1/repair. ApiHandler passes these requests on to
+// this code.
+//
+// Stateless, any thread.
 
 #pragma once
 
@@ -10,7 +13,7 @@
 
 namespace paravane::api {
 
-// nullopt: the path is another part's.
+// nullopt: the path belongs to other code.
 std::optional<ApiResponse> handle_network_request(model::NetworkManagement& management,
                                                   const ApiRequest& request);
 

@@ -1,5 +1,7 @@
-// Switches and port groups as JSON, as the API receives and returns them and as the store keeps
-// them. docs/api.md shows each with an example.
+// Distributed switches and port groups as JSON, for the API and for the daemon's database.
+// docs/api.md shows an example of each object.
+//
+// Stateless, any thread.
 
 #pragma once
 
@@ -20,21 +22,20 @@ nlohmann::json to_json(const model::SwitchStatus& status);
 nlohmann::json to_json(const model::PortGroupStatus& status);
 nlohmann::json to_json(const model::SwitchRepair& repair);
 
-// Strict: unknown keys are refused and the value's own check holds afterwards.
-// Errors: kInvalidArgument.
+// Refuses unknown keys and invalid values. Errors: kInvalidArgument.
 Result<model::DistributedSwitch> switch_from_json(const nlohmann::json& value);
 Result<model::PortGroup> port_group_from_json(const nlohmann::json& value);
 Result<model::SwitchHost> switch_host_from_json(const nlohmann::json& value);
-// As kept by a program that may be newer: unknown keys are passed by; the value's own check
-// holds. Errors: kInvalidArgument.
+// Parses a stored value, which a newer version may have written. Ignores unknown keys and refuses
+// invalid values. Errors: kInvalidArgument.
 Result<model::DistributedSwitch> kept_switch_from_json(const nlohmann::json& value);
 Result<model::PortGroup> kept_port_group_from_json(const nlohmann::json& value);
-// {"uplink": "eth1"} or {"uplink": ""}.
+// Parses {"uplink": "eth1"} or {"uplink": ""}.
 Result<std::string> uplink_from_json(const nlohmann::json& value);
-// {"mtu": 9000}.
+// Parses {"mtu": 9000}.
 Result<std::uint32_t> mtu_from_json(const nlohmann::json& value);
 
-// Lenient about unknown keys: the daemon may be newer than its client.
+// Ignores unknown keys, because the daemon may be newer than its client.
 Result<model::SwitchStatus> switch_status_from_json(const nlohmann::json& value);
 Result<model::PortGroupStatus> port_group_status_from_json(const nlohmann::json& value);
 Result<model::SwitchRepair> switch_repair_from_json(const nlohmann::json& value);

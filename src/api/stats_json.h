@@ -1,4 +1,6 @@
-// Statistics and the daemon's state as JSON. docs/api.md shows examples.
+// Statistics of VMs and the status of the daemon, as JSON for the API. docs/api.md shows examples.
+//
+// Stateless, any thread.
 
 #pragma once
 
@@ -12,7 +14,7 @@ namespace paravane::api {
 nlohmann::json to_json(const model::Stats& stats);
 nlohmann::json to_json(const model::DaemonStatus& status);
 
-// Lenient about unknown keys. Errors: kInvalidArgument.
+// Ignores unknown keys. Errors: kInvalidArgument.
 Result<model::Stats> stats_from_json(const nlohmann::json& value);
 Result<model::DaemonStatus> daemon_status_from_json(const nlohmann::json& value);
 

@@ -1,4 +1,7 @@
-// GET /v1/vms/NAME/check: checks the requirements of a VM before power-on. A part of ApiHandler.
+// Handles GET /v1/vms/NAME/check, which checks the requirements for powering on a VM. ApiHandler
+// passes these requests on to this code.
+//
+// Stateless, any thread.
 
 #pragma once
 
@@ -8,10 +11,10 @@
 
 namespace paravane::api {
 
-// After the VM's name.
+// The part of the path after the name of the VM.
 inline constexpr std::string_view kVmCheck = "/check";
 
-// `cluster` null: nothing is known of clusters.
+// `cluster`: null if the daemon does not support clusters.
 ApiResponse handle_vm_check_request(model::Management& management,
                                     model::ClusterManagement* cluster, const ApiRequest& request,
                                     const std::string& name);

@@ -1,4 +1,7 @@
-// The response to GET /v1/vms/NAME/check as JSON. docs/api.md shows it with an example.
+// One row of the response to GET /v1/vms/NAME/check as JSON. Each row is one requirement for
+// powering on a VM. docs/api.md shows an example.
+//
+// Stateless, any thread.
 
 #pragma once
 
@@ -11,8 +14,7 @@
 namespace paravane::api {
 
 nlohmann::json to_json(const model::CheckRow& row);
-// Lenient about unknown keys: the daemon may be newer than its client.
-// Errors: kInvalidArgument.
+// Ignores unknown keys, because the daemon may be newer than its client. Errors: kInvalidArgument.
 Result<model::CheckRow> check_row_from_json(const nlohmann::json& value);
 
 }  // namespace paravane::api

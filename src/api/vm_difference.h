@@ -1,7 +1,7 @@
-// The differences between two configurations of a VM, by their names in the API, for users and
-// tools that are told that a VM was changed.
+// changed_properties(): the names of the properties in which two configurations of a VM differ. The
+// names are those of the API. Events about a changed VM contain them.
 //
-// Any thread.
+// Stateless, any thread.
 
 #pragma once
 
@@ -12,7 +12,8 @@
 
 namespace paravane::api {
 
-// "cpus", "protocol", "queue_pairs": in the order of names, each once. Empty: nothing is.
+// Names such as "cpus", "protocol" and "queue_pairs", sorted and without duplicates; empty: the
+// configurations are equal.
 std::vector<std::string> changed_properties(const model::VmSpec& before,
                                             const model::VmSpec& after);
 

@@ -1,5 +1,7 @@
-// VMs as JSON, as the API receives and returns them and as the store keeps them. docs/api.md shows
-// each with an example.
+// VMs, changes of VMs and requests for adapters as JSON, for the API and for the daemon's database.
+// docs/api.md shows an example of each object.
+//
+// Stateless, any thread.
 
 #pragma once
 
@@ -14,25 +16,26 @@ namespace paravane::api {
 
 nlohmann::json to_json(const model::VmSpec& spec);
 nlohmann::json to_json(const model::VmStatus& status);
-// Of any two specifications that differ another one, but for chance (64 bits).
+// A hash (64 bits) of a specification. Two specifications that differ have different hashes, except
+// by chance.
 std::string revision_of(const model::VmSpec& spec);
 nlohmann::json to_json(const model::VmChange& change);
 nlohmann::json to_json(const model::AdapterRequest& request);
 
-// Strict: unknown keys are refused and check_spec() holds afterwards. Without
-// "adapters" there is one, with the "mac" and "protocol" of the VM itself: so does
-// a request for the usual VM look, and what older versions stored.
-// Errors: kInvalidArgument.
+// Refuses unknown keys, and values that check_spec() refuses. Without the key "adapters", the VM
+// has one adapter, which is described by the keys "mac" and "protocol" of the VM. A request for a
+// simple VM has this form, and older versions stored VMs in it. Errors: kInvalidArgument.
 Result<model::VmSpec> vm_spec_from_json(const nlohmann::json& value);
-// The same as kept by a program that may be newer: unknown keys are passed by.
-// Errors: kInvalidArgument.
+// The same for a stored VM, which a newer version may have written. Ignores unknown keys. Errors:
+// kInvalidArgument.
 Result<model::VmSpec> kept_vm_spec_from_json(const nlohmann::json& value);
-// Strict; check_change() and check_mac() hold afterwards. Errors: kInvalidArgument.
+// Refuses unknown keys, and values that check_change() or check_mac() refuse. Errors:
+// kInvalidArgument.
 Result<model::VmChange> vm_change_from_json(const nlohmann::json& value);
 Result<model::AdapterRequest> adapter_request_from_json(const nlohmann::json& value);
-// {"connected": true or false}. Strict. Errors: kInvalidArgument.
+// Parses {"connected": true or false}. Refuses other keys. Errors: kInvalidArgument.
 Result<bool> connected_from_json(const nlohmann::json& value);
-// Lenient about unknown keys: the daemon may be newer than its client.
+// Ignores unknown keys, because the daemon may be newer than its client.
 Result<model::VmStatus> vm_status_from_json(const nlohmann::json& value);
 
 }  // namespace paravane::api

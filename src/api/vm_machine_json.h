@@ -1,4 +1,7 @@
-// VmMachine as JSON: the object "machine" of a VM (docs/api.md), and changes of it.
+// The virtual hardware of a VM (VmMachine) as JSON, and changes of it. It is the object "machine"
+// of a VM in docs/api.md.
+//
+// Stateless, any thread.
 
 #pragma once
 
@@ -13,8 +16,8 @@ nlohmann::json to_json(const model::VmMachine& machine);
 nlohmann::json to_json(const model::VmMachineChange& change);
 
 enum class UnknownKeys : std::uint8_t { kRefused, kIgnored };
-// Every key may be left out. What values may be is not judged: check_machine().
-// Errors: kInvalidArgument.
+// Every key is optional. Values are not checked here, but by check_machine(). Errors:
+// kInvalidArgument.
 Result<model::VmMachineChange> machine_change_from_json(const nlohmann::json& value,
                                                         UnknownKeys unknown);
 

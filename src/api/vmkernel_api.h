@@ -1,4 +1,8 @@
-// The API requests for this host's configuration: /v1/host/configuration and everything below it.
+// Handles the API requests about the configuration of this host, whose paths begin with
+// /v1/host/configuration. It consists of VMkernel interfaces, advanced settings and firewall
+// rulesets. ApiHandler passes these requests on to this code.
+//
+// Stateless, any thread.
 
 #pragma once
 
@@ -11,7 +15,7 @@ namespace paravane::api {
 
 inline constexpr std::string_view kVmkernelConfigurationPath = "/v1/host/configuration";
 
-// nullopt: the path is not one of these.
+// nullopt: the path belongs to other code.
 std::optional<ApiResponse> handle_host_configuration_request(model::VmkernelManagement& management,
                                                              const ApiRequest& request);
 

@@ -1,5 +1,7 @@
-// VMkernel interfaces, advanced settings and firewall rulesets as JSON. docs/api.md describes
-// them.
+// VMkernel interfaces, advanced settings and firewall rulesets of a host as JSON, for the API and
+// for the daemon's database. docs/api.md describes the format.
+//
+// Stateless, any thread.
 
 #pragma once
 
@@ -17,19 +19,19 @@ nlohmann::json to_json(const model::SettingValue& setting);
 nlohmann::json to_json(const model::FirewallRuleset& ruleset);
 nlohmann::json to_json(const model::VmkernelConfiguration& configuration);
 
-// Of requests: every key known, and the value's own rules hold. Errors: kInvalidArgument.
+// Parses a request. Refuses unknown keys and invalid values. Errors: kInvalidArgument.
 Result<model::Vmknic> vmknic_from_json(const nlohmann::json& value);
 Result<model::VmknicChange> vmknic_change_from_json(const nlohmann::json& value);
 Result<model::SettingValue> setting_from_json(const nlohmann::json& value);
 Result<model::FirewallRuleset> ruleset_from_json(const nlohmann::json& value);
 
-// As kept by a program that may be newer: unknown keys are passed by, and the value's own rules
-// hold. Errors: kInvalidArgument.
+// Parses a stored value, which a newer version may have written. Ignores unknown keys and refuses
+// invalid values. Errors: kInvalidArgument.
 Result<model::Vmknic> kept_vmknic_from_json(const nlohmann::json& value);
 Result<model::SettingValue> kept_setting_from_json(const nlohmann::json& value);
 Result<model::FirewallRuleset> kept_ruleset_from_json(const nlohmann::json& value);
 
-// Of answers. Errors: kInvalidArgument.
+// Parses a response. Errors: kInvalidArgument.
 Result<model::VmknicStatus> vmknic_status_from_json(const nlohmann::json& value);
 Result<model::VmkernelConfiguration> vmkernel_configuration_from_json(const nlohmann::json& value);
 
