@@ -1,8 +1,11 @@
-// AddressSet: intervals of the guest's address space, merged where they touch. GuestMemory keeps
-// recently unmapped ranges in one, to tell "may come back" from "never existed".
+// AddressSet: a set of intervals of a guest's address space, in which adjacent intervals are
+// merged. GuestMemory records recently unmapped ranges in such a set, to distinguish an address
+// that may be mapped again from one that was never mapped.
 //
-// Bounded: if a VMM creates more than kMaxIntervals separate holes, or memory for another runs
-// out, the set forgets all of them.
+// The set is bounded. If a VMM creates more than kMaxIntervals separate intervals, or if memory for
+// another interval runs out, the set forgets all of them.
+//
+// Owner thread only.
 
 #pragma once
 
@@ -16,8 +19,8 @@ class AddressSet {
  public:
   static constexpr std::size_t kMaxIntervals = 4096;
 
-  // Both ends belong to the interval, so the top of the address space can be
-  // named. REQUIRES: first <= last.
+  // Both addresses belong to the interval, so an interval can reach the top of the address space.
+  // REQUIRES: first <= last.
   void add(std::uint64_t first, std::uint64_t last);
   void remove(std::uint64_t first, std::uint64_t last);
 
@@ -27,7 +30,7 @@ class AddressSet {
   void clear() { intervals_.clear(); }
 
  private:
-  // False: there was no memory, and nothing is known any more.
+  // False: memory ran out, and the set has been cleared.
   bool put(std::uint64_t first, std::uint64_t last);
 
   std::map<std::uint64_t, std::uint64_t> intervals_;  // first -> last

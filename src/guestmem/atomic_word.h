@@ -1,5 +1,6 @@
-// Atomic operations on one 64-bit word of guest memory, little-endian as the guest sees it. They
-// are atomic with respect to every user of that memory, including the guest's CPUs.
+// Atomic operations on a 64-bit word of guest memory, for the RDMA atomics of other VMs. The word
+// is little-endian, as the guest sees it. The operations are atomic with respect to every other
+// access to the word, including those of the guest's CPUs.
 //
 // Owner thread only.
 
@@ -19,7 +20,7 @@ struct WordChange {
   std::uint64_t swap = 0;     // kCompareAndSwap: its new value if it was equal
 };
 
-// The word's value before. nullopt: the memory failed (SIGBUS). REQUIRES: `at` is
+// Returns the previous value of the word. nullopt: the memory failed (SIGBUS). REQUIRES: `at` is
 // one extent of 8 bytes whose guest address is a multiple of 8.
 std::optional<std::uint64_t> change_word(const ExtentList& at, const WordChange& change);
 

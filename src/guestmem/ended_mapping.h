@@ -1,12 +1,14 @@
-// EndedMapping: a mapping of a guest's file that is no longer reachable and only remains to be
-// unmapped by the kernel. The cost of that grows with the memory that was touched: 50 ms of CPU
-// time per GiB, plus 170 ms if this was the last mapping of the file (a VMM that died), because
-// its pages are freed then. A worker's turn is too short for that, so a separate thread does it.
+// EndedMapping: a mapping of a guest's memory file that is no longer used but still has to be
+// unmapped. Unmapping takes about 50 ms of CPU time per GiB of touched memory. If this was the last
+// mapping of the file, as when a VMM has died, it takes 170 ms more per GiB, because the kernel
+// then frees the pages. The worker thread cannot spend so much time, so another thread unmaps it.
 //
-// EndingMappings: the mappings of one VM that still wait to be unmapped. They use up the daemon's
-// address space, so a VM that maps and unmaps faster than the kernel can follow must be refused.
+// EndingMappings: the total size and number of one VM's mappings that wait to be unmapped. They
+// occupy the daemon's address space, so a VM that maps and unmaps faster than the kernel can follow
+// is refused.
 //
-// MappingSink: unmaps them.
+// MappingSink: the interface to the code that unmaps them. EndingMappings may be used by any
+// thread.
 
 #pragma once
 
@@ -26,11 +28,11 @@ struct EndingMappings {
 
 class EndedMapping {
  public:
-  // REQUIRES: mapped, and of this object from now on. `page_bytes` is what the kernel can
-  // unmap alone. It counts in `among` until it is down.
+  // `page_bytes`: the smallest unit that the kernel can unmap. The mapping counts in `among` until
+  // it is unmapped. REQUIRES: the range is mapped, and this object owns it from now on.
   EndedMapping(std::byte* start, std::uint64_t bytes, std::uint64_t page_bytes,
                std::shared_ptr<EndingMappings> among);
-  // Takes down what is left, all at once.
+  // Unmaps the rest at once.
   ~EndedMapping() { take_down(bytes_); }
   EndedMapping(EndedMapping&& other) noexcept
       : start_(other.start_),
@@ -39,9 +41,9 @@ class EndedMapping {
         among_(std::move(other.among_)) {}
   EndedMapping& operator=(EndedMapping&&) = delete;
 
-  // Takes down some of it, little enough that another thread which maps memory hardly
-  // waits: the kernel lets one at a time change a process's mappings. False: that was
-  // all. Any thread.
+  // Unmaps a part that is small enough to delay other threads only briefly, because the kernel lets
+  // only one thread at a time change the mappings of a process. False: everything is unmapped. Any
+  // thread.
   bool take_down_some();
 
  private:
@@ -60,11 +62,11 @@ class MappingSink {
   MappingSink(const MappingSink&) = delete;
   MappingSink& operator=(const MappingSink&) = delete;
 
-  // On the thread that owned the mapping, which must not wait.
+  // Called on the thread that owned the mapping. Must not wait.
   virtual void take(EndedMapping mapping) = 0;
 };
 
-// How a mapping shall end.
+// How a mapping is unmapped.
 struct MappingEnd {
   MappingSink* sink = nullptr;  // outlives the mapping; none: it is unmapped at once
   std::shared_ptr<EndingMappings> among = std::make_shared<EndingMappings>();

@@ -1,9 +1,9 @@
-// Extent and ExtentList: guest memory that has been validated for this moment.
+// Extent and ExtentList: ranges of guest memory that have been validated for immediate use.
 //
-// Only guestmem/ can create an Extent, and only its copy functions can read or write one; its
-// contents are hidden from all other code. It is valid until the owner thread returns to its loop
-// (where a DMA unmap, a destroyed region or a closed device may be processed), so it is never
-// stored: resolve again for each slice of work.
+// Only the code in guestmem/ can create an Extent or access the memory behind it. An Extent is
+// valid until the owner thread returns to its event loop, because the loop may then process a DMA
+// unmap, or destroy a memory region or the device. Never store an Extent; resolve the guest's
+// address again for each slice of work.
 //
 // Owner thread only.
 

@@ -1,5 +1,5 @@
-// ExtentAccess: creates extents and reads their contents. For guestmem/ only (and for the peer
-// that tests use).
+// ExtentAccess: creates extents (validated ranges of guest memory) and accesses the host addresses
+// in them. Only the code in guestmem/ may use it, and a test helper (testing/guest_memory_peer.h).
 
 #pragma once
 
@@ -21,7 +21,8 @@ class ExtentAccess {
     list.total_ += size;
   }
 
-  // To take back what was appended when the rest cannot be reached.
+  // A position in a list. rewind() removes everything that was appended after it, if the rest of a
+  // range cannot be accessed.
   struct Mark {
     std::size_t extents;
     std::uint64_t total;

@@ -1,5 +1,5 @@
-// GuestAddr: a DMA address (IOVA) as the guest specifies it. Never a host pointer; there is no
-// conversion.
+// GuestAddr: a DMA address (IOVA) as the guest specifies it. It is a type of its own, so that it
+// cannot be confused with a host pointer, and there is no conversion between the two.
 
 #pragma once
 

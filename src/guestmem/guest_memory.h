@@ -1,24 +1,17 @@
-// GuestMemory: the only access to one guest's memory from the daemon.
+// GuestMemory: the daemon's only access to the memory of one guest.
 //
-// The guest may rewrite any byte at any time, from another core, on purpose. So no code outside
-// this folder ever holds a pointer or reference to guest memory. Callers copy a whole object in,
-// decide on the copy, and copy a whole object out. Reading the same guest address twice, to check
-// and then to use it, is a security bug.
+// The guest may change any byte at any time, even between two reads of the same check. Code outside
+// this folder therefore never holds a pointer or a reference to guest memory. It copies a whole
+// object in, decides on the copy, and copies a whole object out. Reading an address twice, once to
+// check a value and once to use it, is a security bug.
 //
-// The VMM passes files and states which IOVA ranges show which part of them (vfio-user DMA_MAP).
-// Each distinct file is mapped once and as a whole; a range is only a window on it, so the dozens
-// of remaps that firmware causes cost nothing and move nothing. Access rights belong to the range.
+// The VMM passes memory files, and states which IOVA range shows which part of a file (vfio-user
+// DMA_MAP). A file is mapped once and as a whole, and a range is only a window on it. Firmware
+// remaps all RAM dozens of times, so a file stays mapped for a while after its last range was
+// removed (expire_files()). A file that has grown or become writable is mapped again when a range
+// needs that.
 //
-// Every access fails while DMA is off (the guest's Bus Master Enable bit).
-//
-// A file stays mapped for a while after its last range was removed (expire_files()), since
-// firmware unmaps and maps all of RAM dozens of times. A file that grew, or became writable, is
-// mapped again when a range needs that.
-//
-// Page lists (page_list.h) are charged to the memory that they refer to, because a guest decides
-// how long they are: Limits::page_list_bytes.
-//
-// Owner thread only.
+// Every access fails while the guest's Bus Master Enable bit is off. Owner thread only.
 
 #pragma once
 
@@ -45,14 +38,16 @@ namespace paravane {
 
 class MemoryFile;
 
-// Types that may cross. No padding, so a write cannot leak host memory.
+// The types that can be copied from and to guest memory. They have no padding, so a write cannot
+// leak host memory.
 template <typename T>
 concept GuestCopyable =
     std::is_trivially_copyable_v<T> && std::has_unique_object_representations_v<T>;
 
 enum class Rights : std::uint8_t { kNone = 0, kRead = 1, kWrite = 2, kReadWrite = 3 };
 
-// What became of an attempt to reach guest memory. On the data path, so no text.
+// The result of an attempt to access guest memory. It has no text, because it is used on the data
+// path.
 enum class Reach : std::uint8_t {
   kOk,
   kOutside,  // beyond the object, or never mapped
@@ -64,21 +59,24 @@ enum class Reach : std::uint8_t {
 class GuestMemory {
  public:
   struct Limits {
-    // Of all files mapped for this VM together; and as much may still be coming down.
+    // The total size of all files that are mapped for this VM. The same amount may additionally
+    // wait to be unmapped.
     std::uint64_t bytes = std::uint64_t{1} << 40;
-    // One message may unmap all of them, and each turn is bounded; QEMU has dozens.
+    // One message may unmap all ranges, and the work per turn must be bounded. QEMU uses dozens of
+    // ranges.
     std::uint32_t ranges = 16384;
     std::uint32_t files = 64;
-    // How long a file without ranges stays mapped, and how long an address that
-    // was unmapped counts as "may come back".
+    // How long a file without ranges stays mapped, and how long an unmapped address is expected to
+    // be mapped again.
     Duration keep_idle = std::chrono::seconds(10);
-    // Of all page lists together; 0: by the mapped files, see page_list_quota().
+    // The total memory of all page lists; 0: the limit depends on the mapped files, see
+    // page_list_quota().
     std::uint64_t page_list_bytes = 0;
   };
 
-  // With Limits::page_list_bytes = 0: enough to register every mapped page twice, each as
-  // scattered as it can be (40 bytes a page), and never less than the floor, which serves
-  // small guests and what a driver sets up first.
+  // Used if Limits::page_list_bytes is 0. The quota is enough to register every mapped page twice,
+  // even if no two pages are adjacent (40 bytes per page). It is never below kLeastListQuota, which
+  // is enough for small guests and for the first objects of a driver.
   static constexpr std::uint64_t kListBytesPerMappedPage = 80;
   static constexpr std::uint64_t kLeastListQuota = std::uint64_t{16} << 20;
 
@@ -88,55 +86,53 @@ class GuestMemory {
   GuestMemory(const GuestMemory&) = delete;
   GuestMemory& operator=(const GuestMemory&) = delete;
 
-  // What is not mapped any more goes there; it outlives this object. Without one it is
-  // unmapped at once, which takes long where much was touched.
+  // Sets the object that unmaps files which are no longer used. It outlives this object. Without
+  // one, files are unmapped immediately, which takes long if much of the memory was touched.
   void end_mappings_through(MappingSink* sink) { mapping_end_.sink = sink; }
 
-  // This thread is the owner from now on.
+  // Makes the calling thread the owner.
   void rebind_owner() { owner_.rebind(); }
 
   // ---- The DMA map, told by the VMM ----
 
-  // Shows `size` bytes of `file` from `file_offset` at `iova`. Takes the
-  // descriptor; the file stays mapped while any range shows it. A descriptor
-  // that owns nothing (-1) makes a range that exists but cannot be reached
-  // (kDenied). A file that may only be read takes the right to write away.
-  // Errors: kInvalidArgument (wraps, empty, not page aligned, overlaps, beyond
-  // the end of the file), kUnsupported (not a regular file of tmpfs or
-  // hugetlbfs), kResourceExhausted (a limit), kIo.
+  // Maps `size` bytes of `file` from `file_offset` at `iova`. Takes over the descriptor; the file
+  // stays mapped while any range shows it. An empty descriptor creates a range that exists but
+  // cannot be accessed (kDenied). If the file is read-only, the range is read-only too. Errors:
+  // kInvalidArgument (the range wraps around, is empty, is not page aligned, overlaps another
+  // range, or exceeds the file), kUnsupported (not a regular file of tmpfs or hugetlbfs),
+  // kResourceExhausted (a limit), kIo.
   Status map(UniqueFd file, std::uint64_t file_offset, GuestAddr iova, std::uint64_t size,
              Rights rights);
 
-  // Range subtraction: whatever of [iova, iova+size) is mapped is unmapped;
-  // nothing mapped there is no error. size may reach or pass the top of the
-  // address space. A VMM that would split ranges beyond the limit loses the
-  // upper remainder as well.
+  // Unmaps every part of [iova, iova+size) that is mapped. It is not an error if nothing is mapped
+  // there. `size` may exceed the top of the address space. If splitting a range would exceed the
+  // limit of ranges, the upper remainder is unmapped as well.
   void unmap(GuestAddr iova, std::uint64_t size);
 
-  // Everything at once; files go at once too, unless a page list remembers them.
+  // Unmaps all ranges. Files are released immediately, unless a page list refers to them.
   void unmap_all();
 
-  // Unmaps files that had no range for Limits::keep_idle. Call now and then (a
-  // second is often enough).
+  // Unmaps files that have had no range for Limits::keep_idle. Call it regularly; once a second is
+  // enough.
   void expire_files(Instant now);
 
-  // The guest's Bus Master Enable bit. Off at the start.
+  // Sets the guest's Bus Master Enable bit. It is off at the start.
   void set_dma_enabled(bool enabled);
   bool dma_enabled() const { return open_epoch_ != 0; }
 
-  // Every page list that was made before is absent from now on, for good, whatever
-  // becomes of the map and of DMA; a builder that had begun is refused. So objects of a
-  // guest that started anew can be taken apart over many turns and reach nothing
-  // meanwhile. Costs the same however many lists there are.
+  // Makes all existing page lists inaccessible, permanently and independently of the DMA map.
+  // Builders that have started fail. After a reset of the guest, its old objects can then be
+  // destroyed over many turns without accessing its memory. The cost does not depend on the number
+  // of lists.
   void end_lists();
 
-  // Changes whenever an address may have a new answer.
+  // A number that changes whenever the result of an access to some address may change.
   std::uint64_t generation() const { return generation_; }
 
-  // True once any file of this guest failed under an access (SIGBUS).
+  // True after any file of this guest has failed during an access (SIGBUS).
   bool failed() const;
 
-  // For diagnosis: a range above 1 MiB came without a file.
+  // For diagnosis: whether a range above 1 MiB has no file.
   bool has_range_without_file() const { return large_without_file_ != 0; }
 
   struct Usage {
@@ -147,8 +143,8 @@ class GuestMemory {
   };
   Usage usage() const;
 
-  // What Usage::page_list_bytes may come to. It falls when files are unmapped; lists that
-  // are there stay then, and new ones wait until enough of them are gone.
+  // The limit of Usage::page_list_bytes. It decreases when files are unmapped. Existing lists then
+  // stay, and new ones are refused until enough lists are gone.
   std::uint64_t page_list_quota() const;
 
   // ---- Access ----
@@ -166,14 +162,14 @@ class GuestMemory {
     return copy_out(addr, std::as_bytes(std::span(&value, 1)));
   }
 
-  // All or nothing: on failure `to` is unspecified but no byte outside the
-  // guest's ranges was touched. A span may straddle adjacent ranges.
+  // Copy all bytes or fail. After a failure the content of `to` is unspecified, but no byte outside
+  // the guest's ranges was accessed. A copy may cross from one range to an adjacent one.
   Status copy_in(GuestAddr from, std::span<std::byte> to) const;
   Status copy_out(GuestAddr to, std::span<const std::byte> from);
 
-  // Appends the extents of [addr, addr+length) to `out`; on anything but kOk
-  // `out` is as it was. For memory that is named by DMA address on each use
-  // (a DMA memory region).
+  // Appends the extents of [addr, addr+length) to `out`. If the result is not kOk, `out` is
+  // unchanged. This is for memory that is specified by its DMA address at each use (a DMA memory
+  // region).
   Reach resolve(GuestAddr addr, std::uint64_t length, Rights need, ExtentList& out) const;
 
  private:
@@ -212,10 +208,9 @@ class GuestMemory {
   Status check_ending() const;
   std::uint64_t mapped_file_bytes() const;
   std::uint32_t free_file_number() const;
-  // What of `range` lies in [first, last] is taken out.
+  // Removes the part of `range` that lies in [first, last].
   void cut(Ranges::iterator range, std::uint64_t first, std::uint64_t last);
-  // Calls each(Piece) for the pieces of [addr, addr+length), in order, until one
-  // cannot be reached.
+  // Calls each(Piece) for the pieces of [addr, addr+length) in order, until one cannot be accessed.
   template <typename Each>
   Reach walk(std::uint64_t addr, std::uint64_t length, Rights need, Each each) const;
   Reach reach_whole(std::uint64_t addr, std::uint64_t length, Rights need) const;
@@ -230,8 +225,8 @@ class GuestMemory {
   MappingEnd mapping_end_;
   PageListAccount list_account_;
   std::uint64_t generation_ = 1;
-  // Which lists may be used: those of this epoch. 0: none, DMA is off. One number, because
-  // every access looks at it.
+  // Only page lists of this epoch may be used. 0: DMA is off, and no list may be used. It is a
+  // single number because every access checks it.
   std::uint64_t open_epoch_ = 0;
   std::uint64_t epoch_ = 1;  // of the lists made now
 };

@@ -1,12 +1,12 @@
-// FailureWatch: the entry of one mapping in the table that the SIGBUS handler searches
+// FailureWatch: one mapping's entry in the table that the SIGBUS handler searches
 // (memory_failure.h).
 //
-// The table has a fixed size and only lock-free atomics, so the handler may read it whatever code
-// it interrupted. The owner of a mapping changes its entry only while no thread accesses that
-// mapping; the handler looks up the mapping that the interrupted thread accesses, so it never
-// needs an entry that is being changed.
+// The table has a fixed size and consists of lock-free atomics, so the handler can read it
+// regardless of the code that it interrupted. The owner of a mapping changes its entry only while
+// no thread accesses that mapping, and the handler looks only for the mapping that the interrupted
+// thread was accessing. It therefore never needs an entry that is being changed.
 //
-// begin() may be called on any thread; a watch belongs to its owner.
+// Any thread may call begin(). A watch is then used by its owner thread only.
 
 #pragma once
 
@@ -25,7 +25,7 @@ class FailureWatch {
     std::uint64_t page_bytes = 0;  // a power of two; what can be replaced alone
   };
 
-  // A watch that watches nothing: the table is full.
+  // If the table is full, returns a watch without a mapping.
   static FailureWatch begin(const Mapping& mapping);
 
   FailureWatch() = default;
@@ -41,10 +41,10 @@ class FailureWatch {
 
   explicit operator bool() const { return slot_ != nullptr; }
 
-  // The mapping has another place or size now. REQUIRES: watches something.
+  // Records the new place and size of the mapping. REQUIRES: the watch has a mapping.
   void move_to(const Mapping& mapping);
 
-  // Whether the memory failed under an access that this thread made before.
+  // Whether the memory failed during an earlier access by this thread.
   bool failed() const {
     std::atomic_signal_fence(std::memory_order_seq_cst);  // after the caller's copy
     return slot_ != nullptr && slot_->failed.load(std::memory_order_relaxed);

@@ -1,15 +1,14 @@
 // MemoryFile: one file of guest memory, mapped once and as a whole.
 //
-// The descriptor comes from the VMM and may refer to anything. Its seals are queried first: only
-// tmpfs (which includes memfds) and hugetlbfs support seals, and the kernel answers without asking
-// a file system. So a descriptor of a FUSE or network file system whose server hangs cannot stop
-// the daemon, neither here nor later in a page fault.
+// The descriptor comes from the VMM and may refer to any file. Its seals are queried first, because
+// only tmpfs (which includes memfds) and hugetlbfs support seals. A file on FUSE or on a network
+// file system is thus refused without asking its server, so a server that hangs cannot stop the
+// daemon.
 //
-// Nothing is prefaulted or reserved, and no guest memory appears in a core dump. If the memory
-// fails during an access (memory_failure.h), failed() returns true from then on.
+// The memory is neither prefaulted nor reserved, and never appears in a core dump. If it fails
+// during an access (memory_failure.h), failed() returns true from then on.
 //
-// Held by a shared_ptr, because the DMA ranges and page lists that use it come and go in any
-// order. Owner thread only.
+// The DMA ranges and page lists that use a file share its ownership. Owner thread only.
 
 #pragma once
 
@@ -27,7 +26,7 @@ namespace paravane {
 
 class MemoryFile {
  public:
-  // What a descriptor shows at this moment.
+  // The properties of a file at the moment.
   struct Facts {
     dev_t device = 0;
     ino_t inode = 0;
@@ -35,7 +34,7 @@ class MemoryFile {
     std::uint64_t page_bytes = 0;  // the huge page's on hugetlbfs
     bool writable = false;
 
-    // What a mapping of the whole file takes.
+    // The size of a mapping of the whole file.
     std::uint64_t mapped_bytes() const { return (size + page_bytes - 1) & ~(page_bytes - 1); }
     bool same_file(const Facts& other) const {
       return device == other.device && inode == other.inode;
@@ -45,9 +44,8 @@ class MemoryFile {
   // Errors: kUnsupported (not a regular file of tmpfs or hugetlbfs), kIo.
   static Result<Facts> examine(int fd);
 
-  // The descriptor is not needed afterwards. REQUIRES: `facts` are the file's;
-  // size is not 0. Errors: kIo, kResourceExhausted.
-  // `number` is for number() alone.
+  // The descriptor is not needed afterwards. `number` is returned by number(). REQUIRES: `facts`
+  // are those of the file, and its size is not 0. Errors: kIo, kResourceExhausted.
   static Result<std::shared_ptr<MemoryFile>> map(int fd, const Facts& facts, std::uint32_t number,
                                                  MappingEnd end);
 
@@ -55,13 +53,13 @@ class MemoryFile {
   MemoryFile(const MemoryFile&) = delete;
   MemoryFile& operator=(const MemoryFile&) = delete;
 
-  // Maps the file again because it grew or may be written now. Addresses move.
-  // On failure everything is as it was. Errors: kIo.
+  // Maps the file again because it has grown or has become writable. Its host addresses change.
+  // After an error, everything is unchanged. Errors: kIo.
   Status remap(int fd, const Facts& facts);
 
   const Facts& facts() const { return facts_; }
-  // Small, and of this file alone among those that its guest has at a time: the place of
-  // the file in a table of files.
+  // A small number that no other file of the guest has at the same time. It serves as an index into
+  // tables of files.
   std::uint32_t number() const { return number_; }
   std::byte* at(std::uint64_t offset) const { return base_ + offset; }
   bool failed() const { return watch_.failed(); }

@@ -1,21 +1,15 @@
-// PageList: guest pages that were given once, at registration, and are used for the life of the
-// object: the pages of a ring or of a memory region.
+// PageList: the guest pages of a ring or a memory region. The guest specifies them once, at
+// creation or registration, and they are used for the life of the object.
 //
-// The page addresses are copied out of the guest's page directory, validated, and merged into
-// runs; guest tables are not read again later. A run records which part of which file it referred
-// to. When the VMM changes the DMA map (generation), a run is checked again before its next use. A
-// run whose range was unmapped is absent; it is valid again when the same file and offset return
-// at the same address with the same rights. The whole run is compared, unless it now spans very
-// many ranges: then only the part in use is. Runs that are not used are not checked, so a change
-// of the map never costs more than the work in hand.
+// The addresses are copied from the guest's page directory, validated, and merged into runs of
+// adjacent pages. After the VMM has changed the DMA map, a run is checked again before its next
+// use. If its range was unmapped, the run is absent until the same part of the same file returns at
+// the same address with the same rights. Runs that are not used are not checked, so a change of the
+// map costs little.
 //
-// Page directory (PVRDMA): one directory page of 512 table addresses, each table 512 page
-// addresses; at most 262,144 pages = 1 GiB.
-//
-// The memory of a list is charged to its guest's account (GuestMemory::Limits). A list may outlive
-// everything that it records of the map, but not the GuestMemory.
-//
-// Owner thread only.
+// A PVRDMA page directory is one page of 512 table addresses, and each table has 512 page
+// addresses. A list has at most 262,144 pages (1 GiB). Its memory is charged to the guest's account
+// (GuestMemory::Limits). A list must not outlive the GuestMemory. Owner thread only.
 
 #pragma once
 
@@ -40,50 +34,48 @@ class PageList {
  public:
   PageList() = default;
 
-  // The whole directory at once: for lists that are short by their nature; others are
-  // built in slices (below). REQUIRES: `memory` outlives the list.
-  // Errors: kOutOfRange (zero or too many pages, an address that is not mapped
-  // whole), kInvalidArgument (an address that is not page aligned, a missing
-  // table, or a right that is missing), kBadState (DMA is off, or a table was
-  // unmapped a moment ago), kIo (the memory failed), kResourceExhausted (the quota
+  // Reads the whole directory at once. This is for lists that are always short; use PageListBuilder
+  // for others. REQUIRES: `memory` outlives the list. Errors: kOutOfRange (zero or too many pages,
+  // or a page that is not completely mapped), kInvalidArgument (an address that is not page
+  // aligned, a missing table, or a missing right), kBadState (DMA is off, or a table was unmapped a
+  // moment ago), kIo (the memory failed), kResourceExhausted (the quota
   // GuestMemory::Limits::page_list_bytes).
   static Result<PageList> from_directory(GuestMemory& memory, GuestAddr directory,
                                          std::uint64_t pages, Rights need);
 
   std::uint64_t size_bytes() const { return size_bytes_; }
   std::size_t run_count() const { return runs_.size(); }
-  // Pages of our own memory that the list keeps, rounded up.
+  // The pages of the daemon's memory that the list occupies, rounded up.
   std::uint32_t pages_kept() const {
     return static_cast<std::uint32_t>((runs_.capacity() * sizeof(Run) + kPageBytes - 1) /
                                       kPageBytes);
   }
 
-  // Whether every byte can be reached at this moment; looks at every run.
+  // Whether every byte can be accessed at the moment. Checks every run.
   Reach reach();
 
-  // Appends the extents of [offset, offset+length) of the list to `out`; on
-  // anything but kOk `out` is as it was.
+  // Appends the extents of [offset, offset+length) of the list to `out`. If the result is not kOk,
+  // `out` is unchanged.
   Reach resolve(std::uint64_t offset, std::uint64_t length, Rights need, ExtentList& out);
 
-  // Whole objects. The copy is complete when the call returns: the guest cannot
-  // change it any more.
+  // Copy a whole object. When the call returns, the guest cannot change the copy any more.
   Reach copy_in(std::uint64_t offset, std::span<std::byte> to);
   Reach copy_out(std::uint64_t offset, std::span<const std::byte> from);
 
-  // These bytes will be read, or written, in this turn: fetches their cache lines.
+  // Fetches the cache lines of bytes that will be read or written in this turn.
   Reach prefetch(std::uint64_t offset, std::uint64_t length, Rights need);
 
-  // A ring index shared with the guest: 32 bits, little-endian, aligned.
-  // load_index() is an acquire: entries read after it are at least as new as
-  // the index. store_index() is a release: entries written before it are
-  // visible to any reader that sees the index.
+  // Access a ring index that is shared with the guest (32 bits, little-endian, aligned).
+  // load_index() has acquire semantics, so entries that are read after it are at least as new as
+  // the index. store_index() has release semantics, so a reader that sees the index also sees the
+  // entries that were written before it.
   Reach load_index(std::uint64_t offset, std::uint32_t& value);
   Reach store_index(std::uint64_t offset, std::uint32_t value);
 
  private:
   friend class PageListBuilder;
 
-  // Small: a scattered gigabyte has 262,144 of them.
+  // Keep this small, because a gigabyte of scattered pages has 262,144 runs.
   struct Run {
     std::uint64_t iova;
     std::uint64_t file_offset;
@@ -97,7 +89,7 @@ class PageList {
     bool holds(std::uint64_t page) const { return page - first_page < pages; }
   };
 
-  // What to access, while it is being accessed.
+  // A piece of memory while it is being accessed.
   struct Piece {
     std::byte* host;
     std::uint64_t size;
@@ -105,17 +97,17 @@ class PageList {
   };
 
   Run& run_at(std::uint64_t offset);
-  // Whether [from, from+length) of the run can be reached.
+  // Whether [from, from+length) of the run can be accessed.
   Reach check(Run& run, std::uint64_t from, std::uint64_t length);
   Reach check_again(Run& run, std::uint64_t from, std::uint64_t length);
   std::optional<bool> shows(const Run& run, std::uint64_t from, std::uint64_t length,
                             std::uint64_t most_ranges) const;
   Reach check_arguments(std::uint64_t offset, std::uint64_t length, Rights need) const;
-  // Calls each(Piece) for the pieces of [offset, offset+length), in order, until
-  // one cannot be reached.
+  // Calls each(Piece) for the pieces of [offset, offset+length) in order, until one cannot be
+  // accessed.
   template <typename Each>
   Reach walk(std::uint64_t offset, std::uint64_t length, Rights need, Each each);
-  // The four bytes of an index, in one piece.
+  // Finds the four bytes of an index as one piece.
   Reach locate_index(std::uint64_t offset, Rights need, Piece& piece);
 
   GuestMemory* memory_ = nullptr;
@@ -128,22 +120,22 @@ class PageList {
   std::size_t last_run_ = 0;  // where the last access was
 };
 
-// Builds a PageList in slices, so that registering a gigabyte does not hold up
-// other VMs: call advance() until it says done. How many runs there will be is known
-// only at the end, so they are gathered in pieces and then put together, in slices too.
+// PageListBuilder: builds a PageList in slices, so that registering a gigabyte does not delay other
+// VMs. Call advance() until it returns true. The number of runs is known only at the end, so the
+// runs are first collected in pieces and then joined, in slices too.
 class PageListBuilder {
  public:
   // Errors: as PageList::from_directory().
   static Result<PageListBuilder> start(GuestMemory& memory, GuestAddr directory,
                                        std::uint64_t pages, Rights need);
 
-  // Touches at most `tables` x 512 entries: pages of tables that are taken in, and
-  // afterwards runs that are put together. True: done. After the last table it may
-  // take some more calls. Errors: as PageList::from_directory(), also kBadState when
-  // GuestMemory::end_lists() came in between; the builder is of no use then.
+  // Processes at most `tables` x 512 entries, which are pages at first and later runs to be joined.
+  // True: the list is complete. Some more calls may be necessary after the last table. Errors: as
+  // PageList::from_directory(), and kBadState if GuestMemory::end_lists() was called in the
+  // meantime. After an error the builder cannot be used.
   Result<bool> advance(std::uint32_t tables);
 
-  // How many entries the last advance() touched, also when it failed.
+  // The number of entries that the last advance() processed, even if it failed.
   std::uint32_t last_touched() const { return touched_; }
 
   // REQUIRES: advance() returned true.
@@ -157,7 +149,7 @@ class PageListBuilder {
 
   Status take_in_table(std::uint64_t table, std::uint64_t pages);
   Status charge_more();
-  // Puts at most `budget` runs into the list. True: that was all.
+  // Moves at most `budget` runs into the list. True: the list has all runs.
   bool assemble(std::uint64_t budget);
   Status take_in_page(std::uint64_t page);
   Status find_range(std::uint64_t page);
@@ -175,7 +167,7 @@ class PageListBuilder {
   std::vector<bool> remembered_;  // by MemoryFile::number(): the list holds the file
   std::uint64_t pages_ = 0;
   std::uint64_t done_ = 0;
-  // The range of the last page: the next one is usually in it.
+  // The range of the last page, because the next page is usually in the same range.
   std::uint64_t range_first_ = 0;
   std::uint64_t range_size_ = 0;
   std::uint64_t range_file_offset_ = 0;

@@ -1,10 +1,9 @@
-// PageListAccount: how many bytes the page lists of one guest use. A guest decides how scattered
-// its lists are: without a limit, a few of its pages, listed again and again, would cost the
-// daemon 10 MB for each gigabyte registered.
+// PageListAccount: the number of bytes that the page lists of one guest occupy in the daemon. A
+// guest decides how scattered the pages in a list are. Without a limit, it could register the same
+// few pages again and again, at a cost to the daemon of 10 MB for each gigabyte registered.
 //
-// PageListCharge: the share of one list in that account. The list owns the charge and releases it
-// when the list is destroyed, whichever object holds the list by then. The account outlives all
-// charges.
+// PageListCharge: the share of one list in that account. The list owns its charge, and releases it
+// when the list is destroyed. The account must outlive all charges.
 //
 // Owner thread only.
 
@@ -41,9 +40,9 @@ class PageListCharge {
   PageListCharge(const PageListCharge&) = delete;
   PageListCharge& operator=(const PageListCharge&) = delete;
 
-  // False: the account would hold more than `quota`, and has taken nothing. An account
-  // that is above its quota already, because the quota fell, takes nothing more.
-  // REQUIRES: made with an account.
+  // False: the account would exceed `quota`, and nothing was charged. If the account already
+  // exceeds the quota because the quota has decreased, nothing more can be charged. REQUIRES: the
+  // charge was created with an account.
   bool add(std::uint64_t bytes, std::uint64_t quota);
 
  private:

@@ -1,12 +1,13 @@
-// Copies payload: guest to guest, guest to host, host to guest. The single copy of the local path
-// happens here.
+// Copies the payload of RDMA requests from guest to guest, from guest to host, and from host to
+// guest. Between two VMs of one host, this is the only copy.
 //
-// Order of visibility (programs poll the last byte of a buffer): every byte before the last cache
-// line of a destination is visible before that line, the line is written by ascending stores, and
-// all of it is visible before anything that the caller stores afterwards.
+// Programs may poll the last byte of a buffer, so the order in which bytes become visible is
+// guaranteed. All bytes before the last cache line of a destination are visible before that line,
+// the line itself is written by ascending stores, and all of it is visible before any later store
+// of the caller.
 //
-// False means that memory failed during the copy (SIGBUS): the contents are undefined, and
-// GuestMemory::failed() of each owner tells whose memory it was.
+// The functions return false if memory failed during the copy (SIGBUS). The copied data is then
+// undefined, and GuestMemory::failed() tells whose memory has failed.
 //
 // Owner thread only.
 

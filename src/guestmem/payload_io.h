@@ -1,8 +1,10 @@
-// Transfers payload between guest memory and a stream without an intermediate copy.
+// Transfers payload directly between guest memory and a stream, such as a TCP socket, without an
+// intermediate copy.
 //
-// The stream gets addresses for the length of one call and must not keep them. Memory that fails
-// during the call (SIGBUS for this process, EFAULT for the kernel) is detected here: its owner
-// loses the device, as everywhere, and the stream is not affected.
+// A stream receives host addresses of guest memory for the duration of one call, and must not keep
+// them. Memory that fails during the call is detected here (this process receives SIGBUS, or the
+// kernel returns EFAULT). The owner of that memory loses its device, and the stream is not
+// affected.
 //
 // Owner thread only.
 
@@ -29,8 +31,8 @@ struct IoResult {
   Kind kind = Kind::kMoved;
   std::size_t bytes = 0;
   bool was_all = false;  // of a read: there was no more at the moment
-  // Additional effort, as bytes that could have been moved in that time: a peer that sends much
-  // other than payload pays for it.
+  // The additional effort of the call, as the number of bytes that could have been transferred in
+  // the same time. It is charged to a peer that sends much data other than payload.
   std::size_t effort = 0;
 };
 
@@ -38,22 +40,23 @@ class PayloadStream {
  public:
   virtual ~PayloadStream() = default;
 
-  // Moves what it can without waiting. kBadMemory: the kernel could not use the memory.
+  // Transfers as much as is possible without waiting. kBadMemory: the kernel could not access the
+  // memory.
   virtual IoResult read(std::span<const iovec> to) = 0;
   virtual IoResult write(std::span<const iovec> from) = 0;
 };
 
-// Reads into the first `payload_bytes` of `payload` and then into `after`, which are
-// host buffers. The kernel decides the order in which bytes become visible: a caller to whom the
-// last cache line matters leaves it out and writes it with scatter_payload().
+// Reads into the first `payload_bytes` of `payload` and then into the host buffers `after`. The
+// kernel decides the order in which bytes become visible. If the order of the last cache line
+// matters, the caller must leave that line out and write it with scatter_payload().
 IoResult read_payload(PayloadStream& stream, const ExtentList& payload, std::uint64_t payload_bytes,
                       std::span<const std::span<std::byte>> after);
 
-// Writes `before`, which is ours, then `payload`, then `after`, which is ours too.
+// Writes `before`, then `payload`, then `after`. `before` and `after` are host buffers.
 IoResult write_payload(PayloadStream& stream, std::span<const std::byte> before,
                        const ExtentList& payload, std::span<const std::byte> after = {});
 
-// CRC-32C, to be gone on with: 0 to begin with. Of the first `bytes` of the list.
+// The CRC-32C of the first `bytes` of the list, continued from `so_far`, which is 0 at the start.
 std::uint32_t digest_payload(const ExtentList& list, std::uint64_t bytes, std::uint32_t so_far);
 std::uint32_t digest_bytes(std::span<const std::byte> bytes, std::uint32_t so_far);
 

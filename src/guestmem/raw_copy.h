@@ -1,11 +1,11 @@
-// The primitive copies of this folder: the only code that touches bytes which a guest may change
-// concurrently.
+// The primitive copy operations of guestmem/. No other code accesses bytes that a guest may change
+// at the same time.
 //
-// Payload and ring entries may race with the guest by design: whatever the outcome, the result is
-// only bytes. ThreadSanitizer must not see these copies, so its builds exclude them from
-// instrumentation. Ring indices provide the ordering, and are real atomics.
+// Copies of payload and ring entries may race with the guest. This is intended, because whatever
+// the outcome, the result is only bytes. ThreadSanitizer would report these races, so the copies
+// are excluded from its instrumentation. Ring indices are real atomics and establish the order.
 //
-// guestmem/ only.
+// Only the code in guestmem/ may use this header.
 
 #pragma once
 
@@ -39,21 +39,22 @@ inline void prefetch(const std::byte* line) {
   __builtin_prefetch(line);
 }
 
-// Taken from the processor that has it, now rather than when a store has to wait.
+// Fetches the cache line from the processor that has it now, so that a later store does not have to
+// wait.
 inline void prefetch_to_write(const std::byte* line) {
 #if defined(__x86_64__)
-  // The compiler's own means is a plain prefetch unless it is built for newer
-  // processors; older ones take PREFETCHW for a NOP.
+  // The compiler's builtin emits a plain prefetch unless it builds for newer processors. Older
+  // processors execute PREFETCHW as a NOP.
   asm volatile("prefetchw %0" : : "m"(*line));
 #else
   __builtin_prefetch(line, 1);
 #endif
 }
 
-// Ranges may overlap (a guest may name the same memory twice).
+// The ranges may overlap, because a guest may specify the same memory twice.
 PARAVANE_UNWATCHED inline void copy_bytes(std::byte* to, const std::byte* from, std::size_t size) {
 #if defined(PARAVANE_THREAD_SANITIZER) && defined(__x86_64__)
-  // Not memmove: that is watched wherever it is called from.
+  // Not memmove(), because ThreadSanitizer intercepts it wherever it is called.
   asm volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(size) : : "memory");
 #elif defined(PARAVANE_THREAD_SANITIZER)
   for (std::size_t i = 0; i < size; ++i) {
@@ -64,13 +65,13 @@ PARAVANE_UNWATCHED inline void copy_bytes(std::byte* to, const std::byte* from, 
 #else
   std::memmove(to, from, size);
 #endif
-  // From here on the compiler must use the copy and may not go back for more.
+  // After this fence, the compiler must use the copy and may not read the source again.
   std::atomic_signal_fence(std::memory_order_seq_cst);
 }
 
-// A ring's entry, to where it is read field by field at once: in words, since a
-// processor hands a wide store's upper half on to narrow loads only when all stores
-// before it are done, and those wait for lines that the guest holds.
+// Copies a ring entry whose fields are read immediately afterwards. It copies in words, because a
+// processor forwards the upper half of a wide store to a narrow load only after all earlier stores
+// are complete, and those may wait for cache lines that the guest holds.
 PARAVANE_UNWATCHED inline void copy_entry(std::byte* to, const std::byte* from, std::size_t size) {
   for (; size >= sizeof(std::uint64_t); size -= sizeof(std::uint64_t)) {
     const std::uint64_t word = *reinterpret_cast<const volatile std::uint64_t*>(from);
@@ -87,7 +88,8 @@ PARAVANE_UNWATCHED inline void store_in_order(std::byte* to, const std::byte* fr
   T value;
   __builtin_memcpy(&value, from, sizeof(T));
 #if defined(__x86_64__)
-  // Stores of one core are seen in program order; only the compiler must keep it.
+  // The stores of one core become visible in program order; only the compiler must preserve that
+  // order.
   std::atomic_signal_fence(std::memory_order_seq_cst);
   *reinterpret_cast<volatile T*>(to) = value;
   std::atomic_signal_fence(std::memory_order_seq_cst);
@@ -96,7 +98,8 @@ PARAVANE_UNWATCHED inline void store_in_order(std::byte* to, const std::byte* fr
 #endif
 }
 
-// Ascending aligned stores: a reader that sees the last byte sees all before it.
+// Copies with ascending aligned stores, so a reader that sees the last byte sees all bytes before
+// it.
 PARAVANE_UNWATCHED inline void copy_ascending(std::byte* to, const std::byte* from,
                                               std::size_t size) {
   const auto step = [&]<typename T>(T) {
@@ -117,8 +120,8 @@ PARAVANE_UNWATCHED inline void copy_ascending(std::byte* to, const std::byte* fr
   if (size >= 1) step(std::uint8_t{});
 }
 
-// If this memory fails, it fails here: ThreadSanitizer performs atomics inside
-// its runtime, with locks held that the SIGBUS handler would need.
+// Makes memory that is going to fail do so here. ThreadSanitizer performs atomics inside its
+// runtime while it holds locks that the SIGBUS handler would need.
 PARAVANE_UNWATCHED inline void fail_early([[maybe_unused]] const std::byte* at) {
 #if defined(PARAVANE_THREAD_SANITIZER)
   (void)*static_cast<const volatile std::byte*>(at);
@@ -140,11 +143,11 @@ inline void store_index(std::byte* at, std::uint32_t value) {
                    __ATOMIC_RELEASE);
 }
 
-// The processor's own operations: a loop could be kept going by a guest that
-// changes the word all the time.
+// These are single instructions of the processor, because a guest that changes the word constantly
+// could keep a loop running forever.
 static_assert(std::endian::native == std::endian::little);
 
-// REQUIRES of both: 8-byte aligned. The word's value before.
+// Both functions return the previous value of the word. REQUIRES: 8-byte aligned.
 inline std::uint64_t fetch_and_add(std::byte* at, std::uint64_t addend) {
   fail_early(at);
   return __atomic_fetch_add(reinterpret_cast<std::uint64_t*>(at), addend, __ATOMIC_ACQ_REL);

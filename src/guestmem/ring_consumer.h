@@ -1,8 +1,9 @@
-// RingConsumer: reads a ring that the guest fills (SQ, RQ, SRQ).
+// RingConsumer: reads entries from a ring that the guest fills, such as a send, receive or shared
+// receive queue.
 //
-// The consumer index is kept here; shared memory gets a copy that is never read back, so the guest
-// cannot change it. A slot must be copied before advance() passes it; publish() returns the passed
-// slots to the guest.
+// The consumer index is stored in this object. The guest sees a copy in shared memory that is never
+// read back, so the guest cannot change the index. Copy an entry before advance() passes its slot;
+// publish() returns the passed slots to the guest.
 //
 // Owner thread only.
 
@@ -24,7 +25,7 @@ struct RingLayout {
   std::uint32_t element_bytes = 0;  // stride
   std::uint32_t elements = 0;       // n
 
-  // Whether all elements lie in a list of this size.
+  // Whether all elements fit into a page list of this size.
   constexpr bool fits(std::uint64_t list_bytes) const {
     const std::uint64_t bytes = std::uint64_t{elements} * element_bytes;
     return elements > 0 && elements_at <= list_bytes && bytes <= list_bytes - elements_at;
@@ -40,39 +41,36 @@ class RingConsumer {
     kAbsent,  // its memory is unmapped at the moment
   };
 
-  // REQUIRES: `pages` outlives the ring; the layout lies inside it; n is a power
-  // of two.
+  // REQUIRES: `pages` outlives the ring, the layout fits into it, and n is a power of two.
   RingConsumer(PageList& pages, const RingLayout& layout);
 
-  // Whether there is an entry. Reads the producer index only when our copy of
-  // it is used up.
+  // Whether there is an entry. Reads the producer index in shared memory only if all entries that
+  // are already known have been consumed.
   Next peek();
 
-  // Copies the first to.size() bytes of the head entry. REQUIRES: peek() said
-  // kEntry; to.size() <= element_bytes.
+  // Copies the first to.size() bytes of the head entry. REQUIRES: peek() returned kEntry, and
+  // to.size() <= element_bytes.
   Reach copy_head(std::span<std::byte> to) const;
-  // The same from `offset` within the entry.
+  // The same, starting at `offset` within the entry.
   Reach copy_head(std::uint32_t offset, std::span<std::byte> to) const;
 
-  // Passes the head slot, whether or not the entry in it was any good: a bad entry
-  // must not be seen twice. REQUIRES: peek() said kEntry; publish() follows in the
-  // same turn.
+  // Passes the head slot, even if its entry was invalid, because an invalid entry must not be read
+  // twice. REQUIRES: peek() returned kEntry, and publish() follows in the same turn.
   void advance();
 
-  // Gives all slots that were passed back to the guest. The line that its index
-  // lies in goes back and forth between two processors; one store for several
-  // entries is worth much. While the memory is absent they are ours, and the guest
-  // learns of it from the first peek() or publish() after its return.
+  // Returns all passed slots to the guest. The cache line of the index moves between two processors
+  // with each store, so one store for several entries saves much time. If the memory is absent, the
+  // slots are returned by the first peek() or publish() after the memory has come back.
   Reach publish();
 
-  // Entries from the head to the guest's producer index; reads the index. 0 if
-  // the ring is broken or absent.
+  // The number of entries from the head to the guest's producer index, which is read. 0 if the ring
+  // is broken or absent.
   std::uint32_t available();
 
-  // An impossible index was seen; dead until reset().
+  // Whether an impossible index was read. The ring then stays unusable until reset().
   bool broken() const { return broken_; }
 
-  // For a QP that leaves RESET: the guest has zeroed both indices.
+  // Call this when a queue pair leaves the state RESET, in which the guest has zeroed both indices.
   void reset();
 
  private:

@@ -1,10 +1,10 @@
-// RingIndex: the index arithmetic of every PVRDMA ring, exactly as in the guest driver (device
-// spec 6.2 and 6.3).
+// RingIndex: the arithmetic of ring indices, exactly as the guest's driver does it
+// (docs/device-spec.md, section 6).
 //
-// For n elements, an index is counted modulo 2n and carries a generation bit. The two device rings
-// have an n that is not a power of two (3072 and 1536), and the driver applies the same masks to
-// it, so only the low run of one bits of the masks has an effect: period() and depth() are derived
-// from that.
+// In a ring of n elements, an index counts modulo 2n, so its highest bit tells one pass through the
+// ring from the next. The two device rings have an n that is not a power of two (3072 and 1536),
+// although the driver uses the same bit masks for them. Only the consecutive one bits at the low
+// end of a mask then have an effect. depth() and period() take this into account.
 
 #pragma once
 
@@ -18,26 +18,26 @@ class RingIndex {
   explicit constexpr RingIndex(std::uint32_t elements) : n_(elements) {}
 
   constexpr std::uint32_t elements() const { return n_; }
-  // As the driver judges it.
+  // Whether the driver considers the index valid.
   constexpr bool valid(std::uint32_t index) const { return (index & ~(2 * n_ - 1)) == 0; }
-  // Whether counting from 0 with next() ever gets there: stricter than valid()
-  // where n is not a power of two.
+  // Whether counting from 0 with next() ever reaches the index. This is stricter than valid() if n
+  // is not a power of two.
   constexpr bool reachable(std::uint32_t index) const { return index < period(); }
   constexpr std::uint32_t slot(std::uint32_t index) const { return index & (n_ - 1); }
   constexpr std::uint32_t next(std::uint32_t index) const { return (index + 1) & (2 * n_ - 1); }
 
-  // Slots that are really used, and after how many steps an index returns.
+  // The number of slots that are actually used, and the number of steps after which an index
+  // repeats.
   constexpr std::uint32_t depth() const { return low_ones(n_ - 1); }
   constexpr std::uint32_t period() const { return low_ones(2 * n_ - 1); }
 
-  // Elements between head and tail. More than depth() is impossible for an
-  // honest guest.
+  // The number of elements between head and tail. A correct guest never causes more than depth().
   constexpr std::uint32_t used(std::uint32_t tail, std::uint32_t head) const {
     return (tail - head) & (period() - 1);
   }
 
  private:
-  // 2^(number of consecutive one bits at the low end): the lowest zero bit.
+  // The lowest zero bit of `mask`, which is 2^(number of consecutive one bits at its low end).
   static constexpr std::uint32_t low_ones(std::uint32_t mask) { return ~mask & (mask + 1); }
   std::uint32_t n_;
 };

@@ -1,6 +1,7 @@
-// RingProducer: fills a ring that the guest consumes (CQ, CQ notification ring, async event ring).
-// It never overwrites an entry that the guest has not consumed, never reads back what it wrote,
-// and never stores an index that the driver would call invalid.
+// RingProducer: writes elements to a ring that the guest consumes, such as a completion queue or
+// one of the two device rings. It never overwrites an element that the guest has not consumed,
+// never reads back what it wrote, and never stores an index that the guest's driver would consider
+// invalid.
 //
 // Owner thread only.
 
@@ -25,27 +26,27 @@ class RingProducer {
     kAbsent,  // its memory is unmapped at the moment; nothing was stored
   };
 
-  // REQUIRES: `pages` outlives the ring; the layout lies inside it.
+  // REQUIRES: `pages` outlives the ring, and the layout fits into it.
   RingProducer(PageList& pages, const RingLayout& layout);
 
-  // Writes one element, which the guest sees after publish(). The guest's index is
-  // read only when our copy of it says that the ring is full. REQUIRES:
-  // element.size() is at most the stride; publish() follows in the same turn.
+  // Writes one element, which the guest sees after publish(). The guest's index is read only if the
+  // ring is full according to its last known value. REQUIRES: element.size() is at most the stride,
+  // and publish() follows in the same turn.
   Push add(std::span<const std::byte> element);
 
-  // Stores the index (release): the guest sees all that was added. The line it
-  // lies in goes back and forth between two processors; one store for several
-  // elements is worth much. kDone or kBroken.
+  // Stores the producer index with release semantics, so the guest sees all added elements. The
+  // cache line of the index moves between two processors with each store, so one store for several
+  // elements saves much time. Returns kDone or kBroken.
   Push publish();
 
-  // Both.
+  // Calls add() and publish().
   Push push(std::span<const std::byte> element);
 
-  // What the guest has not consumed yet; reads its index. A broken ring counts
-  // as empty; of an absent one we say what we knew last.
+  // The number of elements that the guest has not consumed yet. Reads the guest's index. A broken
+  // ring counts as empty. For an absent ring, the last known number is returned.
   std::uint32_t unconsumed();
 
-  // An impossible index was seen, by push() or unconsumed().
+  // Whether push() or unconsumed() has read an impossible index.
   bool broken() const { return broken_; }
 
   // The guest's consumer index as last read (for "did it move?").
