@@ -1,5 +1,6 @@
-// Disables IPv6 on a link that Paravane owns, which rtnetlink cannot do. Otherwise a single router
-// advertisement from behind the link could give this host a default route.
+// turn_ipv6_off(): disables IPv6 on a network interface that Paravane has created. Otherwise a
+// router advertisement that arrives through the interface could give this host a default route. The
+// setting is in /proc/sys, because rtnetlink cannot change it.
 
 #pragma once
 
@@ -9,8 +10,8 @@
 
 namespace paravane::ethernet {
 
-// What the link had of IPv6 is gone; a kernel without IPv6 has nothing to turn off. True: it
-// was on. Errors: kIo (/proc/sys cannot be written, as in a container).
+// Removes all IPv6 addresses of the interface. Does nothing if the kernel does not support IPv6.
+// True: IPv6 was enabled. Errors: kIo (/proc/sys cannot be written, as in a container).
 Result<bool> turn_ipv6_off(const std::string& link);
 
 }  // namespace paravane::ethernet

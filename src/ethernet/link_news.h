@@ -1,6 +1,8 @@
-// LinkNews: kernel notifications about interfaces and addresses in this network namespace. They
-// say that something changed, never what: the receiver checks for itself. LinkFilter: selects the
-// relevant interfaces.
+// LinkNews: receives the kernel's notifications about changes of interfaces and addresses in this
+// network namespace. They tell only that something has changed, so the receiver must read the
+// current state itself.
+//
+// LinkFilter: selects the interfaces whose changes matter.
 //
 // Needs no privileges. Never blocks. One thread.
 
@@ -29,10 +31,11 @@ class LinkNews {
   // Errors: kIo.
   static Result<LinkNews> open();
 
-  // Readable when there are some. Ours.
+  // A descriptor that is readable when notifications have arrived. This object owns it.
   int fd() const { return socket_.get(); }
 
-  // Takes what has come, up to a bound; true: some of it matters, or some was lost.
+  // Reads the notifications that have arrived, up to a limit. True: one of them matches the filter,
+  // or some were lost.
   bool take(const LinkFilter& filter);
 
  private:

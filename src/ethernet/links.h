@@ -1,7 +1,7 @@
-// Links: the network interfaces of this network namespace, through rtnetlink: a listing, and the
-// few changes that a Linux bridge needs. Every call asks the kernel; nothing is cached.
+// Links: lists the network interfaces of this network namespace, and makes the changes to them that
+// a Linux bridge needs, through rtnetlink. Every call asks the kernel, and nothing is cached.
 //
-// Blocks for as long as the kernel takes. One thread.
+// Blocks until the kernel responds. One thread.
 
 #pragma once
 
@@ -35,12 +35,13 @@ struct Link {
   bool silent = false;         // as after forbid_ipv4()
   std::string mac{};           // "02:00:00:00:00:01"; empty: it has none
   std::string own_mac{};       // as it was made, for good; empty: it has none of its own
-  // The device behind it ("0000:03:00.0") and its bus ("pci"); empty: it is the kernel's own.
+  // The device behind the interface, such as "0000:03:00.0", and its bus, such as "pci"; empty: the
+  // interface has no device.
   std::string parent{};
   std::string parent_bus{};
 };
 
-// The VLANs of a port, each with how a frame leaves: 1 to 4094.
+// The VLANs (1 to 4094) of a bridge port, and whether frames leave the port with a tag.
 struct PortVlans {
   std::uint16_t pvid = 0;                         // of untagged frames that come in; 0: none
   std::map<std::uint16_t, bool> untagged_by_vid;  // true: its frames leave without a tag
@@ -62,20 +63,21 @@ class Links {
   Links(Links&&) noexcept;
   Links& operator=(Links&&) noexcept;
 
-  // Errors of all that follows: kUnsupported (this kernel has no such thing), kIo; with
-  // what the kernel says.
+  // Errors of all functions below: kUnsupported (the kernel does not support the request), kIo;
+  // both with the kernel's message.
   Result<std::vector<Link>> list();
-  // The addresses that other hosts reach an interface by ("10.0.0.1"), by its index.
+  // The addresses under which other hosts reach an interface, such as "10.0.0.1", by the index of
+  // the interface.
   Result<std::map<int, std::vector<std::string>>> addresses();
-  // IPv4 alone, with their networks.
+  // Only the IPv4 addresses, with their networks.
   Result<std::map<int, std::vector<Ipv4Interface>>> ipv4_addresses();
-  // Of every port of every bridge, by its index.
+  // The VLANs of every port of every bridge, by the index of the port.
   Result<std::map<int, PortVlans>> port_vlans();
 
-  // Down, without a port. A kernel whose bridge cannot filter VLANs refuses, or makes one
-  // that does not: look at Link::filters_vlans.
+  // Creates a bridge that is down and has no ports. If the kernel's bridges cannot filter VLANs, it
+  // refuses `vlan_aware` or ignores it, so check Link::filters_vlans afterwards.
   Status add_bridge(const std::string& name, bool vlan_aware);
-  // Two interfaces, both down: what enters one leaves the other.
+  // Creates a pair of interfaces that are connected to each other. Both are down.
   Status add_pair(const std::string& name, const std::array<std::uint8_t, 6>& mac,
                   const std::string& other);
   Status remove(int index);
@@ -86,13 +88,15 @@ class Links {
   Status set_up(int index);
   Status add_address(int index, const Ipv4Interface& address);
   Status remove_address(int index, const Ipv4Interface& address);
-  // So that this host says nothing on it by itself. A host without IPv6 has nothing to say.
+  // Prevents the kernel from giving the interface an IPv6 address of its own, so this host sends
+  // nothing through it unasked. Does nothing on a host without IPv6.
   Status forbid_own_address(int index);
-  // So that this host, for an address that it has elsewhere, answers no question of ARP on it
-  // and takes no packet from it. REQUIRES: it has no address of its own.
+  // Prevents this host from answering ARP requests on the interface for an address of another
+  // interface, and from receiving packets for such an address through it. REQUIRES: the interface
+  // has no address.
   Status forbid_ipv4(int index);
 
-  // Of a port of a VLAN-aware bridge; `vlans` instead of what it has, which is `old`.
+  // Replaces the VLANs of a port of a VLAN-aware bridge. `old`: the VLANs that the port has now.
   Status set_port_vlans(int index, const PortVlans& old, const PortVlans& vlans);
 
  private:
@@ -101,7 +105,8 @@ class Links {
   std::unique_ptr<RtnlSocket> socket_;
 };
 
-// The interface that has an address of this host, as other hosts reach it. Errors: kIo (none).
+// The interface that has this address, under which other hosts reach this host. Errors: kIo (no
+// interface has it).
 Result<Holder> find_holder(const std::string& address);
 
 }  // namespace paravane::ethernet

@@ -1,8 +1,9 @@
-// NICs: the hardware network interfaces of this host, plus those requested by name, with what
-// their drivers report. Uses rtnetlink and ethtool's ioctl, so it sees this thread's network
-// namespace whatever is mounted at /sys.
+// list_nics(): lists the hardware network interfaces (NICs) of this host and those that are
+// requested by name, with the information that their drivers report. It uses rtnetlink and the
+// ioctl of ethtool, so it shows the network namespace of this thread, no matter which namespace
+// /sys shows.
 //
-// Blocks for as long as the kernel takes. Nothing is cached between calls.
+// Blocks until the kernel responds. Nothing is cached between calls.
 
 #pragma once
 
@@ -34,12 +35,12 @@ struct Nic {
   friend bool operator==(const Nic&, const Nic&) = default;
 };
 
-// Interfaces with a device behind them, those of `named`, and the one that holds
-// `address` (an IP address; empty: not requested). Never loopback, bridges or taps. In the
-// order of the kernel. Errors: kIo, kUnsupported.
+// Lists the interfaces that have a hardware device, the interfaces in `named`, and the interface
+// that has the IP address `address` (empty: not requested). Loopback, bridges and taps are never
+// listed. The order is that of the kernel. Errors: kIo, kUnsupported.
 Result<std::vector<Nic>> list_nics(const std::set<std::string>& named, const std::string& address);
 
-// Of all interfaces, the names of those that are teams of others (bonds too), by index.
+// The names of all interfaces that combine others (bonds and teams), by index.
 std::map<int, std::string> teams_of(const std::vector<Link>& links);
 
 }  // namespace paravane::ethernet

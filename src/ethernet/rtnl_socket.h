@@ -1,7 +1,8 @@
-// RtnlSocket: sends one request at a time to the kernel's rtnetlink and reads the response.
-// Message builds a request. Private to this folder, since it exposes libnl.
+// RtnlSocket: sends one request at a time to the kernel's rtnetlink interface and reads the
+// response. The class Message builds a request.
 //
-// Blocks for as long as the kernel takes. One thread.
+// Only the code in ethernet/ uses this header, so that no other code depends on the library libnl.
+// Blocks until the kernel responds. One thread.
 
 #pragma once
 
@@ -25,29 +26,29 @@ struct FreeMessage {
   void operator()(nl_msg* message) const { nlmsg_free(message); }
 };
 
-// A request about one interface in the making. An attribute that does not fit shows when
-// it is sent.
+// Message: builds a request about one interface. If an attribute does not fit, sending the message
+// fails.
 class Message {
  public:
-  // `up`: the flags of the interface that are to be set.
+  // `up`: the flags of the interface to set.
   Message(int type, int flags, std::uint8_t family, int index, unsigned up = 0);
-  // About an IPv4 address of an interface.
+  // A message about an IPv4 address of an interface.
   static Message of_address(int type, int flags, int index, std::uint8_t prefix);
 
-  // The header of another interface, inside nest(): all fields are 0.
+  // Adds the header of another interface inside nest(). All its fields are 0.
   Message& link();
   Message& text(int attribute, const std::string& value);
   Message& u32(int attribute, std::uint32_t value);
   Message& u16(int attribute, std::uint16_t value);
   Message& u8(int attribute, std::uint8_t value);
   Message& bytes(int attribute, const void* data, int size);
-  // What `inside` adds is nested.
+  // Adds a nested attribute, whose content is what `inside` adds.
   Message& nest(int attribute, const std::function<void(Message&)>& inside);
 
   nl_msg* get() const { return good_ ? message_.get() : nullptr; }
 
  private:
-  // What follows the header of a request; nothing yet.
+  // `header`: the structure that follows the netlink header of this type of request.
   Message(int type, int flags, const void* header, std::size_t size);
 
   std::unique_ptr<nl_msg, FreeMessage> message_;
@@ -61,14 +62,14 @@ class RtnlSocket {
   RtnlSocket(const RtnlSocket&) = delete;
   RtnlSocket& operator=(const RtnlSocket&) = delete;
 
-  // Before all else. Errors: kIo.
+  // Must be called first. Errors: kIo.
   Status connect();
 
-  // A change. Errors: kUnsupported, kIo, with what the kernel says.
+  // Sends a change. Errors: kUnsupported, kIo, with the kernel's message.
   Status send(const Message& message);
 
-  // A question, for what makes the message. The answer's messages, until the next call.
-  // Errors: as send().
+  // Sends a query that `question` creates. Returns the messages of the response, which are valid
+  // until the next call. Errors: as send().
   Result<std::vector<nlmsghdr*>> ask(const std::function<Message()>& question);
 
  private:

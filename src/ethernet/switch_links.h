@@ -1,10 +1,12 @@
-// A switch as Linux links: bridges, taps and uplink NICs, created as requested and repaired where
-// they differ. Links that it creates carry a mark in their alias, by which they are recognized and
-// removed when they are no longer needed. An interface that it neither created nor was given is
-// never changed, whatever its name.
+// Creates the bridges, taps and other Linux interfaces of virtual switches, connects uplink NICs to
+// the bridges, and repairs whatever differs from the requested state.
 //
-// Nothing is remembered between calls except what the caller passes on. Blocks for as long as the
-// kernel takes.
+// The interfaces that it creates carry a mark in their alias. It recognizes them by this mark, and
+// removes them when they are no longer requested. An interface that it neither created nor was
+// given is never changed, whatever its name.
+//
+// Nothing is remembered between calls except what the caller passes in. Blocks until the kernel
+// responds.
 
 #pragma once
 
@@ -31,7 +33,7 @@ struct WantedBridge {
   friend bool operator==(const WantedBridge&, const WantedBridge&) = default;
 };
 
-// On a bridge that is wanted too. The VLANs are for VLAN-aware bridges.
+// A port on a requested bridge. Its VLANs apply to VLAN-aware bridges only.
 struct WantedPort {
   std::string name;
   std::string bridge;
@@ -42,8 +44,8 @@ struct WantedPort {
   friend bool operator==(const WantedPort&, const WantedPort&) = default;
 };
 
-// An interface of this host itself on a bridge: the far end of a pair whose near end is
-// the port.
+// An interface of this host that is connected to a bridge. It is one end of a pair of interfaces,
+// and the other end is the port of the bridge.
 struct WantedOwn {
   std::string name;
   std::array<std::uint8_t, 6> mac{};
@@ -53,7 +55,7 @@ struct WantedOwn {
   friend bool operator==(const WantedOwn&, const WantedOwn&) = default;
 };
 
-// By what a NIC is known again when it is called otherwise.
+// The properties by which a NIC is recognized after it was renamed.
 struct NicIdentity {
   int index = 0;  // of the kernel's, until the NIC goes
   std::string kind;
@@ -72,14 +74,15 @@ struct WantedLinks {
   KnownNics known{};  // uplinks as they were once seen under their names
 };
 
-// What is not as it is wanted, or what an operator should know of a link.
+// A difference from the requested state that remains, or another fact about a link that an operator
+// should know.
 struct LinkProblem {
   std::string link;
   std::string text;
   bool foreign = false;  // another program created an interface of this name
 };
 
-// What was done to a link, in words: "it was down: brought up".
+// A description of a change to a link, such as "it was down: brought up".
 struct LinkChange {
   std::string link;
   std::string text;
@@ -92,13 +95,13 @@ struct MadeLinks {
   LinkFilter about;  // whose news may ask for a next time
 };
 
-// Whether bridges of this kernel filter VLANs: by making one, under the mark.
-// Errors: kIo.
+// Whether bridges of this kernel can filter VLANs. The function creates a temporary bridge with the
+// mark to find out. Errors: kIo.
 Result<bool> bridges_filter_vlans(const std::string& mark);
 
-// `mark` begins the alias of all that it makes, and of nothing else that anybody makes.
-// A link that is already correct is not touched, so no notification is caused.
-// Errors: kIo (nothing can be seen, and nothing was changed).
+// `mark`: the beginning of the alias of every interface that this function creates. No other
+// program may use it. An interface that is already correct is not changed, so it causes no
+// notification. Errors: kIo (the interfaces cannot be listed, and nothing was changed).
 Result<MadeLinks> make_links(const std::string& mark, const WantedLinks& wanted);
 
 }  // namespace paravane::ethernet

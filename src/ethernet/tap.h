@@ -1,5 +1,6 @@
-// Taps: interfaces whose other end is a program, here a VMM. They persist until they are removed
-// as a link, whether or not a program has them open.
+// make_tap(): creates a tap, an Ethernet interface whose other end is a program. Here that program
+// is the VMM of a VM. The tap exists until it is removed like any other interface, whether or not a
+// program has it open.
 
 #pragma once
 
@@ -12,14 +13,14 @@
 
 namespace paravane::ethernet {
 
-// The group whose members may open the tap; not set: root only. For as long
-// as the tap is there.
+// The group whose members may open the tap; not set: only root may open it. This holds for as long
+// as the tap exists.
 struct TapAccess {
   std::optional<gid_t> group;
 };
 
-// Down, on no bridge. REQUIRES: a name as Linux takes one. Errors: kBadState (an interface has the
-// name), kIo.
+// The new tap is down and not on a bridge. REQUIRES: `name` is a valid interface name. Errors:
+// kBadState (an interface already has the name), kIo.
 Status make_tap(const std::string& name, const TapAccess& access);
 
 }  // namespace paravane::ethernet

@@ -1,15 +1,14 @@
-// Directory: the owner of each GID, and the paths between adapters.
+// Directory: knows which adapter owns each GID (the address of an RDMA port), and finds the path
+// from one adapter to another. Adapters can reach each other only within the same segment, which is
+// the network of a port group.
 //
-// Adapters reach each other only within a segment. First come, first served: a GID belongs to the
-// adapter that announced it until it is withdrawn or the adapter leaves, and no other adapter in
-// the segment can take it over in the meantime. A GID that is derived from the MAC address of an
-// adapter may only be announced by that adapter; if another adapter held it before, it becomes
-// free. RoCE v1 and RoCE v2 GIDs of one address are separate entries.
+// A GID belongs to the first adapter in a segment that announces it, until that adapter withdraws
+// it or leaves. A GID that is derived from an adapter's MAC address may only be announced by that
+// adapter; if another adapter held it before, it becomes free. The RoCE v1 GID and the RoCE v2 GID
+// of one address are separate entries.
 //
-// The GIDs of other hosts' adapters are set as a whole, host by host; the caller resolves
-// conflicts between hosts.
-//
-// Owner thread only.
+// The GIDs of another host's adapters are replaced as a whole. The caller has already resolved
+// conflicts between hosts. Owner thread only.
 
 #pragma once
 
@@ -33,64 +32,66 @@ namespace paravane::fabric {
 
 using MacAddress = std::array<std::uint8_t, 6>;
 
-// fe80:: and the modified EUI-64 of the MAC address (RFC 4291, appendix A).
+// The GID that consists of the prefix fe80:: and the modified EUI-64 of the MAC address (RFC 4291,
+// appendix A).
 verbs::Gid link_local_gid(const MacAddress& mac);
 
 class Directory {
  public:
-  // `local` carries everything between adapters of this host; it outlives us.
+  // `local` is the transport between adapters of this host. It outlives the directory.
   explicit Directory(verbs::Transport& local);
   ~Directory();
   Directory(const Directory&) = delete;
   Directory& operator=(const Directory&) = delete;
 
-  // Another host's adapter has this GID.
+  // A GID of an adapter of another host.
   struct RemoteGid {
     verbs::SegmentId segment{};
     verbs::Gid gid;
     verbs::GidType type{};
   };
-  // All that the host's adapters have, instead of what was told before; `via` leads there
-  // and outlives us. What an adapter of this host has stays its own.
+  // Replaces all GIDs of the adapters of that host. `via` is the transport to the host and outlives
+  // the directory. A GID that an adapter of this host owns stays with it.
   void set_host(verbs::HostId host, std::string name, verbs::Transport& via,
                 const std::vector<RemoteGid>& gids);
-  // No adapter on that host is reachable any more.
+  // Removes all GIDs of that host, so its adapters cannot be reached any more.
   void remove_host(verbs::HostId host);
 
-  // One adapter joins; its port leaves with the returned object, which must not
-  // outlive the directory. `name` is for error texts. REQUIRES: no member has
-  // that id.
+  // Adds an adapter. It leaves when the returned object is destroyed, which must not outlive the
+  // directory. `name` is for error messages. REQUIRES: no member has that id.
   std::unique_ptr<verbs::FabricPort> join(verbs::AdapterId id, std::string name,
                                           const MacAddress& mac, verbs::SegmentId segment = {});
 
-  // The adapter moves, with its GIDs, except those that another adapter has there.
-  // REQUIRES: it is a member.
+  // Moves an adapter to another segment, with its GIDs except those that another adapter owns
+  // there. REQUIRES: the adapter is a member.
   void set_segment(verbs::AdapterId id, verbs::SegmentId segment);
 
-  // Whether the adapter's link to the switch is up, as it is when it joins. While it is
-  // down it neither reaches others nor is reached; it keeps the GIDs that it has announced.
-  // REQUIRES: it is a member.
+  // Sets whether the link from the adapter to the switch is up, which is so when the adapter joins.
+  // While the link is down, the adapter can neither reach other adapters nor be reached, but keeps
+  // its GIDs. REQUIRES: the adapter is a member.
   void set_link(verbs::AdapterId id, bool up);
 
-  // What stands before the transport that would carry from an adapter to a GID, which is
-  // that of `peer` or of another host's adapter; null: nothing does.
+  // Returns a transport to use instead of the usual one between an adapter and a GID, for example
+  // to inject faults; null: use the usual one. `peer`: the adapter of this host that owns the GID;
+  // nullopt: an adapter of another host owns it.
   using Detour = std::function<verbs::Transport*(verbs::AdapterId from, const verbs::Gid& dgid,
                                                  std::optional<verbs::AdapterId> peer)>;
   void set_detour(Detour detour) { detour_ = std::move(detour); }
-  // It may answer differently from now on.
+  // The detour function may return other transports from now on.
   void detours_changed() { ++epoch_; }
 
-  // The path of an adapter's GID to another, as the adapter would find it now. nullopt:
-  // there is none, or it is not the adapter's.
+  // The path from a GID of an adapter to another GID, as the adapter would find it now. nullopt:
+  // there is no path, or the adapter does not own `sgid`.
   std::optional<verbs::Path> route(verbs::AdapterId from, const verbs::Gid& sgid,
                                    const verbs::Gid& dgid, verbs::GidType type) const;
 
-  // nullopt: no adapter of this host has it, or its link is down.
+  // The adapter of this host that owns the GID. nullopt: no adapter of this host owns it, or its
+  // link is down.
   std::optional<verbs::AdapterId> find_local(verbs::SegmentId segment, const verbs::Gid& gid,
                                              verbs::GidType type) const;
 
-  // What adapters of this host have announced, but for those of the built-in switch,
-  // which no other host knows.
+  // A GID that an adapter of this host has announced. GIDs on the built-in switch are not included,
+  // because other hosts cannot reach it.
   struct LocalGid {
     verbs::AdapterId adapter{};
     verbs::SegmentId segment{};
@@ -99,10 +100,10 @@ class Directory {
   };
   std::vector<LocalGid> shared_gids() const;
 
-  // Changes whenever anybody's GIDs, links or segments do.
+  // A number that changes whenever a GID, a link or a segment of any adapter changes.
   std::uint64_t epoch() const { return epoch_; }
 
-  // How many GIDs are known.
+  // The number of known GIDs.
   std::size_t gid_count() const { return owners_.size(); }
 
  private:
