@@ -1,5 +1,8 @@
-// ACTIVATE: checks everything that the shared region refers to before the data path starts: both
-// slots and both device rings must be accessible.
+// map_device_rings(): checks everything that the shared region refers to, when the guest's driver
+// activates the device. The command slot and the response slot must be accessible, and so must the
+// pages of the two device rings, which it maps.
+//
+// Owner thread only. Source: docs/device-spec.md, sections 2 and 4.
 
 #pragma once
 
@@ -15,7 +18,7 @@ struct DeviceRings {
   PageList async;
 };
 
-// Errors: kOutOfRange, kInvalidArgument, with what was wrong.
+// Errors: kOutOfRange, kInvalidArgument; the message says what is wrong.
 Result<DeviceRings> map_device_rings(GuestMemory& memory, const SharedRegion& region);
 
 }  // namespace paravane::device

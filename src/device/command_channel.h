@@ -1,14 +1,16 @@
-// CommandChannel: executes one command at a time, from the command slot to the response slot and
-// vector 0.
+// CommandChannel: executes the commands of the guest's driver, one at a time. The driver puts a
+// command into the command slot and writes the register REQUEST. The device puts the response into
+// the response slot and then raises interrupt vector 0.
 //
-// The request is copied out of the slot before the write to REQUEST is answered, since the guest
-// may overwrite it afterwards. Vector 0 is raised exactly once per command that has a
-// response and was accepted (ERR = 0), after the whole response is in the slot; a stray interrupt
-// would complete the next command with stale bytes. A command that takes longer than a turn is
-// finished in later ones; if the guest sends another command in the meantime, it has given up on
-// the first, which is then undone.
+// The request is copied before the write to REQUEST is answered, because the guest may overwrite
+// the slot afterwards. Vector 0 is raised exactly once per accepted command that has a response
+// (ERR is 0), after the whole response is in the slot. An extra interrupt would complete the next
+// command with stale data.
 //
-// Owner thread only.
+// A command that takes longer than a turn of the worker continues in later turns. If the guest
+// sends another command in the meantime, it has given up the first one, which is then undone.
+//
+// Owner thread only. Source: docs/device-spec.md, section 8.
 
 #pragma once
 
@@ -26,17 +28,17 @@ namespace paravane::device {
 
 class CommandChannel {
  public:
-  // `scope.now` and `scope.later` are filled here for each command.
+  // The channel sets `scope.now` and `scope.later` for each command.
   CommandChannel(const CommandScope& scope, InterruptLines& lines, const TurnClock& clock);
 
-  // The guest wrote REQUEST. Returns the new content of ERR.
+  // The guest has written the register REQUEST. Returns the new value of the register ERR.
   std::uint32_t submit();
 
-  // Goes on with a command that took longer.
+  // Continues a command that takes more than one turn.
   void poll();
   bool busy() const { return long_command_ != nullptr; }
 
-  // Forgets what is under way.
+  // Drops the command that is being executed.
   void reset() { long_command_.reset(); }
 
  private:

@@ -1,8 +1,11 @@
-// The context of a command handler, and how it answers.
+// The interface between the command channel and the functions that carry out commands (handlers).
+// It defines what a handler receives and how it responds.
 //
-// A handler gets a copy of the request that the guest can no longer change, with every byte behind
-// the command's own struct zeroed. It fills the body of a zeroed response; the channel fills the
-// header. It changes nothing unless it succeeds.
+// A handler receives a copy of the request, which the guest cannot change any more. All bytes after
+// the command's own struct are zero. The handler fills the body of a zeroed response, and the
+// channel fills the header. A handler that fails must not have changed anything.
+//
+// Owner thread only.
 
 #pragma once
 
@@ -60,11 +63,12 @@ struct Response {
 
 enum class Progress : std::uint8_t { kDone, kLater };
 
-// A command that takes more than a turn. Dropping it leaves nothing behind.
+// LongCommand: a command that takes more than one turn. Destroying it undoes what it has done so
+// far.
 class LongCommand {
  public:
   virtual ~LongCommand() = default;
-  // One slice of work.
+  // Does one slice of the work.
   virtual Result<Progress> advance(Response& response) = 0;
 };
 
@@ -85,7 +89,7 @@ struct CommandScope {
 };
 
 using CommandHandler = Result<Progress> (*)(CommandScope&, const Request&, Response&);
-// Undoes a command that succeeded, given its response.
+// Undoes a command that has succeeded. The response tells what it created.
 using CommandUndo = void (*)(CommandScope&, const Response&);
 
 }  // namespace paravane::device

@@ -1,4 +1,7 @@
-// The commands of the device, one row each.
+// The table of the device's commands. Each row has the name of a command, the size of its request,
+// its handler, and the way in which a failure is reported to the guest.
+//
+// Any thread. Source: docs/device-spec.md, section 8.
 
 #pragma once
 
@@ -9,8 +12,8 @@
 
 namespace paravane::device {
 
-// How a failure is told to the guest (docs/device-spec.md, "Failures"): drivers
-// look at nothing else.
+// How a failure is reported to the guest (docs/device-spec.md, section 2, "How failures are told").
+// Drivers do not check anything else.
 enum class Reply : std::uint8_t {
   kNone,     // no response: ERR
   kAck,      // a response with a wrong ack
@@ -26,7 +29,7 @@ struct CommandRow {
   CommandUndo undo = nullptr;
 };
 
-// nullptr: no such command.
+// nullptr: no command has this opcode.
 const CommandRow* find_command(std::uint32_t opcode);
 
 }  // namespace paravane::device

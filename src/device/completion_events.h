@@ -1,7 +1,10 @@
-// CompletionEvents: turns completions and arms into notifications. An armed queue that gets the
-// completion it waits for fires once: one entry in the notification ring, one interrupt, and the
-// queue is no longer armed. A queue that was never armed stays silent, except for the late events
-// of user queues on mapped pages (late_events.h).
+// CompletionEvents: notifies the guest of completions. The guest arms a completion queue to request
+// one notification. When an armed queue gets a completion that the arm waits for, one entry is
+// written to the notification ring, one interrupt is raised, and the queue is no longer armed.
+//
+// A queue that was never armed causes no notification, with one exception. The device does not
+// observe every arm on doorbell pages that are mapped into a process, so the queues of such a
+// process may get late events (late_events.h).
 //
 // Owner thread only.
 
@@ -21,7 +24,7 @@
 
 namespace paravane::device {
 
-// How an arm reached us.
+// How the device received an arm.
 enum class ArmPath : std::uint8_t {
   kAnswered,  // the guest waited for us: exact
   kPosted,    // the guest went on meanwhile: it may have looked at the queue before
@@ -32,9 +35,9 @@ class CompletionEvents final : public CompletionSink {
   CompletionEvents(Notifier& notifier, LateEvents& late, const TurnClock& clock,
                    DeviceCounters& counters);
 
-  // A queue is armed by its guest. What it waits for may be there already: the
-  // guest has seen it, unless the arm was posted or stored in a mapped page. A
-  // posted one fires at once, the other is left to late_events.h.
+  // The guest has armed a queue. The completion that it waits for may already be in the queue. The
+  // guest has seen it, unless the arm was a posted write or was stored in a mapped page. In the
+  // first of these cases the queue fires at once; the second is handled by late_events.h.
   void arm(CompletionQueue& cq, bool solicited_only, ArmPath path);
 
   // ---- CompletionSink ----
@@ -48,14 +51,14 @@ class CompletionEvents final : public CompletionSink {
   void on_overrun(CompletionQueue& cq, bool broken) override;
 
   // ---- Completions that wait for room in their ring, or for its memory ----
-  // Each turn: a bounded number of queues, each in its turn, writes what can be
-  // written now; one that has waited too long is given up. Returns how many queues and
-  // completions were touched.
+  // Call it once per turn. For a bounded number of queues in rotation, it writes the completions
+  // that fit now, and gives up a queue that has waited too long. Returns how many queues and
+  // completions were processed.
   std::uint32_t retry_held();
-  // The same for one queue: its guest has just looked at it.
+  // The same for one queue, which its guest has just polled.
   std::uint32_t retry_held(CompletionQueue& cq);
   bool holding() const { return !holding_.empty(); }
-  // The queue is about to be destroyed.
+  // Must be called before the queue is destroyed.
   void forget(CompletionQueue& cq);
 
  private:

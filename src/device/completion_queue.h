@@ -1,12 +1,12 @@
-// CompletionQueue: one CQ of the guest: its ring, and whether the guest has armed it. An entry
-// that the guest has not consumed is never overwritten.
+// CompletionQueue: one completion queue of the guest, with its ring in guest memory and the state
+// of its arm (the guest's request for a notification). An entry that the guest has not consumed is
+// never overwritten.
 //
-// While the ring is full or its memory unmapped, completions are held back here, in order, up to
-// the queue's own size and the device's limit (completion_events.h), and written when there is
-// room. A program that takes one completion per event (perftest's ib_send_lat -e, with queues of
-// one entry) lags by one step at times, and would lose its queue otherwise. One completion beyond
-// that, or no room for a long time, is an overrun: the queue reports itself once and accepts
-// nothing more.
+// While the ring is full, or its memory is unmapped, completions are held back here in order, up to
+// the size of the queue and a limit of the device. They are written when there is room. Some
+// programs, such as perftest's ib_send_lat -e with queues of one entry, lag behind by one step and
+// would otherwise lose their queue. If more completions arrive, or there is no room for a long
+// time, the queue overruns. It then reports an error once and accepts nothing more.
 //
 // Owner thread only.
 
@@ -30,23 +30,23 @@ namespace paravane::device {
 
 class CompletionQueue;
 
-// Receives notifications about a queue: completion_events.h.
+// CompletionSink: receives the events of completion queues. completion_events.h implements it.
 class CompletionSink {
  public:
   virtual ~CompletionSink() = default;
-  // The guest sees one or more new elements. `solicited`: also one that a solicited
-  // arm waits for.
+  // The guest can see one or more new elements. `solicited`: whether an arm for solicited
+  // completions waits for one of them.
   virtual void on_completion(CompletionQueue& cq, bool solicited) = 0;
-  // One completion is to be held back. Returns its number, which is above those of all
-  // others before; nullopt: there is no room for it.
+  // A completion must be held back. Returns its number, which is higher than all earlier ones;
+  // nullopt: the limit is reached.
   virtual std::optional<std::uint64_t> may_hold(CompletionQueue& cq) = 0;
-  // So many are held back no more.
+  // `count` completions are no longer held back.
   virtual void on_released(std::size_t count) = 0;
-  // No completion of this queue pair that is held back now appears any more.
+  // Drops all completions of this queue pair that are held back now.
   virtual void forget_qp(std::uint32_t qp_handle) = 0;
-  // Whether that is so of the completion with this number.
+  // Whether the completion with this number was dropped.
   virtual bool is_void(std::uint32_t qp_handle, std::uint64_t number) const = 0;
-  // The queue is dead. `broken`: for an impossible index of the guest's.
+  // The queue has failed. `broken`: because the guest wrote an impossible index.
   virtual void on_overrun(CompletionQueue& cq, bool broken) = 0;
 };
 
@@ -60,7 +60,7 @@ class CompletionQueue final : public verbs::CompletionQueue {
     std::uint32_t entries = 0;     // a power of two
   };
 
-  // What late_events.h keeps per queue.
+  // The state that late_events.h keeps for each queue.
   struct LateState {
     bool started = false;  // has a budget
     bool watched = false;  // stands in one of the lines, or is being judged
@@ -82,13 +82,13 @@ class CompletionQueue final : public verbs::CompletionQueue {
     Instant refilled{};
   };
 
-  // What completion_events.h keeps of a queue that holds some back.
+  // The state that completion_events.h keeps for a queue that holds back completions.
   struct HoldState {
     std::optional<std::size_t> place{};  // in its list
     Instant since{};                     // it got rid of one, or began
   };
 
-  // REQUIRES: `pages` hold a header page and `entries` elements; `sink` outlives us.
+  // REQUIRES: `pages` hold a header page and `entries` elements; `sink` outlives the queue.
   CompletionQueue(const Spec& spec, PageList pages, CompletionSink& sink);
   CompletionQueue(const CompletionQueue&) = delete;
   CompletionQueue& operator=(const CompletionQueue&) = delete;
@@ -101,9 +101,8 @@ class CompletionQueue final : public verbs::CompletionQueue {
   bool push(const verbs::Completion& completion, verbs::Reveal when) override;
   void reveal() override;
 
-  // Entries of this send queue were taken: the guest gets their slots back before it
-  // sees any completion that we have now or get later in this turn. REQUIRES:
-  // reveal() follows in the same turn.
+  // Entries of this send queue were taken. Their slots are returned to the guest before it sees any
+  // completion of this turn. REQUIRES: reveal() follows in the same turn.
   void publish_before_reveal(RingConsumer& ring) { taken_from_ = &ring; }
 
   // ---- Arming ----
@@ -113,16 +112,17 @@ class CompletionQueue final : public verbs::CompletionQueue {
   bool would_fire(bool solicited) const {
     return arm_ == Arm::kAny || (arm_ == Arm::kSolicited && solicited);
   }
-  // Whether completions that the arm waits for lie unconsumed already.
+  // Whether the queue already holds an unconsumed completion that the arm waits for.
   bool holds_what_arm_waits_for();
 
   // ---- Position ----
-  // Reads the guest's index. A dead queue counts as empty.
+  // The number of elements that the guest has not consumed. Reads the guest's index. A failed queue
+  // counts as empty.
   std::uint32_t unconsumed();
-  // Elements that the guest has consumed since creation: moves when and only when
-  // cons_head does.
+  // The number of elements that the guest has consumed since creation. It changes exactly when
+  // cons_head changes.
   std::uint64_t consumed() { return pushed_ - unconsumed(); }
-  // The same, while the queue holds something, by a single look; nullopt: empty.
+  // The same, with only one read of the guest's index; nullopt: the queue is empty.
   std::optional<std::uint64_t> position_of_unconsumed() {
     const std::uint32_t waiting = unconsumed();
     return waiting == 0 ? std::nullopt : std::optional(pushed_ - waiting);
@@ -133,20 +133,20 @@ class CompletionQueue final : public verbs::CompletionQueue {
   // ---- Held back ----
   bool holding() const { return !held_.empty(); }
   std::size_t held() const { return held_.size(); }
-  // Writes what there is room for, `most` at most; returns how many are held no more:
-  // those of queue pairs that have gone are dropped.
+  // Writes as many completions as fit, but at most `most`, and drops those of destroyed queue
+  // pairs. Returns how many completions are no longer held back.
   std::uint32_t retry_held(std::uint32_t most);
-  // The queue waited too long for room.
+  // The queue has waited too long for room, and fails.
   void give_up();
 
-  // Queue pairs that use it; a queue in use is not destroyed.
+  // The queue pairs that use this queue. A queue in use is not destroyed.
   void add_user() { ++users_; }
   void drop_user() { --users_; }
   std::uint32_t users() const { return users_; }
 
-  // Among those of its owner.
+  // The place in the list of its owner's queues.
   Line<CompletionQueue>::Place& place() { return place_; }
-  // Pages of our own memory that it keeps, rounded up.
+  // The pages of the daemon's memory that the queue occupies, rounded up.
   std::uint32_t pages_kept() const;
 
   bool dead() const { return dead_; }

@@ -1,6 +1,8 @@
-// Converts a completion of the engine to the element that the guest reads. Unused fields are zero.
-// The flags depend on the reader: bits that only the guest kernel understands are never shown to a
-// user program.
+// Converts a completion of the RDMA engine to the element that the guest reads from a completion
+// queue. Unused fields are zero. Flags that only the guest's kernel understands are set only if the
+// kernel reads the queue, because they would mislead a user program.
+//
+// Stateless, any thread. Source: docs/device-spec.md, section 7.
 
 #pragma once
 

@@ -1,5 +1,7 @@
-// The configuration of one PVRDMA adapter: the limits that it reports to its guest, and those that
-// the host imposes. Defaults: device spec, Appendix C.
+// The configuration of one PVRDMA adapter. It contains the limits that the adapter reports to its
+// guest, and rules that the operator of the host imposes on all adapters.
+//
+// Plain values. The default limits are listed in docs/device-spec.md, section 4 ("Capabilities").
 
 #pragma once
 
@@ -18,7 +20,7 @@ enum class DoorbellMode : std::uint8_t {
   kTrapped,  // every doorbell is a message; for VMMs that cannot map BAR2
 };
 
-// Quotas that the guest also sees as capabilities.
+// Quotas, which the device also reports to the guest as capabilities.
 struct DeviceLimits {
   std::uint32_t queue_pairs = 16384;          // 2..65535
   std::uint32_t queue_pair_requests = 16384;  // power of two
@@ -35,7 +37,7 @@ struct DeviceLimits {
   std::uint32_t reads_outstanding = 16;
 };
 
-// What an operator may take from all adapters of a host.
+// Features that an operator can restrict for all adapters of a host.
 struct DeviceRules {
   std::uint32_t datagram_queue_pairs = 0;  // UD alone; 0: as many as `queue_pairs` allows
   bool atomics = true;
@@ -53,13 +55,14 @@ struct DeviceConfig {
   DeviceRules rules;             // at first; PvrdmaDevice::set_rules()
   std::uint32_t active_mtu = 5;  // enum ib_mtu: 4096
 
-  // Doorbell watch, design of ARCHITECTURE.md "Doorbells".
+  // Settings of the doorbell watch (doorbell_watch.h) and of late events (late_events.h).
   Duration watch_ceiling = std::chrono::milliseconds(1);      // slowest look at a quiet page
   Duration late_event_after = std::chrono::microseconds(50);  // a completion that was not taken
   std::uint32_t late_event_budget = 1000;                     // per CQ, refilled by arms seen
   std::uint32_t late_event_refill_per_second = 10;
 
-  // What a turn may spend on destroying; less makes few objects a long burial, for tests.
+  // The effort that a turn may spend on destroying objects. Tests set a lower value, so that
+  // destroying a few objects takes many turns.
   std::uint32_t burial_effort = TurnEffort::kForSlices;
 };
 

@@ -1,10 +1,12 @@
-// DoorbellPages: the shared memory behind BAR2, one page per user context. The guest's stores
-// arrive here without a message. A word holds only the last store, so taking it means an exchange
-// with zero; a plain load first leaves the cache line of a quiet page where it is.
+// DoorbellPages: the shared memory of BAR2, with one page for each process of the guest that has
+// opened the device. A doorbell that the guest stores in such a page causes no message to the
+// daemon, which polls the pages instead.
 //
-// The file is sealed, so it cannot be truncated while it is mapped.
+// A word holds only the last store. take_*_word() reads a word with a plain load, and exchanges it
+// with zero only if it is not zero, so the cache line of a quiet page stays with the guest. The
+// memory file is sealed and cannot be truncated while it is mapped.
 //
-// Owner thread only (on the daemon's side).
+// Owner thread only (in the daemon).
 
 #pragma once
 

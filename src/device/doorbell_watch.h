@@ -1,15 +1,14 @@
-// DoorbellWatch: polls the doorbell pages of the open contexts.
+// DoorbellWatch: polls the doorbell pages of the guest's processes (contexts) that have the device
+// open.
 //
-// A word holds only the last store, so a doorbell is a hint and the ring's producer index is the
-// truth: any nonzero word means that every ring of the context may have work. All its queue pairs
-// are then checked, in slices, before the page counts as quiet; queue pairs that had work recently
-// are checked in between, with or without a word.
+// A word of such a page holds only the last doorbell, so any nonzero word means that every ring of
+// the context may have work. All queue pairs of the context are then checked, in slices. Queue
+// pairs that had work recently are also checked without a doorbell.
 //
-// The polling interval of a page depends on the time since the context last had work (a request
-// found, or a completion delivered): every turn at first, then an eighth of that time, up to a
-// limit. Words that bring no work do not count, so a page that is hammered costs one poll per
-// interval. Code that must not miss the next word (late_events.h) can request closer polling. With
-// no open context there is nothing to poll.
+// The polling interval of a page depends on the time since its context last had work, which is a
+// request that was found or a completion that was delivered. A page is polled in every turn at
+// first, and later at an eighth of that time, up to a limit. Doorbells without work do not count,
+// so a process that stores them constantly gains nothing. late_events.h can request closer polling.
 //
 // Owner thread only.
 
@@ -29,60 +28,61 @@
 
 namespace paravane::device {
 
-// What words mean: doorbells.h.
+// WordSink: interprets doorbell words. doorbells.h implements it.
 class WordSink {
  public:
   virtual ~WordSink() = default;
-  // nullptr: no queue pair of this context.
+  // nullptr: the word names no queue pair of this context.
   virtual QueuePair* resolve_qp_word(UserContext& context, std::uint32_t word) = 0;
-  // nullptr: no shared receive queue of this context.
+  // nullptr: the word names no shared receive queue of this context.
   virtual SharedReceiveQueue* resolve_srq_word(UserContext& context, std::uint32_t word) = 0;
   virtual void on_cq_word(UserContext& context, std::uint32_t word) = 0;
 };
 
 class DoorbellWatch {
  public:
-  // In trapped mode contexts are never watched.
+  // In trapped mode, contexts are never polled.
   DoorbellWatch(const DeviceConfig& config, DoorbellPages& pages, WordSink& sink,
                 const TurnClock& clock, DeviceCounters& counters);
 
   void add(UserContext& context);
   void remove(UserContext& context);
-  // Every context is to go: no page is looked at any more.
+  // All contexts are going to be destroyed, so no page is polled any more.
   void clear();
-  // `context`: the queue pair's; none: the guest's kernel.
+  // `context`: the context of the queue pair; nullptr: the guest's kernel owns it.
   void forget(QueuePair& qp, UserContext* context);
-  // A shared receive queue of the context is about to go.
+  // A shared receive queue of the context is about to be destroyed.
   static void forget_shared(UserContext& context);
 
-  // Each turn, first: the queue pairs that were busy a moment ago, doorbell or not.
+  // Checks the queue pairs that were busy a moment ago, with or without a doorbell. Call it first
+  // in each turn.
   void look_at_hot();
-  // Then: pages that are due, queue pairs that still have to be looked at. Returns how
-  // many contexts, pages and queues were looked at.
+  // Polls the pages that are due, and checks queue pairs that still have to be checked. Call it
+  // second in each turn. Returns how many contexts, pages and queues were checked.
   std::uint32_t poll();
 
-  // Takes the words of one page now, due or not.
+  // Polls one page now, even if it is not due.
   void look(UserContext& context);
 
-  // The context had work: its page is watched closely again.
+  // The context had work, so its page is polled closely again.
   void on_work(UserContext& context) {
     context.last_work = clock_.now;
     watch_closely(context, kAfterWork);
   }
 
-  // Every turn for so long, work or not.
+  // Polls the page in every turn for this time, even without work.
   void watch_closely(UserContext& context, Duration how_long) {
     const Instant until = clock_.now + how_long;
     if (context.close_until < until) context.close_until = until;
     if (close_until_ < until) close_until_ = until;
-    // A turn that comes only after all that must look once, too.
+    // Even if the next turn comes only after that time, it must poll the page once.
     if (context.next_look > clock_.now) context.next_look = clock_.now;
     if (next_due_ > clock_.now) next_due_ = clock_.now;
   }
 
-  // Queues still have to be looked at: call poll() without sleeping.
+  // Whether queues still have to be checked. If so, call poll() without sleeping.
   bool sweeping() const { return !sweeping_.empty(); }
-  // kNever: no context is open.
+  // The time at which a page must be polled next; kNever: no context is open.
   Instant next_due() const { return watched_.empty() ? kNever : next_due_; }
 
  private:

@@ -1,9 +1,11 @@
-// Doorbells: interprets a doorbell word, however it arrived. A word contains a handle; the owner
-// of the handle must be the owner of the page. The page alone decides the owner: page 0 belongs to
-// the guest's kernel, the others to one context each. Any other word is counted and dropped, so
-// one process of a guest cannot ring for another.
+// Doorbells: interprets doorbell words, whether they were stored in a shared page or arrived as a
+// message. A word contains the handle of a queue. The page identifies the owner of the word,
+// because page 0 belongs to the guest's kernel and each other page to one process.
 //
-// Owner thread only.
+// A word is accepted only if its queue belongs to the same owner, so one process of the guest
+// cannot ring a doorbell of another. Other words are counted and dropped.
+//
+// Owner thread only. Source: docs/device-spec.md, section 3.
 
 #pragma once
 
@@ -21,7 +23,7 @@ class Doorbells final : public WordSink {
   Doorbells(Objects& objects, CompletionEvents& events, DoorbellWatch& watch,
             DeviceCounters& counters);
 
-  // A store into page `page` that came as a message.
+  // A store to page `page` has arrived as a message.
   void on_message(std::uint32_t page, std::uint32_t offset, std::uint32_t word, bool posted);
 
   // ---- WordSink: words taken from shared pages ----

@@ -1,7 +1,10 @@
-// Forgotten: tells which of the queued entries refer to an object that was destroyed since. The
-// holder of the entries numbers them as they arrive; a destroyed object leaves the number of the
-// last one here. So destruction takes one step, however many entries are queued, and an entry is
-// checked when its turn comes. A later object with the same handle has later entries.
+// Forgotten: tells which entries in a queue refer to an object that has been destroyed since they
+// were added. The queue numbers its entries in ascending order. When an object is destroyed, this
+// class records the number of the last entry at that time.
+//
+// Destroying an object therefore takes one step, no matter how many entries wait, and each entry is
+// checked when it reaches the head of the queue. If a new object gets the same handle, its entries
+// have higher numbers and are valid.
 //
 // Owner thread only.
 
@@ -14,7 +17,7 @@ namespace paravane::device {
 
 class Forgotten {
  public:
-  // Entries about `handle` up to number `last` are void. REQUIRES: numbers only grow.
+  // Makes entries about `handle` up to number `last` void. REQUIRES: numbers never decrease.
   void forget(std::uint32_t handle, std::uint64_t last) {
     if (handle >= up_to_.size()) up_to_.resize(std::size_t{handle} + 1);
     up_to_[handle] = last;

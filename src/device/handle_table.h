@@ -1,8 +1,9 @@
-// HandleTable: objects by the small numbers that the guest uses for them.
+// HandleTable: stores objects under the small numbers (handles) by which the guest refers to them.
 //
-// A released handle is reused as late as possible (first those never used, then the one that has
-// been free the longest). The guest clears its own tables after DESTROY has completed, without a
-// lock, so a handle that was reused at once would be cleared under its new owner.
+// A released handle is reused as late as possible. Handles that were never used come first, and
+// then the one that has been free the longest. The guest clears its own tables without a lock after
+// a DESTROY command has completed. If a handle were reused at once, the guest would clear the entry
+// of its new object.
 //
 // Owner thread only.
 
@@ -26,8 +27,7 @@ class HandleTable {
   // Handles from `first` to `end` - 1 are given out.
   HandleTable(std::uint32_t first, std::uint32_t end) : first_(first), fresh_(first), end_(end) {}
 
-  // Takes a handle out of the free ones; nullopt: none is left. It is followed
-  // by put() or by give_back().
+  // Takes a free handle; nullopt: no handle is free. put() or give_back() must follow.
   std::optional<std::uint32_t> take_handle() {
     if (fresh_ >= end_) return free_.take();
     make_place(fresh_);
@@ -36,7 +36,8 @@ class HandleTable {
   }
   void give_back(std::uint32_t handle) { free_.put(handle); }
 
-  // For a handle outside the range that is given out, which its owner keeps.
+  // Makes room for a handle outside the range from which handles are taken. Its owner keeps such a
+  // handle.
   void make_place(std::uint32_t handle) {
     if (handle >= objects_.size()) objects_.resize(std::size_t{handle} + 1);
   }
@@ -53,7 +54,7 @@ class HandleTable {
     return handle < objects_.size() ? objects_[handle].get() : nullptr;
   }
 
-  // Destroys the object; the handle becomes free if `reusable`.
+  // Destroys the object. The handle becomes free if `reusable` is true.
   void erase(std::uint32_t handle, bool reusable = true) {
     assert(find(handle) != nullptr);
     objects_[handle].reset();
@@ -62,7 +63,8 @@ class HandleTable {
   }
 
   std::uint32_t count() const { return count_; }
-  // One above the highest handle ever used: for walks that are cut in slices.
+  // One above the highest handle that was ever used. Code that visits all handles in slices needs
+  // it.
   std::uint32_t span() const { return static_cast<std::uint32_t>(objects_.size()); }
 
   template <typename Each>

@@ -1,16 +1,14 @@
-// HeldReply: delays the response to the guest's write of REQUEST while the command continues in
-// later turns.
+// HeldReply: delays the answer to the guest's write to the register REQUEST while the command
+// continues in later turns.
 //
-// The guest's driver waits for a response interruptibly, and treats a signal as a timeout: the
-// program's call fails, and what the device has created stays until its context ends. But it
-// checks for signals only if the response's interrupt has not arrived before the wait begins, and
-// the wait begins after the write of REQUEST and a read of ERR have been answered. So the write is
-// answered when the response is in place and its vector has been raised, as for commands that fit
-// into a turn.
+// After that write, the guest's driver waits for an interrupt, and treats a signal to the program
+// as a timeout. The program's call then fails, although the device may have created the object. The
+// driver checks for signals only if the interrupt has not arrived before it begins to wait, and it
+// cannot begin before the write is answered. The write is therefore answered after the response has
+// been written and the interrupt raised, as for commands that take one turn.
 //
-// The delay is limited: the vCPU stalls for as long, and with it a VMM that handles accesses under
-// one lock, and no other access to this device is served. After kLongest, the response is sent in
-// the device's next turn, whatever the state of the command.
+// The delay is limited to kLongest, because the vCPU stalls in the meantime and no other access to
+// the device is served. After that time, the write is answered in the next turn in any case.
 //
 // Owner thread only.
 
@@ -32,15 +30,16 @@ class HeldReply {
 
   void set_answer(PvrdmaDevice::AnswerFunction answer) { answer_ = std::move(answer); }
 
-  // The caller returns kLater for `token`.
+  // Holds the answer back from now on. REQUIRES: the caller returns kLater for `token`.
   void hold(vfio_user::ReplyToken token, Instant now) { held_ = Held{token, now + kLongest}; }
 
-  // Once a turn. `needed`: the command still goes on.
+  // Answers the write if that is due. Call it once per turn. `needed`: the command is still being
+  // executed.
   void poll(bool needed, Instant now) {
     if (held_ && (!needed || now >= held_->until)) release();
   }
 
-  // Whatever there was to wait for has gone.
+  // Answers the write now, because there is nothing to wait for any more.
   void release() {
     if (const auto held = std::exchange(held_, std::nullopt)) answer_(held->token);
   }

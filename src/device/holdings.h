@@ -1,5 +1,5 @@
-// Holdings: the objects that one owner has created on a device: a process of the guest, or the
-// guest's kernel. It holds references; the tables of objects.h own the objects.
+// Holdings: lists the objects that one owner has created on a device. An owner is a process of the
+// guest or the guest's kernel. The lists do not own the objects; the tables in objects.h do.
 //
 // Owner thread only.
 
@@ -17,7 +17,7 @@ class CompletionQueue;
 class QueuePair;
 class SharedReceiveQueue;
 
-// A protection domain; its memory regions stand in the engine's table.
+// A protection domain. Its memory regions are in the table of the RDMA engine.
 struct Domain {
   std::uint32_t number = 0;
   std::uint32_t context = 0;

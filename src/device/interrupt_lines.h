@@ -1,7 +1,8 @@
-// InterruptLines: the three vectors behind the cause (ICR) and mask (IMR)
-// registers. A vector that is raised while masked fires when it is unmasked.
+// InterruptLines: the three interrupt vectors of the device, with the cause register (ICR) and the
+// mask register (IMR) that control them. A vector that is raised while it is masked is signaled
+// when it is unmasked.
 //
-// Owner thread only.
+// Owner thread only. Source: docs/device-spec.md, section 2.
 
 #pragma once
 
@@ -25,7 +26,7 @@ class InterruptLines {
     }
   }
 
-  // What was raised while masked is not wanted any more.
+  // Discards an interrupt that was raised while the vector was masked.
   void forget(abi::InterruptVector vector) { held_ &= ~bit(vector); }
 
   std::uint32_t take_causes() {

@@ -1,5 +1,7 @@
-// The range that the guest ABI can express for a device's limits, and the capabilities that report
-// them to the guest (docs/device-spec.md, "Capabilities").
+// Checks that the guest ABI can express the limits of a device, and creates the capabilities that
+// report these limits to the guest.
+//
+// Stateless, any thread. Source: docs/device-spec.md, section 4 ("Capabilities").
 
 #pragma once
 
@@ -14,10 +16,10 @@ inline constexpr std::uint32_t kMaxRingPages = 65535;         // a 16-bit field 
 inline constexpr std::uint64_t kMaxRegionBytes = std::uint64_t{1} << 30;
 inline constexpr std::uint32_t kMaxFastRegionPages = 128;  // the driver refuses more
 
-// Errors: kInvalidArgument with the name of the limit and what it may be.
+// Errors: kInvalidArgument; the message has the name of the limit and the values that are allowed.
 Status check_config(const DeviceConfig& config);
 
-// The GID type that is really offered: version 17 knows RoCE v1 only.
+// The GID type that the device actually offers. Version 17 supports only RoCE v1.
 verbs::GidType offered_gid_type(const DeviceConfig& config);
 
 // REQUIRES: check_config() succeeded.

@@ -1,6 +1,6 @@
-// MapChangeWatch: notices that guest memory may be accessible again (the VMM has remapped it, or
-// bus mastering is on) and has every queue pair check its rings, since no doorbell comes for work
-// that was posted while they could not be read.
+// MapChangeWatch: notices that guest memory may be accessible again, because the VMM has remapped
+// it or the guest has enabled bus mastering. It then makes every queue pair check its rings. No
+// doorbell will come for requests that the guest posted while the rings could not be read.
 //
 // Owner thread only.
 
@@ -19,7 +19,7 @@ class MapChangeWatch {
   MapChangeWatch(const GuestMemory& memory, Objects& objects)
       : memory_(memory), objects_(objects) {}
 
-  // Returns how many queue pairs it has told.
+  // Notifies a bounded number of queue pairs, and returns their number.
   std::uint32_t poll() {
     if (seen_ != memory_.generation()) {
       seen_ = memory_.generation();

@@ -1,9 +1,12 @@
-// The maximum memory that one adapter can use in the daemon, with a guest that exhausts every
-// quota: a sum over the limits, each multiplied by the cost of one object in all rooms together.
-// docs/configuration.md has the figures for the defaults; tests/conformance/memory_bound_test.cc
-// measures such a guest.
+// memory_bound(): calculates how much of the daemon's memory one adapter can use at most, if its
+// guest exhausts every quota. The result is a sum over all limits, each multiplied by the cost of
+// one object. Pages of the guest's own memory, which the daemon only maps, are not included.
 //
-// Pages of the guest's own memory, which the daemon only maps, are not included.
+// docs/configuration.md lists the results for the default limits, and
+// tests/conformance/memory_bound_test.cc compares them with the memory that such a guest really
+// uses.
+//
+// Stateless, any thread.
 
 #pragma once
 

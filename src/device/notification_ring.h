@@ -1,14 +1,15 @@
-// NotificationRing: one of the two device rings (completion notifications, async events). Notices
-// that do not fit wait here, in order, and are published when the guest has made room; none is
-// overwritten or lost. Once more than kMergeAbove notices wait, a notice that equals a waiting one
-// is merged with it: it would tell the guest nothing new, and a guest that never reads must not
-// make the daemon grow. A notice that equals a void one replaces it, or a guest that creates and
-// destroys objects could do the same.
+// NotificationRing: one of the two device rings, which carry completion notifications and
+// asynchronous events to the guest. Notices that do not fit into the ring wait here in order until
+// the guest has made room. No notice is overwritten or lost.
 //
-// The cost of a call does not depend on how many notices wait: flush() is bounded, and the notices
-// of a destroyed object become void and are dropped when their turn comes.
+// Once more than kMergeAbove notices wait, a new notice that equals a waiting one is merged with
+// it. It would tell the guest nothing new, and a guest that never reads its ring must not fill the
+// daemon's memory.
 //
-// Owner thread only.
+// The cost of a call does not depend on the number of waiting notices. Notices about a destroyed
+// object become void, and are dropped when they reach the head of the queue.
+//
+// Owner thread only. Source: docs/device-spec.md, section 6.
 
 #pragma once
 
@@ -43,7 +44,7 @@ class NotificationRing {
   NotificationRing(const NotificationRing&) = delete;
   NotificationRing& operator=(const NotificationRing&) = delete;
 
-  // It waits for flush(). REQUIRES: notice.type < kTypes.
+  // Adds a notice, which waits for flush(). REQUIRES: notice.type < kTypes.
   void put(const Notice& notice);
 
   struct Flushed {
@@ -51,18 +52,18 @@ class NotificationRing {
     std::uint32_t taken = 0;  // notices that wait no more, void ones among them
     bool cut = false;         // there may be room for more
   };
-  // Publishes what fits, `most` at most.
+  // Publishes the notices that fit, but at most `most`.
   Flushed flush(std::uint32_t most);
 
   std::size_t waiting() const { return waiting_.size(); }
   bool broken() const { return broken_; }
-  // Published and not yet consumed by the guest.
+  // The number of published notices that the guest has not consumed yet.
   std::uint32_t unconsumed() { return producer_.unconsumed(); }
 
-  // What waits about this object is published no more.
+  // Makes the waiting notices about this object void.
   void forget(Notice::About about, std::uint32_t handle);
 
-  // Pages of our own memory that what waits takes, rounded up.
+  // The pages of the daemon's memory that the waiting notices occupy, rounded up.
   std::uint32_t pages_kept() const;
 
  private:

@@ -1,9 +1,10 @@
-// Notifier: sends notifications to the guest: completion notifications (vector 2) and asynchronous
-// events (vector 1), each through a ring of its own.
+// Notifier: sends completion notifications (interrupt vector 2) and asynchronous events (vector 1)
+// to the guest, each through a ring of its own.
 //
-// Asynchronous events wait until the guest's driver has finished registering (its handler ignores
-// them before that): the gate opens with the first user context or UNQUIESCE. While the guest
-// leaves entries unread, the vector is raised again at increasing intervals.
+// Asynchronous events wait until the guest's driver has finished its registration, because its
+// handler ignores earlier ones. The device knows this from the first process that opens it, or from
+// the control value UNQUIESCE. While the guest leaves entries unread, the vector is raised again at
+// increasing intervals.
 //
 // Owner thread only.
 
@@ -37,16 +38,16 @@ class Notifier {
   void completion(std::uint32_t cq_handle);
   void async(abi::AsyncEventType type, std::uint32_t info);
 
-  // Nothing about a destroyed object is published any more.
+  // Drops the waiting notifications about a destroyed object.
   void forget(Notice::About about, std::uint32_t handle);
 
-  // Publishes what did not fit before: once a turn, a bounded number. Returns how many
-  // notices it looked at.
+  // Publishes a bounded number of notices that did not fit before. Call it once per turn. Returns
+  // how many notices were checked.
   std::uint32_t flush();
-  // There may be room for more that waits: call flush() in the next turn.
+  // Whether more waiting notices may fit. If so, call flush() in the next turn.
   bool has_work() const { return completion_.cut || async_.cut; }
 
-  // Pages of our own memory that what waits takes, rounded up.
+  // The pages of the daemon's memory that the waiting notices occupy, rounded up.
   std::uint32_t pages_kept() const;
 
  private:

@@ -1,11 +1,12 @@
-// Objects: everything that a guest has created on this device, by handle, with its owner. Handle 0
-// as a context means the guest's kernel. Objects of different owners never interact: a queue pair
-// uses completion queues, a shared receive queue and a protection domain of its own context only.
+// Objects: owns everything that a guest has created on its device, and finds an object by its
+// handle. Each object belongs to a context, which is one process of the guest, or the guest's
+// kernel (handle 0). Objects of different contexts never interact. For example, a queue pair can
+// use only the completion queues of its own context.
 //
-// The number of objects that one call can destroy is not bounded by a turn: all objects of a
-// context, or of the device. So such a call only closes them, and bury() destroys them in slices;
-// until it has finished, the guest's requests are not served (PvrdmaFunction::takes_requests), so
-// the guest never finds an object that it has destroyed.
+// The number of objects that one command destroys is not bounded, because it may destroy a whole
+// context or reset the device. Such a command only closes the objects, and bury() destroys them in
+// slices over several turns. Until that is complete, no request of the guest is served, so the
+// guest never finds an object that it has destroyed.
 //
 // Owner thread only.
 
@@ -31,7 +32,7 @@ namespace paravane::device {
 
 inline constexpr std::uint32_t kKernelContext = 0;
 
-// Must be told before an object is destroyed.
+// ObjectWatcher: is notified when a context is created, and before an object is destroyed.
 class ObjectWatcher {
  public:
   virtual ~ObjectWatcher() = default;
@@ -44,32 +45,32 @@ class ObjectWatcher {
 
 class Objects {
  public:
-  // Everything handed in outlives the objects. What is destroyed is charged to `effort`.
+  // All arguments outlive this object. The destruction of objects is charged to `effort`.
   Objects(const DeviceConfig& config, verbs::Adapter& adapter, ObjectWatcher& watcher,
           TurnEffort& effort);
   ~Objects();
   Objects(const Objects&) = delete;
   Objects& operator=(const Objects&) = delete;
 
-  // Before the first object: what the guest's driver understands decides which
-  // queue pair handles there are. REQUIRES: empty.
+  // Sets the version that the guest's driver supports, which decides which queue pair handles
+  // exist. REQUIRES: no objects exist.
   void start(std::uint32_t effective_version);
   std::uint32_t effective_version() const { return effective_version_; }
-  // A QP's number is its handle as well (drivers before version 20).
+  // Whether the number of a queue pair is also its handle, as drivers before version 20 expect.
   bool number_is_handle() const { return effective_version_ < 20; }
 
   // ---- Burial ----
-  // Everything is to go; GIDs do at once.
+  // Closes all objects. GIDs are removed immediately, and bury() destroys the rest.
   void close();
   bool closing() const { return closing_all_ || closing_ != nullptr; }
-  // Destroys what is to go: an object at least, and more while the turn has room for it.
+  // Destroys at least one closed object, and more as long as the turn's effort allows.
   void bury();
 
   // ---- Contexts ----
-  // REQUIRES: page > 0, below the limit, and no context has it.
+  // REQUIRES: page > 0, the page is below the limit, and no context has it.
   UserContext& create_context(std::uint32_t page);
-  // Closes it: its page is looked at no more, and the rest is for bury().
-  // REQUIRES: !closing().
+  // Closes a context. Its page is not polled any more, and bury() destroys its objects. REQUIRES:
+  // !closing().
   void close_context(UserContext& context);
   UserContext* find_context(std::uint32_t handle) const;
   UserContext* context_of_page(std::uint32_t page) const;
@@ -96,16 +97,15 @@ class Objects {
   std::uint32_t cqs() const { return cqs_.count(); }
 
   // ---- Shared receive queues: of user contexts only ----
-  // `spec.handle` is chosen here; its context is that of its protection domain.
-  // Errors: kResourceExhausted.
+  // Chooses `spec.handle`, and takes the context from the protection domain. Errors:
+  // kResourceExhausted.
   Result<SharedReceiveQueue*> create_srq(SharedReceiveQueue::Spec spec, PageList pages,
                                          SharedReceiveEvents& events, Counter& broken_rings);
   Status destroy_srq(std::uint32_t handle);
   SharedReceiveQueue* find_srq(std::uint32_t handle) const { return srqs_.find(handle); }
 
   // ---- Queue pairs ----
-  // `spec.handle` is chosen here. Errors: kResourceExhausted, kBadState (a second
-  // GSI queue pair).
+  // Chooses `spec.handle`. Errors: kResourceExhausted, kBadState (a second GSI queue pair).
   Result<QueuePair*> create_qp(QueuePair::Spec spec, PageList pages, const QueueGeometry& geometry,
                                bool signal_all, Counter& broken_rings);
   Status destroy_qp(std::uint32_t handle);

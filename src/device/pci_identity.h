@@ -1,9 +1,13 @@
-// The config space and BARs of the PVRDMA function, as a DeviceSpec.
+// make_device_spec(): describes the PCI function of the device, with its configuration space and
+// its BARs, for the vfio-user server.
 //
-// Mapped mode exposes BAR2's user pages as shared memory and keeps page 0 trapped. Trapped mode
-// keeps every page trapped and doubles the size of BAR2: its last page, which no context can have,
-// may be mapped. A VMM that can map some part of a device does not post writes to it, and the
-// driver reads the shared region right after its write to DSRHIGH.
+// In mapped mode, the pages of BAR2 that belong to processes of the guest are exposed as shared
+// memory, and page 0 is trapped. In trapped mode, every usable page is trapped. BAR2 is then twice
+// as large, and its last page, which no process can have, may be mapped. A VMM that can map part of
+// a device does not post its writes to it, and posted writes would break the driver, which reads
+// the shared region right after it has written DSRHIGH.
+//
+// Stateless, any thread. Source: docs/device-spec.md, sections 1 and 3.
 
 #pragma once
 
@@ -13,7 +17,7 @@
 
 namespace paravane::device {
 
-// Pages of BAR2.
+// The number of pages of BAR2.
 std::uint32_t doorbell_bar_pages(const DeviceConfig& config);
 
 // REQUIRES: `pages` has doorbell_bar_pages() pages and outlives the result.

@@ -1,9 +1,9 @@
-// PvrdmaDevice: the PVRDMA PCI function of one VM.
+// PvrdmaDevice: the PVRDMA device of one VM, which is a PCI function for the VMM
+// (vfio_user::PciDevice) and a client of the RDMA engine (verbs::Adapter).
 //
-// It is a vfio_user::PciDevice for the VMM and a client of verbs::Adapter in the engine.
-// Registers, the shared region, commands, rings, doorbells and interrupts each have a file of
-// their own in this folder; this class joins them and tells the worker what work there is, and
-// when.
+// Registers, the shared region, commands, rings, doorbells and interrupts are implemented in
+// separate files of this folder. This class connects them, and tells the worker thread whether
+// there is work and when to call the device next.
 //
 // Owner thread only.
 
@@ -52,7 +52,7 @@ struct DeviceCounters {
   Counter posted_dsr_writes{set, "posted_dsr_writes", "DSRHIGH writes posted by the VMM"};
 };
 
-// What the device holds at the moment; all zero after a reset.
+// The number of objects on the device at the moment. All are zero after a reset.
 struct DeviceObjects {
   std::uint32_t contexts = 0;
   std::uint32_t protection_domains = 0;
@@ -79,53 +79,52 @@ struct QueuePairView {
 
 class PvrdmaDevice : public vfio_user::PciDevice {
  public:
-  // Errors: kInvalidArgument (a limit that the guest ABI cannot express, with
-  // the name of the limit), kIo (no memory for the doorbell pages).
-  // Everything handed in must outlive the device.
+  // All arguments must outlive the device. Errors: kInvalidArgument (a limit that the guest ABI
+  // cannot express; the message names it), kIo (no memory for the doorbell pages).
   static Result<std::unique_ptr<PvrdmaDevice>> create(const DeviceConfig& config,
                                                       verbs::AdapterId id, GuestMemory& memory,
                                                       vfio_user::Interrupts& interrupts,
                                                       TimerQueue& timers, const TurnClock& clock,
                                                       verbs::FabricPort& fabric);
 
-  // Lets the owner answer what was put off (vfio_user::Server::answer).
+  // The function with which the device answers a delayed access (vfio_user::Server::answer()).
   using AnswerFunction = std::function<void(vfio_user::ReplyToken)>;
   virtual void set_answer(AnswerFunction answer) = 0;
 
-  // One turn: looks at doorbell pages that are due, lets queue pairs work within
-  // `budget`, goes on with sliced commands and with events that did not fit.
+  // Does the work of one turn. It polls the doorbell pages that are due, lets queue pairs work
+  // within `budget`, and continues long commands and events that did not fit.
   virtual void poll(verbs::Budget& budget) = 0;
 
-  // True: call poll() again without sleeping.
+  // Whether poll() must be called again without sleeping.
   virtual bool has_work() const = 0;
-  // Otherwise, when poll() is next needed even if nothing happens; kNever when
-  // no user context is open and nothing is under way. (Timers are apart.)
+  // Without work, the time at which poll() must be called even if nothing happens; kNever: no
+  // process of the guest has the device open, and nothing is in progress. Timers are not included.
   virtual Instant next_look() const = 0;
 
-  // What the last turn touched: objects, pages and entries (turn_effort.h).
+  // The effort of the last turn, as the number of objects, pages and entries that were touched
+  // (turn_effort.h).
   virtual std::uint32_t last_touched() const = 0;
 
-  // The port's link, up when the device is made: the guest sees the port's state
-  // change, and an event.
+  // Sets the link state of the port, which is up at first. The guest sees a new port state and
+  // receives an event.
   virtual void set_link(bool up) = 0;
 
-  // An attached VMM keeps the old rules; the next one gets these.
+  // Sets the rules for the next VMM that attaches. A VMM that is attached keeps the old rules.
   virtual void set_rules(const DeviceRules& rules) = 0;
 
-  // The VM is about to lose the device: the guest's programs get DEVICE_FATAL, as far
-  // as the guest's memory still takes it.
+  // The VM is about to lose the device. The guest's programs receive the event DEVICE_FATAL, if the
+  // guest's memory is still accessible.
   virtual void tell_gone() = 0;
 
-  // The memory failed or the device cannot go on: the VM must lose it.
-  // Empty: all is well.
+  // The reason why the VM must lose the device, such as failed memory; empty: the device works.
   virtual std::string_view fatal_reason() const = 0;
 
   virtual verbs::Adapter& adapter() = 0;
   virtual const DeviceCounters& counters() const = 0;
   virtual DeviceObjects objects() const = 0;
   virtual std::vector<QueuePairView> queue_pairs() const = 0;
-  // Those whose handles are in [first, first+count), for callers that may not read all in one
-  // turn; queue_pair_span() is one above the highest handle there ever was.
+  // The queue pairs whose handles are in [first, first+count), for callers that must not read all
+  // of them in one turn. queue_pair_span() is one above the highest handle that was ever used.
   virtual std::vector<QueuePairView> queue_pairs(std::uint32_t first,
                                                  std::uint32_t count) const = 0;
   virtual std::uint32_t queue_pair_span() const = 0;

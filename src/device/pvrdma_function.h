@@ -1,7 +1,8 @@
-// PvrdmaFunction: the device behind the facade (pvrdma_device.h). It owns the parts, connects
-// them, and controls the life cycle: activation, and everything that ends it.
+// PvrdmaFunction: implements PvrdmaDevice, the PVRDMA device of one VM. It owns the parts of the
+// device, connects them, and controls the life cycle from the activation by the guest's driver to a
+// reset or the end.
 //
-// Owner thread only.
+// Owner thread only. Source: docs/device-spec.md, section 11.
 
 #pragma once
 
@@ -134,8 +135,8 @@ class PvrdmaFunction final : public PvrdmaDevice,
   LogLimit life_limit_{std::chrono::seconds(10), 20};  // activations and resets
   HeldReply held_reply_;
 
-  // Each may use those above it; references to those below are kept, not used,
-  // while they are made.
+  // Each part may use the parts above it. During construction, a part may store references to the
+  // parts below it but must not use them.
   InterruptLines lines_;
   Registers registers_;
   Notifier notifier_;

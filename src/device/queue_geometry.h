@@ -1,6 +1,8 @@
-// The layout of a queue pair's rings in its pages: one header page with both pairs of indices, the
-// send ring's pages, the receive ring's pages. The guest supplies the numbers; everything here is
-// checked against them in 64 bits.
+// The layout of the rings of a queue pair in its pages. The first page is a header with the indices
+// of both rings, the pages of the send ring follow, and then those of the receive ring.
+//
+// The guest supplies the numbers, so everything is checked against them with 64-bit arithmetic.
+// Stateless, any thread. Source: docs/device-spec.md, sections 6 and 9.
 
 #pragma once
 
@@ -21,7 +23,7 @@ constexpr std::uint32_t receive_stride(std::uint32_t sges) {
   return std::bit_ceil(16 + 16 * sges);
 }
 
-// Pages that `elements` of `stride` bytes fill.
+// The number of pages that `elements` of `stride` bytes need.
 constexpr std::uint64_t ring_pages(std::uint64_t elements, std::uint64_t stride) {
   return (elements * stride + kPageBytes - 1) / kPageBytes;
 }
@@ -32,8 +34,8 @@ struct QueueGeometry {
   RingLayout receive;  // no elements with a shared receive queue
 };
 
-// Errors: kResourceExhausted (above a limit), kInvalidArgument (counts that do
-// not fit together).
+// Errors: kResourceExhausted (a limit is exceeded), kInvalidArgument (the counts contradict each
+// other).
 Result<QueueGeometry> queue_geometry(const abi::CreateQpCommand& command,
                                      const DeviceLimits& limits);
 

@@ -1,6 +1,6 @@
-// QueuePair: one QP of the guest: its pages, the rings in them, and the engine's queue pair that
-// takes work from the rings. There is no other queue. Receives come from its own ring or from a
-// shared receive queue.
+// QueuePair: one queue pair of the guest. It consists of its pages, the rings in them, and a queue
+// pair of the RDMA engine that takes work requests directly from the rings. Receives come from the
+// queue pair's own ring or from a shared receive queue.
 //
 // Owner thread only.
 
@@ -24,7 +24,7 @@
 
 namespace paravane::device {
 
-// What the guest asked for at creation; QUERY_QP returns it.
+// The capacities that the guest requested when it created the queue pair. QUERY_QP returns them.
 struct QueueCaps {
   std::uint32_t send_requests = 0;
   std::uint32_t receive_requests = 0;
@@ -46,14 +46,14 @@ class QueuePair final : public verbs::WorkSource {
     SharedReceiveQueue* shared_receives = nullptr;  // nullptr: a ring of its own
   };
 
-  // REQUIRES: `pages` hold what `geometry` says; `broken_rings`, the
-  // CQs and the SRQ outlive us.
+  // REQUIRES: `pages` have the layout `geometry`; `broken_rings`, the completion queues and the
+  // shared receive queue outlive the queue pair.
   QueuePair(const Spec& spec, PageList pages, const QueueGeometry& geometry, Counter& broken_rings);
   ~QueuePair() override;
   QueuePair(const QueuePair&) = delete;
   QueuePair& operator=(const QueuePair&) = delete;
 
-  // The engine's half; set once.
+  // The queue pair of the RDMA engine. It is set once.
   void set_engine(std::unique_ptr<verbs::QueuePair> engine) { engine_ = std::move(engine); }
   verbs::QueuePair& engine() const { return *engine_; }
   bool has_engine() const { return engine_ != nullptr; }
@@ -62,19 +62,19 @@ class QueuePair final : public verbs::WorkSource {
   std::uint32_t context() const { return spec_.context; }
   const Spec& spec() const { return spec_; }
 
-  // Where its context lists it, so that it leaves that list at once.
+  // The position in the list of its context, so that it can be removed in constant time.
   std::size_t place() const { return place_; }
   void set_place(std::size_t place) { place_ = place; }
 
-  // Pages of our own memory that it keeps, rounded up.
+  // The pages of the daemon's memory that the queue pair occupies, rounded up.
   std::uint32_t pages_kept() const { return 1 + pages_.pages_kept(); }
 
-  // In the line of its shared receive queue.
+  // The place among the queue pairs that wait for a receive of the shared receive queue.
   Line<QueuePair>::Place& place_in_line() { return place_in_line_; }
 
-  // Looks at the producer indices without being asked. True: the guest has posted
-  // since the last look, and the engine has been told. Rings in RESET and INIT
-  // are never read.
+  // Checks the producer indices without a doorbell. True: the guest has posted requests since the
+  // last check, and the engine has been notified. Rings in the states RESET and INIT are never
+  // read.
   bool look();
 
   // ---- verbs::WorkSource ----

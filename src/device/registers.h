@@ -1,9 +1,10 @@
-// Registers: BAR1 as the driver sees it. Only aligned 32-bit accesses count; any other access
-// reads as zero and writes nothing. The effects of a write take place before the write is
-// answered, so a driver that goes on to read guest memory (the shared region) or ERR finds them
-// there.
+// Registers: the registers in BAR1 of the device. Only aligned 32-bit accesses are accepted; any
+// other read returns zero, and any other write is ignored.
 //
-// Owner thread only.
+// A write takes effect before it is answered. A driver that then reads the register ERR, or the
+// shared region in its memory, therefore finds the result there.
+//
+// Owner thread only. Source: docs/device-spec.md, section 2.
 
 #pragma once
 
@@ -15,7 +16,8 @@
 
 namespace paravane::device {
 
-// What the registers set off. Each returns the new content of ERR.
+// RegisterActions: the actions that a write to a register starts. Each returns the new value of the
+// register ERR.
 class RegisterActions {
  public:
   virtual ~RegisterActions() = default;
@@ -24,7 +26,8 @@ class RegisterActions {
   virtual std::uint32_t request() = 0;
 };
 
-// Values of ERR: zero, or why not.
+// The values of the register ERR. Zero means success, and any other value is the reason for a
+// failure.
 enum RegisterError : std::uint32_t {
   kErrorNone = 0,
   kErrorNoDevice = 6,  // not active
@@ -42,7 +45,7 @@ class Registers {
   std::uint32_t read(std::uint64_t offset);
   void write(std::uint64_t offset, std::uint32_t value);
 
-  // Everything but VERSION and the MAC address.
+  // Resets all registers except VERSION and the MAC address.
   void reset();
 
  private:

@@ -1,13 +1,13 @@
-// SharedReceiveQueue: one SRQ of the guest: its pages, the ring of receives in them, and the queue
-// pairs that take from it. A receive is taken only when a message needs it, so no queue pair keeps
-// receives from the others.
+// SharedReceiveQueue: one shared receive queue (SRQ) of the guest. It consists of its pages, the
+// ring of receives in them, and the queue pairs that take receives from the ring. A receive is
+// taken only when a message needs it, so no queue pair reserves receives.
 //
-// Queue pairs whose peer found the SRQ empty wait in a queue. A doorbell wakes as many as there
-// are receives, up to a limit, and each that takes one wakes the next: the cost of a doorbell does
-// not grow with the number of queue pairs, and each has its turn.
+// Queue pairs that found the SRQ empty wait in line. A doorbell wakes as many of them as there are
+// receives, up to a limit, and each one that takes a receive wakes the next. The cost of a doorbell
+// therefore does not depend on the number of queue pairs.
 //
-// The SRQ limit: when fewer receives are left than the limit, one event notifies the guest, and
-// the limit is off until it is set again.
+// When fewer receives are left than the SRQ limit, the guest gets one event, and the limit is then
+// off until the guest sets it again.
 //
 // Owner thread only.
 
@@ -28,7 +28,7 @@ namespace paravane::device {
 
 class QueuePair;
 
-// Asynchronous events of shared receive queues.
+// SharedReceiveEvents: receives the asynchronous events of shared receive queues.
 class SharedReceiveEvents {
  public:
   virtual ~SharedReceiveEvents() = default;
@@ -48,7 +48,8 @@ class SharedReceiveQueue {
   };
   using Fetch = verbs::WorkSource::Fetch;
 
-  // REQUIRES: `pages` hold the header page and the ring; the others outlive us.
+  // REQUIRES: `pages` hold the header page and the ring; `events` and `broken_rings` outlive the
+  // queue.
   SharedReceiveQueue(const Spec& spec, PageList pages, SharedReceiveEvents& events,
                      Counter& broken_rings);
   SharedReceiveQueue(const SharedReceiveQueue&) = delete;
@@ -59,29 +60,30 @@ class SharedReceiveQueue {
   std::uint32_t protection_domain() const { return spec_.protection_domain; }
   const Spec& spec() const { return spec_; }
 
-  // Queue pairs that it serves.
+  // The number of queue pairs that use this queue.
   std::uint32_t users() const { return users_; }
   void add_user() { ++users_; }
   void drop_user(QueuePair& qp);
 
-  // 0: off.
+  // The SRQ limit; 0: it is off.
   std::uint32_t limit() const { return limit_; }
-  // Says so at once if fewer are left already: nothing may ever be taken again.
-  // Errors: kOutOfRange (above the ring's size: it could never be refilled).
+  // Sets the SRQ limit. If fewer receives are left already, the event is sent at once, because
+  // another receive may never be taken. Errors: kOutOfRange (the limit exceeds the size of the
+  // ring).
   Status set_limit(std::uint32_t limit);
 
-  // For `qp`, which waits in line if there is none.
+  // Takes a receive for `qp`. If there is no receive, `qp` waits in line.
   Fetch take(QueuePair& qp, verbs::ReceiveRequest& out);
-  // As take(), but true leaves the receive where it is.
+  // As take(), but if there is a receive, the function returns true and leaves it in the ring.
   bool wait_for_receive(QueuePair& qp);
 
-  // A doorbell, or the suspicion of one. True: a queue pair was woken.
+  // A doorbell has arrived or may have been missed. True: a queue pair was woken.
   bool look();
 
-  // Pages of our own memory that it keeps, rounded up.
+  // The pages of the daemon's memory that the queue occupies, rounded up.
   std::uint32_t pages_kept() const { return 1 + pages_.pages_kept(); }
 
-  // Where its context lists it, so that it leaves that list at once.
+  // The position in the list of its context, so that it can be removed in constant time.
   std::size_t place() const { return place_; }
   void set_place(std::size_t place) { place_ = place; }
 

@@ -1,6 +1,9 @@
-// The device shared region: read once when the guest writes DSRHIGH, answered with the
-// capabilities, and never touched again. The driver may rewrite it at any time, so the device
-// keeps its own copy.
+// load_shared_region(): reads the device shared region, in which the guest's driver tells the
+// device where its slots and rings are, and writes the capabilities of the device to it. This
+// happens once, when the guest writes the register DSRHIGH.
+//
+// The driver may change the region at any time, so the device keeps its own copy and never accesses
+// the region again. Owner thread only. Source: docs/device-spec.md, section 4.
 
 #pragma once
 
@@ -26,14 +29,14 @@ struct SharedRegion {
   GuestRing completion_ring;
   std::uint64_t doorbell_frame = 0;  // of page 0
 
-  // The guest's own level decides where it is older than we are.
+  // The version that both sides support, which is the lower one.
   std::uint32_t effective_version(std::uint32_t ours) const {
     return std::min(ours, driver_version);
   }
 };
 
-// Errors: kOutOfRange (not mapped), kInvalidArgument (all zero: the VMM gave us
-// a private copy of guest memory). The texts name the remedy.
+// Errors: kOutOfRange (the region is not mapped), kInvalidArgument (the region is all zeros,
+// because the VMM has passed a private copy of guest memory). The messages name the remedy.
 Result<SharedRegion> load_shared_region(GuestMemory& memory, GuestAddr at,
                                         const abi::DeviceCaps& caps);
 

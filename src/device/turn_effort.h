@@ -1,15 +1,13 @@
-// TurnEffort: the work that one guest causes in one turn of the worker, in units: each object,
-// page and entry touched counts as one. Released memory counts one unit per host page, and steps
-// that take a microsecond or more count as several.
+// TurnEffort: counts the work that one guest causes in one turn of the worker. Each object, page
+// and entry that is touched counts as one unit. Released memory counts one unit per host page, and
+// a step that takes a microsecond or more counts as several.
 //
-// Whatever a guest does, a turn stays below kMost: no request is started after the first
-// kForRequests units, and no slice of work after the first kForSlices. Each request, each slice
-// and the data path's budget has its own limit, and their sum fits
-// (tests/conformance/turn_length_test.cc). A clock would not do: elapsed time means nothing on a
-// busy machine, and reading it costs as much as a short message.
+// A turn never exceeds kMost units, whatever a guest does. No request is started after kForRequests
+// units, and no slice of longer work after kForSlices units. Each of these has its own maximum, and
+// their sum is below kMost (tests/conformance/turn_length_test.cc). A clock is not used, because
+// elapsed time means little on a busy machine and reading it costs as much as a short message.
 //
-// A turn ends with the device's poll(); work done between two polls belongs to the second.
-//
+// A turn ends with the device's poll(), and work between two calls of poll() belongs to the second.
 // Owner thread only.
 
 #pragma once
@@ -26,11 +24,12 @@ class TurnEffort {
   static constexpr std::uint32_t kForRequests = 2'000;
   static constexpr std::uint32_t kForSlices = 6'000;
 
-  // Of things that take longer than the look at one entry.
+  // The cost of operations that take longer than touching one entry.
   static constexpr std::uint32_t kQueuePair = 16;
   static constexpr std::uint32_t kOtherObject = 4;
 
-  // `for_slices`: less than kForSlices makes a burial of a few objects take many turns.
+  // `for_slices`: with a value below kForSlices, destroying a few objects takes many turns (for
+  // tests).
   explicit TurnEffort(std::uint32_t for_slices = kForSlices) : for_slices_(for_slices) {}
 
   void spend(std::uint64_t units) {
@@ -41,7 +40,7 @@ class TurnEffort {
   bool room_for_request() const { return spent_ < kForRequests; }
   bool room_for_slice() const { return spent_ < for_slices_; }
 
-  // Returns what the turn took.
+  // Ends the turn and returns its number of units.
   std::uint32_t end_turn() {
     const std::uint32_t spent = spent_;
     spent_ = 0;

@@ -1,5 +1,8 @@
-// UserContext: one process of the guest that has opened the device: its doorbell page, the objects
-// that it owns, and how closely its page is polled (doorbell_watch.h).
+// UserContext: one process of the guest that has opened the device. It has a doorbell page, the
+// objects that the process has created, and the state that decides how often the page is polled
+// (doorbell_watch.h).
+//
+// Owner thread only.
 
 #pragma once
 
@@ -35,7 +38,8 @@ struct UserContext {
   std::uint32_t shared_at = 0;         // the same for shared receive queues
   std::uint32_t shared_left = 0;
 
-  // Not: doorbells are trapped, or it is to be buried.
+  // Whether the page is polled. It is not if doorbells are trapped or the context is being
+  // destroyed.
   bool watched() const { return watch_place != kUnwatched; }
 
   void note_completion_word(std::uint32_t word) {

@@ -1,10 +1,11 @@
-// WorkDecoder: converts the bytes of a work queue entry to a trusted value. This is one of the two
-// places where untrusted bytes become trusted: the entry has been copied out of guest memory once,
-// and every decision uses that copy.
+// WorkDecoder: converts a work queue entry, which is untrusted data from the guest, to a validated
+// request. The entry was copied from guest memory once, and all decisions use that copy.
 //
-// Nothing is refused here: an invalid request becomes a request with a `fault`, so that it is
-// completed in order and its slot is returned. Fields that do not belong to the opcode are stale
-// in entries from user space and are ignored.
+// No entry is refused here. An invalid entry becomes a request with a `fault`, so that it is
+// completed in order and its slot is returned. Fields that do not belong to the opcode may contain
+// stale data in entries from user space, and are ignored.
+//
+// Stateless. Source: docs/device-spec.md, section 9.
 
 #pragma once
 
@@ -16,7 +17,8 @@
 
 namespace paravane::device {
 
-// The poster: kernel and user space number opcodes differently from 7 on.
+// The part of the guest that posted the entry. The kernel and user space number opcodes differently
+// from 7 on.
 enum class Poster : std::uint8_t { kKernel, kUser };
 
 class WorkDecoder {
@@ -31,8 +33,8 @@ class WorkDecoder {
   };
   explicit WorkDecoder(const Spec& spec) : spec_(spec) {}
 
-  // Everything but the SGEs. Returns how many SGEs to copy in (none for a
-  // request with a fault): at most the queue's maximum.
+  // Decodes everything except the SGEs. Returns the number of SGEs to copy, which is 0 for a
+  // request with a fault and never exceeds the maximum of the queue.
   std::uint32_t decode_send(const abi::SendHeader& header, verbs::SendRequest& out) const;
   std::uint32_t decode_receive(const abi::ReceiveHeader& header, verbs::ReceiveRequest& out) const;
 

@@ -1,6 +1,6 @@
-// WorkRing: a ring of work requests that the guest posts to: either ring of a queue pair, or the
-// ring of a shared receive queue. An entry is copied once, decoded by value, and passed before it
-// is executed.
+// WorkRing: a ring to which the guest posts work requests. It is the send ring or receive ring of a
+// queue pair, or the ring of a shared receive queue. Each entry is copied once and decoded from the
+// copy, and the ring has moved past the entry before the request is executed.
 //
 // Owner thread only.
 
@@ -22,27 +22,29 @@ class WorkRing {
  public:
   using Fetch = verbs::WorkSource::Fetch;
 
-  // REQUIRES: as RingConsumer; `broken_rings` outlives us.
+  // REQUIRES: as for RingConsumer; `broken_rings` outlives the ring.
   WorkRing(PageList& pages, const RingLayout& layout, Counter& broken_rings);
 
-  // Whether there is an entry; takes nothing. A broken ring is counted, once.
+  // Whether there is an entry, without taking it. A broken ring is counted once.
   RingConsumer::Next peek();
 
-  // The head entry, as `decoder` understands it. A receive's slot is given back at
-  // once; a send's when completions are shown (ring() is what has to be published).
+  // Takes the head entry and decodes it with `decoder`. The slot of a receive is returned to the
+  // guest at once. The slot of a send is returned when completions become visible, by publishing
+  // ring().
   Fetch take_send(const WorkDecoder& decoder, verbs::SendRequest& out);
   Fetch take_receive(const WorkDecoder& decoder, verbs::ReceiveRequest& out);
   RingConsumer& ring() { return ring_; }
 
-  // Posted and not taken; reads the guest's index. 0 if the ring is broken or absent.
+  // The number of entries that were posted and not taken. Reads the guest's index. 0 if the ring is
+  // broken or absent.
   std::uint32_t available() { return ring_.available(); }
-  // The guest has posted since the last look, or has broken the ring and that was not
-  // detected yet.
+  // Whether the guest has posted entries since the last check, or has broken the ring without that
+  // having been detected.
   bool more_posted();
-  // An impossible index was seen: dead until reset().
+  // Whether an impossible index was read. The ring then stays unusable until reset().
   bool broken() const { return ring_.broken(); }
 
-  // For a QP that leaves RESET.
+  // Call this when a queue pair leaves the state RESET.
   void reset();
 
  private:
@@ -52,7 +54,7 @@ class WorkRing {
   RingConsumer ring_;
   const std::uint32_t receive_bytes_;  // what one copy brings of a receive entry
   Counter& broken_rings_;
-  // How much has ever been posted, as far as we can see.
+  // The total numbers of entries that were taken, and that were seen to be posted.
   std::uint64_t taken_ = 0;
   std::uint64_t seen_ = 0;
   bool counted_broken_ = false;

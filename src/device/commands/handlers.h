@@ -1,4 +1,8 @@
-// The handlers of all commands; one file per object. Contract: command_scope.h.
+// Declares the functions that carry out the commands of the guest's driver. Each source file
+// contains the commands for one kind of object. The rules for these functions are in
+// command_scope.h.
+//
+// Owner thread only. Source: docs/device-spec.md, section 8.
 
 #pragma once
 
@@ -50,7 +54,7 @@ Result<Progress> query_qp(CommandScope& scope, const Request& request, Response&
 Result<Progress> create_bind(CommandScope& scope, const Request& request, Response& response);
 Result<Progress> destroy_bind(CommandScope& scope, const Request& request, Response& response);
 
-// unsupported.cc: CQ resizing, which carries no new pages.
+// unsupported.cc: resizing a completion queue, because the command carries no new pages
 Result<Progress> refuse(CommandScope& scope, const Request& request, Response& response);
 
 }  // namespace paravane::device

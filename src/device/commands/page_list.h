@@ -1,7 +1,12 @@
-// Commands that refer to guest pages: the rings of CQs, QPs and SRQs, and memory regions. A page
-// directory may list 262,144 pages; its tables are copied in slices, a few per turn, so that they
-// delay no other VM. What a command does with the list comes last, in one step, and only then are
-// the objects of the command checked: commands from another vCPU may have run in between.
+// with_pages(): builds the list of guest pages that a command refers to, and then calls a function
+// with the list. The pages are those of a ring or of a memory region.
+//
+// A page directory can contain up to 262,144 pages, so its tables are copied in slices over several
+// turns and do not delay other VMs. Commands of other vCPUs may be executed in the meantime. The
+// function must therefore look up the objects of its command itself, and complete the command in
+// one step.
+//
+// Owner thread only.
 
 #pragma once
 
@@ -19,10 +24,10 @@ struct WantedPages {
   Rights need = Rights::kReadWrite;
 };
 
-// What is done with the finished list; `scope` outlives the command.
+// The function that is called with the complete list. `scope` outlives the command.
 using WithPages = std::function<Result<Progress>(PageList pages, Response& response)>;
 
-// Errors: as PageList::from_directory(), and those of `then`.
+// Errors: those of PageList::from_directory() and of `then`.
 Result<Progress> with_pages(CommandScope& scope, const WantedPages& wanted, Response& response,
                             WithPages then);
 
