@@ -1,5 +1,5 @@
-// The PCI function as the guest's driver finds it: its identity, its interrupt vectors, and the
-// registers of BAR1.
+// The identity, the interrupt vectors and the BAR1 registers of the PCI function that the guest's
+// driver finds.
 //
 // Source: docs/device-spec.md, sections 1 and 2.
 

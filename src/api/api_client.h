@@ -1,6 +1,6 @@
-// ApiClient: executes the operations of the management API by sending requests to the daemon's UNIX
-// socket. It implements the same interfaces as the code in the daemon that serves these requests
-// (model/management.h), so each operation is a function call.
+// ApiClient: carries out the operations of the management API by sending requests to the daemon's
+// UNIX socket. It implements the same interfaces as the daemon's own code (model/management.h), so
+// a command can call an operation like a local function.
 //
 // Each call is one call of ApiCaller. Any thread, one call at a time.
 

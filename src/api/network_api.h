@@ -1,5 +1,5 @@
-// Handles the API requests about distributed switches and port groups, whose paths begin with
-// /v1/vds and /v1/portgroups, and the request /v1/repair. ApiHandler passes these requests on to
+// Handles the API requests about distributed switches and port groups. Their paths are /v1/repair
+// and the paths that begin with /v1/vds or /v1/portgroups. ApiHandler passes these requests on to
 // this code.
 //
 // Stateless, any thread.

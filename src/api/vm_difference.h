@@ -1,5 +1,5 @@
 // changed_properties(): the names of the properties in which two configurations of a VM differ. The
-// names are those of the API. Events about a changed VM contain them.
+// names are those of the API. The event about a changed VM contains them.
 //
 // Stateless, any thread.
 

@@ -1,6 +1,6 @@
-// Handles the API requests about the configuration of this host, whose paths begin with
-// /v1/host/configuration. It consists of VMkernel interfaces, advanced settings and firewall
-// rulesets. ApiHandler passes these requests on to this code.
+// Handles the API requests about the configuration of this host, which consists of VMkernel
+// interfaces, advanced settings and firewall rulesets. Their paths begin with
+// /v1/host/configuration. ApiHandler passes these requests on to this code.
 //
 // Stateless, any thread.
 

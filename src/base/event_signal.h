@@ -6,8 +6,8 @@
 // completion of an asynchronous read of zero bytes from /dev/null, which cannot block.
 //
 // If the kernel offers no asynchronous I/O (because of a limit or a sandbox), the class falls back
-// to write(). Releasing its kernel context takes milliseconds, so it is set up at the first signal
-// only. Create one object per worker, not one per device.
+// to write(). Releasing its kernel context takes milliseconds, so the context is created only at
+// the first signal. Create one object per worker, not one per device.
 //
 // Owner thread only.
 

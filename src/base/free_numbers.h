@@ -1,8 +1,8 @@
 // FreeNumbers: a pool of numbers that were handed out and returned. The number that has been free
 // for the longest time is reused first.
 //
-// Memory for the return of a number is reserved when the number is handed out. Numbers are returned
-// while objects are destroyed, and no allocation may fail there.
+// The owner reserves memory for a number before handing it out. Returning a number, which happens
+// while an object is destroyed, therefore never allocates memory.
 //
 // Owner thread only.
 

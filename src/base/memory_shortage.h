@@ -1,7 +1,7 @@
-// runs_in_memory(): runs a function and catches a failed allocation. The destructors on the way
+// runs_in_memory(): runs a function and catches the exception of a failed allocation. Destructors
 // clean up the interrupted work, and the thread can continue with its next task.
 //
-// Any other exception is a bug, is not caught here, and ends the process.
+// Any other exception is a bug. It is not caught here, and it ends the process.
 
 #pragma once
 

@@ -2,7 +2,8 @@
 // protocol", as groups of commands in the command line parser.
 //
 // Several source files add commands to the same namespace. The groups are therefore created here,
-// when a command first needs them. A program that was started as `esxcli` has no other commands.
+// when a command first needs them. If the program was started as `esxcli`, it has no commands
+// outside these namespaces.
 
 #pragma once
 

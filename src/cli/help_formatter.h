@@ -1,6 +1,6 @@
-// HelpFormatter: formats the output of --help. It shows the values of an option by the name that
-// the option gives them and adds its default, without the type names that the parser (CLI11)
-// prints.
+// HelpFormatter: formats the output of --help. For each option it shows the name of the value, the
+// description and the default, without the type names and markers that the parser (CLI11) would
+// add.
 
 #pragma once
 

@@ -1,5 +1,5 @@
-// The options that describe the virtual hardware of a VM, such as --memory, --cpus and --disk. Only
-// VMs that `paravane` itself starts have such a description.
+// The options that describe the virtual hardware of a VM, such as --memory, --cpus and --disk. The
+// description is used only for VMs that `paravane` itself starts.
 
 #pragma once
 

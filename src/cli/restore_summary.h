@@ -1,6 +1,6 @@
-// The text that `paravane cluster restore` and `paravane cluster promote` show the operator. They
-// print a summary of the backup before they ask for confirmation, and the result when they have
-// finished.
+// The text that `paravane cluster restore` and `paravane cluster promote` show the operator. The
+// commands print a summary of the backup before they ask for confirmation, and the result
+// afterwards.
 
 #pragma once
 

@@ -1,5 +1,7 @@
 // now(): the current time for the code in this folder, which uses it for all waiting times and rate
-// limits. It is the steady clock, which changes of the system time do not affect. Any thread.
+// limits. The time comes from the steady clock, which changes of the system time do not affect.
+//
+// Any thread.
 
 #pragma once
 

@@ -1,7 +1,7 @@
 // ClusterBackup: a backup of a cluster's authority, the host that signs certificates and admits
-// members. It can restore that host on another machine, or promote another host to be the
-// authority. It contains the authority's key and certificate, its records, the membership, the
-// configuration that the hosts share in etcd, and the addresses of the hosts.
+// members. The backup can restore that host on another machine, or promote another host to be the
+// authority. It contains the authority's key and certificate, its list of members and other
+// records, the configuration that the hosts share in etcd, and the addresses of the hosts.
 //
 // The text (JSON) leaves this host only in encrypted form (authority/sealed_text.h).
 //

@@ -1,6 +1,6 @@
 // The errors that an operator sees when an operation of the cluster fails, each with its remedy.
 //
-// Stateless, any thread, except warn_of_other_name(), which writes to the log.
+// Any thread.
 
 #pragma once
 

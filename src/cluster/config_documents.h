@@ -1,6 +1,6 @@
-// Compares the cluster's configuration documents in etcd (below config/: members, switches and port
-// groups) with the authority's records and with the switches and port groups that its host has
-// stored. It lists the writes that correct every difference.
+// Compares the documents that etcd stores below config/ with the data of the cluster's authority,
+// the host that admits members. The documents describe the members, switches and port groups of the
+// cluster. The result is a list of the writes that correct every difference.
 //
 // Stateless, any thread.
 

@@ -1,5 +1,6 @@
-// Sends a request to the join endpoints of many hosts, through which hosts query each other. Up to
-// kDoorsAtATime hosts are asked in parallel, so several unreachable hosts take no longer than one.
+// Sends a request to the join endpoints of many hosts. A join endpoint is the listener through
+// which other hosts query a host. Up to kDoorsAtATime hosts are asked in parallel, so several
+// unreachable hosts take no longer than one.
 //
 // The calling thread waits. For each group of kDoorsAtATime hosts, that takes as long as the
 // slowest call of `ask`.

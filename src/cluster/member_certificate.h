@@ -1,8 +1,9 @@
-// MemberCertificate: the certificate that this host presents to the other hosts of its cluster.
+// MemberCertificate: manages the certificate that this host presents to the other hosts of its
+// cluster.
 //
-// When two thirds of its lifetime have passed, it requests a new certificate with a new key, which
-// then replaces the old one in the same file. A certificate that is not valid yet is renewed
-// immediately, because the clock of the host that signed it must have been fast.
+// When two thirds of the certificate's lifetime have passed, this class requests a new certificate
+// with a new key, which replaces the old one in the same file. A certificate that is not valid yet
+// is renewed immediately, because the clock of the host that signed it must have been fast.
 //
 // Cluster thread only.
 

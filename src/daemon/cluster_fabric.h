@@ -1,9 +1,9 @@
 // ClusterFabric: connects the cluster with the worker, the thread that serves the VMs. It tells the
 // worker which host owns which GIDs, and publishes the GIDs of this host to the cluster.
 //
-// It also has TCP channels opened to the valid members, if this host's operator allows channels. In
-// that case this host listens on the first free port of the range that vSphere uses, and publishes
-// the port.
+// If this host's operator allows channels to other hosts, it also starts the code that opens TCP
+// channels to the valid members (cluster/channel_maker.h). This host then listens on the first free
+// port of the range that vSphere uses, and publishes the port.
 //
 // Control thread only. Calls from other threads are passed to it through `post`.
 

@@ -2,9 +2,9 @@
 // opened the device. A doorbell that the guest stores in such a page causes no message to the
 // daemon, which polls the pages instead.
 //
-// A word holds only the last store. take_*_word() reads a word with a plain load, and exchanges it
-// with zero only if it is not zero, so the cache line of a quiet page stays with the guest. The
-// memory file is sealed and cannot be truncated while it is mapped.
+// Each word of a page holds only the last store. The functions read a word with a plain load, and
+// exchange it with zero only if it is not zero, so the cache line of a quiet page stays with the
+// guest. The memory file is sealed and cannot be truncated while it is mapped.
 //
 // Owner thread only (in the daemon).
 

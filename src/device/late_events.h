@@ -1,11 +1,12 @@
 // LateEvents: sends completion events for arms that the device did not observe. A program arms a
-// completion queue to request an event. In mapped mode it stores ARM in a word of its doorbell
-// page, and usually overwrites it with POLL before the device reads the word.
+// completion queue to request an event. If its doorbell page is mapped, it does so by storing ARM
+// in a word of the page, and usually overwrites ARM with POLL before the device reads the word.
 //
 // A program's queue therefore gets an event as if it were armed, if a completion has not been
 // consumed for `late_event_after` and the word stayed 0 in that time. No second event follows until
 // the program consumes a completion or another one is added. The guest's kernel queues events
-// without a limit, so each queue has a budget, which observed arms and time refill.
+// without a limit, so each queue has a budget of late events, which grows with observed arms and
+// with time.
 //
 // An observed arm does not fire at once if completions already wait, because the program usually
 // takes them right after arming. The queue fires if they are still there after the same time. A

@@ -1,11 +1,12 @@
 // make_device_spec(): describes the PCI function of the device, with its configuration space and
 // its BARs, for the vfio-user server.
 //
-// In mapped mode, the pages of BAR2 that belong to processes of the guest are exposed as shared
-// memory, and page 0 is trapped. In trapped mode, every usable page is trapped. BAR2 is then twice
-// as large, and its last page, which no process can have, may be mapped. A VMM that can map part of
-// a device does not post its writes to it, and posted writes would break the driver, which reads
-// the shared region right after it has written DSRHIGH.
+// A page of BAR2 is either mapped into the VM as shared memory or trapped, in which case every
+// access to it becomes a message to the daemon. In mapped mode, only page 0 is trapped. In trapped
+// mode, every page that the guest uses is trapped. BAR2 is then twice as large, and its last page,
+// which the guest never uses, may be mapped. The reason is that a VMM which can map part of a
+// device does not post its writes. Posted writes would break the driver, which reads the shared
+// region right after it has written DSRHIGH.
 //
 // Stateless, any thread. Source: docs/device-spec.md, sections 1 and 3.
 

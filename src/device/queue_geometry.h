@@ -1,8 +1,8 @@
 // The layout of the rings of a queue pair in its pages. The first page is a header with the indices
-// of both rings, the pages of the send ring follow, and then those of the receive ring.
+// of both rings. The pages of the send ring follow, and then those of the receive ring.
 //
-// The guest supplies the numbers, so everything is checked against them with 64-bit arithmetic.
-// Stateless, any thread. Source: docs/device-spec.md, sections 6 and 9.
+// The guest supplies the counts, so all sizes are checked with 64-bit arithmetic. Stateless, any
+// thread. Source: docs/device-spec.md, sections 6 and 9.
 
 #pragma once
 

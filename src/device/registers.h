@@ -1,8 +1,8 @@
-// Registers: the registers in BAR1 of the device. Only aligned 32-bit accesses are accepted; any
+// Registers: the registers in BAR1 of the device. Only aligned 32-bit accesses are accepted. Any
 // other read returns zero, and any other write is ignored.
 //
 // A write takes effect before it is answered. A driver that then reads the register ERR, or the
-// shared region in its memory, therefore finds the result there.
+// shared region in guest memory, therefore finds the result there.
 //
 // Owner thread only. Source: docs/device-spec.md, section 2.
 

@@ -3,9 +3,10 @@
 // a step that takes a microsecond or more counts as several.
 //
 // A turn never exceeds kMost units, whatever a guest does. No request is started after kForRequests
-// units, and no slice of longer work after kForSlices units. Each of these has its own maximum, and
-// their sum is below kMost (tests/conformance/turn_length_test.cc). A clock is not used, because
-// elapsed time means little on a busy machine and reading it costs as much as a short message.
+// units, and no slice of longer work after kForSlices units. A request, a slice and the data path
+// each have a maximum of their own, and the sum is below kMost
+// (tests/conformance/turn_length_test.cc). A clock is not used, because elapsed time means little
+// on a busy machine and reading it costs as much as a short message.
 //
 // A turn ends with the device's poll(), and work between two calls of poll() belongs to the second.
 // Owner thread only.

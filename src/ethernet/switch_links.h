@@ -1,9 +1,9 @@
-// Creates the bridges, taps and other Linux interfaces of virtual switches, connects uplink NICs to
-// the bridges, and repairs whatever differs from the requested state.
+// make_links(): creates the bridges, taps and other Linux interfaces of virtual switches, connects
+// uplink NICs to the bridges, and repairs whatever differs from the requested state.
 //
-// The interfaces that it creates carry a mark in their alias. It recognizes them by this mark, and
-// removes them when they are no longer requested. An interface that it neither created nor was
-// given is never changed, whatever its name.
+// The interfaces that the function creates carry a mark in their alias. The function recognizes
+// them by this mark, and removes them when they are no longer requested. An interface that it
+// neither created nor was given is never changed, whatever its name.
 //
 // Nothing is remembered between calls except what the caller passes in. Blocks until the kernel
 // responds.

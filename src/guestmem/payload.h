@@ -3,8 +3,8 @@
 //
 // Programs may poll the last byte of a buffer, so the order in which bytes become visible is
 // guaranteed. All bytes before the last cache line of a destination are visible before that line,
-// the line itself is written by ascending stores, and all of it is visible before any later store
-// of the caller.
+// the line itself is written by ascending stores, and the whole destination is visible before any
+// later store of the caller.
 //
 // The functions return false if memory failed during the copy (SIGBUS). The copied data is then
 // undefined, and GuestMemory::failed() tells whose memory has failed.
