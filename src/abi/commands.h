@@ -46,7 +46,7 @@ enum Command : std::uint32_t {
 inline constexpr std::uint32_t kCommandCount = 21;
 
 struct CommandHeader {
-  Le64 response;  // a cookie, echoed
+  Le64 response;  // a cookie, which the response repeats
   Le32 cmd;
   Le32 reserved;
 };

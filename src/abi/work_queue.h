@@ -37,7 +37,7 @@ struct SendHeader {
   Le32 send_flags;
   std::array<std::byte, 4> ex;  // immediate (raw), or the rkey to invalidate (little-endian)
   Le32 reserved;
-  std::array<std::byte, 48> body;  // by opcode: one of the bodies below
+  std::array<std::byte, 48> body;  // one of the bodies below, according to the opcode
 };
 static_assert(sizeof(SendHeader) == 80);
 static_assert(offsetof(SendHeader, ex) == 24);
@@ -122,7 +122,7 @@ enum SendFlags : std::uint32_t {
   kSendFence = 1u << 0,
   kSendSignaled = 1u << 1,
   kSendSolicited = 1u << 2,
-  kSendInline = 1u << 3,  // no inline data exists: ignored
+  kSendInline = 1u << 3,  // ignored, because there is no inline data
   kSendIpChecksum = 1u << 4,
 };
 

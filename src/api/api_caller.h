@@ -18,7 +18,7 @@ namespace paravane::api {
 struct ApiCallerConfig {
   std::string socket;                                             // path
   std::string version;                                            // of the program that asks
-  std::chrono::milliseconds patience = std::chrono::seconds(30);  // beyond the daemon's own limit
+  std::chrono::milliseconds patience = std::chrono::seconds(30);  // above the daemon's limit
 };
 
 struct NoAnswer;
@@ -46,7 +46,7 @@ class ApiCaller {
 
   ApiCallerConfig config_;
   bool unreachable_ = false;
-  std::string daemon_version_;  // as it says itself
+  std::string daemon_version_;  // as the daemon reports it
 };
 
 }  // namespace paravane::api

@@ -28,21 +28,21 @@ namespace paravane::api {
 struct EventLogLimits {
   std::size_t events = 10'000;
   std::size_t bytes = std::size_t{8} * 1024 * 1024;
-  std::size_t waiters = 2;  // readers that wait at once; others are answered at once
+  std::size_t waiters = 2;  // readers that wait at the same time; others do not wait
 };
 
 // A reader's request.
 struct EventQuery {
-  std::uint64_t after = 0;          // those with higher numbers
-  std::string boot{};               // of the log that `after` is of; empty: this one
-  std::optional<std::string> vm{};  // only those that name it
+  std::uint64_t after = 0;          // only events with higher numbers
+  std::string boot{};               // the log that `after` refers to; empty: this log
+  std::optional<std::string> vm{};  // only events about this VM
   std::size_t most = 500;
 };
 
 struct EventPage {
-  std::string boot{};                  // which life of the daemon the numbers are of
-  std::uint64_t next_after = 0;        // ask for what follows with this
-  std::uint64_t lost = 0;              // that were asked for and are not kept any more, of any VM
+  std::string boot{};                  // the run of the daemon that the numbers belong to
+  std::uint64_t next_after = 0;        // `after` of the next query
+  std::uint64_t lost = 0;              // requested events that were dropped, of any VM
   std::vector<model::Event> events{};  // in order
 
   friend bool operator==(const EventPage&, const EventPage&) = default;
@@ -73,7 +73,7 @@ class EventLog {
 
   struct Totals {
     std::array<std::uint64_t, model::kSeverities> by_severity{};
-    std::uint64_t dropped = 0;  // the oldest, to make room
+    std::uint64_t dropped = 0;  // the oldest events, dropped to make room
     std::size_t kept = 0;
   };
   Totals totals() const;
@@ -84,11 +84,11 @@ class EventLog {
   const std::string boot_;
   const EventLogLimits limits_;
   const Clock clock_;
-  mutable std::mutex mutex_;  // guards all below
+  mutable std::mutex mutex_;  // guards all members below
   std::condition_variable added_;
   std::deque<model::Event> events_;
   std::size_t bytes_ = 0;
-  std::uint64_t last_ = 0;  // number
+  std::uint64_t last_ = 0;  // the last number
   std::size_t waiting_ = 0;
   bool closed_ = false;
   Totals totals_;

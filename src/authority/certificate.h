@@ -64,10 +64,10 @@ struct Validity {
 };
 
 struct Certificate {
-  std::optional<Identity> identity;  // nullopt: not a host's
+  std::optional<Identity> identity;  // nullopt: not the certificate of a host
   Validity valid;
   std::string fingerprint;  // SHA-256, 64 hex digits
-  std::string key;          // the same of its public key alone (SubjectPublicKeyInfo, DER)
+  std::string key;          // SHA-256 of the public key only (SubjectPublicKeyInfo, DER)
 };
 Result<Certificate> inspect(std::string_view certificate);
 

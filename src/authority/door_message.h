@@ -19,7 +19,7 @@
 namespace paravane::authority {
 
 inline constexpr std::size_t kMaxDoorLine = std::size_t{32} * 1024;
-inline constexpr std::uint64_t kMaxDoorClock = 9'000'000'000;  // 2255, which clocks count to
+inline constexpr std::uint64_t kMaxDoorClock = 9'000'000'000;  // in seconds; the year 2255
 // The highest generation of the configuration, as in inventory/generation.h. No host follows a
 // higher one.
 inline constexpr std::uint64_t kMaxDoorGeneration = std::uint64_t{1} << 53;
@@ -27,18 +27,18 @@ inline constexpr std::uint64_t kMaxDoorGeneration = std::uint64_t{1} << 53;
 struct DoorRequest {
   enum class Kind : std::uint8_t {
     kJoin,       // with a token's id and secret, and a request for a certificate
-    kRenew,      // with a request; the certificate that is shown says who asks
-    kLeave,      // likewise
-    kLogin,      // likewise: another password for etcd
-    kAuthority,  // which host has the authority, if it was ever promoted; likewise
-    kSucceeded,  // that another host has it now, with the proof; no certificate is needed
-    kCompare,    // what of a host's configuration differs; with a token, which stays good
+    kRenew,      // with a request; the client's certificate identifies the host
+    kLeave,      // identified as in kRenew
+    kLogin,      // asks for another etcd password; identified as in kRenew
+    kAuthority,  // asks which host was promoted last; identified as in kRenew
+    kSucceeded,  // another host was promoted; with the proof, without a certificate
+    kCompare,    // asks what differs in a configuration; with a token, which stays valid
   };
   Kind kind = Kind::kJoin;
   std::string token_id;
   std::string secret;
   std::string request;
-  std::string succession{};  // authority/succession.h; of kSucceeded alone
+  std::string succession{};  // authority/succession.h; for kSucceeded only
   // For kCompare only: the host's switches and port groups, under the names that they have below
   // config/ in etcd.
   std::map<std::string, std::string> documents{};
@@ -50,19 +50,19 @@ Result<DoorRequest> parse_request(std::string_view line);
 // The reasons for refusing a request that the requesting host must distinguish.
 enum class DoorRefusal : std::uint8_t {
   kOther,
-  kBusy,     // nothing was done; the same request may be granted in a moment
-  kRemoved,  // the host that asks is not a member of the cluster any more
+  kBusy,     // nothing was done; the same request may succeed in a moment
+  kRemoved,  // the requesting host is not a member of the cluster any more
 };
 
 struct DoorAnswer {
-  std::string problem{};  // not empty: refused, and but for `refusal` the rest is not there
+  std::string problem{};  // not empty: refused; only `refusal` is set as well
   DoorRefusal refusal{};
   std::string host{};
   std::string certificate{};
   std::string authority{};
   // For the responses to kJoin and kLogin only.
   std::vector<std::string> etcd{};
-  std::string etcd_authority{};  // PEM; empty: ours
+  std::string etcd_authority{};  // PEM; empty: the cluster's own authority
   std::string etcd_user{};
   std::string etcd_password{};
   // For kAuthority only; empty: the host that created the cluster still has the authority.

@@ -23,7 +23,7 @@ struct Identity {
 // because another machine may later have the same name.
 struct Peer {
   Identity identity;
-  std::string key;  // fingerprint of its public key, see Certificate
+  std::string key;  // fingerprint of its public key, see Certificate::key
 
   friend bool operator==(const Peer&, const Peer&) = default;
 };

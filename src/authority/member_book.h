@@ -20,9 +20,9 @@
 namespace paravane::authority {
 
 struct MemberKeys {
-  std::string joined;   // what it came with: which machine of that name; empty: not known yet
-  std::string present;  // what it is known to use; empty as above
-  std::string next;     // signed, and not seen in use yet; empty: none
+  std::string joined;   // the key with which the machine joined; empty: not known yet
+  std::string present;  // the key that it is known to use; empty: not known yet
+  std::string next;     // a key that was signed but not seen in use; empty: none
 
   friend bool operator==(const MemberKeys&, const MemberKeys&) = default;
 };

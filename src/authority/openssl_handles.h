@@ -17,7 +17,7 @@
 
 namespace paravane::authority {
 
-inline constexpr std::size_t kMaxSignature = 512;  // bytes, of ours and of any that is read
+inline constexpr std::size_t kMaxSignature = 512;  // bytes, when signing and verifying
 
 template <auto Free>
 struct Freer {

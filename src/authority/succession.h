@@ -26,14 +26,14 @@
 namespace paravane::authority {
 
 inline constexpr std::size_t kMaxSuccession = std::size_t{8} * 1024;  // bytes of its text
-inline constexpr std::size_t kMaxEndpoints = 16;                      // of an etcd
+inline constexpr std::size_t kMaxEndpoints = 16;                      // of one etcd
 
 struct Succession {
   Identity keeper;                // the host that has the authority
-  std::uint64_t term = 0;         // 0: of the host that made the cluster, which needs no proof
+  std::uint64_t term = 0;         // 0: the host that created the cluster, which needs no proof
   std::string door;               // "192.0.2.2:28249"
   std::vector<std::string> etcd;  // "https://..."
-  std::string before{};           // the door of the host that had it; empty: it is not known
+  std::string before{};           // the door of the authority's previous host; empty: not known
 
   // Whether this succession replaces the other one.
   bool follows(const Succession& other) const {

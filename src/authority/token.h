@@ -18,7 +18,7 @@ struct Token {
   std::string door;         // "192.0.2.1:28249": where the authority signs
   std::string fingerprint;  // of the authority's certificate
   Identity keeper;          // the cluster, and the host that has the authority
-  std::string id;           // which of its tokens this is
+  std::string id;           // identifies the token
   std::string secret;
 };
 

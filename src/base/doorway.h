@@ -28,7 +28,7 @@ namespace paravane {
 class Doorway {
  public:
   static constexpr Duration kPause = std::chrono::milliseconds(100);
-  static constexpr int kToldAtOnce = 16;  // clients, before a pause
+  static constexpr int kToldAtOnce = 16;  // clients that are told before a pause
 
   // `client` is connected and non-blocking.
   using OnClient = std::function<void(UniqueFd client)>;
@@ -65,7 +65,7 @@ class Doorway {
   const Accept accept_;
   UniqueFd listener_;
   TimerId again_ = TimerId::kNone;
-  OnClient refuse_;  // empty: clients are not told
+  OnClient refuse_;  // empty: clients are not told the reason
   ReserveDescriptor reserve_;
   LimitedLog complaints_;
 };

@@ -51,7 +51,7 @@ class EventLoop {
 
   struct Watch {
     std::uint64_t generation = 0;
-    std::shared_ptr<Callback> callback;  // shared: may be dropped while it runs
+    std::shared_ptr<Callback> callback;  // shared, because it may be dropped while it runs
   };
 
   UniqueFd epoll_;

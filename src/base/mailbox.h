@@ -145,7 +145,7 @@ class Mailbox {
 
   std::function<void()> wake_;
   std::atomic<bool> waiting_{false};
-  std::size_t failed_ = 0;  // of the batch; of the owner thread
+  std::size_t failed_ = 0;  // in the current batch; owner thread only
   Mutex mutex_;
   std::vector<Message> messages_ GUARDED_BY(mutex_);
   bool closed_ GUARDED_BY(mutex_) = false;

@@ -16,7 +16,7 @@ namespace paravane {
 
 struct SocketAccess {
   mode_t mode = 0660;
-  std::optional<gid_t> group;  // nullopt: the process's own
+  std::optional<gid_t> group;  // nullopt: the group of the process
 };
 
 // Sets the mode and the group of the file at `socket`. Errors: kIo, with the path and the reason.

@@ -13,15 +13,15 @@ namespace paravane {
 
 enum class SocketUse : std::uint8_t {
   kNothing,    // there is no file
-  kOther,      // a file that is no socket
+  kOther,      // a file that is not a socket
   kStale,      // a socket without a listener
-  kListening,  // a process listens
-  kUnknown,    // could not be asked
+  kListening,  // a process listens on the socket
+  kUnknown,    // could not be found out
 };
 
 struct SocketLook {
   SocketUse use = SocketUse::kNothing;
-  int error = 0;  // of kUnknown: errno; EPERM under the engine's rules
+  int error = 0;  // errno for kUnknown; EPERM in the sandboxed process
 };
 
 // Connects to the socket to find out, and disconnects at once. A path that is too long for a socket

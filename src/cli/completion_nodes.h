@@ -13,7 +13,7 @@ namespace paravane::cli {
 
 struct CompletionOption {
   std::vector<std::string> names;  // with their dashes, long ones first
-  bool has_value = false;          // a word of its own follows
+  bool has_value = false;          // a value follows as a separate word
   Values values{};
 };
 

@@ -14,13 +14,13 @@ enum class ValueKind {
   kUnknown,  // nothing is offered
   kWords,    // Values::words
   kListed,   // the first column of what the command Values::list prints
-  kAdapter,  // numbers of the adapters of the VM that is named before
+  kAdapter,  // the adapter numbers of the VM named by an earlier argument
   kFile,
 };
 
 struct Values {
   ValueKind kind = ValueKind::kUnknown;
-  std::vector<std::string> words{};  // with kListed: offered beside
+  std::vector<std::string> words{};  // with kListed: offered in addition
   std::string list{};                // "vm list"
 
   friend bool operator==(const Values&, const Values&) = default;

@@ -21,10 +21,10 @@ inline constexpr std::string_view kEsxcfgVmknic = "esxcfg-vmknic";
 
 enum class ExitStatus : int {
   kOk = 0,
-  kFailed = 1,       // the daemon refused, or it could not be done
+  kFailed = 1,       // the daemon refused the request, or the command failed
   kUsage = 2,        // the command line was wrong
   kUnreachable = 3,  // no daemon answers at the socket
-  kAttached = 4,     // refused because VMs are attached; --force does it
+  kAttached = 4,     // refused because VMMs are attached to VMs; --force overrides this
 };
 
 struct Context {

@@ -40,15 +40,15 @@ class TlsContext;
 
 // This host's credentials, as stored in the files of the cluster (PEM).
 struct ChannelCredentials {
-  std::string identity;   // our key and certificate
-  std::string authority;  // whose certificates count
+  std::string identity;   // the key and the certificate of this host
+  std::string authority;  // the authority whose certificates are accepted
 };
 
 struct ChannelMakerConfig {
-  std::string host;     // our name
-  std::string cluster;  // its id
+  std::string host;     // the name of this host
+  std::string cluster;  // the id of the cluster
   bool encrypted = true;
-  bool seals_payload = true;  // without encryption; both ends must say the same
+  bool seals_payload = true;  // used without encryption; must be the same on both hosts
   std::chrono::milliseconds handshake_limit{5'000};
 };
 
@@ -67,8 +67,8 @@ struct ChannelPeer {
 
 struct MadeChannel {
   std::string host;
-  std::uint64_t number = 0;  // each has its own
-  std::string key{};         // that the other end has shown
+  std::uint64_t number = 0;  // unique for each channel
+  std::string key{};         // the key that the other host has presented
   std::unique_ptr<transport_tcp::Stream> stream{};
   // Only without encryption.
   std::optional<transport_tcp::Seal::Key> send_key{};
@@ -109,7 +109,7 @@ class ChannelMaker {
     bool connected = false;
     std::uint64_t number = 0;  // of its last channel
     bool dialing = false;
-    Instant since{};  // connected, or not any more
+    Instant since{};  // when the channel was opened or lost
     Duration pause{};
     Instant next_try{};
     std::set<std::string>
@@ -151,7 +151,7 @@ class ChannelMaker {
   LimitedLog comings_and_goings_{std::chrono::seconds(10), 20};  // there are many hosts
   std::uint64_t made_ = 0;
   bool stopping_ = false;
-  std::thread thread_;  // last: starts when everything else is there
+  std::thread thread_;  // last member: starts after all others are constructed
 };
 
 }  // namespace paravane::cluster

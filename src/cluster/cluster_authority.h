@@ -39,7 +39,7 @@ class ClusterAuthority {
     settings::ClusterPaths paths;
     Membership membership;
     inventory::OpenSocket open;
-    std::uint64_t lifetime_s = 0;  // of what it signs
+    std::uint64_t lifetime_s = 0;  // of the certificates that it signs
     std::string address;           // of this host
     // Writes documents below config/ in etcd with this host's own rights. See
     // inventory::Member::write_documents().
@@ -149,7 +149,7 @@ class ClusterAuthority {
   authority::KeyPair keys_;
   std::string fingerprint_;
   AuthorityBook book_;
-  std::map<std::string, authority::Seconds> logins_;  // of members, the last of each
+  std::map<std::string, authority::Seconds> logins_;  // the last login of each member
   LimitedLog refused_joins_;
   LimitedLog refused_keys_;
   LimitedLog news_of_hosts_{std::chrono::seconds(10), 20};

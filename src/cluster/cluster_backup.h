@@ -25,11 +25,11 @@ struct ClusterBackup {
   authority::Seconds made{};
   std::string version;           // of the daemon that made it
   authority::KeyPair authority;  // its key and certificate
-  std::string etcd_authority{};  // PEM; empty: etcd's certificate is by the cluster's authority
+  std::string etcd_authority{};  // PEM; empty: the cluster's authority signed etcd's certificate
   Membership membership;         // of the host that had the authority
-  AuthorityBook book;            // without tokens, which may be used by the time it is read
-  InventoryFile inventory{};     // of config/ all, of hosts where they are
-  std::string succession{};      // authority/succession.h; empty: it was never promoted
+  AuthorityBook book;            // without tokens, which may have been used in the meantime
+  InventoryFile inventory{};     // all of config/, and the addresses of hosts
+  std::string succession{};      // authority/succession.h; empty: no host was ever promoted
 };
 
 std::string print_backup(const ClusterBackup& backup);

@@ -20,10 +20,10 @@ namespace paravane::cluster {
 
 struct Membership {
   authority::Identity self;
-  std::string authority;            // the host that has it
-  std::string door;                 // "192.0.2.1:28249": where it signs
-  bool runs_etcd = false;           // this host's keeper does
-  bool own_etcd_authority = false;  // etcd's certificate is by the cluster's authority
+  std::string authority;            // the host that has the authority
+  std::string door;                 // "192.0.2.1:28249", where the authority signs
+  bool runs_etcd = false;           // whether etcd runs on this host
+  bool own_etcd_authority = false;  // the cluster's authority signed etcd's certificate
   std::vector<std::string> etcd;    // "https://..."
   std::string etcd_user;
   std::string etcd_password;

@@ -21,7 +21,7 @@
 namespace paravane::cluster {
 
 struct ClusterPicture {
-  std::shared_ptr<const inventory::View> view;  // shared: readers keep what they look at
+  std::shared_ptr<const inventory::View> view;  // shared: readers keep the view they use
   std::optional<authority::Identity> self;
   // If files of the cluster cannot be used: which files and why, the remedy, and this host's name
   // according to them.
@@ -29,14 +29,14 @@ struct ClusterPicture {
   std::string damage_remedy;
   std::string damaged_host;
   inventory::MemberState state;
-  std::string authority;         // the host that has it
-  std::string sees{};            // the same, while this host sees that it runs
-  std::string succession{};      // the proof of it, if it was promoted
-  std::uint64_t generation = 0;  // the newest that this host has followed
+  std::string authority;         // the host that has the authority
+  std::string sees{};            // the same host, while this host sees it running
+  std::string succession{};      // the proof of its promotion; empty: it was not promoted
+  std::uint64_t generation = 0;  // the newest generation that this host has followed
   std::vector<std::string> etcd;
   authority::Validity certificate;
   std::map<std::string, model::ChannelProblem> channels;  // of hosts in the view
-  std::set<std::string> members;  // but for the authority's host; known there alone
+  std::set<std::string> members;  // except the authority's host; known only there
 };
 
 model::ClusterStatus describe(const ClusterPicture& picture, const settings::Config& config);

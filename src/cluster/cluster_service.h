@@ -239,9 +239,9 @@ class ClusterService final : public model::ClusterManagement {
   std::optional<authority::DoorAnswer> answer_of_authority() const;
   authority::DoorAnswer hear_succession(const std::string& text);
   void publish();
-  void share();  // what may have changed
+  void share();  // passes on what may have changed
   void reach_etcd(privsep::EtcdReach reach);
-  void run_own_etcd(privsep::EtcdReach reach);  // also before its membership says so
+  void run_own_etcd(privsep::EtcdReach reach);  // also before the membership says so
   void trust_new_certificate();
   // True: etcd agrees with the authority's book, or this host is not the authority.
   bool compare_with_book();
@@ -274,33 +274,33 @@ class ClusterService final : public model::ClusterManagement {
   std::unique_ptr<ClusterAuthority> authority_;
   std::unique_ptr<inventory::Member> member_;
   std::unique_ptr<JoinDoor> door_;
-  std::unique_ptr<JoinDoor> old_door_;  // that is to be closed, when its thread is answered
+  std::unique_ptr<JoinDoor> old_door_;  // closed when its thread has its response
   std::map<model::AdapterName, inventory::AdapterInfo> adapters_;
   std::map<inventory::GidId, model::AdapterName> gids_;
   model::ChannelPlace place_;
   model::Network network_;
-  std::string network_host_;  // this host, in network_
+  std::string network_host_;  // the name of this host in network_
   std::optional<MemberCertificate> certificate_;
-  Instant next_door_{};                 // try to open it
-  Instant next_look_at_files_{};        // that are damaged
+  Instant next_door_{};                 // the next attempt to open the join endpoint
+  Instant next_look_at_files_{};        // for files that are damaged
   std::deque<std::string> to_silence_;  // hosts that have said too much, whatever they say now
   Instant next_silencing_{};
-  bool wants_settling_ = false;  // the members' keys, in the book and in etcd
+  bool wants_settling_ = false;  // whether the members' keys must be compared
   Instant next_settling_{};
   NewsLog not_settled_;
   NewsLog no_door_;
   LimitedLog said_too_much_;
-  LimitedLog curbings_;  // apart: the line above comes each second while a host floods
+  LimitedLog curbings_;  // separate, because a host that floods causes the other each second
   LimitedLog lost_claims_;
   LimitedLog comings_and_goings_{std::chrono::seconds(10), 6};
   std::set<std::string> away_;  // reasons that were logged
   bool says_too_much_ = false;
   std::optional<KeptInventory> kept_;
-  std::shared_ptr<const inventory::View> kept_view_;  // that is to be learned
+  std::shared_ptr<const inventory::View> kept_view_;  // that must still be learned
   ReturningHosts returning_;
-  std::string problem_;  // with the inventory, though it is reached; empty: none
+  std::string problem_;  // a problem of the inventory although etcd is reachable; empty: none
   privsep::EtcdReach reach_ = privsep::EtcdReach::kOff;
-  bool compared_ = false;  // the book and etcd, since etcd was lost last
+  bool compared_ = false;  // whether book and etcd were compared since the last disconnection
   bool was_connected_ = false;
   Instant compared_at_{};
   Instant next_comparison_{};
@@ -310,15 +310,15 @@ class ClusterService final : public model::ClusterManagement {
   Instant next_seek_{};
   Duration seek_pause_{};
   std::size_t seek_from_ = 0;    // of the others' doors
-  std::string succession_read_;  // in the inventory, as it was looked at last
-  bool is_told_ = false;         // the host that had the authority before
-  Instant next_asking_{};        // with the authority: whether another has it
+  std::string succession_read_;  // as last read from the inventory
+  bool is_told_ = false;         // whether the authority's previous host was notified
+  Instant next_asking_{};        // the next time to ask whether another host was promoted
   Instant next_telling_{};
   Duration tell_pause_{};
   Instant next_login_{};
   Duration login_pause_{};
-  inventory::HostWrites writes_;                // of all hosts; known on the authority's alone
-  std::map<std::string, Instant> forgiven_at_;  // of hosts that write no more
+  inventory::HostWrites writes_;                // of all hosts; known only on the authority's host
+  std::map<std::string, Instant> forgiven_at_;  // of hosts that were forbidden to write
   std::set<std::string> to_curb_;
   Instant next_curbing_{};
   Instant next_look_for_room_{};

@@ -31,7 +31,7 @@ class ClusterWatch {
 
  private:
   struct Told {
-    bool good = false;  // the host is there, the channel open
+    bool good = false;  // the host is present, or the channel is open
     LogLimit limit{std::chrono::seconds(10), 4};
   };
   void look_at_hosts(const inventory::View& view, Instant now, std::vector<model::Event>& events);
@@ -42,7 +42,7 @@ class ClusterWatch {
 
   std::string self_;
   bool has_looked_ = false;            // at the hosts
-  std::map<std::string, Told> hosts_;  // that were ever there
+  std::map<std::string, Told> hosts_;  // that were ever present
   std::map<std::string, Told> channels_;
 };
 

@@ -28,7 +28,7 @@ class JoinDoor {
 
   UniqueFd listener_;
   TlsServer server_;
-  UniqueFd wake_;  // readable for good once we close
+  UniqueFd wake_;  // stays readable after closing has begun
   std::atomic<bool> closing_{false};
   std::thread thread_;
 };

@@ -31,7 +31,7 @@ using MemberAddresses = std::map<std::string, std::string>;
 struct InventoryFile {
   std::int64_t revision = 0;  // of etcd
   std::vector<inventory::KeyValue> keys{};
-  MemberAddresses addresses{};  // of those that are away, too
+  MemberAddresses addresses{};  // including hosts that are away
 };
 std::string print_inventory(const InventoryFile& file);
 // nullopt: the text is damaged.
@@ -77,7 +77,7 @@ class KeptInventory {
   std::filesystem::path file_;
   inventory::SeenGeneration seen_;
   MemberAddresses addresses_;  // View::kMaxHosts at most
-  std::int64_t revision_ = 0;  // of what is to be kept
+  std::int64_t revision_ = 0;  // the revision that must be stored
   Instant due_ = kNever;
   Instant written_{};
 };

@@ -33,7 +33,7 @@ class MemberChannels {
  private:
   struct Channel {
     std::string key;
-    std::string joined;  // of the member that had the key; empty: it was known by its name
+    std::string joined;  // MemberKeys::joined of the member; empty: it was known by its name
   };
   // The reason why the channel must be closed; empty: it may stay open.
   static std::string why_ended(const inventory::MemberRecords& members, const std::string& host,

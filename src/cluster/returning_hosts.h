@@ -42,7 +42,7 @@ class ReturningHosts {
   bool was_away_ = false;
   std::set<std::string> awaited_;
   Instant deadline_{};
-  SharedView read_;  // last; null: no host is awaited
+  SharedView read_;  // the state read last; null: no host is expected
 };
 
 }  // namespace paravane::cluster

@@ -38,7 +38,7 @@ class TlsContext {
   TlsContext(SSL_CTX* context, std::string protocol);
 
   SSL_CTX* context_;
-  std::string protocol_;  // with its length in front
+  std::string protocol_;  // preceded by its length
 };
 
 // The host at the other end, after the handshake. Errors: kInvalidArgument.
@@ -50,7 +50,7 @@ bool asks_for_short_records(const SSL* tls);
 
 // Keys for the two directions of a channel that only the two hosts know.
 struct ChannelKeys {
-  transport_tcp::Seal::Key of_client;  // what it sends
+  transport_tcp::Seal::Key of_client;  // for data that the client sends
   transport_tcp::Seal::Key of_server;
 };
 Result<ChannelKeys> derive_keys(SSL* tls);

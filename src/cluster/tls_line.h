@@ -26,7 +26,7 @@ inline constexpr std::chrono::milliseconds kTlsPatience{5'000};
 using ShownCertificates = std::vector<std::string>;
 
 struct TlsClient {
-  std::filesystem::path identity;  // our certificate and key; empty: we show none
+  std::filesystem::path identity;  // this host's certificate and key; empty: none is presented
   // Checks whether these certificates belong to the expected server. Called before anything is
   // sent.
   std::function<Status(const ShownCertificates&)> accept;
@@ -37,7 +37,7 @@ Result<std::string> exchange_line(const UniqueFd& socket, const TlsClient& clien
 
 struct TlsServer {
   std::filesystem::path identity;
-  std::filesystem::path authority;  // has signed what clients may show, and is shown with ours
+  std::filesystem::path authority;  // has signed the clients' certificates; is presented as well
   // Returns the response, which ends with a newline. `peer`: the client, as its certificate
   // identifies it; nullopt: it presented no certificate.
   std::function<std::string(const std::optional<authority::Peer>& peer, const std::string& line)>

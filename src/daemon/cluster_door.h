@@ -46,7 +46,7 @@ class ClusterDoor final : public host::ControlDoor {
 
   host::Host& host_;
   cluster::ClusterService& cluster_;
-  Mutex one_at_a_time_;  // what a change was checked against stays so until it is there
+  Mutex one_at_a_time_;  // keeps the checked state until the change has arrived
 };
 
 }  // namespace paravane::daemon

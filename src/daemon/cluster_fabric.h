@@ -87,7 +87,7 @@ class ClusterFabric final : public host::Channels {
   std::string self_;
   host::ChannelSite site_;
   model::ChannelPlace place_;
-  std::uint64_t attempt_ = 0;  // counts the sites there have been: answers for others come late
+  std::uint64_t attempt_ = 0;  // counts the sites; identifies late responses for old ones
   std::map<std::string, verbs::HostId> ids_;
   cluster::ClusterWatch watch_;
   cluster::MemberChannels channels_;

@@ -66,12 +66,12 @@ class Daemon {
   std::string config_file_;
   settings::EngineAccount account_;
   api::EventLog events_;
-  std::optional<bool> inventory_told_;  // whether it can be reached; of the cluster's thread
+  std::optional<bool> inventory_told_;  // whether etcd is reachable; cluster thread only
   privsep::ProcessLink keeper_;
   privsep::SwitchLine switches_;
   privsep::MachineLine machine_;
-  std::string told_;               // the keeper
-  std::uint64_t memory_uses_ = 0;  // of the reserve that were told
+  std::string told_;               // the status that the keeper was told last
+  std::uint64_t memory_uses_ = 0;  // uses of the memory reserve that were reported
   LimitedLog memory_log_;
   bool stopping_ = false;
   UniqueFd signals_;

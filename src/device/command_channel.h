@@ -51,7 +51,7 @@ class CommandChannel {
   InterruptLines& lines_;
   const TurnClock& clock_;
   LogLimit log_limit_;
-  const CommandRow* row_ = nullptr;  // of the command under way
+  const CommandRow* row_ = nullptr;  // of the command that is being executed
   Request request_;
   Response response_;
   std::unique_ptr<LongCommand> long_command_;

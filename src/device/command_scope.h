@@ -85,7 +85,7 @@ struct CommandScope {
   const SharedRegion& region;
   const bool& link_up;  // of the port
   Instant now;
-  std::unique_ptr<LongCommand>* later;  // where a handler that says kLater leaves the rest
+  std::unique_ptr<LongCommand>* later;  // the rest, from a handler that returns kLater
 };
 
 using CommandHandler = Result<Progress> (*)(CommandScope&, const Request&, Response&);

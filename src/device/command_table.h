@@ -15,10 +15,10 @@ namespace paravane::device {
 // How a failure is reported to the guest (docs/device-spec.md, section 2, "How failures are told").
 // Drivers do not check anything else.
 enum class Reply : std::uint8_t {
-  kNone,     // no response: ERR
+  kNone,     // no response; ERR is set
   kAck,      // a response with a wrong ack
   kAckErr,   // a response with the right ack and a positive err
-  kRefused,  // never done: ERR, whatever it asks for
+  kRefused,  // the command is always refused; ERR is set
 };
 
 struct CommandRow {

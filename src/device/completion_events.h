@@ -26,8 +26,8 @@ namespace paravane::device {
 
 // How the device received an arm.
 enum class ArmPath : std::uint8_t {
-  kAnswered,  // the guest waited for us: exact
-  kPosted,    // the guest went on meanwhile: it may have looked at the queue before
+  kAnswered,  // the guest waited for the answer, so the moment is exact
+  kPosted,    // the guest did not wait; it may have polled the queue before
 };
 
 class CompletionEvents final : public CompletionSink {
@@ -70,11 +70,11 @@ class CompletionEvents final : public CompletionSink {
   LateEvents& late_;
   const TurnClock& clock_;
   DeviceCounters& counters_;
-  std::vector<CompletionQueue*> holding_;  // borrowed; each knows its place
-  std::size_t next_ = 0;                   // in it, to be retried
+  std::vector<CompletionQueue*> holding_;  // not owned; each queue knows its position
+  std::size_t next_ = 0;                   // the position to retry next
   std::size_t held_ = 0;                   // completions held back, of all queues
-  std::uint64_t last_number_ = 0;          // of those
-  Forgotten forgotten_;                    // queue pairs
+  std::uint64_t last_number_ = 0;          // the number of the last one
+  Forgotten forgotten_;                    // about queue pairs
 };
 
 }  // namespace paravane::device

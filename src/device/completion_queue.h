@@ -56,25 +56,25 @@ class CompletionQueue final : public verbs::CompletionQueue {
 
   struct Spec {
     std::uint32_t handle = 0;
-    UserContext* owner = nullptr;  // outlives the queue; none: the guest's kernel
+    UserContext* owner = nullptr;  // outlives the queue; nullptr: the guest's kernel
     std::uint32_t entries = 0;     // a power of two
   };
 
   // The state that late_events.h keeps for each queue.
   struct LateState {
-    bool started = false;  // has a budget
-    bool watched = false;  // stands in one of the lines, or is being judged
+    bool started = false;  // whether it has a budget
+    bool watched = false;  // whether it is in a line or being judged
     Line<CompletionQueue>::Place place{};
-    bool rarely = false;                  // in the slow one
-    std::uint64_t ticket = 0;             // of that place: a new one each time
-    Instant due{};                        // it is judged
-    std::uint64_t consumed_at_start = 0;  // of the window
+    bool rarely = false;                  // whether it is in the slow line
+    std::uint64_t ticket = 0;             // new each time it enters a line
+    Instant due{};                        // when it is judged
+    std::uint64_t consumed_at_start = 0;  // at the start of the window
     std::uint64_t words_at_start = 0;
-    bool arm_seen = false;               // in this window, while something waited
-    Instant armed_at{};                  // then
-    Instant waiting_since{};             // first unconsumed completion of this position
+    bool arm_seen = false;    // whether an arm was seen in the window while completions waited
+    Instant armed_at{};       // the time of that arm
+    Instant waiting_since{};  // since when the first unconsumed completion waits
     std::uint64_t told_at = UINT64_MAX;  // consumed() when the last event was sent
-    std::uint64_t told_up_to = 0;        // pushed() then
+    std::uint64_t told_up_to = 0;        // pushed() at that time
     std::uint64_t pushed_at_event = 0;   // when any event was sent
     std::uint64_t words_at_event = 0;
     std::uint64_t polls_at_event = 0;
@@ -85,7 +85,7 @@ class CompletionQueue final : public verbs::CompletionQueue {
   // The state that completion_events.h keeps for a queue that holds back completions.
   struct HoldState {
     std::optional<std::size_t> place{};  // in its list
-    Instant since{};                     // it got rid of one, or began
+    Instant since{};                     // when it last wrote one, or began to hold back
   };
 
   // REQUIRES: `pages` hold a header page and `entries` elements; `sink` outlives the queue.
@@ -179,7 +179,7 @@ class CompletionQueue final : public verbs::CompletionQueue {
   HoldState hold_state_;
   std::uint64_t pushed_ = 0;
   std::uint64_t hidden_ = 0;          // written, not revealed yet
-  std::uint64_t last_solicited_ = 0;  // how many there were with the last one; 0: none
+  std::uint64_t last_solicited_ = 0;  // elements up to the last solicited one; 0: none
   std::uint32_t users_ = 0;
   Arm arm_ = Arm::kNone;
   bool dead_ = false;

@@ -16,7 +16,7 @@
 namespace paravane::device {
 
 enum class DoorbellMode : std::uint8_t {
-  kMapped,   // user pages are shared memory that we look at: no VM exit
+  kMapped,   // user pages are shared memory that the daemon polls, so no VM exits
   kTrapped,  // every doorbell is a message; for VMMs that cannot map BAR2
 };
 
@@ -46,19 +46,19 @@ struct DeviceRules {
 };
 
 struct DeviceConfig {
-  std::string name;                                   // of the VM, for log lines
-  std::array<std::uint8_t, 6> mac{};                  // of the paired vmxnet3; GUIDs derive from it
-  std::uint32_t version = 20;                         // 17..20, device spec 2.1
+  std::string name;                   // of the VM, for log lines
+  std::array<std::uint8_t, 6> mac{};  // of the paired vmxnet3; GUIDs are derived from it
+  std::uint32_t version = 20;         // 17..20, docs/device-spec.md, section 2
   verbs::GidType gid_type = verbs::GidType::kRoceV2;  // 17 forces RoCE v1
   DoorbellMode doorbells = DoorbellMode::kMapped;
   DeviceLimits limits;
-  DeviceRules rules;             // at first; PvrdmaDevice::set_rules()
+  DeviceRules rules;             // at first; see PvrdmaDevice::set_rules()
   std::uint32_t active_mtu = 5;  // enum ib_mtu: 4096
 
   // Settings of the doorbell watch (doorbell_watch.h) and of late events (late_events.h).
-  Duration watch_ceiling = std::chrono::milliseconds(1);      // slowest look at a quiet page
+  Duration watch_ceiling = std::chrono::milliseconds(1);      // longest polling interval
   Duration late_event_after = std::chrono::microseconds(50);  // a completion that was not taken
-  std::uint32_t late_event_budget = 1000;                     // per CQ, refilled by arms seen
+  std::uint32_t late_event_budget = 1000;                     // per CQ, refilled by observed arms
   std::uint32_t late_event_refill_per_second = 10;
 
   // The effort that a turn may spend on destroying objects. Tests set a lower value, so that

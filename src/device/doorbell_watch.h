@@ -108,7 +108,7 @@ class DoorbellWatch {
   const TurnClock& clock_;
   DeviceCounters& counters_;
   std::vector<UserContext*> watched_;
-  std::size_t cursor_ = 0;  // where the look at pages goes on when a turn's bound was met
+  std::size_t cursor_ = 0;  // where polling continues after a turn's limit was reached
   Line<UserContext> sweeping_;
   std::uint64_t sweep_round_ = 0;
   struct Hot {

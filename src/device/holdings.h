@@ -26,8 +26,8 @@ struct Domain {
 };
 
 struct Holdings {
-  std::vector<QueuePair*> queue_pairs{};                     // each knows its place
-  std::vector<SharedReceiveQueue*> shared_receive_queues{};  // likewise
+  std::vector<QueuePair*> queue_pairs{};                     // each queue pair knows its position
+  std::vector<SharedReceiveQueue*> shared_receive_queues{};  // each queue knows its position
   Line<CompletionQueue> completion_queues{};
   Line<Domain> protection_domains{};
 

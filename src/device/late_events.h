@@ -38,7 +38,7 @@ class LateEvents {
   // mapped.
   bool covers(const CompletionQueue& cq) const { return mapped_ && cq.of_user(); }
 
-  void on_arm(CompletionQueue& cq);         // seen: the budget is full again
+  void on_arm(CompletionQueue& cq);         // an arm was observed, so the budget is full again
   void on_completion(CompletionQueue& cq);  // an element was written
   void before_event(CompletionQueue& cq);   // an event is about to be sent
 

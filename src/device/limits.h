@@ -11,7 +11,7 @@
 
 namespace paravane::device {
 
-inline constexpr std::uint32_t kMaxDriverQueuePairs = 65535;  // the provider masks with 16 bits
+inline constexpr std::uint32_t kMaxDriverQueuePairs = 65535;  // the guest's provider uses 16 bits
 inline constexpr std::uint32_t kMaxRingPages = 65535;         // a 16-bit field counts them
 inline constexpr std::uint64_t kMaxRegionBytes = std::uint64_t{1} << 30;
 inline constexpr std::uint32_t kMaxFastRegionPages = 128;  // the driver refuses more

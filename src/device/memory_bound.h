@@ -17,11 +17,11 @@
 namespace paravane::device {
 
 struct MemoryBound {
-  std::uint64_t objects = 0;     // what commands of the guest create
-  std::uint64_t held_back = 0;   // completions and events that found no room in a ring
-  std::uint64_t requests = 0;    // send requests between the ring and their end
-  std::uint64_t transports = 0;  // what paths to other hosts keep of each queue pair
-  std::uint64_t fixed = 0;       // the adapter as such, and one registration under way
+  std::uint64_t objects = 0;     // objects that the guest's commands create
+  std::uint64_t held_back = 0;   // completions and events that do not fit into a ring
+  std::uint64_t requests = 0;    // send requests that were taken from a ring and are not complete
+  std::uint64_t transports = 0;  // state of each queue pair on paths to other hosts
+  std::uint64_t fixed = 0;       // the adapter itself, and one registration in progress
   std::uint64_t page_lists = 0;  // GuestMemory::page_list_quota()
 
   std::uint64_t total() const {

@@ -28,7 +28,7 @@ namespace paravane::device {
 struct Notice {
   enum class About : std::uint8_t { kPort, kCompletionQueue, kQueuePair, kSharedReceiveQueue };
 
-  std::uint64_t element = 0;  // its low bytes are what the guest sees
+  std::uint64_t element = 0;  // the guest sees its low bytes
   About about = About::kPort;
   std::uint8_t type = 0;     // of the event; 0 in a ring with notices of one type
   std::uint32_t handle = 0;  // of the object
@@ -48,8 +48,8 @@ class NotificationRing {
   void put(const Notice& notice);
 
   struct Flushed {
-    bool published = false;   // the guest has something new to look at
-    std::uint32_t taken = 0;  // notices that wait no more, void ones among them
+    bool published = false;   // the guest has new entries to read
+    std::uint32_t taken = 0;  // notices that do not wait any more, including void ones
     bool cut = false;         // there may be room for more
   };
   // Publishes the notices that fit, but at most `most`.
@@ -69,7 +69,7 @@ class NotificationRing {
  private:
   struct Waiting {
     Notice notice;
-    std::uint64_t place;   // in line; the next one's is one more
+    std::uint64_t place;   // the position; the next notice has the next higher one
     std::uint64_t number;  // grows with each put()
   };
   bool is_void(const Waiting& waiting) const {
@@ -86,7 +86,7 @@ class NotificationRing {
   std::deque<Waiting> waiting_;
   std::uint64_t last_number_ = 0;
   std::uint64_t last_place_ = 0;
-  std::uint64_t last_taken_ = 0;                           // place
+  std::uint64_t last_taken_ = 0;                           // its place
   std::array<std::vector<std::uint64_t>, kTypes> latest_;  // place by type and handle
   std::array<Forgotten, 4> forgotten_;                     // by Notice::About
   bool broken_ = false;

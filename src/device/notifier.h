@@ -56,7 +56,7 @@ class Notifier {
     abi::InterruptVector vector;
     TimerId timer = TimerId::kNone;
     Duration delay{};
-    bool cut = false;  // the last flush ended for its bound
+    bool cut = false;  // the last flush stopped at its limit
   };
   void put(Channel& channel, const Notice& notice);
   std::uint32_t publish(Channel& channel);

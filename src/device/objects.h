@@ -147,7 +147,7 @@ class Objects {
   HandleTable<CompletionQueue> cqs_;
   HandleTable<SharedReceiveQueue> srqs_;
   HandleTable<QueuePair> qps_;
-  std::uint32_t datagram_qps_ = 0;  // of them
+  std::uint32_t datagram_qps_ = 0;  // how many of them are UD
   std::unordered_set<std::uint32_t> bound_gids_;
   bool closing_all_ = false;
   UserContext* closing_ = nullptr;

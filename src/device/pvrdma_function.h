@@ -124,15 +124,15 @@ class PvrdmaFunction final : public PvrdmaDevice,
   GuestMemory& memory_;
   std::unique_ptr<DoorbellPages> pages_;
   const vfio_user::DeviceSpec spec_;
-  DeviceRules rules_;  // of the VMM that is attached, or was last
+  DeviceRules rules_;  // for the VMM that is attached or was attached last
   DeviceRules next_rules_;
   SharedRegion region_;
   std::optional<Error> region_error_;  // why ACTIVATE cannot succeed
   bool active_ = false;
   bool link_up_ = true;
   std::string fatal_reason_;
-  LogLimit log_limit_;                                 // what went wrong
-  LogLimit life_limit_{std::chrono::seconds(10), 20};  // activations and resets
+  LogLimit log_limit_;                                 // for failures
+  LogLimit life_limit_{std::chrono::seconds(10), 20};  // for activations and resets
   HeldReply held_reply_;
 
   // Each part may use the parts above it. During construction, a part may store references to the

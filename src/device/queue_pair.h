@@ -40,7 +40,7 @@ class QueuePair final : public verbs::WorkSource {
     std::uint32_t protection_domain = 0;
     verbs::QpType type = verbs::QpType::kReliableConnected;
     QueueCaps caps;
-    bool atomics = true;  // may be posted
+    bool atomics = true;  // whether atomics may be posted
     CompletionQueue* send_cq = nullptr;
     CompletionQueue* receive_cq = nullptr;
     SharedReceiveQueue* shared_receives = nullptr;  // nullptr: a ring of its own
@@ -91,7 +91,7 @@ class QueuePair final : public verbs::WorkSource {
   std::optional<WorkRing> receive_;  // none: receives are shared
   std::size_t place_ = 0;
   Line<QueuePair>::Place place_in_line_;
-  std::unique_ptr<verbs::QueuePair> engine_;  // last: it stops before the rings go
+  std::unique_ptr<verbs::QueuePair> engine_;  // last member: it is destroyed before the rings
 };
 
 }  // namespace paravane::device

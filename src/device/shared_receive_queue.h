@@ -100,7 +100,7 @@ class SharedReceiveQueue {
   SharedReceiveEvents& events_;
   std::uint32_t limit_;
   std::uint32_t users_ = 0;
-  Line<QueuePair> waiting_;  // each once; some may have been served meanwhile
+  Line<QueuePair> waiting_;  // each at most once; some may have been served in the meantime
   std::size_t place_ = 0;
   bool told_broken_ = false;
 };

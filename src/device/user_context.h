@@ -17,24 +17,24 @@
 namespace paravane::device {
 
 struct UserContext {
-  std::uint32_t handle = 0;  // never 0: that means the guest's kernel
+  std::uint32_t handle = 0;  // never 0, which means the guest's kernel
   std::uint32_t page = 0;    // index in BAR2
   Holdings holdings{};
 
   // ---- doorbell_watch.h ----
   static constexpr std::size_t kUnwatched = SIZE_MAX;
-  std::size_t watch_place = kUnwatched;    // among those whose pages are looked at
-  Line<UserContext>::Place sweep_place{};  // in the line of those that are swept
+  std::size_t watch_place = kUnwatched;    // position among the contexts whose pages are polled
+  Line<UserContext>::Place sweep_place{};  // place in the line of contexts that are swept
   Instant last_work{};                     // a request found, or a completion delivered
   Instant last_look{};
-  Instant next_look{};                 // at the latest
-  Instant spared_until{};              // not before
-  Instant close_until{};               // until then it is looked at every turn
-  std::uint64_t completion_words = 0;  // CQ words taken that were not zero
-  std::uint64_t poll_words = 0;        // those of them that said POLL
-  std::uint64_t sweep_round = 0;       // in which it was swept last
-  std::uint32_t sweep_at = 0;          // where the look at all queue pairs goes on
-  std::uint32_t sweep_left = 0;        // how many it still has to look at
+  Instant next_look{};                 // when to poll the page at the latest
+  Instant spared_until{};              // the page is not polled before
+  Instant close_until{};               // until then the page is polled every turn
+  std::uint64_t completion_words = 0;  // CQ words that were read and not zero
+  std::uint64_t poll_words = 0;        // those of them that contained POLL
+  std::uint64_t sweep_round = 0;       // the last round in which it was swept
+  std::uint32_t sweep_at = 0;          // where the check of all queue pairs continues
+  std::uint32_t sweep_left = 0;        // how many queue pairs remain to be checked
   std::uint32_t shared_at = 0;         // the same for shared receive queues
   std::uint32_t shared_left = 0;
 

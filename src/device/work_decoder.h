@@ -26,7 +26,7 @@ class WorkDecoder {
   struct Spec {
     Poster poster = Poster::kUser;
     bool datagrams = false;  // UD and GSI
-    bool atomics = true;     // false: there are none
+    bool atomics = true;     // false: atomics are not supported
     std::uint32_t protection_domain = 0;
     std::uint32_t max_send_sges = 0;     // <= verbs::kMaxSges
     std::uint32_t max_receive_sges = 0;  // <= verbs::kMaxSges

@@ -52,7 +52,7 @@ class WorkRing {
                   std::span<const abi::Sge> at_hand, verbs::SgeList& out);
 
   RingConsumer ring_;
-  const std::uint32_t receive_bytes_;  // what one copy brings of a receive entry
+  const std::uint32_t receive_bytes_;  // the bytes of a receive entry that one copy reads
   Counter& broken_rings_;
   // The total numbers of entries that were taken, and that were seen to be posted.
   std::uint64_t taken_ = 0;

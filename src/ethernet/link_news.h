@@ -19,9 +19,9 @@ namespace paravane::ethernet {
 
 struct LinkFilter {
   std::set<std::string, std::less<>> names{};  // interfaces that have or get one of these names
-  std::set<int> links{};                       // these, whatever they are called, and their ports
-  bool strangers = false;                      // any interface: one that is missed may be it
-  bool addresses = false;                      // of any interface, not of `links` alone
+  std::set<int> links{};   // indices of interfaces that match, as do their ports
+  bool strangers = false;  // any interface, because a missing one may have appeared
+  bool addresses = false;  // addresses of any interface, not only of `links`
 
   friend bool operator==(const LinkFilter&, const LinkFilter&) = default;
 };

@@ -24,17 +24,17 @@ struct Link {
   int index = 0;
   std::string name;
   std::string kind;  // "bridge", "tun", "veth", ...; empty: a NIC
-  std::string mark;  // its alias, which anybody may set
+  std::string mark;  // the alias, which any program may set
   int master = 0;    // the bridge that it is a port of; 0: none
   std::uint32_t mtu = 0;
   bool up = false;
   bool loopback = false;
   bool ethernet = false;       // it carries frames with MAC addresses
   bool filters_vlans = false;  // a bridge
-  bool carrier = false;        // up, and something is at the other end
-  bool silent = false;         // as after forbid_ipv4()
+  bool carrier = false;        // whether it is up and connected
+  bool silent = false;         // whether forbid_ipv4() is in effect
   std::string mac{};           // "02:00:00:00:00:01"; empty: it has none
-  std::string own_mac{};       // as it was made, for good; empty: it has none of its own
+  std::string own_mac{};       // the permanent address; empty: it has none
   // The device behind the interface, such as "0000:03:00.0", and its bus, such as "pci"; empty: the
   // interface has no device.
   std::string parent{};
@@ -43,8 +43,8 @@ struct Link {
 
 // The VLANs (1 to 4094) of a bridge port, and whether frames leave the port with a tag.
 struct PortVlans {
-  std::uint16_t pvid = 0;                         // of untagged frames that come in; 0: none
-  std::map<std::uint16_t, bool> untagged_by_vid;  // true: its frames leave without a tag
+  std::uint16_t pvid = 0;                         // for incoming untagged frames; 0: none
+  std::map<std::uint16_t, bool> untagged_by_vid;  // true: frames leave the port without a tag
 
   friend bool operator==(const PortVlans&, const PortVlans&) = default;
 };
@@ -52,7 +52,7 @@ struct PortVlans {
 // An interface that has an address.
 struct Holder {
   Link link;
-  std::optional<Ipv4Interface> ipv4{};  // the address with its network; nullopt: it is IPv6
+  std::optional<Ipv4Interface> ipv4{};  // the address with its network; nullopt: an IPv6 address
 };
 
 class Links {

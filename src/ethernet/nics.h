@@ -19,18 +19,18 @@
 namespace paravane::ethernet {
 
 struct Nic {
-  std::string name;       // Linux's: "eth1"
-  std::string kind{};     // rtnetlink's, "veth"; empty: hardware
-  std::string driver{};   // "mlx5_core"; empty: it does not say
+  std::string name;       // the name in Linux, such as "eth1"
+  std::string kind{};     // the kind in rtnetlink, such as "veth"; empty: hardware
+  std::string driver{};   // such as "mlx5_core"; empty: not reported
   std::string pci{};      // "0000:03:00.0"; empty: not on PCI
-  std::string mac{};      // as it is now
-  std::string own_mac{};  // as it was made; empty: it has none of its own
-  std::string team{};     // the bond or team that it is in; empty: none
+  std::string mac{};      // the present address
+  std::string own_mac{};  // the permanent address; empty: it has none
+  std::string team{};     // the bond or team that contains it; empty: none
   std::uint32_t mtu = 0;
   std::uint32_t speed_mbps = 0;  // 0: no link, or not known
   bool full_duplex = false;
-  bool up = false;       // switched on by its operator
-  bool carrier = false;  // and something is at the other end
+  bool up = false;       // enabled by an operator
+  bool carrier = false;  // enabled and connected
 
   friend bool operator==(const Nic&, const Nic&) = default;
 };

@@ -38,7 +38,7 @@ struct WantedPort {
   std::string name;
   std::string bridge;
   std::uint16_t untagged = 0;           // VLAN of frames without a tag, both ways; 0: none
-  std::vector<std::uint16_t> tagged{};  // VLANs of frames with one
+  std::vector<std::uint16_t> tagged{};  // VLANs of frames with a tag
   std::string label{};                  // of a tap
 
   friend bool operator==(const WantedPort&, const WantedPort&) = default;
@@ -50,28 +50,28 @@ struct WantedOwn {
   std::string name;
   std::array<std::uint8_t, 6> mac{};
   std::optional<Ipv4Interface> ipv4{};
-  WantedPort port;  // its label is that of both ends
+  WantedPort port;  // both ends get its label
 
   friend bool operator==(const WantedOwn&, const WantedOwn&) = default;
 };
 
 // The properties by which a NIC is recognized after it was renamed.
 struct NicIdentity {
-  int index = 0;  // of the kernel's, until the NIC goes
+  int index = 0;  // the kernel's index, valid until the NIC disappears
   std::string kind;
   std::string mac;
-  std::string own_mac;  // outlives its going; empty: it has none of its own
+  std::string own_mac;  // stays the same after the NIC returns; empty: it has none
 };
-using KnownNics = std::map<std::string, NicIdentity, std::less<>>;  // by the name that was given
+using KnownNics = std::map<std::string, NicIdentity, std::less<>>;  // by the requested name
 
 struct WantedLinks {
   std::vector<WantedBridge> bridges;
   std::vector<WantedPort> taps;
   std::vector<WantedOwn> own{};
-  std::vector<WantedPort> uplinks;  // NICs that are given
-  std::vector<std::string> given;   // all NICs that are: these may also be let go
+  std::vector<WantedPort> uplinks;  // NICs that this function may use
+  std::vector<std::string> given;   // all NICs that it may use, and so may disconnect
   TapAccess tap_access;
-  KnownNics known{};  // uplinks as they were once seen under their names
+  KnownNics known{};  // uplinks as they were last seen under their names
 };
 
 // A difference from the requested state that remains, or another fact about a link that an operator
@@ -91,8 +91,8 @@ struct LinkChange {
 struct MadeLinks {
   std::vector<LinkProblem> problems;
   std::vector<LinkChange> changes;
-  KnownNics known;   // of the uplinks, for the next time
-  LinkFilter about;  // whose news may ask for a next time
+  KnownNics known;   // of the uplinks, for the next call
+  LinkFilter about;  // interfaces whose changes require another call
 };
 
 // Whether bridges of this kernel can filter VLANs. The function creates a temporary bridge with the

@@ -113,7 +113,7 @@ class Directory {
   using Owner = std::variant<verbs::AdapterId, verbs::HostId>;
   struct Member {
     std::string name;
-    verbs::Gid reserved;  // made from its MAC address
+    verbs::Gid reserved;  // derived from its MAC address
     verbs::SegmentId segment{};
     bool linked = true;
   };

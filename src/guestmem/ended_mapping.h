@@ -68,7 +68,7 @@ class MappingSink {
 
 // How a mapping is unmapped.
 struct MappingEnd {
-  MappingSink* sink = nullptr;  // outlives the mapping; none: it is unmapped at once
+  MappingSink* sink = nullptr;  // outlives the mapping; nullptr: unmapped at once
   std::shared_ptr<EndingMappings> among = std::make_shared<EndingMappings>();
 };
 

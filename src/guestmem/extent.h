@@ -27,7 +27,7 @@ class Extent {
       : host_(host), size_(size), file_(file) {}
   std::byte* host_;
   std::uint64_t size_;
-  const MemoryFile* file_;  // to see afterwards whether it failed under us
+  const MemoryFile* file_;  // to check afterwards whether it has failed
 };
 
 class ExtentList {

@@ -51,9 +51,9 @@ enum class Rights : std::uint8_t { kNone = 0, kRead = 1, kWrite = 2, kReadWrite 
 enum class Reach : std::uint8_t {
   kOk,
   kOutside,  // beyond the object, or never mapped
-  kAbsent,   // was good, its range is unmapped now; may come back
+  kAbsent,   // its range was unmapped and may be mapped again
   kDenied,   // the range does not allow this
-  kFailed,   // the memory itself failed (SIGBUS): the device must go
+  kFailed,   // the memory failed (SIGBUS), so the VM loses its device
 };
 
 class GuestMemory {
@@ -179,7 +179,7 @@ class GuestMemory {
 
   struct Range {
     std::uint64_t size;
-    std::shared_ptr<MemoryFile> file;  // null: the VMM gave none; shared by the ranges of one file
+    std::shared_ptr<MemoryFile> file;  // shared by the ranges of one file; null: the VMM gave none
     std::uint64_t file_offset;
     Rights rights;
     bool large_without_file() const;

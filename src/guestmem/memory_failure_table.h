@@ -22,7 +22,7 @@ class FailureWatch {
   struct Mapping {
     std::byte* start = nullptr;
     std::uint64_t size = 0;
-    std::uint64_t page_bytes = 0;  // a power of two; what can be replaced alone
+    std::uint64_t page_bytes = 0;  // a power of two; the smallest unit that can be replaced
   };
 
   // If the table is full, returns a watch without a mapping.

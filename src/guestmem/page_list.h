@@ -80,7 +80,7 @@ class PageList {
     std::uint64_t iova;
     std::uint64_t file_offset;
     MemoryFile* file;          // one of files_
-    std::uint64_t generation;  // of the map when the run was last found good
+    std::uint64_t generation;  // of the map when the run was last valid
     std::uint32_t first_page;  // of the list
     std::uint32_t pages;
 
@@ -115,7 +115,7 @@ class PageList {
   std::vector<Run> runs_;                           // by first_page, without gaps
   std::vector<std::shared_ptr<MemoryFile>> files_;  // kept mapped while runs remember them
   PageListCharge charge_;
-  std::uint64_t epoch_ = 0;  // GuestMemory::end_lists() ends those before
+  std::uint64_t epoch_ = 0;  // lists of earlier epochs were ended by end_lists()
   std::uint64_t size_bytes_ = 0;
   std::size_t last_run_ = 0;  // where the last access was
 };
@@ -159,7 +159,7 @@ class PageListBuilder {
 
   PageList list_;
   std::vector<Le64> tables_;  // copied once, from the directory
-  std::vector<Runs> pieces_;  // of kPieceRuns but for the last
+  std::vector<Runs> pieces_;  // each has kPieceRuns runs, except the last
   std::uint64_t runs_ = 0;    // in all pieces
   std::uint64_t charged_ = 0;
   std::uint32_t touched_ = 0;

@@ -23,14 +23,14 @@ namespace paravane {
 struct IoResult {
   enum class Kind : std::uint8_t {
     kMoved,       // `bytes` of it, at least one
-    kWouldBlock,  // nothing at the moment
+    kWouldBlock,  // nothing can be transferred at the moment
     kClosed,      // the other side has ended the stream
-    kBroken,      // the stream is of no more use
+    kBroken,      // the stream cannot be used any more
     kBadMemory,   // the memory failed, nothing was moved; GuestMemory::failed() tells whose
   };
   Kind kind = Kind::kMoved;
   std::size_t bytes = 0;
-  bool was_all = false;  // of a read: there was no more at the moment
+  bool was_all = false;  // for a read: no more data was available
   // The additional effort of the call, as the number of bytes that could have been transferred in
   // the same time. It is charged to a peer that sends much data other than payload.
   std::size_t effort = 0;

@@ -37,7 +37,7 @@ class RingConsumer {
   enum class Next : std::uint8_t {
     kEntry,  // there is an entry at the head
     kEmpty,
-    kBroken,  // impossible index: this ring is dead until reset()
+    kBroken,  // impossible index; the ring is unusable until reset()
     kAbsent,  // its memory is unmapped at the moment
   };
 
@@ -82,9 +82,9 @@ class RingConsumer {
   RingIndex index_;
   std::uint32_t head_ = 0;
   std::uint32_t tail_ = 0;       // last producer index seen
-  std::uint32_t published_ = 0;  // what the guest was told of head_
+  std::uint32_t published_ = 0;  // the value of head_ that the guest knows
   bool broken_ = false;
-  bool was_absent_ = false;  // when the guest was to be told
+  bool was_absent_ = false;  // whether the memory was absent at the last publish()
 };
 
 }  // namespace paravane

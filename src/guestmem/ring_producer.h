@@ -22,7 +22,7 @@ class RingProducer {
   enum class Push : std::uint8_t {
     kDone,
     kFull,    // nothing was stored
-    kBroken,  // the guest's consumer index is impossible: this ring is dead
+    kBroken,  // the guest's consumer index is impossible; the ring is unusable
     kAbsent,  // its memory is unmapped at the moment; nothing was stored
   };
 
