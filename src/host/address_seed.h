@@ -1,4 +1,5 @@
-// The seed that makes the addresses chosen by this host differ from those of other hosts.
+// A random seed that each host chooses once and keeps in its store. The MAC addresses that the host
+// chooses for its VMs are derived from it, so two hosts choose different addresses.
 
 #pragma once
 
@@ -11,9 +12,9 @@ namespace paravane::host {
 
 inline constexpr const char* kAddressSeedKind = "host";  // of documents in the store
 
-// Random, chosen once and kept in the state directory. A VM that is added again under its name
-// has the address that it had; a VM of that name on another host has another one.
-// Errors: kStore, kNoSpace.
+// Returns the seed, after choosing it if the store does not have one. A VM that is removed and
+// added again under the same name gets the same MAC address; a VM with that name on another host
+// gets a different one. Errors: kStore, kNoSpace.
 model::ApiResult<std::string> address_seed(store::Store& store);
 
 }  // namespace paravane::host

@@ -1,5 +1,5 @@
-// ChangeLog: logs the requests of API clients and the changes of a cluster's switches: one line
-// each, rate-limited. Each change is an event, too.
+// ChangeLog writes one log line for each change that an API client or the cluster makes on this
+// host. It drops lines above a limit, so that a client cannot flood the log.
 //
 // Owner thread only.
 

@@ -1,5 +1,6 @@
-// The address for the channel to other hosts, as configured by the operator, or the reason why
-// there is no such address.
+// ChannelSite holds the address at which this host accepts channels (TCP connections) from the
+// other hosts of its cluster, as the operator configured it. If the host accepts no channels, it
+// holds the reason.
 
 #pragma once
 
@@ -10,9 +11,9 @@
 namespace paravane::host {
 
 struct ChannelSite {
-  std::string address{};          // IPv4 or IPv6; empty: nowhere
-  std::string vmknic{};           // whose address it is
-  model::ClosedChannel closed{};  // why it is nowhere
+  std::string address{};          // IPv4 or IPv6; empty: no channels are accepted
+  std::string vmknic{};           // the VMkernel interface that has the address
+  model::ClosedChannel closed{};  // why no channels are accepted
 
   friend bool operator==(const ChannelSite&, const ChannelSite&) = default;
 };

@@ -1,4 +1,5 @@
-// Channels: the Host's interface to the code that opens TCP channels to other hosts of a cluster.
+// Channels is the interface through which a Host controls its channels: the TCP connections to the
+// other hosts of its cluster. The daemon implements it.
 //
 // Control thread only.
 
@@ -15,11 +16,11 @@ namespace paravane::host {
 class Channels {
  public:
   virtual ~Channels() = default;
-  // Where channels may be from now on. Those that are elsewhere are closed.
+  // Sets the address for channels. Channels at any other address are closed.
   virtual void set_site(const ChannelSite& site) = 0;
-  // Where they are now.
+  // Where this host accepts channels now.
   virtual model::ChannelPlace place() const = 0;
-  // The GIDs of this host's guests are these now.
+  // The GIDs of this host's guests have changed; `gids` is the complete list.
   virtual void on_gids(const std::vector<worker::SharedGid>& gids) = 0;
   virtual void on_channel_lost(const transport_tcp::LostChannel& lost) = 0;
 };

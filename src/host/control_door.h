@@ -1,5 +1,6 @@
-// ControlDoor: Management for any thread: forwards each request to the control thread and waits
-// for the answer, for a bounded time.
+// ControlDoor lets any thread use Management, the interface of everything that an operator can
+// request. It forwards each request to the control thread and waits for the result. If the result
+// takes longer than kLimit, the request fails with kBusy.
 
 #pragma once
 

@@ -1,5 +1,5 @@
-// DeviceNumbers: assigns a permanent number to each device of this host: a device that is found
-// again, after a restart or in another slot, keeps its number.
+// DeviceNumbers assigns a permanent number to each device of this host, as in "vmnic0". A device
+// keeps its number when it is found again after a restart or in another slot.
 //
 // One thread.
 
@@ -16,18 +16,18 @@ namespace paravane::host {
 
 class DeviceNumbers {
  public:
-  static constexpr std::size_t kMost = 256;  // are remembered
+  static constexpr std::size_t kMost = 256;  // devices that are remembered
 
-  // `prefix`: "vmnic"; `known`: what was remembered, by name ("vmnic0"). Names that are
-  // none of ours are passed by.
+  // `prefix`: for example "vmnic"; `known`: the identities of earlier devices, by name ("vmnic0").
+  // Names without the prefix are ignored.
   DeviceNumbers(std::string_view prefix, const std::map<std::string, std::string>& known);
 
-  // The names of what is there now, in the order given. What was never seen gets the least
-  // free number; when there is none left, that of something that is gone.
-  // REQUIRES: no identity twice, and no more of them than kMost.
+  // Returns the names of the devices that are present, in the given order. A new device gets the
+  // lowest free number or, if all numbers are in use, the number of a device that is no longer
+  // present. REQUIRES: identities are unique, and there are at most kMost.
   std::vector<std::string> name(const std::vector<std::string>& identities);
 
-  // Names that were given since the last call, with whose they are.
+  // Names that were assigned since the last call, each with the identity of its device.
   std::map<std::string, std::string> take_changes();
 
  private:

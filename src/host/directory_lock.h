@@ -1,5 +1,6 @@
-// DirectoryLock: allows one daemon per directory (its state, its sockets). An open file holds the
-// lock, so it ends with the process, however that ends.
+// DirectoryLock makes sure that only one daemon uses a directory: the state directory or the
+// directory of the VMs' sockets. The lock belongs to an open file, so the kernel releases it when
+// the process ends for any reason.
 
 #pragma once
 

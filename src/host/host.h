@@ -1,8 +1,8 @@
-// Host: the objects of one daemon, wired together: the store, the worker with its ports, and the
-// answers to the operator. After a change, the store and the worker agree, whatever failed on the
-// way.
+// Host owns and connects the objects of one daemon: the store, the worker with its adapters, and
+// the code that answers an operator's requests. When a request fails halfway, Host restores
+// agreement between the store and the worker.
 //
-// Control thread only. Its requests to the worker block for a bounded time.
+// Control thread only. Requests to the worker block this thread for a bounded time.
 
 #pragma once
 
@@ -53,11 +53,10 @@ struct HostConfig {
 
 class Host final : public model::Management, public metrics::MetricsSource {
  public:
-  // Takes the state directory for itself and brings back all VMs of the store. A
-  // VM whose socket cannot be made stays, as failed; what of the store is damaged is left
-  // out and named (status()). `on_stop` is called when an
-  // operator has told the daemon to end.
-  // Errors: kStore, kNoSpace (the state), kInternal.
+  // Locks the state directory and creates the adapters of all VMs in the store. A VM whose socket
+  // cannot be created is kept as failed. Damaged records of the store are not used; status() lists
+  // them. `on_stop` is called when an operator has requested the daemon to stop. Errors: kStore,
+  // kNoSpace (the state), kInternal.
   static model::ApiResult<std::unique_ptr<Host>> start(HostConfig config,
                                                        std::function<void()> on_stop);
   ~Host() override;
@@ -167,16 +166,16 @@ class Host final : public model::Management, public metrics::MetricsSource {
     return vmkernel_->set_ruleset(ruleset);
   }
 
-  // Names of the VMs with a VMM at one of their adapters, in order. Empty also
-  // when the worker does not answer.
+  // Names of the VMs of which a VMM is connected to at least one adapter, in order. Also empty when
+  // the worker does not answer.
   std::vector<std::string> attached_vms();
 
-  // What the keeper has found of the switches on this host, and mended, unasked.
+  // The keeper has checked the switches on this host without a request, and reports their state and
+  // what it repaired.
   void on_switch_news(privsep::SwitchLine::News news) { network_->on_news(std::move(news)); }
 
-  // ---- What the cluster tells ----
-  // What the cluster looks like now; null: there is none, or nothing is known of it yet.
-  // REQUIRES: a ClusterService.
+  // ---- What the cluster tells ---- The cluster's state has changed; null: this host is not in a
+  // cluster, or does not know its state yet. REQUIRES: a ClusterService.
   void on_view(const std::shared_ptr<const inventory::View>& view);
   // As HostNetwork's: in a cluster its switches are changed this way alone.
   model::ApiResult<NetworkChange> draft_network_change(
@@ -185,8 +184,8 @@ class Host final : public model::Management, public metrics::MetricsSource {
   }
   bool has_seen(const NetworkChange& change) const { return network_->has_seen(change); }
 
-  // ---- Channels to other hosts ----
-  // They hear from now on where they may be, and of GIDs and losses; null: no longer.
+  // ---- Channels to other hosts ---- From now on, `channels` is told its address, the GIDs of this
+  // host's guests, and which channels were lost; null: nothing is told any more.
   void set_channels(Channels* channels);
   worker::Worker& worker() { return *worker_; }
   // Used on the worker's thread alone.
@@ -198,8 +197,8 @@ class Host final : public model::Management, public metrics::MetricsSource {
   // A request, or a message to the worker; any thread.
   void unsettle() { unsettled_ = true; }
   bool is_unsettled() const { return unsettled_; }
-  // Makes VMs and adapters what the store has. Does nothing if nothing broke off; when it cannot
-  // be done (no memory still, a worker that is held) it is left for the next time.
+  // Makes VMs and adapters match the store again. Does nothing if no operation was interrupted. If
+  // it fails (still no memory, or the worker does not answer), the next call tries again.
   void settle();
 
  private:
@@ -249,8 +248,8 @@ class Host final : public model::Management, public metrics::MetricsSource {
   model::ApiResult<void> make_port(const model::VmSpec& spec, const model::AdapterSpec& adapter);
   // All of the VM's, or none.
   model::ApiResult<void> make_ports(const model::VmSpec& spec);
-  // False: one is attached, and not forced; nothing happened.
-  // False: a VMM is attached to one of them. Errors: kBusy; then all are there.
+  // False: a VMM is attached to one of them and `force` is not set; nothing was changed. Errors:
+  // kBusy; then none was removed.
   model::ApiResult<bool> remove_ports(std::vector<model::AdapterName> names, bool force);
   // Of a change that is not kept. A worker that is held does it before all that it is asked
   // later.

@@ -1,11 +1,12 @@
-// HostNetwork: this host's part of the distributed switches: an operator's changes, kept in an
-// inventory and applied by a SwitchMaker. It asks which adapters of this host are in a port group,
-// and stores none of them.
+// HostNetwork manages this host's part of the distributed switches. It checks an operator's
+// changes, stores them in an inventory, and has a SwitchMaker create the interfaces. It does not
+// store which adapters are in a port group; it asks for them when needed.
 //
-// In a cluster, the switches are those of its View; the inventory keeps the last known ones, for a
-// start while etcd is unavailable. Changes are drafted here and written elsewhere.
+// In a cluster, the switches come from the cluster's View. The inventory then keeps a copy of them,
+// with which the host can start while etcd is unavailable. An operator's change is only drafted
+// here, and the cluster's code writes it to etcd.
 //
-// Control thread only. Every change of a switch or of an adapter's port group calls apply(), which
+// Control thread only. Changing a switch, or the port group of an adapter, calls apply(), which
 // blocks for a bounded time.
 
 #pragma once
@@ -67,23 +68,25 @@ class HostNetwork final : public model::NetworkManagement {
 
   // Reads the inventory, without what is damaged there. Errors: kStore.
   model::ApiResult<void> load();
-  // As it is kept, after something broke off for want of memory; in a cluster its view says.
+  // Restores the state of the inventory (in a cluster: of its View) after an operation was
+  // interrupted by a lack of memory.
   void settle();
-  // What the cluster has now, in which this host is called `host`; empty: there is no
-  // cluster. Null: nothing is known of it yet, or there is none. Applies it. True: port
-  // groups are other networks than they were.
+  // Applies the switches of the cluster, in which this host is called `host` (empty: it is not in a
+  // cluster). `view` null: this host is not in a cluster, or does not know its state yet. True: the
+  // cluster's switches or port groups have changed.
   bool follow(const std::string& host, std::shared_ptr<const inventory::View> view);
-  // What `act` would change, by all rules; nothing is changed. Errors: as `act`.
+  // Returns what `act` would change, after checking all rules, but changes nothing. Errors: as
+  // `act`.
   model::ApiResult<NetworkChange> draft(
       const std::function<model::ApiResult<void>(model::NetworkManagement&)>& act) const;
-  // Whether the cluster has it so.
+  // Whether the cluster's View shows this change.
   bool has_seen(const NetworkChange& change) const;
   const model::Network& network() const { return network_; }
 
-  // Makes the switches on this host so, and looks how that went. What was mended of what had
-  // been made before.
+  // Creates the switches on this host as configured and records the result. Returns the interfaces
+  // that had been created before and needed repair.
   std::vector<model::MendedLink> apply();
-  // What was found and mended without being asked.
+  // The keeper has checked the switches and repaired them without a request.
   void on_news(privsep::SwitchLine::News news);
   // Of the switches that this host is in.
   std::vector<metrics::SwitchMetrics> metrics() const;

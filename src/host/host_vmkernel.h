@@ -1,8 +1,10 @@
-// HostVmkernel: the operator's settings for this host besides its VMs and switches: VMkernel
-// interfaces, advanced settings, firewall rulesets. All of them are kept in the store. It
-// announces each change that affects the channel to other hosts: the channel uses the interface in
-// /Net/PVRDMAVmknic, and only while the ruleset pvrdma is enabled (Lenovo LP0759; Mellanox's
-// guide).
+// HostVmkernel manages the operator's settings for this host that do not belong to a VM or a
+// switch: VMkernel interfaces, advanced settings and firewall rulesets. It keeps all of them in the
+// store.
+//
+// It calls site_changed() when a setting changes the address for channels from other hosts.
+// Channels use the VMkernel interface that the setting /Net/PVRDMAVmknic names, and only while the
+// ruleset pvrdma is enabled, as in vSphere (Lenovo LP0759; Mellanox's guide).
 //
 // Control thread only.
 
@@ -42,10 +44,10 @@ class HostVmkernel final : public model::VmkernelManagement {
   model::ApiResult<void> load();
   // In the order of names.
   std::vector<model::Vmknic> vmknics() const;
-  // The switches of this host have been looked at: interfaces may be other than they were.
+  // The switches of this host were checked, so the state of its interfaces may have changed.
   void on_applied();
   ChannelSite site() const;
-  // What a setting that is a number is now.
+  // The current value of a setting that is a number.
   std::int64_t number(std::string_view path) const {
     return model::setting_number(settings_, path);
   }
@@ -73,14 +75,14 @@ class HostVmkernel final : public model::VmkernelManagement {
   // By name, vmk0 among them.
   std::vector<std::string> names() const;
 
-  // To log and event log. `text`: what is so from now on.
+  // Writes to the log and the event log. `text` describes the new state.
   void tell(const char* type, std::map<std::string, std::string> fields, std::string text) const;
 
   HostVmkernelConfig config_;
   store::Store& store_;
   HostNetwork& network_;
   std::map<std::string, model::Vmknic> vmknics_;  // but for vmk0
-  model::SettingValues settings_;                 // that are not as they are by themselves
+  model::SettingValues settings_;                 // those that differ from their defaults
   bool pvrdma_enabled_ = false;
   ChannelSite told_;
   mutable ChangeLog changes_;

@@ -1,7 +1,8 @@
-// MachineView: the hardware inventory of this host, with its numbers, as the control thread sees
-// it. It is read from a looker at most once a second; the numbers are kept in the store.
+// MachineView gives the control thread the hardware inventory of this host, with the device numbers
+// ("vmnic0"), which it keeps in the store. It reads the inventory from a MachineLooker, at most
+// once a second.
 //
-// Control thread only; blocks for as long as the looker.
+// Control thread only. Calls block while the MachineLooker reads.
 
 #pragma once
 

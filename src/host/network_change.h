@@ -1,4 +1,5 @@
-// NetworkChange: a change of one document of a cluster's switches and port groups.
+// NetworkChange describes a change of one document of a cluster's configuration, which holds a
+// distributed switch or a port group.
 
 #pragma once
 
@@ -9,7 +10,7 @@ namespace paravane::host {
 
 struct NetworkChange {
   std::string document;             // below config/
-  std::optional<std::string> json;  // nullopt: it goes
+  std::optional<std::string> json;  // nullopt: the document is deleted
 };
 
 }  // namespace paravane::host

@@ -1,5 +1,5 @@
-// NetworkDraft: an inventory that stores nothing: it records what a change would write, for the
-// code that can write it.
+// NetworkDraft is an inventory that stores nothing. It records the change that an operation would
+// write, so that other code can write it to the cluster.
 //
 // Owner thread only.
 
@@ -24,7 +24,7 @@ class NetworkDraft final : public store::NetworkInventory {
   model::ApiResult<void> put_port_group(const model::PortGroup& group) override;
   model::ApiResult<void> erase_port_group(const std::string& name) override;
 
-  // nullopt: there is none.
+  // nullopt: nothing was changed.
   const std::optional<NetworkChange>& change() const { return change_; }
 
  private:

@@ -1,4 +1,5 @@
-// NetworkWatch: reports changes of switches and port groups as events, whatever caused them.
+// NetworkWatch compares the switches and port groups with those at the last call and returns an
+// event for each change, whether an operator or another host made it.
 //
 // Control thread only.
 
@@ -13,7 +14,7 @@ namespace paravane::host {
 
 class NetworkWatch {
  public:
-  // What is there when it begins is no news.
+  // Sets the state to compare with; it causes no events.
   void begin(const model::Network& network) { seen_ = network; }
   std::vector<model::Event> look(const model::Network& network);
 

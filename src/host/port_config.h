@@ -1,4 +1,5 @@
-// Converts the configuration of a VM to the configuration of the device of each adapter.
+// Converts a VM's configuration, as the operator sees it, to the configuration that the worker
+// needs for each adapter.
 
 #pragma once
 
@@ -16,7 +17,7 @@ namespace paravane::host {
 worker::VmPortConfig make_port_config(const model::VmSpec& spec, const model::AdapterSpec& adapter,
                                       const HostConfig& host);
 
-// Of every adapter.
+// The names of all adapters of the VM.
 std::vector<model::AdapterName> adapter_names(const model::VmSpec& spec);
 
 }  // namespace paravane::host

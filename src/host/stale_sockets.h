@@ -1,4 +1,4 @@
-// Removes the sockets that a killed daemon left in the directory of the VMs' sockets.
+// Removes the socket files of VMs that a killed daemon left behind.
 
 #pragma once
 
@@ -7,12 +7,11 @@
 
 namespace paravane::host {
 
-// Removes each NAME.sock without a listener and says so in the log: one of a VM that is no
-// more would keep its name from being used again, since the engine may soon connect to
-// nothing that would tell whether a process has the socket. Sockets with a listener and
-// other files stay. Returns how many went.
-//
-// REQUIRES: the directory's lock is held, and none of this daemon's sockets is there yet.
+// Removes each NAME.sock without a listener and logs it. Otherwise the name of a removed VM could
+// not be used again, because the engine will soon be unable to connect to a socket to find out
+// whether a process listens there. Sockets with a listener and other files stay. Returns the number
+// of removed files. REQUIRES: the directory's lock is held, and this daemon has not created a
+// socket there yet.
 std::size_t remove_stale_sockets(const std::filesystem::path& directory);
 
 }  // namespace paravane::host

@@ -1,8 +1,8 @@
-// SwitchTeller: reports the state of the distributed switches on this host to the log and the
-// event log: what was repaired, what cannot be created, and when it can be again. It counts
+// SwitchTeller reports to the log and the event log which interfaces of the distributed switches on
+// this host were repaired, which cannot be created, and which can be created again. It counts
 // repairs, and reports an interface that another program keeps changing.
 //
-// Reports that others can cause are rate-limited. Control thread only.
+// The reports are rate-limited, because other programs can cause them. Control thread only.
 
 #pragma once
 
@@ -34,11 +34,11 @@ class SwitchTeller {
   explicit SwitchTeller(std::function<void(model::Event)> tell) : tell_(std::move(tell)) {}
 
   void on_mended(const std::vector<model::MendedLink>& mended, Instant now);
-  // How things are now, and how they were at the last time.
+  // `now_so` is the state of the switches now, `before` their state at the last report.
   void on_report(const privsep::SwitchReport& now_so, const privsep::SwitchReport& before,
                  Instant now);
 
-  // Of a switch, in words, each interface that is mended again and again at the moment.
+  // Describes each interface of a switch that currently needs repair again and again.
   std::vector<std::string> quarrels(const std::string& vds, Instant now) const;
   // Interfaces mended since the start, by switch; "": of none.
   const std::map<std::string, std::uint64_t>& counts() const { return counts_; }

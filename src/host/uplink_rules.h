@@ -1,7 +1,8 @@
-// UplinkRules: the rules for a switch's uplink on this host if it is the NIC of an RDMA device, as
-// in vSphere; and the names that an administrator may use for NICs.
+// UplinkRules checks changes of a distributed switch's uplink on this host. As in vSphere, a NIC
+// that belongs to an RDMA device may only be added or removed while no VM uses the switch. It also
+// converts between the names of a NIC ("vmnic2") and Linux's ("eth2").
 //
-// Control thread only; blocks while the host's devices are read.
+// Control thread only. Calls block while the host's devices are read.
 
 #pragma once
 
@@ -18,11 +19,11 @@ namespace paravane::host {
 class UplinkRules {
  public:
   struct Parts {
-    // VMs that run and are in port groups of a switch.
+    // The running VMs that are in port groups of a switch.
     std::function<std::vector<std::string>(const std::string& vds)> attached;
-    // Whether NICs without RDMA are no different (/Net/PVRDMAUplinkEditNeedsPowerOff).
+    // Whether the rule applies to all NICs (/Net/PVRDMAUplinkEditNeedsPowerOff).
     std::function<bool()> strict;
-    // The NIC that has this host's own address, which it would lose; empty: none is known.
+    // The NIC that has this host's own address, which it would lose as an uplink; empty: unknown.
     std::function<std::string()> management;
   };
   // `machine` outlives us.
@@ -33,8 +34,9 @@ class UplinkRules {
   // the management's).
   model::ApiResult<std::string> resolve(const std::string& uplink) const;
 
-  // Before the uplink of a switch on this host is another. The NIC of an RDMA device or, if
-  // the operator requires it, any NIC is changed only while no VM uses it. Errors: kVmsAttached.
+  // Call this before the uplink of a switch on this host is changed. The NIC of an RDMA device or,
+  // if the operator requires it, any NIC may be changed only while no VM uses it. Errors:
+  // kVmsAttached.
   model::ApiResult<void> check_edit(const std::string& vds, const std::string& before,
                                     const std::string& after) const;
 
@@ -42,7 +44,8 @@ class UplinkRules {
   std::string shown(const std::string& linux_name) const;
 
  private:
-  // Why VMs must be off while it is changed, up to "uplink"; empty: they need not.
+  // The beginning of the message that says why VMs must be off during the change, up to the word
+  // "uplink"; empty: they need not be off.
   std::string why_quiet(const std::string& before, const std::string& after) const;
 
   MachineView& machine_;

@@ -1,5 +1,5 @@
-// ApiServer: serves the management API on a UNIX socket. It creates the socket, without replacing
-// one that is in use, and opens an HttpDoor on it.
+// ApiServer serves the management API on a UNIX socket. It creates the socket file and opens an
+// HttpDoor on it, unless another process already listens there.
 
 #pragma once
 
@@ -21,7 +21,7 @@ class ApiServer {
   static Result<std::unique_ptr<ApiServer>> listen(const settings::ApiConfig& config,
                                                    const SocketAccess& access,
                                                    api::RequestHandler& handler);
-  // Answers what is under way, then ends; removes the socket file.
+  // Answers the requests in progress, then stops and removes the socket file.
   ~ApiServer();
   ApiServer(const ApiServer&) = delete;
   ApiServer& operator=(const ApiServer&) = delete;

@@ -1,5 +1,5 @@
-// One HTTP connection of the API: parses the request, has it handled, and writes the response
-// within a limited time.
+// serve_http() serves one request of an HTTP client: it parses the request, calls the handler, and
+// writes the response within a limited time.
 
 #pragma once
 
@@ -10,9 +10,9 @@
 
 namespace paravane::http {
 
-// Blocks until the answer is out, the client has gone, or its time is up. Nothing
-// more is read from the connection than `request`. `without_memory` is the whole answer to a
-// request for which there is none (refusal.h); nothing is thrown.
+// Blocks until the response is sent, the client has disconnected, or the time limit has passed.
+// Only `request` is parsed; nothing more is read from the connection. `without_memory` is the
+// prepared response for a request that fails for lack of memory (refusal.h).
 void serve_http(UniqueFd connection, std::string_view request, api::RequestHandler& handler,
                 std::string_view without_memory = {}) noexcept;
 

@@ -1,13 +1,12 @@
-// HttpDoor: accepts clients on a listening socket and has one complete request of each answered by
-// a RequestHandler.
+// HttpDoor accepts clients on a listening socket, reads one request from each, and has a
+// RequestHandler answer it.
 //
-// One thread accepts clients and collects their requests in a RequestLobby. A fixed number of
-// other threads handle complete requests, one per connection, and never wait for a client's next
-// byte; further requests wait in a RequestQueue. Sizes and times are bounded. These threads only
-// parse and wait: the owner of the handler does the work.
+// One thread accepts clients and collects the bytes of their requests in a RequestLobby. Complete
+// requests wait in a RequestQueue for a fixed number of other threads, which call the handler and
+// write the response; these never wait for a client's next byte. Sizes and times are bounded.
 //
-// When descriptors run out, a client is told so over the reserve descriptor; a request for which
-// there is no memory gets a prepared response (refusal.h).
+// When the process is out of descriptors or memory, the client gets a prepared response
+// (refusal.h).
 
 #pragma once
 
@@ -41,7 +40,7 @@ class HttpDoor {
   // from any thread. Errors: kIo.
   static Result<std::unique_ptr<HttpDoor>> open(HttpDoorConfig config, UniqueFd listener,
                                                 api::RequestHandler& handler);
-  // Answers what is under way, then ends.
+  // Answers the requests in progress, then stops.
   ~HttpDoor();
   HttpDoor(const HttpDoor&) = delete;
   HttpDoor& operator=(const HttpDoor&) = delete;
@@ -56,7 +55,7 @@ class HttpDoor {
 
   const HttpDoorConfig config_;
   api::RequestHandler& handler_;
-  const std::string without_descriptors_;  // what is said then
+  const std::string without_descriptors_;  // the response when descriptors have run out
   const std::string without_memory_;
   std::atomic<bool> stopping_{false};
   RequestQueue queue_;

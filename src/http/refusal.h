@@ -1,5 +1,5 @@
-// The response to a client that cannot be served. It is prepared in advance, because it reports
-// that descriptors or memory have run out.
+// Prepares and sends the response for a client that cannot be served because the process is out of
+// descriptors or memory. The response is prepared at the start, since it could not be created then.
 
 #pragma once
 
@@ -11,12 +11,12 @@
 
 namespace paravane::http {
 
-// `answer` as it goes over the connection. REQUIRES: its status is 503.
+// The bytes of `answer` as an HTTP response. REQUIRES: its status is 503.
 std::string make_refusal(const api::ApiResponse& answer);
 
-// Hears the client out for a moment, since some do not read an answer that comes before they
-// have asked; then sends what there is room for and closes. Allocates nothing and opens nothing.
-// REQUIRES: the socket does not block.
+// Reads from the client for a moment, since some clients ignore a response that comes before they
+// have sent their request. Then sends as much of `refusal` as the socket accepts, and closes it.
+// Allocates no memory and opens no descriptors. REQUIRES: the socket is non-blocking.
 void tell_and_close(UniqueFd client, std::string_view refusal);
 
 }  // namespace paravane::http

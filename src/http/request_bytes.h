@@ -1,5 +1,6 @@
-// RequestBytes: collects the bytes of one HTTP request and reports when it is complete, so that no
-// thread has to wait for the rest of it. The parser checks later whether the request is valid.
+// RequestBytes collects the bytes of one HTTP request and detects when the request is complete, so
+// that no thread has to wait for the rest of it. It does not check whether the request is valid;
+// the parser does that later.
 //
 // One thread at a time.
 
@@ -13,15 +14,16 @@
 
 namespace paravane::http {
 
-// The path of "POST /v1/vms?x HTTP/1.1\r\n...", as it stands there; empty: there is none.
+// The path in a request such as "POST /v1/vms?x HTTP/1.1\r\n...", not decoded; empty: it has no
+// path.
 std::string_view path_of(std::string_view request);
 
 class RequestBytes {
  public:
   static constexpr std::size_t kMaxHead = std::size_t{16} * 1024;
 
-  // True: the request is whole, or so wrong or large that no further byte can
-  // change the answer.
+  // True: the request is complete, or so malformed or large that no further byte can change the
+  // response.
   bool add(std::string_view piece);
 
   std::string take() { return std::exchange(bytes_, {}); }

@@ -1,7 +1,7 @@
-// RequestLobby: holds the API's clients until their requests are complete. No thread waits for
-// them: a client that sends half a request, or a byte now and then, costs a descriptor and some
-// bytes for a limited time. When there are too many, the one that has waited the longest is
-// dropped.
+// RequestLobby holds the HTTP clients whose requests are not complete yet. No thread waits for
+// them, so a client that stops in the middle of a request, or sends it slowly, only uses a
+// descriptor and some memory for a limited time. When there are too many clients, the oldest one is
+// disconnected.
 //
 // One thread.
 
@@ -26,10 +26,11 @@ class RequestLobby {
   static constexpr std::size_t kMostBytes = std::size_t{16} << 20;  // of all clients
   static constexpr Duration kPatience = std::chrono::seconds(5);
 
-  // What became whole, or all that came before the client closed its side.
+  // Called with a complete request, or with everything that arrived before the client closed its
+  // side.
   using WholeFunction = std::function<void(UniqueFd client, std::string request)>;
 
-  // A client for whose request there is no memory.
+  // Called with a client whose request cannot be stored for lack of memory.
   using LostFunction = std::function<void(UniqueFd client)>;
 
   // `loop` outlives the lobby.
@@ -42,7 +43,7 @@ class RequestLobby {
   // REQUIRES: the socket does not block. Errors: kIo, kResourceExhausted (memory); the client is
   // dropped.
   Status admit(UniqueFd client, Instant now);
-  // Drops those whose time is up.
+  // Disconnects the clients whose time limit has passed.
   void drop_late(Instant now);
   // When drop_late() has something to do; kNever: no client waits.
   Instant next_deadline() const { return clients_.empty() ? kNever : clients_.front().deadline; }

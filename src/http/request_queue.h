@@ -1,5 +1,5 @@
-// RequestQueue: complete requests on their way from the accepting thread to the threads that
-// handle them.
+// RequestQueue passes complete HTTP requests from the thread that accepts clients to the threads
+// that handle requests. It is bounded in number and bytes.
 //
 // Any thread.
 
@@ -27,8 +27,9 @@ class RequestQueue {
   static constexpr std::size_t kMost = 64;
   static constexpr std::size_t kMostBytes = std::size_t{16} << 20;
 
-  // Waits while the queue is full: the door then accepts no clients, and they
-  // wait outside. Dropped when the queue is closed; left as it is when there is no memory.
+  // Waits while the queue is full; meanwhile the door accepts no clients, and they wait in the
+  // socket's backlog. After close(), the request is dropped. If memory runs out, `request` is not
+  // changed.
   void put(ApiRequest&& request) {
     {
       std::unique_lock lock(mutex_);
@@ -41,7 +42,7 @@ class RequestQueue {
     changed_.notify_all();
   }
 
-  // Waits for a request. nullopt: closed, and nothing is left.
+  // Waits for a request. nullopt: the queue is closed and empty.
   std::optional<ApiRequest> take() {
     std::optional<ApiRequest> request;
     {
