@@ -1,5 +1,6 @@
-// The settings that all libcurl requests share: TLS with the authority's certificate, sockets that
-// are connected elsewhere, no proxy, no redirects, bounded responses.
+// CurlHandle is a libcurl handle with the settings that all requests to etcd share: TLS with the
+// authority's certificate, sockets that the caller connects, no proxy, no redirects, and a bounded
+// response size.
 //
 // One thread at a time.
 
@@ -19,27 +20,27 @@
 
 namespace paravane::inventory {
 
-// How etcd is reached. Empty paths: not used.
+// How to reach etcd. An empty path means that the file is not used.
 struct EtcdAccess {
   std::vector<std::string> endpoints{};  // "https://192.0.2.1:2379"; tried in turn
-  std::filesystem::path authority{};     // who must have signed etcd's certificate (PEM)
+  std::filesystem::path authority{};     // the CA that signed etcd's certificate (PEM)
   std::filesystem::path identity{};      // our certificate and its key, in one file (PEM)
   std::string user{};                    // empty: etcd asks for none
   std::string password{};
-  // Set by any thread: what is under way is given up within a second or so.
+  // Any thread may set it to true; requests in progress then fail within about a second.
   const std::atomic<bool>* given_up = nullptr;
 };
 
-// A stream socket that is connected to this address ("192.0.2.1:2379"). May take a few
-// seconds. Empty: libcurl connects by itself.
+// Returns a stream socket that is connected to `address` ("192.0.2.1:2379"). May take a few
+// seconds. If the function is empty, libcurl connects.
 using OpenSocket = std::function<Result<UniqueFd>(const std::string& address)>;
 
-// Once per process, while it has one thread.
+// Call it once per process, before a second thread is started.
 void prepare_curl();
 
 class CurlHandle {
  public:
-  // What was received so far; false: no more of it.
+  // Called with each piece of the response; returns false to end the transfer.
   using OnData = std::function<bool(std::string_view)>;
 
   // `open` outlives the handle.

@@ -1,12 +1,13 @@
-// EtcdClient: sends requests to etcd, one at a time, through the JSON gateway (/v3). It logs in
-// when necessary, tries its endpoints in turn, and waits at most kPatience for each response of at
-// most kMaxAnswer bytes.
+// EtcdClient sends requests to etcd through its JSON gateway (/v3), one at a time. It logs in when
+// necessary and tries the endpoints in turn. It waits at most kPatience for each response, which
+// may have at most kMaxAnswer bytes.
 //
-// Owner thread only, which must be one that may block.
+// Owner thread only. The calls block.
 //
 // Errors of all requests: kIo (no response; the message names the endpoint and the cause),
-// kInvalidArgument (not understood), kNotFound, kBadState (refused: permission is missing),
-// kUnsupported (refused for another reason), kOutOfRange (compacted).
+// kInvalidArgument (etcd's response cannot be understood), kNotFound, kBadState (permission is
+// missing), kUnsupported (etcd refused for another reason), kOutOfRange (the revision was
+// compacted).
 
 #pragma once
 
@@ -25,7 +26,7 @@
 
 namespace paravane::inventory {
 
-// One key's change; no value: it is deleted.
+// A change of one key; without a value, the key is deleted.
 struct Write {
   std::string key;
   std::optional<std::string> value;
@@ -40,26 +41,26 @@ class EtcdClient {
   // `access` and `open` outlive the client.
   EtcdClient(const EtcdAccess& access, const OpenSocket& open);
 
-  // Shows all below `prefix`, as it was at one revision, which is returned, in the order
-  // of keys. `visit` returns where to go on when it has seen enough of what begins like
-  // this key; empty: with the next one.
+  // Calls `visit` for each key below `prefix`, in the order of keys, as they were at one revision,
+  // and returns that revision. `visit` may return a later key at which to continue; empty: the next
+  // key.
   using Visit = std::function<std::string(KeyValue&&)>;
   Result<std::int64_t> for_each(const std::string& prefix, const Visit& visit);
   // nullopt: there is no such key.
   Result<std::optional<KeyValue>> get(const std::string& key);
   Status put(const std::string& key, const std::string& value, std::int64_t lease = 0);
-  // All or none. REQUIRES: at most kMaxWrites.
+  // Makes all changes or none. REQUIRES: at most kMaxWrites.
   Status write(const std::vector<Write>& writes, std::int64_t lease = 0);
-  // In as few steps as may be; what comes after a step that fails is not written.
+  // Makes the changes in as few transactions as possible, and stops at the first that fails.
   Status write_all(const std::vector<Write>& writes, std::int64_t lease = 0);
-  // Puts the key unless it is there. False: it is.
+  // Creates the key. False: it already exists, and was not changed.
   Result<bool> create(const std::string& key, const std::string& value);
   Status erase_prefix(const std::string& prefix);
-  // Forgets how keys were before this revision.
+  // Deletes the history of keys before this revision.
   Status compact(std::int64_t revision);
 
   Result<std::int64_t> grant_lease(std::chrono::seconds ttl);
-  // Seconds that are left; 0: it is lost.
+  // Returns the seconds until the lease expires; 0: it has expired.
   Result<std::int64_t> keep_alive(std::int64_t lease);
   Status revoke_lease(std::int64_t lease);
 
@@ -67,13 +68,13 @@ class EtcdClient {
   struct Space {
     std::int64_t revision = 0;
     std::int64_t file_bytes = 0;
-    bool is_full = false;  // it has used its quota up, and takes no more keys and leases
+    bool is_full = false;  // its quota is used up; it accepts no more keys and leases
   };
   Result<Space> status();
-  Status defragment();  // its file shrinks; it answers nobody meanwhile
+  Status defragment();  // shrinks its file; it answers no requests meanwhile
   Status take_writes_again();
 
-  // ---- users and roles. What is there already is no error, nor what is gone. ----
+  // ---- Users and roles. Adding an existing one or removing a missing one is not an error. ----
   // Whether requests need a user at all.
   Result<bool> auth_enabled();
   Status enable_auth();  // REQUIRES: a user "root" with the role "root"
@@ -86,7 +87,7 @@ class EtcdClient {
   Status forbid(const std::string& role, const std::string& prefix);
   Status give_role(const std::string& user, const std::string& role);
 
-  // The token to show with a watch; empty: none is needed.
+  // The token to send with a watch request; empty: etcd needs none.
   Result<std::string> token();
   // The endpoint that answered last.
   const std::string& endpoint() const { return access_.endpoints[current_]; }

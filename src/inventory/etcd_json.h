@@ -1,6 +1,6 @@
-// The messages of etcd's JSON gateway: protobuf as JSON. Its peculiarities are handled here:
-// 64-bit numbers are strings; values that are 0, false or empty are omitted; keys and values are
-// Base64.
+// Reads the messages of etcd's JSON gateway, which are protobuf messages in JSON form. In this
+// form, a 64-bit number is a string, a value that is 0, false or empty is omitted, and keys and
+// values are Base64. Callers see plain values.
 
 #pragma once
 
@@ -18,7 +18,7 @@ namespace paravane::inventory {
 struct KeyValue {
   std::string key;
   std::string value;
-  std::int64_t create_revision = 0;  // of the cluster, when the key came to be
+  std::int64_t create_revision = 0;  // of the cluster, when the key was created
   std::int64_t mod_revision = 0;     // of its last change
   std::int64_t lease = 0;            // 0: none
 };
@@ -36,8 +36,8 @@ struct WatchEvent {
 
 struct WatchAnswer {
   bool created = false;
-  // The watch is over, with the reason and, if what it asked for is gone, the oldest
-  // revision that is still there.
+  // The watch has ended. `reason` says why; if the requested revision was compacted,
+  // `compact_revision` is the oldest one that still exists.
   bool canceled = false;
   std::string reason;
   std::int64_t compact_revision = 0;
@@ -45,7 +45,7 @@ struct WatchAnswer {
   std::vector<WatchEvent> events;
 };
 
-// Of an answer that is no success.
+// etcd's response to a request that failed.
 struct Refusal {
   int code = 0;  // gRPC's
   std::string message;
@@ -55,17 +55,17 @@ struct Refusal {
 // not end with the byte 255.
 std::string end_of_prefix(std::string prefix);
 
-// A number that may be a text; 0 if it is not there.
-// Errors: kInvalidArgument (neither).
+// Reads a number, which may be a string; 0 if the key is missing. Errors: kInvalidArgument (neither
+// a number nor a string of digits).
 Result<std::int64_t> read_int64(const nlohmann::json& object, const char* key);
 
-// A list of texts; empty if it is not there. Errors: kInvalidArgument.
+// Reads a list of strings; empty if the key is missing. Errors: kInvalidArgument.
 Result<std::vector<std::string>> read_names(const nlohmann::json& object, const char* key);
 
-// Errors: kInvalidArgument: nothing that etcd says.
+// Errors: kInvalidArgument (etcd does not send such a message).
 Result<RangeAnswer> read_range(const nlohmann::json& answer);
 Result<WatchAnswer> read_watch(const nlohmann::json& line);
-// The members, by their ids, whose space is used up; of an answer about alarms.
+// Reads a response about alarms: the ids of the etcd members whose space is used up.
 Result<std::vector<std::string>> read_full_members(const nlohmann::json& answer);
 Refusal read_refusal(std::string_view body);
 

@@ -1,4 +1,5 @@
-// EtcdWatch: a stream of the changes below a prefix, on a connection of its own.
+// EtcdWatch receives from etcd the changes of all keys below a prefix. It uses a connection of its
+// own.
 //
 // Owner thread only.
 
@@ -26,16 +27,16 @@ class EtcdWatch {
   EtcdWatch(const EtcdWatch&) = delete;
   EtcdWatch& operator=(const EtcdWatch&) = delete;
 
-  // Changes from `revision` on. A watch that was open is over.
+  // Starts to receive the changes from `revision` on. Ends a watch that is open.
   void start(const std::string& endpoint, const std::string& token, const std::string& prefix,
              std::int64_t revision);
   void stop();
 
-  // The next that etcd has said; nullopt: nothing yet.
-  // Errors: kIo, kInvalidArgument: the stream is over, with the reason.
+  // The next message from etcd; nullopt: none has arrived yet. Errors: kIo, kInvalidArgument (the
+  // watch has ended; the text gives the reason).
   Result<std::optional<WatchAnswer>> next();
 
-  // Waits for more of it, at most for `timeout`; `wake_fd` becoming readable ends that.
+  // Waits for a message, for at most `timeout` or until `wake_fd` becomes readable.
   void wait(std::chrono::milliseconds timeout, int wake_fd);
 
  private:
@@ -49,7 +50,7 @@ class EtcdWatch {
   std::unique_ptr<CURLM, Cleanup> multi_;
   bool open_ = false;
   std::optional<Error> over_;
-  std::string partial_;  // the line that is not whole
+  std::string partial_;  // the line that has not arrived completely
   std::deque<std::string> lines_;
 };
 

@@ -1,8 +1,9 @@
-// Generation: identifies a state of the cluster's configuration. The authority counts its changes
-// and gives each a mark, so that a host can tell an etcd that was restored to an older state, or
-// has another history, from one that has changed.
+// Generation identifies a state of the cluster's configuration. The authority (the host that
+// manages the cluster) increases the number with each change and adds a random mark. With these,
+// another host can tell whether etcd holds a later state than the one it has seen, or one that was
+// restored from an older copy or has a different history.
 //
-// It is stored in the document config/cluster:
+// The generation is stored in the document config/cluster:
 //   {"authority":"h1","cluster":"0d3f...","generation":{"marks":["5f1c...",...],"number":18,"supersedes":0}}
 //
 // Any thread.
@@ -26,17 +27,17 @@ struct Generation {
   // A number that a double holds exactly: etcd's gateway and other readers of JSON keep it.
   static constexpr std::uint64_t kMostNumber = std::uint64_t{1} << 53;
 
-  std::uint64_t number = 0;          // 0: of an authority of an older version, which does not count
-  std::vector<std::string> marks{};  // of the last ones, the newest last; random
-  std::uint64_t supersedes = 0;      // an operator gave up what there was up to this number
+  std::uint64_t number = 0;          // 0: the authority is too old to count changes
+  std::vector<std::string> marks{};  // of the last generations, the newest last; random
+  std::uint64_t supersedes = 0;      // an operator discarded all other states up to this number
 
-  // Of `number`; empty: it has none.
+  // The mark of `number`; empty: there are no marks.
   std::string_view mark() const { return marks.empty() ? std::string_view() : marks.back(); }
 
   friend bool operator==(const Generation&, const Generation&) = default;
 };
 
-// What a host keeps of the newest that it has followed.
+// What a host remembers of the newest generation that it has followed.
 struct SeenGeneration {
   std::uint64_t number = 0;
   std::string mark;
@@ -45,12 +46,14 @@ struct SeenGeneration {
 
 // The next one. `mark`: kMarkDigits random digits.
 Generation next_generation(Generation before, std::string mark);
-// The next one, after all that hosts may have seen: an operator's word that `before` is to count.
+// A generation after all that hosts may have seen, for an operator who has decided that the
+// configuration of `before` is valid.
 Generation accepted_generation(const Generation& before, std::string mark);
 
-// Whether `offered` is what `seen` has become, or the same.
+// Whether `offered` is `seen` or a later state in the same history.
 bool continues(const Generation& offered, const SeenGeneration& seen);
-// In an operator's words, with both generations and etcd's revisions; REQUIRES: !continues().
+// Explains to an operator why `offered` does not continue `seen`, with both generations and etcd's
+// revisions. REQUIRES: !continues().
 std::string why_not_continued(const Generation& offered, std::int64_t revision,
                               const SeenGeneration& seen);
 

@@ -1,6 +1,6 @@
-// HostWrites: how much each host writes to the inventory, measured from the watch. etcd keeps
-// every change until it is compacted, and accepts no more writes from any host once its space is
-// used up.
+// HostWrites measures how much each host writes to the inventory, from the changes that the watch
+// reports. This matters because etcd keeps every change until it is compacted; once its space is
+// used up, it accepts no writes from any host.
 //
 // Owner thread only.
 
@@ -18,21 +18,23 @@ namespace paravane::inventory {
 
 class HostWrites {
  public:
-  // Of keys and values. A host that says all that it may, anew on each lease, stays below.
+  // Bytes of keys and values. A host that writes all the keys it may, again with each lease, stays
+  // below these limits.
   static constexpr std::uint64_t kBurst = std::uint64_t{32} << 20;
   static constexpr std::uint64_t kPerSecond = std::uint64_t{64} << 10;
-  // What all may write until it is time to compact: an eighth of the space of an etcd of ours.
+  // The bytes that all hosts may write until etcd is compacted: an eighth of the space of an etcd
+  // that Paravane runs.
   static constexpr std::uint64_t kUntilCompaction = std::uint64_t{64} << 20;
 
-  // And until it is time to look how much space is left.
+  // The bytes that all hosts may write until the remaining space is checked.
   static constexpr std::uint64_t kUntilLook = std::uint64_t{256} << 10;
 
-  // `key` was written, or taken away; it takes so many bytes there.
+  // `key` was written or deleted, which uses `bytes` of etcd's space.
   void note(std::string_view key, std::uint64_t bytes, Instant now);
 
-  // Hosts that have written more than they may since they were last asked for, each once.
+  // The hosts that have exceeded their limit since the last call, each once.
   std::vector<std::string> take_excessive();
-  // Whether it is time, and not again until as much was written.
+  // Whether it is time to compact, or to check the space. If true, the count starts again.
   bool take_compaction();
   bool take_look();
 

@@ -7,9 +7,9 @@
 //   hosts/HOST/gids/SEGMENT/v2/HEX/VM/N       a GID that it has announced in the network of
 //                                 that number (model/segment.h), 16 hex digits
 //
-// A host's user may write below hosts/HOST/ only, so the key identifies the host and no value
-// needs to. Every claim of a host is a key: a key is as old as the claim, while a value could
-// change without changing the age of its key.
+// The etcd user of a host may write only below hosts/HOST/, so a key proves which host wrote it. A
+// claim (a host's reservation of a MAC address or GID) is a key without a meaningful value. The age
+// of a claim is the age of its key; a value could be changed without changing that age.
 
 #pragma once
 
@@ -35,11 +35,11 @@ inline constexpr std::size_t kMaxKey = 256;
 
 std::string host_prefix(std::string_view host);  // ends with a slash
 
-// As RDMA has it: an address, and how it is written on the wire.
+// RDMA distinguishes GIDs by address and by RoCE version.
 enum class RoceType : std::uint8_t { kV1, kV2 };
 std::string_view to_string(RoceType type);
 
-// Two networks may have the same addresses.
+// Identifies a GID in its network, because two networks may use the same addresses.
 struct GidId {
   std::uint64_t segment = 0;
   std::array<std::uint8_t, 16> gid{};
@@ -49,8 +49,8 @@ struct GidId {
 };
 std::string format_gid(const GidId& id);  // 16 hex digits, "/v2/" and 32 hex digits
 
-// fe80:: and the modified EUI-64 of the MAC address (RFC 4291, appendix A): what an
-// adapter's first GID is made of.
+// The first GID of an adapter: fe80:: with the modified EUI-64 of the MAC address (RFC 4291,
+// appendix A).
 std::array<std::uint8_t, 16> link_local_gid(const model::MacAddress& mac);
 
 std::string format_adapter(const model::AdapterName& name);  // in a key: "db1/1"
@@ -62,7 +62,7 @@ std::string port_group_key(const model::AdapterName& id, const std::string& port
 std::string gid_key(const GidId& id, const model::AdapterName& adapter);
 inline constexpr std::string_view kInfoKey = "info";
 
-// What a key of a host is about; everything that is not one of these is nothing.
+// The meaning of a host's key. Keys of any other form are ignored.
 struct HostKey {
   enum class Kind : std::uint8_t { kInfo, kMac, kPortGroup, kGid };
   std::string host;
@@ -74,7 +74,7 @@ struct HostKey {
 };
 std::optional<HostKey> parse_host_key(std::string_view key);
 
-// The host that a key is below of, whatever follows.
+// The host to whose prefix a key belongs, whatever follows the prefix.
 std::optional<std::string> host_of_key(std::string_view key);
 
 }  // namespace paravane::inventory

@@ -1,13 +1,14 @@
-// Member: one host's part in the cluster. It keeps this host's own keys in etcd, on a lease, and
-// maintains the View of all hosts' keys, by a watch.
+// Member keeps this host in the cluster. It writes this host's keys to etcd with a lease, so that
+// they disappear if the host does, and it watches the keys of all hosts to build the cluster's
+// View.
 //
-// While etcd is unavailable, the last known state stays in force. When etcd is back, the lease was
-// lost, or the watch fell behind (compaction), everything is read again and this host's keys are
-// written again: nothing is lost. A key that stays keeps its age, so the first claim stays the
-// first; a claim whose lease expired has lost its position.
+// While etcd is unavailable, the last known View stays in force. When etcd is available again, or
+// the lease was lost, or the watch fell behind (compaction), Member reads all keys again and writes
+// this host's keys again. A key that still exists keeps its age, so the oldest claim stays the
+// oldest. A key whose lease expired is created again and loses its age.
 //
 // Owner thread only, which must be one that may block: step() sends requests to etcd and waits for
-// the responses, each for at most EtcdClient::kPatience.
+// each response, for at most EtcdClient::kPatience.
 
 #pragma once
 
@@ -31,7 +32,7 @@ namespace paravane::inventory {
 struct MemberConfig {
   std::string host;  // our name
   EtcdAccess access;
-  std::chrono::seconds lease{15};  // how long we count for others when we are gone
+  std::chrono::seconds lease{15};  // how long our keys stay in etcd after this host fails
 };
 
 struct MemberState {
@@ -48,46 +49,47 @@ struct MemberState {
 class Member {
  public:
   struct Events {
-    // There is another View.
+    // The View has changed.
     std::function<void(std::shared_ptr<const View>)> changed;
     std::function<void(const MemberState&)> state;
-    // A key was written or taken away, and takes so many bytes in etcd.
+    // A key was written or deleted, which uses `bytes` of etcd's space.
     std::function<void(const std::string& key, std::size_t bytes)> written = {};
-    // Once for each claim of this host that does not count, as long as it is so.
+    // Called when a claim of this host becomes invalid; again only after it was valid in between.
     std::function<void(const LostClaim&)> lost;
   };
 
-  // `open`: how sockets come to be; empty: plainly.
+  // `open` creates the sockets; empty: libcurl creates them.
   Member(MemberConfig config, OpenSocket open, Events events, Instant now);
-  // Nothing is taken back: what stands in etcd ends with the lease.
+  // Deletes nothing: this host's keys in etcd disappear when the lease expires.
   ~Member();
   Member(const Member&) = delete;
   Member& operator=(const Member&) = delete;
 
-  // Another password of this host's user, for the next login.
+  // Sets the password of this host's etcd user, for the next login.
   void set_password(std::string password);
 
-  // All that this host says of itself: keys below its prefix, with their values. It
-  // stands in etcd soon.
+  // Sets all that this host publishes: the keys below its prefix, with their values. step() writes
+  // them to etcd.
   void set_own(std::map<std::string, std::string> own);
 
-  // A document of the configuration, at once. nullopt: takes it away.
-  // Errors: kIo (etcd is away), kBadState (another host writes it).
+  // Writes a document of the configuration immediately. nullopt: deletes it. Errors: kIo (etcd is
+  // unavailable), kBadState (only another host may write it).
   Status write_document(const std::string& name, const std::optional<std::string>& json);
-  // Several, by their names, in this order: at once, or where they are more than etcd takes
-  // so (EtcdClient::kMaxWrites), in as few steps. Errors: as above; the rest is not written.
+  // Writes several documents, in this order. They are written in one transaction or, above
+  // EtcdClient::kMaxWrites, in as few as possible. Errors: as above; later documents are not
+  // written.
   Status write_documents(std::vector<Write> documents);
 
-  // Does what is due. Returns when there is something to do without news.
+  // Does what is due. Returns the time of the next call that is needed even if nothing arrives.
   Instant step(Instant now);
-  // Until there is news of etcd, `wake_fd` is readable, or `timeout` is over.
+  // Waits until etcd has sent a message, `wake_fd` is readable, or `timeout` has passed.
   void wait(std::chrono::milliseconds timeout, int wake_fd) { watch_.wait(timeout, wake_fd); }
 
-  // At once, and for good: what this host says of itself is gone.
+  // Deletes this host's keys from etcd immediately, because it leaves the cluster.
   Status leave();
 
   const MemberState& state() const { return state_; }
-  // What the View was made of that was shown last, or of news since.
+  // The records from which the last View was built, with the changes since then.
   const Records& records() const { return records_; }
 
  private:

@@ -1,8 +1,8 @@
-// MemberRecord: the keys by which the other hosts recognize a member. Only the authority can write
-// it (only it may write config/), so reusing a name does not make a member of the machine that had
-// it before.
+// MemberRecord stores the public keys by which the other hosts recognize a member of the cluster.
+// Only the authority can write it, because only the authority may write below config/. So a machine
+// that has the name of a former member is not taken for that member.
 //
-// A key is the SHA-256 of a certificate's public key, as 64 hex digits.
+// Each public key is stored as the SHA-256 of a certificate's public key, in 64 hex digits.
 //
 // Any thread.
 
@@ -25,8 +25,8 @@ struct MemberRecord {
   friend bool operator==(const MemberRecord&, const MemberRecord&) = default;
 };
 
-// By host. None at all: an authority of an older version, that keeps no keys, or one that
-// has not written all of them yet.
+// The records by host. Empty: the authority has an older version, which stores no keys, or has not
+// written all of them yet.
 using MemberRecords = std::map<std::string, MemberRecord>;
 
 // Below config/.
@@ -37,7 +37,7 @@ std::string print_member(const std::string& host, const MemberRecord& record);
 // REQUIRES: member_of_document(name). Errors: kInvalidArgument.
 Result<MemberRecord> parse_member(const std::string& name, const std::string& text);
 
-// Why who shows this key is not the member `host`, in an operator's words; empty: it is.
+// Explains to an operator why the owner of `key` is not the member `host`; empty: it is.
 std::string why_no_member(const MemberRecords& records, const std::string& host,
                           const std::string& key);
 

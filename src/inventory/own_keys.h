@@ -1,5 +1,6 @@
-// The keys that a host publishes about itself, within the limits that other hosts accept: a guest
-// that fills the GID tables of its adapters displaces similar GIDs only, and no adapter.
+// Selects the keys that a host publishes about itself, within the limits that the other hosts
+// accept. The adapters come first, so a guest that fills the GID tables of its adapters can
+// displace GIDs, but no adapter.
 //
 // Any thread.
 
@@ -12,16 +13,16 @@
 
 namespace paravane::inventory {
 
-// Below View::kMaxKeysPerHost, since keys of an earlier time may still stand there.
+// Below View::kMaxKeysPerHost, because older keys of this host may still be in etcd.
 inline constexpr std::size_t kMaxOwnKeys = 20'000;
 
 struct Said {
   OwnKeys keys;
-  std::size_t left_out = 0;  // that found no room
+  std::size_t left_out = 0;  // GIDs and adapters beyond the limit
 };
 
-// Adapters come first, then of each the GIDs that are made from its MAC address, then of
-// each in turn one of the others.
+// Adapters come first, then the GIDs that are derived from their MAC addresses. The other GIDs
+// follow, one from each adapter in turn.
 Said say_all(const HostInfo& info, const std::map<model::AdapterName, AdapterInfo>& adapters,
              const std::map<GidId, model::AdapterName>& gids);
 

@@ -1,5 +1,6 @@
-// The write permissions in etcd: each host is a user whose role reads all of Paravane's keys and
-// writes only below its own prefix; the authority's host also writes the configuration.
+// Manages the users of etcd and their permissions. Each host of the cluster has a user that can
+// read all of Paravane's keys and write only the keys below the host's own prefix. The user of the
+// authority's host can also write the configuration.
 //
 // Owner thread only.
 
@@ -14,15 +15,14 @@ namespace paravane::inventory {
 
 std::string host_user(const std::string& host);  // "paravane-host-NAME"
 
-// With a user who may do all. Again for the same host: its new password.
-// Errors: as EtcdClient's.
+// Creates the user of a host, or sets a new password for it. `root` is logged in as a user with all
+// permissions. Errors: as EtcdClient's.
 Status admit_host(EtcdClient& root, const std::string& host, const std::string& password,
                   bool writes_configuration);
-// Its user and all that it has said of itself are gone.
+// Deletes the user of a host and all keys that the host has published.
 Status dismiss_host(EtcdClient& root, const std::string& host);
 
-// Makes the user root, and has etcd ask everybody who they are.
-// REQUIRES: it does not yet.
+// Creates the user root and enables authentication. REQUIRES: authentication is disabled.
 Status close_etcd(EtcdClient& anybody, const std::string& root_password);
 
 }  // namespace paravane::inventory

@@ -1,19 +1,21 @@
-// View: the state of the cluster as all its hosts see it, as a value: its hosts with their
-// adapters and GIDs, and the documents of its configuration. Records builds it from etcd's keys.
-// Any host can write keys, so invalid keys are ignored and no host can exhaust another's memory.
+// View is a snapshot of the cluster as all its hosts see it: the hosts with their adapters and
+// GIDs, and the documents of the configuration. Records builds it from the keys in etcd. Since any
+// host can write keys, invalid ones are ignored, and limits keep a host from exhausting the memory
+// of others.
 //
-// All readers determine the owner of a GID in a network by the same rules:
+// A claim is a key by which a host reserves a MAC address or GID for an adapter. Every host
+// determines the owner of a GID in a network by the same rules:
 //
 //   - a claim counts only in the network of its adapter's port group;
 //   - a MAC address belongs to the adapter whose key for it is the oldest (etcd's create_revision);
 //   - a GID that is derived from an adapter's MAC address belongs to that adapter only;
 //   - any other GID belongs to the oldest claim. A claim never counts as older than the adapter,
-//     its membership in the port group, and the port group: otherwise an invalid claim could
-//     wait for its time.
+//     its membership in the port group, and the port group: otherwise a host could make a claim
+//     in advance, while it is still invalid.
 //
-// The value of a claim is ignored: it could change while the key keeps its age.
+// The value of a claim is ignored, because it could change while the key keeps its age.
 //
-// A View does not change, so threads may share one. Records: owner thread only.
+// A View does not change, so threads may share it. Records: owner thread only.
 
 #pragma once
 
@@ -55,7 +57,7 @@ struct AdapterInfo {
   std::string port_group;  // empty: none
 };
 
-// What a host says of itself: keys below its prefix, with their values.
+// The keys that a host publishes about itself, below its prefix, with their values.
 using OwnKeys = std::map<std::string, std::string>;
 void say_info(OwnKeys& own, const HostInfo& info);
 void say_adapter(OwnKeys& own, const model::AdapterName& id, const AdapterInfo& adapter);
@@ -74,7 +76,7 @@ struct GidOwner {
   friend bool operator==(const GidOwner&, const GidOwner&) = default;
 };
 
-// A claim that counts for nothing, and why.
+// A claim that is not valid, and the reason.
 struct LostClaim {
   std::string host;
   std::string key;     // below its prefix
@@ -85,8 +87,8 @@ struct LostClaim {
 
 struct Host {
   std::optional<HostInfo> info;  // nullopt: it is away
-  // That have a MAC address. Of several that one has, and of several port groups, only the
-  // oldest is shown.
+  // The adapters that have a MAC address. If an adapter has several MAC addresses or port groups,
+  // only the oldest is shown.
   std::map<model::AdapterName, AdapterInfo> adapters;
   std::map<GidId, model::AdapterName> gids;  // that it holds
 };
@@ -106,29 +108,30 @@ struct View {
   Generation generation;                         // of those documents
   std::int64_t revision = 0;                     // of etcd, that shows this
   model::Network network;  // of those documents; each port group has its switch
-  // Of those documents; none until the authority's own is among them. That is written last:
-  // who is missing in half a list is no stranger.
+  // The member records of those documents. Empty until the authority's own record is there, which
+  // is written last, because a host must not be refused while the list is incomplete.
   MemberRecords members;
   std::vector<LostClaim> lost;               // in order
-  std::uint64_t odd_keys = 0;                // that count for nothing: not as they should be
-  std::vector<std::string> oversized_hosts;  // whose keys count for nothing: too many, too long
+  std::uint64_t odd_keys = 0;                // keys that are ignored, because they are invalid
+  std::vector<std::string> oversized_hosts;  // hosts whose keys are ignored: too many or too long
 
   std::optional<GidOwner> owner(const GidId& id) const;
 };
 
-// What stands in etcd, as far as it is of use.
+// The keys in etcd that Paravane uses.
 class Records {
  public:
-  // An empty result, or, once a host has more keys than it may, where the next begins.
+  // Stores a key. Returns an empty string or, once a host has too many keys, the position at which
+  // the next host begins.
   std::string put(KeyValue&& pair);
   void erase(const std::string& key);
   void clear() { *this = Records(); }
-  // Keys of a host that has too many are gone: what is left, only reading all can tell.
+  // True: a host with too many keys has deleted some of them, so all keys must be read again.
   bool wants_reading() const { return wants_reading_; }
   const Generation& generation() const { return generation_; }
 
-  // As keys and values, so that put() of all of them makes the same: documents first, then what
-  // hosts say of themselves, then their claims.
+  // Returns the keys and values from which put() would build the same Records: documents first,
+  // then what hosts publish about themselves, then their claims.
   std::vector<KeyValue> entries() const;
 
   // `revision`: of etcd, that all of it shows.

@@ -1,8 +1,9 @@
-// JsonReader: strict reading of one JSON object that another program wrote.
+// JsonReader reads one JSON object that another program wrote, and detects every deviation from the
+// expected form.
 //
-// Ask for each key once, then call finish(): it reports the first key that was missing, of the
-// wrong type, out of range, or never asked for. Values that could not be read are returned as
-// their defaults, so reading needs no branches.
+// Read each key once, then call finish(). It reports the first key that was missing, of the wrong
+// type, out of range, or never read. Until then, a value that could not be read is returned as its
+// default, so callers check for errors only once.
 
 #pragma once
 
@@ -42,7 +43,7 @@ class JsonReader {
 
   // Errors: kInvalidArgument.
   Status finish();
-  // For answers of a newer daemon: keys that we do not know are no error.
+  // As finish(), but keys that were never read are not an error: a newer daemon may add keys.
   Status finish_ignoring_unknown() const;
 
  private:

@@ -1,5 +1,5 @@
-// Converts between text and JSON values, without exceptions. The text may come from a stranger:
-// its nesting is limited, and duplicate keys are refused.
+// Converts between text and JSON values without exceptions. The text may come from an untrusted
+// source, so its nesting depth is limited and duplicate keys are refused.
 
 #pragma once
 
@@ -11,7 +11,7 @@
 
 namespace paravane {
 
-// To copy or to print a value takes stack for each level of it.
+// The limit exists because copying or printing a value uses stack for each level.
 inline constexpr int kMaxJsonDepth = 32;
 
 // Errors: kInvalidArgument (not JSON, one key twice in an object, or more levels than
