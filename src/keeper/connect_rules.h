@@ -1,6 +1,5 @@
-// Restricts the TCP ports that this process may connect to (Landlock's network rules).
-//
-// For a child between fork and exec: it allocates nothing and takes no lock.
+// Restricts the calling process to TCP connections to one port, by Landlock's network rules. It is
+// for a child process between fork and exec, so it allocates no memory and takes no locks.
 
 #pragma once
 
@@ -8,11 +7,11 @@
 
 namespace paravane::keeper {
 
-// Whether the kernel has them (Linux 6.7, and Landlock not switched off).
+// Whether the kernel has such rules (Linux 6.7 or later, with Landlock enabled).
 bool has_connect_rules();
 
-// For this thread and all it will make and run, for good: it connects by TCP to this port
-// alone. Without has_connect_rules() nothing happens. False: the kernel refused; errno says
+// From now on this thread, and all threads and programs that it starts, can connect by TCP to this
+// port only. Does nothing if has_connect_rules() is false. False: the kernel refused; errno says
 // why. REQUIRES: PR_SET_NO_NEW_PRIVS.
 bool connect_only_to(std::uint16_t port);
 

@@ -1,6 +1,6 @@
-// EtcdLog: copies etcd's standard error to the daemon's log: a few lines per ten seconds, each
-// truncated and without unprintable characters. The contents are never interpreted, since other
-// hosts and strangers can cause them.
+// EtcdLog copies etcd's standard error to the daemon's log, at most kLines lines per ten seconds.
+// Long lines are truncated and unprintable characters replaced. The contents are never interpreted,
+// because other hosts can influence what etcd prints.
 //
 // Keeper's thread.
 
@@ -30,9 +30,10 @@ class EtcdLog {
   EtcdLog(const EtcdLog&) = delete;
   EtcdLog& operator=(const EtcdLog&) = delete;
 
-  // The end for an etcd to write to; what the one before wrote has been heard. Errors: kIo.
+  // Returns the descriptor for a new etcd to write to, after copying what the previous etcd wrote.
+  // Errors: kIo.
   Result<UniqueFd> open();
-  // What is there, and no more: the etcd that wrote it has ended.
+  // Copies what was written and closes the descriptor; call it when etcd has ended.
   void close();
 
  private:

@@ -1,7 +1,10 @@
-// EtcdService: runs the cluster's etcd on the authority's host, unless the operator provides one.
-// It is Debian's etcd, runs as the engine's user and keeps its data below the state directory. Its
-// arguments come from paravaned.toml alone; the engine only requests it. When it exits it is
-// started again, reachable from its own host only, and it stops with the daemon.
+// EtcdService runs the cluster's etcd on the authority's host, unless the operator provides an
+// etcd. It runs Debian's program as the engine's user, with its data below the state directory. Its
+// arguments come only from paravaned.toml; the engine can only request that etcd runs, and from
+// where it can be reached.
+//
+// If etcd exits, it is started again, and is then reachable from its own host only. It stops when
+// the daemon stops.
 //
 // Keeper's thread.
 
@@ -27,19 +30,19 @@ class EtcdService {
  public:
   EtcdService(const settings::Config& config, const settings::EngineAccount& account)
       : config_(config), account_(account) {}
-  // Ends it, and waits for that.
+  // Stops etcd and waits until it has ended.
   ~EtcdService();
   EtcdService(const EtcdService&) = delete;
   EtcdService& operator=(const EtcdService&) = delete;
 
-  // What it says goes to our log from its next start on. `loop` outlives us.
+  // Copies its output to our log, from its next start on. `loop` outlives us.
   void hear_through(EventLoop& loop) { heard_.emplace(loop); }
-  // Another reach is another start, at most one a second.
+  // Sets the wanted reach. A change restarts etcd, at most once a second.
   void want(privsep::EtcdReach reach, Instant now);
   // Starts it if it is due.
   void step(Instant now);
   Instant next_step() const { return wanted() && pid_ <= 0 ? next_try_ : kNever; }
-  // A child has ended: was it ours? Looks for itself.
+  // Call it when a child process has ended; it checks whether that was etcd.
   void look_for_end(Instant now);
 
  private:
@@ -56,7 +59,7 @@ class EtcdService {
   Instant started_{};
   Instant next_try_{};
   Duration pause_{};
-  std::optional<EtcdLog> heard_;  // none: it has our standard error
+  std::optional<EtcdLog> heard_;  // none: etcd writes to our standard error
   LimitedLog log_;
 };
 

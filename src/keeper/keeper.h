@@ -1,8 +1,10 @@
-// Keeper: the process of paravaned that keeps its privileges. It parses nothing that a guest, a
-// VMM, a peer or an API client sends. It has started the engine, forwards signals, reloads the
-// operator's settings, talks to the service manager, creates the engine's sockets to other hosts,
-// creates this host's switches and keeps them as configured, lists the host's devices, keeps etcd
-// running, and ends when the engine has ended.
+// Keeper is the process of paravaned that keeps root's privileges. It starts the engine, the
+// unprivileged process that serves guests, and parses no data from a guest, a VMM, a peer or an API
+// client.
+//
+// It forwards signals, reloads settings, reports to the service manager, and does what the engine
+// may not: create sockets to other hosts, create and repair the distributed switches, read the
+// hardware inventory, and run etcd. It exits when the engine has ended.
 
 #pragma once
 
@@ -26,7 +28,8 @@ namespace paravane::keeper {
 
 class Keeper {
  public:
-  // What the engine was started with. `file` may be empty: there is none.
+  // The settings that the engine was started with. `file` is empty if there is no configuration
+  // file.
   struct Settings {
     settings::Config config;
     std::string file;
@@ -47,7 +50,7 @@ class Keeper {
   void on_signal();
   void stop_engine(int number);
   void on_notes();
-  // The last of what an engine that talks all the time has said.
+  // The last message of each kind, since an engine may send them without pause.
   struct Heard {
     std::optional<std::string> status;
     std::optional<std::string> switch_plan;

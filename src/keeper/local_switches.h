@@ -1,7 +1,7 @@
-// LocalSwitches: creates the distributed switches in this process, and knows which interfaces
-// belong to them.
+// LocalSwitches is the interface for code that creates the distributed switches in the keeper's own
+// process. It also tells which addresses and interfaces belong to them.
 //
-// Blocks for a bounded time. One thread.
+// One thread. Calls block for a bounded time.
 
 #pragma once
 
@@ -17,7 +17,7 @@ class LocalSwitches : public privsep::SwitchMaker {
  public:
   // The addresses of the VMkernel interfaces of the last plan.
   virtual std::vector<Ipv4Interface> addresses() const = 0;
-  // Whose news may mean that the last plan is not made any more.
+  // The interfaces whose changes may mean that the switches no longer match the last plan.
   virtual const ethernet::LinkFilter& about() const = 0;
 };
 

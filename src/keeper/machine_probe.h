@@ -1,5 +1,6 @@
-// MachineProbe: the hardware inventory of this host as the keeper reads it: ethernet/ and rdma/,
-// with vendor names, as values of the model.
+// MachineProbe reads the hardware inventory of this host in the keeper. It combines the NICs from
+// ethernet/, the RDMA devices from rdma/ and the vendor names, and returns them as the model's
+// values.
 //
 // One thread.
 
@@ -34,7 +35,8 @@ class MachineProbe final : public privsep::MachineLooker {
   PciNames names_;
 };
 
-// By PCI address, then what is on none, by name; no more than there may be.
+// Converts the devices to the model's values, up to the model's limit. Devices on PCI come first,
+// by address, then the others, by name.
 std::vector<model::PhysicalNic> to_control(std::vector<ethernet::Nic> nics, const PciNames& names);
 std::vector<model::RdmaDevice> to_control(std::vector<rdma::Port> ports, const PciNames& names);
 

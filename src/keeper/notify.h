@@ -1,5 +1,6 @@
-// Notifier: reports the daemon's state to systemd (the protocol of sd_notify(3): one datagram of
-// KEY=VALUE lines to the socket named by NOTIFY_SOCKET). Does nothing without systemd.
+// Notifier reports the daemon's state to systemd by the protocol of sd_notify(3): it sends a
+// datagram of KEY=VALUE lines to the socket that NOTIFY_SOCKET names. Without a service manager it
+// does nothing.
 
 #pragma once
 

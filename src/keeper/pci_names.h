@@ -1,7 +1,7 @@
-// Vendor and device names from pci.ids. The file is parsed here, because libpci ends the program
-// on an error, and the keeper must not end.
+// PciNames finds the vendor and device names of PCI functions in pci.ids. It parses the file
+// without libpci, because libpci ends the program on an error, and the keeper must not end.
 //
-// One thread. The file is read on first use, and the result is kept.
+// One thread. Each name is looked up once and then remembered.
 
 #pragma once
 

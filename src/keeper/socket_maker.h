@@ -1,9 +1,10 @@
-// SocketMaker: creates TCP sockets for the engine, which may create none itself. The keeper
-// resolves no names and reads nothing from the sockets: the engine gets the descriptors. The
-// engine may be compromised, so it gets only what a host of a cluster needs: connections from this
-// host's cluster address or that of a VMkernel interface, to the ports that clusters use, and
-// those ports to listen on. Without [cluster] address in paravaned.toml it gets none of these. In
-// addition, it may listen on the address in [metrics] listen.
+// SocketMaker creates TCP sockets for the engine, which may not create any, and passes it the
+// descriptors. It resolves no names and reads nothing from the sockets.
+//
+// Since the engine may be compromised, it gets only the sockets that a host of a cluster needs.
+// They connect from this host's cluster address or the address of a VMkernel interface to the ports
+// that clusters use, or listen on those ports. Without [cluster] address in paravaned.toml the
+// engine gets none of them. It may also listen on the address in [metrics] listen.
 //
 // Keeper's thread.
 
@@ -48,12 +49,12 @@ class SocketMaker {
   SocketMaker(const SocketMaker&) = delete;
   SocketMaker& operator=(const SocketMaker&) = delete;
 
-  // "ID ADDRESS:PORT", to dial also "ID ADDRESS:PORT SOURCE". Each is answered once,
-  // unless it has no ID.
+  // `request` is "ID ADDRESS:PORT" or, for dial() only, "ID ADDRESS:PORT SOURCE". Each request with
+  // an ID is answered once.
   void dial(std::string_view request, Instant now);
   void listen(std::string_view request);
 
-  // Gives up those whose time is over.
+  // Gives up the connections whose time limit has passed.
   void drop_late(Instant now);
   Instant next_deadline() const { return waiting_.empty() ? kNever : waiting_.front().deadline; }
 
@@ -70,7 +71,7 @@ class SocketMaker {
     Endpoint endpoint;
     std::string source{};  // empty: [cluster] address
   };
-  // Answers what is wrong itself.
+  // nullopt: the request is invalid, and was answered with the reason.
   std::optional<Request> read(std::string_view text);
   // `address`: one of this host; empty: [cluster] address.
   Result<Endpoint> own(const std::string& address, std::uint16_t port) const;

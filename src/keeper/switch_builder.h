@@ -1,10 +1,11 @@
-// SwitchBuilder: builds the distributed switches on this host from Linux bridges, taps and NICs.
-// It runs in the keeper and chooses every interface name; the plan names the operator's objects,
-// and only NICs that the configuration file allows are used.
+// SwitchBuilder builds the distributed switches on this host from Linux bridges, taps and NICs. It
+// runs in the keeper and does not trust the plan, which comes from the engine. The plan only names
+// the operator's objects; SwitchBuilder chooses the name of every interface that it creates, and
+// uses only NICs that the configuration file allows.
 //
-// Where the kernel's bridge supports VLAN filtering, a switch is one bridge, and its uplink
-// carries the VLANs of all port groups with their tags. Elsewhere, it is one bridge per VLAN, and
-// the uplink belongs to the untagged one.
+// If the kernel's bridge supports VLAN filtering, a switch is one bridge, and its uplink carries
+// the VLANs of all port groups with their tags. Otherwise a switch is one bridge per VLAN, and the
+// uplink belongs to the bridge of the untagged VLAN.
 //
 // One thread.
 
@@ -20,16 +21,16 @@
 namespace paravane::keeper {
 
 struct SwitchBuilderConfig {
-  std::string mark;                  // of what this daemon makes
+  std::string mark;                  // put on the interfaces that this daemon creates
   std::vector<std::string> uplinks;  // NICs that an operator has given
   ethernet::TapAccess tap_access;
   std::string management_address{};  // [cluster] address; empty: none
 };
 
-// Links as they are wanted for a plan, and whose they are.
+// The interfaces that a plan needs, and the objects to which they belong.
 struct SwitchLayout {
   ethernet::WantedLinks links;
-  privsep::SwitchReport report;  // what can be said before anything is made
+  privsep::SwitchReport report;  // what is known before anything is created
 };
 // `vlan_aware`: whether bridges of this kernel filter VLANs.
 SwitchLayout lay_out(const privsep::SwitchPlan& plan, const SwitchBuilderConfig& config,
@@ -54,8 +55,8 @@ class SwitchBuilder final : public LocalSwitches {
   bool made_before_ = false;    // and whether there was one
 };
 
-// "paravane:1f3a99c0:": the same for a state directory every time, and another for
-// another, so that two daemons keep their hands off each other's interfaces.
+// A mark such as "paravane:1f3a99c0:", derived from the state directory. Two daemons have different
+// marks, so neither changes the other's interfaces.
 std::string switch_mark(std::string_view state_directory);
 
 }  // namespace paravane::keeper

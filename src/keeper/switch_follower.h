@@ -1,10 +1,10 @@
-// SwitchFollower: keeps the distributed switches on this host as the last plan describes them. It
-// receives kernel notifications about interfaces and, soon after, applies the plan again, which
-// repairs any difference; it also does so from time to time without a notification, in case one
-// was lost. Changes since the last report are reported.
+// SwitchFollower keeps the distributed switches on this host as the engine's last plan describes
+// them. When the kernel notifies it of a changed interface, it soon applies the plan again, which
+// repairs any difference. It also applies the plan from time to time without a notification, in
+// case one was lost. It reports to the engine what changed since the last report.
 //
-// However often an interface changes, the plan is applied at most once a second. A host without
-// switches receives no notifications and is never woken.
+// The plan is applied at most once a second, however often interfaces change. On a host without
+// switches, SwitchFollower subscribes to no notifications and never wakes up.
 //
 // One thread, that of the loop.
 
@@ -26,20 +26,21 @@ namespace paravane::keeper {
 
 class SwitchFollower final : private privsep::SwitchMaker {
  public:
-  static constexpr Duration kSettle = std::chrono::milliseconds(200);  // from news to the look
-  static constexpr Duration kApart = std::chrono::seconds(1);          // looks
-  static constexpr Duration kSlow = std::chrono::seconds(30);          // without any news
+  static constexpr Duration kSettle = std::chrono::milliseconds(200);  // after a notification
+  static constexpr Duration kApart = std::chrono::seconds(1);          // between two runs
+  static constexpr Duration kSlow = std::chrono::seconds(30);          // without a notification
 
-  // `always`: also while the plan has no switch, for an address that this host should have.
-  // `tell`: the text of a note; false: it could not be said now. `loop` outlives us.
+  // `always`: follow also while the plan has no switch, for the sake of an address that this host
+  // should have. `tell` sends the text of a report to the engine; false: it could not be sent now.
+  // `loop` outlives us.
   SwitchFollower(EventLoop& loop, std::unique_ptr<LocalSwitches> switches, bool always,
                  std::function<bool(std::string)> tell);
   ~SwitchFollower() override;
 
-  // The answer to a plan, both as texts of notes. The plan is a stranger's.
+  // Applies a plan and returns the report, both as texts of messages. The plan is untrusted.
   std::string answer(std::string_view plan, Instant now);
 
-  // When step() has something to do; kNever: not before there is news.
+  // When step() has something to do; kNever: not until a notification arrives.
   Instant next_step() const;
   void step(Instant now);
 
@@ -61,7 +62,7 @@ class SwitchFollower final : private privsep::SwitchMaker {
   std::vector<model::MendedLink> untold_;  // what was mended since
   std::optional<ethernet::LinkNews> news_;
   bool listening_ = false;
-  bool deaf_ = false;             // there are no news to be had, which is said once
+  bool deaf_ = false;             // no notifications are available; logged once
   std::optional<Instant> heard_;  // since the last look
   Instant looked_{};
 };
