@@ -1,5 +1,6 @@
-// FamilySet: groups samples of metrics into families for prometheus-cpp's text serializer, which
-// needs each family as a whole. Names and help texts are string literals of this program.
+// FamilySet collects the samples of a metrics page and prints the page with prometheus-cpp. It
+// groups samples of the same name into a family, because prometheus-cpp prints only whole families.
+// All names and help texts are string literals of this program.
 //
 // One thread.
 

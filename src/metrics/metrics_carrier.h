@@ -1,5 +1,6 @@
-// MetricsCarrier: a MetricsSource for any thread: forwards each request to the control thread and
-// waits for the answer, for a bounded time.
+// MetricsCarrier lets any thread read the metrics of the Host. It forwards each request to the
+// control thread and waits for the result. If the result takes longer than kLimit, the request
+// fails with kBusy.
 
 #pragma once
 

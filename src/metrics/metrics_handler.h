@@ -1,5 +1,6 @@
-// MetricsHandler: serves GET /metrics on the metrics port, and nothing else. ObservedApi: the API
-// plus /metrics, with counters of the responses.
+// MetricsHandler answers GET /metrics on the metrics port and refuses all other requests.
+// ObservedApi serves the management API together with /metrics, and counts its responses by HTTP
+// status.
 //
 // Any thread.
 
@@ -34,7 +35,7 @@ class RequestCounts {
   std::map<int, std::uint64_t> by_status_ GUARDED_BY(mutex_);
 };
 
-// The sources of a page. All outlive their users.
+// The objects that supply the contents of a metrics page. They outlive the handlers.
 struct MetricsParts {
   MetricsSource& source;
   model::ClusterManagement& cluster;

@@ -1,5 +1,5 @@
-// Metrics of the adapters in node_exporter's format for InfiniBand devices, with the same names,
-// labels and units, so that dashboards made for those work.
+// Adds metrics of the adapters under the names, labels and units that Prometheus' node_exporter
+// uses for InfiniBand devices, so that dashboards made for node_exporter also work for Paravane.
 
 #pragma once
 
@@ -11,10 +11,10 @@
 
 namespace paravane::metrics {
 
-// What the guest is told of its port: 4 lanes of EDR.
+// The port speed that the device reports to the guest: 4 lanes of EDR.
 inline constexpr double kPortBytesPerSecond = 100e9 / 8;
 
-// `place`: which of the VM's adapters.
+// `place`: the index of the adapter in `vm.adapters`.
 void add_infiniband(const VmMetrics& vm, std::size_t place, FamilySet& families);
 
 }  // namespace paravane::metrics

@@ -1,4 +1,4 @@
-// Generates the metrics page for Prometheus. docs/metrics.md describes it.
+// Prints the metrics page that Prometheus scrapes. docs/metrics.md describes its contents.
 
 #pragma once
 
@@ -24,7 +24,8 @@ struct MetricsPageParts {
   const std::map<int, std::uint64_t>& api_requests;  // by HTTP status
 };
 std::string print_metrics(const MetricsPageParts& parts);
-// The part of a page that is there while the worker, which has all else, does not turn.
+// The only part of the page that is available while the worker thread is stuck, because the rest
+// comes from the worker.
 std::string print_turns(const worker::TurnState& turns);
 
 }  // namespace paravane::metrics

@@ -1,9 +1,11 @@
-// MetricsPort: the TCP port on which Prometheus scrapes metrics, [metrics] listen. The keeper
-// creates its socket. While that fails, because the address is not configured yet or the port is
-// in use, it is retried after a second, two, four and so on up to a minute. The log reports the
-// reason once, and when the port is open. Everything else works without it.
+// MetricsPort opens the TCP port on which Prometheus scrapes metrics ([metrics] listen in
+// paravaned.toml). The keeper, the daemon's privileged process, creates the socket.
 //
-// Control thread.
+// If that fails, because the address is not configured yet or the port is in use, MetricsPort tries
+// again after 1, 2, 4, ... seconds, at most every minute. It logs the reason once, and later that
+// the port is open. The rest of the daemon works without the port.
+//
+// Control thread only.
 
 #pragma once
 
@@ -25,16 +27,16 @@ class MetricsPort {
   static constexpr Duration kFirstWait = std::chrono::seconds(1);
   static constexpr Duration kLongestWait = std::chrono::minutes(1);
 
-  // `at`: as in the file; empty: nothing is done. `dialer` and `handler` outlive us. REQUIRES:
-  // close() before the dialer is closed.
+  // `at`: the address from paravaned.toml; empty: no port is opened. `dialer` and `handler` outlive
+  // us. REQUIRES: close() is called before the dialer is closed.
   MetricsPort(std::string at, privsep::Dialer& dialer, api::RequestHandler& handler);
 
-  // Asks the keeper if it is time to.
+  // Requests the socket from the keeper if the next try is due.
   void try_if_due(Instant now);
   Instant next_try() const { return next_try_; }  // kNever: there is nothing to try
   bool is_open() const { return door_ != nullptr; }
 
-  // No socket is taken any more; a door that is open stays.
+  // Requests no more sockets. A port that is open stays open.
   void close();
 
  private:

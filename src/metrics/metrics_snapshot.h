@@ -1,5 +1,5 @@
-// MetricsSnapshot: all counters of this host at one moment, as plain values for the metrics page
-// (metrics/metrics_page.h).
+// MetricsSnapshot holds all counters of this host at one moment, as plain values from which
+// metrics/metrics_page.h prints the metrics page.
 
 #pragma once
 
@@ -38,11 +38,11 @@ struct MetricsSnapshot {
   std::vector<SwitchMetrics> switches{};      // that this host is in
 };
 
-// Where snapshots come from. Any thread; in bounded time.
+// The interface that supplies snapshots. Any thread; calls return in bounded time.
 class MetricsSource {
  public:
   virtual ~MetricsSource() = default;
-  // Shared: askers within a second get the same one. Errors: kBusy.
+  // Calls within a second return the same snapshot. Errors: kBusy.
   virtual model::ApiResult<std::shared_ptr<const MetricsSnapshot>> metrics() = 0;
 };
 

@@ -1,12 +1,11 @@
-// QpSeries: selects the queue pairs of one adapter that have time series of their own, so that a
-// guest with thousands of them, or with new ones all the time, does not fill the database that
-// stores the metrics.
+// QpSeries chooses the queue pairs of one adapter that get time series of their own on the metrics
+// page. Their number is limited because a guest may have thousands of queue pairs, or create new
+// ones all the time, and each would add series to the database that stores the metrics.
 //
-// A queue pair with traffic gets a slot while one is free, the busiest first, and keeps it until
-// it is destroyed; the slot is free again a minute later. The traffic of all others is added up,
-// so the sum never decreases. The description of a queue pair (its type, path and peer) also forms
-// a series: a queue pair that is reconnected all the time keeps its old description until a minute
-// has passed.
+// A queue pair with traffic gets a free slot, the busiest one first, and keeps it until it is
+// destroyed. The slot can be used again a minute later. The traffic of all other queue pairs is
+// added up in one series that never decreases. The labels of a queue pair (its type, path and peer)
+// also create series, so they change at most once a minute, even if it is reconnected more often.
 //
 // One thread at a time.
 
@@ -25,14 +24,14 @@ namespace paravane::metrics {
 
 class QpSeries {
  public:
-  static constexpr Duration kRest = std::chrono::minutes(1);  // of a place
+  static constexpr Duration kRest = std::chrono::minutes(1);  // until a free slot is used again
 
   explicit QpSeries(std::size_t places) : places_(places) {}
 
-  // All queue pairs there are now.
+  // Updates the choice. `all` holds all queue pairs that exist now.
   void look(std::vector<model::QpStats> all, Instant now);
 
-  // By their numbers.
+  // The chosen queue pairs, in the order of their numbers.
   const std::vector<model::QpStats>& shown() const { return shown_; }
   const model::QpStats& other() const { return other_; }
   std::size_t other_count() const { return others_.size(); }
@@ -51,7 +50,7 @@ class QpSeries {
   void add_to_other(const Counts& counts, const Counts& before);
 
   const std::size_t places_;
-  std::vector<Instant> resting_;             // places that are free from then on
+  std::vector<Instant> resting_;             // free slots, and when each can be used
   std::map<std::uint32_t, Holder> holders_;  // by number
   std::map<std::uint32_t, Counts> others_;   // by number, as they were last
   std::vector<model::QpStats> shown_;

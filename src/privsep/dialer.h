@@ -1,11 +1,13 @@
-// Dialer: how the engine gets TCP sockets, which it may not create itself. It asks the keeper,
-// which answers with a descriptor or the reason for a refusal (keeper/socket_maker.h lists what is
-// allowed). The sockets are connected or listening, and non-blocking.
+// Dialer gets TCP sockets for the engine, the unprivileged process, which may not create any. It
+// requests each from the keeper, the privileged process, which sends a non-blocking descriptor or
+// the reason why it refuses (keeper/socket_maker.h). The socket is connected, or listening.
 //
-// dial() and listen() may be called on any thread; `done` runs on the control thread, soon and
-// exactly once. It gets kIo if kPatience has passed when another socket is requested, or when the
-// dialer is destroyed. It must not block. dial_and_wait() and listen_and_wait() are for threads
-// that may block, so never for the control thread.
+// dial() and listen() may be called on any thread. `done` is called exactly once, on the control
+// thread, and must not block. It gets kIo when the dialer is destroyed, or when a request is older
+// than kPatience and another socket is requested.
+//
+// dial_and_wait() and listen_and_wait() block, so they are for threads other than the control
+// thread.
 
 #pragma once
 
@@ -30,23 +32,22 @@ class Dialer {
   static constexpr std::size_t kMost = 64;                      // requests under way
   static constexpr std::chrono::milliseconds kPatience{6'000};  // beyond the keeper's own
 
-  // `send` gives a note to the keeper, from any thread.
+  // `send` sends a message to the keeper, from any thread.
   explicit Dialer(std::function<void(const Note&)> send) : send_(std::move(send)) {}
   ~Dialer() { close(); }
   Dialer(const Dialer&) = delete;
   Dialer& operator=(const Dialer&) = delete;
 
-  // `endpoint`: "192.0.2.1:28250" or "[2001:db8::1]:28250".
-  // Errors: kIo (with the reason), kInvalidArgument and kBadState (it is not given),
-  // kResourceExhausted.
-  // From this address of ours; empty: [cluster] address.
+  // `endpoint`: "192.0.2.1:28250" or "[2001:db8::1]:28250"; `source`: the address of this host to
+  // connect from; empty: [cluster] address. Errors: kIo (with the reason), kInvalidArgument and
+  // kBadState (the keeper refuses the address), kResourceExhausted.
   void dial(const std::string& endpoint, const Done& done, const std::string& source = {}) {
     ask(Note::Kind::kDial, source.empty() ? endpoint : endpoint + " " + source, done);
   }
   void listen(const std::string& endpoint, const Done& done) {
     ask(Note::Kind::kListen, endpoint, done);
   }
-  // From [cluster] address.
+  // Connects from [cluster] address.
   Result<UniqueFd> dial_and_wait(const std::string& endpoint) {
     return ask_and_wait(Note::Kind::kDial, endpoint);
   }
@@ -54,11 +55,11 @@ class Dialer {
     return ask_and_wait(Note::Kind::kListen, endpoint);
   }
 
-  // What the keeper answers where it refuses a socket: "ID CAUSE reason".
+  // The keeper's message when it refuses a socket: "ID CAUSE reason".
   static std::string refusal(std::string_view id, const Error& error);
   // Control thread: the keeper's answer, "ID" with a socket or a refusal.
   void on_answer(const std::string& text, UniqueFd socket);
-  // All that is under way has failed, and all that comes.
+  // Fails all requests in progress and all later ones.
   void close();
 
  private:

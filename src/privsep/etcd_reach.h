@@ -1,6 +1,7 @@
-// EtcdReach: from where the etcd that runs on this host may be reached. A newly started etcd is
-// reachable from its own host only, until the authority has compared its contents with the book:
-// its data may be outdated, or lost together with its users.
+// EtcdReach states which hosts can connect to the etcd that runs on this host. After a start, only
+// this host can, until the authority (the host that manages the cluster) has compared etcd's
+// contents with its own record of the members. Until then, etcd's data may be outdated, or lost
+// together with its users.
 
 #pragma once
 
@@ -13,18 +14,18 @@ namespace paravane::privsep {
 
 enum class EtcdReach : std::uint8_t {
   kOff,      // it does not run
-  kOwnHost,  // by the certificate that this host has now
-  kCluster,  // by any certificate of the authority's
+  kOwnHost,  // with the certificate that this host has now
+  kCluster,  // with any certificate that the authority has signed
 };
 
-// As it stands in a note (process_link.h).
+// The text of each value in a message (process_link.h).
 inline constexpr std::array<std::string_view, 3> kEtcdReaches = {"off", "own", "on"};
 
 inline constexpr std::string_view to_string(EtcdReach reach) {
   return kEtcdReaches.at(static_cast<std::size_t>(reach));
 }
 
-// What is none of them is kOff.
+// Any other text means kOff.
 inline constexpr EtcdReach parse_etcd_reach(std::string_view text) {
   for (std::size_t i = 0; i < kEtcdReaches.size(); ++i) {
     if (kEtcdReaches.at(i) == text) return static_cast<EtcdReach>(i);

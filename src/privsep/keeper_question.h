@@ -1,8 +1,8 @@
-// Sends a request from the engine to the keeper and waits for its report. Request and report are
-// notes whose text begins with the same number; other notes that arrive in the meantime are passed
-// on.
+// ask_keeper() sends a request from the engine, the unprivileged process, to the keeper, the
+// privileged one, and waits for the response. Both messages begin with the same number. Other
+// messages that arrive in the meantime are passed to a function of the caller.
 //
-// Control thread only; blocks it for at most the time that the request allows.
+// Control thread only. It blocks for at most the time that the request allows.
 
 #pragma once
 
@@ -25,12 +25,12 @@ struct KeeperQuestion {
 
 inline constexpr std::size_t kMaxQuestionNumber = 20;  // digits
 
-// What follows the number in the report. Errors: kIo.
+// Receives the messages that are not the response.
 using OtherNote = std::function<void(ProcessLink::NoteWithSocket)>;
 Result<std::string> ask_keeper(const ProcessLink& keeper, const KeeperQuestion& question,
                                const OtherNote& other_note);
 
-// Of the text of a question or report: its number, and what follows.
+// The text of a request or response, split into its number and the rest.
 struct NumberedText {
   std::string_view number;
   std::string_view text;

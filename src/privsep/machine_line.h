@@ -1,8 +1,9 @@
-// MachineLine: the engine's proxy for the hardware inventory of this host, which the keeper reads.
-// The engine may open neither netlink nor an RDMA device.
+// MachineLine gives the engine (the unprivileged process) the hardware inventory of this host. It
+// requests the inventory from the keeper, because the engine may open neither netlink nor an RDMA
+// device.
 //
-// A request is "machine", or "stats DEVICE PORT"; a report is one line of the API's JSON: a
-// machine, the statistics of a device, or {"problem": TEXT}.
+// A request is the text "machine", or "stats DEVICE PORT". The response is one line of the API's
+// JSON: a machine, the statistics of a device, or {"problem": TEXT}.
 //
 // Control thread only.
 
@@ -36,8 +37,7 @@ class MachineLine final : public MachineLooker {
   std::uint64_t next_ = 1;  // the number of a question, which its report has too
 };
 
-// The keeper's side of it: the report to the text of a question, for the text of a note.
-// The question is a stranger's.
+// The keeper's side: returns the response to a request. The request is untrusted.
 std::string answer_machine_question(std::string_view text, MachineLooker& looker);
 
 }  // namespace paravane::privsep

@@ -1,7 +1,8 @@
-// MachineLooker: the interface for reading the hardware inventory of this host. Implemented by the
-// keeper and, in the engine, by the line to the keeper.
+// MachineLooker is the interface for reading the hardware inventory of this host. The keeper, the
+// privileged process, reads it directly. The engine, the unprivileged process, uses an
+// implementation that requests it from the keeper (machine_line.h).
 //
-// Blocks for a bounded time.
+// Calls block for a bounded time.
 
 #pragma once
 
@@ -17,10 +18,10 @@ class MachineLooker {
  public:
   virtual ~MachineLooker() = default;
 
-  // Devices have no numbers yet (no `name`, no `paired_uplink`), and stand in the order
-  // in which they get them. Errors: kIo.
+  // Returns the devices without numbers (`name` and `paired_uplink` are empty), in the order in
+  // which numbers should be assigned. Errors: kIo.
   virtual Result<model::Machine> look() = 0;
-  // By Linux's name. Without `name`. Errors: kNotFound, kIo.
+  // `device` is Linux's name. In the result, `name` is empty. Errors: kNotFound, kIo.
   virtual Result<model::RdmaStats> read_stats(const std::string& device, std::uint32_t port) = 0;
 };
 

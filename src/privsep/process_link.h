@@ -1,6 +1,6 @@
-// ProcessLink: one end of the connection between paravaned's two processes: the keeper, which has
-// privileges, and the engine, which talks to guests. A note is one packet; the receiver treats the
-// other side as hostile.
+// ProcessLink is one side of the connection between paravaned's two processes: the keeper, which
+// has root's privileges, and the engine, which serves guests. A Note is one message on it, sent as
+// one packet. The receiver treats each message as hostile, because the engine may be compromised.
 //
 // One thread at a time, except for send().
 
@@ -43,18 +43,18 @@ struct Note {
 
 class ProcessLink {
  public:
-  // Both ends. Errors: kIo.
+  // Creates both sides of a connection. Errors: kIo.
   static Result<std::pair<ProcessLink, ProcessLink>> make();
 
-  // Lost, and false, when the other side is gone or reads nothing. Any thread.
+  // False: the message was lost, because the other process has ended or does not read. Any thread.
   bool send(const Note& note) const;
-  // With a descriptor of ours, which stays ours too.
+  // Also sends a copy of the descriptor `with`.
   bool send(const Note& note, const UniqueFd& with) const;
-  // The next one; nullopt: nothing there. Errors: kIo (the other side is gone).
-  // Descriptors that come with it are closed.
+  // Returns the next message; nullopt: none has arrived. Descriptors that come with it are closed.
+  // Errors: kIo (the other process has ended).
   Result<std::optional<Note>> receive() const;
-  // The same with the descriptor that came with it, if one did. For the engine only, which trusts
-  // the other side not to fill its descriptor table.
+  // The same, with the descriptor that came with the message, if any. For the engine only, which
+  // trusts the keeper not to fill its descriptor table.
   struct NoteWithSocket {
     Note note;
     UniqueFd socket;

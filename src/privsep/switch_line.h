@@ -1,5 +1,6 @@
-// SwitchLine: the engine's proxy for creating switches, which the keeper does. It sends a plan and
-// waits for the report; other notes that arrive in the meantime are passed on.
+// SwitchLine lets the engine, the unprivileged process, create the distributed switches on this
+// host. It sends a plan to the keeper, the privileged process, which creates them, and waits for
+// the report. Other messages that arrive in the meantime are passed to a function of the caller.
 //
 // Control thread only. The keeper's side is keeper/switch_follower.h.
 
@@ -23,8 +24,9 @@ class SwitchLine final : public SwitchMaker {
 
   SwitchReport make(const SwitchPlan& plan) override;
 
-  // What the keeper found and mended unasked, from the text of its note. `report` nullopt: it
-  // is of an earlier plan, and only what was mended counts. Errors: kInvalidArgument.
+  // What the keeper found and repaired without a request. `report` nullopt: the message is about an
+  // earlier plan, and only `mended` is valid. read_news() reads it from the text of the keeper's
+  // message. Errors: kInvalidArgument.
   struct News {
     std::vector<model::MendedLink> mended;
     std::optional<SwitchReport> report;
@@ -37,7 +39,7 @@ class SwitchLine final : public SwitchMaker {
   std::uint64_t next_ = 1;  // the number of a plan, which its report has too
 };
 
-// The keeper's side of it: the report to the text of a plan, for the text of a note.
+// The keeper's side: applies a plan and returns the report, both as texts of messages.
 std::string answer_plan(std::string_view text, SwitchMaker& maker);
 
 }  // namespace paravane::privsep

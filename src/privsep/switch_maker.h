@@ -1,7 +1,8 @@
-// SwitchMaker: the interface for creating the distributed switches on this host from a plan.
-// Implemented by the keeper and, in the engine, by the line to the keeper.
+// SwitchMaker is the interface for creating the distributed switches on this host from a plan. The
+// keeper, the privileged process, creates them. The engine, the unprivileged process, uses an
+// implementation that sends the plan to the keeper (switch_line.h).
 //
-// Blocks for a bounded time.
+// Calls block for a bounded time.
 
 #pragma once
 
@@ -13,9 +14,9 @@ class SwitchMaker {
  public:
   virtual ~SwitchMaker() = default;
 
-  // Makes it so, and removes what was made for an earlier plan and is not in this one.
-  // Can be asked again and again: it mends what is not so. What went wrong is in the report, and
-  // what was mended that was not so any more.
+  // Creates what the plan describes and removes what an earlier plan described and this one does
+  // not. It can be called repeatedly and repairs any difference from the plan. The report lists
+  // what failed and what was repaired.
   virtual SwitchReport make(const SwitchPlan& plan) = 0;
 };
 

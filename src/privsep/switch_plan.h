@@ -1,10 +1,12 @@
-// The messages between engine and keeper about the distributed switches on this host: the plan,
-// which is the wanted state, and the report, which is the actual state. The keeper does not trust
-// a plan: it contains names and numbers of the operator's objects, no interface names except those
-// of NICs, and the keeper validates each again.
+// The messages between engine and keeper, the unprivileged and the privileged process, about the
+// distributed switches on this host. A plan describes the switches as they should be, and a report
+// describes them as they are.
 //
-// As text, both are a line of printable ASCII: statements that end in ';', made of words with one
-// space between them. docs/switch.md has an example.
+// The keeper does not trust a plan. A plan contains only names and numbers of the operator's
+// objects, and no names of interfaces except NICs; the keeper validates each of them again.
+//
+// As text, each message is a line of printable ASCII. It consists of statements that end in ';' and
+// are made of words with one space between them. docs/switch.md has an example.
 
 #pragma once
 
@@ -103,13 +105,13 @@ struct SwitchReport {
 
 // Errors: kResourceExhausted (longer than kMaxPlanText).
 Result<std::string> print(const SwitchPlan& plan);
-// All rules hold afterwards: control's of names and numbers; no switch, VLAN of a switch,
-// tap, VMkernel interface or NIC twice; taps and VMkernel interfaces in VLANs of switches
-// that are there; addresses of private networks alone, no two of which overlap.
-// Errors: kInvalidArgument.
+// The result keeps all rules: the model's rules for names and numbers; no switch, VLAN of a switch,
+// tap, VMkernel interface or NIC occurs twice; taps and VMkernel interfaces are in VLANs of
+// switches in the plan; all addresses are in private networks that do not overlap. Errors:
+// kInvalidArgument.
 Result<SwitchPlan> parse_switch_plan(std::string_view text);
 
-// What is too long is cut: what was mended first, then problems of taps.
+// If the report is too long, repaired interfaces are left out first, then problems of taps.
 std::string print(const SwitchReport& report);
 // Errors: kInvalidArgument.
 Result<SwitchReport> parse_switch_report(std::string_view text);
