@@ -1,4 +1,5 @@
-// A port of an RDMA device of this host, as the kernel's RDMA subsystem reports it. Plain values.
+// Plain values that describe a port of an RDMA device of this host, and its counters, as the
+// kernel's RDMA subsystem reports them.
 
 #pragma once
 
@@ -35,7 +36,7 @@ struct Port {
   friend bool operator==(const Port&, const Port&) = default;
 };
 
-// By the kernel's names, in files ("port_rcv_packets") and of resources ("qp").
+// Keyed by the kernel's names: of files ("port_rcv_packets") and of resources ("qp").
 struct PortCounters {
   std::map<std::string, std::uint64_t> counters{};     // of every device
   std::map<std::string, std::uint64_t> hw_counters{};  // of this driver

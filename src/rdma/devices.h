@@ -1,7 +1,8 @@
-// The RDMA devices of this host, combined from sysfs, the RDMA subsystem's netlink (the NIC of a
-// port) and libibverbs (the MTU). Values that none of them reports are left empty.
+// Lists the RDMA devices of this host. The values come from sysfs, from the RDMA subsystem's
+// netlink (the NIC that belongs to a port) and from libibverbs (the MTU). A value that cannot be
+// read is empty.
 //
-// Blocks for as long as the kernel takes. Nothing is cached between calls.
+// Calls block for as long as the kernel takes. Nothing is cached between calls.
 
 #pragma once
 
@@ -14,7 +15,7 @@
 
 namespace paravane::rdma {
 
-// A row for each port, in the order of names. A host without RDMA has none.
+// Returns all ports, in the order of names; empty on a host without RDMA.
 std::vector<Port> list_ports();
 
 // Errors: kNotFound.

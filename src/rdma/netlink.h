@@ -1,7 +1,8 @@
-// Values that the RDMA subsystem reports over netlink only: the NIC of a port, even while the NIC
-// is down, and the number of queue pairs and other objects.
+// Netlink reads values that the kernel's RDMA subsystem reports over netlink only: the NIC that
+// belongs to a port, which is reported even while the NIC is down, and the number of queue pairs
+// and other objects.
 //
-// Blocks for as long as the kernel takes. One thread.
+// One thread. Calls block for as long as the kernel takes.
 
 #pragma once
 
@@ -16,22 +17,22 @@ namespace paravane::rdma {
 
 class Netlink {
  public:
-  // Null: this kernel has none, or it may not be used.
+  // Null: this kernel does not support it, or does not allow its use.
   static std::unique_ptr<Netlink> open();
   ~Netlink();
   Netlink(const Netlink&) = delete;
   Netlink& operator=(const Netlink&) = delete;
 
-  // Of a port, in this thread's network namespace; empty: none.
+  // The NIC of a port, if it is in this thread's network namespace; otherwise empty.
   std::string net_device(const std::string& device, std::uint32_t port);
-  // By the kernel's short names ("qp", "cq"), of the whole device.
+  // The number of objects of the whole device, by the kernel's short names ("qp", "cq").
   std::map<std::string, std::uint64_t> resources(const std::string& device);
 
  private:
   explicit Netlink(nl_sock* socket) : socket_(socket) {}
   class Request;
 
-  // The kernel's number of a device; 0 is one too. -1: there is no such device.
+  // The kernel's number of a device, which may be 0. -1: there is no such device.
   std::int64_t index_of(const std::string& device);
 
   nl_sock* socket_;

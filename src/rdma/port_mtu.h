@@ -1,4 +1,4 @@
-// The MTU of a port, which only libibverbs reports.
+// Reads the active MTU of an RDMA port with libibverbs, which is the only source of this value.
 
 #pragma once
 

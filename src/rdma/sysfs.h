@@ -1,7 +1,7 @@
-// Reads /sys/class/infiniband. These files come from drivers and are not trusted: values that
-// cannot be read or parsed are left empty.
+// Sysfs reads the RDMA devices of this host from /sys/class/infiniband. Drivers write these files,
+// so their contents are not trusted: a value that cannot be read or parsed is left empty.
 //
-// Stateless; blocks for as long as the kernel takes.
+// Any thread. Calls block for as long as the kernel takes.
 
 #pragma once
 
@@ -17,10 +17,10 @@ namespace paravane::rdma {
 
 class Sysfs {
  public:
-  // `root`: where sysfs is mounted; of a test, a folder like it.
+  // `root`: where sysfs is mounted; in a test, a folder of the same layout.
   explicit Sysfs(std::filesystem::path root) : root_(std::move(root)) {}
 
-  // A row for each port, in the order of names; without its MTU.
+  // Returns all ports, without their MTU, in the order of names.
   std::vector<Port> ports() const;
 
   // Without resources. Errors: kNotFound.

@@ -1,5 +1,5 @@
-// The location of a host's cluster files: cluster/ in the state directory, accessible to the
-// engine only (mode 0600, the directory 0700).
+// ClusterPaths gives the paths of a host's cluster files. They are in the folder cluster/ of the
+// state directory, which only the engine's user can access (files have mode 0600, the folder 0700).
 
 #pragma once
 
@@ -13,26 +13,27 @@ class ClusterPaths {
       : directory_(state_dir / "cluster") {}
 
   const std::filesystem::path& directory() const { return directory_; }
-  // What we are a member of; how etcd is reached.
+  // The cluster that this host belongs to, and how to reach etcd.
   std::filesystem::path membership() const { return directory_ / "membership.json"; }
-  // Of what is written once (cluster/file_sums.h).
+  // Checksums of the files that are written once (cluster/file_sums.h).
   std::filesystem::path sums() const { return directory_ / "sums"; }
-  // There while the files are being made or given up: without a membership they are nothing.
+  // This file exists while the others are being created or deleted. Without a membership file they
+  // are then incomplete and are not used.
   std::filesystem::path unfinished() const { return directory_ / "unfinished"; }
-  // Our key and certificate in one file, so that both change at once.
+  // This host's key and certificate, in one file so that both change at once.
   std::filesystem::path identity() const { return directory_ / "host.pem"; }
-  // The certificate alone, for an etcd that is to let in this host alone.
+  // The certificate alone, for an etcd that should accept this host only.
   std::filesystem::path own_certificate() const { return directory_ / "own.pem"; }
   std::filesystem::path authority() const { return directory_ / "authority.pem"; }
-  // Of an etcd that is not ours.
+  // The CA certificate of an etcd that the operator provides.
   std::filesystem::path etcd_authority() const { return directory_ / "etcd-authority.pem"; }
-  // On the authority's host alone.
+  // Only on the authority's host.
   std::filesystem::path authority_key() const { return directory_ / "authority.key"; }
   std::filesystem::path book() const { return directory_ / "authority.json"; }
-  // That another host was promoted, with the authority's signature; the newest that is known.
+  // The newest known proof, signed by the authority, that another host was promoted.
   std::filesystem::path succession() const { return directory_ / "succession.json"; }
   std::filesystem::path etcd_data() const { return directory_ / "etcd"; }
-  // What this host knew last of the inventory.
+  // The inventory as this host last knew it.
   std::filesystem::path inventory() const { return directory_ / "inventory.json"; }
 
  private:

@@ -1,4 +1,5 @@
-// Config: all settings of paravaned.toml, with their defaults.
+// Config holds all settings of the daemon's configuration file, paravaned.toml. A setting that the
+// file does not contain has the default given here.
 
 #pragma once
 
@@ -18,7 +19,7 @@ inline constexpr const char* kDefaultConfigFile = "/etc/paravane/paravaned.toml"
 
 enum class LogFormat : std::uint8_t { kText, kJson };
 
-// What the worker does while there is nothing to do.
+// Whether the worker spins while it has nothing to do.
 enum class Spin : std::uint8_t { kAuto, kAlways, kNever };
 
 struct ApiConfig {
@@ -46,7 +47,7 @@ struct SandboxConfig {
 inline constexpr std::uint16_t kFirstChannelPort = 28250;
 inline constexpr std::uint16_t kLastChannelPort = 28761;
 
-// This host among others. Without an address the daemon uses no network.
+// This host's settings for clusters. Without an address the daemon uses no network.
 struct ClusterConfig {
   std::string address;              // IPv4 or IPv6; empty: none
   std::uint16_t door_port = 28249;  // of the authority, where hosts join
@@ -55,7 +56,7 @@ struct ClusterConfig {
   std::uint64_t certificate_lifetime_s = 90ULL * 24 * 3600;  // of what the authority signs
 };
 
-// This host among those that share switches.
+// This host's name among the hosts that share distributed switches.
 struct HostNameConfig {
   std::string name;  // empty: the system's
 };
@@ -70,7 +71,7 @@ struct ChannelConfig {
   bool seals_payload = true;  // without encryption
 };
 
-// What is counted, for Prometheus.
+// Metrics for Prometheus.
 struct MetricsConfig {
   std::string listen;         // "127.0.0.1:9719"; empty: on the API's socket only
   unsigned queue_pairs = 16;  // of each adapter that have series of their own
@@ -89,7 +90,7 @@ struct WorkerSettings {
   std::optional<unsigned> cpu{};                   // bound to it
 };
 
-// How the pages that guests ring at are watched.
+// How the worker polls the doorbell pages that guests write to.
 struct DoorbellSettings {
   Duration watch_ceiling = std::chrono::milliseconds(1);      // slowest look at a quiet page
   Duration late_event_after = std::chrono::microseconds(50);  // a completion that was not taken
@@ -97,7 +98,7 @@ struct DoorbellSettings {
   std::uint32_t late_event_refill_per_second = 10;
 };
 
-// For tests of what guests see when the host is busy: the worker is held asleep.
+// Holds the worker asleep at random times, to test what guests see on a busy host.
 struct DebugSettings {
   Duration stall_every{};  // mean time between two; zero: never
   Duration stall_for{};    // the longest

@@ -1,5 +1,5 @@
-// Reads paravaned.toml. Nothing is guessed: an unknown key, a wrong type or a value out of range
-// is an error with file, line and reason.
+// Reads the daemon's configuration file, paravaned.toml. An unknown key, a wrong type or a value
+// out of range is an error, which names the file, the line and the reason.
 
 #pragma once
 
@@ -14,7 +14,7 @@ namespace paravane::settings {
 // Errors: kIo (cannot be read), kInvalidArgument ("FILE:LINE: reason").
 Result<Config> load_config(const std::filesystem::path& file);
 
-// As above, from text; `name` stands in messages.
+// The same for a text. `name` is used as the file name in messages.
 Result<Config> parse_config(std::string_view text, std::string_view name);
 
 }  // namespace paravane::settings

@@ -1,6 +1,6 @@
-// The account that the engine runs as: the names in paravaned.toml, resolved to numbers. They are
-// resolved before the engine is confined, since that may read files, query services and load
-// libraries.
+// EngineAccount holds the user and groups that the engine (the unprivileged process) runs with. It
+// is found by the names in paravaned.toml before the engine is confined, because looking up a name
+// may read files, query services and load libraries.
 
 #pragma once
 
@@ -21,7 +21,7 @@ struct EngineAccount {
   };
   // nullopt: the user that started the daemon, which is not root and so cannot switch.
   std::optional<User> user;
-  // Of the API's socket and of the VMs' sockets; nullopt: the user's own.
+  // The groups of the API's socket and of the VMs' sockets; nullopt: the user's own group.
   std::optional<gid_t> api_group;
   std::optional<gid_t> vm_group;
 };

@@ -1,4 +1,4 @@
-// The name of this host among those that share switches.
+// Determines the name of this host among the hosts that share distributed switches.
 
 #pragma once
 
@@ -6,7 +6,8 @@
 
 namespace paravane::settings {
 
-// As configured; else the system's, in lower case; else "localhost", with a warning.
+// Returns the configured name; if it is empty, the system's host name in lower case; if that cannot
+// be used, "localhost", with a warning.
 std::string host_name(const std::string& configured);
 
 }  // namespace paravane::settings

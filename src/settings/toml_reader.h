@@ -1,7 +1,8 @@
-// TomlReader: strict reading of one table of a configuration file.
+// TomlReader reads one table of a configuration file into variables, and detects every deviation
+// from the expected form.
 //
-// Ask for each key once, with the variable to fill, then call finish(). The first problem is
-// reported with its line; a key that was never asked for is a problem too.
+// Read each key once, with the variable to fill, then call finish(). The first problem of the file
+// is kept with its line. A key that was never read is a problem, too.
 
 #pragma once
 
@@ -38,12 +39,12 @@ class TomlReader {
   TomlReader sub_table(const char* key);
 
   void text(const char* key, std::string& value);
-  // Which `check` finds good, or which is empty.
+  // The text must be empty or pass `check`.
   void checked_text(const char* key, Status (*check)(std::string_view), std::string& value);
-  // An array of them.
+  // An array of such texts.
   void texts(const char* key, Status (*check)(std::string_view), std::vector<std::string>& values);
   void file_path(const char* key, std::filesystem::path& value);  // absolute
-  // Of one host, or "".
+  // The address of one host, or "".
   void ip_address(const char* key, std::string& value);
   void number(const char* key, std::uint64_t min, std::uint64_t max, std::uint64_t& value);
   template <typename T>

@@ -1,9 +1,11 @@
-// Numbering: the packet sequence numbers that the requests of one end of a connection would have,
-// and how many messages the other end has acknowledged. A retried request keeps its numbers.
+// Numbering assigns packet sequence numbers (PSNs) to the requests of one side of a connection, as
+// if they were sent in packets. It also counts the messages that the other side has acknowledged. A
+// retried request keeps its numbers.
 //
-// It counts the requests that it is shown: from a connection's first PSN on, if it sees all of it.
+// It counts only the requests that it is shown. If it sees a connection from the start, the numbers
+// begin with the connection's first PSN.
 //
-// Plain value; one thread.
+// A plain value; one thread.
 
 #pragma once
 
@@ -14,10 +16,10 @@
 
 namespace paravane::sniff {
 
-// Bytes in a packet, of enum ib_mtu. One that is none: as 1.
+// Converts enum ib_mtu to bytes. An invalid value counts as 1.
 std::uint32_t mtu_bytes(std::uint32_t path_mtu);
-// How many packets a message takes, or the answer to a READ; an empty one takes one. Of
-// what is longer than a message may be: as many as the longest takes.
+// The number of packets for a message, or for the response to a READ; at least one. A length above
+// the maximum counts as the maximum.
 std::uint32_t packets_of(std::uint64_t length, std::uint32_t mtu);
 
 class Numbering {
@@ -25,10 +27,11 @@ class Numbering {
   Numbering() = default;
   explicit Numbering(std::uint32_t first_psn) : next_(first_psn) {}
 
-  // Of the request's first packet. `serial` names the request; 0: none does, and it is new.
+  // The number of the request's first packet. `serial` identifies the request; 0: it is a new
+  // request without an identity.
   verbs::Psn first_of(std::uint64_t serial, std::uint32_t packets);
 
-  // The count that an answer carries, after the request is done (or only looked at).
+  // The message count that the response to this request carries.
   std::uint32_t count_done(std::uint64_t serial);
   std::uint32_t done() const { return done_; }
 

@@ -1,7 +1,8 @@
-// PacketRing: passes packets from the thread that sees them to the one that drains them,
-// in a buffer of a fixed size. Neither waits for the other; what finds no room is counted.
+// PacketRing passes captured packets from the thread that sees them to the thread that drains them.
+// It uses a buffer of fixed size, so neither thread waits for the other. Packets that do not fit
+// are dropped and counted.
 //
-// One thread pushes, one at a time takes.
+// One thread pushes packets. Only one thread at a time may take them out.
 
 #pragma once
 
@@ -37,16 +38,17 @@ class PacketRing {
   PacketRing(const PacketRing&) = delete;
   PacketRing& operator=(const PacketRing&) = delete;
 
-  // ---- The pushing thread ----
-  // Whether a packet of which so much is kept could be pushed.
+  // ---- The pushing thread ---- Whether a packet could be pushed now if `kept_bytes` of it are
+  // kept.
   bool has_room(std::size_t kept_bytes) const;
-  // False: there is no room; counted. REQUIRES: info.kept_bytes == packet.size().
+  // False: the packet does not fit; it is counted as dropped. REQUIRES: info.kept_bytes ==
+  // packet.size().
   bool push(const PacketInfo& info, std::span<const std::byte> packet);
-  // Packets that are not even built.
+  // Counts packets that were not built because they would not fit.
   void count_dropped(std::uint32_t interface, std::uint64_t packets);
 
-  // ---- The draining thread ----
-  // The oldest; its bytes are in `packet`. nullopt: there is none.
+  // ---- The draining thread ---- Removes the oldest packet and copies its bytes to `packet`.
+  // nullopt: the ring is empty.
   std::optional<PacketInfo> take(std::vector<std::byte>& packet);
 
   // ---- Any thread ----
@@ -63,7 +65,8 @@ class PacketRing {
 
   std::vector<std::byte> buffer_;
   std::vector<Counts> counts_;  // by interface
-  // Bytes ever written and ever taken. On lines of their own: two processors write them.
+  // The total bytes written and taken. They are in separate cache lines because two processors
+  // write them.
   alignas(64) std::atomic<std::uint64_t> written_{0};
   alignas(64) std::atomic<std::uint64_t> taken_{0};
 };

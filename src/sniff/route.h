@@ -1,6 +1,7 @@
-// The network part of packets: the addresses between which a queue pair's messages would travel.
+// Determines the network addresses that a queue pair's packets would have on a RoCE wire: MAC
+// addresses, GIDs and the UDP source port.
 //
-// Pure; any thread.
+// Pure functions; any thread.
 
 #pragma once
 
@@ -13,17 +14,18 @@
 
 namespace paravane::sniff {
 
-// The MAC address that a GID speaks of, where it is made from one; else one of our own
-// making (locally administered), always the same for that GID.
+// The MAC address from which a GID is derived. For any other GID, a made-up address (locally
+// administered) that is always the same for that GID.
 wire::roce::MacBytes mac_of(const verbs::Gid& gid);
 
-// Of a connection; `own_mac` is the adapter's. nullopt: it is none yet.
+// The route of a connection; `own_mac` is the adapter's address. nullopt: the queue pair is not
+// connected yet.
 std::optional<wire::roce::Route> connection_route(const verbs::QueuePair& qp,
                                                   const verbs::QpAttributes& attributes,
                                                   verbs::Direction direction,
                                                   const wire::roce::MacBytes& own_mac);
 
-// Of a datagram.
+// The route of a datagram.
 wire::roce::Route datagram_route(const verbs::DatagramSource& source,
                                  const verbs::SendRequest& request, verbs::Direction direction,
                                  const wire::roce::MacBytes& own_mac);

@@ -1,9 +1,9 @@
-// Sniffer: shows the traffic of one adapter as the packets that it would be on a RoCE wire. The
-// data paths have no packets: this is a description, and docs/sniff.md lists the differences from
-// a real wire.
+// Sniffer shows the traffic of one adapter as the packets that it would be on a RoCE wire. The real
+// data paths exchange messages, not packets, so the packets are reconstructed; docs/sniff.md lists
+// the differences from a real wire.
 //
-// Its work is bounded: at most kMaxPackets packets are made of each message, each is truncated to
-// the capture length, and packets for which the ring has no room are counted.
+// The work per message is bounded: Sniffer makes at most kMaxPackets packets of it and truncates
+// each to the configured length. Packets that do not fit into the ring are dropped and counted.
 //
 // Owner thread only.
 
@@ -23,10 +23,11 @@
 
 namespace paravane::sniff {
 
-// The first ones of a message, and its last.
+// At most this many packets of a message are shown: the first ones, and the last.
 inline constexpr std::uint32_t kMaxPackets = 1024;
 
-// Queue pairs whose numbers are remembered; of more, all begin anew.
+// The number of queue pairs whose packet numbers are remembered. Above it, the numbers of all start
+// again.
 inline constexpr std::size_t kMaxConversations = 4096;
 
 // The longest payload of a packet.
