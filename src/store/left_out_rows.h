@@ -1,6 +1,6 @@
-// LeftOutRows: the unusable rows of the store, and why each cannot be used. Operators see them
-// under the names of the objects that they hold. The rows stay in the file until they are removed
-// or written again.
+// LeftOutRows lists the rows of the store that are damaged and therefore not used, with the reason
+// for each. An operator sees them under the names of the objects that the rows describe. The rows
+// stay in the file until they are deleted or written again.
 //
 // Owner thread only.
 
@@ -19,7 +19,7 @@ namespace paravane::store {
 
 class LeftOutRows {
  public:
-  // `row`: the kind of the row, as row sums have it: "vm", "document/vmknic".
+  // `row`: the kind of the row, as in row_sums.h: "vm", "document/vmknic".
   void add(const std::string& row, const std::string& name, std::string reason) {
     reasons_[{row, name}] = std::move(reason);
   }

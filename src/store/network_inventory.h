@@ -1,6 +1,6 @@
-// NetworkInventory: the storage of switches and port groups: the store of a standalone host, or
-// the inventory that several hosts share. It keeps values and enforces one rule only: the switch
-// of a port group exists.
+// NetworkInventory is the interface for storing switches and port groups. A standalone host keeps
+// them in its Store, and the hosts of a cluster share them. Implementations check only that the
+// switch of a port group exists; callers check all other rules.
 //
 // Owner thread only.
 
@@ -20,11 +20,11 @@ class NetworkInventory {
  public:
   virtual ~NetworkInventory() = default;
 
-  // Without those whose record is damaged, and port groups whose switch is: these are left
-  // out. Errors: kStore.
+  // Returns all switches and port groups, except those with a damaged record and the port groups of
+  // a damaged switch. Errors: kStore.
   virtual model::ApiResult<model::Network> read_network() = 0;
 
-  // All that is kept and cannot be used; what else the inventory keeps may be among it.
+  // All damaged records. The list may include other kinds of objects that the inventory stores.
   virtual std::vector<model::LeftOut> left_out() const { return {}; }
   // nullopt: it is not left out.
   virtual std::optional<model::LeftOut> find_left_out(std::string_view /*kind*/,
@@ -34,9 +34,10 @@ class NetworkInventory {
   // Errors: kInUse (a switch with port groups), kNoSpace, kStore.
   virtual model::ApiResult<void> erase_left_out(const model::LeftOut& /*one*/) { return {}; }
 
-  // Each change is kept for good when it returns, or nothing was changed. put: makes it,
-  // or replaces the one of that name. Errors: kNotFound (erase: no such; put: the
-  // group's switch), kInUse (the switch has port groups), kNoSpace, kStore.
+  // Each change is stored permanently when the call returns, or nothing was changed. put_*()
+  // creates the object or replaces the one of that name. Errors: kNotFound (erase: there is no such
+  // object; put: the switch of the port group), kInUse (the switch has port groups), kNoSpace,
+  // kStore.
   virtual model::ApiResult<void> put_switch(const model::DistributedSwitch& vds) = 0;
   virtual model::ApiResult<void> erase_switch(const std::string& name) = 0;
   virtual model::ApiResult<void> put_port_group(const model::PortGroup& group) = 0;

@@ -1,11 +1,11 @@
-// Store: the state that survives a restart of the daemon, in one SQLite file.
+// Store keeps the state that survives a restart of the daemon, in one SQLite file.
 //
 // Every change is a transaction that is on disk when commit() returns. A change that cannot be
-// written leaves everything as it was. The schema has a version; a file of a newer program is
-// refused, an older one is upgraded.
+// written changes nothing. The schema has a version: a file of an older version is upgraded, and a
+// file of a newer version is refused.
 //
-// A damaged row affects its own object only: the row is left out, listed by left_out(), and stays
-// in the file unchanged until it is erased or written again.
+// A damaged row affects only the object that it describes. The object is not used and left_out()
+// lists it; the row stays in the file until it is erased or written again.
 //
 // Owner thread only.
 
@@ -28,15 +28,15 @@ struct sqlite3;
 
 namespace paravane::store {
 
-// It stands for the whole state directory, since an older program reads it before all else: it
-// rises with each release whose files a release before takes for something else. 5 has the
-// tables of 4, whose program (0.1.0) takes the authority's book for damaged.
+// This is the version of the whole state directory, because older programs read it before anything
+// else. It increases with each release whose files an earlier release would misread. Version 5 has
+// the tables of version 4, whose program (0.1.0) would report the authority's book as damaged.
 inline constexpr int kStoreVersion = 5;
 
 class Store final : public NetworkInventory {
  public:
-  // Makes the file when there is none; its directory must exist.
-  // Errors: kNoSpace, kStore (cannot be opened, damaged, of a newer version).
+  // Creates the file if it does not exist; its directory must exist. Errors: kNoSpace, kStore (the
+  // file cannot be opened, is damaged, or has a newer version).
   static model::ApiResult<std::unique_ptr<Store>> open(const std::filesystem::path& file);
   ~Store() override;
   Store(const Store&) = delete;
@@ -45,13 +45,13 @@ class Store final : public NetworkInventory {
   // In the order of names; without those that are left out. Errors: kStore.
   model::ApiResult<std::vector<model::VmSpec>> vms();
 
-  // ---- NetworkInventory, of a host that is alone. No transaction may be open. ----
+  // ---- NetworkInventory of a standalone host. No transaction may be open. ----
   model::ApiResult<model::Network> read_network() override;
   model::ApiResult<void> put_switch(const model::DistributedSwitch& vds) override;
   model::ApiResult<void> erase_switch(const std::string& name) override;
   model::ApiResult<void> put_port_group(const model::PortGroup& group) override;
   model::ApiResult<void> erase_port_group(const std::string& name) override;
-  // Of all kinds, as the last reading of each has found them.
+  // The damaged objects of all kinds, as found when each kind was last read.
   std::vector<model::LeftOut> left_out() const override { return left_out_.list(); }
   std::optional<model::LeftOut> find_left_out(std::string_view kind,
                                               const std::string& name) const override {
@@ -59,19 +59,18 @@ class Store final : public NetworkInventory {
   }
   model::ApiResult<void> erase_left_out(const model::LeftOut& one) override;
 
-  // ---- Documents: what this host alone keeps, a few JSON values of each kind. ----
-  // By name; without those that are left out. No transaction may be open. Errors: kStore,
-  // kNoSpace.
+  // ---- Documents: JSON values that only this host uses, a few of each kind. ---- By name; without
+  // those that are left out. No transaction may be open. Errors: kStore, kNoSpace.
   model::ApiResult<std::map<std::string, nlohmann::json>> documents(const std::string& kind);
-  // One that only its owner knows to be none.
+  // Marks a document as damaged that only its user can recognize as invalid.
   void leave_out(const std::string& kind, const std::string& name, const std::string& problem);
-  // Instead of the one of this name, if there is one.
+  // Creates the document or replaces the one of this name.
   model::ApiResult<void> put_document(const std::string& kind, const std::string& name,
                                       const nlohmann::json& value);
-  // One that is not there is no error.
+  // A missing document is not an error.
   model::ApiResult<void> erase_document(const std::string& kind, const std::string& name);
 
-  // A change that is not committed is undone when the transaction goes.
+  // Changes that are not committed are undone when the transaction is destroyed.
   class Transaction {
    public:
     Transaction(Transaction&& other) noexcept;
@@ -80,7 +79,7 @@ class Store final : public NetworkInventory {
 
     // REQUIRES: each adapter's mac. Errors: kExists, kMacInUse, kNoSpace, kStore.
     model::ApiResult<void> insert(const model::VmSpec& spec);
-    // Instead of the VM of this name. Errors: kNotFound, and as insert().
+    // Replaces the VM of this name. Errors: kNotFound, and as insert().
     model::ApiResult<void> replace(const model::VmSpec& spec);
     // Errors: kNotFound, kNoSpace, kStore.
     model::ApiResult<void> remove(const std::string& name);
@@ -103,7 +102,7 @@ class Store final : public NetworkInventory {
   model::ApiResult<void> execute(const char* sql);
   struct Rows;
   using Take = std::function<Status(const std::string& name, const nlohmann::json& value)>;
-  // Leaves out what `take` refuses, what is not as it was written, and what is gone.
+  // Leaves out rows that `take` refuses, that were damaged, or that are lost.
   model::ApiResult<void> read_rows(const Rows& rows, const Take& take);
   model::ApiResult<void> note_gone_rows(const Rows& rows);
   void note_damage(const std::string& row, const std::string& name, std::string_view what);

@@ -1,8 +1,8 @@
-// pcapng: the blocks of a capture file for Wireshark (draft-ietf-opsawg-pcapng). A file consists
-// of a section header, an interface block for each interface, packet blocks, and statistics at the
-// end, all little-endian.
+// Writes and reads the blocks of a pcapng capture file (draft-ietf-opsawg-pcapng), which Wireshark
+// opens. A file consists of a section header, an interface block for each interface, packet blocks,
+// and statistics. All integers are little-endian.
 //
-// Pure; any thread.
+// Pure functions; any thread.
 
 #pragma once
 
@@ -17,9 +17,10 @@
 
 namespace paravane::text::pcapng {
 
-// `program` is what made it, with its version.
+// `program` is the name and version of the program that writes the file.
 void append_section(std::string_view program, std::string& file);
-// Its number is how many were before it. Ethernet, times in nanoseconds.
+// Adds an Ethernet interface with times in nanoseconds. Interfaces are numbered from 0, in the
+// order in which they are added.
 void append_interface(std::string_view name, std::uint32_t snaplen, std::string& file);
 
 struct Packet {
@@ -52,8 +53,8 @@ struct Packets {
   std::size_t bytes = 0;                     // that they take
   std::vector<InterfacePackets> interfaces;  // by number
 };
-// Errors: kInvalidArgument: they are not whole packet blocks, of interfaces below
-// `interfaces`.
+// Errors: kInvalidArgument (`blocks` are not complete packet blocks of interfaces below
+// `interfaces`).
 Result<Packets> first_packets(std::string_view blocks, std::uint32_t interfaces, std::size_t limit);
 
 }  // namespace paravane::text::pcapng

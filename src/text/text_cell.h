@@ -1,4 +1,5 @@
-// Formats text that is printed for an operator.
+// Formats single values for an operator, in tables, CSV and JSON. Characters that would control a
+// terminal, or are invisible, are replaced.
 
 #pragma once
 
@@ -28,7 +29,7 @@ inline std::size_t unseen_bytes(std::string_view text) {
   return of_20 || of_206 || is_mark ? 3 : 0;
 }
 
-// With a '?' for each character that is not seen.
+// Replaces each character that is not shown by '?'.
 inline std::string printable(std::string_view text) {
   std::string shown;
   shown.reserve(text.size());
@@ -40,7 +41,7 @@ inline std::string printable(std::string_view text) {
   return shown;
 }
 
-// The same, with its lines.
+// The same, but newlines are kept.
 inline std::string printable_lines(std::string_view text) {
   std::string shown;
   for (;;) {

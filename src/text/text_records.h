@@ -1,11 +1,12 @@
-// TextRecord: one object for an operator, with one line per field, in esxcli's format for objects
-// that are too wide for a table:
+// TextRecord is one object as it is shown to an operator, with one line per field. This is esxcli's
+// format for objects that are too wide for a table:
 //
 //   vmk1
 //      Name: vmk1
 //      MTU: 9000
 //
-// The other formats are those of TextTable: JSON (an array of objects) and CSV.
+// Records can also be printed as JSON (an array of objects) and as CSV, like the rows of a
+// TextTable.
 
 #pragma once
 
@@ -21,7 +22,8 @@
 namespace paravane::text {
 
 struct TextRecord {
-  // A list of words is one line, with commas; records are printed below their field.
+  // A list of strings is printed on one line, separated by commas. Records are printed below their
+  // field.
   using Value = std::variant<std::string, std::uint64_t, std::int64_t, bool,
                              std::vector<std::string>, std::vector<TextRecord>>;
 
@@ -29,8 +31,8 @@ struct TextRecord {
   std::vector<std::pair<std::string, Value>> fields;
 };
 
-// Ends with a newline, but for no records as a table: that is no text at all.
-// REQUIRES: all have the same fields (CSV has one header line).
+// The text ends with a newline; without records, the table format is an empty text. REQUIRES: all
+// records have the same fields (CSV has one header line).
 std::string print_records(std::span<const TextRecord> records, TableFormat format);
 
 }  // namespace paravane::text

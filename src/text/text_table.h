@@ -1,6 +1,6 @@
-// TextTable: rows for an operator, in the three formats of every listing command: a table in
-// esxcli's style (header row, dashed row, columns left-aligned, two spaces apart), JSON (an array
-// of objects) and CSV (RFC 4180, with a header line).
+// TextTable holds the rows that a command lists for an operator, and prints them in three formats:
+// a table in esxcli's style (header row, dashed row, columns left-aligned, two spaces apart), JSON
+// (an array of objects), and CSV (RFC 4180, with a header line).
 
 #pragma once
 
