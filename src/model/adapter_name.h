@@ -1,5 +1,5 @@
-// AdapterName: identifies an adapter by its VM and number. Compared and stored as a value; text is
-// made only for display, and is never parsed.
+// AdapterName identifies an adapter by the name of its VM and its number in the VM. Programs
+// compare and store it as a value. Its text form is for display only and is never parsed.
 
 #pragma once
 
@@ -16,7 +16,8 @@ struct AdapterName {
   friend auto operator<=>(const AdapterName&, const AdapterName&) = default;
 };
 
-// "db1" for the first, "db1/2": in log lines, statistics and chosen addresses.
+// "db1" for the first adapter of VM db1, "db1/2" for the second. Used in log lines and statistics,
+// and as the text from which a default MAC address is derived.
 std::string to_string(const AdapterName& name);
 
 }  // namespace paravane::model

@@ -1,5 +1,6 @@
-// Advanced settings of a host, as in vSphere under "System > Advanced System Settings": a path, a
-// value, and a description. The table lists all of them.
+// Describes the advanced settings of a host, as in vSphere under "System > Advanced System
+// Settings". Each setting has a path, a type, a default value and a description;
+// advanced_settings() lists all of them.
 
 #pragma once
 
@@ -34,16 +35,17 @@ inline constexpr std::string_view kPvrdmaUplinkEdit = "/Net/PVRDMAUplinkEditNeed
 inline constexpr std::string_view kPvrdmaReservation = "/Mem/PVRDMARequireReservation";
 
 std::span<const AdvancedSetting> advanced_settings();
-// Nullptr: there is none.
+// nullptr: there is no setting with this path.
 const AdvancedSetting* find_setting(std::string_view path);
 
-// What has been set, by path; what is not here has its standard value.
+// The values that an operator has set, by path. A setting that is not in the map has its default
+// value.
 using SettingValues = std::map<std::string, std::string, std::less<>>;
 std::string setting_value(const SettingValues& values, const AdvancedSetting& setting);
-// REQUIRES: `path` is a setting of kInteger, and what is set is one of its values.
+// REQUIRES: `path` is a setting of type kInteger, and its value in `values`, if any, is valid.
 std::int64_t setting_number(const SettingValues& values, std::string_view path);
 
-// Whether the value is one of the setting's type. Errors: kInvalidArgument.
+// Checks that the value is valid for the setting. Errors: kInvalidArgument.
 Status check_setting(const AdvancedSetting& setting, std::string_view value);
 
 }  // namespace paravane::model

@@ -1,5 +1,5 @@
-// ApiError: an error as an operator reads it: the object, the cause, and the remedy. Its JSON form
-// is in api_error_json.h.
+// ApiError is an error as an operator reads it. It names the object and the cause and, if there is
+// one, the remedy. api_error_json.h converts it to JSON.
 
 #pragma once
 
@@ -48,7 +48,8 @@ inline std::unexpected<ApiError> refuse(ApiErrorCode code, std::string message,
       ApiError{.code = code, .message = std::move(message), .remedy = std::move(remedy)});
 }
 
-// A request broke off, perhaps after what it asked for was done.
+// The error of a request that was interrupted by a lack of memory, perhaps after it was carried
+// out.
 inline ApiError no_memory() {
   return {.code = ApiErrorCode::kBusy,
           .message = "paravaned is out of memory for this request",

@@ -1,7 +1,5 @@
-// Captures: the traffic of a VM as packets, for troubleshooting. Plain values, and the rules for
-// them.
-//
-// A capture lives while a client reads it, and in memory only.
+// Plain values for captures, and the rules for them. A capture records the traffic of a VM as
+// packets, for troubleshooting. It exists only in memory, and ends when its client stops reading.
 
 #pragma once
 
@@ -13,14 +11,15 @@
 
 namespace paravane::model {
 
-// At a time, on one host; and one of each VM.
+// The number of captures at a time on one host. Each VM can have one.
 inline constexpr std::size_t kMaxCaptures = 4;
 
-// All of each packet: Wireshark calls a RoCE packet malformed whose end is cut off.
+// By default, packets are captured completely, because Wireshark reports a truncated RoCE packet as
+// malformed.
 inline constexpr std::uint32_t kDefaultSnaplen = 0;
 inline constexpr std::uint32_t kMaxSnaplen = 65535;
 
-// A capture that no client has read for so long ends.
+// A capture ends when no client has read it for this time.
 inline constexpr unsigned kCaptureReaderSeconds = 10;
 
 struct CaptureSpec {
@@ -32,7 +31,7 @@ struct CaptureSpec {
 struct CaptureInterface {
   std::string name;           // of the adapter: "db1", "db1/2"
   std::uint64_t packets = 0;  // seen
-  std::uint64_t dropped = 0;  // of them, for want of room
+  std::uint64_t dropped = 0;  // the part of them that did not fit into the buffer
   friend bool operator==(const CaptureInterface&, const CaptureInterface&) = default;
 };
 
@@ -40,11 +39,11 @@ struct CaptureStatus {
   std::uint64_t id = 0;
   CaptureSpec spec;
   std::vector<CaptureInterface> interfaces;
-  bool ended = false;  // no more packets come: the VM's adapters have gone
+  bool ended = false;  // no more packets will come: the VM's adapters were removed
   friend bool operator==(const CaptureStatus&, const CaptureStatus&) = default;
 };
 
-// What came since it was read before.
+// The packets that were captured since the last read.
 struct CapturePackets {
   CaptureStatus status;
   std::string blocks;  // pcapng packet blocks; an interface's number is its place above

@@ -1,5 +1,5 @@
-// CaptureManagement: the requests that an operator can make about captures. A part of Management,
-// with its rules about threads.
+// CaptureManagement is the interface of the requests that an operator can make about captures. It
+// is a part of Management, with the same rules about threads (management.h).
 
 #pragma once
 
@@ -15,12 +15,13 @@ class CaptureManagement {
  public:
   virtual ~CaptureManagement() = default;
 
-  // Of all the adapters that the VM has now.
-  // Errors: kNotFound (the VM), kExists (another of it), kLimitReached, kBusy.
+  // Captures the traffic of all adapters that the VM has now. Errors: kNotFound (the VM), kExists
+  // (the VM is already being captured), kLimitReached, kBusy.
   virtual ApiResult<CaptureStatus> start_capture(const CaptureSpec& spec) = 0;
-  // Takes packets away; none is no error. Errors: kNotFound (it has ended).
+  // Returns the new packets and removes them from the capture; the list may be empty. Errors:
+  // kNotFound (the capture has ended).
   virtual ApiResult<CapturePackets> read_capture(std::uint64_t id) = 0;
-  // How it was at its end. Errors: kNotFound, kBusy.
+  // Ends the capture and returns its final state. Errors: kNotFound, kBusy.
   virtual ApiResult<CaptureStatus> end_capture(std::uint64_t id) = 0;
   // In the order in which they were started.
   virtual ApiResult<std::vector<CaptureStatus>> list_captures() = 0;

@@ -1,5 +1,5 @@
-// CheckRow: one requirement of a VM, checked before power-on: the result and, if the requirement
-// is not met, a command that fixes it. CheckRows collects them.
+// CheckRow is the result of one check that is made before a VM is powered on. If a requirement is
+// not met, it includes a command that fixes the problem. CheckRows collects these results.
 
 #pragma once
 
@@ -14,7 +14,7 @@ namespace paravane::model {
 
 enum class Verdict : std::uint8_t {
   kOk,
-  kWarning,  // the VM runs, and something of it may not
+  kWarning,  // the VM can run, but a part of it may not work
   kFailed,   // a requirement is not met
 };
 std::string_view to_string(Verdict verdict);
@@ -49,7 +49,7 @@ class CheckRows {
          .found = std::move(found),
          .cure = std::move(cure)});
   }
-  // Failed, and so that a start has no sense.
+  // Adds a failure because of which the VM cannot be started.
   void stop(std::string check, std::string found, std::string cure) {
     fail(std::move(check), std::move(found), std::move(cure));
     rows_.back().stops_start = true;

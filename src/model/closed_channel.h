@@ -1,8 +1,9 @@
-// ClosedChannel: why a host takes no channels from other hosts, and the command that opens it.
+// ClosedChannel explains why a host accepts no channels (TCP connections) from the other hosts of
+// its cluster, and gives the command that changes this.
 //
-// A host tells the others why in two ways: as text for people, and as a reason of which each of
-// them makes the command itself. A command is never taken from another host, because an
-// administrator pastes it into a shell.
+// A host publishes the explanation as text, and the cause as a ClosedBy value. The other hosts
+// derive the command from that value. They never show a command that another host sent, because an
+// administrator would paste it into a shell.
 
 #pragma once
 
@@ -31,7 +32,7 @@ struct ClosedChannel {
   friend bool operator==(const ClosedChannel&, const ClosedChannel&) = default;
 };
 
-// The command against `reason` on a host that can tag `vmknic`; of kOther empty.
+// The command that removes the cause, on a host on which `vmknic` can be tagged; empty for kOther.
 std::string reopen(ClosedBy reason, std::string_view vmknic);
 
 // What is wrong with the channel to another host.

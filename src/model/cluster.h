@@ -1,6 +1,6 @@
-// ClusterManagement: the requests that an operator can make to a host about its cluster. As with
-// Management, calls may come from any of the API's threads and return in bounded time; creating
-// and joining a cluster takes some seconds.
+// ClusterManagement is the interface of the requests that an operator can make to a host about its
+// cluster. Calls may come from any of the API's threads and return in bounded time; creating and
+// joining a cluster takes some seconds.
 
 #pragma once
 
@@ -16,7 +16,7 @@
 
 namespace paravane::model {
 
-// An etcd that is there already.
+// An etcd that the operator provides.
 struct ExternalEtcd {
   std::vector<std::string> urls;  // https://ADDRESS:PORT, of each of its members
   std::string authority;          // the CA of its certificate (PEM)
@@ -52,16 +52,16 @@ struct ClusterHost {
   std::uint64_t gids = 0;
   std::string channel{};     // "encrypted", "sealed", "none"; empty: this host, or not known
   ChannelProblem problem{};  // why there is none
-  // It joined before members' keys were recorded: any machine that ever had the name could
-  // pass for it.
+  // True: the host joined before members' keys were recorded, so any machine that ever had its name
+  // could impersonate it.
   bool by_name = false;
   std::uint64_t generation = 0;  // of the configuration that it says that it follows
-  bool ahead = false;            // which this host's has not come from
+  bool ahead = false;            // this host's configuration did not develop from that one
 };
 
 struct ClusterStatus {
-  // Which file of the cluster cannot be used, and why; empty: none. Without `member` it keeps
-  // this host out of its cluster, with it the authority cannot work.
+  // Which file of the cluster cannot be used, and why; empty: all can. If `member` is false, the
+  // damage keeps this host out of its cluster; if true, it keeps the authority from working.
   std::string damage{};
   std::string damage_remedy{};
   bool member = false;  // false: the rest is not there
@@ -106,7 +106,7 @@ struct BackupSummary {
   std::string replaces{};
 };
 
-// Which configuration another host follows, by its own word.
+// The configuration that another host says it follows.
 struct FollowedGeneration {
   std::string host;
   std::optional<std::uint64_t> generation{};  // nullopt: it is not known
@@ -129,55 +129,57 @@ class ClusterManagement {
  public:
   virtual ~ClusterManagement() = default;
 
-  // Makes a cluster of this host alone, with its authority here.
-  // Errors: kExists (it is in one), kInvalidRequest, kClusterAway (no etcd), kStore.
+  // Creates a cluster with this host as the only member and as the authority. Errors: kExists (this
+  // host is in a cluster), kInvalidRequest, kClusterAway (no etcd), kStore.
   virtual ApiResult<ClusterStatus> init_cluster(const ClusterInit& init) = 0;
 
-  // Errors: kNotFound (no cluster), kDenied (the authority is elsewhere), kExists (the
-  // host is a member), kLimitReached, kStore.
+  // Errors: kNotFound (this host is not in a cluster), kDenied (another host is the authority),
+  // kExists (the host is a member), kLimitReached, kStore.
   virtual ApiResult<JoinToken> make_token(const TokenRequest& request) = 0;
 
-  // Errors: kExists, kInvalidRequest (no token), kDenied (refused by the authority),
+  // Errors: kExists, kInvalidRequest (not a token), kDenied (refused by the authority),
   // kClusterAway, kStore.
   virtual ApiResult<ClusterStatus> join_cluster(const std::string& token) = 0;
 
-  // `force`: also if the authority does not answer, or goes with us.
-  // Errors: kNotFound, kClusterAway, kDenied, kStore.
+  // `force`: leave even if the authority does not answer, or if this host is the authority. Errors:
+  // kNotFound, kClusterAway, kDenied, kStore.
   virtual ApiResult<void> leave_cluster(bool force) = 0;
 
-  // A host that will not come back to leave by itself. Errors: kNotFound, kDenied,
-  // kClusterAway, kInvalidRequest (this host), kStore.
+  // Removes a host that cannot leave the cluster itself. Errors: kNotFound, kDenied, kClusterAway,
+  // kInvalidRequest (this host), kStore.
   virtual ApiResult<void> remove_host(const std::string& host) = 0;
 
-  // What accept_inventory() would do; the other hosts are asked, and nothing is changed. Errors:
-  // kNotFound, kDenied, kBusy.
+  // Returns what accept_inventory() would do, after querying the other hosts. Changes nothing.
+  // Errors: kNotFound, kDenied, kBusy.
   virtual ApiResult<AcceptSummary> inspect_accept() = 0;
 
-  // Has all hosts follow what the authority, here, and this host have kept, whatever the hosts
-  // have seen: it was restored from an older copy, and that is known. Errors: kNotFound, kDenied,
-  // kBusy, kClusterAway, kStore.
+  // Makes all hosts follow the configuration that this host, the authority, has stored, even if
+  // they have seen a newer one. It is for a configuration that was deliberately restored from an
+  // older copy. Errors: kNotFound, kDenied, kBusy, kClusterAway, kStore.
   virtual ApiResult<ClusterStatus> accept_inventory() = 0;
 
-  // On the authority's host. Errors: kNotFound, kDenied, kInvalidRequest (the passphrase),
-  // kTooLarge, kStore.
+  // Possible only on the authority's host. Errors: kNotFound, kDenied, kInvalidRequest (the
+  // passphrase), kTooLarge, kStore.
   virtual ApiResult<SealedBackup> back_up_cluster(const std::string& passphrase) = 0;
 
-  // Nothing is changed. Errors: kInvalidRequest (no backup, or another passphrase).
+  // Returns what a backup contains. Changes nothing. Errors: kInvalidRequest (not a backup, or a
+  // wrong passphrase).
   virtual ApiResult<BackupSummary> inspect_backup(const BackupRequest& asked) = 0;
 
-  // This machine becomes the host that the backup is of, with the authority. Errors:
-  // kInvalidRequest (also: another address), kExists (it is another host, or in another cluster),
-  // kDenied (a host was promoted since), kClusterAway, kStore.
+  // Makes this machine the host from which the backup was made, with the authority. Errors:
+  // kInvalidRequest (also: the address differs), kExists (this machine is another host, or in
+  // another cluster), kDenied (another host was promoted since), kClusterAway, kStore.
   virtual ApiResult<ClusterStatus> restore_cluster(const BackupRequest& asked) = 0;
 
-  // This host, a member, gets the authority; the host that had it is out of the cluster. Errors:
-  // kInvalidRequest, kNotFound, kDenied (the host that has it answers), kClusterAway, kStore.
+  // Makes this host, a member, the authority, and removes the former authority's host from the
+  // cluster. Errors: kInvalidRequest, kNotFound, kDenied (the former authority still answers),
+  // kClusterAway, kStore.
   virtual ApiResult<ClusterStatus> promote_host(const BackupRequest& asked) = 0;
 
   virtual ApiResult<ClusterStatus> cluster_status() = 0;
 
-  // Of all hosts, as last known, in the order of hosts, VMs and numbers. Errors: kNotFound (this
-  // host is in no cluster).
+  // Returns the adapters of all hosts, as last known, in the order of hosts, VMs and numbers.
+  // Errors: kNotFound (this host is not in a cluster).
   virtual ApiResult<std::vector<ClusterAdapter>> cluster_adapters() = 0;
 };
 

@@ -1,4 +1,5 @@
-// ClusterAdapter: an RDMA adapter of a VM on any host of the cluster, as its host published it.
+// ClusterAdapter describes an RDMA adapter of a VM on any host of the cluster. The values are those
+// that the adapter's host has published.
 
 #pragma once
 

@@ -1,6 +1,6 @@
-// Distributed switches and their port groups: the Ethernet that VMs share, on one host or many. A
-// switch has hosts as members, each with at most one NIC as its uplink; a port group is a VLAN of
-// a switch, and contains adapters of VMs. Plain values, and the rules for them.
+// Plain values for distributed switches and port groups, and the rules for them. A distributed
+// switch is the Ethernet that VMs share, on one host or several. Its members are hosts, each with
+// at most one NIC as its uplink. A port group is a VLAN of a switch, and contains adapters of VMs.
 
 #pragma once
 
@@ -24,7 +24,7 @@ inline constexpr std::size_t kMaxPortGroups = 1024;
 inline constexpr std::size_t kMaxSwitchHosts = 1024;
 inline constexpr std::size_t kMaxInterfaceName = 15;  // Linux: IFNAMSIZ without its end
 
-// What an operator says to take an adapter out of every port group.
+// The word with which an operator removes an adapter from its port group.
 inline constexpr std::string_view kNoPortGroup = "none";
 
 struct DistributedSwitch {
@@ -43,7 +43,7 @@ struct PortGroup {
   friend bool operator==(const PortGroup&, const PortGroup&) = default;
 };
 
-// A host as a member of a switch, as it is asked for.
+// A host as a member of a switch, in a request.
 struct SwitchHost {
   std::string host;
   std::string uplink{};  // empty: none
@@ -51,13 +51,13 @@ struct SwitchHost {
   friend bool operator==(const SwitchHost&, const SwitchHost&) = default;
 };
 
-// What a value says by itself. Errors: kInvalidArgument, with the rule.
+// Check a value without knowing any other objects. Errors: kInvalidArgument, with the rule.
 Status check_switch(const DistributedSwitch& vds);
 Status check_port_group(const PortGroup& group);
 Status check_switch_host(const SwitchHost& host);
 Status check_mtu(std::uint32_t mtu);
-// "10", as an operator writes a VLAN; "trunk", "1-100" and 4095 are guest VLAN tagging, which
-// is refused with why. Errors: kInvalidArgument.
+// Parses a VLAN, for example "10". "trunk", "1-100" and 4095 would mean guest VLAN tagging, which
+// is refused with the reason. Errors: kInvalidArgument.
 Result<std::uint32_t> parse_vlan(std::string_view text);
 // Explains why a host can have only one of the requested uplinks in a switch.
 std::string no_teaming(const std::vector<std::string>& uplinks);
@@ -74,24 +74,24 @@ struct Network {
   friend bool operator==(const Network&, const Network&) = default;
 };
 
-// The rules that a change must keep. The users of a port group are checked
-// elsewhere: the network knows no VMs. REQUIRES: the value's own check.
-// Errors: kExists, kNotFound, kInUse, kLimitReached.
+// Check a change of the network. They do not check whether VMs use a port group, because Network
+// does not contain VMs. REQUIRES: the value has passed its own check. Errors: kExists, kNotFound,
+// kInUse, kLimitReached.
 ApiResult<void> check_new_switch(const Network& network, const DistributedSwitch& vds);
 ApiResult<void> check_new_port_group(const Network& network, const PortGroup& group);
 ApiResult<void> check_new_host(const Network& network, const std::string& vds,
                                const SwitchHost& host);
-// Of a member that is there. A NIC is the uplink of one switch.
+// Checks a new uplink of an existing member. A NIC can be the uplink of only one switch.
 ApiResult<void> check_uplink(const Network& network, const std::string& vds,
                              const SwitchHost& host);
-// While it has port groups.
+// Errors: kInUse (the switch has port groups).
 ApiResult<void> check_switch_unused(const Network& network, const std::string& vds);
 
 // Errors: kNotFound.
 ApiResult<DistributedSwitch> find_switch(const Network& network, const std::string& name);
 ApiResult<PortGroup> find_port_group(const Network& network, const std::string& name);
 
-// How a switch is made on a host.
+// How a switch is implemented on a host.
 enum class SwitchForm : std::uint8_t {
   kNone,       // not on this host, or not created
   kVlanAware,  // one bridge that filters VLANs
@@ -100,22 +100,21 @@ enum class SwitchForm : std::uint8_t {
 std::string_view to_string(SwitchForm form);
 std::optional<SwitchForm> parse_switch_form(std::string_view text);
 
-// A switch as an operator sees it: what was asked for, and how it is on the host
-// that answers.
+// A switch as an operator sees it: its configuration, and its state on the host that answers.
 struct SwitchStatus {
   DistributedSwitch spec;
   std::vector<std::string> port_groups{};  // their names
-  std::string host{};                      // the one that answers, whose state follows
+  std::string host{};                      // the host that answers, whose state follows
   SwitchForm form = SwitchForm::kNone;
   std::vector<std::string> bridges{};   // of Linux
-  std::vector<std::string> problems{};  // what could not be made and why, and what to know
+  std::vector<std::string> problems{};  // what could not be created and why, and warnings
 
   friend bool operator==(const SwitchStatus&, const SwitchStatus&) = default;
 };
 
-// An interface of this host that was as a switch wants it, was not any more, and is again.
+// An interface of this host that another program had changed and that was repaired.
 struct MendedLink {
-  std::string vds{};  // whose it is; empty: no switch's
+  std::string vds{};  // the switch of the interface; empty: no switch
   std::string interface;
   std::string text;  // what was wrong and was done, in words
 

@@ -1,7 +1,5 @@
-// Event: something that happened on this host and that an operator's tool may want to react to.
-// docs/events.md lists the types.
-//
-// A plain value.
+// Event describes something that happened on this host and to which an operator's tool may want to
+// react. docs/events.md lists the types of events.
 
 #pragma once
 
@@ -15,7 +13,7 @@
 namespace paravane::model {
 
 enum class Severity : std::uint8_t {
-  kInfo,     // as it was asked for
+  kInfo,     // the result of a request
   kWarning,  // something works less well, or not at the moment
   kError,    // something has ended that should not have
 };

@@ -1,4 +1,4 @@
-// A fingerprint: the SHA-256 of a certificate or public key, as 64 hex digits.
+// Checks the text of a fingerprint: the SHA-256 of a certificate or public key, as 64 hex digits.
 
 #pragma once
 
@@ -6,7 +6,7 @@
 
 namespace paravane::model {
 
-// Lower case only: one fingerprint has one text.
+// Accepts lower case only, so that each fingerprint has only one text.
 bool is_fingerprint(std::string_view text);
 
 }  // namespace paravane::model

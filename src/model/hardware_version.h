@@ -1,9 +1,9 @@
-// Virtual hardware versions of VMs, as in vSphere (VMware KB 2147694), and their effect on a VM's
-// adapters.
+// The virtual hardware versions of VMs, as in vSphere (VMware KB 2147694), and what they mean for a
+// VM's adapters.
 //
-// 13, the first with PVRDMA, is device version 17: RoCE v1 only, and no shared receive queues.
-// From 14 on, the device has version 18 to 20, and each adapter uses RoCE v1 or v2, as the
-// operator chose; 14 to 21 are the same to the adapter.
+// Hardware version 13, the first with PVRDMA, has device version 17, which supports only RoCE v1
+// and no shared receive queues. Hardware versions 14 to 21 have a device version from 18 to 20, and
+// do not differ for adapters: an operator chooses RoCE v1 or v2 for each adapter.
 
 #pragma once
 
@@ -21,19 +21,19 @@ inline constexpr std::uint32_t kMaxHardwareVersion = 21;
 inline constexpr std::uint32_t kMinDeviceVersion = 17;
 inline constexpr std::uint32_t kMaxDeviceVersion = 20;
 
-// What an adapter speaks ("device protocol" in vSphere).
+// The protocol of an adapter ("device protocol" in vSphere).
 enum class Protocol : std::uint8_t { kRoceV1, kRoceV2 };
 std::string_view to_string(Protocol protocol);  // "v1", "v2"
 std::optional<Protocol> parse_protocol(std::string_view text);
 
-// What a VM gets when nothing was said.
+// The values for a VM whose configuration does not give them.
 std::uint32_t default_device_version(std::uint32_t hardware);
 Protocol default_protocol(std::uint32_t hardware);
 bool has_shared_receive_queues(std::uint32_t hardware);
-// Device version 17 is hardware version 13; otherwise the newest.
+// Device version 17 belongs to hardware version 13; any other has the newest hardware version.
 std::uint32_t default_hardware_version(std::optional<std::uint32_t> device);
 
-// Errors: kInvalidArgument: there is no such version, or one contradicts the other.
+// Errors: kInvalidArgument (there is no such version, or the two versions contradict each other).
 Status check_versions(std::uint32_t hardware, std::uint32_t device);
 Status check_protocol(std::uint32_t hardware, Protocol protocol);
 

@@ -1,8 +1,10 @@
-// Impairments: faults that an operator injects on purpose between a VM and its peers, to test how
-// programs handle them. Plain values, and the rules for them.
+// Plain values for impairments, and the rules for them. An impairment is a fault, such as loss or
+// delay, that an operator injects into the traffic between a VM and its peers to test how programs
+// handle it.
 //
-// An impairment applies to traffic that the adapters of `vm` initiate: their requests, the
-// responses to these, and their datagrams. It is kept in memory only; a daemon starts without any.
+// An impairment of `vm` applies to the traffic that the VM's adapters initiate: their requests, the
+// responses to these, and their datagrams. It exists only in memory, so it does not survive a
+// restart of the daemon.
 
 #pragma once
 
@@ -21,7 +23,7 @@ inline constexpr std::uint32_t kPartsPerMillion = 1'000'000;
 inline constexpr std::uint64_t kMaxImpairmentDelayUs = 10'000'000;  // 10 s
 inline constexpr std::size_t kMaxImpairments = 64;
 
-// What an operator says for every peer that has no impairment of its own.
+// The word for all peers that have no impairment of their own.
 inline constexpr std::string_view kAnyPeer = "any";
 
 struct Impairment {
@@ -37,17 +39,19 @@ struct Impairment {
   friend bool operator==(const Impairment&, const Impairment&) = default;
 };
 
-// What a value says by itself; one that does nothing is refused.
+// Checks a value without knowing any other objects. An impairment without any effect is refused.
 // Errors: kInvalidArgument, with the rule.
 Status check_impairment(const Impairment& impairment);
 
-// An address as ::1 is written, or as 192.0.2.1, which is the GID ::ffff:192.0.2.1;
-// nullopt: it is none. In network order.
+// Parses a GID that is written as an IPv6 address, or as an IPv4 address such as 192.0.2.1, which
+// means the GID ::ffff:192.0.2.1. The result is in network order; nullopt: `text` is not a GID.
 std::optional<std::array<std::uint8_t, 16>> parse_gid(std::string_view text);
-// One GID has many spellings and one print; what is no GID stays as it is.
+// Converts a GID, which can be written in many ways, to its standard form. Any other text is
+// returned unchanged.
 std::string canonical_peer(std::string_view peer);
 
-// "0.1%", "25": per cent, with up to four decimals. Errors: kInvalidArgument.
+// Parses a percentage with up to four decimals, such as "0.1%" or "25", and returns parts per
+// million. Errors: kInvalidArgument.
 Result<std::uint32_t> parse_share(std::string_view text);
 std::string format_share(std::uint32_t ppm);  // "0.1%"
 // "20us", "1.5ms", "2s". Errors: kInvalidArgument.

@@ -1,5 +1,5 @@
-// ImpairmentManagement: the requests that an operator can make about impairments. A part of
-// Management, with its rules about threads.
+// ImpairmentManagement is the interface of the requests that an operator can make about
+// impairments. It is a part of Management, with the same rules about threads (management.h).
 
 #pragma once
 
@@ -16,10 +16,11 @@ class ImpairmentManagement {
  public:
   virtual ~ImpairmentManagement() = default;
 
-  // Instead of the one between the same two, if there is one; its count begins anew.
-  // REQUIRES: check_impairment(). Errors: kNotFound (a VM), kLimitReached, kBusy.
+  // Sets an impairment. It replaces the one between the same VM and peer, if any, and its counters
+  // start at 0. REQUIRES: check_impairment(). Errors: kNotFound (a VM), kLimitReached, kBusy.
   virtual ApiResult<ImpairmentStatus> set_impairment(const Impairment& impairment) = 0;
-  // Those of one VM, or all. None is no error. Errors: kNotFound (that VM), kBusy.
+  // Removes the impairments of one VM, or all. It is not an error if there are none. Errors:
+  // kNotFound (the VM), kBusy.
   virtual ApiResult<void> clear_impairments(const std::optional<std::string>& vm) = 0;
   // In the order in which they were set first. Errors: kBusy.
   virtual ApiResult<std::vector<ImpairmentStatus>> list_impairments() = 0;

@@ -1,6 +1,6 @@
-// Names of the Linux interfaces that Paravane creates. A name that would be too long for Linux is
-// truncated and ends in four digits of its hash; two such names may collide, so the caller must
-// check for that.
+// Derives the names of the Linux interfaces that Paravane creates. If a name would be too long for
+// Linux, it is truncated and ends in four digits of a hash of the full name. Two such names can be
+// equal, so the caller must check for that.
 
 #pragma once
 
@@ -10,16 +10,16 @@
 
 namespace paravane::model {
 
-// "pv-db1", of a further adapter "pv-db1.2": the tap of an adapter.
+// The tap of an adapter: "pv-db1" for the first adapter of VM db1, "pv-db1.2" for the second.
 std::string tap_name(std::string_view vm, std::uint32_t adapter = 1);
 
-// "vmk1-port": the end of a VMkernel interface that is on a bridge.
+// The side of a VMkernel interface that is attached to a bridge: "vmk1-port".
 std::string vmknic_port_name(std::string_view vmknic);
 
-// "pvs-lan": the bridge of a switch, and the one of its untagged port groups where
-// each VLAN has its own.
+// The bridge of a switch: "pvs-lan". If each VLAN has its own bridge, this one is for the untagged
+// port groups.
 std::string bridge_name(std::string_view vds);
-// "pvs-lan+10": that of a VLAN. No switch's name has a plus sign.
+// The bridge of a VLAN: "pvs-lan+10". The name of a switch cannot contain a plus sign.
 std::string bridge_name(std::string_view vds, std::uint32_t vlan);
 
 }  // namespace paravane::model

@@ -1,7 +1,6 @@
-// LeftOut: an object that this host has stored but cannot use, because its record is damaged.
-// Everything else works without it; the record stays unchanged until an operator decides.
-//
-// A plain value.
+// LeftOut describes an object that this host has stored but cannot use, because its record is
+// damaged. All other objects work without it. The record stays unchanged until an operator removes
+// or replaces it.
 
 #pragma once
 
@@ -25,7 +24,7 @@ struct LeftOut {
   friend bool operator==(const LeftOut&, const LeftOut&) = default;
 };
 
-// "vm db1"; of the cluster, of which there is one, its kind alone.
+// "vm db1". For the cluster, which has no name here, only the kind.
 inline std::string name_of(const LeftOut& one) {
   return one.name.empty() ? one.kind : one.kind + " " + one.name;
 }

@@ -1,4 +1,5 @@
-// LinkFault: why a VM's tap is not on its bridge, as a cause that the remedy follows from.
+// LinkFault gives the cause when the tap of a VM's NIC is not attached to its bridge. The cause
+// determines which remedy an operator is shown.
 
 #pragma once
 

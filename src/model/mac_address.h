@@ -1,9 +1,9 @@
-// MAC addresses in text form, and the default address of a VM: it is derived from the VM's name,
-// so a VM that is removed and added again, or added on another host, keeps its address and
-// therefore its GUIDs.
+// Converts MAC addresses to and from text, and derives the default address of an adapter from a
+// name. So a VM that is removed and added again keeps its address, and the GUIDs that depend on the
+// address.
 //
-// Default addresses are 02:50:56:xx:xx:xx: the prefix that vSphere guests are used to, with the
-// "locally administered" bit set, since the prefix is not Paravane's.
+// Default addresses are 02:50:56:xx:xx:xx. This is VMware's prefix, which vSphere guests are used
+// to, with the "locally administered" bit set, because the prefix is not assigned to Paravane.
 
 #pragma once
 
@@ -21,10 +21,10 @@ using MacAddress = std::array<std::uint8_t, 6>;
 std::optional<MacAddress> parse_mac(std::string_view text);
 std::string format_mac(const MacAddress& mac);
 
-// Can be the address of one adapter: not zero, not a group.
+// Whether this can be the address of one adapter: it is neither zero nor a group address.
 bool is_unicast(const MacAddress& mac);
 
-// `attempt` counts up from 0 when earlier ones are taken by another VM.
+// `attempt` starts at 0 and is increased while the resulting address belongs to another VM.
 MacAddress mac_for_name(std::string_view name, unsigned attempt = 0);
 
 }  // namespace paravane::model

@@ -1,6 +1,6 @@
-// The hardware of a host in vSphere's terms: physical NICs (vmnicN) and RDMA devices (vmrdmaN).
-// Plain values, all of them real devices of the host. A device keeps its number permanently,
-// wherever it is found again.
+// Plain values for the hardware of a host in vSphere's terms: physical NICs (vmnicN) and RDMA
+// devices (vmrdmaN). All of them are real devices of the host. A device keeps its number
+// permanently, even if it is moved to another slot.
 
 #pragma once
 
@@ -15,7 +15,7 @@
 
 namespace paravane::model {
 
-// More of one kind are not listed.
+// The maximum number of devices of a kind, and of counters; further ones are not listed.
 inline constexpr std::size_t kMaxNics = 128;
 inline constexpr std::size_t kMaxRdmaDevices = 64;
 inline constexpr std::size_t kMaxRdmaCounters = 512;
@@ -74,7 +74,7 @@ struct Machine {
   friend bool operator==(const Machine&, const Machine&) = default;
 };
 
-// What an RDMA device has counted, by the names that Linux has for it.
+// The counters of an RDMA device, by their names in Linux.
 struct RdmaStats {
   std::string name{};                                  // "vmrdma0"
   std::map<std::string, std::uint64_t> counters{};     // "port_rcv_packets"

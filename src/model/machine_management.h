@@ -1,5 +1,6 @@
-// MachineManagement: the requests that an operator can make about the host's hardware. A part of
-// Management, with its rules about threads. The values may be a second old.
+// MachineManagement is the interface of the requests that an operator can make about the host's
+// hardware. It is a part of Management, with the same rules about threads (management.h). The
+// values in its responses may be a second old.
 
 #pragma once
 
@@ -15,7 +16,7 @@ class MachineManagement {
  public:
   virtual ~MachineManagement() = default;
 
-  // In the order of their numbers. Errors: kInternal (it cannot be seen), kBusy.
+  // In the order of their numbers. Errors: kInternal (the hardware cannot be read), kBusy.
   virtual ApiResult<std::vector<PhysicalNic>> list_nics() = 0;
   virtual ApiResult<std::vector<RdmaDevice>> list_rdma_devices() = 0;
   // REQUIRES: check_rdma_name(). Errors: kNotFound, kInternal, kBusy.

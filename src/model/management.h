@@ -1,8 +1,8 @@
-// Management: everything that an operator can ask of one daemon. The API's request handler calls
-// it; the daemon implements it, and so does a fake.
+// Management is the interface of everything that an operator can request from one daemon. The API's
+// request handler calls it. The daemon implements it, and tests use a fake.
 //
-// Threads: the implementation chooses its own; calls may come from any of the API's threads and
-// return in bounded time (kBusy).
+// Calls may come from any of the API's threads. The implementation runs them on threads of its
+// choice, and returns kBusy if that takes too long.
 
 #pragma once
 
@@ -35,22 +35,21 @@ class Management : public NetworkManagement,
   // Errors: kNotFound; kVmsAttached without `force`; kNoSpace, kStore.
   virtual ApiResult<void> remove_vm(const std::string& name, bool force) = 0;
 
-  // All of it or nothing. Its sockets are made anew.
-  // Errors: kNotFound (VM or adapter), kVmsAttached, kInvalidRequest, kNoSpace,
-  // kStore, kSocket.
+  // Makes the whole change or none of it. The VM's sockets are created again. Errors: kNotFound (VM
+  // or adapter), kVmsAttached, kInvalidRequest, kNoSpace, kStore, kSocket.
   virtual ApiResult<VmStatus> set_vm(const std::string& name, const VmChange& change) = 0;
 
-  // Also while a VMM is attached to others: it finds the new one at its next start.
-  // Errors: kNotFound, kLimitReached, kExists (the socket's name), kMacInUse,
+  // Allowed even while a VMM is attached to other adapters of the VM; the VMM finds the new one at
+  // its next start. Errors: kNotFound, kLimitReached, kExists (the socket's name), kMacInUse,
   // kInvalidRequest, kNoSpace, kStore, kSocket.
   virtual ApiResult<VmStatus> add_adapter(const std::string& name,
                                           const AdapterRequest& request) = 0;
-  // The first one goes with its VM only.
-  // Errors: kNotFound, kInvalidRequest; kVmsAttached without `force`; kNoSpace, kStore.
+  // The first adapter can be removed only with its VM. Errors: kNotFound, kInvalidRequest;
+  // kVmsAttached without `force`; kNoSpace, kStore.
   virtual ApiResult<VmStatus> remove_adapter(const std::string& name, std::uint32_t number,
                                              bool force) = 0;
 
-  // Plugs an adapter into the switch or pulls it out, also while the VM runs: its guest
+  // Connects an adapter to its switch or disconnects it, even while the VM is running. The guest
   // sees the port's link change. Errors: kNotFound; kNoSpace, kStore.
   virtual ApiResult<VmStatus> set_connected(const std::string& name, std::uint32_t number,
                                             bool connected) = 0;
@@ -60,10 +59,10 @@ class Management : public NetworkManagement,
   virtual ApiResult<VmStatus> find_vm(const std::string& name) = 0;
 
   virtual ApiResult<DaemonStatus> status() = 0;
-  // Of one VM, or of all. Errors: kNotFound.
+  // Returns the counters of one VM, or of all. Errors: kNotFound.
   virtual ApiResult<Stats> stats(const std::optional<std::string>& vm) = 0;
 
-  // The daemon ends soon after the answer. Errors: kVmsAttached without `force`.
+  // The daemon stops soon after its response. Errors: kVmsAttached without `force`.
   virtual ApiResult<void> stop(bool force) = 0;
 };
 

@@ -1,5 +1,6 @@
-// NetworkManagement: the requests that an operator can make about distributed switches and their
-// port groups. A part of Management, with its rules about threads.
+// NetworkManagement is the interface of the requests that an operator can make about distributed
+// switches and port groups. It is a part of Management, with the same rules about threads
+// (management.h).
 
 #pragma once
 
@@ -22,9 +23,8 @@ class NetworkManagement {
   // Errors: kNotFound, kInUse (it has port groups), kNoSpace, kStore.
   virtual ApiResult<void> delete_switch(const std::string& vds) = 0;
 
-  // REQUIRES: check_switch_host(). Errors: kNotFound, kExists, kInUse (the NIC),
-  // kInvalidRequest (a NIC that the host's configuration does not give), kLimitReached,
-  // kNoSpace, kStore.
+  // REQUIRES: check_switch_host(). Errors: kNotFound, kExists, kInUse (the NIC), kInvalidRequest (a
+  // NIC that the host's configuration file does not allow), kLimitReached, kNoSpace, kStore.
   virtual ApiResult<SwitchStatus> add_switch_host(const std::string& vds,
                                                   const SwitchHost& host) = 0;
   // Errors: as above.
@@ -34,11 +34,11 @@ class NetworkManagement {
   virtual ApiResult<SwitchStatus> remove_switch_host(const std::string& vds,
                                                      const std::string& host) = 0;
 
-  // In the order of names, as this host was last seen to have them. Nothing is changed.
+  // In the order of names, with their last known state on this host. Changes nothing.
   virtual ApiResult<std::vector<SwitchStatus>> list_switches() = 0;
   // Errors: kNotFound.
   virtual ApiResult<SwitchStatus> find_switch(const std::string& name) = 0;
-  // What this host has of them is compared with what is wanted, and what differs is mended.
+  // Compares the switches on this host with their configuration and repairs any difference.
   virtual ApiResult<SwitchRepair> repair_switches() = 0;
 
   // REQUIRES: check_port_group(). Errors: kExists, kNotFound (the switch),

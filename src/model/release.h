@@ -1,6 +1,6 @@
-// The features of each release that other hosts of a cluster can notice, so that an operator sees
-// what a host that was not upgraded yet lacks. A host reports its own version as text; a text that
-// is not a version lacks no known feature.
+// Lists the features of each release of Paravane that other hosts of a cluster can notice. With it,
+// an operator sees which features are missing on a host that has not been upgraded. A host reports
+// its version as text; if the text is not a version, no feature is reported as missing.
 
 #pragma once
 
@@ -9,11 +9,12 @@
 
 namespace paravane::model {
 
-// "0.2.0" before "0.10.0". False if one of them is no version.
+// Whether version `a` is older than `b`; "0.2.0" is older than "0.10.0". False if one of them is
+// not a version.
 bool is_older_version(std::string_view a, std::string_view b);
 
-// What hosts of that version lack of what this program knows, in the order of releases. Texts
-// are constants.
+// The features of this program that hosts of that version lack, in the order of releases. The texts
+// are string literals.
 std::vector<std::string_view> lacked_by(std::string_view version);
 
 }  // namespace paravane::model

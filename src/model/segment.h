@@ -1,5 +1,6 @@
-// The number of the network of a port group: the same on every host that knows the port group. Two
-// port groups with the same switch and VLAN are one network.
+// Calculates the number of the network that a port group belongs to. The number is the same on
+// every host that knows the port group. Port groups with the same switch and VLAN belong to one
+// network.
 //
 // Any thread.
 
@@ -14,10 +15,11 @@
 
 namespace paravane::model {
 
-// Never 0. nullopt: there is no such port group.
+// The result is never 0. nullopt: there is no such port group.
 std::optional<std::uint64_t> segment_number(const Network& network, const std::string& port_group);
 
-// Of a network that only `adapter` is in, as its port group is gone. Never 0.
+// The number of a network that contains only `adapter`, for an adapter whose port group does not
+// exist. Never 0.
 std::uint64_t lone_segment_number(std::string_view adapter);
 
 }  // namespace paravane::model

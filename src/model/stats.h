@@ -1,4 +1,4 @@
-// The daemon's counters as plain values for an operator.
+// Plain values for the counters and the status of the daemon, as an operator sees them.
 
 #pragma once
 
@@ -32,7 +32,7 @@ struct QpStats {
   std::string path;         // "local", "tcp", ... or "-"
   std::string peer_gid{};   // of a connection, as an IPv6 address; empty: none
   std::string peer_host{};  // of the cluster; empty: this one, or none
-  std::string why{};        // this path and no other, in an operator's words
+  std::string why{};        // the reason for this path, for an operator
   std::uint64_t sends = 0;
   std::uint64_t receives = 0;
   std::uint64_t sent_bytes = 0;
@@ -61,7 +61,7 @@ struct Stats {
 
 struct DaemonStatus {
   std::string version;
-  int pid = 0;  // of the process that was started; what serves guests is its child
+  int pid = 0;  // of the keeper; the engine, which serves guests, is its child
   std::uint64_t uptime_seconds = 0;
   std::uint64_t vms = 0;
   std::uint64_t attached = 0;
@@ -69,7 +69,7 @@ struct DaemonStatus {
   std::string socket_dir;
   std::string config_file;
   std::string host{};             // this host's name, as switches know it
-  std::uint64_t impairments = 0;  // what an operator has made worse on purpose
+  std::uint64_t impairments = 0;  // the number of impairments (model/impairment.h)
   std::vector<LeftOut> left_out{};
   friend bool operator==(const DaemonStatus&, const DaemonStatus&) = default;
 };

@@ -1,5 +1,5 @@
-// A VM and its adapters as the management interface sees them: the configuration (VmSpec, kept
-// across restarts) and the current state (VmStatus). Plain values, and the rules for them.
+// Plain values for a VM and its adapters, and the rules for them. VmSpec is the configuration,
+// which is stored and survives a restart; VmStatus adds the current state.
 
 #pragma once
 
@@ -20,11 +20,12 @@ namespace paravane::model {
 
 inline constexpr std::size_t kMaxNameLength = 63;
 
-// The good name that is nearest to one that may be none: "my-vm" for "My VM". Empty: none is near.
+// Suggests a valid name that is similar to `name`, such as "my-vm" for "My VM". Empty: there is
+// none.
 std::string nearest_good_name(std::string_view name);
 
-// [a-z0-9][a-z0-9_.-]{0,62}: names become file names, log subjects and paths of
-// the API. Errors: kInvalidArgument with the rule and a suggestion.
+// A name must match [a-z0-9][a-z0-9_.-]{0,62}, because names are used as file names, in log lines
+// and in paths of the API. Errors: kInvalidArgument, with the rule and a suggestion.
 Status check_name(std::string_view name);
 
 enum class Doorbells : std::uint8_t {
@@ -63,7 +64,7 @@ struct LimitField {
   std::string_view help;
 };
 
-// Every limit, once: JSON, validation, command line and documents follow it.
+// The table of all limits, from which JSON, validation, command line and documents are derived.
 inline constexpr std::array kLimitFields = {
     LimitField{"queue_pairs", &VmLimits::queue_pairs, 2, 65535, false, "queue pairs"},
     LimitField{"queue_pair_requests", &VmLimits::queue_pair_requests, 2, 65536, true,
@@ -91,20 +92,20 @@ inline constexpr std::array kLimitFields = {
                "MiB for the daemon's lists of registered pages; 0: derived from guest memory"},
 };
 
-// Errors: kInvalidArgument with what the limit may be. Unset is good.
+// An unset limit is valid. Errors: kInvalidArgument, with the range of the limit.
 Status check_limit(const LimitField& field, const VmLimits& limits);
 
 inline constexpr std::uint32_t kMaxAdapters = 8;  // of one VM; vSphere has 1
 
-// One adapter of a VM. Its number is what an operator calls it, 1 to 8, and stays
-// when others are taken away.
+// One adapter of a VM. An operator refers to it by its number, 1 to 8, which does not change when
+// other adapters are removed.
 struct AdapterSpec {
   std::uint32_t number = 1;
   std::optional<MacAddress> mac{};  // unset in a request: chosen by the daemon
   Protocol protocol = Protocol::kRoceV2;
   bool connected = true;  // to the switch: its link is up
-  // Where it lives: a port group of a distributed switch, which gives its NIC a tap.
-  // Empty: the built-in switch of this host, and its NIC is connected elsewhere.
+  // The port group of a distributed switch that the adapter is in; its NIC then has a tap. Empty:
+  // the adapter is in this host's built-in switch, and its NIC is connected elsewhere.
   std::string port_group{};
 
   friend bool operator==(const AdapterSpec&, const AdapterSpec&) = default;
@@ -122,18 +123,18 @@ struct VmSpec {
   friend bool operator==(const VmSpec&, const VmSpec&) = default;
 };
 
-// Errors: kInvalidArgument, naming the property and what it may be.
+// Errors: kInvalidArgument, with the property and its valid values.
 Status check_spec(const VmSpec& spec);
 Status check_mac(const AdapterSpec& adapter);
-// Empty is good.
+// An empty text is valid.
 Status check_adapter_group(std::string_view port_group);
 
-// nullptr: there is none of this number.
+// nullptr: there is no adapter with this number.
 const AdapterSpec* find_adapter(const VmSpec& spec, std::uint32_t number);
 AdapterSpec* find_adapter(VmSpec& spec, std::uint32_t number);
 
-// "db1.sock" for the first, "db1.2.sock". A VM may also be named "db1.2", so
-// a caller that adds one must check that the file is free.
+// "db1.sock" for the first adapter of VM db1, "db1.2.sock" for the second. A VM may also be named
+// "db1.2", so a caller that adds an adapter must check that the file name is free.
 std::string socket_file(std::string_view vm, std::uint32_t number);
 
 // Of one adapter of a VM.

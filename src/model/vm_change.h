@@ -1,6 +1,6 @@
-// The changes that an operator may make to an existing VM: its hardware version, the protocols of
-// its adapters, its quotas, and the number of adapters. Plain values, and the rules for their
-// consequences.
+// Plain values for the changes that an operator may make to an existing VM, and the rules for them.
+// A change may concern the hardware version, the protocols and port groups of the adapters, the
+// quotas, the virtual hardware, or the number of adapters.
 
 #pragma once
 
@@ -23,36 +23,36 @@ struct LimitChange {
   friend bool operator==(const LimitChange&, const LimitChange&) = default;
 };
 
-// What is not named stays as it is.
+// A member that is not set leaves the property unchanged.
 struct VmChange {
   std::optional<std::uint32_t> hw_version{};
   std::optional<Protocol> protocol{};
-  std::optional<std::uint32_t> adapter{};   // whose protocol or port group; unset: every one's
+  std::optional<std::uint32_t> adapter{};   // the adapter to change; unset: all adapters
   std::vector<LimitChange> limits{};        // each field once
   std::optional<std::string> port_group{};  // empty: none
   VmMachineChange machine{};
-  // What VmStatus::revision said of the VM that the change was made for; unset: however
-  // it is.
+  // VmStatus::revision of the VM for which the change was made; if the VM has changed since, the
+  // change is refused. Unset: not checked.
   std::optional<std::string> revision{};
 
   friend bool operator==(const VmChange&, const VmChange&) = default;
 };
 
-// Whether adapters move to other port groups and nothing else changes, which they may
-// while the VM runs.
+// Whether the change only moves adapters to other port groups, which is allowed while the VM is
+// running.
 bool only_moves(const VmChange& change);
 
-// What can be said without knowing the VM. Errors: kInvalidArgument.
+// Checks what can be checked without knowing the VM. Errors: kInvalidArgument.
 Status check_change(const VmChange& change);
 
-// The VM as it would be. Protocols stay what they were unless the change names
-// them: an upgrade keeps RoCE v1, and a VM that speaks v2 is downgraded only
-// together with its protocol.
-// `revision`: the VM's, for a change that names one.
-// REQUIRES: check_change(). Errors: kChanged, kNotFound (no such adapter), kInvalidRequest.
+// Returns the VM as it would be after the change. The protocol of an adapter changes only if the
+// change names it: an upgrade keeps RoCE v1, and a VM with RoCE v2 can be downgraded only if its
+// protocol is changed, too. `revision`: the VM's, for a change that names one. REQUIRES:
+// check_change(). Errors: kChanged, kNotFound (no such adapter), kInvalidRequest.
 ApiResult<VmSpec> apply(const VmChange& change, const VmSpec& vm, std::string_view revision = {});
 
-// One more adapter. Unset: the MAC is chosen; the hardware version's protocol.
+// A request for one more adapter. If they are not set, the MAC address is chosen, and the protocol
+// is the default of the VM's hardware version.
 struct AdapterRequest {
   std::optional<MacAddress> mac{};
   std::optional<Protocol> protocol{};
@@ -61,10 +61,10 @@ struct AdapterRequest {
   friend bool operator==(const AdapterRequest&, const AdapterRequest&) = default;
 };
 
-// With the lowest number that is free. Errors: kLimitReached, kInvalidRequest.
+// Returns the new adapter, with the lowest free number. Errors: kLimitReached, kInvalidRequest.
 ApiResult<AdapterSpec> next_adapter(const AdapterRequest& request, const VmSpec& vm);
 
-// REQUIRES: there is none of its number; or there is one.
+// REQUIRES: insert: the VM has no adapter with this number; erase: it has one.
 void insert_adapter(const AdapterSpec& adapter, VmSpec& vm);
 void erase_adapter(std::uint32_t number, VmSpec& vm);
 

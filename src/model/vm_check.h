@@ -1,8 +1,8 @@
-// The requirements of a VM with PVRDMA adapters before power-on, as far as the daemon can check
-// them: those of Lenovo LP0759, table 2, adapted (docs/vms.md, "Before power-on").
-// vmm/start_check.h checks the requirements on QEMU's side.
+// Checks the requirements of a VM with PVRDMA adapters before power-on, as far as the daemon can
+// check them. They are adapted from Lenovo LP0759, table 2 (docs/vms.md, "Before power-on").
+// vmm/start_check.h checks the requirements that concern QEMU.
 //
-// Pure functions of values; no thread of their own.
+// Pure functions; any thread.
 
 #pragma once
 

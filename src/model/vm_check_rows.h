@@ -1,4 +1,5 @@
-// The parts of check_vm(), one file per kind of object.
+// The parts of check_vm() (vm_check.h), which checks a VM before power-on. Each part is in a file
+// of its own and checks one kind of object.
 
 #pragma once
 
@@ -16,15 +17,16 @@ void check_switches(const VmCheckFacts& facts, CheckRows& rows);
 // vm_check_channel.cc: the VMkernel interface, the ruleset, the channels to other hosts.
 void check_channel(const VmCheckFacts& facts, CheckRows& rows);
 
-// nullptr: there is none of that name.
+// nullptr: there is no object with this name.
 const PortGroup* find_group(const VmCheckFacts& facts, const std::string& name);
 const SwitchStatus* find_switch(const VmCheckFacts& facts, const std::string& name);
-// The switches that the VM's adapters are in, by name, as far as they are there.
+// The names of the existing switches that the VM's adapters are in.
 std::set<std::string> switches_of(const VmCheckFacts& facts);
 // The other hosts of the switches that this host is in, which the VM reaches over channels.
 std::set<std::string> peers_of(const VmCheckFacts& facts);
 
-// A command for switches: in a cluster it is given where the authority is.
+// Adds to a command for switches that it must be run on the authority's host, if this host is
+// another member of a cluster.
 std::string at_authority(const VmCheckFacts& facts, const std::string& command);
 
 inline constexpr const char* kOnlyThisHost =

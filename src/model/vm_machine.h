@@ -1,6 +1,6 @@
-// The virtual hardware of a VM besides its adapters, for VMs that Paravane runs: memory, CPUs,
-// disks, boot source. Plain values, and the rules for them. The QEMU program and its user are
-// settings of the host and not part of this.
+// Plain values for the virtual hardware of a VM that Paravane runs, besides its adapters, and the
+// rules for them: memory, CPUs, disks and boot source. The QEMU program and the user that it runs
+// as are settings of the host, and not part of this.
 
 #pragma once
 
@@ -34,7 +34,7 @@ struct Disk {
   friend bool operator==(const Disk&, const Disk&) = default;
 };
 
-// As --disk takes it.
+// In the format of the option --disk.
 std::string describe(const Disk& disk);
 
 inline constexpr std::size_t kMaxDisks = 12;
@@ -56,7 +56,7 @@ struct VmMachine {
   friend bool operator==(const VmMachine&, const VmMachine&) = default;
 };
 
-// What is not named stays as it is; lists are named whole.
+// A member that is not set leaves the property unchanged. A list replaces the whole list.
 struct VmMachineChange {
   std::optional<std::uint64_t> memory_mib{};
   std::optional<std::uint32_t> cpus{};
@@ -77,7 +77,7 @@ struct VmMachineChange {
 
 VmMachine apply(const VmMachineChange& change, VmMachine machine);
 
-// Errors: kInvalidArgument, naming the property and what it may be.
+// Errors: kInvalidArgument, with the property and its valid values.
 Status check_machine(const VmMachine& machine);
 
 }  // namespace paravane::model

@@ -1,5 +1,7 @@
-// The operator's settings for this host, as in vSphere's guides: its VMkernel interfaces, advanced
-// settings and firewall rulesets; and their effect on the channel to other hosts.
+// Plain values for the settings of a host that do not belong to a VM or a switch, as in vSphere:
+// VMkernel interfaces, advanced settings and firewall rulesets. These settings also determine where
+// the host accepts channels from other hosts. VmkernelManagement is the interface of the requests
+// about them.
 
 #pragma once
 
@@ -16,7 +18,7 @@ namespace paravane::model {
 
 inline constexpr std::string_view kPvrdmaRuleset = "pvrdma";
 
-// A ruleset that is not enabled lets nothing through, either way.
+// A ruleset that is disabled blocks its traffic in both directions.
 struct FirewallRuleset {
   std::string name;
   bool enabled = false;
@@ -32,7 +34,7 @@ struct SettingValue {
   friend bool operator==(const SettingValue&, const SettingValue&) = default;
 };
 
-// Where the channel to other hosts is.
+// The address at which this host accepts channels from other hosts.
 struct ChannelPlace {
   std::string endpoint{};  // "192.168.1.241:28250", where it listens; empty: it does not
   ClosedChannel closed{};  // why it does not
@@ -54,12 +56,12 @@ struct VmknicChange {
   std::optional<Ipv4Interface> ipv4{};  // nullopt: none
 };
 
-// A part of Management, with its rules about threads.
+// A part of Management, with the same rules about threads (management.h).
 class VmkernelManagement {
  public:
   virtual ~VmkernelManagement() = default;
 
-  // Also looks at the interfaces and mends them.
+  // Also checks the interfaces and repairs them.
   virtual ApiResult<VmkernelConfiguration> vmkernel_configuration() = 0;
 
   // REQUIRES: check_vmknic(). A MAC address that is not given is chosen. Errors: kExists,

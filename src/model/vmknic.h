@@ -1,7 +1,9 @@
-// VMkernel interfaces: this host's own interfaces on its distributed switches, as in vSphere:
-// vmk1, vmk2, ... One of them may be tagged for PVRDMA and then carries the channel to other
-// hosts. vmk0 is the management network: the Linux interface that has [cluster] address; it is not
-// created or removed here.
+// Plain values for VMkernel interfaces, and the rules for them. As in vSphere, these are the host's
+// own interfaces on its distributed switches (vmk1, vmk2, ...). One of them may be tagged for
+// PVRDMA; the host then accepts channels from other hosts at its address.
+//
+// vmk0 is the management interface, that is, the Linux interface that has [cluster] address.
+// Paravane neither creates nor removes it.
 
 #pragma once
 
@@ -35,11 +37,11 @@ struct Vmknic {
 Status check_vmknic(const Vmknic& vmknic);
 Status check_vmknic_name(std::string_view name);  // "vmk0" to "vmk255"
 
-// An address of one host in a network of private addresses, /8 to /30: what an interface
-// that an operator makes here may have. Errors: kInvalidArgument, with the rule.
+// An interface that an operator creates must have the address of one host in a private network, /8
+// to /30. Errors: kInvalidArgument, with the rule.
 Status check_private(const Ipv4Interface& value);
 
-// One as an operator sees it.
+// A VMkernel interface as an operator sees it.
 struct VmknicStatus {
   Vmknic spec;
   std::string interface{};  // of Linux; empty: none
@@ -51,7 +53,7 @@ struct VmknicStatus {
   friend bool operator==(const VmknicStatus&, const VmknicStatus&) = default;
 };
 
-// The one to tag for PVRDMA: a good one of a switch, or else the management's.
+// The interface that should be tagged for PVRDMA: one on a switch without problems, or else vmk0.
 std::string usable_vmknic(const std::vector<VmknicStatus>& vmknics);
 
 }  // namespace paravane::model
