@@ -1,23 +1,24 @@
-// ImpairedTransport: impairs a path on purpose. It wraps the transport that carries the work and
-// drops, delays or refuses some of the messages, as a lossy fabric would.
+// ImpairedTransport injects the faults that an operator has set for a path. It wraps the transport
+// that does the work, called the carrier, and impairs some of the messages as a lossy fabric would:
 //
-//   lost      The request or its response is dropped: there is no answer, so the requester's own
-//             timer and retries apply. A request that the peer already executed is answered again,
-//             not executed again. A datagram is dropped silently.
-//   delayed   Carried later. The messages of one connection stay in order, as its reliability
-//             requires; datagrams and messages of different queue pairs overtake each other.
-//   rnr       Answered as if the peer had no receive posted.
+//   lost      The request or its response is dropped, so the requester's own timer and retries
+//             apply. A request that the peer already executed is answered again, not executed
+//             again. A datagram is dropped silently.
+//   delayed   The message is carried later. Messages of one connection stay in order, as its
+//             reliability requires; datagrams and messages of different queue pairs may overtake
+//             each other.
+//   rnr       The request is answered as if the peer had no receive posted.
 //
-// A connection's requests form a flow. The requests at its head have been handed to the carrier;
-// when one is going to fail here, no later request is handed on until it has, because its failure
-// ends all that follow, and they are retried. So the selection does not depend on how many were
+// The requests of a connection are handed to the carrier in order. If a request is going to fail
+// here, no later request is handed on until it has failed, because its failure also ends the later
+// ones, which are then retried. So the choice of impaired messages does not depend on how many were
 // outstanding.
 //
-// A datagram's bytes are copied when it is delayed, since its sender sees it complete at once; its
-// path is looked up again when it is due, so it reaches no adapter that the sender may no longer
+// The bytes of a delayed datagram are copied, because the sender sees it complete at once. Its path
+// is looked up again when it is sent, so it cannot reach an adapter that the sender may no longer
 // reach.
 //
-// The object is never destroyed while a path may refer to it: with no impairment set it only
+// The object is never destroyed while a path may refer to it; without an impairment it only
 // forwards.
 //
 // Owner thread only.
@@ -45,17 +46,17 @@
 
 namespace paravane::transport_impaired {
 
-// Beyond these, held datagrams are lost.
+// The number of delayed datagrams; further ones are dropped.
 inline constexpr std::size_t kMaxHeldDatagrams = 1024;
 
-// Of its name, after its carrier's.
+// The name of this transport is the carrier's name with this suffix.
 inline constexpr std::string_view kNameSuffix = "+impaired";
 
-// Of one connection: a path that is slow still carries much at once.
+// Requests of one connection in progress at once, so that even a slow path carries many.
 inline constexpr std::uint32_t kDepth = 64;
 
-// Beyond these, queue pairs that have nothing under way are forgotten, and begin anew as
-// the next that send.
+// The number of queue pairs that are remembered. Above it, those without requests in progress are
+// forgotten; when they send again, they count as new senders.
 inline constexpr std::size_t kMaxFlows = 4096;
 
 // Since the impairment was set.
@@ -70,26 +71,28 @@ struct Counts {
 
 class ImpairedTransport final : public verbs::Transport, private verbs::OutcomeFilter {
  public:
-  // From a GID of this adapter to another, now. nullopt: there is no way, or it is no GID
-  // of that adapter.
+  // Finds the current path from a GID of an adapter to another GID. nullopt: there is no path, or
+  // `sgid` is not a GID of that adapter.
   using FindPath = std::function<std::optional<verbs::Path>(
       verbs::AdapterId from, const verbs::Gid& sgid, const verbs::Gid& dgid, verbs::GidType type)>;
 
-  // `carrier` and `clock`, from which delays count, outlive us.
+  // `carrier` and `clock` (which measures the delays) outlive us.
   ImpairedTransport(verbs::Transport& carrier, const TurnClock& clock, FindPath find_path);
   ImpairedTransport(const ImpairedTransport&) = delete;
   ImpairedTransport& operator=(const ImpairedTransport&) = delete;
 
-  // From the next message on, which is its queue pair's first one. What is held stays held.
+  // Sets the impairment for all later messages; the messages of each queue pair are counted from 1
+  // again. Messages that are already delayed stay delayed.
   void set(const Impairment& impairment);
   const Counts& counts() const { return counts_; }
   // How many queue pairs are remembered.
   std::size_t flows() const { return flows_.size(); }
 
-  // The adapter goes, its queue pairs have: its datagrams too. Its id may be used again.
+  // Drops the datagrams of an adapter that is being removed, because its id may be used again. Its
+  // queue pairs are already destroyed.
   void forget(verbs::AdapterId adapter);
 
-  // When poll() has something to do; kNever: nothing is held.
+  // When poll() has something to do; kNever: nothing is delayed.
   Instant next_due() const { return held_.empty() ? kNever : held_.begin()->first; }
 
   std::string_view name() const override { return name_; }
@@ -112,7 +115,7 @@ class ImpairedTransport final : public verbs::Transport, private verbs::OutcomeF
   }
   void tell_peer_ready(verbs::QueuePair& qp) override { carrier_.tell_peer_ready(qp); }
 
-  // Carries what is due. The carrier has turns of its own.
+  // Carries the messages whose delay has passed. The carrier is polled separately.
   void poll(Instant now, verbs::Budget& budget) override;
   bool has_work() const override { return next_due() <= clock_.now; }
 

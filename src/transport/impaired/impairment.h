@@ -1,8 +1,9 @@
-// Impairment: the faults to inject on a path, and the messages to inject them into.
+// Impairment describes the faults to inject on a path. fate_of() decides which of them a message
+// meets.
 //
-// Whether the Nth message of a queue pair is affected depends only on the seed, the queue pair's
-// position among the senders, and N: the same work meets the same faults, however long each step
-// takes.
+// The decision for the Nth message of a queue pair depends only on the seed, on N, and on the order
+// in which queue pairs began to send. So the same work meets the same faults, however long each
+// step takes.
 
 #pragma once
 
@@ -24,8 +25,8 @@ struct Impairment {
   std::uint64_t seed = 0;
 };
 
-// How much later than others a message comes that is to be overtaken: as much again as
-// all are delayed, and at least this.
+// The least additional delay of a message that later ones should overtake. The additional delay is
+// otherwise equal to the delay of all messages.
 inline constexpr Duration kLeastReorder = std::chrono::microseconds(100);
 
 struct Fate {
@@ -35,13 +36,14 @@ struct Fate {
   bool overtaken = false;
 };
 
-// Which message: of the Nth queue pair that sent, and of that one the Nth; both from 1 on.
+// Identifies a message: the number of the queue pair among the senders, and the number of the
+// message in that queue pair. Both start at 1.
 struct MessageNumber {
   std::uint64_t sender = 1;
   std::uint64_t message = 1;
 };
 
-// Independent of all other numbers.
+// The fate of a message is independent of all other messages.
 Fate fate_of(const Impairment& impairment, const MessageNumber& number);
 
 // How long a message of that fate is held.

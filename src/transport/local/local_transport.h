@@ -1,15 +1,16 @@
-// LocalTransport: connects adapters of this host by a single copy from guest to guest.
+// LocalTransport connects adapters of this host. It copies each message once, from guest to guest.
 //
-// The peer's responder checks a request, and it is copied at once, in slices of at most 256 KiB; a
-// longer message continues in later turns. There is no queue in between, so a receiver's memory is
-// the only buffer, and a missing receive is the sender's RNR.
+// The peer's responder (the half of a queue pair that acts on requests) checks a request first. The
+// message is then copied at once, in slices of at most 256 KiB; a long message continues in later
+// turns. There is no queue in between, so the receiver's memory is the only buffer. If the receiver
+// has posted no receive, the sender gets RNR (receiver not ready).
 //
-// A peer counts as present only while its adapter is attached and its QP is connected back to the
-// sender's (number and GIDs), in RTR or later; otherwise there is no answer and the sender's retry
-// timer decides, as it would on a wire. A peer's queue pair is never remembered by address: it is
-// looked up for each slice.
+// A peer is present only while its adapter is attached and its queue pair is connected back to the
+// sender's (number and GIDs), in RTR or a later state. Otherwise there is no response, and the
+// sender's retry timer applies, as on a wire. A peer's queue pair is looked up for each slice, and
+// no pointer to it is kept.
 //
-// The responder never runs the peer's requester, so completions that trigger each other never nest
+// The responder never runs the peer's requester, so completions that trigger each other do not nest
 // calls.
 //
 // Owner thread only: all adapters of one LocalTransport belong to one worker.
@@ -70,7 +71,7 @@ class LocalTransport final : public verbs::Transport {
 
   const LocalCounters& counters() const { return counters_; }
 
-  // Adapters in turn, and the messages of each in turn: one slice at a time.
+  // Copies one slice at a time. Adapters take turns, and so do the messages of each adapter.
   void poll(Instant now, verbs::Budget& budget) override;
   bool has_work() const override { return !transfers_.empty(); }
 
@@ -99,10 +100,10 @@ class LocalTransport final : public verbs::Transport {
   Member& member(verbs::AdapterId id);
   verbs::Adapter* attached(verbs::AdapterId id) const;
   verbs::QueuePair* connected_peer(const verbs::QueuePair& qp, const verbs::Path& path) const;
-  // Our side of the next slice, into from_ or to_.
+  // Finds the requester's memory for the next slice and puts it into from_ or to_.
   verbs::Outcome gather_slice(verbs::QueuePair& qp, const Transfer& transfer);
-  // The peer's side, and the copy. nullopt: there is more to come.
-  // REQUIRES: gather_slice() has found our side of it.
+  // Finds the peer's memory for the slice and copies it. nullopt: the message has more slices.
+  // REQUIRES: gather_slice() has succeeded for this slice.
   std::optional<verbs::Outcome> place_slice(verbs::QueuePair& qp, verbs::Placement& placement,
                                             Transfer& transfer, verbs::Budget& budget);
   verbs::Outcome copy_slice(verbs::QueuePair& qp, verbs::Placement& placement,

@@ -1,20 +1,20 @@
-// Channel: one connection to the daemon of another host, shared by all queue pairs.
+// Channel is the TCP connection to the daemon of another host. All queue pairs that have peers
+// there share it.
 //
-// Sending: records are composed when the socket can accept them, from links that wait for their
-// turn (turns.h): adapters take turns, and so do the links of an adapter. A record starts with the
-// answers and requests that fit into its frame; one piece of a long message follows, as much as
-// the wire carries in a short time (pace.h). So no message delays the others, and no guest
-// another's. Payload is read from guest memory while it is sent.
+// Sending: the channel composes a record when the socket can accept it. Links (one for each queue
+// pair and direction) wait for their turn in Turns (turns.h): adapters take turns, and so do the
+// links of an adapter. A record contains the responses and requests that fit into its block,
+// followed by one piece of a long message, as much as the wire carries in a short time (pace.h). So
+// a long message does not delay the others, and a guest does not delay the others. Payload is read
+// from guest memory while it is sent.
 //
-// Receiving: the amount that follows is known before each read, so payload goes from the socket to
-// its destination in guest memory; only the last cache line of a message waits in a host buffer
-// until the rest has arrived and is known to be good.
+// Receiving: the channel knows before each read how much follows, so payload goes from the socket
+// directly to its destination in guest memory. Only the last cache line of a message waits in a
+// host buffer until the rest has arrived and is known to be good.
 //
-// The channel always reads: pending answers are recorded in the links and bounded, so two hosts
-// that both send cannot deadlock.
-//
-// Everything that arrives is untrusted. A peer that breaks the rules loses the channel, with no
-// other effect.
+// The channel never stops reading. Pending responses are kept in the links and are bounded, so two
+// hosts that both send cannot deadlock. All received data is untrusted; a peer that breaks the
+// rules only loses the channel.
 //
 // Owner thread only.
 
@@ -73,15 +73,16 @@ struct ChannelCounters {
 class LinkFinder {
  public:
   virtual ~LinkFinder() = default;
-  // The responder that a peer on `host` may open a link to; nullptr: there is none.
+  // The responder to which a peer on `host` may open a link; nullptr: there is none.
   virtual InboundLink* find_responder(const wire::Open& frame, verbs::HostId host) = 0;
   virtual void on_datagram(const wire::Datagram& frame, std::span<const std::byte> payload,
                            verbs::HostId host) = 0;
-  // One whose payload follows, `bytes` of it. nullopt: it is dropped.
+  // Begins a datagram whose payload of `bytes` follows. nullopt: the datagram is dropped.
   virtual std::optional<ArrivingDatagram> begin_datagram(const wire::Datagram& frame,
                                                          std::uint64_t bytes,
                                                          verbs::HostId host) = 0;
-  // Where [from, from+length) of it goes at this moment. False: nowhere.
+  // Finds the memory for bytes [from, from+length) of the datagram at this moment. False: there is
+  // none.
   virtual bool place_datagram(const ArrivingDatagram& datagram, std::uint64_t from,
                               std::uint64_t length, ExtentList& out) = 0;
   virtual void end_datagram(const ArrivingDatagram& datagram, bool is_whole,
@@ -92,15 +93,18 @@ struct ChannelConfig {
   verbs::HostId host{};
   std::uint64_t number = 0;       // what its maker calls it
   std::uint64_t incarnation = 0;  // of our daemon; random, not 0
-  // Without encryption: the keys of both directions. Unset: the stream does it all.
+  // For a channel without encryption: the keys of both directions. Unset: the stream protects the
+  // data.
   std::optional<Seal::Key> send_key{};
   std::optional<Seal::Key> receive_key{};
-  // With them: payload that follows a block is sealed too; or it has a digest, which shows
-  // damage and no malice, at less cost. The same at both ends.
+  // With keys: whether payload that follows a block also has an authentication code. Otherwise it
+  // has a digest, which costs less and detects damage, but not an attacker. The value is the same
+  // on both sides.
   bool seals_payload = true;
   Duration ping_after = std::chrono::milliseconds(500);
   Duration dead_after = std::chrono::seconds(3);
-  // A host that is heard, but not on what it was asked and has read, is lost all the same.
+  // The channel also ends if the host sends data, but does not respond to a request that it has
+  // read.
   Duration answer_within = std::chrono::seconds(30);
 };
 
@@ -117,15 +121,15 @@ class Channel {
   Channel(const Channel&) = delete;
   Channel& operator=(const Channel&) = delete;
 
-  // ---- For the transport ----
-  // Receives and sends what is there, within `budget`.
+  // ---- For the transport ---- Receives and sends what is available, within `budget`.
   void poll(Instant now, verbs::Budget& budget);
   bool has_work() const;
-  // The socket has something to be read, or takes something again.
+  // The socket has become readable or, if `writable`, can accept data again.
   void on_ready(bool writable);
   bool wants_writable() const { return write_blocked_; }
   int fd() const { return stream_->fd(); }
-  // Looks at the peer's silence; and when it wants to be called for that again.
+  // keep_alive() checks whether the peer is silent for too long; next_look() is the time of the
+  // next check.
   void keep_alive(Instant now);
   Instant next_look() const;
 
@@ -133,13 +137,13 @@ class Channel {
   bool broken() const { return !problem_.empty(); }
   const std::string& problem() const { return problem_; }
   void break_off(std::string reason);
-  // Ends all links: what they have under way is given back, and `unanswered` is told of
-  // the queue pairs that had something.
+  // Ends all links and returns their requests to the requesters. `unanswered` is called for each
+  // queue pair that had a request in progress.
   void lose(Instant now, const std::function<void(verbs::QueuePair&)>& unanswered);
 
-  // What is arriving for it goes nowhere.
+  // Discards the datagram that is arriving for this adapter, if any.
   void forget_datagrams_for(verbs::AdapterId adapter);
-  // Copied, to be sent. False: there is no room at the moment.
+  // Copies a datagram, to send it later. False: there is no room at the moment.
   bool send_datagram(const wire::Datagram& frame, const ExtentList& payload);
   bool send_datagram(const wire::Datagram& frame, std::span<const std::byte> payload);
 
@@ -150,7 +154,8 @@ class Channel {
 
   // ---- For the links ----
   std::uint64_t peer_incarnation() const { return peer_incarnation_; }
-  // As the peer hears of it: no two daemons of this host, one after the other, have the same.
+  // The number under which the peer knows the connection of `qp`. It differs from the numbers of
+  // earlier daemons on this host.
   std::uint64_t life_of(const verbs::QueuePair& qp) const;
   bool is_way_of(const verbs::Path& path) const {
     return &path.transport->carrier() == &transport_ && path.host == config_.host;
@@ -159,19 +164,20 @@ class Channel {
   void forget(OutboundLink& link, std::uint32_t number);
   void forget(InboundLink& link, std::uint32_t number);
   void forget(const OutboundDatagram& datagram);
-  // The link has something to send, within a frame or, if `is_long`, after the block.
+  // The links that have something to send, within a frame or, if `is_long`, after the block.
   Turns<OutboundLink>& requests(bool is_long) { return is_long ? long_requests_ : requests_; }
   Turns<InboundLink>& answers(bool is_long) { return is_long ? long_answers_ : answers_; }
-  // How much of a long message follows a block. What is sealed is checked before it is placed,
-  // and stays in the processor's cache meanwhile.
+  // How much of a long message follows a block. The limit is lower for sealed payload, because the
+  // receiver checks it before placing it and it should stay in the processor's cache meanwhile.
   std::uint64_t piece_bytes() const {
     return std::min(pace_.piece_bytes(), seals_payload() ? kStagedBytes : wire::kMaxDirectBytes);
   }
-  // What is composed now goes out before the Ping of that number.
+  // Data that is composed now is sent before the Ping with this number.
   std::uint64_t next_ping() const { return signs_.pings_sent + 1; }
   void note_read_answer(std::uint64_t bytes);
   Line<OutboundDatagram>& line_of_datagrams() { return long_datagrams_; }
-  // Short ones that come from now on go after it. How many blocks there were before.
+  // Closes the block of short datagrams, so that later ones are sent after a long datagram. Returns
+  // the number of blocks up to now.
   std::uint64_t close_block_of_datagrams();
   Instant now() const { return now_; }
   ExtentList& scratch() { return scratch_; }

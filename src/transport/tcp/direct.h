@@ -1,5 +1,6 @@
-// Direct: payload that follows a block on its way out; Sink: payload on its way in. Both refer to
-// a message and an offset in it, never to an address: the address is looked up for each step.
+// Direct describes payload to be sent after a block, and Sink describes payload to be received.
+// Both refer to a message and an offset in it, and never to an address, because guest memory may be
+// unmapped between two steps: the address is looked up for each step.
 //
 // Plain values.
 
@@ -17,7 +18,7 @@ class InboundLink;
 class OutboundDatagram;
 class OutboundLink;
 
-// Exactly one of the pointers is set, until what it leads to goes away.
+// Exactly one of the pointers is set. It is cleared when its object goes away.
 struct Direct {
   OutboundLink* request = nullptr;  // of a message of ours
   InboundLink* answer = nullptr;    // of a READ of the peer's
@@ -27,21 +28,21 @@ struct Direct {
   std::uint64_t bytes = 0;
 };
 
-// What came for a sink.
+// The condition in which the payload for a Sink arrived.
 enum class Arrival : std::uint8_t {
   kIntact,
   kDamaged,  // not what was sent
-  kVoid,     // the sender had nothing to send any more, and will say why
+  kVoid,     // the sender's memory was gone; it will send the reason
 };
 
-// A datagram of a peer's that is arriving: its queue pair is looked up for each step.
+// A peer's datagram that is arriving. Its queue pair is looked up for each step.
 struct ArrivingDatagram {
   wire::Datagram frame;
   verbs::AdapterId adapter{};
   std::uint64_t arrival = 0;  // of the queue pair's responder
 };
 
-// Exactly one of the first three is set, until what it leads to goes away.
+// Exactly one of the first three is set. It is cleared when its object goes away.
 struct Sink {
   InboundLink* message = nullptr;  // a message of the peer's
   OutboundLink* answer = nullptr;  // what a READ of ours brings

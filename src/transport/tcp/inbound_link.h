@@ -1,10 +1,11 @@
-// InboundLink: the responder's end of a link. It executes a peer's requests in order and remembers
-// their results, so that a request whose answer was lost with a channel is answered again but not
-// executed again (IBTA 9.7.5.1.3: duplicate requests).
+// InboundLink is the responder's side of a link, which carries one queue pair's requests to its
+// peer on another host. It executes the requests in order and remembers the results. If a response
+// was lost with a channel, the request is answered again but not executed again (IBTA 9.7.5.1.3,
+// duplicate requests).
 //
-// Pending answers are kept here, not in a queue: one acknowledgement covers all before it, and few
-// READs may be outstanding. So a peer that sends but does not read costs a bounded amount of
-// memory.
+// Pending responses are kept here and not in a queue. They are few, because one acknowledgement
+// covers all requests before it and only a limited number of READs may be outstanding. So a peer
+// that sends but does not read uses a bounded amount of memory.
 //
 // Owner thread only.
 
@@ -35,11 +36,12 @@ class InboundLink {
   InboundLink(const InboundLink&) = delete;
   InboundLink& operator=(const InboundLink&) = delete;
 
-  // The peer opens its link in `channel`. False: it remembers a responder that we are not.
+  // The peer opens its link in `channel`. False: the peer means an earlier connection of this queue
+  // pair.
   bool open(const wire::Open& frame, Channel& channel);
 
-  // Payload follows inside the frame, or `direct_bytes` of it after the block: `sink` says
-  // where. False: no peer that keeps the rules would send this.
+  // The payload follows inside the frame, or as `direct_bytes` after the block; then `sink` is set
+  // to its destination. False: the peer has broken the rules.
   bool on_request(const wire::Request& frame, std::span<const std::byte> inside,
                   std::uint64_t direct_bytes, std::optional<Sink>& sink);
   bool on_more(const wire::More& frame, std::span<const std::byte> inside,
@@ -47,25 +49,25 @@ class InboundLink {
   void on_abort();
   void on_channel_lost();
 
-  // Where [from, from+length) of the message under way goes. False: nowhere, and what is
-  // left of the message is refused.
+  // Finds the memory for bytes [from, from+length) of the message in progress. False: there is
+  // none, and the rest of the message is refused.
   bool place(const Sink& sink, std::uint64_t from, std::uint64_t length, ExtentList& out);
-  // All that was to come for the sink has come.
+  // All payload for the sink has arrived.
   void on_placed(const Sink& sink, Arrival arrival);
 
-  // Answers that fit into their frames, as many as one turn may have.
+  // Adds the responses that fit into frames, up to the limit of one turn.
   void compose(wire::BlockWriter& block);
-  // A piece of what a READ asks for, which follows its block.
+  // Adds a piece of a READ's payload, which follows the block.
   void compose_long(wire::BlockWriter& block, std::optional<Direct>& direct);
-  // Where what a READ asks for lies at this moment. False: it is gone.
+  // Finds a READ's payload in guest memory at this moment. False: the memory is gone.
   bool gather(const Direct& direct, std::uint64_t done, ExtentList& out);
 
-  // It could not be read, whatever it is when it is looked at again.
+  // The memory could not be read, even if a later check finds it again.
   void on_memory_lost(const Direct& direct);
-  // All of `direct` is out, whatever it was.
+  // All of `direct` was sent.
   void on_sent(const Direct& direct);
 
-  // There is a receive again.
+  // Tells the peer that a receive is posted again.
   void tell_ready();
 
   Turns<InboundLink>::Place answering;       // among links with answers

@@ -1,6 +1,7 @@
-// OutboundDatagram: a datagram that is read from guest memory while it is sent, and complete when
-// all of it is in the socket. Only datagrams of 4 KiB, the maximum, are sent this way; shorter
-// ones are copied (Channel::send_datagram()).
+// OutboundDatagram sends a datagram to another host without copying it. The payload is read from
+// guest memory while it is sent, and the datagram is complete when all of it is in the socket. Only
+// datagrams of the maximum size, 4 KiB, are sent this way; Channel::send_datagram() copies shorter
+// ones.
 //
 // Owner thread only.
 
@@ -30,21 +31,24 @@ class OutboundDatagram {
   OutboundDatagram(const OutboundDatagram&) = delete;
   OutboundDatagram& operator=(const OutboundDatagram&) = delete;
 
-  // ---- For the transport ----
-  // As long as it may wait; then it is lost, as datagrams may be.
+  // ---- For the transport ---- The longest time that a datagram may wait; then it is dropped,
+  // which datagrams permit.
   static constexpr Duration kPatience = std::chrono::seconds(1);
 
-  // REQUIRES: none is under way; `channel` is open. `request` stays until its outcome.
+  // REQUIRES: no datagram is in progress; `channel` is open. `request` stays valid until its
+  // outcome.
   void submit(const verbs::SendRequest& request, const wire::Datagram& frame, Channel& channel);
   void cancel();
 
-  // ---- For the channel ----
-  // False: there is nothing to be sent, and its requester has heard why.
+  // ---- For the channel ---- False: there is nothing to send, and the requester has been told the
+  // reason.
   bool compose(wire::BlockWriter& block, std::optional<Direct>& direct);
-  // Where it lies at this moment. False: it is gone, zeros go instead.
+  // Finds the payload in guest memory at this moment. False: the memory is gone, and zeros are sent
+  // instead.
   bool gather(const Direct& direct, std::uint64_t done, ExtentList& out);
   void on_sent(const Direct& direct);
-  // In the channel: how many blocks of short ones go before it, of all that there ever were.
+  // The number of blocks of short datagrams, since the channel was opened, that are sent before
+  // this one.
   std::uint64_t after_blocks() const { return after_blocks_; }
   Instant deadline() const { return since_ + kPatience; }
   void lose(Instant now);

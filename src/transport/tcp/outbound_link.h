@@ -1,9 +1,9 @@
-// OutboundLink: the requester's end of a link: the requests that a queue pair has outstanding to
-// its peer on another host, in order, until each is answered.
+// OutboundLink is the requester's side of a link, which carries one queue pair's requests to its
+// peer on another host. It holds the outstanding requests, in order, until each is answered.
 //
 // Payload is read from guest memory when it is sent, not before. When the channel is lost, every
-// unanswered request returns to the requester, which submits it again with the same serial; the
-// responder recognizes those that it has seen.
+// unanswered request returns to the requester, which submits it again with the same serial number.
+// The responder recognizes the requests that it has already received.
 //
 // Owner thread only.
 
@@ -27,7 +27,7 @@ namespace paravane::transport_tcp {
 
 class Channel;
 
-// How much of what was sent the peer is known to have read: it answers Pings in their order.
+// Shows how much of the sent data the peer has read, because it answers Pings in order.
 struct PeerSigns {
   std::uint64_t pings_sent = 0;      // the number of the last one
   std::uint64_t pings_answered = 0;  // likewise
@@ -53,31 +53,33 @@ class OutboundLink {
   bool compose(wire::BlockWriter& block, std::optional<Direct>& direct);
   // Joins the links with something to send, if it is not among them.
   void join_line();
-  // Where direct payload lies at this moment. False: it is gone, zeros go instead.
+  // Finds the payload in guest memory at this moment. False: the memory is gone, and zeros are sent
+  // instead.
   bool gather(const Direct& direct, std::uint64_t done, ExtentList& out);
-  // What comes next has payload that follows its block.
+  // Whether the next frame has payload that follows its block.
   bool next_is_long();
-  // Since when the peer could have answered and has not; kNever: nothing is due.
+  // The time since which the peer could have answered but has not; kNever: no response is due.
   Instant silent_since(const PeerSigns& signs, Instant now);
-  // Only a Ping that goes out from now on shows that the peer has read what is due.
+  // True: only a Ping that is sent from now on can show that the peer has read the requests.
   bool wants_ping(const PeerSigns& signs) const;
-  // It could not be read, whatever it is when it is looked at again: what was begun ends here,
-  // and nothing that was posted after it is done.
+  // The memory could not be read, even if a later check finds it again. The request fails, and no
+  // request that was posted after it is executed.
   void on_memory_lost(const Direct& direct);
-  // The channel is lost. True: something was under way, and is given back.
+  // The channel is lost. True: requests were in progress, and were returned to the requester.
   bool on_channel_lost(Instant now);
 
-  // Answers. False: no peer that keeps the rules would send this.
+  // Responses from the peer. False: the peer has broken the rules.
   bool on_opened(const wire::Opened& frame);
   bool on_closed(const wire::Closed& frame);
   bool on_ack(const wire::Ack& frame);
   bool on_nak(const wire::Nak& frame);
   bool on_word(const wire::Word& frame);
-  // `bytes` of payload follow. nullopt: they are not wanted any more.
+  // `bytes` of payload follow. `sink` nullopt: the payload is no longer needed.
   bool on_data(const wire::Data& frame, std::uint64_t bytes, std::optional<Sink>& sink);
-  // Where they go at this moment, [from, from+length) of the message. False: nowhere.
+  // Finds the memory for bytes [from, from+length) of the message at this moment. False: there is
+  // none.
   bool place(const Sink& sink, std::uint64_t from, std::uint64_t length, ExtentList& out);
-  // All that was to come for the sink has come.
+  // All payload for the sink has arrived.
   void on_placed(const Sink& sink, Arrival arrival);
   bool on_ready(const wire::Ready& frame);
 

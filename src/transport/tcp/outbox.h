@@ -1,5 +1,5 @@
-// Outbox: the record that is being written: its block, the direct payload and the trailer after
-// it, and the progress of each.
+// Outbox holds the record that is being sent on a channel. The record consists of a block, the
+// payload that follows it and a trailer, and Outbox tracks how much of each was sent.
 //
 // Owner thread only.
 
@@ -23,9 +23,9 @@ struct Outbox {
   std::span<const std::byte> block_left;  // of block
   std::optional<Direct> direct;
   std::uint64_t direct_done = 0;
-  // Where payload has no seal: of all of it, as it was when it began to be sent.
+  // For payload without a seal: the digest of all of it, as it was when its sending began.
   std::optional<std::uint32_t> digest;
-  // Where it has one it is sent from here, as it was sealed.
+  // For sealed payload: a copy, which is sent exactly as it was sealed.
   std::vector<std::byte> staged;
   std::span<const std::byte> staged_left;  // of it
   bool is_void = false;                    // the payload is gone; zeros go instead

@@ -1,8 +1,8 @@
-// Steps: detects whether a transfer really makes progress: a host that sends or accepts only a few
+// Steps detects whether a transfer makes real progress. A host that sends or accepts only a few
 // bytes now and then counts as stalled.
 //
-// Pace: how much of a message to send at once, so that newer messages do not wait long for the
-// wire, however slow it is.
+// Pace decides how much of a long message is sent at once: an amount that the wire carries in about
+// kPieceTime. So newer messages do not wait long, even on a slow network.
 //
 // Owner thread only.
 
@@ -21,7 +21,7 @@ class Steps {
   static constexpr std::uint64_t kBytes = std::uint64_t{64} * 1024;
 
   explicit Steps(Instant now) : last_(now) {}
-  // There is something to be moved, after there was nothing.
+  // A transfer begins, after there was nothing to transfer.
   void begin(Instant now) {
     last_ = now;
     bytes_ = 0;
@@ -47,14 +47,14 @@ class Pace {
   static constexpr std::uint64_t kMost = wire::kMaxDirectBytes;
 
   explicit Pace(Instant now) : since_(now) {}
-  // There is something to be sent, after there was nothing.
+  // Sending begins, after there was nothing to send.
   void begin(Instant now) {
     since_ = now;
     bytes_ = 0;
     was_blocked_ = false;
   }
   void on_blocked() { was_blocked_ = true; }
-  // So much is about to be counted as taken by the socket.
+  // The socket has accepted `bytes`.
   void on_moved(std::uint64_t bytes, Instant now);
   std::uint64_t piece_bytes() const { return piece_bytes_; }
 
@@ -62,7 +62,7 @@ class Pace {
   Instant since_;  // the beginning of the stretch that is being measured
   std::uint64_t bytes_ = 0;
   bool was_blocked_ = false;  // the socket took no more, in that stretch
-  // Of a new connection nothing is known yet.
+  // The speed of a new connection is not known yet.
   std::uint64_t piece_bytes_ = std::uint64_t{64} * 1024;
 };
 

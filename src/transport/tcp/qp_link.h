@@ -1,5 +1,6 @@
-// QpLink: the state of one queue pair in the TCP channel: its own link to the peer and the end of
-// the peer's link, or the datagram that it sends.
+// QpLink is the state of one queue pair in the TCP transport. For a connection, it contains the
+// outbound link, which carries this queue pair's requests, and the inbound link, which carries its
+// peer's. For a queue pair that sends datagrams, it contains the datagram that is being sent.
 //
 // Owner thread only.
 
@@ -23,7 +24,7 @@ struct QpLink final : verbs::PathState {
   OutboundLink outbound;
   InboundLink inbound;
   OutboundDatagram datagram;
-  // Of the queue pairs that wait for a path to their peer's host.
+  // The queue pairs that wait for a channel to the peer's host, of which this may be one.
   Line<verbs::QueuePair>* queue = nullptr;
   Line<verbs::QueuePair>::Place waiting;
 };

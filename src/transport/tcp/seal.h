@@ -1,7 +1,9 @@
-// Seal: proves that a record's head and block, or the payload and trailer that follow, come from
-// the other end of this channel, unmodified and in this position: AES-128-GMAC under a key of the
-// channel, with a separate number for each as the nonce. For channels without encryption; TLS does
-// more.
+// Seal calculates the authentication codes (seals) of a channel without encryption. A seal proves
+// that data came from the other side of this channel, was not modified, and is in its original
+// position. Each record has one seal for its head and block, and one for its payload and trailer.
+//
+// A seal is AES-128-GMAC with a key of the channel and a sequence number as the nonce. Channels
+// with TLS do not need seals.
 //
 // Owner thread only.
 
@@ -24,22 +26,22 @@ class Seal {
   using Key = std::array<std::byte, 16>;
   using Tag = std::array<std::byte, 16>;
 
-  // One direction's. Errors: kIo (the cryptographic library refused).
+  // Creates the Seal of one direction. Errors: kIo (the cryptographic library refused).
   static Result<std::unique_ptr<Seal>> create(const Key& key);
   ~Seal();
   Seal(const Seal&) = delete;
   Seal& operator=(const Seal&) = delete;
 
-  // Of what comes next, in parts. REQUIRES: fewer than 2^64 of them; what is in memory that
-  // others may change is copied first.
+  // Calculate the next seal over data in several parts. REQUIRES: fewer than 2^64 seals; data in
+  // memory that other code may change is copied first.
   void begin();
   void add(std::span<const std::byte> part);
   Tag end();
   // Compared in constant time.
   bool end_matches(const Tag& tag);
 
-  // The same, in one. again(): of what next() was asked for last, and is something else after
-  // all. REQUIRES: nothing was sent with the seal that it had.
+  // The same in one call. again() replaces the last result of next(), for data that has changed
+  // since. REQUIRES: the replaced seal was not sent.
   Tag again(std::span<const std::byte> first, std::span<const std::byte> second);
   Tag next(std::span<const std::byte> first, std::span<const std::byte> second);
   bool matches_next(std::span<const std::byte> first, std::span<const std::byte> second,

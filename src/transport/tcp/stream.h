@@ -1,7 +1,7 @@
-// Stream: one connection to another host, set up and authenticated elsewhere. SocketStream: plain
-// bytes, for channels without encryption.
+// Stream is a connection to another host that was already set up and authenticated. SocketStream is
+// a Stream without encryption.
 //
-// Owner thread only. Nothing here blocks.
+// Owner thread only. No call blocks.
 
 #pragma once
 
@@ -14,9 +14,9 @@ namespace paravane::transport_tcp {
 
 class Stream : public PayloadStream {
  public:
-  // To be watched: readable, or writable after a write that would block.
+  // The descriptor to watch: for reading, and for writing after a write that would block.
   virtual int fd() const = 0;
-  // Why the last one was kBroken, for the log.
+  // Why the last call returned kBroken, for the log.
   virtual std::string problem() const { return "the connection failed"; }
 };
 

@@ -1,9 +1,10 @@
-// TcpTransport: connects adapters of this host with those of other hosts, over one channel per
-// host (channel.h). docs/tcp-channel.md describes the protocol.
+// TcpTransport connects adapters of this host with adapters of other hosts, over one TCP connection
+// (Channel) per host. docs/tcp-channel.md describes the protocol.
 //
-// Channels are established and secured elsewhere and handed over with open(). When a channel is
-// lost, its outstanding requests end unanswered and the requesters wait for their own timers; they
-// continue on the next channel to that host, and nothing is lost or executed twice.
+// Other code establishes and authenticates a connection and hands it over with open(). When a
+// channel is lost, its outstanding requests end without a response, and the requesters wait for
+// their own timers. They continue on the next channel to that host; no request is lost or executed
+// twice.
 //
 // Owner thread only: all adapters of one TcpTransport belong to one worker.
 
@@ -34,7 +35,7 @@ namespace paravane::transport_tcp {
 class LocalOwners {
  public:
   virtual ~LocalOwners() = default;
-  // nullopt: none of this host's adapters in that segment has it.
+  // nullopt: no adapter of this host in that segment has the GID.
   virtual std::optional<verbs::AdapterId> find_local(verbs::SegmentId segment,
                                                      const verbs::Gid& gid,
                                                      verbs::GidType type) const = 0;
@@ -48,11 +49,11 @@ struct LostChannel {
 
 class TcpTransport final : public verbs::Transport, private LinkFinder {
  public:
-  // Requests of one queue pair that are under way at once.
+  // The number of requests of one queue pair in progress at once.
   static constexpr std::uint32_t kDepth = 64;
 
-  // `incarnation`: random, not 0. `loop` is the owner thread's. `on_lost` is told of each
-  // channel that ends, with the reason. All outlive the transport.
+  // `incarnation`: a random number of this daemon, not 0. `loop` is the owner thread's. `on_lost`
+  // is called for each channel that ends, with the reason. All outlive the transport.
   using OnLost = std::function<void(const LostChannel& lost)>;
   TcpTransport(std::uint64_t incarnation, EventLoop& loop, const LocalOwners& owners,
                OnLost on_lost);
@@ -63,11 +64,11 @@ class TcpTransport final : public verbs::Transport, private LinkFinder {
   void attach(verbs::Adapter& adapter);
   void detach(verbs::Adapter& adapter);
 
-  // From now on the host is reached by `stream`, instead of by what was there.
+  // Uses `stream` for the channel to `config.host` from now on, and ends the previous channel.
   // Errors: kIo.
   Status open(ChannelConfig config, std::unique_ptr<Stream> stream, Instant now);
   void close(verbs::HostId host, const std::string& reason, Instant now);
-  // nullptr: there is none, or it is not agreed yet.
+  // nullptr: there is no channel, or its handshake is not complete.
   const Channel* channel_to(verbs::HostId host) const;
 
   // ---- Transport ----
@@ -87,11 +88,11 @@ class TcpTransport final : public verbs::Transport, private LinkFinder {
   void poll(Instant now, verbs::Budget& budget) override;
   bool has_work() const override;
 
-  // When it wants poll() though nothing happens: to see whether peers are alive.
+  // When poll() must be called even if nothing happens, to check whether peers are alive.
   Instant next_look() const;
-  // When something was last heard of any host.
+  // When the last data from any host arrived.
   Instant last_message() const;
-  // The next poll() reads, whether the sockets are known to have something or not.
+  // Makes the next poll() read from all sockets, even if none is known to be readable.
   void look_at_sockets();
 
  private:
@@ -111,7 +112,7 @@ class TcpTransport final : public verbs::Transport, private LinkFinder {
   bool place_datagram(const ArrivingDatagram& datagram, std::uint64_t from, std::uint64_t length,
                       ExtentList& out) override;
   void end_datagram(const ArrivingDatagram& datagram, bool is_whole, verbs::HostId host) override;
-  // The queue pair that a datagram of a peer on `host` may reach; nullptr: none.
+  // The queue pair to which a datagram of a peer on `host` may be delivered; nullptr: none.
   verbs::QueuePair* datagram_target(const wire::Datagram& frame, verbs::HostId host) const;
   verbs::QueuePair* qp_of(const ArrivingDatagram& datagram) const;
 

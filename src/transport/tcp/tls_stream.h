@@ -1,13 +1,13 @@
-// TlsStream: a TLS 1.3 connection after its handshake.
+// TlsStream is a TLS 1.3 connection after its handshake.
 //
-// OpenSSL decrypts into and encrypts from its own buffers; there is one copy between those and
-// guest memory, and no other. Data shorter than a TLS record is combined with what follows it, so
-// that a message in scattered pages does not become one record per page, nor its end and its
-// trailer one each.
+// OpenSSL uses its own buffers, so the data is copied once between these and guest memory. Data
+// shorter than a TLS record is combined with the data that follows. Without that, each page of a
+// message in scattered pages would become a record of its own, and so would the end of a message
+// and its trailer.
 //
-// A peer may send much that is not payload: key updates, records of one byte. A call of read()
-// does a bounded amount of that work and reports its cost; a peer that sends nothing else has
-// broken the stream.
+// A peer may send data that is not payload, such as key updates or records of one byte. A call of
+// read() handles a bounded amount of it and reports its cost. If a peer sends nothing else, the
+// connection is ended.
 //
 // Owner thread only.
 
@@ -24,8 +24,8 @@ namespace paravane::transport_tcp {
 
 class TlsStream final : public Stream {
  public:
-  // Takes both. The socket is the one that `tls` speaks over, and does not block. REQUIRES:
-  // the peer has not asked for shorter records (RFC 6066, section 4).
+  // Takes ownership of both. `socket` is the non-blocking socket that `tls` uses. REQUIRES: the
+  // peer has not requested shorter records (RFC 6066, section 4).
   TlsStream(SSL* tls, UniqueFd socket);
   ~TlsStream() override;
 
@@ -46,7 +46,7 @@ class TlsStream final : public Stream {
   UniqueFd socket_;
   SSL* tls_;
   std::array<std::byte, kRecordBytes> gathered_{};
-  // Bytes of gathered_ that OpenSSL has encrypted and wants to be shown again; 0: none.
+  // Bytes of gathered_ that OpenSSL has encrypted and that must be passed to it again; 0: none.
   std::size_t promised_ = 0;
   std::uint64_t records_sent_ = 0;  // with the same key
   std::size_t records_ = 0;         // that one read() has met

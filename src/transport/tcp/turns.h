@@ -1,6 +1,6 @@
-// Turns: schedules senders. Adapters take turns, and in each turn the link of the adapter that has
-// waited the longest is served. So a guest with thousands of sending queue pairs gets one turn
-// where a guest with a single queue pair also gets one.
+// Turns decides which link sends next. Adapters take turns, and in an adapter's turn, the link that
+// has waited longest may send. So a guest with thousands of sending queue pairs gets no more turns
+// than a guest with one.
 //
 // Owner thread only.
 
@@ -23,7 +23,7 @@ class Turns {
   };
 
  public:
-  // A member of an object that can wait; it leaves before it is destroyed.
+  // A member of each object that can wait. leave() must be called before it is destroyed.
   class Place {
    public:
     bool taken() const { return in_lane_.taken(); }
@@ -42,7 +42,7 @@ class Turns {
 
   bool empty() const { return lanes_.empty(); }
 
-  // At the end of those of its adapter. REQUIRES: !place.taken().
+  // Adds the object at the end of its adapter's line. REQUIRES: !place.taken().
   void join(T& who, verbs::AdapterId adapter, Place& place) {
     Lane& lane = all_.try_emplace(adapter, *this).first->second;
     place.lane_ = &lane;
@@ -50,7 +50,7 @@ class Turns {
     if (!lane.place.taken()) lanes_.join(lane, lane.place);
   }
 
-  // The object whose turn it is, which then leaves; nullptr: none waits.
+  // Removes and returns the object whose turn it is; nullptr: no object waits.
   T* call() {
     Lane* lane = lanes_.call();
     if (lane == nullptr) return nullptr;
