@@ -1,5 +1,6 @@
-// Absence: how long to wait for memory that is unmapped. The VMM remaps guest memory now and then,
-// and the memory returns at once; a guest that frees memory in use gets a clean failure.
+// Absence determines how long to wait for guest memory that is unmapped at the moment. A VMM unmaps
+// and remaps guest memory now and then, so it usually returns at once. If it does not return within
+// kPatience, because the guest freed memory that was in use, the request fails.
 
 #pragma once
 
@@ -14,8 +15,8 @@ class Absence {
  public:
   static constexpr Duration kPatience = std::chrono::seconds(1);
 
-  // The memory is absent, seen at `now`: how long to wait before the next look.
-  // nullopt: it has been absent for too long.
+  // The memory is absent at `now`. Returns how long to wait before the next check; nullopt: it has
+  // been absent for too long.
   std::optional<Duration> next_look(Instant now) {
     if (!since_) {
       since_ = now;
@@ -28,7 +29,7 @@ class Absence {
     return wait;
   }
 
-  // It is present, or no longer awaited.
+  // The memory is present, or is no longer needed.
   void clear() { since_.reset(); }
 
  private:

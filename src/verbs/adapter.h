@@ -1,8 +1,8 @@
-// Adapter: one RDMA adapter: its protection domains, memory regions, queue pairs and GIDs, and the
-// order in which its queue pairs are served.
+// Adapter is one RDMA adapter. It contains protection domains, memory regions, queue pairs and
+// GIDs, and decides the order in which its queue pairs are served.
 //
-// It knows nothing of PVRDMA: the guest device is one client, and a service of the host (IPoIB,
-// SRP) could be another.
+// It does not depend on PVRDMA. The guest's PVRDMA device uses it, and so could a service of the
+// host, such as IPoIB or SRP.
 //
 // Owner thread only.
 
@@ -95,10 +95,9 @@ class Adapter {
   // ---- Memory regions ----
   MemoryRegionTable& regions() { return regions_; }
 
-  // ---- Queue pairs: the caller owns them ----
-  // Errors: kResourceExhausted, kNotFound (PD), kBadState (number in use),
-  // kInvalidArgument (a number that the type cannot have: the GSI QP is number 1,
-  // no other is below 2).
+  // ---- Queue pairs, which the caller owns ---- Errors: kResourceExhausted, kNotFound (PD),
+  // kBadState (number in use), kInvalidArgument (a number that the type cannot have: the GSI QP is
+  // number 1, no other is below 2).
   Result<std::unique_ptr<QueuePair>> create_qp(const QueuePairSpec& spec);
   // nullptr: none, or the adapter is closed.
   QueuePair* find_qp(std::uint32_t number) const;
@@ -117,27 +116,27 @@ class Adapter {
   const GidTable& gids() const { return gids_; }
   bool owns_gid(const Gid& gid, GidType type) const { return gids_.owns(gid, type); }
 
-  // ---- Watching ----
-  // nullptr: none. It outlives the adapter, or is removed before it ends.
+  // ---- Watching ---- nullptr: no observer. The observer outlives the adapter, or is removed
+  // before it is destroyed.
   void set_observer(Observer* observer) { observer_ = observer; }
   Observer* observer() const { return observer_; }
-  // Calls tell(Observer&) if there is one. The one place that asks: a caller need not.
+  // Calls tell(Observer&) if there is an observer. Callers need not check.
   template <typename Tell>
   void observe(Tell tell) const {
     if (observer_ != nullptr) [[unlikely]]
       tell(*observer_);
   }
 
-  // ---- A life that ends ----
-  // While closed, peers find no queue pair here, none of ours works, and no memory
-  // region is valid: what is there can be destroyed at leisure.
+  // ---- Before the end ---- While the adapter is closed, peers find no queue pair in it, its queue
+  // pairs do not work, and no memory region is valid. So its objects can be destroyed in small
+  // steps.
   void set_closed(bool closed) {
     closed_ = closed;
     regions_.set_closed(closed);
   }
 
-  // ---- Work ----
-  // Lets queue pairs that were kicked work, in turn, within `budget`.
+  // ---- Work ---- Runs the queue pairs that were kicked (QueuePair::kick()), in turn, within
+  // `budget`.
   void run(Instant now, Budget& budget);
   bool has_work() const { return !closed_ && !ready_.empty(); }
 
@@ -147,7 +146,7 @@ class Adapter {
   TimerQueue& timers() { return timers_; }
   QpEvents& events() { return events_; }
   AdapterCounters& counters() { return counters_; }
-  // Of its connections (RC).
+  // The paths that its connections (RC) use.
   PathUse& path_use() { return path_use_; }
 
  private:

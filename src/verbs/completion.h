@@ -1,4 +1,5 @@
-// Completion: the outcome of one work request, and the queue it goes to.
+// Completion describes the result of one work request. CompletionQueue is the interface of the
+// queue that receives it.
 
 #pragma once
 
@@ -31,10 +32,10 @@ inline bool is_receive(WcOpcode opcode) {
   return opcode == WcOpcode::kReceive || opcode == WcOpcode::kReceiveRdmaWithImm;
 }
 
-// When the guest is to see a completion.
+// When the guest should see a completion.
 enum class Reveal : std::uint8_t {
   kNow,
-  kSoon,  // the caller has more work: with what follows, or at its reveal()
+  kSoon,  // with the next completions, or when the caller calls reveal()
 };
 
 class CompletionQueue {
@@ -45,7 +46,7 @@ class CompletionQueue {
   // queue reports its own error, and the QP goes to ERR.
   [[nodiscard]] virtual bool push(const Completion& completion, Reveal when) = 0;
 
-  // A caller that pushed with kSoon calls this before its turn ends.
+  // Makes all completions visible. A caller that pushed with kSoon calls this before its turn ends.
   virtual void reveal() = 0;
 };
 

@@ -1,6 +1,6 @@
-// Connection: the local GID and the peer's GID of a queue pair, and the path between them. The
-// path is looked up again only when the fabric reports a change, which keeps the lookup out of
-// every message.
+// Connection holds the two GIDs of a connected queue pair, its own and its peer's, and the path
+// between them. It looks the path up again only when the fabric (which knows which adapter has
+// which GID) reports a change, so that messages do not need a lookup.
 //
 // Owner thread only.
 
@@ -25,7 +25,7 @@ class Connection {
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
-  // From now on the way it takes counts there; `use` outlives it.
+  // From now on, counts the path of this connection in `use`, which outlives it.
   void count_in(PathUse& use) { use_ = &use; }
 
   bool is_set() const { return is_set_; }
@@ -33,17 +33,17 @@ class Connection {
   const Gid& dgid() const { return dgid_; }
   GidType gid_type() const { return source_.type; }
 
-  // From now on: from `source`, a GID of the adapter, to `dgid`.
+  // Sets the two GIDs: `source`, which is a GID of the adapter, and the peer's `dgid`.
   void set(const BoundGid& source, const Gid& dgid);
   bool leads(const BoundGid& source, const Gid& dgid) const {
     return is_set_ && source_ == source && dgid_ == dgid;
   }
   void clear();
 
-  // nullptr: no adapter has the peer's GID now, or this one lost its own.
+  // nullptr: no adapter has the peer's GID now, or the adapter no longer has `source`.
   const Path* path(const Adapter& adapter, const FabricPort& fabric);
 
-  // What path() said last.
+  // The last result of path().
   const Path* last_path() const { return path_ ? &*path_ : nullptr; }
 
  private:

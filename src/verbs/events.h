@@ -1,5 +1,5 @@
-// Affiliated asynchronous events (IBTA 11.6.3) that the engine raises. The owner of the queue pair
-// translates them for its guest.
+// The affiliated asynchronous events of a queue pair (IBTA 11.6.3), and the interface through which
+// the engine reports them. The owner of the queue pair converts them to its guest's form.
 
 #pragma once
 
@@ -13,7 +13,7 @@ enum class QpEvent : std::uint8_t {
   kAccessError,   // the responder refused an access
   kCommunicationEstablished,
   kSendQueueDrained,
-  kLastReceiveReached,  // in ERR, and takes no more from its shared receive queue
+  kLastReceiveReached,  // in ERR, it takes no more receives from its shared receive queue
 };
 
 class QpEvents {

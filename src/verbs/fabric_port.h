@@ -1,5 +1,5 @@
-// FabricPort: one adapter's view of the network: which GIDs it may use as its own, and along which
-// path another GID is reached. Implemented by fabric/.
+// FabricPort is the interface through which one adapter uses the network. It states whether the
+// adapter may have a GID and finds the path to another GID. The implementation is in fabric/.
 
 #pragma once
 
@@ -16,8 +16,9 @@ class Transport;
 enum class AdapterId : std::uint32_t {};
 enum class HostId : std::uint32_t {};
 
-// A network that others cannot be reached from: a VLAN of a distributed switch, the same
-// number on all hosts; or the switch that each host has built in.
+// The number of a network; adapters in different networks cannot reach each other. It stands for a
+// VLAN of a distributed switch, with the same number on all hosts, or for the built-in switch of a
+// host.
 enum class SegmentId : std::uint64_t { kBuiltIn = 0 };
 
 struct Path {
@@ -38,8 +39,8 @@ class FabricPort {
   // nullopt: no adapter has that GID now.
   virtual std::optional<Path> find(const Gid& dgid, GidType type) const = 0;
 
-  // Changes whenever find() may answer differently, so that queue pairs need not
-  // ask for each message. 0: unknown, ask each time.
+  // A number that changes whenever the result of find() may have changed, so that queue pairs need
+  // not call find() for each message. 0: unknown; call find() each time.
   virtual std::uint64_t epoch() const { return 0; }
 };
 

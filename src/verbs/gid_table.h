@@ -1,5 +1,6 @@
-// GidTable: the GIDs of one adapter, by index. The fabric is notified of a GID when its first
-// index is bound, and again when its last index is unbound.
+// GidTable holds the GIDs of one adapter, by index. The same GID may be bound to several indices.
+// The table announces it to the fabric when the first of them is bound, and withdraws it when the
+// last is unbound.
 //
 // Owner thread only.
 
@@ -31,13 +32,13 @@ class GidTable {
 
   std::uint32_t size() const { return static_cast<std::uint32_t>(entries_.size()); }
 
-  // Overwriting is allowed. On an error the table is as it was.
-  // Errors: kOutOfRange (index), and those of FabricPort::announce().
+  // Overwriting is allowed. On an error, the table is not changed. Errors: kOutOfRange (index), and
+  // those of FabricPort::announce().
   Status bind(std::uint32_t index, const Gid& gid, GidType type);
   // Errors: kOutOfRange.
   Status unbind(std::uint32_t index);
 
-  // nullopt: beyond the table, or nothing bound.
+  // nullopt: the index is out of range, or no GID is bound to it.
   std::optional<BoundGid> at(std::uint32_t index) const;
   bool owns(const Gid& gid, GidType type) const;
 

@@ -1,5 +1,6 @@
-// IndexPool: hands out the numbers [first, end) and reuses the one that has been free the longest,
-// so that a stale reference to a destroyed object finds nothing rather than its successor.
+// IndexPool hands out the numbers from `first` up to but not including `end`. It reuses the number
+// that has been free the longest, so a stale reference to a destroyed object most likely finds no
+// object, rather than a newer one with the same number.
 //
 // Owner thread only.
 

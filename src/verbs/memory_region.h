@@ -1,14 +1,14 @@
-// Memory regions and their keys.
+// MemoryRegionTable holds the memory regions of an adapter and checks every access to them.
 //
-// A key is (index << 8) | low byte; index 0 is never used, and indices are reused as late as
-// possible. lkey and rkey of a region are equal. One function checks every access: the region
-// exists and belongs to the protection domain, the key's low byte is current, the range lies
-// inside, and the right is granted. The check is repeated for each slice of a transfer, so
+// A key is (index << 8) | low byte. Index 0 is never used, and an index is reused as late as
+// possible. lkey and rkey of a region are equal. An access is allowed if the region exists and
+// belongs to the protection domain, the low byte of the key is current, the range lies inside the
+// region, and the region grants the right. The check is repeated for each slice of a transfer, so
 // destroying a region stops the transfer.
 //
-// A fast region (IBTA 10.6.4: created without memory, registered and invalidated by work requests,
-// used by the guest's kernel) changes its pages, its address, its rights and the low byte of its
-// key each time; bits 31:8 stay the same and identify it.
+// A fast region (IBTA 10.6.4) is created without memory, and work requests register and invalidate
+// it. The guest's kernel uses such regions. Each registration changes the pages, address, rights
+// and low byte of the key; bits 31:8 stay the same and identify the region.
 //
 // Owner thread only.
 
@@ -33,8 +33,7 @@ namespace paravane::verbs {
 
 enum class PdNumber : std::uint32_t {};
 
-// Why an access was refused; the requester and the responder name it in their
-// own protocol.
+// Why an access was refused. The requester and the responder convert it to their own errors.
 enum class AccessVerdict : std::uint8_t {
   kOk,
   kBadKey,  // no such key, another protection domain, or a stale one
@@ -44,7 +43,7 @@ enum class AccessVerdict : std::uint8_t {
   kFailed,  // its guest memory failed (SIGBUS)
 };
 
-// What guest memory must allow for a region with these rights.
+// The rights to guest memory that a region with these rights needs.
 Rights needed_rights(AccessMask access);
 
 class MemoryRegionTable {
@@ -64,16 +63,17 @@ class MemoryRegionTable {
   // Errors: kResourceExhausted, kInvalidArgument (a remote right was asked for).
   Result<std::uint32_t> add_dma(PdNumber pd, AccessMask access);
 
-  // A region without memory, for register_fast(): no key use is valid until then.
-  // Errors: kResourceExhausted, kInvalidArgument (max_pages).
+  // Creates a fast region without memory. Its key is not valid until register_fast(). Errors:
+  // kResourceExhausted, kInvalidArgument (max_pages).
   Result<std::uint32_t> add_fast(PdNumber pd, std::uint32_t max_pages);
 
-  // Whether the fast region that `key` names is `pd`'s and without memory at the
-  // moment, and may have so many pages. The new low byte is free.
+  // Whether `key` names a fast region of `pd` that has no memory at the moment and may have `pages`
+  // pages. The low byte of `key` may be any new value.
   bool may_register(PdNumber pd, std::uint32_t key, std::uint32_t pages) const;
-  // REQUIRES: may_register(). False: the pages do not cover what it says.
+  // REQUIRES: may_register(). False: the pages do not cover the range of the registration.
   bool register_fast(const FastRegistration& registration, PageList pages);
-  // The present key of a fast region of `pd` that has memory: may it be invalidated?
+  // Whether `key` is the current key of a fast region of `pd` that has memory, so that it may be
+  // invalidated.
   bool may_invalidate(PdNumber pd, std::uint32_t key) const;
   // REQUIRES: may_invalidate().
   void invalidate(std::uint32_t key);
@@ -81,7 +81,7 @@ class MemoryRegionTable {
   // `key` is what add_*() returned, also of a fast region. Errors: kNotFound.
   Status remove(std::uint32_t key);
 
-  // While closed no key is valid: no region gives access to memory, though the regions
+  // While the table is closed, no key is valid and no region gives access to memory. The regions
   // still exist until they are removed.
   void set_closed(bool closed) { closed_ = closed; }
 
@@ -91,19 +91,19 @@ class MemoryRegionTable {
   AccessVerdict resolve(PdNumber pd, std::uint32_t key, std::uint64_t addr, std::uint64_t length,
                         AccessMask need, ExtentList& out);
 
-  // The same judgement without extents, and without asking whether the memory is
-  // there: for a whole message before its first slice.
+  // The same check without extents, and without checking whether the memory is mapped. It is for a
+  // whole message, before its first slice.
   AccessVerdict check(PdNumber pd, std::uint32_t key, std::uint64_t addr, std::uint64_t length,
                       AccessMask need);
 
   std::uint32_t count() const { return count_; }
-  // The key of one of a protection domain's regions, as remove() wants it; nullopt: it
-  // has none.
+  // The key, for remove(), of any region of a protection domain; nullopt: the protection domain has
+  // no regions.
   std::optional<std::uint32_t> any_in(PdNumber pd) const;
-  // Pages of our own memory that the region keeps, rounded up; 0: no such key.
+  // The pages of the daemon's own memory that the region uses, rounded up; 0: there is no such key.
   std::uint32_t pages_kept(std::uint32_t key) const;
 
-  // Regions looked up, and pieces of guest memory found in them, ever.
+  // The total number of lookups of regions and of pieces of guest memory found in them.
   std::uint64_t touched() const { return touched_; }
 
  private:

@@ -1,9 +1,11 @@
-// Observer: receives what an adapter's queue pairs exchange with their peers. An adapter has at
-// most one observer, and usually none; the cost is then one check of a null pointer.
+// Observer receives copies of what an adapter's queue pairs exchange with their peers, for example
+// for a capture. An adapter has at most one observer, and usually none, which costs one check of a
+// null pointer per message.
 //
-// It is told of each attempt of a request when it begins, before it is known whether a peer
-// exists; of the response; of each peer's request when it is judged or placed, and the response to
-// that; and of datagrams in both directions. An observer changes nothing and makes no calls back.
+// The observer is called for each attempt of a request when it begins, before it is known whether a
+// peer exists, and for the response. It is also called for each request from a peer when it is
+// refused or placed, for the response to it, and for datagrams in both directions. An observer must
+// not change anything or call the engine.
 //
 // Owner thread only.
 
@@ -25,23 +27,24 @@ class QueuePair;
 // As the adapter sees it.
 enum class Direction : std::uint8_t { kOut, kIn };
 
-// Reads a message's bytes from `offset` on, where they lie at this moment: good within the
-// call that it is handed to. False: they are not there, and nothing can be said of `out`.
-// Empty: the message has none for us.
+// Reads a message's bytes from `offset` on. It is valid only during the call that it is passed to.
+// False: the bytes cannot be read, and the contents of `out` are unspecified. An empty function:
+// the message has no bytes to show.
 using ReadBytes = std::function<bool(std::uint64_t offset, std::span<std::byte> out)>;
 
 class Observer {
  public:
   virtual ~Observer() = default;
 
-  // Of a connection. `bytes` empty: they never came; or it is one that asks for bytes.
+  // A request of a connection. `bytes` empty: the payload never arrived, or the request reads data
+  // from the peer.
   virtual void on_request(QueuePair& qp, Direction direction, const RemoteRequest& request,
                           const ReadBytes& bytes) = 0;
-  // `direction` is the answer's. kDone of a READ or an atomic brings `bytes`; an atomic's
-  // are the old value as the program finds it.
+  // A response of a connection; `direction` is the direction of the response. With kDone, a READ or
+  // an atomic has `bytes`; for an atomic, these are the old value in the program's byte order.
   virtual void on_answer(QueuePair& qp, Direction direction, const RemoteRequest& request,
                          const Outcome& outcome, const ReadBytes& bytes) = 0;
-  // `bytes` empty: it is one that came and was dropped.
+  // `bytes` empty: the datagram arrived and was dropped.
   virtual void on_datagram(QueuePair& qp, Direction direction, const DatagramSource& source,
                            const SendRequest& request, std::uint64_t length,
                            const ReadBytes& bytes) = 0;

@@ -1,8 +1,8 @@
-// PathUse: how many connections of one adapter use each path, and how often that has changed, so
-// that a monitor need not look at every queue pair.
+// PathUse counts how many connections of one adapter use each path, and how often this has changed.
+// With it, a monitor need not look at every queue pair.
 //
-// A path is a Transport plus its destination (this host or another). Connection updates the counts
-// when it finds or loses a path, never per message.
+// A path is a Transport and its destination, this host or another. Connection updates the counts
+// when it finds or loses a path, not for each message.
 //
 // Owner thread only.
 
@@ -26,7 +26,7 @@ class PathUse {
     friend auto operator<=>(const Way&, const Way&) = default;
   };
 
-  // One connection leaves its way, or takes one, or both.
+  // One connection stops using the path `from`, or begins to use `to`, or both.
   void move(const std::optional<Way>& from, const std::optional<Way>& to) {
     if (from == to) return;
     if (to) ++counts_[*to];
@@ -36,7 +36,7 @@ class PathUse {
     if (--left->second == 0) counts_.erase(left);
   }
 
-  // Ways that at least one connection takes.
+  // The paths that at least one connection uses.
   const std::map<Way, std::uint32_t>& counts() const { return counts_; }
   std::uint64_t changes() const { return changes_; }
 

@@ -1,10 +1,11 @@
-// Placement: a peer's request in progress. Responder::begin() checks the request and returns one;
-// a transport places the bytes and finishes it. Dropping it earlier abandons the request: a
-// receive that was taken for it stays with the responder, for the next message or to be flushed.
+// Placement represents a peer's request in progress. Responder::begin() checks a request and, if it
+// accepts it, returns a Placement. The transport then places the bytes through it and finishes it.
+// Destroying the Placement earlier abandons the request; a receive that was taken for it stays with
+// the responder, for the next message or to be flushed.
 //
-// A placement ends early when the queue pair leaves its state or is destroyed, or when the peer
-// begins another request. Every call then returns kNoAnswer, so a holder that resumes after a turn
-// needs no other check that the request is still its own.
+// A Placement ends early when the queue pair leaves its state or is destroyed, or when the peer
+// begins another request. Every later call returns kNoAnswer, so a transport that continues in a
+// later turn needs no other check.
 //
 // Owner thread only.
 
@@ -22,12 +23,12 @@ class Responder;
 
 class [[nodiscard]] Placement {
  public:
-  // Only a responder can make one, in place, for it points back.
+  // Only a responder can create a Placement, because it keeps a pointer to it.
   class Key {
     friend class Responder;
     Key() = default;
   };
-  // REQUIRES: `responder` has none.
+  // REQUIRES: `responder` has no Placement.
   Placement(Key key, Responder& responder);
   Placement(Placement&& other) noexcept;
   Placement& operator=(Placement&& other) noexcept;
@@ -39,20 +40,20 @@ class [[nodiscard]] Placement {
 
   // Not finished, and not ended by the queue pair.
   bool is_live() const { return responder_ != nullptr; }
-  // The peer's, on which the request acts. REQUIRES: is_live().
+  // The queue pair on which the request acts; it is the requester's peer. REQUIRES: is_live().
   QueuePair& queue_pair() const;
 
-  // Where bytes [offset, offset+length) of the message go (or come from, for RDMA READ).
-  // kDone, or the answer to the peer; then what was appended to `out` is unspecified, and
-  // the placement is to be dropped.
+  // Finds the memory to which bytes [offset, offset+length) of the message go (or, for RDMA READ,
+  // from which they come). Any result but kDone is the response to the peer; then what was appended
+  // to `out` is unspecified, and the placement must be destroyed.
   Outcome extents(std::uint64_t offset, std::uint64_t length, ExtentList& out);
 
-  // An atomic: what the word was before. One whose answer was lost is answered again from
-  // memory, not executed again (IBTA 9.4.5), as long as no more than max_dest_reads others
-  // have come after it.
+  // Executes an atomic and returns the previous value of the word. If the response to an atomic was
+  // lost, it is answered from memory and not executed again (IBTA 9.4.5), as long as no more than
+  // max_dest_reads others have come after it.
   Outcome atomic(std::uint64_t& before);
 
-  // All bytes are in place: they are made visible, and the placement has ended.
+  // All bytes are in place. Makes the request visible to the guest and ends the placement.
   Outcome finish();
 
  private:

@@ -1,5 +1,5 @@
-// The attributes of a queue pair and the mask that says which of them a modify
-// request carries. Mask bits have the values of ib_qp_attr_mask.
+// The attributes of a queue pair, and the mask that says which of them a modify request contains.
+// The bits of the mask have the values of Linux's ib_qp_attr_mask.
 
 #pragma once
 
@@ -36,7 +36,7 @@ using QpAttrMask = std::uint32_t;
 
 struct QpAttributes {
   QpState state = QpState::kReset;
-  QpState current_state = QpState::kReset;  // what the caller believes (kAttrCurrentState)
+  QpState current_state = QpState::kReset;  // the state that the caller expects (kAttrCurrentState)
   std::uint32_t path_mtu = 0;               // enum ib_mtu: 1 = 256 ... 5 = 4096
   std::uint32_t qkey = 0;
   std::uint32_t receive_psn = 0;

@@ -1,17 +1,17 @@
-// QueuePair: one end of an RDMA connection, or a source and sink of datagrams.
+// QueuePair is one side of an RDMA connection, or sends and receives datagrams.
 //
-// It holds the state (changed only by modify(), or to an error state by the engine), a requester,
-// which takes send requests from the work source and hands them to a transport, and a responder,
-// which a transport asks to place a peer's request in this adapter's memory. The states determine
-// what a QP does:
+// It contains its state (changed only by modify() or, to an error state, by the engine), a
+// requester and a responder. The requester takes send requests from the work source and hands them
+// to a transport. The responder places the requests of the peer in this adapter's memory when a
+// transport asks it to. The state determines what a queue pair does:
 //
 //   RESET, INIT   the rings are never read (receives posted in INIT wait)
 //   RTR           the responder works; sends wait
 //   RTS           both work
 //   SQD           the send in progress completes, later ones wait
 //   SQE           (datagrams) sends are flushed, receives work
-//   ERR           everything posted is completed as flushed (of a shared receive queue: only
-//                 what was taken, followed by an event that reports the last one)
+//   ERR           all posted requests are completed as flushed (of a shared receive queue: only
+//                 those that were taken, followed by an event that reports the last one)
 //
 // Owner thread only.
 
@@ -48,12 +48,12 @@ struct QueuePairSpec {
   CompletionQueue* receive_cq = nullptr;  // outlives the QP
   WorkSource* work = nullptr;             // outlives the QP
   bool signal_all = false;                // every send completes visibly
-  // Receives come from a shared receive queue of this protection domain: their keys
-  // are judged in it, and those that were not taken are not flushed in ERR.
+  // If set, receives come from a shared receive queue of this protection domain. Their keys are
+  // checked in that domain, and receives that were not taken are not flushed in ERR.
   std::optional<PdNumber> shared_receives{};
 };
 
-// What statistics show of one QP.
+// The statistics of one queue pair.
 struct QueuePairStats {
   std::uint64_t sends = 0;     // requests completed as requester
   std::uint64_t receives = 0;  // requests placed as responder
@@ -66,8 +66,8 @@ struct QueuePairStats {
 
 class QueuePair {
  public:
-  // Made by Adapter::create_qp(). Destroying it stops everything: no completion,
-  // event or memory access for it comes afterwards.
+  // Adapter::create_qp() creates queue pairs. After one is destroyed, there are no more
+  // completions, events or memory accesses for it.
   ~QueuePair();
   QueuePair(const QueuePair&) = delete;
   QueuePair& operator=(const QueuePair&) = delete;
@@ -85,13 +85,13 @@ class QueuePair {
   std::string_view path_name() const;
   const QueuePairStats& stats() const;
 
-  // Only the attributes in `mask` are looked at. All or nothing.
-  // Errors: as check_transition(); kInvalidArgument for a value out of range.
+  // Reads only the attributes in `mask`. Makes the whole change or none of it. Errors: as
+  // check_transition(); kInvalidArgument for a value out of range.
   Status modify(const QpAttributes& attributes, QpAttrMask mask, Instant now);
   QpAttributes query() const;
 
-  // The rings may have new work (a doorbell, a hint, a look): it is scheduled.
-  // Cheap, and harmless in any state.
+  // Schedules the queue pair because its rings may have new work (after a doorbell, a hint or a
+  // check). Cheap, and harmless in any state.
   void kick();
 
   // ---- For the adapter's run() ----
@@ -101,17 +101,18 @@ class QueuePair {
   // ---- For transports, on the requester's side ----
   Adapter& adapter() const { return adapter_; }
   void on_outcome(const Outcome& outcome, Instant now);
-  // Of the work in progress; null: none. The caller that sets it removes it again before the work
-  // ends.
+  // Sets the filter for the outcomes of the work in progress; null: no filter. The caller that sets
+  // it removes it before the work ends.
   void set_outcome_filter(OutcomeFilter* filter);
-  // The peer has a receive now: a wait for its RNR timer ends.
+  // The peer has posted a receive, which ends a wait for the RNR timer.
   void on_peer_ready();
-  // The way to the peer's host is there again: a wait for an answer ends.
+  // The path to the peer's host is available again, which ends a wait for a response.
   void on_path_back();
-  // nullptr: none was set since it left RESET.
+  // nullptr: no state was set since the queue pair left RESET.
   PathState* path_state() const;
   void set_path_state(std::unique_ptr<PathState> state);
-  // Of this queue pair since it left RESET: unique in its adapter for ever.
+  // Identifies this use of the queue pair, which began when it left RESET. Its adapter never uses
+  // the number again.
   std::uint64_t life() const;
   // The extents of bytes [offset, offset+length) of the request's SGEs. `need`
   // is 0 to read them, kAccessLocalWrite to fill them (RDMA READ). On anything
@@ -131,7 +132,7 @@ class QueuePair {
 
   struct Impl;  // state, attributes, requester and responder: see queue_pair.cc
   std::unique_ptr<Impl> impl_;
-  // Asked for with each message, and so within reach.
+  // Kept here, and not in Impl, because each message needs them.
   Adapter& adapter_;
   const std::uint32_t number_;
   const QpType type_;

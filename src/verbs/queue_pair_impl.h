@@ -1,5 +1,5 @@
-// The internals of a queue pair, for its requester and responder: they share the state, the
-// attributes and the few ways in which a queue pair fails.
+// The internals of a queue pair that its requester and its responder share: the state, the
+// attributes, and the functions by which a queue pair enters an error state.
 //
 // Owner thread only.
 
@@ -19,28 +19,27 @@ struct QueuePair::Impl {
   Impl(QueuePair& qp, Adapter& its_adapter, const QueuePairSpec& its_spec)
       : self(qp), adapter(its_adapter), spec(its_spec), requester(qp), responder(qp) {}
 
-  // The one place where the state changes; everything else that belongs to the
-  // move has been done before.
+  // The only function that changes the state. All other parts of the transition were done before.
   void set_state(QpState to);
 
-  // For RESET: forgets everything but what it was made with. The rings are left
-  // alone; the guest zeroes them.
+  // For RESET: forgets everything except the values from its creation. The rings are not changed;
+  // the guest zeroes them.
   void reset();
 
-  // Stops both halves and goes to ERR; what is posted will be flushed.
+  // Stops the requester and the responder and enters ERR; posted requests will be flushed.
   void enter_error();
 
-  // ERR, and an event that says why.
+  // Enters ERR and raises an event with the reason.
   void fail(QpEvent reason);
 
   // A send request completed in error: the connection is broken, or (datagrams)
   // the send queue is.
   void send_failed();
 
-  // A completion that finds no place is fatal for the queue pair.
+  // If the completion queue is full, the error is fatal for the queue pair.
   void push(CompletionQueue& queue, const Completion& completion, Reveal when = Reveal::kNow);
 
-  // In SQD with nothing in hand: says so, once, if asked to.
+  // If the queue pair is in SQD and has no request in progress, raises the requested event once.
   void note_drained();
 
   AdapterCounters& counters() { return adapter.counters(); }

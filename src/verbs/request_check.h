@@ -1,5 +1,5 @@
-// Checks of a send request before any of it is carried out: the requester's checks, in the order
-// of the specification (IBTA 10.8.3, 10.10.2).
+// Checks a send request before any part of it is carried out. These are the requester's checks, in
+// the order of the specification (IBTA 10.8.3, 10.10.2).
 
 #pragma once
 
@@ -11,7 +11,7 @@
 
 namespace paravane::verbs {
 
-// A datagram is one packet: its payload is at most the path MTU.
+// The limit for datagrams: a datagram is one packet, so its payload is at most the path MTU.
 inline constexpr std::uint64_t kMaxDatagramBytes = 4096;
 
 // The right that the request's own buffers must give.
@@ -19,7 +19,7 @@ AccessMask local_need(WrOpcode opcode);
 
 WcOpcode completion_opcode(WrOpcode opcode);
 
-// kSuccess, or what the request completes with.
+// kSuccess, or the status with which the request completes.
 WcStatus check_send(QpType type, const QpAttributes& attributes, PdNumber pd,
                     MemoryRegionTable& regions, const SendRequest& request);
 

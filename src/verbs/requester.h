@@ -1,11 +1,11 @@
-// Requester: the half of a queue pair that executes its own send requests, in order.
+// Requester is the half of a queue pair that executes the queue pair's own send requests, in order.
 //
-// Requests taken from the ring stay in a window until they complete. A transport carries the ones
-// in front, as many as it supports at once; the next one is being prepared. An outcome other than
-// success applies to the oldest request, and all requests submitted after it are submitted again,
-// as on a wire.
+// Requests that were taken from the ring stay in a window until they complete. The transport
+// carries the oldest of them, as many as it supports at once, while the next one is prepared. An
+// outcome other than success applies to the oldest request; all requests after it are submitted
+// again, as on a wire.
 //
-// Its phase (requester_phase.h) determines what it may do next and what it waits for.
+// The requester's phase (requester_phase.h) determines what it may do next and what it waits for.
 //
 // Owner thread only.
 
@@ -41,19 +41,20 @@ class Requester {
   void on_peer_ready();
   void on_path_back();
 
-  // For an error state: what is under way is given up; the request stays in
-  // hand, to be completed by the next run().
+  // For an error state: cancels the work in progress. The requests stay in the window, and the next
+  // run() completes them.
   void stop();
 
-  // For RESET and the end of the queue pair: forgets everything.
+  // For RESET and destruction: forgets all requests.
   void reset();
 
-  // Of the work being carried; null: none. The caller that sets it removes it before the work ends.
+  // Sets the filter for outcomes; null: no filter. The caller that sets it removes it before the
+  // work ends.
   void set_filter(OutcomeFilter* filter) { filter_ = filter; }
 
   bool has_request() const { return taken_ > 0; }
 
-  // Whether run() could do anything: no transport or timer has to speak first.
+  // Whether run() could do anything now, without an outcome or a timer first.
   bool can_run() const { return phase_ == Phase::kOpen; }
 
  private:
@@ -63,8 +64,8 @@ class Requester {
   // What the next try of the oldest request, in hand, is.
   enum class NextTry : std::uint8_t { kPlain, kOnlyAnswer, kNone };
 
-  // What was spent on the oldest request, and how it is tried next. Each request begins with
-  // a new one.
+  // The retries used by the oldest request, and how it is tried next. Each request begins with a
+  // new Attempt.
   struct Attempt {
     NextTry next = NextTry::kPlain;
     bool answer_lost = false;  // the peer has it
@@ -79,9 +80,9 @@ class Requester {
   bool take(Instant now);
   bool has_room() const;
   void begin_attempt();
-  // Whether it can be under way together with what is carried.
+  // Whether the request can be in progress together with those that are carried.
   bool may_follow(const SendRequest& request) const;
-  // True: others are under way before the request in hand; it is tried after them.
+  // True: earlier requests are in progress, and the next one is tried after them.
   bool blocked_by_others();
   void give_back_carried();
   void on_absent_ring(Instant now);
@@ -119,9 +120,10 @@ class Requester {
   void end_wait(Event event);
   // As step(), of an event that may come in a wait and in other phases.
   void step_out(Event event);
-  // One that ends the wait for it and concerns nothing else.
+  // For an event that only ends the wait for it.
   void hear(Event event);
-  // An answer was waited for: the next try is one of the retries, or none is left.
+  // A response did not come: the next try uses one of the retries, or the request fails if none is
+  // left.
   void spend_retry();
 
   QueuePair& qp_;

@@ -1,12 +1,13 @@
-// The phases of a requester, and the transitions between them.
+// The phases of a requester (the half of a queue pair that executes its send requests), and the
+// transitions between them.
 //
-// The rules are data, in one table, so that a reader can see every wait and every way out of it,
-// and a test can walk every pair. Requester takes its phase from nowhere else.
+// The transitions are in one table, so that a reader can see every wait and every way out of it,
+// and a test can check every pair. No other code changes the phase of a requester.
 //
-// A wait (kAwaits...) has a timer, and ends at the latest when that expires. A wait holds up only
-// this requester: when it ends, the queue pair is scheduled in its adapter again.
+// Each phase that waits (kAwaits...) has a timer and ends at the latest when the timer expires. A
+// wait delays only its own requester. When it ends, the adapter schedules the queue pair again.
 //
-// Values only; any thread.
+// Plain values; any thread.
 
 #pragma once
 
@@ -56,8 +57,8 @@ constexpr bool is_wait(RequesterPhase phase) {
   return phase >= RequesterPhase::kAwaitsAnswer;
 }
 
-// One row for each event, in the order of RequesterEvent; one column for each phase that it
-// finds. nullopt: it cannot come then.
+// One row for each event, in the order of RequesterEvent, and one column for each phase in which
+// the event may occur. The entry is the next phase; nullopt: the event cannot occur in that phase.
 struct RequesterRow {
   RequesterEvent event;
   std::array<std::optional<RequesterPhase>, kRequesterPhases> to;
@@ -111,8 +112,8 @@ constexpr std::optional<RequesterPhase> next_phase(RequesterPhase phase, Request
   return kRequesterTable[std::to_underlying(event)].to[std::to_underlying(phase)];
 }
 
-// The same table for the data path, which takes two steps with each request: one load, no
-// branch. What cannot come changes nothing.
+// The same table for the data path, which takes two steps for each request; a step is one load
+// without a branch. An event that cannot occur changes nothing.
 inline constexpr auto kRequesterSteps = [] {
   std::array<std::array<RequesterPhase, kRequesterPhases>, kRequesterEvents> steps{};
   for (std::size_t event = 0; event < kRequesterEvents; ++event) {

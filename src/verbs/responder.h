@@ -1,10 +1,10 @@
-// Responder: the half of a queue pair that acts on a peer's request.
+// Responder is the half of a queue pair that acts on the requests of its peer.
 //
-// A request is checked once and completely before its first byte moves (by begin(), and by the
-// first extents for a message of one slice). The transport then places it slice by slice, through
-// the Placement that begin() returns. Finally it becomes visible: a receive is taken and
-// completed, or only the bytes appear. The checks follow the order of the specification. A request
-// that begin() refused has placed no byte.
+// It checks a request once and completely before the first byte is copied: in begin() or, for a
+// message of one slice, in the first call of extents(). The transport then places the message slice
+// by slice, through the Placement that begin() returns. Finally the request becomes visible: a
+// receive is completed or, for an RDMA operation without a receive, only the bytes change. The
+// checks follow the order of the specification. A refused request changes no memory.
 //
 // Owner thread only.
 
@@ -36,8 +36,8 @@ namespace paravane::verbs {
 class Observer;
 class QueuePair;
 
-// A peer's request, by value. From a network it has been parsed and bounded;
-// what it means is judged here.
+// A peer's request, as a value. If it came from a network, it was parsed and its sizes were
+// checked; the responder checks everything else.
 struct RemoteRequest {
   WrOpcode opcode = WrOpcode::kSend;
   bool solicited = false;
@@ -65,39 +65,38 @@ class Responder {
   Responder(const Responder&) = delete;
   Responder& operator=(const Responder&) = delete;
 
-  // An error is the answer to the peer, and this side has drawn its own conclusions
-  // (error completion of the receive, async event, ERR). Ends a placement that was in
-  // progress.
+  // An error is the response to the peer; this side has already handled it (error completion of the
+  // receive, asynchronous event, ERR). Ends a placement that was in progress.
   std::expected<Placement, Outcome> begin(const RemoteRequest& request, Arrives arrives);
   // A Placement is alive.
   bool busy() const { return placement_ != nullptr; }
 
-  // For transports that answer a READ while later requests are carried out: after its
-  // placement was finished, where bytes [offset, offset+length) of what `read` asks for lie
-  // at this moment. As Placement::extents().
+  // For transports that send the response to a READ while later requests are executed. After the
+  // placement of `read` was finished, finds the memory of bytes [offset, offset+length) at this
+  // moment. Results as Placement::extents().
   Outcome read_extents(const RemoteRequest& read, std::uint64_t offset, std::uint64_t length,
                        ExtentList& out);
 
-  // This adapter's memory failed under a copy.
+  // The memory of this adapter failed during a copy.
   Outcome memory_failed();
 
-  // One datagram; dropped and counted when it does not fit the state, the Q_Key
-  // or the receive.
+  // Delivers one datagram. If the state, the Q_Key or the receive does not permit that, it is
+  // dropped and counted.
   void datagram(const DatagramSource& source, const SendRequest& request,
                 const ExtentList& payload);
   void datagram(const DatagramSource& source, const SendRequest& request,
                 std::span<const std::byte> payload);
 
-  // One whose payload is placed as it arrives. It has a receive of its own from the
-  // beginning to the end; between them others come and go. 0: it is dropped, as above;
-  // else its name here, unique in this adapter for ever.
+  // Begins a datagram whose payload is placed while it arrives. It keeps its own receive until
+  // end_arrival(), while other datagrams are delivered. Returns a number that identifies it and
+  // that its adapter never uses again; 0: it is dropped, as above.
   std::uint64_t begin_arrival(const DatagramSource& source, const SendRequest& request,
                               std::uint64_t bytes);
-  // Where bytes [offset, offset+length) of its payload go. False: nowhere (any more), and
-  // what was appended to `out` is unspecified.
+  // Finds the memory for bytes [offset, offset+length) of its payload. False: there is none (any
+  // more), and what was appended to `out` is unspecified.
   bool arrival_extents(std::uint64_t arrival, std::uint64_t offset, std::uint64_t length,
                        ExtentList& out);
-  // All of it is in place; or else its receive is free for others again.
+  // Completes the datagram if `is_whole`; otherwise its receive can be used by others again.
   void end_arrival(std::uint64_t arrival, bool is_whole);
 
   // Whether a peer's requests are answered at all in this state.
@@ -107,15 +106,15 @@ class Responder {
 
   // Completes posted receives as flushed. True: there may be more to do now.
   bool flush(Instant now, Budget& budget);
-  // A peer was told that there is no receive, and has not come again.
+  // Whether a peer was told that no receive is posted, and has not sent its request again.
   bool peer_waits() const { return peer_waits_; }
-  // True: there is a receive now, and the peer no longer waits. It is not taken: of a
-  // shared receive queue it may be for another queue pair.
+  // True: a receive is posted now, and the peer no longer waits. The receive is not taken, because
+  // in a shared receive queue another queue pair may get it.
   bool take_wakeup();
 
-  // For ERR: whatever a peer has under way here is at its end.
+  // For ERR: ends all requests of peers that are in progress.
   void stop();
-  // For RESET and the end of the queue pair: forgets everything.
+  // For RESET and destruction: forgets all requests.
   void reset();
 
  private:

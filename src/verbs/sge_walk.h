@@ -1,4 +1,5 @@
-// Walks over a scatter/gather list as if it were one contiguous range of bytes.
+// Finds the memory that a scatter/gather list describes, as if the list were one contiguous range
+// of bytes.
 
 #pragma once
 
@@ -10,20 +11,19 @@
 
 namespace paravane::verbs {
 
-// Bytes [offset, offset+length) of what a list of SGEs names.
+// Bytes [offset, offset+length) of the range that a list of SGEs describes.
 struct Stretch {
   std::uint64_t offset = 0;
   std::uint64_t length = 0;
 };
 
-// Appends the extents of a stretch of the list to `out`; on anything but kOk what
-// was appended is unspecified. Elements of length 0 are never looked at, nor those
-// outside the stretch.
-// REQUIRES: stretch.offset + stretch.length <= sges.total_bytes().
+// Appends the extents of a stretch of the list to `out`; on anything but kOk, what was appended is
+// unspecified. Elements that have length 0 or are outside the stretch are not checked. REQUIRES:
+// stretch.offset + stretch.length <= sges.total_bytes().
 AccessVerdict resolve_sges(MemoryRegionTable& regions, PdNumber pd, const SgeList& sges,
                            Stretch stretch, AccessMask need, ExtentList& out);
 
-// The same judgement for the first `length` bytes, without extents.
+// The same check for the first `length` bytes, without extents.
 AccessVerdict check_sges(MemoryRegionTable& regions, PdNumber pd, const SgeList& sges,
                          std::uint64_t length, AccessMask need);
 

@@ -1,10 +1,10 @@
-// Transport: carries the work of one queue pair to its peer.
+// Transport is the interface of code that carries the work requests of a queue pair to its peer.
 //
-// The interface lives in verbs/ because the engine is its client; each implementation has a folder
-// transport/<name>/: a memcpy, a TCP stream, a reliable protocol over UDP, a real HCA. So it deals
-// in whole work requests, never in packets.
+// Each implementation is in a folder transport/<name>/: for example, a copy within the host, or TCP
+// to another host. The interface is in verbs/ because the RDMA engine calls it. It deals with whole
+// work requests and never with packets, so that an implementation may use any way to move bytes.
 //
-// Owner thread only, in both directions. Nothing here blocks or reads a clock.
+// Owner thread only, for calls in both directions. No call blocks or reads a clock.
 
 #pragma once
 
@@ -43,27 +43,27 @@ struct alignas(4) Outcome {
   std::uint8_t rnr_timer = 0;  // IBTA encoding, 0..31
 };
 
-// The outcome of a try that no peer was there for.
+// The outcome of a try for which no peer was present.
 inline constexpr Outcome kNoAnswer{.kind = Outcome::Kind::kNoAnswer};
 
 constexpr bool is_done(const Outcome& outcome) {
   return outcome.kind == Outcome::Kind::kDone;
 }
 
-// A message of up to this size is resolved whole, on both sides, before its first
-// byte moves: QueuePair::gather() comes first, then Responder::begin(), then
-// Responder::extents(), each for all of it. That is what judges its keys; only
-// longer messages are judged beforehand, by the requester and by begin().
+// For a message of up to this size, the memory of both sides is found completely before the first
+// byte is copied, by QueuePair::gather(), then Responder::begin(), then Placement::extents(), each
+// for the whole message. These calls check its keys. Only for longer messages do the requester and
+// begin() check the keys beforehand.
 inline constexpr std::uint64_t kSliceBytes = std::uint64_t{256} * 1024;
 
-// What one turn may still do: keeps any one guest from holding up the others.
+// The work that the current turn may still do. It keeps one guest from delaying the others.
 struct Budget {
   std::int64_t bytes = 0;
   std::int32_t operations = 0;
   bool spent() const { return bytes <= 0 || operations <= 0; }
 };
 
-// Where a datagram comes from; what the receiver's GRH and completion say.
+// The sender of a datagram, as the receiver's GRH and completion show it.
 struct DatagramSource {
   Gid sgid;
   GidType gid_type = GidType::kRoceV2;
@@ -71,8 +71,8 @@ struct DatagramSource {
   std::uint32_t qkey = 0;  // resolved: the one to compare with the receiver's
 };
 
-// What a transport remembers of one queue pair from request to request. It is the queue
-// pair's and goes with it, or when it is reset.
+// What a transport remembers about one queue pair between requests. The queue pair owns it and
+// destroys it when it is destroyed or reset.
 class PathState {
  public:
   explicit PathState(const Transport& transport) : transport_(transport) {}
@@ -80,15 +80,15 @@ class PathState {
   PathState(const PathState&) = delete;
   PathState& operator=(const PathState&) = delete;
 
-  // Whose it is.
+  // The transport that created it.
   const Transport& transport() const { return transport_; }
 
  private:
   const Transport& transport_;
 };
 
-// Hears of the outcomes that come to a queue pair by QueuePair::on_outcome() before it
-// does, and says what it hears.
+// Receives each outcome for a queue pair before the queue pair does (QueuePair::on_outcome()), and
+// may replace it.
 class OutcomeFilter {
  public:
   virtual Outcome filter(QueuePair& qp, const Outcome& outcome) = 0;
@@ -104,51 +104,51 @@ class Transport {
   // "local", "tcp", ...: what statistics show as the path.
   virtual std::string_view name() const = 0;
 
-  // The one that carries in the end, for those that stand before another.
+  // The transport that does the work, if this one wraps another.
   virtual const Transport& carrier() const { return *this; }
 
   // How many requests of one queue pair can be under way at once.
   virtual std::uint32_t depth() const { return 1; }
 
-  // Starts to carry `request` of `qp` (connected, RTS). nullopt: not finished;
-  // qp.on_outcome() follows from poll(), and `request` stays valid and unchanged
-  // until then or until cancel(). Requests of a queue pair are submitted in order, up
-  // to depth() of them at once, and so do their outcomes come; one that is not kDone
-  // also ends all that were submitted after it: they will be submitted anew.
+  // Starts to carry `request` of `qp` (connected, RTS). nullopt: not finished; poll() will call
+  // qp.on_outcome(), and `request` stays valid and unchanged until then or until cancel(). Requests
+  // of a queue pair are submitted in order, up to depth() of them at once, and their outcomes come
+  // in the same order. An outcome other than kDone also ends all requests that were submitted after
+  // it; they will be submitted again.
   virtual std::optional<Outcome> submit(QueuePair& qp, const Path& path, const SendRequest& request,
                                         Budget& budget) = 0;
 
-  // As submit(), of a request whose last try ended as kAnswerLost and perhaps others since:
-  // it is answered again and not carried out again, but for a READ, which changes nothing
-  // (IBTA 9.7.5.1.3). Those whose submit() knows it by its serial need no more.
+  // As submit(), for a request of which a try ended as kAnswerLost. The peer answers it again but
+  // does not execute it again, except a READ, which changes nothing (IBTA 9.7.5.1.3). A transport
+  // whose submit() recognizes the request by its serial need not override this.
   virtual std::optional<Outcome> submit_again(QueuePair& qp, const Path& path,
                                               const SendRequest& request, Budget& budget) {
     return submit(qp, path, request, budget);
   }
 
-  // Gives up what is under way for `qp`; after it returns no outcome comes and
-  // no memory of either side is touched for it.
+  // Cancels the requests of `qp` in progress. After it returns, no outcome for them comes, and no
+  // memory of either side is accessed for them.
   virtual void cancel(QueuePair& qp) = 0;
 
-  // The outcome is kDone also when it was dropped on the way; kLocalError or kMemoryAbsent
-  // when our own memory was at fault; kMemoryAbsent with success when the path is full.
-  // nullopt: as of submit(); a queue pair has no other request under way with it.
+  // The outcome is kDone even if the datagram was dropped on the way; kLocalError or kMemoryAbsent
+  // if the sender's memory was at fault; kMemoryAbsent with the status kSuccess if the path is
+  // full. nullopt: as for submit(); the queue pair then has no other request in progress.
   virtual std::optional<Outcome> send_datagram(QueuePair& qp, const Path& path,
                                                const DatagramSource& source,
                                                const SendRequest& request) = 0;
 
-  // One whose bytes were copied when it was sent, on behalf of a sender that may be gone.
-  // Sent or dropped.
+  // Sends or drops a datagram whose bytes were copied earlier, because its sender may no longer
+  // exist.
   virtual void send_copied_datagram(const Path& path, const DatagramSource& source,
                                     const SendRequest& request,
                                     std::span<const std::byte> payload) = 0;
 
-  // `qp`, which had no receive for its peer, has one now: if the peer waits for
-  // its RNR timer it may try again (QueuePair::on_peer_ready()). What flow
-  // control by credits does on a wire; optional, the timer runs anyway.
+  // `qp` had no receive for its peer's request, and has one now. If the peer waits for its RNR
+  // timer, it may try again (QueuePair::on_peer_ready()), as with credits on a wire. Optional,
+  // because the timer expires anyway.
   virtual void tell_peer_ready(QueuePair& qp) { static_cast<void>(qp); }
 
-  // Goes on with what is under way, within `budget`.
+  // Continues the requests in progress, within `budget`.
   virtual void poll(Instant now, Budget& budget) = 0;
   virtual bool has_work() const = 0;
 };

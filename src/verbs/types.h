@@ -1,6 +1,6 @@
-// The terms of the InfiniBand Architecture (IBTA volume 1) as this engine uses them. Numeric
-// values are those of the Linux verbs interface where one exists, so that the rooms above can
-// convert by name and a test can compare.
+// The basic types of the RDMA engine, named as in the InfiniBand Architecture (IBTA volume 1).
+// Numeric values are those of the Linux verbs interface where one exists, so that other components
+// can convert them by name and a test can compare them.
 
 #pragma once
 
@@ -36,7 +36,7 @@ std::string_view to_string(QpState state);
 struct Gid {
   std::array<std::uint8_t, 16> raw{};  // network order
   friend auto operator<=>(const Gid&, const Gid&) = default;
-  // Compared for each message: as two words, not by a call of memcmp.
+  // Each message needs this comparison, so it compares two words instead of calling memcmp.
   friend bool operator==(const Gid& a, const Gid& b) {
     using Words = std::array<std::uint64_t, 2>;
     const auto left = std::bit_cast<Words>(a.raw);
@@ -89,7 +89,7 @@ constexpr bool is_send(WrOpcode opcode) {
   return opcode == WrOpcode::kSend || opcode == WrOpcode::kSendWithImm ||
          opcode == WrOpcode::kSendWithInvalidate;
 }
-// Changes what a key of the requester's own means.
+// Whether the request changes the meaning of one of the requester's own keys.
 constexpr bool is_registration(WrOpcode opcode) {
   return opcode == WrOpcode::kFastRegister || opcode == WrOpcode::kLocalInvalidate;
 }
@@ -127,7 +127,7 @@ struct Sge {
   std::uint32_t lkey = 0;
 };
 
-// Where a datagram goes (per request), or a connection (per QP).
+// The destination of a datagram (per request) or of a connection (per queue pair).
 struct AddressVector {
   Gid dgid;
   std::uint32_t flow_label = 0;  // 20 bits

@@ -1,6 +1,7 @@
-// Work requests as trusted values: the code that fills one (the guest device's work decoder) has
-// copied it out of guest memory and checked every count. An error in the request is recorded in
-// `fault`, and the engine completes the request with it.
+// Work requests as values that the engine can trust, and the interface from which a queue pair
+// takes them. The guest device's work decoder copies a request out of guest memory and checks every
+// count. It records an invalid request in `fault`, and the engine completes the request with that
+// error.
 
 #pragma once
 
@@ -24,7 +25,7 @@ struct SgeList {
   }
 };
 
-// A region of kind "fast" gets pages, a place and rights by this (IBTA 10.6.4.3).
+// A request that gives a fast region its pages, address and rights (IBTA 10.6.4.3).
 struct FastRegistration {
   std::uint32_t key = 0;  // bits 31:8 name the region; all of it is the key from then on
   AccessMask access = 0;
@@ -51,7 +52,7 @@ struct SendRequest {
   AddressVector av;               // datagrams
   FastRegistration registration;
   SgeList sges;
-  // The engine's: unique in its adapter for ever, the same for every retry.
+  // Assigned by the engine: the same for every retry, and never used again in the adapter.
   std::uint64_t serial = 0;
 };
 
@@ -61,13 +62,13 @@ struct ReceiveRequest {
   SgeList sges;
 };
 
-// Where a queue pair gets its work. The guest's rings stay the only queue: a
+// The interface from which a queue pair takes its requests. The guest's rings are the only queue: a
 // request is taken when the engine is ready to execute it, one at a time.
 class WorkSource {
  public:
   enum class Fetch : std::uint8_t {
-    // `out` is filled and the entry is passed. When its slot is given back to the guest is for
-    // the source to decide: of a send it may be as late as the completion.
+    // `out` is filled, and the ring's next entry is the following one. The source decides when the
+    // guest may reuse the slot; for a send, this may be as late as the completion.
     kTaken,
     kEmpty,
     kBroken,  // the ring is dead: fatal for the QP
@@ -76,10 +77,10 @@ class WorkSource {
   virtual ~WorkSource() = default;
   virtual Fetch take_send(SendRequest& out) = 0;
   virtual Fetch take_receive(ReceiveRequest& out) = 0;
-  // True: take_receive() would fill one now. False: it would not; where queue pairs wait in
-  // a line for receives that they share, this one stands in it from now on.
+  // True: take_receive() would return a receive now. False: it would not; if receives are shared,
+  // the queue pair waits in line for one from now on.
   virtual bool wait_for_receive() = 0;
-  // Leaving RESET: the guest has zeroed the ring indices.
+  // The queue pair leaves RESET, and the guest has zeroed the ring indices.
   virtual void restart() = 0;
 };
 
