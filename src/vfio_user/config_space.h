@@ -1,8 +1,9 @@
-// ConfigSpace: the 256 bytes of a conventional PCI function.
+// ConfigSpace implements the 256 bytes of configuration space of a conventional PCI function. They
+// contain a type 0 header, the MSI-X capability, and the Advanced Features capability with
+// function-level reset. There is no interrupt pin, so the function has MSI-X interrupts only.
 //
-// A type 0 header, the MSI-X capability, and Advanced Features with function-level reset. Every
-// byte has a mask of the bits that software may change; that alone makes BAR sizing work for
-// accesses of any width. There is no interrupt pin: MSI-X only.
+// Each byte has a mask of the bits that software may change. The masks alone make BAR sizing work,
+// for accesses of any width.
 //
 // Owner thread only.
 
@@ -23,10 +24,10 @@ class ConfigSpace {
   // REQUIRES: check_spec(spec).
   explicit ConfigSpace(const DeviceSpec& spec);
 
-  // As after power-on.
+  // Restores the state after power-on.
   void reset() { bytes_ = initial_; }
 
-  // REQUIRES: inside kConfigBytes, for both.
+  // REQUIRES, for read() and write(): the access is within kConfigBytes.
   void read(std::uint64_t offset, std::span<std::byte> out) const;
   struct Effects {
     bool bus_master_moved = false;
@@ -44,7 +45,7 @@ class ConfigSpace {
   void add_bar(std::size_t index, const BarSpec& bar);
   void add_msix(const MsixSpec& msix);
   void add_advanced_features();
-  // Room for a capability, linked in behind the ones before.
+  // Reserves space for a capability and links it after the previous ones.
   std::size_t add_capability(std::uint8_t id, std::size_t bytes);
 
   Bytes initial_{};

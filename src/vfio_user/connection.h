@@ -1,17 +1,17 @@
-// Connection: one client's socket, and the order in which its requests are served.
+// Connection reads requests from one client's socket and sends the responses.
 //
-// It splits the stream into requests and hands them over one at a time, in order: while a response
-// is pending or still being sent, the next request waits. So a client sees its requests served and
-// answered in the order in which it sent them, even if a device defers a response. QEMU relies on
-// that: for a batch it waits for the last response only.
+// It hands the requests to its owner one at a time, in order. While a response is pending or still
+// being sent, the next request waits, so a client gets its responses in the order of its requests,
+// even if a device defers one. QEMU relies on that: for a batch of requests, it waits for the last
+// response only.
 //
 // A client that does not read a response, or does not complete a message, within a time limit is
-// disconnected: it may be gone for good without any notice from the kernel (a socket that was sent
-// through itself never closes).
+// disconnected. The kernel may never report that such a client has ended (for example, a socket
+// that was sent through itself never closes).
 //
-// A turn hands over a bounded number of requests and bytes, and stops when the owner no longer
-// accepts requests; the rest is processed in the next turn, by a timer that is due at once. No
-// caller needs to ask whether there is work: EventLoop and TimerQueue know.
+// In each turn of the worker, a Connection hands over a bounded number of requests and bytes, and
+// stops when the owner accepts no more. A timer that is due at once continues in the next turn, so
+// callers need not check whether there is work.
 //
 // Owner thread only.
 
@@ -36,7 +36,7 @@ namespace paravane::vfio_user {
 class Connection {
  public:
   struct Ending {
-    bool broken = false;  // the client's message was; otherwise it left, or we ended it
+    bool broken = false;  // true: because of an invalid message of the client
     std::string reason;
   };
 
@@ -55,7 +55,7 @@ class Connection {
 
   struct Limits {
     unsigned requests_per_turn = 64;
-    Duration stall = std::chrono::seconds(5);  // an answer not taken, half a message
+    Duration stall = std::chrono::seconds(5);  // for reading a response or completing a message
   };
 
   Connection(UniqueFd socket, EventLoop& loop, TimerQueue& timers, Owner& owner, Limits limits);
@@ -66,15 +66,16 @@ class Connection {
   // Errors: kIo.
   Status start();
 
-  // `fd` (or -1) must stay open while the connection lives. REQUIRES: an answer
-  // is due: on_request() is running, or hold() was called.
+  // Sends the response. `fd` (or -1) must stay open while the connection exists. REQUIRES: a
+  // response is pending, because on_request() is running or hold() was called.
   void send(std::span<const std::byte> message, int fd);
 
-  // From on_request(): an answer is owed; nothing is handed over until resume().
+  // Called from on_request(): the response comes later, and no request is handed over until
+  // resume().
   void hold() { held_ = true; }
   void resume();
 
-  // Ends it after on_request() has returned, or on the next turn.
+  // Ends the connection after on_request() has returned, or in the next turn.
   void close_soon(Ending ending);
 
  private:

@@ -1,4 +1,4 @@
-// ServerCounters: what one vfio-user server has received and refused.
+// ServerCounters counts what one vfio-user server has received from VMMs, and what it has refused.
 
 #pragma once
 

@@ -1,5 +1,6 @@
-// DMA_MAP and DMA_UNMAP: the VMM states which guest memory the function may access. GuestMemory
-// keeps the map; this code parses the messages and reports the result.
+// Dma handles the requests DMA_MAP and DMA_UNMAP, by which the VMM states which guest memory the
+// PCI function may access. It parses the messages and returns the result; GuestMemory stores the
+// map.
 //
 // Owner thread only.
 
@@ -21,15 +22,16 @@ class Dma {
   Dma(PciDevice& device, GuestMemory& memory, ServerCounters& counters)
       : device_(device), memory_(memory), counters_(counters) {}
 
-  // On refusal, `why` says it for the log. A range without a descriptor is
-  // taken: it exists, and cannot be reached.
+  // If the request is refused, `why` is set to the reason, for the log. A range without a
+  // descriptor is accepted: it exists but cannot be accessed.
   Handled map(Request& request, std::string& why);
 
-  // Whatever of the range is mapped goes. Nothing mapped there is success.
+  // Unmaps everything that is mapped within the range. It is not an error if nothing is mapped
+  // there.
   Handled unmap(const Request& request, Reply& reply, ReplyToken token);
 
-  // Guest RAM came without a descriptor: the VM was started without shared
-  // memory, and the device will reach nothing.
+  // True: guest RAM was mapped without a descriptor, because the VM was started without shared
+  // memory. The device cannot access it.
   bool memory_is_private() const { return memory_is_private_; }
 
  private:

@@ -1,8 +1,8 @@
-// Function: the PCI function as the VMM and the guest control it: config space, bus mastering,
-// reset, and disconnection.
+// Function represents the PCI function as the VMM and the guest control it: configuration space,
+// bus mastering, reset, and disconnection.
 //
-// It maintains the order that other code relies on: guest memory and interrupts are switched
-// before the device is told, and interrupts that the device latched during a reset are dropped.
+// It keeps the order that other code relies on. It switches guest memory and interrupts on or off
+// before it tells the device, and it discards interrupts that the device raised during a reset.
 //
 // Owner thread only.
 
@@ -33,15 +33,15 @@ class Function {
   const DeviceSpec& spec() const { return device_.spec(); }
   const ConfigSpace& config() const { return config_; }
 
-  // REQUIRES: inside kConfigBytes. kLater: a function-level reset goes on.
+  // REQUIRES: the access is within kConfigBytes. kLater: a function-level reset is in progress.
   Answer write_config(std::uint64_t offset, std::span<const std::byte> in, ReplyToken token);
 
   Answer reset(ResetCause cause, ReplyToken token);
 
-  // The device has given an answer that it had put off.
+  // The device has sent a response that it had deferred.
   void answered();
 
-  // When reset(kDisconnect) is done: lets go of everything that was the VMM's.
+  // Called after reset(kDisconnect): releases everything that belonged to the VMM.
   void forget_vmm();
 
  private:

@@ -1,9 +1,11 @@
-// Interrupts: the MSI-X vectors of one function, as the VMM has connected them.
+// Interrupts holds the MSI-X vectors of one function, each with the eventfd that the VMM has
+// attached to it. Signalling a vector writes to its eventfd and never blocks.
 //
-// Signalling writes to the vector's eventfd. A vector that fires while no eventfd is attached, or
-// while bus mastering is off, is latched and fires when that ends: no interrupt is lost. Replacing
-// an eventfd never races with a signal, since both happen on the owner thread. Signalling never
-// blocks.
+// If a vector is signalled while it has no eventfd, or while bus mastering is off, the signal is
+// kept and delivered later, so no interrupt is lost. Replacing an eventfd cannot race with a
+// signal, because both happen on the owner thread.
+//
+// Owner thread only.
 
 #pragma once
 
@@ -26,15 +28,15 @@ class Interrupts {
   std::uint16_t vectors() const { return static_cast<std::uint16_t>(vectors_.size()); }
   std::uint64_t signalled(std::uint16_t vector) const { return vectors_[vector].signalled; }
 
-  // ---- For the server ----
-  // Borrowed; the worker's. Null: a plain write, which a hostile VMM could block.
+  // ---- For the server ---- Sets the worker's object for writing to eventfds, which is not owned.
+  // Null: a plain write, which a hostile VMM could block.
   void signal_through(EventSignal* signal) { signal_ = signal; }
   void attach(std::uint16_t vector, UniqueFd eventfd);
   void detach(std::uint16_t vector);
   void detach_all();
-  // Bus mastering gates MSI: messages are DMA writes.
+  // Follows the Bus Master Enable bit, because MSI messages are DMA writes.
   void set_enabled(bool enabled);
-  // Reset: forgets what is latched, keeps eventfds.
+  // For a reset: discards pending signals but keeps the eventfds.
   void clear_pending();
 
  private:

@@ -1,7 +1,8 @@
-// Irqs: GET_IRQ_INFO and SET_IRQS, for a function with MSI-X only.
+// Irqs handles the requests GET_IRQ_INFO and SET_IRQS, for a function that has MSI-X interrupts
+// only.
 //
-// The VMM keeps the MSI-X table and passes an eventfd for each vector through SET_IRQS, and may
-// replace it at any time:
+// The VMM keeps the MSI-X table. With SET_IRQS, it passes an eventfd for each vector, which it may
+// replace at any time:
 //
 //   trigger, no data, count 0        detach every vector
 //   trigger, eventfds                attach them to start, start+1, ...
@@ -9,7 +10,7 @@
 //   trigger, no data or bools        fire these vectors
 //
 // The error index accepts an eventfd but never signals it, because a VMM would stop the whole VM.
-// INTx, MSI and the request index have no vectors.
+// The indices of INTx, MSI and device requests have no vectors.
 //
 // Owner thread only.
 

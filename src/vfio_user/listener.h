@@ -1,8 +1,6 @@
-// Listener: the UNIX socket that VMMs connect to. Its file exists exactly as long as the daemon
+// Listener is the UNIX socket to which VMMs connect. Its file exists only while the daemon listens.
+// It replaces a file that a killed daemon left behind, but not a socket on which another process
 // listens.
-//
-// A file that a killed daemon left behind is replaced; a socket with an active listener is left
-// alone.
 
 #pragma once
 
@@ -18,8 +16,8 @@ namespace paravane::vfio_user {
 
 class Listener {
  public:
-  // Errors: kBadState (another process listens there), kInvalidArgument (the path is too
-  // long for a socket), kIo; each names the path, the cause and what to do.
+  // Errors: kBadState (another process listens there), kInvalidArgument (the path is too long for a
+  // socket), kIo; each with the path, the cause and the remedy.
   static Result<Listener> bind(const std::filesystem::path& path, mode_t mode);
   ~Listener();
   Listener(Listener&&) noexcept;
@@ -27,8 +25,8 @@ class Listener {
 
   int fd() const { return socket_.get(); }
 
-  // nullopt: no client is waiting. Errors: kResourceExhausted (out of descriptors;
-  // the client goes on waiting), kIo.
+  // nullopt: no client is waiting. Errors: kResourceExhausted (out of descriptors; the client
+  // continues to wait), kIo.
   Result<std::optional<UniqueFd>> accept();
 
  private:
@@ -37,7 +35,7 @@ class Listener {
 
   UniqueFd socket_;
   std::filesystem::path path_;
-  dev_t device_ = 0;  // of the file that we made: a successor may have replaced it
+  dev_t device_ = 0;  // of our file; another daemon may have replaced it since
   ino_t inode_ = 0;
 };
 

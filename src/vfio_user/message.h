@@ -1,8 +1,8 @@
-// Request and Reply: one message received, and the message that answers it.
+// Request is a message from the VMM, and Reply is the message that answers it.
 //
-// A Request's payload points into the connection's buffer and is valid until the handler returns.
-// A Reply is built in one piece, header first, so that it can be sent with one call; its buffer is
-// reused for the next one.
+// A Request's payload is a part of the connection's buffer, so it is valid only until the handler
+// returns. A Reply is built as one block, header first, so that one call can send it. Its buffer is
+// reused for the next Reply.
 //
 // Owner thread only.
 
@@ -23,7 +23,7 @@
 
 namespace paravane::vfio_user {
 
-// Neither to an answer nor to a command that says so.
+// False for a reply, and for a command with the flag "no reply".
 inline bool wants_answer(const Header& header) {
   const std::uint32_t flags = header.flags.get();
   return (flags & Header::kNoReply) == 0 && (flags & Header::kTypeMask) != Header::kTypeReply;
@@ -33,16 +33,15 @@ struct Request {
   Header header;
   std::span<const std::byte> payload;
   std::vector<UniqueFd> fds;
-  // Descriptors came with it that we could not take (more than we stated, or
-  // our own table is full). The bytes are whole all the same.
+  // True: descriptors that came with the message were lost (more than the announced limit, or our
+  // descriptor table is full). The bytes are complete nevertheless.
   bool fds_lost = false;
 
   Command command() const { return static_cast<Command>(header.command.get()); }
   bool posted() const { return (header.flags.get() & Header::kNoReply) != 0; }
 };
 
-// What became of a request: answered now or later, or the errno to refuse it
-// with.
+// The result of a request: it is answered now or later, or refused with an errno.
 using Handled = std::expected<Answer, int>;
 
 inline std::unexpected<int> refuse(int error) {
@@ -62,7 +61,7 @@ class Reply {
     std::memcpy(append_space(sizeof value).data(), &value, sizeof value);
   }
 
-  // Zeroed; good until the next append.
+  // Zeroed; valid until the next append.
   std::span<std::byte> append_space(std::size_t size) {
     const std::size_t at = bytes_.size();
     bytes_.resize(at + size);
@@ -73,7 +72,7 @@ class Reply {
   void attach_fd(int fd) { fd_ = fd; }
   int fd() const { return fd_; }
 
-  // Puts the header in front; error 0 means success. An error goes out alone.
+  // Fills in the header. `error` 0 means success; a reply with an error has no payload.
   std::span<const std::byte> finish(const Header& request, int error) {
     if (error != 0) clear();
     const Header header{

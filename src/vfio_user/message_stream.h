@@ -1,11 +1,10 @@
-// MessageStream: splits the bytes of a stream socket into messages.
+// MessageStream splits the bytes of a stream socket into messages. fill() reads what the socket
+// has, which may be a part of a message or many messages, and next() returns complete messages. A
+// message with an impossible size ends the stream, because the start of the next message cannot be
+// found.
 //
-// The kernel may return half a message or fifty; descriptors arrive alongside the bytes. fill()
-// reads whatever the socket has, next() returns whole messages. An impossible size ends the
-// stream, because the start of the next message can no longer be found.
-//
-// Which message do descriptors belong to? The kernel ends a read behind the send that carried
-// them, so they belong to the message that holds the last byte of that read.
+// Descriptors arrive together with bytes. The kernel ends a read after the data of the send that
+// carried the descriptors, so they belong to the message that contains the last byte of that read.
 //
 // Owner thread only.
 
@@ -27,7 +26,7 @@ namespace paravane::vfio_user {
 
 class MessageStream {
  public:
-  // Room for all that arrived_ holds, so that nothing which was read is lost.
+  // Reserves all the space that arrived_ needs, so that a lack of memory cannot lose what was read.
   MessageStream() { arrived_.reserve(2); }
 
   enum class Fill : std::uint8_t {
@@ -38,17 +37,17 @@ class MessageStream {
     kFailed,   // errno says why
   };
 
-  // One read from `socket`. Moves bytes, so payloads handed out before are void.
-  // REQUIRES: next() has just said that there is no whole message.
+  // Reads once from `socket`. It may move bytes, so payloads returned earlier become invalid.
+  // REQUIRES: next() has just returned nullopt.
   Fill fill(int socket);
 
-  // The next whole message; nullopt: call fill(). Errors: the text says which
-  // size is impossible.
+  // Returns the next complete message; nullopt: call fill(). Errors: the text names the impossible
+  // size.
   std::expected<std::optional<Request>, std::string> next();
 
-  // Whether next() has something to say without another fill().
+  // Whether next() would return a message or an error without another fill().
   bool has_next() const;
-  // Whether bytes wait that next() has not handed out.
+  // Whether there are bytes that next() has not returned.
   bool has_bytes() const { return end_ > begin_; }
 
  private:

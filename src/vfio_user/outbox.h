@@ -1,7 +1,6 @@
-// Outbox: the response that is being sent to a client.
-//
-// One at a time: until it has been sent completely, no further request is processed, so a client
-// that stops reading costs the memory of one response and nothing else.
+// Outbox holds the response that is being sent to a client. There is only one at a time, and no
+// further request is processed until it has been sent completely. So a client that stops reading
+// uses the memory of one response only.
 //
 // Owner thread only.
 
@@ -18,12 +17,12 @@ class Outbox {
  public:
   enum class Sent : std::uint8_t {
     kAll,
-    kLater,   // the socket is full: flush() when it can take more
+    kLater,   // the socket is full: call flush() when it is writable
     kFailed,  // errno says why
   };
 
-  // `fd` (or -1) travels with the first byte; it is borrowed, and must stay open
-  // while pending(). REQUIRES: !pending().
+  // `fd` (or -1) is sent with the first byte. It is not owned, and must stay open while pending().
+  // REQUIRES: !pending().
   Sent send(int socket, std::span<const std::byte> message, int fd);
   Sent flush(int socket);
 

@@ -1,10 +1,10 @@
-// PciDevice: the interface of a PCI function that vfio_user::Server presents to a VMM. The server
-// handles the protocol, config space, DMA ranges and interrupts; the device handles its registers.
-// Nothing here is specific to RDMA.
+// PciDevice is the interface of a PCI function that vfio_user::Server presents to a VMM. The server
+// handles the protocol, configuration space, DMA ranges and interrupts, and the device handles its
+// registers. Nothing here is specific to RDMA.
 //
 // All calls are made on the owner thread and must not block. A call may defer its response: it
-// returns kLater, and Server::answer(token) must be called soon (a VMM waits 5 s for a response,
-// then drops the device for good).
+// returns kLater, and the device calls Server::answer(token) soon after (a VMM waits 5 s for a
+// response, then stops using the device for good).
 
 #pragma once
 
@@ -18,8 +18,8 @@
 
 namespace paravane::vfio_user {
 
-// A part of a BAR that the VMM may map into the guest: the guest's loads and
-// stores there reach shared memory with no message. Page aligned.
+// A page-aligned part of a BAR that the VMM may map into the guest. The guest's loads and stores
+// there access shared memory without a message.
 struct MmapArea {
   std::uint64_t offset = 0;
   std::uint64_t size = 0;
@@ -51,13 +51,13 @@ struct DeviceSpec {
   MsixSpec msix;
 };
 
-// Names a request whose answer was put off. Never reused within a connection;
-// an answer for a connection that is gone is ignored.
+// Identifies a request whose response was deferred. It is never reused within a connection. A
+// response for a connection that has ended is ignored.
 enum class ReplyToken : std::uint64_t {};
 
 enum class Answer : std::uint8_t {
-  kNow,    // done: the server answers
-  kLater,  // someone will call Server::answer(token)
+  kNow,    // done; the server sends the response
+  kLater,  // the device will call Server::answer(token)
 };
 
 enum class ResetCause : std::uint8_t {
@@ -73,31 +73,30 @@ class PciDevice {
   // Constant while a server exists.
   virtual const DeviceSpec& spec() const = 0;
 
-  // A VMM has connected (nothing is mapped yet).
+  // A VMM has connected; no memory is mapped yet.
   virtual void on_attach() {}
 
-  // BAR accesses of 1, 2, 4 or 8 bytes, or a larger span, which is not split:
-  // offset + size lies inside the BAR. The MSI-X table never gets here.
+  // An access to a BAR, of 1, 2, 4 or 8 bytes or of a larger span, which is not split. It lies
+  // inside the BAR. Accesses to the MSI-X table are handled elsewhere.
   virtual void read_bar(unsigned bar, std::uint64_t offset, std::span<std::byte> out) = 0;
 
-  // `posted`: the VMM does not wait for an answer (kLater is then the same as
-  // kNow).
+  // `posted`: the VMM does not wait for a response (kLater then means the same as kNow).
   virtual Answer write_bar(unsigned bar, std::uint64_t offset, std::span<const std::byte> in,
                            bool posted, ReplyToken token) = 0;
 
-  // False: the VMM's next request waits for a later turn, since the device has done its
-  // part of this one or is not yet done with something. It asks for that turn itself.
+  // False: the VMM's next request waits for a later turn, because the device has used up this turn
+  // or is still busy. The device requests that turn itself.
   virtual bool takes_requests() const { return true; }
 
-  // The guest's Bus Master Enable bit moved. GuestMemory is switched already.
+  // The guest's Bus Master Enable bit has changed. GuestMemory was switched before.
   virtual void on_bus_master(bool enabled) = 0;
 
-  // Reset state afterwards; DMA stopped before the answer. DMA ranges and the
-  // connection stay (but not after kDisconnect).
+  // Resets the device. DMA must have stopped before the response. DMA ranges and the connection
+  // stay (except after kDisconnect).
   virtual Answer on_reset(ResetCause cause, ReplyToken token) = 0;
 
-  // Ranges were taken out of the DMA map. GuestMemory has forgotten them
-  // already; the answer is our promise that nothing touches them any more.
+  // Ranges were removed from the DMA map. GuestMemory has already forgotten them. The response
+  // promises that they are no longer accessed.
   virtual Answer on_dma_unmap(GuestAddr iova, std::uint64_t size, ReplyToken token) = 0;
 };
 

@@ -1,8 +1,8 @@
-// The vfio-user messages that the server reads and writes, byte for byte.
+// The layouts of the vfio-user messages that the server reads and writes, byte for byte. The
+// numbers are those of the protocol description in QEMU's documentation (docs/interop/vfio-user).
 //
-// Every message is a Header and a payload; integers are in host order, which is little-endian on
-// every supported host. The numbers are those of the protocol text in QEMU's documentation
-// (docs/interop/vfio-user). This header defines layouts only, no behaviour.
+// Every message is a Header and a payload. Integers are in host byte order, which is little-endian
+// on every supported host.
 
 #pragma once
 
@@ -112,8 +112,7 @@ struct RegionInfo {
 };
 static_assert(sizeof(RegionInfo) == 32 && offsetof(RegionInfo, size) == 16);
 
-// The capability "only these areas may be mapped"; SparseArea follows `areas`
-// times.
+// The capability that only certain areas may be mapped, followed by `areas` times SparseArea.
 struct SparseMmap {
   static constexpr std::uint16_t kId = 1;
   static constexpr std::uint16_t kVersion = 1;
@@ -168,8 +167,7 @@ struct SetIrqs {
 };
 static_assert(sizeof(SetIrqs) == 20);
 
-// Of REGION_READ and REGION_WRITE; data follows in a write request and in a
-// read reply.
+// For REGION_READ and REGION_WRITE. Data follows in a write request and in the reply to a read.
 struct RegionAccess {
   Le64 offset;
   Le32 region;

@@ -1,9 +1,9 @@
-// RefusedClients: clients that connected while another was being served.
+// RefusedClients holds clients that connected while the server was serving another client.
 //
-// Closing such a connection at once makes QEMU 11.1 abort (an assertion of its own), so each
-// client gets an error in response to its first request, and is then expected to close the
-// connection itself; QEMU does, and prints the reason. Clients that do not are dropped after a
-// while, the oldest at once if there are too many.
+// Closing such a connection at once would make QEMU 11.1 abort (an assertion of its own). Instead,
+// each client gets an error in response to its first request and is then expected to close the
+// connection. QEMU does so and prints the reason. Other clients are disconnected after kPatience;
+// if there are more than kMost, the oldest is disconnected at once.
 //
 // Owner thread only.
 

@@ -1,11 +1,12 @@
-// Regions: the parts of the function that can be read and written, and how the VMM discovers them:
-// six BARs and config space; ROM and VGA exist but are empty.
+// Regions handles the requests by which the VMM discovers, reads and writes the regions of the PCI
+// function: six BARs and configuration space. The regions ROM and VGA exist but are empty.
 //
-// An access outside any region ends as it does on a bus: reads return all ones, writes are
-// dropped. An error would look the same to the guest, and one VMM (Cloud Hypervisor) waits for
-// ever when such a response is short.
+// An access outside any region ends as on a PCI bus: a read returns all ones, and a write is
+// ignored. An error would look the same to the guest, and one VMM (Cloud Hypervisor) would wait
+// forever for the rest of such a short response.
 //
-// The VMM owns the MSI-X table and its pending bits: here they read as zero and ignore writes.
+// The VMM keeps the MSI-X table and its pending bits. In this server, they read as zero and ignore
+// writes.
 //
 // Owner thread only.
 
@@ -26,7 +27,7 @@ class Regions {
   Regions(Function& function, ServerCounters& counters)
       : function_(function), counters_(counters) {}
 
-  // What the client said of itself.
+  // Sets the limits that the client announced.
   void set_limits(const ClientLimits& limits) { limits_ = limits; }
 
   Handled info(const Request& request, Reply& reply) const;

@@ -1,20 +1,20 @@
-// Server: presents one PciDevice to one VMM at a time over a vfio-user socket.
+// Server presents one PciDevice to one VMM at a time over a vfio-user socket.
 //
-// It listens on a UNIX stream socket, negotiates, keeps config space, passes the DMA map to
-// GuestMemory and the eventfds to Interrupts, and forwards BAR accesses to the device. A second
-// client is refused at once. When the VMM disconnects, the device is reset, guest memory is
-// unmapped and the server waits for the next VMM.
+// It listens on a UNIX stream socket, negotiates the protocol version, keeps configuration space,
+// passes the DMA map to GuestMemory and the eventfds to Interrupts, and forwards BAR accesses to
+// the device. A second client is refused at once. When the VMM disconnects, the server resets the
+// device, unmaps guest memory and waits for the next VMM.
 //
-// Requests are served and answered one after the other, in the order in which they arrived: while
-// a response is pending (PciDevice returned kLater), the next request waits. A device has at most
-// one pending response at any time.
+// Requests are answered one after the other, in the order in which they arrived. While a response
+// is pending (PciDevice returned kLater), the next request waits, so a device has at most one
+// pending response.
 //
 // In each turn, the worker must set the TurnClock and call TimerQueue::run_due() and
-// EventLoop::poll(), with a timeout no longer than TimerQueue::next_deadline(): buffered requests
-// have a timer that is due at once.
+// EventLoop::poll(), with a timeout no longer than TimerQueue::next_deadline(), because buffered
+// requests have a timer that is due at once.
 //
-// Everything a client sends is checked; a malformed message ends that connection, never the
-// daemon, with one log line that names the socket and the reason.
+// Everything that a client sends is checked. A malformed message ends only that connection, with
+// one log line that names the socket and the reason.
 //
 // Owner thread only. docs/vfio-user.md describes the protocol with an example.
 
@@ -40,19 +40,19 @@ namespace paravane::vfio_user {
 struct ServerConfig {
   std::string name;  // for log lines: the VM's
   std::filesystem::path socket_path;
-  // For VERSION, for an answer that the client does not read, and for the rest of
-  // half a message.
+  // The time limit for VERSION, for a response that the client does not read, and for completing a
+  // message.
   Duration handshake_timeout = std::chrono::seconds(5);
-  unsigned messages_per_turn = 64;  // bound on what one client gets of a turn
+  unsigned messages_per_turn = 64;  // the limit for one client in a turn
   std::uint32_t socket_mode = 0660;
 };
 
 class Server {
  public:
-  // Binds and listens. A stale socket file (without a listener) is replaced; a
-  // live one is kBadState. Everything handed in must outlive the server.
-  // Errors: kIo with the path and the reason (directory missing, not writable);
-  // kInvalidArgument (the path is too long, the device's spec() cannot be).
+  // Binds and listens. Replaces a stale socket file (without a listener). All arguments must
+  // outlive the server. Errors: kIo with the path and the reason (directory missing, not writable);
+  // kBadState (another process listens there); kInvalidArgument (the path is too long, or the
+  // device's spec() is invalid).
   static Result<std::unique_ptr<Server>> listen(ServerConfig config, EventLoop& loop,
                                                 TimerQueue& timers, const TurnClock& clock,
                                                 PciDevice& device, GuestMemory& memory,
@@ -61,17 +61,16 @@ class Server {
   virtual ~Server() = default;  // disconnects and removes the socket file
 
   virtual bool attached() const = 0;
-  // Of the attached VMM, from SO_PEERCRED; 0 when none.
+  // The process id of the attached VMM, from SO_PEERCRED; 0: none.
   virtual int peer_pid() const = 0;
   virtual const ServerCounters& counters() const = 0;
 
-  // Ends the connection as if the VMM had gone (quota, failed memory, forced
-  // removal). `reason` goes to the log. It ends on the next turn, with
-  // on_reset(kDisconnect), so a device may call this from anywhere.
+  // Ends the connection as if the VMM had disconnected (for a quota, failed memory or forced
+  // removal), and logs `reason`. The connection ends in the next turn, with on_reset(kDisconnect),
+  // so a device may call this at any time.
   virtual void disconnect(const std::string& reason) = 0;
 
-  // The answer that a device put off. Tokens that nothing is owed for are
-  // ignored.
+  // Sends the response that a device deferred. Tokens without a pending response are ignored.
   virtual void answer(ReplyToken token) = 0;
 };
 

@@ -1,12 +1,12 @@
-// ServerImpl: the life cycle of a server: wait for a client, serve it, disconnect, wait for the
-// next.
+// ServerImpl implements Server and its life cycle: it waits for a client, serves it, disconnects
+// it, and waits for the next.
 //
 //   waiting -> (accepted) -> handshake -> (VERSION) -> attached
 //      ^                        |                         |
 //      +---- memory unmapped <- leaving <- (socket closed)+
 //
-// Leaving lasts until the device has released guest memory; until then, the next client waits in
-// the socket's queue.
+// The state "leaving" lasts until the device has released guest memory. Until then, the next client
+// waits in the socket's queue.
 //
 // Owner thread only.
 
@@ -58,12 +58,12 @@ class ServerImpl final : public Server, private Connection::Owner {
     TimerId limit = TimerId::kNone;  // until VERSION, and after a farewell
     bool warned_of_private_memory = false;
   };
-  struct Owed {  // an answer that the device has put off
+  struct Owed {  // a response that the device has deferred
     ReplyToken token;
     Header request;
     Instant since;
   };
-  struct Calling {  // a request that is in the device's hands right now
+  struct Calling {  // a request that the device is handling right now
     ReplyToken token;
     bool answered = false;  // answer() came before kLater was returned
   };

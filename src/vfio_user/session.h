@@ -1,8 +1,8 @@
-// Session: which requests a client may send, and which code answers them.
+// Session decides which requests a client may send, and calls the code that handles each.
 //
-// VERSION must come first; after it, anything in any order (QEMU maps memory before it asks what
-// the device is). A client that cannot be served is refused at VERSION; every later refusal is an
-// error response, and the connection continues.
+// VERSION must come first. After it, requests may come in any order (QEMU maps memory before it
+// asks for the device's properties). A client that cannot be served is refused at VERSION. Every
+// later refusal is an error response, and the connection continues.
 //
 // Owner thread only.
 
@@ -32,13 +32,13 @@ class Session {
   };
   explicit Session(const Parts& parts);
 
-  // Fills `reply` (which is cleared) unless it refuses.
+  // Handles a request and fills `reply`, which is cleared first, unless the request is refused.
   Handled handle(Request& request, Reply& reply, ReplyToken token);
 
   bool negotiated() const { return negotiated_; }
-  // Set when the client has to go after its answer.
+  // Set if the client must be disconnected after its response; the text is the reason.
   const std::optional<std::string>& farewell() const { return farewell_; }
-  // What the last refusal was about; may be empty.
+  // The reason for the last refusal; may be empty.
   const std::string& why() const { return why_; }
   bool memory_is_private() const { return dma_.memory_is_private(); }
 

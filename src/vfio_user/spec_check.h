@@ -1,5 +1,6 @@
-// Checks that a PCI function can be presented to a VMM. It runs once, when a server is created, so
-// that later code need not check again.
+// check_spec() checks that a PCI function's properties are valid, so that the function can be
+// presented to a VMM. It is called once, when a server is created, so that later code need not
+// check them again.
 
 #pragma once
 

@@ -1,8 +1,9 @@
-// The VERSION exchange: what a client announces, and the server's response.
+// Reads the VERSION request, in which a client announces its limits, and creates the server's
+// response.
 //
-// QEMU has room for a response as long as its request and no longer, and a client that must be
-// refused has to be refused here, because later refusals crash some VMMs. The response announces
-// only what is implemented.
+// A client that must be refused is refused here, because some VMMs crash if a later request is
+// refused. The response is never longer than the request, because QEMU has no space for more. It
+// announces only what is implemented.
 
 #pragma once
 
@@ -16,7 +17,8 @@
 
 namespace paravane::vfio_user {
 
-// What the protocol assumes of a client that says nothing.
+// The limits of a client. The defaults are those that the protocol assumes if the client does not
+// state them.
 struct ClientLimits {
   std::uint16_t minor = 0;
   std::uint32_t max_fds = 1;               // descriptors in a message to it
@@ -26,9 +28,9 @@ struct ClientLimits {
 // `payload` is that of a VERSION request. Errors: why we refuse it.
 std::expected<ClientLimits, std::string> read_version(std::span<const std::byte> payload);
 
-// The JSON of our answer, without its NUL, at most `room` characters long;
-// less room means fewer members (each has a default that says the same), and
-// the last resort is an empty set of capabilities.
+// The JSON of our response, without its NUL, at most `room` characters long. If it does not fit,
+// members are left out, whose defaults have the same meaning; in the last resort, the set of
+// capabilities is empty.
 std::string version_json(std::size_t room);
 
 }  // namespace paravane::vfio_user
