@@ -1,5 +1,5 @@
-// The account that QEMU runs as when root starts it: a dedicated user, in its own groups, without
-// privileges.
+// Determines the account that QEMU runs as, and switches to it. If root starts the VM, this is a
+// dedicated user without privileges, in its own groups; otherwise it is the current user.
 
 #pragma once
 
@@ -17,14 +17,14 @@ struct Account {
   gid_t group = 0;
 };
 
-// The name of root's one: PARAVANE_VM_USER, or paravane-vm.
+// The name of the dedicated user: PARAVANE_VM_USER, or paravane-vm.
 std::string qemu_user();
-// That user; without root's rights, the current user.
-// Errors: kNotFound, kInvalidArgument (root).
+// The dedicated user or, without root's rights, the current user. Errors: kNotFound,
+// kInvalidArgument (the dedicated user is root).
 Result<Account> qemu_account();
 
-// For good, and without a terminal that a shell has. Without root's rights, the user does not
-// change. Errors: kIo.
+// Switches this process to the account permanently and detaches it from a shell's terminal. Without
+// root's rights, the user does not change. Errors: kIo.
 Status become(const Account& account);
 
 }  // namespace paravane::vmm

@@ -1,5 +1,5 @@
-// The PCI slot of an adapter in its VM, and the names that belong to it: QEMU's object ids, the
-// tap of the NIC, the device as QEMU's JSON.
+// Assigns each adapter of a VM a PCI slot and the names that QEMU uses for its parts: object ids,
+// and the tap of its NIC. It also describes the RDMA device as JSON for QEMU.
 
 #pragma once
 
@@ -17,7 +17,7 @@ inline constexpr std::uint32_t kFirstSlot = 0x10;  // of adapter 1
 
 struct AdapterSlot {
   std::uint32_t adapter;  // its number
-  std::uint32_t number;   // of the PCI slot; adapters keep theirs when others are taken away
+  std::uint32_t number;   // of the PCI slot; it stays when other adapters are removed
   std::string mac;
   std::string socket;
   std::string netdev_id;  // of a -netdev that we make
@@ -32,19 +32,19 @@ struct AdapterSlot {
 // compromised, and the caller may be root. Errors: kInvalidArgument.
 Status check_answer(const model::VmStatus& vm);
 
-// In the order of adapters. REQUIRES: each adapter's mac.
-// Errors: kInvalidArgument, if a bus has not so many slots.
+// The slots in the order of adapters. REQUIRES: each adapter's mac is set. Errors: kInvalidArgument
+// (a bus does not have that many slots).
 Result<std::vector<AdapterSlot>> slots_of(const model::VmStatus& vm, std::uint32_t first_slot);
 
-// Our device for -device or device_add; `address` as in "0.1". Without a bus it is the machine's.
+// The RDMA device for -device or device_add. `address`: for example "0.1". `bus` empty: the
+// machine's bus.
 nlohmann::ordered_json device_of(const AdapterSlot& slot, const std::string& bus,
                                  const std::string& address);
 
 // Never fails: bytes that are not UTF-8 are replaced.
 std::string print(const nlohmann::ordered_json& value);
 
-// QEMU separates the properties of an option with commas; a doubled one is a comma of
-// the value.
+// Doubles each comma, because QEMU separates the properties of an option with single commas.
 std::string escape_commas(const std::string& text);
 
 }  // namespace paravane::vmm

@@ -1,4 +1,5 @@
-// Stops a VM that Paravane runs. REQUIRES, for both functions: it is running.
+// Stops a VM that Paravane runs, by its power button or by cutting the power. REQUIRES, for both
+// functions: the VM is running.
 
 #pragma once
 
@@ -11,15 +12,15 @@
 
 namespace paravane::vmm {
 
-// Presses the power button, and again every ten seconds, since a guest that boots does not
-// see it; returns when QEMU has ended. Of a VM that is about to start it waits half a minute
-// for the button. `waiting` hears how long it has been, every five seconds.
-// Errors: kBadState (the guest does not), kNotFound (there is no button), kIo.
+// Presses the power button, and again every ten seconds, because a guest that is booting does not
+// notice it. Returns when QEMU has ended. If the VM is just starting, waits up to half a minute
+// until the button exists. `waiting` is called every five seconds with the elapsed time. Errors:
+// kBadState (the guest does not shut down), kNotFound (there is no button), kIo.
 Status power_down(const Places& places, const std::string& vm, std::chrono::seconds patience,
                   const std::function<void(std::chrono::seconds)>& waiting);
 
-// As if its cable were pulled. QEMU is asked first, and killed when it does not obey.
-// Errors: kIo.
+// Ends the VM as if its power cable were pulled. QEMU is asked to quit first, and killed if it does
+// not. Errors: kIo.
 Status cut_power(const Places& places, const std::string& vm);
 
 }  // namespace paravane::vmm

@@ -1,5 +1,5 @@
-// Checks the files that a VM's QEMU opens, as the current user, to give clearer errors than QEMU
-// does.
+// Checks whether the files that a VM's QEMU will open can be opened, as the current user. An error
+// is reported more clearly here than by QEMU.
 
 #pragma once
 
@@ -20,7 +20,7 @@ struct FileProblem {
   friend bool operator==(const FileProblem&, const FileProblem&) = default;
 };
 
-// The first that is closed; nullopt: all are open.
+// The first file that cannot be opened; nullopt: all can be.
 std::optional<FileProblem> find_file_problem(const model::VmStatus& vm);
 
 // "disk /srv/db1.img: Permission denied". With the user that needs access, if that is the cause.

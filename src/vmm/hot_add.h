@@ -1,8 +1,8 @@
-// The QMP commands that add one more adapter to a running VM. Function 1, the RDMA device, is
-// added before the NIC at function 0: function 0 makes the guest scan the slot, and both must be
-// present by then.
+// Creates the QMP commands that add an adapter to a running VM. The RDMA device at function 1 is
+// added before the NIC at function 0, because adding function 0 makes the guest scan the slot, and
+// both must be present by then.
 //
-// Hot removal is not possible: QEMU up to 11.1 aborts when a vfio-user device with MSI-X is
+// Hot removal is not possible, because QEMU up to 11.1 aborts when a vfio-user device with MSI-X is
 // unplugged.
 
 #pragma once
@@ -20,18 +20,18 @@ struct QmpCommand {
   nlohmann::ordered_json arguments;
 };
 
-// What the NIC is put on.
+// The network to which the NIC is connected.
 struct NicNetwork {
   std::string netdev{};      // the id of a netdev that is there
   std::string tap{};         // or a tap that QEMU opens by itself
   std::string descriptor{};  // or the QMP name of an open tap; none of them: no network
 };
 
-// `bus`: a root port (pcie-root-port) with nothing in it.
+// `bus`: an empty root port (pcie-root-port).
 std::vector<QmpCommand> hot_add_commands(const AdapterSlot& slot, const std::string& bus,
                                          const NicNetwork& network);
 
-// As QMP has it on its line.
+// The command as one line of QMP.
 std::string print(const QmpCommand& command);
 
 }  // namespace paravane::vmm

@@ -1,5 +1,6 @@
-// Starts the QEMU of a VM, with the caller's rights: a lock, taps, QEMU's own user, and then
-// execve(). No shell is involved, and QEMU inherits only its taps, the lock and the log.
+// Starts the QEMU of a VM with the caller's rights. It takes the VM's lock, opens the taps,
+// switches to QEMU's own user, and calls execve(). No shell is involved. QEMU inherits only its
+// taps, the lock and the log.
 
 #pragma once
 
@@ -18,17 +19,17 @@ enum class Output : std::uint8_t {
   kLog,        // to the VM's log
 };
 
-// What the VM needs of the daemon and the daemon has not made yet, in words: at boot a tap,
-// for which it must hear from its cluster. Empty: nothing.
+// Describes what the VM needs and the daemon has not created yet, such as a tap while the daemon
+// waits for its cluster after a boot. Empty: nothing is missing.
 std::string not_there_yet(const model::VmStatus& vm);
 
-// Becomes QEMU: returns only when it could not. The working directory, the user and its
-// limits may have changed by then. REQUIRES: each adapter's mac.
-// Errors: kBadState (the VM runs), kNotFound, kIo, kUnsupported; with the remedy.
+// Replaces this process by QEMU; it returns only if that fails. The working directory, the user and
+// its limits may have changed by then. REQUIRES: each adapter's mac is set. Errors: kBadState (the
+// VM is running), kNotFound, kIo, kUnsupported; each with the remedy.
 Error launch(const model::VmStatus& vm, const Places& places, Output output);
 
-// The same in a process of its own, which belongs to no terminal. It is QEMU when this
-// returns, or has said why not.
+// Starts QEMU in a new process without a terminal. When this returns, QEMU is running, or has
+// failed with the returned error.
 Result<pid_t> launch_detached(const model::VmStatus& vm, const Places& places);
 
 }  // namespace paravane::vmm

@@ -1,4 +1,4 @@
-// Describes a VM as a libvirt domain, for `virsh define`.
+// Describes a VM with its adapters as the XML of a libvirt domain, for `virsh define`.
 
 #pragma once
 
@@ -10,7 +10,7 @@
 
 namespace paravane::vmm {
 
-// REQUIRES: each adapter's mac. Errors: kInvalidArgument, naming the option.
+// REQUIRES: each adapter's mac is set. Errors: kInvalidArgument, with the name of the option.
 Result<std::string> libvirt_xml(const model::VmStatus& vm, const VmmOptions& options);
 
 }  // namespace paravane::vmm

@@ -1,4 +1,4 @@
-// A client of a UNIX socket on which a VM's QEMU listens.
+// Connects to a UNIX socket on which a VM's QEMU listens, such as its QMP socket or serial console.
 
 #pragma once
 
@@ -9,7 +9,7 @@
 
 namespace paravane::vmm {
 
-// Works for a directory path of any length. Does not block, not even for a QEMU that hangs: a full
+// Works for a directory path of any length. It never blocks, even if QEMU hangs, because a full
 // listen queue is an error. Errors: kNotFound (no listener), kIo.
 Result<UniqueFd> connect_to(const std::string& directory, const char* name);
 

@@ -1,6 +1,6 @@
-// Bounds a VM's log. Where no service manager collects QEMU's output, a separate process copies it
-// to a file and drops the older half of the file when it is full, so a guest that makes QEMU
-// complain endlessly cannot fill the file system.
+// Limits the size of a VM's log where no service manager collects QEMU's output. A separate process
+// copies the output to a file and drops the older half of the file when it is full. So a guest that
+// makes QEMU print endlessly cannot fill the file system.
 
 #pragma once
 
@@ -19,7 +19,7 @@ inline constexpr std::size_t kMaxLogBytes = 1 << 20;
 // Errors: kIo.
 Result<UniqueFd> keep_log(const UniqueFd& log, const Account& account);
 
-// What it does: carries all that comes to an empty file of at most `most` bytes.
+// The work of that process: copies all input to an empty file, which gets at most `most` bytes.
 void carry_log(int from, int log, std::size_t most);
 
 }  // namespace paravane::vmm

@@ -1,9 +1,9 @@
-// The complete command line of a QEMU that Paravane runs. Each adapter, including those that the
-// VM may get later, has a root port of its own, since QEMU cannot hot-plug into q35's own bus. QMP
-// and the serial console are sockets in QEMU's working directory.
+// Creates the complete command line of a QEMU that Paravane runs. Each adapter, including those
+// that the VM may get later, has its own root port, because QEMU cannot hot-plug into q35's main
+// bus. QMP and the serial console are sockets in QEMU's working directory.
 //
-// No argument combines two values from outside, and values that could contain a comma are passed
-// as JSON: nothing from the API can become an option that it was not meant to be.
+// No argument combines two values from outside, and values that could contain a comma are passed as
+// JSON. So no value from the API can be taken for an option.
 
 #pragma once
 
@@ -20,14 +20,14 @@ namespace paravane::vmm {
 inline constexpr const char* kQmpSocket = "qmp.sock";
 inline constexpr const char* kConsoleSocket = "console.sock";
 
-// What the host has for it.
+// What the host provides for the VM.
 struct HostFacts {
   bool kvm = false;                     // QEMU's user may use it
   std::map<std::uint32_t, int> taps{};  // open descriptors, by the adapter's number
 };
 
-// Without the program's name. REQUIRES: each adapter's mac.
-// Errors: kUnsupported (KVM is wanted and not there).
+// The arguments without the program's name. REQUIRES: each adapter's mac is set. Errors:
+// kUnsupported (KVM is required but not available).
 Result<std::vector<std::string>> machine_arguments(const model::VmStatus& vm,
                                                    const HostFacts& host);
 

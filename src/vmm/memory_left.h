@@ -1,4 +1,5 @@
-// The memory that is still available to a VM on this host.
+// Determines how much memory of this host is still available to a VM, within the limits of its
+// cgroup.
 
 #pragma once
 
@@ -14,13 +15,13 @@ struct MemoryLeft {
   friend bool operator==(const MemoryLeft&, const MemoryLeft&) = default;
 };
 
-// In that cgroup (version 2) and those above it; empty: ours. `root` is "/" but for tests.
+// Considers the cgroup (version 2; empty: ours) and those above it. `root` is "/" except in tests.
 MemoryLeft memory_left(const std::string& cgroup, const std::string& root = "/");
 
-// Free pages of 2 MiB.
+// The number of free pages of 2 MiB.
 std::uint64_t huge_pages_free(const std::string& root = "/");
 
-// Whether we, or what we start, may lock memory without limit.
+// Whether this process and its children may lock memory without a limit.
 bool may_lock_memory();
 
 }  // namespace paravane::vmm

@@ -1,6 +1,8 @@
-// A part of `paravane vm check`: what other programs on this host do to the interfaces that a VM's
-// frames pass: firewalls that filter bridged packets, and programs that configure networks. Facts
-// are gathered here; their evaluation is a pure function.
+// Checks the network interfaces of a VM for interference by other programs on this host, as a part
+// of `paravane vm check`. It finds firewalls that filter bridged packets, and programs that
+// configure the VM's taps, bridges and uplinks.
+//
+// One function gathers the facts; another, which is pure, evaluates them.
 
 #pragma once
 
@@ -21,7 +23,7 @@ struct NetworkFacts {
   friend bool operator==(const NetworkFacts&, const NetworkFacts&) = default;
 };
 
-// `links`: the VM's taps, their bridges and uplinks. `root`: before all paths ("" but in
+// `links`: the VM's taps, their bridges and uplinks. `root`: the root of all paths ("/" except in
 // tests).
 NetworkFacts gather_network_facts(const std::vector<std::string>& links,
                                   const std::filesystem::path& root = "/");

@@ -1,16 +1,17 @@
-// Places: the files of the VMs that Paravane runs, and which of these VMs are running.
+// Places manages the files of the VMs that Paravane runs, and determines which of these VMs are
+// running:
 //
 //   BASE/NAME+lock   held by the QEMU of that VM, from before it is started until it ends
 //   BASE/NAME+log    QEMU's output, where no service manager collects it; locked (flock) while
 //                    a process writes to it (vmm/log_keeper.h)
 //   BASE/NAME/       QEMU's working directory: its sockets
 //
-// BASE and its files belong to the user that starts VMs (root); only the directories BASE/NAME
-// belong to QEMU's user, so a compromised QEMU finds no file there that root will write to.
+// BASE and its files belong to the user that starts VMs (root). Only the directories BASE/NAME
+// belong to QEMU's user, so a compromised QEMU cannot access a file that root will write to. VM
+// names contain no plus sign, so these names cannot collide.
 //
-// No VM name contains a plus sign. The lock is a record lock (fcntl): it survives execve(), ends
-// with its process, and the kernel reports its holder. So a VM cannot be started twice, and no
-// process id is ever read from a file.
+// The lock is a record lock (fcntl). It survives execve(), ends with its process, and the kernel
+// reports its holder. So a VM cannot be started twice, and no process id is read from a file.
 
 #pragma once
 
@@ -36,8 +37,9 @@ struct Runner {
 class Places {
  public:
   explicit Places(std::string base) : base_(std::move(base)) {}
-  // PARAVANE_VM_DIRECTORY, or /run/paravane-vm for root, or below the user's own runtime
-  // directory. Errors: kNotFound (the user has none).
+  // BASE is PARAVANE_VM_DIRECTORY if that is set; otherwise /run/paravane-vm for root, or a
+  // directory below the user's runtime directory. Errors: kNotFound (the user has no runtime
+  // directory).
   static Result<Places> usual();
 
   const std::string& base() const { return base_; }
@@ -47,17 +49,19 @@ class Places {
 
   Runner runner(const std::string& vm) const;
 
-  // Makes BASE if need be. The descriptor is inherited by programs; closing any other one
-  // of that file gives the lock up. Errors: kBadState (the VM runs), kIo.
+  // Takes the lock and creates BASE if necessary. Programs inherit the descriptor; closing any
+  // other descriptor of the file would release the lock. Errors: kBadState (the VM is running),
+  // kIo.
   Result<UniqueFd> lock(const std::string& vm) const;
 
-  // Makes QEMU's directory, which only `user` may enter, and opens it. REQUIRES: lock().
+  // Creates QEMU's directory, which only `user` may enter, and opens it. REQUIRES: lock().
   Result<UniqueFd> make_directory(const std::string& vm, uid_t user, gid_t group) const;
 
-  // A new one, for what QEMU says, locked by its descriptor. REQUIRES: lock(). Errors: kIo.
+  // Creates a new log for QEMU's output, locked through its descriptor. REQUIRES: lock(). Errors:
+  // kIo.
   Result<UniqueFd> make_log(const std::string& vm) const;
-  // The last of it, printable, a line each; empty: nothing, or not ours to read. Waits a
-  // moment for a process that still writes there. REQUIRES: QEMU has ended.
+  // The last lines of the log, without unprintable characters; empty: there are none, or we may not
+  // read it. Waits a moment for a process that is still writing. REQUIRES: QEMU has ended.
   std::string log_tail(const std::string& vm) const;
 
  private:

@@ -1,5 +1,5 @@
-// Adds a new adapter to a running VM that Paravane started. Hot removal is not possible
-// (vmm/hot_add.h).
+// Adds a new adapter to a running VM that Paravane started. Hot removal is not possible;
+// vmm/hot_add.h explains why.
 
 #pragma once
 
@@ -11,9 +11,9 @@
 
 namespace paravane::vmm {
 
-// REQUIRES: the adapter is there, each has its mac, and the VM runs. Waits some seconds for
-// the tap of a port group, which the daemon is about to make.
-// Errors: kNotFound, kIo, kBadState (QEMU refuses, with its reason).
+// Waits some seconds for the daemon to create the tap of a port group. REQUIRES: `vm` contains the
+// adapter, each adapter's mac is set, and the VM is running. Errors: kNotFound, kIo, kBadState
+// (QEMU refuses; the text has its reason).
 Status plug(const model::VmStatus& vm, std::uint32_t adapter, const Places& places);
 
 }  // namespace paravane::vmm

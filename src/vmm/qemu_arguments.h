@@ -1,6 +1,6 @@
-// QEMU arguments that give its adapters to a VM that Paravane does not run: shared guest memory,
-// and for each adapter a PCI slot with a vmxnet3 NIC at function 0 and the RDMA device at function
-// 1, where the guest's driver looks for it.
+// Creates the QEMU arguments that add its adapters to a VM that Paravane does not run. They set up
+// shared guest memory and, for each adapter, a PCI slot with a vmxnet3 NIC at function 0 and the
+// RDMA device at function 1, where the guest's driver looks for it.
 
 #pragma once
 
@@ -27,21 +27,21 @@ struct VmmOptions {
   std::string emulator{};               // libvirt; empty: its own choice
 };
 
-// Guest memory as QEMU takes it: a number and K, M, G or T (none: M). In bytes.
-// Errors: kInvalidArgument.
+// Parses a size of guest memory in QEMU's format, a number and K, M, G or T (default: M). Returns
+// bytes. Errors: kInvalidArgument.
 Result<std::uint64_t> parse_memory(const std::string& text);
 
-// The same of a whole VM: Linux does not boot in less than 64 MiB, and "4" stands for 4G in
-// most heads. Errors: kInvalidArgument, with a suggestion.
+// The same for the memory of a whole VM. Less than 64 MiB is refused: Linux does not boot in it,
+// and most users who write "4" mean 4G. Errors: kInvalidArgument, with a suggestion.
 Result<std::uint64_t> parse_vm_memory(const std::string& text);
 
-// What options say, or else the VM. Errors: kInvalidArgument.
+// The memory size from the options or, if they have none, from the VM. Errors: kInvalidArgument.
 Result<std::uint64_t> memory_of(const model::VmMachine& machine, const VmmOptions& options);
 
-// The name of a network interface that `option` brought. Errors: kInvalidArgument.
+// Checks the name of a network interface that `option` contains. Errors: kInvalidArgument.
 Status check_interface(std::string_view option, const std::string& name);
 
-// The words of QEMU's command line. REQUIRES: each adapter's mac.
+// The words of QEMU's command line. REQUIRES: each adapter's mac is set.
 Result<std::vector<std::string>> qemu_arguments(const model::VmStatus& vm,
                                                 const VmmOptions& options);
 

@@ -1,5 +1,6 @@
-// The QEMU program that runs VMs: PARAVANE_QEMU, or the system's. It is a setting of the host, not
-// of a VM: a user who may configure a VM must not be able to choose a program.
+// Determines the QEMU program that runs VMs (PARAVANE_QEMU, or the system's), and checks its
+// version and features. The program is a setting of the host, not of a VM, because a user who may
+// configure a VM must not be able to choose a program.
 
 #pragma once
 
@@ -25,9 +26,9 @@ std::optional<QemuVersion> parse_qemu_version(std::string_view text);
 
 std::string qemu_program();
 
-// Each runs it, as the current user, for a bounded time. Errors: kNotFound (no such program),
-// kUnsupported (too old, or without the device), kIo. Each names the remedy in a line of its
-// own.
+// Both functions run the program as the current user, for a bounded time. Errors: kNotFound (no
+// such program), kUnsupported (too old, or without the device), kIo; each with the remedy on a
+// separate line.
 Result<QemuVersion> qemu_version(const std::string& program);  // one that is not too old
 Status check_vfio_user(const std::string& program);            // whether it was built with it
 

@@ -1,7 +1,7 @@
-// QmpClient: sends commands to a QEMU, one after the other. It trusts no response: the time for
-// each is limited, and QmpReader limits the size.
+// QmpClient sends commands to a QEMU, one after the other. It does not trust the responses: it
+// waits for each only for a limited time, and QmpReader limits their size.
 //
-// Blocks, for a bounded time. One thread.
+// One thread. Calls block for a bounded time.
 
 #pragma once
 
@@ -20,13 +20,13 @@ class QmpClient {
   using Clock = std::chrono::steady_clock;
   static constexpr std::chrono::seconds kPatience{10};
 
-  // At the QMP socket in QEMU's directory. Errors: kNotFound (no listener), kIo,
-  // kInvalidArgument (what answers is not QMP).
+  // Connects to the QMP socket in QEMU's directory. Errors: kNotFound (no listener), kIo,
+  // kInvalidArgument (the response is not QMP).
   static Result<QmpClient> connect(const std::string& directory,
                                    std::chrono::milliseconds patience = kPatience);
 
-  // What the command returns. A descriptor goes along with it (getfd) and stays the
-  // caller's. Errors: kBadState with QEMU's reason, kIo, kInvalidArgument.
+  // Executes a command and returns its result. `descriptor` is sent with the command (for getfd);
+  // the caller keeps it. Errors: kBadState with QEMU's reason, kIo, kInvalidArgument.
   Result<nlohmann::json> execute(const std::string& name,
                                  const nlohmann::ordered_json& arguments = {}, int descriptor = -1);
 
@@ -36,7 +36,7 @@ class QmpClient {
 
   Status send(const std::string& text, int descriptor, Clock::time_point end);
   Status wait(short events, Clock::time_point end);
-  // The next that is no event.
+  // Returns the next message that is not an event.
   Result<QmpMessage> receive(Clock::time_point end);
 
   UniqueFd line_;

@@ -1,5 +1,5 @@
-// QmpReader: splits the bytes that a QEMU sends into QMP messages. The guest may have taken over
-// the QEMU, so its output is bounded and treated as untrusted.
+// QmpReader splits the bytes that a QEMU sends into QMP messages. It limits their size and does not
+// trust them, because the guest may have taken over the QEMU.
 
 #pragma once
 
@@ -24,16 +24,17 @@ class QmpReader {
  public:
   static constexpr std::size_t kMaxLine = std::size_t{64} << 10;
 
-  // Errors: kInvalidArgument; then nothing more can be read.
+  // Errors: kInvalidArgument; after that, no more messages can be read.
   Status feed(std::string_view bytes);
-  // Nothing: no message is whole yet. Errors: kInvalidArgument (not QMP).
+  // nullopt: no message is complete yet. Errors: kInvalidArgument (not QMP).
   Result<std::optional<QmpMessage>> next();
 
  private:
   std::string bytes_;
 };
 
-// Characters that could move a terminal's cursor become '?'; cut at `max`.
+// Replaces characters that could move a terminal's cursor by '?', and truncates the text to `max`
+// bytes.
 std::string printable(std::string_view text, std::size_t max = 500);
 
 }  // namespace paravane::vmm

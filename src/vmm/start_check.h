@@ -1,6 +1,8 @@
-// The requirements of a VM before power-on that only the process that starts its QEMU can check:
-// the second part of `paravane vm check` (the first is model/vm_check.h). Facts are gathered here,
-// as QEMU's user where that is a different one; their evaluation is a pure function.
+// Checks the requirements of a VM before power-on that only the process that starts its QEMU can
+// check. It is the second part of `paravane vm check`; the first is model/vm_check.h.
+//
+// One function gathers the facts, as QEMU's user if that is a different one; another, which is
+// pure, evaluates them.
 
 #pragma once
 
@@ -36,8 +38,8 @@ struct StartFacts {
   std::uint64_t huge_pages = 0;       // of 2 MiB, that are free
 };
 
-// Takes up to a minute with a program that is no QEMU, some 0.2 s otherwise.
-// `cgroup`: below which the VM will be; empty: ours.
+// Takes about 0.2 s, or up to a minute if the program is not QEMU. `cgroup`: the cgroup below which
+// the VM will run; empty: ours.
 StartFacts gather_start_facts(const model::VmStatus& vm, const std::string& cgroup);
 
 std::vector<model::CheckRow> check_start(const model::VmStatus& vm, const StartFacts& facts);

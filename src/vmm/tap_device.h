@@ -1,4 +1,4 @@
-// Opens a tap, since QEMU has no right to open one itself.
+// Opens the tap of a VM's NIC on behalf of QEMU, which has no right to open it.
 
 #pragma once
 
@@ -11,8 +11,8 @@ namespace paravane::vmm {
 
 bool tap_exists(const std::string& name);
 
-// Closed on exec. REQUIRES: tap_exists(); another name would be made by that.
-// Errors: kIo, with the cause (already in use, no permission).
+// The descriptor is closed on exec. REQUIRES: tap_exists(), because opening a missing tap would
+// create it. Errors: kIo, with the cause (already in use, no permission).
 Result<UniqueFd> open_tap(const std::string& name);
 
 }  // namespace paravane::vmm
