@@ -1,5 +1,6 @@
-// BlockReader: splits a block into frames. The contents come from another host and are untrusted:
-// every length is checked here, and the user of a field validates its meaning.
+// BlockReader splits the block of a record (record.h) into frames. The block comes from another
+// host and is untrusted. BlockReader checks every length; the code that uses a field checks its
+// value.
 //
 // Owner thread only. The block must stay valid while its frames are in use.
 
@@ -19,7 +20,7 @@ struct RawFrame {
   FrameKind kind{};
   std::span<const std::byte> bytes;  // all of it
 
-  // The fixed part and what follows it. nullopt: too short for one.
+  // The fixed part of the frame; payload() is the rest. nullopt: the frame is too short.
   template <typename Frame>
   std::optional<Frame> as() const {
     static_assert(alignof(Frame) == 1);
@@ -38,7 +39,7 @@ class BlockReader {
  public:
   explicit BlockReader(std::span<const std::byte> block) : rest_(block) {}
 
-  // nullopt: the end, or nothing of ours: see broken().
+  // nullopt: the end of the block, or an invalid frame; broken() tells which.
   std::optional<RawFrame> next();
   bool broken() const { return broken_; }
 

@@ -1,4 +1,4 @@
-// BlockWriter: composes the head and block of one record.
+// BlockWriter composes the head and the block of a record (record.h) from frames.
 //
 // Owner thread only.
 
@@ -22,9 +22,9 @@ class BlockWriter {
     last_ = 0;
   }
   bool empty() const { return used() == 0; }
-  // By frames.
+  // The bytes used by frames.
   std::size_t used() const { return used_ - sizeof(RecordHeader); }
-  // What a frame may have at most, its header included.
+  // The maximum size of the next frame, including its header.
   std::size_t room() const { return kMaxBytes - used_; }
 
   // Sets the frame's length and kind. REQUIRES: it fits.
@@ -32,7 +32,7 @@ class BlockWriter {
   void add(Frame frame) {
     add(frame, 0);
   }
-  // With `payload_bytes` inside the frame, which the caller fills at once.
+  // Adds a frame with `payload_bytes` inside it, which the caller must fill before the next call.
   template <typename Frame>
   std::span<std::byte> add(Frame frame, std::size_t payload_bytes) {
     static_assert(alignof(Frame) == 1);
@@ -45,10 +45,10 @@ class BlockWriter {
     used_ += length;
     return std::span(bytes_).subspan(used_ - payload_bytes, payload_bytes);
   }
-  // Takes the last frame back: its payload could not be had.
+  // Removes the last frame, because its payload could not be read.
   void take_back() { used_ = last_; }
 
-  // Ends the block. The record is good until the next clear().
+  // Completes the block and returns it with its head. It is valid until the next clear().
   std::span<std::byte> finish(std::size_t direct_bytes) {
     if (used_ < kHeadBytes) {
       std::memset(bytes_.data() + used_, 0, kHeadBytes - used_);

@@ -1,13 +1,12 @@
-// Frames: the messages that two hosts exchange about their queue pairs.
+// The frames (messages) that two hosts exchange about their queue pairs.
 //
-// A *link* leads from one queue pair (the requester) to its peer (the responder); each connection
-// has two, one per direction. The requester numbers the link, once per channel. Both ends use that
-// number, the requester in requests and the responder in its answers. Serials number the requests
-// of a link: they increase, but need not be consecutive. docs/tcp-channel.md describes which
-// frames each end may send, and when.
+// A link leads from one queue pair, the requester, to its peer, the responder; each connection has
+// two links, one per direction. The requester gives the link a number for each channel. Both sides
+// use this number, the requester in requests and the responder in responses. The requests of a link
+// have serial numbers, which increase but need not be consecutive.
 //
-// All integers are little-endian; GIDs and immediates keep the guest's byte order. Plain values;
-// any thread.
+// docs/tcp-channel.md describes which frames each side may send, and when. All integers are
+// little-endian; GIDs and immediate data keep the guest's byte order. Plain values; any thread.
 
 #pragma once
 
@@ -41,7 +40,7 @@ enum class FrameKind : std::uint8_t {
   kData = 24,
   kWord = 25,
   kReady = 26,
-  // From anyone to anyone.
+  // In both directions, without a link.
   kDatagram = 30,
 };
 
@@ -61,7 +60,7 @@ struct Hello {
   Le16 lowest_version;  // that the sender speaks
   Le16 highest_version;
   Le32 capabilities{};  // a bit per optional feature; unknown ones are not used
-  Le64 incarnation;     // of the daemon: another one remembers nothing of what was before
+  Le64 incarnation;     // of the daemon; a daemon with another number remembers no requests
 };
 
 struct Ping {
@@ -75,7 +74,7 @@ struct Pong {
   Le64 number;  // of the Ping
 };
 
-// Before the first request of a link. Requests may follow at once.
+// Sent before the first request of a link. Requests may follow immediately.
 struct Open {
   static constexpr FrameKind kKind = FrameKind::kOpen;
   FrameHeader header{};
@@ -96,8 +95,8 @@ struct Close {
   Le32 link;
 };
 
-// The beginning of a message: its payload, or the first part of it, follows in the frame
-// or directly after the block.
+// The beginning of a message. Its payload, or the first part of it, follows in the frame or
+// directly after the block.
 struct Request {
   static constexpr FrameKind kKind = FrameKind::kRequest;
   FrameHeader header{};
@@ -113,14 +112,14 @@ struct Request {
   Le64 compare_add;
   Le64 swap;
 };
-// More of the message that is under way on the link.
+// The next part of the message in progress on the link.
 struct More {
   static constexpr FrameKind kKind = FrameKind::kMore;
   FrameHeader header{};
   Le32 link;
   Le64 offset;
 };
-// The message under way will not be completed.
+// The message in progress will not be completed.
 struct Abort {
   static constexpr FrameKind kKind = FrameKind::kAbort;
   FrameHeader header{};
@@ -133,20 +132,21 @@ struct Opened {
   Le32 link;
   Le64 responder_life;
 };
-// There is no listener (any more): as silence on a wire.
+// There is no responder for the link (any more). The requester treats it like no response on a
+// wire.
 struct Closed {
   static constexpr FrameKind kKind = FrameKind::kClosed;
   FrameHeader header{};
   Le32 link;
 };
-// Done, with all before it; of READs and atomics their Data and Word tell.
+// The request and all before it were executed. READs and atomics are answered by Data and Word.
 struct Ack {
   static constexpr FrameKind kKind = FrameKind::kAck;
   FrameHeader header{};
   Le32 link;
   Le64 serial;
 };
-// Not done; all before it is, nothing after it.
+// The request was not executed. All requests before it were, and none after it.
 struct Nak {
   static constexpr FrameKind kKind = FrameKind::kNak;
   FrameHeader header{};
@@ -157,7 +157,7 @@ struct Nak {
   Le8 rnr_timer;  // IBTA encoding
   Le8 reserved{};
 };
-// Part of what a READ asked for.
+// A part of the data that a READ requested.
 struct Data {
   static constexpr FrameKind kKind = FrameKind::kData;
   FrameHeader header{};
@@ -165,7 +165,7 @@ struct Data {
   Le64 serial;
   Le64 offset;
 };
-// What an atomic found.
+// The previous value of the word that an atomic changed.
 struct Word {
   static constexpr FrameKind kKind = FrameKind::kWord;
   FrameHeader header{};
@@ -173,7 +173,7 @@ struct Word {
   Le64 serial;
   Le64 value;
 };
-// The responder has a receive again.
+// A receive is posted at the responder again.
 struct Ready {
   static constexpr FrameKind kKind = FrameKind::kReady;
   FrameHeader header{};

@@ -1,12 +1,12 @@
-// Record: the unit in which a channel between two hosts is written and read.
+// Record is the unit in which a channel between two hosts is written and read:
 //
 //   head (128 bytes)          a header of 32 bytes and the first 96 of the block
 //   rest of the block         frames (wire/frames.h), the end padded with zeros
 //   direct payload            of the block's last frame; may be absent
 //   trailer                   only after direct payload: whether it is good
 //
-// A reader knows before each read how much follows and of which kind, so payload goes from the
-// socket straight to its destination and nothing is read ahead into a buffer; a short message
+// Before each read, the reader knows how many bytes follow and of which kind. So it reads payload
+// from the socket directly to its destination, and never reads ahead into a buffer. A short message
 // takes one read. docs/tcp-channel.md has a worked example.
 //
 // Plain values; any thread.
@@ -31,23 +31,25 @@ struct RecordHeader {
   Le32 block_bytes;   // kMinBlockBytes..kMaxBlockBytes
   Le32 direct_bytes;  // 0..kMaxDirectBytes
   Le64 reserved;      // 0
-  // Of this header without the tag, and the block; 0 on an encrypted channel.
+  // The authentication code of this header without the tag, and of the block; 0 on an encrypted
+  // channel.
   std::array<std::byte, 16> tag{};
 };
 static_assert(sizeof(RecordHeader) == 32);
 
-// Payload is read from a guest's memory while it is sent, and that may vanish meanwhile:
-// then something else is sent in its place, and this says so.
+// States whether the payload is valid. Payload is read from a guest's memory while it is sent; if
+// that memory disappears meanwhile, other bytes are sent in its place.
 struct RecordTrailer {
   Le32 verdict;     // kGood or kVoid
   Le32 digest{};    // CRC-32C of the payload, on a channel that seals frames alone; else 0
   Le64 reserved{};  // 0
-  // As the header's, of what is before it, and of the payload before that where that is sealed.
+  // The authentication code of the fields above and, if payload is sealed, of the payload; as in
+  // the header.
   std::array<std::byte, 16> tag{};
 };
 static_assert(sizeof(RecordTrailer) == 32);
 
-// All but the tag.
+// The trailer without the tag.
 inline std::span<const std::byte> sealed_part(const RecordTrailer& trailer) {
   return std::as_bytes(std::span(&trailer, 1)).first(sizeof trailer - sizeof trailer.tag);
 }
@@ -56,8 +58,7 @@ inline constexpr std::uint32_t kVoid = 2;
 
 inline constexpr std::size_t kMinBlockBytes = kHeadBytes - sizeof(RecordHeader);
 
-// What a head says, checked. The tag is not judged here.
-// nullopt: no record of ours can begin so.
+// Reads and checks the header, except for the tag. nullopt: the header is invalid.
 std::optional<RecordHeader> read_header(std::span<const std::byte, kHeadBytes> head);
 
 }  // namespace paravane::wire

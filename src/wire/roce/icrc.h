@@ -1,7 +1,7 @@
-// The invariant CRC at the end of a RoCE packet (IBTA volume 1, 7.8.1; annexes A16.5 and A17.3).
-// It covers every field that no switch or router changes on the way.
+// Calculates the invariant CRC at the end of a RoCE packet (IBTA volume 1, 7.8.1; annexes A16.5 and
+// A17.3). It covers all fields that switches and routers do not change on the way.
 //
-// Pure; any thread.
+// A pure function; any thread.
 
 #pragma once
 
@@ -15,8 +15,8 @@ namespace paravane::wire::roce {
 
 enum class Network : std::uint8_t { kV1, kV2Ipv4, kV2Ipv6 };
 
-// Of what lies between the Ethernet header and the CRC itself, which follows as these
-// bytes. REQUIRES: the headers of the network and the base header are there.
+// `packet`: the bytes between the Ethernet header and the CRC. Returns the CRC as it follows them.
+// REQUIRES: `packet` contains the network headers and the base header.
 std::array<std::byte, kIcrcBytes> icrc_of(Network network, std::span<const std::byte> packet);
 
 }  // namespace paravane::wire::roce

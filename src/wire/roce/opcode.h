@@ -1,5 +1,5 @@
-// The operations of RoCE packets and which headers follow the base header of each
-// (IBTA volume 1, table 38 and 9.3).
+// The operation codes of RoCE packets, and which headers follow the base header for each code (IBTA
+// volume 1, table 38 and 9.3).
 //
 // Plain values; any thread.
 
@@ -9,7 +9,8 @@
 
 namespace paravane::wire::roce {
 
-// With the bits that say the service: 000 reliable connection, 011 unreliable datagram.
+// The highest three bits give the service: 000 for a reliable connection, 011 for an unreliable
+// datagram.
 enum class Opcode : std::uint8_t {
   kSendFirst = 0x00,
   kSendMiddle = 0x01,
@@ -49,7 +50,7 @@ enum Extension : std::uint32_t {
 };
 using Extensions = std::uint32_t;
 
-// In the order of their bits they follow the base header.
+// The headers follow the base header in the order of these bits.
 constexpr Extensions extensions_of(Opcode opcode) {
   switch (opcode) {
     case Opcode::kSendFirst:
@@ -83,7 +84,7 @@ constexpr Extensions extensions_of(Opcode opcode) {
 
 // ---- The syndrome of an AETH (IBTA 9.7.5.2.1) ----
 
-// No word on credits.
+// An acknowledgement without information about credits.
 inline constexpr std::uint8_t kAcknowledged = 0x1F;
 constexpr std::uint8_t receiver_not_ready(std::uint8_t timer) {
   return static_cast<std::uint8_t>(0x20 | (timer & 0x1F));

@@ -1,9 +1,10 @@
-// Packet: one RoCE packet as a value, and its bytes.
+// Packet describes one RoCE packet as a value and writes its bytes.
 //
-// The data path has no packets; code that shows equivalent packets (sniff/) builds them here:
-// first the headers, then the payload, then the end, which is the padding and the invariant CRC.
+// Paravane's data path sends messages, not packets. Captures (sniff/) show the packets that would
+// be on a RoCE wire, and build them here: first the headers, then the payload, then the padding and
+// the invariant CRC.
 //
-// Pure; any thread.
+// Pure functions; any thread.
 
 #pragma once
 
@@ -18,7 +19,8 @@
 
 namespace paravane::wire::roce {
 
-// From where to where, by GIDs; IPv4 addresses are the last four bytes of mapped ones.
+// The addresses of a packet. An IPv4 address is given as a mapped GID, of which it is the last four
+// bytes.
 struct Route {
   Network network = Network::kV2Ipv4;
   MacBytes source_mac{};
@@ -39,7 +41,7 @@ struct Packet {
   std::uint32_t destination_qp = 0;
   std::uint32_t psn = 0;
   std::uint32_t payload_bytes = 0;
-  // As the opcode has them.
+  // The fields below are used if the opcode has them.
   std::uint32_t qkey = 0;
   std::uint32_t source_qp = 0;
   std::uint64_t address = 0;
@@ -61,19 +63,19 @@ inline constexpr std::size_t kMostHeaderBytes = sizeof(EthernetHeader) + sizeof(
 // Padding and CRC.
 inline constexpr std::size_t kMostEndBytes = 3 + kIcrcBytes;
 
-// All of it, on the wire (without the Ethernet's own checksum).
+// The size of the whole packet on the wire, without Ethernet's checksum.
 std::size_t packet_bytes(const Packet& packet);
 
-// Writes what stands before the payload; how much that is.
-// REQUIRES: room for kMostHeaderBytes.
+// Writes all headers, which precede the payload, and returns their size. REQUIRES: `out` has space
+// for kMostHeaderBytes.
 std::size_t write_headers(const Packet& packet, std::span<std::byte> out);
 
-// Writes what stands behind the payload. REQUIRES: `whole` has packet_bytes(), and all
-// before the end is there.
+// Writes the padding and the CRC, which follow the payload. REQUIRES: `whole` has packet_bytes(),
+// and contains the headers and the payload.
 void write_end(const Packet& packet, std::span<std::byte> whole);
 
-// The UDP source port that Linux gives to a flow (rdma_get_udp_sport): of its label, or
-// of the two queue pairs where it has none.
+// The UDP source port that Linux gives to a flow (rdma_get_udp_sport). It is derived from the flow
+// label or, if that is 0, from the numbers of the two queue pairs.
 std::uint16_t udp_source_port(std::uint32_t flow_label, std::uint32_t local_qp,
                               std::uint32_t remote_qp);
 
