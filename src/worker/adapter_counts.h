@@ -1,5 +1,5 @@
-// The counters of an adapter and of the parts that adapters share, as plain values for the metrics
-// page.
+// Plain values for the counters and the resource use of an adapter, and for the counters of what
+// all adapters share. The metrics page is printed from them.
 
 #pragma once
 
@@ -14,21 +14,21 @@
 
 namespace paravane::worker {
 
-// Counters that become metrics by themselves: paravane_PREFIX_NAME, with these labels.
+// Counters that become metrics with the name paravane_PREFIX_NAME and these labels.
 struct MetricGroup {
   std::string prefix;
   std::vector<std::pair<std::string, std::string>> labels{};
   std::vector<model::CounterValue> counters{};
 };
 
-// What an adapter holds, and may hold.
+// How many objects of a kind an adapter has, and how many it may have.
 struct ObjectUse {
   std::string kind;
   std::uint64_t held = 0;
   std::uint64_t limit = 0;
 };
 
-// One adapter whose port is there.
+// The metrics of one adapter, which the worker has a port for.
 struct AdapterMetrics {
   std::vector<model::CounterGroup> groups{};
   std::vector<ObjectUse> objects{};

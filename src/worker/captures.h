@@ -1,10 +1,10 @@
-// Captures: the active captures and the sniffers that fill them. A capture that no client reads
-// any more is ended.
+// Captures manages the active captures (recordings of a VM's traffic) and the sniffers that fill
+// them. A capture that its client has not read for some time is ended.
 //
-// A Capture is shared by the worker, whose sniffers fill it, and the control thread, which empties
-// it; either may hold the last reference.
+// A Capture is shared by two threads. The worker's sniffers fill it, and the control thread takes
+// packets out of it. Either may hold the last reference.
 //
-// Captures is for the worker thread only.
+// Captures: worker thread only.
 
 #pragma once
 
@@ -47,8 +47,7 @@ class Capture {
   bool has_ended() const { return ended_.load(std::memory_order_acquire); }
   model::CaptureStatus status() const;
 
-  // ---- The control thread ----
-  // What there is, up to a bound for one answer.
+  // ---- The control thread ---- Takes out the packets, up to the limit for one response.
   model::CapturePackets take(Instant now);
 
   // ---- The worker ----
@@ -71,22 +70,23 @@ class Captures final : public Tenant {
   Captures(const Captures&) = delete;
   Captures& operator=(const Captures&) = delete;
 
-  // An adapter to capture and which of the capture's it is.
+  // An adapter to capture, and its interface number in the capture.
   struct Place {
     verbs::Adapter* adapter;  // outlives us, but for forget()
     std::array<std::uint8_t, 6> mac;
     std::uint32_t interface;
   };
-  // From now on, and no other capture of these adapters continues. Without adapters, it has ended.
+  // Starts a capture and stops any other capture of these adapters. Without adapters, the capture
+  // has ended.
   void start(std::shared_ptr<Capture> capture, const std::vector<Place>& places);
-  // One that is not there is no error.
+  // A missing capture is not an error.
   void end(std::uint64_t id);
-  // The adapter goes. A capture that had no other ends.
+  // The adapter is being removed. A capture of this adapter only ends.
   void forget(verbs::Adapter& adapter);
 
   bool has_work() const override { return next_end() <= clock_.now; }
   Instant next_look() override { return next_end(); }
-  // Ends captures that were not read for a long time.
+  // Ends captures that were not read for kCaptureReaderSeconds.
   bool turn(Instant now, verbs::Budget& budget) override;
 
  private:

@@ -1,6 +1,6 @@
-// ChannelTenant: gives the TCP path its turns. While peers have been active recently, it polls
-// their sockets in every round, because the worker's loop polls less often than the round trip of
-// a message.
+// ChannelTenant gives the TCP transport its share of the worker's time. For some time after the
+// last message from a peer, it polls the sockets in every round of the worker, because the worker
+// itself checks them less often, and that would delay responses.
 //
 // Worker thread only.
 
@@ -16,7 +16,7 @@ namespace paravane::worker {
 
 class ChannelTenant final : public Tenant {
  public:
-  // `watch_for`: how long after the last message.
+  // `watch_for`: how long the sockets are polled after the last message.
   ChannelTenant(transport_tcp::TcpTransport& transport, const TurnClock& clock, Duration watch_for)
       : transport_(transport), clock_(clock), watch_for_(watch_for) {}
 

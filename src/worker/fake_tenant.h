@@ -1,4 +1,5 @@
-// FakeTenant: a tenant of a worker that does as a test says, in the test's time.
+// FakeTenant is a tenant of a worker for tests. A test sets what it returns, and the function that
+// its turns call.
 //
 // One thread, unless the test says otherwise.
 

@@ -1,5 +1,5 @@
-// GidReporter: reports the GIDs of this host's adapters when they have changed, at most ten times
-// a second, whatever guests do.
+// GidReporter calls a function when the GIDs of this host's adapters have changed. It does so at
+// most ten times a second, even if guests change their GIDs more often.
 //
 // Worker thread only.
 

@@ -1,8 +1,8 @@
-// Impairments: the paths of this host on which an operator injects faults, and the transports that
-// do it. It also gives these transports their turns.
+// Impairments holds the impairments (faults that an operator injects) of this host, each with the
+// transports that cause them. It also gives these transports their share of the worker's time.
 //
-// An entry is reused for another impairment but never destroyed, because queue pairs remember
-// their path until they next use it.
+// Queue pairs remember their path until they next use it. So an entry is never destroyed; when its
+// impairment is removed, the entry is reused for another one.
 //
 // Worker thread only.
 
@@ -25,24 +25,25 @@ namespace paravane::worker {
 
 class Impairments final : public Tenant {
  public:
-  // The name of the VM that has that adapter; empty: none.
+  // Returns the name of the VM to which an adapter belongs; empty: none.
   using VmOf = std::function<std::string(verbs::AdapterId)>;
 
   // All outlive this, but for `vm_of`.
   Impairments(fabric::Directory& directory, verbs::Transport& local, verbs::Transport& remote,
               const TurnClock& clock, VmOf vm_of);
-  // REQUIRES: the directory has no members that could ask for a path.
+  // REQUIRES: no adapter is left in the directory that could look up a path.
   ~Impairments() override;
   Impairments(const Impairments&) = delete;
   Impairments& operator=(const Impairments&) = delete;
 
-  // nullopt: there are as many as there may be. REQUIRES: check_impairment().
+  // nullopt: the maximum number of impairments is reached. REQUIRES: check_impairment().
   std::optional<model::ImpairmentStatus> set(const model::Impairment& impairment);
   // False: there were none.
   bool clear(const std::optional<std::string>& vm);
-  // The VM is no more: what was set for it, or towards it by its name, goes with it.
+  // The VM was removed. Removes the impairments of this VM, and those of other VMs that name it as
+  // the peer.
   void forget_vm(const std::string& vm);
-  // The adapter is no more, and its id may be used again.
+  // The adapter was removed, and its id may be used again.
   void forget_adapter(verbs::AdapterId adapter);
   std::vector<model::ImpairmentStatus> list() const;
   std::vector<model::CounterGroup> counters() const;
@@ -58,8 +59,8 @@ class Impairments final : public Tenant {
           const ImpairedTransport::FindPath& find_path)
         : local(local_carrier, clock, find_path), remote(remote_carrier, clock, find_path) {}
 
-    std::optional<model::Impairment> spec;  // none: free
-    std::optional<verbs::Gid> peer;         // when it is named by its address
+    std::optional<model::Impairment> spec;  // nullopt: the entry is free
+    std::optional<verbs::Gid> peer;         // if the peer is given by its address
     ImpairedTransport local;
     ImpairedTransport remote;
   };

@@ -1,6 +1,6 @@
-// LeavingPorts: removed adapters that still have objects to destroy. They share the turns of one
-// tenant, so removing the adapter of a guest with many objects costs other VMs no more than the
-// guest did before.
+// LeavingPorts holds removed adapters that still have objects to destroy. All of them share the
+// worker time of one tenant. So removing the adapter of a guest with many objects does not take
+// more time from other VMs than the guest did before.
 //
 // Worker thread only.
 
@@ -17,13 +17,13 @@ namespace paravane::worker {
 
 class LeavingPorts final : public Tenant {
  public:
-  // The adapter's number may be used again.
+  // Called when an adapter is destroyed completely, so that its id may be used again.
   using OnLeft = std::function<void(verbs::AdapterId id)>;
 
   explicit LeavingPorts(OnLeft on_left) : on_left_(std::move(on_left)) {}
 
-  // REQUIRES: no schedule and no loop knows the port any more. One that has nothing to
-  // bury is gone at once.
+  // Adds a port; if it has no objects to destroy, it is destroyed at once. REQUIRES: the port is in
+  // no schedule and no event loop.
   void add(std::unique_ptr<VmPort> port);
 
   // ---- Tenant ----

@@ -1,9 +1,10 @@
-// MappingEnder: the thread that unmaps guests' files that are no longer reachable. The kernel
-// needs a quarter of a second per GiB for a VM whose VMM died; in the worker, all other VMs would
-// wait for that.
+// MappingEnder is a thread that unmaps guest memory that is no longer accessible, so that the
+// worker need not do it. If a VM's VMM has ended, the kernel needs a quarter of a second per GiB to
+// unmap its memory, and all other VMs would wait for that.
 //
-// Mappings that wait here still use the daemon's address space, so each VM may have only as much
-// of that as it may have memory (guestmem/guest_memory.h, Limits); the pages belong to the VMM.
+// Mappings that wait here still use the daemon's address space. So the address space of each VM is
+// limited to as much as it may have memory (guestmem/guest_memory.h, Limits). The pages themselves
+// belong to the VMM.
 
 #pragma once
 
@@ -19,7 +20,7 @@ namespace paravane::worker {
 class MappingEnder final : public MappingSink {
  public:
   MappingEnder();
-  // Takes down all of them, and no more in slices: nothing else runs any more.
+  // Unmaps all remaining mappings, each as a whole, because no other code is running any more.
   ~MappingEnder() override;
 
   // Any thread.

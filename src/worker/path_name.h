@@ -1,4 +1,5 @@
-// PathName: a path as it is shown to users: "local" or "tcp", and the host that it leads to.
+// PathName names a path as it is shown to users: the transport ("local" or "tcp"), and the host to
+// which the path leads.
 
 #pragma once
 

@@ -1,4 +1,5 @@
-// Collects the metrics of a port as plain values for other threads.
+// Collects the metrics of a port (an adapter as the worker sees it) as plain values, for other
+// threads.
 //
 // Worker thread only.
 
@@ -9,14 +10,15 @@
 
 namespace paravane::worker {
 
-// But for its queue pairs: they may be many.
+// All metrics except those of queue pairs, because there may be many of these.
 AdapterMetrics report_metrics(VmPort& port, const FindHost& find_host);
 
-// A part of an adapter's queue pairs, by their handles: little enough for one turn.
+// A part of an adapter's queue pairs, in the order of their handles, small enough for one turn of
+// the worker.
 struct QpSlice {
   static constexpr std::uint32_t kHandles = 64;
   std::vector<model::QpStats> queue_pairs{};
-  std::uint32_t next = 0;  // ask for it next; 0: there are no more
+  std::uint32_t next = 0;  // the first handle of the next slice; 0: there are no more
 };
 QpSlice report_qps(VmPort& port, std::uint32_t first, const FindHost& find_host);
 

@@ -1,4 +1,5 @@
-// Reports the state of a port as plain values for other threads.
+// Reports the state and the counters of a port (an adapter as the worker sees it) as plain values,
+// for other threads.
 //
 // Worker thread only.
 
@@ -22,11 +23,11 @@ struct HostReport {
   std::string problem;  // why there is no channel; empty: there is one
 };
 using FindHost = std::function<HostReport(verbs::HostId)>;
-// Why a connection takes its path and no better one, in an operator's words; empty for
-// what is not connected. The order is local, hca, tcp.
+// Explains to an operator why a connection uses its path and not a better one; empty for a queue
+// pair that is not connected. The order of paths, the best first, is local, hca, tcp.
 std::string path_reason(const device::QueuePairView& qp, const HostReport& host);
 model::VmStats report_stats(VmPort& port, const FindHost& find_host);
-// Of its parts.
+// The counters of the parts of the port.
 std::vector<model::CounterGroup> report_groups(VmPort& port);
 model::QpStats report_qp(const device::QueuePairView& qp, const FindHost& find_host);
 model::CounterGroup report_counters(std::string name, const CounterSet& set);

@@ -1,5 +1,5 @@
-// PortTable: the adapters of one worker's VMs, and the parts that they share: the paths, and the
-// directory of GIDs.
+// PortTable holds the adapters of the VMs on one worker, and what they share: the transports, and
+// the directory that knows which adapter has which GID.
 //
 // Worker thread only, including construction and destruction.
 
@@ -33,13 +33,13 @@
 
 namespace paravane::worker {
 
-// How one adapter is, at the moment.
+// The current state of one adapter.
 struct PortState {
   model::VmState state = model::VmState::kDetached;
   int pid = 0;
 };
 
-// One of the addresses that other hosts may know an adapter by.
+// A GID by which other hosts may reach an adapter of this host.
 struct SharedGid {
   model::AdapterName adapter;
   verbs::SegmentId segment{};
@@ -47,7 +47,7 @@ struct SharedGid {
   verbs::GidType type{};
 };
 
-// Another host of the cluster, and what its adapters have.
+// Another host of the cluster, and the GIDs of its adapters.
 struct RemoteHost {
   verbs::HostId id{};
   std::string name;
@@ -57,7 +57,7 @@ struct RemoteHost {
 struct HostReport;
 struct QpSlice;
 
-// On the worker's thread; they must not wait.
+// These functions are called on the worker's thread and must not block.
 struct PortEvents {
   std::function<void(std::vector<SharedGid>)> gids_changed{};
   std::function<void(const transport_tcp::LostChannel&)> channel_lost{};
@@ -81,19 +81,20 @@ class PortTable final : private transport_tcp::LocalOwners {
 
   // A name that is not there is no error.
   void set_connected(const model::AdapterName& name, bool connected);
-  // Of all adapters, also those to come; VMs that run keep theirs until their next start.
+  // Sets the rules of all adapters, including later ones. Running VMs keep their rules until their
+  // next start.
   void set_rules(const device::DeviceRules& rules);
   // A name that is not there is no error.
   void set_segment(const model::AdapterName& name, verbs::SegmentId segment);
 
-  // ---- Other hosts ----
-  // All there are; the channels of those that are gone are closed.
+  // ---- Other hosts ---- Sets the list of all other hosts. The channels to hosts that are no
+  // longer in it are closed.
   void set_hosts(const std::vector<RemoteHost>& hosts);
-  // To all hosts; they stay known.
+  // Closes the channels to all hosts. The hosts stay in the list.
   void close_channels(const std::string& reason);
-  // To one of them; one that is not there is no error.
+  // Closes the channel to one host. An unknown host is not an error.
   void close_channel(verbs::HostId host, const std::string& reason);
-  // Why there is no channel to a host; one that is not there is no error.
+  // Sets the reason why there is no channel to a host. An unknown host is not an error.
   void set_channel_problem(verbs::HostId host, const std::string& problem);
   // Errors: kIo.
   Status open_channel(const transport_tcp::ChannelConfig& config,
@@ -101,7 +102,8 @@ class PortTable final : private transport_tcp::LocalOwners {
 
   Impairments& impairments() { return impairments_; }
 
-  // Of its adapters, those that are here; with none it has ended.
+  // Starts the capture of those of its adapters that exist. If there are none, the capture has
+  // ended.
   void start_capture(const std::shared_ptr<Capture>& capture);
   Captures& captures() { return captures_; }
 
@@ -113,7 +115,7 @@ class PortTable final : private transport_tcp::LocalOwners {
   // ---- For metrics ----
   // nullopt: no such adapter.
   std::optional<AdapterMetrics> metrics(const model::AdapterName& name) const;
-  // Those from the handle `first` on; empty for an adapter that is not there.
+  // Queue pairs from the handle `first` on; empty if the adapter does not exist.
   QpSlice queue_pairs(const model::AdapterName& name, std::uint32_t first) const;
   std::vector<MetricGroup> shared_metrics() const;
 

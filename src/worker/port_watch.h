@@ -1,9 +1,9 @@
-// PortWatch: watches one adapter and reports changes as events. It looks after each turn, at
-// values that exist anyway; the data path is not aware of it.
+// PortWatch watches one adapter and reports its changes as events. After each turn of the adapter,
+// it compares values that exist anyway, so the data path does not need to support it.
 //
-// A guest or a VMM can cause most of these changes as often as it likes, so events are limited to
-// a number per ten seconds, and the rest are counted. A suppressed change is reported later, with
-// the state at that time: the last event is always true.
+// A guest or a VMM can cause most of these changes as often as it likes. So the number of events
+// per ten seconds is limited, and the others are suppressed and counted. A suppressed change is
+// reported later, with the state at that time, so the last event always shows the actual state.
 //
 // Worker thread only.
 
@@ -51,15 +51,15 @@ class PortWatch {
   PortWatch(model::AdapterName adapter, Speech speech);
 
   void look(const Sight& sight, const verbs::PathUse& paths, Instant now);
-  // The adapter cannot go on; it is about to lose its VMM.
+  // The adapter has failed, and its VMM is about to be disconnected.
   void failed(std::string_view reason, Instant now);
-  // When look() has something to say that it could not; kNever: nothing.
+  // When look() can report a change that was suppressed; kNever: there is none.
   Instant next_look() const { return retry_; }
 
   const PortWatchCounters& counters() const { return counters_; }
 
  private:
-  // False: not now.
+  // False: the event was suppressed for now.
   bool say(LogLimit& limit, model::Event event, Instant now);
   bool look_at_vmm(const Sight& sight, Instant now);
   bool look_at_port(const Sight& sight, Instant now);

@@ -1,4 +1,5 @@
-// The segment number of model/segment.h as the engine's type.
+// Converts the segment number of a port group (the number of its network, model/segment.h) to the
+// RDMA engine's type.
 //
 // Any thread.
 
@@ -12,8 +13,8 @@
 
 namespace paravane::worker {
 
-// Of `adapter` in a port group. An empty port group: the
-// built-in switch. One that is not known: a network of the adapter's own, without peers.
+// The segment of `adapter` in a port group. An empty port group means the built-in switch. If the
+// port group does not exist, the adapter is in a network of its own, without peers.
 verbs::SegmentId segment_of(const model::Network& network, const std::string& port_group,
                             const model::AdapterName& adapter);
 

@@ -1,7 +1,7 @@
-// SpinPolicy: what a worker does between two rounds: continue at once, spin, or sleep until
-// something is due.
+// SpinPolicy decides what a worker does between two rounds: continue at once, spin (poll without
+// sleeping), or sleep until something is due.
 //
-// Worker thread only. Reads no clock: time is passed in.
+// Worker thread only. It reads no clock; the caller passes the time.
 
 #pragma once
 
@@ -28,11 +28,11 @@ class SpinPolicy {
   // `processors`: how many this process may use.
   SpinPolicy(SpinMode mode, Duration spin_for, unsigned processors);
 
-  // After a round. `worked`: it did something; `next_look`: when the next round
-  // is needed at the latest.
+  // Call it after each round. `worked`: whether the round did something; `next_look`: the latest
+  // time of the next round.
   Rest after_round(Instant now, bool worked, Instant next_look);
 
-  // Another thread ran on our processor not long ago.
+  // Whether another thread recently ran on our processor.
   bool crowded(Instant now) const { return now < crowded_until_; }
 
  private:

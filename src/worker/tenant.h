@@ -1,5 +1,6 @@
-// Tenant: one of the users of a worker's time: a VM's adapter, or a transport. The worker gives
-// each a bounded turn, one after the other.
+// Tenant is the interface of an object that uses a worker's time, such as a VM's adapter or a
+// transport. The worker gives its tenants time slices, called turns, one after the other. A turn is
+// bounded, so that the other tenants do not wait long.
 //
 // Worker thread only.
 
@@ -24,16 +25,15 @@ class Tenant {
  public:
   virtual ~Tenant() = default;
 
-  // There is something to do at once.
+  // Whether there is something to do now.
   virtual bool has_work() const = 0;
-  // Otherwise, when it wants a turn though nothing happens; kNever: not at all.
+  // If there is no work: when the tenant needs a turn even if nothing happens; kNever: never.
   virtual Instant next_look() = 0;
 
-  // Works within `budget` and about one share of time. False: there was nothing
-  // to do after all.
+  // Works within `budget` and for about one share of time. False: there was nothing to do.
   virtual bool turn(Instant now, verbs::Budget& budget) = 0;
 
-  // Turns are far shorter than a microsecond at times: the rest is carried over.
+  // A turn may be much shorter than a microsecond, so fractions are carried over.
   void add_busy(Duration used) {
     busy_ += used;
     const auto whole = std::chrono::duration_cast<std::chrono::microseconds>(busy_);

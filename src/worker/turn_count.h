@@ -1,6 +1,8 @@
-// TurnCount: lets a watching thread see whether the worker takes turns (turn_watch.h). It costs
-// the worker one store per turn, and wakes a thread only when the worker itself wakes up while
-// nothing watches it: an idle worker is left alone.
+// TurnCount lets another thread (turn_watch.h) see whether the worker makes progress, that is,
+// whether it completes turns, the time slices of its tenants.
+//
+// It costs the worker one store per turn. The worker wakes the watching thread only when it wakes
+// up itself and is not being watched. So while the worker is idle, both threads sleep.
 
 #pragma once
 
@@ -21,8 +23,7 @@ class TurnCount {
     if (watched_.load() == 0) expect();
   }
 
-  // ---- any thread ----
-  // A turn is due: the watcher is to look, if it does not already.
+  // ---- any thread ---- A turn is due. Wakes the watcher if it is not watching.
   void expect() {
     if (watched_.exchange(1) == 0) watched_.notify_one();
   }
@@ -32,7 +33,8 @@ class TurnCount {
   bool asleep() const { return asleep_.load(); }
   bool is_watched() const { return watched_.load() != 0; }
   void await_expectation() const { watched_.wait(0); }
-  // Until a turn is expected. What happened just before is seen by a look after this.
+  // Stops watching until a turn is expected. The watcher must check once more after this call, for
+  // a turn that became due just before.
   void look_away() { watched_.store(0); }
 
  private:

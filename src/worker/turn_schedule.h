@@ -1,13 +1,13 @@
-// TurnSchedule: decides which tenant runs next. Deficit round robin by time: in every round, each
-// tenant with work gets one turn with the same budget and the same share of time. A tenant that
-// exceeded its share (a long command, a flood of messages) pays it back by skipping later turns,
-// so no tenant gets more than its part while others want theirs. A different tenant starts each
-// round.
+// TurnSchedule decides which tenant of the worker (an adapter or a transport) runs next. It uses
+// deficit round robin by time: in every round, each tenant with work gets one turn, with the same
+// budget and the same share of time. A tenant that exceeds its share, by a long command or a flood
+// of messages, skips later turns to make up for it. So no tenant gets more than its share while
+// others have work. Each round starts with a different tenant.
 //
-// Time is read from a clock, because that is cheap. A turn that seems long may be one in which
-// another process had the CPU, so it is charged by the worker's CPU time.
+// Turns are measured with a clock, because that is cheap. If a turn seems long, another process may
+// have used the CPU, so the tenant is charged the worker's CPU time instead.
 //
-// Worker thread only. Reads time from the clocks that it is given.
+// Worker thread only. It reads only the clocks that it is given.
 
 #pragma once
 
@@ -35,19 +35,19 @@ class TurnSchedule {
   TurnSchedule(TurnLimits limits, Clock clock, ProcessorTime processor_time = {})
       : limits_(limits), clock_(std::move(clock)), processor_time_(std::move(processor_time)) {}
 
-  // The tenant stays the caller's; remove it before it goes.
+  // The caller keeps the tenant, and must call remove() before destroying it.
   void add(Tenant& tenant);
   void remove(Tenant& tenant);
 
   // One round. True: a tenant worked, or was deferred.
   bool round();
 
-  // When the last round ended: the clock need not be read again.
+  // When the last round ended, so that callers need not read the clock again.
   Instant time() const { return turn_clock_.now; }
-  // For those that are called back within a turn.
+  // The time for code that is called within a turn.
   const TurnClock& turn_clock() const { return turn_clock_; }
 
-  // The earliest time at which anyone wants a turn: <= now if a tenant has work.
+  // The earliest time at which a tenant needs a turn; <= now if a tenant has work.
   Instant next_look(Instant now);
 
   std::size_t tenants() const { return entries_.size(); }

@@ -1,11 +1,11 @@
-// TurnWatch: reports when a worker is stuck (in the kernel, by a bug, or suspended from outside),
-// and when it runs again. It does not end the daemon: every VM would lose its adapter, and most
-// causes pass.
+// TurnWatch is a thread that reports when the worker is stuck (in the kernel, by a bug, or because
+// it was suspended from outside) and when it runs again. It does not end the daemon, because every
+// VM would lose its adapter, and most causes are temporary.
 //
-// A worker that sleeps and has no message waiting is not stuck. It is not polled either: with idle
-// VMs, this thread sleeps as long as the worker.
+// The worker is not stuck while it sleeps and has no message waiting. Then it is not polled either:
+// while all VMs are idle, this thread sleeps as long as the worker does.
 //
-// A thread of its own, because all others may wait for the worker.
+// It is a separate thread because all other threads may wait for the worker.
 
 #pragma once
 
@@ -34,7 +34,7 @@ class TurnJudge {
  public:
   explicit TurnJudge(Duration limit) : limit_(limit) {}
 
-  // At each look. `is_due`: it is not asleep, or has a message.
+  // Call it for each check. `is_due`: the worker is not asleep, or has a message.
   std::optional<TurnNews> look(Instant now, std::uint64_t turns, bool is_due);
   bool is_held() const { return is_held_; }
 
@@ -57,7 +57,8 @@ class TurnWatch {
   using HasMessage = std::function<bool()>;
   using Tell = std::function<void(const TurnNews&)>;
 
-  // `has_message`: for the worker, and `tell`, are called on our thread. `count` outlives us.
+  // `has_message` (whether a message waits for the worker) and `tell` are called on our thread.
+  // `count` outlives us.
   TurnWatch(TurnCount& count, Duration limit, HasMessage has_message, Tell tell);
   ~TurnWatch();
   TurnWatch(const TurnWatch&) = delete;

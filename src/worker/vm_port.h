@@ -1,6 +1,7 @@
-// VmPort: one VM's adapter with everything that belongs to it: guest memory, interrupts, the
-// PVRDMA device, its place in the fabric, and the vfio-user socket that the VMM connects to. It
-// has its own event loop and timers, so all work that a VM causes is done in that VM's turns.
+// VmPort is one adapter of a VM with everything that belongs to it: guest memory, interrupts, the
+// PVRDMA device, its GIDs in the fabric, and the vfio-user socket to which the VMM connects. It has
+// its own event loop and timers, so all work that a VM causes is done in the turns (time slices)
+// that the worker gives this VM.
 //
 // Worker thread only.
 
@@ -63,20 +64,21 @@ class VmPort final : public Tenant {
   Instant next_look() override;
   bool turn(Instant now, verbs::Budget& budget) override;
 
-  // Readable when the VMM has sent something; the worker then calls on_readable().
+  // This descriptor is readable when the VMM has sent something; the worker then calls
+  // on_readable().
   int fd() const { return loop_->fd(); }
   void on_readable() { readable_ = true; }
 
-  // The guest is told, the VMM is sent away, the socket and the GIDs are gone. What the
-  // guest had is buried in turns; once nothing of it is left, the port is quick to destroy.
+  // Notifies the guest, disconnects the VMM, and removes the socket and the GIDs. The guest's
+  // objects are then destroyed in several turns; when none is left, destroying the port is quick.
   void leave();
   bool left() const { return !server_ && !device_->has_work(); }
 
-  // Plugs the adapter into the switch or pulls it out; the guest sees the link change.
+  // Connects the adapter to its switch or disconnects it. The guest sees the link change.
   void set_connected(bool connected);
 
-  // Moves the adapter to another network, also while the VM runs: it is where its NIC's
-  // Ethernet is.
+  // Moves the adapter to another network, even while the VM is running. It is the network of the
+  // adapter's NIC.
   void set_segment(verbs::SegmentId segment);
 
   const std::string& name() const { return config_.device.name; }
@@ -104,7 +106,7 @@ class VmPort final : public Tenant {
   bool readable_ = false;
   bool look_due_ = false;  // something changed outside of a turn
 
-  // In the order in which they need each other.
+  // In the order of their dependencies.
   std::unique_ptr<EventLoop> loop_;
   TimerQueue timers_;
   GuestMemory memory_;

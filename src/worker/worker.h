@@ -1,8 +1,10 @@
-// Worker: the thread that owns all devices, with their sockets, queues and transports. It gives
-// its tenants turns, spins while there is work and for a while after, and then really sleeps:
-// unless a tenant wants to poll, only a message wakes it.
+// Worker is the thread that owns all devices, with their sockets, queues and transports. It gives
+// its tenants (adapters and transports) time slices, called turns.
 //
-// Other threads use post() and ask() only.
+// It spins (polls without sleeping) while there is work and for a while after. Then it sleeps until
+// a message or a socket wakes it, or a tenant needs a turn.
+//
+// Other threads may only use post() and ask().
 
 #pragma once
 
@@ -32,11 +34,11 @@ struct WorkerConfig {
   TurnLimits turn{};
   std::optional<unsigned> cpu{};  // bound to it
   StallConfig stall{};
-  // Told when it has not turned for that long, and when it turns again; on a thread of its own.
-  // Empty: no notification.
+  // Called when the worker has not completed a turn for `held_after`, and when it runs again; on a
+  // separate thread. Empty: no notification.
   TurnWatch::Tell on_held{};
   Duration held_after = std::chrono::seconds(5);
-  // Messages were not carried out for want of memory. On its thread.
+  // Called on the worker's thread when messages were not carried out for lack of memory.
   std::function<void()> on_lost{};
 };
 

@@ -1,5 +1,5 @@
-// WorkerStall: holds a worker asleep at random times, to test what guests see on a busy host
-// ([debug] in paravaned.toml). Off in normal operation.
+// WorkerStall makes the worker sleep at random times, to test what guests see on a busy host. It is
+// enabled by [debug] in paravaned.toml, and off in normal operation.
 //
 // Worker thread only.
 
