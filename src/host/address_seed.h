@@ -1,5 +1,6 @@
-// A random seed that each host chooses once and keeps in its store. The MAC addresses that the host
-// chooses for its VMs are derived from it, so two hosts choose different addresses.
+// address_seed() returns a random seed that each host chooses once and keeps in its store. The MAC
+// addresses that the host chooses are derived from it, so different hosts choose different
+// addresses.
 
 #pragma once
 

@@ -1,5 +1,5 @@
-// Channels is the interface through which a Host controls its channels: the TCP connections to the
-// other hosts of its cluster. The daemon implements it.
+// Channels is the interface through which a Host controls its channels, which are the TCP
+// connections to the other hosts of its cluster. The daemon implements it.
 //
 // Control thread only.
 

@@ -1,5 +1,5 @@
-// NetworkDraft is an inventory that stores nothing. It records the change that an operation would
-// write, so that other code can write it to the cluster.
+// NetworkDraft is a NetworkInventory that stores nothing. It records the change that an operation
+// would write, so that other code can write it to the cluster.
 //
 // Owner thread only.
 

@@ -1,4 +1,4 @@
-// Errors that the Host returns for more than one kind of request.
+// Defines errors that the Host returns for more than one kind of request.
 
 #pragma once
 

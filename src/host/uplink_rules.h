@@ -1,6 +1,6 @@
 // UplinkRules checks changes of a distributed switch's uplink on this host. As in vSphere, a NIC
-// that belongs to an RDMA device may only be added or removed while no VM uses the switch. It also
-// converts between the names of a NIC ("vmnic2") and Linux's ("eth2").
+// that belongs to an RDMA device may only be added or removed while no VM uses the switch.
+// UplinkRules also converts the vSphere name of a NIC ("vmnic2") to its Linux name ("eth2").
 //
 // Control thread only. Calls block while the host's devices are read.
 

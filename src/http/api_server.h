@@ -1,5 +1,6 @@
 // ApiServer serves the management API on a UNIX socket. It creates the socket file and opens an
-// HttpDoor on it, unless another process already listens there.
+// HttpDoor on it. If another process already listens on the socket, ApiServer fails and leaves the
+// socket alone.
 
 #pragma once
 

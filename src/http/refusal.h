@@ -1,5 +1,6 @@
 // Prepares and sends the response for a client that cannot be served because the process is out of
-// descriptors or memory. The response is prepared at the start, since it could not be created then.
+// descriptors or memory. The response is created when the server starts, because creating it later
+// would need memory.
 
 #pragma once
 

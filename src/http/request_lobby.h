@@ -1,7 +1,7 @@
 // RequestLobby holds the HTTP clients whose requests are not complete yet. No thread waits for
-// them, so a client that stops in the middle of a request, or sends it slowly, only uses a
-// descriptor and some memory for a limited time. When there are too many clients, the oldest one is
-// disconnected.
+// them. So a client that stops in the middle of a request, or sends it slowly, uses only a
+// descriptor and some memory, and only for a limited time. When there are too many clients, the
+// oldest one is disconnected.
 //
 // One thread.
 

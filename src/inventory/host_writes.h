@@ -1,6 +1,6 @@
-// HostWrites measures how much each host writes to the inventory, from the changes that the watch
-// reports. This matters because etcd keeps every change until it is compacted; once its space is
-// used up, it accepts no writes from any host.
+// HostWrites measures how much each host writes to the inventory, the data that the hosts of a
+// cluster share in etcd. This matters because etcd keeps every change until it is compacted. Once
+// its space is used up, it accepts no writes from any host.
 //
 // Owner thread only.
 

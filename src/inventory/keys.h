@@ -1,11 +1,12 @@
-// The layout of keys in etcd. All of them are below /paravane/v1/:
+// Defines the layout of keys in etcd. All of them are below /paravane/v1/:
 //
-//   config/...                    switches, port groups; the authority's host writes it
-//   hosts/HOST/info               the host itself, its address
+//   config/...                                switches and port groups; only the authority's
+//                                             host may write these keys
+//   hosts/HOST/info                           the host itself, with its address
 //   hosts/HOST/adapters/VM/N/mac/MAC          adapter N of a VM
-//   hosts/HOST/adapters/VM/N/portgroup/NAME   the port group that it is in
-//   hosts/HOST/gids/SEGMENT/v2/HEX/VM/N       a GID that it has announced in the network of
-//                                 that number (model/segment.h), 16 hex digits
+//   hosts/HOST/adapters/VM/N/portgroup/NAME   the port group that the adapter is in
+//   hosts/HOST/gids/SEGMENT/v2/HEX/VM/N       a GID of the adapter; SEGMENT is the number of
+//                                             its network (model/segment.h), as 16 hex digits
 //
 // The etcd user of a host may write only below hosts/HOST/, so a key proves which host wrote it. A
 // claim (a host's reservation of a MAC address or GID) is a key without a meaningful value. The age

@@ -2,8 +2,8 @@
 // expected form.
 //
 // Read each key once, then call finish(). It reports the first key that was missing, of the wrong
-// type, out of range, or never read. Until then, a value that could not be read is returned as its
-// default, so callers check for errors only once.
+// type, out of range, or never read. A value that could not be read is returned as a default
+// (nullopt, empty or 0), so callers check for errors only once.
 
 #pragma once
 

@@ -1,8 +1,8 @@
 // EtcdLog copies etcd's standard error to the daemon's log, at most kLines lines per ten seconds.
-// Long lines are truncated and unprintable characters replaced. The contents are never interpreted,
-// because other hosts can influence what etcd prints.
+// Long lines are truncated, and unprintable characters are replaced. The contents are never
+// interpreted, because other hosts can influence what etcd prints.
 //
-// Keeper's thread.
+// Keeper's thread only.
 
 #pragma once
 

@@ -1,12 +1,12 @@
-// EtcdService runs the cluster's etcd on the authority's host, unless the operator provides an
-// etcd. It runs Debian's program as the engine's user, with its data below the state directory. Its
-// arguments come only from paravaned.toml; the engine can only request that etcd runs, and from
-// where it can be reached.
+// EtcdService runs the cluster's etcd on the host that manages the cluster (the authority), unless
+// the operator provides an etcd. It runs Debian's program as the engine's unprivileged user, with
+// its data below the state directory. The arguments come only from paravaned.toml. The engine,
+// which may be compromised, can only request whether etcd runs and which hosts can connect to it.
 //
-// If etcd exits, it is started again, and is then reachable from its own host only. It stops when
-// the daemon stops.
+// If etcd exits, it is started again, and then only this host can connect to it. It stops when the
+// daemon stops.
 //
-// Keeper's thread.
+// Keeper's thread only.
 
 #pragma once
 

@@ -1,12 +1,12 @@
-// SocketMaker creates TCP sockets for the engine, which may not create any, and passes it the
-// descriptors. It resolves no names and reads nothing from the sockets.
+// SocketMaker creates TCP sockets for the engine (the unprivileged process), which may not create
+// any, and passes it the descriptors. It resolves no names and reads nothing from the sockets.
 //
 // Since the engine may be compromised, it gets only the sockets that a host of a cluster needs.
 // They connect from this host's cluster address or the address of a VMkernel interface to the ports
-// that clusters use, or listen on those ports. Without [cluster] address in paravaned.toml the
-// engine gets none of them. It may also listen on the address in [metrics] listen.
+// that clusters use, or listen on those ports. Without [cluster] address in paravaned.toml, the
+// engine gets none of them. The engine may also listen on the address in [metrics] listen.
 //
-// Keeper's thread.
+// Keeper's thread only.
 
 #pragma once
 

@@ -1,5 +1,5 @@
-// AdapterName identifies an adapter by the name of its VM and its number in the VM. Programs
-// compare and store it as a value. Its text form is for display only and is never parsed.
+// AdapterName identifies an adapter by the name of its VM and its number in the VM. It is compared
+// and stored as a value. Its text form is for display only and is never parsed.
 
 #pragma once
 

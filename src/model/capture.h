@@ -1,5 +1,6 @@
-// Plain values for captures, and the rules for them. A capture records the traffic of a VM as
-// packets, for troubleshooting. It exists only in memory, and ends when its client stops reading.
+// Defines plain values for captures, and the rules for them. A capture records the traffic of a VM
+// as packets, for troubleshooting. It exists only in memory, and ends when its client stops
+// reading.
 
 #pragma once
 

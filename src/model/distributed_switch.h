@@ -1,6 +1,7 @@
-// Plain values for distributed switches and port groups, and the rules for them. A distributed
-// switch is the Ethernet that VMs share, on one host or several. Its members are hosts, each with
-// at most one NIC as its uplink. A port group is a VLAN of a switch, and contains adapters of VMs.
+// Defines plain values for distributed switches and port groups, and the rules for them. A
+// distributed switch is the Ethernet that VMs share, on one host or several. Its members are hosts,
+// each with at most one NIC as its uplink. A port group is a VLAN of a switch, and contains
+// adapters of VMs.
 
 #pragma once
 

@@ -1,5 +1,5 @@
-// The virtual hardware versions of VMs, as in vSphere (VMware KB 2147694), and what they mean for a
-// VM's adapters.
+// Defines the virtual hardware versions of VMs, as in vSphere (VMware KB 2147694), and what they
+// mean for a VM's adapters.
 //
 // Hardware version 13, the first with PVRDMA, has device version 17, which supports only RoCE v1
 // and no shared receive queues. Hardware versions 14 to 21 have a device version from 18 to 20, and

@@ -1,6 +1,6 @@
-// Plain values for impairments, and the rules for them. An impairment is a fault, such as loss or
-// delay, that an operator injects into the traffic between a VM and its peers to test how programs
-// handle it.
+// Defines plain values for impairments, and the rules for them. An impairment is a fault, such as
+// loss or delay, that an operator injects into the traffic between a VM and its peers to test how
+// programs handle it.
 //
 // An impairment of `vm` applies to the traffic that the VM's adapters initiate: their requests, the
 // responses to these, and their datagrams. It exists only in memory, so it does not survive a

@@ -1,5 +1,5 @@
-// Plain values for the hardware of a host in vSphere's terms: physical NICs (vmnicN) and RDMA
-// devices (vmrdmaN). All of them are real devices of the host. A device keeps its number
+// Defines plain values for the hardware of a host in vSphere's terms: physical NICs (vmnicN) and
+// RDMA devices (vmrdmaN). All of them are real devices of the host. A device keeps its number
 // permanently, even if it is moved to another slot.
 
 #pragma once

@@ -1,4 +1,4 @@
-// Plain values for the counters and the status of the daemon, as an operator sees them.
+// Defines plain values for the counters and the status of the daemon, as an operator sees them.
 
 #pragma once
 

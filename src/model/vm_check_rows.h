@@ -1,5 +1,5 @@
-// The parts of check_vm() (vm_check.h), which checks a VM before power-on. Each part is in a file
-// of its own and checks one kind of object.
+// Declares the parts of check_vm() (vm_check.h), which checks a VM before power-on. Each part is in
+// a file of its own and checks one kind of object.
 
 #pragma once
 

@@ -1,6 +1,6 @@
-// Plain values for the virtual hardware of a VM that Paravane runs, besides its adapters, and the
-// rules for them: memory, CPUs, disks and boot source. The QEMU program and the user that it runs
-// as are settings of the host, and not part of this.
+// Defines plain values for the virtual hardware of a VM that Paravane runs, and the rules for them:
+// memory, CPUs, disks and boot source. The VM's adapters are not part of this, and neither are the
+// QEMU program and the user that it runs as, which are settings of the host.
 
 #pragma once
 

@@ -1,6 +1,7 @@
 // Dialer gets TCP sockets for the engine, the unprivileged process, which may not create any. It
-// requests each from the keeper, the privileged process, which sends a non-blocking descriptor or
-// the reason why it refuses (keeper/socket_maker.h). The socket is connected, or listening.
+// requests each socket from the keeper, the privileged process, which sends a non-blocking
+// descriptor or the reason why it refuses (keeper/socket_maker.h). A socket is either connected or
+// listening.
 //
 // dial() and listen() may be called on any thread. `done` is called exactly once, on the control
 // thread, and must not block. It gets kIo when the dialer is destroyed, or when a request is older

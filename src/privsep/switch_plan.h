@@ -1,6 +1,6 @@
-// The messages between engine and keeper, the unprivileged and the privileged process, about the
-// distributed switches on this host. A plan describes the switches as they should be, and a report
-// describes them as they are.
+// Defines the messages between the engine (the unprivileged process) and the keeper (the privileged
+// process) about the distributed switches on this host. A plan describes the switches as they
+// should be, and a report describes them as they are.
 //
 // The keeper does not trust a plan. A plan contains only names and numbers of the operator's
 // objects, and no names of interfaces except NICs; the keeper validates each of them again.

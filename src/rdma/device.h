@@ -1,5 +1,5 @@
-// Plain values that describe a port of an RDMA device of this host, and its counters, as the
-// kernel's RDMA subsystem reports them.
+// Defines plain values that describe a port of an RDMA device of this host, and its counters, as
+// the kernel's RDMA subsystem reports them.
 
 #pragma once
 

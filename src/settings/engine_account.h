@@ -1,6 +1,6 @@
-// EngineAccount holds the user and groups that the engine (the unprivileged process) runs with. It
-// is found by the names in paravaned.toml before the engine is confined, because looking up a name
-// may read files, query services and load libraries.
+// EngineAccount holds the user and groups that the engine (the unprivileged process) runs with. The
+// names in paravaned.toml are resolved before the engine is confined, because resolving a name may
+// read files, query services and load libraries.
 
 #pragma once
 

@@ -1,5 +1,5 @@
-// NetworkInventory is the interface for storing switches and port groups. A standalone host keeps
-// them in its Store, and the hosts of a cluster share them. Implementations check only that the
+// NetworkInventory is the interface for storing switches and port groups. Store implements it with
+// a file, and NetworkDraft (host/) only records a change. Implementations check only that the
 // switch of a port group exists; callers check all other rules.
 //
 // Owner thread only.

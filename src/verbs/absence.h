@@ -1,6 +1,7 @@
 // Absence determines how long to wait for guest memory that is unmapped at the moment. A VMM unmaps
-// and remaps guest memory now and then, so it usually returns at once. If it does not return within
-// kPatience, because the guest freed memory that was in use, the request fails.
+// and remaps guest memory now and then, and such memory usually returns at once. If it does not
+// return within kPatience, for example because the guest freed memory that was in use, the request
+// fails.
 
 #pragma once
 

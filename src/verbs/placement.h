@@ -1,7 +1,7 @@
-// Placement represents a peer's request in progress. Responder::begin() checks a request and, if it
-// accepts it, returns a Placement. The transport then places the bytes through it and finishes it.
-// Destroying the Placement earlier abandons the request; a receive that was taken for it stays with
-// the responder, for the next message or to be flushed.
+// Placement represents a peer's request in progress. Responder::begin() checks a request and
+// returns a Placement if the request is accepted. The transport then places the bytes through it
+// and finishes it. Destroying the Placement earlier abandons the request; a receive that was taken
+// for it stays with the responder, for the next message or to be flushed.
 //
 // A Placement ends early when the queue pair leaves its state or is destroyed, or when the peer
 // begins another request. Every later call returns kNoAnswer, so a transport that continues in a

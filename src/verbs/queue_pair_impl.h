@@ -1,4 +1,4 @@
-// The internals of a queue pair that its requester and its responder share: the state, the
+// Defines the internals of a queue pair that its requester and its responder share: the state, the
 // attributes, and the functions by which a queue pair enters an error state.
 //
 // Owner thread only.

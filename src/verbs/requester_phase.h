@@ -1,5 +1,5 @@
-// The phases of a requester (the half of a queue pair that executes its send requests), and the
-// transitions between them.
+// Defines the phases of a requester (the half of a queue pair that executes its send requests), and
+// the transitions between them.
 //
 // The transitions are in one table, so that a reader can see every wait and every way out of it,
 // and a test can check every pair. No other code changes the phase of a requester.

@@ -1,7 +1,7 @@
-// Work requests as values that the engine can trust, and the interface from which a queue pair
-// takes them. The guest device's work decoder copies a request out of guest memory and checks every
-// count. It records an invalid request in `fault`, and the engine completes the request with that
-// error.
+// Defines work requests as values that the engine can trust, and the interface from which a queue
+// pair takes them. The guest device's work decoder copies a request out of guest memory and checks
+// every count. It records an invalid request in `fault`, and the engine completes the request with
+// that error.
 
 #pragma once
 

@@ -6,8 +6,8 @@
 // response only.
 //
 // A client that does not read a response, or does not complete a message, within a time limit is
-// disconnected. The kernel may never report that such a client has ended (for example, a socket
-// that was sent through itself never closes).
+// disconnected. The kernel may never report that such a client has ended; for example, a socket
+// that was sent through itself never closes.
 //
 // In each turn of the worker, a Connection hands over a bounded number of requests and bytes, and
 // stops when the owner accepts no more. A timer that is due at once continues in the next turn, so

@@ -1,5 +1,6 @@
-// The layouts of the vfio-user messages that the server reads and writes, byte for byte. The
-// numbers are those of the protocol description in QEMU's documentation (docs/interop/vfio-user).
+// Defines the layouts of the vfio-user messages that the server reads and writes, byte for byte.
+// The numbers are those of the protocol description in QEMU's documentation
+// (docs/interop/vfio-user).
 //
 // Every message is a Header and a payload. Integers are in host byte order, which is little-endian
 // on every supported host.

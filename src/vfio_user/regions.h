@@ -2,8 +2,8 @@
 // function: six BARs and configuration space. The regions ROM and VGA exist but are empty.
 //
 // An access outside any region ends as on a PCI bus: a read returns all ones, and a write is
-// ignored. An error would look the same to the guest, and one VMM (Cloud Hypervisor) would wait
-// forever for the rest of such a short response.
+// ignored. An error response would look the same to the guest, and one VMM (Cloud Hypervisor) would
+// wait forever for the data that an error response does not contain.
 //
 // The VMM keeps the MSI-X table and its pending bits. In this server, they read as zero and ignore
 // writes.

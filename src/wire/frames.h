@@ -1,4 +1,4 @@
-// The frames (messages) that two hosts exchange about their queue pairs.
+// Defines the frames (messages) that two hosts exchange about their queue pairs.
 //
 // A link leads from one queue pair, the requester, to its peer, the responder; each connection has
 // two links, one per direction. The requester gives the link a number for each channel. Both sides

@@ -1,5 +1,6 @@
 // Impairments holds the impairments (faults that an operator injects) of this host, each with the
-// transports that cause them. It also gives these transports their share of the worker's time.
+// transports that inject its faults. It also gives these transports their share of the worker's
+// time.
 //
 // Queue pairs remember their path until they next use it. So an entry is never destroyed; when its
 // impairment is removed, the entry is reused for another one.

@@ -2,9 +2,9 @@
 // worker need not do it. If a VM's VMM has ended, the kernel needs a quarter of a second per GiB to
 // unmap its memory, and all other VMs would wait for that.
 //
-// Mappings that wait here still use the daemon's address space. So the address space of each VM is
-// limited to as much as it may have memory (guestmem/guest_memory.h, Limits). The pages themselves
-// belong to the VMM.
+// Mappings that wait here still use the daemon's address space. So the mappings of one VM may use
+// only as much address space as the VM may have memory (guestmem/guest_memory.h, Limits). The pages
+// themselves belong to the VMM.
 
 #pragma once
 

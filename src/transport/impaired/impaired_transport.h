@@ -14,9 +14,9 @@
 // ones, which are then retried. So the choice of impaired messages does not depend on how many were
 // outstanding.
 //
-// The bytes of a delayed datagram are copied, because the sender sees it complete at once. Its path
-// is looked up again when it is sent, so it cannot reach an adapter that the sender may no longer
-// reach.
+// The bytes of a delayed datagram are copied, because the sender's request completes at once. The
+// path of the datagram is looked up again when it is sent, so it cannot reach an adapter that the
+// sender may no longer reach.
 //
 // The object is never destroyed while a path may refer to it; without an impairment it only
 // forwards.

@@ -2,11 +2,11 @@
 // there share it.
 //
 // Sending: the channel composes a record when the socket can accept it. Links (one for each queue
-// pair and direction) wait for their turn in Turns (turns.h): adapters take turns, and so do the
-// links of an adapter. A record contains the responses and requests that fit into its block,
-// followed by one piece of a long message, as much as the wire carries in a short time (pace.h). So
-// a long message does not delay the others, and a guest does not delay the others. Payload is read
-// from guest memory while it is sent.
+// pair and direction) wait for their turn (turns.h): adapters take turns, and so do the links of an
+// adapter. A record contains the responses and requests that fit into its block, followed by one
+// piece of a long message, as much as the wire carries in a short time (pace.h). So a long message
+// does not delay other messages, and one guest does not delay other guests. Payload is read from
+// guest memory while it is sent.
 //
 // Receiving: the channel knows before each read how much follows, so payload goes from the socket
 // directly to its destination in guest memory. Only the last cache line of a message waits in a

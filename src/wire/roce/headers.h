@@ -1,5 +1,5 @@
-// The headers of RoCE v1 and v2 packets as they appear on the wire, beginning with Ethernet (IBTA
-// volume 1, 9.2 and 9.3; annexes A16 and A17).
+// Defines the headers of RoCE v1 and v2 packets as they appear on the wire, beginning with Ethernet
+// (IBTA volume 1, 9.2 and 9.3; annexes A16 and A17).
 //
 // Plain values; any thread.
 

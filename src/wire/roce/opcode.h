@@ -1,5 +1,5 @@
-// The operation codes of RoCE packets, and which headers follow the base header for each code (IBTA
-// volume 1, table 38 and 9.3).
+// Defines the operation codes of RoCE packets, and which headers follow the base header for each
+// code (IBTA volume 1, table 38 and 9.3).
 //
 // Plain values; any thread.
 
