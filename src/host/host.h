@@ -215,10 +215,11 @@ class Host final : public model::Management, public metrics::MetricsSource {
   model::ApiResult<void> open_network();
   std::vector<std::string> attached_in(const std::string& vds);
   model::ApiResult<void> open_vmkernel();
-  void tell_rules();  // the worker, what settings say of adapters
+  void tell_rules();  // sends the worker the rules for adapters from the settings
   worker::PortEvents port_events();
   void on_lost();
-  // Whether other hosts can be told of a change, and what they are told.
+  // check_cluster() and check_mac() check that the cluster permits a change; tell_cluster()
+  // publishes it.
   model::ApiResult<void> check_cluster() const;
   model::ApiResult<void> check_mac(const model::MacAddress& mac) const;
   void tell_cluster() const;
@@ -226,9 +227,9 @@ class Host final : public model::Management, public metrics::MetricsSource {
   void tell_vm(const char* type, const std::string& vm, std::string text) const;
   void tell_adapter(const char* type, const model::AdapterName& adapter,
                     std::string_view what) const;
-  // What of a VM is another than before, and which of its adapters are elsewhere.
+  // Reports what has changed in a VM, and which of its adapters moved.
   void tell_changed(const model::VmSpec& before, const model::VmSpec& after) const;
-  // Of each adapter that is in another port group than before.
+  // Reports each adapter whose port group has changed.
   void tell_moved(const model::VmSpec& before, const model::VmSpec& after) const;
   void tell_failed(const model::AdapterName& adapter, const std::string& reason) const;
   void tell_network(const model::Network& network);
@@ -237,7 +238,7 @@ class Host final : public model::Management, public metrics::MetricsSource {
       const model::AdapterName& port, Instant now);
   std::set<std::string> members() const;
   model::ApiResult<void> restore_vms();
-  // Of what is damaged in the store.
+  // For damaged records in the store.
   model::ApiResult<void> choose_anew(const std::string& kind);
   void tell_left_out() const;
   std::vector<model::LeftOut> left_out() const;
@@ -246,15 +247,15 @@ class Host final : public model::Management, public metrics::MetricsSource {
   model::ApiResult<void> check_port_groups(const model::VmSpec& spec) const;
   model::ApiResult<model::VmStatus> move_adapters(Vm& vm, const model::VmSpec& moved);
   model::ApiResult<void> make_port(const model::VmSpec& spec, const model::AdapterSpec& adapter);
-  // All of the VM's, or none.
+  // Creates all ports of the VM, or none.
   model::ApiResult<void> make_ports(const model::VmSpec& spec);
   // False: a VMM is attached to one of them and `force` is not set; nothing was changed. Errors:
   // kBusy; then none was removed.
   model::ApiResult<bool> remove_ports(std::vector<model::AdapterName> names, bool force);
-  // Of a change that is not kept. A worker that is held does it before all that it is asked
-  // later.
+  // Removes the ports of a change that was not stored. If the worker is stuck, it does this before
+  // all later requests.
   void take_back_ports(std::vector<model::AdapterName> names);
-  // As it was before a change that is not kept; in turn with the above.
+  // Restores a port as it was before a change that was not stored; in order with the above.
   void put_back_port(const model::VmSpec& spec, const model::AdapterSpec& adapter);
   worker::VmPortConfig port_config(const model::VmSpec& spec,
                                    const model::AdapterSpec& adapter) const;
@@ -262,13 +263,13 @@ class Host final : public model::Management, public metrics::MetricsSource {
                                                   const States& there) const;
   bool make_missing_ports(const States& there);
   void drop_old_captures();
-  // The VM is no more.
+  // Call it when the VM was removed.
   void forget_impairments(const std::string& vm);
-  // After a change that could not be made.
+  // Restores the VM's ports after a change that failed.
   void bring_back(Vm& vm);
   static bool is_attached(const model::VmSpec& spec, const States& states);
   std::unexpected<model::ApiError> no_such_vm(const std::string& name) const;
-  model::ApiResult<void> write(const model::VmSpec& spec);  // of a VM that is there
+  model::ApiResult<void> write(const model::VmSpec& spec);  // of an existing VM
   model::ApiResult<void> check_devices(const model::VmSpec& spec) const;
   model::ApiResult<void> check_room(const model::VmSpec& spec) const;
   model::ApiResult<void> check_adapter_count(const model::VmSpec& spec) const;
@@ -277,7 +278,7 @@ class Host final : public model::Management, public metrics::MetricsSource {
   model::MacAddress choose_mac(const model::VmSpec& spec, std::uint32_t number) const;
   bool mac_taken(const model::MacAddress& mac) const;
   model::ApiResult<States> states();
-  // Of one that has been changed. Errors: kBusy, saying that it was.
+  // The status of a VM that was changed. Errors: kBusy; the message says that the VM was changed.
   model::ApiResult<model::VmStatus> status_after_change(const Vm& vm);
   model::VmStatus status_of(const Vm& vm, const States& states) const;
 

@@ -43,7 +43,7 @@ struct PortUse {
 };
 
 struct HostNetworkConfig {
-  std::string host;                       // this one's name
+  std::string host;                       // the name of this host
   std::vector<std::string> uplinks;       // NICs that its configuration gives
   privsep::SwitchMaker* maker = nullptr;  // outlives us; null: switches are not created here
   UplinkRules* rules = nullptr;           // of this host; outlives us; null: there are none
@@ -88,19 +88,19 @@ class HostNetwork final : public model::NetworkManagement {
   std::vector<model::MendedLink> apply();
   // The keeper has checked the switches and repaired them without a request.
   void on_news(privsep::SwitchLine::News news);
-  // Of the switches that this host is in.
+  // The metrics of the switches that this host is in.
   std::vector<metrics::SwitchMetrics> metrics() const;
 
-  // Whether an adapter of this host may live there; an empty name is good.
-  // Errors: kNotFound, kInvalidRequest (the host is not in the switch), kExists (its tap
-  // would have another's name).
+  // Checks that an adapter of this host may be in a port group; an empty name is valid. Errors:
+  // kNotFound, kInvalidRequest (the host is not in the switch), kExists (the name of its tap is
+  // used by another adapter).
   model::ApiResult<void> check_use(const PortUse& use) const;
   verbs::SegmentId segment_of(const std::string& vm, const model::AdapterSpec& adapter) const {
     return worker::segment_of(network_, adapter.port_group, {.vm = vm, .number = adapter.number});
   }
-  // Whether a VMkernel interface of this host may be there. Errors: as check_use().
+  // Checks that a VMkernel interface of this host may be in its port group. Errors: as check_use().
   model::ApiResult<void> check_vmknic(const model::Vmknic& vmknic) const;
-  // Whether it is tagged is not known here.
+  // The result does not say whether the interface is tagged.
   model::VmknicStatus status_of(const model::Vmknic& vmknic) const;
   // The interface that has [cluster] address; nullopt: none has.
   const std::optional<privsep::SwitchReport::Management>& management() const {
@@ -140,30 +140,33 @@ class HostNetwork final : public model::NetworkManagement {
     return config_.vmknics ? config_.vmknics() : std::vector<model::Vmknic>();
   }
   model::ApiResult<model::PortGroup> find_on_this_host(const std::string& port_group) const;
-  // By names: adapters and VMkernel interfaces of this host, adapters with other hosts' names.
+  // The names of adapters and VMkernel interfaces of this host, and of adapters of other hosts with
+  // the names of these hosts.
   std::vector<std::string> adapters_in(const std::string& port_group) const;
   std::vector<std::string> vmknics_in(const std::string& port_group) const;
   std::vector<std::string> adapters_elsewhere(const std::string& port_group) const;
   privsep::SwitchPlan plan() const;
-  // The switch as it shall be: kept, then made.
+  // Stores the new state of a switch, then applies it.
   model::ApiResult<model::SwitchStatus> put(const model::DistributedSwitch& vds);
-  // How things are now.
+  // Stores the current state of the switches.
   void take(privsep::SwitchReport report);
   void take_own_name(const std::string& before);
   void keep(const model::Network& network);
   void log_created(const model::PortGroup& group);
-  // What is damaged here is whole in the cluster, or not there any more.
+  // Replaces damaged records by those of the cluster, or removes them if the cluster does not have
+  // the object any more.
   void mend_left_out(const model::Network& network);
   std::vector<model::LeftOut> left_out() const;  // switches and port groups
-  // It may be made: there is none that cannot be read. Errors: kStore.
+  // Checks that there is no damaged record of this object, so that it may be created. Errors:
+  // kStore.
   model::ApiResult<void> check_not_left_out(std::string_view kind, const std::string& name) const;
-  // In use by an adapter or a VMkernel interface, here or elsewhere. Errors: kInUse.
+  // Checks that no adapter or VMkernel interface on any host uses the port group. Errors: kInUse.
   model::ApiResult<void> check_unused(const std::string& port_group) const;
-  // The same of all port groups of a switch, on one host.
+  // The same for all port groups of a switch, on one host.
   model::ApiResult<void> check_unused_on(const std::string& host, const std::string& vds) const;
   model::ApiResult<void> check_member(const std::string& host) const;
   model::ApiResult<void> check_given(const model::SwitchHost& host) const;
-  // The same with the NIC by its name in Linux.
+  // Returns `host` with the NIC's name in Linux.
   model::ApiResult<model::SwitchHost> resolve(const model::SwitchHost& host) const;
   model::SwitchStatus status_of(const model::DistributedSwitch& vds) const;
   model::PortGroupStatus status_of(const model::PortGroup& group) const;
@@ -174,7 +177,7 @@ class HostNetwork final : public model::NetworkManagement {
   const std::string own_name_;                   // without a cluster
   std::shared_ptr<const inventory::View> view_;  // shared: the cluster's thread made it
   model::Network network_;
-  privsep::SwitchReport report_;  // of the last time
+  privsep::SwitchReport report_;  // the last report
   SwitchTeller teller_;
   ChangeLog changes_;
 };

@@ -21,20 +21,20 @@
 
 namespace paravane::host {
 
-// Of documents in the store.
+// The kinds of the documents in the store that hold the numbers.
 inline constexpr const char* kNicNumberKind = "vmnic";
 inline constexpr const char* kRdmaNumberKind = "vmrdma";
 
 class MachineView {
  public:
   static constexpr Duration kFresh = std::chrono::seconds(1);
-  // A keeper that does not answer is not asked at each request.
+  // The time without further attempts after the keeper did not answer.
   static constexpr Duration kAfterFailure = std::chrono::seconds(10);
 
   // `looker` null: the hardware is not read. Both outlive us; `now` is the time.
   MachineView(privsep::MachineLooker* looker, store::Store& store, std::function<Instant()> now);
 
-  // Remembered numbers. Errors: kStore.
+  // Reads the stored numbers. Errors: kStore.
   model::ApiResult<void> load();
 
   // In the order of their numbers. Errors: kInternal.

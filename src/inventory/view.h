@@ -139,7 +139,7 @@ class Records {
 
  private:
   using Revision = std::int64_t;
-  // Of keys: since when they are there.
+  // The revisions at which keys were created.
   struct HostRecords {
     std::optional<HostInfo> info;
     std::map<std::pair<model::AdapterName, model::MacAddress>, Revision> macs;
@@ -151,14 +151,14 @@ class Records {
     std::size_t size() const { return macs.size() + port_groups.size() + gids.size() + odd.size(); }
   };
   using Claim = decltype(HostRecords::gids)::value_type;
-  // Of a claim that counts.
+  // The age of a valid claim.
   struct Age {
     Revision counted = 0;  // since when it could
     Revision claimed = 0;  // the same but for the port group's document, which many share
 
     friend auto operator<=>(const Age&, const Age&) = default;
   };
-  // Of an adapter that is there: how old its claims are at most.
+  // For an existing adapter: the maximum age of its claims.
   struct Standing {
     Revision since = 0;
     std::map<std::uint64_t, Age> networks{};  // that it is in
@@ -166,7 +166,7 @@ class Records {
 
   void put_document(KeyValue&& pair);
   void erase_document(const std::string& name);
-  // Each false: it is not as it should be.
+  // These return false if the document is invalid.
   bool read_document(const std::string& name, const std::string& text, Revision written);
   bool read_cluster_document(const nlohmann::json& value);
   bool read_network_document(const std::string& name, const nlohmann::json& value,
@@ -174,7 +174,8 @@ class Records {
   static void show_adapters(const HostRecords& records, Host& host);
   std::map<model::AdapterName, Standing> standings(const model::Network& network,
                                                    const HostRecords& host) const;
-  // Or why a claim of that host counts for nothing, whoever else has made it.
+  // The age of a claim of that host, or the reason why the claim is invalid, whatever other claims
+  // there are.
   static Result<Age> age_of(const View& view, const std::map<model::AdapterName, Standing>& all,
                             const std::string& host, const Claim& claim);
   static bool put_host_key(HostRecords& host, const HostKey& key, const KeyValue& pair);

@@ -43,7 +43,7 @@ struct QpStats {
   friend bool operator==(const QpStats&, const QpStats&) = default;
 };
 
-// Of one adapter of a VM.
+// The counters of one adapter of a VM.
 struct VmStats {
   std::string name;           // of the VM
   std::uint32_t adapter = 1;  // its number

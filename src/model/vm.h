@@ -137,7 +137,7 @@ AdapterSpec* find_adapter(VmSpec& spec, std::uint32_t number);
 // "db1.2", so a caller that adds an adapter must check that the file name is free.
 std::string socket_file(std::string_view vm, std::uint32_t number);
 
-// Of one adapter of a VM.
+// The state of one adapter of a VM.
 enum class VmState : std::uint8_t {
   kDetached,  // no VMM is connected
   kAttached,  // a VMM is connected, the guest's driver is not running

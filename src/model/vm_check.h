@@ -20,7 +20,7 @@ namespace paravane::model {
 
 struct VmCheckFacts {
   VmStatus vm;
-  std::string host;  // this one's name
+  std::string host;  // the name of this host
   std::vector<SwitchStatus> switches{};
   std::vector<PortGroup> port_groups{};
   Machine machine{};  // empty: the hardware is unknown

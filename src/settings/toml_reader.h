@@ -60,7 +60,7 @@ class TomlReader {
   void word(const char* key, std::initializer_list<std::string_view> words, std::size_t& value);
   bool has(const char* key) const { return table_ != nullptr && table_->contains(key); }
 
-  // After all keys.
+  // Call it after all keys were read.
   void finish();
 
  private:

@@ -61,7 +61,7 @@ class Requester {
   using Phase = RequesterPhase;
   using Event = RequesterEvent;
 
-  // What the next try of the oldest request, in hand, is.
+  // How the oldest request is tried next.
   enum class NextTry : std::uint8_t { kPlain, kOnlyAnswer, kNone };
 
   // The retries used by the oldest request, and how it is tried next. Each request begins with a

@@ -24,8 +24,8 @@ namespace paravane::verbs {
 class QueuePair;
 class Transport;
 
-// What became of one try to carry one request. Aligned, because compilers pass
-// four bytes in a register, but put three together in memory, on every call.
+// The result of one try to carry one request. It is aligned because compilers pass four bytes in a
+// register, but would assemble three in memory on every call.
 struct alignas(4) Outcome {
   enum class Kind : std::uint8_t {
     kDone,              // the peer has it
@@ -107,7 +107,7 @@ class Transport {
   // The transport that does the work, if this one wraps another.
   virtual const Transport& carrier() const { return *this; }
 
-  // How many requests of one queue pair can be under way at once.
+  // How many requests of one queue pair can be in progress at once.
   virtual std::uint32_t depth() const { return 1; }
 
   // Starts to carry `request` of `qp` (connected, RTS). nullopt: not finished; poll() will call

@@ -188,7 +188,8 @@ class Channel {
  private:
   enum class Reading : std::uint8_t { kHead, kBlock, kDirect };
   static constexpr std::size_t kTailBytes = 64;
-  // Of payload that is sealed and sent at once: it stays in the processor's cache meanwhile.
+  // The bytes of payload that are sealed and sent together, few enough to stay in the processor's
+  // cache.
   static constexpr std::size_t kStagedBytes = std::size_t{64} * 1024;
   static constexpr std::size_t kDiscardBytes = std::size_t{16} * 1024;
   static constexpr std::size_t kMostDatagramBlocks = 16;  // 256 KiB, that wait

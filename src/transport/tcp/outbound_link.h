@@ -93,7 +93,7 @@ class OutboundLink {
     std::uint64_t received = 0;  // of a READ's bytes
     bool begun = false;          // the peer has heard of it
     bool answered = false;
-    // All of it goes out before the Ping of this number.
+    // The whole request is sent before the Ping with this number.
     std::uint64_t before_ping = 0;
     bool is_due = false;    // that Ping is out
     bool was_read = false;  // and was answered
