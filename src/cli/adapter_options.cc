@@ -9,7 +9,7 @@ namespace paravane::cli {
 void add_adapter_options(CLI::App& command, AdapterWords& words) {
   command
       .add_option("--mac", words.mac,
-                  "MAC address of the adapter's vmxnet3 NIC (default: from the name)")
+                  "MAC address of the adapter's vmxnet3 NIC (default: derived from the VM's name)")
       ->type_name("MAC");
   add_protocol_option(command, words.protocol,
                       "RoCE version (default: v2; v1 with hardware version 13)");
@@ -41,8 +41,9 @@ Result<model::AdapterRequest> adapter_request(const AdapterWords& words) {
   model::AdapterRequest request{.mac = model::parse_mac(words.mac),
                                 .protocol = model::parse_protocol(words.protocol)};
   if (!words.mac.empty() && !request.mac) {
-    return fail(Errc::kInvalidArgument,
-                fmt::format("--mac {}: an address looks like 02:50:56:12:34:56", words.mac));
+    return fail(
+        Errc::kInvalidArgument,
+        fmt::format("--mac {}: must be a MAC address, such as 02:50:56:12:34:56", words.mac));
   }
   const Result<std::string> group = port_group_name(words.port_group);
   if (!group) return std::unexpected(group.error());

@@ -162,9 +162,10 @@ ExitStatus run_restore(const BackupOptions& options, const Context& context) {
     return report_usage("restore needs a backup FILE, or --accept");
   }
   ExitStatus status = ExitStatus::kFailed;
-  const auto asked =
-      ask_first(options, client, true,
-                "This machine will become that host, which is the cluster's authority.", status);
+  const auto asked = ask_first(options, client, true,
+                               "This machine will take the place of the host in the backup, which "
+                               "is the cluster's authority.",
+                               status);
   return asked ? show_cluster(client.restore_cluster(*asked), client, context) : status;
 }
 

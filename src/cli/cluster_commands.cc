@@ -160,7 +160,7 @@ void add_init(CLI::App& cluster, Run& run) {
       ->needs(etcd);
   CLI::Option* password =
       init->add_option("--etcd-password-file", options->etcd_password_file,
-                       "File with that user's password; \"-\" reads standard input");
+                       "File with the etcd user's password; \"-\" reads standard input");
   password->type_name("FILE");
   CLI::Option* user = init->add_option("--etcd-user", options->etcd_user,
                                        "etcd user with all rights, such as root");

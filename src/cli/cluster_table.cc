@@ -83,7 +83,7 @@ std::string print_cluster(const model::ClusterStatus& status, text::TableFormat 
   }
   if (format == text::TableFormat::kCsv) return host_table(status).print(format);
   const std::string damage = describe_damage(status);
-  if (!status.member) return damage.empty() ? "this host is in no cluster\n" : damage;
+  if (!status.member) return damage.empty() ? "this host is not in a cluster\n" : damage;
   text::TextTable self(
       {"Cluster", "Host", "Authority", "Address", "Inventory", "Since", "Certificate"});
   self.add({status.cluster, status.host, status.authority, status.address,
@@ -111,10 +111,9 @@ std::string print_cluster(const model::ClusterStatus& status, text::TableFormat 
   for (const model::ClusterHost& host : status.hosts) {
     if (!host.ahead) continue;
     text += fmt::format(
-        "\nHost {} has generation {} of the configuration, and this host has generation {}{}: was "
-        "host {} restored from an older copy? Host {} adopts no changes until this is resolved: "
-        "create what is missing again on host {}, and then run there: paravane cluster restore "
-        "--accept\n",
+        "\nHost {} has generation {} of the configuration, but this host has generation {}{}. Was "
+        "host {} restored from an older copy? Host {} adopts no changes until this is resolved. On "
+        "host {}, create what is missing again, and then run: paravane cluster restore --accept\n",
         host.name, host.generation, status.generation,
         host.generation > status.generation ? "" : " of a different history", status.authority,
         host.name, status.authority);
@@ -123,7 +122,7 @@ std::string print_cluster(const model::ClusterStatus& status, text::TableFormat 
   text::TextTable lost({"Invalid claim"});
   for (const std::string& claim : status.lost) lost.add({claim});
   if (status.odd_keys != 0) {
-    lost.add({fmt::format("{} keys of an invalid form", status.odd_keys)});
+    lost.add({fmt::format("{} malformed keys", status.odd_keys)});
   }
   return text + "\n" + lost.print(format);
 }

@@ -64,7 +64,7 @@ TEST(ClusterTable, NamesWhatIsDamagedAndTheWayOut) {
   status.member = true;
   EXPECT_THAT(print_cluster(status, text::TableFormat::kTable),
               HasSubstr("\nThe authority on this host does not work: /s/cluster/host.pem"));
-  EXPECT_EQ(print_cluster({}, text::TableFormat::kTable), "this host is in no cluster\n");
+  EXPECT_EQ(print_cluster({}, text::TableFormat::kTable), "this host is not in a cluster\n");
 }
 
 TEST(ClusterTable, NamesWhatHostsOfOtherVersionsLackOrHaveMore) {

@@ -108,21 +108,21 @@ std::string no_number(const CLI::App& command, const std::string& problem) {
   if (name == std::string::npos || equals == std::string::npos || equals < name) return problem;
   const std::string option = problem.substr(name, equals - name);
   const CLI::Option* known = command.get_option_no_throw(option);
-  return fmt::format("{} {}: a whole number is wanted{}", option, problem.substr(equals + 3),
+  return fmt::format("{} {}: must be a whole number{}", option, problem.substr(equals + 3),
                      known == nullptr ? "" : fmt::format("\n  {}", known->get_description()));
 }
 
 // For an argument that is not expected, how it is right; empty: nothing is known of it.
 std::string remedy(const CLI::App& command, const Words& words, const std::string& word) {
   if (path_of(command) == "paravane cluster join") {
-    return "A token is a secret: it comes on standard input, or with --token-file.";
+    return "A token is a secret: pass it on standard input or with --token-file.";
   }
   const auto at = std::ranges::find(words, word);
   if (at == words.begin() || at == words.end() || !std::prev(at)->starts_with("--")) return {};
   const CLI::Option* option = command.get_option_no_throw(*std::prev(at));
   // Of a flag that may have a value CLI11 shows the one that it has without.
   if (option == nullptr || !option->get_name(false, true).contains('{')) return {};
-  return "With a value, write " + *std::prev(at) + "=" + word + ", without a blank.";
+  return "To give a value, write " + *std::prev(at) + "=" + word + ", without a space.";
 }
 
 struct Complaint {
@@ -187,8 +187,8 @@ void add_all_commands(CLI::App& app, Run& run) {
       "  paravane vm add db1\n"
       "  paravane stats --vm db1 --watch\n"
       "  paravane rdma device list\n"
-      "Exit status: 0 done, 1 failed, 2 wrong command line, 3 no daemon answers,\n"
-      "4 refused because VMs are attached. See also paravane(1).");
+      "Exit status: 0 success, 1 failure, 2 invalid command line, 3 no response from\n"
+      "the daemon, 4 refused because VMs are attached. See also paravane(1).");
   add_vm_commands(app, run);
   add_vds_commands(app, run);
   add_portgroup_commands(app, run);
@@ -212,7 +212,7 @@ void add_commands(CLI::App& app, Run& run) {
   if (app.get_name() == kEsxcfgVmknic) return add_esxcfg_vmknic(app, run);
   app.require_subcommand(1);
   if (app.get_name() != kEsxcli) return add_all_commands(app, run);
-  app.description("esxcli's commands for the RDMA of this host; paravane has all others.");
+  app.description("The esxcli commands for RDMA on this host. All other commands are in paravane.");
   app.footer("Examples:\n  esxcli rdma device list\nSee also paravane(1).");
   add_esxcli_commands(app, run);
   add_help_commands(app, run);

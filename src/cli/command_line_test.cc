@@ -217,11 +217,11 @@ TEST(CommandLine, SuggestsTheNearestWord) {
 
 TEST(CommandLine, RepeatsTheValueThatIsWrong) {
   EXPECT_THAT(run({"network", "ip", "interface", "ipv4", "set", "-i", "vmk1", "-t", "fixed"}).err,
-              HasSubstr("--type fixed: it is static or none"));
+              HasSubstr("--type fixed: must be static or none"));
   EXPECT_THAT(run({"network", "ip", "interface", "ipv4", "set", "-i", "vmk1", "-I", "10.0.0"}).err,
-              HasSubstr("--ipv4 10.0.0: give an address"));
+              HasSubstr("--ipv4 10.0.0: must be an address"));
   EXPECT_THAT(run({"network", "ip", "interface", "ipv4", "set", "-i", "vmk1"}).err,
-              HasSubstr("--ipv4: give an address"));
+              HasSubstr("--ipv4: must be an address"));
   EXPECT_THAT(run({"cluster", "token", "h2", "--valid", "9w"}).err, HasSubstr("--valid 9w: "));
 }
 
@@ -232,7 +232,7 @@ TEST(CommandLine, ComplainsInItsOwnWords) {
   };
   EXPECT_EQ(first_line({"status", "extra"}), "paravane: there is no argument extra here");
   EXPECT_EQ(first_line({"status", "--formatter", "yaml"}),
-            "paravane: --formatter yaml: give one of table, json, csv");
+            "paravane: --formatter yaml: must be one of table, json, csv");
   EXPECT_EQ(first_line({"stats", "--interval", "2"}), "paravane: --interval needs --watch too");
   EXPECT_THAT(first_line({"vm", "qemu-args", "a", "--tap", "t", "--netdev", "n"}),
               HasSubstr(" cannot be used with "));
@@ -312,7 +312,7 @@ TEST(CommandLine, SaysHowItIsRight) {
               AllOf(HasSubstr("pvt1.abc"), HasSubstr("standard input, or with --token-file"),
                     HasSubstr("See: paravane cluster join --help\n")));
   EXPECT_THAT(run({"vds", "create", "a", "--mtu", "abc"}).err,
-              HasSubstr("paravane: --mtu abc: a whole number is wanted\n  MTU in bytes, "
+              HasSubstr("paravane: --mtu abc: must be a whole number\n  MTU in bytes, "
                         "1280 to 9216"));
   EXPECT_THAT(run({"impair", "set", "--vm", "a", "--rnr", "--seed", "-1"}).err,
               HasSubstr("--seed -1: a seed must be a whole number"));
@@ -395,7 +395,7 @@ TEST(LimitOption, SetsWhatItNames) {
        {"", "=", "sges", "sges=", "sges=x", "sges=1 ", "sges=-1", "sges=99999999999", "qps=1"}) {
     EXPECT_FALSE(set_limit(bad, limits)) << bad;
   }
-  EXPECT_THAT(set_limit("gids=9", limits).error().message, HasSubstr("limited twice"));
+  EXPECT_THAT(set_limit("gids=9", limits).error().message, HasSubstr("given twice"));
   EXPECT_THAT(set_limit("queue_pair=9", limits).error().message,
               HasSubstr("do you mean queue_pairs?"));
   EXPECT_THAT(set_limit("sges=99999999999", limits).error().message, HasSubstr("1 to 32"));

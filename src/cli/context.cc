@@ -60,7 +60,8 @@ ExitStatus report(const model::ApiError& refused, const api::ApiClient& client) 
   model::ApiError error = refused;
   if (client.unreachable()) {
     for (const std::string& socket : answering_sockets()) {
-      error.remedy += fmt::format("\n  A daemon answers with: --socket {}", socket);
+      error.remedy +=
+          fmt::format("\n  A daemon is listening at another socket; use: --socket {}", socket);
     }
   }
   if (reports_are_json) {

@@ -17,7 +17,7 @@ ExitStatus no_such_switch(const std::string& name, const std::vector<text::TextR
   std::vector<std::string> names;
   names.reserve(records.size());
   for (const auto& record : records) names.push_back(record.title);
-  return report_failure(fmt::format("this host is in no switch {}", name),
+  return report_failure(fmt::format("this host is not in a switch named {}", name),
                         do_you_mean(name, names) + "List the switches with: paravane vds list");
 }
 
@@ -44,7 +44,7 @@ ExitStatus run_list_dvs(const std::string& name, const Context& context) {
 void add_dvs_commands(CLI::App& root, Run& run) {
   CLI::App& list = add_esxcli_command(
       root, "network vswitch dvs vmware list",
-      "List the switches that this host is in; nothing where there are none",
+      "List the switches that this host is in; prints nothing if there are none",
       {"network vswitch dvs vmware list", "network vswitch dvs vmware list -v lan"});
   auto name = std::make_shared<std::string>();
   list.add_option("-v,--vds-name", *name, "Show this switch only")->type_name("SWITCH");

@@ -33,11 +33,11 @@ struct EventsOptions {
 // To stderr, so that what reads the events from stdout is not disturbed.
 void tell_gap(const api::EventPage& page, const std::string& boot) {
   if (!boot.empty() && boot != page.boot) {
-    fmt::print(stderr, "paravane: the daemon was started anew; its events begin at 1 again\n");
+    fmt::print(stderr, "paravane: the daemon was restarted; event numbers start at 1 again\n");
   }
   if (page.lost > 0) {
-    fmt::print(stderr, "paravane: {} event{} lost: the daemon keeps only the latest\n", page.lost,
-               page.lost == 1 ? " was" : "s were");
+    fmt::print(stderr, "paravane: {} event{} lost: the daemon keeps only the latest events\n",
+               page.lost, page.lost == 1 ? " was" : "s were");
   }
 }
 
@@ -88,7 +88,8 @@ ExitStatus run_follow(api::EventQuery query, const Context& context) {
     if (!page) {
       if (query.boot.empty() || !client.unreachable()) return report(page.error(), client);
       if (!std::exchange(away, true)) {
-        fmt::print(stderr, "paravane: {}; waiting for it\n", text::printable(page.error().message));
+        fmt::print(stderr, "paravane: {}; waiting for the daemon\n",
+                   text::printable(page.error().message));
       }
       std::this_thread::sleep_for(kRetryPause);
       continue;
@@ -125,12 +126,12 @@ void add_events_command(CLI::App& parent, Run& run) {
   events->add_flag("--follow", options->follow, "Keep showing new events");
   events->add_option("--since", options->since, "Show events after this number only")
       ->type_name("NUMBER");
-  events->add_option("--vm", options->vm, "Show this VM only, even a removed one")
+  events->add_option("--vm", options->vm, "Show only the events of this VM, even if it was removed")
       ->type_name("NAME");
   events->footer(
-      "The daemon keeps the latest; with --follow, one whose events went before they were read\n"
-      "says how many were lost, and JSON is an object per line. The types are listed in\n"
-      "/usr/share/doc/paravane/docs/events.md.\n"
+      "The daemon keeps only the latest events. With --follow, the command reports how many\n"
+      "events were lost before it could read them, and JSON output has one object per line.\n"
+      "The types are listed in /usr/share/doc/paravane/docs/events.md.\n"
       "Examples:\n"
       "  paravane events\n"
       "  paravane events --follow --vm db1\n"

@@ -46,7 +46,7 @@ ExitStatus run_help(CLI::App& root, const std::vector<std::string>& words) {
 void add_help_commands(CLI::App& root, Run& run) {
   CLI::App* help = root.add_subcommand("help", "Show the help of a command");
   auto words = std::make_shared<std::vector<std::string>>();
-  help->add_option("COMMAND", *words, "Words of the command (default: none, all commands)");
+  help->add_option("COMMAND", *words, "Words of the command (default: help for all commands)");
   const std::string name = root.get_name();
   const std::string example = name == kEsxcli ? "rdma device list" : "vm add";
   help->footer(fmt::format("Examples:\n  {0} help\n  {0} help {1}", name, example));

@@ -34,7 +34,7 @@ ExitStatus run_hot_add(const HotAddOptions& options, const Context& context) {
   if (slot == slots->end()) {
     return report_failure(
         fmt::format("vm {} has no adapter {}", options.name, options.adapter),
-        fmt::format("Give it one first: paravane vm adapter add {}", options.name));
+        fmt::format("Add the adapter first: paravane vm adapter add {}", options.name));
   }
   vmm::NicNetwork network = options.network;
   if (network.netdev.empty() && network.tap.empty()) network.tap = slot->tap;
@@ -64,12 +64,12 @@ void add_vm_hot_add_command(CLI::App& vm, Run& run) {
       ->check(CLI::Range(1u, model::kMaxAdapters).description(""));
   command
       ->add_option("--bus", options->bus,
-                   "Id of a root port of the VM (pcie-root-port,mem-reserve=8M) with nothing in it")
+                   "ID of an empty root port of the VM (pcie-root-port,mem-reserve=8M)")
       ->type_name("ID")
       ->required();
-  CLI::Option* netdev =
-      command->add_option("--netdev", options->network.netdev,
-                          "Connect the NIC to this existing netdev; \"none\" to no network");
+  CLI::Option* netdev = command->add_option(
+      "--netdev", options->network.netdev,
+      "Connect the NIC to this existing netdev, or with \"none\" to no network");
   netdev->type_name("ID|none");
   command
       ->add_option("--tap", options->network.tap,
@@ -79,8 +79,8 @@ void add_vm_hot_add_command(CLI::App& vm, Run& run) {
   command->add_option("--virsh", options->domain, "Print virsh commands for this libvirt domain")
       ->type_name("DOMAIN");
   command->footer(
-      "Each line is a command of QMP. Their order matters. What is plugged so stays until the VM\n"
-      "is shut down: QEMU (11.1) aborts when such a device is unplugged.\n"
+      "Each line is a QMP command. Run the commands in this order. The hot-added device must stay\n"
+      "until the VM is shut down: QEMU (11.1) aborts when such a device is unplugged.\n"
       "Examples:\n"
       "  paravane vm hot-add-commands db1 --adapter 2 --bus rp1\n"
       "  paravane vm hot-add-commands db1 --adapter 2 --bus rp1 --netdev net1 --virsh db1 | sh");

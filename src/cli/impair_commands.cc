@@ -101,7 +101,7 @@ ExitStatus run_list_impairment(const Context& context) {
 }
 
 void add_set_command(CLI::App& impair, Run& run) {
-  CLI::App* set = impair.add_subcommand("set", "Inject faults into what a VM sends");
+  CLI::App* set = impair.add_subcommand("set", "Inject faults into the traffic that a VM sends");
   auto options = std::make_shared<ImpairOptions>();
   set->add_option("--vm", options->impairment.vm, "VM that sends the messages")
       ->type_name("NAME")
@@ -109,12 +109,11 @@ void add_set_command(CLI::App& impair, Run& run) {
   set->add_option("--peer", options->impairment.peer,
                   "Receiver: VM of this host, GID, IPv4 address, or any (default: any)")
       ->type_name("PEER");
-  set->add_option("--loss", options->loss, "Share of messages, and of answers, to drop")
+  set->add_option("--loss", options->loss, "Share of messages and responses to drop")
       ->type_name("PERCENT");
   set->add_option("--delay", options->delay, "Delay of each message: 20us, 1.5ms, up to 10s")
       ->type_name("TIME");
-  set->add_flag("--reorder{25%}", options->reorder,
-                "Share of messages that others overtake (default: 25%)");
+  set->add_flag("--reorder{25%}", options->reorder, "Share of messages to reorder (default: 25%)");
   set->add_flag("--rnr{1%}", options->rnr, "Share of sends answered with an RNR NAK (default: 1%)");
   set->add_option("--seed", options->seed, "Seed that chooses the messages (default: 1)")
       ->type_name("NUMBER");
@@ -139,7 +138,7 @@ void add_impair_commands(CLI::App& parent, Run& run) {
 
   CLI::App* clear = impair->add_subcommand("clear", "Clear injected faults");
   auto vm = std::make_shared<std::string>();
-  clear->add_option("--vm", *vm, "Clear those of this VM only")->type_name("NAME");
+  clear->add_option("--vm", *vm, "Clear only the faults of this VM")->type_name("NAME");
   clear->footer(
       "Examples:\n"
       "  paravane impair clear\n"
@@ -147,7 +146,8 @@ void add_impair_commands(CLI::App& parent, Run& run) {
   clear->callback(
       [vm, &run] { run = [vm](const Context& context) { return run_clear(*vm, context); }; });
 
-  CLI::App* list = impair->add_subcommand("list", "List injected faults and what they did");
+  CLI::App* list =
+      impair->add_subcommand("list", "List injected faults, and how many messages each affected");
   list->footer(
       "Examples:\n"
       "  paravane impair list\n"

@@ -10,7 +10,7 @@ namespace paravane::cli {
 
 void tell_left_out(const std::vector<model::LeftOut>& left_out) {
   for (const model::LeftOut& one : left_out) {
-    fmt::print(stderr, "paravane: {} is left out: {}\n  {}\n", text::printable(name_of(one)),
+    fmt::print(stderr, "paravane: {} is unusable: {}\n  {}\n", text::printable(name_of(one)),
                text::printable(one.reason), text::printable(one.remedy));
   }
 }

@@ -59,12 +59,13 @@ Status set_limit(std::string_view option, model::VmLimits& limits) {
   const model::LimitField& field = *words->field;
   const auto value = to_number(words->value);
   if (!value) {
-    return fail(Errc::kInvalidArgument, fmt::format("--limit {}: write {}=NUMBER, {} to {}", option,
-                                                    field.name, field.min, field.max));
+    return fail(Errc::kInvalidArgument,
+                fmt::format("--limit {}: use {}=NUMBER with a NUMBER from {} to {}", option,
+                            field.name, field.min, field.max));
   }
   if (limits.*field.member) {
     return fail(Errc::kInvalidArgument,
-                fmt::format("--limit {}: {} is limited twice", option, field.name));
+                fmt::format("--limit {}: {} is given twice", option, field.name));
   }
   limits.*field.member = value;
   return {};
@@ -78,8 +79,8 @@ Result<model::LimitChange> parse_limit(std::string_view option) {
   const auto value = to_number(words->value);
   if (value) return model::LimitChange{.field = &field, .value = value};
   return fail(Errc::kInvalidArgument,
-              fmt::format("--limit {}: write {}=NUMBER, {} to {}, or {}=default", option,
-                          field.name, field.min, field.max, field.name));
+              fmt::format("--limit {}: use {}=NUMBER with a NUMBER from {} to {}, or {}=default",
+                          option, field.name, field.min, field.max, field.name));
 }
 
 std::string limit_help() {

@@ -52,7 +52,7 @@ Result<std::vector<model::Disk>> parse_disks(const std::vector<std::string>& wor
 void add_boot_options(CLI::App& command, MachineWords& words) {
   command
       .add_option("--disk", words.disks,
-                  "Disk image; may be repeated; the first boots; \"none\" removes all")
+                  "Disk image; may be repeated; the VM boots from the first; \"none\" removes all")
       ->type_name("FILE[,format=raw|qcow2][,readonly]")
       ->allow_extra_args(false);
   command
@@ -91,7 +91,7 @@ void add_machine_options(CLI::App& command, MachineWords& words) {
       ->check(CLI::IsMember({"auto", "kvm", "tcg"}).description(""));
   command
       .add_option("--cpu-model", words.cpu_model,
-                  "CPU model, as QEMU's -cpu; \"none\" for all features")
+                  "CPU model, as in QEMU's -cpu; \"none\" selects all features")
       ->type_name("MODEL");
   command
       .add_option("--qemu-arg", words.qemu_arguments,
@@ -115,7 +115,7 @@ Result<model::Disk> parse_disk(std::string_view word) {
     if (format) disk.format = *format;
     if (part == "readonly") disk.read_only = true;
     if (!format && part != "readonly") {
-      return bad("after the file comes format=raw, format=qcow2 or readonly");
+      return bad("only format=raw, format=qcow2 and readonly may follow the file");
     }
   }
   return disk;
@@ -134,7 +134,7 @@ Result<model::VmMachineChange> machine_change(const MachineWords& words) {
     if (!bytes) return std::unexpected(bytes.error());
     if (*bytes % kMib != 0) {
       return fail(Errc::kInvalidArgument,
-                  fmt::format("--memory {}: write a whole number of MiB", *words.memory));
+                  fmt::format("--memory {}: must be a whole number of MiB", *words.memory));
     }
     change.memory_mib = *bytes / kMib;
   }

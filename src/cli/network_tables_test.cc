@@ -26,11 +26,11 @@ TEST(SwitchTable, HasARowForEachHostAndSaysHowItIsOnThisOne) {
 
 TEST(RepairTable, SaysWhatWasMendedAndWhatCouldNotBe) {
   const model::SwitchRepair repair{
-      .mended = {{.vds = "lan", .interface = "pvs-lan", .text = "it was down: brought up"}},
+      .mended = {{.vds = "lan", .interface = "pvs-lan", .text = "it was down and was brought up"}},
       .switches = {{.spec = {.name = "lan"}, .host = "h1", .problems = {"nic: gone"}}}};
   EXPECT_EQ(repair_table(repair).print(text::TableFormat::kCsv),
             "VDS,Interface,Result,What\n"
-            "lan,pvs-lan,mended,it was down: brought up\n"
+            "lan,pvs-lan,mended,it was down and was brought up\n"
             "lan,-,problem,nic: gone\n");
 }
 

@@ -21,17 +21,17 @@ std::string remedy_of(int error, const std::string& file) {
   const std::string folder = folder_of(file).string();
   switch (error) {
     case EEXIST: return "Choose another name, or move that file away.";
-    case ENOENT: return fmt::format("Make the directory first: mkdir -p {}", folder);
+    case ENOENT: return fmt::format("Create the directory first: mkdir -p {}", folder);
     case ENOTDIR:
     case EISDIR: return "Name a file in a directory.";
     case ENOSPC:
     case EDQUOT:
       return fmt::format("Free some space in {}, or choose a directory on another disk.", folder);
     case EACCES:
-    case EPERM: return fmt::format("Choose a directory that you may write to; {} is not.", folder);
+    case EPERM:
+      return fmt::format("Choose a directory that you may write to; {} is not writable.", folder);
     case EROFS:
-      return fmt::format("Choose a directory on a disk that can be written; {} is read-only.",
-                         folder);
+      return fmt::format("Choose a directory on a writable file system; {} is read-only.", folder);
     case ENAMETOOLONG: return "Choose a shorter name.";
     default: return "Choose a directory on another disk.";
   }
@@ -40,10 +40,10 @@ std::string remedy_of(int error, const std::string& file) {
 std::unexpected<FileRefusal> refuse_file(const std::string& file, int error) {
   const std::string remedy = remedy_of(error, file);
   if (error == EEXIST) {
-    return std::unexpected(FileRefusal{fmt::format("{} is there already", file), remedy});
+    return std::unexpected(FileRefusal{fmt::format("{} already exists", file), remedy});
   }
   return std::unexpected(FileRefusal{
-      fmt::format("cannot write {}: {}; no file is left there", file, std::strerror(error)),
+      fmt::format("cannot write {}: {}; no file was left behind", file, std::strerror(error)),
       remedy});
 }
 

@@ -37,7 +37,7 @@ TEST_F(NewFileTest, OneThatIsThereStays) {
   for (const auto& refused :
        {check_new_file(file("backup")), write_new_file(file("backup"), "sealed")}) {
     ASSERT_FALSE(refused);
-    EXPECT_EQ(refused.error().problem, file("backup") + " is there already");
+    EXPECT_EQ(refused.error().problem, file("backup") + " already exists");
     EXPECT_THAT(refused.error().remedy, HasSubstr("another name"));
   }
   EXPECT_EQ(std::filesystem::file_size(file("backup")), 6U);
@@ -48,7 +48,7 @@ TEST_F(NewFileTest, ADirectoryThatIsMissingIsToBeMade) {
        {check_new_file(file("none/backup")), write_new_file(file("none/backup"), "sealed")}) {
     ASSERT_FALSE(refused);
     EXPECT_THAT(refused.error().problem, HasSubstr("No such file or directory"));
-    EXPECT_EQ(refused.error().remedy, "Make the directory first: mkdir -p " + file("none"));
+    EXPECT_EQ(refused.error().remedy, "Create the directory first: mkdir -p " + file("none"));
   }
 }
 
@@ -69,7 +69,7 @@ TEST_F(NewFileTest, OfOneThatCannotBeWrittenWholeNothingIsLeft) {
   ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &all), 0);
   std::signal(SIGXFSZ, before);
   ASSERT_FALSE(refused);
-  EXPECT_THAT(refused.error().problem, HasSubstr("no file is left there"));
+  EXPECT_THAT(refused.error().problem, HasSubstr("no file was left behind"));
   EXPECT_FALSE(std::filesystem::exists(file("backup")));
 }
 

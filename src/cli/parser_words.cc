@@ -32,7 +32,7 @@ std::string wrong_value(const std::string& problem) {
   if (const std::size_t at = rest.find(kRange); at != std::string_view::npos) {
     std::string_view value = rest.substr(0, at);
     if (value.starts_with(kValue)) value.remove_prefix(kValue.size());
-    return fmt::format("{} {}: give {}", option, value, rest.substr(at + kRange.size()));
+    return fmt::format("{} {}: must be {}", option, value, rest.substr(at + kRange.size()));
   }
   const std::size_t at = rest.find(kSet);
   if (at == std::string_view::npos || !rest.ends_with('}')) return problem;
@@ -40,7 +40,7 @@ std::string wrong_value(const std::string& problem) {
   for (const char c : rest.substr(at + kSet.size(), rest.size() - at - kSet.size() - 1)) {
     choices += c == ',' ? std::string(", ") : std::string(1, c);
   }
-  return fmt::format("{} {}: give one of {}", option, rest.substr(0, at), choices);
+  return fmt::format("{} {}: must be one of {}", option, rest.substr(0, at), choices);
 }
 
 }  // namespace

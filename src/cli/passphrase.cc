@@ -28,7 +28,7 @@ Result<std::string> read_line(int fd, const std::string& where) {
     if (count == 0 || byte == '\n') break;
     line.push_back(byte);
   }
-  if (line.empty()) return fail(Errc::kIo, fmt::format("nothing came from {}", where));
+  if (line.empty()) return fail(Errc::kIo, fmt::format("no input was received from {}", where));
   if (line.size() > kMaxLine)
     return fail(Errc::kIo, fmt::format("the line from {} is too long", where));
   return line;
@@ -37,7 +37,7 @@ Result<std::string> read_line(int fd, const std::string& where) {
 Result<UniqueFd> open_terminal() {
   UniqueFd terminal(::open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY));
   if (terminal) return terminal;
-  return fail(Errc::kIo, "there is no terminal to ask at");
+  return fail(Errc::kIo, "no terminal is available");
 }
 
 Status say(int terminal, std::string_view text) {
@@ -86,10 +86,10 @@ Result<std::string> read_passphrase(const std::optional<int>& descriptor, bool a
   }
   auto typed = ask_hidden(terminal->get(), "Passphrase of the backup: ");
   if (!typed || !again) return typed;
-  const auto second = ask_hidden(terminal->get(), "The same again: ");
+  const auto second = ask_hidden(terminal->get(), "Repeat the passphrase: ");
   if (!second) return second;
   if (*second == *typed) return typed;
-  return fail(Errc::kInvalidArgument, "the two passphrases are not the same");
+  return fail(Errc::kInvalidArgument, "the two passphrases do not match");
 }
 
 Result<bool> confirm(const std::string& question) {

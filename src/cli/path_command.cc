@@ -31,7 +31,7 @@ ExitStatus run_path(const std::string& name, const Context& context) {
   fmt::print("{}", as_json ? pretty_json(connections_json(*stats))
                            : path_table(*stats).print(context.format));
   note_empty(path_table(*stats).empty(),
-             "no connections now; see what happened with: paravane events", context);
+             "no connections now; list past events with: paravane events", context);
   return std::fflush(stdout) == 0 ? ExitStatus::kOk : ExitStatus::kFailed;
 }
 
@@ -49,9 +49,8 @@ void add_path_commands(CLI::App& parent, Run& run) {
   auto vm = std::make_shared<std::string>();
   list->add_option("--vm", *vm, "Show this VM only")->type_name("NAME");
   list->footer(
-      "Paths: local (by memory copy), else hca (an RDMA adapter; none is usable yet), else tcp "
-      "(over\n"
-      "the channel to another host).\n"
+      "Paths, in order of preference: local (memory copy within this host), hca (an RDMA\n"
+      "adapter; not supported yet), tcp (the channel to another host).\n"
       "Examples:\n"
       "  paravane path list\n"
       "  paravane path list --vm db1 --formatter=json");

@@ -24,7 +24,7 @@ std::string print_age(std::chrono::seconds age) {
   using std::chrono::days;
   using std::chrono::hours;
   using std::chrono::minutes;
-  if (age < -minutes(1)) return "which is later than this machine's clock says";
+  if (age < -minutes(1)) return "which is in the future according to this machine's clock";
   if (age >= days(2)) return fmt::format("{} days ago", age / days(1));
   if (age >= hours(2)) return fmt::format("{} hours ago", age / hours(1));
   return fmt::format("{} minutes ago", std::max<std::int64_t>(age / minutes(1), 0));
@@ -83,18 +83,18 @@ std::string warn_of_members(const model::BackupSummary& backup) {
   std::erase(others, backup.host);
   if (others.empty()) return {};
   return fmt::format(
-      "Members by this backup: {}. One that was removed or has left since is a member again.\n"
-      "Take it out again: paravane cluster remove HOST\n",
+      "Members according to this backup: {}. A host that was removed or has left since then\n"
+      "becomes a member again; to remove it again: paravane cluster remove HOST\n",
       print_names(others));
 }
 
 std::string print_accept_summary(const AcceptSummary& summary) {
   std::string text = fmt::format(
-      "What host {} has of cluster {}\n"
-      "  generation   {} of the configuration\n"
-      "  members      {}\n"
-      "  switches     {}, with {} port groups\n"
-      "What the other hosts follow\n",
+      "Configuration of cluster {1} on host {0}\n"
+      "  generation   {2} of the configuration\n"
+      "  members      {3}\n"
+      "  switches     {4}, with {5} port groups\n"
+      "Generations that the other hosts follow\n",
       printable(summary.host), printable(summary.cluster), summary.generation,
       print_names(summary.members), summary.switches, summary.port_groups);
   if (summary.others.empty()) text += "  (there is no other host)\n";
@@ -102,15 +102,15 @@ std::string print_accept_summary(const AcceptSummary& summary) {
     text += fmt::format("  {:<12} {}\n", printable(other.host), print_followed(other));
   }
   text += fmt::format(
-      "Switches, port groups and members that host {0} does not have are gone on all hosts then.\n"
-      "A host that was removed or has left since host {0}'s copy was made is a member again.\n"
-      "Take it out again: paravane cluster remove HOST\n",
+      "Switches, port groups and members that host {0} does not have will be removed from all\n"
+      "hosts. A host that was removed or has left since host {0}'s copy was made becomes a member\n"
+      "again; to remove it again: paravane cluster remove HOST\n",
       printable(summary.host));
   const auto silent = names_of(summary, [](const auto& other) { return !other.generation; });
   const auto odd =
       names_of(summary, [](const auto& other) { return other.generation && !other.counts; });
-  text += tell_of(silent, "These may follow later, or refuse to");
-  text += tell_of(odd, "These will not follow");
+  text += tell_of(silent, "Hosts that may follow later, or refuse to follow");
+  text += tell_of(odd, "Hosts that will not follow");
   return text;
 }
 
@@ -123,13 +123,13 @@ bool all_follow(const AcceptSummary& summary, const ClusterStatus& status) {
 std::string print_followers(const AcceptSummary& summary, const ClusterStatus& status) {
   const auto do_follow = [&status](const auto& other) { return follows(other.host, status); };
   const auto do_not = [&](const auto& other) { return !do_follow(other); };
-  const std::string others = tell_of(names_of(summary, do_not), "These do not follow yet");
-  std::string text = tell_of(names_of(summary, do_follow), "These hosts follow") + others;
+  const std::string others = tell_of(names_of(summary, do_not), "Hosts that do not follow yet");
+  std::string text = tell_of(names_of(summary, do_follow), "Hosts that follow") + others;
   if (others.empty()) return text;
   return text + fmt::format(
-                    "See paravane cluster status there. If it says that what host {} has is older, "
-                    "do the same\nagain while that host answers, or remove it and have it join "
-                    "again.\n",
+                    "Run paravane cluster status on the hosts that do not follow. If one reports\n"
+                    "that the configuration of host {} is older, run this command again while\n"
+                    "that host answers, or remove that host and let it join again.\n",
                     printable(summary.host));
 }
 

@@ -38,16 +38,17 @@ TEST(RestoreSummary, OfABackupSaysItsAgeAndNamesItsMembers) {
   EXPECT_THAT(after(119min), HasSubstr("119 minutes ago"));
   EXPECT_THAT(after(47h), HasSubstr("47 hours ago"));
   EXPECT_THAT(after(24h * 40), HasSubstr("40 days ago"));
-  EXPECT_THAT(after(-1h), HasSubstr("later than this machine's clock"));
+  EXPECT_THAT(after(-1h), HasSubstr("in the future according to this machine's clock"));
   model::BackupSummary backup = backup_of_three();
   backup.replaces = "host h1\x1b";
   EXPECT_THAT(print_backup_summary(backup, kMade), HasSubstr("It replaces host h1?.\n"));
 }
 
 TEST(RestoreSummary, OfABackupNamesTheHostsThatItWouldLetIn) {
-  EXPECT_THAT(warn_of_members(backup_of_three()),
-              AllOf(HasSubstr("Members by this backup: h2, h3."), HasSubstr("is a member again"),
-                    HasSubstr("paravane cluster remove HOST")));
+  EXPECT_THAT(
+      warn_of_members(backup_of_three()),
+      AllOf(HasSubstr("Members according to this backup: h2, h3."),
+            HasSubstr("becomes a member again"), HasSubstr("paravane cluster remove HOST")));
   model::BackupSummary alone = backup_of_three();
   alone.members = {"h1"};
   EXPECT_EQ(warn_of_members(alone), "");
@@ -74,8 +75,10 @@ TEST(RestoreSummary, OfAnAcceptanceSaysWhatEachHostFollowsAndWhatIsGone) {
             HasSubstr("h2           generation 19\n"), HasSubstr("h3           generation 17\n"),
             HasSubstr("h4           the host does not answer: timed out\n"),
             HasSubstr("h5           generation 9000000000: too far\n"),
-            HasSubstr("that host h1 does not have are gone"), HasSubstr("is a member again"),
-            HasSubstr("may follow later, or refuse to: h4\n"), HasSubstr("will not follow: h5\n")));
+            HasSubstr("that host h1 does not have will be removed"),
+            HasSubstr("becomes a member\nagain"),
+            HasSubstr("may follow later, or refuse to follow: h4\n"),
+            HasSubstr("will not follow: h5\n")));
   EXPECT_THAT(print_accept_summary({.cluster = "c", .host = "h1"}),
               AllOf(HasSubstr("no other host"), Not(HasSubstr("follow later"))));
 }
@@ -89,8 +92,8 @@ TEST(RestoreSummary, AfterAnAcceptanceThoseThatFollowAreNamed) {
   status.hosts = {host("h1", 1048600), host("h2", 1048600), host("h3", 17)};
   EXPECT_FALSE(all_follow(accept_of_five(), status));
   EXPECT_THAT(print_followers(accept_of_five(), status),
-              AllOf(HasSubstr("These hosts follow: h2\n"),
-                    HasSubstr("These do not follow yet: h3, h4, h5\n"),
+              AllOf(HasSubstr("Hosts that follow: h2\n"),
+                    HasSubstr("Hosts that do not follow yet: h3, h4, h5\n"),
                     HasSubstr("paravane cluster status")));
   status.hosts[2].generation = 1048600;
   EXPECT_TRUE(all_follow(accept_of_five(), status)) << "the others are not waited for";
@@ -102,7 +105,7 @@ TEST(RestoreSummary, AfterAnAcceptanceThoseThatFollowAreNamed) {
   model::AcceptSummary two = accept_of_five();
   two.others.resize(1);
   status.hosts[1].present = true;
-  EXPECT_EQ(print_followers(two, status), "These hosts follow: h2\n");
+  EXPECT_EQ(print_followers(two, status), "Hosts that follow: h2\n");
 }
 
 }  // namespace

@@ -81,7 +81,7 @@ class Output {
       return fd_ >= 0 ? Status() : failed("open");
     }
     if (::isatty(STDOUT_FILENO) == 0) return {};
-    return fail(Errc::kIo, "a capture is not for a terminal; name a file with -w");
+    return fail(Errc::kIo, "a capture cannot be written to a terminal; name a file with -w");
   }
 
   // Errors: kIo; kBadState: whoever read it has gone.
@@ -89,7 +89,8 @@ class Output {
     while (!bytes.empty()) {
       const ssize_t written = ::write(fd_, bytes.data(), bytes.size());
       if (written < 0 && errno == EINTR) continue;
-      if (written < 0 && errno == EPIPE) return fail(Errc::kBadState, "the reader is gone");
+      if (written < 0 && errno == EPIPE)
+        return fail(Errc::kBadState, "the program that read the capture has exited");
       if (written < 0) return failed("write to");
       bytes.remove_prefix(static_cast<std::size_t>(written));
     }
@@ -134,7 +135,7 @@ class Sniff {
 
   ExitStatus write_begin() {
     const std::uint32_t snaplen = options_.spec.snaplen;
-    fmt::print(stderr, "paravane: sniffing {}, {} of each packet; Ctrl-C ends it\n",
+    fmt::print(stderr, "paravane: capturing {}, {} of each packet; press Ctrl-C to stop\n",
                options_.spec.vm, snaplen == 0 ? "all" : fmt::format("{} bytes", snaplen));
     std::string begin;
     pcapng::append_section(fmt::format("paravane {}", kVersion), begin);
@@ -158,7 +159,8 @@ class Sniff {
         return kept.error().code == Errc::kBadState ? ExitStatus::kOk : complain(kept.error());
       }
       if (status_.ended) {
-        fmt::print(stderr, "paravane: the capture of {} has ended: its adapters have gone\n",
+        fmt::print(stderr,
+                   "paravane: the capture of {} has ended, because its adapters were removed\n",
                    options_.spec.vm);
         return ExitStatus::kOk;
       }
@@ -180,7 +182,7 @@ class Sniff {
         blocks, static_cast<std::uint32_t>(status_.interfaces.size()), wanted);
     if (!first) {
       return fail(Errc::kInvalidArgument,
-                  "the daemon's answer was not understood: " + first.error().message);
+                  "cannot parse the daemon's response: " + first.error().message);
     }
     kept_ += first->count;
     kept_of_.resize(first->interfaces.size());
@@ -259,8 +261,8 @@ void add_sniff_command(CLI::App& parent, Run& run) {
       ->type_name("SECONDS")
       ->check(CLI::Range(1u, kMaxSeconds).description(""));
   sniff->footer(
-      "Ctrl-C stops it too. VMs exchange no packets: the file shows what a wire would carry. It\n"
-      "holds the guest's data.\n"
+      "Ctrl-C also stops the capture. VMs do not exchange packets: the file shows the packets\n"
+      "that a wire would carry. It contains the guest's data.\n"
       "Examples:\n"
       "  paravane sniff --vm db1 -w db1.pcapng --seconds 10\n"
       "  paravane sniff --vm db1 -w - | wireshark -k -i -\n"

@@ -124,7 +124,7 @@ ExitStatus run_metrics(const Context& context) {
 
 void add_metrics_command(CLI::App& parent, Run& run) {
   CLI::App* metrics =
-      parent.add_subcommand("metrics", "Print all metrics, as Prometheus reads them");
+      parent.add_subcommand("metrics", "Print all metrics in the format of Prometheus");
   metrics->footer(
       "Examples:\n"
       "  paravane metrics\n"
@@ -141,7 +141,7 @@ void add_stats_command(CLI::App& parent, Run& run) {
       stats->add_flag("--counters", options->counters, "Show every counter, one per line");
   stats->add_flag("--qps", options->queue_pairs, "Show queue pairs only")->excludes(counters);
   CLI::Option* watch =
-      stats->add_flag("--watch", options->watch, "Show rates per second, again and again");
+      stats->add_flag("--watch", options->watch, "Show rates per second, repeatedly");
   stats
       ->add_option("--interval", options->interval_s,
                    "Seconds between two rounds, up to 3600 (default: 1)")
@@ -153,11 +153,11 @@ void add_stats_command(CLI::App& parent, Run& run) {
       ->needs(watch)
       ->check(CLI::Range(1u, 1u << 31).description(""));
   stats->footer(
-      "Path: of the VM's connections; -: it has none. Sends: requests completed. Receives: peers'\n"
-      "requests placed, RDMA writes among them. Flushed: requests that ended with their queue\n"
-      "pair. Messages: what the VMM said over vfio-user, without the guest's RDMA. With --watch,\n"
-      "Messages/s are sends and receives per second. GSI is the connection manager's queue pair.\n"
-      "--counters says what each counter means.\n"
+      "Path: data path of the VM's connections, or - if it has none. Sends: requests completed.\n"
+      "Receives: peers' requests executed, including RDMA writes. Flushed: requests discarded\n"
+      "because their queue pair failed. Messages: vfio-user messages of the VMM, which do not\n"
+      "include the guest's RDMA traffic. With --watch, Messages/s counts sends and receives.\n"
+      "GSI: queue pair of the connection manager. --counters explains each counter.\n"
       "Examples:\n"
       "  paravane stats\n"
       "  paravane stats --vm db1 --watch\n"

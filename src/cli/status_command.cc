@@ -81,7 +81,8 @@ ExitStatus run_stop(bool force, const Context& context) {
   }
   if (!process || ends(process)) return ExitStatus::kOk;
   return report_failure(
-      fmt::format("the daemon was asked to end, and process {} has not after {} s", status->pid,
+      fmt::format("the daemon was asked to stop, but process {} is still running after {} s",
+                  status->pid,
                   std::chrono::duration_cast<std::chrono::seconds>(kTimeToEnd).count()),
       "Its log says what it waits for: journalctl -u paravaned");
 }

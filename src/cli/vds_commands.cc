@@ -224,7 +224,7 @@ void add_vds_commands(CLI::App& parent, Run& run) {
   CLI::App* repair =
       vds->add_subcommand("repair", "Repair the switches of this host, and list the repairs");
   repair->footer(
-      "The daemon repairs them too when an interface changes. What cannot be repaired is listed "
+      "The daemon also repairs them when an interface changes. What cannot be repaired is listed "
       "as\n"
       "a problem; an empty list means that all is well.\n"
       "Examples:\n"

@@ -53,7 +53,8 @@ Result<model::VmStatus> find_vm(ArgumentOptions& options, const Context& context
   const auto has_mac = [](const model::AdapterSpec& adapter) { return adapter.mac.has_value(); };
   if (vm && std::ranges::all_of(vm->spec.adapters, has_mac)) return std::move(*vm);
   if (vm) {
-    vm = model::refuse(model::ApiErrorCode::kInternal, "the daemon named no MAC address");
+    vm = model::refuse(model::ApiErrorCode::kInternal,
+                       "the daemon's response contains no MAC address");
   }
   status = report(vm.error(), client);
   return fail(Errc::kNotFound, vm.error().message);
@@ -89,8 +90,8 @@ ExitStatus run_qemu_args(ArgumentOptions options, const Context& context) {
   if (const auto cut = std::ranges::find_if(*words, is_cut_by_shell);
       !quoted && cut != words->end()) {
     return report_failure(
-        fmt::format("vm {}: a shell would not leave this word whole: {}", options.name, *cut),
-        "Have them quoted, with --shell or --json.");
+        fmt::format("vm {}: a shell would split or change this argument: {}", options.name, *cut),
+        "Use --shell or --json to print quoted arguments.");
   }
   print_words(*words, options);
   return ExitStatus::kOk;
@@ -110,7 +111,7 @@ void add_argument_options(CLI::App& command, ArgumentOptions& options) {
   command.add_option("NAME", options.name, "Name of the VM")->required();
   command
       .add_option("--memory", options.vmm.memory,
-                  "Guest memory, same as QEMU's -m (default: the VM's)")
+                  "Guest memory, same as QEMU's -m (default: as configured)")
       ->type_name("SIZE");
   command
       .add_option("--addr", options.slot,
@@ -136,7 +137,7 @@ void add_vm_argument_commands(CLI::App& vm, Run& run) {
       qemu->add_flag("--shell", options->shell, "Print one line, quoted for a shell");
   qemu->add_flag("--json", options->json, "Print a JSON array of words")->excludes(shell);
   qemu->footer(
-      "Words are printed one per line. None holds a blank, so this works as it stands:\n"
+      "Arguments are printed one per line. None contains a space, so they need no quotes:\n"
       "  qemu-system-x86_64 -machine q35 ... $(paravane vm qemu-args db1 --tap tap0 --memory 4G)\n"
       "Examples:\n"
       "  paravane vm qemu-args db1 --netdev net0 --shell\n"

@@ -101,13 +101,13 @@ Status plug_if_running(const model::VmStatus& vm, std::uint32_t adapter) {
     const Status plugged = vmm::plug(vm, adapter, *places);
     if (plugged) return {};
     return fail(plugged.error().code,
-                fmt::format("adapter {} is added, and comes when the VM is started next; it cannot "
-                            "be plugged now: {}",
+                fmt::format("adapter {} was added, but the VM gets it only at its next start, "
+                            "because it cannot be hot-added now: {}",
                             adapter, plugged.error().message));
   }
   if (is_attached(vm)) {
     fmt::print(stderr,
-               "paravane: vm {}: adapter {} comes when the VM is started next. To plug it now:\n"
+               "paravane: vm {}: the VM gets adapter {} at its next start. To hot-add it now:\n"
                "  paravane vm hot-add-commands {} --adapter {} --bus ID\n",
                name, adapter, name, adapter);
   }
@@ -126,8 +126,8 @@ ExitStatus run_adapter_add(const AdapterOptions& options, const Context& context
   const auto added = client.add_adapter(options.name, *request);
   if (!added) return report(added.error(), client);
   if (added->spec.name != options.name) {
-    return report_failure(fmt::format("vm {}: the daemon answers for another VM", options.name),
-                          "");
+    return report_failure(
+        fmt::format("vm {}: the daemon's response is about another VM", options.name), "");
   }
   if (const Status plugged = plug_if_running(*added, new_adapter(*before, *added)); !plugged) {
     return report_failure(fmt::format("vm {}: {}", options.name, plugged.error().message), "");
@@ -153,20 +153,21 @@ ExitStatus run_connect(const AdapterOptions& options, bool connected, const Cont
 }
 
 void add_set(CLI::App& vm, Run& run) {
-  CLI::App* set = vm.add_subcommand("set", "Change a VM; all but port groups need it shut down");
+  CLI::App* set =
+      vm.add_subcommand("set", "Change a VM, which must be off unless only port groups change");
   auto options = std::make_shared<SetOptions>();
   set->add_option("NAME", options->name, "Name of the VM")->required();
   set->add_option("--hw-version", options->hw_version,
-                  "Virtual hardware version, 13 to 21; keeps the protocols")
+                  "Virtual hardware version, 13 to 21; does not change protocols")
       ->type_name("NUMBER");
   add_protocol_option(*set, options->protocol, "RoCE version of all adapters");
   set->add_option("--port-group", options->port_group,
-                  "Port group of all adapters; \"none\" removes them from it")
+                  "Port group of all adapters; \"none\" for no port group")
       ->type_name("NAME|none");
   set->add_option("--adapter", options->adapter,
                   "Change protocol and port group of this adapter only")
       ->type_name("NUMBER");
-  set->add_option("--limit", options->limits, limit_help() + "; \"default\" removes one")
+  set->add_option("--limit", options->limits, limit_help() + "; \"default\" removes a limit")
       ->type_name("NAME=NUMBER|default")
       ->allow_extra_args(false);
   add_machine_options(*set, options->machine);
@@ -204,7 +205,7 @@ void add_adapter_remove(CLI::App& adapter, Run& run) {
       ->required()
       ->check(CLI::Range(1u, model::kMaxAdapters).description(""));
   remove->add_flag("--force", options->force,
-                   "Also while the VM runs: it loses the device until it is restarted");
+                   "Remove even while the VM runs; it loses the device until it is restarted");
   remove->footer("Examples:\n  paravane vm adapter remove db1 2");
   remove->callback([options, &run] {
     run = [options](const Context& context) { return run_adapter_remove(*options, context); };
@@ -212,10 +213,11 @@ void add_adapter_remove(CLI::App& adapter, Run& run) {
 }
 
 void add_connect(CLI::App& adapter, Run& run, bool connected) {
-  CLI::App* connect = adapter.add_subcommand(
-      connected ? "connect" : "disconnect",
-      connected ? "Plug an adapter into the switch: its link is up"
-                : "Pull an adapter out of the switch: its link is down, also while the VM runs");
+  CLI::App* connect =
+      adapter.add_subcommand(connected ? "connect" : "disconnect",
+                             connected ? "Connect an adapter to its switch: its link goes up"
+                                       : "Disconnect an adapter from its switch: its link goes "
+                                         "down, even while the VM is running");
   auto options = std::make_shared<AdapterOptions>();
   options->number = 1;
   connect->add_option("NAME", options->name, "Name of the VM")->required();
@@ -235,7 +237,7 @@ void add_connect(CLI::App& adapter, Run& run, bool connected) {
 
 void add_vm_change_commands(CLI::App& vm, Run& run) {
   add_set(vm, run);
-  CLI::App* adapter = vm.add_subcommand("adapter", "Further RDMA adapters of a VM");
+  CLI::App* adapter = vm.add_subcommand("adapter", "Manage the RDMA adapters of a VM");
   adapter->require_subcommand(1);
   adapter->footer("Examples:\n  paravane vm adapter add db1");
   add_adapter_add(*adapter, run);

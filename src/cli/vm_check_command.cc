@@ -31,7 +31,7 @@ model::ApiResult<std::vector<model::VmStatus>> asked_for(const CheckOptions& opt
 }
 
 ExitStatus run_check(const CheckOptions& options, const Context& context) {
-  if (options.all == !options.name.empty()) return report_usage("name one VM, or say --all");
+  if (options.all == !options.name.empty()) return report_usage("specify one VM, or use --all");
   if (!options.all) {
     if (const Status good = model::check_name(options.name); !good) {
       return report_usage(fmt::format("vm {}: {}", options.name, good.error().message));
@@ -65,8 +65,9 @@ void add_vm_check_command(CLI::App& vm, Run& run) {
   check->add_option("NAME", options->name, "Name of the VM");
   check->add_flag("--all", options->all, "Check all VMs of this host");
   check->footer(
-      "A line that failed or warns has its cure as a command; \"# on h2\" in it says where.\n"
-      "Exit status 0: nothing failed; 1: something did.\n"
+      "A check that failed or warns is shown with a command that fixes the problem;\n"
+      "\"# on h2\" at its end names the host to run it on. Exit status: 1 if a check failed, "
+      "otherwise 0.\n"
       "Examples:\n"
       "  paravane vm check db1\n"
       "  paravane vm check --all --formatter=json");

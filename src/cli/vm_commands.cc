@@ -196,7 +196,7 @@ void add_vm_commands(CLI::App& parent, Run& run) {
   auto options = std::make_shared<ListOptions>();
   CLI::Option* wide = list->add_option_function<std::string>(
       "-o,--output", [options](const std::string&) { options->wide = true; },
-      "Show all columns, also those beyond 80 characters");
+      "Show all columns, even beyond 80 characters");
   wide->type_name("wide")->check(CLI::IsMember({"wide"}).description(""));
   list->add_flag("--all-hosts", options->all_hosts, "List the VMs of all hosts of the cluster")
       ->excludes(wide);

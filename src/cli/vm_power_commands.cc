@@ -26,8 +26,8 @@ using namespace std::chrono_literals;
 using vmm::Runner;
 
 ExitStatus report_unknown(const std::string& vm) {
-  return report_vm_failure(vm, "you may not see whether it runs",
-                           "Ask as root, or as the user who started it.");
+  return report_vm_failure(vm, "you are not allowed to see whether the VM is running",
+                           "Run the command as root, or as the user who started the VM.");
 }
 
 // Of a VM that we do not run: whether there is one, and who runs it.
@@ -37,14 +37,17 @@ ExitStatus report_not_running(const std::string& vm, const Context& context, Exi
   if (!status && !client.unreachable()) return report(status.error(), client);
   if (status && is_attached(*status)) {
     return report_vm_failure(
-        vm, fmt::format("it runs (process {}), but Paravane did not start it", vmm_of(*status)),
+        vm,
+        fmt::format("the VM is running (process {}), but was not started by Paravane",
+                    vmm_of(*status)),
         "Use the tool that started it, such as virsh.");
   }
   if (if_off == ExitStatus::kOk) {
     fmt::print(stderr, "paravane: vm {} is off\n", vm);
     return if_off;
   }
-  return report_vm_failure(vm, "it is off", fmt::format("Start it with: paravane vm start {}", vm));
+  return report_vm_failure(vm, "the VM is off",
+                           fmt::format("Start it with: paravane vm start {}", vm));
 }
 
 ExitStatus run_stop_vm(const PowerOptions& options, const Context& context) {
@@ -65,7 +68,7 @@ ExitStatus run_stop_vm(const PowerOptions& options, const Context& context) {
     return ended ? ExitStatus::kOk : report_vm_failure(name, ended.error().message);
   }
   const auto waiting = [&](std::chrono::seconds waited) {
-    fmt::print(stderr, "paravane: vm {}: its guest is asked to power down ({} s of {})\n", name,
+    fmt::print(stderr, "paravane: vm {}: waiting for the guest to shut down ({} of {} s)\n", name,
                waited.count(), options.timeout_s);
   };
   const Status ended =
@@ -73,7 +76,7 @@ ExitStatus run_stop_vm(const PowerOptions& options, const Context& context) {
   if (ended) return ExitStatus::kOk;
   return report_vm_failure(
       name, ended.error().message,
-      fmt::format("Its power is cut at once by: paravane vm stop {} --force", name));
+      fmt::format("Power off the VM at once with: paravane vm stop {} --force", name));
 }
 
 ExitStatus run_reset(const PowerOptions& options, const Context& context) {
@@ -91,7 +94,8 @@ ExitStatus run_reset(const PowerOptions& options, const Context& context) {
   if (!is_attached(*vm)) {  // QEMU would tell a device that is gone, and abort
     return report_vm_failure(
         options.name,
-        "it has lost its RDMA device, as the daemon was stopped; a reset would end it",
+        "the VM has lost its RDMA device, because the daemon was stopped; a reset would make QEMU "
+        "abort",
         fmt::format("paravane vm stop {0} && paravane vm start {0}", options.name));
   }
   auto qemu = vmm::QmpClient::connect(places->directory(options.name));
@@ -113,13 +117,13 @@ ExitStatus run_console(const PowerOptions& options, const Context& context) {
   const auto line = vmm::connect_to(places->directory(name), vmm::kConsoleSocket);
   if (!line) return report_vm_failure(name, line.error().message);
   const bool terminal = ::isatty(STDIN_FILENO) == 1;
-  if (terminal) fmt::print(stderr, "paravane: console of vm {}; Ctrl-] leaves\n", name);
+  if (terminal) fmt::print(stderr, "paravane: console of vm {}; press Ctrl-] to exit\n", name);
   const auto quiet = std::chrono::milliseconds(static_cast<int>(options.quiet_s * 1000));
   const auto ended = vmm::carry_console(line->get(), STDIN_FILENO, STDOUT_FILENO, quiet);
   if (!ended) return report_vm_failure(name, ended.error().message);
   if (terminal) fmt::print(stderr, "\nparavane: left the console of vm {}\n", name);
   if (*ended != vmm::ConsoleEnd::kVmEnded) return ExitStatus::kOk;
-  return report_vm_failure(name, "its console ended: QEMU is gone");
+  return report_vm_failure(name, "the console was closed, because QEMU has exited");
 }
 
 void add_stop(CLI::App& vm, Run& run) {
@@ -130,7 +134,7 @@ void add_stop(CLI::App& vm, Run& run) {
           ->type_name("SECONDS")
           ->check(CLI::Range(1u, 86400u).description(""))
           ->capture_default_str();
-  stop.add_flag("--force", options->force, "Cut the power; the guest loses unwritten data")
+  stop.add_flag("--force", options->force, "Power off at once; the guest loses unwritten data")
       ->excludes(timeout);
   stop.footer(
       "Examples:\n"
@@ -141,10 +145,10 @@ void add_stop(CLI::App& vm, Run& run) {
 void add_console(CLI::App& vm, Run& run) {
   auto options = std::make_shared<PowerOptions>();
   CLI::App& console = add_power(
-      vm, run, "console", "Connect to a VM's serial console; Ctrl-] leaves", run_console, options);
+      vm, run, "console", "Connect to a VM's serial console; Ctrl-] exits", run_console, options);
   console
       .add_option("--quiet", options->quiet_s,
-                  "Seconds of silence after which piped input ends the session")
+                  "With piped input, exit after this many seconds without output")
       ->type_name("SECONDS")
       ->check(CLI::Range(0.0, 3600.0).description(""))
       ->capture_default_str();

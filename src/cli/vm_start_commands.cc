@@ -40,8 +40,8 @@ std::string await_needs(const std::string& vm, const Context& context,
     if (!found && client.unreachable()) wanted = "paravaned";
     if (wanted.empty() || std::chrono::steady_clock::now() >= end) return wanted;
     if (wanted != told) {
-      fmt::print(stderr, "paravane: vm {}: waits for {}, up to {} s\n", vm, text::printable(wanted),
-                 patience.count());
+      fmt::print(stderr, "paravane: vm {0}: waiting up to {2} s for {1}\n", vm,
+                 text::printable(wanted), patience.count());
     }
     told = std::move(wanted);
     std::this_thread::sleep_for(100ms);
@@ -63,11 +63,12 @@ Result<model::VmStatus> startable(const std::string& vm, const Context& context,
     return fail(Errc::kNotFound, found.error().message);
   }
   if (is_attached(*found)) {
-    status = report_vm_failure(vm, fmt::format("process {} already runs it", vmm_of(*found)));
+    status = report_vm_failure(
+        vm, fmt::format("the VM is already running (process {})", vmm_of(*found)));
     return fail(Errc::kBadState, "");
   }
   if (found->spec.name != vm) {  // the engine may have been broken into, and we may be root
-    status = report_vm_failure(vm, "the daemon answers for another VM");
+    status = report_vm_failure(vm, "the daemon's response is about another VM");
     return fail(Errc::kInvalidArgument, "");
   }
   status = check_before_start(*found, context, starter);
@@ -83,14 +84,14 @@ ExitStatus await_start(const std::string& vm, const Places& places, bool by_unit
     if (vmm::QmpClient::connect(places.directory(vm), 2s)) return ExitStatus::kOk;
     const bool off = places.runner(vm).state == Runner::State::kOff;
     if (off && !(by_unit && vm_unit_is_active(vm))) {
-      return report_vm_failure(vm, "its QEMU ended at once",
+      return report_vm_failure(vm, "QEMU exited immediately after its start",
                                by_unit ? vm_unit_remedy(vm) : places.log_tail(vm));
     }
     std::this_thread::sleep_for(50ms);
   }
-  return report_vm_failure(
-      vm, fmt::format("its QEMU does not answer after {} s", kStartPatience.count()),
-      fmt::format("End it with: paravane vm stop {} --force", vm));
+  return report_vm_failure(vm,
+                           fmt::format("QEMU did not respond within {} s", kStartPatience.count()),
+                           fmt::format("Power off the VM with: paravane vm stop {} --force", vm));
 }
 
 ExitStatus run_start(const PowerOptions& options, const Context& context) {
@@ -107,7 +108,7 @@ ExitStatus run_start(const PowerOptions& options, const Context& context) {
   if (!vm) return status;
   if (!missing.empty()) {
     return report_vm_failure(name, missing + " does not exist",
-                             "Why, say: paravane vm list; paravane vds list");
+                             "Find the cause with: paravane vm list; paravane vds list");
   }
   if (by_unit) {
     const Status started = start_vm_unit(name);

@@ -61,7 +61,7 @@ std::string problem_of(const model::AdapterStatus& adapter, const Runner& runner
   const bool lost =
       runner.state == Runner::State::kRunning && adapter.state == model::VmState::kDetached;
   if (!adapter.problem.empty() || !lost) return adapter.problem;
-  return "the VM runs without it until it was shut down and started again";
+  return "the VM runs without this adapter until it is shut down and started again";
 }
 
 text::TextTable adapter_table(const std::vector<model::VmStatus>& vms,

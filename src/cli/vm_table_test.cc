@@ -70,7 +70,7 @@ TEST(VmJson, IsTheObjectOfTheApiWithPowerAndProblems) {
   EXPECT_EQ(json.at("adapters").size(), 2u);
   EXPECT_EQ(json.at("adapters")[0].at("mac"), "02:00:00:00:00:00");
   EXPECT_EQ(json.at("adapters")[0].at("port_group"), "storage");
-  EXPECT_THAT(json.at("problem").get<std::string>(), HasSubstr("the VM runs without it"));
+  EXPECT_THAT(json.at("problem").get<std::string>(), HasSubstr("the VM runs without this adapter"));
   EXPECT_EQ(json.at("problem"), json.at("adapters")[0].at("problem"));
   EXPECT_EQ(json.at("adapters")[1].at("problem"), "x");
 }
@@ -78,7 +78,7 @@ TEST(VmJson, IsTheObjectOfTheApiWithPowerAndProblems) {
 TEST(VmTable, SaysWhenAVmRunsWithoutItsAdapter) {
   model::VmStatus vm = some_vm();
   vm.adapters[0] = {.socket = "/a"};
-  EXPECT_THAT(rows(vm, {State::kRunning, 9}), HasSubstr(",9,/a,the VM runs without it"));
+  EXPECT_THAT(rows(vm, {State::kRunning, 9}), HasSubstr(",9,/a,the VM runs without this adapter"));
 }
 
 }  // namespace

@@ -97,7 +97,8 @@ ExitStatus run_add_vmknic(const InterfaceOptions& options, const Context& contex
   if (!options.mac.empty()) {
     vmknic.mac = model::parse_mac(options.mac);
     if (!vmknic.mac) {
-      return wrong("--mac-address", options.mac, "an address looks like 02:50:56:12:34:56");
+      return wrong("--mac-address", options.mac,
+                   "must be a MAC address, such as 02:50:56:12:34:56");
     }
   }
   if (const Status good = model::check_vmknic(vmknic); !good)
@@ -121,19 +122,21 @@ ExitStatus run_ipv4_set(const InterfaceOptions& options, const Context& context)
   }
   model::VmknicChange change;
   if (options.type == "dhcp") {
-    return report_usage("no DHCP server is asked here: give an address, with --type static");
+    return report_usage("DHCP is not supported; set an address with --type static");
   }
   if (options.type == "static") {
     const auto address = parse_ipv4(options.address);
     const auto prefix = parse_netmask(options.netmask);
-    if (!address) return wrong("--ipv4", options.address, "give an address, as 192.168.1.241");
-    if (!prefix) return wrong("--netmask", options.netmask, "give a netmask, as 255.255.255.0");
+    if (!address)
+      return wrong("--ipv4", options.address, "must be an address, such as 192.168.1.241");
+    if (!prefix)
+      return wrong("--netmask", options.netmask, "must be a netmask, such as 255.255.255.0");
     change.ipv4 = Ipv4Interface{.address = *address, .prefix = *prefix};
     if (const Status good = model::check_private(*change.ipv4); !good) {
       return report_usage(good.error().message);
     }
   } else if (options.type != "none") {
-    return wrong("--type", options.type, "it is static or none");
+    return wrong("--type", options.type, "must be static or none");
   }
   api::ApiClient client = context.client();
   return done(client.set_vmknic(options.name, change), client);
@@ -187,7 +190,7 @@ void add_changes(CLI::App& root, Run& run) {
 
 void add_vmkernel_commands(CLI::App& root, Run& run) {
   add_esxcli_command(root, "network ip interface list",
-                     "List the VMkernel interfaces of this host; nothing where there are none")
+                     "List the VMkernel interfaces of this host; prints nothing if there are none")
       .callback([&run] { run = run_list_vmknic; });
   CLI::App& get = add_esxcli_command(root, "network ip interface ipv4 get",
                                      "List the IPv4 addresses of VMkernel interfaces");

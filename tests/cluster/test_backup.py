@@ -123,7 +123,7 @@ class Restored(BackupTest):
     def test_only_with_the_passphrase_and_where_the_others_look(self):
         self.back_up()
         self.assertNotIn(b"BEGIN", self.file.read_bytes())
-        self.assertIn("is there already", self.h1.refused("cluster", "backup", str(self.file), "--passphrase-fd", "0",
+        self.assertIn("already exists", self.h1.refused("cluster", "backup", str(self.file), "--passphrase-fd", "0",
                                                           text=PASSPHRASE + "\n"))
         self.assertIn("has 5", self.h1.refused("cluster", "backup", str(self.file) + "2", "--passphrase-fd", "0",
                                                text="short\n"))
@@ -249,7 +249,7 @@ class Refused(BackupTest):
         self.h2.start(self.h2.clock_environment())
         self.refuse("its certificate is valid from", "timedatectl")
         self.h2.set_clock(30 * DAY_S)
-        self.refuse("this host's clock shows", "1 of the 1 hosts that answer", "(h3)", "timedatectl")
+        self.refuse("this host's clock shows", "1 of the 1 hosts that answered", "(h3)", "timedatectl")
         self.h2.set_clock(-30 * DAY_S)
         self.refuse("its certificate is valid from", "timedatectl")
         self.assertEqual(self.files(self.h2), were)

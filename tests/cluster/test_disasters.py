@@ -9,7 +9,7 @@ from terminal import at_terminal
 from test_backup import PASSPHRASE, BackupTest
 
 PAGE = pathlib.Path(__file__).resolve().parent.parent.parent / "docs" / "disasters.md"
-ANSWERS = [("Passphrase of the backup: ", PASSPHRASE + "\n"), ("The same again: ", PASSPHRASE + "\n"), ("Type yes to continue: ", "yes\n")]
+ANSWERS = [("Passphrase of the backup: ", PASSPHRASE + "\n"), ("Repeat the passphrase: ", PASSPHRASE + "\n"), ("Type yes to continue: ", "yes\n")]
 STATE, PLACES = "/var/lib/paravane", ("/srv/backup", "/etc/paravane")
 
 

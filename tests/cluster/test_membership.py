@@ -40,7 +40,7 @@ class Membership(ClusterTest):
         self.assertEqual(h2.status(), {"member": False})
         self.assertFalse((h2.state / "cluster").exists())
         wait_for(lambda: h3.present() == ["h1", "h3"], "h2 to be gone")
-        self.assertEqual(h2.cli("cluster", "status").stdout, "this host is in no cluster\n")
+        self.assertEqual(h2.cli("cluster", "status").stdout, "this host is not in a cluster\n")
         self.assertIn("h3", h1.refused("cluster", "leave"))
         h3.cli("cluster", "leave")
         h1.cli("cluster", "leave")
@@ -259,7 +259,7 @@ class Alone(ClusterTest):
         self.assertEqual(list(host.children()), ["paravaned"])
         self.assertEqual(host.status(), {"member": False})
         for words in (("leave",), ("token", "h2"), ("remove", "h2")):
-            self.assertIn("in no cluster", host.refused("cluster", *words))
+            self.assertIn("not in a cluster", host.refused("cluster", *words))
 
     def test_an_address_of_another_host_is_said_to_be(self):
         host = Host(self, 1)

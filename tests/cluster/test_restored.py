@@ -156,7 +156,7 @@ class Restored(ClusterTest):
         known = re.search(r"Host h2 has generation (\d+)", self.h1.cli("cluster", "status").stdout)[1]
         done = self.h1.cli("cluster", "restore", "--accept", "--yes")
         self.assertIn(f"  h2           generation {known}\n  h3           generation {known}\n", done.stderr)
-        self.assertIn("These hosts follow: h2, h3\n", done.stderr)
+        self.assertIn("Hosts that follow: h2, h3\n", done.stderr)
         self.wait_whole(*self.hosts)
         for host in self.hosts:
             self.assertGreater(host.status()["generation"], int(known))

@@ -63,7 +63,7 @@ class Life(DaemonTest):
         daemon = self.start()
         os.kill(daemon.pid, signal.SIGSTOP)  # the keeper; its engine answers and ends
         try:
-            self.assertIn(f"process {daemon.pid} has not after 10 s", self.refused(1, "daemon", "stop"))
+            self.assertIn(f"process {daemon.pid} is still running after 10 s", self.refused(1, "daemon", "stop"))
         finally:
             os.kill(daemon.pid, signal.SIGCONT)
         self.assertEqual(daemon.wait(PATIENCE_S), 0)

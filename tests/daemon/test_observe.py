@@ -228,7 +228,7 @@ class Events(DaemonTest):
         self.assertIn("daemon.started", types)
         process.send_signal(signal.SIGTERM)
         process.wait(PATIENCE_S)
-        self.assertIn("the daemon was started anew", process.stderr.read())
+        self.assertIn("the daemon was restarted", process.stderr.read())
 
     def test_those_who_wait_use_up_no_thread_that_others_need(self):
         self.start()

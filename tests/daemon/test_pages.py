@@ -29,7 +29,7 @@ case $1 in
 esac
 """
 WIRESHARK = "#!/bin/sh\nexec cat >/dev/null\n"
-LEAVE_CONSOLE = ("Ctrl-] leaves", "\x1d")
+LEAVE_CONSOLE = ("Ctrl-] to exit", "\x1d")
 
 
 @unittest.skipUnless(os.geteuid() == 0, "only root can make namespaces")

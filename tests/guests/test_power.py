@@ -82,7 +82,7 @@ class RunByParavane(unittest.TestCase):
         row = self.rig.row("vm1")
         self.assertEqual((row["power"], row["pid"]), ("off", 0))
         self.rig.run("vm", "stop", "vm1")  # as it should be
-        self.assertIn("it is off", self.rig.run("vm", "console", "vm1", status=1))
+        self.assertIn("the VM is off", self.rig.run("vm", "console", "vm1", status=1))
 
     def test_stop_ends_a_vm_that_is_being_started(self):
         self.rig.power_off("vm1")
@@ -95,7 +95,7 @@ class RunByParavane(unittest.TestCase):
 
     def test_stop_says_when_the_guest_does_not_listen(self):
         complaint = self.rig.run("vm", "stop", "vm2", "--timeout", "12", status=1)
-        self.assertRegex(complaint, r"is asked to power down \(\d+ s of 12\)")
+        self.assertRegex(complaint, r"waiting for the guest to shut down \(\d+ of 12 s\)")
         self.assertIn("did not shut down within 12 s", complaint)
         self.assertIn("--force", complaint)
         self.assertEqual(self.rig.row("vm2")["power"], "running")
@@ -131,10 +131,10 @@ class RunByParavane(unittest.TestCase):
         self.rig.start_daemon()
         row = self.rig.row("vm2")
         self.assertEqual((row["power"], row["state"]), ("running", "detached"))
-        self.assertIn("the VM runs without it", row["problem"])
+        self.assertIn("the VM runs without this adapter", row["problem"])
         row = next(row for row in self.rig.checked("vm2") if row["check"] == "QEMU runs")
         self.assertEqual((row["verdict"], row["cure"]), ("failed", "paravane vm stop vm2 && paravane vm start vm2"))
-        self.assertIn("a reset would end it", self.rig.run("vm", "reset", "vm2", status=1))
+        self.assertIn("a reset would make QEMU abort", self.rig.run("vm", "reset", "vm2", status=1))
         self.assertEqual(self.rig.row("vm2")["power"], "running")
         self.rig.run("vm", "stop", "vm2", "--force")
         self.rig.run("vm", "start", "vm2")
@@ -204,7 +204,7 @@ class PowerWithoutGuests(unittest.TestCase):
         self.rig.run("daemon", "stop")
         self.rig.daemon.wait(20)
         waiting = self.start_in_background("vm", "run", "cold", "--wait", "60")
-        self.assertIn("waits for paravaned, up to 60 s", waiting.stderr.readline())
+        self.assertIn("waiting up to 60 s for paravaned", waiting.stderr.readline())
         self.rig.start_daemon()
         wait_for("it runs", lambda: self.rig.row("cold")["power"] == "running", 20)
         self.assertEqual(self.rig.row("cold")["pid"], waiting.pid)
@@ -220,10 +220,10 @@ class PowerWithoutGuests(unittest.TestCase):
         self.addCleanup(self.rig.run, "vm", "set", "cold", "--port-group", "none")
         self.addCleanup(self.rig.power_off, "cold")
         complaint = self.rig.run("vm", "start", "cold", status=1)
-        self.assertIn("waits for tap pv-cold, up to 10 s", complaint)
+        self.assertIn("waiting up to 10 s for tap pv-cold", complaint)
         self.assertIn("tap pv-cold does not exist", complaint)
         waiting = self.start_in_background("vm", "start", "cold")
-        self.assertIn("waits for tap pv-cold", waiting.stderr.readline())
+        self.assertIn(" s for tap pv-cold", waiting.stderr.readline())
         self.rig.add_tap("pv-cold")
         self.assertEqual(waiting.wait(60), 0)
 

@@ -126,7 +126,7 @@ class VmUnderSystemd(OfEachSuite):
             system.run("paravane", "daemon", "stop")
             system.run("systemctl", "mask", "--runtime", "paravaned")
             system.run("systemctl", "start", UNIT)
-            wait_for(lambda: "waits for paravaned, up to 600 s" in self.journal(system), "the VM to wait")
+            wait_for(lambda: "waiting up to 600 s for paravaned" in self.journal(system), "the VM to wait")
             system.run("paravane", "vm", "stop", "db1")
             self.assertEqual(system.try_run("systemctl", "is-active", UNIT).stdout.strip(), "inactive")
             system.run("systemctl", "unmask", "--runtime", "paravaned")
@@ -162,7 +162,7 @@ class VmUnderSystemd(OfEachSuite):
         """In the order of a shutdown: first the VM, then the daemon."""
         with self.subTest("a VM that does not listen is cut off when its unit is stopped"):
             system.run("systemctl", "stop", "--no-block", UNIT)
-            wait_for(lambda: "is asked to power down" in self.journal(system), "the power button")
+            wait_for(lambda: "waiting for the guest to shut down" in self.journal(system), "the power button")
             system.run("systemctl", "kill", UNIT)
             wait_for(lambda: self.power(system) == "off", "QEMU to end")
             self.assertEqual(system.run("systemctl", "is-active", "paravaned").strip(), "active")
