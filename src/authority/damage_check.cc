@@ -32,7 +32,7 @@ bool signs_for(EVP_PKEY* key, EVP_PKEY* shown) {
 
 Status check_key(std::string_view key, std::string_view certificate) {
   const Key own = read_key(key);
-  if (!own) return not_good("it contains no readable private key");
+  if (!own) return not_good("the file contains no readable private key");
   const Cert shown = read_certificate(certificate);
   EVP_PKEY* with = shown ? X509_get0_pubkey(shown.get()) : nullptr;
   if (with == nullptr) return not_good("the certificate of the private key cannot be read");
@@ -44,7 +44,7 @@ Status check_key(std::string_view key, std::string_view certificate) {
 
 Status check_signature(std::string_view certificate, std::string_view issuer) {
   const Cert shown = read_certificate(certificate);
-  if (!shown) return not_good("it contains no readable certificate");
+  if (!shown) return not_good("the file contains no readable certificate");
   const Cert by = read_certificate(issuer);
   EVP_PKEY* key = by ? X509_get0_pubkey(by.get()) : nullptr;
   if (key == nullptr) return not_good("the authority's certificate cannot be read");

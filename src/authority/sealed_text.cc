@@ -69,14 +69,14 @@ std::unexpected<Error> no_sealed_text() {
 Status check_passphrase(std::string_view passphrase) {
   if (passphrase.size() >= kMinPassphrase && passphrase.size() <= kMaxPassphrase) return {};
   return fail(Errc::kInvalidArgument,
-              fmt::format("a passphrase must be {} to {} bytes long, and this one has {} bytes",
+              fmt::format("a passphrase must be {} to {} bytes long, but this one has {} bytes",
                           kMinPassphrase, kMaxPassphrase, passphrase.size()));
 }
 
 Result<std::string> seal(std::string_view text, std::string_view passphrase) {
   if (text.size() > kMaxSealedText) {
     return fail(Errc::kResourceExhausted,
-                fmt::format("its size is {} bytes, and the limit is {} bytes", text.size(),
+                fmt::format("its size is {} bytes, but the limit is {} bytes", text.size(),
                             kMaxSealedText));
   }
   std::string sealed(kSealMark);

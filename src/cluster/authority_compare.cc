@@ -188,10 +188,10 @@ Status ClusterAuthority::settle_users(EtcdClient& root, bool came_back, bool is_
       if (Status gone = root.remove_user(inventory::host_user(host)); !gone) return gone;
       continue;
     }
-    etcd_differs_.warn(
-        now(),
-        "cluster: etcd has a user or keys of host {}, which is not a member: they are deleted",
-        host);
+    etcd_differs_.warn(now(),
+                       "cluster: etcd has a user or keys of host {}, which is not a member; its "
+                       "user and keys are deleted",
+                       host);
     if (Status gone = inventory::dismiss_host(root, host); !gone) return gone;
   }
   const bool is_known = std::ranges::find(*users, inventory::host_user(self())) != users->end();

@@ -61,7 +61,7 @@ Result<bool> ClusterAuthority::make_room() {
   // An operator's etcd may be large for other reasons.
   const bool is_large = config_.membership.runs_etcd && seen->file_bytes >= kLargeFile;
   if (!seen->is_full && !is_large) return false;
-  room_.warn(now(), "cluster: etcd's data takes {} MiB{}: old revisions are removed",
+  room_.warn(now(), "cluster: etcd's data takes up {} MiB{}; old revisions are removed",
              seen->file_bytes >> 20, seen->is_full ? ", and etcd accepts no more writes" : "");
   const Status compacted = root.compact(seen->revision);
   if (!compacted && compacted.error().code != Errc::kOutOfRange) {

@@ -259,8 +259,9 @@ DoorAnswer ClusterAuthority::join(const DoorRequest& request, Seconds now) {
     return refusal(host.error().message);
   }
   if (is_full()) {
-    return refusal("the cluster has reached its limit of hosts, until a host is removed",
-                   DoorRefusal::kBusy);
+    return refusal(
+        "the cluster has reached its maximum number of hosts; remove a host before adding another",
+        DoorRefusal::kBusy);
   }
   DoorAnswer answer = sign(request.request, *host, now);
   if (!answer.problem.empty()) return answer;

@@ -322,7 +322,9 @@ TEST_F(ClusterAuthorityTest, NoMoreHostsJoinThanReadersTake) {
                                        .secret = token.secret,
                                        .request = machine().request.certificate},
                                       authority_day());
-  EXPECT_EQ(answer.problem, "the cluster has reached its limit of hosts, until a host is removed");
+  EXPECT_EQ(
+      answer.problem,
+      "the cluster has reached its maximum number of hosts; remove a host before adding another");
   EXPECT_EQ(answer.refusal, authority::DoorRefusal::kBusy);
 }
 

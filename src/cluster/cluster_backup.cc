@@ -74,7 +74,7 @@ Result<ClusterBackup> parse_backup(std::string_view text) {
   if (!value || !value->is_object()) return no_backup("not a JSON object");
   JsonReader reader(*value, "backup");
   const std::uint64_t form = reader.need_number("form");
-  if (form != kForm) return no_backup("a newer version of Paravane wrote it");
+  if (form != kForm) return no_backup("the backup was written by a newer version of Paravane");
   ClusterBackup backup{
       .made = authority::Seconds(std::chrono::seconds(reader.need_number("made", kLastSecond))),
       .version = reader.need_text("version"),
@@ -92,7 +92,7 @@ Result<ClusterBackup> parse_backup(std::string_view text) {
     return no_backup(good.error().message);
   }
   if (membership == nullptr || book == nullptr || !inventory)
-    return no_backup("parts of it are missing");
+    return no_backup("parts of the backup are missing");
   auto member = parse_membership(*membership);
   if (!member) return no_backup(member.error().message);
   auto kept = parse_book(*book);

@@ -31,7 +31,7 @@ namespace {
 
 constexpr auto kEtcdStarts = std::chrono::seconds(15);
 constexpr const char* kSeeAddress =
-    "Set it, and restart the daemon; see /usr/share/doc/paravane/docs/cluster.md.";
+    "Set [cluster] address, and restart the daemon; see /usr/share/doc/paravane/docs/cluster.md.";
 // For the first answer of the inventory, whose absence is no failure.
 constexpr auto kFirstConnection = std::chrono::seconds(3);
 
@@ -142,7 +142,7 @@ model::ApiResult<model::ClusterStatus> ClusterService::do_init(const model::Clus
     return model::refuse(model::ApiErrorCode::kInvalidRequest,
                          fmt::format("the CA that signed the certificate of {} was not given",
                                      init.etcd->urls.front()),
-                         "Give the file with the CA's certificate with --etcd-authority.");
+                         "Use --etcd-authority to specify the file with the CA's certificate.");
   }
   const auto host = choose_name(init.host, config_.host.name);
   if (!host) return std::unexpected(host.error());
@@ -228,8 +228,8 @@ model::ApiResult<void> ClusterService::prepare_etcd(const inventory::EtcdAccess&
     return model::refuse(
         model::ApiErrorCode::kInvalidRequest,
         fmt::format("{} accepts writes without authentication", anybody.endpoint()),
-        "Enable authentication (etcdctl auth enable), and give a user with all rights with "
-        "--etcd-user and --etcd-password-file.");
+        "Enable authentication (etcdctl auth enable), and use --etcd-user and --etcd-password-file "
+        "to specify a user with all rights.");
   }
   if (!*closed) {
     if (Status done = inventory::close_etcd(anybody, root_access.password); !done) {

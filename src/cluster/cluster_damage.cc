@@ -21,8 +21,8 @@ namespace {
 // `has_key`: the authority's, which a backup of the cluster has, too.
 std::string remedy_of_damage(bool has_key) {
   return fmt::format(
-      "Restore the damaged files from a copy of this host's state directory, and the daemon reads "
-      "them again; {}or delete this host's cluster files, including its keys, with: paravane "
+      "Restore the damaged files from a copy of this host's state directory (the daemon then reads "
+      "them again); {}or delete this host's cluster files, including its keys, with: paravane "
       "cluster leave --force",
       has_key ? "or restore a backup of the cluster with: paravane cluster restore FILE; " : "");
 }

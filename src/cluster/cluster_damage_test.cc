@@ -297,11 +297,11 @@ TEST_F(ClusterDamageTest, WhatWouldHaveUsWaitOrIsTooLargeIsNotRead) {
   std::filesystem::remove(paths_.membership());
   ASSERT_EQ(::mkfifo(paths_.membership().c_str(), 0600), 0);
   EXPECT_THAT(load_membership(paths_).error().message,
-              HasSubstr("is not a regular file, or too large"));
+              HasSubstr("is not a regular file, or is too large"));
   put(paths_.membership(), "{");
   std::filesystem::resize_file(paths_.membership(), std::uintmax_t{1} << 30);
   EXPECT_THAT(load_membership(paths_).error().message,
-              HasSubstr("is not a regular file, or too large"));
+              HasSubstr("is not a regular file, or is too large"));
 }
 
 }  // namespace

@@ -88,7 +88,7 @@ Result<std::string> read_file(const std::filesystem::path& file) {
   if (!S_ISREG(info.st_mode) || info.st_size > kMaxFile) {
     return fail(
         Errc::kInvalidArgument,
-        fmt::format("{} is damaged: it is not a regular file, or too large", file.string()));
+        fmt::format("{} is damaged: it is not a regular file, or is too large", file.string()));
   }
   std::string text(static_cast<std::size_t>(info.st_size), '\0');
   std::size_t read = 0;

@@ -35,8 +35,8 @@ TlsClient client_for(const authority::Token& token) {
               if (authority::is_signed_by(shown.front(), issuer, clock)) return {};
               if (authority::is_signed_by(shown.front(), issuer, host->valid.from)) {
                 return fail(Errc::kBadState,
-                            fmt::format("this host's clock shows {}, when the certificate of the "
-                                        "authority's host is not in force. {}",
+                            fmt::format("this host's clock shows {}, a time at which the "
+                                        "certificate of the authority's host is not valid. {}",
                                         print_time(clock), kSetClock));
               }
             }
@@ -50,7 +50,7 @@ std::unexpected<model::ApiError> authority_away(const authority::Token& token, c
       ApiErrorCode::kClusterAway,
       fmt::format("the request to the authority at {} failed: {}", token.door, error.message),
       "Check that the authority's daemon runs and that this host can reach it, and join again. The "
-      "token is still valid, unless only the answer was lost.");
+      "token is still valid, unless the authority accepted it and only the answer was lost.");
 }
 
 }  // namespace
@@ -140,10 +140,11 @@ model::ApiResult<void> ClusterService::compare_at_door(const authority::Token& t
   const auto clock = authority::wall_clock();
   const authority::Seconds theirs{std::chrono::seconds(answer->clock_s.value_or(0))};
   if (answer->clock_s && are_apart(theirs, clock)) {
-    return refuse(ApiErrorCode::kDenied,
-                  fmt::format("this host's clock shows {}, and that of the authority's host {}",
-                              print_time(clock), print_time(theirs)),
-                  fmt::format("{} The token is still good.", kSetClock));
+    return refuse(
+        ApiErrorCode::kDenied,
+        fmt::format("this host's clock shows {}, but the clock of the authority's host shows {}",
+                    print_time(clock), print_time(theirs)),
+        fmt::format("{} The token is still valid.", kSetClock));
   }
   const NetworkDifferences differences{.switches = answer->other_switches,
                                        .port_groups = answer->other_port_groups};

@@ -48,14 +48,14 @@ std::string certificate_problem(const ClusterPicture& picture, authority::Second
   const authority::Validity& valid = picture.certificate;
   if (time < valid.from) {
     return fmt::format(
-        "it is not valid before {:%F %T} UTC, because the clock of host {} or of this host was "
-        "wrong; set both clocks, and the certificate is renewed",
+        "the certificate is not valid before {:%F %T} UTC, because the clock of host {} or of this "
+        "host was wrong; it is renewed once both clocks are set",
         valid.from, picture.authority);
   }
   if (time < valid.until) return {};
   return fmt::format(
-      "it expired on {:%F %T} UTC; set this host's clock if it is wrong, or leave the cluster and "
-      "join again",
+      "the certificate expired on {:%F %T} UTC; set this host's clock if it is wrong, or leave the "
+      "cluster and join again",
       valid.until);
 }
 

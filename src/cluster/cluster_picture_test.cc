@@ -43,7 +43,8 @@ TEST(ClusterPicture, NoTimeIsLeftOfACertificateThatIsNotInForce) {
   EXPECT_EQ(certificate(hours(1), hours(90)).certificate_left_s, 0u);
   EXPECT_THAT(certificate(hours(1), hours(90)).certificate_problem, HasSubstr("not valid before"));
   EXPECT_EQ(certificate(-hours(90), -hours(1)).certificate_left_s, 0u);
-  EXPECT_THAT(certificate(-hours(90), -hours(1)).certificate_problem, HasSubstr("it expired on"));
+  EXPECT_THAT(certificate(-hours(90), -hours(1)).certificate_problem,
+              HasSubstr("the certificate expired on"));
 }
 
 TEST(ClusterPicture, ListsTheAdaptersOfAllHosts) {

@@ -35,7 +35,7 @@ model::ApiResult<void> ClusterService::check_promotion(const ClusterBackup& back
   if (!membership_) {
     if (auto whole = check_whole(); !whole) return whole;
     return refuse(ApiErrorCode::kNotFound,
-                  "this host is in no cluster, and only a member can be promoted",
+                  "this host is not in a cluster, and only a member can be promoted",
                   "Promote a member of the cluster. On a machine that replaces the host of the "
                   "backup and has its address, use paravane cluster restore FILE.");
   }

@@ -128,7 +128,7 @@ Instant ClusterService::ask_for_password() {
       membership_->door, client,
       {.kind = authority::DoorRequest::Kind::kLogin, .token_id = {}, .secret = {}, .request = {}});
   if (!answer) {
-    set_problem(fmt::format("{}; the request for a new password to the authority at {} failed: {}",
+    set_problem(fmt::format("{}; the request to the authority at {} for a new password failed: {}",
                             member_->state().problem, membership_->door, answer.error().message));
     return next_login_;
   }
@@ -149,8 +149,8 @@ Instant ClusterService::ask_for_password() {
 void ClusterService::take_view(std::shared_ptr<const View> view) {
   if (!continues(view->generation, kept_->seen())) {
     set_problem(fmt::format(
-        "{}; this host keeps its own configuration. Create what is missing again on host {}, and "
-        "then make all hosts adopt it there with: paravane cluster restore --accept",
+        "{}; this host keeps its own configuration. On host {}, create what is missing again, and "
+        "then make all hosts adopt it with: paravane cluster restore --accept",
         why_not_continued(view->generation, view->revision, kept_->seen()),
         membership_->authority));
     return;

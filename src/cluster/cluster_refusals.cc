@@ -13,7 +13,7 @@ using model::refuse;
 
 std::unexpected<model::ApiError> no_cluster() {
   return model::refuse(
-      model::ApiErrorCode::kNotFound, "this host is in no cluster",
+      model::ApiErrorCode::kNotFound, "this host is not in a cluster",
       "Create a cluster with paravane cluster init, or join one with paravane cluster join.");
 }
 
@@ -24,8 +24,9 @@ std::unexpected<model::ApiError> not_kept(const Error& error) {
 
 std::unexpected<model::ApiError> etcd_failed(const Error& error) {
   if (error.code == Errc::kBadState) {
-    return model::refuse(model::ApiErrorCode::kDenied, error.message,
-                         "Give a user with all rights with --etcd-user and --etcd-password-file.");
+    return model::refuse(
+        model::ApiErrorCode::kDenied, error.message,
+        "Use --etcd-user and --etcd-password-file to specify a user with all rights.");
   }
   return model::refuse(model::ApiErrorCode::kClusterAway, error.message,
                        "Check that etcd runs and is reachable; to run etcd on this host: apt "

@@ -227,7 +227,7 @@ model::ApiResult<void> ClusterService::write_document(const std::string& name,
                                                       const std::optional<std::string>& text) {
   return carry([this, name, text]() -> model::ApiResult<void> {
     if (!member_)
-      return model::refuse(model::ApiErrorCode::kNotFound, "this host is in no cluster");
+      return model::refuse(model::ApiErrorCode::kNotFound, "this host is not in a cluster");
     const Status written = authority_ ? authority_->write_documents({{.key = name, .value = text}})
                                       : member_->write_document(name, text);
     if (written) return {};
@@ -293,7 +293,7 @@ model::ApiResult<model::ClusterStatus> ClusterService::cluster_status() {
 model::ApiResult<std::vector<model::ClusterAdapter>> ClusterService::cluster_adapters() {
   const MutexLock lock(mutex_);
   if (!shared_.self) {
-    return model::refuse(model::ApiErrorCode::kNotFound, "this host is in no cluster",
+    return model::refuse(model::ApiErrorCode::kNotFound, "this host is not in a cluster",
                          "List the VMs of this host with: paravane vm list");
   }
   return list_adapters(shared_);
@@ -394,10 +394,11 @@ void ClusterService::publish() {
                           .mark = kept_->seen().mark},
                          adapters_, gids);
   if (said.left_out > 0 && !std::exchange(says_too_much_, true)) {
-    lost_claims_.warn(now(),
-                      "cluster: this host has more adapters and GIDs than the inventory accepts "
-                      "from a host: {} are unknown to other hosts; lower the GID quotas of its VMs",
-                      said.left_out);
+    lost_claims_.warn(
+        now(),
+        "cluster: this host has more adapters and GIDs than the inventory accepts from a host: {} "
+        "of them are unknown to other hosts; lower the GID quotas of its VMs",
+        said.left_out);
   }
   says_too_much_ = said.left_out > 0;
   member_->set_own(std::move(said.keys));

@@ -80,7 +80,7 @@ std::unexpected<model::ApiError> refuse_differences(const NetworkDifferences& di
       fmt::format(
           "these switches and port groups of this host are missing or different in the cluster: {}",
           name_all(differences, "port group", "switch")),
-      fmt::format("Delete them in this order: {}. Then join with {}.",
+      fmt::format("Delete these objects in this order: {}. Then join with {}.",
                   name_all(differences, "paravane portgroup delete", "paravane vds delete"),
                   token));
 }

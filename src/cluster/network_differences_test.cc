@@ -31,7 +31,7 @@ TEST(NetworkDifferences, AllAreNamedAtOnce) {
               HasSubstr(": port group db, port group web, switch dmz, switch lan"));
   EXPECT_EQ(
       refusal.remedy,
-      "Delete them in this order: paravane portgroup delete db, paravane portgroup delete "
+      "Delete these objects in this order: paravane portgroup delete db, paravane portgroup delete "
       "web, paravane vds delete dmz, paravane vds delete lan. Then join with the same token.");
 }
 

@@ -82,9 +82,10 @@ model::ApiResult<void> check_answers(const std::string& authority,
   if (2 * apart.size() <= clocks) return {};
   return refuse(
       ApiErrorCode::kDenied,
-      fmt::format("this host's clock shows {}, and the clocks of {} of the {} hosts that answer "
-                  "differ by more than five minutes ({}): one shows {}",
-                  print_time(now), apart.size(), clocks, print_names(apart), print_time(theirs)),
+      fmt::format(
+          "this host's clock shows {}, but {} of the {} hosts that answered have clocks that "
+          "differ from it by more than five minutes ({}); for example, one of them shows {}",
+          print_time(now), apart.size(), clocks, print_names(apart), print_time(theirs)),
       kSetClock);
 }
 

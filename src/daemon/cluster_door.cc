@@ -46,9 +46,10 @@ model::ApiResult<void> ClusterDoor::change(Act act) {
     if (std::chrono::steady_clock::now() > end) break;
     std::this_thread::sleep_for(kLookEvery);
   }
-  return model::refuse(
-      model::ApiErrorCode::kClusterAway, "the change is saved, but has not reached this host yet",
-      "It takes effect when the inventory is available again: paravane cluster status");
+  return model::refuse(model::ApiErrorCode::kClusterAway,
+                       "the change is saved, but has not reached this host yet",
+                       "The change takes effect when the inventory is available again; see: "
+                       "paravane cluster status");
 }
 
 model::ApiResult<model::SwitchStatus> ClusterDoor::change_switch(const std::string& name, Act act) {

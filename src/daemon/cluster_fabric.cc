@@ -62,7 +62,7 @@ model::ChannelPlace ClusterFabric::place() const {
     return closed("the cluster's inventory has not been read yet", model::ClosedBy::kInventory);
   }
   if (parts_.cluster.left_out()) return closed("files of the cluster are damaged");
-  return closed("this host is in no cluster");
+  return closed("this host is not in a cluster");
 }
 
 void ClusterFabric::settle(model::ChannelPlace place) {

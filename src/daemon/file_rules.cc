@@ -17,8 +17,9 @@ namespace {
 std::unexpected<Error> cannot_rule(const char* what) {
   return fail(
       Errc::kIo,
-      fmt::format("sandbox: cannot {}: {}. Set sandbox.system_calls = \"all\" to run without it.",
-                  what, std::strerror(errno)),
+      fmt::format(
+          "sandbox: cannot {}: {}. Set sandbox.system_calls = \"all\" to run without file rules.",
+          what, std::strerror(errno)),
       errno);
 }
 

@@ -131,7 +131,7 @@ class Filter {
     if (error_ == 0) return {};
     return fail(Errc::kIo,
                 fmt::format("sandbox: cannot filter system calls: {}. Set "
-                            "sandbox.system_calls = \"all\" to run without it.",
+                            "sandbox.system_calls = \"all\" to run without the filter.",
                             std::strerror(-error_)),
                 -error_);
   }

@@ -199,7 +199,8 @@ model::ApiResult<void> Host::open_vmkernel() {
               [this] {
                 return channels_ != nullptr
                            ? channels_->place()
-                           : model::ChannelPlace{.closed = {.why = "this host is in no cluster"}};
+                           : model::ChannelPlace{
+                                 .closed = {.why = "this host is not in a cluster"}};
               },
           .setting_changed = [this] { tell_rules(); },
           .tell = [this](model::Event event) { tell(std::move(event)); }},

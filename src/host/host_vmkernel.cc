@@ -160,7 +160,7 @@ model::ApiResult<model::VmkernelConfiguration> HostVmkernel::vmkernel_configurat
   if (told_.closed.why.empty()) {
     all.channel = config_.channel
                       ? config_.channel()
-                      : model::ChannelPlace{.closed = {.why = "this host is in no cluster"}};
+                      : model::ChannelPlace{.closed = {.why = "this host is not in a cluster"}};
   }
   return all;
 }

@@ -387,10 +387,10 @@ Result<Records::Age> Records::age_of(const View& view,
                .claimed = std::max(network->second.claimed, claim.second)};
   }
   const std::string& port_group = view.hosts.at(host).adapters.at(adapter).port_group;
-  std::string problem =
-      fmt::format("adapter {} is in port group {}, which is another network", name, port_group);
+  std::string problem = fmt::format(
+      "adapter {} is in port group {}, which belongs to another network", name, port_group);
   if (networks.empty()) problem = fmt::format("there is no port group {}", port_group);
-  if (port_group.empty()) problem = fmt::format("adapter {} is in no port group", name);
+  if (port_group.empty()) problem = fmt::format("adapter {} is not in a port group", name);
   return fail(Errc::kNotFound, std::move(problem));
 }
 

@@ -254,9 +254,10 @@ TEST_F(ViewTest, AClaimCountsInTheNetworkOfItsAdapterAlone) {
   claim("b", kOther);
   EXPECT_EQ(view()->owner(kOther), std::nullopt);
   ASSERT_THAT(view()->lost, SizeIs(1));
-  EXPECT_EQ(view()->lost[0].reason, "adapter vm/1 is in port group b, which is another network");
+  EXPECT_EQ(view()->lost[0].reason,
+            "adapter vm/1 is in port group b, which belongs to another network");
   put_adapter("b", kMacB, "");
-  EXPECT_EQ(view()->lost.at(0).reason, "adapter vm/1 is in no port group");
+  EXPECT_EQ(view()->lost.at(0).reason, "adapter vm/1 is not in a port group");
   put_adapter("b", kMacB, "c");
   EXPECT_EQ(view()->lost.at(0).reason, "there is no port group c");
   EXPECT_THAT(view()->gids, IsEmpty());
