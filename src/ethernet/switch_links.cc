@@ -27,20 +27,22 @@ struct Act {
   const char* wish;
   const char* deed;
 };
-constexpr Act kRemove{"remove it", "no longer needed: removed"};
-constexpr Act kMakeBridge{"create the bridge", "it was missing: created again"};
+constexpr Act kRemove{"remove it", "it was no longer needed and was removed"};
+constexpr Act kMakeBridge{"create the bridge", "it was missing and was created again"};
 constexpr Act kMakeTap{"create the tap",
-                       "it was missing: created again. A VM that was running has no network "
-                       "through it until it is shut down and started again"};
-constexpr Act kMakePair{"create it", "it was missing: created again"};
-constexpr Act kSilence{"disable ARP and IPv4 on it", "it answered ARP or accepted IPv4: disabled"};
-constexpr Act kSetMtu{"set the MTU", "its MTU was different: set"};
-constexpr Act kBringUp{"bring it up", "it was down: brought up"};
-constexpr Act kAttach{"add it to the bridge", "it was not on its bridge: added"};
-constexpr Act kSetVlans{"set its VLANs", "its VLANs were different: set"};
-constexpr Act kTakeOff{"remove it from the bridge", "it was on a wrong bridge: removed"};
-constexpr Act kTakeAddress{"remove its address", "it had a wrong address: removed"};
-constexpr Act kGiveAddress{"set its address", "its address was missing: set"};
+                       "it was missing and was created again. A VM that was running has no network "
+                       "through it until the VM is shut down and started again"};
+constexpr Act kMakePair{"create it", "it was missing and was created again"};
+constexpr Act kSilence{"disable ARP and IPv4 on it",
+                       "it answered ARP or accepted IPv4; both were disabled"};
+constexpr Act kSetMtu{"set the MTU", "its MTU was wrong and was corrected"};
+constexpr Act kBringUp{"bring it up", "it was down and was brought up"};
+constexpr Act kAttach{"add it to the bridge", "it was not on its bridge and was added to it"};
+constexpr Act kSetVlans{"set its VLANs", "its VLANs were wrong and were corrected"};
+constexpr Act kTakeOff{"remove it from the bridge",
+                       "it was on the wrong bridge and was removed from it"};
+constexpr Act kTakeAddress{"remove its address", "it had a wrong address, which was removed"};
+constexpr Act kGiveAddress{"set its address", "its address was missing and was set"};
 
 // Ends the mark of that end of a pair which is on a bridge.
 constexpr const char* kPortOfPair = "+";
@@ -160,7 +162,7 @@ class Making {
       const std::string what = link == whose ? "it" : link;
       complain(whose, fmt::format("cannot disable IPv6 on {}: {}", what, was_on.error().message));
     } else if (*was_on) {
-      note(link, "IPv6 was enabled: disabled");
+      note(link, "IPv6 was enabled on this interface and has been disabled");
     }
   }
 
@@ -219,7 +221,7 @@ class Making {
       static_cast<void>(links_.forbid_own_address(made->index));
       return;
     }
-    complain(name, "cannot mark it: " + signed_now.error().message);
+    complain(name, "cannot mark it as Paravane's: " + signed_now.error().message);
     static_cast<void>(links_.remove(made->index));
   }
 
@@ -328,9 +330,9 @@ class Making {
     if (nic == nullptr) nic = find_renamed(wanted.name);
     if (nic == nullptr) {
       complain(wanted.name,
-               "no such NIC on this host. It is used as soon as it appears. If it was renamed, set "
-               "its new name in [network] uplinks of paravaned.toml, restart the daemon, and run: "
-               "paravane vds uplink SWITCH NIC");
+               "no such NIC on this host. The NIC will be used as soon as it appears. If it was "
+               "renamed, set its new name in [network] uplinks of paravaned.toml, restart the "
+               "daemon, and run: paravane vds uplink SWITCH NIC");
       return;
     }
     uplinks_.emplace_back(&wanted, nic);
@@ -412,9 +414,10 @@ class Making {
       if (std::ranges::find(wanted_.given, name) != wanted_.given.end()) {
         done(name, kTakeOff, links_.set_master(link.index, 0));
       } else {
-        complain(master->name, fmt::format("{} is on it, but was not added by Paravane. Remove it "
-                                           "with: ip link set {} nomaster",
-                                           name, name));
+        complain(master->name,
+                 fmt::format("{} is on this bridge, but was not added by Paravane. Remove it "
+                             "with: ip link set {} nomaster",
+                             name, name));
       }
     }
   }

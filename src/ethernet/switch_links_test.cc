@@ -95,13 +95,14 @@ TEST_F(SwitchLinksTest, TellsWhatItHasMended) {
   want_uplink();
   make();
   for (const auto& [broken, told] : {
-           std::pair("link set nic nomaster", "nic: it was not on its bridge: added"),
-           std::pair("link set nic down", "nic: it was down: brought up"),
-           std::pair("link set pvs-lan down", "pvs-lan: it was down: brought up"),
-           std::pair("link set pv-db1 nomaster", "pv-db1: it was not on its bridge: added"),
-           std::pair("link set pv-db1 mtu 1300", "pv-db1: its MTU was different: set"),
-           std::pair("link del pvs-lan", "pvs-lan: it was missing: created again"),
-           std::pair("link del pv-db1", "pv-db1: it was missing: created again"),
+           std::pair("link set nic nomaster", "nic: it was not on its bridge and was added to it"),
+           std::pair("link set nic down", "nic: it was down and was brought up"),
+           std::pair("link set pvs-lan down", "pvs-lan: it was down and was brought up"),
+           std::pair("link set pv-db1 nomaster",
+                     "pv-db1: it was not on its bridge and was added to it"),
+           std::pair("link set pv-db1 mtu 1300", "pv-db1: its MTU was wrong and was corrected"),
+           std::pair("link del pvs-lan", "pvs-lan: it was missing and was created again"),
+           std::pair("link del pv-db1", "pv-db1: it was missing and was created again"),
        }) {
     ASSERT_TRUE(network_.ip(broken)) << broken;
     EXPECT_THAT(make(), IsEmpty()) << broken;
@@ -292,7 +293,7 @@ TEST_F(SwitchLinksTest, LeavesANicOnItsBridgeThatNobodyGave) {
   make();
   ASSERT_TRUE(network_.ip("link set nic master pvs-lan"));
   wanted_.given.clear();
-  EXPECT_THAT(make(), ElementsAre(problem("pvs-lan", "nic is on it")));
+  EXPECT_THAT(make(), ElementsAre(problem("pvs-lan", "nic is on this bridge")));
   EXPECT_TRUE(is_on("nic", "pvs-lan"));
 }
 

@@ -15,7 +15,7 @@ using testing::IsEmpty;
 class SwitchTellerTest : public testing::Test {
  protected:
   static model::MendedLink mended(const std::string& interface, const std::string& vds = "lan") {
-    return {.vds = vds, .interface = interface, .text = "it was down: brought up"};
+    return {.vds = vds, .interface = interface, .text = "it was down and was brought up"};
   }
   static privsep::SwitchReport report_with(const std::string& problem) {
     return {.switches = {{.name = "lan", .problems = {problem}}}};
@@ -34,7 +34,7 @@ TEST_F(SwitchTellerTest, TellsWhatWasMendedOfEachSwitchInOneEvent) {
   EXPECT_EQ(events_[1].type, "switch.mended");
   EXPECT_EQ(events_[1].fields.at("switch"), "lan");
   EXPECT_EQ(events_[1].fields.at("count"), "4");
-  EXPECT_THAT(events_[1].text, HasSubstr("pvs-lan: it was down: brought up"));
+  EXPECT_THAT(events_[1].text, HasSubstr("pvs-lan: it was down and was brought up"));
   EXPECT_THAT(events_[1].text, HasSubstr("and 1 more"));
   EXPECT_EQ(teller_.counts().at("lan"), 4u);
   EXPECT_EQ(teller_.counts().at("dmz"), 1u);

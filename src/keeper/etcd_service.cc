@@ -59,7 +59,8 @@ void EtcdService::want(EtcdReach reach, Instant now) {
   reach_ = reach;
   next_try_ = std::max(now, started_ + kFirstPause);
   pause_ = {};
-  if (reach == EtcdReach::kOff && pid_ > 0) log_.info(now, "etcd, process {}, is stopped", pid_);
+  if (reach == EtcdReach::kOff && pid_ > 0)
+    log_.info(now, "etcd (process {}) is being stopped", pid_);
   end();
 }
 

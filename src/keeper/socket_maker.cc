@@ -95,9 +95,10 @@ Status SocketMaker::may_dial(const Endpoint& source, const Endpoint& target) con
       is_channel_port(port) || port == config_.door_port || port == config_.etcd_port;
   const bool local = target.is_loopback() && !source.is_loopback();
   if (target.is_unicast() && target.family() == source.family() && known && !local) return {};
-  return fail(Errc::kInvalidArgument,
-              fmt::format("connections to {} are not allowed: not a port of a cluster host",
-                          target.print()));
+  return fail(
+      Errc::kInvalidArgument,
+      fmt::format("connections to {} are not allowed, because it is not a port of a cluster host",
+                  target.print()));
 }
 
 Result<UniqueFd> SocketMaker::start(const Endpoint& source, const Endpoint& target,

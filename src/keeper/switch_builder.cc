@@ -45,8 +45,9 @@ class Layout {
   // False: something else has the name, after it was cut.
   bool is_free(const std::string& name, std::vector<std::string>& problems) {
     if (names_.insert(name).second) return true;
-    problems.push_back(
-        fmt::format("{}: two interfaces would have this name; rename one of their objects", name));
+    problems.push_back(fmt::format(
+        "{}: two interfaces would have this name; rename one of the objects that they belong to",
+        name));
     return false;
   }
 

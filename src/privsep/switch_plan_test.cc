@@ -97,8 +97,8 @@ TEST(SwitchReport, ComesBackAsItWas) {
                 .adapter = 2,
                 .problem = "pv-db1.2: an interface has this name",
                 .fault = model::LinkFault::kForeign}},
-      .mended = {{.vds = "lan", .interface = "pvs-lan", .text = "it was down: brought up"},
-                 {.interface = "pv-gone", .text = "no longer needed: removed"}},
+      .mended = {{.vds = "lan", .interface = "pvs-lan", .text = "it was down and was brought up"},
+                 {.interface = "pv-gone", .text = "it was no longer needed and was removed"}},
       .problem = ""};
   const auto again = parse_switch_report(print(report));
   ASSERT_TRUE(again) << again.error().message;

@@ -236,7 +236,7 @@ class Followed(SwitchTest):
                 self.assertIn(broken.split()[2], host.events("switch.mended")[-1]["interfaces"].split(","))
         self.assertGreaterEqual(host.metric("paravane_switch_mended_total"), 7)
         self.assertEqual(host.metric("paravane_switch_problems"), 0)
-        self.wait_log("pvs-lan: it was missing: created again")
+        self.wait_log("pvs-lan: it was missing and was created again")
 
     def test_uplink_that_goes_is_told_and_taken_when_it_is_back(self):
         host = self.make_lan()
