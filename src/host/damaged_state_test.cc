@@ -154,12 +154,12 @@ TEST_F(DamagedStateTest, NamesAVmThatIsLeftOut) {
   EXPECT_EQ(model::name_of(left_out()[0]), "vm b");
   EXPECT_THAT(left_out()[0].reason, HasSubstr("paravane.db is damaged"));
   ASSERT_THAT(events("state.left_out"), SizeIs(1));
-  EXPECT_THAT(events("state.left_out")[0], HasSubstr("vm b is left out: its record in"));
+  EXPECT_THAT(events("state.left_out")[0], HasSubstr("vm b is unusable: its record in"));
   for (const auto& refused :
        {host_->add_vm(named("b")), host_->find_vm("b"), host_->set_connected("b", 1, false)}) {
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().code, model::ApiErrorCode::kStore);
-    EXPECT_THAT(refused.error().message, HasSubstr("vm b is left out"));
+    EXPECT_THAT(refused.error().message, HasSubstr("vm b is unusable"));
     EXPECT_THAT(refused.error().remedy, HasSubstr("paravane vm remove b"));
   }
   EXPECT_FALSE(std::filesystem::exists(dir_ / "vms/b.sock"));
@@ -186,11 +186,11 @@ TEST_F(DamagedStateTest, ASwitchThatIsLeftOutIsNotMadeAgainBesideIt) {
   EXPECT_THAT(left_out(), SizeIs(2));
   const auto vds = host_->create_switch({.name = "lan"});
   ASSERT_FALSE(vds);
-  EXPECT_THAT(vds.error().message, HasSubstr("switch lan is left out"));
+  EXPECT_THAT(vds.error().message, HasSubstr("switch lan is unusable"));
   const auto group = host_->create_port_group({.name = "storage", .vds = "san"});
   ASSERT_FALSE(group);
   EXPECT_THAT(group.error().message,
-              HasSubstr("port group storage is left out: its switch lan is left out"));
+              HasSubstr("port group storage is unusable: its switch lan is unusable"));
   EXPECT_EQ(host_->delete_switch("lan").error().code, model::ApiErrorCode::kInUse);
   EXPECT_EQ(DamagedRows(file_).read("vds", "spec", "lan"), "{}");
   ASSERT_TRUE(host_->delete_port_group("storage"));

@@ -27,11 +27,11 @@ model::ApiResult<void> Host::choose_anew(const std::string& kind) {
 
 void Host::tell_left_out() const {
   for (const model::LeftOut& one : store_->left_out()) {
-    log::error("{} is left out: {}. {}", name_of(one), one.reason, one.remedy);
+    log::error("{} is unusable: {}. {}", name_of(one), one.reason, one.remedy);
     tell({.type = "state.left_out",
           .severity = model::Severity::kError,
           .fields = {{"kind", one.kind}, {"name", one.name}, {"reason", one.reason}},
-          .text = fmt::format("{} is left out: {}", name_of(one), one.reason)});
+          .text = fmt::format("{} is unusable: {}", name_of(one), one.reason)});
   }
 }
 
@@ -45,7 +45,7 @@ std::vector<model::LeftOut> Host::left_out() const {
 model::ApiResult<void> Host::remove_left_out_vm(const std::string& name) {
   const auto known = store_->find_left_out(model::kLeftOutVm, name);
   if (auto gone = store_->erase_left_out(*known); !gone) return gone;
-  changes_.info("{}: removed (its record was left out)", name);
+  changes_.info("{}: removed (its record was unusable)", name);
   tell_vm("vm.removed", name, fmt::format("vm {} was removed", name));
   return {};
 }

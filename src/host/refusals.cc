@@ -21,7 +21,7 @@ std::unexpected<model::ApiError> no_such_adapter(const std::string& name, std::u
 
 std::unexpected<model::ApiError> is_left_out(const model::LeftOut& one) {
   return model::refuse(model::ApiErrorCode::kStore,
-                       fmt::format("{} is left out: {}", name_of(one), one.reason), one.remedy);
+                       fmt::format("{} is unusable: {}", name_of(one), one.reason), one.remedy);
 }
 
 std::unexpected<model::ApiError> vms_attached(std::vector<std::string> names, std::string message) {

@@ -192,7 +192,7 @@ TEST_F(LeftOutTest, ASwitchGoesAfterItsPortGroups) {
   const auto group = store->find_left_out("port group", "storage");
   ASSERT_TRUE(vds);
   ASSERT_TRUE(group);
-  EXPECT_EQ(group->reason, "its switch lan is left out");
+  EXPECT_EQ(group->reason, "its switch lan is unusable");
   EXPECT_EQ(store->erase_left_out(*vds).error().code, model::ApiErrorCode::kInUse);
   EXPECT_TRUE(store->erase_left_out(*group));
   EXPECT_TRUE(store->erase_left_out(*vds));

@@ -388,7 +388,7 @@ model::ApiResult<model::Network> Store::read_network() {
   std::erase_if(network.port_groups, [&](const auto& entry) {
     const auto& [name, group] = entry;
     if (network.switches.contains(group.vds)) return false;
-    left_out_.add(kPortGroupRow, name, fmt::format("its switch {} is left out", group.vds));
+    left_out_.add(kPortGroupRow, name, fmt::format("its switch {} is unusable", group.vds));
     return true;
   });
   return network;

@@ -99,11 +99,11 @@ class Damage(DaemonTest):
         self.assertEqual(self.vm_names(), ["a", "c"])
         for words in (("vm", "list"), ("status",)):
             self.assertRegex(self.cli(*words).stderr,
-                             r"^paravane: vm b is left out: its record in \S+/paravane.db is damaged: .+\n"
+                             r"^paravane: vm b is unusable: its record in \S+/paravane.db is damaged: .+\n"
                              r"  Restore paravane.db from a backup, or remove it with: paravane vm remove b\n$")
-        self.assertIn("vm b is left out", self.refused(1, "vm", "add", "b"))
-        self.assertIn("vm b is left out", self.refused(1, "vm", "show", "b"))
-        self.assertIn("vm b is left out", self.log_text())
+        self.assertIn("vm b is unusable", self.refused(1, "vm", "add", "b"))
+        self.assertIn("vm b is unusable", self.refused(1, "vm", "show", "b"))
+        self.assertIn("vm b is unusable", self.log_text())
         events = json.loads(self.cli("events", "--formatter=json").stdout)
         told = [event for event in events if event["type"] == "state.left_out"]
         self.assertEqual([(event["severity"], event["fields"]["name"]) for event in told], [("error", "b")])
