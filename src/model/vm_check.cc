@@ -53,10 +53,10 @@ void check_memory(const VmCheckFacts& facts, CheckRows& rows) {
     return rows.ok(kMemory, fmt::format("{} MiB, shared, reserved and locked", size));
   }
   if (number_of(facts, kPvrdmaReservation) != 0) {
-    return rows.stop(kMemory, fmt::format("not reserved, and {} is 1", kPvrdmaReservation),
+    return rows.stop(kMemory, fmt::format("not reserved, although {} is 1", kPvrdmaReservation),
                      fmt::format("paravane vm set {} --lock-memory", vm.name));
   }
-  rows.ok(kMemory, fmt::format("{} MiB, shared, not reserved: no path requires it", size));
+  rows.ok(kMemory, fmt::format("{} MiB, shared, not reserved: no path needs a reservation", size));
 }
 
 }  // namespace

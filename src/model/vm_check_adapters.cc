@@ -60,11 +60,11 @@ void check_group(const Adapter& adapter, CheckRows& rows) {
   }
   if (name.empty()) {
     const std::string group = usable_group(facts);
-    return rows.warn(check,
-                     "none: VMs on other hosts are unreachable, and you connect its NIC yourself",
-                     group.empty() ? make_group(facts, "rdma")
-                                   : fmt::format("paravane vm set {} --adapter {} --port-group {}",
-                                                 adapter.vm(), adapter.spec.number, group));
+    return rows.warn(
+        check, "none: VMs on other hosts are unreachable, and you must connect the NIC yourself",
+        group.empty() ? make_group(facts, "rdma")
+                      : fmt::format("paravane vm set {} --adapter {} --port-group {}", adapter.vm(),
+                                    adapter.spec.number, group));
   }
   const PortGroup* group = find_group(facts, name);
   if (group == nullptr) {
@@ -181,7 +181,7 @@ void check_guest(const Adapter& adapter, CheckRows& rows) {
     case VmState::kActive: return rows.ok(check, "the vmw_pvrdma driver has activated the device");
     case VmState::kAttached:
       return rows.warn(check,
-                       "not detected yet: needs 64-bit Linux with vmw_pvrdma "
+                       "not detected yet: the guest needs 64-bit Linux with vmw_pvrdma "
                        "(/usr/share/doc/paravane/docs/guest.md)",
                        "modprobe vmw_pvrdma   # in the guest");
     case VmState::kDetached:

@@ -59,12 +59,14 @@ TEST(VmCheck, AdaptersOfAVm) {
 
 TEST(VmCheck, MemoryThatIsNotReserved) {
   VmCheckFacts facts = good_facts();
-  EXPECT_EQ(row_of(facts, "Memory reservation"),
-            good("Memory reservation", "1024 MiB, shared, not reserved: no path requires it"));
+  EXPECT_EQ(
+      row_of(facts, "Memory reservation"),
+      good("Memory reservation", "1024 MiB, shared, not reserved: no path needs a reservation"));
   set(facts, kPvrdmaReservation, "1");
-  EXPECT_EQ(row_of(facts, "Memory reservation"),
-            stopping("Memory reservation", "not reserved, and /Mem/PVRDMARequireReservation is 1",
-                     "paravane vm set db1 --lock-memory"));
+  EXPECT_EQ(
+      row_of(facts, "Memory reservation"),
+      stopping("Memory reservation", "not reserved, although /Mem/PVRDMARequireReservation is 1",
+               "paravane vm set db1 --lock-memory"));
   facts.vm.spec.machine.lock_memory = true;
   EXPECT_EQ(row_of(facts, "Memory reservation"),
             good("Memory reservation", "1024 MiB, shared, reserved and locked"));
@@ -95,7 +97,8 @@ TEST(VmCheck, AdapterWithoutAPortGroup) {
   facts.vm.adapters[0].tap.clear();
   EXPECT_EQ(
       row_of(facts, check),
-      warning(check, "none: VMs on other hosts are unreachable, and you connect its NIC yourself",
+      warning(check,
+              "none: VMs on other hosts are unreachable, and you must connect the NIC yourself",
               "paravane vm set db1 --adapter 1 --port-group rdma"));
   EXPECT_EQ(row_of(facts, "Channel"),
             good("Channel", "not needed: no switch of the VM has another host"));

@@ -116,8 +116,8 @@ std::vector<model::CheckRow> check_network(const NetworkFacts& facts) {
       cure += fmt::format(" net.bridge.bridge-nf-call-{}=0", filter);
     }
     rows.warn(kFilters,
-              fmt::format("br_netfilter passes them to {}: this host's own firewall rules apply to "
-                          "the VM's frames and may drop them",
+              fmt::format("br_netfilter passes the VM's frames to {}: this host's own firewall "
+                          "rules apply to the frames and may drop them",
                           joined(facts.filters)),
               cure + "   # to make it permanent: /usr/share/doc/paravane/docs/switch.md");
   }

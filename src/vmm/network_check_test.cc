@@ -55,7 +55,7 @@ TEST_F(NetworkCheckTest, FirewallsThatSeeBridgedPacketsAreNamedWithTheRemedy) {
   EXPECT_THAT(facts.filters, ElementsAre("iptables", "ip6tables"));
   const model::CheckRow found = row(facts, "Bridged packets");
   EXPECT_EQ(found.verdict, Verdict::kWarning);
-  EXPECT_THAT(found.found, HasSubstr("passes them to iptables, ip6tables"));
+  EXPECT_THAT(found.found, HasSubstr("passes the VM's frames to iptables, ip6tables"));
   EXPECT_THAT(found.cure, HasSubstr("sysctl -w net.bridge.bridge-nf-call-iptables=0 "
                                     "net.bridge.bridge-nf-call-ip6tables=0"));
 }

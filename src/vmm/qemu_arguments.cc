@@ -15,11 +15,11 @@ namespace {
 Status check_count(std::string_view option, const std::vector<std::string>& names,
                    std::size_t adapters) {
   if (names.empty() || names.size() == adapters) return {};
-  return fail(
-      Errc::kInvalidArgument,
-      fmt::format(
-          "{} is given {} time{}, but the VM has {} adapter{}: give it once per adapter, in order",
-          option, names.size(), names.size() == 1 ? "" : "s", adapters, adapters == 1 ? "" : "s"));
+  return fail(Errc::kInvalidArgument,
+              fmt::format("{} is given {} time{}, but the VM has {} adapter{}: give the option "
+                          "once per adapter, in order",
+                          option, names.size(), names.size() == 1 ? "" : "s", adapters,
+                          adapters == 1 ? "" : "s"));
 }
 
 // The id of a -netdev, as QEMU names one (id_wellformed()).

@@ -97,8 +97,8 @@ class VmCheck(DaemonTest):
 
     def test_refuses_what_it_cannot_check(self):
         self.assertIn("vm db9 does not exist", self.refused(1, "vm", "check", "db9"))
-        self.assertIn("name one VM, or say --all", self.refused(2, "vm", "check"))
-        self.assertIn("name one VM, or say --all", self.refused(2, "vm", "check", "db1", "--all"))
+        self.assertIn("specify one VM, or use --all", self.refused(2, "vm", "check"))
+        self.assertIn("specify one VM, or use --all", self.refused(2, "vm", "check", "db1", "--all"))
         self.assertIn("a name must be", self.refused(2, "vm", "check", "DB1"))
 
     def test_memory_that_must_be_reserved_is_not_started_without(self):
@@ -107,7 +107,7 @@ class VmCheck(DaemonTest):
         self.assertEqual((row["verdict"], row["cure"]), ("failed", "paravane vm set db1 --lock-memory"))
         for command in "start", "run":
             complaint = self.refused(1, "vm", command, "db1")
-            self.assertIn("vm db1: Memory reservation: not reserved, and /Mem/PVRDMARequireReservation is 1", complaint)
+            self.assertIn("vm db1: Memory reservation: not reserved, although /Mem/PVRDMARequireReservation is 1", complaint)
             self.assertIn("\n  paravane vm set db1 --lock-memory\n", complaint)
         self.cli("vm", "set", "db1", "--lock-memory")
         self.assertEqual(self.row("Memory reservation")["verdict"], "ok")
