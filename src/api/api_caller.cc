@@ -45,7 +45,7 @@ const char* remedy_for(int cause) {
     return "Run the command as root, or join the group that [api] group names in paravaned.toml.";
   }
   if (cause == EAGAIN) {
-    return "The daemon accepts no connections. See what blocks it with: systemctl status paravaned";
+    return "The daemon is not accepting connections. Find out why with: systemctl status paravaned";
   }
   return "Start the daemon (systemctl start paravaned), or specify its socket with --socket or "
          "PARAVANE_SOCKET.";
@@ -91,7 +91,7 @@ std::unexpected<model::ApiError> ApiCaller::not_answered(const NoAnswer& why) {
                        "request may still be carried out: check before you retry.");
     case NoAnswer::Kind::kTooLong:
       return no_answer(
-          fmt::format("the response at {} is too long to be paravaned's", config_.socket),
+          fmt::format("the response from {} is too long to come from paravaned", config_.socket),
           "Check that the socket belongs to paravaned.");
     case NoAnswer::Kind::kBroken: break;
   }

@@ -30,7 +30,7 @@ Status check_directory(const std::filesystem::path& directory, std::string_view 
   if (::access(directory.c_str(), W_OK | X_OK) != 0) {
     return fail(
         Errc::kIo,
-        fmt::format("{} {} is not writable for user {}: {}. Change its owner or "
+        fmt::format("{} {} is not writable by user {}: {}. Change its owner or "
                     "mode, or set {} in paravaned.toml.",
                     setting, directory.string(), ::geteuid(), std::strerror(errno), setting),
         errno);

@@ -48,7 +48,7 @@ struct DeviceCounters {
   Counter cq_overruns{set, "cq_overruns", "completion queues that overflowed"};
   Counter broken_rings{set, "broken_rings", "rings with an impossible index"};
   Counter most_touched{set, "most_touched_in_a_turn",
-                       "maximum number of objects, pages and entries touched in a turn"};
+                       "maximum number of objects, pages and entries touched in a time slice"};
   Counter posted_dsr_writes{set, "posted_dsr_writes", "DSRHIGH writes posted by the VMM"};
 };
 

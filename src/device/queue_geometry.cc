@@ -51,8 +51,8 @@ Result<QueueGeometry> queue_geometry(const abi::CreateQpCommand& command,
   if (send_pages != command.send_chunks.get() || total != command.total_chunks.get()) {
     return fail(
         Errc::kInvalidArgument,
-        fmt::format("{} send pages of {} given, but {} of {} are needed", command.send_chunks.get(),
-                    command.total_chunks.get(), send_pages, total));
+        fmt::format("{} of the {} pages given are for sends, but {} of {} are needed",
+                    command.send_chunks.get(), command.total_chunks.get(), send_pages, total));
   }
 
   QueueGeometry geometry;

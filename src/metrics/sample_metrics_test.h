@@ -27,7 +27,7 @@ inline MetricsSnapshot sample_metrics() {
                    {"receive_errors", "of them receives", 2}}},
                  {"share",
                   {{"busy_us", "worker time used, in microseconds", 1'500'000},
-                   {"longest_turn_us", "longest turn, in microseconds", 90}}}},
+                   {"longest_turn_us", "longest time slice, in microseconds", 90}}}},
       .objects = {{"queue_pairs", 3, 16384}},
       .memory_bytes = 4096,
       .memory_limit_bytes = 1 << 20,
@@ -44,7 +44,7 @@ inline MetricsSnapshot sample_metrics() {
   return {.status = status,
           .max_vms = 256,
           .vms = {std::move(vm)},
-          .groups = {{"worker", {}, {{"rounds", "rounds over all tenants", 3}}},
+          .groups = {{"worker", {}, {{"rounds", "rounds over all adapters and transports", 3}}},
                      {"channel", {{"host", "h2"}}, {{"sent_bytes", "payload bytes sent", 9}}}}};
 }
 

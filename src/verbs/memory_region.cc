@@ -78,7 +78,7 @@ Result<std::uint32_t> MemoryRegionTable::add_user(PdNumber pd, std::uint64_t sta
   const std::uint64_t in_first_page = start % kPageBytes;
   if (length == 0 || length > ~start || in_first_page > pages.size_bytes() ||
       length > pages.size_bytes() - in_first_page) {
-    return fail(Errc::kInvalidArgument, "memory region: the pages do not cover it");
+    return fail(Errc::kInvalidArgument, "memory region: the pages do not cover the region");
   }
   auto region = std::make_unique<Region>();
   region->pd = pd;

@@ -81,7 +81,8 @@ Status QueuePair::modify(const QpAttributes& attributes, QpAttrMask mask, Instan
   const QpState from = impl.state;
   const QpState to = (mask & kAttrState) != 0 ? attributes.state : from;
   if (!is_belief_acceptable(impl.spec.type, from, attributes, mask, to)) {
-    return fail(Errc::kBadState, "modify queue pair: it is not in the expected current state");
+    return fail(Errc::kBadState,
+                "modify queue pair: the queue pair is not in the expected current state");
   }
   if (Status legal = check_transition(impl.spec.type, from, to, mask); !legal) return legal;
   if (Status in_range = check_values(attributes, mask); !in_range) return in_range;

@@ -46,7 +46,7 @@ std::unexpected<Error> bind_failure(const fs::path& path, int error) {
     cause = directory + " is not a directory; choose another";
   } else if (error == EACCES || error == EPERM) {
     cause = "the directory " + directory +
-            " is not writable for this user; change its owner or mode, or choose another";
+            " is not writable by this user; change its owner or mode, or choose another";
   } else if (error == EROFS) {
     cause = "the directory " + directory + " is on a read-only file system; choose another";
   } else if (error == ENOSPC) {

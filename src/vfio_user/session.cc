@@ -30,11 +30,11 @@ Handled Session::handle(Request& request, Reply& reply, ReplyToken token) {
   }
   if (!negotiated_) return introduce(request, reply);
   if (request.fds_lost) {
-    why_ = "too many file descriptors, or none left";
+    why_ = "too many file descriptors were sent, or none are left";
     return refuse(EMFILE);
   }
   if (!request.fds.empty() && !takes_descriptors(request.command())) {
-    why_ = "file descriptors with a command that accepts none";
+    why_ = "file descriptors were sent with a command that accepts none";
     return refuse(EINVAL);
   }
   return serve(request, reply, token);

@@ -45,9 +45,10 @@ Status check_bar(const DeviceSpec& spec, std::size_t index) {
   if (!std::has_single_bit(bar.size) || bar.size < kSmallestBar) {
     return wrong(index, "the size is not a power of two of at least 16");
   }
-  if (!bar.is_64_bit && bar.size > kLargest32BitBar) return wrong(index, "too large for 32 bits");
+  if (!bar.is_64_bit && bar.size > kLargest32BitBar)
+    return wrong(index, "is too large for 32 bits");
   if (bar.is_64_bit && (index + 1 == spec.bars.size() || spec.bars[index + 1].size != 0)) {
-    return wrong(index, "64 bits wide, but the next one is not free");
+    return wrong(index, "is 64 bits wide, but the next BAR is not free");
   }
   return check_areas(index, bar);
 }

@@ -153,7 +153,8 @@ std::vector<model::CounterGroup> Impairments::counters() const {
          .counters = {
              {"messages", "attempts to send messages and datagrams", one.messages},
              {"lost", "attempts dropped", one.lost},
-             {"answers_lost", "attempts carried out whose response was dropped", one.answers_lost},
+             {"answers_lost", "attempts that were carried out but whose response was dropped",
+              one.answers_lost},
              {"delayed", "attempts delayed", one.delayed},
              {"reordered", "attempts held back for reordering", one.reordered},
              {"rnr", "attempts answered with an RNR NAK", one.rnr}}});

@@ -123,7 +123,7 @@ bool PortWatch::look_at_counts(const Sight& sight, Instant now) {
             {.type = "quota.reached",
              .severity = model::Severity::kWarning,
              .fields = {{"count", std::to_string(more)}},
-             .text = fmt::format("{} object{} refused to the guest of {}: a limit is reached", more,
+             .text = fmt::format("{} object{} denied to the guest of {}: a limit is reached", more,
                                  more == 1 ? " was" : "s were", name_)},
             now);
     if (said) told_.refusals = sight.refusals;

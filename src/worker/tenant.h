@@ -14,11 +14,11 @@ namespace paravane::worker {
 
 struct TurnCounters {
   CounterSet set;
-  Counter turns{set, "turns", "worker turns taken"};
+  Counter turns{set, "turns", "time slices of the worker used"};
   Counter busy_us{set, "busy_us", "worker time used, in microseconds"};
-  Counter put_off{set, "turns_put_off", "turns deferred after exceeding the fair share"};
-  Counter broken_off{set, "turns_broken_off", "turns aborted for lack of memory"};
-  Counter longest_turn_us{set, "longest_turn_us", "longest turn, in microseconds"};
+  Counter put_off{set, "turns_put_off", "time slices deferred after exceeding the fair share"};
+  Counter broken_off{set, "turns_broken_off", "time slices aborted for lack of memory"};
+  Counter longest_turn_us{set, "longest_turn_us", "longest time slice, in microseconds"};
 };
 
 class Tenant {

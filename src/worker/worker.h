@@ -44,7 +44,7 @@ struct WorkerConfig {
 
 struct WorkerCounters {
   CounterSet set;
-  Counter rounds{set, "rounds", "rounds over all tenants"};
+  Counter rounds{set, "rounds", "rounds over all adapters and transports"};
   Counter busy_rounds{set, "busy_rounds", "rounds that did some work"};
   Counter sleeps{set, "sleeps", "times the worker went to sleep"};
   CounterSet of_tests;  // shown to no operator

@@ -47,7 +47,8 @@ class ContextAfterBurial final : public LongCommand {
 
 Result<Progress> create_uc(CommandScope& scope, const Request& request, Response& response) {
   const std::uint64_t index = page_index(scope, request.as<abi::CreateUcCommand>().pfn.get());
-  if (index == 0) return fail(Errc::kInvalidArgument, "doorbell page 0 is the kernel's");
+  if (index == 0)
+    return fail(Errc::kInvalidArgument, "doorbell page 0 belongs to the guest's kernel");
   if (index >= scope.config.limits.contexts) {
     return fail(Errc::kResourceExhausted, fmt::format("invalid doorbell page {}", index));
   }
