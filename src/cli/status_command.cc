@@ -84,7 +84,7 @@ ExitStatus run_stop(bool force, const Context& context) {
       fmt::format("the daemon was asked to stop, but process {} is still running after {} s",
                   status->pid,
                   std::chrono::duration_cast<std::chrono::seconds>(kTimeToEnd).count()),
-      "Its log says what it waits for: journalctl -u paravaned");
+      "The daemon's log says what it is waiting for: journalctl -u paravaned");
 }
 
 }  // namespace

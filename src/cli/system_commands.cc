@@ -26,7 +26,7 @@ ExitStatus no_such_setting(const std::string& path) {
   for (const auto& setting : model::advanced_settings()) paths.emplace_back(setting.path);
   return report_failure(
       fmt::format("there is no setting {}", path),
-      do_you_mean(path, paths) + "List them with: paravane system settings advanced list");
+      do_you_mean(path, paths) + "List the settings with: paravane system settings advanced list");
 }
 
 ExitStatus run_setting_list(const SettingOptions& options, const Context& context) {
@@ -74,7 +74,7 @@ ExitStatus run_ruleset_list(const model::FirewallRuleset& wanted, const Context&
     if (rulesets.empty()) {
       return report_failure(fmt::format("there is no firewall ruleset {}", wanted.name),
                             do_you_mean(wanted.name, names) +
-                                "List them with: paravane network firewall ruleset list");
+                                "List the rulesets with: paravane network firewall ruleset list");
     }
   }
   fmt::print("{}", ruleset_table(rulesets).print(context.format));
@@ -102,7 +102,7 @@ void add_setting_commands(CLI::App& root, Run& run) {
       root, "system settings advanced list", "List the advanced settings of this host",
       {"system settings advanced list", "system settings advanced list -o /Net/PVRDMAVmknic"});
   list.add_option("-o,--option", take_options(list, run, run_setting_list)->path,
-                  "Show this one only")
+                  "Show only this setting")
       ->type_name("PATH");
   CLI::App& set =
       add_esxcli_command(root, "system settings advanced set", "Change an advanced setting",
@@ -123,7 +123,7 @@ void add_ruleset_commands(CLI::App& root, Run& run) {
   CLI::App& list = add_esxcli_command(root, "network firewall ruleset list",
                                       "List the firewall rulesets of this host");
   list.add_option("-r,--ruleset-id", take_options(list, run, run_ruleset_list)->name,
-                  "Show this one only")
+                  "Show only this ruleset")
       ->type_name("NAME");
   CLI::App& set =
       add_esxcli_command(root, "network firewall ruleset set", "Enable or disable a ruleset",

@@ -200,7 +200,7 @@ void add_vm_commands(CLI::App& parent, Run& run) {
   wide->type_name("wide")->check(CLI::IsMember({"wide"}).description(""));
   list->add_flag("--all-hosts", options->all_hosts, "List the VMs of all hosts of the cluster")
       ->excludes(wide);
-  list->add_option("--host", options->host, "List the VMs of this host of the cluster")
+  list->add_option("--host", options->host, "List the VMs of one host of the cluster")
       ->type_name("HOST")
       ->excludes(wide);
   list->footer(

@@ -47,7 +47,7 @@ ExitStatus report_not_running(const std::string& vm, const Context& context, Exi
     return if_off;
   }
   return report_vm_failure(vm, "the VM is off",
-                           fmt::format("Start it with: paravane vm start {}", vm));
+                           fmt::format("Start the VM with: paravane vm start {}", vm));
 }
 
 ExitStatus run_stop_vm(const PowerOptions& options, const Context& context) {

@@ -49,9 +49,9 @@ ExitStatus run_ipv4_get(const InterfaceOptions& options, const Context& context)
     for (const model::VmknicStatus& one : vmknics) names.push_back(one.spec.name);
     std::erase_if(vmknics, [&](const auto& one) { return one.spec.name != options.name; });
     if (vmknics.empty()) {
-      return report_failure(
-          fmt::format("there is no {} on this host", options.name),
-          do_you_mean(options.name, names) + "List them with: paravane network ip interface list");
+      return report_failure(fmt::format("there is no {} on this host", options.name),
+                            do_you_mean(options.name, names) +
+                                "List the interfaces with: paravane network ip interface list");
     }
   }
   fmt::print("{}", ipv4_table(vmknics).print(context.format));

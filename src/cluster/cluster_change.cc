@@ -103,7 +103,8 @@ model::ApiResult<void> ClusterService::check_address() const {
       fmt::format("[cluster] address in paravaned.toml is {}, which no NIC of this host "
                   "has",
                   address),
-      "Set it to an address of this host (list them with ip address), and restart the daemon.");
+      "Set [cluster] address to an address of this host (as shown by ip address), and restart the "
+      "daemon.");
 }
 
 // So that the answer to whoever has made this host a member shows how it is among the others.

@@ -63,7 +63,7 @@ model::ApiResult<void> Host::check_room(const model::VmSpec& spec) const {
   if (vms_.size() >= config_.config.vfio_user.max_vms) {
     return model::refuse(model::ApiErrorCode::kLimitReached,
                          fmt::format("the limit of {} VMs is reached", vms_.size()),
-                         "Remove one, or raise vfio_user.max_vms in paravaned.toml.");
+                         "Remove a VM, or raise vfio_user.max_vms in paravaned.toml.");
   }
   for (const model::AdapterSpec& adapter : spec.adapters) {
     if (auto free = check_free(spec, adapter); !free) return free;
@@ -177,7 +177,7 @@ model::ApiResult<model::VmStatus> Host::status_after_change(const Vm& vm) {
   return model::refuse(
       model::ApiErrorCode::kBusy,
       fmt::format("vm {} was changed, but the worker did not respond in time", vm.spec.name),
-      fmt::format("Check its state with: paravane vm show {}", vm.spec.name));
+      fmt::format("Check the VM's state with: paravane vm show {}", vm.spec.name));
 }
 
 model::ApiResult<model::DaemonStatus> Host::status() {

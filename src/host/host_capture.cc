@@ -55,7 +55,7 @@ model::ApiResult<model::CaptureStatus> Host::start_capture(const model::CaptureS
   if (static_cast<std::size_t>(running) >= model::kMaxCaptures) {
     return model::refuse(model::ApiErrorCode::kLimitReached,
                          fmt::format("the limit of {} captures is reached", model::kMaxCaptures),
-                         "Stop one of them first.");
+                         "Stop another capture first.");
   }
   const auto capture = std::make_shared<worker::Capture>(
       ++last_capture_, spec, adapter_names(vm->second.spec), std::chrono::steady_clock::now());

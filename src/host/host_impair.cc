@@ -35,7 +35,7 @@ model::ApiResult<model::ImpairmentStatus> Host::set_impairment(
     return model::refuse(
         model::ApiErrorCode::kLimitReached,
         fmt::format("the limit of {} impairments is reached", model::kMaxImpairments),
-        "Clear some with: paravane impair clear --vm NAME");
+        "Clear impairments with: paravane impair clear --vm NAME");
   }
   changes_.warn(
       "{}: impairment of traffic to {} enabled: loss {}, delay {}, reorder {}, rnr {}, seed {}",

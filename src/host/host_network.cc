@@ -266,9 +266,10 @@ model::ApiResult<void> HostNetwork::check_given(const model::SwitchHost& host) c
   if (std::ranges::find(config_.uplinks, host.uplink) != config_.uplinks.end()) return {};
   const std::string nic =
       config_.rules == nullptr ? host.uplink : config_.rules->shown(host.uplink);
-  return model::refuse(model::ApiErrorCode::kInvalidRequest,
-                       fmt::format("{} may not be used by switches on this host", nic),
-                       "Add it to [network] uplinks in paravaned.toml, and restart the daemon.");
+  return model::refuse(
+      model::ApiErrorCode::kInvalidRequest,
+      fmt::format("{} may not be used by switches on this host", nic),
+      "Add the NIC to [network] uplinks in paravaned.toml, and restart the daemon.");
 }
 
 model::ApiResult<model::SwitchHost> HostNetwork::resolve(const model::SwitchHost& host) const {

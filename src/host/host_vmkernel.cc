@@ -236,7 +236,7 @@ model::ApiResult<model::VmknicStatus> HostVmkernel::add_vmknic(const model::Vmkn
     return model::refuse(
         model::ApiErrorCode::kLimitReached,
         fmt::format("the limit of {} VMkernel interfaces is reached", model::kMaxVmknics),
-        "Remove one with: paravane network ip interface remove -i NAME");
+        "Remove an interface with: paravane network ip interface remove -i NAME");
   }
   if (auto good = network_.check_vmknic(vmknic); !good) return std::unexpected(good.error());
   if (auto good = check_network(vmknic); !good) return std::unexpected(good.error());
@@ -292,7 +292,7 @@ model::ApiResult<void> HostVmkernel::remove_vmknic(const std::string& name) {
     return model::refuse(
         model::ApiErrorCode::kInUse,
         fmt::format("{} is tagged for PVRDMA and carries the channel to other hosts", name),
-        "Tag another one first, or clear the tag: paravane system settings advanced set -o "
+        "Tag another interface first, or clear the tag: paravane system settings advanced set -o "
         "/Net/PVRDMAVmknic -d");
   }
   if (auto gone = store_.erase_document(kVmknicKind, name); !gone) return gone;
@@ -313,10 +313,10 @@ model::ApiResult<void> HostVmkernel::check_tag(const std::string& vmknic) const 
   const std::vector<std::string> known = names();
   if (vmknic.empty() || std::ranges::find(known, vmknic) != known.end()) return {};
   if (vmknic.find(',') != std::string::npos) {
-    return model::refuse(
-        model::ApiErrorCode::kInvalidRequest,
-        "only one VMkernel interface per host can be tagged for PVRDMA",
-        "Specify one: paravane system settings advanced set -o /Net/PVRDMAVmknic -s vmk1");
+    return model::refuse(model::ApiErrorCode::kInvalidRequest,
+                         "only one VMkernel interface per host can be tagged for PVRDMA",
+                         "Specify one interface: paravane system settings advanced set -o "
+                         "/Net/PVRDMAVmknic -s vmk1");
   }
   const std::string missing =
       fmt::format("VMkernel interface {} does not exist on this host", vmknic);
@@ -337,7 +337,7 @@ model::ApiResult<void> HostVmkernel::set_setting(const model::SettingValue& sett
     return model::refuse(model::ApiErrorCode::kNotFound,
                          fmt::format("setting {} does not exist", setting.path),
                          do_you_mean(setting.path, paths) +
-                             "List them with: paravane system settings advanced list");
+                             "List the settings with: paravane system settings advanced list");
   }
   if (const Status good = model::check_setting(*known, setting.value); !good) {
     return model::refuse(model::ApiErrorCode::kInvalidRequest, good.error().message);
@@ -363,7 +363,7 @@ model::ApiResult<void> HostVmkernel::set_ruleset(const model::FirewallRuleset& r
     return model::refuse(model::ApiErrorCode::kNotFound,
                          fmt::format("firewall ruleset {} does not exist", ruleset.name),
                          do_you_mean(ruleset.name, std::vector<std::string>{"pvrdma"}) +
-                             "List them with: paravane network firewall ruleset list");
+                             "List the rulesets with: paravane network firewall ruleset list");
   }
   const bool is_kept = !store_.find_left_out(kRulesetWord, ruleset.name);
   if (is_kept && ruleset.enabled == pvrdma_enabled_) return {};

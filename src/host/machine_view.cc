@@ -136,7 +136,7 @@ model::ApiResult<model::RdmaStats> MachineView::stats(const std::string& name) {
   if (!stats) {
     return model::refuse(model::ApiErrorCode::kInternal,
                          fmt::format("{}: {}", name, stats.error().message),
-                         "Check that it is still present with: paravane rdma device list");
+                         "Check that the device is still present with: paravane rdma device list");
   }
   stats->name = name;
   return std::move(*stats);

@@ -13,7 +13,7 @@ model::ApiResult<void> NetworkDraft::put_switch(const model::DistributedSwitch& 
   if (text.size() > inventory::View::kMaxDocument) {
     return model::refuse(model::ApiErrorCode::kLimitReached,
                          fmt::format("switch {} has too many hosts for a cluster", vds.name),
-                         "Create a second switch for some of them.");
+                         "Create a second switch for some of the hosts.");
   }
   change_ = {.document = inventory::switch_document(vds.name), .json = std::move(text)};
   return {};

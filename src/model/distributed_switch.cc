@@ -157,7 +157,7 @@ ApiResult<void> check_new_switch(const Network& network, const DistributedSwitch
   if (network.switches.size() >= kMaxSwitches) {
     return refuse(ApiErrorCode::kLimitReached,
                   fmt::format("the limit of {} switches is reached", kMaxSwitches),
-                  "Delete one first.");
+                  "Delete a switch first.");
   }
   for (const auto& [host, uplink] : vds.hosts) {
     if (auto free = check_uplink(network, vds.name, {.host = host, .uplink = uplink}); !free) {
@@ -175,7 +175,7 @@ ApiResult<void> check_new_port_group(const Network& network, const PortGroup& gr
   if (network.port_groups.size() >= kMaxPortGroups) {
     return refuse(ApiErrorCode::kLimitReached,
                   fmt::format("the limit of {} port groups is reached", kMaxPortGroups),
-                  "Delete one first.");
+                  "Delete a port group first.");
   }
   const auto vds = find_switch(network, group.vds);
   return vds ? ApiResult<void>() : std::unexpected(vds.error());

@@ -63,7 +63,7 @@ ApiResult<VmSpec> apply(const VmChange& change, const VmSpec& vm, std::string_vi
         ApiErrorCode::kChanged,
         fmt::format("vm {} was changed by another client in the meantime; no change was made",
                     vm.name),
-        fmt::format("Check it with paravane vm show {}, and try again.", vm.name));
+        fmt::format("Check the VM with paravane vm show {}, and try again.", vm.name));
   }
   if (const Status known = check_adapters_exist(change, vm); !known) {
     return refuse(ApiErrorCode::kNotFound, known.error().message,
@@ -103,7 +103,7 @@ ApiResult<AdapterSpec> next_adapter(const AdapterRequest& request, const VmSpec&
   if (vm.adapters.size() >= kMaxAdapters) {
     return refuse(ApiErrorCode::kLimitReached,
                   fmt::format("vm {} already has {} adapters", vm.name, kMaxAdapters),
-                  "Remove one first: paravane vm adapter remove");
+                  "Remove an adapter first: paravane vm adapter remove");
   }
   AdapterSpec adapter;
   while (find_adapter(vm, adapter.number) != nullptr) ++adapter.number;

@@ -18,15 +18,17 @@ struct Kind {
   std::string_view way_out;  // a command line; {} is its name
 };
 constexpr std::array kKinds = {
-    Kind{"vm", model::kLeftOutVm, "remove it with: paravane vm remove {}"},
-    Kind{"vds", model::kLeftOutSwitch, "delete it with: paravane vds delete {}"},
-    Kind{"port_group", model::kLeftOutPortGroup, "delete it with: paravane portgroup delete {}"},
+    Kind{"vm", model::kLeftOutVm, "remove the VM with: paravane vm remove {}"},
+    Kind{"vds", model::kLeftOutSwitch, "delete the switch with: paravane vds delete {}"},
+    Kind{"port_group", model::kLeftOutPortGroup,
+         "delete the port group with: paravane portgroup delete {}"},
     Kind{"document/vmknic", "VMkernel interface",
-         "remove it with: paravane network ip interface remove -i {}"},
+         "remove the interface with: paravane network ip interface remove -i {}"},
     Kind{"document/setting", "setting",
-         "set it again with: paravane system settings advanced set -o {} (-i or -s with a value)"},
+         "change the setting with: paravane system settings advanced set -o {} (-i or -s with a "
+         "value)"},
     Kind{"document/ruleset", "firewall ruleset",
-         "set it again with: paravane network firewall ruleset set -r {} -e true"},
+         "enable the ruleset with: paravane network firewall ruleset set -r {} -e true"},
 };
 
 std::string remedy_of(const std::string& row, const std::string& name) {

@@ -159,7 +159,7 @@ TEST_F(LeftOutTest, SaysWhatIsWrongAndWhatToDo) {
   EXPECT_EQ(found->reason, fmt::format("its record in {} is damaged: its checksum does not match",
                                        file_.string()));
   EXPECT_EQ(found->remedy,
-            "Restore paravane.db from a backup, or remove it with: paravane vm remove b");
+            "Restore paravane.db from a backup, or remove the VM with: paravane vm remove b");
   EXPECT_EQ(model::name_of(*found), "vm b");
   EXPECT_EQ(store->find_left_out("vm", "a"), std::nullopt);
   EXPECT_EQ(store->find_left_out("switch", "b"), std::nullopt);

@@ -270,9 +270,9 @@ model::ApiResult<void> Store::erase_left_out(const model::LeftOut& one) {
                                : erase("DELETE FROM document WHERE name = ?1 AND kind = ?2",
                                        row.substr(document_row("").size()));
   if (!erased && is_needed_or_missing()) {
-    return model::refuse(model::ApiErrorCode::kInUse,
-                         fmt::format("switch {} has port groups", one.name),
-                         "List them with: paravane portgroup list, and see paravane status");
+    return model::refuse(
+        model::ApiErrorCode::kInUse, fmt::format("switch {} has port groups", one.name),
+        "List the port groups with: paravane portgroup list; see also: paravane status");
   }
   // Of a row that is gone.
   if (erased && row == kVmRow && !erase("DELETE FROM adapter WHERE vm = ?1", "")) {
@@ -412,7 +412,7 @@ model::ApiResult<void> Store::erase_switch(const std::string& name) {
     if (!is_needed_or_missing()) return std::unexpected(failure("write the state"));
     return model::refuse(model::ApiErrorCode::kInUse,
                          fmt::format("switch {} has port groups", name),
-                         "List them with: paravane portgroup list");
+                         "List the port groups with: paravane portgroup list");
   }
   if (sqlite3_changes(db_) != 0) return {};
   return model::refuse(model::ApiErrorCode::kNotFound,

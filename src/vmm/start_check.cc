@@ -139,7 +139,7 @@ std::string less_memory(const model::VmSpec& vm, std::uint64_t left_mib) {
 void check_huge_pages(const model::VmSpec& vm, const StartFacts& facts, model::CheckRows& rows) {
   const std::uint64_t wanted = (vm.machine.memory_mib + kHugePageMib - 1) / kHugePageMib;
   std::string found =
-      fmt::format("{} huge pages are free, {} are needed", facts.huge_pages, wanted);
+      fmt::format("{} huge pages are free; {} are needed", facts.huge_pages, wanted);
   if (facts.huge_pages >= wanted) return rows.ok(kMemory, std::move(found));
   // What pages have is taken from all others.
   const std::uint64_t more_mib = (wanted - facts.huge_pages) * kHugePageMib;
@@ -161,7 +161,7 @@ void check_memory(const model::VmStatus& vm, const StartFacts& facts, model::Che
   }
   if (machine.huge_pages) return check_huge_pages(vm.spec, facts, rows);
   if (facts.memory_mib == 0) return;
-  std::string found = fmt::format("{} MiB of {} are free, {} MiB are needed", facts.memory_mib,
+  std::string found = fmt::format("{} MiB of {} are free; {} MiB are needed", facts.memory_mib,
                                   facts.memory_of, machine.memory_mib);
   if (facts.memory_mib >= machine.memory_mib) return rows.ok(kMemory, std::move(found));
   const std::string cure = less_memory(vm.spec, facts.memory_mib);

@@ -52,7 +52,7 @@ TEST_F(StartCheck, AHostThatHasAllOfItHasNothingToCure) {
   }
   EXPECT_EQ(row("QEMU").found, "/q, 11.1, with vfio-user-pci");
   EXPECT_EQ(row("Accelerator").found, "KVM");
-  EXPECT_EQ(row("Memory").found, "4096 MiB of the host are free, 1024 MiB are needed");
+  EXPECT_EQ(row("Memory").found, "4096 MiB of the host are free; 1024 MiB are needed");
 }
 
 TEST_F(StartCheck, Qemu) {
@@ -123,7 +123,7 @@ TEST_F(StartCheck, MemoryThatIsNotThere) {
   EXPECT_EQ(row("Memory"),
             (model::CheckRow{.check = "Memory",
                              .verdict = model::Verdict::kWarning,
-                             .found = "4096 MiB of cgroup /vms are free, 8192 MiB are needed",
+                             .found = "4096 MiB of cgroup /vms are free; 8192 MiB are needed",
                              .cure = "paravane vm set db1 --memory 3072M"}));
   vm_.spec.machine.lock_memory = true;
   EXPECT_TRUE(row("Memory").stops_start);
@@ -135,7 +135,7 @@ TEST_F(StartCheck, HugePagesThatAreNotFree) {
   vm_.spec.machine.huge_pages = true;
   facts_.huge_pages = 500;
   EXPECT_EQ(row("Memory"),
-            stopping("Memory", "500 huge pages are free, 512 are needed",
+            stopping("Memory", "500 huge pages are free; 512 are needed",
                      "sysctl -w vm.nr_hugepages=$(( $(cat /proc/sys/vm/nr_hugepages) + 12 ))"));
   facts_.huge_pages = 512;
   EXPECT_EQ(row("Memory").verdict, model::Verdict::kOk);
@@ -146,7 +146,7 @@ TEST_F(StartCheck, HugePagesThatWouldTakeTheHostsMemory) {
   vm_.spec.machine.memory_mib = 8192;
   facts_.huge_pages = 500;
   EXPECT_EQ(row("Memory"), stopping("Memory",
-                                    "500 huge pages are free, 4096 are needed, but only 4096 MiB "
+                                    "500 huge pages are free; 4096 are needed, but only 4096 MiB "
                                     "of the host are free to create more",
                                     "paravane vm set db1 --memory 2286M"));
 }

@@ -66,7 +66,7 @@ class Names(DaemonTest):
         self.start()
         said = self.refused(1, "network", "firewall", "ruleset", "list", "-r", "pvdrma")
         self.assertIn("there is no firewall ruleset pvdrma", said)
-        self.assertIn("Do you mean pvrdma? List them", said)
+        self.assertIn("Do you mean pvrdma? List the rulesets", said)
         self.assertIn("there is no vmk5 on this host", self.refused(1, "network", "ip", "interface", "ipv4", "get", "-i", "vmk5"))
 
 

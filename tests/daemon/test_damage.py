@@ -100,7 +100,7 @@ class Damage(DaemonTest):
         for words in (("vm", "list"), ("status",)):
             self.assertRegex(self.cli(*words).stderr,
                              r"^paravane: vm b is unusable: its record in \S+/paravane.db is damaged: .+\n"
-                             r"  Restore paravane.db from a backup, or remove it with: paravane vm remove b\n$")
+                             r"  Restore paravane.db from a backup, or remove the VM with: paravane vm remove b\n$")
         self.assertIn("vm b is unusable", self.refused(1, "vm", "add", "b"))
         self.assertIn("vm b is unusable", self.refused(1, "vm", "show", "b"))
         self.assertIn("vm b is unusable", self.log_text())
