@@ -309,7 +309,7 @@ TEST(CommandLine, CalledAsEsxcfgNicsHasOneListing) {
 
 TEST(CommandLine, SaysHowItIsRight) {
   EXPECT_THAT(run({"cluster", "join", "pvt1.abc"}).err,
-              AllOf(HasSubstr("pvt1.abc"), HasSubstr("standard input, or with --token-file"),
+              AllOf(HasSubstr("pvt1.abc"), HasSubstr("standard input or with --token-file"),
                     HasSubstr("See: paravane cluster join --help\n")));
   EXPECT_THAT(run({"vds", "create", "a", "--mtu", "abc"}).err,
               HasSubstr("paravane: --mtu abc: must be a whole number\n  MTU in bytes, "

@@ -58,7 +58,7 @@ class BrokenEngine(DaemonTest):
                     said = self.shell(f"{command}; for word; do printf '%s\\0' \"$word\"; done")
                     self.assertIn(said.split("\0")[:-1], (words, []))
         socket = "/x -incoming exec:id /db1.sock"
-        self.assertIn("with --shell or --json", self.refused(1, "vm", "qemu-args", "db1"))
+        self.assertIn("Use --shell or --json", self.refused(1, "vm", "qemu-args", "db1"))
         socket = "/run/db2.sock"
         self.assertIn("a socket does not belong to the VM", self.refused(2, "vm", "qemu-args", "db1"))
 
