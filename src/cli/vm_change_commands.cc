@@ -213,11 +213,10 @@ void add_adapter_remove(CLI::App& adapter, Run& run) {
 }
 
 void add_connect(CLI::App& adapter, Run& run, bool connected) {
-  CLI::App* connect =
-      adapter.add_subcommand(connected ? "connect" : "disconnect",
-                             connected ? "Connect an adapter to its switch: its link goes up"
-                                       : "Disconnect an adapter from its switch: its link goes "
-                                         "down, even while the VM is running");
+  CLI::App* connect = adapter.add_subcommand(
+      connected ? "connect" : "disconnect",
+      connected ? "Connect an adapter to its switch, even while the VM is running"
+                : "Disconnect an adapter from its switch, even while the VM is running");
   auto options = std::make_shared<AdapterOptions>();
   options->number = 1;
   connect->add_option("NAME", options->name, "Name of the VM")->required();
