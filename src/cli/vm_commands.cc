@@ -159,7 +159,8 @@ void add_remove_vm(CLI::App& vm, Run& run) {
   auto name = std::make_shared<std::string>();
   auto force = std::make_shared<bool>(false);
   remove->add_option("NAME", *name, "Name of the VM")->required();
-  remove->add_flag("--force", *force, "Remove even if the VM runs and loses its adapter");
+  remove->add_flag("--force", *force,
+                   "Remove the VM even if it is running; it will lose its adapter");
   remove->footer(
       "Examples:\n"
       "  paravane vm remove db1\n"

@@ -163,8 +163,8 @@ Status ClusterAuthority::close_own_etcd(const inventory::EtcdAccess& root_access
   if (!closed) return std::unexpected(closed.error());
   if (*closed) return {};
   etcd_differs_.warn(now(),
-                     "cluster: etcd has no users, because its data was lost: the authority writes "
-                     "its records to etcd again");
+                     "cluster: etcd has no users, because its data was lost; the authority is "
+                     "restoring its records to etcd");
   return inventory::close_etcd(anybody, book_.root.password);
 }
 

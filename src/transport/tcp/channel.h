@@ -65,7 +65,8 @@ struct ChannelCounters {
   Counter datagrams_sent{set, "datagrams_sent", "datagrams sent"};
   Counter datagrams_received{set, "datagrams_received", "datagrams received"};
   Counter datagrams_held{set, "datagrams_held", "times a datagram had to wait for a full channel"};
-  Counter voided{set, "voided", "message fragments whose memory disappeared during sending"};
+  Counter voided{set, "voided",
+                 "message fragments whose memory was unmapped while they were being sent"};
   Counter damaged{set, "damaged", "message fragments received with a wrong digest"};
 };
 
