@@ -99,7 +99,7 @@ class Network(ClusterTest):
         h2.cli("vds", "create", "dmz")
         token = h1.token("h2")
         complaint = h2.refused("cluster", "join", text=token)
-        self.assertIn("otherwise: port group db, switch dmz, switch lan\n", complaint)
+        self.assertIn("in the cluster: port group db, switch dmz, switch lan\n", complaint)
         self.assertIn("in this order: paravane portgroup delete db, paravane vds delete dmz, paravane vds delete lan. "
                       "Then join with the same token.\n", complaint)
         self.assertEqual(h1.present(), ["h1"])
@@ -130,7 +130,7 @@ class Network(ClusterTest):
             path.write_text("left over")
         shutil.chown(left[0].parent, h2.folder.owner())
         complaint = h2.refused("cluster", "join", text=token)
-        self.assertIn("are: authority.pem, host.pem", complaint)
+        self.assertIn("exist: authority.pem, host.pem", complaint)
         for path in left:
             path.unlink()
         h2.cli("cluster", "join", text=token)

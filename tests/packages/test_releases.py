@@ -44,8 +44,10 @@ class FromReleases(OfEachSuite):
                     self.assertEqual(system.run("systemctl", "is-active", UNIT).strip(), "active")
 
     def set_up(self, system):
-        with system.path(SETTINGS.lstrip("/")).open("a") as settings:
-            settings.write('\n[host]\nname = "h1"\n')
+        settings = system.path(SETTINGS.lstrip("/"))
+        changed = settings.read_text().replace('\nname = ""\n', '\nname = "h1"\n')
+        self.assertIn('name = "h1"', changed)
+        settings.write_text(changed)
         system.run("paravane", "daemon", "stop")
         system.run("systemctl", "start", UNIT)
         for words in ("vds create lan", "vds add-host lan h1", "portgroup create rdma --vds lan --vlan 7",
