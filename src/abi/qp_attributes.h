@@ -1,5 +1,5 @@
-// The attributes of a queue pair, as the command MODIFY_QP carries them and QUERY_QP returns them.
-// The bits of an attribute mask have the values of ib_qp_attr_mask in the Linux kernel.
+// The attributes of a queue pair in the form that the commands MODIFY_QP and QUERY_QP use. The bits
+// of an attribute mask have the values of ib_qp_attr_mask in the Linux kernel.
 //
 // Source: docs/device-spec.md, section 8.
 

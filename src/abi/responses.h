@@ -1,6 +1,6 @@
 // The responses to commands. The device writes each response into the response slot, a buffer in
-// guest memory. The guest's driver accepts a response if the field `ack` has the expected value; it
-// checks the field `err` after MODIFY_QP only.
+// guest memory. The guest's driver accepts a response if the field `ack` has the expected value.
+// The driver checks the field `err` only after MODIFY_QP.
 //
 // Source: docs/device-spec.md, sections 2 and 8.
 

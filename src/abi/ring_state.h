@@ -1,7 +1,7 @@
-// The state of a ring, which is the first 16 bytes of its first page, and the elements of the two
-// device rings (completion notifications and asynchronous events). A queue pair keeps the indices
-// of its send queue in `tx` and those of its receive queue in `rx`. Completion queues, shared
-// receive queues and device rings use only `rx`.
+// The state of a ring, which is stored in the first 16 bytes of the ring's first page, and the
+// elements of the two device rings (completion notifications and asynchronous events). A queue pair
+// keeps the indices of its send queue in `tx` and those of its receive queue in `rx`. Completion
+// queues, shared receive queues and device rings use only `rx`.
 //
 // Source: docs/device-spec.md, section 6.
 

@@ -1,7 +1,7 @@
 // The device shared region (DSR), 280 bytes in guest memory. The guest fills the first 72 bytes and
 // then writes the region's address to the registers DSRLOW and DSRHIGH. The device writes its
 // capabilities to the remaining bytes before it completes the write to DSRHIGH, and never changes
-// them later, because the driver reads them again and again.
+// them later, because the driver reads them repeatedly.
 //
 // Source: docs/device-spec.md, section 4.
 

@@ -1,5 +1,5 @@
-// The attributes of a shared receive queue (SRQ), as the commands CREATE_SRQ and MODIFY_SRQ carry
-// them and QUERY_SRQ returns them.
+// The attributes of a shared receive queue (SRQ) in the form that the commands CREATE_SRQ,
+// MODIFY_SRQ and QUERY_SRQ use.
 //
 // Source: docs/device-spec.md, section 8.
 

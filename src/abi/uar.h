@@ -1,6 +1,6 @@
 // The doorbell pages (UAR pages) of BAR2. Page 0 belongs to the guest's kernel, and each process
-// that has opened the device gets one of the others. Every page has the same three 32-bit words,
-// which the guest only writes.
+// that has opened the device has one of the other pages. Every page contains the same three 32-bit
+// words. The guest writes these words and never reads them.
 //
 // Source: docs/device-spec.md, section 3.
 

@@ -1,8 +1,8 @@
 // ApiClient: carries out the operations of the management API by sending requests to the daemon's
 // UNIX socket. It implements the same interfaces as the daemon's own code (model/management.h), so
-// a command can call an operation like a local function.
+// a command can call an operation as if it were a local function.
 //
-// Each call is one call of ApiCaller. Any thread, one call at a time.
+// Each operation makes one call to ApiCaller. Any thread, one call at a time.
 
 #pragma once
 

@@ -1,9 +1,11 @@
-// EventLog: keeps the most recent events of this host in order. A reader can ask for all events
-// after a number, and can wait for the next event.
+// EventLog: keeps the most recent events of this host in order. A reader can request all events
+// after a given number, and can wait for the next event.
 //
-// The log is limited in events and bytes. The oldest events are dropped, and a reader that has
-// missed some is told how many. Each start of the daemon begins a new log with a new boot id, which
-// readers use to notice that the numbers have started again.
+// The log is limited to a number of events and a total size. When a limit is reached, the oldest
+// events are dropped. A reader that has missed events receives the number of missed events.
+//
+// Each start of the daemon begins a new log with a new boot id. Readers use the boot id to notice
+// that the numbers have started again.
 //
 // Any thread. add() never waits for a reader.
 

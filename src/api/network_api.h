@@ -1,6 +1,6 @@
-// Handles the API requests about distributed switches and port groups. Their paths are /v1/repair
-// and the paths that begin with /v1/vds or /v1/portgroups. ApiHandler passes these requests on to
-// this code.
+// Handles the API requests about distributed switches and port groups. The path of such a request
+// is /v1/repair, or it begins with /v1/vds or /v1/portgroups. ApiHandler passes these requests on
+// to this code.
 //
 // Stateless, any thread.
 

@@ -1,5 +1,5 @@
-// changed_properties(): the names of the properties in which two configurations of a VM differ. The
-// names are those of the API. The event about a changed VM contains them.
+// changed_properties(): returns the names of the properties that differ between two configurations
+// of a VM. The API uses the same names. The event about a changed VM contains these names.
 //
 // Stateless, any thread.
 

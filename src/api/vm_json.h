@@ -1,4 +1,4 @@
-// VMs, changes of VMs and requests for adapters as JSON, for the API and for the daemon's database.
+// VMs, changes to VMs and requests for adapters as JSON, for the API and for the daemon's database.
 // docs/api.md shows an example of each object.
 //
 // Stateless, any thread.

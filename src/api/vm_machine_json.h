@@ -1,5 +1,5 @@
-// The virtual hardware of a VM (VmMachine) as JSON, and changes of it. It is the object "machine"
-// of a VM in docs/api.md.
+// The virtual hardware of a VM (VmMachine), and changes to it, as JSON. docs/api.md describes it as
+// the object "machine" of a VM.
 //
 // Stateless, any thread.
 

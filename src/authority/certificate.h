@@ -1,6 +1,6 @@
 // The certificates of a cluster. These functions create the cluster's certificate authority (an
-// ECDSA P-256 key that signs the certificates of the hosts), create the requests with which hosts
-// ask for a certificate, sign these requests, and inspect certificates. Keys, requests and
+// ECDSA P-256 key that signs the certificates of the hosts), create the requests that hosts send to
+// obtain a certificate, sign these requests, and inspect certificates. Keys, requests and
 // certificates are PEM text.
 //
 // Stateless, any thread. Errors: kInvalidArgument (invalid input), kIo (OpenSSL failed).

@@ -1,10 +1,10 @@
 // MemberBook: the list of a cluster's members. A member is identified by the key of its certificate
-// and not by its name alone, because another machine may be given the same name while the
+// and not by its name alone, because an operator can give another machine the same name while the
 // certificate of the previous machine is still valid.
 //
 // A key is represented by the fingerprint of its public part (Certificate::key). Each renewal of a
-// certificate creates a new key. The response with the new certificate may be lost, so the old key
-// and the new one are both accepted until the new one has been seen in use.
+// certificate creates a new key. The response with the new certificate can be lost. The old key and
+// the new key are therefore both accepted until a host has used the new key.
 //
 // Owner thread only.
 

@@ -1,5 +1,6 @@
 // Owning pointers to OpenSSL objects, and functions that read such objects from PEM text. Only the
-// source files of this folder use them. The interface to other code consists of text.
+// source files of this folder use them. Other code passes and receives keys and certificates as
+// text.
 //
 // Stateless, any thread.
 

@@ -11,7 +11,7 @@
 // An encrypted file is untrusted input. A file with other scrypt parameters is refused, so no file
 // can choose how much memory and time scrypt uses.
 //
-// Stateless, any thread. Each call uses 64 MiB and takes some tenths of a second.
+// Stateless, any thread. Each call uses 64 MiB and takes a few tenths of a second.
 
 #pragma once
 

@@ -2,9 +2,9 @@
 // host that signs certificates. The proof is signed with the authority's key, which the promoted
 // host also has. Every host can therefore verify it, no matter which host presents it.
 //
-// Each promotion has a term, which is higher than that of the promotion before. If two hosts were
-// promoted without knowledge of each other and have the same term, all hosts accept the one whose
-// name sorts last.
+// Each promotion has a number, its term, which is higher than the term of the previous promotion.
+// If two hosts were promoted without knowledge of each other and have the same term, all hosts
+// accept the one whose name sorts last.
 //
 // The text is one line of JSON:
 //   {"signature":"3045...","succession":"{\"cluster\":\"0d3f...\",\"door\":\"10.77.0.2:28249\",

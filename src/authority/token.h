@@ -1,5 +1,5 @@
 // Join tokens. A token allows one host to join a cluster once, within a limited time. The operator
-// copies it from the authority's host, which signs certificates, to the new host. The authority
+// copies it from the authority (the host that signs certificates) to the new host. The authority
 // stores only a hash of the token's secret.
 
 #pragma once

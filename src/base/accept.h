@@ -1,7 +1,7 @@
 // accept_client(): accepts the next client of a listening socket.
 //
-// The socket stays readable while its client cannot be accepted, so a loop that retries immediately
-// would spin. The caller must pause after an error.
+// If a client cannot be accepted, the socket stays readable, so a loop that retries immediately
+// would never sleep. The caller must pause after an error.
 //
 // Any thread.
 

@@ -1,8 +1,8 @@
-// Counter: counts an event, or keeps a maximum, at the place in the code where it happens. The CLI,
-// the API and the metrics show every counter without further code.
+// Counter: counts an event, or records a maximum, at the place in the code where it happens. The
+// CLI, the API and the metrics show every counter without further code.
 //
-// A CounterSet lists the counters of one object. Declare the counters as members after the set;
-// each one registers itself with the set, and code that prints counters walks through the set.
+// A CounterSet lists the counters of one object. Declare the counters as members after the set.
+// Each counter registers itself with the set, and code that prints counters iterates over the set.
 //
 // Owner thread only; other threads receive copies of the values.
 

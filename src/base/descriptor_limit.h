@@ -1,6 +1,6 @@
-// Detects that a process has run out of file descriptors, and provides the remedy for the error
-// message. The kernel's own text ("Too many open files") names neither the limit nor the place
-// where it is set.
+// Detects that a process has run out of file descriptors, and provides an error message with a
+// remedy. The kernel's own text ("Too many open files") names neither the limit nor the place where
+// it is set.
 //
 // Any thread.
 

@@ -1,5 +1,5 @@
 // check_directory(): checks that a directory exists and that this process can write to it. The
-// error message tells the operator what is wrong and how to fix it.
+// error message states what is wrong and how to fix it.
 //
 // Any thread.
 

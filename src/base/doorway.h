@@ -2,9 +2,9 @@
 // callback.
 //
 // If clients cannot be accepted because the process is out of descriptors, the doorway pauses
-// instead of spinning and logs the failure at a limited rate. It can also keep one descriptor in
-// reserve, with which it accepts waiting clients one at a time, to tell them the reason and close
-// them.
+// before it tries again, and logs the failure at a limited rate. It can also keep one descriptor in
+// reserve. With that descriptor it accepts the waiting clients one at a time, so that each can be
+// sent the reason before its connection is closed.
 //
 // The thread of the event loop only.
 

@@ -1,8 +1,8 @@
 // EventLoop: waits for file descriptors with epoll and runs a callback for each one that is ready.
 //
 // Callbacks run from poll(). A callback may watch and unwatch any descriptor, including its own. If
-// a descriptor is unwatched while other callbacks of the same poll() run, its callback is not
-// called any more.
+// a descriptor is unwatched while other callbacks of the same poll() run, its callback is no longer
+// called.
 //
 // Owner thread only, except wake().
 

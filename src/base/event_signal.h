@@ -1,13 +1,16 @@
 // EventSignal: signals an eventfd of another process without ever blocking.
 //
-// A write() to an eventfd whose counter is full blocks unless the file is non-blocking. Both
-// processes share that flag, so a hostile VMM could fill the counter, clear the flag, and stop the
-// worker thread that serves all VMs. This class therefore lets the kernel raise the eventfd, as the
-// completion of an asynchronous read of zero bytes from /dev/null, which cannot block.
+// A write() to an eventfd blocks if the counter of the eventfd is full, unless the non-blocking
+// flag is set. The other process can change this flag. A hostile VMM could therefore fill the
+// counter, clear the flag, and block the worker thread, which serves all VMs. To avoid this,
+// EventSignal starts an asynchronous read of zero bytes from /dev/null, and the kernel raises the
+// eventfd when the read is complete. This cannot block.
 //
-// If the kernel offers no asynchronous I/O (because of a limit or a sandbox), the class falls back
-// to write(). Releasing its kernel context takes milliseconds, so the context is created only at
-// the first signal. Create one object per worker, not one per device.
+// If asynchronous I/O is not available (because of a limit or a sandbox), EventSignal uses write()
+// instead.
+//
+// The kernel's context for asynchronous I/O is created only at the first signal, because releasing
+// it takes milliseconds. Create one EventSignal per worker, not one per device.
 //
 // Owner thread only.
 

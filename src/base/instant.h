@@ -1,4 +1,4 @@
-// Instant and Duration: a point in time, as a value of the steady clock, and a length of time in
+// Instant: a point in time, as a value of the steady clock. Duration: a length of time in
 // nanoseconds. Most code gets the current time as an argument instead of reading a clock, so that
 // tests can set the time.
 

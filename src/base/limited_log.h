@@ -1,5 +1,6 @@
-// LimitedLog: writes log lines that a stranger or a repeated failure can cause, at a rate that a
-// LogLimit bounds. The first line that is written after suppressed lines ends with their number.
+// LimitedLog: writes log lines that another program or a repeated failure can cause, and suppresses
+// lines above the rate that a LogLimit allows. After lines have been suppressed, the next line that
+// is written ends with the number of suppressed lines.
 //
 // Owner thread only.
 

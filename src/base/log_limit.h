@@ -1,6 +1,6 @@
 // LogLimit: limits how many log lines a guest or a peer can cause in an interval. Call allow()
-// before each line. After lines have been suppressed, the next call that allows a line returns
-// their number.
+// before each line. After lines have been suppressed, the next call that allows a line returns the
+// number of suppressed lines.
 //
 // Owner thread only.
 

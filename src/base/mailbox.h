@@ -1,12 +1,13 @@
-// Mailbox: carries messages from other threads to the one thread that owns the data which the
+// Mailbox: carries messages from other threads to the owner thread, which owns the data that the
 // messages change. A message is a function that the owner thread runs.
 //
 // post() does not wait. ask() waits for the function's result. If the function has not started
 // within a time limit, ask() gives up and the function will never run, so the caller always knows
 // whether it ran.
 //
-// A message that runs out of memory fails alone. A caller of ask() receives the exception,
-// deliver() returns the number of failed messages, and later messages still run.
+// If a message runs out of memory, only that message fails, and later messages still run. If the
+// message came from ask(), the caller receives the exception. deliver() returns the number of
+// failed messages.
 
 #pragma once
 

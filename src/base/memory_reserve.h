@@ -1,9 +1,10 @@
 // The memory reserve: a block of memory that is freed when the process runs out of memory. The
-// first allocation that fails frees the block and then succeeds. Work in progress can thus be
+// first allocation that fails frees the block and then succeeds. Work in progress can therefore be
 // completed, while new requests are refused (http/http_door.h) until the block can be allocated
 // again.
 //
-// A process has one reserve, because operator new calls its handler without arguments. Any thread.
+// A process can have only one reserve, because the handler that operator new calls has no
+// arguments. Any thread.
 
 #pragma once
 

@@ -1,7 +1,7 @@
-// Suggests the name that a user probably meant, which is the one with the smallest edit distance to
-// the input, unless that distance is too large. Two names that differ only in their digits are
-// usually two different objects, so vmk0 is not suggested for vmk7. One digit too many or too few
-// is treated as a typing error, so db1 is suggested for db11.
+// Suggests the name that a user probably meant. It is the name with the smallest edit distance to
+// the input. If that distance is too large, there is no suggestion. Two names that differ only in
+// their digits are usually two different objects, so vmk0 is not suggested for vmk7. One digit too
+// many or too few is treated as a typing error, so db1 is suggested for db11.
 //
 // Stateless, any thread.
 

@@ -1,6 +1,6 @@
 // NewsLog: logs the result of a check that is repeated often, such as whether a listener can be
-// opened. A line is written when its text changes, and once an hour while it stays the same. A
-// LogLimit bounds the rate of lines whose text keeps changing.
+// opened. A line is written when its text changes, and once an hour while it stays the same. If the
+// text keeps changing, a LogLimit limits the rate of the lines.
 //
 // Owner thread only.
 

@@ -1,5 +1,5 @@
 // Receives the signals of this process through a file descriptor (signalfd), so that an event loop
-// can wait for them like for any other event.
+// can wait for signals as it does for any other event.
 
 #pragma once
 

@@ -1,4 +1,4 @@
-// SocketAccess: the mode and the group of the file of a UNIX socket. They decide which users may
+// SocketAccess: the file mode and the group of a UNIX socket. They determine which users may
 // connect to the socket.
 //
 // Any thread.

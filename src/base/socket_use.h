@@ -1,6 +1,7 @@
-// look_at_socket(): finds out what is at the path of a UNIX socket. A process that was killed
-// leaves its socket file behind, and that file may be removed. The socket of a running process must
-// not be removed, neither by a process that wants the path nor by one that cleans up a directory.
+// look_at_socket(): determines what is at the path of a UNIX socket. A process that was killed
+// leaves its socket file behind, and such a file can be removed safely. The socket of a running
+// process must never be removed. This matters to a process that needs the path for its own socket,
+// and to a process that cleans up a directory.
 //
 // Any thread.
 

@@ -1,9 +1,9 @@
-// TimerQueue: calls functions when their time comes. It reads no clock; the owner passes the
+// TimerQueue: calls functions (callbacks) at given times. It reads no clock. The owner passes the
 // current time to run_due(), which runs the callbacks that are due, in the order of their
 // deadlines. A callback may set and cancel timers, including its own.
 //
-// The queue is a heap, and cancelled timers are removed from it later. Setting and cancelling a
-// timer cost O(log n), and asking for the next deadline costs O(1).
+// The queue is a heap, and cancelled timers are removed from it later. Setting or cancelling a
+// timer takes O(log n) time, and reading the next deadline takes O(1).
 //
 // Owner thread only.
 

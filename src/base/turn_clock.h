@@ -1,6 +1,6 @@
 // TurnClock: the time at which the worker's current turn began. A turn is the time slice that the
 // worker gives one VM or transport. The worker reads the clock once per turn and stores the time
-// here; all code that runs in the turn uses this value instead of reading a clock.
+// here. All code that runs in the turn uses this value instead of reading a clock.
 //
 // Worker thread only.
 

@@ -1,4 +1,4 @@
-// Undo: calls a function when it goes out of scope, unless keep() was called before. It rolls back
+// Undo: calls a function when it goes out of scope, unless keep() was called first. It rolls back
 // the first step of an operation if a later step returns early or fails to allocate memory.
 
 #pragma once

@@ -1,5 +1,5 @@
-// Prints the status of a cluster, which is this host's role in it and a row for each host, and the
-// list of the VMs of all hosts.
+// Prints the status of a cluster, with the role of this host and a row for each host. Also prints
+// the list of the VMs of all hosts.
 
 #pragma once
 

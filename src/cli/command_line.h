@@ -2,7 +2,7 @@
 //
 // The program behaves according to the name under which it was started. As `paravane` it has all
 // commands. As `esxcli` it has only the commands in the namespaces of VMware's esxcli, and as
-// `esxcfg-nics` or `esxcfg-vmknic` only the listing of that tool.
+// `esxcfg-nics` or `esxcfg-vmknic` it only prints the list that the tool of that name prints.
 
 #pragma once
 

@@ -1,6 +1,6 @@
-// The functions that add the commands of `paravane` to the command line parser. Each adds one
-// command, or a group of commands, below the parser's node that it is given. When the user calls
-// the command, the parser stores the function that executes it in `run`, and the program calls that
+// The functions that add the commands of `paravane` to the command line parser. Each function adds
+// one command, or a group of commands, below a given node of the parser. When the user calls a
+// command, the parser stores the function that executes it in `run`, and the program calls that
 // function after parsing.
 
 #pragma once

@@ -1,6 +1,6 @@
-// tell_left_out(): tells the user which stored objects the daemon could not load because they are
-// damaged. These objects are missing from the output of the command, so each is reported on stderr
-// with the reason and the remedy.
+// tell_left_out(): reports which stored objects the daemon could not load because they are damaged.
+// These objects are missing from the output of the command, so each is reported on stderr with the
+// reason and the remedy.
 
 #pragma once
 

@@ -1,6 +1,6 @@
 // The rates that `paravane stats --watch` shows, computed per second from two readings of the
 // statistics. If a counter has a lower value than before, the daemon or the VM was restarted in the
-// meantime, and the counter is taken to have started from 0.
+// meantime. The rate is then computed as if the counter had started from 0.
 
 #pragma once
 

@@ -1,6 +1,6 @@
-// Checks the requirements for powering on a VM. The daemon checks its part, and this program checks
-// what QEMU needs on this host. The command `vm check` prints the results, and `vm start` does not
-// start a VM that could not run.
+// Checks the requirements for powering on a VM. The daemon checks some of the requirements, and
+// this program checks the requirements of QEMU on this host. The command `vm check` prints the
+// results, and `vm start` refuses to start a VM that could not run.
 
 #pragma once
 

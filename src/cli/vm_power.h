@@ -1,5 +1,5 @@
-// Functions that the commands `vm start`, `vm run`, `vm stop`, `vm reset` and `vm console` share.
-// These commands control the VMs that `paravane` runs on this host.
+// The functions that the commands `vm start`, `vm run`, `vm stop`, `vm reset` and `vm console`
+// share. These commands control the VMs that `paravane` runs on this host.
 
 #pragma once
 

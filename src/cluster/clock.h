@@ -1,5 +1,6 @@
 // now(): the current time for the code in this folder, which uses it for all waiting times and rate
-// limits. The time comes from the steady clock, which changes of the system time do not affect.
+// limits. The time comes from the steady clock, which is not affected by changes to the system
+// time.
 //
 // Any thread.
 

@@ -2,9 +2,10 @@
 // the host that creates join tokens, admits and removes hosts, and signs certificates. Its records
 // (the book, authority.json) are stored beside its key.
 //
-// The authority numbers the changes of the cluster's configuration (inventory/generation.h), first
-// in its book and then in etcd. If etcd has a lower number, etcd was restored to an older state,
-// and the authority writes the newer configuration to it again.
+// The authority gives each change to the cluster's configuration a number, the generation
+// (inventory/generation.h). It writes the number first to its book and then to etcd. If etcd
+// contains a lower number than the book, etcd was restored to an older state, and the authority
+// writes the newer configuration to etcd again.
 //
 // A member is identified by its keys and not by its name. A machine that was removed therefore
 // stays removed, even if another machine joins under its name later.

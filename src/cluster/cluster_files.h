@@ -1,5 +1,5 @@
 // Reads and writes the files that make this host a member of a cluster. Each file is replaced
-// atomically, and it is on the disk when the function returns.
+// atomically, and the new file is on the disk when the function returns.
 //
 // Errors: kIo (with path and cause), kInvalidArgument (damaged).
 

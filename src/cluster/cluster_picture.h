@@ -1,5 +1,5 @@
 // ClusterPicture: a copy of the cluster thread's state for other threads. The output of `paravane
-// cluster status` is made from it.
+// cluster status` is created from this copy.
 //
 // A plain value.
 

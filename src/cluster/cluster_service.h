@@ -4,7 +4,7 @@
 // authority, which signs certificates and admits members.
 //
 // The service runs in a separate thread, the cluster thread, because it waits for etcd and for
-// other hosts. Of the other threads, only those of the API wait for this thread, for a bounded
+// other hosts. Only the threads of the API wait for the cluster thread, and only for a bounded
 // time.
 //
 // On a host that is not in a cluster, the service is idle.

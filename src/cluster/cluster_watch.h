@@ -1,7 +1,7 @@
 // ClusterWatch: creates an event when something changes in the cluster, for example when this host
 // joins or leaves it, when another host appears or disappears, or when a channel to another host
-// opens or closes. If a host or a channel changes constantly, only a few events about it are
-// created in ten seconds.
+// opens or closes. If a host or a channel changes constantly, the number of events about it in each
+// ten seconds is limited.
 //
 // Control thread only.
 

@@ -1,9 +1,9 @@
 // Sends a request to the join endpoints of many hosts. A join endpoint is the listener through
-// which other hosts query a host. Up to kDoorsAtATime hosts are asked in parallel, so several
+// which other hosts query a host. Up to kDoorsAtATime requests are sent in parallel, so several
 // unreachable hosts take no longer than one.
 //
-// The calling thread waits. For each group of kDoorsAtATime hosts, that takes as long as the
-// slowest call of `ask`.
+// The function blocks until all requests have ended. For each group of kDoorsAtATime hosts, this
+// takes as long as the slowest call of the callback `ask`, which sends one request.
 
 #pragma once
 

@@ -1,6 +1,6 @@
 // Checksums (SHA-256) of the files that are written only once, when this host enters a cluster.
-// They detect damage on the disk. The file that contains them has the format of sha256sum; older
-// versions ignore it.
+// They detect damage on the disk. The file that contains the checksums has the format of sha256sum.
+// Older versions of Paravane ignore this file.
 //
 // Errors: kIo (with path and cause), kInvalidArgument (damaged).
 

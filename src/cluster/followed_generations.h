@@ -1,6 +1,6 @@
-// Collects the generation (version number) of the configuration that each other host follows. It is
-// needed when an operator decides that all hosts must follow this host, because the next generation
-// must be higher than that of every other host.
+// Collects the generation (version number) of the configuration that each other host follows. The
+// collected values are needed when an operator decides that all hosts must follow the configuration
+// of this host. The next generation must then be higher than the generation of every other host.
 //
 // A value that is too high to be possible is ignored, so a member that lies cannot use up the
 // numbers.

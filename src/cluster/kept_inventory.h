@@ -1,7 +1,7 @@
 // KeptInventory: stores the last known state of the inventory on this host's disk. The inventory is
 // the data that the hosts of a cluster share in etcd. With the stored state, a host that restarts
-// can find the other hosts while etcd is unreachable, and can recognize that an etcd was restored
-// to an older state.
+// can find the other hosts while etcd is unreachable, and can recognize that etcd was restored to
+// an older state.
 //
 // Cluster thread only.
 

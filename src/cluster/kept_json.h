@@ -1,5 +1,5 @@
-// JSON text that contains its own checksum, with which damage on the disk is detected. Text without
-// a checksum was written by an older version and is accepted without a check.
+// JSON text that contains its own checksum. The checksum is used to detect damage on the disk. Text
+// without a checksum was written by an older version and is accepted without a check.
 //
 // Stateless, any thread.
 

@@ -3,7 +3,7 @@
 //
 // When two thirds of the certificate's lifetime have passed, this class requests a new certificate
 // with a new key, which replaces the old one in the same file. A certificate that is not valid yet
-// is renewed immediately, because the clock of the host that signed it must have been fast.
+// is renewed immediately, because the clock of the host that signed it must have been ahead.
 //
 // Cluster thread only.
 

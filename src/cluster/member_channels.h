@@ -1,7 +1,7 @@
-// MemberChannels: remembers with which key each channel to another host was opened. It finds the
-// channels whose key does not belong to a member any more, because the host was removed or another
-// machine now has its name. Such channels must be closed. A key that was replaced in a renewal does
-// not close a channel.
+// MemberChannels: remembers the key with which each channel to another host was opened. A channel
+// must be closed when its key no longer belongs to a member, because the host was removed or
+// another machine now has its name. MemberChannels finds these channels. A channel stays open if
+// its key was only replaced by a renewal.
 //
 // Owner thread only.
 

@@ -1,11 +1,13 @@
 // The checks before an operator promotes this host to be the cluster's authority. A promotion
 // cannot be undone once it is complete.
 //
-// This host's clock must be plausible, because the current time becomes the promotion's term, the
-// number that orders promotions. No other host that responds may still see the old authority
-// running, and most of the hosts that respond must have clocks that agree with the clock of this
-// host. A host with version 0.1.0 does not respond. A host that lies can delay a promotion but
-// cannot cause one.
+// The current time becomes the promotion's term, the number that orders promotions. This host's
+// clock must therefore be plausible, and it must agree with the clocks of most of the hosts that
+// respond. The promotion is also refused if any host that responds reports that the old authority
+// is still running.
+//
+// A host with version 0.1.0 does not respond. A host that lies can delay a promotion but cannot
+// cause one.
 //
 // Stateless, any thread. Errors: kDenied.
 

@@ -1,6 +1,6 @@
 // Keeps copies of the files that a promotion of this host replaces, until the promotion is
-// complete. If the promotion fails or is interrupted, this host continues with the copies as the
-// member that it was before.
+// complete. If the promotion fails or is interrupted, the copies are restored, and this host
+// continues as the member that it was before.
 //
 // The file with the membership is replaced last. After a restart, settle_promotion() reads it to
 // decide which set of files is valid.

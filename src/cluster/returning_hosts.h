@@ -1,7 +1,7 @@
 // ReturningHosts: remembers the other hosts while they write their keys to an empty etcd again. An
 // etcd that has lost its data, or was started on another host, is empty at first, and every host
 // writes its keys again within seconds. Until then, this host keeps the last known keys of each
-// host to which it has a channel, so the channel and its connections stay open.
+// host to which it has a channel, so that the channel and its connections stay open.
 //
 // A host is forgotten if it was removed from the cluster, if it appeared in the new etcd and left
 // again, or if it has not returned within kReturn.

@@ -1,9 +1,9 @@
-// Exchanges one line of text in each direction over TLS 1.3, as the listener for joining hosts
-// (join_door.h) does. The client sends a request, the server responds, and the connection ends. The
-// size of each line and the duration of the whole exchange are limited.
+// Exchanges one line of text in each direction over TLS 1.3. The listener for joining hosts
+// (join_door.h) uses this exchange. The client sends a request, the server responds, and the
+// connection ends. The size of each line and the duration of the whole exchange are limited.
 //
-// The calling thread waits. REQUIRES: SIGPIPE is ignored. Errors: kIo (the peer failed, or time ran
-// out), kInvalidArgument (not a line).
+// Blocks until the exchange ends. REQUIRES: SIGPIPE is ignored. Errors: kIo (the peer failed, or
+// time ran out), kInvalidArgument (not a line).
 
 #pragma once
 

@@ -1,5 +1,5 @@
-// Rules for the wall clocks of hosts, which decide whether a certificate is valid. They define how
-// far two clocks may differ and how a time is printed.
+// Rules for the wall clocks of hosts, which decide whether a certificate is valid. They define the
+// greatest permitted difference between two clocks, and the format in which a time is printed.
 //
 // Stateless, any thread.
 
