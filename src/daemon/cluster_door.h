@@ -1,9 +1,10 @@
-// ClusterDoor: receives the API's requests on a host that can be a member of a cluster, and extends
-// ControlDoor, which passes them to the control thread.
+// ClusterDoor: receives the API's requests on a host that can be a member of a cluster. It extends
+// ControlDoor, which passes requests to the control thread.
 //
 // In a cluster, a change of a switch or a port group is first checked on the control thread. Then
-// the thread of the request writes it to etcd, for which it may wait. The request is answered when
-// this host has received the change from etcd in the same way as every other host.
+// the API thread that handles the request writes the change to etcd and waits for the result. The
+// request is answered when this host has received the change from etcd in the same way as every
+// other host.
 //
 // Any thread of the API.
 

@@ -1,11 +1,13 @@
-// ClusterFabric: connects the cluster with the worker, the thread that serves the VMs. It tells the
-// worker which host owns which GIDs, and publishes the GIDs of this host to the cluster.
+// ClusterFabric: connects the cluster with the worker, the thread that serves the VMs. It gives the
+// worker the GIDs of every host, and publishes the GIDs of this host to the cluster.
 //
-// If this host's operator allows channels to other hosts, it also starts the code that opens TCP
-// channels to the valid members (cluster/channel_maker.h). This host then listens on the first free
-// port of the range that vSphere uses, and publishes the port.
+// If the operator allows channels (TCP connections) between this host and other hosts,
+// ClusterFabric also starts the code that opens channels to the valid members
+// (cluster/channel_maker.h). This host then listens on the first free port of the range that
+// vSphere uses, and publishes the port.
 //
-// Control thread only. Calls from other threads are passed to it through `post`.
+// Control thread only. Calls from other threads are passed to the control thread through the
+// function `post`.
 
 #pragma once
 

@@ -1,7 +1,7 @@
-// Restricts access to files by their paths (Landlock). This process may then write only to files in
-// its own directories, so it cannot write to a device, and it may not execute any file. Landlock
-// also prevents it from opening the memory of other processes of the same user and from tracing
-// them.
+// Restricts access to files by their paths (Landlock). Afterwards, this process can write only to
+// files in its own directories, so it cannot write to a device. It also cannot execute any file.
+// Landlock also prevents the process from opening the memory of other processes of the same user
+// and from tracing them.
 
 #pragma once
 

@@ -1,6 +1,7 @@
 // Limits this process to the system calls that it needs to serve VMs (seccomp). A system call that
-// only an attacker would make ends the process. Every other system call returns ENOSYS, as on a
-// kernel that does not know it, so a library that tries a newer call falls back to an older one.
+// only an attacker would make ends the process. Every other system call that is not needed returns
+// ENOSYS, as if the kernel did not support it. A library that tries a newer call therefore falls
+// back to an older one.
 
 #pragma once
 

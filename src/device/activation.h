@@ -1,6 +1,6 @@
-// map_device_rings(): checks everything that the shared region refers to, when the guest's driver
-// activates the device. The command slot and the response slot must be accessible, and so must the
-// pages of the two device rings, which it maps.
+// map_device_rings(): checks everything that the device shared region (shared_region.h) refers to,
+// when the guest's driver activates the device. The command slot, the response slot and the pages
+// of the two device rings must be accessible. The function also maps the pages of the rings.
 //
 // Owner thread only. Source: docs/device-spec.md, sections 2 and 4.
 

@@ -7,8 +7,9 @@
 // (ERR is 0), after the whole response is in the slot. An extra interrupt would complete the next
 // command with stale data.
 //
-// A command that takes longer than a turn of the worker continues in later turns. If the guest
-// sends another command in the meantime, it has given up the first one, which is then undone.
+// A command that takes longer than a turn (time slice) of the worker continues in later turns. A
+// guest that sends another command in the meantime has given up the first command, so the device
+// undoes the first command.
 //
 // Owner thread only. Source: docs/device-spec.md, section 8.
 

@@ -2,9 +2,9 @@
 // one notification. When an armed queue gets a completion that the arm waits for, one entry is
 // written to the notification ring, one interrupt is raised, and the queue is no longer armed.
 //
-// A queue that was never armed causes no notification, with one exception. The device does not
-// observe every arm on doorbell pages that are mapped into a process, so the queues of such a
-// process may get late events (late_events.h).
+// A queue that was never armed causes no notification, with one exception. If the doorbell page of
+// a process is mapped into the VM as shared memory, the device does not observe every arm. The
+// queues of such a process can therefore get late events (late_events.h).
 //
 // Owner thread only.
 

@@ -3,10 +3,12 @@
 // never overwritten.
 //
 // While the ring is full, or its memory is unmapped, completions are held back here in order, up to
-// the size of the queue and a limit of the device. They are written when there is room. Some
-// programs, such as perftest's ib_send_lat -e with queues of one entry, lag behind by one step and
-// would otherwise lose their queue. If more completions arrive, or there is no room for a long
-// time, the queue overruns. It then reports an error once and accepts nothing more.
+// the size of the queue and a limit of the device. They are written when there is room. This is
+// necessary because some programs, such as perftest's ib_send_lat -e with queues of one entry,
+// consume a completion slightly too late, and their queue would otherwise overrun.
+//
+// If more completions arrive than can be held back, or there is no room for a long time, the queue
+// overruns. It then reports an error once and accepts no further completions.
 //
 // Owner thread only.
 

@@ -1,6 +1,6 @@
 // Converts a completion of the RDMA engine to the element that the guest reads from a completion
-// queue. Unused fields are zero. Flags that only the guest's kernel understands are set only if the
-// kernel reads the queue, because they would mislead a user program.
+// queue. Unused fields are zero. Some flags are understood only by the guest's kernel and would
+// mislead a user program. They are set only if the kernel reads the queue.
 //
 // Stateless, any thread. Source: docs/device-spec.md, section 7.
 

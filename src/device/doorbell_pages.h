@@ -1,10 +1,11 @@
 // DoorbellPages: the shared memory of BAR2, with one page for each process of the guest that has
-// opened the device. A doorbell that the guest stores in such a page causes no message to the
-// daemon, which polls the pages instead.
+// opened the device. When the guest stores a doorbell in such a page, the daemon receives no
+// message. It polls the pages instead.
 //
-// Each word of a page holds only the last store. The functions read a word with a plain load, and
-// exchange it with zero only if it is not zero, so the cache line of a quiet page stays with the
-// guest. The memory file is sealed and cannot be truncated while it is mapped.
+// Each word of a page holds only the last value that was stored. The functions read a word with a
+// plain load, and exchange it with zero only if it is not zero. The cache line of a page that is
+// not in use therefore stays in the cache of the guest's CPU. The memory file is sealed and cannot
+// be truncated while it is mapped.
 //
 // Owner thread only (in the daemon).
 

@@ -1,14 +1,15 @@
 // DoorbellWatch: polls the doorbell pages of the guest's processes (contexts) that have the device
 // open.
 //
-// A word of such a page holds only the last doorbell, so any nonzero word means that every ring of
-// the context may have work. All queue pairs of the context are then checked, in slices. Queue
-// pairs that had work recently are also checked without a doorbell.
+// A word of such a page holds only the last doorbell, and earlier doorbells in it are lost. If a
+// word is not zero, any ring of the context can have work, so all queue pairs of the context are
+// checked, in slices. Queue pairs that had work recently are also checked without a doorbell.
 //
-// The polling interval of a page depends on the time since its context last had work, which is a
-// request that was found or a completion that was delivered. A page is polled in every turn at
-// first, and later at an eighth of that time, up to a limit. Doorbells without work do not count,
-// so a process that stores them constantly gains nothing. late_events.h can request closer polling.
+// The polling interval of a page depends on how long ago its context last had work. Work is a
+// request that was found or a completion that was delivered. At first, a page is polled in every
+// turn. Later, the interval is an eighth of the time since the last work, up to a limit. A doorbell
+// without work does not count as work, so a process cannot gain more polling by storing doorbells
+// constantly. LateEvents can request more frequent polling.
 //
 // Owner thread only.
 

@@ -1,8 +1,8 @@
-// Forgotten: tells which entries in a queue refer to an object that has been destroyed since they
-// were added. The queue numbers its entries in ascending order. When an object is destroyed, this
-// class records the number of the last entry at that time.
+// Forgotten: determines which entries in a queue refer to an object that has been destroyed since
+// the entry was added. The queue numbers its entries in ascending order. When an object is
+// destroyed, this class records the number of the last entry at that time.
 //
-// Destroying an object therefore takes one step, no matter how many entries wait, and each entry is
+// Destroying an object therefore takes one step, no matter how many entries wait. Each entry is
 // checked when it reaches the head of the queue. If a new object gets the same handle, its entries
 // have higher numbers and are valid.
 //

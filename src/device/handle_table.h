@@ -1,9 +1,9 @@
 // HandleTable: stores objects under the small numbers (handles) by which the guest refers to them.
 //
 // A released handle is reused as late as possible. Handles that were never used come first, and
-// then the one that has been free the longest. The guest clears its own tables without a lock after
-// a DESTROY command has completed. If a handle were reused at once, the guest would clear the entry
-// of its new object.
+// then the one that has been free the longest. This protects the guest. After a DESTROY command has
+// completed, the guest's driver clears the entry for the handle in its own tables, without a lock.
+// If the handle were reused at once, the driver could clear the entry of the new object.
 //
 // Owner thread only.
 

@@ -1,14 +1,17 @@
 // HeldReply: delays the answer to the guest's write to the register REQUEST while the command
 // continues in later turns.
 //
-// After that write, the guest's driver waits for an interrupt, and treats a signal to the program
-// as a timeout. The program's call then fails, although the device may have created the object. The
-// driver checks for signals only if the interrupt has not arrived before it begins to wait, and it
-// cannot begin before the write is answered. The write is therefore answered after the response has
-// been written and the interrupt raised, as for commands that take one turn.
+// After that write, the guest's driver waits for an interrupt. If the program receives a signal
+// while the driver waits, the driver reports a timeout. The program's call then fails, although the
+// device may have created the object.
 //
-// The delay is limited to kLongest, because the vCPU stalls in the meantime and no other access to
-// the device is served. After that time, the write is answered in the next turn in any case.
+// The driver does not wait if the interrupt has already arrived, and it cannot begin to wait before
+// the write is answered. The write is therefore answered only after the response has been written
+// and the interrupt raised.
+//
+// The delay is limited to kLongest. Until the write is answered, the vCPU stalls and no other
+// access to the device is served. After kLongest, the write is answered in the next turn, even if
+// the command has not ended.
 //
 // Owner thread only.
 

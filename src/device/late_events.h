@@ -1,20 +1,27 @@
 // LateEvents: sends completion events for arms that the device did not observe. A program arms a
-// completion queue to request an event. If its doorbell page is mapped, it does so by storing ARM
-// in a word of the page, and usually overwrites ARM with POLL before the device reads the word.
+// completion queue to request an event. If the program's doorbell page is mapped into the VM as
+// shared memory, the program stores ARM in a word of the page. It usually overwrites ARM with POLL
+// before the device reads the word, so the device does not observe the arm.
 //
-// A program's queue therefore gets an event as if it were armed, if a completion has not been
-// consumed for `late_event_after` and the word stayed 0 in that time. No second event follows until
-// the program consumes a completion or another one is added. The guest's kernel queues events
-// without a limit, so each queue has a budget of late events, which grows with observed arms and
-// with time.
+// A program's queue therefore gets an event, as if it were armed, when a completion has not been
+// consumed for `late_event_after` and the word has been 0 for that time. No second event follows
+// until the program consumes a completion or another completion is added.
 //
-// An observed arm does not fire at once if completions already wait, because the program usually
-// takes them right after arming. The queue fires if they are still there after the same time. A
-// queue whose completions have all been taken since its last event, while the word showed only arms
-// of other queues, is presumed armed.
+// The guest's kernel stores events without a limit. Each queue therefore has a budget of late
+// events, which grows with observed arms and with time.
 //
-// Queues of the guest's kernel, and trapped doorbells, never get a late event, because every arm is
-// observed there. Owner thread only. Source: docs/device-spec.md, section 3.
+// If completions already wait when an arm is observed, the event is not sent at once, because the
+// program usually takes the completions right after arming. The event is sent if they are still
+// there after `late_event_after`.
+//
+// A queue is presumed to be armed if all its completions have been taken since its last event,
+// while the word contained only arms of other queues.
+//
+// Late events are never sent to queues of the guest's kernel, or to any queue if the doorbell pages
+// are not mapped. In both cases, each doorbell is a message to the device, so the device observes
+// every arm.
+//
+// Owner thread only. Source: docs/device-spec.md, section 3.
 
 #pragma once
 

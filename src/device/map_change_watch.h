@@ -1,6 +1,7 @@
-// MapChangeWatch: notices that guest memory may be accessible again, because the VMM has remapped
-// it or the guest has enabled bus mastering. It then makes every queue pair check its rings. No
-// doorbell will come for requests that the guest posted while the rings could not be read.
+// MapChangeWatch: detects when the VMM has remapped guest memory or the guest has enabled bus
+// mastering. Memory that was inaccessible can then be accessible again, so MapChangeWatch makes
+// every queue pair check its rings. This is necessary because the guest does not repeat the
+// doorbells for requests that it posted while the rings could not be read.
 //
 // Owner thread only.
 

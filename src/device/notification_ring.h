@@ -1,13 +1,13 @@
-// NotificationRing: one of the two device rings, which carry completion notifications and
-// asynchronous events to the guest. Notices that do not fit into the ring wait here in order until
-// the guest has made room. No notice is overwritten or lost.
+// NotificationRing: one of the two device rings, which carry notices to the guest. A notice is a
+// completion notification or an asynchronous event. Notices that do not fit into the ring wait here
+// in order until the guest has made room. No notice is overwritten or lost.
 //
-// Once more than kMergeAbove notices wait, a new notice that equals a waiting one is merged with
-// it. It would tell the guest nothing new, and a guest that never reads its ring must not fill the
-// daemon's memory.
+// If more than kMergeAbove notices wait, a new notice that equals a waiting notice is merged with
+// it. The new notice would contain no new information, and a guest that never reads its ring must
+// not fill the daemon's memory.
 //
 // The cost of a call does not depend on the number of waiting notices. Notices about a destroyed
-// object become void, and are dropped when they reach the head of the queue.
+// object become invalid, and are dropped when they reach the head of the queue.
 //
 // Owner thread only. Source: docs/device-spec.md, section 6.
 

@@ -1,10 +1,10 @@
 // Notifier: sends completion notifications (interrupt vector 2) and asynchronous events (vector 1)
 // to the guest, each through a ring of its own.
 //
-// Asynchronous events wait until the guest's driver has finished its registration, because its
-// handler ignores earlier ones. The device knows this from the first process that opens it, or from
-// the control value UNQUIESCE. While the guest leaves entries unread, the vector is raised again at
-// increasing intervals.
+// Asynchronous events wait until the guest's driver has finished its registration, because the
+// driver's handler ignores earlier events. The registration has finished when a process opens the
+// device for the first time, or when the driver writes the control value UNQUIESCE. While the guest
+// leaves entries unread, the vector is raised again at increasing intervals.
 //
 // Owner thread only.
 

@@ -3,10 +3,10 @@
 // kernel (handle 0). Objects of different contexts never interact. For example, a queue pair can
 // use only the completion queues of its own context.
 //
-// The number of objects that one command destroys is not bounded, because it may destroy a whole
-// context or reset the device. Such a command only closes the objects, and bury() destroys them in
-// slices over several turns. Until that is complete, no request of the guest is served, so the
-// guest never finds an object that it has destroyed.
+// A command can destroy a whole context or reset the device, so the number of objects that it
+// destroys is not bounded. Such a command only closes the objects. Afterwards, bury() destroys them
+// in slices over several turns (time slices of the worker). Until that is complete, no request of
+// the guest is served, so the guest never finds an object that it has destroyed.
 //
 // Owner thread only.
 

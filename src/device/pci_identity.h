@@ -1,12 +1,17 @@
 // make_device_spec(): describes the PCI function of the device, with its configuration space and
 // its BARs, for the vfio-user server.
 //
-// A page of BAR2 is either mapped into the VM as shared memory or trapped, in which case every
-// access to it becomes a message to the daemon. In mapped mode, only page 0 is trapped. In trapped
-// mode, every page that the guest uses is trapped. BAR2 is then twice as large, and its last page,
-// which the guest never uses, may be mapped. The reason is that a VMM which can map part of a
-// device does not post its writes. Posted writes would break the driver, which reads the shared
-// region right after it has written DSRHIGH.
+// Each page of BAR2 is either mapped or trapped. A mapped page is memory that the VM shares with
+// the daemon. When the guest accesses a trapped page, the VMM sends a message to the daemon.
+//
+// The device's configuration selects one of two modes. In the mapped mode, all pages except page 0
+// are mapped. In the trapped mode, all pages that the guest uses are trapped, BAR2 is twice as
+// large, and only the last page of BAR2, which the guest never uses, can be mapped.
+//
+// That last page exists because of the way in which QEMU writes to the device. If QEMU cannot map
+// any part of the device, it posts writes, which means that it does not wait for the answer to a
+// write. This would break the guest's driver, which reads the shared region right after it has
+// written DSRHIGH.
 //
 // Stateless, any thread. Source: docs/device-spec.md, sections 1 and 3.
 

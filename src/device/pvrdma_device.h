@@ -2,8 +2,8 @@
 // (vfio_user::PciDevice) and a client of the RDMA engine (verbs::Adapter).
 //
 // Registers, the shared region, commands, rings, doorbells and interrupts are implemented in
-// separate files of this folder. This class connects them, and tells the worker thread whether
-// there is work and when to call the device next.
+// separate files of this folder. This class connects these parts, and reports to the worker thread
+// whether there is work and when the device must be called next.
 //
 // Owner thread only.
 

@@ -1,6 +1,6 @@
 // PvrdmaFunction: implements PvrdmaDevice, the PVRDMA device of one VM. It owns the parts of the
-// device, connects them, and controls the life cycle from the activation by the guest's driver to a
-// reset or the end.
+// device, connects them, and controls the device's life cycle, from the activation by the guest's
+// driver until the device is reset or destroyed.
 //
 // Owner thread only. Source: docs/device-spec.md, section 11.
 

@@ -2,12 +2,12 @@
 // ring of receives in them, and the queue pairs that take receives from the ring. A receive is
 // taken only when a message needs it, so no queue pair reserves receives.
 //
-// Queue pairs that found the SRQ empty wait in line. A doorbell wakes as many of them as there are
-// receives, up to a limit, and each one that takes a receive wakes the next. The cost of a doorbell
-// therefore does not depend on the number of queue pairs.
+// Queue pairs that found the SRQ empty wait in a queue. A doorbell wakes as many of them as there
+// are receives, up to a limit, and each one that takes a receive wakes the next. The cost of a
+// doorbell therefore does not depend on the number of queue pairs.
 //
-// When fewer receives are left than the SRQ limit, the guest gets one event, and the limit is then
-// off until the guest sets it again.
+// When fewer receives are left than the SRQ limit, the guest gets one event. The limit then has no
+// effect until the guest sets it again.
 //
 // Owner thread only.
 

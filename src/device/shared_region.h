@@ -1,6 +1,6 @@
-// load_shared_region(): reads the device shared region, in which the guest's driver tells the
-// device where its slots and rings are, and writes the capabilities of the device to it. This
-// happens once, when the guest writes the register DSRHIGH.
+// load_shared_region(): reads the device shared region, which contains the addresses of the
+// driver's slots and rings, and writes the capabilities of the device to the region. This happens
+// once, when the guest writes the register DSRHIGH.
 //
 // The driver may change the region at any time, so the device keeps its own copy and never accesses
 // the region again. Owner thread only. Source: docs/device-spec.md, section 4.

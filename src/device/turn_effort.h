@@ -1,6 +1,6 @@
-// TurnEffort: counts the work that one guest causes in one turn of the worker. Each object, page
-// and entry that is touched counts as one unit. Released memory counts one unit per host page, and
-// a step that takes a microsecond or more counts as several.
+// TurnEffort: counts the work that one guest causes in one turn (time slice) of the worker. Each
+// object, page and entry that is touched counts as one unit. Released memory counts one unit per
+// host page, and a step that takes a microsecond or more counts as several.
 //
 // A turn never exceeds kMost units, whatever a guest does. No request is started after kForRequests
 // units, and no slice of longer work after kForSlices units. A request, a slice and the data path
@@ -8,8 +8,8 @@
 // (tests/conformance/turn_length_test.cc). A clock is not used, because elapsed time means little
 // on a busy machine and reading it costs as much as a short message.
 //
-// A turn ends with the device's poll(), and work between two calls of poll() belongs to the second.
-// Owner thread only.
+// A turn ends when the device's poll() returns. Work between two calls of poll() belongs to the
+// turn of the second call. Owner thread only.
 
 #pragma once
 

@@ -1,6 +1,6 @@
 // WorkRing: a ring to which the guest posts work requests. It is the send ring or receive ring of a
 // queue pair, or the ring of a shared receive queue. Each entry is copied once and decoded from the
-// copy, and the ring has moved past the entry before the request is executed.
+// copy. The ring advances past the entry before the request is executed.
 //
 // Owner thread only.
 

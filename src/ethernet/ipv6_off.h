@@ -1,6 +1,6 @@
 // turn_ipv6_off(): disables IPv6 on a network interface that Paravane has created. Otherwise a
 // router advertisement that arrives through the interface could give this host a default route. The
-// setting is in /proc/sys, because rtnetlink cannot change it.
+// function writes the setting to /proc/sys, because rtnetlink cannot change it.
 
 #pragma once
 

@@ -1,6 +1,6 @@
 // LinkNews: receives the kernel's notifications about changes of interfaces and addresses in this
-// network namespace. They tell only that something has changed, so the receiver must read the
-// current state itself.
+// network namespace. The notifications indicate only that something has changed, so the receiver
+// must read the current state itself.
 //
 // LinkFilter: selects the interfaces whose changes matter.
 //

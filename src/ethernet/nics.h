@@ -1,7 +1,7 @@
-// list_nics(): lists the hardware network interfaces (NICs) of this host and those that are
-// requested by name, with the information that their drivers report. It uses rtnetlink and the
-// ioctl of ethtool, so it shows the network namespace of this thread, no matter which namespace
-// /sys shows.
+// list_nics(): lists the hardware network interfaces (NICs) of this host, and other interfaces that
+// the caller requests, with the information that their drivers report. It uses rtnetlink and the
+// ioctl of ethtool. The list therefore shows the network namespace of this thread, even if /sys
+// shows another namespace.
 //
 // Blocks until the kernel responds. Nothing is cached between calls.
 

@@ -2,8 +2,8 @@
 // uplink NICs to the bridges, and repairs whatever differs from the requested state.
 //
 // The interfaces that the function creates carry a mark in their alias. The function recognizes
-// them by this mark, and removes them when they are no longer requested. An interface that it
-// neither created nor was given is never changed, whatever its name.
+// them by this mark, and removes them when they are no longer requested. Apart from these
+// interfaces, it changes only the interfaces that the caller specifies.
 //
 // Nothing is remembered between calls except what the caller passes in. Blocks until the kernel
 // responds.

@@ -1,6 +1,5 @@
 // make_tap(): creates a tap, an Ethernet interface whose other end is a program. Here that program
-// is the VMM of a VM. The tap exists until it is removed like any other interface, whether or not a
-// program has it open.
+// is the VMM of a VM. The tap exists until it is removed, even when no program has it open.
 
 #pragma once
 

@@ -3,9 +3,9 @@
 // the network of a port group.
 //
 // A GID belongs to the first adapter in a segment that announces it, until that adapter withdraws
-// it or leaves. A GID that is derived from an adapter's MAC address may only be announced by that
-// adapter; if another adapter held it before, it becomes free. The RoCE v1 GID and the RoCE v2 GID
-// of one address are separate entries.
+// it or leaves. A GID that is derived from an adapter's MAC address can only be announced by that
+// adapter. If another adapter held such a GID before, the GID becomes free. The RoCE v1 GID and the
+// RoCE v2 GID of one address are separate entries.
 //
 // The GIDs of another host's adapters are replaced as a whole. The caller has already resolved
 // conflicts between hosts. Owner thread only.

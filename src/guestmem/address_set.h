@@ -1,6 +1,7 @@
 // AddressSet: a set of intervals of a guest's address space, in which adjacent intervals are
-// merged. GuestMemory records recently unmapped ranges in such a set, to distinguish an address
-// that may be mapped again from one that was never mapped.
+// merged. GuestMemory records recently unmapped ranges in such a set. The set distinguishes an
+// address that was unmapped recently, and will probably be mapped again, from an address that was
+// never mapped.
 //
 // The set is bounded. If a VMM creates more than kMaxIntervals separate intervals, or if memory for
 // another interval runs out, the set forgets all of them.

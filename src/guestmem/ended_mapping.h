@@ -1,14 +1,15 @@
 // EndedMapping: a mapping of a guest's memory file that is no longer used but still has to be
 // unmapped. Unmapping takes about 50 ms of CPU time per GiB of touched memory. If this was the last
-// mapping of the file, as when a VMM has died, it takes 170 ms more per GiB, because the kernel
-// then frees the pages. The worker thread cannot spend so much time, so another thread unmaps it.
+// mapping of the file, for example because the VMM has ended, unmapping takes another 170 ms per
+// GiB, because the kernel then frees the pages. The worker thread cannot spend so much time, so
+// another thread unmaps the memory.
 //
-// EndingMappings: the total size and number of one VM's mappings that wait to be unmapped. They
-// occupy the daemon's address space, so a VM that maps and unmaps faster than the kernel can follow
-// is refused.
+// EndingMappings: the total size and number of one VM's mappings that wait to be unmapped. These
+// mappings occupy the daemon's address space. If a VMM maps and unmaps faster than the kernel can
+// unmap, further mappings are therefore refused.
 //
-// MappingSink: the interface to the code that unmaps them. EndingMappings may be used by any
-// thread.
+// MappingSink: the interface to the code that unmaps the mappings. EndingMappings may be used by
+// any thread.
 
 #pragma once
 

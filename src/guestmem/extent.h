@@ -1,7 +1,7 @@
 // Extent and ExtentList: ranges of guest memory that have been validated for immediate use.
 //
 // Only the code in guestmem/ can create an Extent or access the memory behind it. An Extent is
-// valid until the owner thread returns to its event loop, because the loop may then process a DMA
+// valid until the owner thread returns to its event loop. After that, the loop can process a DMA
 // unmap, or destroy a memory region or the device. Never store an Extent; resolve the guest's
 // address again for each slice of work.
 //

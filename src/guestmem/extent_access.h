@@ -1,5 +1,5 @@
 // ExtentAccess: creates extents (validated ranges of guest memory) and accesses the host addresses
-// in them. Only the code in guestmem/ may use it, and a test helper (testing/guest_memory_peer.h).
+// in them. Only the code in guestmem/ and a test helper (testing/guest_memory_peer.h) may use it.
 
 #pragma once
 

@@ -1,5 +1,5 @@
-// GuestAddr: a DMA address (IOVA) as the guest specifies it. It is a type of its own, so that it
-// cannot be confused with a host pointer, and there is no conversion between the two.
+// GuestAddr: a DMA address (IOVA) as the guest specifies it. It is a separate type, so that it
+// cannot be confused with a host pointer. There is no conversion between the two.
 
 #pragma once
 

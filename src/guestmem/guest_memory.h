@@ -2,14 +2,14 @@
 //
 // The guest may change any byte at any time, even between two reads of the same check. Code outside
 // this folder therefore never holds a pointer or a reference to guest memory. It copies a whole
-// object in, decides on the copy, and copies a whole object out. Reading an address twice, once to
-// check a value and once to use it, is a security bug.
+// object out of guest memory, makes its decisions from the copy, and copies a whole object back.
+// Reading an address twice, once to check a value and once to use it, is a security bug.
 //
-// The VMM passes memory files, and states which IOVA range shows which part of a file (vfio-user
-// DMA_MAP). A file is mapped once and as a whole, and a range is only a window on it. Firmware
-// remaps all RAM dozens of times, so a file stays mapped for a while after its last range was
-// removed (expire_files()). A file that has grown or become writable is mapped again when a range
-// needs that.
+// The VMM passes memory files, and specifies which part of a file each IOVA range refers to
+// (vfio-user DMA_MAP). The daemon maps each file once and as a whole, and a range only refers to a
+// part of that mapping. Firmware remaps all RAM dozens of times, so a file stays mapped for a while
+// after its last range was removed (expire_files()). A file that has grown or become writable is
+// mapped again when a range needs that.
 //
 // Every access fails while the guest's Bus Master Enable bit is off. Owner thread only.
 

@@ -3,9 +3,9 @@
 // SIGBUS in the middle of a copy.
 //
 // The signal handler replaces the whole mapping of the file by zero pages, so that the copy can
-// continue, and marks the file as failed. The code that copied then checks the mark
-// (Reach::kFailed, or false from copy_payload()), and the VM loses its device. Other VMs are not
-// affected. Any other SIGBUS ends the process as usual.
+// continue, and marks the file as failed. After the copy, the code checks the mark (Reach::kFailed,
+// or false from copy_payload()), and the VM loses its device. Other VMs are not affected. Any other
+// SIGBUS ends the process as usual.
 //
 // A thread that copies guest memory must not block SIGBUS. A system call on failed memory returns
 // EFAULT instead of a signal, and its caller must treat that in the same way.

@@ -2,9 +2,10 @@
 // (memory_failure.h).
 //
 // The table has a fixed size and consists of lock-free atomics, so the handler can read it
-// regardless of the code that it interrupted. The owner of a mapping changes its entry only while
-// no thread accesses that mapping, and the handler looks only for the mapping that the interrupted
-// thread was accessing. It therefore never needs an entry that is being changed.
+// regardless of the code that was interrupted. The handler looks only for the mapping that the
+// interrupted thread was accessing. The owner of a mapping changes the mapping's entry only while
+// no thread accesses that mapping. The handler therefore never needs an entry that is being
+// changed.
 //
 // Any thread may call begin(). A watch is then used by its owner thread only.
 

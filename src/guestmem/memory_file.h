@@ -1,9 +1,9 @@
 // MemoryFile: one file of guest memory, mapped once and as a whole.
 //
-// The descriptor comes from the VMM and may refer to any file. Its seals are queried first, because
-// only tmpfs (which includes memfds) and hugetlbfs support seals. A file on FUSE or on a network
-// file system is thus refused without asking its server, so a server that hangs cannot stop the
-// daemon.
+// The descriptor comes from the VMM and may refer to any file. Only tmpfs (which includes memfds)
+// and hugetlbfs support seals, so the seals of the file are queried first. A file on FUSE or on a
+// network file system is therefore refused before its server is contacted, and a server that hangs
+// cannot block the daemon.
 //
 // The memory is neither prefaulted nor reserved, and never appears in a core dump. If it fails
 // during an access (memory_failure.h), failed() returns true from then on.

@@ -3,9 +3,9 @@
 //
 // The addresses are copied from the guest's page directory, validated, and merged into runs of
 // adjacent pages. After the VMM has changed the DMA map, a run is checked again before its next
-// use. If its range was unmapped, the run is absent until the same part of the same file returns at
-// the same address with the same rights. Runs that are not used are not checked, so a change of the
-// map costs little.
+// use. If its range was unmapped, the run is absent until the same part of the same file is mapped
+// at the same address again, with the same rights. Runs that are not used are not checked, so a
+// change of the map costs little.
 //
 // A PVRDMA page directory is one page of 512 table addresses, and each table has 512 page
 // addresses. A list has at most 262,144 pages (1 GiB). Its memory is charged to the guest's account

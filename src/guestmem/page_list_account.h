@@ -1,6 +1,6 @@
 // PageListAccount: the number of bytes that the page lists of one guest occupy in the daemon. A
-// guest decides how scattered the pages in a list are. Without a limit, it could register the same
-// few pages again and again, at a cost to the daemon of 10 MB for each gigabyte registered.
+// guest decides how scattered the pages in a list are. Without a limit, a guest could register the
+// same few pages repeatedly, and each registered gigabyte would cost the daemon 10 MB.
 //
 // PageListCharge: the share of one list in that account. The list owns its charge, and releases it
 // when the list is destroyed. The account must outlive all charges.

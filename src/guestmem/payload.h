@@ -7,7 +7,7 @@
 // later store of the caller.
 //
 // The functions return false if memory failed during the copy (SIGBUS). The copied data is then
-// undefined, and GuestMemory::failed() tells whose memory has failed.
+// undefined, and GuestMemory::failed() reports which VM's memory has failed.
 //
 // Owner thread only.
 

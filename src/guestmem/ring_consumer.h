@@ -2,8 +2,8 @@
 // receive queue.
 //
 // The consumer index is stored in this object. The guest sees a copy in shared memory that is never
-// read back, so the guest cannot change the index. Copy an entry before advance() passes its slot;
-// publish() returns the passed slots to the guest.
+// read back, so the guest cannot change the index. Copy an entry before advance() moves past its
+// slot. publish() returns these slots to the guest.
 //
 // Owner thread only.
 

@@ -3,7 +3,7 @@
 //
 // In a ring of n elements, an index counts modulo 2n, so that a full ring differs from an empty
 // one. The two device rings have an n that is not a power of two (3072 and 1536), although the
-// driver uses the same bit masks for them. Only the consecutive one bits at the low end of a mask
+// driver uses the same bit masks for them. Only the consecutive 1 bits at the low end of a mask
 // then have an effect. depth() and period() take this into account.
 
 #pragma once

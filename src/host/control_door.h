@@ -1,4 +1,4 @@
-// ControlDoor lets any thread use Management, the interface of everything that an operator can
+// ControlDoor lets any thread use Management, the interface for everything that an operator can
 // request. It forwards each request to the control thread and waits for the result. If the result
 // takes longer than kLimit, the request fails with kBusy.
 

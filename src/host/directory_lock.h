@@ -1,6 +1,6 @@
 // DirectoryLock makes sure that only one daemon uses a directory: the state directory or the
 // directory of the VMs' sockets. The lock belongs to an open file, so the kernel releases it when
-// the process ends, for whatever reason.
+// the process ends for any reason.
 
 #pragma once
 

@@ -2,10 +2,10 @@
 // switch: VMkernel interfaces, advanced settings and firewall rulesets. It keeps all of them in the
 // store.
 //
-// It calls site_changed() when a setting changes the address for channels, the TCP connections to
-// other hosts of the cluster. Channels use the VMkernel interface that the setting
-// /Net/PVRDMAVmknic names, and only while the ruleset pvrdma is enabled, as in vSphere (Lenovo
-// LP0759; Mellanox's guide).
+// It calls site_changed() when a setting changes the address for channels (TCP connections to other
+// hosts of the cluster). Channels use the VMkernel interface that the setting /Net/PVRDMAVmknic
+// names, and only while the ruleset pvrdma is enabled, as in vSphere (Lenovo LP0759; Mellanox's
+// guide).
 //
 // Control thread only.
 

@@ -1,5 +1,5 @@
-// NetworkWatch compares the switches and port groups with those at the last call and returns an
-// event for each change, whether an operator or another host made it.
+// NetworkWatch compares the switches and port groups with those at the previous call, and returns
+// an event for each change. The change can come from an operator of this host or from another host.
 //
 // Control thread only.
 

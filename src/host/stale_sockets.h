@@ -1,4 +1,4 @@
-// Removes the socket files of VMs that a killed daemon left behind.
+// Removes old socket files of VMs. Such files remain when a daemon is killed.
 
 #pragma once
 

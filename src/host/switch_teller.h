@@ -1,6 +1,7 @@
-// SwitchTeller reports to the log and the event log which interfaces of the distributed switches on
-// this host were repaired, which cannot be created, and which can be created again. It counts
-// repairs, and reports an interface that another program keeps changing.
+// SwitchTeller writes reports about the distributed switches on this host to the log and to the
+// event log. A report states which interfaces were repaired, which cannot be created, and which can
+// be created again. SwitchTeller also counts repairs, and reports an interface that another program
+// keeps changing.
 //
 // The reports are rate-limited, because other programs can cause them. Control thread only.
 

@@ -1,5 +1,5 @@
 // UplinkRules checks changes of a distributed switch's uplink on this host. As in vSphere, a NIC
-// that belongs to an RDMA device may only be added or removed while no VM uses the switch.
+// that belongs to an RDMA device can be added or removed only while no VM uses the switch.
 // UplinkRules also converts the vSphere name of a NIC ("vmnic2") to its Linux name ("eth2").
 //
 // Control thread only. Calls block while the host's devices are read.

@@ -2,9 +2,9 @@
 // with the list. The pages are those of a ring or of a memory region.
 //
 // A page directory can contain up to 262,144 pages, so its tables are copied in slices over several
-// turns and do not delay other VMs. Commands of other vCPUs may be executed in the meantime. The
-// function must therefore look up the objects of its command itself, and complete the command in
-// one step.
+// turns (time slices of the worker). Other VMs are therefore not delayed. Commands of other vCPUs
+// can be executed between the slices, and can destroy objects. The function must therefore look up
+// the objects of its command itself, and complete the command in one step.
 //
 // Owner thread only.
 
