@@ -1,6 +1,6 @@
 // ApiServer serves the management API on a UNIX socket. It creates the socket file and opens an
-// HttpDoor on it. If another process already listens on the socket, ApiServer fails and leaves the
-// socket alone.
+// HttpDoor on it. If another process already listens on the socket, ApiServer fails and does not
+// change the socket.
 
 #pragma once
 

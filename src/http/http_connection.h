@@ -1,4 +1,4 @@
-// serve_http() serves one request of an HTTP client: it parses the request, calls the handler, and
+// serve_http() serves one request of an HTTP client. It parses the request, calls the handler, and
 // writes the response within a limited time.
 
 #pragma once

@@ -2,8 +2,9 @@
 // RequestHandler answer it.
 //
 // One thread accepts clients and collects the bytes of their requests in a RequestLobby. Complete
-// requests wait in a RequestQueue for a fixed number of other threads, which call the handler and
-// write the response, and which never wait for a client's next byte. Sizes and times are bounded.
+// requests wait in a RequestQueue for a fixed number of other threads. These threads call the
+// handler and write the response, and never wait for a client to send more. Sizes and times are
+// bounded.
 //
 // When the process is out of descriptors or memory, the client gets a prepared response
 // (refusal.h).

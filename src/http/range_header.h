@@ -1,6 +1,6 @@
-// without_ranges() removes the Range fields from an HTTP request. A server may ignore ranges (RFC
-// 9110, 14.2). They are removed before httplib sees them, because versions before 0.16 parse them
-// with std::regex, whose stack usage grows with each byte that a client sends.
+// without_ranges() removes the Range fields from an HTTP request, which a server is allowed to
+// ignore (RFC 9110, 14.2). They are removed before httplib parses the request. Versions of httplib
+// before 0.16 parse them with std::regex, which uses more stack with each byte that a client sends.
 
 #pragma once
 

@@ -1,6 +1,6 @@
 // Prepares and sends the response for a client that cannot be served because the process is out of
-// descriptors or memory. The response is created when the server starts, because creating it later
-// would need memory.
+// descriptors or memory. The response is created when the server starts, because creating it at the
+// time of a shortage would need memory.
 
 #pragma once
 

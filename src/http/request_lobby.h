@@ -1,6 +1,6 @@
 // RequestLobby holds the HTTP clients whose requests are not complete yet. No thread waits for
-// them. So a client that stops in the middle of a request, or sends it slowly, uses only a
-// descriptor and some memory, and only for a limited time. When there are too many clients, the
+// these clients. A client that sends its request slowly, or only a part of it, therefore uses only
+// a descriptor and some memory, and only for a limited time. When there are too many clients, the
 // oldest one is disconnected.
 //
 // One thread.

@@ -1,6 +1,6 @@
 // CurlHandle is a libcurl handle with the settings that all requests to etcd share: TLS with the
-// configured CA, sockets that the caller connects, no proxy, no redirects, and a bounded response
-// size.
+// configured CA, sockets that the caller has connected, no proxy, no redirects, and a bounded
+// response size.
 //
 // One thread at a time.
 

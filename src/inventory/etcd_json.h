@@ -1,6 +1,6 @@
 // Reads the messages of etcd's JSON gateway, which are protobuf messages in JSON form. In this
 // form, a 64-bit number is a string, a value that is 0, false or empty is omitted, and keys and
-// values are Base64. Callers see plain values.
+// values are Base64. The functions return plain values.
 
 #pragma once
 

@@ -1,7 +1,7 @@
 // Generation identifies a state of the cluster's configuration. The authority (the host that
-// manages the cluster) increases the number with each change and adds a random mark. With these,
-// another host can tell whether etcd holds a later state than the one it has seen, or one that was
-// restored from an older copy or has a different history.
+// manages the cluster) increases the number with each change and adds a random mark. From these,
+// another host can determine whether the state in etcd is later than the last state that it knows,
+// was restored from an older copy, or has a different history.
 //
 // The generation is stored in the document config/cluster:
 //   {"authority":"h1","cluster":"0d3f...","generation":{"marks":["5f1c...",...],"number":18,"supersedes":0}}

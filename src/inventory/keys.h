@@ -10,7 +10,8 @@
 //
 // The etcd user of a host may write only below hosts/HOST/, so a key proves which host wrote it. A
 // claim (a host's reservation of a MAC address or GID) is a key without a meaningful value. The age
-// of a claim is the age of its key; a value could be changed without changing that age.
+// of a claim is the age of its key. Values have no meaning because a host could change a value
+// without changing the age of the key.
 
 #pragma once
 

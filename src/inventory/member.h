@@ -1,11 +1,12 @@
 // Member keeps this host in the cluster. It writes this host's keys to etcd with a lease, so that
-// they disappear if the host does. It also watches the keys of all hosts and builds the cluster's
-// View from them, a snapshot that other code reads.
+// etcd deletes the keys if this host fails. It also watches the keys of all hosts and builds the
+// cluster's View from them, a snapshot that other code reads.
 //
 // While etcd is unavailable, the last known View stays in force. When etcd is available again, or
 // the lease was lost, or the watch fell behind (compaction), Member reads all keys again and writes
-// this host's keys again. A key that still exists keeps its age, so the oldest claim stays the
-// oldest. A key whose lease expired is created again and loses its age.
+// this host's keys again. A key that still exists keeps its age. If the lease of a key has expired,
+// the key is created again and loses its age. The age matters for claims, the keys with which hosts
+// reserve MAC addresses and GIDs, because the oldest claim is valid.
 //
 // Owner thread only. step() blocks: it sends requests to etcd and waits for each response, for at
 // most EtcdClient::kPatience.

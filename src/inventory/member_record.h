@@ -1,6 +1,7 @@
 // MemberRecord stores the public keys by which the other hosts recognize a member of the cluster.
-// Only the authority can write it, because only the authority may write below config/. So a machine
-// that has the name of a former member is not taken for that member.
+// Only the authority can write the record, because only the authority has permission to write below
+// config/ in etcd. A machine that has only the name of a former member is therefore not mistaken
+// for that member.
 //
 // Each public key is stored as the SHA-256 of a certificate's public key, in 64 hex digits.
 //

@@ -1,7 +1,7 @@
 // View is a snapshot of the cluster as all its hosts see it: the hosts with their adapters and
-// GIDs, and the documents of the configuration. Records builds it from the keys in etcd. Since any
-// host can write keys, invalid ones are ignored, and limits keep a host from exhausting the memory
-// of others.
+// GIDs, and the documents of the configuration. Records builds it from the keys in etcd. Every host
+// can write keys of its own, so invalid keys are ignored, and limits prevent a host from exhausting
+// the memory of other hosts.
 //
 // A claim is a key by which a host reserves a MAC address or GID for an adapter. Every host
 // determines the owner of a GID in a network by the same rules:
@@ -10,8 +10,8 @@
 //   - a MAC address belongs to the adapter whose key for it is the oldest (etcd's create_revision);
 //   - a GID that is derived from an adapter's MAC address belongs to that adapter only;
 //   - any other GID belongs to the oldest claim. A claim never counts as older than the adapter,
-//     its membership in the port group, and the port group: otherwise a host could make a claim
-//     in advance, while it is still invalid.
+//     its membership in the port group, and the port group. Otherwise, a host could make a claim
+//     before the claim is valid, and later profit from its age.
 //
 // The value of a claim is ignored, because it could change while the key keeps its age.
 //

@@ -1,9 +1,9 @@
 // JsonReader reads one JSON object that another program wrote, and detects every deviation from the
 // expected form.
 //
-// Read each key once, then call finish(). It reports the first key that was missing, of the wrong
-// type, out of range, or never read. A value that could not be read is returned as a default
-// (nullopt, empty or 0), so callers check for errors only once.
+// Read each key once, then call finish(). finish() reports the first key that was missing, of the
+// wrong type, out of range, or never read. If a value cannot be read, a default (nullopt, empty or
+// 0) is returned, so callers check for errors only once.
 
 #pragma once
 

@@ -1,5 +1,6 @@
-// Restricts the calling process to TCP connections to one port, by Landlock's network rules. It is
-// for a child process between fork and exec, so it allocates no memory and takes no locks.
+// Restricts the calling process to TCP connections to one port, by Landlock's network rules. A
+// child process calls this code between fork and exec, so the code allocates no memory and takes no
+// locks.
 
 #pragma once
 

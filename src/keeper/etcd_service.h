@@ -1,10 +1,11 @@
 // EtcdService runs the cluster's etcd on the host that manages the cluster (the authority), unless
-// the operator provides an etcd. It runs Debian's program as the engine's unprivileged user, with
-// its data below the state directory. The arguments come only from paravaned.toml. The engine,
-// which may be compromised, can only request whether etcd runs and which hosts can connect to it.
+// the operator provides another etcd. It runs Debian's etcd program as the engine's unprivileged
+// user. The data of etcd is below the state directory. The arguments come only from paravaned.toml.
+// The engine, which may be compromised, can only request whether etcd runs and which hosts can
+// connect to it.
 //
-// If etcd exits, it is started again, and then only this host can connect to it. It stops when the
-// daemon stops.
+// If etcd exits, it is started again, and then only this host can connect to it. etcd is stopped
+// when the daemon stops.
 //
 // Keeper's thread only.
 

@@ -2,9 +2,10 @@
 // unprivileged process that serves guests, and parses no data from a guest, a VMM, a peer or an API
 // client.
 //
-// It forwards signals, reloads settings, reports to the service manager, and does what the engine
-// may not: create sockets to other hosts, create and repair the distributed switches, read the
-// hardware inventory, and run etcd. It exits when the engine has ended.
+// It forwards signals, reloads settings, and reports to the service manager. It also performs the
+// tasks that the engine has no permission for. These are to create sockets to other hosts, create
+// and repair the distributed switches, read the hardware inventory, and run etcd. It exits when the
+// engine has ended.
 
 #pragma once
 

@@ -1,5 +1,5 @@
 // LocalSwitches is the interface for code that creates the distributed switches in the keeper's own
-// process. It also tells which addresses and interfaces belong to them.
+// process. It also reports which addresses and interfaces belong to the switches.
 //
 // One thread. Calls block for a bounded time.
 

@@ -1,6 +1,6 @@
-// Notifier reports the daemon's state to systemd by the protocol of sd_notify(3): it sends a
-// datagram of KEY=VALUE lines to the socket that NOTIFY_SOCKET names. Without a service manager it
-// does nothing.
+// Notifier reports the daemon's state to systemd by the protocol of sd_notify(3). It sends a
+// datagram of KEY=VALUE lines to the socket that the environment variable NOTIFY_SOCKET names.
+// Without a service manager it does nothing.
 
 #pragma once
 

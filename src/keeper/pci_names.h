@@ -1,5 +1,5 @@
 // PciNames finds the vendor and device names of PCI functions in pci.ids. It parses the file
-// without libpci, because libpci ends the program on an error, and the keeper must not end.
+// without libpci, because libpci ends the process on an error, and the keeper must not end.
 //
 // One thread. Each name is looked up once and then remembered.
 

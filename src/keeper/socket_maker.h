@@ -1,10 +1,13 @@
-// SocketMaker creates TCP sockets for the engine (the unprivileged process), which may not create
-// any, and passes it the descriptors. It resolves no names and reads nothing from the sockets.
+// SocketMaker creates TCP sockets for the engine (the unprivileged process), which has no
+// permission to create them, and passes the descriptors to the engine. It resolves no names and
+// reads nothing from the sockets.
 //
-// Since the engine may be compromised, it gets only the sockets that a host of a cluster needs.
-// They connect from this host's cluster address or the address of a VMkernel interface to the ports
-// that clusters use, or listen on those ports. Without [cluster] address in paravaned.toml, the
-// engine gets none of them. The engine may also listen on the address in [metrics] listen.
+// The engine could be compromised, so it gets only the sockets that a host of a cluster needs.
+// Their local address is this host's cluster address or the address of a VMkernel interface. They
+// either connect to the ports that clusters use, or listen on those ports. If paravaned.toml does
+// not set [cluster] address, the engine gets no such sockets.
+//
+// The engine also gets a socket that listens on the address in [metrics] listen.
 //
 // Keeper's thread only.
 

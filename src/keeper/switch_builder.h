@@ -1,8 +1,8 @@
 // SwitchBuilder builds the distributed switches on this host from Linux bridges, taps and NICs. It
 // runs in the keeper (the privileged process) and does not trust the plan, which comes from the
-// engine (the unprivileged process). The plan only names the operator's objects. SwitchBuilder
-// chooses the name of every interface that it creates, and uses only NICs that the configuration
-// file allows.
+// engine (the unprivileged process). The plan contains only the names of the operator's objects.
+// SwitchBuilder chooses the name of every interface that it creates, and uses only NICs that the
+// configuration file allows.
 //
 // If the kernel's bridge supports VLAN filtering, a switch is one bridge, and its uplink carries
 // the VLANs of all port groups with their tags. Otherwise, a switch is one bridge per VLAN, and the

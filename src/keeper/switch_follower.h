@@ -1,8 +1,8 @@
 // SwitchFollower keeps the distributed switches on this host as the last plan of the engine (the
-// unprivileged process) describes them. When the kernel notifies it of a changed interface, it soon
-// applies the plan again, which repairs any difference. It also applies the plan from time to time
-// without a notification, in case one was lost. It reports to the engine what changed since the
-// last report.
+// unprivileged process) describes them. When the kernel reports that an interface has changed,
+// SwitchFollower soon applies the plan again, which repairs any difference. It also applies the
+// plan from time to time without a notification, in case a notification was lost. It reports to the
+// engine what has changed since the last report.
 //
 // The plan is applied at most once a second, however often interfaces change. On a host without
 // switches, SwitchFollower subscribes to no notifications and never wakes up.

@@ -2,8 +2,8 @@
 // paravaned.toml). The keeper, the daemon's privileged process, creates the socket.
 //
 // If that fails, because the address is not configured yet or the port is in use, MetricsPort tries
-// again after 1, 2, 4, ... seconds, at most every minute. It logs the reason once, and later that
-// the port is open. The rest of the daemon works without the port.
+// again after 1, 2, 4, ... seconds, at most every minute. It logs the reason once, and logs again
+// when the port is open. The rest of the daemon works without the port.
 //
 // Control thread only.
 

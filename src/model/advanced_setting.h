@@ -1,6 +1,6 @@
 // Describes the advanced settings of a host, as in vSphere under "System > Advanced System
-// Settings". Each setting has a path, a type, a default value and a description;
-// advanced_settings() lists all of them.
+// Settings". Each setting has a path, a type, a default value and a description.
+// advanced_settings() lists all settings.
 
 #pragma once
 

@@ -1,5 +1,5 @@
-// ApiError is an error as an operator reads it. It names the object and the cause and, if there is
-// one, the remedy. api_error_json.h converts it to JSON.
+// ApiError is an error that is shown to an operator. It names the object and the cause and, if
+// possible, gives a remedy. api_error_json.h converts it to JSON.
 
 #pragma once
 

@@ -1,4 +1,4 @@
-// CaptureManagement is the interface of the requests that an operator can make about captures. It
+// CaptureManagement is the interface for the requests that an operator can make about captures. It
 // is a part of Management, with the same rules about threads (management.h).
 
 #pragma once

@@ -1,6 +1,6 @@
-// ClusterManagement is the interface of the requests that an operator can make to a host about its
-// cluster. Calls may come from any of the API's threads and return in bounded time; creating and
-// joining a cluster takes some seconds.
+// ClusterManagement is the interface for the requests that an operator can make to a host about its
+// cluster. Calls may come from any of the API's threads and return within a bounded time. Creating
+// or joining a cluster takes a few seconds.
 
 #pragma once
 

@@ -1,5 +1,5 @@
-// ClusterAdapter describes an RDMA adapter of a VM on any host of the cluster. The values are those
-// that the adapter's host has published.
+// ClusterAdapter describes an RDMA adapter of a VM on any host of the cluster. The host of the
+// adapter has published these values.
 
 #pragma once
 

@@ -1,5 +1,5 @@
-// Event describes something that happened on this host and to which an operator's tool may want to
-// react. docs/events.md lists the types of events.
+// Event describes something that happened on this host and that an operator's tool may react to.
+// docs/events.md lists the types of events.
 
 #pragma once
 

@@ -2,8 +2,9 @@
 // mean for a VM's adapters.
 //
 // Hardware version 13, the first with PVRDMA, has device version 17, which supports only RoCE v1
-// and no shared receive queues. Hardware versions 14 to 21 have a device version from 18 to 20, and
-// do not differ for adapters: an operator chooses RoCE v1 or v2 for each adapter.
+// and no shared receive queues. Hardware versions 14 to 21 have a device version from 18 to 20. For
+// adapters, there is no difference between these versions. An operator chooses RoCE v1 or v2 for
+// each adapter.
 
 #pragma once
 

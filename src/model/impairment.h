@@ -2,9 +2,9 @@
 // loss or delay, that an operator injects into the traffic between a VM and its peers to test how
 // programs handle it.
 //
-// An impairment of `vm` applies to the traffic that the VM's adapters initiate: their requests, the
-// responses to these, and their datagrams. It exists only in memory, so it does not survive a
-// restart of the daemon.
+// An impairment of `vm` applies to the traffic that the VM's adapters initiate. This traffic
+// consists of their requests, the responses to these requests, and their datagrams. It exists only
+// in memory, so it does not survive a restart of the daemon.
 
 #pragma once
 

@@ -1,4 +1,4 @@
-// ImpairmentManagement is the interface of the requests that an operator can make about
+// ImpairmentManagement is the interface for the requests that an operator can make about
 // impairments. It is a part of Management, with the same rules about threads (management.h).
 
 #pragma once

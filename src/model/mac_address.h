@@ -1,9 +1,10 @@
 // Converts MAC addresses to and from text, and derives the default address of an adapter from a
-// name. So a VM that is removed and added again keeps its address, and the GUIDs that depend on the
-// address.
+// name. A VM that is removed and added again therefore keeps its address, and the GUIDs that depend
+// on the address.
 //
-// Default addresses are 02:50:56:xx:xx:xx. This is VMware's prefix, which vSphere guests are used
-// to, with the "locally administered" bit set, because the prefix is not assigned to Paravane.
+// Default addresses are 02:50:56:xx:xx:xx. This prefix is VMware's prefix (00:50:56), which guests
+// know from vSphere, with the "locally administered" bit set. The bit is set because VMware's
+// prefix is not assigned to Paravane.
 
 #pragma once
 

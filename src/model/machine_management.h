@@ -1,6 +1,6 @@
-// MachineManagement is the interface of the requests that an operator can make about the host's
+// MachineManagement is the interface for the requests that an operator can make about the host's
 // hardware. It is a part of Management, with the same rules about threads (management.h). The
-// values in its responses may be a second old.
+// values in a response can be up to one second old.
 
 #pragma once
 

@@ -1,8 +1,8 @@
-// Management is the interface of everything that an operator can request from one daemon. The API's
-// request handler calls it. The daemon implements it, and tests use a fake.
+// Management is the interface for everything that an operator can request from one daemon. The
+// API's request handler calls it. The daemon implements it, and tests use a fake.
 //
-// Calls may come from any of the API's threads. The implementation runs them on threads of its
-// choice, and returns kBusy if that takes too long.
+// Calls may come from any of the API's threads. The implementation runs each call on the thread
+// that it chooses, and returns kBusy if the call takes too long.
 
 #pragma once
 

@@ -1,4 +1,4 @@
-// NetworkManagement is the interface of the requests that an operator can make about distributed
+// NetworkManagement is the interface for the requests that an operator can make about distributed
 // switches and port groups. It is a part of Management, with the same rules about threads
 // (management.h).
 

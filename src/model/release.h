@@ -1,6 +1,6 @@
 // Lists the features of each release of Paravane that other hosts of a cluster can notice. From the
 // list, an operator learns which features are missing on a host that has not been upgraded. A host
-// reports its version as text; if the text is not a version, no feature is reported as missing.
+// reports its version as text. If the text is not a version, no feature is reported as missing.
 
 #pragma once
 

@@ -1,5 +1,5 @@
 // Defines plain values for a VM and its adapters, and the rules for them. VmSpec is the
-// configuration, which is stored and survives a restart; VmStatus adds the current state.
+// configuration, which is stored and survives a restart. VmStatus adds the current state.
 
 #pragma once
 

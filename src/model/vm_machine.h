@@ -1,6 +1,6 @@
 // Defines plain values for the virtual hardware of a VM that Paravane runs, and the rules for them:
-// memory, CPUs, disks and boot source. The VM's adapters are not part of this, and neither are the
-// QEMU program and the user that it runs as, which are settings of the host.
+// memory, CPUs, disks and boot source. They do not include the VM's adapters. They also do not
+// include the QEMU program and the user that it runs as, because these are settings of the host.
 
 #pragma once
 

@@ -1,7 +1,7 @@
 // Defines plain values for VMkernel interfaces, and the rules for them. As in vSphere, these are
-// the host's own interfaces on its distributed switches (vmk1, vmk2, ...). One of them may be
-// tagged for PVRDMA. The host then accepts channels, which are TCP connections from other hosts of
-// the cluster, at the address of that interface.
+// the host's own interfaces on its distributed switches (vmk1, vmk2, ...). An operator can tag one
+// of them for PVRDMA. The host then accepts channels (TCP connections from other hosts of the
+// cluster) at the address of that interface.
 //
 // vmk0 is the management interface, that is, the Linux interface that has [cluster] address.
 // Paravane neither creates nor removes it.

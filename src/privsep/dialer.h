@@ -1,11 +1,11 @@
-// Dialer gets TCP sockets for the engine, the unprivileged process, which may not create any. It
-// requests each socket from the keeper, the privileged process, which sends a non-blocking
-// descriptor or the reason why it refuses (keeper/socket_maker.h). A socket is either connected or
-// listening.
+// Dialer obtains TCP sockets for the engine, the unprivileged process, which has no permission to
+// create them. It requests each socket from the keeper, the privileged process, which sends a
+// non-blocking descriptor or the reason why it refuses (keeper/socket_maker.h). A socket is either
+// connected or listening.
 //
-// dial() and listen() may be called on any thread. `done` is called exactly once, on the control
-// thread, and must not block. It gets kIo when the dialer is destroyed, or when a request is older
-// than kPatience and another socket is requested.
+// dial() and listen() may be called on any thread. The callback `done` is called exactly once, on
+// the control thread, and must not block. It receives kIo if the dialer is destroyed. It also
+// receives kIo if its request is older than kPatience when another socket is requested.
 //
 // dial_and_wait() and listen_and_wait() block, so they are for threads other than the control
 // thread.

@@ -1,5 +1,5 @@
-// EtcdReach states which hosts can connect to the etcd that runs on this host. When etcd has been
-// started, at first only this host can connect. Other hosts can do so after the authority (the host
+// EtcdReach states which hosts can connect to the etcd that runs on this host. After a start of
+// etcd, only this host can connect at first. Other hosts can connect after the authority (the host
 // that manages the cluster) has compared etcd's contents with its own record of the members. Until
 // then, etcd's data may be outdated, or lost together with its users.
 

@@ -1,6 +1,6 @@
 // MachineLine gives the engine (the unprivileged process) the hardware inventory of this host. It
-// requests the inventory from the keeper, because the engine may open neither netlink nor an RDMA
-// device.
+// requests the inventory from the keeper, because the engine has no permission to open netlink or
+// an RDMA device.
 //
 // A request is the text "machine", or "stats DEVICE PORT". The response is one line of the API's
 // JSON: a machine, the statistics of a device, or {"problem": TEXT}.

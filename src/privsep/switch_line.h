@@ -1,6 +1,7 @@
 // SwitchLine lets the engine, the unprivileged process, create the distributed switches on this
 // host. It sends a plan to the keeper, the privileged process, which creates them, and waits for
-// the report. Other messages that arrive in the meantime are passed to a function of the caller.
+// the report. Other messages that arrive in the meantime are passed to a callback that the caller
+// supplies.
 //
 // Control thread only. The keeper's side is keeper/switch_follower.h.
 

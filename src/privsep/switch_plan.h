@@ -3,7 +3,7 @@
 // should be, and a report describes them as they are.
 //
 // The keeper does not trust a plan. A plan contains only names and numbers of the operator's
-// objects, and no names of interfaces except NICs; the keeper validates each of them again.
+// objects, and no names of interfaces except NICs. The keeper validates each name and number again.
 //
 // As text, each message is a line of printable ASCII. It consists of statements that end in ';' and
 // are made of words with one space between them. docs/switch.md has an example.

@@ -2,7 +2,7 @@
 // netlink (the NIC that belongs to a port) and from libibverbs (the MTU). A value that cannot be
 // read is empty.
 //
-// Calls block for as long as the kernel takes. Nothing is cached between calls.
+// Calls block until the kernel responds. Nothing is cached between calls.
 
 #pragma once
 

@@ -1,8 +1,8 @@
-// Netlink reads values that the kernel's RDMA subsystem reports over netlink only: the NIC that
-// belongs to a port, which is reported even while the NIC is down, and the number of queue pairs
-// and other objects.
+// Netlink reads values that the kernel's RDMA subsystem reports only over netlink. These are the
+// NIC that belongs to a port, which is reported even while the NIC is down, and the number of queue
+// pairs and other objects.
 //
-// One thread. Calls block for as long as the kernel takes.
+// One thread. Calls block until the kernel responds.
 
 #pragma once
 

@@ -1,7 +1,7 @@
 // Sysfs reads the RDMA devices of this host from /sys/class/infiniband. Drivers write these files,
-// so their contents are not trusted: a value that cannot be read or parsed is left empty.
+// so their contents are not trusted. A value that cannot be read or parsed is left empty.
 //
-// Any thread. Calls block for as long as the kernel takes.
+// Any thread. Calls block until the kernel responds.
 
 #pragma once
 

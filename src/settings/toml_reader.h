@@ -1,8 +1,8 @@
 // TomlReader reads one table of a configuration file into variables, and detects every deviation
 // from the expected form.
 //
-// Read each key once, with the variable to fill, then call finish(). The first problem of the file
-// is kept with its line. A key that was never read is a problem, too.
+// Read each key once, with the variable to fill, then call finish(). The first problem in the file
+// is recorded with its line. A key that was never read is also a problem.
 
 #pragma once
 

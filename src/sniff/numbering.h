@@ -2,8 +2,8 @@
 // if they were sent in packets. It also counts the messages that the other side has acknowledged. A
 // retried request keeps its numbers.
 //
-// It counts only the requests that it is shown. If it sees a connection from the start, the numbers
-// begin with the connection's first PSN.
+// Numbering counts only the requests that are passed to it. If these include all requests since the
+// start of a connection, the numbers begin with the connection's first PSN.
 //
 // A plain value; one thread.
 

@@ -1,8 +1,8 @@
-// PacketRing passes captured packets from the thread that sees them to the thread that drains them.
-// It uses a buffer of fixed size, so neither thread waits for the other. Packets that do not fit
-// are dropped and counted.
+// PacketRing passes captured packets from the thread that captures them to the thread that reads
+// them. It uses a buffer of fixed size, so neither thread waits for the other. Packets that do not
+// fit are dropped and counted.
 //
-// One thread pushes packets. Only one thread at a time may take them out.
+// One thread pushes packets. Only one thread at a time may take packets out.
 
 #pragma once
 

@@ -1,9 +1,10 @@
-// Sniffer shows the traffic of one adapter as the packets that it would be on a RoCE wire. The real
-// data paths exchange messages, not packets, so the packets are reconstructed; docs/sniff.md lists
+// Sniffer shows the traffic of one adapter as the packets that a RoCE wire would carry. The real
+// data paths exchange messages, not packets, so the packets are reconstructed. docs/sniff.md lists
 // the differences from a real wire.
 //
-// The work per message is bounded: Sniffer makes at most kMaxPackets packets of it and truncates
-// each to the configured length. Packets that do not fit into the ring are dropped and counted.
+// The work per message is bounded. Sniffer creates at most kMaxPackets packets from a message, and
+// truncates each packet to the configured length. Packets that do not fit into the ring are dropped
+// and counted.
 //
 // Owner thread only.
 

@@ -1,6 +1,6 @@
 // NetworkInventory is the interface for storing switches and port groups. Store implements it with
-// a file, and NetworkDraft (host/) only records a change. Implementations check only that the
-// switch of a port group exists; callers check all other rules.
+// a file. NetworkDraft (host/) also implements it, but only records a change. Implementations check
+// only that the switch of a port group exists. Callers check all other rules.
 //
 // Owner thread only.
 

@@ -1,11 +1,11 @@
 // Store keeps the state that survives a restart of the daemon, in one SQLite file.
 //
 // Every change is a transaction that is on disk when commit() returns. If a change cannot be
-// written, the file stays as it was. The schema has a version: a file of an older version is
-// upgraded, and a file of a newer version is refused.
+// written, the file stays as it was. The schema has a version. A file with an older version is
+// upgraded, and a file with a newer version is refused.
 //
-// A damaged row affects only the object that it describes. The object is not used and left_out()
-// lists it; the row stays in the file until it is erased or written again.
+// A damaged row affects only the object that it describes. The object is not used, and left_out()
+// lists it. The row stays in the file until it is erased or written again.
 //
 // Owner thread only.
 
