@@ -1,5 +1,5 @@
-// Formats single values for an operator, in tables, CSV and JSON. Characters that would control a
-// terminal, or are invisible, are replaced.
+// Formats single values for an operator, in tables, CSV and JSON. Characters that are invisible, or
+// that would control a terminal, are replaced.
 
 #pragma once
 

@@ -1,6 +1,6 @@
-// Absence determines how long to wait for guest memory that is unmapped at the moment. A VMM unmaps
-// and remaps guest memory now and then, and such memory usually returns at once. If it does not
-// return within kPatience, for example because the guest freed memory that was in use, the request
+// Absence determines how long to wait for guest memory that is unmapped at the moment. A VMM
+// sometimes unmaps guest memory and usually maps it again at once. If the memory is not mapped
+// again within kPatience, for example because the guest freed memory that was in use, the request
 // fails.
 
 #pragma once

@@ -1,8 +1,8 @@
 // Adapter is one RDMA adapter. It contains protection domains, memory regions, queue pairs and
 // GIDs, and decides the order in which its queue pairs are served.
 //
-// It does not depend on PVRDMA. The guest's PVRDMA device uses it, and so could a service of the
-// host, such as IPoIB or SRP.
+// It does not depend on PVRDMA. The guest's PVRDMA device uses it. A service of the host, such as
+// IPoIB or SRP, could also use it.
 //
 // Owner thread only.
 

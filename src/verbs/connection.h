@@ -1,6 +1,6 @@
 // Connection holds the two GIDs of a connected queue pair, its own and its peer's, and the path
-// between them. It looks the path up again only when the fabric (which knows which adapter has
-// which GID) reports a change, so that messages do not need a lookup.
+// between them. The fabric stores which adapter has which GID. Connection looks up the path again
+// only when the fabric reports a change, so that messages do not need a lookup.
 //
 // Owner thread only.
 

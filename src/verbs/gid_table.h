@@ -1,6 +1,6 @@
 // GidTable holds the GIDs of one adapter, by index. The same GID may be bound to several indices.
-// The table announces it to the fabric when the first of them is bound, and withdraws it when the
-// last is unbound.
+// The table announces the GID to the fabric when the first of these indices is bound, and withdraws
+// it when the last one is unbound.
 //
 // Owner thread only.
 

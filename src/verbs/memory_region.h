@@ -1,14 +1,14 @@
 // MemoryRegionTable holds the memory regions of an adapter and checks every access to them.
 //
 // A key is (index << 8) | low byte. Index 0 is never used, and an index is reused as late as
-// possible. lkey and rkey of a region are equal. An access is allowed if the region exists and
-// belongs to the protection domain, the low byte of the key is current, the range lies inside the
-// region, and the region grants the right. The check is repeated for each slice of a transfer, so
-// destroying a region stops the transfer.
+// possible. The lkey and the rkey of a region are equal. An access is allowed if the region exists
+// and belongs to the protection domain, the low byte of the key is current, the range lies inside
+// the region, and the region grants the right. The check is repeated for each slice of a transfer,
+// so destroying a region stops the transfer.
 //
 // A fast region (IBTA 10.6.4) is created without memory, and work requests register and invalidate
-// it. The guest's kernel uses such regions. Each registration changes the pages, address, rights
-// and low byte of the key; bits 31:8 stay the same and identify the region.
+// it. The guest's kernel uses such regions. Each registration changes the pages, the address, the
+// rights, and the low byte of the key. Bits 31:8 of the key stay the same and identify the region.
 //
 // Owner thread only.
 

@@ -1,11 +1,11 @@
-// Observer receives copies of what an adapter's queue pairs exchange with their peers, for example
-// for a capture. An adapter has at most one observer, and usually none, which costs one check of a
-// null pointer per message.
+// Observer receives copies of the messages that an adapter's queue pairs exchange with their peers,
+// for example to capture them. An adapter has at most one observer. Without an observer, the cost
+// is one check of a null pointer per message.
 //
-// The observer is called for each attempt of a request when it begins, before it is known whether a
-// peer exists, and for the response. It is also called for each request from a peer when it is
-// refused or placed, for the response to it, and for datagrams in both directions. An observer must
-// not change anything or call the engine.
+// For a request of this adapter, the observer is called when an attempt begins, before it is known
+// whether a peer exists, and again for the response. For a request from a peer, the observer is
+// called when the request is refused or placed, and again for the response. It is also called for
+// datagrams in both directions. An observer must not change anything or call the engine.
 //
 // Owner thread only.
 

@@ -1,8 +1,8 @@
 // PathUse counts how many connections of one adapter use each path, and how often this has changed.
-// With it, a monitor need not look at every queue pair.
+// A monitor can read these counts and does not need to check every queue pair.
 //
-// A path is a Transport and its destination, this host or another. Connection updates the counts
-// when it finds or loses a path, not for each message.
+// A path is a Transport and its destination, which is this host or another one. Connection updates
+// the counts when it finds or loses a path, not for each message.
 //
 // Owner thread only.
 

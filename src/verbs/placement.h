@@ -1,7 +1,8 @@
 // Placement represents a peer's request in progress. Responder::begin() checks a request and
 // returns a Placement if the request is accepted. The transport then places the bytes through it
-// and finishes it. Destroying the Placement earlier abandons the request; a receive that was taken
-// for it stays with the responder, for the next message or to be flushed.
+// and finishes it. If the Placement is destroyed earlier, the request is abandoned. A receive that
+// was taken for the request stays with the responder. It is used for the next message or is
+// flushed.
 //
 // A Placement ends early when the queue pair leaves its state or is destroyed, or when the peer
 // begins another request. Every later call returns kNoAnswer, so a transport that continues in a

@@ -1,9 +1,9 @@
 // Requester is the half of a queue pair that executes the queue pair's own send requests, in order.
 //
 // Requests that were taken from the ring stay in a window until they complete. The transport
-// carries the oldest of them, as many as it supports at once, while the next one is prepared. An
-// outcome other than success applies to the oldest request; all requests after it are submitted
-// again, as on a wire.
+// carries the oldest of them, as many as it supports at once, while the next one is prepared. If a
+// request does not succeed, the outcome applies to the oldest request, and all requests after it
+// are submitted again, as they are on a wire.
 //
 // The requester's phase (requester_phase.h) determines what it may do next and what it waits for.
 //

@@ -1,8 +1,8 @@
 // Defines the phases of a requester (the half of a queue pair that executes its send requests), and
 // the transitions between them.
 //
-// The transitions are in one table, so that a reader can see every wait and every way out of it,
-// and a test can check every pair. No other code changes the phase of a requester.
+// The transitions are in one table, so that a reader can see how each wait begins and ends, and a
+// test can check every pair of phases. No other code changes the phase of a requester.
 //
 // Each phase that waits (kAwaits...) has a timer and ends at the latest when the timer expires. A
 // wait delays only its own requester. When it ends, the adapter schedules the queue pair again.

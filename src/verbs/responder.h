@@ -1,10 +1,10 @@
 // Responder is the half of a queue pair that acts on the requests of its peer.
 //
-// It checks a request once and completely before the first byte is copied: in begin() or, for a
-// message of one slice, in the first call of extents(). The transport then places the message slice
-// by slice, through the Placement that begin() returns. Finally the request becomes visible: a
-// receive is completed or, for an RDMA operation without a receive, only the bytes change. The
-// checks follow the order of the specification. A refused request changes no memory.
+// It checks a request once and completely before the first byte is copied. This check is in begin()
+// or, for a message of one slice, in the first call of extents(). The transport then places the
+// message slice by slice, through the Placement that begin() returns. Finally, the receive of the
+// request is completed, unless the request is an RDMA operation without a receive. The checks
+// follow the order of the specification. A refused request changes no memory.
 //
 // Owner thread only.
 

@@ -1,8 +1,8 @@
 // Transport is the interface of code that carries the work requests of a queue pair to its peer.
 //
-// Each implementation is in a folder transport/<name>/: for example, a copy within the host, or TCP
-// to another host. The interface is in verbs/ because the RDMA engine calls it. It deals with whole
-// work requests and never with packets, so that an implementation may use any way to move bytes.
+// Each implementation is in a folder transport/<name>/. Examples are a copy within the host, and
+// TCP to another host. The interface is in verbs/ because the RDMA engine calls it. It deals with
+// whole work requests and never with packets, so that an implementation can move bytes in any way.
 //
 // Owner thread only, for calls in both directions. No call blocks or reads a clock.
 

@@ -1,6 +1,6 @@
-// Defines the basic types of the RDMA engine, named as in the InfiniBand Architecture (IBTA volume
-// 1). Numeric values are those of the Linux verbs interface where one exists, so that other
-// components can convert them by name and a test can compare them.
+// Defines the basic types of the RDMA engine, with the names that the InfiniBand Architecture (IBTA
+// volume 1) uses. If the Linux verbs interface defines a numeric value, the same value is used
+// here. Other components convert the values by name, and a test can compare them.
 
 #pragma once
 

@@ -2,8 +2,8 @@
 // contain a type 0 header, the MSI-X capability, and the Advanced Features capability with
 // function-level reset. There is no interrupt pin, so the function has MSI-X interrupts only.
 //
-// Each byte has a mask of the bits that software may change. The masks alone make BAR sizing work,
-// for accesses of any width.
+// Each byte has a mask of the bits that software may change. BAR sizing needs no other code than
+// these masks, for accesses of any width.
 //
 // Owner thread only.
 

@@ -1,17 +1,17 @@
 // Connection reads requests from one client's socket and sends the responses.
 //
-// It hands the requests to its owner one at a time, in order. While a response is pending or still
-// being sent, the next request waits, so a client gets its responses in the order of its requests,
-// even if a device defers one. QEMU relies on that: for a batch of requests, it waits for the last
-// response only.
+// It passes the requests to its owner one at a time, in order. While a response is pending or is
+// being sent, the next request waits. A client therefore gets its responses in the order of its
+// requests, even if a device defers a response. QEMU relies on this order, because it waits only
+// for the last response to a batch of requests.
 //
 // A client that does not read a response, or does not complete a message, within a time limit is
-// disconnected. The kernel may never report that such a client has ended; for example, a socket
-// that was sent through itself never closes.
+// disconnected. It is possible that the kernel never reports that such a client has ended. For
+// example, a socket that was sent through itself never closes.
 //
-// In each turn of the worker, a Connection hands over a bounded number of requests and bytes, and
-// stops when the owner accepts no more. A timer that is due at once continues in the next turn, so
-// callers need not check whether there is work.
+// In each turn (time slice) of the worker, a Connection passes on a bounded number of requests and
+// bytes, and stops when the owner accepts no more. It then sets a timer that is due at once, and
+// continues in the next turn. Callers therefore do not need to check whether there is work.
 //
 // Owner thread only.
 

@@ -1,8 +1,9 @@
-// Function represents the PCI function as the VMM and the guest control it: configuration space,
-// bus mastering, reset, and disconnection.
+// Function represents the parts of the PCI function that the VMM and the guest control. These are
+// configuration space, bus mastering, reset, and disconnection.
 //
-// It keeps the order that other code relies on. It switches guest memory and interrupts on or off
-// before it tells the device, and it discards interrupts that the device raised during a reset.
+// Function guarantees an order that other code relies on. It enables or disables guest memory and
+// interrupts before it notifies the device, and it discards interrupts that the device raised
+// during a reset.
 //
 // Owner thread only.
 

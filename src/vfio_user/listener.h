@@ -1,6 +1,6 @@
 // Listener is the UNIX socket to which VMMs connect. Its file exists only while the daemon listens.
-// It replaces a file that a killed daemon left behind, but not a socket on which another process
-// listens.
+// Listener replaces a socket file that remains from a killed daemon, but not a socket on which
+// another process listens.
 
 #pragma once
 

@@ -1,7 +1,7 @@
-// MessageStream splits the bytes of a stream socket into messages. fill() reads what the socket
-// has, which may be a part of a message or many messages, and next() returns complete messages. A
-// message with an impossible size ends the stream, because the start of the next message cannot be
-// found.
+// MessageStream splits the bytes of a stream socket into messages. fill() reads the bytes that the
+// socket has received, which can be a part of a message or many messages. next() returns complete
+// messages. A message with an impossible size ends the stream, because the start of the next
+// message cannot be found.
 //
 // Descriptors arrive together with bytes. The kernel ends a read after the data of the send that
 // carried the descriptors, so they belong to the message that contains the last byte of that read.

@@ -1,6 +1,6 @@
-// Outbox holds the response that is being sent to a client. There is only one at a time, and no
-// further request is processed until it has been sent completely. So a client that stops reading
-// uses the memory of one response only.
+// Outbox holds the response that is being sent to a client. No further request is processed until
+// this response has been sent completely. A client that stops reading therefore uses only the
+// memory of one response.
 //
 // Owner thread only.
 

@@ -2,9 +2,9 @@
 // handles the protocol, configuration space, DMA ranges and interrupts, and the device handles its
 // registers. Nothing here is specific to RDMA.
 //
-// All calls are made on the owner thread and must not block. A call may defer its response: it
-// returns kLater, and the device calls Server::answer(token) soon after (a VMM waits 5 s for a
-// response, then stops using the device for good).
+// All calls are made on the owner thread and must not block. A call may defer its response. It then
+// returns kLater, and the device calls Server::answer(token) soon afterwards. If a VMM gets no
+// response for 5 s, it permanently stops using the device.
 
 #pragma once
 

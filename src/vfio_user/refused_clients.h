@@ -1,9 +1,10 @@
 // RefusedClients holds clients that connected while the server was serving another client.
 //
-// Closing such a connection at once would make QEMU 11.1 abort (an assertion of its own). Instead,
-// each client gets an error in response to its first request and is then expected to close the
-// connection. QEMU does so and prints the reason. Other clients are disconnected after kPatience;
-// if there are more than kMost, the oldest is disconnected at once.
+// Closing such a connection at once would make QEMU 11.1 abort, because an assertion in QEMU fails.
+// Instead, each client gets an error in response to its first request and is then expected to close
+// the connection. QEMU does so and prints the reason. A client that does not close its connection
+// is disconnected after kPatience. If there are more than kMost clients, the oldest is disconnected
+// at once.
 //
 // Owner thread only.
 

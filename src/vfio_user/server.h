@@ -5,13 +5,13 @@
 // the device. A second client is refused at once. When the VMM disconnects, the server resets the
 // device, unmaps guest memory and waits for the next VMM.
 //
-// Requests are answered one after the other, in the order in which they arrived. While a response
-// is pending (PciDevice returned kLater), the next request waits, so a device has at most one
-// pending response.
+// Requests are answered one after the other, in the order in which they arrived. When PciDevice
+// returns kLater, the response is pending and the next request waits. A device therefore has at
+// most one pending response.
 //
-// In each turn, the worker must set the TurnClock and call TimerQueue::run_due() and
-// EventLoop::poll(), with a timeout no longer than TimerQueue::next_deadline(), because buffered
-// requests have a timer that is due at once.
+// In each turn (time slice), the worker must set the TurnClock and call TimerQueue::run_due() and
+// EventLoop::poll(). The timeout of poll() must not extend beyond TimerQueue::next_deadline(),
+// because buffered requests have a timer that is due at once.
 //
 // Everything that a client sends is checked. A malformed message ends only that connection, with
 // one log line that names the socket and the reason.

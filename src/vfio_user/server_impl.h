@@ -1,5 +1,5 @@
-// ServerImpl implements Server and its life cycle: it waits for a client, serves it, disconnects
-// it, and waits for the next.
+// ServerImpl implements Server and its life cycle. It waits for a client, serves it, disconnects
+// it, and waits for the next client.
 //
 //   waiting -> (accepted) -> handshake -> (VERSION) -> attached
 //      ^                        |                         |

@@ -1,8 +1,9 @@
 // Session decides which requests a client may send, and calls the code that handles each.
 //
 // VERSION must come first. After it, requests may come in any order (QEMU maps memory before it
-// asks for the device's properties). A client that cannot be served is refused at VERSION. Every
-// later refusal is an error response, and the connection continues.
+// asks for the device's properties). If a client cannot be served, its VERSION request is refused
+// and the connection ends. If a later request is refused, the client gets an error response and the
+// connection continues.
 //
 // Owner thread only.
 

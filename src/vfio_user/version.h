@@ -2,8 +2,8 @@
 // response.
 //
 // A client that must be refused is refused here, because some VMMs crash if a later request is
-// refused. The response is never longer than the request, because QEMU has no space for more. It
-// announces only what is implemented.
+// refused. The response is never longer than the request, because QEMU has no space for a longer
+// one. The response announces only features that are implemented.
 
 #pragma once
 

@@ -1,5 +1,5 @@
-// Determines the account that QEMU runs as, and switches to it. If root starts the VM, this is a
-// dedicated user without privileges, in its own groups; otherwise it is the current user.
+// Determines the account that QEMU runs as, and switches to it. If root starts the VM, this account
+// is a dedicated user without privileges, in its own groups. Otherwise, it is the current user.
 
 #pragma once
 

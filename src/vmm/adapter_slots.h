@@ -1,5 +1,6 @@
-// Assigns each adapter of a VM a PCI slot and the names that QEMU uses for its parts: object ids,
-// and the tap of its NIC. It also describes the RDMA device as JSON for QEMU.
+// Assigns to each adapter of a VM a PCI slot, and the names that QEMU uses for the parts of the
+// adapter. These names are object ids and the name of the NIC's tap. It also describes the RDMA
+// device as JSON for QEMU.
 
 #pragma once
 

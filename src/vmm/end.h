@@ -1,5 +1,5 @@
-// Stops a VM that Paravane runs, by its power button or by cutting the power. REQUIRES, for both
-// functions: the VM is running.
+// Stops a VM that Paravane runs, either with the VM's power button or by cutting the power. Both
+// functions require that the VM is running.
 
 #pragma once
 

@@ -1,5 +1,5 @@
-// Checks whether the files that a VM's QEMU will open can be opened, as the current user. An error
-// is reported more clearly here than by QEMU.
+// Checks whether the current user can open the files that a VM's QEMU will open. The error message
+// is clearer than QEMU's own message.
 
 #pragma once
 

@@ -1,6 +1,6 @@
 // Creates the QMP commands that add an adapter to a running VM. The RDMA device at function 1 is
-// added before the NIC at function 0, because adding function 0 makes the guest scan the slot, and
-// both must be present by then.
+// added before the NIC at function 0, because the guest scans the slot when function 0 is added,
+// and both functions must be present by then.
 //
 // Hot removal is not possible, because QEMU up to 11.1 aborts when a vfio-user device with MSI-X is
 // unplugged.

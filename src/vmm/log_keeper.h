@@ -1,6 +1,6 @@
 // Limits the size of a VM's log where no service manager collects QEMU's output. A separate process
-// copies the output to a file and drops the older half of the file when it is full. So a guest that
-// makes QEMU print endlessly cannot fill the file system.
+// copies the output to a file and drops the older half of the file when it is full. A guest that
+// makes QEMU print endlessly therefore cannot fill the file system.
 
 #pragma once
 

@@ -1,9 +1,10 @@
-// Creates the complete command line of a QEMU that Paravane runs. Each adapter, including those
-// that the VM may get later, has its own root port, because QEMU cannot hot-plug into q35's main
-// bus. QMP and the serial console are sockets in QEMU's working directory.
+// Creates the complete command line of a QEMU that Paravane runs. Each adapter has its own root
+// port, because QEMU cannot hot-plug into the main bus of q35. There are also root ports for
+// adapters that are added later. QMP and the serial console are sockets in QEMU's working
+// directory.
 //
 // No argument combines two values from outside, and values that could contain a comma are passed as
-// JSON. So no value from the API can be taken for an option.
+// JSON. A value from the API can therefore not be interpreted as an option.
 
 #pragma once
 

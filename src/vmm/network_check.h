@@ -2,7 +2,7 @@
 // of `paravane vm check`. It finds firewalls that filter bridged packets, and programs that
 // configure the VM's taps, bridges and uplinks.
 //
-// One function gathers the facts; another, which is pure, evaluates them.
+// One function gathers the facts. Another function, which is pure, evaluates them.
 
 #pragma once
 

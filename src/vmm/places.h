@@ -11,7 +11,8 @@
 // names contain no plus sign, so these names cannot collide.
 //
 // The lock is a record lock (fcntl). It survives execve(), ends with its process, and the kernel
-// reports its holder. So a VM cannot be started twice, and no process id is read from a file.
+// reports its holder. A VM therefore cannot be started twice, and no process id is read from a
+// file.
 
 #pragma once
 

@@ -1,5 +1,5 @@
-// QmpClient sends commands to a QEMU, one after the other. It does not trust the responses: it
-// waits for each only for a limited time, and QmpReader limits their size.
+// QmpClient sends commands to a QEMU, one after the other. It does not trust the responses. It
+// waits for each response only for a limited time, and QmpReader limits the size of responses.
 //
 // One thread. Calls block for a bounded time.
 

@@ -1,5 +1,5 @@
 // QmpReader splits the bytes that a QEMU sends into QMP messages. It limits their size and does not
-// trust them, because the guest may have taken over the QEMU.
+// trust them, because it is possible that the guest controls the QEMU.
 
 #pragma once
 

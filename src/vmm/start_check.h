@@ -1,8 +1,8 @@
-// Checks the requirements of a VM before power-on that only the process that starts its QEMU can
-// check. It is the second part of `paravane vm check`; the first is model/vm_check.h.
+// Checks requirements for powering on a VM that only the process that starts the VM's QEMU can
+// check. This is the second part of `paravane vm check`. The first part is model/vm_check.h.
 //
-// One function gathers the facts, as QEMU's user if that is a different one; another, which is
-// pure, evaluates them.
+// One function gathers the facts. If QEMU runs as a different user, the facts are gathered as that
+// user. Another function, which is pure, evaluates the facts.
 
 #pragma once
 

@@ -1,6 +1,6 @@
 // BlockReader splits the block of a record (record.h) into frames. The block comes from another
-// host and is untrusted. BlockReader checks every length; the code that uses a field checks its
-// value.
+// host and is untrusted. BlockReader checks every length. The code that uses a field checks the
+// field's value.
 //
 // Owner thread only. The block must stay valid while its frames are in use.
 

@@ -1,6 +1,6 @@
 // Defines the frames (messages) that two hosts exchange about their queue pairs.
 //
-// A link leads from one queue pair, the requester, to its peer, the responder; each connection has
+// A link leads from one queue pair, the requester, to its peer, the responder. Each connection has
 // two links, one per direction. The requester gives the link a number for each channel. Both sides
 // use this number, the requester in requests and the responder in responses. The requests of a link
 // have serial numbers, which increase but need not be consecutive.

@@ -3,11 +3,11 @@
 //   head (128 bytes)          a header of 32 bytes and the first 96 of the block
 //   rest of the block         frames (wire/frames.h), the end padded with zeros
 //   direct payload            of the block's last frame; may be absent
-//   trailer                   only after direct payload: whether it is good
+//   trailer                   only after direct payload; states whether the payload is valid
 //
-// Before each read, the reader knows how many bytes follow and of which kind. So it reads payload
-// from the socket directly to its destination, and never reads ahead into a buffer. A short message
-// takes one read. docs/tcp-channel.md has a worked example.
+// Before each read, the reader knows how many bytes follow and of which kind. It therefore reads
+// payload from the socket directly to its destination, and never reads ahead into a buffer. A short
+// message needs one read. docs/tcp-channel.md has a worked example.
 //
 // Plain values; any thread.
 

@@ -1,5 +1,5 @@
 // Defines plain values for the counters and the resource use of an adapter, and for the counters of
-// what all adapters share. The metrics page is printed from them.
+// the objects that all adapters share. The metrics page is printed from them.
 
 #pragma once
 

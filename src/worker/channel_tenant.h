@@ -1,6 +1,6 @@
-// ChannelTenant gives the TCP transport its share of the worker's time. For some time after the
-// last message from a peer, it polls the sockets in every round of the worker, because the worker
-// itself checks them less often, and that would delay responses.
+// ChannelTenant gives the TCP transport its share of the worker's time. The worker checks the
+// transport's sockets too rarely for fast responses. For some time after the last message from a
+// peer, ChannelTenant therefore polls the sockets in every round of the worker.
 //
 // Worker thread only.
 

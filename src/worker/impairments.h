@@ -2,8 +2,8 @@
 // transports that inject its faults. It also gives these transports their share of the worker's
 // time.
 //
-// Queue pairs remember their path until they next use it. So an entry is never destroyed; when its
-// impairment is removed, the entry is reused for another one.
+// A queue pair can refer to an entry until the queue pair next uses its path. An entry is therefore
+// never destroyed. When its impairment is removed, the entry is reused for another impairment.
 //
 // Worker thread only.
 

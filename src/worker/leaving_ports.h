@@ -1,6 +1,6 @@
-// LeavingPorts holds removed adapters that still have objects to destroy. All of them share the
-// worker time of one tenant. So removing the adapter of a guest with many objects does not take
-// more time from other VMs than the guest did before.
+// LeavingPorts holds removed adapters that still have objects to destroy. All of these adapters
+// together get the worker time of one tenant. The removal of an adapter with many objects therefore
+// does not take more time from other VMs than its guest took before.
 //
 // Worker thread only.
 

@@ -1,10 +1,10 @@
-// MappingEnder is a thread that unmaps guest memory that is no longer accessible, so that the
-// worker need not do it. If a VM's VMM has ended, the kernel needs a quarter of a second per GiB to
-// unmap its memory, and all other VMs would wait for that.
+// MappingEnder is a thread that unmaps guest memory that is no longer in use, so that the worker
+// does not have to unmap it. When a VMM has ended, the kernel needs a quarter of a second per GiB
+// to unmap the VM's memory, and all other VMs would have to wait.
 //
-// Mappings that wait here still use the daemon's address space. So the mappings of one VM may use
-// only as much address space as the VM may have memory (guestmem/guest_memory.h, Limits). The pages
-// themselves belong to the VMM.
+// Mappings that wait here still use the daemon's address space. The waiting mappings of one VM are
+// therefore limited to the amount of memory that the VM is allowed to have
+// (guestmem/guest_memory.h, Limits). The pages themselves belong to the VMM.
 
 #pragma once
 

@@ -1,5 +1,5 @@
-// PortTable holds the adapters of the VMs on one worker, and what they share: the transports, and
-// the directory that knows which adapter has which GID.
+// PortTable holds the adapters of the VMs on one worker, and the objects that they share. These are
+// the transports, and the directory that records which adapter has which GID.
 //
 // Worker thread only, including construction and destruction.
 

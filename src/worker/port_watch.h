@@ -1,9 +1,11 @@
-// PortWatch watches one adapter and reports its changes as events. After each turn of the adapter,
-// it compares values that exist anyway, so the data path does not need to support it.
+// PortWatch watches one adapter and reports its changes as events. After each turn (time slice) of
+// the adapter, PortWatch compares values that the adapter already keeps, so it adds no work to the
+// data path.
 //
-// A guest or a VMM can cause most of these changes as often as it likes. So the number of events
-// per ten seconds is limited, and the others are suppressed and counted. A suppressed change is
-// reported later, with the state at that time, so the last event always shows the actual state.
+// A guest or a VMM can cause most of these changes as often as it likes. The number of events per
+// ten seconds is therefore limited, and further events are suppressed and counted. A suppressed
+// change is reported later, with the state at that time, so the last event always shows the actual
+// state.
 //
 // Worker thread only.
 

@@ -1,5 +1,5 @@
-// SpinPolicy decides what a worker does between two rounds: continue at once, spin (poll without
-// sleeping), or sleep until something is due.
+// SpinPolicy decides what a worker does between two rounds. The worker can continue at once, spin
+// (poll without sleeping), or sleep until a task is due.
 //
 // Worker thread only. It reads no clock; the caller passes the time.
 

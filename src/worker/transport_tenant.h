@@ -1,5 +1,5 @@
-// TransportTenant gives a transport its share of the worker's time. The transport uses it for
-// messages that are too long for the turn (time slice) of the VM that sent them.
+// TransportTenant gives a transport its share of the worker's time. The transport uses this time
+// for messages that are too long for the turn (time slice) of the VM that sent them.
 //
 // Worker thread only.
 

@@ -1,8 +1,8 @@
 // TurnCount lets another thread (turn_watch.h) see whether the worker makes progress, that is,
 // whether it completes turns, the time slices of its tenants.
 //
-// It costs the worker one store per turn. The worker wakes the watching thread only when it wakes
-// up itself and is not being watched. So while the worker is idle, both threads sleep.
+// It costs the worker one store per turn. When the worker wakes up and is not being watched, it
+// wakes the watching thread. While the worker is idle, both threads sleep.
 
 #pragma once
 

@@ -1,11 +1,12 @@
 // TurnSchedule decides which tenant of the worker (an adapter or a transport) runs next. It uses
 // deficit round robin by time: in every round, each tenant with work gets one turn, with the same
 // budget and the same share of time. A tenant that exceeds its share, by a long command or a flood
-// of messages, skips later turns to make up for it. So no tenant gets more than its share while
-// others have work. Each round starts with a different tenant.
+// of messages, skips later turns to make up for it. No tenant therefore gets more than its share
+// while others have work. Each round starts with a different tenant.
 //
-// Turns are measured with a clock, because that is cheap. If a turn seems long, another process may
-// have used the CPU, so the tenant is charged the worker's CPU time instead.
+// Turns are measured with a clock, because reading it is cheap. If a turn seems long, it is
+// possible that another process has used the CPU. The tenant is then charged the CPU time of the
+// worker instead.
 //
 // Worker thread only. It reads only the clocks that it is given.
 

@@ -2,8 +2,8 @@
 // it was suspended from outside) and when it runs again. It does not end the daemon, because every
 // VM would lose its adapter, and most causes are temporary.
 //
-// The worker is not stuck while it sleeps and has no message waiting. Then it is not polled either:
-// while all VMs are idle, this thread sleeps as long as the worker does.
+// A worker that sleeps while no message waits for it is not stuck, and TurnWatch does not check it.
+// While all VMs are idle, TurnWatch therefore sleeps as long as the worker sleeps.
 //
 // It is a separate thread because all other threads may wait for the worker.
 

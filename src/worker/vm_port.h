@@ -1,7 +1,7 @@
 // VmPort is one adapter of a VM with everything that belongs to it: guest memory, interrupts, the
-// PVRDMA device, its GIDs in the fabric, and the vfio-user socket to which the VMM connects. It has
-// its own event loop and timers, so all work that a VM causes is done in the turns (time slices)
-// that the worker gives this VM.
+// PVRDMA device, its GIDs in the fabric, and the vfio-user socket to which the VMM connects. VmPort
+// has its own event loop and timers. All work that a VM causes is therefore done in the turns (time
+// slices) that the worker gives this VM.
 //
 // Worker thread only.
 

@@ -1,8 +1,8 @@
 // Worker is the thread that owns all devices, with their sockets, queues and transports. It gives
 // its tenants (adapters and transports) time slices, called turns.
 //
-// It spins (polls without sleeping) while there is work and for a while after. Then it sleeps until
-// a message or a socket wakes it, or a tenant needs a turn.
+// The worker spins (polls without sleeping) while there is work and for a short time afterwards.
+// Then it sleeps until a message or a socket wakes it, or a tenant needs a turn.
 //
 // Other threads may only use post() and ask().
 

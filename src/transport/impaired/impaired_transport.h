@@ -9,17 +9,17 @@
 //             each other.
 //   rnr       The request is answered as if the peer had no receive posted.
 //
-// The requests of a connection are handed to the carrier in order. If a request is going to fail
-// here, no later request is handed on until it has failed, because its failure also ends the later
-// ones, which are then retried. So the choice of impaired messages does not depend on how many were
-// outstanding.
+// The requests of a connection are handed to the carrier in order. If ImpairedTransport is going to
+// fail a request, it hands over no later request until that request has failed. The failure would
+// also end the later requests, and they would be retried. The choice of impaired messages therefore
+// does not depend on how many requests were outstanding.
 //
 // The bytes of a delayed datagram are copied, because the sender's request completes at once. The
-// path of the datagram is looked up again when it is sent, so it cannot reach an adapter that the
-// sender may no longer reach.
+// path is looked up again when the datagram is sent, so the datagram cannot reach an adapter to
+// which the sender no longer has a path.
 //
-// The object is never destroyed while a path may refer to it; without an impairment it only
-// forwards.
+// The object is never destroyed while a path can refer to it. After its impairment has been
+// removed, it only forwards messages.
 //
 // Owner thread only.
 

@@ -1,9 +1,9 @@
-// Impairment describes the faults to inject on a path. fate_of() decides which of them a message
-// meets.
+// Impairment describes the faults to inject on a path. fate_of() decides which of these faults a
+// message gets.
 //
 // The decision for the Nth message of a queue pair depends only on the seed, on N, and on the order
-// in which queue pairs began to send. So the same work meets the same faults, however long each
-// step takes.
+// in which queue pairs began to send. The same work therefore gets the same faults, no matter how
+// long each step takes.
 
 #pragma once
 

@@ -1,14 +1,15 @@
 // LocalTransport connects adapters of this host. It copies each message once, from guest to guest.
 //
 // The peer's responder (the half of a queue pair that acts on requests) checks a request first. The
-// message is then copied at once, in slices of at most 256 KiB; a long message continues in later
-// turns. There is no queue in between, so the receiver's memory is the only buffer. If the receiver
-// has posted no receive, the sender gets RNR (receiver not ready).
+// message is then copied at once, in slices of at most 256 KiB. A long message continues in later
+// turns (time slices of the worker). There is no queue between the two adapters, so the receiver's
+// memory is the only buffer. If the receiver has posted no receive, the sender gets RNR (receiver
+// not ready).
 //
 // A peer is present only while its adapter is attached and its queue pair is connected back to the
 // sender's (number and GIDs), in RTR or a later state. Otherwise there is no response, and the
-// sender's retry timer applies, as on a wire. A peer's queue pair is looked up for each slice, and
-// no pointer to it is kept.
+// sender's retry timer applies, as it does on a wire. A peer's queue pair is looked up for each
+// slice, and no pointer to it is kept.
 //
 // The responder never runs the peer's requester, so completions that trigger each other do not nest
 // calls.

@@ -1,20 +1,20 @@
-// Channel is the TCP connection to the daemon of another host. All queue pairs that have peers
-// there share it.
+// Channel is the TCP connection to the daemon of another host. All queue pairs that have peers on
+// that host share it.
 //
-// Sending: the channel composes a record when the socket can accept it. Links (one for each queue
-// pair and direction) wait for their turn (turns.h): adapters take turns, and so do the links of an
-// adapter. A record contains the responses and requests that fit into its block, followed by one
-// piece of a long message, as much as the wire carries in a short time (pace.h). So a long message
-// does not delay other messages, and one guest does not delay other guests. Payload is read from
-// guest memory while it is sent.
+// To send, the channel composes a record when the socket can accept one. A link is one direction of
+// a queue pair's connection. The adapters take turns, and the links of an adapter also take turns
+// (turns.h). A record contains the responses and requests that fit into its block, followed by one
+// piece of a long message. The size of the piece is what the wire carries in a short time (pace.h).
+// A long message therefore does not delay other messages, and one guest does not delay other
+// guests. Payload is read from guest memory while it is sent.
 //
-// Receiving: the channel knows before each read how much follows, so payload goes from the socket
-// directly to its destination in guest memory. Only the last cache line of a message waits in a
-// host buffer until the rest has arrived and is known to be good.
+// To receive, the channel knows before each read how many bytes follow, so payload goes from the
+// socket directly to its destination in guest memory. Only the last cache line of a message waits
+// in a host buffer, until the rest of the message has arrived and has been verified.
 //
 // The channel never stops reading. Pending responses are kept in the links and are bounded, so two
-// hosts that both send cannot deadlock. All received data is untrusted; a peer that breaks the
-// rules only loses the channel.
+// hosts that both send cannot deadlock. All received data is untrusted. If a peer violates the
+// protocol, the only consequence is that the channel is closed.
 //
 // Owner thread only.
 

@@ -1,6 +1,6 @@
 // Direct describes payload to be sent after a block, and Sink describes payload to be received.
-// Both refer to a message and an offset in it, and never to an address, because guest memory may be
-// unmapped between two steps: the address is looked up for each step.
+// Both refer to a message and an offset in it, and never to an address. Guest memory can be
+// unmapped between two steps, so the address is looked up for each step.
 //
 // Plain values.
 

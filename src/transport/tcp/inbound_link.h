@@ -3,9 +3,9 @@
 // was lost with a channel, the request is answered again but not executed again (IBTA 9.7.5.1.3,
 // duplicate requests).
 //
-// Pending responses are kept here and not in a queue. They are few, because one acknowledgement
-// covers all requests before it and only a limited number of READs may be outstanding. So a peer
-// that sends but does not read uses a bounded amount of memory.
+// Pending responses are kept here and not in a queue. There are only a few, because one
+// acknowledgement covers all requests before it, and the number of outstanding READs is limited. A
+// peer that sends but does not read therefore uses a bounded amount of memory.
 //
 // Owner thread only.
 

@@ -1,8 +1,8 @@
 // Steps detects whether a transfer makes real progress. A host that sends or accepts only a few
 // bytes now and then counts as stalled.
 //
-// Pace decides how much of a long message is sent at once: an amount that the wire carries in about
-// kPieceTime. So newer messages do not wait long, even on a slow network.
+// Pace decides how much of a long message is sent at once. This is the amount that the wire carries
+// in about kPieceTime. Newer messages therefore do not wait long, even on a slow network.
 //
 // Owner thread only.
 

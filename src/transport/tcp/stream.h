@@ -1,5 +1,5 @@
-// Stream is a connection to another host that was already set up and authenticated. SocketStream is
-// a Stream without encryption.
+// Stream is a connection to another host that has already been established and authenticated.
+// SocketStream is a Stream without encryption.
 //
 // Owner thread only. No call blocks.
 

@@ -3,8 +3,8 @@
 //
 // Other code establishes and authenticates a connection and hands it over with open(). When a
 // channel is lost, its outstanding requests end without a response, and the requesters wait for
-// their own timers. They continue on the next channel to that host; no request is lost or executed
-// twice.
+// their own timers. Then they continue on the next channel to that host. No request is lost or
+// executed twice.
 //
 // Owner thread only: all adapters of one TcpTransport belong to one worker.
 

@@ -1,9 +1,9 @@
 // TlsStream is a TLS 1.3 connection after its handshake.
 //
 // OpenSSL uses its own buffers, so the data is copied once between these and guest memory. Data
-// shorter than a TLS record is combined with the data that follows. Without that, each page of a
-// message in scattered pages would become a record of its own, and so would the end of a message
-// and its trailer.
+// shorter than a TLS record is combined with the data that follows. Otherwise, if a message is in
+// scattered pages, each page would become a separate record. The end of a message and its trailer
+// would also become separate records.
 //
 // A peer may send data that is not payload, such as key updates or records of one byte. A call of
 // read() handles a bounded amount of it and reports its cost. If a peer sends nothing else, the

@@ -1,6 +1,6 @@
 // Turns decides which link sends next. Adapters take turns, and in an adapter's turn, the link that
-// has waited longest may send. So a guest with thousands of sending queue pairs gets no more turns
-// than a guest with one.
+// has waited longest may send. A guest with thousands of sending queue pairs therefore gets no more
+// turns than a guest with one.
 //
 // Owner thread only.
 

@@ -1,8 +1,8 @@
 // Packet describes one RoCE packet as a value and writes its bytes.
 //
 // Paravane's data path sends messages, not packets. Captures (sniff/) show the packets that would
-// be on a RoCE wire, and build them here: first the headers, then the payload, then the padding and
-// the invariant CRC.
+// be on a RoCE wire, and build them here. A packet consists of the headers, the payload, the
+// padding and the invariant CRC, in this order.
 //
 // Pure functions; any thread.
 
