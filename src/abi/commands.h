@@ -1,6 +1,6 @@
 // The commands of the guest's driver. The driver writes each command into the command slot, a
 // buffer in guest memory, and the device reads kRequestBytes from it. Only the bytes of the
-// command's own struct are meaningful; the rest of the slot may be garbage.
+// command's own struct are meaningful. The rest of the slot can contain arbitrary data.
 //
 // Source: docs/device-spec.md, section 8.
 

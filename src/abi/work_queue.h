@@ -1,6 +1,6 @@
 // The work queue entries that guests post to send and receive queues. The guest's kernel driver
 // zeroes a send header before it fills it, but the user-space provider does not. A field that does
-// not belong to the opcode may therefore contain stale data and must be ignored.
+// not belong to the opcode can therefore contain stale data and must be ignored.
 //
 // Source: docs/device-spec.md, section 9.
 

@@ -1,6 +1,6 @@
 // exchange(): sends one HTTP request to a UNIX socket and returns the response. The size of the
-// response and the total time are bounded, because the program that listens on the socket may be
-// hostile and the caller may be root.
+// response and the total time are bounded, because the program that listens on the socket could be
+// hostile, and the caller could be root.
 //
 // Blocks. Any thread.
 

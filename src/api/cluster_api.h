@@ -1,5 +1,5 @@
-// Handles the API requests about the cluster that this host is in, such as creating, joining and
-// leaving it. ApiHandler passes these requests on to this code.
+// Handles the API requests about the cluster that this host is in, such as requests to create, join
+// or leave a cluster. ApiHandler passes these requests on to this code.
 //
 // Stateless, any thread.
 

@@ -4,7 +4,7 @@
 //
 // Each promotion has a number, its term, which is higher than the term of the previous promotion.
 // If two hosts were promoted without knowledge of each other and have the same term, all hosts
-// accept the one whose name sorts last.
+// accept the host with the name that sorts last.
 //
 // The text is one line of JSON:
 //   {"signature":"3045...","succession":"{\"cluster\":\"0d3f...\",\"door\":\"10.77.0.2:28249\",

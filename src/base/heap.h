@@ -1,6 +1,6 @@
 // Makes the heap of this process return large blocks to the kernel one at a time. By default, glibc
-// may return a gigabyte in a single call of free(). That call takes longer than the worker thread
-// may spend on one VM before it serves the next.
+// can return a gigabyte in a single call of free(). That call takes longer than the worker thread
+// is allowed to spend on one VM before it serves the next VM.
 
 #pragma once
 

@@ -1,6 +1,6 @@
 // NewsLog: logs the result of a check that is repeated often, such as whether a listener can be
-// opened. A line is written when its text changes, and once an hour while it stays the same. If the
-// text keeps changing, a LogLimit limits the rate of the lines.
+// opened. A line is written when the text of the result changes, and once an hour while the text
+// stays the same. If the text keeps changing, a LogLimit limits the rate of the lines.
 //
 // Owner thread only.
 

@@ -1,6 +1,6 @@
 // ReserveDescriptor: a file descriptor that is kept open without being used. When the process is
-// out of descriptors, closing this one allows one more file to be opened for a moment. Another
-// thread may take the freed descriptor first.
+// out of descriptors, closing this one allows one more file to be opened for a moment. It is
+// possible that another thread takes the freed descriptor first.
 //
 // One thread at a time.
 

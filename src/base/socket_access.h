@@ -1,5 +1,5 @@
-// SocketAccess: the file mode and the group of a UNIX socket. They determine which users may
-// connect to the socket.
+// SocketAccess: the file mode and the group of a UNIX socket. They determine which users are
+// allowed to connect to the socket.
 //
 // Any thread.
 

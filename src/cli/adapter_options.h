@@ -1,5 +1,5 @@
 // The options --mac, --protocol and --port-group, which configure one adapter of a VM, and the
-// checks of their values. The commands that add a VM or an adapter share them.
+// checks of their values. The commands that add a VM or an adapter share this code.
 
 #pragma once
 

@@ -1,5 +1,6 @@
-// Lists the commands of a program with their subcommands, options and arguments, as the command
-// line parser knows them. The completion scripts for shells are generated from this list.
+// Lists the commands of a program with their subcommands, options and arguments, as they are
+// defined in the command line parser. The completion scripts for shells are generated from this
+// list.
 
 #pragma once
 

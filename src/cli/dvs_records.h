@@ -1,6 +1,6 @@
 // Distributed switches in the format of esxcli, with an entry for each port. The values are those
-// of the host that answers the request. In vSphere, ids and port numbers are assigned; here they
-// are derived from names, so every call prints the same values.
+// of the host that answers the request. vSphere would assign ids and port numbers. This program
+// derives them from names, so every call prints the same values.
 //
 // docs/esxcli.md lists the values that have no meaning in this program.
 

@@ -1,5 +1,5 @@
 // Finds other daemons on this host. A command that cannot reach the daemon at its own socket
-// suggests the sockets of these daemons to the user, for example the one of a demo.
+// suggests the sockets of these daemons to the user. An example is the socket of a demo.
 //
 // Blocks while it connects to each socket that it finds. Any thread.
 

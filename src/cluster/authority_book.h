@@ -1,7 +1,7 @@
 // AuthorityBook: the records of a cluster's authority, the host that signs certificates and admits
 // members. They are stored in authority.json beside the authority's key. They consist of the
 // members with their keys, the join tokens, the etcd user with all rights, the generation (version
-// number) of the configuration, and the hosts that may not write to etcd at the moment.
+// number) of the configuration, and the hosts that are currently not permitted to write to etcd.
 //
 // A plain value. Errors: kIo (with path and cause), kInvalidArgument (damaged).
 

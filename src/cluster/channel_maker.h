@@ -1,14 +1,13 @@
 // ChannelMaker: opens TCP channels to the other hosts of the cluster, and reopens channels that
-// were lost. The names of two hosts decide which of them connects to the other: the host with the
-// name that sorts first.
+// were lost. Between two hosts, the host with the name that sorts first connects to the other.
 //
 // Both hosts authenticate with certificates of the cluster (TLS 1.3). A connection without such a
 // certificate ends during the handshake. The number of concurrent handshakes is bounded. If the
 // operator disables encryption, the handshake is the same, but afterwards the data is only
 // authenticated, with keys that are derived from the handshake.
 //
-// The work is done in a separate thread, because a handshake takes longer than the worker thread
-// may spend on one task. Any thread may call the public functions.
+// The work is done in a separate thread, because a handshake takes longer than the worker thread is
+// allowed to spend on one task. Any thread may call the public functions.
 
 #pragma once
 

@@ -1,4 +1,4 @@
-// The errors that an operator sees when an operation of the cluster fails, each with its remedy.
+// The errors that an operator sees when an operation on the cluster fails, each with its remedy.
 //
 // Any thread.
 

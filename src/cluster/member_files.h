@@ -1,5 +1,6 @@
 // Loads the files of a cluster when this host starts. The files can be complete, missing, or
-// damaged. Damaged files are never treated as missing, because they may be the only copy of a key.
+// damaged. Damaged files are never treated as missing, because they could be the only copy of a
+// key.
 //
 // Errors: kIo, kInvalidArgument (damaged), with the file and the cause.
 

@@ -1,7 +1,7 @@
 // NetworkDifferences: the switches and port groups of a host that its cluster does not have, or has
-// with another configuration. A host with such differences may not join, because the name of a port
-// group could then suddenly mean another network for its VMs. The authority, which admits hosts,
-// checks this. The joining host also checks it before it becomes a member.
+// with another configuration. A host with such differences is not allowed to join. Otherwise, the
+// name of a port group could suddenly refer to another network for the host's VMs. The authority,
+// which admits hosts, checks this. The joining host also checks it before it becomes a member.
 //
 // Stateless, any thread.
 

@@ -1,7 +1,7 @@
 // LogWriter: writes log lines to a descriptor in a separate thread. Writing to the descriptor can
-// block, for example because a pipe is full or the journal restarts. The threads that log are then
-// not delayed. Lines that do not fit into the queue are dropped, and a log line reports how many
-// were dropped.
+// block, for example because a pipe is full or the journal restarts. The separate thread then
+// waits, and the threads that log are not delayed. Lines that do not fit into the queue are
+// dropped, and a log line reports how many were dropped.
 
 #pragma once
 

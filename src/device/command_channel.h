@@ -2,7 +2,7 @@
 // command into the command slot and writes the register REQUEST. The device puts the response into
 // the response slot and then raises interrupt vector 0.
 //
-// The request is copied before the write to REQUEST is answered, because the guest may overwrite
+// The request is copied before the write to REQUEST is answered, because the guest can overwrite
 // the slot afterwards. Vector 0 is raised exactly once per accepted command that has a response
 // (ERR is 0), after the whole response is in the slot. An extra interrupt would complete the next
 // command with stale data.

@@ -7,9 +7,9 @@
 //
 // The polling interval of a page depends on how long ago its context last had work. Work is a
 // request that was found or a completion that was delivered. At first, a page is polled in every
-// turn. Later, the interval is an eighth of the time since the last work, up to a limit. A doorbell
-// without work does not count as work, so a process cannot gain more polling by storing doorbells
-// constantly. LateEvents can request more frequent polling.
+// turn (time slice) of the worker. Later, the interval is an eighth of the time since the last
+// work, up to a limit. A doorbell without work does not count as work, so a process cannot gain
+// more polling by storing doorbells constantly. LateEvents can request more frequent polling.
 //
 // Owner thread only.
 

@@ -1,5 +1,5 @@
 // HeldReply: delays the answer to the guest's write to the register REQUEST while the command
-// continues in later turns.
+// continues in later turns (time slices of the worker).
 //
 // After that write, the guest's driver waits for an interrupt. If the program receives a signal
 // while the driver waits, the driver reports a timeout. The program's call then fails, although the

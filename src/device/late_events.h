@@ -10,18 +10,14 @@
 // The guest's kernel stores events without a limit. Each queue therefore has a budget of late
 // events, which grows with observed arms and with time.
 //
-// If completions already wait when an arm is observed, the event is not sent at once, because the
-// program usually takes the completions right after arming. The event is sent if they are still
-// there after `late_event_after`.
-//
-// A queue is presumed to be armed if all its completions have been taken since its last event,
-// while the word contained only arms of other queues.
+// docs/device-spec.md, section 3, describes two further rules. One delays the event for an observed
+// arm, and the other determines when a queue is presumed to be armed.
 //
 // Late events are never sent to queues of the guest's kernel, or to any queue if the doorbell pages
 // are not mapped. In both cases, each doorbell is a message to the device, so the device observes
 // every arm.
 //
-// Owner thread only. Source: docs/device-spec.md, section 3.
+// Owner thread only.
 
 #pragma once
 

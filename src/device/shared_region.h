@@ -2,7 +2,7 @@
 // driver's slots and rings, and writes the capabilities of the device to the region. This happens
 // once, when the guest writes the register DSRHIGH.
 //
-// The driver may change the region at any time, so the device keeps its own copy and never accesses
+// The driver can change the region at any time, so the device keeps its own copy and never accesses
 // the region again. Owner thread only. Source: docs/device-spec.md, section 4.
 
 #pragma once

@@ -2,9 +2,9 @@
 // object, page and entry that is touched counts as one unit. Released memory counts one unit per
 // host page, and a step that takes a microsecond or more counts as several.
 //
-// A turn never exceeds kMost units, whatever a guest does. No request is started after kForRequests
-// units, and no slice of longer work after kForSlices units. A request, a slice and the data path
-// each have a maximum of their own, and the sum is below kMost
+// A turn never exceeds kMost units, no matter what a guest does. No request is started after
+// kForRequests units, and no slice of longer work after kForSlices units. A request, a slice and
+// the data path each have a maximum of their own, and the sum is below kMost
 // (tests/conformance/turn_length_test.cc). A clock is not used, because elapsed time means little
 // on a busy machine and reading it costs as much as a short message.
 //

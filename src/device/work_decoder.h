@@ -2,8 +2,8 @@
 // request. The entry was copied from guest memory once, and all decisions use that copy.
 //
 // No entry is refused here. An invalid entry becomes a request with a `fault`, so that it is
-// completed in order and its slot is returned. Fields that do not belong to the opcode may contain
-// stale data in entries from user space, and are ignored.
+// completed in order and its slot is returned. In entries from user space, fields that do not
+// belong to the opcode can contain stale data. Such fields are ignored.
 //
 // Stateless. Source: docs/device-spec.md, section 9.
 

@@ -1,5 +1,5 @@
 // Links: lists the network interfaces of this network namespace, and makes the changes to them that
-// a Linux bridge needs, through rtnetlink. Every call asks the kernel, and nothing is cached.
+// a Linux bridge needs, through rtnetlink. Every call queries the kernel, and nothing is cached.
 //
 // Blocks until the kernel responds. One thread.
 

@@ -1,5 +1,5 @@
 // make_links(): creates the bridges, taps and other Linux interfaces of virtual switches, connects
-// uplink NICs to the bridges, and repairs whatever differs from the requested state.
+// uplink NICs to the bridges, and repairs everything that differs from the requested state.
 //
 // The interfaces that the function creates carry a mark in their alias. The function recognizes
 // them by this mark, and removes them when they are no longer requested. Apart from these

@@ -1,4 +1,4 @@
-// Directory: knows which adapter owns each GID (the address of an RDMA port), and finds the path
+// Directory: records which adapter owns each GID (the address of an RDMA port), and finds the path
 // from one adapter to another. Adapters can reach each other only within the same segment, which is
 // the network of a port group.
 //

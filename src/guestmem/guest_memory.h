@@ -1,6 +1,6 @@
 // GuestMemory: the daemon's only access to the memory of one guest.
 //
-// The guest may change any byte at any time, even between two reads of the same check. Code outside
+// The guest can change any byte at any time, even between two reads in the same check. Code outside
 // this folder therefore never holds a pointer or a reference to guest memory. It copies a whole
 // object out of guest memory, makes its decisions from the copy, and copies a whole object back.
 // Reading an address twice, once to check a value and once to use it, is a security bug.

@@ -2,7 +2,7 @@
 // hugetlb pool is exhausted, or a page has a memory error. The kernel reports this with the signal
 // SIGBUS in the middle of a copy.
 //
-// The signal handler replaces the whole mapping of the file by zero pages, so that the copy can
+// The signal handler replaces the whole mapping of the file with zero pages, so that the copy can
 // continue, and marks the file as failed. After the copy, the code checks the mark (Reach::kFailed,
 // or false from copy_payload()), and the VM loses its device. Other VMs are not affected. Any other
 // SIGBUS ends the process as usual.

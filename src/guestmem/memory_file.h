@@ -1,6 +1,6 @@
 // MemoryFile: one file of guest memory, mapped once and as a whole.
 //
-// The descriptor comes from the VMM and may refer to any file. Only tmpfs (which includes memfds)
+// The descriptor comes from the VMM and can refer to any file. Only tmpfs (which includes memfds)
 // and hugetlbfs support seals, so the seals of the file are queried first. A file on FUSE or on a
 // network file system is therefore refused before its server is contacted, and a server that hangs
 // cannot block the daemon.

@@ -1,10 +1,10 @@
 // Copies the payload of RDMA requests from guest to guest, from guest to host, and from host to
 // guest. Between two VMs of one host, this is the only copy.
 //
-// Programs may poll the last byte of a buffer, so the order in which bytes become visible is
-// guaranteed. All bytes before the last cache line of a destination are visible before that line,
-// the line itself is written by ascending stores, and the whole destination is visible before any
-// later store of the caller.
+// A program can poll the last byte of a buffer, so the order in which bytes become visible is
+// guaranteed. All bytes before the last cache line of a destination become visible before that
+// line. The line itself is written by ascending stores. The whole destination becomes visible
+// before any later store of the caller.
 //
 // The functions return false if memory failed during the copy (SIGBUS). The copied data is then
 // undefined, and GuestMemory::failed() reports which VM's memory has failed.

@@ -1,7 +1,7 @@
-// The primitive copy operations of guestmem/. No other code accesses bytes that a guest may change
+// The primitive copy operations of guestmem/. No other code accesses bytes that a guest can change
 // at the same time.
 //
-// Copies of payload and ring entries may race with the guest. This is intended, because any outcome
+// Copies of payload and ring entries can race with the guest. This is intended, because any outcome
 // of a race is only a sequence of bytes. ThreadSanitizer would report these races, so the copies
 // are excluded from its instrumentation. Ring indices are real atomics and establish the order.
 //

@@ -1,6 +1,6 @@
 // Host owns and connects the objects of one daemon: the store, the worker with its adapters, and
-// the code that answers an operator's requests. When a request fails halfway, Host restores
-// agreement between the store and the worker.
+// the code that answers an operator's requests. When a request fails halfway, Host makes the store
+// and the worker consistent again.
 //
 // Control thread only. Requests to the worker block this thread for a bounded time.
 

@@ -1,10 +1,11 @@
 // HostNetwork manages this host's part of the distributed switches. It checks an operator's
 // changes, stores them in an inventory, and has a SwitchMaker create the interfaces. It does not
-// store which adapters are in a port group, but calls a function that lists them.
+// store which adapters are in a port group. It obtains the list of these adapters from a callback.
 //
 // In a cluster, the switches come from the cluster's View, a snapshot of the configuration in etcd.
-// The inventory then keeps a copy of them, with which the host can start while etcd is unavailable.
-// An operator's change is only drafted here, and the cluster's code writes it to etcd.
+// The inventory then keeps a copy of the switches, so that the host can start while etcd is
+// unavailable. HostNetwork only drafts an operator's change, and the cluster's code writes the
+// change to etcd.
 //
 // Control thread only. Changing a switch, or the port group of an adapter, calls apply(), which
 // blocks for a bounded time.

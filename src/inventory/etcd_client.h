@@ -1,6 +1,6 @@
 // EtcdClient sends requests to etcd through its JSON gateway (/v3), one at a time. It logs in when
-// necessary and tries the endpoints in turn. It waits at most kPatience for each response, which
-// may have at most kMaxAnswer bytes.
+// necessary and tries the endpoints in turn. It waits at most kPatience for each response. A
+// response can have at most kMaxAnswer bytes.
 //
 // Owner thread only. The calls block.
 //

@@ -8,10 +8,10 @@
 //   hosts/HOST/gids/SEGMENT/v2/HEX/VM/N       a GID of the adapter; SEGMENT is the number of
 //                                             its network (model/segment.h), as 16 hex digits
 //
-// The etcd user of a host may write only below hosts/HOST/, so a key proves which host wrote it. A
-// claim (a host's reservation of a MAC address or GID) is a key without a meaningful value. The age
-// of a claim is the age of its key. Values have no meaning because a host could change a value
-// without changing the age of the key.
+// The etcd user of a host has permission to write only below hosts/HOST/, so a key proves which
+// host wrote it. A claim (a host's reservation of a MAC address or GID) is a key without a
+// meaningful value. The age of a claim is the age of its key. Values have no meaning because a host
+// could change a value without changing the age of the key.
 
 #pragma once
 

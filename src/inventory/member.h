@@ -1,6 +1,6 @@
 // Member keeps this host in the cluster. It writes this host's keys to etcd with a lease, so that
 // etcd deletes the keys if this host fails. It also watches the keys of all hosts and builds the
-// cluster's View from them, a snapshot that other code reads.
+// cluster's View from them. The View is a snapshot that other code reads.
 //
 // While etcd is unavailable, the last known View stays in force. When etcd is available again, or
 // the lease was lost, or the watch fell behind (compaction), Member reads all keys again and writes

@@ -1,6 +1,6 @@
 // Selects the keys that a host publishes about itself, within the limits that the other hosts
 // accept. The keys of adapters come first. If a guest fills the GID tables of its adapters, some
-// GIDs may be left out, but no adapter is left out.
+// GIDs can be left out, but no adapter is left out.
 //
 // Any thread.
 

@@ -1,7 +1,7 @@
 // View is a snapshot of the cluster as all its hosts see it: the hosts with their adapters and
-// GIDs, and the documents of the configuration. Records builds it from the keys in etcd. Every host
-// can write keys of its own, so invalid keys are ignored, and limits prevent a host from exhausting
-// the memory of other hosts.
+// GIDs, and the documents of the configuration. The class Records builds it from the keys in etcd.
+// Every host can write keys of its own, so invalid keys are ignored, and limits prevent a host from
+// exhausting the memory of other hosts.
 //
 // A claim is a key by which a host reserves a MAC address or GID for an adapter. Every host
 // determines the owner of a GID in a network by the same rules:

@@ -1,4 +1,4 @@
-// Converts between text and JSON values without exceptions. The text may come from an untrusted
+// Converts between text and JSON values without exceptions. The text can come from an untrusted
 // source, so its nesting depth is limited and duplicate keys are refused.
 
 #pragma once

@@ -1,8 +1,8 @@
 // EtcdService runs the cluster's etcd on the host that manages the cluster (the authority), unless
-// the operator provides another etcd. It runs Debian's etcd program as the engine's unprivileged
-// user. The data of etcd is below the state directory. The arguments come only from paravaned.toml.
-// The engine, which may be compromised, can only request whether etcd runs and which hosts can
-// connect to it.
+// the operator provides another etcd. It runs Debian's etcd program as the user of the engine (the
+// unprivileged process). The data of etcd is below the state directory. The arguments of the
+// program come only from paravaned.toml. The engine could be compromised, so it controls only
+// whether etcd runs and which hosts can connect to etcd.
 //
 // If etcd exits, it is started again, and then only this host can connect to it. etcd is stopped
 // when the daemon stops.

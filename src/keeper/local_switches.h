@@ -1,5 +1,5 @@
 // LocalSwitches is the interface for code that creates the distributed switches in the keeper's own
-// process. It also reports which addresses and interfaces belong to the switches.
+// process. The interface also reports which addresses and interfaces belong to the switches.
 //
 // One thread. Calls block for a bounded time.
 

@@ -1,13 +1,13 @@
 // QpSeries chooses the queue pairs of one adapter that get time series of their own on the metrics
 // page. A guest can have thousands of queue pairs, or constantly create new ones, and each would
-// add series to the database that stores the metrics. The number of such queue pairs is therefore
-// limited.
+// add series to the database that stores the metrics. The number of queue pairs with time series of
+// their own is therefore limited.
 //
 // A queue pair with traffic gets a free slot, the busiest one first, and keeps it until it is
-// destroyed. The slot can be used again a minute later. The traffic of all other queue pairs is
-// added up in one series that never decreases. Each change of a queue pair's labels (its type, path
-// and peer) also creates new series. The labels therefore change at most once a minute, even if the
-// queue pair is reconnected more often.
+// destroyed. After another minute, the slot can be used again. The traffic of all other queue pairs
+// is added up in one series that never decreases. Each change of a queue pair's labels (its type,
+// path and peer) also creates new series. The labels therefore change at most once a minute, even
+// if the queue pair is reconnected more often.
 //
 // One thread at a time.
 

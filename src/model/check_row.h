@@ -1,5 +1,5 @@
 // CheckRow is the result of one check that is made before a VM is powered on. If a requirement is
-// not met, it includes a command that fixes the problem. CheckRows collects these results.
+// not met, the result includes a command that fixes the problem. CheckRows collects these results.
 
 #pragma once
 

@@ -1,8 +1,8 @@
 // Defines the virtual hardware versions of VMs, as in vSphere (VMware KB 2147694), and what they
 // mean for a VM's adapters.
 //
-// Hardware version 13, the first with PVRDMA, has device version 17, which supports only RoCE v1
-// and no shared receive queues. Hardware versions 14 to 21 have a device version from 18 to 20. For
+// Hardware version 13, the first with PVRDMA, has device version 17, which supports neither RoCE v2
+// nor shared receive queues. Hardware versions 14 to 21 have a device version from 18 to 20. For
 // adapters, there is no difference between these versions. An operator chooses RoCE v1 or v2 for
 // each adapter.
 

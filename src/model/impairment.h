@@ -3,8 +3,8 @@
 // programs handle it.
 //
 // An impairment of `vm` applies to the traffic that the VM's adapters initiate. This traffic
-// consists of their requests, the responses to these requests, and their datagrams. It exists only
-// in memory, so it does not survive a restart of the daemon.
+// consists of their requests, the responses to these requests, and their datagrams. An impairment
+// exists only in memory, so it does not survive a restart of the daemon.
 
 #pragma once
 

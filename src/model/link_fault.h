@@ -1,5 +1,5 @@
 // LinkFault gives the cause when the tap of a VM's NIC is not attached to its bridge. The cause
-// determines which remedy an operator is shown.
+// determines which remedy is shown to an operator.
 
 #pragma once
 

@@ -1,5 +1,5 @@
 // Defines plain values for the changes that an operator may make to an existing VM, and the rules
-// for them. A change may concern the hardware version, the protocols and port groups of the
+// for them. A change can affect the hardware version, the protocols and port groups of the
 // adapters, the quotas, the virtual hardware, or the number of adapters.
 
 #pragma once

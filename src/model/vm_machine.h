@@ -1,6 +1,7 @@
-// Defines plain values for the virtual hardware of a VM that Paravane runs, and the rules for them:
-// memory, CPUs, disks and boot source. They do not include the VM's adapters. They also do not
-// include the QEMU program and the user that it runs as, because these are settings of the host.
+// Defines plain values for the virtual hardware of a VM that Paravane runs (memory, CPUs, disks and
+// boot source), and the rules for these values. They do not include the VM's adapters. They also do
+// not include the QEMU program and the user that it runs as, because these are settings of the
+// host.
 
 #pragma once
 

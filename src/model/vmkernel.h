@@ -1,7 +1,7 @@
-// Defines plain values for the settings of a host that do not belong to a VM or a switch, as in
-// vSphere: VMkernel interfaces, advanced settings and firewall rulesets. These settings also
-// determine where the host accepts channels (TCP connections) from other hosts. VmkernelManagement
-// is the interface for an operator's requests about these settings.
+// Defines plain values for the settings of a host that do not belong to a VM or a switch. As in
+// vSphere, these are VMkernel interfaces, advanced settings and firewall rulesets. These settings
+// also determine where the host accepts channels (TCP connections) from other hosts.
+// VmkernelManagement is the interface for an operator's requests about these settings.
 
 #pragma once
 

@@ -1,7 +1,8 @@
 // EtcdReach states which hosts can connect to the etcd that runs on this host. After a start of
 // etcd, only this host can connect at first. Other hosts can connect after the authority (the host
 // that manages the cluster) has compared etcd's contents with its own record of the members. Until
-// then, etcd's data may be outdated, or lost together with its users.
+// then, it is possible that the data in etcd is outdated, or that the data and the users of etcd
+// have been lost.
 
 #pragma once
 

@@ -1,8 +1,8 @@
 // ask_keeper() sends a request from the engine, the unprivileged process, to the keeper, the
-// privileged one, and waits for the response. Both messages begin with the same number. Other
+// privileged process, and waits for the response. Both messages begin with the same number. Other
 // messages that arrive in the meantime are passed to a callback that the caller supplies.
 //
-// Control thread only. It blocks for at most the time that the request allows.
+// Control thread only. The call blocks for at most the time limit of the request.
 
 #pragma once
 

@@ -1,7 +1,7 @@
 // ProcessLink is one side of the connection between paravaned's two processes: the keeper, which
 // has root's privileges, and the engine, which serves guests. A Note is one message on this
 // connection, and is sent as one packet. The receiver does not trust the messages, because the
-// engine may be compromised.
+// engine could be compromised.
 //
 // One thread at a time, except for send().
 

@@ -1,5 +1,5 @@
 // EngineAccount holds the user and groups that the engine (the unprivileged process) runs with. The
-// names in paravaned.toml are resolved before the engine is confined, because resolving a name may
+// names in paravaned.toml are resolved before the engine is confined, because resolving a name can
 // read files, query services and load libraries.
 
 #pragma once

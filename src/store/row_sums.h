@@ -1,10 +1,10 @@
 // Row sums are checksums of the rows of the store, kept in a separate table. They show whether a
 // row was damaged on disk or changed on purpose, and whether a missing row was removed or lost.
 //
-// When this program changes a row, triggers of its connection update the sum of the row. An older
-// version of this program does not have these triggers. Triggers in the file therefore delete the
-// sum of a row that an older version changes. A row without a sum is accepted, and gets a sum when
-// this program opens the file again.
+// When this program changes a row, triggers of its database connection update the sum of the row.
+// An older version of this program does not have these triggers. Triggers in the file therefore
+// delete the sum of a row that an older version changes. A row without a sum is accepted, and gets
+// a sum when this program opens the file again.
 //
 // Owner thread only.
 

@@ -1,6 +1,6 @@
 // Defines the affiliated asynchronous events of a queue pair (IBTA 11.6.3), and the interface
-// through which the engine reports them. The owner of the queue pair converts them to its guest's
-// form.
+// through which the engine reports them. The owner of the queue pair converts them to the form that
+// its guest expects.
 
 #pragma once
 

@@ -1,4 +1,4 @@
-// GidTable holds the GIDs of one adapter, by index. The same GID may be bound to several indices.
+// GidTable holds the GIDs of one adapter, by index. The same GID can be bound to several indices.
 // The table announces the GID to the fabric when the first of these indices is bound, and withdraws
 // it when the last one is unbound.
 //

@@ -1,6 +1,7 @@
 // IndexPool hands out the numbers from `first` up to but not including `end`. It reuses the number
 // that has been free the longest, so a stale reference to a destroyed object most likely finds no
-// object. If numbers were reused sooner, it could find a newer object with the same number.
+// object. If numbers were reused sooner, the reference could find a newer object with the same
+// number.
 //
 // Owner thread only.
 

@@ -1,12 +1,12 @@
 // Placement represents a peer's request in progress. Responder::begin() checks a request and
-// returns a Placement if the request is accepted. The transport then places the bytes through it
-// and finishes it. If the Placement is destroyed earlier, the request is abandoned. A receive that
-// was taken for the request stays with the responder. It is used for the next message or is
-// flushed.
+// returns a Placement if the request is accepted. The transport then uses the Placement to place
+// the bytes, and finishes it. If the Placement is destroyed earlier, the request is abandoned. A
+// receive that was taken for the request stays with the responder. It is used for the next message
+// or is flushed.
 //
 // A Placement ends early when the queue pair leaves its state or is destroyed, or when the peer
 // begins another request. Every later call returns kNoAnswer, so a transport that continues in a
-// later turn needs no other check.
+// later turn (time slice of the worker) needs no other check.
 //
 // Owner thread only.
 

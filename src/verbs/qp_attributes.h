@@ -1,5 +1,5 @@
-// Defines the attributes of a queue pair, and the mask that says which of them a modify request
-// contains. The bits of the mask have the values of Linux's ib_qp_attr_mask.
+// Defines the attributes of a queue pair, and the mask that indicates which of them a modify
+// request contains. The bits of the mask have the values of Linux's ib_qp_attr_mask.
 
 #pragma once
 

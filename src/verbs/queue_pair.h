@@ -1,17 +1,17 @@
-// QueuePair is one side of an RDMA connection, or sends and receives datagrams.
+// QueuePair is one side of an RDMA connection, or an endpoint that sends and receives datagrams.
 //
-// It contains its state (changed only by modify() or, to an error state, by the engine), a
-// requester and a responder. The requester takes send requests from the work source and hands them
-// to a transport. The responder places the requests of the peer in this adapter's memory when a
-// transport asks it to. The state determines what a queue pair does:
+// It has a state, a requester and a responder. Only modify() changes the state, except that the
+// engine can also change it to an error state. The requester takes send requests from the work
+// source and hands them to a transport. The responder places the requests of the peer in this
+// adapter's memory when a transport asks it to. The state determines what a queue pair does:
 //
 //   RESET, INIT   the rings are never read (receives posted in INIT wait)
 //   RTR           the responder works; sends wait
 //   RTS           both work
 //   SQD           the send in progress completes, later ones wait
 //   SQE           (datagrams) sends are flushed, receives work
-//   ERR           all posted requests are completed as flushed (of a shared receive queue: only
-//                 those that were taken, followed by an event that reports the last one)
+//   ERR           all posted requests are completed as flushed. From a shared receive queue, only
+//                 receives that were taken are completed, and then an event reports the last one.
 //
 // Owner thread only.
 

@@ -1,11 +1,12 @@
 // Requester is the half of a queue pair that executes the queue pair's own send requests, in order.
 //
 // Requests that were taken from the ring stay in a window until they complete. The transport
-// carries the oldest of them, as many as it supports at once, while the next one is prepared. If a
-// request does not succeed, the outcome applies to the oldest request, and all requests after it
-// are submitted again, as they are on a wire.
+// carries as many of the oldest requests as it supports at once, while the requester prepares the
+// next one. If a request does not succeed, the outcome applies to the oldest request, and all
+// requests after it are submitted again, as they would be on a wire.
 //
-// The requester's phase (requester_phase.h) determines what it may do next and what it waits for.
+// The requester's phase (requester_phase.h) determines what the requester can do next and what it
+// waits for.
 //
 // Owner thread only.
 

@@ -1,8 +1,8 @@
 // Irqs handles the requests GET_IRQ_INFO and SET_IRQS, for a function that has MSI-X interrupts
 // only.
 //
-// The VMM keeps the MSI-X table. With SET_IRQS, it passes an eventfd for each vector, which it may
-// replace at any time:
+// The VMM keeps the MSI-X table. With SET_IRQS, it passes an eventfd for each vector. It can
+// replace an eventfd at any time. A SET_IRQS request has one of these effects:
 //
 //   trigger, no data, count 0        detach every vector
 //   trigger, eventfds                attach them to start, start+1, ...

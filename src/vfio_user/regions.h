@@ -1,9 +1,10 @@
 // Regions handles the requests by which the VMM discovers, reads and writes the regions of the PCI
 // function: six BARs and configuration space. The regions ROM and VGA exist but are empty.
 //
-// An access outside any region ends as on a PCI bus: a read returns all ones, and a write is
-// ignored. An error response would look the same to the guest, and one VMM (Cloud Hypervisor) would
-// wait forever for the data that an error response does not contain.
+// An access outside any region has the same result as on a PCI bus. A read returns all ones, and a
+// write is ignored. There is no error response, because it would look the same to the guest, and
+// because one VMM (Cloud Hypervisor) would wait forever for the data that an error response does
+// not contain.
 //
 // The VMM keeps the MSI-X table and its pending bits. In this server, they read as zero and ignore
 // writes.

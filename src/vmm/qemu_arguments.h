@@ -1,5 +1,5 @@
-// Creates the QEMU arguments that add its adapters to a VM that Paravane does not run. They set up
-// shared guest memory and, for each adapter, a PCI slot with a vmxnet3 NIC at function 0 and the
+// Creates the QEMU arguments for the adapters of a VM that Paravane does not run. The arguments set
+// up shared guest memory and, for each adapter, a PCI slot with a vmxnet3 NIC at function 0 and the
 // RDMA device at function 1, where the guest's driver looks for it.
 
 #pragma once

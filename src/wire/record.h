@@ -2,7 +2,7 @@
 //
 //   head (128 bytes)          a header of 32 bytes and the first 96 of the block
 //   rest of the block         frames (wire/frames.h), the end padded with zeros
-//   direct payload            of the block's last frame; may be absent
+//   direct payload            of the block's last frame; can be absent
 //   trailer                   only after direct payload; states whether the payload is valid
 //
 // Before each read, the reader knows how many bytes follow and of which kind. It therefore reads

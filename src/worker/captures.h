@@ -2,7 +2,7 @@
 // them. A capture that its client has not read for some time is ended.
 //
 // A Capture is shared by two threads. The worker's sniffers fill it, and the control thread takes
-// packets out of it. Either may hold the last reference.
+// packets out of it. Either thread can hold the last reference.
 //
 // Captures: worker thread only.
 

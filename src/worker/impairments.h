@@ -1,6 +1,6 @@
-// Impairments holds the impairments (faults that an operator injects) of this host, each with the
-// transports that inject its faults. It also gives these transports their share of the worker's
-// time.
+// Impairments holds an entry for each impairment (a set of faults that an operator injects) on this
+// host. An entry contains the impairment and the transports that inject its faults. Impairments
+// also gives these transports their share of the worker's time.
 //
 // A queue pair can refer to an entry until the queue pair next uses its path. An entry is therefore
 // never destroyed. When its impairment is removed, the entry is reused for another impairment.

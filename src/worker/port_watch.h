@@ -1,6 +1,6 @@
 // PortWatch watches one adapter and reports its changes as events. After each turn (time slice) of
-// the adapter, PortWatch compares values that the adapter already keeps, so it adds no work to the
-// data path.
+// the adapter, PortWatch compares values that the adapter already keeps, so the data path needs no
+// code for PortWatch.
 //
 // A guest or a VMM can cause most of these changes as often as it likes. The number of events per
 // ten seconds is therefore limited, and further events are suppressed and counted. A suppressed

@@ -1,5 +1,5 @@
 // TurnSchedule decides which tenant of the worker (an adapter or a transport) runs next. It uses
-// deficit round robin by time: in every round, each tenant with work gets one turn, with the same
+// deficit round robin by time. In every round, each tenant with work gets one turn, with the same
 // budget and the same share of time. A tenant that exceeds its share, by a long command or a flood
 // of messages, skips later turns to make up for it. No tenant therefore gets more than its share
 // while others have work. Each round starts with a different tenant.

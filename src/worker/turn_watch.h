@@ -1,11 +1,11 @@
-// TurnWatch is a thread that reports when the worker is stuck (in the kernel, by a bug, or because
-// it was suspended from outside) and when it runs again. It does not end the daemon, because every
-// VM would lose its adapter, and most causes are temporary.
+// TurnWatch is a thread that reports when the worker is stuck (in the kernel, because of a bug, or
+// because another program has suspended it) and when it runs again. It does not end the daemon,
+// because every VM would lose its adapter, and most causes are temporary.
 //
 // A worker that sleeps while no message waits for it is not stuck, and TurnWatch does not check it.
 // While all VMs are idle, TurnWatch therefore sleeps as long as the worker sleeps.
 //
-// It is a separate thread because all other threads may wait for the worker.
+// It is a separate thread because all other threads can wait for the worker.
 
 #pragma once
 

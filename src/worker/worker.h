@@ -4,7 +4,7 @@
 // The worker spins (polls without sleeping) while there is work and for a short time afterwards.
 // Then it sleeps until a message or a socket wakes it, or a tenant needs a turn.
 //
-// Other threads may only use post() and ask().
+// Other threads may use only post() and ask().
 
 #pragma once
 

@@ -5,7 +5,7 @@
 //             apply. A request that the peer already executed is answered again, not executed
 //             again. A datagram is dropped silently.
 //   delayed   The message is carried later. Messages of one connection stay in order, as its
-//             reliability requires; datagrams and messages of different queue pairs may overtake
+//             reliability requires. Datagrams and messages of different queue pairs can overtake
 //             each other.
 //   rnr       The request is answered as if the peer had no receive posted.
 //

@@ -5,7 +5,7 @@
 // scattered pages, each page would become a separate record. The end of a message and its trailer
 // would also become separate records.
 //
-// A peer may send data that is not payload, such as key updates or records of one byte. A call of
+// A peer can send data that is not payload, such as key updates or records of one byte. A call of
 // read() handles a bounded amount of it and reports its cost. If a peer sends nothing else, the
 // connection is ended.
 //
