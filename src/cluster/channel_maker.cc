@@ -42,7 +42,8 @@ const char* protocol_of(const ChannelMakerConfig& config) {
 
 const char* kind_of(const ChannelMakerConfig& config) {
   if (config.encrypted) return "encrypted";
-  return config.seals_payload ? "sealed" : "sealed, except for long payloads";
+  return config.seals_payload ? "not encrypted, authenticated"
+                              : "not encrypted, authenticated except for long payloads";
 }
 
 // False: short messages may wait behind long ones.
@@ -309,7 +310,7 @@ void ChannelMaker::finish(std::unique_ptr<Handshake> handshake) {
   host.connected = true;
   host.since = now();
   if (!std::exchange(host.told, true)) {
-    comings_and_goings_.info(now(), "host {}: channel {}", identity->host, kind_of(config_));
+    comings_and_goings_.info(now(), "host {}: channel open ({})", identity->host, kind_of(config_));
   }
   if (events_.changed) events_.changed(identity->host, "");
   events_.made(std::move(made));

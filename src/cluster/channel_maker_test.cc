@@ -453,7 +453,7 @@ TEST_F(ChannelMakerTest, EachCauseIsNamedOnceWhileChannelsComeAndGo) {
   ASSERT_TRUE(wait_until([&] { return a.made() == 1; }));
   EXPECT_EQ(count("host b: no channel: reset"), 1);
   EXPECT_EQ(count("host b: no channel: garbage"), 1);
-  EXPECT_EQ(count("host b: channel encrypted"), 3);  // the first, and after each cause
+  EXPECT_EQ(count("host b: channel open (encrypted)"), 3);  // the first, and after each cause
   EXPECT_EQ(a.problem_of("b"), "");
 }
 

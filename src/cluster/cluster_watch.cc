@@ -29,9 +29,9 @@ std::vector<model::Event> ClusterWatch::look(const std::string& self, const inve
       has_looked_ = false;
     }
     if (!self.empty()) {
-      events.push_back(
-          of_host("cluster.member", model::Severity::kInfo, self,
-                  fmt::format("this host is a member of a cluster, with the name {}", self)));
+      events.push_back(of_host(
+          "cluster.member", model::Severity::kInfo, self,
+          fmt::format("this host is a member of a cluster; its name in the cluster is {}", self)));
     }
     self_ = self;
   }

@@ -25,8 +25,8 @@ Status check_side(const Side& side, const DeviceLimits& limits) {
   }
   if (!std::has_single_bit(side.requests)) {
     return fail(Errc::kInvalidArgument,
-                fmt::format("{} requests in the {} queue are not a power of two", side.requests,
-                            side.name));
+                fmt::format("the size of the {} queue must be a power of two, not {}", side.name,
+                            side.requests));
   }
   return {};
 }

@@ -221,7 +221,7 @@ class Making {
       static_cast<void>(links_.forbid_own_address(made->index));
       return;
     }
-    complain(name, "cannot mark it as Paravane's: " + signed_now.error().message);
+    complain(name, "cannot mark it as owned by Paravane: " + signed_now.error().message);
     static_cast<void>(links_.remove(made->index));
   }
 

@@ -21,7 +21,9 @@ Result<std::uint64_t> check_geometry(const abi::CreateCqCommand& command,
     return fail(Errc::kResourceExhausted, fmt::format("{} entries", entries));
   }
   if (!std::has_single_bit(entries)) {
-    return fail(Errc::kInvalidArgument, fmt::format("{} entries are not a power of two", entries));
+    return fail(
+        Errc::kInvalidArgument,
+        fmt::format("the size of a completion queue must be a power of two, not {}", entries));
   }
   const std::uint64_t needed =
       1 + (std::uint64_t{entries} * sizeof(abi::Cqe) + kPageBytes - 1) / kPageBytes;

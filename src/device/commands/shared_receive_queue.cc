@@ -32,7 +32,7 @@ Result<std::uint64_t> check_geometry(const abi::CreateSrqCommand& command,
   if (!std::has_single_bit(requests)) {
     return fail(
         Errc::kInvalidArgument,
-        fmt::format("{} requests in a shared receive queue are not a power of two", requests));
+        fmt::format("the size of a shared receive queue must be a power of two, not {}", requests));
   }
   const std::uint64_t needed = 1 + ring_pages(requests, receive_stride(sges));
   if (command.nchunks.get() < needed || command.nchunks.get() > kMaxDirectoryPages) {
