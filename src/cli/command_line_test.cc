@@ -237,7 +237,7 @@ TEST(CommandLine, ComplainsInItsOwnWords) {
   EXPECT_THAT(first_line({"vm", "qemu-args", "a", "--tap", "t", "--netdev", "n"}),
               HasSubstr(" cannot be used with "));
   EXPECT_THAT(first_line({"sniff", "--vm", "a", "-w", "x", "-c", "0"}),
-              HasSubstr("--count 0: give 1 to "));
+              HasSubstr("--count 0: must be 1 to "));
   EXPECT_THAT(first_line({"vm", "add", "a", "--mac"}), HasSubstr("--mac needs a value"));
 }
 
