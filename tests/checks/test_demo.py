@@ -180,11 +180,11 @@ class DemoTest(unittest.TestCase):
             text = f'. scripts/demo.d/estimate.sh; compile_seconds {objects} {share} {processors} {loop} {others}'
             return int(subprocess.run(["bash", "-c", text], cwd=ROOT, capture_output=True, text=True, check=True).stdout)
         cold = seconds("$cold_objects", "none", 1)
-        self.assertEqual(cold, 30 + 840)
-        self.assertEqual(seconds("$cold_objects", "none", 2), 30 + 420)
-        self.assertEqual(seconds("$((cold_objects / 5))", "some", 1), 30 + 168)
-        self.assertEqual(seconds("$cold_objects", "none", 2, "$((2 * reference_ms))"), 30 + 840)
-        self.assertEqual(seconds("$cold_objects", "none", 2, others=2), 30 + 840)
+        self.assertEqual(cold, 30 + 600)
+        self.assertEqual(seconds("$cold_objects", "none", 2), 30 + 300)
+        self.assertEqual(seconds("$((cold_objects / 5))", "some", 1), 30 + 118)
+        self.assertEqual(seconds("$cold_objects", "none", 2, "$((2 * reference_ms))"), 30 + 600)
+        self.assertEqual(seconds("$cold_objects", "none", 2, others=2), 30 + 600)
         self.assertLess(seconds("$cold_objects", "all", 2), 60)
 
     def test_what_the_compilers_cache_has_is_taken_into_account(self):
