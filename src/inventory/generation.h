@@ -46,8 +46,8 @@ struct SeenGeneration {
 
 // The next one. `mark`: kMarkDigits random digits.
 Generation next_generation(Generation before, std::string mark);
-// A generation after all that hosts may have seen, for an operator who has decided that the
-// configuration of `before` is valid.
+// A generation that is higher than every generation that the hosts may have seen. An operator has
+// decided that the configuration of `before` is valid.
 Generation accepted_generation(const Generation& before, std::string mark);
 
 // Whether `offered` is `seen` or a later state in the same history.

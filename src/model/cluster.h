@@ -51,7 +51,7 @@ struct ClusterHost {
   std::uint64_t adapters = 0;
   std::uint64_t gids = 0;
   std::string channel{};     // "encrypted", "sealed", "none"; empty: this host, or not known
-  ChannelProblem problem{};  // why there is none
+  ChannelProblem problem{};  // why `channel` is "none"
   // True: the host joined before members' keys were recorded, so any machine that ever had its name
   // could impersonate it.
   bool by_name = false;

@@ -92,8 +92,8 @@ class Responder {
   // that its adapter never uses again; 0: it is dropped, as above.
   std::uint64_t begin_arrival(const DatagramSource& source, const SendRequest& request,
                               std::uint64_t bytes);
-  // Finds the memory for bytes [offset, offset+length) of its payload. False: there is none (any
-  // more), and what was appended to `out` is unspecified.
+  // Finds the memory for bytes [offset, offset+length) of the payload. False: the payload has no
+  // memory there, or none any more, and what was appended to `out` is unspecified.
   bool arrival_extents(std::uint64_t arrival, std::uint64_t offset, std::uint64_t length,
                        ExtentList& out);
   // Completes the datagram if `is_whole`; otherwise its receive can be used by others again.

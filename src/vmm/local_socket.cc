@@ -14,8 +14,8 @@ namespace paravane::vmm {
 
 Result<UniqueFd> connect_to(const std::string& directory, const char* name) {
   const auto failed = [&](int error) {
-    const bool nobody = error == ENOENT || error == ECONNREFUSED;
-    return fail(nobody ? Errc::kNotFound : Errc::kIo,
+    const bool no_listener = error == ENOENT || error == ECONNREFUSED;
+    return fail(no_listener ? Errc::kNotFound : Errc::kIo,
                 fmt::format("{}/{}: {}", directory, name,
                             error == EAGAIN ? "QEMU accepts no connections" : std::strerror(error)),
                 error);

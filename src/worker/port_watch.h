@@ -55,13 +55,13 @@ class PortWatch {
   void look(const Sight& sight, const verbs::PathUse& paths, Instant now);
   // The adapter has failed, and its VMM is about to be disconnected.
   void failed(std::string_view reason, Instant now);
-  // When look() can report a change that was suppressed; kNever: there is none.
+  // When look() can report a change that was suppressed; kNever: no change was suppressed.
   Instant next_look() const { return retry_; }
 
   const PortWatchCounters& counters() const { return counters_; }
 
  private:
-  // False: the event was suppressed for now.
+  // False: the limit suppressed the event; look() reports the change later.
   bool say(LogLimit& limit, model::Event event, Instant now);
   bool look_at_vmm(const Sight& sight, Instant now);
   bool look_at_port(const Sight& sight, Instant now);

@@ -74,7 +74,7 @@ struct ChannelCounters {
 class LinkFinder {
  public:
   virtual ~LinkFinder() = default;
-  // The responder to which a peer on `host` may open a link; nullptr: there is none.
+  // The responder to which a peer on `host` may open a link; nullptr: no such responder exists.
   virtual InboundLink* find_responder(const wire::Open& frame, verbs::HostId host) = 0;
   virtual void on_datagram(const wire::Datagram& frame, std::span<const std::byte> payload,
                            verbs::HostId host) = 0;
