@@ -55,9 +55,9 @@ struct ChannelMakerConfig {
 // Another host of the cluster.
 struct ChannelPeer {
   std::string endpoint;  // "192.0.2.1:28250"; empty while it is closed
-  // The reason that the host gives for having no channels, in which case this host does not connect
-  // to it; empty: the host is open. This information may arrive late, so an existing channel stays,
-  // and a channel that the host opens is accepted.
+  // The reason why this host must not connect to it, for example the reason that the host gives for
+  // having no channels; empty: it may connect. This information may arrive late, so an existing
+  // channel stays, and a channel that the host opens is accepted.
   std::string closed{};
   // Checks a peer that presents a certificate with this host's name and the given key
   // (Certificate::key). Returns the reason why the peer is not this host; empty: it is this host.

@@ -372,7 +372,7 @@ void ClusterService::forget() {
 }
 
 void ClusterService::publish() {
-  if (!member_) return;
+  if (!member_ || !place_) return;
   // Not while an adapter is on its way from one network to another.
   const std::shared_ptr<const View> seen = view();
   std::map<inventory::GidId, model::AdapterName> gids;
@@ -382,13 +382,13 @@ void ClusterService::publish() {
     if (model::segment_number(seen->network, adapter->second.port_group) != gid.segment) continue;
     gids.emplace(gid, id);
   }
-  const auto at = Endpoint::parse(place_.endpoint);
+  const auto at = Endpoint::parse(place_->endpoint);
   inventory::Said said =
       inventory::say_all({.address = at ? at->address() : config_.cluster.address,
                           .port = at ? at->port() : std::uint16_t{0},
                           .version = kVersion,
-                          .closed = at ? std::string() : place_.closed.why,
-                          .closed_by = at ? model::ClosedBy{} : place_.closed.by,
+                          .closed = at ? std::string() : place_->closed.why,
+                          .closed_by = at ? model::ClosedBy{} : place_->closed.by,
                           .key = certificate_->key(),
                           .generation = kept_->seen().number,
                           .mark = kept_->seen().mark},

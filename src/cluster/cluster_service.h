@@ -277,7 +277,7 @@ class ClusterService final : public model::ClusterManagement {
   std::unique_ptr<JoinDoor> old_door_;  // closed when its thread has its response
   std::map<model::AdapterName, inventory::AdapterInfo> adapters_;
   std::map<inventory::GidId, model::AdapterName> gids_;
-  model::ChannelPlace place_;
+  std::optional<model::ChannelPlace> place_;  // empty: the channel is still being opened
   model::Network network_;
   std::string network_host_;  // the name of this host in network_
   std::optional<MemberCertificate> certificate_;

@@ -51,8 +51,12 @@ void ClusterFabric::set_site(const host::ChannelSite& site) {
   const bool moves = site.closed.why.empty();
   close_channels(moves ? "the channel is moving to " + site.vmknic : describe(site.closed));
   site_ = site;
-  settle(moves ? closed("the channel of " + site.vmknic + " is being opened")
-               : model::ChannelPlace{.closed = site.closed});
+  if (moves) {
+    // Not published: release 0.1.0 loses a channel that is made before it reads this record.
+    change_place(closed("the channel of " + site.vmknic + " is being opened"));
+  } else {
+    settle({.closed = site.closed});
+  }
   if (view_) on_view(view_);
 }
 
@@ -65,15 +69,19 @@ model::ChannelPlace ClusterFabric::place() const {
   return closed("this host is not in a cluster");
 }
 
-void ClusterFabric::settle(model::ChannelPlace place) {
-  if (place == place_) return;
+bool ClusterFabric::change_place(model::ChannelPlace place) {
+  if (place == place_) return false;
   place_ = std::move(place);
   if (place_.endpoint.empty()) {
     log::info("channels: closed: {}", describe(place_.closed));
   } else {
     log::info("channels: listening at {} ({})", place_.endpoint, site_.vmknic);
   }
-  parts_.cluster.set_place(place_);
+  return true;
+}
+
+void ClusterFabric::settle(model::ChannelPlace place) {
+  if (change_place(std::move(place))) parts_.cluster.set_place(place_);
 }
 
 void ClusterFabric::close_channels(const std::string& reason) {
@@ -102,7 +110,10 @@ void ClusterFabric::begin(const authority::Identity& self) {
                                           const std::function<void(Result<UniqueFd>)>& done) {
              parts_.dialer.dial(endpoint, done, source);
            }});
-  if (!maker) return log::error("channels: {}", maker.error().message);
+  if (!maker) {
+    log::error("channels: {}", maker.error().message);
+    return settle(closed(maker.error().message));
+  }
   maker_ = std::move(*maker);
   on_identity();
   listen(settings::kFirstChannelPort);
@@ -202,6 +213,12 @@ model::ChannelProblem ClusterFabric::why_closed(const std::string& name,
     return {.text = "closed on this host: " + place_.closed.why,
             .remedy = place_.closed.remedy,
             .host = self_};
+  }
+  // The others do not accept a host that they do not know, and release 0.1.0 loses a channel that
+  // is made before it knows it.
+  const auto own = view_->hosts.find(self_);
+  if (own == view_->hosts.end() || !own->second.info) {
+    return {.text = "this host is not in the cluster's inventory yet"};
   }
   if (host.info->closed.empty()) return {};
   return {.text = "closed on that host: " + host.info->closed,

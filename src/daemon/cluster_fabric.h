@@ -68,9 +68,11 @@ class ClusterFabric final : public host::Channels {
   // Tries to listen on this port, and on the following ones if it is in use.
   void listen(std::uint16_t port);
   void on_listener(std::uint16_t port, const Endpoint& at, Result<UniqueFd> socket);
-  void settle(model::ChannelPlace place);
-  // The reason why there is no channel to a host, if the operator of that host or of this host has
-  // disabled it; empty: neither has.
+  // Shows the place on this host; false: it is the same as before.
+  bool change_place(model::ChannelPlace place);
+  void settle(model::ChannelPlace place);  // shows it, and publishes it to the other hosts
+  // The reason why there is no channel to a host, if that host or this host has none to any host;
+  // empty: both have.
   model::ChannelProblem why_closed(const std::string& name, const inventory::Host& host) const;
   // The reason to show for a missing channel. A reason from why_closed() takes precedence over the
   // way in which the last connection ended.

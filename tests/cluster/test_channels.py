@@ -1,5 +1,7 @@
 """Who gets a channel between hosts and who does not, and what the operator reads of it."""
 
+import base64
+import json
 import pathlib
 import re
 import subprocess
@@ -7,6 +9,7 @@ import sys
 import time
 import unittest
 
+from etcd_request import ROOT, coded
 from hosts import ClusterTest, wait_for
 
 ROGUE = pathlib.Path(__file__).with_name("rogue.py")
@@ -64,6 +67,24 @@ class Restarted(ChannelTest):
             h1.end()
             h1.start()
             self.wait_channels(*hosts)
+
+    def test_a_host_publishes_its_channel_only_when_it_listens(self):
+        """Release 0.1.0 loses a channel that is made before it reads that the other host's channel is closed."""
+        h1, h2 = self.cluster(2)
+        self.wait_channels(h1, h2)
+
+        def read(**at):
+            return h1.etcd("/v3/kv/range", {"key": coded(f"{ROOT}hosts/h2/info"), **at})
+
+        began = int(read()["header"]["revision"])
+        h2.end(kill=True)
+        h2.start()
+        self.wait_channels(h1, h2)
+        published = [base64.b64decode(one["value"]).decode() for at in range(began, int(read()["header"]["revision"]) + 1)
+                     for one in read(revision=at).get("kvs", [])]
+        self.assertGreater(len(set(published)), 0)
+        for info in map(json.loads, published):
+            self.assertEqual((info["port"], info.get("closed")), (28250, None), published)
 
 
 class Strangers(ChannelTest):
