@@ -18,7 +18,7 @@ using namespace std::chrono_literals;
 
 constexpr Instant kConnected = Instant{} + 1h;
 const model::AdapterName kAdapter{.vm = "db1", .number = 0};
-const model::MacAddress kMac{2, 0, 0, 0, 0, 1};
+const model::MacAddress kReturningMac{2, 0, 0, 0, 0, 1};
 const GidId kGid{.segment = 7};
 
 View inventory_of(std::initializer_list<const char*> hosts) {
@@ -29,9 +29,9 @@ View inventory_of(std::initializer_list<const char*> hosts) {
 }
 
 void give_adapter(View& view, const std::string& host) {
-  view.hosts[host].adapters[kAdapter] = {.mac = kMac, .port_group = "web"};
+  view.hosts[host].adapters[kAdapter] = {.mac = kReturningMac, .port_group = "web"};
   view.hosts[host].gids[kGid] = kAdapter;
-  view.macs[kMac] = {.host = host, .adapter = kAdapter};
+  view.macs[kReturningMac] = {.host = host, .adapter = kAdapter};
   view.gids[kGid] = {.host = host, .adapter = kAdapter};
 }
 
@@ -63,7 +63,7 @@ TEST_F(ReturningHostsTest, AHostWithAChannelIsKeptUntilItHasSaidItselfWhatItHas)
   EXPECT_EQ(first->hosts.at("h3").info->port, 28250);
   EXPECT_EQ(first->hosts.at("h3").gids.at(kGid), kAdapter);
   EXPECT_EQ(first->gids.at(kGid).host, "h3");
-  EXPECT_EQ(first->macs.at(kMac).host, "h3");
+  EXPECT_EQ(first->macs.at(kReturningMac).host, "h3");
   EXPECT_EQ(hosts_.deadline(), kConnected + ReturningHosts::kReturn);
   const auto back = complete(inventory_of({"h2", "h3"}), kConnected + 5s);
   EXPECT_THAT(back->gids, IsEmpty()) << "its own word counts now";
@@ -107,7 +107,7 @@ TEST_F(ReturningHostsTest, WhatOthersClaimByNowIsTheirs) {
   give_adapter(read, "h2");
   const auto followed = complete(read);
   EXPECT_THAT(present(*followed), ElementsAre("h2", "h3"));
-  EXPECT_EQ(followed->macs.at(kMac).host, "h2");
+  EXPECT_EQ(followed->macs.at(kReturningMac).host, "h2");
   EXPECT_EQ(followed->gids.at(kGid).host, "h2");
   EXPECT_THAT(followed->hosts.at("h3").adapters, IsEmpty());
   EXPECT_THAT(followed->hosts.at("h3").gids, IsEmpty());
