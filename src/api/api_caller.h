@@ -1,6 +1,6 @@
 // ApiCaller: sends requests of the management API to the daemon, each on a new connection. If a
-// request fails, the error message gives the reason. Examples are that the daemon is not running,
-// that access is denied, that the request timed out, or that the daemon has another version.
+// request fails, the error message gives the reason: for example, the daemon is not running, access
+// is denied, the request timed out, or the daemon is of a different version.
 //
 // Blocks for a bounded time. Any thread, one call at a time.
 

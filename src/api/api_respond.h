@@ -60,7 +60,7 @@ inline std::optional<std::string> query_problem(const ApiRequest& request,
     for (const std::string_view name : allowed) known = known || name == key;
     if (!known) return fmt::format("unknown query parameter \"{}\"", key);
     if (request.query.count(key) > 1)
-      return fmt::format("query parameter \"{}\" is given twice", key);
+      return fmt::format("query parameter \"{}\" is specified twice", key);
   }
   return std::nullopt;
 }

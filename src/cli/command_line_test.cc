@@ -395,7 +395,7 @@ TEST(LimitOption, SetsWhatItNames) {
        {"", "=", "sges", "sges=", "sges=x", "sges=1 ", "sges=-1", "sges=99999999999", "qps=1"}) {
     EXPECT_FALSE(set_limit(bad, limits)) << bad;
   }
-  EXPECT_THAT(set_limit("gids=9", limits).error().message, HasSubstr("given twice"));
+  EXPECT_THAT(set_limit("gids=9", limits).error().message, HasSubstr("specified twice"));
   EXPECT_THAT(set_limit("queue_pair=9", limits).error().message,
               HasSubstr("do you mean queue_pairs?"));
   EXPECT_THAT(set_limit("sges=99999999999", limits).error().message, HasSubstr("1 to 32"));

@@ -65,7 +65,7 @@ Status set_limit(std::string_view option, model::VmLimits& limits) {
   }
   if (limits.*field.member) {
     return fail(Errc::kInvalidArgument,
-                fmt::format("--limit {}: {} is given twice", option, field.name));
+                fmt::format("--limit {}: {} is specified twice", option, field.name));
   }
   limits.*field.member = value;
   return {};

@@ -1,6 +1,6 @@
 // ClusterAuthority: the operations that only the cluster's authority can perform. The authority is
 // the host that creates join tokens, admits and removes hosts, and signs certificates. Its records
-// (the book, authority.json) are stored beside its key.
+// are stored in the file authority.json, beside its key. The code calls this file the book.
 //
 // The authority gives each change to the cluster's configuration a number, the generation
 // (inventory/generation.h). It writes the number first to its book and then to etcd. If etcd

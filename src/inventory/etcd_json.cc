@@ -14,7 +14,7 @@ using nlohmann::json;
 namespace {
 
 std::unexpected<Error> odd(std::string_view what) {
-  return fail(Errc::kInvalidArgument, "etcd's answer has an invalid " + std::string(what));
+  return fail(Errc::kInvalidArgument, "etcd's response has an invalid " + std::string(what));
 }
 
 const json* find(const json& object, const char* key) {

@@ -1,6 +1,6 @@
-// MachineProbe reads the hardware inventory of this host in the keeper. It combines the NICs from
-// ethernet/, the RDMA devices from rdma/ and the vendor names from PciNames, and returns them as
-// the values of model/machine.h.
+// MachineProbe, used by the keeper, reads the hardware inventory of this host. It combines the NICs
+// from ethernet/, the RDMA devices from rdma/ and the vendor names from PciNames, and returns them
+// as the values of model/machine.h.
 //
 // One thread.
 

@@ -15,7 +15,7 @@ Status check_limits(const std::vector<LimitChange>& limits) {
     });
     if (again) {
       return fail(Errc::kInvalidArgument,
-                  fmt::format("limit {} is given twice", limit->field->name));
+                  fmt::format("limit {} is specified twice", limit->field->name));
     }
     VmLimits alone;
     alone.*limit->field->member = limit->value;

@@ -53,7 +53,7 @@ Status check_disks(const VmMachine& machine) {
     if (Status good = check_file("disk", disk.file); !good) return good;
     const auto same = [&disk](const Disk& other) { return other.file == disk.file; };
     if (std::ranges::count_if(machine.disks, same) > 1) {
-      return fail(Errc::kInvalidArgument, fmt::format("disk {} is given twice", disk.file));
+      return fail(Errc::kInvalidArgument, fmt::format("disk {} is specified twice", disk.file));
     }
   }
   return {};
