@@ -35,8 +35,8 @@ Member::Member(MemberConfig config, OpenSocket open, Events events, Instant now)
 Member::~Member() = default;
 
 void Member::set_own(std::map<std::string, std::string> own) {
-  own_changed_ = own_changed_ || own != own_;
   own_ = std::move(own);
+  own_changed_ = own_changed_ || written_ != own_;
 }
 
 void Member::set_password(std::string password) {
@@ -128,7 +128,7 @@ Status Member::read_again(Instant now) {
   if (!token) return std::unexpected(token.error());
   if (Status read = read_all(); !read) return read;
   watch_.start(client_.endpoint(), *token, std::string(kRoot), revision_ + 1);
-  own_changed_ = own_changed_ || written_ != own_;
+  own_changed_ = own_changed_ || written_ != wanted();
   if (!std::exchange(view_changed_, true)) next_show_ = std::max(next_show_, now);
   return {};
 }
@@ -137,18 +137,19 @@ Status Member::read_again(Instant now) {
 Status Member::write_own(bool all) {
   std::vector<Write> writes;
   const std::string mine = host_prefix(config_.host);
+  const std::map<std::string, std::string>& own = wanted();
   for (const auto& [key, value] : written_) {
-    if (!own_.contains(key)) writes.push_back({.key = mine + key, .value = std::nullopt});
+    if (!own.contains(key)) writes.push_back({.key = mine + key, .value = std::nullopt});
   }
   // Adapters stand before the GIDs that they hold, in the order of keys.
-  for (const auto& [key, value] : own_) {
+  for (const auto& [key, value] : own) {
     const auto found = written_.find(key);
     if (all || found == written_.end() || found->second != value) {
       writes.push_back({.key = mine + key, .value = value});
     }
   }
   if (Status done = client_.write_all(writes, lease_); !done) return done;
-  written_ = own_;
+  if (own_) written_ = *own_;
   own_changed_ = false;
   return {};
 }
@@ -203,7 +204,7 @@ void Member::apply(const WatchAnswer& answer, Instant now) {
       } else {
         written_[key] = event.pair.value;
       }
-      own_changed_ = own_changed_ || written_ != own_;
+      own_changed_ = own_changed_ || written_ != wanted();
     }
     if (event.deleted) {
       records_.erase(event.pair.key);
@@ -229,7 +230,7 @@ void Member::show(Instant now) {
 void Member::tell_lost(const View& view) {
   std::set<LostClaim> lost;
   for (const LostClaim& claim : view.lost) {
-    if (claim.host == config_.host && own_.contains(claim.key)) lost.insert(claim);
+    if (claim.host == config_.host && wanted().contains(claim.key)) lost.insert(claim);
   }
   for (const LostClaim& claim : lost) {
     if (!told_.contains(claim)) events_.lost(claim);
@@ -251,7 +252,7 @@ void Member::fall_back(Instant now, const Error& error) {
 
 Status Member::leave() {
   watch_.stop();
-  own_.clear();
+  own_.emplace();
   const std::int64_t lease = std::exchange(lease_, 0);
   if (Status erased = client_.erase_prefix(host_prefix(config_.host)); !erased) return erased;
   return lease == 0 ? Status() : client_.revoke_lease(lease);

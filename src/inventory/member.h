@@ -70,7 +70,7 @@ class Member {
   void set_password(std::string password);
 
   // Sets all that this host publishes: the keys below its prefix, with their values. step() writes
-  // them to etcd.
+  // them to etcd. Until the first call, keys that an earlier process of this host has left stay.
   void set_own(std::map<std::string, std::string> own);
 
   // Writes a document of the configuration immediately. nullopt: deletes it. Errors: kIo (etcd is
@@ -97,6 +97,8 @@ class Member {
   Status connect(Instant now);
   Status read_all();
   Status read_again(Instant now);
+  // The keys that etcd should have below this host's prefix.
+  const std::map<std::string, std::string>& wanted() const { return own_ ? *own_ : written_; }
   Status write_own(bool all);
   Status keep_alive(Instant now);
   Status hear(Instant now);
@@ -111,7 +113,7 @@ class Member {
   EtcdClient client_;
   EtcdWatch watch_;
   Records records_;
-  std::map<std::string, std::string> own_;
+  std::optional<std::map<std::string, std::string>> own_;  // empty: set_own() was not called yet
   std::map<std::string, std::string> written_;  // as far as we know, what stands in etcd of ours
   bool own_changed_ = false;
   bool view_changed_ = false;

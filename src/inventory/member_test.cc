@@ -103,6 +103,21 @@ class MemberTest : public testing::Test {
   const GidId free_{kA, {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF, 10, 0, 0, 1}, RoceType::kV2};
 };
 
+TEST_F(MemberTest, WhatAnEarlierProcessPublishedStaysUntilTheHostPublishesAgain) {
+  a_.member.set_own(adapter_and_gid(kMacA, gid_a_));
+  ASSERT_TRUE(a_.connects());
+  Seat again("a", etcd_.access(host_user("a"), "pa"));
+  ASSERT_TRUE(again.connects());
+  EXPECT_EQ(again.view->owner(gid_a_), (GidOwner{"a", kVm}));
+  ASSERT_TRUE(b_.connects());
+  EXPECT_EQ(b_.view->owner(gid_a_), (GidOwner{"a", kVm}));
+  again.member.set_own({});
+  EXPECT_TRUE(b_.until([&] {
+    again.step();
+    return !b_.view->owner(gid_a_);
+  }));
+}
+
 TEST_F(MemberTest, HostsSeeWhatOthersSay) {
   a_.member.set_own(adapter_and_gid(kMacA, gid_a_));
   ASSERT_TRUE(a_.connects());

@@ -1,6 +1,7 @@
 """Hosts of two releases in one cluster: the door, etcd's keys, and the channel between them without VMs."""
 
 import json
+import re
 
 from pair import NOW, VERSION, OfEachRelease
 from etcd_request import ask_etcd
@@ -157,9 +158,9 @@ class Upgrade(Hosts):
                 wait_for(lambda one=one: one.present() == ["h1", "h2", "h3"], f"{one.name} to see all")
                 wait_for(lambda one=one: [its["adapters"] for its in one.status()["hosts"]] == [1, 1, 1], f"{one.name} to see the VMs")
             self.wait_channels(hosts)
-            said = hosts[0].cli("cluster", "status", programs=NOW).stdout
-            for one in hosts:
-                self.assertEqual(f"Host {one.name} has version" in said, one.programs != NOW, said)
+            older = [one.name for one in hosts if one.programs != NOW]
+            wait_for(lambda older=older: re.findall("^Host (h[123]) has version", hosts[0].cli("cluster", "status", programs=NOW).stdout,
+                                                    re.MULTILINE) == older, f"the older hosts to be {older}")
         wait_for(lambda: "by its name" not in hosts[0].cli("cluster", "status").stdout, "all keys to be known")
 
     def test_the_authority_first(self):
