@@ -9,10 +9,9 @@
 
 namespace paravane {
 
-std::optional<std::uint64_t> change_word(const ExtentList& at, const WordChange& change) {
-  assert(at.extents().size() == 1 && at.total_bytes() == sizeof(std::uint64_t));
-  const Extent& extent = at.extents().front();
-  std::byte* word = ExtentAccess::host(extent);
+std::optional<std::uint64_t> change_word(const Extent& at, const WordChange& change) {
+  assert(at.size() == sizeof(std::uint64_t));
+  std::byte* word = ExtentAccess::host(at);
   assert(reinterpret_cast<std::uintptr_t>(word) % sizeof(std::uint64_t) == 0);
   std::uint64_t before = 0;
   switch (change.kind) {
@@ -23,7 +22,7 @@ std::optional<std::uint64_t> change_word(const ExtentList& at, const WordChange&
       before = raw_copy::compare_and_swap(word, change.operand, change.swap);
       break;
   }
-  if (ExtentAccess::file(extent)->failed()) return std::nullopt;
+  if (ExtentAccess::file(at)->failed()) return std::nullopt;
   return before;
 }
 

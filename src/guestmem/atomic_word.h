@@ -20,8 +20,8 @@ struct WordChange {
   std::uint64_t swap = 0;     // kCompareAndSwap: its new value if it was equal
 };
 
-// Returns the previous value of the word. nullopt: the memory failed (SIGBUS). REQUIRES: `at` is
-// one extent of 8 bytes whose guest address is a multiple of 8.
-std::optional<std::uint64_t> change_word(const ExtentList& at, const WordChange& change);
+// Returns the previous value of the word. nullopt: the memory failed (SIGBUS). REQUIRES: `at` has 8
+// bytes, and its guest address is a multiple of 8.
+std::optional<std::uint64_t> change_word(const Extent& at, const WordChange& change);
 
 }  // namespace paravane

@@ -19,10 +19,8 @@ class AtomicWordTest : public testing::Test {
     ram_.show(memory_);
   }
 
-  ExtentList word(std::uint64_t offset) {
-    ExtentList list;
-    EXPECT_EQ(memory_.resolve({ram_.base().value + offset}, 8, Rights::kWrite, list), Reach::kOk);
-    return list;
+  Extent word(std::uint64_t offset) {
+    return *memory_.find_extent({ram_.base().value + offset}, 8, Rights::kWrite);
   }
   std::uint64_t value(std::uint64_t offset) const {
     return ram_.read<Le64>({ram_.base().value + offset}).get();
@@ -76,7 +74,7 @@ TEST_F(AtomicWordTest, IsOneStepForProcessorsOfTheGuest) {
 }
 
 TEST_F(AtomicWordTest, FailedMemoryIsSaid) {
-  const ExtentList at = word(0);
+  const Extent at = word(0);
   ram_.truncate(0);
   EXPECT_FALSE(change_word(at, {.kind = WordChange::Kind::kFetchAndAdd, .operand = 1}));
 }

@@ -15,6 +15,10 @@ class ExtentAccess {
   static std::byte* host(const Extent& extent) { return extent.host_; }
   static const MemoryFile* file(const Extent& extent) { return extent.file_; }
 
+  static Extent make(std::byte* host, std::uint64_t size, const MemoryFile* file) {
+    return {host, size, file};
+  }
+
   static void append(ExtentList& list, std::byte* host, std::uint64_t size,
                      const MemoryFile* file) {
     list.extents_.push_back(Extent(host, size, file));

@@ -236,6 +236,7 @@ void GuestMemory::end_lists() {
   owner_.check();
   ++epoch_;
   if (dma_enabled()) open_epoch_ = epoch_;
+  ++generation_;
 }
 
 bool GuestMemory::failed() const {
@@ -336,6 +337,15 @@ Reach GuestMemory::resolve(GuestAddr addr, std::uint64_t length, Rights need,
   });
   if (reach != Reach::kOk) ExtentAccess::rewind(out, mark);
   return reach;
+}
+
+std::optional<Extent> GuestMemory::find_extent(GuestAddr addr, std::uint64_t length,
+                                               Rights need) const {
+  std::optional<Extent> extent;
+  const Reach reach = walk(addr.value, length, need, [&](const Piece& piece) {
+    extent = ExtentAccess::make(piece.host, piece.size, piece.file);
+  });
+  return reach == Reach::kOk && extent->size() == length ? extent : std::nullopt;
 }
 
 }  // namespace paravane

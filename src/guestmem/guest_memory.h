@@ -171,6 +171,8 @@ class GuestMemory {
   // unchanged. This is for memory that is specified by its DMA address at each use (a DMA memory
   // region).
   Reach resolve(GuestAddr addr, std::uint64_t length, Rights need, ExtentList& out) const;
+  // The same for memory in one piece; nullopt: not kOk, or in several pieces. REQUIRES: length > 0.
+  std::optional<Extent> find_extent(GuestAddr addr, std::uint64_t length, Rights need) const;
 
  private:
   friend class PageList;  // guestmem/page_list.h: pages resolved at registration

@@ -106,6 +106,17 @@ Reach PageList::walk(std::uint64_t offset, std::uint64_t length, Rights need, Ea
   return Reach::kOk;
 }
 
+std::optional<PageList::Span> PageList::span_at(std::uint64_t offset, std::uint64_t length,
+                                                Rights need) {
+  if (length == 0 || check_arguments(offset, length, need) != Reach::kOk) return std::nullopt;
+  Run& run = run_at(offset);
+  const std::uint64_t skipped = offset - run.first_byte();
+  const bool good = length <= run.size() - skipped && check(run, skipped, length) == Reach::kOk &&
+                    run.generation == memory_->generation();
+  if (!good) return std::nullopt;
+  return Span{{run.file->at(run.file_offset), run.size(), run.file}, run.first_byte()};
+}
+
 Reach PageList::reach() {
   return walk(0, size_bytes_, rights_, [](const Piece&) {});
 }
@@ -152,13 +163,7 @@ Reach PageList::copy_out(std::uint64_t offset, std::span<const std::byte> from) 
 
 Reach PageList::prefetch(std::uint64_t offset, std::uint64_t length, Rights need) {
   return walk(offset, length, need, [need](const Piece& piece) {
-    for (std::uint64_t at = 0; at < piece.size; at += raw_copy::kCacheLineBytes) {
-      if (need == Rights::kWrite) {
-        raw_copy::prefetch_to_write(piece.host + at);
-      } else {
-        raw_copy::prefetch(piece.host + at);
-      }
-    }
+    raw_copy::prefetch_lines(piece.host, piece.size, need == Rights::kWrite);
   });
 }
 

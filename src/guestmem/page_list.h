@@ -74,6 +74,7 @@ class PageList {
 
  private:
   friend class PageListBuilder;
+  friend class PageView;
 
   // Keep this small, because a gigabyte of scattered pages has 262,144 runs.
   struct Run {
@@ -95,6 +96,15 @@ class PageList {
     std::uint64_t size;
     const MemoryFile* file;
   };
+
+  // A run as one piece, and the offset in the list at which it begins.
+  struct Span {
+    Piece piece;
+    std::uint64_t first;
+  };
+  // The run that holds [offset, offset+length); nullopt: no single run does, or not the whole run
+  // can be accessed.
+  std::optional<Span> span_at(std::uint64_t offset, std::uint64_t length, Rights need);
 
   Run& run_at(std::uint64_t offset);
   // Whether [from, from+length) of the run can be accessed.

@@ -87,6 +87,14 @@ void copy_to_guest(From from, To to, std::uint64_t size) {
               });
 }
 
+// The same for one piece on either side.
+void copy_piece(const std::byte* from, std::byte* to, std::uint64_t size) {
+  const std::uint64_t ordered = std::min(size, kOrderedBytes);
+  const std::uint64_t body = size - ordered;
+  if (body > 0) raw_copy::copy_bytes(to, from, body);
+  raw_copy::copy_ascending(to + body, from + body, ordered);
+}
+
 bool intact(const ExtentList& list) {
   return std::ranges::none_of(
       list.extents(), [](const Extent& extent) { return ExtentAccess::file(extent)->failed(); });
@@ -99,6 +107,12 @@ bool copy_payload(const ExtentList& from, const ExtentList& to) {
   const std::uint64_t size = std::min(from.total_bytes(), to.total_bytes());
   copy_to_guest(ListCursor(from), ListCursor(to), size);
   return intact(from) && intact(to);
+}
+
+bool copy_payload(const Extent& from, const Extent& to) {
+  assert(from.size() == to.size());
+  copy_piece(ExtentAccess::host(from), ExtentAccess::host(to), std::min(from.size(), to.size()));
+  return !ExtentAccess::file(from)->failed() && !ExtentAccess::file(to)->failed();
 }
 
 bool gather_payload(const ExtentList& from, std::span<std::byte> to) {
@@ -117,6 +131,12 @@ bool scatter_payload(std::span<const std::byte> from, const ExtentList& to) {
   const std::uint64_t size = std::min<std::uint64_t>(from.size(), to.total_bytes());
   copy_to_guest(SpanCursor(from), ListCursor(to), size);
   return intact(to);
+}
+
+bool scatter_payload(std::span<const std::byte> from, const Extent& to) {
+  assert(from.size() == to.size());
+  copy_piece(from.data(), ExtentAccess::host(to), std::min<std::uint64_t>(from.size(), to.size()));
+  return !ExtentAccess::file(to)->failed();
 }
 
 }  // namespace paravane

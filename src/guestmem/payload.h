@@ -24,8 +24,12 @@ namespace paravane {
 // REQUIRES: from.total_bytes() == to.total_bytes().
 [[nodiscard]] bool copy_payload(const ExtentList& from, const ExtentList& to);
 
-// REQUIRES: the list and the span have the same size.
+// REQUIRES: from.size() == to.size().
+[[nodiscard]] bool copy_payload(const Extent& from, const Extent& to);
+
+// REQUIRES: both sides have the same size.
 [[nodiscard]] bool gather_payload(const ExtentList& from, std::span<std::byte> to);
 [[nodiscard]] bool scatter_payload(std::span<const std::byte> from, const ExtentList& to);
+[[nodiscard]] bool scatter_payload(std::span<const std::byte> from, const Extent& to);
 
 }  // namespace paravane

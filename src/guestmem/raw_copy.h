@@ -51,6 +51,12 @@ inline void prefetch_to_write(const std::byte* line) {
 #endif
 }
 
+inline void prefetch_lines(const std::byte* at, std::uint64_t size, bool to_write) {
+  for (const std::byte* const end = at + size; at < end; at += kCacheLineBytes) {
+    to_write ? prefetch_to_write(at) : prefetch(at);
+  }
+}
+
 // The ranges may overlap, because a guest may specify the same memory twice.
 PARAVANE_UNWATCHED inline void copy_bytes(std::byte* to, const std::byte* from, std::size_t size) {
 #if defined(PARAVANE_THREAD_SANITIZER) && defined(__x86_64__)
@@ -73,11 +79,23 @@ PARAVANE_UNWATCHED inline void copy_bytes(std::byte* to, const std::byte* from, 
 // processor forwards the upper half of a wide store to a narrow load only after all earlier stores
 // are complete, and those may wait for cache lines that the guest holds.
 PARAVANE_UNWATCHED inline void copy_entry(std::byte* to, const std::byte* from, std::size_t size) {
-  for (; size >= sizeof(std::uint64_t); size -= sizeof(std::uint64_t)) {
-    const std::uint64_t word = *reinterpret_cast<const volatile std::uint64_t*>(from);
-    __builtin_memcpy(to, &word, sizeof word);
-    to += sizeof word;
-    from += sizeof word;
+  using Word = std::uint64_t;
+  const auto copy_word = [&](std::size_t at) {
+    const Word word = *reinterpret_cast<const volatile Word*>(from + at);
+    __builtin_memcpy(to + at, &word, sizeof word);
+  };
+  for (; size >= 4 * sizeof(Word); size -= 4 * sizeof(Word)) {
+    copy_word(0);
+    copy_word(sizeof(Word));
+    copy_word(2 * sizeof(Word));
+    copy_word(3 * sizeof(Word));
+    to += 4 * sizeof(Word);
+    from += 4 * sizeof(Word);
+  }
+  for (; size >= sizeof(Word); size -= sizeof(Word)) {
+    copy_word(0);
+    to += sizeof(Word);
+    from += sizeof(Word);
   }
   if (size > 0) copy_bytes(to, from, size);
 }
@@ -114,6 +132,14 @@ PARAVANE_UNWATCHED inline void copy_ascending(std::byte* to, const std::byte* fr
   if (odd(1)) step(std::uint8_t{});
   if (odd(2)) step(std::uint16_t{});
   if (odd(4)) step(std::uint32_t{});
+  for (; size >= 32; size -= 32) {
+    store_in_order<std::uint64_t>(to, from);
+    store_in_order<std::uint64_t>(to + 8, from + 8);
+    store_in_order<std::uint64_t>(to + 16, from + 16);
+    store_in_order<std::uint64_t>(to + 24, from + 24);
+    to += 32;
+    from += 32;
+  }
   while (size >= 8) step(std::uint64_t{});
   if (size >= 4) step(std::uint32_t{});
   if (size >= 2) step(std::uint16_t{});

@@ -12,7 +12,7 @@ constexpr std::uint32_t kPrefetchedBytes = 128;  // all that is read of most ent
 }  // namespace
 
 RingConsumer::RingConsumer(PageList& pages, const RingLayout& layout)
-    : pages_(&pages), layout_(layout), index_(layout.elements) {
+    : indices_(pages), entries_(pages), layout_(layout), index_(layout.elements) {
   assert(layout.fits(pages.size_bytes()));
 }
 
@@ -24,7 +24,7 @@ RingConsumer::Next RingConsumer::peek() {
 
 RingConsumer::Next RingConsumer::look() {
   std::uint32_t tail = 0;
-  const Reach reach = pages_->load_index(layout_.producer_at, tail);
+  const Reach reach = indices_.load_index(layout_.producer_at, tail);
   if (reach == Reach::kAbsent) return Next::kAbsent;
   // More than a ring full, or going back behind what was published before, is
   // nothing that an honest guest can do.
@@ -36,44 +36,45 @@ RingConsumer::Next RingConsumer::look() {
     return Next::kBroken;
   }
   tail_ = tail;
-  for (std::uint32_t ahead = 0; ahead < kAhead; ++ahead) prefetch(ahead);
+  const std::uint32_t first = std::min(known(), kAhead);
+  for (std::uint32_t ahead = 0; ahead < first; ++ahead) prefetch(ahead);
   return head_ != tail_ ? Next::kEntry : Next::kEmpty;
 }
 
-Reach RingConsumer::copy_head(std::span<std::byte> to) const {
+Reach RingConsumer::copy_head(std::span<std::byte> to) {
   return copy_head(0, to);
 }
 
-Reach RingConsumer::copy_head(std::uint32_t offset, std::span<std::byte> to) const {
+Reach RingConsumer::copy_head(std::uint32_t offset, std::span<std::byte> to) {
   if (offset > layout_.element_bytes || to.size() > layout_.element_bytes - offset) {
     return Reach::kOutside;
   }
   const std::uint64_t entry = std::uint64_t{index_.slot(head_)} * layout_.element_bytes;
-  return pages_->copy_in(layout_.elements_at + entry + offset, to);
+  // A new entry is in the cache of the guest's processor. Waiting for it costs more than all that
+  // is done with it.
+  const bool is_posted = known() > kAhead;
+  return entries_.copy_in(layout_.elements_at + entry + offset, to,
+                          is_posted ? kAhead * layout_.element_bytes : 0);
 }
 
 void RingConsumer::advance() {
   assert(head_ != tail_);
   head_ = index_.next(head_);
-  prefetch(kAhead);
 }
 
 Reach RingConsumer::publish() {
   if (published_ == head_) return Reach::kOk;
-  const Reach reach = pages_->store_index(layout_.consumer_at, head_);
+  const Reach reach = indices_.store_index(layout_.consumer_at, head_);
   was_absent_ = reach != Reach::kOk;
   if (!was_absent_) published_ = head_;
   return reach;
 }
 
-// A new entry lies in the cache of the guest's processor; to wait for it costs more
-// than all that is done with it.
-void RingConsumer::prefetch(std::uint32_t ahead) const {
-  if (index_.used(tail_, head_) <= ahead) return;
-  const std::uint64_t slot = (index_.slot(head_) + ahead) % layout_.elements;
+void RingConsumer::prefetch(std::uint32_t ahead) {
+  const std::uint64_t slot = index_.slot(head_ + ahead);
   const std::uint32_t bytes = std::min(layout_.element_bytes, kPrefetchedBytes);
   static_cast<void>(
-      pages_->prefetch(layout_.elements_at + slot * layout_.element_bytes, bytes, Rights::kRead));
+      entries_.prefetch(layout_.elements_at + slot * layout_.element_bytes, bytes, Rights::kRead));
 }
 
 std::uint32_t RingConsumer::available() {

@@ -14,6 +14,7 @@
 #include <span>
 
 #include "guestmem/page_list.h"
+#include "guestmem/page_view.h"
 #include "guestmem/ring_index.h"
 
 namespace paravane {
@@ -50,9 +51,9 @@ class RingConsumer {
 
   // Copies the first to.size() bytes of the head entry. REQUIRES: peek() returned kEntry, and
   // to.size() <= element_bytes.
-  Reach copy_head(std::span<std::byte> to) const;
+  Reach copy_head(std::span<std::byte> to);
   // The same, starting at `offset` within the entry.
-  Reach copy_head(std::uint32_t offset, std::span<std::byte> to) const;
+  Reach copy_head(std::uint32_t offset, std::span<std::byte> to);
 
   // Passes the head slot, even if its entry was invalid, because an invalid entry must not be read
   // twice. REQUIRES: peek() returned kEntry, and publish() follows in the same turn.
@@ -75,9 +76,12 @@ class RingConsumer {
 
  private:
   Next look();
-  void prefetch(std::uint32_t ahead) const;
+  // The entries that the last look at the producer index has shown.
+  std::uint32_t known() const { return index_.used(tail_, head_); }
+  void prefetch(std::uint32_t ahead);
 
-  PageList* pages_;
+  PageView indices_;
+  PageView entries_;
   RingLayout layout_;
   RingIndex index_;
   std::uint32_t head_ = 0;

@@ -35,11 +35,11 @@ class RingConsumerTest : public ::testing::Test {
 
   // The guest's side.
   void guest_sets_producer(std::uint32_t index) { ram_.store(pages_.at(0), index); }
-  std::uint32_t consumer_in_memory() const { return ram_.load(pages_.at(4)); }
+  std::uint32_t consumer_in_memory() { return ram_.load(pages_.at(4)); }
   void guest_writes(std::uint32_t slot, std::uint64_t value) {
     ram_.write(pages_.at(kPageBytes + std::uint64_t{slot} * kStride), Le64(value));
   }
-  static std::uint64_t head_of(const RingConsumer& ring) {
+  static std::uint64_t head_of(RingConsumer& ring) {
     Le64 value;
     EXPECT_EQ(ring.copy_head(std::as_writable_bytes(std::span(&value, 1))), Reach::kOk);
     return value.get();

@@ -5,7 +5,7 @@
 namespace paravane {
 
 RingProducer::RingProducer(PageList& pages, const RingLayout& layout)
-    : pages_(&pages), layout_(layout), index_(layout.elements) {
+    : indices_(pages), elements_(pages), layout_(layout), index_(layout.elements) {
   assert(layout.fits(pages.size_bytes()));
 }
 
@@ -19,23 +19,24 @@ RingProducer::Push RingProducer::add(std::span<const std::byte> element) {
   Reach reach = Reach::kOk;
   // What is reachable now stays so until the end of the turn.
   if (tail_ == published_) {
-    reach = pages_->prefetch(layout_.producer_at, sizeof tail_, Rights::kWrite);
+    reach = indices_.prefetch(layout_.producer_at, sizeof tail_, Rights::kWrite);
   }
-  if (reach == Reach::kOk) reach = pages_->copy_out(element_at(tail_), element);
+  if (reach == Reach::kOk) {
+    reach = elements_.copy_out(element_at(tail_), element, layout_.element_bytes);
+  }
   if (reach == Reach::kAbsent) return Push::kAbsent;
   if (reach != Reach::kOk) {
     broken_ = true;
     return Push::kBroken;
   }
   tail_ = index_.next(tail_);
-  static_cast<void>(pages_->prefetch(element_at(tail_), element.size(), Rights::kWrite));
   return Push::kDone;
 }
 
 RingProducer::Push RingProducer::publish() {
   if (broken_) return Push::kBroken;
   if (published_ == tail_) return Push::kDone;
-  if (pages_->store_index(layout_.producer_at, tail_) != Reach::kOk) {
+  if (indices_.store_index(layout_.producer_at, tail_) != Reach::kOk) {
     broken_ = true;
     return Push::kBroken;
   }
@@ -54,7 +55,7 @@ std::uint64_t RingProducer::element_at(std::uint32_t index) const {
 
 RingProducer::Push RingProducer::look() {
   std::uint32_t head = 0;
-  const Reach reach = pages_->load_index(layout_.consumer_at, head);
+  const Reach reach = indices_.load_index(layout_.consumer_at, head);
   if (reach == Reach::kAbsent) return Push::kAbsent;
   // The guest can only consume what we have published, and never goes back.
   const bool possible = reach == Reach::kOk && index_.reachable(head) &&

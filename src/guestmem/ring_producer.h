@@ -12,6 +12,7 @@
 #include <span>
 
 #include "guestmem/page_list.h"
+#include "guestmem/page_view.h"
 #include "guestmem/ring_consumer.h"
 #include "guestmem/ring_index.h"
 
@@ -57,7 +58,8 @@ class RingProducer {
   Push look();
   std::uint64_t element_at(std::uint32_t index) const;  // byte offset in the page list
 
-  PageList* pages_;
+  PageView indices_;
+  PageView elements_;
   RingLayout layout_;
   RingIndex index_;
   std::uint32_t tail_ = 0;

@@ -47,7 +47,15 @@ struct MemoryRegionTable::Region {
   std::uint64_t start = 0;
   std::uint64_t length = 0;
   PageList pages;
+  PageView view{pages};
   Line<Region>::Place place;  // among those of its protection domain
+
+  void set_pages(PageList list) {
+    pages = std::move(list);
+    view = PageView(pages);
+  }
+  // Of the byte with this address in `pages`.
+  std::uint64_t offset_of(std::uint64_t addr) const { return start % kPageBytes + (addr - start); }
 
   bool holds(std::uint64_t addr, std::uint64_t bytes) const {
     if (is_dma) return true;  // GuestMemory knows what is mapped
@@ -85,7 +93,7 @@ Result<std::uint32_t> MemoryRegionTable::add_user(PdNumber pd, std::uint64_t sta
   region->access = access;
   region->start = start;
   region->length = length;
-  region->pages = std::move(pages);
+  region->set_pages(std::move(pages));
   return add(std::move(region));
 }
 
@@ -129,7 +137,7 @@ bool MemoryRegionTable::register_fast(const FastRegistration& registration, Page
   region.access = registration.access;
   region.start = registration.start;
   region.length = registration.length;
-  region.pages = std::move(pages);
+  region.set_pages(std::move(pages));
   region.is_valid = true;
   return true;
 }
@@ -143,7 +151,7 @@ bool MemoryRegionTable::may_invalidate(PdNumber pd, std::uint32_t key) const {
 void MemoryRegionTable::invalidate(std::uint32_t key) {
   Region& region = *find(key);
   region.is_valid = false;
-  region.pages = PageList();
+  region.set_pages({});
 }
 
 // By bits 31:8 alone.
@@ -209,11 +217,20 @@ AccessVerdict MemoryRegionTable::resolve(PdNumber pd, std::uint32_t key, std::ui
   if (region->is_dma) {
     return verdict_of(memory_.resolve(GuestAddr{addr}, length, memory_rights(need), out));
   }
-  const std::uint64_t offset = region->start % kPageBytes + (addr - region->start);
   const std::size_t before = out.extents().size();
-  const Reach reach = region->pages.resolve(offset, length, memory_rights(need), out);
+  const Reach reach =
+      region->view.resolve(region->offset_of(addr), length, memory_rights(need), out);
   touched_ += out.extents().size() - before;
   return verdict_of(reach);
+}
+
+std::optional<Extent> MemoryRegionTable::find_extent(PdNumber pd, std::uint32_t key,
+                                                     std::uint64_t addr, std::uint64_t length,
+                                                     AccessMask need) {
+  Region* region = nullptr;
+  if (judge(pd, key, addr, length, need, region) != AccessVerdict::kOk) return std::nullopt;
+  if (region->is_dma) return memory_.find_extent(GuestAddr{addr}, length, memory_rights(need));
+  return region->view.extent(region->offset_of(addr), length, memory_rights(need));
 }
 
 std::optional<std::uint32_t> MemoryRegionTable::any_in(PdNumber pd) const {

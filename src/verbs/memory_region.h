@@ -25,6 +25,7 @@
 #include "guestmem/extent.h"
 #include "guestmem/guest_memory.h"
 #include "guestmem/page_list.h"
+#include "guestmem/page_view.h"
 #include "verbs/index_pool.h"
 #include "verbs/types.h"
 #include "verbs/work_request.h"
@@ -90,6 +91,10 @@ class MemoryRegionTable {
   // for a local read. length > 0.
   AccessVerdict resolve(PdNumber pd, std::uint32_t key, std::uint64_t addr, std::uint64_t length,
                         AccessMask need, ExtentList& out);
+
+  // The same for memory in one piece; nullopt: not kOk, or in several pieces.
+  std::optional<Extent> find_extent(PdNumber pd, std::uint32_t key, std::uint64_t addr,
+                                    std::uint64_t length, AccessMask need);
 
   // The same check without extents, and without checking whether the memory is mapped. It is for a
   // whole message, before its first slice.
