@@ -49,10 +49,14 @@ RingProducer::Push CompletionQueue::add(const abi::Cqe& cqe, bool solicited) {
   return added;
 }
 
-void CompletionQueue::reveal() {
+void CompletionQueue::publish_taken() {
   if (RingConsumer* ring = std::exchange(taken_from_, nullptr)) {
     static_cast<void>(ring->publish());  // while that fails, the ring remembers
   }
+}
+
+void CompletionQueue::reveal() {
+  publish_taken();
   if (hidden_ == 0 || dead_) return;
   if (producer_.publish() != RingProducer::Push::kDone) return die(true);
   const bool solicited = last_solicited_ > pushed_;

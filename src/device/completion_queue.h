@@ -105,7 +105,11 @@ class CompletionQueue final : public verbs::CompletionQueue {
 
   // Entries of this send queue were taken. Their slots are returned to the guest before it sees any
   // completion of this turn. REQUIRES: reveal() follows in the same turn.
-  void publish_before_reveal(RingConsumer& ring) { taken_from_ = &ring; }
+  void publish_before_reveal(RingConsumer& ring) {
+    if (taken_from_ == &ring) return;
+    publish_taken();
+    taken_from_ = &ring;
+  }
 
   // ---- Arming ----
   Arm arm() const { return arm_; }
@@ -164,6 +168,7 @@ class CompletionQueue final : public verbs::CompletionQueue {
   bool is_void(const Held& held) const {
     return sink_.is_void(static_cast<std::uint32_t>(held.cqe.qp.get()), held.number);
   }
+  void publish_taken();
   void drop_void();
   RingProducer::Push add(const abi::Cqe& cqe, bool solicited);
   bool hold(const abi::Cqe& cqe, bool solicited);

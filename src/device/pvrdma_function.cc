@@ -310,12 +310,13 @@ void PvrdmaFunction::work(verbs::Budget& budget) {
   run_adapter(budget);
   effort_.spend(watch_.poll());
   run_adapter(budget);
-  effort_.spend(completion_events_.retry_held());
+  if (completion_events_.holding()) effort_.spend(completion_events_.retry_held());
   effort_.spend(late_events_.poll());
   effort_.spend(notifier_.flush());
 }
 
 void PvrdmaFunction::run_adapter(verbs::Budget& budget) {
+  if (!adapter_.has_work()) return;
   const std::uint64_t touched = adapter_.regions().touched();
   const std::int32_t operations = budget.operations;
   adapter_.run(clock_.now, budget);
