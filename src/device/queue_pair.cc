@@ -50,10 +50,13 @@ bool QueuePair::look() {
   return more;
 }
 
-verbs::WorkSource::Fetch QueuePair::take_send(verbs::SendRequest& out) {
-  const Fetch fetched = send_.take_send(decoder_, out);
-  if (fetched == Fetch::kTaken) spec_.send_cq->publish_before_reveal(send_.ring());
-  return fetched;
+verbs::WorkSource::Fetch QueuePair::peek_send(verbs::SendRequest& out) {
+  return send_.peek_send(decoder_, out);
+}
+
+void QueuePair::pass_send() {
+  send_.pass_send();
+  spec_.send_cq->publish_before_reveal(send_.ring());
 }
 
 verbs::WorkSource::Fetch QueuePair::take_receive(verbs::ReceiveRequest& out) {

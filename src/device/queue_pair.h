@@ -78,7 +78,8 @@ class QueuePair final : public verbs::WorkSource {
   bool look();
 
   // ---- verbs::WorkSource ----
-  Fetch take_send(verbs::SendRequest& out) override;
+  Fetch peek_send(verbs::SendRequest& out) override;
+  void pass_send() override;
   Fetch take_receive(verbs::ReceiveRequest& out) override;
   bool wait_for_receive() override;
   void restart() override;

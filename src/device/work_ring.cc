@@ -53,7 +53,7 @@ RingConsumer::Next WorkRing::peek() {
   return next;
 }
 
-WorkRing::Fetch WorkRing::take_send(const WorkDecoder& decoder, verbs::SendRequest& out) {
+WorkRing::Fetch WorkRing::peek_send(const WorkDecoder& decoder, verbs::SendRequest& out) {
   const RingConsumer::Next next = peek();
   if (next != RingConsumer::Next::kEntry) return nothing_taken(next);
   alignas(64) SendEntry entry;
@@ -64,9 +64,12 @@ WorkRing::Fetch WorkRing::take_send(const WorkDecoder& decoder, verbs::SendReque
   if (copy_sges(sizeof(entry.header), sges, entry.sges, out.sges) != Reach::kOk) {
     return Fetch::kAbsent;
   }
+  return Fetch::kTaken;
+}
+
+void WorkRing::pass_send() {
   ring_.advance();
   ++taken_;
-  return Fetch::kTaken;
 }
 
 WorkRing::Fetch WorkRing::take_receive(const WorkDecoder& decoder, verbs::ReceiveRequest& out) {

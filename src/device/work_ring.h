@@ -28,10 +28,12 @@ class WorkRing {
   // Whether there is an entry, without taking it. A broken ring is counted once.
   RingConsumer::Next peek();
 
-  // Takes the head entry and decodes it with `decoder`. The slot of a receive is returned to the
-  // guest at once. The slot of a send is returned when completions become visible, by publishing
-  // ring().
-  Fetch take_send(const WorkDecoder& decoder, verbs::SendRequest& out);
+  // Copies the head entry and decodes it with `decoder`.
+  Fetch peek_send(const WorkDecoder& decoder, verbs::SendRequest& out);
+  // Takes the entry that peek_send() has read. Its slot is returned to the guest when completions
+  // become visible, by publishing ring().
+  void pass_send();
+  // Takes the head entry and decodes it. Its slot is returned to the guest at once.
   Fetch take_receive(const WorkDecoder& decoder, verbs::ReceiveRequest& out);
   RingConsumer& ring() { return ring_; }
 

@@ -23,7 +23,7 @@ class ScriptedWork final : public verbs::WorkSource {
   void post_send(const verbs::SendRequest& request) { sends_.push_back(request); }
   void post_receive(const verbs::ReceiveRequest& request) { receives_.push_back(request); }
 
-  // What take_send() / take_receive() say instead of looking; nullopt: they look.
+  // What peek_send() / take_receive() say instead of looking; nullopt: they look.
   void set_send_answer(std::optional<Fetch> answer) { send_answer_ = answer; }
   void set_receive_answer(std::optional<Fetch> answer) { receive_answer_ = answer; }
 
@@ -34,14 +34,22 @@ class ScriptedWork final : public verbs::WorkSource {
   unsigned receive_looks() const { return receive_looks_; }
   unsigned restarts() const { return restarts_; }
 
-  Fetch take_send(verbs::SendRequest& out) override {
+  Fetch peek_send(verbs::SendRequest& out) override {
     ++send_looks_;
-    return take(send_answer_, sends_, out);
+    if (send_answer_) return *send_answer_;
+    if (sends_.empty()) return Fetch::kEmpty;
+    out = sends_.front();
+    return Fetch::kTaken;
   }
+  void pass_send() override { sends_.pop_front(); }
   Fetch take_receive(verbs::ReceiveRequest& out) override {
     if (shared_ != nullptr) return shared_->take_receive(out);
     ++receive_looks_;
-    return take(receive_answer_, receives_, out);
+    if (receive_answer_) return *receive_answer_;
+    if (receives_.empty()) return Fetch::kEmpty;
+    out = receives_.front();
+    receives_.pop_front();
+    return Fetch::kTaken;
   }
   bool wait_for_receive() override {
     if (shared_ != nullptr) return shared_->wait_for_receive();
@@ -55,15 +63,6 @@ class ScriptedWork final : public verbs::WorkSource {
   }
 
  private:
-  template <typename Request>
-  static Fetch take(const std::optional<Fetch>& answer, std::deque<Request>& posted, Request& out) {
-    if (answer) return *answer;
-    if (posted.empty()) return Fetch::kEmpty;
-    out = posted.front();
-    posted.pop_front();
-    return Fetch::kTaken;
-  }
-
   ScriptedWork* shared_;
   std::deque<verbs::SendRequest> sends_;
   std::deque<verbs::ReceiveRequest> receives_;

@@ -13,19 +13,6 @@
 namespace paravane::verbs {
 namespace {
 
-RemoteRequest as_the_peer_sees(const QueuePair& qp, const SendRequest& request) {
-  return {.opcode = request.opcode,
-          .solicited = request.solicited,
-          .source_qpn = qp.number(),
-          .remote_addr = request.remote_addr,
-          .rkey = request.rkey,
-          .length = request.sges.total_bytes(),
-          .imm = request.imm,
-          .compare_add = request.compare_add,
-          .swap = request.swap,
-          .serial = request.serial};
-}
-
 // `find` appends the extents of a stretch of the message; false: they are not there.
 template <typename Find>
 ReadBytes read_by(Find find) {

@@ -125,6 +125,7 @@ class QueuePair {
 
  private:
   friend class Adapter;
+  friend class FastPath;
   friend class Requester;
   friend class Responder;
   QueuePair(Adapter& adapter, const QueuePairSpec& spec);

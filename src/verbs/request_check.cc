@@ -1,5 +1,6 @@
 #include "verbs/request_check.h"
 
+#include "verbs/queue_pair.h"
 #include "verbs/sge_walk.h"
 #include "verbs/transport.h"
 
@@ -42,6 +43,26 @@ WcOpcode completion_opcode(WrOpcode opcode) {
     case WrOpcode::kFastRegister: return WcOpcode::kFastRegister;
   }
   return WcOpcode::kSend;
+}
+
+RemoteRequest as_the_peer_sees(const QueuePair& qp, const SendRequest& request) {
+  return {.opcode = request.opcode,
+          .solicited = request.solicited,
+          .source_qpn = qp.number(),
+          .remote_addr = request.remote_addr,
+          .rkey = request.rkey,
+          .length = request.sges.total_bytes(),
+          .imm = request.imm,
+          .compare_add = request.compare_add,
+          .swap = request.swap,
+          .serial = request.serial};
+}
+
+WordChange word_change(WrOpcode opcode, std::uint64_t compare_add, std::uint64_t swap) {
+  const bool adds = opcode == WrOpcode::kFetchAndAdd;
+  return {.kind = adds ? WordChange::Kind::kFetchAndAdd : WordChange::Kind::kCompareAndSwap,
+          .operand = compare_add,
+          .swap = swap};
 }
 
 WcStatus check_send(QpType type, const QpAttributes& attributes, PdNumber pd,

@@ -5,8 +5,10 @@
 
 #include <cstdint>
 
+#include "guestmem/atomic_word.h"
 #include "verbs/memory_region.h"
 #include "verbs/qp_attributes.h"
+#include "verbs/responder.h"
 #include "verbs/work_request.h"
 
 namespace paravane::verbs {
@@ -18,6 +20,12 @@ inline constexpr std::uint64_t kMaxDatagramBytes = 4096;
 AccessMask local_need(WrOpcode opcode);
 
 WcOpcode completion_opcode(WrOpcode opcode);
+
+// The request of `qp` as its peer gets it.
+RemoteRequest as_the_peer_sees(const QueuePair& qp, const SendRequest& request);
+
+// What an atomic does to its word.
+WordChange word_change(WrOpcode opcode, std::uint64_t compare_add, std::uint64_t swap);
 
 // kSuccess, or the status with which the request completes.
 WcStatus check_send(QpType type, const QpAttributes& attributes, PdNumber pd,

@@ -4,6 +4,7 @@
 #include <cassert>
 
 #include "verbs/ack_timing.h"
+#include "verbs/fast_path.h"
 #include "verbs/queue_pair_impl.h"
 #include "verbs/request_check.h"
 
@@ -39,11 +40,12 @@ bool Requester::run(Instant now, Budget& budget) {
   running_ = true;
   const bool more = run_requests(now, budget);
   running_ = false;
-  qp_.spec().send_cq->reveal();
+  qp_.adapter_.reveal_later(*qp_.spec().send_cq);
   return more;
 }
 
 bool Requester::run_requests(Instant now, Budget& budget) {
+  if (run_fast(now, budget)) return false;
   while (!budget.spent() && can_run()) {
     const QpState state = qp_.state();
     const bool flushing = state == QpState::kError || state == QpState::kSendQueueError;
@@ -65,6 +67,30 @@ bool Requester::run_requests(Instant now, Budget& budget) {
     budget.operations -= operations_of(qp_.impl_->adapter.regions().touched() - touched);
   }
   return can_run();
+}
+
+bool Requester::run_fast(Instant now, Budget& budget) {
+  if (taken_ > 0 || filter_ != nullptr || ring_dead_) return false;
+  FastPath path(qp_);
+  while (path.is_open() && qp_.state() == QpState::kReadyToSend && can_run() && !budget.spent()) {
+    SendRequest& request = window_.front();
+    const WorkSource::Fetch fetched = qp_.spec().work->peek_send(request);
+    if (fetched != WorkSource::Fetch::kTaken) return fetched == WorkSource::Fetch::kEmpty;
+    ring_absence_.clear();
+    const std::optional<Outcome> outcome = path.carry(request);
+    if (!outcome) return false;
+    qp_.spec().work->pass_send();
+    budget.operations -= 1;
+    budget.bytes -= static_cast<std::int64_t>(request.sges.total_bytes());
+    if (is_done(*outcome)) {
+      report_success(request);
+    } else {
+      ++taken_;
+      begin_attempt();
+      settle(*outcome, now);
+    }
+  }
+  return false;
 }
 
 bool Requester::has_room() const {
@@ -302,23 +328,13 @@ void Requester::on_absent_memory(const Outcome& outcome, Instant now) {
 void Requester::complete(WcStatus status) {
   QueuePair::Impl& qp = *qp_.impl_;
   const SendRequest& request = window_.front();
-  Completion completion{.wr_id = request.wr_id,
-                        .qp_tag = qp.spec.tag,
-                        .opcode = completion_opcode(request.opcode),
-                        .status = status};
-  const bool visible = request.signaled || qp.spec.signal_all;
   if (status == WcStatus::kSuccess) {
-    completion.byte_len = static_cast<std::uint32_t>(request.sges.total_bytes());
-    count_success(request);
+    report_success(request);
+    drop_oldest();
+    return qp.note_drained();
   }
+  const Completion completion = completion_of(request, status);
   drop_oldest();
-  if (status == WcStatus::kSuccess) {
-    if (visible) {
-      qp.push(*qp.spec.send_cq, completion, running_ ? Reveal::kSoon : Reveal::kNow);
-    }
-    qp.note_drained();
-    return;
-  }
   if (status == WcStatus::kFlushed) {
     qp.counters().flushed.add();
     qp.push(*qp.spec.send_cq, completion);
@@ -333,6 +349,22 @@ void Requester::complete(WcStatus status) {
   qp.push(*qp.spec.send_cq, completion);
   if (status == WcStatus::kFatal) return qp.fail(QpEvent::kFatal);
   qp.send_failed();
+}
+
+Completion Requester::completion_of(const SendRequest& request, WcStatus status) const {
+  return {.wr_id = request.wr_id,
+          .qp_tag = qp_.spec().tag,
+          .opcode = completion_opcode(request.opcode),
+          .status = status};
+}
+
+void Requester::report_success(const SendRequest& request) {
+  QueuePair::Impl& qp = *qp_.impl_;
+  count_success(request);
+  if (!request.signaled && !qp.spec.signal_all) return;
+  Completion completion = completion_of(request, WcStatus::kSuccess);
+  completion.byte_len = static_cast<std::uint32_t>(request.sges.total_bytes());
+  qp.push(*qp.spec.send_cq, completion, running_ ? Reveal::kSoon : Reveal::kNow);
 }
 
 void Requester::drop_oldest() {

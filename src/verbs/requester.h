@@ -78,6 +78,9 @@ class Requester {
   SendRequest& in_hand() { return window_[carried_]; }
 
   bool run_requests(Instant now, Budget& budget);
+  // Executes requests on the fast path. True: the send ring has no more; false: the next one, if
+  // there is one, is not for the fast path.
+  bool run_fast(Instant now, Budget& budget);
   bool take(Instant now);
   bool has_room() const;
   void begin_attempt();
@@ -109,7 +112,9 @@ class Requester {
 
   // The oldest request is over.
   void complete(WcStatus status);
+  Completion completion_of(const SendRequest& request, WcStatus status) const;
   void drop_oldest();
+  void report_success(const SendRequest& request);
   void count_success(const SendRequest& request);
 
   // The one place where the phase changes. Waits begin and end by the functions below, which

@@ -5,6 +5,7 @@
 
 #include "guestmem/atomic_word.h"
 #include "verbs/queue_pair_impl.h"
+#include "verbs/request_check.h"
 #include "verbs/sge_walk.h"
 
 namespace paravane::verbs {
@@ -192,11 +193,8 @@ Outcome Responder::atomic(std::uint64_t& before) {
   if (const Outcome found = extents(0, kAtomicBytes, word); !is_done(found)) {
     return found;
   }
-  const bool adds = request_.opcode == WrOpcode::kFetchAndAdd;
   const std::optional<std::uint64_t> value = change_word(
-      word, {.kind = adds ? WordChange::Kind::kFetchAndAdd : WordChange::Kind::kCompareAndSwap,
-             .operand = request_.compare_add,
-             .swap = request_.swap});
+      word.extents().front(), word_change(request_.opcode, request_.compare_add, request_.swap));
   if (!value) return memory_failed();
   before = *value;
   if (last_atomics_.size() >= qp_.impl_->attributes.max_dest_reads) last_atomics_.pop_front();
@@ -274,24 +272,64 @@ Completion Responder::completion_of(const ReceiveRequest& receive, WcStatus stat
 
 Outcome Responder::finish() {
   qp_.adapter_.observe([&](Observer& observer) { tell_placed(observer); });
-  const Outcome outcome = deliver();
+  const Outcome outcome = deliver(Reveal::kNow);
   qp_.adapter_.observe([&](Observer& observer) { tell_answer(observer, outcome); });
   return outcome;
 }
 
-Outcome Responder::deliver() {
+void Responder::count(WrOpcode opcode, std::uint64_t length) {
   QueuePair::Impl& qp = *qp_.impl_;
+  AdapterCounters& counters = qp.counters();
   ++qp.stats.receives;
-  qp.counters().receives.add();
-  if (brings_bytes(request_.opcode)) {
-    AdapterCounters& counters = qp.counters();
-    (is_atomic(request_.opcode) ? counters.atomics_answered : counters.reads_answered).add();
-    counters.read_bytes.add(request_.length);
-    return {};
+  counters.receives.add();
+  if (brings_bytes(opcode)) {
+    (is_atomic(opcode) ? counters.atomics_answered : counters.reads_answered).add();
+    counters.read_bytes.add(length);
+    return;
   }
-  if (!is_send(request_.opcode)) qp.counters().writes_answered.add();
-  qp.stats.received_bytes += request_.length;
-  qp.counters().received_bytes.add(request_.length);
+  if (!is_send(opcode)) counters.writes_answered.add();
+  qp.stats.received_bytes += length;
+  counters.received_bytes.add(length);
+}
+
+bool Responder::takes_directly() const {
+  const bool heard = qp_.state() != QpState::kReadyToReceive || qp_.impl_->announced_established;
+  return listens() && heard && !busy() && !peer_waits_;
+}
+
+std::optional<Extent> Responder::find_directly(const SendRequest& request, std::uint64_t length) {
+  QueuePair::Impl& qp = *qp_.impl_;
+  const AccessMask need = remote_need(request.opcode);
+  if ((need & ~qp.attributes.access) != 0) return std::nullopt;
+  if (brings_bytes(request.opcode) && qp.attributes.max_dest_reads == 0) return std::nullopt;
+  return qp.adapter.regions().find_extent(qp.spec.pd, request.rkey, request.remote_addr, length,
+                                          need);
+}
+
+std::optional<Extent> Responder::receive_directly(std::uint64_t length) {
+  if (has_taken()) {
+    take_in_hand();
+  } else {
+    if (ring_dead_) return std::nullopt;
+    if (qp_.spec().work->take_receive(receive_) != WorkSource::Fetch::kTaken) return std::nullopt;
+    has_receive_ = true;
+  }
+  const Sge& sge = receive_.sges.entries[0];
+  const bool fits =
+      receive_.fault == WcStatus::kSuccess && receive_.sges.count == 1 && length <= sge.length;
+  if (!fits) return std::nullopt;
+  return qp_.impl_->adapter.regions().find_extent(receive_pd(), sge.lkey, sge.addr, length,
+                                                  kAccessLocalWrite);
+}
+
+Outcome Responder::finish_directly(const RemoteRequest& request) {
+  request_ = request;
+  return deliver(Reveal::kSoon);
+}
+
+Outcome Responder::deliver(Reveal when) {
+  QueuePair::Impl& qp = *qp_.impl_;
+  count(request_.opcode, request_.length);
   if (!consumes_receive(request_.opcode)) return {};
 
   has_receive_ = false;
@@ -309,7 +347,7 @@ Outcome Responder::deliver() {
   completion.byte_len = static_cast<std::uint32_t>(request_.length);
   completion.source_qpn = request_.source_qpn;
   completion.service_level = qp.attributes.av.service_level;
-  qp.push(*qp.spec.receive_cq, completion);
+  qp.push(*qp.spec.receive_cq, completion, when);
   // The bytes are in place, but will never be reported.
   return qp.state == QpState::kError ? refused(WcStatus::kRemoteOperationError) : Outcome{};
 }

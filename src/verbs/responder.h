@@ -102,6 +102,23 @@ class Responder {
   // Whether a peer's requests are answered at all in this state.
   bool listens() const;
 
+  // ---- For the fast path (fast_path.h) ----
+
+  // Whether requests can be executed without a Placement: nothing is in progress, and the queue
+  // pair has heard from its peer before.
+  bool takes_directly() const;
+  // The memory that a write, a read or an atomic names; nullopt: begin() decides what is wrong with
+  // it. REQUIRES: takes_directly().
+  std::optional<Extent> find_directly(const SendRequest& request, std::uint64_t length);
+  // Takes a receive for a message of this length, and returns its memory; nullopt: begin() decides.
+  // The receive is then the next one for any message.
+  std::optional<Extent> receive_directly(std::uint64_t length);
+  // The bytes of the send are in the memory of the receive. Its completion becomes visible when the
+  // completion queue is revealed.
+  Outcome finish_directly(const RemoteRequest& request);
+  // Counts a request that was executed.
+  void count(WrOpcode opcode, std::uint64_t length);
+
   // ---- For the queue pair ----
 
   // Completes posted receives as flushed. True: there may be more to do now.
@@ -137,7 +154,7 @@ class Responder {
   // Where a stretch of the message goes, or comes from.
   AccessVerdict find_bytes(const RemoteRequest& request, Stretch stretch, ExtentList& out) const;
   Outcome answer_to(AccessVerdict verdict, WrOpcode opcode);
-  Outcome deliver();
+  Outcome deliver(Reveal when);
   Outcome refuse(WcStatus status, QpEvent event);
   Outcome fail_receive(WcStatus ours, WcStatus peers);
   bool has_taken() const { return has_receive_ || !given_back_.empty(); }

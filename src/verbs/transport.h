@@ -118,6 +118,17 @@ class Transport {
   virtual std::optional<Outcome> submit(QueuePair& qp, const Path& path, const SendRequest& request,
                                         Budget& budget) = 0;
 
+  // The peer of `qp`, if this transport copies between two adapters of this thread and both ends
+  // are connected to each other; null: submit() decides. For the fast path (fast_path.h).
+  virtual QueuePair* direct_peer(const QueuePair& qp, const Path& path) const {
+    static_cast<void>(qp), static_cast<void>(path);
+    return nullptr;
+  }
+  // The fast path has carried messages with these bytes in total to a direct_peer().
+  virtual void count_direct(std::uint64_t messages, std::uint64_t bytes) {
+    static_cast<void>(messages), static_cast<void>(bytes);
+  }
+
   // As submit(), for a request of which a try ended as kAnswerLost. The peer answers it again but
   // does not execute it again, except a READ, which changes nothing (IBTA 9.7.5.1.3). A transport
   // whose submit() recognizes the request by its serial need not override this.

@@ -67,15 +67,26 @@ struct ReceiveRequest {
 class WorkSource {
  public:
   enum class Fetch : std::uint8_t {
-    // `out` is filled, and the ring's next entry is the following one. The source decides when the
-    // guest may reuse the slot; for a send, this may be as late as the completion.
+    // `out` is filled. If the request was taken, the ring's next entry is the following one, and
+    // the
+    // source decides when the guest may reuse the slot; for a send, this may be as late as the
+    // completion.
     kTaken,
     kEmpty,
     kBroken,  // the ring is dead: fatal for the QP
     kAbsent,  // its memory is unmapped at the moment: try later
   };
   virtual ~WorkSource() = default;
-  virtual Fetch take_send(SendRequest& out) = 0;
+  // Reads the next send request without taking it. The guest can change the entry meanwhile, so a
+  // request that is read again is checked again.
+  virtual Fetch peek_send(SendRequest& out) = 0;
+  // Takes the request that peek_send() has read. REQUIRES: peek_send() has just returned kTaken.
+  virtual void pass_send() = 0;
+  Fetch take_send(SendRequest& out) {
+    const Fetch fetched = peek_send(out);
+    if (fetched == Fetch::kTaken) pass_send();
+    return fetched;
+  }
   virtual Fetch take_receive(ReceiveRequest& out) = 0;
   // True: take_receive() would return a receive now. False: it would not; if receives are shared,
   // the queue pair waits in line for one from now on.

@@ -20,24 +20,6 @@ using verbs::Path;
 using verbs::QueuePair;
 using verbs::SendRequest;
 
-namespace {
-
-verbs::RemoteRequest remote_request(const QueuePair& qp, const SendRequest& request,
-                                    std::uint64_t length) {
-  return {.opcode = request.opcode,
-          .solicited = request.solicited,
-          .source_qpn = qp.number(),
-          .remote_addr = request.remote_addr,
-          .rkey = request.rkey,
-          .length = length,
-          .imm = request.imm,
-          .compare_add = request.compare_add,
-          .swap = request.swap,
-          .serial = request.serial};
-}
-
-}  // namespace
-
 LocalTransport::Member& LocalTransport::member(AdapterId id) {
   const std::size_t index = std::to_underlying(id);
   while (members_.size() <= index) members_.emplace_back();
@@ -84,8 +66,8 @@ std::optional<Outcome> LocalTransport::submit(QueuePair& qp, const Path& path,
   // Our own mistakes first: the peer never hears of a request that has any.
   const Outcome gathered = gather_slice(qp, transfer);
   if (!is_done(gathered)) return gathered;
-  auto begun = peer->responder().begin(remote_request(qp, request, transfer.length),
-                                       verbs::Arrives::kAtOnce);
+  auto begun =
+      peer->responder().begin(verbs::as_the_peer_sees(qp, request), verbs::Arrives::kAtOnce);
   if (!begun) return begun.error();
   const std::optional<Outcome> outcome = place_slice(qp, *begun, transfer, budget);
   if (!outcome) {

@@ -53,6 +53,14 @@ class LocalTransport final : public verbs::Transport {
   void detach(verbs::Adapter& adapter);
 
   std::string_view name() const override { return "local"; }
+  verbs::QueuePair* direct_peer(const verbs::QueuePair& qp,
+                                const verbs::Path& path) const override {
+    return connected_peer(qp, path);
+  }
+  void count_direct(std::uint64_t messages, std::uint64_t bytes) override {
+    counters_.messages.add(messages);
+    counters_.bytes.add(bytes);
+  }
   std::optional<verbs::Outcome> submit(verbs::QueuePair& qp, const verbs::Path& path,
                                        const verbs::SendRequest& request,
                                        verbs::Budget& budget) override;
