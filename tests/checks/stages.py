@@ -30,7 +30,7 @@ def house(stage):
 
 def release(stage):
     """What is shipped (g++), and the tests that only it can be asked."""
-    if stage.build("release", "shipped", "paravane_bench", is_waited_for=True):
+    if stage.build("release", "shipped", "paravane_bench", "paravane_engine_work", is_waited_for=True):
         stage.ctest("release", "-L", "suite")
 
 

@@ -1,0 +1,70 @@
+#!/usr/bin/env python3
+"""Counts the instructions that the engine executes per operation, and compares them with the bounds.
+
+usage: bench/instructions.py [--only NAME,...] [--program FILE] [--bounds FILE] [--json FILE]
+
+Runs paravane_engine_work under valgrind's callgrind. Its counts do not depend on what else the machine does. Each operation
+runs a few times, and then more times; the difference in instructions is divided by the difference in operations, so the
+set-up of the guests is not counted. Only instructions within a device's turn and its register writes count. Ends with 1 if
+a bound is exceeded.
+"""
+import argparse
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+PROGRAM = HERE.parent / "build" / "release" / "bin" / "paravane_engine_work"
+BOUNDS = HERE / "instruction_bounds.json"
+COUNTED = ("paravane::device::PvrdmaFunction::poll(*", "paravane::device::PvrdmaFunction::write_bar(*",
+           "paravane::device::PvrdmaFunction::on_reset(*")
+LIMIT_S = 300
+# How often an operation runs, first and then.
+USUAL = 640, 3200
+OTHERS = {"write-64-1024-qps": (1024, 5120), "create-and-connect": (64, 192), "create-and-end": (64, 576)}
+
+
+def count(program, operation, times):
+    with tempfile.TemporaryDirectory() as folder:
+        done = subprocess.run(["valgrind", "--tool=callgrind", f"--callgrind-out-file={folder}/out",
+                               *[f"--toggle-collect={one}" for one in COUNTED], program, operation, str(times)],
+                              capture_output=True, text=True, timeout=LIMIT_S, check=False)
+        if done.returncode != 0:
+            sys.exit(f"instructions: {operation}: {done.stderr.strip().splitlines()[-1]}")
+        return int(re.search(r"^(?:totals|summary): (\d+)", pathlib.Path(folder, "out").read_text(), re.MULTILINE)[1])
+
+
+def measure(program, operation):
+    few, more = OTHERS.get(operation, USUAL)
+    return (count(program, operation, more) - count(program, operation, few)) / (more - few)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--only", metavar="NAME,...", help="count these operations (default: all)")
+    parser.add_argument("--program", type=pathlib.Path, default=PROGRAM, metavar="FILE", help="run this paravane_engine_work (default: the preset release's)")
+    parser.add_argument("--bounds", type=pathlib.Path, default=BOUNDS, metavar="FILE", help="compare with this file (default: the one beside this program)")
+    parser.add_argument("--json", type=pathlib.Path, metavar="FILE", help="write the figures to this file as well")
+    options = parser.parse_args()
+    bounds = json.loads(options.bounds.read_text())
+    known = subprocess.run([options.program], capture_output=True, text=True, check=True).stdout.split()
+    wanted = options.only.split(",") if options.only else known
+    for name in wanted:
+        if name not in known:
+            sys.exit(f"instructions: there is no operation {name}; the operations are {', '.join(known)}")
+    figures = {}
+    print(f"{'instructions per operation':<28}{'counted':>9}{'bound':>9}")
+    for name in wanted:
+        figures[name] = round(measure(options.program, name))
+        exceeds = figures[name] > bounds[name]
+        print(f"{name:<28}{figures[name]:>9,}{bounds[name]:>9,}{'  exceeded' if exceeds else ''}", flush=True)
+    if options.json:
+        options.json.write_text(json.dumps(figures, indent=1) + "\n")
+    return any(figures[name] > bounds[name] for name in wanted)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
