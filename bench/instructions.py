@@ -19,8 +19,7 @@ import tempfile
 HERE = pathlib.Path(__file__).resolve().parent
 PROGRAM = HERE.parent / "build" / "release" / "bin" / "paravane_engine_work"
 BOUNDS = HERE / "instruction_bounds.json"
-COUNTED = ("paravane::device::PvrdmaFunction::poll(*", "paravane::device::PvrdmaFunction::write_bar(*",
-           "paravane::device::PvrdmaFunction::on_reset(*")
+COUNTED = ("paravane::device::PvrdmaFunction::poll(*", "paravane::device::PvrdmaFunction::write_bar(*")
 LIMIT_S = 300
 # How often an operation runs, first and then.
 USUAL = 640, 3200
