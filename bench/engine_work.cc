@@ -189,19 +189,16 @@ struct Operation {
 
 const std::array kOperations = {
     Operation{"write-64-batch",
-              [](std::uint64_t n) {
-                send_in_batches(PVRDMA_WR_RDMA_WRITE, kShort, kBatch, n);
-              }},
+              [](std::uint64_t n) { send_in_batches(PVRDMA_WR_RDMA_WRITE, kShort, kBatch, n); }},
     Operation{"write-64-single",
               [](std::uint64_t n) { send_in_batches(PVRDMA_WR_RDMA_WRITE, kShort, 1, n); }},
     Operation{"write-64k",
               [](std::uint64_t n) { send_in_batches(PVRDMA_WR_RDMA_WRITE, kLong, kBatch, n); }},
     Operation{"read-64-batch",
               [](std::uint64_t n) { send_in_batches(PVRDMA_WR_RDMA_READ, kShort, kBatch, n); }},
-    Operation{"atomic",
-              [](std::uint64_t n) {
-                send_in_batches(PVRDMA_WR_ATOMIC_FETCH_AND_ADD, 8, kBatch, n);
-              }},
+    Operation{
+        "atomic",
+        [](std::uint64_t n) { send_in_batches(PVRDMA_WR_ATOMIC_FETCH_AND_ADD, 8, kBatch, n); }},
     Operation{"send-64", sends},
     Operation{"datagram-64", datagrams},
     Operation{"write-64-1024-qps", many},
