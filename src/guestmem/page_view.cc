@@ -39,7 +39,7 @@ Reach PageView::copy_in(std::uint64_t offset, std::span<std::byte> to, std::uint
   const std::byte* at = find(offset, to.size(), Rights::kRead);
   if (at == nullptr) return pages_->copy_in(offset, to);
   if (ahead != 0 && holds(offset + ahead, to.size())) {
-    raw_copy::prefetch_lines(at + ahead, to.size(), false);
+    raw_copy::prefetch_lines(host_ + (offset + ahead - first_), to.size(), false);
   }
   raw_copy::copy_entry(to.data(), at, to.size());
   return after_copy();
@@ -50,7 +50,7 @@ Reach PageView::copy_out(std::uint64_t offset, std::span<const std::byte> from,
   std::byte* at = find(offset, from.size(), Rights::kWrite);
   if (at == nullptr) return pages_->copy_out(offset, from);
   if (ahead != 0 && holds(offset + ahead, from.size())) {
-    raw_copy::prefetch_lines(at + ahead, from.size(), true);
+    raw_copy::prefetch_lines(host_ + (offset + ahead - first_), from.size(), true);
   }
   raw_copy::copy_bytes(at, from.data(), from.size());
   return after_copy();

@@ -254,7 +254,7 @@ void TwinWorld::put_sges(const Side& side, verbs::SgeList& sges) {
 
 void TwinWorld::put_atomic_sges(const Side& side, verbs::SgeList& sges) {
   sges.count = 1;
-  sges.entries[0] = sge(side, rarely(40) ? 4 << pick(3) : 8);
+  sges.entries[0] = sge(side, rarely(40) ? std::uint64_t{4} << pick(3) : 8);
   if (rarely(30)) {
     sges.count = 2;
     sges.entries[0] = sge(side, 4);
