@@ -1,6 +1,10 @@
 #include "bench/cores.h"
 
+#include <thread>
 #include <vector>
+
+#include "bench/shared_line.h"
+#include "bench/stopwatch.h"
 
 namespace paravane::bench {
 
@@ -14,6 +18,31 @@ std::optional<Cores> choose_cores() {
   }
   if (usable.size() < 2) return std::nullopt;
   return Cores{.guest = usable.front(), .worker = usable.back()};
+}
+
+Distance measure_distance(const Cores& cores) {
+  constexpr std::uint64_t kRounds = 5'000;
+  constexpr double kDistantHop = 0.12;  // us
+  SharedLine there;
+  SharedLine back;
+  std::thread other([&] {
+    const OnCore core(cores.worker);
+    for (std::uint64_t i = 1; i <= kRounds; ++i) {
+      there.await(i);
+      back.say(i);
+    }
+  });
+  const OnCore core(cores.guest);
+  there.say(1);  // both run then
+  back.await(1);
+  const Stopwatch watch;
+  for (std::uint64_t i = 2; i <= kRounds; ++i) {
+    there.say(i);
+    back.await(i);
+  }
+  const double hop = watch.microseconds() / (2 * (kRounds - 1));
+  other.join();
+  return hop < kDistantHop ? Distance::kNear : Distance::kDistant;
 }
 
 OnCore::OnCore(unsigned core) {

@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 
+#include "bench/cores.h"
 #include "bench/samples.h"
 
 namespace paravane::bench {
@@ -28,7 +29,8 @@ struct Figure {
   Target target = {};
   Samples ours = {};
   Samples floor = {};
-  Samples ratio = {};  // ours / floor, of each pair
+  Samples ratio = {};                      // ours / floor, of each pair
+  Distance distance = Distance::kDistant;  // of the cores, when it was measured
 
   double judged() const { return target.of == Target::Of::kRatio ? ratio.median() : ours.median(); }
   // nullopt: nothing is demanded.

@@ -54,7 +54,14 @@ Figures answer(const Settings& settings, const std::vector<std::string>& only) {
       continue;
     }
     std::fprintf(stderr, "%s: %s\n", question.name, question.asks);
-    for (Figure& figure : question.answer(settings)) figures.push_back(std::move(figure));
+    const Distance before = measure_distance(settings.cores);
+    for (Figure& figure : question.answer(settings)) {
+      figure.distance = before;
+      figures.push_back(std::move(figure));
+    }
+    if (measure_distance(settings.cores) != before) {
+      std::fprintf(stderr, "%s: the cores were moved meanwhile; run it again\n", question.name);
+    }
   }
   return figures;
 }

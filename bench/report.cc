@@ -27,6 +27,10 @@ std::string target(const Figure& figure) {
                      wanted.of == Target::Of::kRatio ? " x" : "");
 }
 
+const char* cores_of(const Figure& figure) {
+  return figure.distance == Distance::kNear ? "near" : "distant";
+}
+
 const char* verdict(const Figure& figure) {
   const std::optional<bool> met = figure.met();
   if (!met) return "";
@@ -45,6 +49,7 @@ nlohmann::json as_json(const Figure& figure) {
                         {"floor", as_json(figure.floor)},
                         {"floor_name", figure.floor_name},
                         {"ratio", as_json(figure.ratio)},
+                        {"cores", cores_of(figure)},
                         {"target", target(figure)}};
   const std::optional<bool> met = figure.met();
   object["met"] = met ? nlohmann::json(*met) : nlohmann::json(nullptr);
@@ -54,11 +59,11 @@ nlohmann::json as_json(const Figure& figure) {
 }  // namespace
 
 void print_table(const Figures& figures) {
-  constexpr const char* kRow = "{:<36} {:<12} {:<24} {:<24} {:<22} {:<10} {}\n";
-  fmt::print(kRow, "figure", "unit", "median (min - max)", "floor", "ratio", "target", "");
+  constexpr const char* kRow = "{:<36} {:<12} {:<24} {:<24} {:<22} {:<8} {:<10} {}\n";
+  fmt::print(kRow, "figure", "unit", "median (min - max)", "floor", "ratio", "cores", "target", "");
   for (const Figure& figure : figures) {
     fmt::print(kRow, figure.name, figure.unit, cell(figure.ours), cell(figure.floor),
-               cell(figure.ratio), target(figure), verdict(figure));
+               cell(figure.ratio), cores_of(figure), target(figure), verdict(figure));
   }
   fmt::print("\nfloors:\n");
   for (const Figure& figure : figures) {

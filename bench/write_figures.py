@@ -18,12 +18,12 @@ def cell(spread):
 
 
 def table(results):
-    yield "| figure | unit | median (least - most) | floor | ratio | target | |"
-    yield "|---|---|---|---|---|---|---|"
+    yield "| figure | unit | median (least - most) | floor | ratio | cores | target | |"
+    yield "|---|---|---|---|---|---|---|---|"
     for f in results["figures"]:
         verdict = {True: "met", False: "**missed**", None: ""}[f["met"]]
         yield (f"| {f['name']} | {f['unit']} | {cell(f['value'])} | {cell(f['floor'])} | {cell(f['ratio'])} "
-               f"| {f['target']} | {verdict} |")
+               f"| {f.get('cores', '')} | {f['target']} | {verdict} |")
     yield ""
     yield f"Medians of {results['repetitions']} repetitions. Floors, from the same run:"
     yield ""

@@ -75,27 +75,27 @@ PARAVANE_UNWATCHED inline void copy_bytes(std::byte* to, const std::byte* from, 
   std::atomic_signal_fence(std::memory_order_seq_cst);
 }
 
+PARAVANE_UNWATCHED inline void copy_word(std::byte* to, const std::byte* from) {
+  const std::uint64_t word = *reinterpret_cast<const volatile std::uint64_t*>(from);
+  __builtin_memcpy(to, &word, sizeof word);
+}
+
 // Copies a ring entry whose fields are read immediately afterwards. It copies in words, because a
 // processor forwards the upper half of a wide store to a narrow load only after all earlier stores
 // are complete, and those may wait for cache lines that the guest holds.
 PARAVANE_UNWATCHED inline void copy_entry(std::byte* to, const std::byte* from, std::size_t size) {
-  using Word = std::uint64_t;
-  const auto copy_word = [&](std::size_t at) {
-    const Word word = *reinterpret_cast<const volatile Word*>(from + at);
-    __builtin_memcpy(to + at, &word, sizeof word);
-  };
-  for (; size >= 4 * sizeof(Word); size -= 4 * sizeof(Word)) {
-    copy_word(0);
-    copy_word(sizeof(Word));
-    copy_word(2 * sizeof(Word));
-    copy_word(3 * sizeof(Word));
-    to += 4 * sizeof(Word);
-    from += 4 * sizeof(Word);
+  for (; size >= 32; size -= 32) {
+    copy_word(to, from);
+    copy_word(to + 8, from + 8);
+    copy_word(to + 16, from + 16);
+    copy_word(to + 24, from + 24);
+    to += 32;
+    from += 32;
   }
-  for (; size >= sizeof(Word); size -= sizeof(Word)) {
-    copy_word(0);
-    to += sizeof(Word);
-    from += sizeof(Word);
+  for (; size >= 8; size -= 8) {
+    copy_word(to, from);
+    to += 8;
+    from += 8;
   }
   if (size > 0) copy_bytes(to, from, size);
 }
