@@ -164,6 +164,17 @@ void many(std::uint64_t count) {
   }
 }
 
+// Looks at queue pairs that have nothing to do: a doorbell may have been for any of them.
+void vain_looks(std::uint64_t count) {
+  Guests guests;
+  std::vector<fake::FakeQp*> qps;
+  for (std::uint32_t i = 0; i < kPairs; ++i) qps.push_back(guests.connect()[0]);
+  for (std::uint64_t done = 0; done < count; done += kPairs) {
+    qps[0]->ring(fake::kRingSend);
+    guests.rig().settle();
+  }
+}
+
 void setups(std::uint64_t count) {
   Guests guests;
   const fake::FakeQp& peer = *guests.connect()[1];
@@ -202,6 +213,7 @@ const std::array kOperations = {
     Operation{"send-64", sends},
     Operation{"datagram-64", datagrams},
     Operation{"write-64-1024-qps", many},
+    Operation{"look-in-vain", vain_looks},
     Operation{"create-and-connect", setups},
     Operation{"create-and-end", ends},
 };

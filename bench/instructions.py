@@ -23,7 +23,7 @@ COUNTED = ("paravane::device::PvrdmaFunction::poll(*", "paravane::device::Pvrdma
 LIMIT_S = 300
 # How often an operation runs, first and then.
 USUAL = 640, 3200
-OTHERS = {"write-64-1024-qps": (1024, 5120), "create-and-connect": (64, 192), "create-and-end": (64, 576)}
+OTHERS = {"write-64-1024-qps": (1024, 5120), "look-in-vain": (1024, 11264), "create-and-connect": (64, 192), "create-and-end": (64, 576)}
 
 
 def count(program, operation, times):
