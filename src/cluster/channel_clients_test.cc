@@ -63,7 +63,7 @@ TEST_F(ChannelMakerTest, CredentialsMayChangeInTheMiddleOfHandshakes) {
   std::this_thread::sleep_for(milliseconds(50));  // its handshake has begun
   b.maker().set_credentials(credentials(authority_, "b"));
   std::this_thread::sleep_for(milliseconds(50));
-  // It goes on, now with somebody who speaks.
+  // It continues, now with a client that speaks.
   MakingHost a(named("a"), credentials(authority_, "a"));
   std::atomic<bool> handed = false;
   auto dialer = ChannelMaker::start(

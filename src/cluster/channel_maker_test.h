@@ -92,11 +92,11 @@ inline sockaddr_in address_of(int socket) {
   return address;
 }
 
-// Errors: kIo, nobody listens there.
+// Errors: kIo, no process listens there.
 inline Result<UniqueFd> dialed_to(const sockaddr_in& address) {
   UniqueFd socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
-    return fail(Errc::kIo, "nobody listens there");
+    return fail(Errc::kIo, "no process listens there");
   }
   EXPECT_EQ(::fcntl(socket.get(), F_SETFL, O_NONBLOCK), 0);
   return socket;

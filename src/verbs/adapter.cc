@@ -114,8 +114,9 @@ void Adapter::forget(QueuePair& qp) {
 }
 
 void Adapter::reveal_later(CompletionQueue& queue) {
-  if (std::exchange(queue.in_line_, true)) return;
+  if (queue.in_line_) return;
   to_reveal_.push_back(&queue);
+  queue.in_line_ = true;
 }
 
 void Adapter::run(Instant now, Budget& budget) {
