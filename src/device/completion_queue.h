@@ -103,6 +103,10 @@ class CompletionQueue final : public verbs::CompletionQueue {
   bool push(const verbs::Completion& completion, verbs::Reveal when) override;
   void reveal() override;
 
+  // The ring is destroyed, possibly after a turn that was cut short.
+  void forget_taken(const RingConsumer& ring) {
+    if (taken_from_ == &ring) taken_from_ = nullptr;
+  }
   // Entries of this send queue were taken. Their slots are returned to the guest before it sees any
   // completion of this turn. REQUIRES: reveal() follows in the same turn.
   void publish_before_reveal(RingConsumer& ring) {

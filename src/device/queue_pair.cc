@@ -31,6 +31,7 @@ QueuePair::QueuePair(const Spec& spec, PageList pages, const QueueGeometry& geom
 
 QueuePair::~QueuePair() {
   engine_.reset();
+  spec_.send_cq->forget_taken(send_.ring());
   if (spec_.shared_receives != nullptr) spec_.shared_receives->drop_user(*this);
   for (CompletionQueue* cq : {spec_.send_cq, spec_.receive_cq}) cq->drop_user();
 }

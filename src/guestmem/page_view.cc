@@ -81,14 +81,14 @@ Reach PageView::store_index(std::uint64_t offset, std::uint32_t value) {
 
 Reach PageView::resolve(std::uint64_t offset, std::uint64_t length, Rights need, ExtentList& out) {
   std::byte* at = find(offset, length, need);
-  if (at == nullptr) return pages_->resolve(offset, length, need, out);
+  if (at == nullptr || file_->failed()) return pages_->resolve(offset, length, need, out);
   ExtentAccess::append(out, at, length, file_);
   return Reach::kOk;
 }
 
 std::optional<Extent> PageView::extent(std::uint64_t offset, std::uint64_t length, Rights need) {
   std::byte* at = find(offset, length, need);
-  if (at == nullptr) return std::nullopt;
+  if (at == nullptr || file_->failed()) return std::nullopt;
   return ExtentAccess::make(at, length, file_);
 }
 

@@ -1,9 +1,8 @@
 // PageView accesses a page list at places that are close together, such as the entries of a ring.
 // It remembers the piece of memory that it accessed last, so an access within that piece needs no
 // search. The piece is used only while GuestMemory::generation() is unchanged, which means that
-// every address still leads to the same memory with the same rights. Whether that memory has failed
-// is checked after a copy, so prefetch(), resolve() and extent() may succeed for memory that has
-// failed.
+// every address still leads to the same memory with the same rights. Copies check
+// afterwards whether that memory has failed; resolve() and extent() check before.
 //
 // Use one view for each part of a list that is accessed in turn, such as indices and entries: they
 // are in different pages. A view must not outlive its list. Owner thread only.

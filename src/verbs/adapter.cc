@@ -113,22 +113,7 @@ void Adapter::forget(QueuePair& qp) {
   ready_.leave(qp.impl_->scheduled);
 }
 
-void Adapter::reveal_later(CompletionQueue& queue) {
-  if (queue.in_line_) return;
-  to_reveal_.push_back(&queue);
-  queue.in_line_ = true;
-}
-
 void Adapter::run(Instant now, Budget& budget) {
-  run_queue_pairs(now, budget);
-  for (CompletionQueue* queue : to_reveal_) {
-    queue->in_line_ = false;
-    queue->reveal();
-  }
-  to_reveal_.clear();
-}
-
-void Adapter::run_queue_pairs(Instant now, Budget& budget) {
   while (!budget.spent() && !closed_) {
     QueuePair* qp = ready_.call();
     if (qp == nullptr) return;

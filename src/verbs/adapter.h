@@ -150,7 +150,6 @@ class Adapter {
   PathUse& path_use() { return path_use_; }
 
  private:
-  friend class FastPath;
   friend class QueuePair;
   friend class Requester;
   friend class Responder;
@@ -160,12 +159,8 @@ class Adapter {
     std::uint32_t queue_pairs = 0;
   };
 
-  // Makes the completions of a queue visible when all queue pairs of this turn have run, because
-  // many of them may use the same queue. REQUIRES: within run().
-  void reveal_later(CompletionQueue& queue);
   void schedule(QueuePair& qp, Line<QueuePair>::Place& place) { ready_.join(qp, place); }
   void forget(QueuePair& qp);
-  void run_queue_pairs(Instant now, Budget& budget);
   Result<std::uint32_t> choose_number(const QueuePairSpec& spec);
   std::size_t slot_of(std::uint32_t number) const { return number & (qps_by_slot_.size() - 1); }
 
@@ -186,7 +181,6 @@ class Adapter {
   bool closed_ = false;
   std::uint32_t qp_cursor_ = 0;  // the last number chosen: numbers come back after 2^24 others
   Line<QueuePair> ready_;
-  std::vector<CompletionQueue*> to_reveal_;
   Observer* observer_ = nullptr;    // looked at for each message, with what follows
   std::uint64_t last_arrival_ = 0;  // of Responder, unique in this adapter for ever
   std::uint64_t last_serial_ = 0;   // of Requester, likewise

@@ -48,10 +48,6 @@ class CompletionQueue {
 
   // Makes all completions visible. A caller that pushed with kSoon calls this before its turn ends.
   virtual void reveal() = 0;
-
- private:
-  friend class Adapter;
-  bool in_line_ = false;  // the adapter that is running reveals it at the end of its turn
 };
 
 }  // namespace paravane::verbs

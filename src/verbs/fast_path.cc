@@ -23,7 +23,6 @@ FastPath::FastPath(QueuePair& qp) : qp_(qp) {
 
 FastPath::~FastPath() {
   if (messages_ > 0) transport_->count_direct(messages_, bytes_);
-  if (has_sent_) qp_.adapter().reveal_later(*peer_->spec().receive_cq);
 }
 
 std::optional<Outcome> FastPath::carry(const SendRequest& request) {
@@ -63,7 +62,7 @@ std::optional<Outcome> FastPath::copy(const SendRequest& request, std::uint64_t 
   const auto theirs = peer_->responder().find_directly(request, length);
   if (!theirs) return std::nullopt;
   const bool reads = request.opcode == WrOpcode::kRdmaRead;
-  if (!copy_payload(reads ? *theirs : *ours, reads ? *ours : *theirs)) return std::nullopt;
+  if (!copy_payload(reads ? *theirs : *ours, reads ? *ours : *theirs)) return blame(qp_, *peer_);
   peer_->responder().count(request.opcode, length);
   return Outcome{};
 }
@@ -80,7 +79,7 @@ std::optional<Outcome> FastPath::change_word(const SendRequest& request, std::ui
   if (!before) return std::nullopt;
   const Le64 answer(*before);
   if (!scatter_payload(std::as_bytes(std::span(&answer, 1)), *ours)) {
-    return Outcome{.kind = Outcome::Kind::kLocalError, .status = WcStatus::kFatal};
+    return blame(qp_, *peer_);
   }
   peer_->responder().count(request.opcode, length);
   return Outcome{};
@@ -90,9 +89,18 @@ std::optional<Outcome> FastPath::send(const SendRequest& request, std::uint64_t 
   const auto from = local(request, length);
   if (!from) return std::nullopt;
   const auto to = peer_->responder().receive_directly(length);
-  if (!to || !copy_payload(*from, *to)) return std::nullopt;
-  has_sent_ = true;
+  if (!to) return std::nullopt;
+  if (!copy_payload(*from, *to)) return blame(qp_, *peer_);
   return peer_->responder().finish_directly(as_the_peer_sees(qp_, request));
+}
+
+Outcome blame(QueuePair& qp, QueuePair& peer) {
+  Outcome outcome{.kind = Outcome::Kind::kLocalError, .status = WcStatus::kFatal};
+  if (peer.adapter().memory().failed()) {
+    const Outcome theirs = peer.responder().memory_failed();
+    if (!qp.adapter().memory().failed()) outcome = theirs;
+  }
+  return outcome;
 }
 
 }  // namespace paravane::verbs

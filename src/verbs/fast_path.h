@@ -23,7 +23,7 @@ namespace paravane::verbs {
 class FastPath {
  public:
   explicit FastPath(QueuePair& qp);
-  // Counts what was carried, and makes the peer's completions visible.
+  // Counts what was carried.
   ~FastPath();
   FastPath(const FastPath&) = delete;
   FastPath& operator=(const FastPath&) = delete;
@@ -46,7 +46,10 @@ class FastPath {
   Transport* transport_ = nullptr;
   std::uint64_t messages_ = 0;
   std::uint64_t bytes_ = 0;
-  bool has_sent_ = false;
 };
+
+// A copy between the two failed (SIGBUS). Finds out whose memory it was, fails the peer if it was
+// the peer's, and returns the outcome of the request.
+Outcome blame(QueuePair& qp, QueuePair& peer);
 
 }  // namespace paravane::verbs

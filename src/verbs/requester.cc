@@ -40,7 +40,7 @@ bool Requester::run(Instant now, Budget& budget) {
   running_ = true;
   const bool more = run_requests(now, budget);
   running_ = false;
-  qp_.adapter_.reveal_later(*qp_.spec().send_cq);
+  qp_.spec().send_cq->reveal();
   return more;
 }
 

@@ -272,7 +272,7 @@ Completion Responder::completion_of(const ReceiveRequest& receive, WcStatus stat
 
 Outcome Responder::finish() {
   qp_.adapter_.observe([&](Observer& observer) { tell_placed(observer); });
-  const Outcome outcome = deliver(Reveal::kNow);
+  const Outcome outcome = deliver();
   qp_.adapter_.observe([&](Observer& observer) { tell_answer(observer, outcome); });
   return outcome;
 }
@@ -324,10 +324,10 @@ std::optional<Extent> Responder::receive_directly(std::uint64_t length) {
 
 Outcome Responder::finish_directly(const RemoteRequest& request) {
   request_ = request;
-  return deliver(Reveal::kSoon);
+  return deliver();
 }
 
-Outcome Responder::deliver(Reveal when) {
+Outcome Responder::deliver() {
   QueuePair::Impl& qp = *qp_.impl_;
   count(request_.opcode, request_.length);
   if (!consumes_receive(request_.opcode)) return {};
@@ -347,7 +347,7 @@ Outcome Responder::deliver(Reveal when) {
   completion.byte_len = static_cast<std::uint32_t>(request_.length);
   completion.source_qpn = request_.source_qpn;
   completion.service_level = qp.attributes.av.service_level;
-  qp.push(*qp.spec.receive_cq, completion, when);
+  qp.push(*qp.spec.receive_cq, completion);
   // The bytes are in place, but will never be reported.
   return qp.state == QpState::kError ? refused(WcStatus::kRemoteOperationError) : Outcome{};
 }

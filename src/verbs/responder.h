@@ -113,8 +113,7 @@ class Responder {
   // Takes a receive for a message of this length, and returns its memory; nullopt: begin() decides.
   // The receive is then the next one for any message.
   std::optional<Extent> receive_directly(std::uint64_t length);
-  // The bytes of the send are in the memory of the receive. Its completion becomes visible when the
-  // completion queue is revealed.
+  // The bytes of the send are in the memory of the receive.
   Outcome finish_directly(const RemoteRequest& request);
   // Counts a request that was executed.
   void count(WrOpcode opcode, std::uint64_t length);
@@ -154,7 +153,7 @@ class Responder {
   // Where a stretch of the message goes, or comes from.
   AccessVerdict find_bytes(const RemoteRequest& request, Stretch stretch, ExtentList& out) const;
   Outcome answer_to(AccessVerdict verdict, WrOpcode opcode);
-  Outcome deliver(Reveal when);
+  Outcome deliver();
   Outcome refuse(WcStatus status, QpEvent event);
   Outcome fail_receive(WcStatus ours, WcStatus peers);
   bool has_taken() const { return has_receive_ || !given_back_.empty(); }

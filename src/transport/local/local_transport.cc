@@ -8,6 +8,7 @@
 #include "base/wire_int.h"
 #include "guestmem/payload.h"
 #include "verbs/connection.h"
+#include "verbs/fast_path.h"
 #include "verbs/request_check.h"
 
 namespace paravane::transport_local {
@@ -119,7 +120,7 @@ Outcome LocalTransport::copy_slice(QueuePair& qp, verbs::Placement& placement,
   const Outcome remote =
       placement.extents(transfer.done, transfer.slice(), transfer.brings_bytes() ? from_ : to_);
   if (!is_done(remote)) return remote;
-  return copy_payload(from_, to_) ? Outcome{} : blame(qp, placement.queue_pair());
+  return copy_payload(from_, to_) ? Outcome{} : verbs::blame(qp, placement.queue_pair());
 }
 
 // The old value goes where a read's bytes would go.
@@ -130,17 +131,7 @@ Outcome LocalTransport::change_word(QueuePair& qp, verbs::Placement& placement) 
   const Le64 answer(before);
   return scatter_payload(std::as_bytes(std::span(&answer, 1)), to_)
              ? Outcome{}
-             : blame(qp, placement.queue_pair());
-}
-
-// A copy failed: whose memory was it?
-Outcome LocalTransport::blame(QueuePair& qp, QueuePair& peer) {
-  Outcome outcome{.kind = Outcome::Kind::kLocalError, .status = verbs::WcStatus::kFatal};
-  if (peer.adapter().memory().failed()) {
-    const Outcome theirs = peer.responder().memory_failed();
-    if (!qp.adapter().memory().failed()) outcome = theirs;
-  }
-  return outcome;
+             : verbs::blame(qp, placement.queue_pair());
 }
 
 void LocalTransport::cancel(QueuePair& qp) {

@@ -118,7 +118,6 @@ class LocalTransport final : public verbs::Transport {
   verbs::Outcome copy_slice(verbs::QueuePair& qp, verbs::Placement& placement,
                             const Transfer& transfer);
   verbs::Outcome change_word(verbs::QueuePair& qp, verbs::Placement& placement);
-  verbs::Outcome blame(verbs::QueuePair& qp, verbs::QueuePair& peer);
   void go_on(verbs::QueuePair& qp, Instant now, verbs::Budget& budget);
 
   std::deque<Member> members_;  // by AdapterId; a deque, since lines do not move
