@@ -103,7 +103,7 @@ class CompletionQueue final : public verbs::CompletionQueue {
   bool push(const verbs::Completion& completion, verbs::Reveal when) override;
   void reveal() override;
 
-  // The ring is destroyed, possibly after a turn that was cut short.
+  // The ring is being destroyed. A turn that a failed allocation cut short may have left it here.
   void forget_taken(const RingConsumer& ring) {
     if (taken_from_ == &ring) taken_from_ = nullptr;
   }

@@ -4,7 +4,8 @@
 // It never refuses a request, it only declines. A request that is not simple, or that something is
 // wrong with, is left as it was, and the transport carries it or refuses it. The checks of a
 // request are the same on both paths, because both use the tables of memory regions and the
-// functions of the responder.
+// functions of the responder. Only a copy that fails (SIGBUS) ends a request here, with the outcome
+// that the transport gives.
 //
 // A FastPath exists while one queue pair executes its requests in one turn, so the state of both
 // queue pairs changes only by what the requests themselves cause. Owner thread only.
