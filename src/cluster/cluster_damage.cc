@@ -32,6 +32,7 @@ std::string remedy_of_damage(bool has_key) {
 void ClusterService::look_at_files() {
   next_look_at_files_ = now() + kFilesAgain;
   if (membership_) return look_at_authority();
+  remove_incomplete_files(paths_);
   tell_kept(settle_promotion(paths_));
   auto found = load_member_files(paths_);
   if (!found) return note_damage(found.error().message);

@@ -26,6 +26,8 @@ using nlohmann::json;
 
 namespace {
 
+// What a file is called until it is complete and replaces the one before it.
+constexpr const char* kFresh = ".new";
 constexpr off_t kMaxFile = off_t{16} << 20;
 // Longer than the keeper gives an etcd (etcd_service.cc).
 constexpr auto kEtcdEnds = std::chrono::seconds(7);
@@ -42,6 +44,12 @@ bool write_all(int fd, std::string_view text) {
     text.remove_prefix(static_cast<std::size_t>(size));
   }
   return true;
+}
+
+Status write_fresh(const std::filesystem::path& fresh, std::string_view text) {
+  const UniqueFd fd(::open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+  if (!fd || !write_all(fd.get(), text) || ::fsync(fd.get()) != 0) return cannot("write", fresh);
+  return {};
 }
 
 // All but the note that it is unfinished.
@@ -71,13 +79,24 @@ std::error_code remove_patiently(Remove remove) {
 }  // namespace
 
 Status write_file(const std::filesystem::path& file, std::string_view text) {
-  const std::filesystem::path fresh = file.string() + ".new";
-  const UniqueFd fd(::open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
-  if (!fd || !write_all(fd.get(), text) || ::fsync(fd.get()) != 0) return cannot("write", fresh);
-  if (::rename(fresh.c_str(), file.c_str()) != 0) return cannot("replace", file);
+  const std::filesystem::path fresh = file.string() + kFresh;
+  Status written = write_fresh(fresh, text);
+  if (written && ::rename(fresh.c_str(), file.c_str()) != 0) written = cannot("replace", file);
+  if (!written) {
+    ::unlink(fresh.c_str());  // it may contain part of a key
+    return written;
+  }
   const UniqueFd directory(::open(file.parent_path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!directory || ::fsync(directory.get()) != 0) return cannot("keep", file);
   return {};
+}
+
+void remove_incomplete_files(const settings::ClusterPaths& paths) {
+  std::error_code error;
+  for (std::filesystem::directory_iterator entry(paths.directory(), error), end;
+       !error && entry != end; entry.increment(error)) {
+    if (entry->path().extension() == kFresh) std::filesystem::remove(entry->path(), error);
+  }
 }
 
 Result<std::string> read_file(const std::filesystem::path& file) {

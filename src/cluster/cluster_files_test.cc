@@ -43,5 +43,25 @@ TEST(ClusterFiles, AreGoneThoughAnEtcdThatEndsStillWrites) {
   }
 }
 
+TEST(ClusterFiles, AFileThatCannotBeReplacedLeavesNoOther) {
+  const TempDir dir;
+  const std::filesystem::path file = dir.path() / "host.pem";
+  std::filesystem::create_directory(file);
+  EXPECT_FALSE(write_file(file, "a key"));
+  EXPECT_FALSE(std::filesystem::exists(file.string() + ".new"));
+}
+
+TEST(ClusterFiles, OfAWriteThatWasKilledNothingStays) {
+  const TempDir dir;
+  const settings::ClusterPaths paths(dir.path());
+  ASSERT_TRUE(make_cluster_directory(paths));
+  ASSERT_TRUE(write_file(paths.identity(), "this host's key"));
+  ASSERT_TRUE(write_file(paths.authority_key().string() + ".new", "half of the authority's key"));
+  remove_incomplete_files(paths);
+  EXPECT_FALSE(std::filesystem::exists(paths.authority_key().string() + ".new"));
+  EXPECT_EQ(*read_file(paths.identity()), "this host's key");
+  EXPECT_TRUE(is_unfinished(paths));
+}
+
 }  // namespace
 }  // namespace paravane::cluster

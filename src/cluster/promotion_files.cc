@@ -72,7 +72,10 @@ Status keep_before_promotion(const settings::ClusterPaths& paths) {
 
 Status settle_promotion(const settings::ClusterPaths& paths) {
   std::error_code unknown;
-  if (!std::filesystem::exists(before(paths.identity()), unknown)) return {};
+  if (!std::filesystem::exists(before(paths.identity()), unknown)) {
+    drop_kept(paths);  // copies of a promotion that was killed before it replaced a file
+    return {};
+  }
   const auto membership = load_membership(paths);
   if (!membership || !*membership) return {};
   if (!(*membership)->has_authority()) {

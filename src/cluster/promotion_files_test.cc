@@ -106,6 +106,14 @@ TEST_F(PromotionFilesTest, NothingIsTakenBackWhereNothingWasKept) {
   EXPECT_EQ(files(), were);
 }
 
+TEST_F(PromotionFilesTest, OneThatIsKilledWhileItCopiesLeavesNoCopies) {
+  const auto were = files();
+  ASSERT_TRUE(keep_before_promotion(paths_));
+  std::filesystem::remove(paths_.identity().string() + ".before");  // the last that is made
+  EXPECT_TRUE(settle_promotion(paths_));
+  EXPECT_EQ(files(), were);
+}
+
 TEST_F(PromotionFilesTest, WithoutAMembershipThatCanBeReadAllIsLeftAlone) {
   ASSERT_TRUE(keep_before_promotion(paths_));
   replace();
