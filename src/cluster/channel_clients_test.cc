@@ -14,7 +14,7 @@ namespace {
 using std::chrono::milliseconds;
 
 TEST_F(ChannelMakerTest, WhoNeverFinishesAHandshakeIsGivenUp) {
-  MakingHost b(named("b"), credentials(authority_, "b"));
+  MakingHost b(impatient("b"), credentials(authority_, "b"));
   const UniqueFd silent = connected_to(b.address());
   const UniqueFd half = connected_to(b.address());
   constexpr unsigned char kHello[] = {22, 3, 1, 2, 0, 1, 0, 1};  // the beginning of a ClientHello
@@ -31,7 +31,7 @@ TEST_F(ChannelMakerTest, WhoNeverFinishesAHandshakeIsGivenUp) {
 }
 
 TEST_F(ChannelMakerTest, ADialedPeerThatSaysNothingIsTriedAgain) {
-  MakingHost a(named("a"), credentials(authority_, "a"));
+  MakingHost a(impatient("a"), credentials(authority_, "a"));
   const UniqueFd silent = listener();
   a.knows("b", address_of(silent.get()));
   EXPECT_TRUE(wait_until([&] { return a.dialed() >= 2; }));
@@ -47,7 +47,7 @@ TEST_F(ChannelMakerTest, GarbageIsNoHandshake) {
 }
 
 TEST_F(ChannelMakerTest, ManyStrangersKeepAHostFromItsPeersForAMomentOnly) {
-  MakingHost b(named("b"), credentials(authority_, "b"));
+  MakingHost b(impatient("b"), credentials(authority_, "b"));
   std::vector<UniqueFd> strangers;
   for (int i = 0; i < 150; ++i) strangers.push_back(connected_to(b.address()));
   MakingHost a(named("a"), credentials(authority_, "a"));
