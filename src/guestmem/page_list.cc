@@ -51,13 +51,25 @@ Reach PageList::check(Run& run, std::uint64_t from, std::uint64_t length) {
   return check_again(run, from, length);
 }
 
-// A VMM may show a run that was in one range in thousands of them, and change its map
-// time and again: then a look at the whole run would be long, for each run that is used.
 Reach PageList::check_again(Run& run, std::uint64_t from, std::uint64_t length) {
-  const std::optional<bool> whole = shows(run, 0, run.size(), kFewRanges);
-  if (whole && *whole) run.generation = memory_->generation();
+  const std::optional<bool> whole = check_whole(run);
   const bool good = whole ? *whole : shows(run, from, length, run.pages).value_or(false);
   return good ? Reach::kOk : Reach::kAbsent;
+}
+
+// A VMM may show a run that was in one range in thousands of them, and change its map
+// time and again: then a look at the whole run would be long, for each run that is used.
+std::optional<bool> PageList::check_whole(Run& run) {
+  const std::uint64_t generation = memory_->generation();
+  if (scattered_generation_ == generation && scattered_page_ == run.first_page) return std::nullopt;
+  const std::optional<bool> whole = shows(run, 0, run.size(), kFewRanges);
+  if (!whole) {
+    scattered_generation_ = generation;
+    scattered_page_ = run.first_page;
+  } else if (*whole) {
+    run.generation = generation;
+  }
+  return whole;
 }
 
 // Whether the map shows again what the run remembers of [from, from+length): the same part
@@ -111,9 +123,9 @@ std::optional<PageList::Span> PageList::span_at(std::uint64_t offset, std::uint6
   if (length == 0 || check_arguments(offset, length, need) != Reach::kOk) return std::nullopt;
   Run& run = run_at(offset);
   const std::uint64_t skipped = offset - run.first_byte();
-  const bool good = length <= run.size() - skipped && check(run, skipped, length) == Reach::kOk &&
-                    run.generation == memory_->generation();
-  if (!good) return std::nullopt;
+  if (length > run.size() - skipped || run.file->failed()) return std::nullopt;
+  const bool whole = run.generation == memory_->generation() || check_whole(run).value_or(false);
+  if (!whole) return std::nullopt;
   return Span{{run.file->at(run.file_offset), run.size(), run.file}, run.first_byte()};
 }
 

@@ -110,6 +110,8 @@ class PageList {
   // Whether [from, from+length) of the run can be accessed.
   Reach check(Run& run, std::uint64_t from, std::uint64_t length);
   Reach check_again(Run& run, std::uint64_t from, std::uint64_t length);
+  // Whether all of the run can be accessed; nullopt: it is in too many ranges to look at.
+  std::optional<bool> check_whole(Run& run);
   std::optional<bool> shows(const Run& run, std::uint64_t from, std::uint64_t length,
                             std::uint64_t most_ranges) const;
   Reach check_arguments(std::uint64_t offset, std::uint64_t length, Rights need) const;
@@ -128,6 +130,9 @@ class PageList {
   std::uint64_t epoch_ = 0;  // lists of earlier epochs were ended by end_lists()
   std::uint64_t size_bytes_ = 0;
   std::size_t last_run_ = 0;  // where the last access was
+  // The run that was last found in too many ranges, by its first page, and the map's generation.
+  std::uint64_t scattered_generation_ = 0;
+  std::uint32_t scattered_page_ = 0;
 };
 
 // PageListBuilder: builds a PageList in slices, so that registering a gigabyte does not delay other

@@ -327,6 +327,12 @@ TEST_F(PageViewTest, OfARunInVeryManyRangesOnlyWhatIsMappedIsUsed) {
   EXPECT_EQ(view.copy_in(150 * kPageBytes, copy), Reach::kAbsent);
   EXPECT_EQ(view.copy_in(150 * kPageBytes - 8, copy), Reach::kAbsent);
   EXPECT_FALSE(view.extent(150 * kPageBytes, 16, Rights::kRead));
+  // In one range again, it is one piece again.
+  memory_.unmap(ram_.base(), ram_.size());
+  EXPECT_EQ(view.copy_in(149 * kPageBytes, copy), Reach::kAbsent);
+  ram_.show(memory_);
+  expect_shared(view, pages);
+  EXPECT_TRUE(view.extent(150 * kPageBytes, 16, Rights::kRead));
 }
 
 // ---- Rights, places and sizes ----
