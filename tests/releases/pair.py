@@ -26,15 +26,36 @@ class OfEachRelease(unittest.TestCase):
         return self.release.programs()
 
 
+def only_with(*versions):
+    """A test of what these releases lack, or of how their state is stored."""
+    def mark(test):
+        test.versions = versions
+        return test
+    return mark
+
+
+def except_with(*versions):
+    """A test of what came after these releases."""
+    def mark(test):
+        test.other_than = versions
+        return test
+    return mark
+
+
+def concerns(test, release):
+    return release.version in getattr(test, "versions", [release.version]) and release.version not in getattr(test, "other_than", [])
+
+
 def cases(modules, releases):
-    """Every test with every release."""
+    """Every test with every release that it concerns."""
     for release in releases:
         for module in modules:
             for kind in vars(module).values():
                 if isinstance(kind, type) and issubclass(kind, OfEachRelease) and kind.__module__ == module.__name__:
                     there = type(kind.__name__, (kind,), {"release": release})
                     for name in unittest.TestLoader().getTestCaseNames(there):
-                        yield there(name)
+                        if concerns(getattr(there, name), release):
+                            yield there(name)
 
 
 def name_of(case):

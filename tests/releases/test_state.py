@@ -4,9 +4,10 @@ import hashlib
 import json
 import subprocess
 
-from pair import NOW, OfEachRelease
+from pair import NOW, OfEachRelease, except_with, only_with
 from hosts import PATIENCE_S, ClusterTest, Host, wait_for
 
+ONE_WAY = ["0.1.0"]  # releases that cannot use a state directory that was used here
 NAMED = '[host]\nname = "h1"\n'
 LISTS = [("vm", "list"), ("vds", "list"), ("portgroup", "list"), ("network", "ip", "interface", "list"),
          ("network", "firewall", "ruleset", "list"), ("system", "settings", "advanced", "list")]
@@ -47,6 +48,19 @@ class State(OfEachRelease, ClusterTest):
         self.assertIn("was written by a newer version", done.stderr + done.stdout)
         self.assertNotIn("damaged", done.stderr + done.stdout)
 
+    @except_with(*ONE_WAY)
+    def test_a_host_alone_is_taken_over_and_given_back(self):
+        host = Host(self, 1, NAMED, self.old).start()
+        self.fill(host)
+        for name, programs in ("by-newer", NOW), ("by-older", self.old):
+            before = self.kept(host)
+            self.assertEqual(host.end(), 0, host.log_text())
+            host.programs = programs
+            host.start()
+            self.assertEqual(self.kept(host), before)
+            host.cli("vm", "add", name)
+
+    @only_with(*ONE_WAY)
     def test_a_host_alone_is_taken_over_and_there_is_no_way_back(self):
         host = Host(self, 1, NAMED, self.old).start()
         self.fill(host)
@@ -73,7 +87,8 @@ class State(OfEachRelease, ClusterTest):
         host.start()
         self.assertEqual(self.kept(host), before)
 
-    def test_a_cluster_is_taken_over_and_there_is_no_way_back(self):
+    def cluster(self):
+        """Of two, by the older programs."""
         h1, h2 = hosts = [Host(self, number, programs=self.old).start() for number in (1, 2)]
         h1.cli("cluster", "init", "--name", "h1")
         h2.cli("cluster", "join", text=h1.token("h2"))
@@ -84,14 +99,29 @@ class State(OfEachRelease, ClusterTest):
         for host in hosts:
             wait_for(lambda host=host: "rdma" in host.cli("portgroup", "list").stdout, "the port group")
             host.cli("vm", "add", f"vm-{host.name}", "--port-group", "rdma")
-        cluster = h1.status()["cluster"]
+        return hosts
+
+    def change_programs(self, hosts, programs):
+        cluster = hosts[0].status()["cluster"]
         for host in hosts:
             self.assertEqual(host.end(), 0, host.log_text())
-            host.programs = NOW
+            host.programs = programs
             host.start()
             self.assertEqual(host.status()["cluster"], cluster)
         for host in hosts:
             wait_for(lambda host=host: [one["adapters"] for one in host.status()["hosts"]] == [1, 1], "the VMs")
+
+    @except_with(*ONE_WAY)
+    def test_a_cluster_is_taken_over_and_given_back(self):
+        hosts = self.cluster()
+        for programs in NOW, self.old:
+            self.change_programs(hosts, programs)
+
+    @only_with(*ONE_WAY)
+    def test_a_cluster_is_taken_over_and_there_is_no_way_back(self):
+        hosts = self.cluster()
+        self.change_programs(hosts, NOW)
+        for host in hosts:
             # Its key is recorded from its first start in this version on.
             wait_for(lambda host=host: not any(one["by_name"] for one in host.status()["hosts"]), "the keys")
         for host in reversed(hosts):
