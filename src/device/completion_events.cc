@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "abi/ring_state.h"
+#include "base/memory_shortage.h"
 
 namespace paravane::device {
 namespace {
@@ -44,11 +45,11 @@ void CompletionEvents::fire(CompletionQueue& cq) {
 
 std::optional<std::uint64_t> CompletionEvents::may_hold(CompletionQueue& cq) {
   if (held_ >= kMostHeldEvents) return std::nullopt;
-  ++held_;
   if (!cq.hold_state().place) {
-    cq.hold_state() = {.place = holding_.size(), .since = clock_.now};
-    holding_.push_back(&cq);
+    if (!runs_in_memory([&] { holding_.push_back(&cq); })) return std::nullopt;
+    cq.hold_state() = {.place = holding_.size() - 1, .since = clock_.now};
   }
+  ++held_;
   return ++last_number_;
 }
 

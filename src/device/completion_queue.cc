@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "abi/ring_state.h"
+#include "base/memory_shortage.h"
 
 namespace paravane::device {
 namespace {
@@ -67,13 +68,21 @@ void CompletionQueue::reveal() {
 bool CompletionQueue::hold(const abi::Cqe& cqe, bool solicited) {
   if (dead_) return false;
   if (held_.size() >= spec_.entries) drop_void();
-  const auto number = held_.size() < spec_.entries ? sink_.may_hold(*this) : std::nullopt;
-  if (!number) {
-    die(false);
-    return false;
+  const bool is_held = held_.size() < spec_.entries && find_place(cqe, solicited);
+  if (!is_held) die(false);
+  return is_held;
+}
+
+// False: the limit is reached, or memory has run out. That ends this queue, which is full, and not
+// the turn, which may be a peer's.
+bool CompletionQueue::find_place(const abi::Cqe& cqe, bool solicited) {
+  if (!runs_in_memory([&] { held_.push_back({cqe, solicited, 0}); })) return false;
+  if (const auto number = sink_.may_hold(*this)) {
+    held_.back().number = *number;
+    return true;
   }
-  held_.push_back({cqe, solicited, *number});
-  return true;
+  held_.pop_back();
+  return false;
 }
 
 // A few of those at the front; the others have their turn.

@@ -40,7 +40,7 @@ class CompletionSink {
   // completions waits for one of them.
   virtual void on_completion(CompletionQueue& cq, bool solicited) = 0;
   // A completion must be held back. Returns its number, which is higher than all earlier ones;
-  // nullopt: the limit is reached.
+  // nullopt: the limit is reached, or memory has run out.
   virtual std::optional<std::uint64_t> may_hold(CompletionQueue& cq) = 0;
   // `count` completions are no longer held back.
   virtual void on_released(std::size_t count) = 0;
@@ -176,6 +176,7 @@ class CompletionQueue final : public verbs::CompletionQueue {
   void drop_void();
   RingProducer::Push add(const abi::Cqe& cqe, bool solicited);
   bool hold(const abi::Cqe& cqe, bool solicited);
+  bool find_place(const abi::Cqe& cqe, bool solicited);
   void die(bool broken);
 
   const Spec spec_;

@@ -37,8 +37,22 @@ void NotificationRing::put(const Notice& notice) {
     if (is_void(earlier)) earlier = {notice, latest, ++last_number_};
     return;
   }
+  waiting_.push_back({notice, last_place_ + 1, last_number_ + 1});
   latest = ++last_place_;
-  waiting_.push_back({notice, latest, ++last_number_});
+  ++last_number_;
+}
+
+bool NotificationRing::publish(const Notice& notice) {
+  assert(waiting_.empty());
+  if (broken_) return false;
+  const RingProducer::Push pushed = push(notice);
+  broken_ = pushed == RingProducer::Push::kBroken;
+  return pushed == RingProducer::Push::kDone;
+}
+
+RingProducer::Push NotificationRing::push(const Notice& notice) {
+  const Le64 element(notice.element);
+  return producer_.push(std::as_bytes(std::span(&element, 1)).first(element_bytes_));
 }
 
 NotificationRing::Flushed NotificationRing::flush(std::uint32_t most) {
@@ -50,15 +64,13 @@ NotificationRing::Flushed NotificationRing::flush(std::uint32_t most) {
     }
     const Waiting& next = waiting_.front();
     if (!is_void(next)) {
-      const Le64 element(next.notice.element);
-      const auto bytes = std::as_bytes(std::span(&element, 1)).first(element_bytes_);
-      const RingProducer::Push push = producer_.push(bytes);
-      if (push == RingProducer::Push::kBroken) {
+      const RingProducer::Push pushed = push(next.notice);
+      if (pushed == RingProducer::Push::kBroken) {
         broken_ = true;
         waiting_.clear();
         break;
       }
-      if (push != RingProducer::Push::kDone) break;
+      if (pushed != RingProducer::Push::kDone) break;
       flushed.published = true;
     }
     last_taken_ = next.place;

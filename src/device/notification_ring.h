@@ -46,6 +46,9 @@ class NotificationRing {
 
   // Adds a notice, which waits for flush(). REQUIRES: notice.type < kTypes.
   void put(const Notice& notice);
+  // Publishes a notice without a wait, and without memory; false: it does not fit. REQUIRES: no
+  // other one waits.
+  bool publish(const Notice& notice);
 
   struct Flushed {
     bool published = false;   // the guest has new entries to read
@@ -72,6 +75,7 @@ class NotificationRing {
     std::uint64_t place;   // the position; the next notice has the next higher one
     std::uint64_t number;  // grows with each put()
   };
+  RingProducer::Push push(const Notice& notice);
   bool is_void(const Waiting& waiting) const {
     return forgotten(waiting.notice.about).covers(waiting.notice.handle, waiting.number);
   }

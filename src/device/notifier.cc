@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/memory_shortage.h"
+
 namespace paravane::device {
 namespace {
 
@@ -82,11 +84,15 @@ void Notifier::async(abi::AsyncEventType type, std::uint32_t info) {
 }
 
 // Behind others it waits for the turn's flush(): a guest that makes room all the time
-// must not have each notice publish a thousand more.
+// must not have each notice publish a thousand more. One that fits takes no memory, because the
+// turn may be a peer's.
 void Notifier::put(Channel& channel, const Notice& notice) {
   const bool first = channel.ring->waiting() == 0;
-  channel.ring->put(notice);
-  if (first && (gate_open_ || &channel == &completion_)) publish(channel);
+  if (!first || !(gate_open_ || &channel == &completion_)) return channel.ring->put(notice);
+  const bool was_broken = channel.ring->broken();
+  const bool published = channel.ring->publish(notice);
+  if (!published) channel.ring->put(notice);
+  follow_up(channel, published, was_broken);
 }
 
 void Notifier::forget(Notice::About about, std::uint32_t handle) {
@@ -112,14 +118,18 @@ std::uint32_t Notifier::publish(Channel& channel) {
   const bool was_broken = channel.ring->broken();
   const NotificationRing::Flushed flushed = channel.ring->flush(kNoticesPerTurn);
   channel.cut = flushed.cut;
-  if (flushed.published) lines_.raise(channel.vector);
+  follow_up(channel, flushed.published, was_broken);
+  return flushed.taken;
+}
+
+void Notifier::follow_up(Channel& channel, bool published, bool was_broken) {
+  if (published) lines_.raise(channel.vector);
   if (channel.ring->broken() && !was_broken) counters_.broken_rings.add();
   // The driver drains the completion ring in its handler; only a backlog needs a
   // second look. Async events may have been raised before it was ready for them.
-  const bool unread = flushed.published && channel.vector == abi::kVectorAsync;
-  if ((channel.ring->waiting() > 0 || unread) && channel.timer == TimerId::kNone)
-    remind_later(channel, clock_.now, kFirstReminder);
-  return flushed.taken;
+  const bool unread = published && channel.vector == abi::kVectorAsync;
+  if ((channel.ring->waiting() == 0 && !unread) || channel.timer != TimerId::kNone) return;
+  runs_in_memory([&] { remind_later(channel, clock_.now, kFirstReminder); });  // or the next one
 }
 
 void Notifier::remind_later(Channel& channel, Instant now, Duration delay) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 
+#include "base/undo.h"
 #include "verbs/ack_timing.h"
 #include "verbs/fast_path.h"
 #include "verbs/queue_pair_impl.h"
@@ -243,6 +244,7 @@ WcStatus Requester::register_fast() {
 void Requester::on_outcome(const Outcome& told, Instant now) {
   if (carried_ == 0) return;
   const Outcome outcome = filter_ != nullptr ? filter_->filter(qp_, told) : told;
+  const Undo kick([this] { qp_.kick(); });  // also when memory runs out: the turn is not our own
   if (is_done(outcome)) {
     step_out(Event::kDone);
     qp_.adapter_.observe([&](Observer& observer) { tell_answer(observer, outcome); });
@@ -254,7 +256,6 @@ void Requester::on_outcome(const Outcome& told, Instant now) {
     give_back_carried();
     settle(outcome, now);
   }
-  qp_.kick();
 }
 
 // The transport has forgotten them; the oldest is in hand again.
@@ -397,11 +398,12 @@ void Requester::step(Event event) {
 
 void Requester::wait(Event event, Duration duration, Instant now) {
   QueuePair::Impl& qp = *qp_.impl_;
-  step(event);
-  ++qp.adapter.waiting_;
-  const Duration shortest = qp.adapter.waiting_ * kWaitPerWaiter;
+  const Duration shortest = (qp.adapter.waiting_ + 1) * kWaitPerWaiter;
+  // First, because a wait without a timer would not end.
   timer_ = qp.adapter.timers().set(now + std::max(duration, shortest),
                                    [this](Instant) { hear(Event::kTimer); });
+  step(event);
+  ++qp.adapter.waiting_;
 }
 
 void Requester::end_wait(Event event) {

@@ -5,6 +5,7 @@
 #include <span>
 #include <utility>
 
+#include "base/undo.h"
 #include "base/wire_int.h"
 #include "guestmem/payload.h"
 #include "verbs/connection.h"
@@ -194,6 +195,11 @@ void LocalTransport::poll(Instant now, Budget& budget) {
 void LocalTransport::go_on(QueuePair& qp, Instant now, Budget& budget) {
   auto node = transfers_.extract(&qp);
   UnderWay& entry = node.mapped();
+  // Also when memory runs out: no VM has this turn, so the slice is tried again in the next one.
+  Undo put_back([&] {
+    const auto back = transfers_.insert(std::move(node)).position;
+    member(qp.adapter().id()).under_way.join(qp, back->second.place);
+  });
   const Path* path = qp.path();
   std::optional<Outcome> outcome = kNoAnswer;
   // The queue pair that the message began with may have gone, or no longer be connected.
@@ -202,12 +208,10 @@ void LocalTransport::go_on(QueuePair& qp, Instant now, Budget& budget) {
     outcome = gather_slice(qp, entry.transfer);
     if (is_done(*outcome)) outcome = place_slice(qp, *entry.placement, entry.transfer, budget);
   }
-  if (outcome) {
-    node = {};  // the peer is free for what our queue pair does now
-    return qp.on_outcome(*outcome, now);
-  }
-  const auto back = transfers_.insert(std::move(node)).position;
-  member(qp.adapter().id()).under_way.join(qp, back->second.place);
+  if (!outcome) return;
+  put_back.keep();
+  node = {};  // the peer is free for what our queue pair does now
+  qp.on_outcome(*outcome, now);
 }
 
 }  // namespace paravane::transport_local
