@@ -13,6 +13,11 @@ constexpr std::size_t kContextsPerTurn = 1024;  // whether their pages are due
 constexpr std::uint32_t kQueuesPerTurn = 1024;
 constexpr std::uint32_t kContextsPerSweep = 256;
 constexpr std::uint32_t kSlice = 256;  // of one context, before the next one's turn
+// While there is work, a sweep must not take its time: so many looks in vain for each turn and
+// for each queue that has work, and what was not spent so far.
+constexpr std::uint32_t kVainPerTurn = 1;
+constexpr std::uint32_t kVainPerFound = 4;
+constexpr std::uint32_t kMostVain = 64;
 // Between looks of a close watch when nothing else makes the worker turn: after
 // work, and on request.
 constexpr Duration kAfterWorkInterval = std::chrono::nanoseconds(100);
@@ -154,22 +159,26 @@ void DoorbellWatch::line_up(UserContext& context) {
 // An arm that was stored before a request was posted must be in force before that
 // request completes. Programs that never arm are spared the look at their page.
 void DoorbellWatch::found_work(UserContext& context) {
+  last_found_ = clock_.now;
   on_work(context);
   if (context.completion_words != context.poll_words) take_cq_word(context);
 }
 
-void DoorbellWatch::look_at(UserContext& context, QueuePair& qp) {
-  if (!qp.look()) return;
+bool DoorbellWatch::look_at(UserContext& context, QueuePair& qp) {
+  if (!qp.look()) return false;
   found_work(context);
   for (const Hot& hot : hot_) {
-    if (hot.qp == &qp) return;
+    if (hot.qp == &qp) return true;
   }
   hot_[next_hot_] = {&qp, &context};
   next_hot_ = (next_hot_ + 1) % kHotQueuePairs;
+  return true;
 }
 
-void DoorbellWatch::look_at(UserContext& context, SharedReceiveQueue& srq) {
-  if (srq.look()) found_work(context);
+bool DoorbellWatch::look_at(UserContext& context, SharedReceiveQueue& srq) {
+  if (!srq.look()) return false;
+  found_work(context);
+  return true;
 }
 
 void DoorbellWatch::look_at_hot() {
@@ -188,8 +197,10 @@ void DoorbellWatch::look_at_hot() {
 
 std::uint32_t DoorbellWatch::sweep() {
   std::uint32_t left = kQueuesPerTurn;
+  const bool busy = clock_.now - last_found_ < kAfterWork;
+  vain_left_ = busy ? std::min(vain_left_ + kVainPerTurn, kMostVain) : kQueuesPerTurn;
   ++sweep_round_;
-  for (std::uint32_t turns = 0; turns < kContextsPerSweep && left > 0; ++turns) {
+  for (std::uint32_t turns = 0; turns < kContextsPerSweep && left > 0 && vain_left_ > 0; ++turns) {
     UserContext* context = sweeping_.first();
     if (context == nullptr || context->sweep_round == sweep_round_) break;  // each once
     sweeping_.leave(context->sweep_place);
@@ -201,27 +212,30 @@ std::uint32_t DoorbellWatch::sweep() {
 }
 
 void DoorbellWatch::sweep(UserContext& context, std::uint32_t& left) {
-  const auto count = static_cast<std::uint32_t>(context.holdings.queue_pairs.size());
-  context.sweep_left = std::min(context.sweep_left, count);
-  left -= sweep_shared(context, std::min(kSlice, left));
-  std::uint32_t looks = std::min({context.sweep_left, kSlice, left});
-  left -= looks;
-  context.sweep_left -= looks;
-  for (; looks > 0; --looks) {
-    if (context.sweep_at >= count) context.sweep_at = 0;
-    look_at(context, *context.holdings.queue_pairs[context.sweep_at++]);
-  }
+  Holdings& holdings = context.holdings;
+  left -= look_at_some(context, holdings.shared_receive_queues, context.shared_at,
+                       context.shared_left, std::min(kSlice, left));
+  left -= look_at_some(context, holdings.queue_pairs, context.sweep_at, context.sweep_left,
+                       std::min(kSlice, left));
 }
 
 // How many it has looked at.
-std::uint32_t DoorbellWatch::sweep_shared(UserContext& context, std::uint32_t most) {
-  const auto count = static_cast<std::uint32_t>(context.holdings.shared_receive_queues.size());
-  context.shared_left = std::min(context.shared_left, count);
-  const std::uint32_t looks = std::min(context.shared_left, most);
-  context.shared_left -= looks;
-  for (std::uint32_t done = 0; done < looks; ++done) {
-    if (context.shared_at >= count) context.shared_at = 0;
-    look_at(context, *context.holdings.shared_receive_queues[context.shared_at++]);
+template <typename Queue>
+std::uint32_t DoorbellWatch::look_at_some(UserContext& context, const std::vector<Queue*>& queues,
+                                          std::uint32_t& at, std::uint32_t& unseen,
+                                          std::uint32_t most) {
+  const auto count = static_cast<std::uint32_t>(queues.size());
+  unseen = std::min(unseen, count);
+  most = std::min(unseen, most);
+  std::uint32_t looks = 0;
+  for (; looks < most && vain_left_ > 0; ++looks) {
+    if (at >= count) at = 0;
+    --unseen;  // first: what is found may start the sweep anew
+    if (look_at(context, *queues[at++])) {
+      vain_left_ += kVainPerFound;
+    } else {
+      --vain_left_;
+    }
   }
   return looks;
 }

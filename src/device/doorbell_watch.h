@@ -3,7 +3,9 @@
 //
 // A word of such a page holds only the last doorbell, and earlier doorbells in it are lost. If a
 // word is not zero, any ring of the context can have work, so all queue pairs of the context are
-// checked, in slices. Queue pairs that had work recently are also checked without a doorbell.
+// checked, in slices. While there is work, these slices are short: thousands of idle queue pairs do
+// not delay a busy one, and one of them whose doorbell was lost is found some milliseconds later.
+// Queue pairs that had work recently are also checked without a doorbell.
 //
 // The polling interval of a page depends on how long ago its context last had work. Work is a
 // request that was found or a completion that was delivered. At first, a page is polled in every
@@ -93,9 +95,13 @@ class DoorbellWatch {
   std::uint32_t look_at_pages();
   std::uint32_t sweep();
   void sweep(UserContext& context, std::uint32_t& left);
-  std::uint32_t sweep_shared(UserContext& context, std::uint32_t most);
-  void look_at(UserContext& context, QueuePair& qp);
-  void look_at(UserContext& context, SharedReceiveQueue& srq);
+  // Looks at no more than `most` of those that have not been looked at since the last doorbell.
+  template <typename Queue>
+  std::uint32_t look_at_some(UserContext& context, const std::vector<Queue*>& queues,
+                             std::uint32_t& at, std::uint32_t& unseen, std::uint32_t most);
+  // False: it had no work.
+  bool look_at(UserContext& context, QueuePair& qp);
+  bool look_at(UserContext& context, SharedReceiveQueue& srq);
   void take_srq_word(UserContext& context);
   void take_cq_word(UserContext& context);
   void start_sweep(UserContext& context);
@@ -112,6 +118,8 @@ class DoorbellWatch {
   std::size_t cursor_ = 0;  // where polling continues after a turn's limit was reached
   Line<UserContext> sweeping_;
   std::uint64_t sweep_round_ = 0;
+  std::uint32_t vain_left_ = 0;  // looks that may find nothing, in this turn
+  Instant last_found_{};
   struct Hot {
     QueuePair* qp = nullptr;
     UserContext* context = nullptr;

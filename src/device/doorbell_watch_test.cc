@@ -251,6 +251,65 @@ TEST_F(DoorbellWatchTest, WordsStoredInTheMiddleOfASweepAreOneSweepMore) {
   watch_.remove(context);
 }
 
+// One queue pair has work in each turn, a hundred have none.
+class SweepTest : public DoorbellWatchTest {
+ protected:
+  static constexpr std::uint32_t kIdle = 100;
+
+  SweepTest() {
+    for (std::uint32_t i = 0; i <= kIdle; ++i) {
+      queue_pairs_.push_back(std::make_unique<BusyQueuePair>(engine_));
+      context_.holdings.queue_pairs.push_back(&queue_pairs_.back()->qp());
+    }
+    watch_.add(context_);
+    pass(milliseconds(1));
+  }
+  ~SweepTest() override { watch_.remove(context_); }
+
+  // A turn in which the busy one has work; how many queues were looked at for its doorbell.
+  std::uint32_t turn() {
+    queue_pairs_[0]->post();
+    guest_stores(5, 0, 0x4000'0001);
+    watch_.look_at_hot();
+    const std::uint32_t looks = watch_.poll();
+    pass(microseconds(1));
+    return looks;
+  }
+
+  fake::SoloEngine engine_;
+  std::vector<std::unique_ptr<BusyQueuePair>> queue_pairs_;
+  UserContext context_{.handle = 1, .page = 5};
+};
+
+TEST_F(SweepTest, IdleQueuePairsCostABusyOneALookPerTurn) {
+  for (int i = 0; i < 100; ++i) turn();  // what may be spent in vain is spent
+  std::uint32_t looks = 0;
+  for (int i = 0; i < 100; ++i) looks += turn();
+  EXPECT_GE(looks, 100u);
+  EXPECT_LE(looks, 400u) << "beside the pages";
+}
+
+TEST_F(SweepTest, AQueuePairWhoseDoorbellWasLostIsFoundBesideABusyOne) {
+  for (int i = 0; i < 100; ++i) turn();
+  queue_pairs_[77]->post();
+  for (std::uint32_t i = 0; i <= kIdle; ++i) turn();
+  EXPECT_FALSE(queue_pairs_[77]->qp().look()) << "it was looked at";
+}
+
+TEST_F(SweepTest, AllAreLookedAtAtOnceWhereNothingIsBusy) {
+  queue_pairs_[77]->post();
+  guest_stores(5, 0, 0x4000'0001);
+  EXPECT_GE(watch_.poll(), kIdle);
+  EXPECT_FALSE(queue_pairs_[77]->qp().look()) << "it was looked at";
+}
+
+TEST_F(SweepTest, ManyThatHaveWorkAreAllFoundInATurn) {
+  for (int i = 0; i < 100; ++i) turn();
+  for (auto& queue_pair : queue_pairs_) queue_pair->post();
+  for (int i = 0; i < 8; ++i) turn();
+  for (auto& queue_pair : queue_pairs_) EXPECT_FALSE(queue_pair->qp().look());
+}
+
 TEST_F(DoorbellWatchTest, AContextThatIsGoneIsNotLookedAt) {
   UserContext context{.handle = 1, .page = 5};
   watch_.add(context);
