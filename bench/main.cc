@@ -24,7 +24,7 @@ constexpr Question kQuestions[] = {
     {"rate", "64 byte writes of one queue pair, posted 32 at a time", write_rate},
     {"atomics", "fetch-and-add to a word of the peer", atomics},
     {"shared", "64 byte sends to queue pairs that share a receive queue", shared_receives},
-    {"many", "64 byte writes of 1,024 queue pairs, beside one", many_queue_pairs},
+    {"many", "64 byte writes of many queue pairs, and beside idle ones", many_queue_pairs},
     {"register", "a memory region of 1 GiB", register_memory},
     {"setup", "queue pairs created and connected", queue_pair_setup},
     {"turns", "the longest turn that a hostile guest can cause", long_turns},

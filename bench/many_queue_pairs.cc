@@ -1,9 +1,10 @@
-// How many writes of 64 bytes per second do 1,024 queue pairs of one process make,
-// beside one?
+// How many writes of 64 bytes per second do 1,024 or 4,096 queue pairs of one process
+// make, beside one? What does one make beside 15,000 that are idle?
 //
-// Each of the 1,024 posts one request and rings; then all over again when the
+// Each of the many posts one request and rings; then all over again when the
 // completions are there. The one beside them posts as many, one at a time, and rings
-// as often: the ratio is what their number costs.
+// as often: the ratio is what their number costs. The idle ones are connected, and of
+// the same process.
 
 #include <array>
 #include <vector>
@@ -15,48 +16,43 @@
 namespace paravane::bench {
 namespace {
 
-constexpr std::uint32_t kQueuePairs = 1024;
-constexpr std::uint32_t kOutstanding = 1024;
-constexpr std::uint64_t kWrites = 100 * kOutstanding;
+constexpr std::uint64_t kWrites = 100 * 1024;
+constexpr std::uint32_t kIdle = 15'000;
 constexpr std::uint32_t kBytes = 64;
 constexpr double kMega = 1e6;
 
 class Writers {
  public:
-  Writers(Host& host, std::uint32_t queue_pairs) {
-    std::array<fake::FakePd*, 2> pds{};
-    std::array<fake::FakeCq*, 2> cqs{};
+  // Together they have `outstanding` requests outstanding.
+  Writers(Host& host, std::uint32_t queue_pairs, std::uint32_t outstanding)
+      : host_(host), outstanding_(outstanding) {
     for (unsigned i = 0; i < 2; ++i) {
       fake::FakeGuest& guest = host.guest(i);
       fake::FakeContext& process = guest.open_context();
-      pds[i] = &guest.create_pd(process);
-      cqs[i] = &guest.create_cq(process, 2 * kOutstanding);
-      buffers_[i] = &guest.register_memory(*pds[i], std::uint64_t{kOutstanding} * kBytes);
+      pds_[i] = &guest.create_pd(process);
+      cqs_[i] = &guest.create_cq(process, 2 * outstanding);
+      buffers_[i] = &guest.register_memory(*pds_[i], std::uint64_t{outstanding} * kBytes);
     }
-    done_ = cqs[0];
-    const std::uint32_t depth = kOutstanding / queue_pairs;
     for (std::uint32_t n = 0; n < queue_pairs; ++n) {
-      std::array<fake::FakeQp*, 2> pair{};
-      for (unsigned i = 0; i < 2; ++i) {
-        pair[i] = &host.guest(i).create_qp({.pd = pds[i],
-                                            .send_cq = cqs[i],
-                                            .receive_cq = cqs[i],
-                                            .max_send_wr = depth,
-                                            .max_recv_wr = 1});
-      }
-      for (unsigned i = 0; i < 2; ++i) {
-        demand(host.guest(i).connect(*pair[i], host.guest(1 - i).gid(), pair[1 - i]->number),
-               "two queue pairs cannot be connected");
-      }
-      qps_.push_back(pair[0]);
+      qps_.push_back(connected(outstanding / queue_pairs)[0]);
     }
     buffers_[0]->fill_pattern(kBytes);
   }
 
+  void add_idle(std::uint32_t count) {
+    for (std::uint32_t n = 0; n < count; ++n) idle_.push_back(connected(1));
+  }
+  void end_idle() {
+    for (const Pair& pair : idle_) {
+      for (unsigned i = 0; i < 2; ++i) host_.guest(i).destroy(*pair[i]);
+    }
+    idle_.clear();
+  }
+
   double write() {
     const Stopwatch watch;
-    for (std::uint64_t done = 0; done < kWrites; done += kOutstanding) {
-      for (std::uint32_t i = 0; i < kOutstanding; ++i) post(*qps_[i % qps_.size()], i);
+    for (std::uint64_t done = 0; done < kWrites; done += outstanding_) {
+      for (std::uint32_t i = 0; i < outstanding_; ++i) post(*qps_[i % qps_.size()], i);
       take_all();
     }
     return kWrites / watch.seconds() / kMega;
@@ -68,6 +64,23 @@ class Writers {
   }
 
  private:
+  using Pair = std::array<fake::FakeQp*, 2>;  // one in each guest
+
+  Pair connected(std::uint32_t depth) {
+    Pair pair{};
+    for (unsigned i = 0; i < 2; ++i) {
+      pair[i] = &host_.guest(i).create_qp({.pd = pds_[i],
+                                           .send_cq = cqs_[i],
+                                           .receive_cq = cqs_[i],
+                                           .max_send_wr = depth,
+                                           .max_recv_wr = 1});
+    }
+    for (unsigned i = 0; i < 2; ++i) {
+      demand(host_.guest(i).connect(*pair[i], host_.guest(1 - i).gid(), pair[1 - i]->number),
+             "two queue pairs cannot be connected");
+    }
+    return pair;
+  }
   void post(fake::FakeQp& qp, std::uint32_t place) {
     const std::uint64_t offset = std::uint64_t{place} * kBytes;
     const pvrdma_sge sge = buffers_[0]->sge(offset, kBytes);
@@ -80,30 +93,56 @@ class Writers {
   }
   void take_all() {
     pvrdma_cqe completion;
-    for (std::uint32_t taken = 0; taken < kOutstanding;) {
-      if (!done_->poll(completion)) continue;
+    for (std::uint32_t taken = 0; taken < outstanding_;) {
+      if (!cqs_[0]->poll(completion)) continue;
       demand(completion.status == PVRDMA_WC_SUCCESS, "a write completed with an error");
       ++taken;
     }
   }
 
+  Host& host_;
+  std::uint32_t outstanding_;
+  std::array<fake::FakePd*, 2> pds_{};
+  std::array<fake::FakeCq*, 2> cqs_{};
   std::array<fake::FakeMr*, 2> buffers_{};
-  fake::FakeCq* done_ = nullptr;
   std::vector<fake::FakeQp*> qps_;
+  std::vector<Pair> idle_;
 };
+
+Figure beside_one(const Settings& settings, std::uint32_t queue_pairs, std::string name) {
+  Host host(settings.cores);
+  Writers one(host, 1, queue_pairs);
+  Writers many(host, queue_pairs, queue_pairs);
+  Figure figure{
+      .name = std::move(name), .unit = "million/s", .floor_name = "as many by one queue pair"};
+  figure.measure(settings.repetitions, [&] { return one.write(); }, [&] { return many.write(); });
+  demand(one.arrived() && many.arrived(), "written bytes differ from their source");
+  return figure;
+}
+
+Figure beside_idle(const Settings& settings) {
+  Host host(settings.cores);
+  Writers one(host, 1, 32);
+  Figure figure{.name = "write 64 B, 15,000 idle queue pairs beside",
+                .unit = "million/s",
+                .floor_name = "the same queue pair alone"};
+  figure.measure(
+      settings.repetitions, [&] { return one.write(); },
+      [&] {
+        one.add_idle(kIdle);
+        const double rate = one.write();
+        one.end_idle();
+        return rate;
+      });
+  demand(one.arrived(), "written bytes differ from their source");
+  return figure;
+}
 
 }  // namespace
 
 Figures many_queue_pairs(const Settings& settings) {
-  Host host(settings.cores);
-  Writers one(host, 1);
-  Writers many(host, kQueuePairs);
-  Figure figure{.name = "write 64 B, 1024 queue pairs",
-                .unit = "million/s",
-                .floor_name = "as many by one queue pair"};
-  figure.measure(settings.repetitions, [&] { return one.write(); }, [&] { return many.write(); });
-  demand(one.arrived() && many.arrived(), "written bytes differ from their source");
-  return {std::move(figure)};
+  return {beside_one(settings, 1024, "write 64 B, 1024 queue pairs"),
+          beside_one(settings, 4096, "write 64 B, 4096 queue pairs"), beside_idle(settings)};
 }
 
 }  // namespace paravane::bench
