@@ -84,7 +84,9 @@ void TrafficStage::expect_answers(unsigned vm, TrafficParty& party) {
   party.drain();
   if (has_overrun(vm)) return expect_overrun(party);
   expect_events(party);
-  if (vm == 0) EXPECT_EQ(party.owed(), 0u);  // it has posted nothing but sends
+  if (vm == 0) {
+    EXPECT_EQ(party.owed(), 0u);  // it has posted nothing but sends
+  }
   if (any_lost() && !is_datagram()) {
     const std::uint32_t failed = party.failed();
     ASSERT_TRUE(party.send({}, 0, 8));
