@@ -9,6 +9,7 @@
 
 #pragma once
 
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -23,6 +24,7 @@ class Extent {
 
  private:
   friend class ExtentAccess;  // guestmem/ only
+  friend class ExtentList;
   Extent(std::byte* host, std::uint64_t size, const MemoryFile* file)
       : host_(host), size_(size), file_(file) {}
   std::byte* host_;
@@ -35,6 +37,12 @@ class ExtentList {
   void clear() {
     extents_.clear();
     total_ = 0;
+  }
+  // Appends a part of an extent. REQUIRES: it has these bytes.
+  void append(const Extent& extent, std::uint64_t offset, std::uint64_t size) {
+    assert(offset <= extent.size_ && size <= extent.size_ - offset);
+    extents_.push_back(Extent(extent.host_ + offset, size, extent.file_));
+    total_ += size;
   }
   std::uint64_t total_bytes() const { return total_; }
   const std::vector<Extent>& extents() const { return extents_; }

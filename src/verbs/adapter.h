@@ -26,6 +26,7 @@
 #include "verbs/memory_region.h"
 #include "verbs/path_use.h"
 #include "verbs/queue_pair.h"
+#include "verbs/work_request.h"
 
 namespace paravane::verbs {
 
@@ -189,6 +190,7 @@ class Adapter {
   std::uint32_t window_slots_ = 0;  // of requesters, beyond one each
   ExtentList scratch_front_;        // for a datagram's header and payload, and what a responder
   ExtentList scratch_rest_;         // judges at once: no allocation per message
+  SendRequest scratch_request_;     // of the requester that runs, on its fast path
 };
 
 }  // namespace paravane::verbs

@@ -48,7 +48,7 @@ void Requester::tell_try(Observer& observer) {
 
 void Requester::tell_answer(Observer& observer, const Outcome& outcome) {
   if (qp_.type() != QpType::kReliableConnected) return;
-  const SendRequest& request = window_.front();
+  const SendRequest& request = window_.oldest();
   observer.on_answer(qp_, Direction::kIn, as_the_peer_sees(qp_, request), outcome,
                      brings_bytes(request.opcode) ? read_own(qp_, request) : ReadBytes());
 }

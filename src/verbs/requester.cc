@@ -74,7 +74,7 @@ bool Requester::run_fast(Instant now, Budget& budget) {
   if (taken_ > 0 || filter_ != nullptr || ring_dead_) return false;
   FastPath path(qp_);
   while (path.is_open() && qp_.state() == QpState::kReadyToSend && can_run() && !budget.spent()) {
-    SendRequest& request = window_.front();
+    SendRequest& request = qp_.adapter_.scratch_request_;
     const WorkSource::Fetch fetched = qp_.spec().work->peek_send(request);
     if (fetched != WorkSource::Fetch::kTaken) return fetched == WorkSource::Fetch::kEmpty;
     ring_absence_.clear();
@@ -86,7 +86,7 @@ bool Requester::run_fast(Instant now, Budget& budget) {
     if (is_done(*outcome)) {
       report_success(request);
     } else {
-      ++taken_;
+      keep(request);
       begin_attempt();
       settle(*outcome, now);
     }
@@ -97,16 +97,20 @@ bool Requester::run_fast(Instant now, Budget& budget) {
 bool Requester::has_room() const {
   if (carried_ == 0) return true;
   return carried_ < carrier_->depth() &&
-         (taken_ < window_.size() || qp_.impl_->adapter.window_slots_ < kMaxWindowSlots);
+         (taken_ < window_.slots() || qp_.impl_->adapter.window_slots_ < kMaxWindowSlots);
+}
+
+void Requester::keep(const SendRequest& request) {
+  if (taken_ == window_.slots()) {
+    window_.add_slot();
+    if (window_.extra_slots() > 0) ++qp_.adapter_.window_slots_;
+  }
+  window_.slot(taken_++) = request;
 }
 
 bool Requester::take(Instant now) {
   if (ring_dead_) return false;
-  if (taken_ == window_.size()) {
-    window_.emplace_back();
-    ++qp_.impl_->adapter.window_slots_;
-  }
-  SendRequest& request = window_[taken_];
+  SendRequest& request = qp_.adapter_.scratch_request_;
   switch (qp_.spec().work->take_send(request)) {
     case WorkSource::Fetch::kTaken: break;
     case WorkSource::Fetch::kEmpty: return false;
@@ -117,9 +121,9 @@ bool Requester::take(Instant now) {
     case WorkSource::Fetch::kAbsent: on_absent_ring(now); return false;
   }
   request.serial = ++qp_.impl_->adapter.last_serial_;
+  keep(request);
   ring_absence_.clear();
   is_checked_ = false;
-  ++taken_;
   if (taken_ == 1) begin_attempt();
   return true;
 }
@@ -249,7 +253,7 @@ void Requester::on_outcome(const Outcome& told, Instant now) {
     step_out(Event::kDone);
     qp_.adapter_.observe([&](Observer& observer) { tell_answer(observer, outcome); });
     --carried_;
-    if (brings_bytes(window_.front().opcode)) --carried_reads_;
+    if (brings_bytes(window_.oldest().opcode)) --carried_reads_;
     complete(WcStatus::kSuccess);
   } else {
     step_out(Event::kFailed);
@@ -328,7 +332,7 @@ void Requester::on_absent_memory(const Outcome& outcome, Instant now) {
 
 void Requester::complete(WcStatus status) {
   QueuePair::Impl& qp = *qp_.impl_;
-  const SendRequest& request = window_.front();
+  const SendRequest& request = window_.oldest();
   if (status == WcStatus::kSuccess) {
     report_success(request);
     drop_oldest();
@@ -369,10 +373,7 @@ void Requester::report_success(const SendRequest& request) {
 }
 
 void Requester::drop_oldest() {
-  if (window_.size() > 1) {
-    window_.pop_front();
-    --qp_.impl_->adapter.window_slots_;
-  }
+  if (window_.drop_oldest()) --qp_.impl_->adapter.window_slots_;
   --taken_;
   is_checked_ = false;
   if (taken_ > 0) begin_attempt();
@@ -445,8 +446,8 @@ void Requester::stop() {
 
 void Requester::reset() {
   stop();
-  qp_.impl_->adapter.window_slots_ -= static_cast<std::uint32_t>(window_.size()) - 1;
-  window_.resize(1);
+  qp_.impl_->adapter.window_slots_ -= static_cast<std::uint32_t>(window_.extra_slots());
+  window_.clear();
   taken_ = 0;
   ring_dead_ = false;
   ring_absence_.clear();

@@ -13,7 +13,6 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <optional>
 
 #include "base/instant.h"
@@ -21,6 +20,7 @@
 #include "verbs/absence.h"
 #include "verbs/queue_pair.h"
 #include "verbs/requester_phase.h"
+#include "verbs/send_window.h"
 #include "verbs/transport.h"
 #include "verbs/work_request.h"
 
@@ -75,13 +75,15 @@ class Requester {
   };
 
   bool has_in_hand() const { return taken_ > carried_; }
-  SendRequest& in_hand() { return window_[carried_]; }
+  SendRequest& in_hand() { return window_.slot(carried_); }
 
   bool run_requests(Instant now, Budget& budget);
   // Executes requests on the fast path. True: the send ring has no more; false: the next one, if
   // there is one, is not for the fast path.
   bool run_fast(Instant now, Budget& budget);
   bool take(Instant now);
+  // Puts a request that was taken into the window.
+  void keep(const SendRequest& request);
   bool has_room() const;
   void begin_attempt();
   // Whether the request can be in progress together with those that are carried.
@@ -146,9 +148,7 @@ class Requester {
   TimerId timer_ = TimerId::kNone;   // of a wait
   Absence memory_absence_;           // of what the oldest request needs
   Absence ring_absence_;
-  // The oldest first. One slot stays when it is empty, and all there is on a path that
-  // carries one request at a time: nothing is allocated there.
-  std::deque<SendRequest> window_{1};
+  SendWindow window_;
 };
 
 }  // namespace paravane::verbs

@@ -193,11 +193,15 @@ Outcome Responder::atomic(std::uint64_t& before) {
   if (const Outcome found = extents(0, kAtomicBytes, word); !is_done(found)) {
     return found;
   }
+  // First: a word that is changed must not be changed again, also when memory runs out.
+  last_atomics_.reserve(qp_.impl_->attributes.max_dest_reads);
   const std::optional<std::uint64_t> value = change_word(
       word.extents().front(), word_change(request_.opcode, request_.compare_add, request_.swap));
   if (!value) return memory_failed();
   before = *value;
-  if (last_atomics_.size() >= qp_.impl_->attributes.max_dest_reads) last_atomics_.pop_front();
+  if (last_atomics_.size() >= qp_.impl_->attributes.max_dest_reads) {
+    last_atomics_.erase(last_atomics_.begin());
+  }
   last_atomics_.push_back({.serial = request_.serial, .before = before});
   return {};
 }

@@ -11,7 +11,6 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <expected>
 #include <optional>
 #include <span>
@@ -165,6 +164,7 @@ class Responder {
   void flush_shared(Budget& budget);
   void wait_for_ring(Instant now);
   bool fits_datagram(const DatagramSource& source, std::uint64_t payload_bytes);
+  AccessVerdict find_datagram_bytes(std::uint64_t payload_bytes);
   bool begin_datagram(const DatagramSource& source, const SendRequest& request,
                       std::uint64_t bytes);
   void end_datagram(bool placed, const DatagramSource& source, const SendRequest& request,
@@ -198,10 +198,10 @@ class Responder {
   };
 
   QueuePair& qp_;
-  Placement* placement_ = nullptr;   // of request_; it points back
-  std::deque<Atomic> last_atomics_;  // the newest last
-  bool has_receive_ = false;         // receive_ is taken and not completed
-  bool ring_dead_ = false;           // until reset()
+  Placement* placement_ = nullptr;    // of request_; it points back
+  std::vector<Atomic> last_atomics_;  // at most max_dest_reads, the newest last
+  bool has_receive_ = false;          // receive_ is taken and not completed
+  bool ring_dead_ = false;            // until reset()
   bool peer_waits_ = false;
   bool told_last_ = false;  // of kLastReceiveReached; until reset()
   TimerId flush_timer_ = TimerId::kNone;

@@ -77,19 +77,8 @@ bool Responder::begin_datagram(const DatagramSource& source, const SendRequest& 
   const bool with_imm = request.opcode == WrOpcode::kSendWithImm;
   const GrhArea grh = build_grh(source.gid_type, source.sgid, request.av,
                                 static_cast<std::uint32_t>(bytes), with_imm);
-  ExtentList& front = qp.adapter.scratch_front_;
-  ExtentList& rest = qp.adapter.scratch_rest_;
-  front.clear();
-  rest.clear();
-  MemoryRegionTable& regions = qp.adapter.regions();
-  AccessVerdict verdict =
-      resolve_sges(regions, receive_pd(), receive_.sges, {.offset = 0, .length = kGrhBytes},
-                   kAccessLocalWrite, front);
-  if (verdict == AccessVerdict::kOk) {
-    verdict = resolve_sges(regions, receive_pd(), receive_.sges,
-                           {.offset = kGrhBytes, .length = bytes}, kAccessLocalWrite, rest);
-  }
-  if (verdict == AccessVerdict::kOk && scatter_payload(grh, front)) return true;
+  const AccessVerdict verdict = find_datagram_bytes(bytes);
+  if (verdict == AccessVerdict::kOk && scatter_payload(grh, qp.adapter.scratch_front_)) return true;
   drop_datagram(source, request, bytes);
   if (verdict == AccessVerdict::kOk || verdict == AccessVerdict::kFailed) {
     qp.fail(QpEvent::kFatal);
@@ -97,6 +86,32 @@ bool Responder::begin_datagram(const DatagramSource& source, const SendRequest& 
     fail_receive(WcStatus::kLocalProtectionError, WcStatus::kSuccess);
   }
   return false;
+}
+
+// The header's bytes into scratch_front_, the payload's into scratch_rest_.
+AccessVerdict Responder::find_datagram_bytes(std::uint64_t payload_bytes) {
+  Adapter& adapter = qp_.impl_->adapter;
+  ExtentList& front = adapter.scratch_front_;
+  ExtentList& rest = adapter.scratch_rest_;
+  front.clear();
+  rest.clear();
+  const SgeList& sges = receive_.sges;
+  if (sges.count == 1 && payload_bytes > 0) {  // as nearly always: found together
+    const Sge& sge = sges.entries[0];
+    const auto both = adapter.regions().find_extent(receive_pd(), sge.lkey, sge.addr,
+                                                    kGrhBytes + payload_bytes, kAccessLocalWrite);
+    if (both) {
+      front.append(*both, 0, kGrhBytes);
+      rest.append(*both, kGrhBytes, payload_bytes);
+      return AccessVerdict::kOk;
+    }
+  }
+  const AccessVerdict verdict =
+      resolve_sges(adapter.regions(), receive_pd(), sges, {.offset = 0, .length = kGrhBytes},
+                   kAccessLocalWrite, front);
+  if (verdict != AccessVerdict::kOk) return verdict;
+  return resolve_sges(adapter.regions(), receive_pd(), sges,
+                      {.offset = kGrhBytes, .length = payload_bytes}, kAccessLocalWrite, rest);
 }
 
 void Responder::end_datagram(bool placed, const DatagramSource& source, const SendRequest& request,

@@ -5,6 +5,7 @@
 
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <span>
@@ -16,6 +17,15 @@ namespace paravane::verbs {
 struct SgeList {
   std::uint32_t count = 0;  // <= kMaxSges
   std::array<Sge, kMaxSges> entries;
+
+  SgeList() = default;
+  // Only what is used is copied: most requests have one entry, and room for 32 is 512 bytes.
+  SgeList(const SgeList& other) { *this = other; }
+  SgeList& operator=(const SgeList& other) {
+    count = other.count;
+    std::ranges::copy(other.all(), entries.begin());
+    return *this;
+  }
 
   std::span<const Sge> all() const { return {entries.data(), count}; }
   std::uint64_t total_bytes() const {
