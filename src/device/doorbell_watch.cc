@@ -14,10 +14,12 @@ constexpr std::uint32_t kQueuesPerTurn = 1024;
 constexpr std::uint32_t kContextsPerSweep = 256;
 constexpr std::uint32_t kSlice = 256;  // of one context, before the next one's turn
 // While there is work, a sweep must not take its time: so many looks in vain for each turn and
-// for each queue that has work, and what was not spent so far.
+// for each queue that has work, and what was not spent so far. And a slice now and then, for many
+// queues, or turns that are long.
 constexpr std::uint32_t kVainPerTurn = 1;
 constexpr std::uint32_t kVainPerFound = 4;
 constexpr std::uint32_t kMostVain = 64;
+constexpr Duration kBetweenSlices = std::chrono::milliseconds(1);
 // Between looks of a close watch when nothing else makes the worker turn: after
 // work, and on request.
 constexpr Duration kAfterWorkInterval = std::chrono::nanoseconds(100);
@@ -195,10 +197,16 @@ void DoorbellWatch::look_at_hot() {
   }
 }
 
+std::uint32_t DoorbellWatch::allowed_in_vain() {
+  if (clock_.now - last_found_ >= kAfterWork) return kQueuesPerTurn;
+  if (clock_.now < next_slice_) return std::min(vain_left_ + kVainPerTurn, kMostVain);
+  next_slice_ = clock_.now + kBetweenSlices;
+  return kSlice;
+}
+
 std::uint32_t DoorbellWatch::sweep() {
   std::uint32_t left = kQueuesPerTurn;
-  const bool busy = clock_.now - last_found_ < kAfterWork;
-  vain_left_ = busy ? std::min(vain_left_ + kVainPerTurn, kMostVain) : kQueuesPerTurn;
+  vain_left_ = allowed_in_vain();
   ++sweep_round_;
   for (std::uint32_t turns = 0; turns < kContextsPerSweep && left > 0 && vain_left_ > 0; ++turns) {
     UserContext* context = sweeping_.first();
@@ -213,10 +221,17 @@ std::uint32_t DoorbellWatch::sweep() {
 
 void DoorbellWatch::sweep(UserContext& context, std::uint32_t& left) {
   Holdings& holdings = context.holdings;
-  left -= look_at_some(context, holdings.shared_receive_queues, context.shared_at,
-                       context.shared_left, std::min(kSlice, left));
-  left -= look_at_some(context, holdings.queue_pairs, context.sweep_at, context.sweep_left,
-                       std::min(kSlice, left));
+  // In turn first: where few looks are allowed, neither kind may take all of them.
+  context.shared_first = !context.shared_first;
+  const auto look_at_kind = [&](bool shared) {
+    const std::uint32_t most = std::min(kSlice, left);
+    left -= shared ? look_at_some(context, holdings.shared_receive_queues, context.shared_at,
+                                  context.shared_left, most)
+                   : look_at_some(context, holdings.queue_pairs, context.sweep_at,
+                                  context.sweep_left, most);
+  };
+  look_at_kind(context.shared_first);
+  look_at_kind(!context.shared_first);
 }
 
 // How many it has looked at.

@@ -3,9 +3,11 @@
 //
 // A word of such a page holds only the last doorbell, and earlier doorbells in it are lost. If a
 // word is not zero, any ring of the context can have work, so all queue pairs of the context are
-// checked, in slices. While there is work, these slices are short: thousands of idle queue pairs do
-// not delay a busy one, and one of them whose doorbell was lost is found some milliseconds later.
-// Queue pairs that had work recently are also checked without a doorbell.
+// checked, in slices. While there is work, few are checked in vain: one for each turn and four for
+// each that has work, and 256 each millisecond. So thousands of idle queue pairs do not delay a
+// busy one, and one of them whose doorbell was lost is found after (queues that have to be checked)
+// / 256 milliseconds at the latest, those of other processes of the VM included. Queue pairs that
+// had work recently are also checked without a doorbell.
 //
 // The polling interval of a page depends on how long ago its context last had work. Work is a
 // request that was found or a completion that was delivered. At first, a page is polled in every
@@ -94,6 +96,7 @@ class DoorbellWatch {
 
   std::uint32_t look_at_pages();
   std::uint32_t sweep();
+  std::uint32_t allowed_in_vain();  // in this turn
   void sweep(UserContext& context, std::uint32_t& left);
   // Looks at no more than `most` of those that have not been looked at since the last doorbell.
   template <typename Queue>
@@ -120,6 +123,7 @@ class DoorbellWatch {
   std::uint64_t sweep_round_ = 0;
   std::uint32_t vain_left_ = 0;  // looks that may find nothing, in this turn
   Instant last_found_{};
+  Instant next_slice_{};  // when a turn may look at a slice in vain, although there is work
   struct Hot {
     QueuePair* qp = nullptr;
     UserContext* context = nullptr;

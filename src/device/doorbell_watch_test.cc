@@ -251,6 +251,31 @@ TEST_F(DoorbellWatchTest, WordsStoredInTheMiddleOfASweepAreOneSweepMore) {
   watch_.remove(context);
 }
 
+// Shared receive queues that nothing waits for.
+class SharedQueues {
+ public:
+  SharedQueues(fake::SoloEngine& engine, std::uint32_t count) {
+    for (std::uint32_t i = 0; i < count; ++i) {
+      const TestPages pages = engine.vm().ram().contiguous_pages(2);
+      PageList list = *PageList::from_directory(engine.vm().memory(), pages.directory,
+                                                pages.count(), Rights::kReadWrite);
+      const SharedReceiveQueue::Spec spec{.handle = i, .context = 1, .requests = 8, .sges = 1};
+      queues_.push_back(std::make_unique<SharedReceiveQueue>(spec, std::move(list), silent_,
+                                                             counters_.broken_rings));
+    }
+  }
+  std::vector<std::unique_ptr<SharedReceiveQueue>>& queues() { return queues_; }
+
+ private:
+  struct Silent final : SharedReceiveEvents {
+    void on_limit_reached(std::uint32_t) override {}
+    void on_shared_receive_error(std::uint32_t) override {}
+  };
+  DeviceCounters counters_;
+  Silent silent_;
+  std::vector<std::unique_ptr<SharedReceiveQueue>> queues_;
+};
+
 // One queue pair has work in each turn, a hundred have none.
 class SweepTest : public DoorbellWatchTest {
  protected:
@@ -296,6 +321,29 @@ TEST_F(SweepTest, AQueuePairWhoseDoorbellWasLostIsFoundBesideABusyOne) {
   EXPECT_FALSE(queue_pairs_[77]->qp().look()) << "it was looked at";
 }
 
+// Shared receive queues that are posted to all the time must not take all looks.
+TEST_F(SweepTest, SharedReceiveQueuesLeaveLooksToQueuePairs) {
+  SharedQueues shared(engine_, 16);
+  for (auto& queue : shared.queues())
+    context_.holdings.shared_receive_queues.push_back(queue.get());
+  for (int i = 0; i < 100; ++i) turn();
+  queue_pairs_[77]->post();
+  for (std::uint32_t i = 0; i <= 3 * kIdle; ++i) {
+    guest_stores(5, 8, 0x4000'0003);
+    turn();
+  }
+  EXPECT_FALSE(queue_pairs_[77]->qp().look()) << "it was looked at";
+  context_.holdings.shared_receive_queues.clear();
+}
+
+TEST_F(SweepTest, ASliceIsLookedAtEachMillisecondHoweverLongTurnsAre) {
+  for (int i = 0; i < 100; ++i) turn();
+  queue_pairs_[77]->post();
+  pass(milliseconds(1));
+  turn();
+  EXPECT_FALSE(queue_pairs_[77]->qp().look()) << "it was looked at";
+}
+
 TEST_F(SweepTest, AllAreLookedAtAtOnceWhereNothingIsBusy) {
   queue_pairs_[77]->post();
   guest_stores(5, 0, 0x4000'0001);
@@ -303,7 +351,7 @@ TEST_F(SweepTest, AllAreLookedAtAtOnceWhereNothingIsBusy) {
   EXPECT_FALSE(queue_pairs_[77]->qp().look()) << "it was looked at";
 }
 
-TEST_F(SweepTest, ManyThatHaveWorkAreAllFoundInATurn) {
+TEST_F(SweepTest, ManyThatHaveWorkAreAllFoundSoon) {
   for (int i = 0; i < 100; ++i) turn();
   for (auto& queue_pair : queue_pairs_) queue_pair->post();
   for (int i = 0; i < 8; ++i) turn();

@@ -37,6 +37,7 @@ struct UserContext {
   std::uint32_t sweep_left = 0;        // how many queue pairs remain to be checked
   std::uint32_t shared_at = 0;         // the same for shared receive queues
   std::uint32_t shared_left = 0;
+  bool shared_first = false;  // whether shared receive queues were checked first the last time
 
   // Whether the page is polled. It is not if doorbells are trapped or the context is being
   // destroyed.
