@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "abi/ring_state.h"
+#include "base/memory_shortage.h"
 #include "base/wire_int.h"
 
 namespace paravane::device {
@@ -28,7 +29,11 @@ NotificationRing::NotificationRing(PageList pages, std::uint32_t element_bytes)
 
 void NotificationRing::put(const Notice& notice) {
   assert(notice.type < kTypes);
-  if (broken_) return;
+  if (broken_ || runs_in_memory([&] { keep(notice); })) return;
+  break_off();
+}
+
+void NotificationRing::keep(const Notice& notice) {
   std::vector<std::uint64_t>& places = latest_[notice.type];
   if (notice.handle >= places.size()) places.resize(std::size_t{notice.handle} + 1);
   std::uint64_t& latest = places[notice.handle];
@@ -50,6 +55,11 @@ bool NotificationRing::publish(const Notice& notice) {
   return pushed == RingProducer::Push::kDone;
 }
 
+void NotificationRing::break_off() {
+  broken_ = true;
+  waiting_.clear();
+}
+
 RingProducer::Push NotificationRing::push(const Notice& notice) {
   const Le64 element(notice.element);
   return producer_.push(std::as_bytes(std::span(&element, 1)).first(element_bytes_));
@@ -66,8 +76,7 @@ NotificationRing::Flushed NotificationRing::flush(std::uint32_t most) {
     if (!is_void(next)) {
       const RingProducer::Push pushed = push(next.notice);
       if (pushed == RingProducer::Push::kBroken) {
-        broken_ = true;
-        waiting_.clear();
+        break_off();
         break;
       }
       if (pushed != RingProducer::Push::kDone) break;

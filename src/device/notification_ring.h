@@ -44,7 +44,8 @@ class NotificationRing {
   NotificationRing(const NotificationRing&) = delete;
   NotificationRing& operator=(const NotificationRing&) = delete;
 
-  // Adds a notice, which waits for flush(). REQUIRES: notice.type < kTypes.
+  // Adds a notice, which waits for flush(). If there is no memory for it, the ring is broken: the
+  // turn may be a peer's, and must not end for it. REQUIRES: notice.type < kTypes.
   void put(const Notice& notice);
   // Publishes a notice without a wait, and without memory; false: it does not fit. REQUIRES: no
   // other one waits.
@@ -59,6 +60,7 @@ class NotificationRing {
   Flushed flush(std::uint32_t most);
 
   std::size_t waiting() const { return waiting_.size(); }
+  bool idle() const { return waiting_.empty(); }  // no notice waits
   bool broken() const { return broken_; }
   // The number of published notices that the guest has not consumed yet.
   std::uint32_t unconsumed() { return producer_.unconsumed(); }
@@ -75,6 +77,8 @@ class NotificationRing {
     std::uint64_t place;   // the position; the next notice has the next higher one
     std::uint64_t number;  // grows with each put()
   };
+  void keep(const Notice& notice);
+  void break_off();
   RingProducer::Push push(const Notice& notice);
   bool is_void(const Waiting& waiting) const {
     return forgotten(waiting.notice.about).covers(waiting.notice.handle, waiting.number);

@@ -87,12 +87,13 @@ void Notifier::async(abi::AsyncEventType type, std::uint32_t info) {
 // must not have each notice publish a thousand more. One that fits takes no memory, because the
 // turn may be a peer's.
 void Notifier::put(Channel& channel, const Notice& notice) {
-  const bool first = channel.ring->waiting() == 0;
-  if (!first || !(gate_open_ || &channel == &completion_)) return channel.ring->put(notice);
   const bool was_broken = channel.ring->broken();
-  const bool published = channel.ring->publish(notice);
+  const bool is_open = gate_open_ || &channel == &completion_;
+  const bool at_once = is_open && channel.ring->idle();
+  const bool published = at_once && channel.ring->publish(notice);
   if (!published) channel.ring->put(notice);
-  follow_up(channel, published, was_broken);
+  count_broken(channel, was_broken);
+  if (at_once) follow_up(channel, published);
 }
 
 void Notifier::forget(Notice::About about, std::uint32_t handle) {
@@ -103,8 +104,8 @@ void Notifier::forget(Notice::About about, std::uint32_t handle) {
 
 std::uint32_t Notifier::flush() {
   std::uint32_t taken = 0;
-  if (completion_.ring && completion_.ring->waiting() > 0) taken += publish(completion_);
-  if (gate_open_ && async_.ring && async_.ring->waiting() > 0) taken += publish(async_);
+  if (completion_.ring && !completion_.ring->idle()) taken += publish(completion_);
+  if (gate_open_ && async_.ring && !async_.ring->idle()) taken += publish(async_);
   return taken;
 }
 
@@ -118,17 +119,21 @@ std::uint32_t Notifier::publish(Channel& channel) {
   const bool was_broken = channel.ring->broken();
   const NotificationRing::Flushed flushed = channel.ring->flush(kNoticesPerTurn);
   channel.cut = flushed.cut;
-  follow_up(channel, flushed.published, was_broken);
+  count_broken(channel, was_broken);
+  follow_up(channel, flushed.published);
   return flushed.taken;
 }
 
-void Notifier::follow_up(Channel& channel, bool published, bool was_broken) {
-  if (published) lines_.raise(channel.vector);
+void Notifier::count_broken(const Channel& channel, bool was_broken) {
   if (channel.ring->broken() && !was_broken) counters_.broken_rings.add();
+}
+
+void Notifier::follow_up(Channel& channel, bool published) {
+  if (published) lines_.raise(channel.vector);
   // The driver drains the completion ring in its handler; only a backlog needs a
   // second look. Async events may have been raised before it was ready for them.
   const bool unread = published && channel.vector == abi::kVectorAsync;
-  if ((channel.ring->waiting() == 0 && !unread) || channel.timer != TimerId::kNone) return;
+  if ((channel.ring->idle() && !unread) || channel.timer != TimerId::kNone) return;
   runs_in_memory([&] { remind_later(channel, clock_.now, kFirstReminder); });  // or the next one
 }
 
@@ -143,7 +148,7 @@ void Notifier::remind(Channel& channel, Instant now) {
   const NotificationRing::Flushed flushed = channel.ring->flush(kNoticesPerTurn);
   channel.cut = flushed.cut;
   if (flushed.published || channel.ring->unconsumed() > 0) lines_.raise(channel.vector);
-  if (channel.ring->waiting() > 0 || channel.ring->unconsumed() > 0) {
+  if (!channel.ring->idle() || channel.ring->unconsumed() > 0) {
     remind_later(channel, now, std::min(channel.delay * 2, kLastReminder));
   }
 }

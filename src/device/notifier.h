@@ -60,7 +60,8 @@ class Notifier {
   };
   void put(Channel& channel, const Notice& notice);
   std::uint32_t publish(Channel& channel);
-  void follow_up(Channel& channel, bool published, bool was_broken);
+  void count_broken(const Channel& channel, bool was_broken);
+  void follow_up(Channel& channel, bool published);
   void remind_later(Channel& channel, Instant now, Duration delay);
   void remind(Channel& channel, Instant now);
   void stop(Channel& channel);

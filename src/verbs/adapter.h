@@ -190,7 +190,7 @@ class Adapter {
   std::uint32_t window_slots_ = 0;  // of requesters, beyond one each
   ExtentList scratch_front_;        // for a datagram's header and payload, and what a responder
   ExtentList scratch_rest_;         // judges at once: no allocation per message
-  SendRequest scratch_request_;     // of the requester that runs, on its fast path
+  SendRequest scratch_request_;     // that a requester has just taken
 };
 
 }  // namespace paravane::verbs

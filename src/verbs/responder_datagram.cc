@@ -30,6 +30,7 @@ void Responder::datagram(const DatagramSource& source, const SendRequest& reques
 std::uint64_t Responder::begin_arrival(const DatagramSource& source, const SendRequest& request,
                                        std::uint64_t bytes) {
   if (!begin_datagram(source, request, bytes)) return 0;
+  given_back_.reserve(given_back_.size() + arrivals_.size() + 1);  // what ends needs no memory
   arrivals_.push_back({.name = ++qp_.impl_->adapter.last_arrival_,
                        .source = source,
                        .request = request,
