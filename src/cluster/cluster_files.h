@@ -41,8 +41,8 @@ Status save_membership(const settings::ClusterPaths& paths, const Membership& me
 
 // Writes a file with mode 0600. REQUIRES: its directory exists.
 Status write_file(const std::filesystem::path& file, std::string_view text);
-// Removes what a write_file() left that was killed. They may contain keys. REQUIRES: no other
-// thread writes files of the cluster.
+// Removes the incomplete files of write_file() calls that were killed. They may contain keys.
+// REQUIRES: no other thread writes files of the cluster.
 void remove_incomplete_files(const settings::ClusterPaths& paths);
 // Reads a regular file of at most 16 MiB.
 Result<std::string> read_file(const std::filesystem::path& file);

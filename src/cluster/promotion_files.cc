@@ -72,7 +72,9 @@ Status keep_before_promotion(const settings::ClusterPaths& paths) {
 
 Status settle_promotion(const settings::ClusterPaths& paths) {
   std::error_code unknown;
-  if (!std::filesystem::exists(before(paths.identity()), unknown)) {
+  const bool is_kept = std::filesystem::exists(before(paths.identity()), unknown);
+  if (unknown) return {};  // not known: nothing is deleted
+  if (!is_kept) {
     drop_kept(paths);  // copies of a promotion that was killed before it replaced a file
     return {};
   }
