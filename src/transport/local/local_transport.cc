@@ -24,13 +24,13 @@ using verbs::SendRequest;
 
 LocalTransport::Member& LocalTransport::member(AdapterId id) {
   const std::size_t index = std::to_underlying(id);
-  while (members_.size() <= index) members_.emplace_back();
-  return members_[index];
+  while (members_.size() <= index) members_.push_back(std::make_unique<Member>());
+  return *members_[index];
 }
 
 verbs::Adapter* LocalTransport::attached(AdapterId id) const {
   const std::size_t index = std::to_underlying(id);
-  return index < members_.size() ? members_[index].adapter : nullptr;
+  return index < members_.size() ? members_[index]->adapter : nullptr;
 }
 
 void LocalTransport::attach(verbs::Adapter& adapter) {
@@ -181,7 +181,7 @@ void LocalTransport::poll(Instant now, Budget& budget) {
   std::size_t without_work = 0;
   while (!budget.spent() && !transfers_.empty() && without_work < members_.size()) {
     turn_ = (turn_ + 1) % members_.size();
-    QueuePair* qp = members_[turn_].under_way.call();
+    QueuePair* qp = members_[turn_]->under_way.call();
     if (qp == nullptr) {
       ++without_work;
       continue;

@@ -21,9 +21,10 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
+#include <memory>
 #include <span>
 #include <unordered_map>
+#include <vector>
 
 #include "base/counter.h"
 #include "base/line.h"
@@ -120,7 +121,7 @@ class LocalTransport final : public verbs::Transport {
   verbs::Outcome change_word(verbs::QueuePair& qp, verbs::Placement& placement);
   void go_on(verbs::QueuePair& qp, Instant now, verbs::Budget& budget);
 
-  std::deque<Member> members_;  // by AdapterId; a deque, since lines do not move
+  std::vector<std::unique_ptr<Member>> members_;  // by AdapterId; lines do not move
   std::unordered_map<const verbs::QueuePair*, UnderWay> transfers_;
   std::size_t turn_ = 0;  // whose member's turn it is
   ExtentList from_;       // scratch, to avoid an allocation per message
