@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
-"""vmw_pvrdma beside rdma_rxe: two real guests, one boot, the same NIC.
+"""vmw_pvrdma beside rdma_rxe, siw and plain TCP: two real guests, one boot, the same NIC.
 
-Runs ib_write_bw (64 KiB) and ib_write_lat over the paravirtual adapter and over
-the guest kernel's software RoCE on its vmxnet3, in turns, and prints the ratio.
+Runs writes of 64 KiB and of 8 bytes over the paravirtual adapter, over the guest kernel's software RoCE and software
+iWARP on its vmxnet3, and the same bytes over TCP, in turns, and prints the ratios. TCP does less: its receiver is
+told of each message.
 
 Usage: bench/guests.py [--repetitions N] [--json FILE]
 """
 import argparse
 import json
 import pathlib
+import re
 import statistics
 import sys
 
@@ -17,43 +19,92 @@ sys.path.insert(0, str(ROOT / "tests" / "guests"))
 from rig import Exchange, Rig  # noqa: E402  (the line above makes it importable)
 
 PORT = 18515
-OURS, THEIRS = "vmw_pvrdma0", "rxe0"
+LIMIT_S = 180
+WRITES = ["ib_write_bw", "-s", "65536"]
+ROUND_TRIPS = ["ib_write_lat", "-s", "8"]
+SECONDS = 3  # of each run over TCP
 
 
-class Run:
-    """One perftest program: its options, and which column of its table counts."""
+class Perftest:
+    """An RDMA device in both guests. `rounds`: of writes, and of round trips."""
 
-    def __init__(self, name, unit, words, column, rounds, better, target=None):
-        self.name, self.unit, self.words, self.column = name, unit, words, column
-        self.rounds, self.better, self.target = rounds, better, target
+    def __init__(self, device, name, rounds, *options, makes=""):
+        self.device, self.name, self.rounds, self.options, self.makes = device, name, rounds, options, makes
 
-    def measure(self, exchange, device):
-        words = [*self.words, "-d", device, "-F", "-p", str(PORT), "-n", str(self.rounds[device])]
-        _, text = exchange.run(words, [*words, exchange.address], port=PORT, timeout=180)
-        rows = [line.split() for line in text.splitlines() if line.split()[:1] == [self.words[-1]]]
+    def bandwidth(self, exchange):
+        return self.run(exchange, WRITES, self.rounds[0], 3)
+
+    def latency(self, exchange):
+        return self.run(exchange, ROUND_TRIPS, self.rounds[1], 4)
+
+    def run(self, exchange, words, rounds, column):
+        words = [*words, "-d", self.device, *self.options, "-F", "-p", str(PORT), "-n", str(rounds)]
+        # With -R the connection manager listens, and ss does not show it.
+        listens = {"cm_port": PORT} if "-R" in self.options else {"port": PORT}
+        _, text = exchange.run(words, [*words, exchange.address], timeout=LIMIT_S, **listens)
+        rows = [line.split() for line in text.splitlines() if line.split()[:1] == [words[2]]]
         if not rows:
             sys.exit(f"bench/guests.py: no result in the output of {' '.join(words)}:\n{text}")
-        return float(rows[-1][self.column])
+        return float(rows[-1][column])
 
 
-RUNS = [
-    Run("ib_write_bw 64 KiB", "MB/s", ["ib_write_bw", "-s", "65536"], 3, {OURS: 5000, THEIRS: 400}, "more", 50),
-    Run("ib_write_lat 8 B, typical", "us", ["ib_write_lat", "-s", "8"], 4, {OURS: 5000, THEIRS: 1000}, "less"),
-]
+class Tcp:
+    name, makes = "TCP (iperf3, qperf) on the vmxnet3 of the same guests", ""
+
+    def bandwidth(self, exchange):
+        _, text = exchange.run(["iperf3", "-s", "-1", "-p", str(PORT)],
+                               ["iperf3", "-c", exchange.address, "-p", str(PORT), "-l", "64K", "-t", str(SECONDS), "-J"],
+                               port=PORT, timeout=LIMIT_S)
+        return json.loads(text)["end"]["sum_received"]["bits_per_second"] / 8e6
+
+    def latency(self, exchange):
+        server = exchange.rig.spawn(exchange.server, "qperf", "-lp", str(PORT), timeout=LIMIT_S)
+        try:
+            exchange.rig.wait_listening(exchange.server, PORT)
+            text = exchange.rig.guest(exchange.client, "qperf", "-lp", str(PORT), "-t", str(SECONDS), "-m", "8", exchange.address, "tcp_lat")
+        finally:
+            server.process.kill()
+            server.process.communicate()
+        number, unit = re.search(r"latency\s*=\s*([0-9.]+) (us|ms)", text).groups()
+        return float(number) * (1000 if unit == "ms" else 1)
+
+
+OURS = Perftest("vmw_pvrdma0", "vmw_pvrdma", (5000, 5000))
+OTHERS = [Perftest("rxe0", "rdma_rxe on the vmxnet3 of the same guests", (400, 1000),
+                   makes="modprobe rdma_rxe && rdma link add rxe0 type rxe netdev eth0"),
+          Perftest("siw0", "siw (iWARP) on the vmxnet3 of the same guests", (1000, 1000), "-R",
+                   makes="modprobe siw && rdma link add siw0 type siw netdev eth0"),
+          Tcp()]
+
+# Name, unit, the method above, whether more is better, and what is demanded beside each of OTHERS.
+QUESTIONS = [("writes of 64 KiB", "MB/s", "bandwidth", True, [50, None, None]),
+             ("write of 8 B, half a round trip", "us", "latency", False, [None, None, None])]
 
 
 def spread(values):
     return {"median": statistics.median(values), "min": min(values), "max": max(values)}
 
 
-def figure(run, ours, theirs):
+def figure(name, unit, more_is_better, target, other, pairs):
     """The same shape as paravane_bench's JSON; the ratio says how many times better we are."""
-    ratios = [(o / t if run.better == "more" else t / o) for o, t in zip(ours, theirs)]
-    middle = statistics.median(ratios)
-    return {"name": run.name, "unit": run.unit, "value": spread(ours), "floor": spread(theirs),
-            "floor_name": "rdma_rxe on the vmxnet3 of the same guests; the ratio is how many times better vmw_pvrdma is",
-            "ratio": spread(ratios), "target": f">= {run.target} x" if run.target else "",
-            "met": middle >= run.target if run.target else None}
+    ratios = [ours / theirs if more_is_better else theirs / ours for ours, theirs in pairs]
+    return {"name": f"{name}, beside {other.name.split()[0]}", "unit": unit, "value": spread([ours for ours, _ in pairs]),
+            "floor": spread([theirs for _, theirs in pairs]),
+            "floor_name": f"{other.name}; the ratio is how many times better vmw_pvrdma is",
+            "ratio": spread(ratios), "target": f">= {target} x" if target else "",
+            "met": statistics.median(ratios) >= target if target else None}
+
+
+def measure(rig, repetitions):
+    rig.up(2)
+    for other in OTHERS:
+        for vm in (1, 2) if other.makes else ():
+            rig.shell(vm, other.makes)
+    exchange = Exchange(rig)
+    for name, unit, method, more_is_better, targets in QUESTIONS:
+        rounds = [[getattr(side, method)(exchange) for side in (OURS, *OTHERS)] for _ in range(repetitions)]
+        for place, (other, target) in enumerate(zip(OTHERS, targets), 1):
+            yield figure(name, unit, more_is_better, target, other, [(row[0], row[place]) for row in rounds])
 
 
 def main():
@@ -63,19 +114,12 @@ def main():
     options = parser.parse_args()
     rig = Rig()
     try:
-        rig.up(2)
-        for vm in (1, 2):
-            rig.shell(vm, f"modprobe rdma_rxe && rdma link add {THEIRS} type rxe netdev eth0")
-        exchange = Exchange(rig)
-        figures = []
-        for run in RUNS:
-            pairs = [(run.measure(exchange, OURS), run.measure(exchange, THEIRS)) for _ in range(options.repetitions)]
-            figures.append(figure(run, *map(list, zip(*pairs))))
+        figures = list(measure(rig, options.repetitions))
     finally:
         rig.close()
     for f in figures:
-        print(f"{f['name']:28} {OURS} {f['value']['median']:10.2f} {f['unit']}   {THEIRS} {f['floor']['median']:10.2f} {f['unit']}"
-              f"   {f['ratio']['median']:.0f} times better   {f['target']}")
+        print(f"{f['name']:48} {f['value']['median']:10.2f} {f['unit']:5} {f['floor']['median']:10.2f} {f['unit']:5}"
+              f"{f['ratio']['median']:8.1f} times better   {f['target']}")
     if options.json:
         options.json.write_text(json.dumps({"repetitions": options.repetitions, "figures": figures}, indent=2) + "\n")
     return 0 if all(f["met"] is not False for f in figures) else 3

@@ -17,7 +17,8 @@ from checks.lanes import Lanes  # noqa: E402
 from checks.stage import LOGS, Tally  # noqa: E402
 
 # With --all, or --only.
-LONG = [stages.unit, stages.tidy, stages.coverage, stages.guests_backports, stages.packages, stages.releases]
+LONG = [stages.unit, stages.tidy, stages.coverage, stages.guests_backports, stages.packages, stages.releases,
+        stages.speed]
 ON_DEMAND = [stages.mutants]  # --only: the better part of an hour
 
 # Side by side. `release` stands in the first lane since it computes: the others need what it builds.
@@ -28,10 +29,10 @@ GUESTS = [stages.lab, stages.qtest, stages.guests, stages.guests_trixie, stages.
           stages.releases]
 # When all of these have ended: six guests keep every processor busy, and none of theirs may wait a second; and a page
 # about what the others found.
-AFTERWARDS = [stages.chaos, stages.conformance]
+AFTERWARDS = [stages.chaos, stages.speed, stages.conformance]
 
 SHIPPED = [stages.release]
-NEEDS = {stages.cluster: SHIPPED, stages.unit: SHIPPED, stages.qtest: SHIPPED + [stages.lab]}
+NEEDS = {stages.cluster: SHIPPED, stages.unit: SHIPPED, stages.speed: SHIPPED, stages.qtest: SHIPPED + [stages.lab]}
 NEEDS |= {stage: SHIPPED + [stages.lab] for stage in (stages.guests, stages.guests_trixie, stages.guests_backports, stages.releases,
                                                            stages.chaos)}
 
