@@ -31,7 +31,7 @@ TEST(NoticeScarcity, ANoticeWithoutMemoryBreaksItsRingAlone) {
     has_failed = scarce.has_failed();
     ASSERT_EQ(ring.broken(), has_failed) << number;
     ASSERT_EQ(ring.waiting(), has_failed ? 0U : kNotices) << number;
-    broken += ring.broken() ? 1 : 0;
+    if (ring.broken()) ++broken;
   }
   EXPECT_GT(broken, 0u);
 }
