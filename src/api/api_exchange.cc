@@ -2,14 +2,18 @@
 
 #include <curl/curl.h>
 #include <fmt/core.h>
-#include <strings.h>
 
+#include <algorithm>
 #include <memory>
 #include <string_view>
 #include <utility>
 
 namespace paravane::api {
 namespace {
+
+char in_lower_case(char letter) {
+  return letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter - 'A' + 'a') : letter;
+}
 
 struct Incoming {
   ApiAnswer answer;
@@ -20,8 +24,7 @@ struct Incoming {
     constexpr std::string_view kServer = "server:";
     header_bytes += line.size();
     is_too_long = header_bytes > kMostHeaderBytes;
-    if (line.size() > kServer.size() &&
-        ::strncasecmp(line.data(), kServer.data(), kServer.size()) == 0) {
+    if (std::ranges::equal(line.substr(0, kServer.size()), kServer, {}, in_lower_case)) {
       line.remove_prefix(kServer.size());
       const auto first = line.find_first_not_of(' ');
       const auto last = line.find_last_not_of(" \r\n");

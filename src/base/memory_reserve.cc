@@ -7,9 +7,12 @@
 namespace paravane {
 namespace {
 
+// NOLINTBEGIN(cppcoreguidelines-avoid-non-const-global-variables): the new handler of the process
+// has no other state
 std::atomic<bool> is_kept{false};
 std::atomic<void*> block{nullptr};
 std::atomic<std::uint64_t> uses{0};
+// NOLINTEND(cppcoreguidelines-avoid-non-const-global-variables)
 
 // Returns when there is something to try again for.
 void give_up_reserve() {

@@ -25,10 +25,10 @@ constexpr std::array kFeatures = {
 std::optional<Version> parse_version(std::string_view text) {
   Version version{};
   for (std::uint32_t& part : version) {
-    const char* end = text.data() + text.size();
-    const auto [rest, error] = std::from_chars(text.data(), end, part);
+    const char* const start = text.data();
+    const auto [rest, error] = std::from_chars(start, start + text.size(), part);
     if (error != std::errc{}) return std::nullopt;
-    text.remove_prefix(static_cast<std::size_t>(rest - text.data()));
+    text.remove_prefix(static_cast<std::size_t>(rest - start));
     const bool is_last = &part == &version.back();
     if (is_last != text.empty()) return std::nullopt;
     if (is_last) break;

@@ -373,16 +373,18 @@ model::ApiResult<model::Network> Store::read_network() {
   model::Network network;
   auto read = read_rows({.row = kSwitchRow, .table = "vds", .text = "spec", .document = ""},
                         [&network](const std::string& name, const nlohmann::json& value) {
-                          return take_value(
-                              name, value, api::kept_switch_from_json,
-                              [&](model::DistributedSwitch vds) { network.switches[name] = vds; });
+                          return take_value(name, value, api::kept_switch_from_json,
+                                            [&](model::DistributedSwitch vds) {
+                                              network.switches[name] = std::move(vds);
+                                            });
                         });
   if (!read) return std::unexpected(read.error());
   read = read_rows({.row = kPortGroupRow, .table = "port_group", .text = "spec", .document = ""},
                    [&network](const std::string& name, const nlohmann::json& value) {
-                     return take_value(
-                         name, value, api::kept_port_group_from_json,
-                         [&](model::PortGroup group) { network.port_groups[name] = group; });
+                     return take_value(name, value, api::kept_port_group_from_json,
+                                       [&](model::PortGroup group) {
+                                         network.port_groups[name] = std::move(group);
+                                       });
                    });
   if (!read) return std::unexpected(read.error());
   std::erase_if(network.port_groups, [&](const auto& entry) {

@@ -67,15 +67,15 @@ struct RequesterRow {
 inline constexpr std::array<RequesterRow, kRequesterEvents> kRequesterTable = [] {
   using enum RequesterEvent;
   using To = std::optional<RequesterPhase>;
-  constexpr To none;
-  constexpr To open = RequesterPhase::kOpen;
-  constexpr To submit = RequesterPhase::kSubmitting;
-  constexpr To blocked = RequesterPhase::kBlocked;
-  constexpr To answer = RequesterPhase::kAwaitsAnswer;
-  constexpr To peer = RequesterPhase::kAwaitsPeer;
-  constexpr To receive = RequesterPhase::kAwaitsReceive;
-  constexpr To memory = RequesterPhase::kAwaitsMemory;
-  constexpr To ring = RequesterPhase::kAwaitsRing;
+  const To none;
+  const To open = RequesterPhase::kOpen;
+  const To submit = RequesterPhase::kSubmitting;
+  const To blocked = RequesterPhase::kBlocked;
+  const To answer = RequesterPhase::kAwaitsAnswer;
+  const To peer = RequesterPhase::kAwaitsPeer;
+  const To receive = RequesterPhase::kAwaitsReceive;
+  const To memory = RequesterPhase::kAwaitsMemory;
+  const To ring = RequesterPhase::kAwaitsRing;
   // clang-format off
   return std::array<RequesterRow, kRequesterEvents>{{
       // in               open     submit  blocked  answer  peer  receive  memory  ring

@@ -132,7 +132,7 @@ void ServerImpl::accept_client(UniqueFd socket) {
   client_.reset();
 }
 
-void ServerImpl::limit_client(Duration time, Connection::Ending ending) {
+void ServerImpl::limit_client(Duration time, const Connection::Ending& ending) {
   parts_.timers.cancel(client_->limit);
   client_->limit = parts_.timers.set(now() + time, [this, time, ending](Instant) {
     // Nothing of it was read then.

@@ -74,7 +74,7 @@ class ServerImpl final : public Server, private Connection::Owner {
   void accept_client(UniqueFd socket);
   void refuse_client(UniqueFd socket);
   void pause_listening();
-  void limit_client(Duration time, Connection::Ending ending);
+  void limit_client(Duration time, const Connection::Ending& ending);
 
   // ---- Connection::Owner ----
   void on_request(Request& request) override;

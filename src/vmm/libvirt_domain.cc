@@ -10,10 +10,6 @@
 namespace paravane::vmm {
 namespace {
 
-using model::Accelerator;
-using model::Disk;
-using model::VmMachine;
-
 std::string escape_xml(const std::string& text) {
   std::string escaped;
   for (const char c : text) {

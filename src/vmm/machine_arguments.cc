@@ -9,8 +9,6 @@
 namespace paravane::vmm {
 namespace {
 
-using model::Accelerator;
-using model::VmMachine;
 using nlohmann::ordered_json;
 
 constexpr const char* kPortMemory = "8M";
