@@ -20,7 +20,7 @@ Vm::Vm(std::uint32_t index, std::uint64_t ram_bytes, Network& network) : network
   config.mac = {0x00, 0x50, 0x56, 0x01, 0x02, static_cast<std::uint8_t>(index + 1)};
   port_ = network_.directory.join(id, config.name, config.mac);
   auto device =
-      device::PvrdmaDevice::create(config, id, memory_, interrupts_, timers_, clock_, *port_);
+      device::PvrdmaDevice::create(config, id, memory_, interrupts_, {timers_, clock_}, *port_);
   demand(device.has_value(), "a device cannot be made");
   device_ = std::move(*device);
   network_.local.attach(device_->adapter());

@@ -19,8 +19,7 @@
 #include "base/counter.h"
 #include "base/instant.h"
 #include "base/result.h"
-#include "base/timers.h"
-#include "base/turn_clock.h"
+#include "base/turn_time.h"
 #include "device/device_config.h"
 #include "guestmem/guest_memory.h"
 #include "verbs/adapter.h"
@@ -84,8 +83,7 @@ class PvrdmaDevice : public vfio_user::PciDevice {
   static Result<std::unique_ptr<PvrdmaDevice>> create(const DeviceConfig& config,
                                                       verbs::AdapterId id, GuestMemory& memory,
                                                       vfio_user::Interrupts& interrupts,
-                                                      TimerQueue& timers, const TurnClock& clock,
-                                                      verbs::FabricPort& fabric);
+                                                      TurnTime time, verbs::FabricPort& fabric);
 
   // The function with which the device answers a delayed access (vfio_user::Server::answer()).
   using AnswerFunction = std::function<void(vfio_user::ReplyToken)>;

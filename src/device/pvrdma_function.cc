@@ -65,13 +65,13 @@ std::uint32_t word_at(std::span<const std::byte> bytes) {
 Result<std::unique_ptr<PvrdmaDevice>> PvrdmaDevice::create(const DeviceConfig& config,
                                                            verbs::AdapterId id, GuestMemory& memory,
                                                            vfio_user::Interrupts& interrupts,
-                                                           TimerQueue& timers,
-                                                           const TurnClock& clock,
+                                                           TurnTime time,
                                                            verbs::FabricPort& fabric) {
   if (Status fits = check_config(config); !fits) return std::unexpected(fits.error());
   auto pages = DoorbellPages::create(doorbell_bar_pages(config));
   if (!pages) return std::unexpected(pages.error());
-  const PvrdmaFunction::Surroundings around{id, memory, interrupts, timers, clock, fabric};
+  const PvrdmaFunction::Surroundings around{id,          memory,     interrupts,
+                                            time.timers, time.clock, fabric};
   return std::make_unique<PvrdmaFunction>(config, around, std::move(*pages));
 }
 

@@ -36,8 +36,8 @@ void DeviceRig::add_vm(unsigned index, const RigOptions& options) {
   vm.mac = {0x00, 0x50, 0x56, 0x01, 0x02, static_cast<std::uint8_t>(index + 1)};
   config.mac = vm.mac;
   vm.port = directory_.join(id, config.name, vm.mac);
-  auto device = device::PvrdmaDevice::create(config, id, vm.memory, *vm.interrupts, timers_, clock_,
-                                             *vm.port);
+  auto device = device::PvrdmaDevice::create(config, id, vm.memory, *vm.interrupts,
+                                             {timers_, clock_}, *vm.port);
   demand(device.has_value(), device ? "" : device.error().message.c_str());
   vm.device = std::move(*device);
   local_.attach(vm.device->adapter());

@@ -32,7 +32,7 @@ void VfioServerRig::start_server() {
       vfio_user::ServerConfig{.name = "vm1",
                               .socket_path = socket_path_,
                               .messages_per_turn = options_.messages_per_turn},
-      *loop_, timers_, clock_, device_, memory_, interrupts_);
+      *loop_, {timers_, clock_}, device_, memory_, interrupts_);
   if (!server) {
     std::fprintf(stderr, "%s\n", server.error().message.c_str());
     std::abort();

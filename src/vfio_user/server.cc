@@ -5,8 +5,7 @@
 
 namespace paravane::vfio_user {
 
-Result<std::unique_ptr<Server>> Server::listen(ServerConfig config, EventLoop& loop,
-                                               TimerQueue& timers, const TurnClock& clock,
+Result<std::unique_ptr<Server>> Server::listen(ServerConfig config, EventLoop& loop, TurnTime time,
                                                PciDevice& device, GuestMemory& memory,
                                                Interrupts& interrupts) {
   if (const Status spec = check_spec(device.spec()); !spec) return std::unexpected(spec.error());
@@ -20,8 +19,8 @@ Result<std::unique_ptr<Server>> Server::listen(ServerConfig config, EventLoop& l
   if (!listener) return std::unexpected(listener.error());
   auto server = std::make_unique<ServerImpl>(std::move(config), std::move(*listener),
                                              ServerImpl::Parts{.loop = loop,
-                                                               .timers = timers,
-                                                               .clock = clock,
+                                                               .timers = time.timers,
+                                                               .clock = time.clock,
                                                                .device = device,
                                                                .memory = memory,
                                                                .interrupts = interrupts});

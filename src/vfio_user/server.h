@@ -28,8 +28,7 @@
 #include "base/event_loop.h"
 #include "base/instant.h"
 #include "base/result.h"
-#include "base/timers.h"
-#include "base/turn_clock.h"
+#include "base/turn_time.h"
 #include "guestmem/guest_memory.h"
 #include "vfio_user/counters.h"
 #include "vfio_user/interrupts.h"
@@ -53,8 +52,7 @@ class Server {
   // outlive the server. Errors: kIo with the path and the reason (directory missing, not writable);
   // kBadState (another process listens there); kInvalidArgument (the path is too long, or the
   // device's spec() is invalid).
-  static Result<std::unique_ptr<Server>> listen(ServerConfig config, EventLoop& loop,
-                                                TimerQueue& timers, const TurnClock& clock,
+  static Result<std::unique_ptr<Server>> listen(ServerConfig config, EventLoop& loop, TurnTime time,
                                                 PciDevice& device, GuestMemory& memory,
                                                 Interrupts& interrupts);
 

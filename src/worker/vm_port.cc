@@ -38,8 +38,9 @@ Status VmPort::build() {
   if (!loop) return std::unexpected(loop.error());
   loop_ = std::move(*loop);
   fabric_ = network_.directory.join(id_, name(), config_.device.mac, config_.segment);
-  auto device = device::PvrdmaDevice::create(config_.device, id_, memory_, interrupts_, timers_,
-                                             network_.clock, *fabric_);
+  const TurnTime time{timers_, network_.clock};
+  auto device =
+      device::PvrdmaDevice::create(config_.device, id_, memory_, interrupts_, time, *fabric_);
   if (!device) return std::unexpected(device.error());
   device_ = std::move(*device);
   set_connected(config_.connected);
@@ -49,7 +50,7 @@ Status VmPort::build() {
   detach.keep();
   on_transport_ = true;
   auto server = vfio_user::Server::listen({.name = name(), .socket_path = config_.socket}, *loop_,
-                                          timers_, network_.clock, *device_, memory_, interrupts_);
+                                          time, *device_, memory_, interrupts_);
   if (!server) return std::unexpected(server.error());
   server_ = std::move(*server);
   device_->set_answer([this](vfio_user::ReplyToken token) {

@@ -314,7 +314,7 @@ TEST_F(Quota, LimitsTheGuestCannotExpressAreRefusedByName) {
     const auto port = directory.join(verbs::AdapterId{9}, "x", {});
     const auto made =
         device::PvrdmaDevice::create(config, verbs::AdapterId{9}, rig.memory(), rig.interrupts(),
-                                     rig.timers(), rig.turn_clock(), *port);
+                                     {rig.timers(), rig.turn_clock()}, *port);
     ASSERT_FALSE(made.has_value()) << c.name;
     EXPECT_EQ(made.error().code, Errc::kInvalidArgument);
     EXPECT_NE(made.error().message.find(c.name), std::string::npos) << made.error().message;

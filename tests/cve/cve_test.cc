@@ -41,7 +41,7 @@ TEST(Cve, CVE_2018_20123_AFailedStartLeaksNothing) {
     config.limits.queue_pairs = i % 2 == 0 ? 0 : 1024;
     const auto made =
         device::PvrdmaDevice::create(config, verbs::AdapterId{9}, rig.memory(), rig.interrupts(),
-                                     rig.timers(), rig.turn_clock(), *port);
+                                     {rig.timers(), rig.turn_clock()}, *port);
     EXPECT_EQ(made.has_value(), i % 2 != 0);
   }
   EXPECT_EQ(open_descriptors(), before);

@@ -43,8 +43,8 @@ void TrafficRig::add_vm(unsigned index) {
   config.mac = {0x00, 0x50, 0x56, 0x01, 0x03, static_cast<std::uint8_t>(index + 1)};
   vm.port = directory_.join(id, config.name, config.mac);
   vfio_user::Interrupts& interrupts = interrupts_of(index);
-  auto device =
-      device::PvrdmaDevice::create(config, id, vm.memory, interrupts, vm.timers, clock_, *vm.port);
+  auto device = device::PvrdmaDevice::create(config, id, vm.memory, interrupts, {vm.timers, clock_},
+                                             *vm.port);
   demand_of_rig(device.has_value(), device ? "" : device.error().message.c_str());
   vm.device = std::move(*device);
   local_.attach(vm.device->adapter());
