@@ -20,6 +20,7 @@
 #include "device/doorbells.h"
 #include "device/held_reply.h"
 #include "device/interrupt_lines.h"
+#include "device/kernel_watch.h"
 #include "device/late_events.h"
 #include "device/map_change_watch.h"
 #include "device/notifier.h"
@@ -143,6 +144,7 @@ class PvrdmaFunction final : public PvrdmaDevice,
   verbs::Adapter adapter_;
   Objects objects_;
   DoorbellWatch watch_;
+  KernelWatch kernel_watch_;
   LateEvents late_events_;
   CompletionEvents completion_events_;
   Doorbells doorbells_;
