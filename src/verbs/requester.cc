@@ -81,10 +81,11 @@ bool Requester::run_fast(Instant now, Budget& budget) {
     const std::optional<Outcome> outcome = path.carry(request);
     if (!outcome) return false;
     qp_.spec().work->pass_send();
+    const std::uint64_t bytes = request.sges.total_bytes();
     budget.operations -= 1;
-    budget.bytes -= static_cast<std::int64_t>(request.sges.total_bytes());
+    budget.bytes -= static_cast<std::int64_t>(bytes);
     if (is_done(*outcome)) {
-      report_success(request);
+      report_success(request, bytes);
     } else {
       keep(request);
       begin_attempt();
@@ -334,7 +335,7 @@ void Requester::complete(WcStatus status) {
   QueuePair::Impl& qp = *qp_.impl_;
   const SendRequest& request = window_.oldest();
   if (status == WcStatus::kSuccess) {
-    report_success(request);
+    report_success(request, request.sges.total_bytes());
     drop_oldest();
     return qp.note_drained();
   }
@@ -363,12 +364,12 @@ Completion Requester::completion_of(const SendRequest& request, WcStatus status)
           .status = status};
 }
 
-void Requester::report_success(const SendRequest& request) {
+void Requester::report_success(const SendRequest& request, std::uint64_t bytes) {
   QueuePair::Impl& qp = *qp_.impl_;
-  count_success(request);
+  count_success(request.opcode, bytes);
   if (!request.signaled && !qp.spec.signal_all) return;
   Completion completion = completion_of(request, WcStatus::kSuccess);
-  completion.byte_len = static_cast<std::uint32_t>(request.sges.total_bytes());
+  completion.byte_len = static_cast<std::uint32_t>(bytes);
   qp.push(*qp.spec.send_cq, completion, running_ ? Reveal::kSoon : Reveal::kNow);
 }
 
@@ -379,12 +380,11 @@ void Requester::drop_oldest() {
   if (taken_ > 0) begin_attempt();
 }
 
-void Requester::count_success(const SendRequest& request) {
+void Requester::count_success(WrOpcode opcode, std::uint64_t bytes) {
   QueuePair::Impl& qp = *qp_.impl_;
   ++qp.stats.sends;
   qp.counters().sends.add();
-  const std::uint64_t bytes = request.sges.total_bytes();
-  if (brings_bytes(request.opcode)) {
+  if (brings_bytes(opcode)) {
     qp.counters().fetched_bytes.add(bytes);
     return;
   }

@@ -116,8 +116,9 @@ class Requester {
   void complete(WcStatus status);
   Completion completion_of(const SendRequest& request, WcStatus status) const;
   void drop_oldest();
-  void report_success(const SendRequest& request);
-  void count_success(const SendRequest& request);
+  // `bytes`: of the whole message.
+  void report_success(const SendRequest& request, std::uint64_t bytes);
+  void count_success(WrOpcode opcode, std::uint64_t bytes);
 
   // The one place where the phase changes. Waits begin and end by the functions below, which
   // see to the timer.
