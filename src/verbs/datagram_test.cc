@@ -77,6 +77,21 @@ TEST_F(DatagramTest, C66HeaderIsScatteredLikeData) {
   EXPECT_THAT(rig_.b().read(place_, 0, 40), testing::ElementsAreArray(expected));
 }
 
+// Of a datagram that came in a packet, a program sees the header that was on the wire.
+TEST_F(DatagramTest, AHeaderFromAWireIsShownAsItCame) {
+  to_->post(receive_request(1, {place_.whole()}));
+  GrhArea header{};
+  header.fill(std::byte{0x5A});
+  const std::vector<std::byte> bytes = EngineVm::pattern(100, 4);
+  const DatagramSource source{
+      .sgid = ipv4_gid(9), .qpn = 55, .qkey = default_attributes().qkey, .header = header};
+  to_->qp->responder().datagram(source, datagram(0, *to_), bytes);
+  ASSERT_EQ(to_->receives.size(), 1u);
+  EXPECT_EQ(to_->receives.at(0).source_qpn, 55u);
+  EXPECT_THAT(rig_.b().read(place_, 0, 40), testing::ElementsAreArray(header));
+  EXPECT_EQ(rig_.b().read(place_, 40, 100), bytes);
+}
+
 TEST_F(DatagramTest, C66ImmediateAndSolicitedArrive) {
   to_->post(receive_request(1, {place_.sge(0, 40)}));
   SendRequest request =

@@ -18,8 +18,6 @@
 
 namespace paravane::verbs {
 
-using GrhArea = std::array<std::byte, kGrhBytes>;
-
 // Whether the GID has the form ::ffff:a.b.c.d, which represents an IPv4 address.
 bool is_ipv4_mapped(const Gid& gid);
 bool is_multicast(const Gid& gid);

@@ -37,4 +37,8 @@ Outcome Placement::finish() {
   return responder.finish();
 }
 
+Outcome Placement::finish(const MessageEnd& end) {
+  return responder_ != nullptr ? responder_->finish(end) : kNoAnswer;
+}
+
 }  // namespace paravane::verbs

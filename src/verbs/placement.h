@@ -22,6 +22,17 @@ namespace paravane::verbs {
 class QueuePair;
 class Responder;
 
+// What only the last packet of a message says (IBTA 9.2, and 9.3 on immediate data and on the key
+// to invalidate). A message that began as kSend ends as one of the three sends, and one that began
+// as kRdmaWrite as one of the two writes.
+struct MessageEnd {
+  WrOpcode opcode = WrOpcode::kSend;
+  std::uint64_t length = 0;  // of the whole message
+  bool solicited = false;
+  Immediate imm{};
+  std::uint32_t invalidated_key = 0;
+};
+
 class [[nodiscard]] Placement {
  public:
   // Only a responder can create a Placement, because it keeps a pointer to it.
@@ -45,8 +56,9 @@ class [[nodiscard]] Placement {
   QueuePair& queue_pair() const;
 
   // Finds the memory to which bytes [offset, offset+length) of the message go (or, for RDMA READ,
-  // from which they come). Any result but kDone is the response to the peer; then what was appended
-  // to `out` is unspecified, and the placement must be destroyed.
+  // from which they come). A send that arrives in packets grows with these calls, and is refused
+  // where it no longer fits into its receive. Any result but kDone is the response to the peer;
+  // then what was appended to `out` is unspecified, and the placement must be destroyed.
   Outcome extents(std::uint64_t offset, std::uint64_t length, ExtentList& out);
 
   // Executes an atomic and returns the previous value of the word. If the response to an atomic was
@@ -55,7 +67,11 @@ class [[nodiscard]] Placement {
   Outcome atomic(std::uint64_t& before);
 
   // All bytes are in place. Makes the request visible to the guest and ends the placement.
+  // REQUIRES: the request did not begin as Arrives::kInPackets.
   Outcome finish();
+  // The same for a request that began as Arrives::kInPackets. After kReceiverNotReady and
+  // kMemoryAbsent the placement is still alive, and the peer sends its last packet again.
+  Outcome finish(const MessageEnd& end);
 
  private:
   friend class Responder;  // ends it

@@ -177,7 +177,7 @@ void Requester::attempt_specially(Instant now, Budget& budget) {
   if (attempt_.next == NextTry::kNone) return complete(WcStatus::kRetryExceeded);
   const Path* path = qp_.path();
   qp_.adapter_.observe([&](Observer& observer) { tell_try(observer); });
-  if (path == nullptr) return on_no_answer(now);
+  if (path == nullptr) return on_no_answer(kNoAnswer, now);
   carrier_ = path->transport;
   step(Event::kSubmit);
   const std::optional<Outcome> outcome = carrier_->submit_again(qp_, *path, in_hand(), budget);
@@ -199,7 +199,7 @@ void Requester::attempt_message(Instant now, Budget& budget) {
     return step(Event::kBlock);
   }
   qp_.adapter_.observe([&](Observer& observer) { tell_try(observer); });
-  if (path == nullptr) return on_no_answer(now);
+  if (path == nullptr) return on_no_answer(kNoAnswer, now);
   carrier_ = path->transport;
   step(Event::kSubmit);
   const std::optional<Outcome> outcome = carrier_->submit(qp_, *path, in_hand(), budget);
@@ -284,7 +284,7 @@ void Requester::settle(const Outcome& outcome, Instant now) {
       attempt_.next = NextTry::kOnlyAnswer;
       [[fallthrough]];
     case Outcome::Kind::kNoAnswer:
-      if (may_wait) on_no_answer(now);
+      if (may_wait) on_no_answer(outcome, now);
       return;
     case Outcome::Kind::kReceiverNotReady:
       if (may_wait) on_receiver_not_ready(outcome, now);
@@ -296,7 +296,8 @@ void Requester::settle(const Outcome& outcome, Instant now) {
 }
 
 // IBTA 9.7.5.2.3: after the last retry an answer is waited for as long again.
-void Requester::on_no_answer(Instant now) {
+void Requester::on_no_answer(const Outcome& outcome, Instant now) {
+  if (outcome.has_waited) return spend_retry();
   const Duration timeout = ack_timeout(qp_.impl_->attributes.timeout);
   if (timeout == Duration::zero()) return wait(Event::kAwaitPeer, kLookForPeer, now);
   wait(Event::kAwaitAnswer, timeout, now);

@@ -103,7 +103,7 @@ class Requester {
   std::optional<Outcome> send_datagram(Budget& budget);
 
   void settle(const Outcome& outcome, Instant now);
-  void on_no_answer(Instant now);
+  void on_no_answer(const Outcome& outcome, Instant now);
   void on_receiver_not_ready(const Outcome& outcome, Instant now);
   void on_absent_memory(const Outcome& outcome, Instant now);
 

@@ -186,6 +186,31 @@ TEST_F(RequesterTest, NoAnswerIsRetriedAfterTheAckTimeout) {
   EXPECT_EQ(qp->qp->stats().retries, 3u);
 }
 
+// A transport that has timers of its own has waited before it says so.
+TEST_F(RequesterTest, AnOutcomeThatHasWaitedIsRetriedAtOnce) {
+  constexpr Outcome kWaited{.kind = Outcome::Kind::kNoAnswer, .has_waited = true};
+  const auto at_once = ready(10, 3, 7);
+  engine_.transport().answer_always(kWaited);
+  at_once->post(send_request(1, {}));
+  engine_.run();
+  EXPECT_EQ(engine_.transport().submitted().size(), 4u);
+  EXPECT_THAT(at_once->sends.statuses(), ElementsAre(WcStatus::kRetryExceeded));
+  EXPECT_EQ(at_once->qp->stats().retries, 3u);
+
+  const auto later = ready(10, 1, 7);
+  engine_.transport().answer_always(std::nullopt);
+  later->post(send_request(2, {}));
+  engine_.run();
+  EXPECT_EQ(engine_.transport().submitted().size(), 5u);
+  later->qp->on_outcome(kWaited, engine_.now());
+  engine_.run();
+  EXPECT_EQ(engine_.transport().submitted().size(), 6u);
+  later->qp->on_outcome(kWaited, engine_.now());
+  engine_.run();
+  EXPECT_THAT(later->sends.statuses(), ElementsAre(WcStatus::kRetryExceeded));
+  EXPECT_EQ(engine_.transport().submitted().size(), 6u);
+}
+
 TEST_F(RequesterTest, NoRetriesMeansOneTry) {
   const auto qp = ready(1, 0, 7);
   engine_.transport().answer_always(kNoAnswer);

@@ -57,8 +57,10 @@ std::expected<Placement, Outcome> Responder::begin(const RemoteRequest& request,
     qp.adapter.events().on_qp_event(qp.spec.tag, QpEvent::kCommunicationEstablished);
   }
   request_ = request;
+  in_packets_ = arrives == Arrives::kInPackets;
+  if (in_packets_ && is_send(request_.opcode)) request_.length = 0;  // it grows
   if (const Outcome judged = judge(); !is_done(judged)) return refusal(judged);
-  if (arrives == Arrives::kInPieces) {
+  if (arrives != Arrives::kAtOnce) {
     if (const Outcome judged = judge_first_slice(); !is_done(judged)) return refusal(judged);
   }
   return std::expected<Placement, Outcome>(std::in_place, Placement::Key(), *this);
@@ -87,19 +89,26 @@ Outcome Responder::judge() {
 }
 
 Outcome Responder::judge_receive() {
-  if (request_.length > receive_.sges.total_bytes()) {
-    qp_.impl_->counters().length_errors.add();
-    return fail_receive(WcStatus::kLocalLengthError, WcStatus::kRemoteInvalidRequest);
-  }
-  // IBTA 9.9.3, class J.
-  if (request_.opcode == WrOpcode::kSendWithInvalidate &&
-      !qp_.impl_->adapter.regions().may_invalidate(qp_.spec().pd, request_.rkey)) {
-    return fail_receive(WcStatus::kRemoteInvalidRequest, WcStatus::kRemoteAccessError);
-  }
+  if (request_.length > receive_.sges.total_bytes()) return refuse_length();
+  if (const Outcome judged = judge_invalidation(); !is_done(judged)) return judged;
   if (request_.length <= kSliceBytes) return {};  // extents() judges it, whole
   const AccessVerdict verdict = check_sges(qp_.impl_->adapter.regions(), receive_pd(),
                                            receive_.sges, request_.length, kAccessLocalWrite);
   return answer_to(verdict, request_.opcode);
+}
+
+Outcome Responder::refuse_length() {
+  qp_.impl_->counters().length_errors.add();
+  return fail_receive(WcStatus::kLocalLengthError, WcStatus::kRemoteInvalidRequest);
+}
+
+// IBTA 9.9.3, class J.
+Outcome Responder::judge_invalidation() {
+  if (request_.opcode != WrOpcode::kSendWithInvalidate ||
+      qp_.impl_->adapter.regions().may_invalidate(qp_.spec().pd, request_.rkey)) {
+    return {};
+  }
+  return fail_receive(WcStatus::kRemoteInvalidRequest, WcStatus::kRemoteAccessError);
 }
 
 // IBTA 9.7.4.1.5: the key of a request without bytes is not looked at.
@@ -163,12 +172,28 @@ bool Responder::take_wakeup() {
 }
 
 Outcome Responder::extents(std::uint64_t offset, std::uint64_t length, ExtentList& out) {
-  const AccessVerdict verdict = find_bytes(request_, {.offset = offset, .length = length}, out);
-  if (verdict == AccessVerdict::kOk) [[likely]]
-    return {};
-  const Outcome outcome = answer_to(verdict, request_.opcode);
+  const auto judged = [&] {
+    if (in_packets_) {
+      if (const Outcome grown = judge_growth(offset + length); !is_done(grown)) return grown;
+    }
+    return answer_to(find_bytes(request_, {.offset = offset, .length = length}, out),
+                     request_.opcode);
+  };
+  const Outcome outcome = judged();
+  if (is_done(outcome)) [[likely]]
+    return outcome;
   qp_.adapter_.observe([&](Observer& observer) { tell_refusal(observer, request_, outcome); });
   return outcome;
+}
+
+// Of a message that arrives in packets, whose bytes up to `end` are there.
+Outcome Responder::judge_growth(std::uint64_t end) {
+  if (!is_send(request_.opcode)) {
+    const bool fits = end <= request_.length;
+    return fits ? Outcome{} : refuse(WcStatus::kRemoteInvalidRequest, QpEvent::kRequestError);
+  }
+  const std::uint64_t room = std::min<std::uint64_t>(receive_.sges.total_bytes(), kMaxMessageBytes);
+  return end <= room ? Outcome{} : refuse_length();
 }
 
 AccessVerdict Responder::find_bytes(const RemoteRequest& request, Stretch stretch,
@@ -272,6 +297,38 @@ Completion Responder::completion_of(const ReceiveRequest& receive, WcStatus stat
           .qp_tag = qp_.spec().tag,
           .opcode = WcOpcode::kReceive,
           .status = status};
+}
+
+Outcome Responder::finish(const MessageEnd& end) {
+  peer_waits_ = false;
+  if (const Outcome outcome = take_end(end); !is_done(outcome)) {
+    qp_.adapter_.observe([&](Observer& observer) { tell_refusal(observer, request_, outcome); });
+    return outcome;
+  }
+  end_placement();
+  return finish();
+}
+
+// What the last packet says is judged as begin() would have judged it. If it has to come again,
+// the request is as it was.
+Outcome Responder::take_end(const MessageEnd& end) {
+  const bool sends = is_send(request_.opcode);
+  const bool matches =
+      sends ? is_send(end.opcode)
+            : end.opcode == WrOpcode::kRdmaWrite || end.opcode == WrOpcode::kRdmaWriteWithImm;
+  if (!matches || (!sends && end.length != request_.length)) {
+    return refuse(WcStatus::kRemoteInvalidRequest, QpEvent::kRequestError);
+  }
+  if (const Outcome grown = judge_growth(end.length); !is_done(grown)) return grown;
+  if (end.opcode == WrOpcode::kRdmaWriteWithImm) {
+    if (const Outcome outcome = want_receive(); !is_done(outcome)) return outcome;
+  }
+  request_.opcode = end.opcode;
+  request_.length = end.length;
+  request_.solicited = end.solicited;
+  request_.imm = end.imm;
+  if (sends) request_.rkey = end.invalidated_key;
+  return judge_invalidation();
 }
 
 Outcome Responder::finish() {

@@ -52,9 +52,10 @@ struct RemoteRequest {
 
 // How a transport asks for the extents of a message of one slice.
 enum class Arrives : std::uint8_t {
-  kAtOnce,    // straight after begin(): they are judged then
-  kInPieces,  // when bytes have come, later: begin() judges them too, so that the peer hears
-              // of a wrong key before it has sent its bytes
+  kAtOnce,     // straight after begin(): they are judged then
+  kInPieces,   // when bytes have come, later: begin() judges them too, so that the peer hears
+               // of a wrong key before it has sent its bytes
+  kInPackets,  // as kInPieces, and the end of the message is told to Placement::finish()
 };
 
 class Responder {
@@ -138,6 +139,7 @@ class Responder {
   Outcome extents(std::uint64_t offset, std::uint64_t length, ExtentList& out);
   Outcome atomic(std::uint64_t& before);
   Outcome finish();
+  Outcome finish(const MessageEnd& end);
   void end_placement() {
     if (placement_ != nullptr) placement_->responder_ = nullptr;
     placement_ = nullptr;
@@ -146,6 +148,10 @@ class Responder {
   Outcome judge();
   Outcome judge_first_slice();
   Outcome judge_receive();
+  Outcome judge_invalidation();
+  Outcome judge_growth(std::uint64_t end);
+  Outcome take_end(const MessageEnd& end);
+  Outcome refuse_length();
   Outcome judge_key();
   // kDone: a receive is in hand.
   Outcome want_receive();
@@ -207,6 +213,7 @@ class Responder {
   TimerId flush_timer_ = TimerId::kNone;
   Absence ring_absence_;
   RemoteRequest request_;
+  bool in_packets_ = false;  // request_ lacks what its MessageEnd brings
   ReceiveRequest receive_;
   std::vector<Arrival> arrivals_;           // at most one for each channel
   std::vector<ReceiveRequest> given_back_;  // taken for arrivals that came to nothing

@@ -76,8 +76,9 @@ bool Responder::begin_datagram(const DatagramSource& source, const SendRequest& 
     return false;
   }
   const bool with_imm = request.opcode == WrOpcode::kSendWithImm;
-  const GrhArea grh = build_grh(source.gid_type, source.sgid, request.av,
-                                static_cast<std::uint32_t>(bytes), with_imm);
+  const GrhArea grh = source.header ? *source.header
+                                    : build_grh(source.gid_type, source.sgid, request.av,
+                                                static_cast<std::uint32_t>(bytes), with_imm);
   const AccessVerdict verdict = find_datagram_bytes(bytes);
   if (verdict == AccessVerdict::kOk && scatter_payload(grh, qp.adapter.scratch_front_)) return true;
   drop_datagram(source, request, bytes);

@@ -41,6 +41,9 @@ struct alignas(4) Outcome {
   Kind kind = Kind::kDone;
   WcStatus status = WcStatus::kSuccess;
   std::uint8_t rnr_timer = 0;  // IBTA encoding, 0..31
+  // kNoAnswer, kAnswerLost: the transport has waited for the queue pair's timeout itself, so a
+  // retry is spent at once. Without a timeout (0), it waits for ever and never says so.
+  bool has_waited = false;
 };
 
 // The outcome of a try for which no peer was present.
@@ -69,6 +72,9 @@ struct DatagramSource {
   GidType gid_type = GidType::kRoceV2;
   std::uint32_t qpn = 0;
   std::uint32_t qkey = 0;  // resolved: the one to compare with the receiver's
+  // The network header as it came from a wire, in the form of grh.h. nullopt: the datagram was in
+  // no packet, and its header is built from the request.
+  std::optional<GrhArea> header{};
 };
 
 // What a transport remembers about one queue pair between requests. The queue pair owns it and

@@ -16,6 +16,7 @@ namespace paravane::verbs {
 inline constexpr std::uint32_t kMaxSges = 32;                // per work request
 inline constexpr std::uint32_t kMaxMessageBytes = 1u << 31;  // IBTA volume 1, 9.7.1
 inline constexpr std::uint32_t kGrhBytes = 40;               // in front of every datagram's payload
+using GrhArea = std::array<std::byte, kGrhBytes>;
 inline constexpr std::uint32_t kGsiQpNumber = 1;
 inline constexpr std::uint32_t kQpNumberMask = 0xFFFFFF;  // 24 bits on the wire
 
