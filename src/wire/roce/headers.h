@@ -1,11 +1,13 @@
 // Defines the headers of RoCE v1 and v2 packets as they appear on the wire, beginning with Ethernet
 // (IBTA volume 1, 9.2 and 9.3; annexes A16 and A17).
 //
-// Plain values; any thread.
+// Numbers are in the byte order of the wire, lengths in bytes. Plain values and pure functions; any
+// thread.
 
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 
@@ -16,8 +18,11 @@ namespace paravane::wire::roce {
 using MacBytes = std::array<std::uint8_t, 6>;
 using GidBytes = std::array<std::uint8_t, 16>;
 
+enum class Network : std::uint8_t { kV1, kV2Ipv4, kV2Ipv6 };
+
 inline constexpr std::uint16_t kEtherTypeIpv4 = 0x0800;
 inline constexpr std::uint16_t kEtherTypeIpv6 = 0x86DD;
+inline constexpr std::uint16_t kEtherTypeVlan = 0x8100;
 inline constexpr std::uint16_t kEtherTypeRoceV1 = 0x8915;
 inline constexpr std::uint16_t kUdpPort = 4791;
 inline constexpr std::uint8_t kProtocolUdp = 17;
@@ -32,12 +37,20 @@ struct EthernetHeader {
 };
 static_assert(sizeof(EthernetHeader) == 14);
 
+// What follows a type of kEtherTypeVlan (IEEE 802.1Q).
+struct VlanTag {
+  Be16 control;  // priority, and the number of the VLAN; 0: only a priority
+  Be16 type;
+};
+static_assert(sizeof(VlanTag) == 4);
+inline constexpr std::uint16_t kVlanMask = 0x0FFF;
+
 struct Ipv4Header {
   std::uint8_t version_length = 0x45;
   std::uint8_t type_of_service = 0;
   Be16 total_length;
   Be16 identification;
-  Be16 flags_fragment{0x4000};  // do not fragment
+  Be16 flags_fragment;
   std::uint8_t time_to_live = 0;
   std::uint8_t protocol = kProtocolUdp;
   Be16 checksum;
@@ -46,6 +59,19 @@ struct Ipv4Header {
 };
 static_assert(sizeof(Ipv4Header) == 20);
 static_assert(offsetof(Ipv4Header, checksum) == 10);
+
+inline constexpr std::uint16_t kDoNotFragment = 0x4000;
+
+// RFC 1071. For a header whose checksum field is 0, the checksum that belongs there; for a complete
+// header, 0 if its checksum is right.
+constexpr std::uint16_t checksum_of(const Ipv4Header& header) {
+  std::uint32_t sum = 0;
+  for (const Be16& word : std::bit_cast<std::array<Be16, sizeof(Ipv4Header) / 2>>(header)) {
+    sum += word.get();
+  }
+  while (sum > 0xFFFF) sum = (sum & 0xFFFF) + (sum >> 16);
+  return static_cast<std::uint16_t>(~sum);
+}
 
 // An IPv6 header; a GRH has the same shape.
 struct LongHeader {
@@ -58,6 +84,7 @@ struct LongHeader {
 };
 static_assert(sizeof(LongHeader) == 40);
 static_assert(offsetof(LongHeader, hop_limit) == 7);
+inline constexpr std::uint32_t kFlowLabelMask = 0xF'FFFF;
 
 struct UdpHeader {
   Be16 source_port;
@@ -67,6 +94,27 @@ struct UdpHeader {
 };
 static_assert(sizeof(UdpHeader) == 8);
 static_assert(offsetof(UdpHeader, checksum) == 6);
+
+// The network header, and UDP's of RoCE v2.
+constexpr std::size_t network_bytes(Network network) {
+  switch (network) {
+    case Network::kV1: return sizeof(LongHeader);
+    case Network::kV2Ipv4: return sizeof(Ipv4Header) + sizeof(UdpHeader);
+    case Network::kV2Ipv6: return sizeof(LongHeader) + sizeof(UdpHeader);
+  }
+  return 0;
+}
+
+// What routers say about congestion: the lowest two bits of a traffic class (RFC 3168).
+enum class Ecn : std::uint8_t {
+  kNotCapable = 0,
+  kCapable1 = 1,
+  kCapable0 = 2,
+  kCongestionExperienced = 3,
+};
+constexpr Ecn ecn_of(std::uint8_t traffic_class) {
+  return static_cast<Ecn>(traffic_class & 3);
+}
 
 // IBTA 9.2.
 struct BaseHeader {
@@ -84,6 +132,10 @@ static_assert(offsetof(BaseHeader, reserved) == 4);
 inline constexpr std::uint8_t kSolicitedEvent = 0x80;
 inline constexpr std::uint8_t kMigrated = 0x40;
 inline constexpr unsigned kPadShift = 4;
+inline constexpr std::uint8_t kPadMask = 3;
+inline constexpr std::uint8_t kVersionMask = 0x0F;
+inline constexpr std::uint8_t kFecn = 0x80;
+inline constexpr std::uint8_t kBecn = 0x40;
 inline constexpr std::uint8_t kAckRequest = 0x80;
 
 struct DatagramHeader {
@@ -113,5 +165,11 @@ struct AckHeader {
   Be24 message_number;
 };
 static_assert(sizeof(AckHeader) == 4);
+
+// What a congestion notification has in the place of other headers (annex A17.9).
+struct CongestionHeader {
+  std::array<std::uint8_t, 16> reserved{};
+};
+static_assert(sizeof(CongestionHeader) == 16);
 
 }  // namespace paravane::wire::roce

@@ -13,8 +13,6 @@
 
 namespace paravane::wire::roce {
 
-enum class Network : std::uint8_t { kV1, kV2Ipv4, kV2Ipv6 };
-
 // `packet`: the bytes between the Ethernet header and the CRC. Returns the CRC as it follows them.
 // REQUIRES: `packet` contains the network headers and the base header.
 std::array<std::byte, kIcrcBytes> icrc_of(Network network, std::span<const std::byte> packet);

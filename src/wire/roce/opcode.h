@@ -6,11 +6,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 namespace paravane::wire::roce {
 
 // The highest three bits give the service: 000 for a reliable connection, 011 for an unreliable
-// datagram.
+// datagram. The services that Paravane does not have are left out.
 enum class Opcode : std::uint8_t {
   kSendFirst = 0x00,
   kSendMiddle = 0x01,
@@ -37,6 +38,7 @@ enum class Opcode : std::uint8_t {
   kSendOnlyInvalidate = 0x17,
   kDatagramOnly = 0x64,
   kDatagramOnlyImm = 0x65,
+  kCongestionNotification = 0x81,  // RoCE v2; the base header has BECN (annex A17.9)
 };
 
 enum Extension : std::uint32_t {
@@ -46,13 +48,15 @@ enum Extension : std::uint32_t {
   kAeth = 8,       // acknowledgement: syndrome, message number
   kAtomicAckEth = 16,
   kImmDt = 32,
-  kIeth = 64,  // the key to invalidate
+  kIeth = 64,         // the key to invalidate
+  kCongestion = 128,  // reserved bytes
 };
 using Extensions = std::uint32_t;
 
-// The headers follow the base header in the order of these bits.
-constexpr Extensions extensions_of(Opcode opcode) {
-  switch (opcode) {
+// The headers that follow the base header of this code, in the order of the bits. nullopt: no
+// packet has this code.
+constexpr std::optional<Extensions> known_extensions(std::uint8_t code) {
+  switch (static_cast<Opcode>(code)) {
     case Opcode::kSendFirst:
     case Opcode::kSendMiddle:
     case Opcode::kSendLast:
@@ -78,8 +82,47 @@ constexpr Extensions extensions_of(Opcode opcode) {
     case Opcode::kFetchAdd: return kAtomicEth;
     case Opcode::kDatagramOnly: return kDeth;
     case Opcode::kDatagramOnlyImm: return kDeth | kImmDt;
+    case Opcode::kCongestionNotification: return kCongestion;
   }
-  return 0;
+  return std::nullopt;
+}
+
+constexpr Extensions extensions_of(Opcode opcode) {
+  return known_extensions(static_cast<std::uint8_t>(opcode)).value_or(0);
+}
+
+// Whether a packet of this code may have payload. Requests for data, atomics, answers without data
+// and congestion notifications have none.
+constexpr bool carries_payload(Opcode opcode) {
+  switch (opcode) {
+    case Opcode::kReadRequest:
+    case Opcode::kAcknowledge:
+    case Opcode::kAtomicAcknowledge:
+    case Opcode::kCompareSwap:
+    case Opcode::kFetchAdd:
+    case Opcode::kCongestionNotification: return false;
+    case Opcode::kSendFirst:
+    case Opcode::kSendMiddle:
+    case Opcode::kSendLast:
+    case Opcode::kSendLastImm:
+    case Opcode::kSendOnly:
+    case Opcode::kSendOnlyImm:
+    case Opcode::kWriteFirst:
+    case Opcode::kWriteMiddle:
+    case Opcode::kWriteLast:
+    case Opcode::kWriteLastImm:
+    case Opcode::kWriteOnly:
+    case Opcode::kWriteOnlyImm:
+    case Opcode::kReadResponseFirst:
+    case Opcode::kReadResponseMiddle:
+    case Opcode::kReadResponseLast:
+    case Opcode::kReadResponseOnly:
+    case Opcode::kSendLastInvalidate:
+    case Opcode::kSendOnlyInvalidate:
+    case Opcode::kDatagramOnly:
+    case Opcode::kDatagramOnlyImm: return true;
+  }
+  return false;
 }
 
 // ---- The syndrome of an AETH (IBTA 9.7.5.2.1) ----

@@ -8,38 +8,14 @@
 namespace paravane::wire::roce {
 namespace {
 
-constexpr std::uint32_t kFlowLabelMask = 0xF'FFFF;
-
 std::size_t padding_of(const Packet& packet) {
   return (4 - packet.payload_bytes % 4) % 4;
 }
 
-std::size_t extension_bytes(Opcode opcode) {
-  const Extensions has = extensions_of(opcode);
-  std::size_t bytes = 0;
-  if ((has & kDeth) != 0) bytes += sizeof(DatagramHeader);
-  if ((has & kReth) != 0) bytes += sizeof(RdmaHeader);
-  if ((has & kAtomicEth) != 0) bytes += sizeof(AtomicHeader);
-  if ((has & kAeth) != 0) bytes += sizeof(AckHeader);
-  if ((has & kAtomicAckEth) != 0) bytes += sizeof(Be64);
-  if ((has & kImmDt) != 0) bytes += sizeof(Packet::immediate);
-  if ((has & kIeth) != 0) bytes += sizeof(Be32);
-  return bytes;
-}
-
 // From the base header to the end.
 std::size_t transport_bytes(const Packet& packet) {
-  return sizeof(BaseHeader) + extension_bytes(packet.opcode) + packet.payload_bytes +
+  return sizeof(BaseHeader) + extension_bytes(extensions_of(packet.opcode)) + packet.payload_bytes +
          padding_of(packet) + kIcrcBytes;
-}
-
-std::size_t network_bytes(Network network) {
-  switch (network) {
-    case Network::kV1: return sizeof(LongHeader);
-    case Network::kV2Ipv4: return sizeof(Ipv4Header) + sizeof(UdpHeader);
-    case Network::kV2Ipv6: return sizeof(LongHeader) + sizeof(UdpHeader);
-  }
-  return 0;
 }
 
 // Puts one header behind the other.
@@ -60,16 +36,6 @@ class Writer {
   std::size_t written_ = 0;
 };
 
-// RFC 1071, over the header with a zero checksum field.
-std::uint16_t checksum_of(const Ipv4Header& header) {
-  std::uint32_t sum = 0;
-  for (const Be16& word : std::bit_cast<std::array<Be16, sizeof(Ipv4Header) / 2>>(header)) {
-    sum += word.get();
-  }
-  while (sum > 0xFFFF) sum = (sum & 0xFFFF) + (sum >> 16);
-  return static_cast<std::uint16_t>(~sum);
-}
-
 void put_ethernet(const Route& route, Writer& writer) {
   EthernetHeader header{.destination = route.destination_mac, .source = route.source_mac, .type{}};
   switch (route.network) {
@@ -80,10 +46,13 @@ void put_ethernet(const Route& route, Writer& writer) {
   writer.put(header);
 }
 
-void put_ipv4(const Route& route, std::size_t udp_bytes, Writer& writer) {
+void put_ipv4(const Packet& packet, std::size_t udp_bytes, Writer& writer) {
+  const Route& route = packet.route;
   Ipv4Header header;
   header.type_of_service = route.traffic_class;
   header.total_length.set(static_cast<std::uint16_t>(sizeof(Ipv4Header) + udp_bytes));
+  header.identification.set(packet.identification);
+  header.flags_fragment.set(packet.may_be_fragmented ? 0 : kDoNotFragment);
   header.time_to_live = route.hop_limit;
   std::copy_n(route.source.end() - 4, 4, header.source.begin());
   std::copy_n(route.destination.end() - 4, 4, header.destination.begin());
@@ -109,7 +78,7 @@ void put_network(const Packet& packet, Writer& writer) {
   const std::size_t udp_bytes = sizeof(UdpHeader) + transport;
   switch (route.network) {
     case Network::kV1: return put_long_header(route, transport, writer);
-    case Network::kV2Ipv4: put_ipv4(route, udp_bytes, writer); break;
+    case Network::kV2Ipv4: put_ipv4(packet, udp_bytes, writer); break;
     case Network::kV2Ipv6: put_long_header(route, udp_bytes, writer); break;
   }
   UdpHeader udp;
@@ -121,8 +90,12 @@ void put_network(const Packet& packet, Writer& writer) {
 void put_base(const Packet& packet, Writer& writer) {
   BaseHeader header;
   header.opcode = static_cast<std::uint8_t>(packet.opcode);
-  header.flags = static_cast<std::uint8_t>((packet.solicited ? kSolicitedEvent : 0) | kMigrated |
+  header.flags = static_cast<std::uint8_t>((packet.solicited ? kSolicitedEvent : 0) |
+                                           (packet.migrated ? kMigrated : 0) |
                                            (padding_of(packet) << kPadShift));
+  header.pkey.set(packet.pkey);
+  header.reserved =
+      static_cast<std::uint8_t>((packet.fecn ? kFecn : 0) | (packet.becn ? kBecn : 0));
   header.destination_qp.set(packet.destination_qp);
   header.ack_request = packet.wants_ack ? kAckRequest : 0;
   header.psn.set(packet.psn);
@@ -151,6 +124,7 @@ void put_extensions(const Packet& packet, Writer& writer) {
   if ((has & kAtomicAckEth) != 0) writer.put(Be64(packet.original));
   if ((has & kImmDt) != 0) writer.put(packet.immediate);
   if ((has & kIeth) != 0) writer.put(Be32(packet.invalidated_key));
+  if ((has & kCongestion) != 0) writer.put(CongestionHeader{});
 }
 
 }  // namespace

@@ -1,10 +1,9 @@
-// Packet describes one RoCE packet as a value and writes its bytes.
+// Packet describes one RoCE packet as a value and writes its bytes. A packet consists of the
+// headers, the payload, the padding and the invariant CRC, in this order.
 //
-// Paravane's data path sends messages, not packets. Captures (sniff/) show the packets that would
-// be on a RoCE wire, and build them here. A packet consists of the headers, the payload, the
-// padding and the invariant CRC, in this order.
+// Captures (sniff/) show the packets that would be on a RoCE wire, and build them here.
 //
-// Pure functions; any thread.
+// Lengths are in bytes. Pure functions; any thread.
 
 #pragma once
 
@@ -27,17 +26,26 @@ struct Route {
   MacBytes destination_mac{};
   GidBytes source{};
   GidBytes destination{};
-  std::uint32_t flow_label = 0;
+  std::uint32_t flow_label = 0;  // not over IPv4
   std::uint8_t traffic_class = 0;
   std::uint8_t hop_limit = 0;
   std::uint16_t udp_source_port = 0;  // v2
+
+  friend bool operator==(const Route&, const Route&) = default;
 };
 
 struct Packet {
   Route route;
   Opcode opcode = Opcode::kSendOnly;
   bool solicited = false;
+  bool migrated = true;  // the state of path migration
   bool wants_ack = false;
+  bool fecn = false;  // congestion on the way here
+  bool becn = false;  // congestion on the way back
+  std::uint16_t pkey = kDefaultPkey;
+  // v2 over IPv4, where the CRC covers both.
+  std::uint16_t identification = 0;
+  bool may_be_fragmented = false;
   std::uint32_t destination_qp = 0;
   std::uint32_t psn = 0;
   std::uint32_t payload_bytes = 0;
@@ -54,7 +62,12 @@ struct Packet {
   std::uint64_t original = 0;  // what an atomic found
   std::array<std::byte, 4> immediate{};
   std::uint32_t invalidated_key = 0;
+
+  friend bool operator==(const Packet&, const Packet&) = default;
 };
+
+// The largest path MTU (IBTA 9.7.1), which no payload exceeds.
+inline constexpr std::size_t kMaxPayloadBytes = 4096;
 
 // Ethernet, a long network header, UDP, and the longest extensions of one opcode.
 inline constexpr std::size_t kMostHeaderBytes = sizeof(EthernetHeader) + sizeof(LongHeader) +
@@ -62,6 +75,20 @@ inline constexpr std::size_t kMostHeaderBytes = sizeof(EthernetHeader) + sizeof(
                                                 sizeof(AtomicHeader);
 // Padding and CRC.
 inline constexpr std::size_t kMostEndBytes = 3 + kIcrcBytes;
+
+// The size of these headers.
+constexpr std::size_t extension_bytes(Extensions has) {
+  std::size_t bytes = 0;
+  if ((has & kDeth) != 0) bytes += sizeof(DatagramHeader);
+  if ((has & kReth) != 0) bytes += sizeof(RdmaHeader);
+  if ((has & kAtomicEth) != 0) bytes += sizeof(AtomicHeader);
+  if ((has & kAeth) != 0) bytes += sizeof(AckHeader);
+  if ((has & kAtomicAckEth) != 0) bytes += sizeof(Be64);
+  if ((has & kImmDt) != 0) bytes += sizeof(Packet::immediate);
+  if ((has & kIeth) != 0) bytes += sizeof(Be32);
+  if ((has & kCongestion) != 0) bytes += sizeof(CongestionHeader);
+  return bytes;
+}
 
 // The size of the whole packet on the wire, without Ethernet's checksum.
 std::size_t packet_bytes(const Packet& packet);

@@ -92,6 +92,25 @@ TEST(PacketTest, AtomicOverIpv4) {
       "40ffff0000001180ffffff00000000000010000000000511223344556677880000000000000003662beb4f");
 }
 
+// The one of icrc_test.cc.
+TEST(PacketTest, CongestionNotificationIsThatOfAnAdapter) {
+  Route route = route_of(Network::kV2Ipv4);
+  route.source = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF, 10, 0, 17, 1};
+  route.destination = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF, 10, 0, 18, 1};
+  route.traffic_class = 0xC2;
+  route.hop_limit = 0x40;
+  route.udp_source_port = 0;
+  EXPECT_EQ(bytes_of({.route = route,
+                      .opcode = Opcode::kCongestionNotification,
+                      .migrated = false,
+                      .becn = true,
+                      .identification = 0x718C,
+                      .destination_qp = 0x118},
+                     ""),
+            "525400770002525400770001080045c2003c718c4000401191610a0011010a001201000012b70028000081"
+            "00ffff40000118000000000000000000000000000000000000000082fd002a");
+}
+
 TEST(PacketTest, OfEveryKindHasTheLengthThatItsHeadersSay) {
   for (const Network network : {Network::kV1, Network::kV2Ipv4, Network::kV2Ipv6}) {
     for (int code = 0; code < 256; ++code) {
