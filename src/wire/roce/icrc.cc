@@ -13,25 +13,20 @@ namespace {
 
 // What InfiniBand has in front of the network header and Ethernet has not: counts as ones.
 constexpr std::size_t kLocalHeaderBytes = 8;
-constexpr std::size_t kMostHeaderBytes =
+constexpr std::size_t kMostMaskedBytes =
     kLocalHeaderBytes + sizeof(LongHeader) + sizeof(UdpHeader) + sizeof(BaseHeader);
-
-std::uint32_t crc_of(std::uint32_t so_far, std::span<const std::byte> bytes) {
-  const auto* data = reinterpret_cast<const unsigned char*>(bytes.data());
-  return crc32_gzip_refl(so_far, data, bytes.size());
-}
 
 }  // namespace
 
-std::array<std::byte, kIcrcBytes> icrc_of(Network network, std::span<const std::byte> packet) {
+IcrcBuilder::IcrcBuilder(Network network, std::span<const std::byte> start) {
   const std::size_t ip = network == Network::kV2Ipv4 ? sizeof(Ipv4Header) : sizeof(LongHeader);
   const std::size_t udp = network == Network::kV1 ? 0 : sizeof(UdpHeader);
   const std::size_t headers = ip + udp + sizeof(BaseHeader);
-  assert(packet.size() >= headers);
+  assert(start.size() >= headers);
 
-  std::array<std::byte, kMostHeaderBytes> masked{};
+  std::array<std::byte, kMostMaskedBytes> masked{};
   const auto copy = std::span(masked).subspan(kLocalHeaderBytes, headers);
-  std::ranges::copy(packet.first(headers), copy.begin());
+  std::ranges::copy(start.first(headers), copy.begin());
   const auto mask = [](std::span<std::byte> field) { std::ranges::fill(field, std::byte{0xFF}); };
   mask(std::span(masked).first(kLocalHeaderBytes));
   if (network == Network::kV2Ipv4) {
@@ -46,9 +41,21 @@ std::array<std::byte, kIcrcBytes> icrc_of(Network network, std::span<const std::
   if (udp > 0) mask(copy.subspan(ip + offsetof(UdpHeader, checksum), 2));
   mask(copy.subspan(ip + udp + offsetof(BaseHeader, reserved), 1));
 
-  std::uint32_t crc = crc_of(0, std::span(masked).first(kLocalHeaderBytes + headers));
-  crc = crc_of(crc, packet.subspan(headers));
-  return std::bit_cast<std::array<std::byte, kIcrcBytes>>(Le32(crc));
+  add(std::span(masked).first(kLocalHeaderBytes + headers));
+  add(start.subspan(headers));
+}
+
+void IcrcBuilder::add(std::span<const std::byte> piece) {
+  const auto* data = reinterpret_cast<const unsigned char*>(piece.data());
+  crc_ = crc32_gzip_refl(crc_, data, piece.size());
+}
+
+std::array<std::byte, kIcrcBytes> IcrcBuilder::finish() const {
+  return std::bit_cast<std::array<std::byte, kIcrcBytes>>(Le32(crc_));
+}
+
+std::array<std::byte, kIcrcBytes> icrc_of(Network network, std::span<const std::byte> packet) {
+  return IcrcBuilder(network, packet).finish();
 }
 
 }  // namespace paravane::wire::roce

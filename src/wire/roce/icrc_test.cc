@@ -38,6 +38,20 @@ TEST(IcrcTest, IsThatOfRealAdapters) {
             from_hex("78f353f3"));
 }
 
+TEST(IcrcTest, OfPiecesIsThatOfTheWhole) {
+  const auto packet = from_hex(kOfConnectX);
+  const std::span<const std::byte> whole(packet);
+  constexpr std::size_t kHeaders = network_bytes(Network::kV2Ipv4) + sizeof(BaseHeader);
+  for (std::size_t first = kHeaders; first <= whole.size(); ++first) {
+    for (std::size_t second = first; second <= whole.size(); ++second) {
+      IcrcBuilder builder(Network::kV2Ipv4, whole.first(first));
+      builder.add(whole.subspan(first, second - first));
+      builder.add(whole.subspan(second));
+      EXPECT_EQ(builder.finish(), icrc_of(Network::kV2Ipv4, packet)) << first << ' ' << second;
+    }
+  }
+}
+
 TEST(IcrcTest, LeavesOutWhatRoutersChange) {
   for (const std::size_t changed : {1u, 8u, 10u, 11u, 26u, 27u, 32u}) {
     auto packet = from_hex(kOfConnectX);
