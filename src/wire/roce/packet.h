@@ -1,7 +1,8 @@
 // Packet describes one RoCE packet as a value and writes its bytes. A packet consists of the
 // headers, the payload, the padding and the invariant CRC, in this order.
 //
-// Captures (sniff/) show the packets that would be on a RoCE wire, and build them here.
+// Captures (sniff/) show the packets that would be on a RoCE wire, and build them here. The same
+// value describes a packet that was received (frame.h).
 //
 // Lengths are in bytes. Pure functions; any thread.
 
