@@ -1,0 +1,50 @@
+// Superframe splits a frame into the packets that the kernel has left together: UDP segmentation
+// has not been done yet, or GRO has merged what came (virtio-net: a gso_type of UDP, and a
+// gso_size).
+//
+// All UDP datagrams but the last are equally long. Each of them is a packet from its base header to
+// its CRC; they share one set of Ethernet, IP and UDP headers, whose lengths are those of the
+// whole. What the headers of each would be follows from Linux's segmentation: IPv4 identifications
+// count up, and lengths are those of one datagram. A packet's CRC covers both.
+//
+// Lengths are in bytes. One thread at a time. Nothing is allocated; the frame's bytes must stay as
+// they are while the object or what it gave is used.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <expected>
+#include <optional>
+#include <span>
+
+#include "wire/roce/frame.h"
+#include "wire/roce/frame_network.h"
+
+namespace paravane::wire::roce {
+
+class Superframe {
+ public:
+  // `frame`: as for parse_frame(). `segment_bytes`: the payload of one UDP datagram, virtio-net's
+  // gso_size. Errors: those of the shared headers, and kBadSegments: v1, or a size that is larger
+  // than the payload or with which a packet would have no room for its base header and CRC.
+  static std::expected<Superframe, FrameFault> open(std::span<const std::byte> frame,
+                                                    std::size_t segment_bytes);
+
+  // At least 1.
+  std::size_t segments() const;
+
+  // The next packet, or why that one is refused; those that follow are not affected. nullopt: there
+  // are no more.
+  std::optional<std::expected<Frame, FrameFault>> next();
+
+ private:
+  Superframe(const Envelope& envelope, std::size_t segment_bytes)
+      : envelope_(envelope), segment_bytes_(segment_bytes) {}
+
+  Envelope envelope_;  // its transport: the packets that are left
+  std::size_t segment_bytes_;
+  std::uint16_t taken_ = 0;
+};
+
+}  // namespace paravane::wire::roce
