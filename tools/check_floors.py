@@ -21,6 +21,7 @@ MAY_INCLUDE = {
     "vfio_user": ["base", "guestmem"],
     "device": ["base", "guestmem", "abi", "verbs", "vfio_user"],
     "transport/local": ["base", "guestmem", "verbs", "wire"],
+    "transport/roce": ["base", "guestmem", "verbs", "wire"],
     "transport/tcp": ["base", "guestmem", "verbs", "wire"],
     "transport/impaired": ["base", "guestmem", "verbs"],
     "sniff": ["base", "guestmem", "verbs", "wire"],
@@ -43,7 +44,7 @@ MAY_INCLUDE = {
     "cluster": ["base", "settings", "privsep", "inventory", "authority", "json", "model", "transport/tcp"],
     "host": ["base", "worker", "cluster", "metrics", "privsep", "settings", "inventory", "device", "json", "model", "api", "store"],
     "daemon": ["base", "guestmem", "settings", "privsep", "keeper", "http", "worker", "metrics", "cluster", "host", "inventory", "model", "api"],
-    "testing": ["base", "guestmem", "abi", "wire", "verbs", "vfio_user", "device", "transport/local", "transport/tcp", "transport/impaired", "fabric", "model", "inventory", "authority"],
+    "testing": ["base", "guestmem", "abi", "wire", "verbs", "vfio_user", "device", "transport/local", "transport/roce", "transport/tcp", "transport/impaired", "fabric", "model", "inventory", "authority"],
 }
 # What a folder may not see through other folders' headers either: the process with root's rights reads nothing
 # that a guest, a client, another host or etcd has written.

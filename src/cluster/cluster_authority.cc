@@ -377,7 +377,7 @@ DoorAnswer ClusterAuthority::log_in(const std::string& host, Seconds now) {
   if (!password) return refusal(password.error().message);
   const inventory::EtcdAccess access = root_access();
   inventory::EtcdClient root(access, config_.open);
-  if (Status in = inventory::admit_host(root, host, *password, false); !in) {
+  if (const Status in = inventory::admit_host(root, host, *password, false); !in) {
     return refusal("the authority cannot reach etcd now", DoorRefusal::kBusy);
   }
   logins_[host] = now;

@@ -87,7 +87,7 @@ Result<ClusterBackup> parse_backup(std::string_view text) {
       .succession = reader.text("succession").value_or("")};
   const json* membership = reader.object("membership");
   const json* book = reader.object("book");
-  const auto inventory = parse_inventory(reader.need_text("inventory"));
+  auto inventory = parse_inventory(reader.need_text("inventory"));
   if (const Status good = reader.finish_ignoring_unknown(); !good) {
     return no_backup(good.error().message);
   }

@@ -23,9 +23,7 @@
 
 namespace paravane::cluster {
 
-using model::ApiErrorCode;
 using model::ApiResult;
-using model::refuse;
 
 namespace {
 

@@ -8,8 +8,6 @@
 
 namespace paravane::cluster {
 
-using model::ApiErrorCode;
-using model::refuse;
 
 std::unexpected<model::ApiError> no_cluster() {
   return model::refuse(

@@ -23,7 +23,7 @@ Instant ClusterService::keep_room() {
   if (!to_curb_.empty() && now() >= next_curbing_) {
     const std::string host = *to_curb_.begin();
     next_curbing_ = now() + kLookSoon;
-    if (Status done = authority_->curb(host); !done) {
+    if (const Status done = authority_->curb(host); !done) {
       tell_no_room(done);
       return next_curbing_;
     }

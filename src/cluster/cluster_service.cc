@@ -17,9 +17,7 @@
 namespace paravane::cluster {
 
 using inventory::View;
-using model::ApiErrorCode;
 using model::ApiResult;
-using model::refuse;
 
 namespace {
 

@@ -8,7 +8,6 @@ namespace paravane::cluster {
 namespace {
 
 using model::Event;
-using model::Severity;
 
 model::Event of_host(const char* type, model::Severity severity, const std::string& host,
                      std::string text) {

@@ -14,6 +14,7 @@ constexpr std::size_t kMostNamed = 32;
 std::string name_all(const NetworkDifferences& differences, std::string_view port_group,
                      std::string_view vds) {
   std::vector<std::string> names;
+  names.reserve(differences.port_groups.size() + differences.switches.size());
   for (const std::string& name : differences.port_groups) {
     names.push_back(fmt::format("{} {}", port_group, name));
   }

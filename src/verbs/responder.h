@@ -80,6 +80,13 @@ class Responder {
   // The memory of this adapter failed during a copy.
   Outcome memory_failed();
 
+  // For transports that work with packets: the peer's packets break the rules of their order or
+  // size (IBTA 9.7.4.1). Handles it as begin() handles an invalid request, and returns the response
+  // to the peer.
+  Outcome refuse_packets() {
+    return refuse(WcStatus::kRemoteInvalidRequest, QpEvent::kRequestError);
+  }
+
   // Delivers one datagram. If the state, the Q_Key or the receive does not permit that, it is
   // dropped and counted.
   void datagram(const DatagramSource& source, const SendRequest& request,

@@ -1,0 +1,45 @@
+// RoceRig: two adapters that reach each other by RoCE packets alone, over a wire of their own,
+// stepped by hand in a time of its own.
+//
+// Owner thread only.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "testing/engine_rig.h"
+#include "testing/roce_wire.h"
+#include "transport/roce/roce_transport.h"
+
+namespace paravane::fake {
+
+class RoceRig : public EngineRig {
+ public:
+  explicit RoceRig(std::size_t most_packets = 64, bool cuts = true,
+                   std::uint64_t ram_bytes = 64 << 20);
+  ~RoceRig() override;
+
+  RoceWire& wire() { return wire_; }
+  transport_roce::RoceTransport& roce() { return roce_; }
+  const transport_roce::RoceCounters& counters(unsigned side) const {
+    return *roce_.counters_of(verbs::AdapterId{side});
+  }
+
+  // As EngineRig's; each knows the other's MAC address.
+  void connect(EngineVm& vm, EngineQp& qp, EngineVm& peer_vm, EngineQp& peer,
+               verbs::QpAttributes attributes = default_attributes(), std::uint8_t index = 0);
+  static wire::roce::MacBytes mac(unsigned side) {
+    return {0x52, 0x54, 0, 0, 0, static_cast<std::uint8_t>(side + 1)};
+  }
+
+ protected:
+  void turn_more(Instant now, verbs::Budget budget) override { roce_.poll(now, budget); }
+  bool more_work() const override { return wire_.busy() || roce_.has_work(); }
+
+ private:
+  RoceWire wire_;
+  transport_roce::RoceTransport roce_;
+};
+
+}  // namespace paravane::fake

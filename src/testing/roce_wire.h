@@ -1,0 +1,67 @@
+// RoceWire: the network between two doors. It cuts superframes apart as a kernel does, or leaves
+// them whole, and does to each packet what the test says.
+//
+// Owner thread only.
+
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "testing/roce_frames.h"
+#include "transport/roce/frame_door.h"
+
+namespace paravane::fake {
+
+class RoceWire {
+ public:
+  // `most_packets`: of a superframe that the doors take. `cuts`: it arrives in packets.
+  explicit RoceWire(std::size_t most_packets = 64, bool cuts = true);
+
+  transport_roce::FrameDoor& door(unsigned side) { return doors_.at(side); }
+
+  // What becomes of a frame that was sent by `side`: the frames that arrive, in order. REQUIRES:
+  // the wire cuts.
+  using Weather = std::function<std::vector<FrameBytes>(unsigned side, FrameBytes frame)>;
+  void set_weather(Weather weather) { weather_ = std::move(weather); }
+  // A frame from elsewhere arrives at the door of `side`.
+  void inject(unsigned side, FrameBytes frame);
+
+  // Whether frames are under way.
+  bool busy() const;
+  // How many frames a door takes before somebody receives them.
+  void set_room(std::size_t frames) { room_ = frames; }
+  std::uint64_t sent(unsigned side) const { return doors_.at(side).sent; }
+
+ private:
+  struct Door final : transport_roce::FrameDoor {
+    std::optional<Received> receive() override;
+    bool send(const wire::roce::SuperframeWriter::Whole& whole) override;
+    std::size_t most_packets() const override { return wire->most_packets_; }
+
+    struct Arriving {
+      FrameBytes bytes;
+      std::size_t segment_bytes = 0;
+    };
+    RoceWire* wire = nullptr;
+    unsigned side = 0;
+    std::deque<Arriving> arriving;
+    Arriving current;
+    std::uint64_t sent = 0;  // frames, as they were handed over
+  };
+
+  void deliver(unsigned from, FrameBytes frame);
+
+  const std::size_t most_packets_;
+  const bool cuts_;
+  std::size_t room_ = 100'000;
+  Weather weather_;
+  std::array<Door, 2> doors_;
+};
+
+}  // namespace paravane::fake

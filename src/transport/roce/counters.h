@@ -1,0 +1,26 @@
+// RoceCounters: what one adapter's RoCE port has sent, received and refused.
+
+#pragma once
+
+#include "base/counter.h"
+
+namespace paravane::transport_roce {
+
+struct RoceCounters {
+  CounterSet set;
+  Counter packets_received{set, "packets_received", "RoCE packets received"};
+  Counter frames_refused{set, "frames_refused", "frames that are no valid RoCE packets"};
+  Counter icrc_errors{set, "icrc_errors", "RoCE packets with a wrong invariant CRC"};
+  Counter foreign_mac{set, "foreign_mac", "RoCE packets for another MAC address"};
+  Counter unknown_qp{set, "unknown_qp", "RoCE packets for a queue pair that does not exist"};
+  Counter forged_source{set, "forged_source", "RoCE packets that do not come from the peer"};
+  Counter duplicates{set, "duplicates", "packets of peers that had arrived before"};
+  Counter out_of_order{set, "out_of_order", "packets of peers that arrived before earlier ones"};
+  Counter naks_sent{set, "naks_sent", "negative acknowledgements sent"};
+  Counter naks_received{set, "naks_received", "negative acknowledgements received"};
+  Counter timeouts{set, "timeouts", "retransmissions because no answer came in time"};
+  Counter retransmitted{set, "retransmitted", "packets sent again"};
+  Counter bad_responses{set, "bad_responses", "answers of peers that fit no request"};
+};
+
+}  // namespace paravane::transport_roce

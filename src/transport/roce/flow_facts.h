@@ -1,0 +1,57 @@
+// FlowFacts: what every packet of a connection has in common, and how its messages are cut into
+// packets.
+//
+// Plain values and pure functions; any thread.
+
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "verbs/psn.h"
+#include "verbs/qp_attributes.h"
+#include "verbs/queue_pair.h"
+#include "wire/roce/packet.h"
+
+namespace paravane::transport_roce {
+
+struct FlowFacts {
+  wire::roce::Route route;  // from us to the peer
+  std::uint32_t peer_qpn = 0;
+  std::uint32_t mtu = 1024;  // bytes of payload in a packet that is not the last
+
+  // A message without bytes has one packet, and so has an atomic.
+  std::uint32_t packets_of(std::uint64_t bytes) const {
+    return static_cast<std::uint32_t>(std::max<std::uint64_t>(1, (bytes + mtu - 1) / mtu));
+  }
+  // The payload of packet `number` of a message of `bytes`.
+  std::uint32_t bytes_of(std::uint64_t bytes, std::uint32_t number) const {
+    return static_cast<std::uint32_t>(
+        std::min<std::uint64_t>(mtu, bytes - std::uint64_t{number} * mtu));
+  }
+  wire::roce::Packet packet(wire::roce::Opcode opcode, verbs::Psn psn) const {
+    wire::roce::Packet packet;
+    packet.route = route;
+    packet.opcode = opcode;
+    packet.destination_qp = peer_qpn;
+    packet.psn = psn.value();
+    return packet;
+  }
+};
+
+// The path MTU in bytes. `encoded`: enum ib_mtu, 1 = 256 ... 5 = 4096.
+constexpr std::uint32_t mtu_bytes(std::uint32_t encoded) {
+  return 128u << std::clamp<std::uint32_t>(encoded, 1, 5);
+}
+
+// REQUIRES: `qp` is connected. `own_mac`: of its adapter.
+FlowFacts flow_facts(const verbs::QueuePair& qp, const verbs::QpAttributes& attributes,
+                     const wire::roce::MacBytes& own_mac);
+
+// The network that packets from one GID to another go over.
+wire::roce::Network network_of(verbs::GidType type, const verbs::Gid& sgid, const verbs::Gid& dgid);
+wire::roce::Route route_of(verbs::GidType type, const verbs::Gid& sgid,
+                           const verbs::AddressVector& av, std::uint32_t own_qpn,
+                           std::uint32_t peer_qpn, const wire::roce::MacBytes& own_mac);
+
+}  // namespace paravane::transport_roce

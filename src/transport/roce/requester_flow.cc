@@ -1,0 +1,367 @@
+#include "transport/roce/requester_flow.h"
+
+#include <algorithm>
+#include <span>
+
+#include "base/wire_int.h"
+#include "guestmem/payload.h"
+#include "transport/roce/opcode_facts.h"
+#include "verbs/request_check.h"
+
+namespace paravane::transport_roce {
+
+using verbs::Outcome;
+using verbs::Psn;
+using verbs::WcStatus;
+using verbs::WrOpcode;
+using wire::roce::NakCode;
+using wire::roce::Opcode;
+using wire::roce::Packet;
+
+namespace {
+
+// So that a window of packets is not acknowledged by its last alone.
+constexpr std::uint32_t kAckEvery = 32;
+
+// A syndrome's kind (IBTA table 45).
+constexpr std::uint8_t kKindMask = 0x60;
+constexpr std::uint8_t kValueMask = 0x1F;
+constexpr std::uint8_t kIsNotReady = 0x20;
+constexpr std::uint8_t kIsNak = 0x60;
+
+bool has_immediate(WrOpcode opcode) {
+  return opcode == WrOpcode::kSendWithImm || opcode == WrOpcode::kRdmaWriteWithImm;
+}
+
+Opcode send_opcode(WrOpcode opcode, bool is_first, bool is_last) {
+  if (!is_last) return is_first ? Opcode::kSendFirst : Opcode::kSendMiddle;
+  if (has_immediate(opcode)) return is_first ? Opcode::kSendOnlyImm : Opcode::kSendLastImm;
+  if (opcode == WrOpcode::kSendWithInvalidate) {
+    return is_first ? Opcode::kSendOnlyInvalidate : Opcode::kSendLastInvalidate;
+  }
+  return is_first ? Opcode::kSendOnly : Opcode::kSendLast;
+}
+
+Opcode write_opcode(WrOpcode opcode, bool is_first, bool is_last) {
+  if (!is_last) return is_first ? Opcode::kWriteFirst : Opcode::kWriteMiddle;
+  if (has_immediate(opcode)) return is_first ? Opcode::kWriteOnlyImm : Opcode::kWriteLastImm;
+  return is_first ? Opcode::kWriteOnly : Opcode::kWriteLast;
+}
+
+Outcome refused(WcStatus status) {
+  return {.kind = Outcome::Kind::kRefused, .status = status};
+}
+
+}  // namespace
+
+void RequesterFlow::start(Psn first, Duration timeout) {
+  started_ = true;
+  state_ = {.unanswered = first, .end = first};
+  next_ = first;
+  sent_ = first;
+  timeout_ = timeout;
+  retransmission_.set_limit(timeout);
+}
+
+void RequesterFlow::submit(const verbs::SendRequest& request, Instant now) {
+  const std::uint64_t length = request.sges.total_bytes();
+  const std::uint32_t packets = verbs::is_atomic(request.opcode) ? 1 : facts_.packets_of(length);
+  if (requests_.empty()) {
+    progress_ = now;
+    set_deadline(now);
+  }
+  requests_.push_back(
+      {.request = &request, .first = state_.end, .packets = packets, .length = length});
+  state_.end = state_.end.plus(packets);
+}
+
+void RequesterFlow::cancel() {
+  ++ends_;
+  if (!requests_.empty()) state_.end = requests_.front().first;
+  next_ = state_.unanswered;
+  requests_.clear();
+  failed_.reset();
+  timed_.reset();
+}
+
+const RequesterFlow::Outgoing* RequesterFlow::find(Psn psn) const {
+  for (const Outgoing& outgoing : requests_) {
+    const std::int32_t distance = psn.distance_from(outgoing.first);
+    if (distance >= 0 && static_cast<std::uint32_t>(distance) < outgoing.packets) return &outgoing;
+  }
+  return nullptr;
+}
+
+// Packets of ours that were not answered. A READ or an atomic is one, however long its answer.
+std::uint32_t RequesterFlow::under_way() const {
+  std::uint32_t count = 0;
+  for (const Outgoing& outgoing : requests_) {
+    if (!outgoing.first.is_before(next_)) break;
+    const auto sent = static_cast<std::uint32_t>(next_.distance_from(outgoing.first));
+    const auto answered =
+        static_cast<std::uint32_t>(std::max(state_.unanswered.distance_from(outgoing.first), 0));
+    const std::uint32_t most = std::min(sent, outgoing.packets);
+    count += outgoing.brings_bytes() ? 1 : most - std::min(answered, most);
+  }
+  return count;
+}
+
+bool RequesterFlow::compose(Outlet& outlet, verbs::Budget& budget, Instant now) {
+  if (!has_to_send()) return true;
+  std::uint32_t room = retransmission_.window() - under_way();
+  while (room > 0 && next_.is_before(state_.end) && !budget.spent()) {
+    const Outgoing* outgoing = find(next_);
+    if (outgoing == nullptr) break;  // it waits to be submitted again
+    const Psn psn = next_;
+    switch (send_next(*outgoing, outlet, budget)) {
+      case Outlet::Added::kDone: break;
+      case Outlet::Added::kFull: return false;
+      case Outlet::Added::kMemoryFailed: tell_stuck(now); return true;
+    }
+    note_sent(psn, now);
+    --room;
+  }
+  return true;
+}
+
+// Sends the packet next_, and moves it on.
+Outlet::Added RequesterFlow::send_next(const Outgoing& outgoing, Outlet& outlet,
+                                       verbs::Budget& budget) {
+  const auto number = static_cast<std::uint32_t>(next_.distance_from(outgoing.first));
+  scratch_.clear();
+  const Packet packet =
+      outgoing.brings_bytes() ? fetch_packet(outgoing, number) : data_packet(outgoing, number);
+  if (packet.payload_bytes > 0) {
+    const Outcome found = qp_.gather(*outgoing.request, std::uint64_t{number} * facts_.mtu,
+                                     packet.payload_bytes, 0, scratch_);
+    if (!is_done(found)) {
+      failed_ = {.serial = outgoing.request->serial, .outcome = found};
+      return Outlet::Added::kMemoryFailed;
+    }
+  }
+  const Outlet::Added added = outlet.add(packet, scratch_);
+  if (added == Outlet::Added::kMemoryFailed) {
+    failed_ = {.serial = outgoing.request->serial,
+               .outcome = {.kind = Outcome::Kind::kLocalError, .status = WcStatus::kFatal}};
+  }
+  if (added != Outlet::Added::kDone) return added;
+  budget.bytes -= std::max<std::int64_t>(packet.payload_bytes, 1);
+  budget.operations -= 1;
+  next_ = outgoing.brings_bytes() ? outgoing.last().next() : next_.next();
+  return added;
+}
+
+Packet RequesterFlow::data_packet(const Outgoing& outgoing, std::uint32_t number) const {
+  const verbs::SendRequest& request = *outgoing.request;
+  const bool is_first = number == 0;
+  const bool is_last = number + 1 == outgoing.packets;
+  const Opcode opcode = verbs::is_send(request.opcode)
+                            ? send_opcode(request.opcode, is_first, is_last)
+                            : write_opcode(request.opcode, is_first, is_last);
+  Packet packet = facts_.packet(opcode, outgoing.first.plus(number));
+  packet.payload_bytes = outgoing.length == 0 ? 0 : facts_.bytes_of(outgoing.length, number);
+  packet.wants_ack = is_last || (number + 1) % kAckEvery == 0;
+  packet.solicited = is_last && request.solicited;
+  packet.address = request.remote_addr;
+  packet.rkey = request.rkey;
+  packet.length = static_cast<std::uint32_t>(outgoing.length);
+  packet.immediate = request.imm;
+  packet.invalidated_key = request.rkey;
+  return packet;
+}
+
+// A READ, from packet `number` of its answer on; or an atomic.
+Packet RequesterFlow::fetch_packet(const Outgoing& outgoing, std::uint32_t number) const {
+  const verbs::SendRequest& request = *outgoing.request;
+  const bool swaps = request.opcode == WrOpcode::kCompareAndSwap;
+  const Opcode opcode = request.opcode == WrOpcode::kRdmaRead
+                            ? Opcode::kReadRequest
+                            : (swaps ? Opcode::kCompareSwap : Opcode::kFetchAdd);
+  const std::uint64_t skipped = std::uint64_t{number} * facts_.mtu;
+  Packet packet = facts_.packet(opcode, outgoing.first.plus(number));
+  packet.wants_ack = true;
+  packet.address = request.remote_addr + skipped;
+  packet.rkey = request.rkey;
+  packet.length = static_cast<std::uint32_t>(outgoing.length - skipped);
+  packet.swap_or_add = swaps ? request.swap : request.compare_add;
+  packet.compare = request.compare_add;
+  return packet;
+}
+
+void RequesterFlow::note_sent(Psn psn, Instant now) {
+  if (psn == state_.unanswered) set_deadline(now);
+  if (psn.is_before(sent_)) {
+    counters_.retransmitted.add();
+    if (timed_ && timed_->psn == psn) timed_.reset();
+    return;
+  }
+  sent_ = next_;
+  if (!timed_) timed_ = {.psn = psn, .sent_at = now};
+}
+
+void RequesterFlow::on_answer(const wire::roce::Frame& frame, Instant now) {
+  if (requests_.empty()) return;  // they wait to be submitted again
+  const Psn psn(frame.packet.psn);
+  if (!psn.is_before(sent_)) return counters_.bad_responses.add();
+  if (psn.is_before(state_.unanswered)) return;  // a duplicate
+  if (frame.packet.opcode == Opcode::kAcknowledge) return on_acknowledge(frame.packet, now);
+  on_data(frame, now);
+}
+
+void RequesterFlow::on_acknowledge(const Packet& packet, Instant now) {
+  const Psn psn(packet.psn);
+  const auto kind = static_cast<std::uint8_t>(packet.syndrome & kKindMask);
+  if (kind == kIsNotReady || kind == kIsNak) {
+    counters_.naks_received.add();
+    return on_refusal(psn, packet.syndrome, now);
+  }
+  if (kind != 0) return counters_.bad_responses.add();
+  static_cast<void>(pass_to(psn.next(), now));
+}
+
+void RequesterFlow::on_refusal(Psn psn, std::uint8_t syndrome, Instant now) {
+  if (!pass_to(psn, now) || requests_.empty()) return;
+  const auto value = static_cast<std::uint8_t>(syndrome & kValueMask);
+  if ((syndrome & kKindMask) == kIsNotReady) {
+    return fail({.kind = Outcome::Kind::kReceiverNotReady, .rnr_timer = value}, now);
+  }
+  switch (static_cast<NakCode>(value)) {
+    case NakCode::kSequenceError: retransmission_.on_loss(); return go_back(now);
+    case NakCode::kInvalidRequest: return fail(refused(WcStatus::kRemoteInvalidRequest), now);
+    case NakCode::kRemoteAccessError: return fail(refused(WcStatus::kRemoteAccessError), now);
+    case NakCode::kRemoteOperationalError:
+      return fail(refused(WcStatus::kRemoteOperationError), now);
+  }
+  counters_.bad_responses.add();
+}
+
+// Once in a round trip: the peer may complain of each packet that was under way.
+void RequesterFlow::go_back(Instant now) {
+  const bool was_just_done = gone_back_ && gone_back_->psn == state_.unanswered &&
+                             now - gone_back_->sent_at < retransmission_.wait() / 4;
+  if (was_just_done) return;
+  gone_back_ = {.psn = state_.unanswered, .sent_at = now};
+  next_ = state_.unanswered;
+  timed_.reset();
+}
+
+bool RequesterFlow::pass_to(Psn psn, Instant now) {
+  const Psn before = state_.unanswered;
+  while (!requests_.empty() && state_.unanswered.is_before(psn)) {
+    const Outgoing& oldest = requests_.front();
+    if (oldest.brings_bytes()) {  // an answer to a later request says that its own was lost
+      note_progress(before, now);
+      retransmission_.on_loss();
+      go_back(now);
+      return false;
+    }
+    if (psn.is_before(oldest.last().next())) {
+      state_.unanswered = psn;
+      break;
+    }
+    state_.unanswered = oldest.last().next();
+    if (!finish_oldest(now)) return false;
+  }
+  note_progress(before, now);
+  return true;
+}
+
+void RequesterFlow::note_progress(Psn before, Instant now) {
+  const auto packets = static_cast<std::uint32_t>(state_.unanswered.distance_from(before));
+  if (next_.is_before(state_.unanswered)) next_ = state_.unanswered;
+  if (packets == 0) return;
+  Duration round_trip{};
+  if (timed_ && timed_->psn.is_before(state_.unanswered)) {
+    round_trip = now - timed_->sent_at;
+    timed_.reset();
+  }
+  retransmission_.on_progress(packets, round_trip);
+  progress_ = now;
+  set_deadline(now);
+}
+
+bool RequesterFlow::finish_oldest(Instant now) {
+  requests_.pop_front();
+  const std::uint64_t ends = ends_;
+  qp_.on_outcome(Outcome{}, now);
+  if (ends != ends_) return false;
+  tell_stuck(now);
+  return ends == ends_;
+}
+
+void RequesterFlow::tell_stuck(Instant now) {
+  if (!failed_ || requests_.empty() || requests_.front().request->serial != failed_->serial) return;
+  fail(failed_->outcome, now);
+}
+
+void RequesterFlow::on_data(const wire::roce::Frame& frame, Instant now) {
+  const Psn psn(frame.packet.psn);
+  const Outgoing* outgoing = find(psn);
+  if (outgoing == nullptr || !outgoing->brings_bytes()) return counters_.bad_responses.add();
+  if (!pass_to(outgoing->first, now) || requests_.empty()) return;
+  outgoing = &requests_.front();
+  if (psn != state_.unanswered) {
+    counters_.out_of_order.add();
+    retransmission_.on_loss();
+    return go_back(now);
+  }
+  const auto number = static_cast<std::uint32_t>(psn.distance_from(outgoing->first));
+  const Outcome taken = take(*outgoing, number, frame);
+  if (taken.kind == Outcome::Kind::kNoAnswer) return counters_.bad_responses.add();
+  if (!is_done(taken)) return fail(taken, now);
+  const Psn before = state_.unanswered;
+  state_.unanswered = psn.next();
+  note_progress(before, now);
+  if (psn == outgoing->last()) static_cast<void>(finish_oldest(now));
+}
+
+// kNoAnswer: the answer does not fit the request.
+Outcome RequesterFlow::take(const Outgoing& outgoing, std::uint32_t number,
+                            const wire::roce::Frame& frame) {
+  const verbs::SendRequest& request = *outgoing.request;
+  const bool is_atomic = verbs::is_atomic(request.opcode);
+  if (is_atomic != (frame.packet.opcode == Opcode::kAtomicAcknowledge)) return verbs::kNoAnswer;
+  const Le64 original(frame.packet.original);
+  const std::span<const std::byte> bytes =
+      is_atomic ? std::as_bytes(std::span(&original, 1)) : frame.payload;
+  const std::uint64_t offset = std::uint64_t{number} * facts_.mtu;
+  const std::uint64_t expected = is_atomic || outgoing.length == 0
+                                     ? outgoing.length
+                                     : facts_.bytes_of(outgoing.length, number);
+  if (bytes.size() != expected) return verbs::kNoAnswer;
+  if (bytes.empty()) return {};
+  scratch_.clear();
+  const Outcome found =
+      qp_.gather(request, offset, bytes.size(), verbs::kAccessLocalWrite, scratch_);
+  if (!is_done(found)) return found;
+  if (scatter_payload(bytes, scratch_)) return {};
+  return {.kind = Outcome::Kind::kLocalError, .status = WcStatus::kFatal};
+}
+
+void RequesterFlow::fail(const Outcome& outcome, Instant now) {
+  ++ends_;
+  state_.end = requests_.front().first;
+  next_ = state_.unanswered;
+  requests_.clear();
+  failed_.reset();
+  timed_.reset();
+  qp_.on_outcome(outcome, now);
+}
+
+void RequesterFlow::on_timer(Instant now) {
+  if (now < deadline()) return;
+  if (timeout_ != Duration::zero() && now - progress_ >= timeout_) {
+    progress_ = now;
+    counters_.timeouts.add();
+    return fail({.kind = Outcome::Kind::kNoAnswer, .has_waited = true}, now);
+  }
+  if (state_.unanswered.is_before(sent_)) {
+    counters_.timeouts.add();
+    retransmission_.on_timeout();
+    next_ = state_.unanswered;
+    timed_.reset();
+  }
+  set_deadline(now);
+}
+
+}  // namespace paravane::transport_roce

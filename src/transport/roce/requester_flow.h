@@ -1,0 +1,133 @@
+// RequesterFlow carries the requests of a queue pair to its peer in packets. It numbers them, sends
+// them within a window, sends again what was lost, places the data of READs and the results of
+// atomics, and tells the queue pair of the outcomes, in order.
+//
+// If a try fails, all requests go back to the queue pair, which submits them again in the same
+// order. Their packets then get the same numbers, and sending goes on with the first packet that
+// the peer has not acknowledged.
+//
+// Owner thread only. Source: IBTA volume 1, 9.7.
+
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+
+#include "base/instant.h"
+#include "transport/roce/counters.h"
+#include "transport/roce/flow_facts.h"
+#include "transport/roce/outlet.h"
+#include "transport/roce/retransmission.h"
+#include "verbs/psn.h"
+#include "verbs/queue_pair.h"
+#include "wire/roce/frame.h"
+
+namespace paravane::transport_roce {
+
+// The numbers of a requester's packets.
+struct RequesterState {
+  verbs::Psn unanswered;  // the first packet that the peer has not answered
+  verbs::Psn end;         // the first number that no request has
+
+  friend bool operator==(const RequesterState&, const RequesterState&) = default;
+};
+
+class RequesterFlow {
+ public:
+  // All outlive the flow.
+  RequesterFlow(verbs::QueuePair& qp, const FlowFacts& facts, RoceCounters& counters)
+      : qp_(qp), facts_(facts), counters_(counters) {}
+
+  // Before the first request. `timeout`: of the queue pair; zero: for ever.
+  void start(verbs::Psn first, Duration timeout);
+  bool started() const { return started_; }
+
+  // `request` stays valid until its outcome or until cancel(). REQUIRES: started().
+  void submit(const verbs::SendRequest& request, Instant now);
+  void cancel();
+
+  // Whether compose() would send a packet.
+  bool has_to_send() const {
+    return !requests_.empty() && !is_stuck() && next_.is_before(state_.end) &&
+           under_way() < retransmission_.window();
+  }
+  // Sends packets within `budget` and the window. False: the outlet is full.
+  bool compose(Outlet& outlet, verbs::Budget& budget, Instant now);
+
+  // REQUIRES: the frame's opcode is an answer's, and it comes from the peer.
+  void on_answer(const wire::roce::Frame& frame, Instant now);
+
+  // When on_timer() must be called; kNever: nothing is waited for.
+  Instant deadline() const { return requests_.empty() ? kNever : deadline_; }
+  void on_timer(Instant now);
+
+  const RequesterState& state() const { return state_; }
+
+ private:
+  struct Outgoing {
+    const verbs::SendRequest* request;
+    verbs::Psn first;
+    std::uint32_t packets;  // of the data, in either direction
+    std::uint64_t length;
+
+    bool brings_bytes() const { return verbs::brings_bytes(request->opcode); }
+    verbs::Psn last() const { return first.plus(packets - 1); }
+  };
+
+  bool is_stuck() const { return failed_.has_value(); }
+  const Outgoing* find(verbs::Psn psn) const;
+  std::uint32_t under_way() const;
+  Outlet::Added send_next(const Outgoing& outgoing, Outlet& outlet, verbs::Budget& budget);
+  wire::roce::Packet data_packet(const Outgoing& outgoing, std::uint32_t number) const;
+  wire::roce::Packet fetch_packet(const Outgoing& outgoing, std::uint32_t number) const;
+  void note_sent(verbs::Psn psn, Instant now);
+
+  void on_acknowledge(const wire::roce::Packet& packet, Instant now);
+  void on_refusal(verbs::Psn psn, std::uint8_t syndrome, Instant now);
+  void on_data(const wire::roce::Frame& frame, Instant now);
+  verbs::Outcome take(const Outgoing& outgoing, std::uint32_t number,
+                      const wire::roce::Frame& frame);
+  // The peer has everything before `psn`. False: it has not, because a READ or an atomic before
+  // it was not answered, which is asked for again.
+  bool pass_to(verbs::Psn psn, Instant now);
+  // False: the flow was ended by what its outcome caused.
+  bool finish_oldest(Instant now);
+  void go_back(Instant now);
+  // All requests go back to the queue pair, and the oldest has this outcome.
+  void fail(const verbs::Outcome& outcome, Instant now);
+  void tell_stuck(Instant now);
+  void note_progress(verbs::Psn before, Instant now);
+  void set_deadline(Instant now) { deadline_ = now + retransmission_.wait(); }
+
+  verbs::QueuePair& qp_;
+  const FlowFacts& facts_;
+  RoceCounters& counters_;
+  RequesterState state_;
+  Retransmission retransmission_;
+  std::deque<Outgoing> requests_;
+  verbs::Psn next_;  // the packet to send next
+  verbs::Psn sent_;  // the first packet that was never sent
+  bool started_ = false;
+  Duration timeout_{};
+  Instant progress_{};  // when something was submitted or answered last
+  Instant deadline_ = kNever;
+  std::uint64_t ends_ = 0;  // how often requests_ was given back or cancelled
+  // Our own memory failed for a request; the outcome is told when all before it are done.
+  struct Failed {
+    std::uint64_t serial;
+    verbs::Outcome outcome;
+  };
+  std::optional<Failed> failed_;
+  // The packet whose round trip is measured.
+  struct Timed {
+    verbs::Psn psn;
+    Instant sent_at;
+  };
+  std::optional<Timed> timed_;
+  // The last packet that was gone back to, and when: once in a round trip.
+  std::optional<Timed> gone_back_;
+  ExtentList scratch_;
+};
+
+}  // namespace paravane::transport_roce

@@ -1,0 +1,394 @@
+#include "transport/roce/responder_flow.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "guestmem/payload.h"
+#include "transport/roce/opcode_facts.h"
+
+namespace paravane::transport_roce {
+
+using verbs::Arrives;
+using verbs::Outcome;
+using verbs::Psn;
+using verbs::RemoteRequest;
+using verbs::WcStatus;
+using verbs::WrOpcode;
+using wire::roce::NakCode;
+using wire::roce::Opcode;
+using wire::roce::Packet;
+
+namespace {
+
+constexpr std::uint32_t kMessageMask = 0xFF'FFFF;
+
+bool has_immediate(Opcode opcode) {
+  return opcode == Opcode::kSendLastImm || opcode == Opcode::kSendOnlyImm ||
+         opcode == Opcode::kWriteLastImm || opcode == Opcode::kWriteOnlyImm;
+}
+
+bool invalidates(Opcode opcode) {
+  return opcode == Opcode::kSendLastInvalidate || opcode == Opcode::kSendOnlyInvalidate;
+}
+
+WrOpcode ended_as(const Packet& packet, PacketKind kind) {
+  if (kind == PacketKind::kWrite) {
+    return has_immediate(packet.opcode) ? WrOpcode::kRdmaWriteWithImm : WrOpcode::kRdmaWrite;
+  }
+  if (invalidates(packet.opcode)) return WrOpcode::kSendWithInvalidate;
+  return has_immediate(packet.opcode) ? WrOpcode::kSendWithImm : WrOpcode::kSend;
+}
+
+NakCode code_of(WcStatus status) {
+  if (status == WcStatus::kRemoteInvalidRequest) return NakCode::kInvalidRequest;
+  if (status == WcStatus::kRemoteAccessError) return NakCode::kRemoteAccessError;
+  return NakCode::kRemoteOperationalError;
+}
+
+}  // namespace
+
+ResponderFlow::ResponderFlow(verbs::QueuePair& qp, const FlowFacts& facts, std::uint8_t max_reads,
+                             Psn expected, RoceCounters& counters)
+    : qp_(qp), facts_(facts), max_reads_(max_reads), counters_(counters) {
+  state_.expected = expected;
+}
+
+void ResponderFlow::on_request(const wire::roce::Frame& frame) {
+  peer_is_adapter_ = frame.packet.migrated;
+  const std::int32_t ahead = Psn(frame.packet.psn).distance_from(state_.expected);
+  if (ahead > 0) return on_gap();
+  if (ahead < 0) return on_duplicate(frame);
+  state_.has_told_gap = false;
+  state_.has_told_wait = false;
+  execute(frame);
+}
+
+// After an RNR NAK, too, the peer comes back to the packet that is expected by itself.
+void ResponderFlow::on_gap() {
+  counters_.out_of_order.add();
+  if (state_.has_told_gap || state_.has_told_wait) return;
+  state_.has_told_gap = true;
+  counters_.naks_sent.add();
+  add_answer({.kind = Answer::Kind::kRefuse,
+              .psn = state_.expected,
+              .message_number = state_.message_number,
+              .syndrome = wire::roce::refused(NakCode::kSequenceError)});
+}
+
+// IBTA 9.7.5.1.3. A READ or an atomic that is no longer kept is dropped, as rdma_rxe does.
+void ResponderFlow::on_duplicate(const wire::roce::Frame& frame) {
+  counters_.duplicates.add();
+  const Packet& packet = frame.packet;
+  const OpcodeFacts facts = facts_of(packet.opcode);
+  if (facts.kind == PacketKind::kSend || facts.kind == PacketKind::kWrite) {
+    if (packet.wants_ack || facts.is_last) acknowledge();
+    return;
+  }
+  const KeptAnswer* kept = find_kept(Psn(packet.psn));
+  if (kept == nullptr || kept->is_read != (facts.kind == PacketKind::kRead)) return;
+  if (kept->is_read) return read_again(packet, *kept);
+  add_answer({.kind = Answer::Kind::kAtomic,
+              .psn = kept->first,
+              .message_number = kept->message_number,
+              .original = kept->original});
+}
+
+// The peer may ask for the rest of a READ, from the packet on that it is missing.
+void ResponderFlow::read_again(const Packet& packet, const KeptAnswer& kept) {
+  const auto skipped = static_cast<std::uint64_t>(Psn(packet.psn).distance_from(kept.first));
+  const std::uint64_t from = skipped * facts_.mtu;
+  const bool fits = packet.rkey == kept.rkey && packet.address == kept.address + from &&
+                    from <= kept.length && packet.length <= kept.length - from;
+  if (!fits) return;
+  add_answer({.kind = Answer::Kind::kRead,
+              .psn = Psn(packet.psn),
+              .message_number = kept.message_number,
+              .read = {.opcode = WrOpcode::kRdmaRead,
+                       .source_qpn = facts_.peer_qpn,
+                       .remote_addr = packet.address,
+                       .rkey = packet.rkey,
+                       .length = packet.length},
+              .packets = facts_.packets_of(packet.length),
+              .is_resumed = skipped > 0});
+}
+
+void ResponderFlow::execute(const wire::roce::Frame& frame) {
+  const Packet& packet = frame.packet;
+  const OpcodeFacts facts = facts_of(packet.opcode);
+  // A message that the queue pair has ended is not gone on with.
+  if (message_ && !message_->placement.is_live()) message_.reset();
+  if (facts.is_first == message_.has_value() || !has_valid_size(packet)) {
+    message_.reset();
+    if (qp_.responder().listens()) refuse(qp_.responder().refuse_packets());
+    return;
+  }
+  const auto outcome = [&] {
+    switch (facts.kind) {
+      case PacketKind::kSend:
+      case PacketKind::kWrite: return take_data(frame);
+      case PacketKind::kRead: return execute_read(packet);
+      case PacketKind::kAtomic: return execute_atomic(packet);
+      case PacketKind::kAnswer:
+      case PacketKind::kOther: break;
+    }
+    return verbs::kNoAnswer;
+  }();
+  if (!is_done(outcome)) {
+    if (facts.is_first) message_.reset();  // the packet comes again
+    return refuse(outcome);
+  }
+  if (facts.kind != PacketKind::kSend && facts.kind != PacketKind::kWrite) return;
+  pass(1, facts.is_last);
+  if (packet.wants_ack) acknowledge();
+}
+
+bool ResponderFlow::has_valid_size(const Packet& packet) const {
+  const OpcodeFacts facts = facts_of(packet.opcode);
+  if (packet.payload_bytes > facts_.mtu) return false;
+  if (!facts.is_last) return packet.payload_bytes == facts_.mtu;
+  return facts.is_first || packet.payload_bytes > 0;
+}
+
+Outcome ResponderFlow::take_data(const wire::roce::Frame& frame) {
+  const OpcodeFacts facts = facts_of(frame.packet.opcode);
+  if (facts.is_first) {
+    if (const Outcome begun = begin_message(frame.packet); !is_done(begun)) return begun;
+  }
+  if (const Outcome placed = place(frame.payload); !is_done(placed)) return placed;
+  if (facts.is_last) return end_message(frame.packet);
+  message_->length += frame.payload.size();
+  return {};
+}
+
+Outcome ResponderFlow::begin_message(const Packet& packet) {
+  const bool writes = facts_of(packet.opcode).kind == PacketKind::kWrite;
+  auto begun = qp_.responder().begin({.opcode = writes ? WrOpcode::kRdmaWrite : WrOpcode::kSend,
+                                      .source_qpn = facts_.peer_qpn,
+                                      .remote_addr = packet.address,
+                                      .rkey = packet.rkey,
+                                      .length = writes ? packet.length : 0},
+                                     Arrives::kInPackets);
+  if (!begun) return begun.error();
+  message_.emplace(std::move(*begun));
+  return {};
+}
+
+Outcome ResponderFlow::place(std::span<const std::byte> payload) {
+  if (payload.empty()) return {};
+  scratch_.clear();
+  const Outcome found = message_->placement.extents(message_->length, payload.size(), scratch_);
+  if (!is_done(found)) return found;
+  return scatter_payload(payload, scratch_) ? Outcome{} : qp_.responder().memory_failed();
+}
+
+Outcome ResponderFlow::end_message(const Packet& packet) {
+  const PacketKind kind = facts_of(packet.opcode).kind;
+  const Outcome ended =
+      message_->placement.finish({.opcode = ended_as(packet, kind),
+                                  .length = message_->length + packet.payload_bytes,
+                                  .solicited = packet.solicited,
+                                  .imm = packet.immediate,
+                                  .invalidated_key = packet.invalidated_key});
+  if (is_done(ended)) message_.reset();
+  return ended;
+}
+
+Outcome ResponderFlow::execute_read(const Packet& packet) {
+  if (reads_waiting() >= max_reads_) return qp_.responder().refuse_packets();
+  const RemoteRequest read{.opcode = WrOpcode::kRdmaRead,
+                           .source_qpn = facts_.peer_qpn,
+                           .remote_addr = packet.address,
+                           .rkey = packet.rkey,
+                           .length = packet.length};
+  auto begun = qp_.responder().begin(read, Arrives::kInPieces);
+  if (!begun) return begun.error();
+  if (const Outcome finished = begun->finish(); !is_done(finished)) return finished;
+  const std::uint32_t packets = facts_.packets_of(packet.length);
+  const Psn first = state_.expected;
+  pass(packets, true);
+  keep({.first = first,
+        .packets = packets,
+        .message_number = state_.message_number,
+        .is_read = true,
+        .address = packet.address,
+        .rkey = packet.rkey,
+        .length = packet.length});
+  add_answer({.kind = Answer::Kind::kRead,
+              .psn = first,
+              .message_number = state_.message_number,
+              .read = read,
+              .packets = packets});
+  return {};
+}
+
+Outcome ResponderFlow::execute_atomic(const Packet& packet) {
+  if (reads_waiting() >= max_reads_) return qp_.responder().refuse_packets();
+  const bool swaps = packet.opcode == Opcode::kCompareSwap;
+  const RemoteRequest request{.opcode = swaps ? WrOpcode::kCompareAndSwap : WrOpcode::kFetchAndAdd,
+                              .source_qpn = facts_.peer_qpn,
+                              .remote_addr = packet.address,
+                              .rkey = packet.rkey,
+                              .length = verbs::kAtomicBytes,
+                              .compare_add = swaps ? packet.compare : packet.swap_or_add,
+                              .swap = packet.swap_or_add,
+                              .serial = state_.atomics + 1};
+  auto begun = qp_.responder().begin(request, Arrives::kInPieces);
+  if (!begun) return begun.error();
+  std::uint64_t original = 0;
+  if (const Outcome executed = begun->atomic(original); !is_done(executed)) return executed;
+  if (const Outcome finished = begun->finish(); !is_done(finished)) return finished;
+  ++state_.atomics;
+  const Psn psn = state_.expected;
+  pass(1, true);
+  keep({.first = psn, .message_number = state_.message_number, .original = original});
+  add_answer({.kind = Answer::Kind::kAtomic,
+              .psn = psn,
+              .message_number = state_.message_number,
+              .original = original});
+  return {};
+}
+
+void ResponderFlow::keep(const KeptAnswer& answer) {
+  if (state_.kept.size() >= max_reads_) state_.kept.erase(state_.kept.begin());
+  state_.kept.push_back(answer);
+}
+
+const KeptAnswer* ResponderFlow::find_kept(Psn psn) const {
+  const auto found = std::ranges::find_if(state_.kept, [psn](const KeptAnswer& kept) {
+    const std::int32_t distance = psn.distance_from(kept.first);
+    return distance >= 0 && static_cast<std::uint32_t>(distance) < kept.packets;
+  });
+  return found != state_.kept.end() ? &*found : nullptr;
+}
+
+void ResponderFlow::pass(std::uint32_t packets, bool ends_message) {
+  state_.expected = state_.expected.plus(packets);
+  if (ends_message) state_.message_number = (state_.message_number + 1) & kMessageMask;
+}
+
+// Of all that has arrived.
+void ResponderFlow::acknowledge() {
+  add_answer({.kind = Answer::Kind::kAcknowledge,
+              .psn = state_.expected.plus(Psn::kMask),
+              .message_number = state_.message_number,
+              .syndrome = wire::roce::kAcknowledged});
+}
+
+// The packet that is expected comes again, or nothing does. Memory that is absent at the moment is
+// waited for by the peer's retry timer.
+void ResponderFlow::refuse(const Outcome& outcome) {
+  Answer answer{.kind = Answer::Kind::kRefuse,
+                .psn = state_.expected,
+                .message_number = state_.message_number};
+  switch (outcome.kind) {
+    case Outcome::Kind::kReceiverNotReady:
+      state_.has_told_wait = true;
+      answer.syndrome = wire::roce::receiver_not_ready(outcome.rnr_timer);
+      break;
+    case Outcome::Kind::kRefused:
+      answer.syndrome = wire::roce::refused(code_of(outcome.status));
+      break;
+    case Outcome::Kind::kDone:
+    case Outcome::Kind::kNoAnswer:
+    case Outcome::Kind::kAnswerLost:
+    case Outcome::Kind::kLocalError:
+    case Outcome::Kind::kMemoryAbsent: return;
+  }
+  counters_.naks_sent.add();
+  add_answer(answer);
+}
+
+void ResponderFlow::add_answer(const Answer& answer) {
+  using Kind = Answer::Kind;
+  // From the end: nearly all answers are later than those that wait.
+  auto place = answers_.end();
+  while (place != answers_.begin() && answer.psn.is_before(std::prev(place)->psn)) --place;
+  if (place != answers_.begin()) {
+    Answer& before = *std::prev(place);
+    const bool is_newer = answer.kind == Kind::kAcknowledge || answer.kind == Kind::kRefuse;
+    if (answer.kind == before.kind && is_newer) {
+      before = answer;
+      return;
+    }
+    if (answer.kind == before.kind && answer.psn == before.psn) return;
+  }
+  answers_.insert(place, answer);
+}
+
+std::size_t ResponderFlow::reads_waiting() const {
+  return static_cast<std::size_t>(std::ranges::count_if(answers_, [](const Answer& answer) {
+    return answer.kind == Answer::Kind::kRead || answer.kind == Answer::Kind::kAtomic;
+  }));
+}
+
+bool ResponderFlow::compose(Outlet& outlet, verbs::Budget& budget) {
+  while (!answers_.empty() && !budget.spent()) {
+    Answer& answer = answers_.front();
+    if (answer.kind != Answer::Kind::kRead) {
+      if (send_simple(answer, outlet) == Outlet::Added::kFull) return false;
+      answers_.pop_front();
+      budget.operations -= 1;
+      continue;
+    }
+    const std::optional<Outlet::Added> sent = send_data(answer, outlet, budget);
+    if (sent == Outlet::Added::kFull) return false;
+    if (!sent || answer.packets == 0) answers_.pop_front();
+  }
+  return true;
+}
+
+Outlet::Added ResponderFlow::send_simple(const Answer& answer, Outlet& outlet) {
+  const bool is_atomic = answer.kind == Answer::Kind::kAtomic;
+  Packet packet =
+      facts_.packet(is_atomic ? Opcode::kAtomicAcknowledge : Opcode::kAcknowledge, answer.psn);
+  packet.syndrome = is_atomic ? wire::roce::kAcknowledged : answer.syndrome;
+  packet.message_number = answer.message_number;
+  packet.original = answer.original;
+  return outlet.add(packet);
+}
+
+// The data goes on in the manner of the peer: rdma_rxe wants the rest of a READ as middle packets,
+// adapters as a READ of its own.
+std::optional<Outlet::Added> ResponderFlow::send_data(Answer& answer, Outlet& outlet,
+                                                      verbs::Budget& budget) {
+  const bool is_first = answer.done == 0 && (!answer.is_resumed || peer_is_adapter_);
+  const bool is_last = answer.packets == 1;
+  const Opcode opcode = is_first
+                            ? (is_last ? Opcode::kReadResponseOnly : Opcode::kReadResponseFirst)
+                            : (is_last ? Opcode::kReadResponseLast : Opcode::kReadResponseMiddle);
+  Packet packet = facts_.packet(opcode, answer.psn);
+  packet.syndrome = wire::roce::kAcknowledged;
+  packet.message_number = answer.message_number;
+  const std::uint64_t left = answer.read.length - answer.done;
+  packet.payload_bytes = static_cast<std::uint32_t>(std::min<std::uint64_t>(facts_.mtu, left));
+  scratch_.clear();
+  if (packet.payload_bytes > 0) {
+    const Outcome found =
+        qp_.responder().read_extents(answer.read, answer.done, packet.payload_bytes, scratch_);
+    if (found.kind == Outcome::Kind::kRefused) {
+      const Psn psn = answer.psn;
+      answers_.erase(answers_.begin() + 1, answers_.end());
+      counters_.naks_sent.add();
+      answers_.push_back({.kind = Answer::Kind::kRefuse,
+                          .psn = psn,
+                          .message_number = answer.message_number,
+                          .syndrome = wire::roce::refused(code_of(found.status))});
+      return std::nullopt;
+    }
+    if (!is_done(found)) return std::nullopt;  // the peer asks for it again
+  }
+  const Outlet::Added added = outlet.add(packet, scratch_);
+  if (added == Outlet::Added::kFull) return added;
+  if (added == Outlet::Added::kMemoryFailed) {
+    static_cast<void>(qp_.responder().memory_failed());
+    return std::nullopt;
+  }
+  answer.psn = answer.psn.next();
+  answer.done += packet.payload_bytes;
+  --answer.packets;
+  budget.bytes -= std::max<std::int64_t>(packet.payload_bytes, 1);
+  budget.operations -= 1;
+  return added;
+}
+
+}  // namespace paravane::transport_roce

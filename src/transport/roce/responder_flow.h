@@ -1,0 +1,128 @@
+// ResponderFlow answers the packets of a connection's peer. It puts them in order by their PSN,
+// hands their messages to the queue pair's responder, and sends acknowledgements, the data of READs
+// and the results of atomics.
+//
+// All answers leave in the order of their PSNs, from one queue. A peer takes an acknowledgement
+// that comes before the data of an earlier READ as a sign that the data was lost (IBTA 9.7.5.1.2).
+// The queue is bounded by the READs and atomics that the connection allows, because neighbouring
+// acknowledgements are one. The data of READs is not kept. It is read from guest memory when it is
+// sent.
+//
+// A lost packet is asked for once, and all that follows it is dropped until it comes: the standard
+// knows no selective repeat. Owner thread only. Source: IBTA volume 1, 9.7.
+
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <vector>
+
+#include "base/instant.h"
+#include "transport/roce/counters.h"
+#include "transport/roce/flow_facts.h"
+#include "transport/roce/outlet.h"
+#include "verbs/psn.h"
+#include "verbs/queue_pair.h"
+#include "verbs/responder.h"
+#include "wire/roce/frame.h"
+
+namespace paravane::transport_roce {
+
+// A READ or an atomic that was executed, so that it can be answered again.
+struct KeptAnswer {
+  verbs::Psn first;
+  std::uint32_t packets = 1;
+  std::uint32_t message_number = 0;
+  bool is_read = false;
+  std::uint64_t address = 0;  // of a READ
+  std::uint32_t rkey = 0;
+  std::uint64_t length = 0;
+  std::uint64_t original = 0;  // of an atomic
+
+  friend bool operator==(const KeptAnswer&, const KeptAnswer&) = default;
+};
+
+// What a responder remembers of its connection.
+struct ResponderState {
+  verbs::Psn expected;
+  std::uint32_t message_number = 0;  // of messages that were executed, 24 bits
+  std::uint64_t atomics = 0;         // that were executed
+  bool has_told_gap = false;         // the peer knows which packet is missing
+  bool has_told_wait = false;        // the peer knows that no receive was posted
+  std::vector<KeptAnswer> kept;      // at most max_dest_reads, the newest last
+
+  friend bool operator==(const ResponderState&, const ResponderState&) = default;
+};
+
+class ResponderFlow {
+ public:
+  // All outlive the flow.
+  ResponderFlow(verbs::QueuePair& qp, const FlowFacts& facts, std::uint8_t max_reads,
+                verbs::Psn expected, RoceCounters& counters);
+
+  // REQUIRES: the frame's opcode is a request's, and it comes from the peer.
+  void on_request(const wire::roce::Frame& frame);
+
+  bool has_to_send() const { return !answers_.empty(); }
+  // Sends answers within `budget`. False: the outlet is full.
+  bool compose(Outlet& outlet, verbs::Budget& budget);
+
+  const ResponderState& state() const { return state_; }
+  void restore(ResponderState state) { state_ = std::move(state); }
+
+ private:
+  struct Answer {
+    enum class Kind : std::uint8_t { kAcknowledge, kRefuse, kRead, kAtomic };
+    Kind kind{};
+    verbs::Psn psn;  // of a READ: of the next packet
+    std::uint32_t message_number = 0;
+    std::uint8_t syndrome = 0;
+    std::uint64_t original = 0;
+    verbs::RemoteRequest read{};
+    std::uint32_t packets = 0;  // of the READ that are left
+    std::uint64_t done = 0;     // bytes of `read` that were sent
+    bool is_resumed = false;
+  };
+
+  struct Message {
+    verbs::Placement placement;
+    std::uint64_t length = 0;  // of what has arrived
+  };
+
+  void on_gap();
+  void on_duplicate(const wire::roce::Frame& frame);
+  void execute(const wire::roce::Frame& frame);
+  // Part of a send or a write.
+  verbs::Outcome take_data(const wire::roce::Frame& frame);
+  verbs::Outcome begin_message(const wire::roce::Packet& packet);
+  verbs::Outcome place(std::span<const std::byte> payload);
+  verbs::Outcome end_message(const wire::roce::Packet& packet);
+  verbs::Outcome execute_read(const wire::roce::Packet& packet);
+  verbs::Outcome execute_atomic(const wire::roce::Packet& packet);
+  bool has_valid_size(const wire::roce::Packet& packet) const;
+  void keep(const KeptAnswer& answer);
+  const KeptAnswer* find_kept(verbs::Psn psn) const;
+  void read_again(const wire::roce::Packet& packet, const KeptAnswer& kept);
+  void pass(std::uint32_t packets, bool ends_message);
+  void acknowledge();
+  void refuse(const verbs::Outcome& outcome);
+  // In the order of PSNs. An answer that is there already is not added.
+  void add_answer(const Answer& answer);
+  std::size_t reads_waiting() const;
+  Outlet::Added send_simple(const Answer& answer, Outlet& outlet);
+  // nullopt: the READ cannot go on.
+  std::optional<Outlet::Added> send_data(Answer& answer, Outlet& outlet, verbs::Budget& budget);
+
+  verbs::QueuePair& qp_;
+  const FlowFacts& facts_;
+  const std::uint8_t max_reads_;
+  RoceCounters& counters_;
+  ResponderState state_;
+  std::optional<Message> message_;
+  std::deque<Answer> answers_;
+  bool peer_is_adapter_ = false;  // and not Linux's rdma_rxe
+  ExtentList scratch_;
+};
+
+}  // namespace paravane::transport_roce

@@ -1,0 +1,20 @@
+#include "testing/roce_rig.h"
+#include "testing/transport_conformance.h"
+
+namespace paravane::fake {
+
+// A wire on which superframes stay whole, as between two VMs of one host.
+struct WholeRoceRig : RoceRig {
+  WholeRoceRig() : RoceRig(64, false) {}
+};
+
+// A kernel without USO: a packet for each call.
+struct SingleRoceRig : RoceRig {
+  SingleRoceRig() : RoceRig(1, true) {}
+};
+
+INSTANTIATE_TYPED_TEST_SUITE_P(Roce, TransportConformance, RoceRig);
+INSTANTIATE_TYPED_TEST_SUITE_P(RoceWhole, TransportConformance, WholeRoceRig);
+INSTANTIATE_TYPED_TEST_SUITE_P(RoceSingle, TransportConformance, SingleRoceRig);
+
+}  // namespace paravane::fake

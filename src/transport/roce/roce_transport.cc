@@ -1,0 +1,257 @@
+#include "transport/roce/roce_transport.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "transport/roce/datagrams.h"
+#include "transport/roce/opcode_facts.h"
+#include "verbs/ack_timing.h"
+#include "verbs/connection.h"
+#include "verbs/grh.h"
+#include "wire/roce/superframe.h"
+
+namespace paravane::transport_roce {
+
+using verbs::AdapterId;
+using verbs::Outcome;
+using verbs::QueuePair;
+using wire::roce::Frame;
+using wire::roce::FrameFault;
+using wire::roce::Opcode;
+using wire::roce::Packet;
+
+namespace {
+
+// Of one port in one turn. A flood costs its own adapter's turns; the door drops what it cannot
+// hold.
+constexpr std::uint32_t kFramesPerTurn = 64;
+
+constexpr Outcome kTryLater{.kind = Outcome::Kind::kMemoryAbsent,
+                            .status = verbs::WcStatus::kSuccess};
+
+bool is_datagram(Opcode opcode) {
+  return opcode == Opcode::kDatagramOnly || opcode == Opcode::kDatagramOnlyImm;
+}
+
+}  // namespace
+
+void RoceTransport::attach(verbs::Adapter& adapter, const wire::roce::MacBytes& mac,
+                           FrameDoor& door) {
+  const auto index = static_cast<std::size_t>(std::to_underlying(adapter.id()));
+  if (ports_.size() <= index) ports_.resize(index + 1);
+  ports_[index] = std::make_shared<RocePort>(adapter, mac, door);
+}
+
+void RoceTransport::detach(verbs::Adapter& adapter) {
+  ports_[std::to_underlying(adapter.id())].reset();
+}
+
+std::shared_ptr<RocePort> RoceTransport::port_of(AdapterId id) const {
+  const auto index = static_cast<std::size_t>(std::to_underlying(id));
+  return index < ports_.size() ? ports_[index] : nullptr;
+}
+
+const RoceCounters* RoceTransport::counters_of(AdapterId id) const {
+  const std::shared_ptr<RocePort> port = port_of(id);
+  return port != nullptr ? &port->counters : nullptr;
+}
+
+RoceFlow* RoceTransport::known_flow_of(const QueuePair& qp) const {
+  verbs::PathState* state = qp.path_state();
+  if (state == nullptr || &state->transport() != this) return nullptr;
+  return static_cast<RoceFlow*>(state);
+}
+
+RoceFlow& RoceTransport::flow_of(QueuePair& qp, const std::shared_ptr<RocePort>& port) {
+  if (RoceFlow* known = known_flow_of(qp)) return *known;
+  const verbs::QpAttributes attributes = qp.query();
+  auto made = std::make_unique<RoceFlow>(*this, qp, port, flow_facts(qp, attributes, port->mac),
+                                         attributes);
+  RoceFlow& flow = *made;
+  qp.set_path_state(std::move(made));
+  return flow;
+}
+
+void RoceTransport::schedule(RoceFlow& flow) {
+  const bool sends = flow.requester.has_to_send() || flow.responder.has_to_send();
+  if (sends && !flow.sending.taken()) flow.port->sending.join(flow, flow.sending);
+}
+
+// One timer for a flow, which is set anew only when it has expired: the deadline moves with each
+// acknowledgement.
+void RoceTransport::arm(RoceFlow& flow) {
+  if (flow.timer != TimerId::kNone || flow.requester.deadline() == kNever) return;
+  flow.timer = flow.port->adapter.timers().set(flow.requester.deadline(),
+                                               [this, &flow](Instant now) { on_timer(flow, now); });
+}
+
+void RoceTransport::on_timer(RoceFlow& flow, Instant now) {
+  flow.timer = TimerId::kNone;
+  flow.requester.on_timer(now);
+  schedule(flow);
+  arm(flow);
+}
+
+std::optional<Outcome> RoceTransport::submit(QueuePair& qp, const verbs::Path& /*path*/,
+                                             const verbs::SendRequest& request,
+                                             verbs::Budget& /*budget*/) {
+  const std::shared_ptr<RocePort> port = port_of(qp.adapter().id());
+  if (port == nullptr) return verbs::kNoAnswer;
+  scratch_.clear();
+  const std::uint64_t first = std::min(request.sges.total_bytes(), verbs::kSliceBytes);
+  const verbs::AccessMask need =
+      verbs::brings_bytes(request.opcode) ? verbs::AccessMask{verbs::kAccessLocalWrite} : 0;
+  if (const Outcome own = qp.gather(request, 0, first, need, scratch_); !is_done(own)) return own;
+  RoceFlow& flow = flow_of(qp, port);
+  if (!flow.requester.started()) {
+    const verbs::QpAttributes attributes = qp.query();
+    flow.requester.start(verbs::Psn(attributes.send_psn), verbs::ack_timeout(attributes.timeout));
+  }
+  flow.requester.submit(request, now_);
+  schedule(flow);
+  arm(flow);
+  return std::nullopt;
+}
+
+void RoceTransport::cancel(QueuePair& qp) {
+  if (RoceFlow* flow = known_flow_of(qp)) flow->requester.cancel();
+}
+
+std::optional<Outcome> RoceTransport::send_datagram(QueuePair& qp, const verbs::Path& /*path*/,
+                                                    const verbs::DatagramSource& source,
+                                                    const verbs::SendRequest& request) {
+  const std::shared_ptr<RocePort> port = port_of(qp.adapter().id());
+  if (port == nullptr) return Outcome{};
+  scratch_.clear();
+  const std::uint64_t bytes = request.sges.total_bytes();
+  if (const Outcome own = qp.gather(request, 0, bytes, 0, scratch_); !is_done(own)) return own;
+  const Packet packet =
+      datagram_packet(source, request, static_cast<std::uint32_t>(bytes), port->mac);
+  switch (port->outlet.add(packet, scratch_)) {
+    case Outlet::Added::kDone: return Outcome{};
+    case Outlet::Added::kFull: return kTryLater;
+    case Outlet::Added::kMemoryFailed: break;
+  }
+  return Outcome{.kind = Outcome::Kind::kLocalError, .status = verbs::WcStatus::kFatal};
+}
+
+// Only what impairs a path copies datagrams, and it stands before no path of this kind. A datagram
+// may be lost.
+void RoceTransport::send_copied_datagram(const verbs::Path& path,
+                                         const verbs::DatagramSource& source,
+                                         const verbs::SendRequest& request,
+                                         std::span<const std::byte> payload) {
+  const std::shared_ptr<RocePort> port = port_of(path.peer);
+  if (port == nullptr) return;
+  static_cast<void>(port->outlet.add(
+      datagram_packet(source, request, static_cast<std::uint32_t>(payload.size()), port->mac),
+      payload));
+}
+
+void RoceTransport::poll(Instant now, verbs::Budget& budget) {
+  now_ = now;
+  const std::size_t count = ports_.size();
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::shared_ptr<RocePort> port = ports_[(turn_ + i) % count];
+    if (port == nullptr) continue;
+    receive(port, budget);
+    send(*port, budget);
+  }
+  if (count > 0) turn_ = (turn_ + 1) % count;
+}
+
+bool RoceTransport::has_work() const {
+  return std::ranges::any_of(ports_, [](const std::shared_ptr<RocePort>& port) {
+    return port && (!port->sending.empty() || port->outlet.holding());
+  });
+}
+
+void RoceTransport::send(RocePort& port, verbs::Budget& budget) {
+  while (!budget.spent()) {
+    RoceFlow* flow = port.sending.call();
+    if (flow == nullptr) break;
+    const bool has_room = flow->responder.compose(port.outlet, budget) &&
+                          flow->requester.compose(port.outlet, budget, now_);
+    schedule(*flow);
+    arm(*flow);
+    if (!has_room) break;
+  }
+  port.outlet.flush();
+}
+
+void RoceTransport::receive(const std::shared_ptr<RocePort>& port, verbs::Budget& budget) {
+  for (std::uint32_t frames = 0; frames < kFramesPerTurn && !budget.spent(); ++frames) {
+    const std::optional<FrameDoor::Received> received = port->door.receive();
+    if (!received) return;
+    budget.bytes -= static_cast<std::int64_t>(received->bytes.size());
+    budget.operations -= 1;
+    if (received->segment_bytes == 0) {
+      on_frame(port, wire::roce::parse_frame(received->bytes));
+      continue;
+    }
+    auto superframe = wire::roce::Superframe::open(received->bytes, received->segment_bytes);
+    if (!superframe) {
+      on_frame(port, std::unexpected(superframe.error()));
+      continue;
+    }
+    while (const auto frame = superframe->next()) on_frame(port, *frame);
+  }
+}
+
+void RoceTransport::on_frame(const std::shared_ptr<RocePort>& port,
+                             const std::expected<Frame, FrameFault>& frame) {
+  port->counters.packets_received.add();
+  if (frame) return on_packet(port, *frame);
+  if (frame.error() == FrameFault::kNotRoce) return;
+  (frame.error() == FrameFault::kBadIcrc ? port->counters.icrc_errors
+                                         : port->counters.frames_refused)
+      .add();
+}
+
+void RoceTransport::on_packet(const std::shared_ptr<RocePort>& port, const Frame& frame) {
+  const Packet& packet = frame.packet;
+  if (packet.route.destination_mac != port->mac) return port->counters.foreign_mac.add();
+  QueuePair* qp = port->adapter.find_qp(packet.destination_qp);
+  const bool is_connected = qp != nullptr && qp->type() == verbs::QpType::kReliableConnected;
+  if (qp == nullptr || is_connected == is_datagram(packet.opcode)) {
+    return port->counters.unknown_qp.add();
+  }
+  if (!is_connected) return on_datagram(*port, *qp, frame);
+  if (!is_from_peer(*qp, packet)) return port->counters.forged_source.add();
+  if (packet.opcode == Opcode::kCongestionNotification) return;
+  const verbs::QpState state = qp->state();
+  if (state == verbs::QpState::kReset || state == verbs::QpState::kInit) return;
+  RoceFlow& flow = flow_of(*qp, port);
+  if (facts_of(packet.opcode).kind == PacketKind::kAnswer) {
+    flow.requester.on_answer(frame, now_);
+  } else {
+    flow.responder.on_request(frame);
+  }
+  schedule(flow);
+  arm(flow);
+}
+
+// No packet speaks for a GID that an adapter of this host or of the cluster has.
+bool RoceTransport::is_from_peer(QueuePair& qp, const Packet& packet) const {
+  const verbs::Connection& connection = qp.connection();
+  if (!connection.is_set() || connection.gid_type() != gid_type_of(packet) ||
+      connection.dgid() != verbs::Gid{packet.route.source} ||
+      connection.sgid() != verbs::Gid{packet.route.destination}) {
+    return false;
+  }
+  const verbs::Path* path = qp.path();
+  return path != nullptr && &path->transport->carrier() == this;
+}
+
+void RoceTransport::on_datagram(RocePort& port, QueuePair& qp, const Frame& frame) {
+  const verbs::GidType type = gid_type_of(frame.packet);
+  const verbs::DatagramSource source = datagram_source(frame.packet);
+  const auto way = port.adapter.fabric().find(source.sgid, type);
+  const bool is_ours = port.adapter.owns_gid(verbs::Gid{frame.packet.route.destination}, type);
+  if (!is_ours || !way || &way->transport->carrier() != this) {
+    return port.counters.forged_source.add();
+  }
+  qp.responder().datagram(source, datagram_request(frame.packet), frame.payload);
+}
+
+}  // namespace paravane::transport_roce

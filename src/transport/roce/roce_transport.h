@@ -1,0 +1,80 @@
+// RoceTransport connects adapters of this host with native RoCE endpoints: adapters of real
+// hardware, and Linux's rdma_rxe on hosts, in VMs and in containers. It speaks RoCE v2 and v1 over
+// the network of the adapter's own port (docs/roce.md).
+//
+// Nothing on the network is trusted. A packet counts if its CRC is right and it comes from the GID
+// that its queue pair is connected to. Nothing else is answered.
+//
+// Owner thread only: all adapters of one RoceTransport belong to one worker.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "base/instant.h"
+#include "transport/roce/frame_door.h"
+#include "transport/roce/roce_port.h"
+#include "verbs/adapter.h"
+#include "verbs/transport.h"
+#include "wire/roce/frame.h"
+
+namespace paravane::transport_roce {
+
+class RoceTransport final : public verbs::Transport {
+ public:
+  // The number of requests of one queue pair in progress at once.
+  static constexpr std::uint32_t kDepth = 64;
+
+  // `mac`: of the adapter. `door` outlives the attachment. REQUIRES: an attached adapter is
+  // detached before it is destroyed; adapter ids are small numbers (they index a table).
+  void attach(verbs::Adapter& adapter, const wire::roce::MacBytes& mac, FrameDoor& door);
+  void detach(verbs::Adapter& adapter);
+  // nullptr: the adapter has no port.
+  const RoceCounters* counters_of(verbs::AdapterId id) const;
+
+  // ---- Transport ----
+  std::string_view name() const override { return "roce"; }
+  std::uint32_t depth() const override { return kDepth; }
+  std::optional<verbs::Outcome> submit(verbs::QueuePair& qp, const verbs::Path& path,
+                                       const verbs::SendRequest& request,
+                                       verbs::Budget& budget) override;
+  void cancel(verbs::QueuePair& qp) override;
+  std::optional<verbs::Outcome> send_datagram(verbs::QueuePair& qp, const verbs::Path& path,
+                                              const verbs::DatagramSource& source,
+                                              const verbs::SendRequest& request) override;
+  void send_copied_datagram(const verbs::Path& path, const verbs::DatagramSource& source,
+                            const verbs::SendRequest& request,
+                            std::span<const std::byte> payload) override;
+  void poll(Instant now, verbs::Budget& budget) override;
+  bool has_work() const override;
+
+ private:
+  std::shared_ptr<RocePort> port_of(verbs::AdapterId id) const;
+  RoceFlow* known_flow_of(const verbs::QueuePair& qp) const;
+  RoceFlow& flow_of(verbs::QueuePair& qp, const std::shared_ptr<RocePort>& port);
+  static void schedule(RoceFlow& flow);
+  void arm(RoceFlow& flow);
+  void on_timer(RoceFlow& flow, Instant now);
+
+  void receive(const std::shared_ptr<RocePort>& port, verbs::Budget& budget);
+  void on_frame(const std::shared_ptr<RocePort>& port,
+                const std::expected<wire::roce::Frame, wire::roce::FrameFault>& frame);
+  void on_packet(const std::shared_ptr<RocePort>& port, const wire::roce::Frame& frame);
+  void on_datagram(RocePort& port, verbs::QueuePair& qp, const wire::roce::Frame& frame);
+  // Whether the packet comes from the peer of the queue pair, over this transport.
+  bool is_from_peer(verbs::QueuePair& qp, const wire::roce::Packet& packet) const;
+  void send(RocePort& port, verbs::Budget& budget);
+
+  std::vector<std::shared_ptr<RocePort>> ports_;  // by AdapterId
+  std::size_t turn_ = 0;                          // whose port is first
+  Instant now_{};                                 // of the last poll()
+  ExtentList scratch_;
+};
+
+}  // namespace paravane::transport_roce
