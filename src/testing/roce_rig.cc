@@ -8,6 +8,7 @@ RoceRig::RoceRig(std::size_t most_packets, bool cuts, std::uint64_t ram_bytes)
     : EngineRig(2, ram_bytes), wire_(most_packets, cuts) {
   for (unsigned side = 0; side < 2; ++side) {
     roce_.attach(vm(side).adapter(), mac(side), wire_.door(side));
+    wire_.set_mac(side, mac(side));
   }
   directory().set_detour([this](verbs::AdapterId, const verbs::Gid&,
                                 std::optional<verbs::AdapterId>) { return &roce_; });

@@ -16,6 +16,7 @@ namespace paravane::fake {
 
 class RoceRig : public EngineRig {
  public:
+  static constexpr bool kHasNoCredits = true;  // transport_conformance.h
   explicit RoceRig(std::size_t most_packets = 64, bool cuts = true,
                    std::uint64_t ram_bytes = 64 << 20);
   ~RoceRig() override;

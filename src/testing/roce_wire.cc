@@ -1,5 +1,8 @@
 #include "testing/roce_wire.h"
 
+#include <algorithm>
+#include <cstring>
+#include <span>
 #include <utility>
 
 namespace paravane::fake {
@@ -48,7 +51,11 @@ bool RoceWire::Door::send(const wire::roce::SuperframeWriter::Whole& whole) {
   Door& other = wire->doors_.at(1 - side);
   if (other.arriving.size() >= wire->room_) return false;
   ++sent;
-  const FrameBytes bytes(whole.frame.begin(), whole.frame.end());
+  FrameBytes bytes(whole.frame.begin(), whole.frame.end());
+  if (std::ranges::all_of(std::span(bytes).first<6>(),
+                          [](std::byte b) { return b == std::byte{}; })) {
+    std::memcpy(bytes.data(), &wire->macs_.at(1 - side), 6);
+  }
   if (whole.segment_bytes == 0) {
     wire->deliver(side, bytes);
     return true;

@@ -32,6 +32,10 @@ class RoceWire {
   // A frame from elsewhere arrives at the door of `side`.
   void inject(unsigned side, FrameBytes frame);
 
+  // A frame to the MAC address 0 reaches the door of `side` with this one: the program of a test
+  // has no kernel that finds out what belongs to a GID.
+  void set_mac(unsigned side, const wire::roce::MacBytes& mac) { macs_.at(side) = mac; }
+
   // Whether frames are under way.
   bool busy() const;
   // How many frames a door takes before somebody receives them.
@@ -61,6 +65,7 @@ class RoceWire {
   const bool cuts_;
   std::size_t room_ = 100'000;
   Weather weather_;
+  std::array<wire::roce::MacBytes, 2> macs_{};
   std::array<Door, 2> doors_;
 };
 

@@ -54,6 +54,7 @@ ResponderFlow::ResponderFlow(verbs::QueuePair& qp, const FlowFacts& facts, std::
 }
 
 void ResponderFlow::on_request(const wire::roce::Frame& frame) {
+  if (state_.has_refused) return;
   peer_is_adapter_ = frame.packet.migrated;
   const std::int32_t ahead = Psn(frame.packet.psn).distance_from(state_.expected);
   if (ahead > 0) return on_gap();
@@ -286,6 +287,7 @@ void ResponderFlow::refuse(const Outcome& outcome) {
       answer.syndrome = wire::roce::receiver_not_ready(outcome.rnr_timer);
       break;
     case Outcome::Kind::kRefused:
+      state_.has_refused = true;
       answer.syndrome = wire::roce::refused(code_of(outcome.status));
       break;
     case Outcome::Kind::kDone:

@@ -50,6 +50,7 @@ struct ResponderState {
   std::uint64_t atomics = 0;         // that were executed
   bool has_told_gap = false;         // the peer knows which packet is missing
   bool has_told_wait = false;        // the peer knows that no receive was posted
+  bool has_refused = false;          // for good: the connection is broken
   std::vector<KeptAnswer> kept;      // at most max_dest_reads, the newest last
 
   friend bool operator==(const ResponderState&, const ResponderState&) = default;
