@@ -40,7 +40,7 @@ class RoceRig : public EngineRig {
 
  private:
   RoceWire wire_;
-  transport_roce::RoceTransport roce_;
+  transport_roce::RoceTransport roce_{turn_clock()};
 };
 
 }  // namespace paravane::fake

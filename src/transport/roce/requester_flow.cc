@@ -113,7 +113,7 @@ bool RequesterFlow::compose(Outlet& outlet, verbs::Budget& budget, Instant now) 
     const Outgoing* outgoing = find(next_);
     if (outgoing == nullptr) break;  // it waits to be submitted again
     const Psn psn = next_;
-    switch (send_next(*outgoing, outlet, budget)) {
+    switch (send_next(*outgoing, room == 1, outlet, budget)) {
       case Outlet::Added::kDone: break;
       case Outlet::Added::kFull: return false;
       case Outlet::Added::kMemoryFailed: tell_stuck(now); return true;
@@ -124,13 +124,15 @@ bool RequesterFlow::compose(Outlet& outlet, verbs::Budget& budget, Instant now) 
   return true;
 }
 
-// Sends the packet next_, and moves it on.
-Outlet::Added RequesterFlow::send_next(const Outgoing& outgoing, Outlet& outlet,
+// Sends the packet next_, and moves it on. The last packet that the window allows asks for an
+// acknowledgement, without which nothing could follow.
+Outlet::Added RequesterFlow::send_next(const Outgoing& outgoing, bool fills_window, Outlet& outlet,
                                        verbs::Budget& budget) {
   const auto number = static_cast<std::uint32_t>(next_.distance_from(outgoing.first));
   scratch_.clear();
-  const Packet packet =
+  Packet packet =
       outgoing.brings_bytes() ? fetch_packet(outgoing, number) : data_packet(outgoing, number);
+  packet.wants_ack = packet.wants_ack || fills_window;
   if (packet.payload_bytes > 0) {
     const Outcome found = qp_.gather(*outgoing.request, std::uint64_t{number} * facts_.mtu,
                                      packet.payload_bytes, 0, scratch_);

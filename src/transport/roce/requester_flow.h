@@ -78,7 +78,8 @@ class RequesterFlow {
   bool is_stuck() const { return failed_.has_value(); }
   const Outgoing* find(verbs::Psn psn) const;
   std::uint32_t under_way() const;
-  Outlet::Added send_next(const Outgoing& outgoing, Outlet& outlet, verbs::Budget& budget);
+  Outlet::Added send_next(const Outgoing& outgoing, bool fills_window, Outlet& outlet,
+                          verbs::Budget& budget);
   wire::roce::Packet data_packet(const Outgoing& outgoing, std::uint32_t number) const;
   wire::roce::Packet fetch_packet(const Outgoing& outgoing, std::uint32_t number) const;
   void note_sent(verbs::Psn psn, Instant now);

@@ -107,7 +107,7 @@ std::optional<Outcome> RoceTransport::submit(QueuePair& qp, const verbs::Path& /
     const verbs::QpAttributes attributes = qp.query();
     flow.requester.start(verbs::Psn(attributes.send_psn), verbs::ack_timeout(attributes.timeout));
   }
-  flow.requester.submit(request, now_);
+  flow.requester.submit(request, clock_.now);
   schedule(flow);
   arm(flow);
   return std::nullopt;
@@ -148,8 +148,7 @@ void RoceTransport::send_copied_datagram(const verbs::Path& path,
       payload));
 }
 
-void RoceTransport::poll(Instant now, verbs::Budget& budget) {
-  now_ = now;
+void RoceTransport::poll(Instant /*now*/, verbs::Budget& budget) {
   const std::size_t count = ports_.size();
   for (std::size_t i = 0; i < count; ++i) {
     const std::shared_ptr<RocePort> port = ports_[(turn_ + i) % count];
@@ -171,7 +170,7 @@ void RoceTransport::send(RocePort& port, verbs::Budget& budget) {
     RoceFlow* flow = port.sending.call();
     if (flow == nullptr) break;
     const bool has_room = flow->responder.compose(port.outlet, budget) &&
-                          flow->requester.compose(port.outlet, budget, now_);
+                          flow->requester.compose(port.outlet, budget, clock_.now);
     schedule(*flow);
     arm(*flow);
     if (!has_room) break;
@@ -223,7 +222,7 @@ void RoceTransport::on_packet(const std::shared_ptr<RocePort>& port, const Frame
   if (state == verbs::QpState::kReset || state == verbs::QpState::kInit) return;
   RoceFlow& flow = flow_of(*qp, port);
   if (facts_of(packet.opcode).kind == PacketKind::kAnswer) {
-    flow.requester.on_answer(frame, now_);
+    flow.requester.on_answer(frame, clock_.now);
   } else {
     flow.responder.on_request(frame);
   }

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "base/instant.h"
+#include "base/turn_clock.h"
 #include "transport/roce/frame_door.h"
 #include "transport/roce/roce_port.h"
 #include "verbs/adapter.h"
@@ -30,6 +31,9 @@ class RoceTransport final : public verbs::Transport {
  public:
   // The number of requests of one queue pair in progress at once.
   static constexpr std::uint32_t kDepth = 64;
+
+  // `clock` outlives the transport.
+  explicit RoceTransport(const TurnClock& clock) : clock_(clock) {}
 
   // `mac`: of the adapter. `door` outlives the attachment. REQUIRES: an attached adapter is
   // detached before it is destroyed; adapter ids are small numbers (they index a table).
@@ -71,9 +75,9 @@ class RoceTransport final : public verbs::Transport {
   bool is_from_peer(verbs::QueuePair& qp, const wire::roce::Packet& packet) const;
   void send(RocePort& port, verbs::Budget& budget);
 
+  const TurnClock& clock_;
   std::vector<std::shared_ptr<RocePort>> ports_;  // by AdapterId
   std::size_t turn_ = 0;                          // whose port is first
-  Instant now_{};                                 // of the last poll()
   ExtentList scratch_;
 };
 
