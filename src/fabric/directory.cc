@@ -96,6 +96,11 @@ void Directory::set_link(AdapterId id, bool up) {
   ++epoch_;
 }
 
+void Directory::set_native(AdapterId id, verbs::Transport* native) {
+  members_.at(id).native = native;
+  ++epoch_;
+}
+
 void Directory::set_segment(AdapterId id, SegmentId segment) {
   Member& member = members_.at(id);
   if (member.segment == segment) return;
@@ -160,7 +165,11 @@ void Directory::withdraw(AdapterId id, const Gid& gid, GidType type) {
 std::optional<Path> Directory::find(AdapterId from, const Gid& dgid, GidType type) const {
   const Member& member = members_.at(from);
   const auto owner = owners_.find({member.segment, dgid, type});
-  if (owner == owners_.end() || !member.linked) return std::nullopt;
+  if (!member.linked) return std::nullopt;
+  if (owner == owners_.end()) {
+    if (member.native == nullptr || !can_be_owned(dgid)) return std::nullopt;
+    return Path{.transport = member.native, .peer = from, .segment = member.segment};
+  }
   if (const AdapterId* id = std::get_if<AdapterId>(&owner->second)) {
     if (!members_.at(*id).linked) return std::nullopt;
     return Path{.transport = way(from, dgid, *id), .peer = *id, .segment = member.segment};

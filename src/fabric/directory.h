@@ -71,6 +71,12 @@ class Directory {
   // its GIDs. REQUIRES: the adapter is a member.
   void set_link(verbs::AdapterId id, bool up);
 
+  // Sets the transport to native endpoints, which are GIDs that no adapter of the cluster owns;
+  // null: the adapter cannot reach any, which is so when it joins. A GID that an adapter owns is
+  // never reached this way, even while that adapter cannot be reached. `native` outlives the
+  // directory. REQUIRES: the adapter is a member.
+  void set_native(verbs::AdapterId id, verbs::Transport* native);
+
   // Returns a transport to use instead of the usual one between an adapter and a GID, for example
   // to inject faults; null: use the usual one. `peer`: the adapter of this host that owns the GID;
   // nullopt: an adapter of another host owns it.
@@ -116,6 +122,7 @@ class Directory {
     verbs::Gid reserved;  // derived from its MAC address
     verbs::SegmentId segment{};
     bool linked = true;
+    verbs::Transport* native = nullptr;
   };
   struct Host {
     std::string name;

@@ -45,6 +45,30 @@ TEST_F(DirectoryTest, AnnouncedGidIsFoundByEverybody) {
   }
 }
 
+TEST_F(DirectoryTest, WhatNoAdapterOwnsIsReachedAsANativeEndpoint) {
+  fake::ScriptedTransport native;
+  const std::uint64_t before = a_->epoch();
+  directory_.set_native(AdapterId{1}, &native);
+  EXPECT_NE(a_->epoch(), before);
+  const std::optional<verbs::Path> path = a_->find(ipv4(9), kV2);
+  ASSERT_TRUE(path);
+  EXPECT_EQ(path->transport, &native);
+  EXPECT_EQ(b_->find(ipv4(9), kV2), std::nullopt) << "b has no port for them";
+  EXPECT_EQ(a_->find(Gid{{0xFF, 0x02}}, kV2), std::nullopt) << "a multicast group";
+  EXPECT_EQ(a_->find(Gid{}, kV2), std::nullopt);
+
+  ASSERT_TRUE(b_->announce(ipv4(9), kV2));
+  EXPECT_EQ(a_->find(ipv4(9), kV2)->transport, &local_);
+  directory_.set_link(AdapterId{2}, false);
+  EXPECT_EQ(a_->find(ipv4(9), kV2), std::nullopt) << "the network never speaks for a VM's GID";
+  EXPECT_EQ(a_->find(link_local_gid(kMacB), kV2)->transport, &native) << "it was not announced";
+  directory_.set_link(AdapterId{1}, false);
+  EXPECT_EQ(a_->find(ipv4(7), kV2), std::nullopt);
+  directory_.set_link(AdapterId{1}, true);
+  directory_.set_native(AdapterId{1}, nullptr);
+  EXPECT_EQ(a_->find(ipv4(7), kV2), std::nullopt);
+}
+
 TEST_F(DirectoryTest, WhoseLinkIsDownReachesNobodyAndNobodyReachesIt) {
   ASSERT_TRUE(a_->announce(ipv4(1), kV2));
   ASSERT_TRUE(b_->announce(ipv4(2), kV2));

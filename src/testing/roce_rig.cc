@@ -6,9 +6,18 @@ namespace paravane::fake {
 
 RoceRig::RoceRig(std::size_t most_packets, bool cuts, std::uint64_t ram_bytes)
     : EngineRig(2, ram_bytes), wire_(most_packets, cuts) {
+  for (unsigned side = 0; side < 2; ++side) wire_.set_mac(side, mac(side));
+  attach({&wire_.door(0), &wire_.door(1)});
+}
+
+RoceRig::RoceRig(std::array<transport_roce::FrameDoor*, 2> doors, std::function<bool()> has_frames)
+    : EngineRig(2), has_frames_(std::move(has_frames)) {
+  attach(doors);
+}
+
+void RoceRig::attach(std::array<transport_roce::FrameDoor*, 2> doors) {
   for (unsigned side = 0; side < 2; ++side) {
-    roce_.attach(vm(side).adapter(), mac(side), wire_.door(side));
-    wire_.set_mac(side, mac(side));
+    roce_.attach(vm(side).adapter(), mac(side), *doors.at(side));
   }
   directory().set_detour([this](verbs::AdapterId, const verbs::Gid&,
                                 std::optional<verbs::AdapterId>) { return &roce_; });

@@ -5,8 +5,10 @@
 
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 
 #include "testing/engine_rig.h"
 #include "testing/roce_wire.h"
@@ -19,6 +21,8 @@ class RoceRig : public EngineRig {
   static constexpr bool kHasNoCredits = true;  // transport_conformance.h
   explicit RoceRig(std::size_t most_packets = 64, bool cuts = true,
                    std::uint64_t ram_bytes = 64 << 20);
+  // Through these doors, which outlive the rig. `has_frames`: whether frames are under way.
+  RoceRig(std::array<transport_roce::FrameDoor*, 2> doors, std::function<bool()> has_frames);
   ~RoceRig() override;
 
   RoceWire& wire() { return wire_; }
@@ -36,10 +40,15 @@ class RoceRig : public EngineRig {
 
  protected:
   void turn_more(Instant now, verbs::Budget budget) override { roce_.poll(now, budget); }
-  bool more_work() const override { return wire_.busy() || roce_.has_work(); }
+  bool more_work() const override {
+    return wire_.busy() || (has_frames_ && has_frames_()) || roce_.has_work();
+  }
 
  private:
+  void attach(std::array<transport_roce::FrameDoor*, 2> doors);
+
   RoceWire wire_;
+  std::function<bool()> has_frames_;
   transport_roce::RoceTransport roce_{turn_clock()};
 };
 
