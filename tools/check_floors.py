@@ -39,7 +39,7 @@ MAY_INCLUDE = {
     "privsep": ["base", "json", "model", "api"],
     "keeper": ["base", "ethernet", "rdma", "model", "settings", "privsep"],
     "http": ["base", "settings", "api"],
-    "worker": ["base", "guestmem", "verbs", "vfio_user", "device", "transport/local", "transport/tcp", "transport/impaired", "sniff", "fabric", "model", "text"],
+    "worker": ["base", "guestmem", "verbs", "vfio_user", "device", "transport/local", "transport/roce", "transport/tcp", "transport/impaired", "sniff", "fabric", "model", "text"],
     "metrics": ["base", "http", "worker", "privsep", "model", "api"],
     "cluster": ["base", "settings", "privsep", "inventory", "authority", "json", "model", "transport/tcp"],
     "host": ["base", "worker", "cluster", "metrics", "privsep", "settings", "inventory", "device", "json", "model", "api", "store"],

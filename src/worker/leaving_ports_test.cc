@@ -42,6 +42,7 @@ class LeavingPortsTest : public testing::Test {
     config.socket = directory_.path() / "vm1.sock";
     auto made = VmPort::create(config, kId,
                                {.local = local_,
+                                .roce = roce_,
                                 .tcp = tcp_,
                                 .directory = gids_,
                                 .event_signal = event_signal_,
@@ -81,6 +82,7 @@ class LeavingPortsTest : public testing::Test {
   std::unique_ptr<EventLoop> loop_ = *EventLoop::create();
   EventSignal event_signal_;
   transport_local::LocalTransport local_;
+  transport_roce::RoceTransport roce_{clock_};
   fabric::Directory gids_{local_};
   Nowhere owners_;
   transport_tcp::TcpTransport tcp_{1, *loop_, owners_, {}};

@@ -31,6 +31,7 @@ std::string format_gid(const verbs::Gid& gid) {
 std::string explain_choice(const device::QueuePairView& qp, const HostReport& host) {
   if (!qp.peer_gid) return "";
   if (qp.path == "-") return "no adapter in this network has the peer's GID";
+  if (qp.path == "roce") return "no adapter of the cluster has the peer's GID";
   if (qp.peer_host == verbs::HostId{}) return "same host";
   if (!host.problem.empty()) return "no channel: " + host.problem;
   return "hca: no usable adapter";

@@ -21,6 +21,7 @@ constexpr Duration kWatchSockets = std::chrono::microseconds(200);
 
 PortTable::PortTable(Worker& worker, std::uint64_t incarnation, PortEvents events)
     : worker_(worker),
+      roce_(worker.schedule().turn_clock()),
       directory_(local_),
       events_(std::move(events)),
       speech_({.tell =
@@ -35,6 +36,7 @@ PortTable::PortTable(Worker& worker, std::uint64_t incarnation, PortEvents event
              if (events_.channel_lost) events_.channel_lost(lost);
            }),
       local_tenant_(local_),
+      roce_tenant_(roce_, worker.schedule().turn_clock(), kWatchSockets),
       tcp_tenant_(tcp_, worker.schedule().turn_clock(), kWatchSockets),
       impairments_(directory_, local_, tcp_, worker.schedule().turn_clock(),
                    [this](verbs::AdapterId id) { return vm_of(id); }),
@@ -46,6 +48,7 @@ PortTable::PortTable(Worker& worker, std::uint64_t incarnation, PortEvents event
         ids_used_[static_cast<std::size_t>(id)] = false;
       }) {
   worker_.schedule().add(local_tenant_);
+  worker_.schedule().add(roce_tenant_);
   worker_.schedule().add(tcp_tenant_);
   worker_.schedule().add(impairments_);
   worker_.schedule().add(captures_);
@@ -60,6 +63,7 @@ PortTable::~PortTable() {
   worker_.schedule().remove(captures_);
   worker_.schedule().remove(impairments_);
   worker_.schedule().remove(tcp_tenant_);
+  worker_.schedule().remove(roce_tenant_);
   worker_.schedule().remove(local_tenant_);
 }
 
@@ -126,6 +130,7 @@ Status PortTable::add(const VmPortConfig& config) {
   Undo give_back([&] { ids_used_[static_cast<std::size_t>(*id)] = false; });
   auto port = VmPort::create(config, *id,
                              {.local = local_,
+                              .roce = roce_,
                               .tcp = tcp_,
                               .directory = directory_,
                               .event_signal = event_signal_,
@@ -166,6 +171,7 @@ void PortTable::remove_one(VmPort& port) {
                    port.name(), port.server().peer_pid());
   }
   worker_.schedule().remove(port);
+  close_roce(port.config().adapter);
   worker_.loop().unwatch(port.fd());
   captures_.forget(port.device().adapter());
   leaving_.add(std::move(ports_.extract(port.config().adapter).mapped()));
@@ -184,6 +190,24 @@ void PortTable::set_rules(const device::DeviceRules& rules) {
 void PortTable::set_segment(const model::AdapterName& name, verbs::SegmentId segment) {
   const auto found = ports_.find(name);
   if (found != ports_.end()) found->second->set_segment(segment);
+}
+
+Status PortTable::open_roce(const model::AdapterName& name, UniqueFd tap, bool takes_superframes) {
+  const auto found = ports_.find(name);
+  if (found == ports_.end()) return fail(Errc::kNotFound, "no adapter " + to_string(name));
+  close_roce(name);
+  auto door = std::make_unique<transport_roce::TapDoor>(std::move(tap), takes_superframes);
+  const Status watched = worker_.loop().watch(
+      door->fd(), EPOLLIN, [this](std::uint32_t) { roce_tenant_.on_readable(); });
+  if (watched) found->second->set_door(std::move(door));
+  return watched;
+}
+
+void PortTable::close_roce(const model::AdapterName& name) {
+  const auto found = ports_.find(name);
+  if (found == ports_.end()) return;
+  const auto door = found->second->set_door(nullptr);
+  if (door) worker_.loop().unwatch(door->fd());
 }
 
 void PortTable::start_capture(const std::shared_ptr<Capture>& capture) {
@@ -271,6 +295,7 @@ std::vector<MetricGroup> PortTable::shared_metrics() const {
       group("worker", worker_.counters().set, {}),
       group("path", local_.counters().set, {{"path", "local"}}),
       group("path", local_tenant_.turn_counters().set, {{"path", "local"}}),
+      group("path", roce_tenant_.turn_counters().set, {{"path", "roce"}}),
       group("path", tcp_tenant_.turn_counters().set, {{"path", "tcp"}})};
   for (const auto& [id, host] : hosts_) {
     const transport_tcp::Channel* channel = tcp_.channel_to(id);
@@ -291,6 +316,7 @@ std::vector<model::CounterGroup> PortTable::shared_stats() const {
   std::vector<model::CounterGroup> groups{
       report_counters("worker", worker_.counters().set),
       report_counters("local_path", local_tenant_.turn_counters().set),
+      report_counters("roce_path", roce_tenant_.turn_counters().set),
       report_counters("tcp_path", tcp_tenant_.turn_counters().set)};
   for (const auto& [id, host] : hosts_) {
     const transport_tcp::Channel* channel = tcp_.channel_to(id);

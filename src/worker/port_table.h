@@ -14,6 +14,7 @@
 
 #include "base/event_signal.h"
 #include "base/limited_log.h"
+#include "base/unique_fd.h"
 #include "fabric/directory.h"
 #include "model/adapter_name.h"
 #include "model/stats.h"
@@ -27,6 +28,7 @@
 #include "worker/impairments.h"
 #include "worker/leaving_ports.h"
 #include "worker/mapping_ender.h"
+#include "worker/roce_tenant.h"
 #include "worker/transport_tenant.h"
 #include "worker/vm_port.h"
 #include "worker/worker.h"
@@ -87,6 +89,13 @@ class PortTable final : private transport_tcp::LocalOwners {
   // A name that is not there is no error.
   void set_segment(const model::AdapterName& name, verbs::SegmentId segment);
 
+  // ---- Native RoCE endpoints ---- Lets the adapter reach them through its RoCE port, of which
+  // `tap` is a descriptor. `takes_superframes`: as for TapDoor. Errors: kNotFound (no such
+  // adapter), kIo.
+  Status open_roce(const model::AdapterName& name, UniqueFd tap, bool takes_superframes);
+  // A name that is not there, or that has no port, is no error.
+  void close_roce(const model::AdapterName& name);
+
   // ---- Other hosts ---- Sets the list of all other hosts. The channels to hosts that are no
   // longer in it are closed.
   void set_hosts(const std::vector<RemoteHost>& hosts);
@@ -137,6 +146,7 @@ class PortTable final : private transport_tcp::LocalOwners {
 
   Worker& worker_;
   transport_local::LocalTransport local_;
+  transport_roce::RoceTransport roce_;
   fabric::Directory directory_;
   PortEvents events_;
   PortWatch::Speech speech_;
@@ -144,6 +154,7 @@ class PortTable final : private transport_tcp::LocalOwners {
   EventSignal event_signal_;
   MappingEnder mapping_ender_;
   TransportTenant local_tenant_;
+  RoceTenant roce_tenant_;
   ChannelTenant tcp_tenant_;
   Impairments impairments_;
   Captures captures_;

@@ -61,6 +61,7 @@ Status VmPort::build() {
 
 VmPort::~VmPort() {
   leave();
+  set_door(nullptr);
   if (!on_transport_) return;
   network_.tcp.detach(device_->adapter());
   network_.local.detach(device_->adapter());
@@ -86,6 +87,20 @@ void VmPort::set_connected(bool connected) {
 void VmPort::set_segment(verbs::SegmentId segment) {
   config_.segment = segment;
   network_.directory.set_segment(id_, segment);
+}
+
+std::unique_ptr<transport_roce::TapDoor> VmPort::set_door(
+    std::unique_ptr<transport_roce::TapDoor> door) {
+  if (door_) {
+    network_.directory.set_native(id_, nullptr);
+    network_.roce.detach(device_->adapter());
+  }
+  std::swap(door_, door);
+  if (door_) {
+    network_.roce.attach(device_->adapter(), config_.device.mac, *door_);
+    network_.directory.set_native(id_, &network_.roce);
+  }
+  return door;
 }
 
 bool VmPort::has_work() const {

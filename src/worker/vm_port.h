@@ -22,6 +22,8 @@
 #include "guestmem/guest_memory.h"
 #include "model/adapter_name.h"
 #include "transport/local/local_transport.h"
+#include "transport/roce/roce_transport.h"
+#include "transport/roce/tap_door.h"
 #include "transport/tcp/tcp_transport.h"
 #include "vfio_user/interrupts.h"
 #include "vfio_user/server.h"
@@ -43,6 +45,7 @@ struct VmPortConfig {
 // What the ports of one worker share.
 struct PortNetwork {
   transport_local::LocalTransport& local;
+  transport_roce::RoceTransport& roce;
   transport_tcp::TcpTransport& tcp;
   fabric::Directory& directory;
   EventSignal& event_signal;
@@ -81,6 +84,12 @@ class VmPort final : public Tenant {
   // adapter's NIC.
   void set_segment(verbs::SegmentId segment);
 
+  // From now on, the adapter reaches native RoCE endpoints through `door`; null: it reaches none.
+  // Returns the door that was used before, which must not be read any more.
+  std::unique_ptr<transport_roce::TapDoor> set_door(std::unique_ptr<transport_roce::TapDoor> door);
+  // nullptr: none.
+  const transport_roce::TapDoor* door() const { return door_.get(); }
+
   const std::string& name() const { return config_.device.name; }
   const VmPortConfig& config() const { return config_; }
   verbs::AdapterId id() const { return id_; }
@@ -114,6 +123,7 @@ class VmPort final : public Tenant {
   std::unique_ptr<verbs::FabricPort> fabric_;
   std::unique_ptr<device::PvrdmaDevice> device_;
   bool on_transport_ = false;
+  std::unique_ptr<transport_roce::TapDoor> door_;
   std::unique_ptr<vfio_user::Server> server_;  // none: the port leaves
   LimitedLog complaints_;
 };

@@ -8,8 +8,15 @@ namespace paravane::transport_roce {
 
 using wire::roce::Packet;
 
+void Outlet::use(FrameDoor* door) {
+  door_ = door;
+  if (door != nullptr) writer_ = wire::roce::SuperframeWriter(door->most_packets());
+  writer_.clear();
+}
+
 template <typename Fill>
 Outlet::Added Outlet::add_with(const Packet& packet, Fill fill) {
+  if (door_ == nullptr) return Added::kFull;
   if (!writer_.takes(packet)) flush();
   if (!writer_.takes(packet)) return Added::kFull;
   Packet numbered = packet;
@@ -37,7 +44,7 @@ Outlet::Added Outlet::add(const Packet& packet, std::span<const std::byte> paylo
 }
 
 void Outlet::flush() {
-  if (writer_.empty() || !door_.send(writer_.finish())) return;
+  if (writer_.empty() || !door_->send(writer_.finish())) return;
   writer_.clear();
   ++frames_;
 }

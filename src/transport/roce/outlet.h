@@ -21,8 +21,10 @@ namespace paravane::transport_roce {
 
 class Outlet {
  public:
-  // `door` outlives the outlet.
-  explicit Outlet(FrameDoor& door) : door_(door), writer_(door.most_packets()) {}
+  Outlet() : writer_(1) {}
+
+  // Sends through `door` from now on; null: nothing can be sent. What was collected is dropped.
+  void use(FrameDoor* door);
 
   enum class Added : std::uint8_t {
     kDone,
@@ -46,7 +48,7 @@ class Outlet {
   template <typename Fill>
   Added add_with(const wire::roce::Packet& packet, Fill fill);
 
-  FrameDoor& door_;
+  FrameDoor* door_ = nullptr;
   wire::roce::SuperframeWriter writer_;
   std::uint16_t identification_ = 0;
   std::uint64_t packets_ = 0;

@@ -16,12 +16,12 @@
 namespace paravane::transport_roce {
 
 struct RocePort {
-  RocePort(verbs::Adapter& its_adapter, const wire::roce::MacBytes& its_mac, FrameDoor& its_door)
-      : adapter(its_adapter), mac(its_mac), door(its_door), outlet(its_door) {}
+  RocePort(verbs::Adapter& its_adapter, const wire::roce::MacBytes& its_mac)
+      : adapter(its_adapter), mac(its_mac) {}
 
   verbs::Adapter& adapter;
   const wire::roce::MacBytes mac;
-  FrameDoor& door;
+  FrameDoor* door = nullptr;  // null: it is closed
   Outlet outlet;
   Line<RoceFlow> sending;
   RoceCounters counters;

@@ -39,16 +39,25 @@ void RoceTransport::attach(verbs::Adapter& adapter, const wire::roce::MacBytes& 
                            FrameDoor& door) {
   const auto index = static_cast<std::size_t>(std::to_underlying(adapter.id()));
   if (ports_.size() <= index) ports_.resize(index + 1);
-  ports_[index] = std::make_shared<RocePort>(adapter, mac, door);
+  // Its flows, if it had a door before, go on.
+  const bool is_known =
+      ports_[index] && &ports_[index]->adapter == &adapter && ports_[index]->mac == mac;
+  if (!is_known) ports_[index] = std::make_shared<RocePort>(adapter, mac);
+  ports_[index]->door = &door;
+  ports_[index]->outlet.use(&door);
 }
 
 void RoceTransport::detach(verbs::Adapter& adapter) {
-  ports_[std::to_underlying(adapter.id())].reset();
+  const auto index = static_cast<std::size_t>(std::to_underlying(adapter.id()));
+  if (index >= ports_.size() || !ports_[index]) return;
+  ports_[index]->door = nullptr;
+  ports_[index]->outlet.use(nullptr);
 }
 
 std::shared_ptr<RocePort> RoceTransport::port_of(AdapterId id) const {
   const auto index = static_cast<std::size_t>(std::to_underlying(id));
-  return index < ports_.size() ? ports_[index] : nullptr;
+  const bool is_open = index < ports_.size() && ports_[index] && ports_[index]->door != nullptr;
+  return is_open ? ports_[index] : nullptr;
 }
 
 const RoceCounters* RoceTransport::counters_of(AdapterId id) const {
@@ -152,7 +161,7 @@ void RoceTransport::poll(Instant /*now*/, verbs::Budget& budget) {
   const std::size_t count = ports_.size();
   for (std::size_t i = 0; i < count; ++i) {
     const std::shared_ptr<RocePort> port = ports_[(turn_ + i) % count];
-    if (port == nullptr) continue;
+    if (port == nullptr || port->door == nullptr) continue;
     receive(port, budget);
     send(*port, budget);
   }
@@ -161,7 +170,7 @@ void RoceTransport::poll(Instant /*now*/, verbs::Budget& budget) {
 
 bool RoceTransport::has_work() const {
   return std::ranges::any_of(ports_, [](const std::shared_ptr<RocePort>& port) {
-    return port && (!port->sending.empty() || port->outlet.holding());
+    return port && port->door != nullptr && (!port->sending.empty() || port->outlet.holding());
   });
 }
 
@@ -180,8 +189,9 @@ void RoceTransport::send(RocePort& port, verbs::Budget& budget) {
 
 void RoceTransport::receive(const std::shared_ptr<RocePort>& port, verbs::Budget& budget) {
   for (std::uint32_t frames = 0; frames < kFramesPerTurn && !budget.spent(); ++frames) {
-    const std::optional<FrameDoor::Received> received = port->door.receive();
+    const std::optional<FrameDoor::Received> received = port->door->receive();
     if (!received) return;
+    last_frame_ = clock_.now;
     budget.bytes -= static_cast<std::int64_t>(received->bytes.size());
     budget.operations -= 1;
     if (received->segment_bytes == 0) {

@@ -39,6 +39,8 @@ class RoceTransport final : public verbs::Transport {
   // detached before it is destroyed; adapter ids are small numbers (they index a table).
   void attach(verbs::Adapter& adapter, const wire::roce::MacBytes& mac, FrameDoor& door);
   void detach(verbs::Adapter& adapter);
+  // When the last frame came, at any port.
+  Instant last_frame() const { return last_frame_; }
   // nullptr: the adapter has no port.
   const RoceCounters* counters_of(verbs::AdapterId id) const;
 
@@ -77,7 +79,8 @@ class RoceTransport final : public verbs::Transport {
 
   const TurnClock& clock_;
   std::vector<std::shared_ptr<RocePort>> ports_;  // by AdapterId
-  std::size_t turn_ = 0;                          // whose port is first
+  Instant last_frame_{};
+  std::size_t turn_ = 0;  // whose port is first
   ExtentList scratch_;
 };
 

@@ -58,7 +58,7 @@ class SuperframeWriter {
   std::size_t shared_bytes() const;
   std::size_t segment_of(const Packet& packet) const;  // its UDP payload
 
-  const std::size_t most_packets_;
+  std::size_t most_packets_;
   std::vector<std::byte> bytes_;
   std::size_t used_ = 0;
   std::size_t packets_ = 0;
