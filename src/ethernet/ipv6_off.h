@@ -10,6 +10,9 @@
 
 namespace paravane::ethernet {
 
+// Whether IPv6 is enabled on the interface. Errors: kIo.
+Result<bool> is_ipv6_on(const std::string& link);
+
 // Removes all IPv6 addresses of the interface. Does nothing if the kernel does not support IPv6.
 // True: IPv6 was enabled. Errors: kIo (/proc/sys cannot be written, as in a container).
 Result<bool> turn_ipv6_off(const std::string& link);

@@ -95,6 +95,7 @@ std::vector<Link> read_links(const std::vector<nlmsghdr*>& headers) {
               .mark = text_of(parts[IFLA_IFALIAS]),
               .master = static_cast<int>(u32_of(parts[IFLA_MASTER], 0)),
               .mtu = u32_of(parts[IFLA_MTU], 0),
+              .queue_length = u32_of(parts[IFLA_TXQLEN], 0),
               .up = (info->ifi_flags & IFF_UP) != 0,
               .loopback = (info->ifi_flags & IFF_LOOPBACK) != 0,
               .ethernet = info->ifi_type == ARPHRD_ETHER,
@@ -266,6 +267,11 @@ Status Links::set_master(int index, int master) {
 Status Links::set_mtu(int index, std::uint32_t mtu) {
   Message message(RTM_NEWLINK, 0, AF_UNSPEC, index);
   return socket_->send(message.u32(IFLA_MTU, mtu));
+}
+
+Status Links::set_queue_length(int index, std::uint32_t frames) {
+  Message message(RTM_NEWLINK, 0, AF_UNSPEC, index);
+  return socket_->send(message.u32(IFLA_TXQLEN, frames));
 }
 
 Status Links::set_up(int index) {

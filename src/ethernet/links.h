@@ -27,6 +27,7 @@ struct Link {
   std::string mark;  // the alias, which any program may set
   int master = 0;    // the bridge that it is a port of; 0: none
   std::uint32_t mtu = 0;
+  std::uint32_t queue_length = 0;  // frames that may wait to be sent
   bool up = false;
   bool loopback = false;
   bool ethernet = false;       // it carries frames with MAC addresses
@@ -85,6 +86,7 @@ class Links {
   Status set_mark(int index, const std::string& mark);
   Status set_master(int index, int master);
   Status set_mtu(int index, std::uint32_t mtu);
+  Status set_queue_length(int index, std::uint32_t frames);
   Status set_up(int index);
   Status add_address(int index, const Ipv4Interface& address);
   Status remove_address(int index, const Ipv4Interface& address);

@@ -47,6 +47,10 @@ Message Message::of_address(int type, int flags, int index, std::uint8_t prefix)
   return {type, flags, &header, sizeof header};
 }
 
+Message Message::of_traffic(int type, int flags, const tcmsg& header) {
+  return {type, flags, &header, sizeof header};
+}
+
 Message& Message::link() {
   ifinfomsg header{};
   good_ = good_ && nlmsg_append(message_.get(), &header, sizeof header, NLMSG_ALIGNTO) == 0;
