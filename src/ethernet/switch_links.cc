@@ -12,6 +12,7 @@
 
 #include "ethernet/ipv6_off.h"
 #include "ethernet/links.h"
+#include "ethernet/roce_port.h"
 
 namespace paravane::ethernet {
 namespace {
@@ -110,7 +111,8 @@ class Making {
   }
 
   bool is_ours(const Link& link) const {
-    if (!link.mark.starts_with(mark_)) return false;
+    // A RoCE port is another's to make and remove.
+    if (!link.mark.starts_with(mark_) || link.mark.ends_with(kRocePortEnd)) return false;
     return link.kind == "bridge" || link.kind == "tun" || is_end_of_pair(link);
   }
   // Whose mark has the name of the pair's far end, which a NIC's would not.

@@ -1,0 +1,66 @@
+#include "ethernet/roce_rules.h"
+
+#include <linux/if_ether.h>
+#include <netinet/in.h>
+
+namespace paravane::ethernet {
+namespace {
+
+// No default of tc(8) for a rule of somebody's: those count down from 49152.
+constexpr std::uint16_t kTakes = 4791;
+constexpr std::uint16_t kDrops = 4792;
+
+constexpr std::uint16_t kRocePort = 4791;
+constexpr std::uint16_t kRoceV1 = 0x8915;
+
+// Offsets in a frame.
+constexpr std::uint32_t kDestination = 0;
+constexpr std::uint32_t kSource = 6;
+constexpr std::uint32_t kType = 12;
+constexpr std::uint32_t kNetwork = ETH_HLEN;
+constexpr std::uint32_t kUdpOverIpv4 = kNetwork + 20;
+constexpr std::uint32_t kUdpOverIpv6 = kNetwork + 40;
+
+FrameFilter add_ipv4(FrameFilter filter) {
+  filter.half_is(kType, ETH_P_IP).byte_is(kNetwork, 0x45);  // five words long: no options
+  filter.half_is(kNetwork + 6, 0, 0x3FFF);                  // more fragments, and the offset
+  filter.byte_is(kNetwork + 9, IPPROTO_UDP).half_is(kUdpOverIpv4 + 2, kRocePort);
+  return filter;
+}
+
+FrameFilter add_ipv6(FrameFilter filter) {
+  filter.half_is(kType, ETH_P_IPV6).byte_is(kNetwork, 0x60, 0xF0);
+  filter.byte_is(kNetwork + 6, IPPROTO_UDP).half_is(kUdpOverIpv6 + 2, kRocePort);
+  return filter;
+}
+
+FrameFilter add_v1(FrameFilter filter) {
+  return filter.half_is(kType, kRoceV1);
+}
+
+TrafficRule take(std::uint32_t number, const FrameFilter& filter, RuleAct act, int to) {
+  return {
+      .preference = kTakes, .number = number, .program = filter.program(), .act = act, .to = to};
+}
+
+}  // namespace
+
+std::vector<TrafficRule> rules_to_guest(const MacBytes& mac, int port) {
+  const FrameFilter any = FrameFilter().has_no_vlan();
+  const FrameFilter own = FrameFilter(any).mac_is(kDestination, mac);
+  return {take(1, add_ipv4(any), RuleAct::kSend, port),
+          take(2, add_ipv6(any), RuleAct::kSend, port), take(3, add_v1(own), RuleAct::kSend, port)};
+}
+
+std::vector<TrafficRule> rules_of_port(const MacBytes& mac, int guest_tap) {
+  // The first, so that at no time the others are there without it.
+  std::vector<TrafficRule> rules = {drop_all(kDrops, 1)};
+  if (guest_tap == 0) return rules;
+  const FrameFilter own = FrameFilter().has_no_tag().mac_is(kSource, mac);
+  rules.push_back(take(1, add_ipv4(own), RuleAct::kReceive, guest_tap));
+  rules.push_back(take(2, add_ipv6(own), RuleAct::kReceive, guest_tap));
+  rules.push_back(take(3, add_v1(own), RuleAct::kReceive, guest_tap));
+  return rules;
+}
+
+}  // namespace paravane::ethernet
