@@ -41,9 +41,16 @@ model::DistributedSwitch read_switch(JsonReader& reader, Unknown unknown) {
 }
 
 model::PortGroup read_port_group(JsonReader& reader) {
-  return {.name = reader.need_text("name"),
-          .vds = reader.need_text("vds"),
-          .vlan = reader.u32("vlan").value_or(0)};
+  model::PortGroup group{.name = reader.need_text("name"),
+                         .vds = reader.need_text("vds"),
+                         .vlan = reader.u32("vlan").value_or(0)};
+  const auto roce = model::parse_roce(reader.text("roce").value_or("off"));
+  if (roce) {
+    group.native_roce = *roce;
+  } else {
+    reader.complain("roce", "must be native or off");
+  }
+  return group;
 }
 
 std::vector<std::string> read_texts(JsonReader& reader, const char* key) {
@@ -85,7 +92,10 @@ json to_json(const model::DistributedSwitch& vds) {
 }
 
 json to_json(const model::PortGroup& group) {
-  return {{"name", group.name}, {"vds", group.vds}, {"vlan", group.vlan}};
+  json result = {{"name", group.name}, {"vds", group.vds}, {"vlan", group.vlan}};
+  // Hosts of earlier releases read this too.
+  if (group.native_roce) result["roce"] = model::roce_word(true);
+  return result;
 }
 
 json to_json(const model::SwitchStatus& status) {
@@ -110,6 +120,7 @@ json to_json(const model::SwitchRepair& repair) {
 
 json to_json(const model::PortGroupStatus& status) {
   json result = to_json(status.spec);
+  result["roce"] = model::roce_word(status.spec.native_roce);
   result["adapters"] = status.adapters;
   return result;
 }

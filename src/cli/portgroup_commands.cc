@@ -18,6 +18,7 @@ namespace {
 struct CreateOptions {
   model::PortGroup group;
   std::string vlan = "0";
+  std::string roce = "off";
 };
 
 ExitStatus run_create_portgroup(const CreateOptions& options, const Context& context) {
@@ -25,6 +26,9 @@ ExitStatus run_create_portgroup(const CreateOptions& options, const Context& con
   const Result<std::uint32_t> vlan = model::parse_vlan(options.vlan);
   if (!vlan) return report_usage(vlan.error().message);
   group.vlan = *vlan;
+  const Result<bool> roce = model::parse_roce(options.roce);
+  if (!roce) return report_usage(roce.error().message);
+  group.native_roce = *roce;
   if (const Status good = model::check_port_group(group); !good)
     return report_usage(good.error().message);
   api::ApiClient client = context.client();
@@ -74,10 +78,15 @@ void add_portgroup_commands(CLI::App& parent, Run& run) {
       ->required();
   create->add_option("--vlan", options->vlan, "VLAN, 1 to 4094; 0 means untagged (default: 0)")
       ->type_name("NUMBER");
+  create
+      ->add_option("--roce", options->roce,
+                   "Let its VMs reach native RoCE endpoints: native or off (default: off)")
+      ->type_name("MODE");
   create->footer(
       "Examples:\n"
       "  paravane portgroup create vms --vds lan\n"
-      "  paravane portgroup create storage --vds lan --vlan 10");
+      "  paravane portgroup create storage --vds lan --vlan 10\n"
+      "  paravane portgroup create storage --vds lan --vlan 10 --roce native");
   create->callback([options, &run] {
     run = [options](const Context& context) { return run_create_portgroup(*options, context); };
   });

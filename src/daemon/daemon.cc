@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <memory>
 #include <optional>
 #include <random>
 #include <thread>
@@ -19,6 +20,7 @@
 #include "daemon/logging.h"
 #include "daemon/sandbox.h"
 #include "guestmem/memory_failure.h"
+#include "privsep/roce_port_note.h"
 
 namespace paravane::daemon {
 namespace {
@@ -284,12 +286,24 @@ void Daemon::take_note(privsep::ProcessLink::NoteWithSocket received) {
   if (note.kind == privsep::Note::Kind::kSocket)
     dialer_.on_answer(note.text, std::move(received.socket));
   if (note.kind == privsep::Note::Kind::kSwitchNews) on_switch_news(note.text);
+  if (note.kind == privsep::Note::Kind::kRocePort) {
+    on_roce_port(note.text, std::move(received.socket));
+  }
   if (note.kind != privsep::Note::Kind::kLogLevel) return;
   set_log_level(note.text);
   log::info("log level set to {}; other settings require a restart", note.text);
   events_.add({.type = "settings.changed",
                .fields = {{"log_level", note.text}},
                .text = fmt::format("configuration reloaded; log level is {}", note.text)});
+}
+
+// Later, as below.
+void Daemon::on_roce_port(const std::string& text, UniqueFd tap) {
+  const auto port = privsep::parse_roce_port_note(text);
+  if (!port || !tap) return log::warn("keeper: not a RoCE port: {}", text);
+  mailbox_->post([this, port = *port, shared = std::make_shared<UniqueFd>(std::move(tap))] {
+    if (host_) host_->open_roce(port.adapter, std::move(*shared), port.takes_superframes);
+  });
 }
 
 // Later, since a change may be under way whose answer from the keeper is waited for.

@@ -59,6 +59,7 @@ class Daemon {
   void on_signal();
   void on_note();
   void take_note(privsep::ProcessLink::NoteWithSocket received);
+  void on_roce_port(const std::string& text, UniqueFd tap);
   void on_switch_news(const std::string& text);
   std::string summary() const;
 

@@ -23,6 +23,14 @@ struct LinkFilter {
   bool strangers = false;  // any interface, because a missing one may have appeared
   bool addresses = false;  // addresses of any interface, not only of `links`
 
+  // Matches what `other` matches, too.
+  void merge(const LinkFilter& other) {
+    names.insert(other.names.begin(), other.names.end());
+    links.insert(other.links.begin(), other.links.end());
+    strangers = strangers || other.strangers;
+    addresses = addresses || other.addresses;
+  }
+
   friend bool operator==(const LinkFilter&, const LinkFilter&) = default;
 };
 

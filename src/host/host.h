@@ -174,6 +174,9 @@ class Host final : public model::Management, public metrics::MetricsSource {
   // what it repaired.
   void on_switch_news(privsep::SwitchLine::News news) { network_->on_news(std::move(news)); }
 
+  // The keeper has opened the RoCE port of an adapter, so the adapter can reach native endpoints.
+  void open_roce(const model::AdapterName& adapter, UniqueFd tap, bool takes_superframes);
+
   // ---- What the cluster tells ---- The cluster's state has changed; null: this host is not in a
   // cluster, or does not know its state yet. REQUIRES: a ClusterService.
   void on_view(const std::shared_ptr<const inventory::View>& view);

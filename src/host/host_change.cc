@@ -4,9 +4,11 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <memory>
 #include <utility>
 
 #include "api/vm_json.h"
+#include "base/log.h"
 #include "device/limits.h"
 #include "host/host.h"
 #include "host/port_config.h"
@@ -203,12 +205,24 @@ model::ApiResult<model::VmStatus> Host::set_connected(const std::string& name, s
   return status_after_change(vm);
 }
 
+void Host::open_roce(const model::AdapterName& adapter, UniqueFd tap, bool takes_superframes) {
+  changes_.info("{}: reaches native RoCE endpoints{}", to_string(adapter),
+                takes_superframes ? "" : ", one packet per call (this kernel has no USO)");
+  worker_->post(
+      [this, adapter, takes_superframes, shared = std::make_shared<UniqueFd>(std::move(tap))] {
+        const Status opened = ports_->open_roce(adapter, std::move(*shared), takes_superframes);
+        if (!opened) log::warn("{}: RoCE port: {}", to_string(adapter), opened.error().message);
+      });
+}
+
 std::vector<PortUse> Host::port_uses() const {
   std::vector<PortUse> uses;
   for (const auto& [name, vm] : vms_) {
     for (const model::AdapterSpec& adapter : vm.spec.adapters) {
       if (adapter.port_group.empty()) continue;
-      uses.push_back({.adapter = {name, adapter.number}, .port_group = adapter.port_group});
+      uses.push_back({.adapter = {name, adapter.number},
+                      .port_group = adapter.port_group,
+                      .mac = adapter.mac});
     }
   }
   return uses;

@@ -175,13 +175,19 @@ privsep::SwitchPlan HostNetwork::plan() const {
   for (const PortUse& use : uses_()) {
     const auto group = network_.port_groups.find(use.port_group);
     if (group == network_.port_groups.end()) continue;
-    const auto& [name, vds, vlan] = group->second;
+    const std::string& vds = group->second.vds;
     if (std::ranges::find(plan.switches, vds, &privsep::SwitchPlan::Switch::name) ==
         plan.switches.end()) {
       continue;
     }
-    plan.taps.push_back(
-        {.vm = use.adapter.vm, .adapter = use.adapter.number, .vds = vds, .vlan = vlan});
+    plan.taps.push_back({.vm = use.adapter.vm,
+                         .adapter = use.adapter.number,
+                         .vds = vds,
+                         .vlan = group->second.vlan});
+    if (group->second.native_roce && use.mac) {
+      plan.roce_ports.push_back(
+          {.vm = use.adapter.vm, .adapter = use.adapter.number, .mac = *use.mac});
+    }
   }
   for (const model::Vmknic& vmknic : vmknics()) {
     const auto group = find_on_this_host(vmknic.port_group);
@@ -198,11 +204,24 @@ privsep::SwitchPlan HostNetwork::plan() const {
 std::vector<model::MendedLink> HostNetwork::apply() {
   if (config_.changed) config_.changed(network_);
   privsep::SwitchReport report{.problem = "switches cannot be created on this host"};
-  if (config_.maker != nullptr) report = config_.maker->make(plan());
+  if (config_.maker != nullptr) {
+    const privsep::SwitchPlan wanted = plan();
+    tell_roce_ports(wanted);
+    report = config_.maker->make(wanted);
+  }
   std::vector<model::MendedLink> mended = std::exchange(report.mended, {});
   teller_.on_mended(mended, std::chrono::steady_clock::now());
   take(std::move(report));
   return mended;
+}
+
+// First, so that the engine does not hold a port that is being removed.
+void HostNetwork::tell_roce_ports(const privsep::SwitchPlan& plan) {
+  for (const privsep::SwitchPlan::RocePort& port : roce_ports_) {
+    const bool stays = std::ranges::find(plan.roce_ports, port) != plan.roce_ports.end();
+    if (!stays && config_.roce_port_gone) config_.roce_port_gone({port.vm, port.adapter});
+  }
+  roce_ports_ = plan.roce_ports;
 }
 
 void HostNetwork::on_news(privsep::SwitchLine::News news) {

@@ -41,6 +41,7 @@ namespace paravane::host {
 struct PortUse {
   model::AdapterName adapter;
   std::string port_group;
+  std::optional<model::MacAddress> mac{};
 };
 
 struct HostNetworkConfig {
@@ -54,6 +55,8 @@ struct HostNetworkConfig {
   std::function<std::vector<model::Vmknic>()> vmknics{};
   // Called when this host's interfaces have been made, or looked at again.
   std::function<void()> applied{};
+  // An adapter's RoCE port is not wanted any more.
+  std::function<void(const model::AdapterName&)> roce_port_gone{};
   // Called with what there is, whenever that may have changed.
   std::function<void(const model::Network&)> changed{};
   // Events about the creation of switches; empty: no events.
@@ -147,6 +150,7 @@ class HostNetwork final : public model::NetworkManagement {
   std::vector<std::string> vmknics_in(const std::string& port_group) const;
   std::vector<std::string> adapters_elsewhere(const std::string& port_group) const;
   privsep::SwitchPlan plan() const;
+  void tell_roce_ports(const privsep::SwitchPlan& plan);
   // Stores the new state of a switch, then applies it.
   model::ApiResult<model::SwitchStatus> put(const model::DistributedSwitch& vds);
   // Stores the current state of the switches.
@@ -178,7 +182,8 @@ class HostNetwork final : public model::NetworkManagement {
   const std::string own_name_;                   // without a cluster
   std::shared_ptr<const inventory::View> view_;  // shared: the cluster's thread made it
   model::Network network_;
-  privsep::SwitchReport report_;  // the last report
+  privsep::SwitchReport report_;                           // the last report
+  std::vector<privsep::SwitchPlan::RocePort> roce_ports_;  // of the last plan
   SwitchTeller teller_;
   ChangeLog changes_;
 };

@@ -173,6 +173,10 @@ model::ApiResult<void> Host::open_network() {
               [this] {
                 if (vmkernel_) vmkernel_->on_applied();
               },
+          .roce_port_gone =
+              [this](const model::AdapterName& adapter) {
+                if (worker_) worker_->post([this, adapter] { ports_->close_roce(adapter); });
+              },
           .changed =
               [this](const model::Network& network) {
                 tell_network(network);

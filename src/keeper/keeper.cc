@@ -13,6 +13,7 @@
 #include "base/signals.h"
 #include "privsep/dialer.h"
 #include "privsep/machine_line.h"
+#include "privsep/roce_port_note.h"
 #include "settings/config_file.h"
 
 namespace paravane::keeper {
@@ -64,6 +65,7 @@ ExitStatus Keeper::run() {
     sockets_->drop_late(now());
     etcd_.step(now());
     if (switches_) switches_->step(now());
+    give_roce_ports();
     if (std::exchange(noted_, false)) std::this_thread::sleep_for(kPause);
   }
   return *ended_;
@@ -131,6 +133,20 @@ void Keeper::answer(std::string_view id, Result<UniqueFd> socket) const {
   }
 }
 
+// A port whose descriptor is lost, because the engine does not read, is opened again when its
+// interface is replaced.
+void Keeper::give_roce_ports() {
+  if (!switches_) return;
+  for (const OpenedRocePort& port : switches_->take_opened_ports()) {
+    const privsep::Note note{
+        .kind = privsep::Note::Kind::kRocePort,
+        .text = privsep::print(privsep::RocePortNote{.adapter = {port.vm, port.adapter},
+                                                     .takes_superframes = port.takes_superframes})};
+    if (link_.send(note, port.tap)) continue;
+    log::warn("RoCE port of {}/{}: the engine did not take it", port.vm, port.adapter);
+  }
+}
+
 void Keeper::look_for_end() {
   etcd_.look_for_end(now());
   int status = 0;
@@ -178,7 +194,8 @@ bool Keeper::take_note(Heard& heard) {
     case privsep::Note::Kind::kSocket:
     case privsep::Note::Kind::kSwitchReport:
     case privsep::Note::Kind::kMachineReport:
-    case privsep::Note::Kind::kSwitchNews: break;  // not the engine's to say
+    case privsep::Note::Kind::kSwitchNews:
+    case privsep::Note::Kind::kRocePort: break;  // not the engine's to say
   }
   return true;
 }

@@ -60,6 +60,7 @@ class Keeper {
   // False: there was none.
   bool take_note(Heard& heard);
   void reload_log_level() const;
+  void give_roce_ports();
   void look_for_end();
   void answer(std::string_view id, Result<UniqueFd> socket) const;
   std::optional<Duration> pause() const;

@@ -9,6 +9,7 @@
 
 #include "base/ipv4_interface.h"
 #include "ethernet/link_news.h"
+#include "keeper/roce_ports.h"
 #include "privsep/switch_maker.h"
 
 namespace paravane::keeper {
@@ -17,6 +18,8 @@ class LocalSwitches : public privsep::SwitchMaker {
  public:
   // The addresses of the VMkernel interfaces of the last plan.
   virtual std::vector<Ipv4Interface> addresses() const = 0;
+  // The RoCE ports that were opened since the last call.
+  virtual std::vector<OpenedRocePort> take_opened_ports() { return {}; }
   // The interfaces whose changes may mean that the switches no longer match the last plan.
   virtual const ethernet::LinkFilter& about() const = 0;
 };

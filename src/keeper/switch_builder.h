@@ -39,16 +39,19 @@ SwitchLayout lay_out(const privsep::SwitchPlan& plan, const SwitchBuilderConfig&
 
 class SwitchBuilder final : public LocalSwitches {
  public:
-  explicit SwitchBuilder(SwitchBuilderConfig config) : config_(std::move(config)) {}
+  explicit SwitchBuilder(SwitchBuilderConfig config)
+      : config_(std::move(config)), roce_ports_(config_.mark) {}
 
   privsep::SwitchReport make(const privsep::SwitchPlan& plan) override;
   std::vector<Ipv4Interface> addresses() const override { return addresses_; }
+  std::vector<OpenedRocePort> take_opened_ports() override { return roce_ports_.take_opened(); }
   const ethernet::LinkFilter& about() const override { return about_; }
 
  private:
   std::optional<privsep::SwitchReport::Management> find_management() const;
 
   SwitchBuilderConfig config_;
+  RocePorts roce_ports_;
   std::optional<bool> vlan_aware_;  // once it is known
   std::vector<Ipv4Interface> addresses_;
   ethernet::LinkFilter about_;

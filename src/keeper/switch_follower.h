@@ -45,6 +45,7 @@ class SwitchFollower final : private privsep::SwitchMaker {
   Instant next_step() const;
   void step(Instant now);
 
+  std::vector<OpenedRocePort> take_opened_ports() { return switches_->take_opened_ports(); }
   std::vector<Ipv4Interface> addresses() const { return switches_->addresses(); }
 
  private:

@@ -89,6 +89,16 @@ Status check_switch(const DistributedSwitch& vds) {
   return {};
 }
 
+std::string_view roce_word(bool native) {
+  return native ? "native" : "off";
+}
+
+Result<bool> parse_roce(std::string_view text) {
+  if (text == roce_word(true)) return true;
+  if (text == roce_word(false)) return false;
+  return fail(Errc::kInvalidArgument, "roce must be native or off");
+}
+
 Status check_port_group(const PortGroup& group) {
   if (Status good = check_named("port group", group.name); !good) return good;
   if (group.name == kNoPortGroup) {

@@ -40,6 +40,8 @@ struct PortGroup {
   std::string name;
   std::string vds;         // its switch
   std::uint32_t vlan = 0;  // 1 to 4094; 0: untagged
+  // Whether its VMs reach native RoCE endpoints: adapters of hardware, and Linux's rdma_rxe.
+  bool native_roce = false;
 
   friend bool operator==(const PortGroup&, const PortGroup&) = default;
 };
@@ -60,6 +62,9 @@ Status check_mtu(std::uint32_t mtu);
 // Parses a VLAN, for example "10". "trunk", "1-100" and 4095 would mean guest VLAN tagging, which
 // is refused with the reason. Errors: kInvalidArgument.
 Result<std::uint32_t> parse_vlan(std::string_view text);
+// How an operator writes PortGroup::native_roce: "native" or "off". Errors: kInvalidArgument.
+std::string_view roce_word(bool native);
+Result<bool> parse_roce(std::string_view text);
 // Explains why a host can have only one of the requested uplinks in a switch.
 std::string no_teaming(const std::vector<std::string>& uplinks);
 // As Linux names an interface (dev_valid_name()).

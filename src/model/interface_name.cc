@@ -19,10 +19,18 @@ std::string shorten(std::string_view prefix, std::string_view whole) {
   return fmt::format("{}-{:04x}", name.substr(0, kMaxInterfaceName - 5), hash32(whole) & 0xFFFF);
 }
 
+std::string adapter_part(std::string_view vm, std::uint32_t adapter) {
+  return adapter == 1 ? std::string(vm) : fmt::format("{}.{}", vm, adapter);
+}
+
 }  // namespace
 
 std::string tap_name(std::string_view vm, std::uint32_t adapter) {
-  return shorten("pv-", adapter == 1 ? std::string(vm) : fmt::format("{}.{}", vm, adapter));
+  return shorten("pv-", adapter_part(vm, adapter));
+}
+
+std::string roce_port_name(std::string_view vm, std::uint32_t adapter) {
+  return shorten("pvr-", adapter_part(vm, adapter));
 }
 
 std::string vmknic_port_name(std::string_view vmknic) {

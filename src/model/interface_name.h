@@ -13,6 +13,9 @@ namespace paravane::model {
 // The tap of an adapter: "pv-db1" for the first adapter of VM db1, "pv-db1.2" for the second.
 std::string tap_name(std::string_view vm, std::uint32_t adapter = 1);
 
+// The RoCE port of an adapter: "pvr-db1", "pvr-db1.2".
+std::string roce_port_name(std::string_view vm, std::uint32_t adapter = 1);
+
 // The side of a VMkernel interface that is attached to a bridge: "vmk1-port".
 std::string vmknic_port_name(std::string_view vmknic);
 

@@ -34,6 +34,7 @@ struct Note {
     kMachineQuestion = 11,  // engine: what this host has (privsep/machine_line.h)
     kMachineReport = 12,    // keeper: the answer to each question
     kSwitchNews = 13,       // keeper: unasked, how the switches of the last plan are now
+    kRocePort = 14,         // keeper: a RocePortNote (privsep/roce_port_note.h), with the tap
   };
   static constexpr std::size_t kMaxText = 255;  // bytes; what is longer is cut
   static constexpr std::size_t kMaxLongText = std::size_t{97} * 1024;  // of plans and reports

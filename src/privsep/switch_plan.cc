@@ -140,6 +140,19 @@ Status check_vmknic(const SwitchPlan::Vmknic& vmknic, const SwitchPlan& plan) {
   return {};
 }
 
+Status check_roce_ports(const SwitchPlan& plan) {
+  std::set<std::pair<std::string, std::uint32_t>> ports;
+  for (const SwitchPlan::RocePort& port : plan.roce_ports) {
+    const bool has_tap = std::ranges::any_of(plan.taps, [&](const SwitchPlan::Tap& tap) {
+      return tap.vm == port.vm && tap.adapter == port.adapter;
+    });
+    if (!has_tap) return bad("a RoCE port belongs to an unknown tap");
+    if (!ports.emplace(port.vm, port.adapter).second) return bad("a RoCE port twice");
+    if (Status good = model::check_mac({.mac = port.mac}); !good) return good;
+  }
+  return {};
+}
+
 Status check(const SwitchPlan& plan) {
   if (plan.switches.size() > model::kMaxSwitches) return bad("too many switches");
   std::set<std::string> names;
@@ -158,7 +171,7 @@ Status check(const SwitchPlan& plan) {
   for (const SwitchPlan::Vmknic& vmknic : plan.vmknics) {
     if (Status good = check_vmknic(vmknic, plan); !good) return good;
   }
-  return {};
+  return check_roce_ports(plan);
 }
 
 std::string ipv4_word(const std::optional<Ipv4Interface>& ipv4) {
@@ -186,6 +199,9 @@ Result<std::string> print(const SwitchPlan& plan) {
   for (const SwitchPlan::Tap& tap : plan.taps) {
     text += fmt::format("tap {} {} {} {};", tap.vm, tap.adapter, tap.vds, tap.vlan);
   }
+  for (const SwitchPlan::RocePort& port : plan.roce_ports) {
+    text += fmt::format("roce {} {} {};", port.vm, port.adapter, model::format_mac(port.mac));
+  }
   for (const SwitchPlan::Vmknic& vmknic : plan.vmknics) {
     text += fmt::format("vmknic {} {} {} {} {};", vmknic.name, vmknic.vds, vmknic.vlan,
                         model::format_mac(vmknic.mac), ipv4_word(vmknic.ipv4));
@@ -205,6 +221,9 @@ Result<SwitchPlan> parse_switch_plan(std::string_view text) {
                                .adapter = words.number(),
                                .vds = words.name(),
                                .vlan = words.number()});
+        } else if (kind == "roce") {
+          plan.roce_ports.push_back(
+              {.vm = words.name(), .adapter = words.number(), .mac = words.mac()});
         } else if (kind == "vmknic") {
           plan.vmknics.push_back({.name = words.name(),
                                   .vds = words.name(),

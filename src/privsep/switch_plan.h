@@ -45,6 +45,13 @@ struct SwitchPlan {
 
     friend bool operator==(const Tap&, const Tap&) = default;
   };
+  struct RocePort {  // of an adapter that has a tap
+    std::string vm;
+    std::uint32_t adapter = 1;
+    model::MacAddress mac{};
+
+    friend bool operator==(const RocePort&, const RocePort&) = default;
+  };
   struct Vmknic {  // an interface of the host itself
     std::string name;
     std::string vds;
@@ -57,6 +64,7 @@ struct SwitchPlan {
   std::vector<Switch> switches{};
   std::vector<Tap> taps{};
   std::vector<Vmknic> vmknics{};
+  std::vector<RocePort> roce_ports{};
 
   friend bool operator==(const SwitchPlan&, const SwitchPlan&) = default;
 };

@@ -36,17 +36,18 @@ constexpr std::size_t kMostFrameBytes =
 TapDoor::TapDoor(UniqueFd tap, bool takes_superframes)
     : tap_(std::move(tap)),
       takes_superframes_(takes_superframes),
+      header_bytes_(takes_superframes ? sizeof(VnetHeader) : 0),
       received_(sizeof(VnetHeader) + kMostFrameBytes) {}
 
 std::optional<FrameDoor::Received> TapDoor::receive() {
   while (true) {
     const ssize_t got = ::read(tap_.get(), received_.data(), received_.size());
-    if (got < static_cast<ssize_t>(sizeof(VnetHeader))) return std::nullopt;
+    if (got <= static_cast<ssize_t>(header_bytes_)) return std::nullopt;
     counters_.frames_received.add();
     VnetHeader header{};
-    std::memcpy(&header, received_.data(), sizeof header);
+    std::memcpy(&header, received_.data(), header_bytes_);
     const std::span<const std::byte> frame =
-        std::span(received_).first(static_cast<std::size_t>(got)).subspan(sizeof header);
+        std::span(received_).first(static_cast<std::size_t>(got)).subspan(header_bytes_);
     if (header.gso_type == kGsoNone) return Received{.bytes = frame};
     if (header.gso_type == kGsoUdp) {
       return Received{.bytes = frame, .segment_bytes = header.segment_bytes};
@@ -68,7 +69,7 @@ bool TapDoor::send(const wire::roce::SuperframeWriter::Whole& whole) {
   }
   // NOLINTNEXTLINE(cppcoreguidelines-pro-type-const-cast): iovec knows no const
   auto* bytes = const_cast<std::byte*>(whole.frame.data());
-  const std::array parts{iovec{&header, sizeof header}, iovec{bytes, whole.frame.size()}};
+  const std::array parts{iovec{&header, header_bytes_}, iovec{bytes, whole.frame.size()}};
   if (::writev(tap_.get(), parts.data(), parts.size()) >= 0) {
     counters_.frames_sent.add();
     return true;

@@ -2,8 +2,9 @@
 // packets of one flow, which the kernel cuts apart (USO) on the way to whatever cannot take it
 // whole.
 //
-// The descriptor comes from the keeper, which has made the tap with a virtio-net header of 10
-// bytes. Only read() and write() are called. Owner thread only.
+// The descriptor comes from the keeper. Each frame of a tap that takes superframes follows a
+// virtio-net header of 10 bytes; other taps have none (ethernet/offload_tap.h says why). Only
+// read() and write() are called. Owner thread only.
 
 #pragma once
 
@@ -44,6 +45,7 @@ class TapDoor final : public FrameDoor {
 
   UniqueFd tap_;
   const bool takes_superframes_;
+  const std::size_t header_bytes_;
   std::vector<std::byte> received_;
   TapCounters counters_;
 };

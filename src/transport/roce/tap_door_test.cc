@@ -34,11 +34,11 @@ constexpr unsigned kUso6 = 0x40;
 std::unique_ptr<TapDoor> make_door(const std::string& name, bool superframes) {
   UniqueFd tap(::open("/dev/net/tun", O_RDWR | O_NONBLOCK | O_CLOEXEC));
   ifreq request{};
-  request.ifr_flags = IFF_TAP | IFF_NO_PI | IFF_VNET_HDR;
+  request.ifr_flags = static_cast<short>(IFF_TAP | IFF_NO_PI | (superframes ? IFF_VNET_HDR : 0));
   std::memcpy(request.ifr_name, name.c_str(), name.size() + 1);
   if (!tap || ::ioctl(tap.get(), TUNSETIFF, &request) != 0) return nullptr;
-  const unsigned offloads = TUN_F_CSUM | (superframes ? kUso4 | kUso6 : 0);
-  if (::ioctl(tap.get(), TUNSETOFFLOAD, offloads) != 0) return nullptr;
+  const unsigned offloads = TUN_F_CSUM | kUso4 | kUso6;
+  if (superframes && ::ioctl(tap.get(), TUNSETOFFLOAD, offloads) != 0) return nullptr;
   return std::make_unique<TapDoor>(std::move(tap), superframes);
 }
 

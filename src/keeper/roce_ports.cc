@@ -1,0 +1,84 @@
+#include "keeper/roce_ports.h"
+
+#include <fmt/format.h>
+#include <net/if.h>
+
+#include <algorithm>
+#include <set>
+
+#include "base/log.h"
+#include "ethernet/roce_port.h"
+#include "model/interface_name.h"
+
+namespace paravane::keeper {
+namespace {
+
+void complain(const privsep::SwitchPlan::RocePort& port, std::string problem,
+              privsep::SwitchReport& report) {
+  report.taps.push_back({.vm = port.vm, .adapter = port.adapter, .problem = std::move(problem)});
+}
+
+}  // namespace
+
+void RocePorts::make(const privsep::SwitchPlan& plan, privsep::SwitchReport& report,
+                     ethernet::LinkFilter& about) {
+  remove_others(plan);
+  for (const privsep::SwitchPlan::RocePort& port : plan.roce_ports) {
+    make_one(port, plan, report, about);
+  }
+}
+
+void RocePorts::remove_others(const privsep::SwitchPlan& plan) {
+  std::set<std::string> wanted;
+  for (const privsep::SwitchPlan::RocePort& port : plan.roce_ports) {
+    wanted.insert(model::roce_port_name(port.vm, port.adapter));
+  }
+  std::erase_if(given_, [&](const auto& entry) {
+    return !wanted.contains(model::roce_port_name(entry.first.first, entry.first.second));
+  });
+  const auto there = ethernet::list_roce_ports(mark_);
+  if (!there) return;  // make_links() has said so
+  for (const ethernet::RocePortName& port : *there) {
+    if (wanted.contains(port.name)) continue;
+    const Status removed = ethernet::remove_roce_port(mark_, port.name, port.guest_tap);
+    if (!removed)
+      log::warn("RoCE port {}: cannot remove it: {}", port.name, removed.error().message);
+  }
+}
+
+void RocePorts::make_one(const privsep::SwitchPlan::RocePort& port, const privsep::SwitchPlan& plan,
+                         privsep::SwitchReport& report, ethernet::LinkFilter& about) {
+  const auto tap = std::ranges::find_if(plan.taps, [&](const privsep::SwitchPlan::Tap& one) {
+    return one.vm == port.vm && one.adapter == port.adapter;
+  });
+  const auto vds = std::ranges::find(plan.switches, tap->vds, &privsep::SwitchPlan::Switch::name);
+  const std::string name = model::roce_port_name(port.vm, port.adapter);
+  const auto made =
+      ethernet::ensure_roce_port(mark_, {.name = name,
+                                         .guest_tap = model::tap_name(port.vm, port.adapter),
+                                         .mac = port.mac,
+                                         .mtu = vds->mtu});
+  if (!made) return complain(port, fmt::format("{}: {}", name, made.error().message), report);
+  for (const ethernet::LinkProblem& problem : made->problems) {
+    complain(port, fmt::format("{}: {}", problem.link, problem.text), report);
+  }
+  about.merge(made->about);
+  if (made->problems.empty()) open(port, name, report);
+}
+
+void RocePorts::open(const privsep::SwitchPlan::RocePort& port, const std::string& name,
+                     privsep::SwitchReport& report) {
+  const unsigned index = ::if_nametoindex(name.c_str());
+  const Adapter adapter{port.vm, port.adapter};
+  const auto known = given_.find(adapter);
+  if (known != given_.end() && known->second == index) return;
+  auto opened = ethernet::open_roce_port(mark_, name);
+  if (!opened) return complain(port, fmt::format("{}: {}", name, opened.error().message), report);
+  given_[adapter] = index;
+  opened_.push_back({.vm = port.vm,
+                     .adapter = port.adapter,
+                     .tap = std::move(opened->tap),
+                     .takes_superframes = opened->header_bytes != 0});
+}
+
+}  // namespace paravane::keeper

@@ -1,0 +1,57 @@
+// RocePorts makes the RoCE ports of adapters, which are second taps beside the guests' taps, and
+// opens them for the engine. It runs in the keeper (the privileged process), after the switches of
+// the same plan were made. It remembers which ports the engine has, and opens one again only if its
+// interface was replaced.
+//
+// One thread. Blocks until the kernel responds.
+
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/unique_fd.h"
+#include "ethernet/link_news.h"
+#include "privsep/switch_plan.h"
+
+namespace paravane::keeper {
+
+// A RoCE port of an adapter, for the engine.
+struct OpenedRocePort {
+  std::string vm;
+  std::uint32_t adapter = 1;
+  UniqueFd tap;
+  bool takes_superframes = false;  // the kernel cuts UDP apart
+};
+
+class RocePorts {
+ public:
+  // `mark`: as for ethernet::make_links().
+  explicit RocePorts(std::string mark) : mark_(std::move(mark)) {}
+
+  // Makes the ports of the plan, and removes those of plans before it. What is wrong with a port is
+  // added to `report` as a problem of its tap, and what must be followed to `about`.
+  void make(const privsep::SwitchPlan& plan, privsep::SwitchReport& report,
+            ethernet::LinkFilter& about);
+
+  // The ports that were opened since the last call.
+  std::vector<OpenedRocePort> take_opened() { return std::exchange(opened_, {}); }
+
+ private:
+  using Adapter = std::pair<std::string, std::uint32_t>;
+
+  void make_one(const privsep::SwitchPlan::RocePort& port, const privsep::SwitchPlan& plan,
+                privsep::SwitchReport& report, ethernet::LinkFilter& about);
+  void open(const privsep::SwitchPlan::RocePort& port, const std::string& name,
+            privsep::SwitchReport& report);
+  void remove_others(const privsep::SwitchPlan& plan);
+
+  std::string mark_;
+  std::map<Adapter, unsigned> given_;  // interface indices of ports that the engine has
+  std::vector<OpenedRocePort> opened_;
+};
+
+}  // namespace paravane::keeper

@@ -1,0 +1,27 @@
+// RocePortNote: what the keeper (the privileged process) says of a RoCE port whose descriptor comes
+// with the message. As text it is "VM NUMBER superframes" or "VM NUMBER packets".
+//
+// Plain values; any thread.
+
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "model/adapter_name.h"
+
+namespace paravane::privsep {
+
+struct RocePortNote {
+  model::AdapterName adapter;
+  bool takes_superframes = false;  // the kernel cuts UDP apart; frames have a vnet header
+
+  friend bool operator==(const RocePortNote&, const RocePortNote&) = default;
+};
+
+std::string print(const RocePortNote& note);
+// Errors: kInvalidArgument.
+Result<RocePortNote> parse_roce_port_note(std::string_view text);
+
+}  // namespace paravane::privsep
