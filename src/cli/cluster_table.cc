@@ -13,10 +13,7 @@
 namespace paravane::cli {
 namespace {
 
-using model::ClusterHost;
 using model::ClusterStatus;
-using text::TableFormat;
-using text::TextTable;
 
 std::string print_time(std::uint64_t seconds) {
   constexpr std::uint64_t kHour = 3600;

@@ -14,11 +14,10 @@
 
 namespace paravane::cli {
 
-using text::printable_lines;
-
 namespace {
 
-bool reports_are_json = false;
+bool reports_are_json =
+    false;  // NOLINT(cppcoreguidelines-avoid-non-const-global-variables): of the process
 
 // `error`: as the API has it.
 void print_json_report(const nlohmann::json& error) {

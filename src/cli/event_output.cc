@@ -12,7 +12,6 @@ namespace paravane::cli {
 namespace {
 
 using model::Event;
-using text::TableFormat;
 
 // "vm=db1 adapter=1", in the order of names.
 std::string fields_of(const model::Event& event) {

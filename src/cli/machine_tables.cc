@@ -11,9 +11,6 @@ namespace paravane::cli {
 
 using model::PhysicalNic;
 using model::RdmaDevice;
-using model::RdmaStats;
-using text::TextRecord;
-using text::TextTable;
 
 namespace {
 

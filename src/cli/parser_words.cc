@@ -28,7 +28,7 @@ std::string wrong_value(const std::string& problem) {
   const std::size_t colon = problem.find(": ");
   if (colon == std::string::npos) return problem;
   const std::string_view option = std::string_view(problem).substr(0, colon);
-  std::string_view rest = std::string_view(problem).substr(colon + 2);
+  const std::string_view rest = std::string_view(problem).substr(colon + 2);
   if (const std::size_t at = rest.find(kRange); at != std::string_view::npos) {
     std::string_view value = rest.substr(0, at);
     if (value.starts_with(kValue)) value.remove_prefix(kValue.size());

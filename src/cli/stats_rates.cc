@@ -37,9 +37,9 @@ const model::VmStats* find_vm(const model::Stats& stats, const model::VmStats& v
 }
 
 const model::VmStats& vm_before(const StatsInterval& interval, const model::VmStats& vm) {
-  static const model::VmStats kNew;
+  static const model::VmStats none;
   const model::VmStats* found = find_vm(interval.before, vm);
-  return found == nullptr ? kNew : *found;
+  return found == nullptr ? none : *found;
 }
 
 Rates rates_of(const StatsInterval& interval, const model::VmStats& vm) {

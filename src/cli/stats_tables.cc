@@ -12,8 +12,6 @@
 namespace paravane::cli {
 namespace {
 
-using text::TextTable;
-
 void add_group(text::TextTable& table, const std::string& subject,
                const model::CounterGroup& group) {
   for (const model::CounterValue& counter : group.counters) {

@@ -19,7 +19,6 @@
 namespace paravane::cli {
 
 using model::CheckRow;
-using model::Verdict;
 
 namespace {
 

@@ -14,8 +14,6 @@
 namespace paravane::cli {
 namespace {
 
-using model::AdapterStatus;
-using model::VmState;
 using vmm::Runner;
 
 bool has_vmm(const model::AdapterStatus& adapter) {

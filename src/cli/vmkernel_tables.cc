@@ -8,12 +8,10 @@
 
 namespace paravane::cli {
 
-using model::AdvancedSetting;
 using model::RdmaDevice;
 using model::SwitchStatus;
 using model::VmknicStatus;
 using text::TextRecord;
-using text::TextTable;
 
 namespace {
 

@@ -21,9 +21,7 @@ using authority::DoorAnswer;
 using authority::DoorRefusal;
 using authority::DoorRequest;
 using authority::Seconds;
-using model::ApiErrorCode;
 using model::ApiResult;
-using model::refuse;
 
 namespace {
 

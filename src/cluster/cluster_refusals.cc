@@ -8,7 +8,6 @@
 
 namespace paravane::cluster {
 
-
 std::unexpected<model::ApiError> no_cluster() {
   return model::refuse(
       model::ApiErrorCode::kNotFound, "this host is not in a cluster",

@@ -6,9 +6,7 @@
 
 namespace paravane::daemon {
 
-using model::ApiErrorCode;
 using model::ApiResult;
-using model::NetworkManagement;
 using model::SwitchStatus;
 
 namespace {

@@ -243,7 +243,7 @@ void ClusterFabric::on_made(const std::shared_ptr<cluster::MadeChannel>& made) {
 
 model::ChannelProblem ClusterFabric::explain(const std::string& host,
                                              const std::string& problem) const {
-  const model::ChannelProblem unexplained{.text = problem};
+  model::ChannelProblem unexplained{.text = problem};
   if (problem.empty() || !view_) return unexplained;
   const auto known = view_->hosts.find(host);
   if (known == view_->hosts.end() || !known->second.info) return unexplained;

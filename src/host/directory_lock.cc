@@ -13,8 +13,6 @@
 
 namespace paravane::host {
 
-using model::ApiErrorCode;
-
 namespace {
 
 bool lock_in_time(int fd) {

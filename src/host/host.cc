@@ -19,11 +19,7 @@
 
 namespace paravane::host {
 
-using model::AdapterSpec;
-using model::ApiErrorCode;
 using model::ApiResult;
-using model::refuse;
-using model::VmSpec;
 using model::VmStatus;
 
 model::ApiResult<model::VmStatus> Host::add_vm(const model::VmSpec& asked) {

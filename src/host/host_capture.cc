@@ -14,7 +14,6 @@
 
 namespace paravane::host {
 
-using model::ApiErrorCode;
 using model::ApiResult;
 using model::CaptureStatus;
 

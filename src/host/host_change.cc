@@ -16,10 +16,7 @@
 
 namespace paravane::host {
 
-using model::AdapterSpec;
-using model::ApiErrorCode;
 using model::ApiResult;
-using model::refuse;
 using model::VmSpec;
 using model::VmStatus;
 

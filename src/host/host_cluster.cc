@@ -7,7 +7,6 @@
 
 namespace paravane::host {
 
-using model::ApiErrorCode;
 using model::ApiResult;
 
 model::ApiResult<void> Host::check_cluster() const {

@@ -10,8 +10,6 @@
 
 namespace paravane::host {
 
-using model::Event;
-
 void Host::tell(model::Event event) const {
   if (config_.events != nullptr) config_.events->add(std::move(event));
 }

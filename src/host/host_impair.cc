@@ -8,7 +8,6 @@
 
 namespace paravane::host {
 
-using model::ApiErrorCode;
 using model::ApiResult;
 using model::ImpairmentStatus;
 

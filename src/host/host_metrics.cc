@@ -14,7 +14,6 @@
 
 namespace paravane::host {
 
-using model::AdapterSpec;
 using model::ApiResult;
 
 namespace {

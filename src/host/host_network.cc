@@ -15,12 +15,9 @@
 
 namespace paravane::host {
 
-using model::ApiErrorCode;
 using model::ApiResult;
-using model::DistributedSwitch;
 using model::PortGroup;
 using model::PortGroupStatus;
-using model::refuse;
 using model::SwitchHost;
 using model::SwitchStatus;
 

@@ -16,9 +16,7 @@
 
 namespace paravane::host {
 
-using model::ApiErrorCode;
 using model::ApiResult;
-using model::refuse;
 
 namespace {
 

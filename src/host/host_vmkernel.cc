@@ -13,12 +13,7 @@
 
 namespace paravane::host {
 
-using model::ApiErrorCode;
 using model::ApiResult;
-using model::kManagementVmknic;
-using model::kPvrdmaRuleset;
-using model::kPvrdmaVmknic;
-using model::refuse;
 using model::Vmknic;
 using model::VmknicStatus;
 

@@ -12,10 +12,8 @@
 
 namespace paravane::host {
 
-using model::ApiErrorCode;
 using model::ApiResult;
 using model::Machine;
-using model::refuse;
 
 namespace {
 

@@ -6,8 +6,6 @@
 
 namespace paravane::host {
 
-using model::ApiErrorCode;
-
 std::unexpected<model::ApiError> worker_is_busy() {
   return model::refuse(model::ApiErrorCode::kBusy, "the worker did not respond in time",
                        "Nothing was changed. Try again.");

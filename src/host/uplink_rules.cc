@@ -10,12 +10,7 @@
 
 namespace paravane::host {
 
-using model::ApiErrorCode;
 using model::ApiResult;
-using model::Machine;
-using model::PhysicalNic;
-using model::RdmaDevice;
-using model::refuse;
 
 namespace {
 

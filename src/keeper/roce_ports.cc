@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <set>
 
-#include "base/log.h"
 #include "ethernet/roce_port.h"
 #include "model/interface_name.h"
 
@@ -22,13 +21,13 @@ void complain(const privsep::SwitchPlan::RocePort& port, std::string problem,
 
 void RocePorts::make(const privsep::SwitchPlan& plan, privsep::SwitchReport& report,
                      ethernet::LinkFilter& about) {
-  remove_others(plan);
+  remove_others(plan, report);
   for (const privsep::SwitchPlan::RocePort& port : plan.roce_ports) {
     make_one(port, plan, report, about);
   }
 }
 
-void RocePorts::remove_others(const privsep::SwitchPlan& plan) {
+void RocePorts::remove_others(const privsep::SwitchPlan& plan, privsep::SwitchReport& report) {
   std::set<std::string> wanted;
   for (const privsep::SwitchPlan::RocePort& port : plan.roce_ports) {
     wanted.insert(model::roce_port_name(port.vm, port.adapter));
@@ -41,8 +40,9 @@ void RocePorts::remove_others(const privsep::SwitchPlan& plan) {
   for (const ethernet::RocePortName& port : *there) {
     if (wanted.contains(port.name)) continue;
     const Status removed = ethernet::remove_roce_port(mark_, port.name, port.guest_tap);
-    if (!removed)
-      log::warn("RoCE port {}: cannot remove it: {}", port.name, removed.error().message);
+    if (removed || report.switches.empty()) continue;
+    report.switches.front().problems.push_back(
+        fmt::format("{}: cannot be removed: {}", port.name, removed.error().message));
   }
 }
 

@@ -47,7 +47,7 @@ class RocePorts {
                 privsep::SwitchReport& report, ethernet::LinkFilter& about);
   void open(const privsep::SwitchPlan::RocePort& port, const std::string& name,
             privsep::SwitchReport& report);
-  void remove_others(const privsep::SwitchPlan& plan);
+  void remove_others(const privsep::SwitchPlan& plan, privsep::SwitchReport& report);
 
   std::string mark_;
   std::map<Adapter, unsigned> given_;  // interface indices of ports that the engine has

@@ -15,7 +15,6 @@ namespace paravane::keeper {
 namespace {
 
 using ethernet::WantedPort;
-using model::SwitchForm;
 
 class Layout {
  public:

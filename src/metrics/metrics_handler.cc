@@ -5,9 +5,6 @@
 
 namespace paravane::metrics {
 
-using api::ApiRequest;
-using api::ApiResponse;
-
 api::ApiResponse MetricsHandler::handle(const api::ApiRequest& request) {
   if (request.path != kMetricsPath) {
     return api::error_response({.code = model::ApiErrorCode::kNotFound,

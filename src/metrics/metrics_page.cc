@@ -10,10 +10,6 @@
 namespace paravane::metrics {
 namespace {
 
-using model::CounterValue;
-using model::QpStats;
-using model::VmState;
-
 constexpr double kMicro = 1e-6;
 
 double number(std::uint64_t value) {

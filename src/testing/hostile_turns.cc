@@ -207,7 +207,7 @@ LongestTurn take_all_events(std::uint32_t scale) {
 LongestTurn reset_with_regions(std::uint32_t scale) {
   Hostile hostile;
   FakeGuest& guest = hostile.guest();
-  FakePd& pd = guest.create_pd(guest.kernel());
+  const FakePd& pd = guest.create_pd(guest.kernel());
   const PageSet pages = hostile.scattered(1);
   const CreateMr request = guest.mr_request(pd, 0, kPage, pages);
   for (std::uint32_t i = 0; i < 262'144 / scale; ++i) guest.run(request);
@@ -218,8 +218,8 @@ LongestTurn reset_with_regions(std::uint32_t scale) {
 LongestTurn reset_with_large_regions(std::uint32_t scale) {
   Hostile hostile({}, std::uint64_t{2} << 30);
   FakeGuest& guest = hostile.guest();
-  FakePd& pd = guest.create_pd(guest.kernel());
-  const PageSet pages = hostile.scattered(kTable * kTable);
+  const FakePd& pd = guest.create_pd(guest.kernel());
+  const PageSet pages = hostile.scattered(std::uint64_t{kTable} * kTable);
   const CreateMr request = guest.mr_request(pd, 0, std::uint64_t{1} << 30, pages);
   for (std::uint32_t i = 0; i < 100 / scale; ++i) guest.run(request);
   hostile.reset();
@@ -229,10 +229,11 @@ LongestTurn reset_with_large_regions(std::uint32_t scale) {
 LongestTurn large_regions_at_once(std::uint32_t scale) {
   Hostile hostile({}, std::uint64_t{2} << 30);
   FakeGuest& guest = hostile.guest();
-  FakePd& pd = guest.create_pd(guest.kernel());
-  const PageSet pages = hostile.scattered(kTable * kTable);
+  const FakePd& pd = guest.create_pd(guest.kernel());
+  const PageSet pages = hostile.scattered(std::uint64_t{kTable} * kTable);
   const CreateMr request = guest.mr_request(pd, 0, std::uint64_t{1} << 30, pages);
   std::vector<std::uint32_t> handles;
+  handles.reserve(64 / scale);
   for (std::uint32_t i = 0; i < 64 / scale; ++i) {
     handles.push_back(guest.run(request).response.mr_handle);
   }
@@ -271,7 +272,8 @@ LongestTurn many_small_pieces(std::uint32_t) {
   FakeContext& process = hostile.process();
   FakePd& pd = guest.create_pd(process);
   FakeCq& cq = guest.create_cq(process, 4096);
-  FakeMr& mr = guest.register_memory(pd, kTable * kPage, {.layout = Layout::kScattered});
+  const FakeMr& mr =
+      guest.register_memory(pd, std::uint64_t{kTable} * kPage, {.layout = Layout::kScattered});
   QpSpec spec{.pd = &pd, .send_cq = &cq, .receive_cq = &cq};
   spec.max_send_wr = spec.max_recv_wr = 1024;
   spec.max_send_sge = spec.max_recv_sge = kPieces;

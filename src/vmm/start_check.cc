@@ -12,10 +12,6 @@
 namespace paravane::vmm {
 namespace {
 
-using model::Accelerator;
-using model::CheckRows;
-using model::VmMachine;
-
 constexpr const char* kUserRow = "QEMU's user";
 constexpr const char* kFiles = "Files";
 constexpr const char* kAccelerator = "Accelerator";

@@ -10,9 +10,6 @@
 namespace paravane::worker {
 namespace {
 
-using model::Event;
-using model::Severity;
-
 constexpr Duration kWindow = std::chrono::seconds(10);
 constexpr unsigned kStatesPerWindow = 20;
 constexpr unsigned kPathsPerWindow = 10;
