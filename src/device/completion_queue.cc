@@ -12,7 +12,7 @@ namespace {
 
 // Completions that a guest sees together at most: enough to keep its processor and
 // ours from taking the index's line from each other for each.
-constexpr std::uint64_t kMostHidden = 16;
+constexpr std::uint64_t kMostHidden = 8;
 
 constexpr std::size_t kMostDropped = 64;
 

@@ -5,12 +5,8 @@
 namespace paravane::device {
 
 Doorbells::Doorbells(Objects& objects, CompletionEvents& events, DoorbellWatch& watch,
-                     KernelWatch& kernel_watch, DeviceCounters& counters)
-    : objects_(objects),
-      events_(events),
-      watch_(watch),
-      kernel_watch_(kernel_watch),
-      counters_(counters) {}
+                     DeviceCounters& counters)
+    : objects_(objects), events_(events), watch_(watch), counters_(counters) {}
 
 void Doorbells::on_message(std::uint32_t page, std::uint32_t offset, std::uint32_t word,
                            bool posted) {
@@ -46,9 +42,7 @@ void Doorbells::ring_qp(std::uint32_t context, std::uint32_t word) {
   // something about them now.
   const bool receives = (word & abi::kUarQpReceive) != 0;
   const bool flushes = qp->engine().state() == verbs::QpState::kError;
-  if ((word & abi::kUarQpSend) == 0 && !(receives && flushes)) return;
-  qp->engine().kick();
-  if (context == kKernelContext) kernel_watch_.on_doorbell(*qp);
+  if ((word & abi::kUarQpSend) != 0 || (receives && flushes)) qp->engine().kick();
 }
 
 SharedReceiveQueue* Doorbells::find_srq(std::uint32_t context, std::uint32_t word) {

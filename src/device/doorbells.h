@@ -13,7 +13,6 @@
 
 #include "device/completion_events.h"
 #include "device/doorbell_watch.h"
-#include "device/kernel_watch.h"
 #include "device/objects.h"
 #include "device/pvrdma_device.h"
 
@@ -22,7 +21,7 @@ namespace paravane::device {
 class Doorbells final : public WordSink {
  public:
   Doorbells(Objects& objects, CompletionEvents& events, DoorbellWatch& watch,
-            KernelWatch& kernel_watch, DeviceCounters& counters);
+            DeviceCounters& counters);
 
   // A store to page `page` has arrived as a message.
   void on_message(std::uint32_t page, std::uint32_t offset, std::uint32_t word, bool posted);
@@ -42,7 +41,6 @@ class Doorbells final : public WordSink {
   Objects& objects_;
   CompletionEvents& events_;
   DoorbellWatch& watch_;
-  KernelWatch& kernel_watch_;
   DeviceCounters& counters_;
 };
 

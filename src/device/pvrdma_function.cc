@@ -93,10 +93,9 @@ PvrdmaFunction::PvrdmaFunction(const DeviceConfig& config, const Surroundings& a
                around.fabric, *this),
       objects_(config_, adapter_, *this, effort_),
       watch_(config_, *pages_, doorbells_, clock_, counters_),
-      kernel_watch_(clock_),
       late_events_(config_, watch_, notifier_, clock_, counters_),
       completion_events_(notifier_, late_events_, clock_, counters_),
-      doorbells_(objects_, completion_events_, watch_, kernel_watch_, counters_),
+      doorbells_(objects_, completion_events_, watch_, counters_),
       map_changes_(memory_, objects_),
       commands_({.config = config_,
                  .rules = rules_,
@@ -249,7 +248,6 @@ void PvrdmaFunction::end_life() {
   adapter_.set_closed(true);
   objects_.close();
   watch_.clear();
-  kernel_watch_.clear();
   effort_.spend(notifier_.pages_kept());
   notifier_.stop();
   registers_.reset();
@@ -309,7 +307,6 @@ void PvrdmaFunction::work(verbs::Budget& budget) {
   // What was just busy is first: the doorbell that announces its next request, and
   // all that comes with looking at pages, can wait until the request is done.
   watch_.look_at_hot();
-  kernel_watch_.look();
   run_adapter(budget);
   effort_.spend(watch_.poll());
   run_adapter(budget);
@@ -353,7 +350,7 @@ bool PvrdmaFunction::has_work() const {
 
 Instant PvrdmaFunction::next_look() const {
   if (!running()) return kNever;
-  Instant next = std::min({watch_.next_due(), kernel_watch_.next_due(), late_events_.next_due()});
+  Instant next = std::min(watch_.next_due(), late_events_.next_due());
   if (completion_events_.holding()) next = std::min(next, clock_.now + kHeldRetry);
   return next;
 }
@@ -382,7 +379,6 @@ void PvrdmaFunction::on_context_gone(UserContext& context) {
 
 void PvrdmaFunction::on_queue_pair_gone(QueuePair& qp) {
   watch_.forget(qp, objects_.find_context(qp.context()));
-  kernel_watch_.forget(qp);
   completion_events_.forget_qp(qp.handle());
   notifier_.forget(Notice::About::kQueuePair, qp.handle());
 }

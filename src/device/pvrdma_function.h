@@ -20,7 +20,6 @@
 #include "device/doorbells.h"
 #include "device/held_reply.h"
 #include "device/interrupt_lines.h"
-#include "device/kernel_watch.h"
 #include "device/late_events.h"
 #include "device/map_change_watch.h"
 #include "device/notifier.h"
@@ -144,7 +143,6 @@ class PvrdmaFunction final : public PvrdmaDevice,
   verbs::Adapter adapter_;
   Objects objects_;
   DoorbellWatch watch_;
-  KernelWatch kernel_watch_;
   LateEvents late_events_;
   CompletionEvents completion_events_;
   Doorbells doorbells_;

@@ -57,56 +57,6 @@ TEST(Conformance, C50_DoorbellsForOthersOrForNothingAreIgnored) {
   }
 }
 
-// Of the kernel's queue pairs, which were busy a moment ago. The doorbell is a message that takes
-// its time.
-TEST(KernelWatch, ARequestIsExecutedBeforeItsDoorbellArrives) {
-  TestRig rig(rig_of(2, device::DoorbellMode::kMapped));
-  FakeEnd kernel(rig.guest(0), {.kernel = true});
-  FakeEnd peer(rig.guest(1));
-  ASSERT_TRUE(connect(kernel, peer));
-  for (std::uint64_t i = 0; i < 3; ++i) ASSERT_TRUE(peer.receive(i));
-  ASSERT_TRUE(kernel.send(10, 0, 64));
-  rig.turn(std::chrono::microseconds(1));
-  ASSERT_EQ(kernel.cq().unconsumed(), 1u);
-
-  const pvrdma_sge sge = kernel.buffer().sge(0, 64);
-  const auto post_silently = [&](std::uint64_t wr_id) {
-    return kernel.qp().queue_send({.wr_id = wr_id, .sges = {&sge, 1}});
-  };
-  EXPECT_LE(rig.next_wake(), rig.now() + std::chrono::microseconds(1));
-  ASSERT_TRUE(post_silently(11));
-  rig.turn(std::chrono::microseconds(50));
-  EXPECT_EQ(kernel.cq().unconsumed(), 2u);
-  kernel.qp().ring(kRingSend);  // its doorbell finds nothing
-  rig.advance(std::chrono::milliseconds(1));
-  EXPECT_EQ(kernel.cq().unconsumed(), 2u);
-
-  // A kernel that has been silent costs nothing, and its next doorbell is in force.
-  ASSERT_TRUE(post_silently(12));
-  rig.advance(std::chrono::milliseconds(1));
-  EXPECT_EQ(kernel.cq().unconsumed(), 2u);
-  kernel.qp().ring(kRingSend);
-  rig.turn(std::chrono::microseconds(1));
-  EXPECT_EQ(kernel.cq().unconsumed(), 3u);
-}
-
-TEST(KernelWatch, AQueuePairThatIsGoneIsNotChecked) {
-  TestRig rig(rig_of(2, device::DoorbellMode::kMapped));
-  FakeEnd kernel(rig.guest(0), {.kernel = true});
-  FakeEnd peer(rig.guest(1));
-  for (int i = 0; i < 2; ++i) {
-    ASSERT_TRUE(connect(kernel, peer));
-    ASSERT_TRUE(peer.receive(1));
-    ASSERT_TRUE(kernel.send(2, 0, 64));
-    rig.turn(std::chrono::microseconds(1));
-    ASSERT_EQ(kernel.cq().unconsumed(), 1u);
-    kernel.renew_qp();
-    peer.renew_qp();
-    rig.turn(std::chrono::microseconds(1));
-    EXPECT_EQ(kernel.cq().unconsumed(), 0u) << "the driver drops what is of a queue pair that ends";
-  }
-}
-
 TEST(Conformance, C50_OtherOffsetsAndReadsOfADoorbellPageAreHarmless) {
   TestRig rig(rig_of(1, device::DoorbellMode::kTrapped));
   for (std::uint64_t offset = 0; offset < 2 * kPage; offset += 4) {
