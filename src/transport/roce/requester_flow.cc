@@ -23,6 +23,9 @@ namespace {
 // So that a window of packets is not acknowledged by its last alone.
 constexpr std::uint32_t kAckEvery = 32;
 
+// Packets of several requests together.
+constexpr std::uint32_t kMostNumbered = 1u << 22;
+
 // A syndrome's kind (IBTA table 45).
 constexpr std::uint8_t kKindMask = 0x60;
 constexpr std::uint8_t kValueMask = 0x1F;
@@ -61,6 +64,14 @@ void RequesterFlow::start(Psn first, Duration timeout) {
   sent_ = first;
   timeout_ = timeout;
   retransmission_.set_limit(timeout);
+}
+
+// Numbers are told apart only within half of what there are.
+bool RequesterFlow::has_room_for(const verbs::SendRequest& request) const {
+  if (requests_.empty()) return true;
+  const auto numbered =
+      static_cast<std::uint32_t>(state_.end.distance_from(requests_.front().first));
+  return numbered + facts_.packets_of(request.sges.total_bytes()) <= kMostNumbered;
 }
 
 void RequesterFlow::submit(const verbs::SendRequest& request, Instant now) {
@@ -228,7 +239,7 @@ void RequesterFlow::on_refusal(Psn psn, std::uint8_t syndrome, Instant now) {
     return fail({.kind = Outcome::Kind::kReceiverNotReady, .rnr_timer = value}, now);
   }
   switch (static_cast<NakCode>(value)) {
-    case NakCode::kSequenceError: retransmission_.on_loss(); return go_back(now);
+    case NakCode::kSequenceError: return go_back(now);
     case NakCode::kInvalidRequest: return fail(refused(WcStatus::kRemoteInvalidRequest), now);
     case NakCode::kRemoteAccessError: return fail(refused(WcStatus::kRemoteAccessError), now);
     case NakCode::kRemoteOperationalError:
@@ -242,6 +253,8 @@ void RequesterFlow::go_back(Instant now) {
   const bool was_just_done = gone_back_ && gone_back_->psn == state_.unanswered &&
                              now - gone_back_->sent_at < retransmission_.wait() / 4;
   if (was_just_done) return;
+  retransmission_.on_loss();
+  failed_.reset();  // it is found again, when all before it is sent
   gone_back_ = {.psn = state_.unanswered, .sent_at = now};
   next_ = state_.unanswered;
   timed_.reset();
@@ -253,7 +266,6 @@ bool RequesterFlow::pass_to(Psn psn, Instant now) {
     const Outgoing& oldest = requests_.front();
     if (oldest.brings_bytes()) {  // an answer to a later request says that its own was lost
       note_progress(before, now);
-      retransmission_.on_loss();
       go_back(now);
       return false;
     }
@@ -304,7 +316,6 @@ void RequesterFlow::on_data(const wire::roce::Frame& frame, Instant now) {
   outgoing = &requests_.front();
   if (psn != state_.unanswered) {
     counters_.out_of_order.add();
-    retransmission_.on_loss();
     return go_back(now);
   }
   const auto number = static_cast<std::uint32_t>(psn.distance_from(outgoing->first));
@@ -351,15 +362,17 @@ void RequesterFlow::fail(const Outcome& outcome, Instant now) {
 }
 
 void RequesterFlow::on_timer(Instant now) {
-  if (now < deadline()) return;
+  if (requests_.empty()) return;
   if (timeout_ != Duration::zero() && now - progress_ >= timeout_) {
     progress_ = now;
     counters_.timeouts.add();
     return fail({.kind = Outcome::Kind::kNoAnswer, .has_waited = true}, now);
   }
+  if (now < deadline_) return;
   if (state_.unanswered.is_before(sent_)) {
     counters_.timeouts.add();
     retransmission_.on_timeout();
+    failed_.reset();
     next_ = state_.unanswered;
     timed_.reset();
   }

@@ -43,6 +43,8 @@ class RequesterFlow {
   void start(verbs::Psn first, Duration timeout);
   bool started() const { return started_; }
 
+  // Whether submit() may be called; else after some outcomes.
+  bool has_room_for(const verbs::SendRequest& request) const;
   // `request` stays valid until its outcome or until cancel(). REQUIRES: started().
   void submit(const verbs::SendRequest& request, Instant now);
   void cancel();
@@ -59,7 +61,10 @@ class RequesterFlow {
   void on_answer(const wire::roce::Frame& frame, Instant now);
 
   // When on_timer() must be called; kNever: nothing is waited for.
-  Instant deadline() const { return requests_.empty() ? kNever : deadline_; }
+  Instant deadline() const {
+    if (requests_.empty()) return kNever;
+    return timeout_ == Duration::zero() ? deadline_ : std::min(deadline_, progress_ + timeout_);
+  }
   void on_timer(Instant now);
 
   const RequesterState& state() const { return state_; }

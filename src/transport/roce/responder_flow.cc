@@ -91,7 +91,8 @@ void ResponderFlow::on_duplicate(const wire::roce::Frame& frame) {
   add_answer({.kind = Answer::Kind::kAtomic,
               .psn = kept->first,
               .message_number = kept->message_number,
-              .original = kept->original});
+              .original = kept->original,
+              .is_again = true});
 }
 
 // The peer may ask for the rest of a READ, from the packet on that it is missing.
@@ -101,6 +102,12 @@ void ResponderFlow::read_again(const Packet& packet, const KeptAnswer& kept) {
   const bool fits = packet.rkey == kept.rkey && packet.address == kept.address + from &&
                     from <= kept.length && packet.length <= kept.length - from;
   if (!fits) return;
+  // What waits of its data is sent once, from where the peer wants it.
+  std::erase_if(answers_, [&](const Answer& answer) {
+    const std::int32_t distance = answer.psn.distance_from(kept.first);
+    return answer.kind == Answer::Kind::kRead && distance >= 0 &&
+           static_cast<std::uint32_t>(distance) < kept.packets;
+  });
   add_answer({.kind = Answer::Kind::kRead,
               .psn = Psn(packet.psn),
               .message_number = kept.message_number,
@@ -110,7 +117,8 @@ void ResponderFlow::read_again(const Packet& packet, const KeptAnswer& kept) {
                        .rkey = packet.rkey,
                        .length = packet.length},
               .packets = facts_.packets_of(packet.length),
-              .is_resumed = skipped > 0});
+              .is_resumed = skipped > 0,
+              .is_again = true});
 }
 
 void ResponderFlow::execute(const wire::roce::Frame& frame) {
@@ -294,7 +302,7 @@ void ResponderFlow::refuse(const Outcome& outcome) {
     case Outcome::Kind::kNoAnswer:
     case Outcome::Kind::kAnswerLost:
     case Outcome::Kind::kLocalError:
-    case Outcome::Kind::kMemoryAbsent: return;
+    case Outcome::Kind::kMemoryAbsent: state_.has_told_wait = true; return;
   }
   counters_.naks_sent.add();
   add_answer(answer);
@@ -302,6 +310,10 @@ void ResponderFlow::refuse(const Outcome& outcome) {
 
 void ResponderFlow::add_answer(const Answer& answer) {
   using Kind = Answer::Kind;
+  // Neighbours alone are merged, so a peer could have acknowledgements and others alternate.
+  const bool is_new = answer.kind != Kind::kRefuse && !answer.is_again;
+  const bool may_wait = answers_.size() < std::size_t{4} * max_reads_ + 8;
+  if (!may_wait && (!is_new || answer.kind == Kind::kAcknowledge)) return;
   // From the end: nearly all answers are later than those that wait.
   auto place = answers_.end();
   while (place != answers_.begin() && answer.psn.is_before(std::prev(place)->psn)) --place;
@@ -319,7 +331,9 @@ void ResponderFlow::add_answer(const Answer& answer) {
 
 std::size_t ResponderFlow::reads_waiting() const {
   return static_cast<std::size_t>(std::ranges::count_if(answers_, [](const Answer& answer) {
-    return answer.kind == Answer::Kind::kRead || answer.kind == Answer::Kind::kAtomic;
+    const bool brings_bytes =
+        answer.kind == Answer::Kind::kRead || answer.kind == Answer::Kind::kAtomic;
+    return brings_bytes && !answer.is_again;
   }));
 }
 

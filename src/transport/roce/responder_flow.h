@@ -84,6 +84,7 @@ class ResponderFlow {
     std::uint32_t packets = 0;  // of the READ that are left
     std::uint64_t done = 0;     // bytes of `read` that were sent
     bool is_resumed = false;
+    bool is_again = false;  // it was answered before
   };
 
   struct Message {
@@ -108,7 +109,8 @@ class ResponderFlow {
   void pass(std::uint32_t packets, bool ends_message);
   void acknowledge();
   void refuse(const verbs::Outcome& outcome);
-  // In the order of PSNs. An answer that is there already is not added.
+  // In the order of PSNs. An answer that is there already is not added, and none where too many
+  // wait: the peer asks again.
   void add_answer(const Answer& answer);
   std::size_t reads_waiting() const;
   Outlet::Added send_simple(const Answer& answer, Outlet& outlet);

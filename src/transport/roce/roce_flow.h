@@ -31,6 +31,8 @@ struct RoceFlow final : verbs::PathState {
   ResponderFlow responder;
   Line<RoceFlow>::Place sending;  // among those of its port that have something to send
   TimerId timer = TimerId::kNone;
+  Instant armed_for{};         // of `timer`
+  bool answers_first = false;  // in its next turn
 };
 
 }  // namespace paravane::transport_roce

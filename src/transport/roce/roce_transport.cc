@@ -26,6 +26,12 @@ namespace {
 // hold.
 constexpr std::uint32_t kFramesPerTurn = 64;
 
+// What Linux puts into a superframe at most (UDP_MAX_SEGMENTS).
+constexpr std::size_t kMostSegments = 128;
+
+// A timer that is so much too late is left as it is.
+constexpr Duration kTimerSlack = std::chrono::milliseconds(1);
+
 constexpr Outcome kTryLater{.kind = Outcome::Kind::kMemoryAbsent,
                             .status = verbs::WcStatus::kSuccess};
 
@@ -86,11 +92,17 @@ void RoceTransport::schedule(RoceFlow& flow) {
   if (sends && !flow.sending.taken()) flow.port->sending.join(flow, flow.sending);
 }
 
-// One timer for a flow, which is set anew only when it has expired: the deadline moves with each
-// acknowledgement.
+// One timer for a flow, which is set anew when it has expired, or is far too late: the deadline
+// moves with each acknowledgement.
 void RoceTransport::arm(RoceFlow& flow) {
-  if (flow.timer != TimerId::kNone || flow.requester.deadline() == kNever) return;
-  flow.timer = flow.port->adapter.timers().set(flow.requester.deadline(),
+  const Instant deadline = flow.requester.deadline();
+  if (deadline == kNever) return;
+  if (flow.timer != TimerId::kNone) {
+    if (flow.armed_for <= deadline + kTimerSlack) return;
+    flow.port->adapter.timers().cancel(flow.timer);
+  }
+  flow.armed_for = deadline;
+  flow.timer = flow.port->adapter.timers().set(deadline,
                                                [this, &flow](Instant now) { on_timer(flow, now); });
 }
 
@@ -116,6 +128,7 @@ std::optional<Outcome> RoceTransport::submit(QueuePair& qp, const verbs::Path& /
     const verbs::QpAttributes attributes = qp.query();
     flow.requester.start(verbs::Psn(attributes.send_psn), verbs::ack_timeout(attributes.timeout));
   }
+  if (!flow.requester.has_room_for(request)) return kTryLater;
   flow.requester.submit(request, clock_.now);
   schedule(flow);
   arm(flow);
@@ -178,13 +191,20 @@ void RoceTransport::send(RocePort& port, verbs::Budget& budget) {
   while (!budget.spent()) {
     RoceFlow* flow = port.sending.call();
     if (flow == nullptr) break;
-    const bool has_room = flow->responder.compose(port.outlet, budget) &&
-                          flow->requester.compose(port.outlet, budget, clock_.now);
+    const bool has_room = compose(*flow, port, budget);
     schedule(*flow);
     arm(*flow);
     if (!has_room) break;
   }
   port.outlet.flush();
+}
+
+// Neither half takes the turn of the other.
+bool RoceTransport::compose(RoceFlow& flow, RocePort& port, verbs::Budget& budget) const {
+  flow.answers_first = !flow.answers_first;
+  const auto answer = [&] { return flow.responder.compose(port.outlet, budget); };
+  const auto ask = [&] { return flow.requester.compose(port.outlet, budget, clock_.now); };
+  return flow.answers_first ? answer() && ask() : ask() && answer();
 }
 
 void RoceTransport::receive(const std::shared_ptr<RocePort>& port, verbs::Budget& budget) {
@@ -199,10 +219,14 @@ void RoceTransport::receive(const std::shared_ptr<RocePort>& port, verbs::Budget
       continue;
     }
     auto superframe = wire::roce::Superframe::open(received->bytes, received->segment_bytes);
+    if (superframe && superframe->segments() > kMostSegments) {
+      superframe = std::unexpected(FrameFault::kBadSegments);
+    }
     if (!superframe) {
       on_frame(port, std::unexpected(superframe.error()));
       continue;
     }
+    budget.operations -= static_cast<std::int32_t>(superframe->segments());
     while (const auto frame = superframe->next()) on_frame(port, *frame);
   }
 }
@@ -228,8 +252,7 @@ void RoceTransport::on_packet(const std::shared_ptr<RocePort>& port, const Frame
   if (!is_connected) return on_datagram(*port, *qp, frame);
   if (!is_from_peer(*qp, packet)) return port->counters.forged_source.add();
   if (packet.opcode == Opcode::kCongestionNotification) return;
-  const verbs::QpState state = qp->state();
-  if (state == verbs::QpState::kReset || state == verbs::QpState::kInit) return;
+  if (!qp->responder().listens()) return;
   RoceFlow& flow = flow_of(*qp, port);
   if (facts_of(packet.opcode).kind == PacketKind::kAnswer) {
     flow.requester.on_answer(frame, clock_.now);

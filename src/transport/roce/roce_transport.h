@@ -76,6 +76,8 @@ class RoceTransport final : public verbs::Transport {
   // Whether the packet comes from the peer of the queue pair, over this transport.
   bool is_from_peer(verbs::QueuePair& qp, const wire::roce::Packet& packet) const;
   void send(RocePort& port, verbs::Budget& budget);
+  // False: the outlet is full.
+  bool compose(RoceFlow& flow, RocePort& port, verbs::Budget& budget) const;
 
   const TurnClock& clock_;
   std::vector<std::shared_ptr<RocePort>> ports_;  // by AdapterId
