@@ -247,6 +247,7 @@ class Host final : public model::Management, public metrics::MetricsSource {
   std::vector<model::LeftOut> left_out() const;
   model::ApiResult<void> remove_left_out_vm(const std::string& name);
   std::vector<PortUse> port_uses() const;
+  std::uint32_t makings_of(const model::AdapterName& adapter) const;
   model::ApiResult<void> check_port_groups(const model::VmSpec& spec) const;
   model::ApiResult<model::VmStatus> move_adapters(Vm& vm, const model::VmSpec& moved);
   model::ApiResult<void> make_port(const model::VmSpec& spec, const model::AdapterSpec& adapter);
@@ -297,6 +298,7 @@ class Host final : public model::Management, public metrics::MetricsSource {
   std::unique_ptr<HostNetwork> network_;
   std::unique_ptr<HostVmkernel> vmkernel_;
   std::map<std::string, Vm> vms_;
+  std::map<model::AdapterName, std::uint32_t> makings_;  // of ports, so that a new one gets a tap
   std::unique_ptr<worker::Worker> worker_;
   std::unique_ptr<worker::PortTable> ports_;  // lives on the worker's thread
   std::map<std::uint64_t, std::shared_ptr<worker::Capture>> captures_;

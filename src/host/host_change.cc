@@ -212,6 +212,11 @@ void Host::open_roce(const model::AdapterName& adapter, UniqueFd tap, bool takes
       });
 }
 
+std::uint32_t Host::makings_of(const model::AdapterName& adapter) const {
+  const auto found = makings_.find(adapter);
+  return found != makings_.end() ? found->second : 0;
+}
+
 std::vector<PortUse> Host::port_uses() const {
   std::vector<PortUse> uses;
   for (const auto& [name, vm] : vms_) {
@@ -219,7 +224,8 @@ std::vector<PortUse> Host::port_uses() const {
       if (adapter.port_group.empty()) continue;
       uses.push_back({.adapter = {name, adapter.number},
                       .port_group = adapter.port_group,
-                      .mac = adapter.mac});
+                      .mac = adapter.mac,
+                      .making = makings_of({name, adapter.number})});
     }
   }
   return uses;

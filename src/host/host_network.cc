@@ -182,8 +182,10 @@ privsep::SwitchPlan HostNetwork::plan() const {
                          .vds = vds,
                          .vlan = group->second.vlan});
     if (group->second.native_roce && use.mac) {
-      plan.roce_ports.push_back(
-          {.vm = use.adapter.vm, .adapter = use.adapter.number, .mac = *use.mac});
+      plan.roce_ports.push_back({.vm = use.adapter.vm,
+                                 .adapter = use.adapter.number,
+                                 .mac = *use.mac,
+                                 .making = use.making});
     }
   }
   for (const model::Vmknic& vmknic : vmknics()) {

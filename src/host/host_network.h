@@ -42,6 +42,7 @@ struct PortUse {
   model::AdapterName adapter;
   std::string port_group;
   std::optional<model::MacAddress> mac{};
+  std::uint32_t making = 0;  // how often the worker was given the adapter
 };
 
 struct HostNetworkConfig {

@@ -272,7 +272,10 @@ model::ApiResult<void> Host::make_port(const model::VmSpec& spec,
     return model::refuse(model::ApiErrorCode::kBusy, "the worker did not respond in time",
                          "Ask again.");
   }
-  if (*made) return {};
+  if (*made) {
+    ++makings_[{spec.name, adapter.number}];
+    return {};
+  }
   const Error& error = made->error();
   std::string message = fmt::format("vm {}: {}", spec.name, error.message);
   if (error.code == Errc::kInvalidArgument) {

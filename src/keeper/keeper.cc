@@ -133,8 +133,8 @@ void Keeper::answer(std::string_view id, Result<UniqueFd> socket) const {
   }
 }
 
-// A port whose descriptor is lost, because the engine does not read, is opened again when its
-// interface is replaced.
+// A port whose descriptor is lost, because the engine does not read, is opened again by the next
+// look at the switches.
 void Keeper::give_roce_ports() {
   if (!switches_) return;
   for (const OpenedRocePort& port : switches_->take_opened_ports()) {
@@ -143,6 +143,7 @@ void Keeper::give_roce_ports() {
         .text = privsep::print(privsep::RocePortNote{.adapter = {port.vm, port.adapter},
                                                      .takes_superframes = port.takes_superframes})};
     if (link_.send(note, port.tap)) continue;
+    switches_->take_back(port);
     log::warn("RoCE port of {}/{}: the engine did not take it", port.vm, port.adapter);
   }
 }

@@ -20,6 +20,8 @@ class LocalSwitches : public privsep::SwitchMaker {
   virtual std::vector<Ipv4Interface> addresses() const = 0;
   // The RoCE ports that were opened since the last call.
   virtual std::vector<OpenedRocePort> take_opened_ports() { return {}; }
+  // The engine did not get a port.
+  virtual void take_back(const OpenedRocePort& /*port*/) {}
   // The interfaces whose changes may mean that the switches no longer match the last plan.
   virtual const ethernet::LinkFilter& about() const = 0;
 };

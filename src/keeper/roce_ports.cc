@@ -68,13 +68,13 @@ void RocePorts::make_one(const privsep::SwitchPlan::RocePort& port, const privse
 
 void RocePorts::open(const privsep::SwitchPlan::RocePort& port, const std::string& name,
                      privsep::SwitchReport& report) {
-  const unsigned index = ::if_nametoindex(name.c_str());
+  const Given given{.index = ::if_nametoindex(name.c_str()), .wanted = port};
   const Adapter adapter{port.vm, port.adapter};
   const auto known = given_.find(adapter);
-  if (known != given_.end() && known->second == index) return;
+  if (known != given_.end() && known->second == given) return;
   auto opened = ethernet::open_roce_port(mark_, name);
   if (!opened) return complain(port, fmt::format("{}: {}", name, opened.error().message), report);
-  given_[adapter] = index;
+  given_[adapter] = given;
   opened_.push_back({.vm = port.vm,
                      .adapter = port.adapter,
                      .tap = std::move(opened->tap),

@@ -39,6 +39,8 @@ class RocePorts {
 
   // The ports that were opened since the last call.
   std::vector<OpenedRocePort> take_opened() { return std::exchange(opened_, {}); }
+  // The engine did not get a port. The next make() opens it again.
+  void take_back(const OpenedRocePort& port) { given_.erase({port.vm, port.adapter}); }
 
  private:
   using Adapter = std::pair<std::string, std::uint32_t>;
@@ -50,7 +52,14 @@ class RocePorts {
   void remove_others(const privsep::SwitchPlan& plan, privsep::SwitchReport& report);
 
   std::string mark_;
-  std::map<Adapter, unsigned> given_;  // interface indices of ports that the engine has
+  // Ports that the engine has.
+  struct Given {
+    unsigned index = 0;  // of the interface
+    privsep::SwitchPlan::RocePort wanted;
+
+    friend bool operator==(const Given&, const Given&) = default;
+  };
+  std::map<Adapter, Given> given_;
   std::vector<OpenedRocePort> opened_;
 };
 

@@ -45,6 +45,7 @@ class SwitchBuilder final : public LocalSwitches {
   privsep::SwitchReport make(const privsep::SwitchPlan& plan) override;
   std::vector<Ipv4Interface> addresses() const override { return addresses_; }
   std::vector<OpenedRocePort> take_opened_ports() override { return roce_ports_.take_opened(); }
+  void take_back(const OpenedRocePort& port) override { roce_ports_.take_back(port); }
   const ethernet::LinkFilter& about() const override { return about_; }
 
  private:

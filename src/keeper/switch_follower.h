@@ -46,6 +46,7 @@ class SwitchFollower final : private privsep::SwitchMaker {
   void step(Instant now);
 
   std::vector<OpenedRocePort> take_opened_ports() { return switches_->take_opened_ports(); }
+  void take_back(const OpenedRocePort& port) { switches_->take_back(port); }
   std::vector<Ipv4Interface> addresses() const { return switches_->addresses(); }
 
  private:

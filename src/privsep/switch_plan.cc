@@ -200,7 +200,8 @@ Result<std::string> print(const SwitchPlan& plan) {
     text += fmt::format("tap {} {} {} {};", tap.vm, tap.adapter, tap.vds, tap.vlan);
   }
   for (const SwitchPlan::RocePort& port : plan.roce_ports) {
-    text += fmt::format("roce {} {} {};", port.vm, port.adapter, model::format_mac(port.mac));
+    text += fmt::format("roce {} {} {} {};", port.vm, port.adapter, model::format_mac(port.mac),
+                        port.making);
   }
   for (const SwitchPlan::Vmknic& vmknic : plan.vmknics) {
     text += fmt::format("vmknic {} {} {} {} {};", vmknic.name, vmknic.vds, vmknic.vlan,
@@ -222,8 +223,10 @@ Result<SwitchPlan> parse_switch_plan(std::string_view text) {
                                .vds = words.name(),
                                .vlan = words.number()});
         } else if (kind == "roce") {
-          plan.roce_ports.push_back(
-              {.vm = words.name(), .adapter = words.number(), .mac = words.mac()});
+          plan.roce_ports.push_back({.vm = words.name(),
+                                     .adapter = words.number(),
+                                     .mac = words.mac(),
+                                     .making = words.number()});
         } else if (kind == "vmknic") {
           plan.vmknics.push_back({.name = words.name(),
                                   .vds = words.name(),

@@ -49,6 +49,7 @@ struct SwitchPlan {
     std::string vm;
     std::uint32_t adapter = 1;
     model::MacAddress mac{};
+    std::uint32_t making = 0;  // another number: the engine wants the port's descriptor anew
 
     friend bool operator==(const RocePort&, const RocePort&) = default;
   };
