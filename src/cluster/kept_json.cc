@@ -27,7 +27,7 @@ Result<json> parse_kept(std::string_view text) {
   if (!value->is_object()) return fail(Errc::kInvalidArgument, "not a JSON object");
   const auto sum = value->find(kSum);
   if (sum == value->end()) return value;
-  json kept = std::move(*sum);
+  const json kept = std::move(*sum);
   value->erase(kSum);
   if (kept == authority::hash(print_json(*value))) return value;
   return fail(Errc::kInvalidArgument, "its content does not match its checksum");

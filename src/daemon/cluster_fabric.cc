@@ -247,7 +247,7 @@ model::ChannelProblem ClusterFabric::explain(const std::string& host,
   if (problem.empty() || !view_) return unexplained;
   const auto known = view_->hosts.find(host);
   if (known == view_->hosts.end() || !known->second.info) return unexplained;
-  model::ChannelProblem closed = why_closed(host, known->second);
+  const model::ChannelProblem closed = why_closed(host, known->second);
   return closed.is_open() ? unexplained : closed;
 }
 
