@@ -249,7 +249,7 @@ class PortLook {
     });
   }
 
-  // `port` 0: there is none that could take the frames.
+  // If `port` is 0, no port can take the frames.
   void tie_guest(int guest_tap, int port) {
     std::vector<TrafficRule> wanted;
     if (port != 0) wanted = rules_to_guest(wanted_.mac, port);

@@ -307,7 +307,7 @@ TEST_P(RocePortTrafficTest, WithoutItsRulesItReachesNothing) {
 
 TEST_P(RocePortTrafficTest, WorksAgainAfterItsTapWasDeletedAndOpenedAnew) {
   ASSERT_TRUE(network_.ip("link del pvr-db1"));
-  EXPECT_TRUE(far_->write(ipv4_frame(kGuestMac, kFarMac, {})));  // to nobody
+  EXPECT_TRUE(far_->write(ipv4_frame(kGuestMac, kFarMac, {})));  // the port is gone
   EXPECT_THAT(texts_of(at_guest()), IsEmpty());
   tie();
   auto port = open_roce_port(kOwner, "pvr-db1");

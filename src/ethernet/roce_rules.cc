@@ -6,7 +6,7 @@
 namespace paravane::ethernet {
 namespace {
 
-// No default of tc(8) for a rule of somebody's: those count down from 49152.
+// Not a number that tc(8) gives to a rule by itself: those count down from 49152.
 constexpr std::uint16_t kTakes = 4791;
 constexpr std::uint16_t kDrops = 4792;
 

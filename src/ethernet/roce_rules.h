@@ -21,7 +21,7 @@ std::vector<TrafficRule> rules_to_guest(const MacBytes& mac, int port);
 
 // For frames that the port receives, which are those that the engine writes. RoCE as above, without
 // a tag, and from the adapter's MAC address goes on as if the guest had sent it. All else is
-// dropped. `guest_tap` 0: there is none, and everything is dropped.
+// dropped. If `guest_tap` is 0, the guest has no tap, and all frames are dropped.
 std::vector<TrafficRule> rules_of_port(const MacBytes& mac, int guest_tap);
 
 }  // namespace paravane::ethernet

@@ -38,7 +38,7 @@ class RoceWire {
 
   // Whether frames are under way.
   bool busy() const;
-  // How many frames a door takes before somebody receives them.
+  // How many frames may wait at a door.
   void set_room(std::size_t frames) { room_ = frames; }
   std::uint64_t sent(unsigned side) const { return doors_.at(side).sent; }
 

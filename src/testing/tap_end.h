@@ -26,7 +26,7 @@ class TapEnd {
  public:
   using Frame = std::vector<std::uint8_t>;
 
-  // Opens the tap, which is made if there is none and then lasts as long as this end.
+  // Opens the tap. A tap that does not exist is created, and exists as long as this object.
   explicit TapEnd(const std::string& name)
       : tap_(::open("/dev/net/tun", O_RDWR | O_CLOEXEC | O_NONBLOCK)) {
     ifreq request{};

@@ -27,7 +27,6 @@ Outlet::Added Outlet::add_with(const Packet& packet, Fill fill) {
   }
   writer_.seal();
   ++identification_;
-  ++packets_;
   return Added::kDone;
 }
 
@@ -46,7 +45,6 @@ Outlet::Added Outlet::add(const Packet& packet, std::span<const std::byte> paylo
 void Outlet::flush() {
   if (writer_.empty() || !door_->send(writer_.finish())) return;
   writer_.clear();
-  ++frames_;
 }
 
 }  // namespace paravane::transport_roce

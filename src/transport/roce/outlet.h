@@ -41,9 +41,6 @@ class Outlet {
   // Whether flush() has something to send.
   bool holding() const { return !writer_.empty(); }
 
-  std::uint64_t packets() const { return packets_; }
-  std::uint64_t frames() const { return frames_; }
-
  private:
   template <typename Fill>
   Added add_with(const wire::roce::Packet& packet, Fill fill);
@@ -51,8 +48,6 @@ class Outlet {
   FrameDoor* door_ = nullptr;
   wire::roce::SuperframeWriter writer_;
   std::uint16_t identification_ = 0;
-  std::uint64_t packets_ = 0;
-  std::uint64_t frames_ = 0;
 };
 
 }  // namespace paravane::transport_roce

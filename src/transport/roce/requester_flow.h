@@ -67,8 +67,6 @@ class RequesterFlow {
   }
   void on_timer(Instant now);
 
-  const RequesterState& state() const { return state_; }
-
  private:
   struct Outgoing {
     const verbs::SendRequest* request;

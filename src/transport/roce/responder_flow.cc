@@ -64,7 +64,7 @@ void ResponderFlow::on_request(const wire::roce::Frame& frame) {
   execute(frame);
 }
 
-// After an RNR NAK, too, the peer comes back to the packet that is expected by itself.
+// After an RNR NAK, the peer sends the expected packet again without being asked.
 void ResponderFlow::on_gap() {
   counters_.out_of_order.add();
   if (state_.has_told_gap || state_.has_told_wait) return;

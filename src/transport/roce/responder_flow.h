@@ -69,9 +69,6 @@ class ResponderFlow {
   // Sends answers within `budget`. False: the outlet is full.
   bool compose(Outlet& outlet, verbs::Budget& budget);
 
-  const ResponderState& state() const { return state_; }
-  void restore(ResponderState state) { state_ = std::move(state); }
-
  private:
   struct Answer {
     enum class Kind : std::uint8_t { kAcknowledge, kRefuse, kRead, kAtomic };
