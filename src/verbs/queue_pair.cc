@@ -1,5 +1,6 @@
 #include "verbs/queue_pair.h"
 
+#include <cassert>
 #include <utility>
 
 #include "base/log.h"
@@ -21,7 +22,7 @@ QueuePair::QueuePair(Adapter& adapter, const QueuePairSpec& spec)
 QueuePair::~QueuePair() {
   impl_->requester.reset();
   impl_->responder.reset();
-  impl_->path_state.reset();
+  impl_->path_states.reset();
   impl_->adapter.forget(*this);
 }
 
@@ -101,11 +102,18 @@ void QueuePair::on_path_back() {
   impl_->requester.on_path_back();
 }
 
-PathState* QueuePair::path_state() const {
-  return impl_->path_state.get();
+PathState* QueuePair::path_state(const Transport& transport) const {
+  PathState* state = impl_->path_states.get();
+  while (state != nullptr && &state->transport() != &transport) state = state->next_.get();
+  return state;
 }
-void QueuePair::set_path_state(std::unique_ptr<PathState> state) {
-  impl_->path_state = std::move(state);
+void QueuePair::add_path_state(std::unique_ptr<PathState> state) {
+  assert(path_state(state->transport()) == nullptr);
+  state->next_ = std::move(impl_->path_states);
+  impl_->path_states = std::move(state);
+}
+std::uint64_t QueuePair::modifications() const {
+  return impl_->modifications;
 }
 std::uint64_t QueuePair::life() const {
   return impl_->life;

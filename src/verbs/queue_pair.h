@@ -108,9 +108,13 @@ class QueuePair {
   void on_peer_ready();
   // The path to the peer's host is available again, which ends a wait for a response.
   void on_path_back();
-  // nullptr: no state was set since the queue pair left RESET.
-  PathState* path_state() const;
-  void set_path_state(std::unique_ptr<PathState> state);
+  // nullptr: `transport` has added no state since the queue pair left RESET.
+  PathState* path_state(const Transport& transport) const;
+  // REQUIRES: the state's transport has added none yet.
+  void add_path_state(std::unique_ptr<PathState> state);
+  // The number of modify() calls that changed attributes: what was made of the attributes is up to
+  // date while it stays the same.
+  std::uint64_t modifications() const;
   // Identifies this use of the queue pair, which began when it left RESET. Its adapter never uses
   // the number again.
   std::uint64_t life() const;

@@ -51,7 +51,8 @@ struct QueuePair::Impl {
   QpAttributes attributes;
   Connection connection;  // RC: from RTR on; datagrams: where the last one went
   QueuePairStats stats;
-  std::unique_ptr<PathState> path_state;
+  std::unique_ptr<PathState> path_states;  // one for each transport that carried something
+  std::uint64_t modifications = 0;
   std::uint64_t life = 0;
   Line<QueuePair>::Place scheduled;  // in the adapter's order of work
   bool wants_drained_event = false;

@@ -103,6 +103,7 @@ Status QueuePair::modify(const QpAttributes& attributes, QpAttrMask mask, Instan
     return {};
   }
   take_all(impl.attributes, attributes, mask);
+  ++impl.modifications;
   if (source) {
     impl.connection.set(*source, attributes.av.dgid);
     path();  // chosen now; a peer that comes later is found then
@@ -123,7 +124,7 @@ Status QueuePair::modify(const QpAttributes& attributes, QpAttrMask mask, Instan
 void QueuePair::Impl::reset() {
   requester.reset();
   responder.reset();
-  path_state.reset();
+  path_states.reset();
   connection.clear();
   attributes = QpAttributes{};
   wants_drained_event = false;

@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "testing/scripted_transport.h"
 #include "testing/solo_engine.h"
 #include "verbs/queue_pair.h"
 
@@ -206,6 +207,31 @@ TEST_F(QueuePairModifyTest, C71ResetForgetsWhatIsUnderWayWithoutACompletion) {
     EXPECT_EQ(engine_.timers().size(), 0u);
   }
   EXPECT_EQ(engine_.transport().cancels(), 1u);
+}
+
+// A path may lead over one and then over the other.
+TEST_F(QueuePairModifyTest, EachTransportHasItsStateUntilAReset) {
+  struct Counted final : PathState {
+    Counted(const Transport& transport, int& alive) : PathState(transport), alive_(alive) {
+      ++alive_;
+    }
+    ~Counted() override { --alive_; }
+    int& alive_;
+  };
+  int alive = 0;
+  fake::ScriptedTransport first;
+  fake::ScriptedTransport second;
+  const auto qp = in(kReadyToSend);
+  for (const fake::ScriptedTransport* transport : {&first, &second}) {
+    EXPECT_EQ(qp->qp->path_state(*transport), nullptr);
+    qp->qp->add_path_state(std::make_unique<Counted>(*transport, alive));
+  }
+  ASSERT_EQ(alive, 2);
+  EXPECT_EQ(&qp->qp->path_state(first)->transport(), &first);
+  EXPECT_EQ(&qp->qp->path_state(second)->transport(), &second);
+  ASSERT_TRUE(move(*qp->qp, kReset, {}));
+  EXPECT_EQ(alive, 0);
+  EXPECT_EQ(qp->qp->path_state(first), nullptr);
 }
 
 TEST_F(QueuePairModifyTest, BrokenRingsAreReadAgainAfterAReset) {

@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -78,7 +79,8 @@ struct DatagramSource {
 };
 
 // What a transport remembers about one queue pair between requests. The queue pair owns it and
-// destroys it when it is destroyed or reset.
+// destroys it when it is destroyed or reset. A path that changes to another transport and back
+// finds it as it was: a peer still counts the packets that it was sent.
 class PathState {
  public:
   explicit PathState(const Transport& transport) : transport_(transport) {}
@@ -90,7 +92,9 @@ class PathState {
   const Transport& transport() const { return transport_; }
 
  private:
+  friend class QueuePair;
   const Transport& transport_;
+  std::unique_ptr<PathState> next_;  // of another transport
 };
 
 // Receives each outcome for a queue pair before the queue pair does (QueuePair::on_outcome()), and
@@ -112,6 +116,10 @@ class Transport {
 
   // The transport that does the work, if this one wraps another.
   virtual const Transport& carrier() const { return *this; }
+  // Whether this transport does the work on `path`; null: there is none.
+  bool carries(const Path* path) const {
+    return path != nullptr && &path->transport->carrier() == this;
+  }
 
   // How many requests of one queue pair can be in progress at once.
   virtual std::uint32_t depth() const { return 1; }

@@ -146,16 +146,14 @@ const Channel* TcpTransport::channel_to(HostId id) const {
 }
 
 QpLink* TcpTransport::known_link_of(const QueuePair& qp) const {
-  verbs::PathState* state = qp.path_state();
-  if (state == nullptr || &state->transport() != this) return nullptr;
-  return static_cast<QpLink*>(state);
+  return static_cast<QpLink*>(qp.path_state(*this));
 }
 
 QpLink& TcpTransport::link_of(QueuePair& qp) {
   if (QpLink* known = known_link_of(qp)) return *known;
   auto made = std::make_unique<QpLink>(*this, qp);
   QpLink& link = *made;
-  qp.set_path_state(std::move(made));
+  qp.add_path_state(std::move(made));
   return link;
 }
 
@@ -244,7 +242,7 @@ InboundLink* TcpTransport::find_responder(const wire::Open& frame, HostId host) 
     return nullptr;
   }
   const Path* path = qp->path();
-  if (path == nullptr || &path->transport->carrier() != this || path->host != host) return nullptr;
+  if (!carries(path) || path->host != host) return nullptr;
   // The adapter was found in that segment, and no path leads out of its adapter's.
   assert(path->segment == segment);
   return &link_of(*qp).inbound;
