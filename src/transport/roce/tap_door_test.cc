@@ -109,6 +109,7 @@ class TapsRig : private BridgedTaps, public RoceRig {
 
 // The kernel cuts superframes apart for the other tap, which has no USO.
 struct CutTapsRig : TapsRig {
+  static constexpr std::uint64_t kLongestMessage = 16 << 20;
   CutTapsRig() : TapsRig(true, false) {}
 };
 
