@@ -28,11 +28,27 @@ constexpr unsigned group(unsigned number) {
   return 1U << (number - 1);
 }
 
+bool is_of_traffic_control(const nlmsghdr* header) {
+  switch (header->nlmsg_type) {
+    case RTM_NEWQDISC:
+    case RTM_DELQDISC:
+    case RTM_NEWTFILTER:
+    case RTM_DELTFILTER:
+    case RTM_NEWCHAIN:
+    case RTM_DELCHAIN: return true;
+    default: return false;
+  }
+}
+
 bool matters(nlmsghdr* header, const LinkFilter& filter) {
   if (header->nlmsg_type == RTM_NEWADDR || header->nlmsg_type == RTM_DELADDR) {
     if (nlmsg_datalen(header) < static_cast<int>(sizeof(ifaddrmsg))) return true;
     const auto* address = static_cast<const ifaddrmsg*>(nlmsg_data(header));
     return filter.addresses || filter.links.contains(static_cast<int>(address->ifa_index));
+  }
+  if (is_of_traffic_control(header)) {
+    if (nlmsg_datalen(header) < static_cast<int>(sizeof(tcmsg))) return true;
+    return filter.links.contains(static_cast<const tcmsg*>(nlmsg_data(header))->tcm_ifindex);
   }
   if (header->nlmsg_type != RTM_NEWLINK && header->nlmsg_type != RTM_DELLINK) return false;
   std::array<nlattr*, IFLA_MAX + 1> parts{};
@@ -67,7 +83,8 @@ Result<LinkNews> LinkNews::open() {
   UniqueFd socket(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE));
   sockaddr_nl address{};
   address.nl_family = AF_NETLINK;
-  address.nl_groups = group(RTNLGRP_LINK) | group(RTNLGRP_IPV4_IFADDR) | group(RTNLGRP_IPV6_IFADDR);
+  address.nl_groups = group(RTNLGRP_LINK) | group(RTNLGRP_IPV4_IFADDR) |
+                      group(RTNLGRP_IPV6_IFADDR) | group(RTNLGRP_TC);
   if (!socket ||
       ::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
     return fail_by_system(Errc::kIo, "cannot follow the interfaces of this host: netlink", errno);

@@ -1,6 +1,6 @@
-// LinkNews: receives the kernel's notifications about changes of interfaces and addresses in this
-// network namespace. The notifications indicate only that something has changed, so the receiver
-// must read the current state itself.
+// LinkNews: receives the kernel's notifications about changes of interfaces, of their addresses and
+// of their rules of traffic control in this network namespace. The notifications indicate only that
+// something has changed, so the receiver must read the current state itself.
 //
 // LinkFilter: selects the interfaces whose changes matter.
 //
@@ -19,7 +19,7 @@ namespace paravane::ethernet {
 
 struct LinkFilter {
   std::set<std::string, std::less<>> names{};  // interfaces that have or get one of these names
-  std::set<int> links{};   // indices of interfaces that match, as do their ports
+  std::set<int> links{};   // indices of interfaces that match, as do their ports and their rules
   bool strangers = false;  // any interface, because a missing one may have appeared
   bool addresses = false;  // addresses of any interface, not only of `links`
 

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "ethernet/links.h"
+#include "ethernet/traffic_rules.h"
 #include "testing/own_network.h"
 
 namespace paravane::ethernet {
@@ -68,6 +69,25 @@ TEST_F(LinkNewsTest, HearsOfAddressesWhereTheyMatter) {
   EXPECT_TRUE(matters("address del 192.0.2.1/24 dev nic", {.links = {index_of("nic")}}));
   EXPECT_FALSE(matters("address add 192.0.2.1/24 dev lan", {.links = {index_of("nic")}}));
   EXPECT_TRUE(matters("address del 192.0.2.1/24 dev lan", {.addresses = true}));
+}
+
+TEST_F(LinkNewsTest, HearsOfRulesOfTrafficControl) {
+  auto rules = TrafficRules::open();
+  ASSERT_TRUE(rules);
+  const LinkFilter nic{.links = {index_of("nic")}};
+  const int lan = index_of("lan");
+  ASSERT_TRUE(rules->add_hook(index_of("nic")));
+  EXPECT_TRUE(news_->take(nic));
+  const TrafficRule rule = drop_all(9, 1);
+  ASSERT_TRUE(rules->set(index_of("nic"), Direction::kReceived, rule));
+  EXPECT_TRUE(news_->take(nic));
+  ASSERT_TRUE(rules->remove(index_of("nic"), Direction::kReceived, rule));
+  EXPECT_TRUE(news_->take(nic));
+  ASSERT_TRUE(rules->add_hook(lan));
+  ASSERT_TRUE(rules->set(lan, Direction::kReceived, rule));
+  EXPECT_FALSE(news_->take(nic));
+  ASSERT_TRUE(rules->remove_hook(lan));
+  EXPECT_TRUE(news_->take({.links = {lan}}));
 }
 
 TEST_F(LinkNewsTest, HearsOfAnyLinkWhileOneIsMissed) {

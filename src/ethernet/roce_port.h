@@ -54,8 +54,7 @@ struct WantedRocePort {
 struct MadeRocePort {
   std::vector<LinkProblem> problems;  // what remains, and the interface that it is about
   std::vector<LinkChange> changes;
-  // Interfaces whose changes require another call. The kernel tells of interfaces only: that rules
-  // were removed is found by the next call.
+  // Interfaces whose changes, and whose rules' changes, require another call.
   LinkFilter about;
 };
 

@@ -44,6 +44,9 @@ class Namespace:
     def ip(self, *words, check=True):
         return run("ip", "-n", self.name, *words, check=check)
 
+    def tc(self, *words):
+        return run("tc", "-n", self.name, *words)
+
     def links(self):
         """name -> what ip(8) knows of it."""
         return {link["ifname"]: link for link in json.loads(self.ip("-details", "-json", "link", "show") or "[]")}

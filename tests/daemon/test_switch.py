@@ -238,6 +238,23 @@ class Followed(SwitchTest):
         self.assertEqual(host.metric("paravane_switch_problems"), 0)
         self.wait_log("pvs-lan: it was missing and was created again")
 
+    def test_rules_of_a_roce_port_that_are_flushed_are_made_again_within_two_seconds(self):
+        host = self.make_lan()
+        host.cli("portgroup", "create", "native", "--vds", "lan", "--roce", "native")
+        host.cli("vm", "add", "b", "--port-group", "native")
+        rules = ("filter", "show", "dev", "pv-b", "egress")
+        host.soon(lambda: "pvr-b" in host.links() and "bpf" in host.network.tc(*rules), "rules of the port")
+        for broken in (("filter", "del", "dev", "pv-b", "egress"), ("qdisc", "del", "dev", "pv-b", "clsact"),
+                       ("qdisc", "del", "dev", "pvr-b", "clsact")):
+            with self.subTest(" ".join(broken)):
+                host.network.tc(*broken)
+                device = broken[3]
+                host.soon(lambda device=device: "bpf" in host.network.tc(
+                    "filter", "show", "dev", device, "egress" if device == "pv-b" else "ingress"), f"rules of {device}")
+        host.network.ip("link", "del", "pvr-b")
+        host.soon(lambda: "pvr-b" in host.links() and "bpf" in host.network.tc(
+            "filter", "show", "dev", "pvr-b", "ingress"), "the port and its rules")
+
     def test_uplink_that_goes_is_told_and_taken_when_it_is_back(self):
         host = self.make_lan()
         host.network.ip("link", "del", "nic")
