@@ -52,6 +52,10 @@ constexpr std::uint64_t kPerHeld = 96;
 constexpr std::uint64_t kMostRequests = 8192;
 // Both halves of a link, with a request each, and what was answered (verbs::PathState).
 constexpr std::uint64_t kPerLink = 4096;
+// The same of a connection with a native endpoint, which a queue pair whose path has changed has
+// beside its link; and what is kept of each READ and atomic of the peer, to be answered again.
+constexpr std::uint64_t kPerFlow = 4096;
+constexpr std::uint64_t kPerPeersRead = 272;
 // Kinds of asynchronous events that can wait of one queue pair.
 constexpr std::uint64_t kKindsOfEvents = 8;
 // Rings, counters, timers, buffers of the VMM's socket.
@@ -77,7 +81,8 @@ MemoryBound memory_bound(const DeviceLimits& limits, std::uint64_t page_list_quo
                     2 * std::uint64_t{limits.shared_receive_queues}) +
       waiting_bytes(limits.completion_queues);
   bound.requests = kMostRequests * (sizeof(verbs::SendRequest) + kAllocation);
-  bound.transports = limits.queue_pairs * kPerLink;
+  bound.transports = limits.queue_pairs *
+                     (kPerLink + kPerFlow + limits.reads_outstanding * kPerPeersRead);
   // The runs of a registration exist twice while they are put together.
   bound.fixed = kAdapter + kMaxDirectoryPages * GuestMemory::kListBytesPerMappedPage / 2;
   bound.page_lists = page_list_quota;
