@@ -13,6 +13,7 @@ struct RoceCounters {
   Counter icrc_errors{set, "icrc_errors", "RoCE packets with a wrong invariant CRC"};
   Counter foreign_mac{set, "foreign_mac", "RoCE packets for another MAC address"};
   Counter unknown_qp{set, "unknown_qp", "RoCE packets for a queue pair that does not exist"};
+  Counter partition_mismatches{set, "partition_mismatches", "RoCE packets of another partition"};
   Counter forged_source{set, "forged_source", "RoCE packets that do not come from the peer"};
   Counter duplicates{set, "duplicates", "packets of peers that had arrived before"};
   Counter out_of_order{set, "out_of_order", "packets of peers that arrived before earlier ones"};

@@ -57,13 +57,19 @@ Outcome refused(WcStatus status) {
 
 }  // namespace
 
-void RequesterFlow::start(Psn first, Duration timeout) {
-  started_ = true;
-  state_ = {.unanswered = first, .end = first};
-  next_ = first;
-  sent_ = first;
-  timeout_ = timeout;
-  retransmission_.set_limit(timeout);
+void RequesterFlow::start(Psn first) {
+  restore({.started = true, .unanswered = first, .sent = first, .end = first});
+}
+
+RequesterState RequesterFlow::state() const {
+  RequesterState state = state_;
+  if (!requests_.empty()) state.end = requests_.front().first;
+  return state;
+}
+
+void RequesterFlow::restore(const RequesterState& state) {
+  state_ = state;
+  next_ = state.unanswered;
 }
 
 // Numbers are told apart only within half of what there are.
@@ -93,6 +99,10 @@ void RequesterFlow::cancel() {
   requests_.clear();
   failed_.reset();
   timed_.reset();
+}
+
+void RequesterFlow::give_up(Instant now) {
+  if (!requests_.empty()) fail(verbs::kNoAnswer, now);
 }
 
 const RequesterFlow::Outgoing* RequesterFlow::find(Psn psn) const {
@@ -203,19 +213,19 @@ Packet RequesterFlow::fetch_packet(const Outgoing& outgoing, std::uint32_t numbe
 
 void RequesterFlow::note_sent(Psn psn, Instant now) {
   if (psn == state_.unanswered) set_deadline(now);
-  if (psn.is_before(sent_)) {
+  if (psn.is_before(state_.sent)) {
     counters_.retransmitted.add();
     if (timed_ && timed_->psn == psn) timed_.reset();
     return;
   }
-  sent_ = next_;
+  state_.sent = next_;
   if (!timed_) timed_ = {.psn = psn, .sent_at = now};
 }
 
 void RequesterFlow::on_answer(const wire::roce::Frame& frame, Instant now) {
   if (requests_.empty()) return;  // they wait to be submitted again
   const Psn psn(frame.packet.psn);
-  if (!psn.is_before(sent_)) return counters_.bad_responses.add();
+  if (!psn.is_before(state_.sent)) return counters_.bad_responses.add();
   if (psn.is_before(state_.unanswered)) return;  // a duplicate
   if (frame.packet.opcode == Opcode::kAcknowledge) return on_acknowledge(frame.packet, now);
   on_data(frame, now);
@@ -369,7 +379,7 @@ void RequesterFlow::on_timer(Instant now) {
     return fail({.kind = Outcome::Kind::kNoAnswer, .has_waited = true}, now);
   }
   if (now < deadline_) return;
-  if (state_.unanswered.is_before(sent_)) {
+  if (state_.unanswered.is_before(state_.sent)) {
     counters_.timeouts.add();
     retransmission_.on_timeout();
     failed_.reset();

@@ -25,9 +25,11 @@
 
 namespace paravane::transport_roce {
 
-// The numbers of a requester's packets.
+// What a requester remembers of its connection between requests: the numbers of packets.
 struct RequesterState {
+  bool started = false;
   verbs::Psn unanswered;  // the first packet that the peer has not answered
+  verbs::Psn sent;        // the first packet that was never sent
   verbs::Psn end;         // the first number that no request has
 
   friend bool operator==(const RequesterState&, const RequesterState&) = default;
@@ -39,15 +41,27 @@ class RequesterFlow {
   RequesterFlow(verbs::QueuePair& qp, const FlowFacts& facts, RoceCounters& counters)
       : qp_(qp), facts_(facts), counters_(counters) {}
 
-  // Before the first request. `timeout`: of the queue pair; zero: for ever.
-  void start(verbs::Psn first, Duration timeout);
-  bool started() const { return started_; }
+  // Before the first request.
+  void start(verbs::Psn first);
+  bool started() const { return state_.started; }
+  // `timeout`: of the queue pair; zero: for ever.
+  void set_timeout(Duration timeout) {
+    timeout_ = timeout;
+    retransmission_.set_limit(timeout);
+  }
 
   // Whether submit() may be called; else after some outcomes.
   bool has_room_for(const verbs::SendRequest& request) const;
   // `request` stays valid until its outcome or until cancel(). REQUIRES: started().
   void submit(const verbs::SendRequest& request, Instant now);
   void cancel();
+  // What a flow needs to go on where this one is, when the requests under way have been submitted
+  // to it again.
+  RequesterState state() const;
+  // REQUIRES: nothing was submitted yet.
+  void restore(const RequesterState& state);
+  // The requests go back to the queue pair, because nothing will answer them.
+  void give_up(Instant now);
 
   // Whether compose() would send a packet.
   bool has_to_send() const {
@@ -111,8 +125,6 @@ class RequesterFlow {
   Retransmission retransmission_;
   std::deque<Outgoing> requests_;
   verbs::Psn next_;  // the packet to send next
-  verbs::Psn sent_;  // the first packet that was never sent
-  bool started_ = false;
   Duration timeout_{};
   Instant progress_{};  // when something was submitted or answered last
   Instant deadline_ = kNever;

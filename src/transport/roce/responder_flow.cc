@@ -22,6 +22,10 @@ namespace {
 
 constexpr std::uint32_t kMessageMask = 0xFF'FFFF;
 
+// Apart from the serials of peers that come over another transport, which count from 1: a queue
+// pair's path may change.
+constexpr std::uint64_t kOwnSerials = std::uint64_t{1} << 63;
+
 bool has_immediate(Opcode opcode) {
   return opcode == Opcode::kSendLastImm || opcode == Opcode::kSendOnlyImm ||
          opcode == Opcode::kWriteLastImm || opcode == Opcode::kWriteOnlyImm;
@@ -47,10 +51,20 @@ NakCode code_of(WcStatus status) {
 
 }  // namespace
 
-ResponderFlow::ResponderFlow(verbs::QueuePair& qp, const FlowFacts& facts, std::uint8_t max_reads,
-                             Psn expected, RoceCounters& counters)
-    : qp_(qp), facts_(facts), max_reads_(max_reads), counters_(counters) {
+ResponderFlow::ResponderFlow(verbs::QueuePair& qp, const FlowFacts& facts, Psn expected,
+                             RoceCounters& counters)
+    : qp_(qp), facts_(facts), counters_(counters) {
   state_.expected = expected;
+}
+
+std::optional<ResponderState> ResponderFlow::state() const {
+  if (message_ && message_->placement.is_live()) return std::nullopt;
+  return state_;
+}
+
+void ResponderFlow::set_max_reads(std::uint8_t max_reads) {
+  max_reads_ = max_reads;
+  while (state_.kept.size() > max_reads) state_.kept.erase(state_.kept.begin());
 }
 
 void ResponderFlow::on_request(const wire::roce::Frame& frame) {
@@ -111,11 +125,9 @@ void ResponderFlow::read_again(const Packet& packet, const KeptAnswer& kept) {
   add_answer({.kind = Answer::Kind::kRead,
               .psn = Psn(packet.psn),
               .message_number = kept.message_number,
-              .read = {.opcode = WrOpcode::kRdmaRead,
-                       .source_qpn = facts_.peer_qpn,
-                       .remote_addr = packet.address,
-                       .rkey = packet.rkey,
-                       .length = packet.length},
+              .address = packet.address,
+              .length = packet.length,
+              .rkey = packet.rkey,
               .packets = facts_.packets_of(packet.length),
               .is_resumed = skipped > 0,
               .is_again = true});
@@ -225,7 +237,9 @@ Outcome ResponderFlow::execute_read(const Packet& packet) {
   add_answer({.kind = Answer::Kind::kRead,
               .psn = first,
               .message_number = state_.message_number,
-              .read = read,
+              .address = packet.address,
+              .length = packet.length,
+              .rkey = packet.rkey,
               .packets = packets});
   return {};
 }
@@ -240,7 +254,7 @@ Outcome ResponderFlow::execute_atomic(const Packet& packet) {
                               .length = verbs::kAtomicBytes,
                               .compare_add = swaps ? packet.compare : packet.swap_or_add,
                               .swap = packet.swap_or_add,
-                              .serial = state_.atomics + 1};
+                              .serial = kOwnSerials + state_.atomics};
   auto begun = qp_.responder().begin(request, Arrives::kInPieces);
   if (!begun) return begun.error();
   std::uint64_t original = 0;
@@ -258,6 +272,7 @@ Outcome ResponderFlow::execute_atomic(const Packet& packet) {
 }
 
 void ResponderFlow::keep(const KeptAnswer& answer) {
+  if (max_reads_ == 0) return;
   if (state_.kept.size() >= max_reads_) state_.kept.erase(state_.kept.begin());
   state_.kept.push_back(answer);
 }
@@ -308,11 +323,16 @@ void ResponderFlow::refuse(const Outcome& outcome) {
   add_answer(answer);
 }
 
+// Each READ and atomic, each again, and what refuses and acknowledges between them.
+std::size_t ResponderFlow::most_answers(std::uint8_t max_reads) {
+  return std::size_t{2} * max_reads + 8;
+}
+
 void ResponderFlow::add_answer(const Answer& answer) {
   using Kind = Answer::Kind;
   // Neighbours alone are merged, so a peer could have acknowledgements and others alternate.
   const bool is_new = answer.kind != Kind::kRefuse && !answer.is_again;
-  const bool may_wait = answers_.size() < std::size_t{4} * max_reads_ + 8;
+  const bool may_wait = answers_.size() < most_answers(max_reads_);
   if (!may_wait && (!is_new || answer.kind == Kind::kAcknowledge)) return;
   // From the end: nearly all answers are later than those that wait.
   auto place = answers_.end();
@@ -375,12 +395,17 @@ std::optional<Outlet::Added> ResponderFlow::send_data(Answer& answer, Outlet& ou
   Packet packet = facts_.packet(opcode, answer.psn);
   packet.syndrome = wire::roce::kAcknowledged;
   packet.message_number = answer.message_number;
-  const std::uint64_t left = answer.read.length - answer.done;
+  const std::uint64_t left = answer.length - answer.done;
   packet.payload_bytes = static_cast<std::uint32_t>(std::min<std::uint64_t>(facts_.mtu, left));
   scratch_.clear();
   if (packet.payload_bytes > 0) {
     const Outcome found =
-        qp_.responder().read_extents(answer.read, answer.done, packet.payload_bytes, scratch_);
+        qp_.responder().read_extents({.opcode = WrOpcode::kRdmaRead,
+                                      .source_qpn = facts_.peer_qpn,
+                                      .remote_addr = answer.address,
+                                      .rkey = answer.rkey,
+                                      .length = answer.length},
+                                     answer.done, packet.payload_bytes, scratch_);
     if (found.kind == Outcome::Kind::kRefused) {
       const Psn psn = answer.psn;
       answers_.erase(answers_.begin() + 1, answers_.end());

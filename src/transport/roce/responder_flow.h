@@ -59,8 +59,19 @@ struct ResponderState {
 class ResponderFlow {
  public:
   // All outlive the flow.
-  ResponderFlow(verbs::QueuePair& qp, const FlowFacts& facts, std::uint8_t max_reads,
-                verbs::Psn expected, RoceCounters& counters);
+  ResponderFlow(verbs::QueuePair& qp, const FlowFacts& facts, verbs::Psn expected,
+                RoceCounters& counters);
+
+  // What a flow needs to go on where this one is. Answers that wait to be sent are not in it: the
+  // peer asks for them again. nullopt: part of a message has arrived.
+  std::optional<ResponderState> state() const;
+  // REQUIRES: no packet has come yet.
+  void restore(const ResponderState& state) { state_ = state; }
+
+  // How many READs and atomics the peer may have under way.
+  void set_max_reads(std::uint8_t max_reads);
+  // What waits to be sent is dropped, as a wire may drop it.
+  void drop_answers() { answers_.clear(); }
 
   // REQUIRES: the frame's opcode is a request's, and it comes from the peer.
   void on_request(const wire::roce::Frame& frame);
@@ -77,9 +88,11 @@ class ResponderFlow {
     std::uint32_t message_number = 0;
     std::uint8_t syndrome = 0;
     std::uint64_t original = 0;
-    verbs::RemoteRequest read{};
-    std::uint32_t packets = 0;  // of the READ that are left
-    std::uint64_t done = 0;     // bytes of `read` that were sent
+    std::uint64_t address = 0;  // of a READ
+    std::uint64_t length = 0;
+    std::uint64_t done = 0;     // bytes of it that were sent
+    std::uint32_t rkey = 0;
+    std::uint32_t packets = 0;  // of it that are left
     bool is_resumed = false;
     bool is_again = false;  // it was answered before
   };
@@ -109,6 +122,7 @@ class ResponderFlow {
   // In the order of PSNs. An answer that is there already is not added, and none where too many
   // wait: the peer asks again.
   void add_answer(const Answer& answer);
+  static std::size_t most_answers(std::uint8_t max_reads);
   std::size_t reads_waiting() const;
   Outlet::Added send_simple(const Answer& answer, Outlet& outlet);
   // nullopt: the READ cannot go on.
@@ -116,8 +130,8 @@ class ResponderFlow {
 
   verbs::QueuePair& qp_;
   const FlowFacts& facts_;
-  const std::uint8_t max_reads_;
   RoceCounters& counters_;
+  std::uint8_t max_reads_ = 0;
   ResponderState state_;
   std::optional<Message> message_;
   std::deque<Answer> answers_;

@@ -3,23 +3,48 @@
 #include <utility>
 
 #include "transport/roce/roce_port.h"
+#include "verbs/ack_timing.h"
 
 namespace paravane::transport_roce {
 
+// device/memory_bound.cc counts 4 KiB for a flow and its empty queues.
+static_assert(sizeof(RoceFlow) <= 1024);
+
 RoceFlow::RoceFlow(const verbs::Transport& transport, verbs::QueuePair& its_qp,
-                   std::shared_ptr<RocePort> its_port, const FlowFacts& its_facts,
-                   const verbs::QpAttributes& attributes)
+                   std::shared_ptr<RocePort> its_port)
     : PathState(transport),
       qp(its_qp),
       port(std::move(its_port)),
-      facts(its_facts),
+      facts(flow_facts(qp, qp.query(), port->mac)),
       requester(qp, facts, port->counters),
-      responder(qp, facts, attributes.max_dest_reads, verbs::Psn(attributes.receive_psn),
-                port->counters) {}
+      responder(qp, facts, verbs::Psn(qp.query().receive_psn), port->counters) {
+  take_attributes();
+}
 
 RoceFlow::~RoceFlow() {
   port->sending.leave(sending);
   qp.adapter().timers().cancel(timer);
+}
+
+void RoceFlow::follow() {
+  if (followed_ != qp.modifications()) take_attributes();
+}
+
+void RoceFlow::take_attributes() {
+  followed_ = qp.modifications();
+  const verbs::QpAttributes attributes = qp.query();
+  facts = flow_facts(qp, attributes, port->mac);
+  requester.set_timeout(verbs::ack_timeout(attributes.timeout));
+  responder.set_max_reads(attributes.max_dest_reads);
+}
+
+bool RoceFlow::is_path() const {
+  return transport().carries(qp.path());
+}
+
+void RoceFlow::give_up(Instant now) {
+  responder.drop_answers();
+  requester.give_up(now);
 }
 
 }  // namespace paravane::transport_roce

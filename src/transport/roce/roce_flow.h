@@ -1,10 +1,12 @@
 // RoceFlow is the state of one connected queue pair in the RoCE transport: both halves of its
 // connection to a native endpoint.
 //
-// Owner thread only.
+// It stays while the path of its queue pair leads elsewhere, since the peer's numbers of packets go
+// on where they were. Owner thread only.
 
 #pragma once
 
+#include <cstdint>
 #include <memory>
 
 #include "base/line.h"
@@ -18,21 +20,40 @@ namespace paravane::transport_roce {
 
 struct RocePort;
 
+// What a flow remembers of its connection, as plain values, to go on with it in another process.
+struct RoceFlowState {
+  RequesterState requester;
+  ResponderState responder;
+
+  friend bool operator==(const RoceFlowState&, const RoceFlowState&) = default;
+};
+
 struct RoceFlow final : verbs::PathState {
   RoceFlow(const verbs::Transport& transport, verbs::QueuePair& its_qp,
-           std::shared_ptr<RocePort> its_port, const FlowFacts& its_facts,
-           const verbs::QpAttributes& attributes);
+           std::shared_ptr<RocePort> its_port);
   ~RoceFlow() override;
+
+  // Takes over the attributes that modify() has changed since: the address and the timeout may
+  // change in SQD, when nothing is under way.
+  void follow();
+  // False: the queue pair's path leads elsewhere, or nowhere.
+  bool is_path() const;
+  // The path leads elsewhere: what is under way has no answer, and no answer of ours leaves.
+  void give_up(Instant now);
 
   verbs::QueuePair& qp;
   const std::shared_ptr<RocePort> port;  // a queue pair may outlive the attachment
-  const FlowFacts facts;
+  FlowFacts facts;
   RequesterFlow requester;
   ResponderFlow responder;
   Line<RoceFlow>::Place sending;  // among those of its port that have something to send
   TimerId timer = TimerId::kNone;
   Instant armed_for{};         // of `timer`
   bool answers_first = false;  // in its next turn
+
+ private:
+  void take_attributes();
+  std::uint64_t followed_ = 0;  // the queue pair's modifications() that are known
 };
 
 }  // namespace paravane::transport_roce

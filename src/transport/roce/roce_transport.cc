@@ -35,6 +35,12 @@ constexpr Duration kTimerSlack = std::chrono::milliseconds(1);
 constexpr Outcome kTryLater{.kind = Outcome::Kind::kMemoryAbsent,
                             .status = verbs::WcStatus::kSuccess};
 
+// IBTA 10.9.1.1. We are full members of the default partition, which both kinds of members reach.
+bool is_our_partition(const Packet& packet) {
+  constexpr std::uint16_t kPartition = 0x7FFF;
+  return (packet.pkey & kPartition) == (wire::roce::kDefaultPkey & kPartition);
+}
+
 bool is_datagram(Opcode opcode) {
   return opcode == Opcode::kDatagramOnly || opcode == Opcode::kDatagramOnlyImm;
 }
@@ -72,19 +78,32 @@ const RoceCounters* RoceTransport::counters_of(AdapterId id) const {
 }
 
 RoceFlow* RoceTransport::known_flow_of(const QueuePair& qp) const {
-  verbs::PathState* state = qp.path_state();
-  if (state == nullptr || &state->transport() != this) return nullptr;
-  return static_cast<RoceFlow*>(state);
+  return static_cast<RoceFlow*>(qp.path_state(*this));
 }
 
 RoceFlow& RoceTransport::flow_of(QueuePair& qp, const std::shared_ptr<RocePort>& port) {
-  if (RoceFlow* known = known_flow_of(qp)) return *known;
-  const verbs::QpAttributes attributes = qp.query();
-  auto made = std::make_unique<RoceFlow>(*this, qp, port, flow_facts(qp, attributes, port->mac),
-                                         attributes);
+  if (RoceFlow* known = known_flow_of(qp)) {
+    known->follow();
+    return *known;
+  }
+  auto made = std::make_unique<RoceFlow>(*this, qp, port);
   RoceFlow& flow = *made;
-  qp.set_path_state(std::move(made));
+  qp.add_path_state(std::move(made));
   return flow;
+}
+
+std::optional<RoceFlowState> RoceTransport::state_of(const QueuePair& qp) const {
+  const RoceFlow* flow = known_flow_of(qp);
+  if (flow == nullptr) return std::nullopt;
+  const std::optional<ResponderState> responder = flow->responder.state();
+  if (!responder) return std::nullopt;
+  return RoceFlowState{.requester = flow->requester.state(), .responder = *responder};
+}
+
+void RoceTransport::restore(QueuePair& qp, const RoceFlowState& state) {
+  RoceFlow& flow = flow_of(qp, port_of(qp.adapter().id()));
+  flow.requester.restore(state.requester);
+  flow.responder.restore(state.responder);
 }
 
 void RoceTransport::schedule(RoceFlow& flow) {
@@ -108,7 +127,11 @@ void RoceTransport::arm(RoceFlow& flow) {
 
 void RoceTransport::on_timer(RoceFlow& flow, Instant now) {
   flow.timer = TimerId::kNone;
-  flow.requester.on_timer(now);
+  if (flow.is_path()) {
+    flow.requester.on_timer(now);
+  } else {
+    flow.give_up(now);
+  }
   schedule(flow);
   arm(flow);
 }
@@ -125,8 +148,7 @@ std::optional<Outcome> RoceTransport::submit(QueuePair& qp, const verbs::Path& /
   if (const Outcome own = qp.gather(request, 0, first, need, scratch_); !is_done(own)) return own;
   RoceFlow& flow = flow_of(qp, port);
   if (!flow.requester.started()) {
-    const verbs::QpAttributes attributes = qp.query();
-    flow.requester.start(verbs::Psn(attributes.send_psn), verbs::ack_timeout(attributes.timeout));
+    flow.requester.start(verbs::Psn(qp.query().send_psn));
   }
   if (!flow.requester.has_room_for(request)) return kTryLater;
   flow.requester.submit(request, clock_.now);
@@ -201,6 +223,10 @@ void RoceTransport::send(RocePort& port, verbs::Budget& budget) {
 
 // Neither half takes the turn of the other.
 bool RoceTransport::compose(RoceFlow& flow, RocePort& port, verbs::Budget& budget) const {
+  if (!flow.is_path()) {
+    flow.give_up(clock_.now);
+    return true;
+  }
   flow.answers_first = !flow.answers_first;
   const auto answer = [&] { return flow.responder.compose(port.outlet, budget); };
   const auto ask = [&] { return flow.requester.compose(port.outlet, budget, clock_.now); };
@@ -249,6 +275,7 @@ void RoceTransport::on_packet(const std::shared_ptr<RocePort>& port, const Frame
   if (qp == nullptr || is_connected == is_datagram(packet.opcode)) {
     return port->counters.unknown_qp.add();
   }
+  if (!is_our_partition(packet)) return port->counters.partition_mismatches.add();
   if (!is_connected) return on_datagram(*port, *qp, frame);
   if (!is_from_peer(*qp, packet)) return port->counters.forged_source.add();
   if (packet.opcode == Opcode::kCongestionNotification) return;
@@ -271,8 +298,7 @@ bool RoceTransport::is_from_peer(QueuePair& qp, const Packet& packet) const {
       connection.sgid() != verbs::Gid{packet.route.destination}) {
     return false;
   }
-  const verbs::Path* path = qp.path();
-  return path != nullptr && &path->transport->carrier() == this;
+  return carries(qp.path());
 }
 
 void RoceTransport::on_datagram(RocePort& port, QueuePair& qp, const Frame& frame) {
@@ -280,7 +306,7 @@ void RoceTransport::on_datagram(RocePort& port, QueuePair& qp, const Frame& fram
   const verbs::DatagramSource source = datagram_source(frame.packet);
   const auto way = port.adapter.fabric().find(source.sgid, type);
   const bool is_ours = port.adapter.owns_gid(verbs::Gid{frame.packet.route.destination}, type);
-  if (!is_ours || !way || &way->transport->carrier() != this) {
+  if (!is_ours || !way || !carries(&*way)) {
     return port.counters.forged_source.add();
   }
   qp.responder().datagram(source, datagram_request(frame.packet), frame.payload);

@@ -39,6 +39,13 @@ class RoceTransport final : public verbs::Transport {
   // detached before it is destroyed; adapter ids are small numbers (they index a table).
   void attach(verbs::Adapter& adapter, const wire::roce::MacBytes& mac, FrameDoor& door);
   void detach(verbs::Adapter& adapter);
+  // nullopt: the queue pair has exchanged nothing with a native endpoint, or part of a message of
+  // its peer has arrived.
+  std::optional<RoceFlowState> state_of(const verbs::QueuePair& qp) const;
+  // The queue pair, which is connected as the one was that had the state, goes on with its
+  // connection. Requests that were under way are posted to it again. REQUIRES: its adapter has a
+  // port, and the queue pair has no state yet.
+  void restore(verbs::QueuePair& qp, const RoceFlowState& state);
   // When the last frame came, at any port.
   Instant last_frame() const { return last_frame_; }
   // nullptr: the adapter has no port.

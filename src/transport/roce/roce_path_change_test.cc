@@ -1,0 +1,228 @@
+// Connections whose path changes between the network and another transport, whose address changes,
+// and whose flow goes on elsewhere.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <memory>
+#include <random>
+#include <vector>
+
+#include "base/wire_int.h"
+#include "testing/roce_rig.h"
+
+namespace paravane::fake {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using testing::Each;
+using verbs::QpState;
+using verbs::WcStatus;
+using wire::roce::Packet;
+
+std::uint64_t number_in(const std::vector<std::byte>& bytes) {
+  Le64 word;
+  std::memcpy(&word, bytes.data(), sizeof word);
+  return word.get();
+}
+
+class RocePathChange : public testing::Test {
+ protected:
+  RocePathChange() {
+    attributes_.path_mtu = 1;  // 256
+    attributes_.max_reads = 4;
+    attributes_.max_dest_reads = 4;
+  }
+  void connect() { rig_.connect(rig_.a(), *qp_a_, rig_.b(), *qp_b_, attributes_); }
+  void lead_by_memory(bool by_memory) {
+    rig_.directory().set_detour(
+        [this, by_memory](verbs::AdapterId, const verbs::Gid&,
+                          std::optional<verbs::AdapterId>) -> verbs::Transport* {
+          if (by_memory) return nullptr;
+          return &rig_.roce();
+        });
+    rig_.directory().detours_changed();
+  }
+  void lose_everything() {
+    rig_.wire().set_weather([](unsigned, const FrameBytes&) { return std::vector<FrameBytes>(); });
+  }
+
+  RoceRig rig_;
+  verbs::QpAttributes attributes_ = default_attributes();
+  std::unique_ptr<EngineQp> qp_a_ = rig_.a().queue_pair();
+  std::unique_ptr<EngineQp> qp_b_ = rig_.b().queue_pair();
+  const EngineBuffer from_ = rig_.a().buffer(4096);
+  const EngineBuffer word_ = rig_.b().buffer(8);
+  const EngineBuffer inbox_ = rig_.b().buffer(4096);
+  const EngineBuffer old_ = rig_.a().buffer(4096);
+};
+
+// Each request changes the word once, whichever way it goes.
+TEST_F(RocePathChange, PacketsGoOnWithTheirNumbersAfterThePathLedElsewhere) {
+  lead_by_memory(true);
+  connect();
+  for (std::uint64_t i = 0; i < 40; ++i) {
+    const bool by_memory = (i / 10) % 2 == 0;
+    if (i % 10 == 0) lead_by_memory(by_memory);
+    qp_a_->post(add_request(i, old_.sge(8 * i, 8), word_.start, word_.key, 1));
+    qp_b_->post(receive_request(i, {inbox_.sge(0, 1000)}));
+    qp_a_->post(send_request(1000 + i, {from_.sge(0, 1000)}));
+    ASSERT_TRUE(rig_.run());
+    EXPECT_EQ(qp_a_->qp->path_name(), by_memory ? "local" : "roce");
+  }
+  ASSERT_EQ(qp_a_->sends.size(), 80u);
+  EXPECT_THAT(qp_a_->sends.statuses(), Each(WcStatus::kSuccess));
+  for (std::uint64_t i = 0; i < 40; ++i) {
+    EXPECT_EQ(number_in(rig_.a().read(old_, 8 * i, 8)), i);
+  }
+  EXPECT_EQ(rig_.counters(0).retransmitted.value(), 0u);
+  EXPECT_EQ(rig_.counters(1).out_of_order.value(), 0u);
+}
+
+// Even if the program has set no timeout.
+TEST_F(RocePathChange, RequestsUnderWayGoOnByTheNewPath) {
+  attributes_.timeout = 0;
+  connect();
+  lose_everything();
+  qp_a_->post(write_request(1, {from_.whole()}, inbox_.start, inbox_.key));
+  qp_a_->post(add_request(2, old_.sge(0, 8), word_.start, word_.key, 1));
+  rig_.advance(seconds(3));
+  ASSERT_EQ(qp_a_->sends.size(), 0u);
+
+  lead_by_memory(true);
+  rig_.advance(seconds(3));
+  EXPECT_EQ(qp_a_->sends.wr_ids(), std::vector<std::uint64_t>({1, 2}));
+  EXPECT_THAT(qp_a_->sends.statuses(), Each(WcStatus::kSuccess));
+  EXPECT_EQ(rig_.b().read(inbox_, 0, 4096), rig_.a().read(from_, 0, 4096));
+  EXPECT_EQ(number_in(rig_.b().read(word_, 0, 8)), 1u);
+}
+
+TEST_F(RocePathChange, RequestsWithoutAPathUseUpTheirRetries) {
+  attributes_.timeout = 10;  // 4.2 ms
+  attributes_.retry_count = 3;
+  connect();
+  lose_everything();
+  qp_a_->post(write_request(1, {from_.whole()}, inbox_.start, inbox_.key));
+  ASSERT_TRUE(rig_.run());
+  rig_.directory().set_link(verbs::AdapterId{1}, false);
+  rig_.advance(seconds(3));
+  ASSERT_EQ(qp_a_->sends.size(), 1u);
+  EXPECT_EQ(qp_a_->sends.at(0).status, WcStatus::kRetryExceeded);
+}
+
+// The adapter that owns the GID now asked for nothing.
+TEST_F(RocePathChange, NoAnswerLeavesAfterThePathLedElsewhere) {
+  connect();
+  rig_.wire().set_room(0);  // nothing leaves
+  const EngineBuffer long_one = rig_.b().buffer(1 << 20);
+  const EngineBuffer to = rig_.a().buffer(1 << 20);
+  qp_a_->post(read_request(1, {to.whole()}, long_one.start, long_one.key));
+  rig_.turn();
+  rig_.wire().set_room(16);
+  for (int i = 0; i < 3; ++i) rig_.turn();
+  const std::uint64_t sent = rig_.wire().sent(1);
+  ASSERT_GT(sent, 0u);
+  lead_by_memory(true);
+  rig_.advance(milliseconds(1));
+  EXPECT_LE(rig_.wire().sent(1), sent + 1);  // the frame that was put together already
+  rig_.advance(seconds(30));
+  EXPECT_EQ(qp_a_->sends.statuses(), std::vector{WcStatus::kSuccess});
+}
+
+TEST_F(RocePathChange, AnAddressThatChangesInSqdIsFollowed) {
+  connect();
+  qp_a_->post(write_request(1, {from_.whole()}, inbox_.start, inbox_.key));
+  ASSERT_TRUE(rig_.run());
+  std::vector<std::uint8_t> hops;
+  rig_.wire().set_weather([&](unsigned side, FrameBytes frame) {
+    const auto parsed = wire::roce::parse_frame(frame);
+    if (side == 0 && parsed) hops.push_back(parsed->packet.route.hop_limit);
+    return std::vector<FrameBytes>{std::move(frame)};
+  });
+  verbs::QpAttributes changed = qp_a_->qp->query();
+  changed.state = QpState::kSendQueueDrain;
+  ASSERT_TRUE(qp_a_->qp->modify(changed, verbs::kAttrState, rig_.now()));
+  changed.av.hop_limit = 9;
+  ASSERT_TRUE(qp_a_->qp->modify(changed, verbs::kAttrState | verbs::kAttrAddress, rig_.now()));
+  changed.state = QpState::kReadyToSend;
+  ASSERT_TRUE(qp_a_->qp->modify(changed, verbs::kAttrState, rig_.now()));
+
+  qp_a_->post(write_request(2, {from_.whole()}, inbox_.start, inbox_.key));
+  ASSERT_TRUE(rig_.run());
+  EXPECT_EQ(qp_a_->sends.size(), 2u);
+  EXPECT_THAT(hops, Each(9));
+  EXPECT_EQ(hops.size(), 16u);
+}
+
+TEST_F(RocePathChange, PacketsOfAnotherPartitionAreDropped) {
+  connect();
+  std::uint16_t pkey = 0x8001;
+  rig_.wire().set_weather([&](unsigned side, FrameBytes frame) {
+    const auto parsed = wire::roce::parse_frame(frame);
+    if (side != 0 || !parsed) return std::vector<FrameBytes>{std::move(frame)};
+    Packet packet = parsed->packet;
+    packet.pkey = pkey;
+    return std::vector<FrameBytes>{frame_of(packet, parsed->payload)};
+  });
+  qp_a_->post(write_request(1, {from_.sge(0, 100)}, inbox_.start, inbox_.key));
+  rig_.advance(milliseconds(20));
+  EXPECT_EQ(qp_a_->sends.size(), 0u);
+  EXPECT_GT(rig_.counters(1).partition_mismatches.value(), 0u);
+  pkey = 0x7FFF;  // a limited member of ours
+  rig_.advance(seconds(1));
+  EXPECT_EQ(qp_a_->sends.statuses(), std::vector{WcStatus::kSuccess});
+}
+
+// A queue pair's successor, as after a hand-over, which knows the state alone. It goes on with
+// what was posted and not completed.
+TEST_F(RocePathChange, AFlowGoesOnElsewhereFromItsState) {
+  attributes_.timeout = 14;  // 67 ms
+  connect();
+  std::mt19937 random(7);
+  rig_.wire().set_weather([&](unsigned, FrameBytes frame) {
+    std::vector<FrameBytes> arrives;
+    if (random() % 16 != 0) arrives.push_back(frame);
+    if (random() % 16 == 0) arrives.push_back(frame);
+    return arrives;
+  });
+  std::uint64_t posted = 0;
+  std::uint64_t done = 0;
+  const auto post = [&](std::uint64_t id) {
+    qp_a_->post(add_request(id, old_.sge(8 * id, 8), word_.start, word_.key, 1));
+  };
+  for (unsigned successors = 0; successors < 30; ++successors) {
+    for (int i = 0; i < 5; ++i) post(posted++);
+    for (std::uint32_t turns = random() % 40; turns > 0; --turns) rig_.turn();
+    const unsigned side = random() % 2;
+    std::unique_ptr<EngineQp>& qp = side == 0 ? qp_a_ : qp_b_;
+    EngineVm& vm = rig_.vm(side);
+    EngineVm& peer_vm = rig_.vm(1 - side);
+    const EngineQp& peer = side == 0 ? *qp_b_ : *qp_a_;
+    const auto state = rig_.roce().state_of(*qp->qp);
+    if (side == 0) done += qp_a_->sends.size();
+    const std::uint32_t number = qp->qp->number();
+    qp.reset();
+    qp = vm.queue_pair(verbs::QpType::kReliableConnected, false, number);
+    verbs::QpAttributes attributes = attributes_;
+    attributes.av.dmac = RoceRig::mac(1 - side);
+    EngineRig::bring_up_to(*qp, QpState::kReadyToSend, peer_vm.gid(), peer.qp->number(),
+                           attributes);
+    if (state) rig_.roce().restore(*qp->qp, *state);
+    EXPECT_EQ(rig_.roce().state_of(*qp->qp), state);
+    if (side == 0) {
+      for (std::uint64_t id = done; id < posted; ++id) post(id);
+    }
+  }
+  rig_.advance(seconds(20));
+  ASSERT_EQ(done + qp_a_->sends.size(), posted);
+  EXPECT_THAT(qp_a_->sends.statuses(), Each(WcStatus::kSuccess));
+  EXPECT_EQ(number_in(rig_.b().read(word_, 0, 8)), posted);
+  for (std::uint64_t i = 0; i < posted; ++i) {
+    EXPECT_EQ(number_in(rig_.a().read(old_, 8 * i, 8)), i);
+  }
+}
+
+}  // namespace
+}  // namespace paravane::fake
