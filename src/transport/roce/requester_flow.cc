@@ -102,7 +102,9 @@ void RequesterFlow::cancel() {
 }
 
 void RequesterFlow::give_up(Instant now) {
-  if (!requests_.empty()) fail(verbs::kNoAnswer, now);
+  if (requests_.empty()) return;
+  state_.is_over = state_.unanswered.is_before(state_.sent);
+  fail(verbs::kNoAnswer, now);
 }
 
 const RequesterFlow::Outgoing* RequesterFlow::find(Psn psn) const {

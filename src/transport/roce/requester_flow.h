@@ -28,6 +28,9 @@ namespace paravane::transport_roce {
 // What a requester remembers of its connection between requests: the numbers of packets.
 struct RequesterState {
   bool started = false;
+  // Packets were given up that the peer may have received: their numbers can be used neither for
+  // other requests nor again.
+  bool is_over = false;
   verbs::Psn unanswered;  // the first packet that the peer has not answered
   verbs::Psn sent;        // the first packet that was never sent
   verbs::Psn end;         // the first number that no request has
@@ -60,8 +63,10 @@ class RequesterFlow {
   RequesterState state() const;
   // REQUIRES: nothing was submitted yet.
   void restore(const RequesterState& state);
-  // The requests go back to the queue pair, because nothing will answer them.
+  // The requests go back to the queue pair, which submits them to another transport. If the peer
+  // may have received part of them, no other request can follow here.
   void give_up(Instant now);
+  bool is_over() const { return state_.is_over; }
 
   // Whether compose() would send a packet.
   bool has_to_send() const {

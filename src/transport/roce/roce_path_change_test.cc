@@ -99,6 +99,25 @@ TEST_F(RocePathChange, RequestsUnderWayGoOnByTheNewPath) {
   EXPECT_EQ(number_in(rig_.b().read(word_, 0, 8)), 1u);
 }
 
+// The peer would take the next request's packets for those that it had already.
+TEST_F(RocePathChange, NothingFollowsRequestsThatWereGivenUpUnderWay) {
+  connect();
+  rig_.wire().set_weather([](unsigned side, FrameBytes frame) {
+    return side == 0 ? std::vector<FrameBytes>{std::move(frame)} : std::vector<FrameBytes>();
+  });
+  qp_a_->post(write_request(1, {from_.whole()}, inbox_.start, inbox_.key));
+  ASSERT_TRUE(rig_.run());
+  lead_by_memory(true);
+  rig_.advance(seconds(3));
+  ASSERT_EQ(qp_a_->sends.statuses(), std::vector{WcStatus::kSuccess});
+  rig_.wire().set_weather({});
+  lead_by_memory(false);
+  qp_a_->post(write_request(2, {from_.whole()}, inbox_.start, inbox_.key));
+  rig_.advance(seconds(3));
+  ASSERT_EQ(qp_a_->sends.size(), 2u);
+  EXPECT_EQ(qp_a_->sends.at(1).status, WcStatus::kRetryExceeded);
+}
+
 TEST_F(RocePathChange, RequestsWithoutAPathUseUpTheirRetries) {
   attributes_.timeout = 10;  // 4.2 ms
   attributes_.retry_count = 3;

@@ -41,6 +41,9 @@ bool is_our_partition(const Packet& packet) {
   return (packet.pkey & kPartition) == (wire::roce::kDefaultPkey & kPartition);
 }
 
+constexpr Outcome kOver{.kind = Outcome::Kind::kRefused,
+                        .status = verbs::WcStatus::kRetryExceeded};
+
 bool is_datagram(Opcode opcode) {
   return opcode == Opcode::kDatagramOnly || opcode == Opcode::kDatagramOnlyImm;
 }
@@ -150,6 +153,7 @@ std::optional<Outcome> RoceTransport::submit(QueuePair& qp, const verbs::Path& /
   if (!flow.requester.started()) {
     flow.requester.start(verbs::Psn(qp.query().send_psn));
   }
+  if (flow.requester.is_over()) return kOver;
   if (!flow.requester.has_room_for(request)) return kTryLater;
   flow.requester.submit(request, clock_.now);
   schedule(flow);

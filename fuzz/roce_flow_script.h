@@ -1,0 +1,31 @@
+// The acts of roce_flow_fuzz, for it and its seeds. An input begins with a byte: bit 0 says whether
+// a frame can have many packets. Then come acts.
+//
+// Numbers of packets are given by their distance from the one that is expected, so that most
+// packets fit their connection.
+
+#pragma once
+
+#include <cstdint>
+
+namespace paravane::fake {
+
+enum class RoceFlowAct : std::uint8_t {
+  kTalk,       // direction, operation, bytes: a request between the two honest queue pairs
+  kWeather,    // shares of what is lost, repeated, late, damaged
+  kPath,       // where it leads: the network, memory, nowhere
+  kRequest,    // opcode, distance, bytes, place in the region, flags: of the hostile peer
+  kAnswer,     // opcode, distance, syndrome, bytes: of the hostile peer
+  kDatagram,   // bytes, what is wrong with it
+  kRaw,        // length, bytes: any frame
+  kPost,       // queue pair, operation, bytes: a request of ours to the hostile peer
+  kReceive,    // queue pair, bytes
+  kTurns,      // how many, operations in each
+  kTime,       // milliseconds
+  kRoom,       // frames that wait on the wire at most
+  kQueuePair,  // queue pair, what: error, gone and made again, another address
+  kRegion,     // the region's key is taken away
+  kCount,
+};
+
+}  // namespace paravane::fake
