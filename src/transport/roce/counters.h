@@ -19,6 +19,9 @@ struct RoceCounters {
   Counter out_of_order{set, "out_of_order", "packets of peers that arrived before earlier ones"};
   Counter naks_sent{set, "naks_sent", "negative acknowledgements sent"};
   Counter naks_received{set, "naks_received", "negative acknowledgements received"};
+  Counter notices_sent{set, "congestion_notices_sent", "notifications of congestion sent"};
+  Counter notices_received{set, "congestion_notices_received",
+                           "notifications of congestion received"};
   Counter timeouts{set, "timeouts", "retransmissions because no answer came in time"};
   Counter retransmitted{set, "retransmitted", "packets sent again"};
   Counter bad_responses{set, "bad_responses", "answers of peers that fit no request"};

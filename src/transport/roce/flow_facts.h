@@ -19,6 +19,9 @@ struct FlowFacts {
   wire::roce::Route route;  // from us to the peer
   std::uint32_t peer_qpn = 0;
   std::uint32_t mtu = 1024;  // bytes of payload in a packet that is not the last
+  // By the MigReq bit of its packets. Linux's rdma_rxe leaves it 0: it neither answers marks of
+  // congestion nor knows what a notification of them is.
+  bool peer_is_adapter = false;
 
   // A message without bytes has one packet, and so has an atomic.
   std::uint32_t packets_of(std::uint64_t bytes) const {
@@ -35,6 +38,10 @@ struct FlowFacts {
     packet.opcode = opcode;
     packet.destination_qp = peer_qpn;
     packet.psn = psn.value();
+    if (peer_is_adapter) {
+      std::uint8_t& traffic_class = packet.route.traffic_class;
+      traffic_class = wire::roce::with_ecn(traffic_class, wire::roce::Ecn::kCapable0);
+    }
     return packet;
   }
 };

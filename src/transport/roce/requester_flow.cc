@@ -373,6 +373,12 @@ void RequesterFlow::fail(const Outcome& outcome, Instant now) {
   qp_.on_outcome(outcome, now);
 }
 
+void RequesterFlow::on_congestion(Instant now) {
+  if (now - slowed_ < retransmission_.round_trip()) return;
+  slowed_ = now;
+  retransmission_.on_congestion();
+}
+
 void RequesterFlow::on_timer(Instant now) {
   if (requests_.empty()) return;
   if (timeout_ != Duration::zero() && now - progress_ >= timeout_) {

@@ -79,6 +79,9 @@ class RequesterFlow {
   // REQUIRES: the frame's opcode is an answer's, and it comes from the peer.
   void on_answer(const wire::roce::Frame& frame, Instant now);
 
+  // The network has marked packets of ours: fewer may be under way, once in a round trip.
+  void on_congestion(Instant now);
+
   // When on_timer() must be called; kNever: nothing is waited for.
   Instant deadline() const {
     if (requests_.empty()) return kNever;
@@ -146,6 +149,7 @@ class RequesterFlow {
     Instant sent_at;
   };
   std::optional<Timed> timed_;
+  Instant slowed_{};  // when on_congestion() did something
   // The last packet that was gone back to, and when: once in a round trip.
   std::optional<Timed> gone_back_;
   ExtentList scratch_;

@@ -69,7 +69,6 @@ void ResponderFlow::set_max_reads(std::uint8_t max_reads) {
 
 void ResponderFlow::on_request(const wire::roce::Frame& frame) {
   if (state_.has_refused) return;
-  peer_is_adapter_ = frame.packet.migrated;
   const std::int32_t ahead = Psn(frame.packet.psn).distance_from(state_.expected);
   if (ahead > 0) return on_gap();
   if (ahead < 0) return on_duplicate(frame);
@@ -387,7 +386,7 @@ Outlet::Added ResponderFlow::send_simple(const Answer& answer, Outlet& outlet) {
 // adapters as a READ of its own.
 std::optional<Outlet::Added> ResponderFlow::send_data(Answer& answer, Outlet& outlet,
                                                       verbs::Budget& budget) {
-  const bool is_first = answer.done == 0 && (!answer.is_resumed || peer_is_adapter_);
+  const bool is_first = answer.done == 0 && (!answer.is_resumed || facts_.peer_is_adapter);
   const bool is_last = answer.packets == 1;
   const Opcode opcode = is_first
                             ? (is_last ? Opcode::kReadResponseOnly : Opcode::kReadResponseFirst)
@@ -399,13 +398,12 @@ std::optional<Outlet::Added> ResponderFlow::send_data(Answer& answer, Outlet& ou
   packet.payload_bytes = static_cast<std::uint32_t>(std::min<std::uint64_t>(facts_.mtu, left));
   scratch_.clear();
   if (packet.payload_bytes > 0) {
-    const Outcome found =
-        qp_.responder().read_extents({.opcode = WrOpcode::kRdmaRead,
-                                      .source_qpn = facts_.peer_qpn,
-                                      .remote_addr = answer.address,
-                                      .rkey = answer.rkey,
-                                      .length = answer.length},
-                                     answer.done, packet.payload_bytes, scratch_);
+    const Outcome found = qp_.responder().read_extents({.opcode = WrOpcode::kRdmaRead,
+                                                        .source_qpn = facts_.peer_qpn,
+                                                        .remote_addr = answer.address,
+                                                        .rkey = answer.rkey,
+                                                        .length = answer.length},
+                                                       answer.done, packet.payload_bytes, scratch_);
     if (found.kind == Outcome::Kind::kRefused) {
       const Psn psn = answer.psn;
       answers_.erase(answers_.begin() + 1, answers_.end());

@@ -90,7 +90,7 @@ class ResponderFlow {
     std::uint64_t original = 0;
     std::uint64_t address = 0;  // of a READ
     std::uint64_t length = 0;
-    std::uint64_t done = 0;     // bytes of it that were sent
+    std::uint64_t done = 0;  // bytes of it that were sent
     std::uint32_t rkey = 0;
     std::uint32_t packets = 0;  // of it that are left
     bool is_resumed = false;
@@ -135,7 +135,6 @@ class ResponderFlow {
   ResponderState state_;
   std::optional<Message> message_;
   std::deque<Answer> answers_;
-  bool peer_is_adapter_ = false;  // and not Linux's rdma_rxe
   ExtentList scratch_;
 };
 

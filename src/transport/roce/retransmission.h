@@ -3,8 +3,8 @@
 // The retry timer of the queue pair is a promise to the program, often seconds, so lost packets are
 // sent again long before it expires: after a time that follows the measured round trip, doubled
 // with each try (RFC 6298). Packets that were sent twice are no measure (Karn's rule). The window
-// is that of TCP: it doubles in each round trip until something is lost, and grows by one from
-// then on.
+// is that of TCP: it doubles in each round trip until something is lost or the network tells of
+// congestion, and grows by one from then on.
 //
 // Owner thread only.
 
@@ -33,6 +33,8 @@ class Retransmission {
 
   std::uint32_t window() const { return window_; }
   Duration wait() const { return std::min(wait_, limit_); }
+  // Zero: none was measured.
+  Duration round_trip() const { return smoothed_; }
 
   // Packets were acknowledged. `round_trip`: of one that was sent once; zero: there was none.
   void on_progress(std::uint32_t packets, Duration round_trip) {
@@ -50,6 +52,12 @@ class Retransmission {
   // The peer misses a packet.
   void on_loss() {
     threshold_ = std::max(window_ / 2, kLeastWindow);
+    window_ = threshold_;
+    credit_ = 0;
+  }
+  // The network marks packets before it loses any, so less is given back than after a loss.
+  void on_congestion() {
+    threshold_ = std::max(window_ - window_ / 4, kLeastWindow);
     window_ = threshold_;
     credit_ = 0;
   }

@@ -33,7 +33,9 @@ void RoceFlow::follow() {
 void RoceFlow::take_attributes() {
   followed_ = qp.modifications();
   const verbs::QpAttributes attributes = qp.query();
+  const bool peer_is_adapter = facts.peer_is_adapter;
   facts = flow_facts(qp, attributes, port->mac);
+  facts.peer_is_adapter = peer_is_adapter;
   requester.set_timeout(verbs::ack_timeout(attributes.timeout));
   responder.set_max_reads(attributes.max_dest_reads);
 }

@@ -11,6 +11,7 @@
 
 #include "base/line.h"
 #include "base/timers.h"
+#include "transport/roce/congestion_notices.h"
 #include "transport/roce/flow_facts.h"
 #include "transport/roce/requester_flow.h"
 #include "transport/roce/responder_flow.h"
@@ -40,12 +41,16 @@ struct RoceFlow final : verbs::PathState {
   bool is_path() const;
   // The path leads elsewhere: what is under way has no answer, and no answer of ours leaves.
   void give_up(Instant now);
+  bool has_to_send() const {
+    return notices.is_due() || requester.has_to_send() || responder.has_to_send();
+  }
 
   verbs::QueuePair& qp;
   const std::shared_ptr<RocePort> port;  // a queue pair may outlive the attachment
   FlowFacts facts;
   RequesterFlow requester;
   ResponderFlow responder;
+  CongestionNotices notices;
   Line<RoceFlow>::Place sending;  // among those of its port that have something to send
   TimerId timer = TimerId::kNone;
   Instant armed_for{};         // of `timer`

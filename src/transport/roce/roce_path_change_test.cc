@@ -213,8 +213,8 @@ TEST_F(RocePathChange, AFlowGoesOnElsewhereFromItsState) {
   };
   for (unsigned successors = 0; successors < 30; ++successors) {
     for (int i = 0; i < 5; ++i) post(posted++);
-    for (std::uint32_t turns = random() % 40; turns > 0; --turns) rig_.turn();
-    const unsigned side = random() % 2;
+    for (auto turns = random() % 40; turns > 0; --turns) rig_.turn();
+    const auto side = static_cast<unsigned>(random() % 2);
     std::unique_ptr<EngineQp>& qp = side == 0 ? qp_a_ : qp_b_;
     EngineVm& vm = rig_.vm(side);
     EngineVm& peer_vm = rig_.vm(1 - side);

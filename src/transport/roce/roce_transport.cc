@@ -29,6 +29,9 @@ constexpr std::uint32_t kFramesPerTurn = 64;
 // What Linux puts into a superframe at most (UDP_MAX_SEGMENTS).
 constexpr std::size_t kMostSegments = 128;
 
+// Of notifications of congestion: DSCP 48, the default of adapters.
+constexpr std::uint8_t kNoticeClass = 48 << 2;
+
 // A timer that is so much too late is left as it is.
 constexpr Duration kTimerSlack = std::chrono::milliseconds(1);
 
@@ -41,8 +44,7 @@ bool is_our_partition(const Packet& packet) {
   return (packet.pkey & kPartition) == (wire::roce::kDefaultPkey & kPartition);
 }
 
-constexpr Outcome kOver{.kind = Outcome::Kind::kRefused,
-                        .status = verbs::WcStatus::kRetryExceeded};
+constexpr Outcome kOver{.kind = Outcome::Kind::kRefused, .status = verbs::WcStatus::kRetryExceeded};
 
 bool is_datagram(Opcode opcode) {
   return opcode == Opcode::kDatagramOnly || opcode == Opcode::kDatagramOnlyImm;
@@ -110,8 +112,7 @@ void RoceTransport::restore(QueuePair& qp, const RoceFlowState& state) {
 }
 
 void RoceTransport::schedule(RoceFlow& flow) {
-  const bool sends = flow.requester.has_to_send() || flow.responder.has_to_send();
-  if (sends && !flow.sending.taken()) flow.port->sending.join(flow, flow.sending);
+  if (flow.has_to_send() && !flow.sending.taken()) flow.port->sending.join(flow, flow.sending);
 }
 
 // One timer for a flow, which is set anew when it has expired, or is far too late: the deadline
@@ -225,6 +226,17 @@ void RoceTransport::send(RocePort& port, verbs::Budget& budget) {
   port.outlet.flush();
 }
 
+bool RoceTransport::notify(RoceFlow& flow, RocePort& port) const {
+  if (!flow.notices.is_due()) return true;
+  Packet packet = flow.facts.packet(Opcode::kCongestionNotification, verbs::Psn(0));
+  packet.becn = true;
+  packet.route.traffic_class = kNoticeClass;
+  if (port.outlet.add(packet) != Outlet::Added::kDone) return false;
+  port.counters.notices_sent.add();
+  flow.notices.on_sent(clock_.now);
+  return true;
+}
+
 // Neither half takes the turn of the other.
 bool RoceTransport::compose(RoceFlow& flow, RocePort& port, verbs::Budget& budget) const {
   if (!flow.is_path()) {
@@ -234,6 +246,7 @@ bool RoceTransport::compose(RoceFlow& flow, RocePort& port, verbs::Budget& budge
   flow.answers_first = !flow.answers_first;
   const auto answer = [&] { return flow.responder.compose(port.outlet, budget); };
   const auto ask = [&] { return flow.requester.compose(port.outlet, budget, clock_.now); };
+  if (!notify(flow, port)) return false;
   return flow.answers_first ? answer() && ask() : ask() && answer();
 }
 
@@ -282,16 +295,30 @@ void RoceTransport::on_packet(const std::shared_ptr<RocePort>& port, const Frame
   if (!is_our_partition(packet)) return port->counters.partition_mismatches.add();
   if (!is_connected) return on_datagram(*port, *qp, frame);
   if (!is_from_peer(*qp, packet)) return port->counters.forged_source.add();
-  if (packet.opcode == Opcode::kCongestionNotification) return;
   if (!qp->responder().listens()) return;
   RoceFlow& flow = flow_of(*qp, port);
+  on_connection_packet(flow, frame);
+  schedule(flow);
+  arm(flow);
+}
+
+// rdma_rxe has no rule for notifications and may take one for an acknowledgement, so none goes
+// there.
+void RoceTransport::on_connection_packet(RoceFlow& flow, const Frame& frame) {
+  const Packet& packet = frame.packet;
+  if (packet.opcode == Opcode::kCongestionNotification) {
+    flow.port->counters.notices_received.add();
+    return flow.requester.on_congestion(clock_.now);
+  }
+  flow.facts.peer_is_adapter = packet.migrated;
+  const bool is_marked =
+      wire::roce::ecn_of(packet.route.traffic_class) == wire::roce::Ecn::kCongestionExperienced;
+  if (is_marked && packet.migrated) flow.notices.on_mark(clock_.now);
   if (facts_of(packet.opcode).kind == PacketKind::kAnswer) {
     flow.requester.on_answer(frame, clock_.now);
   } else {
     flow.responder.on_request(frame);
   }
-  schedule(flow);
-  arm(flow);
 }
 
 // No packet speaks for a GID that an adapter of this host or of the cluster has.

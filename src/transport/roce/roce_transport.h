@@ -83,6 +83,9 @@ class RoceTransport final : public verbs::Transport {
   // Whether the packet comes from the peer of the queue pair, over this transport.
   bool is_from_peer(verbs::QueuePair& qp, const wire::roce::Packet& packet) const;
   void send(RocePort& port, verbs::Budget& budget);
+  void on_connection_packet(RoceFlow& flow, const wire::roce::Frame& frame);
+  // Tells the peer of marks. False: the outlet is full.
+  bool notify(RoceFlow& flow, RocePort& port) const;
   // False: the outlet is full.
   bool compose(RoceFlow& flow, RocePort& port, verbs::Budget& budget) const;
 

@@ -115,6 +115,9 @@ enum class Ecn : std::uint8_t {
 constexpr Ecn ecn_of(std::uint8_t traffic_class) {
   return static_cast<Ecn>(traffic_class & 3);
 }
+constexpr std::uint8_t with_ecn(std::uint8_t traffic_class, Ecn ecn) {
+  return static_cast<std::uint8_t>((traffic_class & ~3U) | static_cast<std::uint8_t>(ecn));
+}
 
 // IBTA 9.2.
 struct BaseHeader {
