@@ -229,6 +229,7 @@ void RoceTransport::send(RocePort& port, verbs::Budget& budget) {
 bool RoceTransport::notify(RoceFlow& flow, RocePort& port) const {
   if (!flow.notices.is_due()) return true;
   Packet packet = flow.facts.packet(Opcode::kCongestionNotification, verbs::Psn(0));
+  packet.migrated = false;  // as adapters send it
   packet.becn = true;
   packet.route.traffic_class = kNoticeClass;
   if (port.outlet.add(packet) != Outlet::Added::kDone) return false;
