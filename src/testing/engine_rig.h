@@ -51,6 +51,9 @@ class EngineRig {
   // Lets time pass; everything runs when it is due.
   void advance(Duration duration);
 
+  // Time passes, and nothing runs.
+  void skip(Duration duration) { clock_.advance_to(clock_.now() + duration); }
+
   // As when a VM goes away: its queue pairs must be gone already.
   void remove(unsigned index);
 

@@ -32,6 +32,7 @@ bool RoceWire::busy() const {
 }
 
 void RoceWire::inject(unsigned side, FrameBytes frame) {
+  if (doors_.at(side).arriving.size() >= most_arriving_) return;
   doors_.at(side).arriving.push_back({.bytes = std::move(frame)});
 }
 

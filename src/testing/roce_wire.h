@@ -36,6 +36,8 @@ class RoceWire {
   // has no kernel that finds out what belongs to a GID.
   void set_mac(unsigned side, const wire::roce::MacBytes& mac) { macs_.at(side) = mac; }
 
+  // How many frames wait at a door that is not read; more are lost.
+  void set_most_arriving(std::size_t frames) { most_arriving_ = frames; }
   // Whether frames are under way.
   bool busy() const;
   // How many frames may wait at a door.
@@ -64,6 +66,7 @@ class RoceWire {
   const std::size_t most_packets_;
   const bool cuts_;
   std::size_t room_ = 100'000;
+  std::size_t most_arriving_ = 2'000'000;
   Weather weather_;
   std::array<wire::roce::MacBytes, 2> macs_{};
   std::array<Door, 2> doors_;

@@ -36,7 +36,7 @@ PortTable::PortTable(Worker& worker, std::uint64_t incarnation, PortEvents event
              if (events_.channel_lost) events_.channel_lost(lost);
            }),
       local_tenant_(local_),
-      roce_tenant_(roce_, worker.schedule().turn_clock(), kWatchSockets),
+      roce_tenant_(roce_, worker.loop(), worker.schedule().turn_clock(), kWatchSockets),
       tcp_tenant_(tcp_, worker.schedule().turn_clock(), kWatchSockets),
       impairments_(directory_, local_, tcp_, worker.schedule().turn_clock(),
                    [this](verbs::AdapterId id) { return vm_of(id); }),
@@ -197,8 +197,7 @@ Status PortTable::open_roce(const model::AdapterName& name, UniqueFd tap, bool t
   if (found == ports_.end()) return fail(Errc::kNotFound, "no adapter " + to_string(name));
   close_roce(name);
   auto door = std::make_unique<transport_roce::TapDoor>(std::move(tap), takes_superframes);
-  const Status watched = worker_.loop().watch(
-      door->fd(), EPOLLIN, [this](std::uint32_t) { roce_tenant_.on_readable(); });
+  const Status watched = roce_tenant_.watch(found->second->id(), door->fd());
   if (watched) found->second->set_door(std::move(door));
   return watched;
 }
@@ -207,7 +206,7 @@ void PortTable::close_roce(const model::AdapterName& name) {
   const auto found = ports_.find(name);
   if (found == ports_.end()) return;
   const auto door = found->second->set_door(nullptr);
-  if (door) worker_.loop().unwatch(door->fd());
+  if (door) roce_tenant_.unwatch(door->fd());
 }
 
 void PortTable::start_capture(const std::shared_ptr<Capture>& capture) {

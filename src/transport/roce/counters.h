@@ -10,6 +10,7 @@ struct RoceCounters {
   CounterSet set;
   Counter packets_received{set, "packets_received", "RoCE packets received"};
   Counter frames_refused{set, "frames_refused", "frames that are no valid RoCE packets"};
+  Counter other_frames{set, "other_frames", "frames that are no RoCE packets"};
   Counter icrc_errors{set, "icrc_errors", "RoCE packets with a wrong invariant CRC"};
   Counter foreign_mac{set, "foreign_mac", "RoCE packets for another MAC address"};
   Counter unknown_qp{set, "unknown_qp", "RoCE packets for a queue pair that does not exist"};

@@ -157,6 +157,30 @@ TEST_F(RoceEnemy, StrangersAreCountedAndNotAnswered) {
   EXPECT_EQ(rig_.a().read(buffer, 0, 8), payload);
 }
 
+// A million frames a second for a queue pair that is not there: so many are read as take less than
+// a tenth of a second, and when it is over the port works as before.
+TEST_F(RoceEnemy, AFloodIsReadSlowly) {
+  connect();
+  Packet stray = from_b(Opcode::kWriteOnly, 0);
+  stray.destination_qp = 0xABCDE;
+  const FrameBytes frame = frame_of(stray, {});
+  rig_.wire().set_most_arriving(2000);
+  for (int i = 0; i < 1000; ++i) {
+    for (int j = 0; j < 1000; ++j) rig_.wire().inject(0, frame);
+    rig_.skip(std::chrono::milliseconds(1));
+    for (int turns = 0; turns < 40; ++turns) rig_.turn();
+  }
+  const std::uint64_t read = rig_.counters(0).unknown_qp.value();
+  EXPECT_LE(read, 26'000u);
+  EXPECT_GE(read, 10'000u);
+  EXPECT_GT(rig_.roce().resumes(verbs::AdapterId{0}), rig_.now());
+  const EngineBuffer from = rig_.a().buffer(64);
+  const EngineBuffer to = rig_.b().buffer(64);
+  qp_a_->post(write_request(1, {from.whole()}, to.start, to.key));
+  rig_.advance(std::chrono::seconds(1));
+  EXPECT_EQ(qp_a_->sends.statuses(), std::vector{WcStatus::kSuccess});
+}
+
 // IBTA 9.7.4.1: packets out of the order of their message, or of a wrong size.
 TEST_F(RoceEnemy, PacketsThatBreakTheRulesEndTheConnection) {
   struct Case {

@@ -64,8 +64,8 @@ TEST_F(RocePathChange, PacketsGoOnWithTheirNumbersAfterThePathLedElsewhere) {
   lead_by_memory(true);
   connect();
   for (std::uint64_t i = 0; i < 40; ++i) {
-    const bool by_memory = (i / 10) % 2 == 0;
-    if (i % 10 == 0) lead_by_memory(by_memory);
+    const bool by_memory = (i + 9) / 10 % 2 == 0;
+    if (i % 10 == 1) lead_by_memory(by_memory);
     qp_a_->post(add_request(i, old_.sge(8 * i, 8), word_.start, word_.key, 1));
     qp_b_->post(receive_request(i, {inbox_.sge(0, 1000)}));
     qp_a_->post(send_request(1000 + i, {from_.sge(0, 1000)}));

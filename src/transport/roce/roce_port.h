@@ -7,6 +7,7 @@
 
 #include "base/line.h"
 #include "transport/roce/counters.h"
+#include "transport/roce/flood_guard.h"
 #include "transport/roce/frame_door.h"
 #include "transport/roce/outlet.h"
 #include "transport/roce/roce_flow.h"
@@ -23,6 +24,7 @@ struct RocePort {
   const wire::roce::MacBytes mac;
   FrameDoor* door = nullptr;  // null: it is closed
   Outlet outlet;
+  FloodGuard guard;
   Line<RoceFlow> sending;
   RoceCounters counters;
 };

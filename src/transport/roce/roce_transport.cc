@@ -62,6 +62,7 @@ void RoceTransport::attach(verbs::Adapter& adapter, const wire::roce::MacBytes& 
   if (!is_known) ports_[index] = std::make_shared<RocePort>(adapter, mac);
   ports_[index]->door = &door;
   ports_[index]->outlet.use(&door);
+  count_open();
 }
 
 void RoceTransport::detach(verbs::Adapter& adapter) {
@@ -69,6 +70,17 @@ void RoceTransport::detach(verbs::Adapter& adapter) {
   if (index >= ports_.size() || !ports_[index]) return;
   ports_[index]->door = nullptr;
   ports_[index]->outlet.use(nullptr);
+  count_open();
+}
+
+void RoceTransport::count_open() {
+  open_ = static_cast<std::size_t>(std::ranges::count_if(
+      ports_, [](const auto& port) { return port != nullptr && port->door != nullptr; }));
+}
+
+Instant RoceTransport::resumes(AdapterId id) const {
+  const std::shared_ptr<RocePort> port = port_of(id);
+  return port != nullptr ? port->guard.resumes() : Instant{};
 }
 
 std::shared_ptr<RocePort> RoceTransport::port_of(AdapterId id) const {
@@ -253,9 +265,9 @@ bool RoceTransport::compose(RoceFlow& flow, RocePort& port, verbs::Budget& budge
 
 void RoceTransport::receive(const std::shared_ptr<RocePort>& port, verbs::Budget& budget) {
   for (std::uint32_t frames = 0; frames < kFramesPerTurn && !budget.spent(); ++frames) {
+    if (!port->guard.may_read(clock_.now, open_)) return;
     const std::optional<FrameDoor::Received> received = port->door->receive();
     if (!received) return;
-    last_frame_ = clock_.now;
     budget.bytes -= static_cast<std::int64_t>(received->bytes.size());
     budget.operations -= 1;
     if (received->segment_bytes == 0) {
@@ -279,23 +291,30 @@ void RoceTransport::on_frame(const std::shared_ptr<RocePort>& port,
                              const std::expected<Frame, FrameFault>& frame) {
   port->counters.packets_received.add();
   if (frame) return on_packet(port, *frame);
-  if (frame.error() == FrameFault::kNotRoce) return;
-  (frame.error() == FrameFault::kBadIcrc ? port->counters.icrc_errors
-                                         : port->counters.frames_refused)
-      .add();
+  RoceCounters& counters = port->counters;
+  if (frame.error() == FrameFault::kNotRoce) return refuse(*port, counters.other_frames);
+  if (frame.error() == FrameFault::kBadIcrc) return refuse(*port, counters.icrc_errors);
+  refuse(*port, counters.frames_refused);
+}
+
+void RoceTransport::refuse(RocePort& port, Counter& why) {
+  why.add();
+  port.guard.on_useless();
 }
 
 void RoceTransport::on_packet(const std::shared_ptr<RocePort>& port, const Frame& frame) {
   const Packet& packet = frame.packet;
-  if (packet.route.destination_mac != port->mac) return port->counters.foreign_mac.add();
+  RoceCounters& counters = port->counters;
+  if (packet.route.destination_mac != port->mac) return refuse(*port, counters.foreign_mac);
   QueuePair* qp = port->adapter.find_qp(packet.destination_qp);
   const bool is_connected = qp != nullptr && qp->type() == verbs::QpType::kReliableConnected;
   if (qp == nullptr || is_connected == is_datagram(packet.opcode)) {
-    return port->counters.unknown_qp.add();
+    return refuse(*port, counters.unknown_qp);
   }
-  if (!is_our_partition(packet)) return port->counters.partition_mismatches.add();
+  if (!is_our_partition(packet)) return refuse(*port, counters.partition_mismatches);
   if (!is_connected) return on_datagram(*port, *qp, frame);
-  if (!is_from_peer(*qp, packet)) return port->counters.forged_source.add();
+  if (!is_from_peer(*qp, packet)) return refuse(*port, counters.forged_source);
+  last_frame_ = clock_.now;
   if (!qp->responder().listens()) return;
   RoceFlow& flow = flow_of(*qp, port);
   on_connection_packet(flow, frame);
@@ -339,8 +358,9 @@ void RoceTransport::on_datagram(RocePort& port, QueuePair& qp, const Frame& fram
   const auto way = port.adapter.fabric().find(source.sgid, type);
   const bool is_ours = port.adapter.owns_gid(verbs::Gid{frame.packet.route.destination}, type);
   if (!is_ours || !way || !carries(&*way)) {
-    return port.counters.forged_source.add();
+    return refuse(port, port.counters.forged_source);
   }
+  last_frame_ = clock_.now;
   qp.responder().datagram(source, datagram_request(frame.packet), frame.payload);
 }
 

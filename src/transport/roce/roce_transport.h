@@ -46,7 +46,9 @@ class RoceTransport final : public verbs::Transport {
   // connection. Requests that were under way are posted to it again. REQUIRES: its adapter has a
   // port, and the queue pair has no state yet.
   void restore(verbs::QueuePair& qp, const RoceFlowState& state);
-  // When the last frame came, at any port.
+  // When the adapter's port may be read again: later than now, if others flood it.
+  Instant resumes(verbs::AdapterId id) const;
+  // When the last frame came that was of use, at any port.
   Instant last_frame() const { return last_frame_; }
   // nullptr: the adapter has no port.
   const RoceCounters* counters_of(verbs::AdapterId id) const;
@@ -80,8 +82,11 @@ class RoceTransport final : public verbs::Transport {
                 const std::expected<wire::roce::Frame, wire::roce::FrameFault>& frame);
   void on_packet(const std::shared_ptr<RocePort>& port, const wire::roce::Frame& frame);
   void on_datagram(RocePort& port, verbs::QueuePair& qp, const wire::roce::Frame& frame);
+  // Anyone can send it, so it costs the port its right to be read. `why`: counts it.
+  static void refuse(RocePort& port, Counter& why);
   // Whether the packet comes from the peer of the queue pair, over this transport.
   bool is_from_peer(verbs::QueuePair& qp, const wire::roce::Packet& packet) const;
+  void count_open();
   void send(RocePort& port, verbs::Budget& budget);
   void on_connection_packet(RoceFlow& flow, const wire::roce::Frame& frame);
   // Tells the peer of marks. False: the outlet is full.
@@ -91,6 +96,7 @@ class RoceTransport final : public verbs::Transport {
 
   const TurnClock& clock_;
   std::vector<std::shared_ptr<RocePort>> ports_;  // by AdapterId
+  std::size_t open_ = 0;                          // ports with a door
   Instant last_frame_{};
   std::size_t turn_ = 0;  // whose port is first
   ExtentList scratch_;

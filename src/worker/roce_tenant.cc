@@ -1,0 +1,33 @@
+#include "worker/roce_tenant.h"
+
+#include <sys/epoll.h>
+
+namespace paravane::worker {
+
+Status RoceTenant::watch(verbs::AdapterId id, int fd) {
+  return loop_.watch(fd, EPOLLIN, [this, id, fd](std::uint32_t) { on_readable(id, fd); });
+}
+
+void RoceTenant::unwatch(int fd) {
+  loop_.unwatch(fd);
+  const auto resting = resting_.find(fd);
+  if (resting == resting_.end()) return;
+  timers_.cancel(resting->second);
+  resting_.erase(resting);
+}
+
+// The descriptor stays readable while nothing is read, and would wake the worker without end.
+void RoceTenant::on_readable(verbs::AdapterId id, int fd) {
+  const Instant resumes = transport_.resumes(id);
+  if (resumes <= clock_.now) {
+    readable_ = true;
+    return;
+  }
+  if (resting_.contains(fd) || !loop_.change(fd, 0)) return;
+  resting_[fd] = timers_.set(resumes, [this, fd](Instant) {
+    resting_.erase(fd);
+    static_cast<void>(loop_.change(fd, EPOLLIN));
+  });
+}
+
+}  // namespace paravane::worker
