@@ -143,11 +143,7 @@ void RoceTransport::arm(RoceFlow& flow) {
 
 void RoceTransport::on_timer(RoceFlow& flow, Instant now) {
   flow.timer = TimerId::kNone;
-  if (flow.is_path()) {
-    flow.requester.on_timer(now);
-  } else {
-    flow.give_up(now);
-  }
+  flow.requester.on_timer(now);
   schedule(flow);
   arm(flow);
 }
