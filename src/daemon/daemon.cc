@@ -302,7 +302,7 @@ void Daemon::on_roce_port(const std::string& text, UniqueFd tap) {
   const auto port = privsep::parse_roce_port_note(text);
   if (!port || !tap) return log::warn("keeper: not a RoCE port: {}", text);
   mailbox_->post([this, port = *port, shared = std::make_shared<UniqueFd>(std::move(tap))] {
-    if (host_) host_->open_roce(port.adapter, std::move(*shared), port.takes_superframes);
+    if (host_) host_->open_roce(port, std::move(*shared));
   });
 }
 

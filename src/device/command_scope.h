@@ -84,6 +84,7 @@ struct CommandScope {
   DeviceCounters& counters;
   const SharedRegion& region;
   const bool& link_up;  // of the port
+  const std::uint32_t& active_mtu;
   Instant now;
   std::unique_ptr<LongCommand>* later;  // the rest, from a handler that returns kLater
 };

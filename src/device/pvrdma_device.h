@@ -107,6 +107,11 @@ class PvrdmaDevice : public vfio_user::PciDevice {
   // receives an event.
   virtual void set_link(bool up) = 0;
 
+  // The largest path MTU that the port's network carries (enum ib_mtu), which the guest sees as
+  // active_mtu from then on; nullopt: that of the configuration, since nothing of the adapter goes
+  // over a network in packets.
+  virtual void set_network_mtu(std::optional<std::uint32_t> path_mtu) = 0;
+
   // Sets the rules for the next VMM that attaches. A VMM that is attached keeps the old rules.
   virtual void set_rules(const DeviceRules& rules) = 0;
 

@@ -108,6 +108,7 @@ PvrdmaFunction::PvrdmaFunction(const DeviceConfig& config, const Surroundings& a
                  .counters = counters_,
                  .region = region_,
                  .link_up = link_up_,
+                 .active_mtu = active_mtu_,
                  .now = {},
                  .later = nullptr},
                 lines_, clock_) {}
@@ -335,6 +336,11 @@ void PvrdmaFunction::set_link(bool up) {
   if (std::exchange(link_up_, up) == up) return;
   if (!up) counters_.link_downs.add();
   notifier_.async(up ? abi::kEventPortActive : abi::kEventPortError, kPort);
+}
+
+void PvrdmaFunction::set_network_mtu(std::optional<std::uint32_t> path_mtu) {
+  thread_.check();
+  active_mtu_ = path_mtu ? std::min(*path_mtu, config_.active_mtu) : config_.active_mtu;
 }
 
 void PvrdmaFunction::tell_gone() {

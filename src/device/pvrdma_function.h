@@ -69,6 +69,7 @@ class PvrdmaFunction final : public PvrdmaDevice,
   Instant next_look() const override;
   std::uint32_t last_touched() const override { return last_touched_; }
   void set_link(bool up) override;
+  void set_network_mtu(std::optional<std::uint32_t> path_mtu) override;
   void set_rules(const DeviceRules& rules) override { next_rules_ = rules; }
   void tell_gone() override;
   std::string_view fatal_reason() const override { return fatal_reason_; }
@@ -130,6 +131,7 @@ class PvrdmaFunction final : public PvrdmaDevice,
   std::optional<Error> region_error_;  // why ACTIVATE cannot succeed
   bool active_ = false;
   bool link_up_ = true;
+  std::uint32_t active_mtu_ = config_.active_mtu;
   std::string fatal_reason_;
   LogLimit log_limit_;                                 // for failures
   LogLimit life_limit_{std::chrono::seconds(10), 20};  // for activations and resets

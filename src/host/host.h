@@ -32,6 +32,7 @@
 #include "metrics/qp_series.h"
 #include "model/adapter_name.h"
 #include "model/management.h"
+#include "privsep/roce_port_note.h"
 #include "settings/config.h"
 #include "store/store.h"
 #include "worker/port_table.h"
@@ -175,7 +176,7 @@ class Host final : public model::Management, public metrics::MetricsSource {
   void on_switch_news(privsep::SwitchLine::News news) { network_->on_news(std::move(news)); }
 
   // The keeper has opened the RoCE port of an adapter, so the adapter can reach native endpoints.
-  void open_roce(const model::AdapterName& adapter, UniqueFd tap, bool takes_superframes);
+  void open_roce(const privsep::RocePortNote& port, UniqueFd tap);
 
   // ---- What the cluster tells ---- The cluster's state has changed; null: this host is not in a
   // cluster, or does not know its state yet. REQUIRES: a ClusterService.

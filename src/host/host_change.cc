@@ -202,14 +202,15 @@ model::ApiResult<model::VmStatus> Host::set_connected(const std::string& name, s
   return status_after_change(vm);
 }
 
-void Host::open_roce(const model::AdapterName& adapter, UniqueFd tap, bool takes_superframes) {
-  changes_.info("{}: reaches native RoCE endpoints{}", to_string(adapter),
-                takes_superframes ? "" : ", one packet per call (this kernel has no USO)");
-  worker_->post(
-      [this, adapter, takes_superframes, shared = std::make_shared<UniqueFd>(std::move(tap))] {
-        const Status opened = ports_->open_roce(adapter, std::move(*shared), takes_superframes);
-        if (!opened) log::warn("{}: RoCE port: {}", to_string(adapter), opened.error().message);
-      });
+void Host::open_roce(const privsep::RocePortNote& port, UniqueFd tap) {
+  changes_.info("{}: reaches native RoCE endpoints, network MTU {}{}", to_string(port.adapter),
+                port.mtu,
+                port.takes_superframes ? "" : ", one packet per call (this kernel has no USO)");
+  auto shared = std::make_shared<worker::RoceTap>(std::move(tap), port.takes_superframes, port.mtu);
+  worker_->post([this, name = port.adapter, shared = std::move(shared)] {
+    const Status opened = ports_->open_roce(name, std::move(*shared));
+    if (!opened) log::warn("{}: RoCE port: {}", to_string(name), opened.error().message);
+  });
 }
 
 std::uint32_t Host::makings_of(const model::AdapterName& adapter) const {

@@ -63,12 +63,12 @@ void RocePorts::make_one(const privsep::SwitchPlan::RocePort& port, const privse
     complain(port, fmt::format("{}: {}", problem.link, problem.text), report);
   }
   about.merge(made->about);
-  if (made->problems.empty()) open(port, name, report);
+  if (made->problems.empty()) open(port, name, vds->mtu, report);
 }
 
 void RocePorts::open(const privsep::SwitchPlan::RocePort& port, const std::string& name,
-                     privsep::SwitchReport& report) {
-  const Given given{.index = ::if_nametoindex(name.c_str()), .wanted = port};
+                     std::uint32_t mtu, privsep::SwitchReport& report) {
+  const Given given{.index = ::if_nametoindex(name.c_str()), .mtu = mtu, .wanted = port};
   const Adapter adapter{port.vm, port.adapter};
   const auto known = given_.find(adapter);
   if (known != given_.end() && known->second == given) return;
@@ -78,6 +78,7 @@ void RocePorts::open(const privsep::SwitchPlan::RocePort& port, const std::strin
   opened_.push_back({.vm = port.vm,
                      .adapter = port.adapter,
                      .tap = std::move(opened->tap),
+                     .mtu = mtu,
                      .takes_superframes = opened->header_bytes != 0});
 }
 

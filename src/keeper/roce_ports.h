@@ -24,6 +24,7 @@ struct OpenedRocePort {
   std::string vm;
   std::uint32_t adapter = 1;
   UniqueFd tap;
+  std::uint32_t mtu = 1500;        // of the adapter's switch
   bool takes_superframes = false;  // the kernel cuts UDP apart
 };
 
@@ -47,7 +48,7 @@ class RocePorts {
 
   void make_one(const privsep::SwitchPlan::RocePort& port, const privsep::SwitchPlan& plan,
                 privsep::SwitchReport& report, ethernet::LinkFilter& about);
-  void open(const privsep::SwitchPlan::RocePort& port, const std::string& name,
+  void open(const privsep::SwitchPlan::RocePort& port, const std::string& name, std::uint32_t mtu,
             privsep::SwitchReport& report);
   void remove_others(const privsep::SwitchPlan& plan, privsep::SwitchReport& report);
 
@@ -55,6 +56,7 @@ class RocePorts {
   // Ports that the engine has.
   struct Given {
     unsigned index = 0;  // of the interface
+    std::uint32_t mtu = 0;
     privsep::SwitchPlan::RocePort wanted;
 
     friend bool operator==(const Given&, const Given&) = default;

@@ -12,6 +12,7 @@ namespace {
 
 constexpr std::string_view kSuperframes = "superframes";
 constexpr std::string_view kPackets = "packets";
+constexpr std::uint32_t kMostMtu = 0xFFFF;
 
 std::string_view take_word(std::string_view& text) {
   const std::size_t end = std::min(text.find(' '), text.size());
@@ -20,22 +21,28 @@ std::string_view take_word(std::string_view& text) {
   return word;
 }
 
+// All of `word`.
+bool take_number(std::string_view word, std::uint32_t& number) {
+  const char* const end = word.data() + word.size();
+  const auto [rest, error] = std::from_chars(word.data(), end, number);
+  return error == std::errc{} && rest == end;
+}
+
 }  // namespace
 
 std::string print(const RocePortNote& note) {
-  return fmt::format("{} {} {}", note.adapter.vm, note.adapter.number,
+  return fmt::format("{} {} {} {}", note.adapter.vm, note.adapter.number, note.mtu,
                      note.takes_superframes ? kSuperframes : kPackets);
 }
 
 Result<RocePortNote> parse_roce_port_note(std::string_view text) {
   const std::string_view vm = take_word(text);
   const std::string_view number = take_word(text);
+  const std::string_view mtu = take_word(text);
   RocePortNote note{.adapter = {std::string(vm), 0}, .takes_superframes = text == kSuperframes};
-  const char* const start = number.data();
-  const auto [rest, error] = std::from_chars(start, start + number.size(), note.adapter.number);
-  const bool is_good = model::check_name(vm) && error == std::errc{} &&
-                       rest == start + number.size() && note.adapter.number >= 1 &&
-                       note.adapter.number <= model::kMaxAdapters &&
+  const bool is_good = model::check_name(vm) && take_number(number, note.adapter.number) &&
+                       note.adapter.number >= 1 && note.adapter.number <= model::kMaxAdapters &&
+                       take_number(mtu, note.mtu) && note.mtu <= kMostMtu &&
                        (note.takes_superframes || text == kPackets);
   if (!is_good) return fail(Errc::kInvalidArgument, "not a RoCE port");
   return note;

@@ -1,10 +1,11 @@
 // RocePortNote: what the keeper (the privileged process) says of a RoCE port whose descriptor comes
-// with the message. As text it is "VM NUMBER superframes" or "VM NUMBER packets".
+// with the message. As text it is "VM NUMBER MTU superframes" or "VM NUMBER MTU packets".
 //
 // Plain values; any thread.
 
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -15,6 +16,7 @@ namespace paravane::privsep {
 
 struct RocePortNote {
   model::AdapterName adapter;
+  std::uint32_t mtu = 1500;        // of the port's network, in bytes
   bool takes_superframes = false;  // the kernel cuts UDP apart; frames have a vnet header
 
   friend bool operator==(const RocePortNote&, const RocePortNote&) = default;

@@ -38,6 +38,8 @@ class RoceWire {
 
   // How many frames wait at a door that is not read; more are lost.
   void set_most_arriving(std::size_t frames) { most_arriving_ = frames; }
+  // Of the network.
+  void set_mtu(std::uint32_t bytes) { mtu_ = bytes; }
   // Whether frames are under way.
   bool busy() const;
   // How many frames may wait at a door.
@@ -48,6 +50,7 @@ class RoceWire {
   struct Door final : transport_roce::FrameDoor {
     std::optional<Received> receive() override;
     bool send(const wire::roce::SuperframeWriter::Whole& whole) override;
+    std::uint32_t mtu() const override { return wire->mtu_; }
     std::size_t most_packets() const override { return wire->most_packets_; }
 
     struct Arriving {
@@ -65,6 +68,7 @@ class RoceWire {
 
   const std::size_t most_packets_;
   const bool cuts_;
+  std::uint32_t mtu_ = 9000;
   std::size_t room_ = 100'000;
   std::size_t most_arriving_ = 2'000'000;
   Weather weather_;

@@ -192,11 +192,12 @@ void PortTable::set_segment(const model::AdapterName& name, verbs::SegmentId seg
   if (found != ports_.end()) found->second->set_segment(segment);
 }
 
-Status PortTable::open_roce(const model::AdapterName& name, UniqueFd tap, bool takes_superframes) {
+Status PortTable::open_roce(const model::AdapterName& name, RoceTap tap) {
   const auto found = ports_.find(name);
   if (found == ports_.end()) return fail(Errc::kNotFound, "no adapter " + to_string(name));
   close_roce(name);
-  auto door = std::make_unique<transport_roce::TapDoor>(std::move(tap), takes_superframes);
+  auto door =
+      std::make_unique<transport_roce::TapDoor>(std::move(tap.tap), tap.takes_superframes, tap.mtu);
   const Status watched = roce_tenant_.watch(found->second->id(), door->fd());
   if (watched) found->second->set_door(std::move(door));
   return watched;

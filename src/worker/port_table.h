@@ -66,6 +66,13 @@ struct PortEvents {
   std::function<void(model::Event)> tell{};
 };
 
+// A RoCE port's descriptor, as transport_roce::TapDoor takes it.
+struct RoceTap {
+  UniqueFd tap;
+  bool takes_superframes = false;
+  std::uint32_t mtu = 1500;  // of the network, in bytes
+};
+
 class PortTable final : private transport_tcp::LocalOwners {
  public:
   // `incarnation`: of this daemon; random, not 0.
@@ -89,10 +96,9 @@ class PortTable final : private transport_tcp::LocalOwners {
   // A name that is not there is no error.
   void set_segment(const model::AdapterName& name, verbs::SegmentId segment);
 
-  // ---- Native RoCE endpoints ---- Lets the adapter reach them through its RoCE port, of which
-  // `tap` is a descriptor. `takes_superframes`: as for TapDoor. Errors: kNotFound (no such
-  // adapter), kIo.
-  Status open_roce(const model::AdapterName& name, UniqueFd tap, bool takes_superframes);
+  // ---- Native RoCE endpoints ---- Lets the adapter reach them through its RoCE port. Errors:
+  // kNotFound (no such adapter), kIo.
+  Status open_roce(const model::AdapterName& name, RoceTap tap);
   // A name that is not there, or that has no port, is no error.
   void close_roce(const model::AdapterName& name);
 

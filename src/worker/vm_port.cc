@@ -100,6 +100,8 @@ std::unique_ptr<transport_roce::TapDoor> VmPort::set_door(
     network_.roce.attach(device_->adapter(), config_.device.mac, *door_);
     network_.directory.set_native(id_, &network_.roce);
   }
+  device_->set_network_mtu(door_ ? std::optional(transport_roce::path_mtu_of(door_->mtu()))
+                                 : std::nullopt);
   return door;
 }
 

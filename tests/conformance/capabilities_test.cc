@@ -97,6 +97,22 @@ TEST(Conformance, C18_GidTableIsAsLongAsTheVmIsGranted) {
   }
 }
 
+// That of the network while there is one that packets go over; without one nothing is cut.
+TEST(Conformance, C19_ActiveMtuIsWhatTheNetworkCarries) {
+  Booted booted;
+  FakeGuest& guest = booted.rig.guest();
+  const auto active_mtu = [&guest] {
+    QueryPort request{};
+    request.port_num = 1;
+    return guest.run(request).response.attrs.active_mtu;
+  };
+  EXPECT_EQ(active_mtu(), 5u);
+  booted.rig.device().set_network_mtu(3);
+  EXPECT_EQ(active_mtu(), 3u);
+  booted.rig.device().set_network_mtu(std::nullopt);
+  EXPECT_EQ(active_mtu(), 5u);
+}
+
 TEST(Conformance, C19_PortAgreesWithTheCapabilities) {
   Booted booted;
   FakeGuest& guest = booted.rig.guest();

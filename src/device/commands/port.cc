@@ -21,7 +21,7 @@ Result<Progress> query_port(CommandScope& scope, const Request& request, Respons
   abi::QueryPortResponse answer{};
   answer.state.set(scope.link_up ? abi::kPortActive : abi::kPortDown);
   answer.max_mtu.set(kMtu4096);
-  answer.active_mtu.set(scope.config.active_mtu);
+  answer.active_mtu.set(scope.active_mtu);
   answer.gid_tbl_len.set(scope.config.limits.gids);
   answer.port_cap_flags.set(abi::kPortCmSupported | abi::kPortIpBasedGids);
   answer.max_msg_sz.set(verbs::kMaxMessageBytes);

@@ -23,6 +23,7 @@ struct RoceCounters {
   Counter notices_sent{set, "congestion_notices_sent", "notifications of congestion sent"};
   Counter notices_received{set, "congestion_notices_received",
                            "notifications of congestion received"};
+  Counter too_long{set, "too_long", "messages refused because the network's MTU is too small"};
   Counter timeouts{set, "timeouts", "retransmissions because no answer came in time"};
   Counter retransmitted{set, "retransmitted", "packets sent again"};
   Counter bad_responses{set, "bad_responses", "answers of peers that fit no request"};

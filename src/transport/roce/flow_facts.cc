@@ -39,6 +39,10 @@ wire::roce::Route route_of(verbs::GidType type, const verbs::Gid& sgid,
                                  : wire::roce::udp_source_port(av.flow_label, own_qpn, peer_qpn)};
 }
 
+bool FlowFacts::fits(std::uint32_t network_mtu) const {
+  return mtu + most_headers(route.network) <= network_mtu;
+}
+
 FlowFacts flow_facts(const verbs::QueuePair& qp, const verbs::QpAttributes& attributes,
                      const wire::roce::MacBytes& own_mac) {
   const verbs::Connection& connection = qp.connection();

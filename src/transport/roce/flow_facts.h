@@ -32,6 +32,8 @@ struct FlowFacts {
     return static_cast<std::uint32_t>(
         std::min<std::uint64_t>(mtu, bytes - std::uint64_t{number} * mtu));
   }
+  // Whether the network carries its packets.
+  bool fits(std::uint32_t network_mtu) const;
   wire::roce::Packet packet(wire::roce::Opcode opcode, verbs::Psn psn) const {
     wire::roce::Packet packet;
     packet.route = route;
@@ -49,6 +51,32 @@ struct FlowFacts {
 // The path MTU in bytes. `encoded`: enum ib_mtu, 1 = 256 ... 5 = 4096.
 constexpr std::uint32_t mtu_bytes(std::uint32_t encoded) {
   return 128u << std::clamp<std::uint32_t>(encoded, 1, 5);
+}
+
+// What precedes and follows the payload of a packet at most, without the Ethernet header: the
+// headers of a write with immediate data.
+constexpr std::uint32_t most_headers(wire::roce::Network network) {
+  constexpr std::uint32_t kTransport =
+      sizeof(wire::roce::BaseHeader) + sizeof(wire::roce::RdmaHeader) +
+      sizeof(wire::roce::Packet::immediate) + wire::roce::kIcrcBytes;
+  constexpr std::uint32_t kUdp = sizeof(wire::roce::UdpHeader);
+  switch (network) {
+    case wire::roce::Network::kV1: return kTransport + sizeof(wire::roce::LongHeader);
+    case wire::roce::Network::kV2Ipv4: return kTransport + kUdp + sizeof(wire::roce::Ipv4Header);
+    case wire::roce::Network::kV2Ipv6: break;
+  }
+  return kTransport + kUdp + sizeof(wire::roce::LongHeader);
+}
+
+// The largest path MTU that a network with this MTU carries, encoded; the smallest if it carries
+// none.
+constexpr std::uint32_t path_mtu_of(std::uint32_t network_mtu) {
+  std::uint32_t encoded = 5;
+  while (encoded > 1 &&
+         mtu_bytes(encoded) + most_headers(wire::roce::Network::kV2Ipv6) > network_mtu) {
+    --encoded;
+  }
+  return encoded;
 }
 
 // REQUIRES: `qp` is connected. `own_mac`: of its adapter.

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <span>
 
@@ -27,6 +28,9 @@ class FrameDoor {
 
   // False: there is no room now, and nothing was sent.
   virtual bool send(const wire::roce::SuperframeWriter::Whole& whole) = 0;
+
+  // The largest packet that the network carries, in bytes, without the Ethernet header.
+  virtual std::uint32_t mtu() const { return 0xFFFF; }
 
   // How many packets one frame may hold; 1: this door takes no superframes.
   virtual std::size_t most_packets() const = 0;

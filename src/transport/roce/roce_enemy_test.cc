@@ -181,6 +181,35 @@ TEST_F(RoceEnemy, AFloodIsReadSlowly) {
   EXPECT_EQ(qp_a_->sends.statuses(), std::vector{WcStatus::kSuccess});
 }
 
+// The switch's MTU was lowered below the connection's path MTU: nothing would arrive, and the
+// program hears of it at once.
+TEST_F(RoceEnemy, AnMtuThatIsTooSmallIsToldAndNotTried) {
+  connect();
+  const EngineBuffer from = rig_.a().buffer(4096);
+  const EngineBuffer to = rig_.b().buffer(4096);
+  rig_.wire().set_mtu(1024 + 84);
+  qp_a_->post(write_request(1, {from.whole()}, to.start, to.key));
+  ASSERT_TRUE(rig_.run());
+  rig_.wire().set_mtu(1024 + 83);
+  const std::uint64_t sent = rig_.wire().sent(0);
+  qp_a_->post(write_request(2, {from.whole()}, to.start, to.key));
+  ASSERT_TRUE(rig_.run());
+  EXPECT_EQ(qp_a_->sends.statuses(), std::vector({WcStatus::kSuccess, WcStatus::kRetryExceeded}));
+  EXPECT_EQ(rig_.wire().sent(0), sent);
+  EXPECT_EQ(rig_.counters(0).too_long.value(), 1u);
+}
+
+TEST(PathMtu, IsTheLargestThatTheNetworkCarries) {
+  using transport_roce::path_mtu_of;
+  EXPECT_EQ(path_mtu_of(1500), 3u);
+  EXPECT_EQ(path_mtu_of(2048 + 83), 3u);
+  EXPECT_EQ(path_mtu_of(2048 + 84), 4u);
+  EXPECT_EQ(path_mtu_of(4096 + 83), 4u);
+  EXPECT_EQ(path_mtu_of(4096 + 84), 5u);
+  EXPECT_EQ(path_mtu_of(9000), 5u);
+  EXPECT_EQ(path_mtu_of(100), 1u);
+}
+
 // IBTA 9.7.4.1: packets out of the order of their message, or of a wrong size.
 TEST_F(RoceEnemy, PacketsThatBreakTheRulesEndTheConnection) {
   struct Case {

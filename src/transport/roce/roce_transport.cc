@@ -44,6 +44,7 @@ bool is_our_partition(const Packet& packet) {
   return (packet.pkey & kPartition) == (wire::roce::kDefaultPkey & kPartition);
 }
 
+// Nothing that is sent again would arrive.
 constexpr Outcome kOver{.kind = Outcome::Kind::kRefused, .status = verbs::WcStatus::kRetryExceeded};
 
 bool is_datagram(Opcode opcode) {
@@ -163,6 +164,10 @@ std::optional<Outcome> RoceTransport::submit(QueuePair& qp, const verbs::Path& /
     flow.requester.start(verbs::Psn(qp.query().send_psn));
   }
   if (flow.requester.is_over()) return kOver;
+  if (!flow.facts.fits(port->door->mtu())) {
+    port->counters.too_long.add();
+    return kOver;
+  }
   if (!flow.requester.has_room_for(request)) return kTryLater;
   flow.requester.submit(request, clock_.now);
   schedule(flow);
@@ -184,6 +189,10 @@ std::optional<Outcome> RoceTransport::send_datagram(QueuePair& qp, const verbs::
   if (const Outcome own = qp.gather(request, 0, bytes, 0, scratch_); !is_done(own)) return own;
   const Packet packet =
       datagram_packet(source, request, static_cast<std::uint32_t>(bytes), port->mac);
+  if (bytes + most_headers(packet.route.network) > port->door->mtu()) {
+    port->counters.too_long.add();  // a network loses it
+    return Outcome{};
+  }
   switch (port->outlet.add(packet, scratch_)) {
     case Outlet::Added::kDone: return Outcome{};
     case Outlet::Added::kFull: return kTryLater;

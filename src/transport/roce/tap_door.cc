@@ -36,10 +36,11 @@ constexpr std::size_t kMostFrameBytes =
 
 }  // namespace
 
-TapDoor::TapDoor(UniqueFd tap, bool takes_superframes)
+TapDoor::TapDoor(UniqueFd tap, bool takes_superframes, std::uint32_t mtu)
     : tap_(std::move(tap)),
       takes_superframes_(takes_superframes),
       header_bytes_(takes_superframes ? sizeof(VnetHeader) : 0),
+      mtu_(mtu),
       received_(sizeof(VnetHeader) + kMostFrameBytes) {}
 
 std::optional<FrameDoor::Received> TapDoor::receive() {

@@ -28,8 +28,9 @@ struct TapCounters {
 
 class TapDoor final : public FrameDoor {
  public:
-  // `tap`: non-blocking. `takes_superframes`: whether the kernel cuts UDP apart (Linux 6.2).
-  TapDoor(UniqueFd tap, bool takes_superframes);
+  // `tap`: non-blocking. `takes_superframes`: whether the kernel cuts UDP apart (Linux 6.2). `mtu`:
+  // of the tap's network.
+  TapDoor(UniqueFd tap, bool takes_superframes, std::uint32_t mtu);
 
   // To be watched for input.
   int fd() const { return tap_.get(); }
@@ -38,6 +39,7 @@ class TapDoor final : public FrameDoor {
   // ---- FrameDoor ----
   std::optional<Received> receive() override;
   bool send(const wire::roce::SuperframeWriter::Whole& whole) override;
+  std::uint32_t mtu() const override { return mtu_; }
   std::size_t most_packets() const override { return takes_superframes_ ? kMostPackets : 1; }
 
  private:
@@ -46,6 +48,7 @@ class TapDoor final : public FrameDoor {
   UniqueFd tap_;
   const bool takes_superframes_;
   const std::size_t header_bytes_;
+  const std::uint32_t mtu_;
   std::vector<std::byte> received_;
   TapCounters counters_;
 };

@@ -39,7 +39,7 @@ std::unique_ptr<TapDoor> make_door(const std::string& name, bool superframes) {
   if (!tap || ::ioctl(tap.get(), TUNSETIFF, &request) != 0) return nullptr;
   const unsigned offloads = TUN_F_CSUM | kUso4 | kUso6;
   if (superframes && ::ioctl(tap.get(), TUNSETOFFLOAD, offloads) != 0) return nullptr;
-  return std::make_unique<TapDoor>(std::move(tap), superframes);
+  return std::make_unique<TapDoor>(std::move(tap), superframes, 1500);
 }
 
 // A door that gives a frame to the MAC address 0 the other end's, as a guest's kernel would have.
