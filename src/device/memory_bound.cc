@@ -81,8 +81,8 @@ MemoryBound memory_bound(const DeviceLimits& limits, std::uint64_t page_list_quo
                     2 * std::uint64_t{limits.shared_receive_queues}) +
       waiting_bytes(limits.completion_queues);
   bound.requests = kMostRequests * (sizeof(verbs::SendRequest) + kAllocation);
-  bound.transports = limits.queue_pairs *
-                     (kPerLink + kPerFlow + limits.reads_outstanding * kPerPeersRead);
+  bound.transports =
+      limits.queue_pairs * (kPerLink + kPerFlow + limits.reads_outstanding * kPerPeersRead);
   // The runs of a registration exist twice while they are put together.
   bound.fixed = kAdapter + kMaxDirectoryPages * GuestMemory::kListBytesPerMappedPage / 2;
   bound.page_lists = page_list_quota;
