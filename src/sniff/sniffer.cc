@@ -7,6 +7,8 @@
 
 #include "base/wire_int.h"
 #include "sniff/route.h"
+#include "verbs/connection.h"
+#include "wire/roce/superframe.h"
 
 namespace paravane::sniff {
 
@@ -91,6 +93,12 @@ std::optional<std::uint8_t> syndrome_of(const Outcome& outcome) {
   return std::nullopt;
 }
 
+// Whether the queue pair's messages are shown by on_frame().
+bool has_packets(const verbs::QueuePair& qp) {
+  const verbs::Path* path = qp.connection().last_path();
+  return path != nullptr && path->transport->carrier().has_packets();
+}
+
 // The end of a connection that a packet goes to.
 std::uint32_t target_of(const verbs::QueuePair& qp, Direction direction) {
   return direction == Direction::kOut ? qp.dest_qpn() : qp.number();
@@ -111,6 +119,7 @@ Sniffer::Conversation& Sniffer::conversation_of(const verbs::QueuePair& qp,
 
 void Sniffer::on_request(verbs::QueuePair& qp, Direction direction, const RemoteRequest& request,
                          const ReadBytes& bytes) {
+  if (has_packets(qp)) return;
   const verbs::QpAttributes attributes = qp.query();
   const auto route = connection_route(qp, attributes, direction, config_.mac);
   if (!route) return;
@@ -158,6 +167,7 @@ void Sniffer::show_request(Message& message, const RemoteRequest& request, const
 
 void Sniffer::on_answer(verbs::QueuePair& qp, Direction direction, const RemoteRequest& request,
                         const Outcome& outcome, const ReadBytes& bytes) {
+  if (has_packets(qp)) return;
   const std::optional<std::uint8_t> syndrome = syndrome_of(outcome);
   const verbs::QpAttributes attributes = qp.query();
   const auto route = connection_route(qp, attributes, direction, config_.mac);
@@ -208,9 +218,10 @@ void Sniffer::show_read_response(Message& message, const ReadBytes& bytes) {
 void Sniffer::on_datagram(verbs::QueuePair& qp, Direction direction,
                           const verbs::DatagramSource& source, const verbs::SendRequest& request,
                           std::uint64_t length, const ReadBytes& bytes) {
-  if (length > kMaxPayloadBytes) return;
-  Conversation& conversation = conversation_of(qp, qp.query());
+  const bool came_in_packet = source.header.has_value();
   const bool is_ours = direction == Direction::kOut;
+  if (length > kMaxPayloadBytes || came_in_packet || (is_ours && has_packets(qp))) return;
+  Conversation& conversation = conversation_of(qp, qp.query());
   if (is_ours) {
     // A way that was full: the same one again, which has not left before.
     if (request.serial == conversation.last_datagram) return;
@@ -256,12 +267,45 @@ void Sniffer::show_packet(const Message& message, std::uint64_t offset, const Re
       }
     }
   }
-  ring_.push({.timestamp_ns = message.timestamp_ns,
+  push(message.direction, message.timestamp_ns, original, frame.first(kept));
+}
+
+// A frame with several packets is shown as the kernel splits it.
+void Sniffer::on_frame(Direction direction, std::span<const std::byte> frame,
+                       std::size_t segment_bytes) {
+  if (segment_bytes == 0) return show_frame(direction, frame);
+  auto superframe = wire::roce::Superframe::open(frame, segment_bytes);
+  if (!superframe) return show_frame(direction, frame);
+  while (const auto one = superframe->next()) {
+    if (!*one) {
+      ring_.count_dropped(config_.interface, 1);
+      continue;
+    }
+    const Packet& packet = (*one)->packet;
+    const std::size_t headers = wire::roce::write_headers(packet, scratch_);
+    std::ranges::copy((*one)->payload, std::span(scratch_).subspan(headers).begin());
+    const auto whole = std::span(scratch_).first(wire::roce::packet_bytes(packet));
+    wire::roce::write_end(packet, whole);
+    show_frame(direction, whole);
+  }
+}
+
+void Sniffer::show_frame(Direction direction, std::span<const std::byte> frame) {
+  const std::size_t keep = config_.keep_bytes == 0
+                               ? frame.size()
+                               : std::min<std::size_t>(config_.keep_bytes, frame.size());
+  if (!ring_.has_room(keep)) return ring_.count_dropped(config_.interface, 1);
+  push(direction, config_.clock(), frame.size(), frame.first(keep));
+}
+
+void Sniffer::push(Direction direction, std::uint64_t timestamp_ns, std::size_t original,
+                   std::span<const std::byte> kept) {
+  ring_.push({.timestamp_ns = timestamp_ns,
               .interface = config_.interface,
               .original_bytes = static_cast<std::uint32_t>(original),
-              .kept_bytes = static_cast<std::uint32_t>(kept),
-              .direction = message.direction},
-             frame.first(kept));
+              .kept_bytes = static_cast<std::uint32_t>(kept.size()),
+              .direction = direction},
+             kept);
 }
 
 }  // namespace paravane::sniff

@@ -1,6 +1,7 @@
-// Sniffer shows the traffic of one adapter as the packets that a RoCE wire would carry. The real
-// data paths exchange messages, not packets, so the packets are reconstructed. docs/sniff.md lists
-// the differences from a real wire.
+// Sniffer shows the traffic of one adapter as the packets that a RoCE wire would carry. Between VMs
+// the data paths exchange messages, not packets, so the packets are reconstructed. docs/sniff.md
+// lists the differences from a real wire. What is exchanged with native endpoints is on a real
+// wire, and is shown as it is.
 //
 // The work per message is bounded. Sniffer creates at most kMaxPackets packets from a message, and
 // truncates each packet to the configured length. Packets that do not fit into the ring are dropped
@@ -58,6 +59,8 @@ class Sniffer final : public verbs::Observer {
   void on_datagram(verbs::QueuePair& qp, verbs::Direction direction,
                    const verbs::DatagramSource& source, const verbs::SendRequest& request,
                    std::uint64_t length, const verbs::ReadBytes& bytes) override;
+  void on_frame(verbs::Direction direction, std::span<const std::byte> frame,
+                std::size_t segment_bytes) override;
 
  private:
   struct Conversation {
@@ -80,6 +83,9 @@ class Sniffer final : public verbs::Observer {
                     const verbs::ReadBytes& bytes);
   void show_read_response(Message& message, const verbs::ReadBytes& bytes);
   void show_packet(const Message& message, std::uint64_t offset, const verbs::ReadBytes& bytes);
+  void show_frame(verbs::Direction direction, std::span<const std::byte> frame);
+  void push(verbs::Direction direction, std::uint64_t timestamp_ns, std::size_t original,
+            std::span<const std::byte> kept);
 
   SnifferConfig config_;
   PacketRing& ring_;

@@ -5,7 +5,9 @@
 // For a request of this adapter, the observer is called when an attempt begins, before it is known
 // whether a peer exists, and again for the response. For a request from a peer, the observer is
 // called when the request is refused or placed, and again for the response. It is also called for
-// datagrams in both directions. An observer must not change anything or call the engine.
+// datagrams in both directions. Where messages travel in packets of their own
+// (Transport::has_packets()), the observer is called for their frames, too, as they leave and
+// arrive. An observer must not change anything or call the engine.
 //
 // Owner thread only.
 
@@ -48,6 +50,10 @@ class Observer {
   virtual void on_datagram(QueuePair& qp, Direction direction, const DatagramSource& source,
                            const SendRequest& request, std::uint64_t length,
                            const ReadBytes& bytes) = 0;
+  // A frame on the adapter's network, from the destination's MAC address on. `segment_bytes`: of a
+  // frame with several packets, as for wire::roce::Superframe; 0: there is one.
+  virtual void on_frame(Direction direction, std::span<const std::byte> frame,
+                        std::size_t segment_bytes) = 0;
 };
 
 }  // namespace paravane::verbs

@@ -38,12 +38,12 @@ std::optional<Outcome> Requester::send_datagram(Budget& budget) {
       .gid_type = source->type,
       .qpn = qp_.number(),
       .qkey = (request.remote_qkey & kUseOwnQkey) != 0 ? qp.attributes.qkey : request.remote_qkey};
-  qp_.adapter_.observe([&](Observer& observer) { tell_datagram(observer, from); });
-  if (is_multicast(request.av.dgid)) return reaches_nobody();
-  if (!qp.connection.leads(*source, request.av.dgid)) {
+  const bool is_for_many = is_multicast(request.av.dgid);
+  if (!is_for_many && !qp.connection.leads(*source, request.av.dgid)) {
     qp.connection.set(*source, request.av.dgid);
   }
-  const Path* path = qp_.path();
+  const Path* path = is_for_many ? nullptr : qp_.path();
+  qp_.adapter_.observe([&](Observer& observer) { tell_datagram(observer, from); });
   if (path == nullptr) return reaches_nobody();
   budget.bytes -= static_cast<std::int64_t>(request.sges.total_bytes());
   carrier_ = path->transport;

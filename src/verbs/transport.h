@@ -121,6 +121,9 @@ class Transport {
     return path != nullptr && &path->transport->carrier() == this;
   }
 
+  // Whether messages travel in packets of their own, which observers see as they are.
+  virtual bool has_packets() const { return false; }
+
   // How many requests of one queue pair can be in progress at once.
   virtual std::uint32_t depth() const { return 1; }
 

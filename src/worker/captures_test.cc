@@ -5,6 +5,7 @@
 #include <chrono>
 
 #include "testing/engine_rig.h"
+#include "testing/roce_rig.h"
 #include "text/pcapng.h"
 
 namespace paravane::worker {
@@ -72,6 +73,57 @@ TEST_F(CapturesTest, AnAnswerIsOfABoundedSize) {
     if (next.status.ended) break;
   }
   EXPECT_EQ(all, 12'000u);
+}
+
+// Of a native endpoint, what was on the network: also what was lost and sent again. A superframe
+// is shown as the packets that the kernel makes of it, with CRCs that are right.
+TEST(RoceCaptures, ShowThePacketsThatWereSentAndReceived) {
+  using wire::roce::Opcode;
+  for (const std::size_t most_packets : {1u, 64u}) {
+    fake::RoceRig rig(most_packets);
+    Captures captures(rig.turn_clock());
+    unsigned count = 0;
+    rig.wire().set_weather([&count](unsigned side, fake::FrameBytes frame) {
+      std::vector<fake::FrameBytes> arrives;
+      if (side != 0 || ++count != 2) arrives.push_back(std::move(frame));
+      return arrives;
+    });
+    const auto a = rig.a().queue_pair();
+    const auto b = rig.b().queue_pair();
+    verbs::QpAttributes attributes = fake::default_attributes();
+    attributes.path_mtu = 1;
+    attributes.send_psn = 500;
+    attributes.receive_psn = 500;
+    rig.connect(rig.a(), *a, rig.b(), *b, attributes);
+    const fake::EngineBuffer from = rig.a().buffer(700);
+    const fake::EngineBuffer to = rig.b().buffer(700);
+    rig.a().fill(from, 1);
+    Capture capture(1, model::CaptureSpec{.vm = "a"}, {{"a", 1}}, rig.now());
+    captures.start(std::shared_ptr<Capture>(std::shared_ptr<void>(), &capture),
+                   {{.adapter = &rig.a().adapter(), .mac = {}, .interface = 0}});
+    a->post(fake::write_request(1, {from.whole()}, to.start, to.key));
+    ASSERT_TRUE(rig.run());
+    captures.forget(rig.a().adapter());
+
+    std::vector<std::pair<Opcode, std::uint32_t>> seen;
+    std::vector<std::byte> bytes;
+    while (const auto info = capture.ring().take(bytes)) {
+      const auto frame = wire::roce::parse_frame(bytes);
+      ASSERT_TRUE(frame);
+      seen.emplace_back(frame->packet.opcode, frame->packet.psn);
+      EXPECT_EQ(info->direction, frame->packet.opcode == Opcode::kAcknowledge
+                                     ? verbs::Direction::kIn
+                                     : verbs::Direction::kOut);
+    }
+    using Packets = std::vector<std::pair<Opcode, std::uint32_t>>;
+    EXPECT_EQ(seen, Packets({{Opcode::kWriteFirst, 500},
+                             {Opcode::kWriteMiddle, 501},
+                             {Opcode::kWriteLast, 502},
+                             {Opcode::kAcknowledge, 501},
+                             {Opcode::kWriteMiddle, 501},
+                             {Opcode::kWriteLast, 502},
+                             {Opcode::kAcknowledge, 502}}));
+  }
 }
 
 TEST_F(CapturesTest, EndWhenNobodyReads) {

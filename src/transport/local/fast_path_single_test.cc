@@ -43,6 +43,8 @@ class CountingObserver final : public verbs::Observer {
   void on_datagram(verbs::QueuePair& /*qp*/, verbs::Direction /*direction*/,
                    const verbs::DatagramSource& /*source*/, const verbs::SendRequest& /*request*/,
                    std::uint64_t /*length*/, const verbs::ReadBytes& /*bytes*/) override {}
+  void on_frame(verbs::Direction /*direction*/, std::span<const std::byte> /*frame*/,
+                std::size_t /*segment_bytes*/) override {}
   const std::vector<verbs::WrOpcode>& arrived() const { return arrived_; }
 
  private:

@@ -41,6 +41,8 @@ class SilentObserver final : public verbs::Observer {
   void on_datagram(verbs::QueuePair& /*qp*/, verbs::Direction /*direction*/,
                    const verbs::DatagramSource& /*source*/, const verbs::SendRequest& /*request*/,
                    std::uint64_t /*length*/, const verbs::ReadBytes& /*bytes*/) override {}
+  void on_frame(verbs::Direction /*direction*/, std::span<const std::byte> /*frame*/,
+                std::size_t /*segment_bytes*/) override {}
 };
 
 class SameOutcome final : public verbs::OutcomeFilter {

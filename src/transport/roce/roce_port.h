@@ -5,12 +5,15 @@
 
 #pragma once
 
+#include <optional>
+
 #include "base/line.h"
 #include "transport/roce/counters.h"
 #include "transport/roce/flood_guard.h"
 #include "transport/roce/frame_door.h"
 #include "transport/roce/outlet.h"
 #include "transport/roce/roce_flow.h"
+#include "transport/roce/watched_door.h"
 #include "verbs/adapter.h"
 #include "wire/roce/headers.h"
 
@@ -22,7 +25,7 @@ struct RocePort {
 
   verbs::Adapter& adapter;
   const wire::roce::MacBytes mac;
-  FrameDoor* door = nullptr;  // null: it is closed
+  std::optional<WatchedDoor> door;  // nullopt: it is closed
   Outlet outlet;
   FloodGuard guard;
   Line<RoceFlow> sending;

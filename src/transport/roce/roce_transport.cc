@@ -61,22 +61,23 @@ void RoceTransport::attach(verbs::Adapter& adapter, const wire::roce::MacBytes& 
   const bool is_known =
       ports_[index] && &ports_[index]->adapter == &adapter && ports_[index]->mac == mac;
   if (!is_known) ports_[index] = std::make_shared<RocePort>(adapter, mac);
-  ports_[index]->door = &door;
-  ports_[index]->outlet.use(&door);
+  RocePort& port = *ports_[index];
+  port.outlet.use(nullptr);
+  port.outlet.use(&port.door.emplace(adapter, door));
   count_open();
 }
 
 void RoceTransport::detach(verbs::Adapter& adapter) {
   const auto index = static_cast<std::size_t>(std::to_underlying(adapter.id()));
   if (index >= ports_.size() || !ports_[index]) return;
-  ports_[index]->door = nullptr;
   ports_[index]->outlet.use(nullptr);
+  ports_[index]->door.reset();
   count_open();
 }
 
 void RoceTransport::count_open() {
   open_ = static_cast<std::size_t>(std::ranges::count_if(
-      ports_, [](const auto& port) { return port != nullptr && port->door != nullptr; }));
+      ports_, [](const auto& port) { return port != nullptr && port->door.has_value(); }));
 }
 
 Instant RoceTransport::resumes(AdapterId id) const {
@@ -86,7 +87,7 @@ Instant RoceTransport::resumes(AdapterId id) const {
 
 std::shared_ptr<RocePort> RoceTransport::port_of(AdapterId id) const {
   const auto index = static_cast<std::size_t>(std::to_underlying(id));
-  const bool is_open = index < ports_.size() && ports_[index] && ports_[index]->door != nullptr;
+  const bool is_open = index < ports_.size() && ports_[index] && ports_[index]->door.has_value();
   return is_open ? ports_[index] : nullptr;
 }
 
@@ -218,7 +219,7 @@ void RoceTransport::poll(Instant /*now*/, verbs::Budget& budget) {
   const std::size_t count = ports_.size();
   for (std::size_t i = 0; i < count; ++i) {
     const std::shared_ptr<RocePort> port = ports_[(turn_ + i) % count];
-    if (port == nullptr || port->door == nullptr) continue;
+    if (port == nullptr || !port->door) continue;
     receive(port, budget);
     send(*port, budget);
   }
@@ -227,7 +228,7 @@ void RoceTransport::poll(Instant /*now*/, verbs::Budget& budget) {
 
 bool RoceTransport::has_work() const {
   return std::ranges::any_of(ports_, [](const std::shared_ptr<RocePort>& port) {
-    return port && port->door != nullptr && (!port->sending.empty() || port->outlet.holding());
+    return port && port->door.has_value() && (!port->sending.empty() || port->outlet.holding());
   });
 }
 

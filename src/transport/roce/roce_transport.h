@@ -55,6 +55,7 @@ class RoceTransport final : public verbs::Transport {
 
   // ---- Transport ----
   std::string_view name() const override { return "roce"; }
+  bool has_packets() const override { return true; }
   std::uint32_t depth() const override { return kDepth; }
   std::optional<verbs::Outcome> submit(verbs::QueuePair& qp, const verbs::Path& path,
                                        const verbs::SendRequest& request,
