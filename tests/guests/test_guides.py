@@ -128,6 +128,12 @@ class VerbsAndLimitsGuide(GuideTest, unittest.TestCase):
     guide, hosts = "verbs-and-limits.md", 1
 
 
+class NativeEndpointsGuide(GuideTest, unittest.TestCase):
+    """As VMware's native endpoints."""
+
+    guide, hosts = "native-endpoints.md", 1
+
+
 class FourHostsGuide(GuideTest, unittest.TestCase):
     """As Mellanox's guide; and its last command between each pair of VMs."""
 
